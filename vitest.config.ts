@@ -1,0 +1,47 @@
+import { cloudflareTest } from '@cloudflare/vitest-plugin';
+import { defineConfig } from 'vitest/config';
+
+/** Tokens of the workers tests; nothing outside them knows these. */
+const TEST_BINDINGS = { ADMIN_TOKEN: 'test-admin-token', PRIVATE_UPSTREAMS: 'allow' };
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
+      { test: { name: 'model', include: ['test/model/**/*.test.ts'], testTimeout: 60_000 } },
+      {
+        plugins: [
+          cloudflareTest({
+            wrangler: { configPath: './wrangler.toml' },
+            miniflare: { bindings: TEST_BINDINGS },
+          }),
+        ],
+        test: {
+          name: 'workers',
+          include: ['test/workers/**/*.test.ts'],
+          globalSetup: ['test/support/upstream-setup.ts'],
+          testTimeout: 30_000,
+        },
+      },
+      {
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          globalSetup: ['test/support/build-setup.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'long',
+          include: ['test/e2e/**/*.long.ts'],
+          globalSetup: ['test/support/build-setup.ts'],
+          testTimeout: 900_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});
