@@ -1,0 +1,59 @@
+import type { LeaseId, TicketId } from './ids.ts';
+import type { Outcome } from './outcome.ts';
+import type { Rejection } from './rejection.ts';
+import type { GroupSettings } from './settings.ts';
+import type { Holder, Lease, Ticket } from './state.ts';
+
+/** Everything that can happen to a group. */
+export type GroupEvent =
+  /** A caller asks for a slot, or asks again; it stays parked for `sliceMs` at most. */
+  | {
+      readonly kind: 'acquire';
+      readonly ticket: Ticket;
+      readonly leaseId: LeaseId;
+      readonly sliceMs: number;
+    }
+  | { readonly kind: 'renew'; readonly leaseId: LeaseId }
+  | { readonly kind: 'release'; readonly leaseId: LeaseId; readonly outcome: Outcome }
+  /** An answer that carried the lease was dropped, with whatever held it. */
+  | { readonly kind: 'detach'; readonly leaseId: LeaseId; readonly attachment: number }
+  /** The caller left: out of the queue, or out of the lease it was granted meanwhile. */
+  | { readonly kind: 'cancel'; readonly ticketId: TicketId }
+  /** A holder takes its lease up again with a new instance, or after the lease had lapsed. */
+  | {
+      readonly kind: 'resume';
+      readonly leaseId: LeaseId;
+      readonly ticketId: TicketId;
+      readonly holder: Holder;
+    }
+  /** An operator takes a lease away. */
+  | { readonly kind: 'revoke'; readonly leaseId: LeaseId }
+  | { readonly kind: 'reconfigure'; readonly settings: GroupSettings }
+  /** Calls may go another way from now on: everybody who waits is sent back to be routed again. */
+  | { readonly kind: 'move' }
+  /** Time passed. */
+  | { readonly kind: 'tick' };
+
+/** What the shell must do, in this order. */
+export type Effect =
+  /** Write the lease's row. Nobody may hear of the lease before that. */
+  | { readonly kind: 'save'; readonly lease: Lease }
+  /** Delete the lease's row. */
+  | { readonly kind: 'drop'; readonly leaseId: LeaseId }
+  /** Answer the ticket's parked ask with the lease, under its current attachment. */
+  | { readonly kind: 'grant'; readonly ticketId: TicketId; readonly lease: Lease }
+  /** The ask's slice is over and the ticket still waits. */
+  | {
+      readonly kind: 'pending';
+      readonly ticketId: TicketId;
+      readonly position: number;
+      readonly estimateMs: number;
+    }
+  | { readonly kind: 'reject'; readonly ticketId: TicketId; readonly rejection: Rejection }
+  /** The attempt had ended before it was asked for. */
+  | { readonly kind: 'gone'; readonly ticketId: TicketId }
+  | { readonly kind: 'moved'; readonly ticketId: TicketId }
+  /** Tell the holder that it must let go. */
+  | { readonly kind: 'revoked'; readonly leaseId: LeaseId }
+  /** The lease has no holder any more. */
+  | { readonly kind: 'ended'; readonly leaseId: LeaseId };

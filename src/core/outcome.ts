@@ -1,0 +1,8 @@
+/**
+ * How a lease ended.
+ * - `success`: the upstream answered and the body ended.
+ * - `cancelled`: the caller left, or the call was cut short by us.
+ * - `failed`: a definite 429 or 5xx of the upstream, or a connection that broke.
+ * - `unused`: the upstream was never called.
+ */
+export type Outcome = 'success' | 'cancelled' | 'failed' | 'unused';

@@ -1,0 +1,47 @@
+import type { Effect } from './events.ts';
+import { after, type InstantMs } from './ids.ts';
+import { noteDue } from './leases.ts';
+import { LEASE_TTL_MS, SETTLE_MS, type GroupSettings } from './settings.ts';
+import { emptyState, type GroupState, type Lease } from './state.ts';
+
+/** A lease as its row tells it: an expiry is not in there, because renewals are not written. */
+export type LeaseRow = Pick<
+  Lease,
+  'id' | 'ticketId' | 'holder' | 'grantedAt' | 'extendedUntil' | 'phase'
+> & {
+  /** End of the cool-down of a `cooling` lease. */
+  readonly coolingUntil: InstantMs | null;
+};
+
+/**
+ * The state of a group after a reset, from its rows.
+ *
+ * Renewals were never written, so every lease may be alive: each gets one more TTL, written once, so
+ * that a later reset does not prolong a dead holder's lease again; its first renewal clears that. Slots
+ * that were cooling down stay down. If there were leases, there may have been waiters, who come back
+ * within `SETTLE_MS` and are put in their old order before anything is granted.
+ */
+export function recover(
+  settings: GroupSettings,
+  rows: readonly LeaseRow[],
+  firstAttachment: number,
+  now: InstantMs,
+): { readonly state: GroupState; readonly effects: Effect[] } {
+  const state = emptyState(settings, firstAttachment);
+  const effects: Effect[] = [];
+  for (const row of rows) {
+    const { coolingUntil, ...rest } = row;
+    const extendedUntil = row.extendedUntil ?? after(now, LEASE_TTL_MS);
+    const lease: Lease = {
+      ...rest,
+      until: coolingUntil ?? extendedUntil,
+      extendedUntil: coolingUntil === null ? extendedUntil : null,
+      attachment: state.nextAttachment++,
+    };
+    state.leases.set(lease.id, lease);
+    noteDue(state, lease.until);
+    if (coolingUntil === null && row.extendedUntil === null) effects.push({ kind: 'save', lease });
+  }
+  if (rows.length > 0) state.grantsFrom = after(now, SETTLE_MS);
+  return { state, effects };
+}

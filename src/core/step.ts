@@ -1,0 +1,127 @@
+import type { Effect, GroupEvent } from './events.ts';
+import { after, instant, type InstantMs } from './ids.ts';
+import { attach, bury, endLease, expireLeases, openLease } from './leases.ts';
+import { LEASE_TTL_MS, MOVE_SETTLE_MS } from './settings.ts';
+import type { GroupState } from './state.ts';
+import { expireWaiters, joinQueue, leaveQueue, pump } from './waiting.ts';
+
+/**
+ * Advances the group by one event and tells the shell what to do about it.
+ *
+ * Deterministic: time comes in with the event, ids are made outside, nothing else is looked at. The
+ * state is changed in place. Every event first ends what is due by `now`, then does its own work, then
+ * grants what can be granted, so no order of events leaves a free slot beside a waiter.
+ */
+export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effect[] {
+  const effects: Effect[] = [];
+  expireLeases(state, now, effects);
+  expireWaiters(state, now, effects);
+  apply(state, event, now, effects);
+  pump(state, now, effects);
+  return effects;
+}
+
+/** When the next event must come at the latest, a `tick` if nothing else; Infinity when never. */
+export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
+  const settled =
+    state.queue.line.length > 0 && state.grantsFrom > now ? state.grantsFrom : Infinity;
+  return instant(Math.min(state.leasesDueAt, state.waitersDueAt, settled));
+}
+
+function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Effect[]): void {
+  switch (event.kind) {
+    case 'acquire':
+      return joinQueue(state, event, now, effects);
+    case 'renew':
+      return renew(state, event, now, effects);
+    case 'release':
+      return release(state, event, now, effects);
+    case 'detach':
+      return detach(state, event, now, effects);
+    case 'cancel':
+      return cancel(state, event, now, effects);
+    case 'resume':
+      return resume(state, event, now, effects);
+    case 'revoke':
+      return revoke(state, event, effects);
+    case 'reconfigure':
+      state.settings = event.settings;
+      return;
+    case 'move':
+      return move(state, now, effects);
+    case 'tick':
+      return;
+  }
+}
+
+type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
+
+function renew(state: GroupState, event: EventOf<'renew'>, now: InstantMs, effects: Effect[]) {
+  const lease = state.leases.get(event.leaseId);
+  // A lease that was taken away is not prolonged: a holder that ignores it loses the slot by its TTL.
+  if (lease?.phase !== 'held') return;
+  lease.until = after(now, LEASE_TTL_MS);
+  if (lease.extendedUntil !== null) {
+    lease.extendedUntil = null;
+    effects.push({ kind: 'save', lease });
+  }
+}
+
+function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, effects: Effect[]) {
+  const lease = state.leases.get(event.leaseId);
+  if (lease === undefined) return bury(state, event.leaseId, now);
+  if (lease.phase !== 'cooling') endLease(state, lease, event.outcome, now, effects);
+}
+
+function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, effects: Effect[]) {
+  const lease = state.leases.get(event.leaseId);
+  if (lease === undefined || lease.phase === 'cooling') return;
+  if (lease.attachment === event.attachment) endLease(state, lease, 'cancelled', now, effects);
+}
+
+function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, effects: Effect[]) {
+  const waiter = state.queue.byTicket.get(event.ticketId);
+  if (waiter !== undefined) leaveQueue(state, waiter);
+  for (const lease of state.leases.values()) {
+    if (lease.ticketId !== event.ticketId || lease.phase === 'cooling') continue;
+    endLease(state, lease, 'cancelled', now, effects);
+  }
+  // An ask that is still on its way must not bring the ticket back.
+  bury(state, event.ticketId, now);
+}
+
+function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, effects: Effect[]) {
+  const { leaseId, ticketId } = event;
+  if (state.tombstones.has(leaseId) || state.tombstones.has(ticketId)) {
+    effects.push({ kind: 'gone', ticketId });
+    return;
+  }
+  let lease = state.leases.get(leaseId);
+  if (lease === undefined) {
+    // The lease lapsed, but the stream is still there and counts at the provider: so it counts here,
+    // even above the limit. Nothing is granted until it has gone.
+    lease = openLease(state, leaseId, ticketId, event.holder, now);
+    state.totals.resurrected += 1;
+    effects.push({ kind: 'save', lease });
+  } else {
+    attach(state, lease);
+  }
+  effects.push({ kind: 'grant', ticketId, lease });
+}
+
+function revoke(state: GroupState, event: EventOf<'revoke'>, effects: Effect[]) {
+  const lease = state.leases.get(event.leaseId);
+  if (lease?.phase !== 'held') return;
+  lease.phase = 'revoking';
+  effects.push({ kind: 'save', lease }, { kind: 'revoked', leaseId: lease.id });
+}
+
+function move(state: GroupState, now: InstantMs, effects: Effect[]) {
+  if (state.queue.line.length === 0) return;
+  for (const waiter of state.queue.line.slice()) {
+    leaveQueue(state, waiter);
+    effects.push({ kind: 'moved', ticketId: waiter.ticket.id });
+  }
+  // Most of them come straight back; nobody younger may take their turn meanwhile.
+  state.grantsFrom = instant(Math.max(state.grantsFrom, after(now, MOVE_SETTLE_MS)));
+}
