@@ -1,0 +1,158 @@
+import { z } from 'zod';
+import { DIALECTS } from './dialect.ts';
+
+/**
+ * The configuration document, as operators write it. Everything but the names has a default; a field
+ * that is not listed here is refused.
+ */
+
+const text = z.string().trim().min(1).max(200);
+const patterns = z.array(text).max(200).default([]);
+const cooldown = z.union([z.literal('auto'), z.int().min(0).max(60_000)]);
+
+/** Ids that the Worker's own routes take. */
+export const RESERVED_UPSTREAM_IDS = ['v1', 'admin', 'status', 'metrics', 'healthz'];
+
+export const groupNameSchema = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected 1 to 64 of a-z, 0-9, dot, dash, underscore');
+
+const partitionSchema = z.union([
+  z.enum(['api_key', 'caller', 'model', 'upstream', 'base_url']),
+  z
+    .string()
+    .regex(
+      /^header:[a-z0-9-]{1,64}$/,
+      'expected api_key, caller, model, upstream, base_url or header:<name>',
+    ),
+]);
+
+export const groupSchema = z.strictObject({
+  name: groupNameSchema,
+  match: z
+    .strictObject({
+      models: patterns,
+      upstreams: patterns,
+      base_urls: patterns,
+      /** Gateway key ids or fingerprints, never keys. */
+      keys: patterns,
+      /** Names of operations: chat, messages, embeddings … */
+      operations: patterns,
+    })
+    .prefault({}),
+  partition_by: z.array(partitionSchema).max(3).default([]),
+  limits: z
+    .strictObject({
+      /** Slots. 0 grants nothing; null leaves concurrency unlimited. */
+      max_concurrency: z.int().min(0).max(100_000).nullable().default(null),
+      /** Kept for the configuration's sake; not enforced yet, and the import says so. */
+      rpm: z.int().min(0).nullable().default(null),
+      tpm: z.int().min(0).nullable().default(null),
+    })
+    .prefault({}),
+  queue: z
+    .strictObject({
+      max_length: z.int().min(0).max(5_000).default(1_000),
+      timeout_ms: z.int().min(0).max(3_600_000).default(240_000),
+    })
+    .prefault({}),
+  holds: z
+    .strictObject({
+      release_cooldown_ms: cooldown.default('auto'),
+      cancel_cooldown_ms: cooldown.default('auto'),
+      failure_hold_ms: z.int().min(0).max(60_000).default(2_000),
+      /** Longest silence of the upstream, in milliseconds; null watches only the wait for its headers. */
+      idle_ms: z.int().min(1).max(86_400_000).nullable().default(null),
+      /** Longest time that one call may hold its slot. */
+      max_hold_ms: z.int().min(1).max(86_400_000).default(3_600_000),
+    })
+    .prefault({}),
+  /** What happens to calls while the group's object cannot be reached. */
+  on_unavailable: z
+    .union([
+      z.literal('reject'),
+      z.strictObject({
+        /** So many calls at once per Worker isolate pass without a slot, counted and shown. */
+        pass_with_limit_each: z.int().min(1).max(1_000),
+      }),
+    ])
+    .default('reject'),
+  location: z
+    .enum(['wnam', 'enam', 'sam', 'weur', 'eeur', 'apac', 'oc', 'afr', 'me'])
+    .nullable()
+    .default(null),
+  jurisdiction: z.enum(['eu', 'fedramp', 'us']).nullable().default(null),
+  paused: z.boolean().default(false),
+});
+
+export const upstreamSchema = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'expected 1 to 32 of a-z, 0-9, dash')
+    .refine((id) => !RESERVED_UPSTREAM_IDS.includes(id), {
+      error: `may not be one of ${RESERVED_UPSTREAM_IDS.join(', ')}`,
+    }),
+  base_url: z.url({ protocol: /^https?$/ }).optional(),
+  dialect: z.enum(DIALECTS).optional(),
+  models: z.array(text).max(200).optional(),
+  auth: z
+    .union([
+      z.literal('passthrough'),
+      z.strictObject({
+        secret: z
+          .string()
+          .regex(
+            /^UPSTREAM_[A-Z0-9_]{1,50}$/,
+            'expected the name of a secret that begins with UPSTREAM_',
+          ),
+      }),
+    ])
+    .default('passthrough'),
+  aliases: z.record(text, text).default({}),
+  /** Where the OpenAI-shaped routes begin under base_url, as in "/v1". */
+  openai_at: z
+    .string()
+    .regex(/^(\/[^/?#]+)*$/, 'expected a path like /v1, without a trailing slash')
+    .nullable()
+    .optional(),
+  /** Where the Anthropic-shaped routes begin under base_url. */
+  anthropic_at: z
+    .string()
+    .regex(/^(\/[^/?#]+)*$/, 'expected a path like /v1, without a trailing slash')
+    .nullable()
+    .optional(),
+  /** Name of a service or VPC binding that carries the calls. */
+  via: z
+    .string()
+    .regex(/^[A-Z][A-Z0-9_]{0,49}$/, 'expected the name of a binding')
+    .nullable()
+    .default(null),
+  enabled: z.boolean().default(true),
+});
+
+export const gatewayKeySchema = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected 1 to 64 of a-z, 0-9, dot, dash, underscore'),
+  /** SHA-256 of the whole key, in hex. */
+  hash: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'expected sha256: and 64 hex digits'),
+});
+
+export const configSchema = z.strictObject({
+  upstreams: z.array(upstreamSchema).max(200).default([]),
+  groups: z.array(groupSchema).max(1_000).default([]),
+  keys: z.array(gatewayKeySchema).max(10_000).default([]),
+  /** Where `/v1/*` sends a model that no upstream's patterns know. */
+  default_upstream: z.string().nullable().default(null),
+  /** Origins whose browsers may call; empty: CORS is off. */
+  cors_origins: z
+    .array(z.url({ protocol: /^https?$/ }))
+    .max(100)
+    .default([]),
+});
+
+export type Config = z.output<typeof configSchema>;
+export type ConfigInput = z.input<typeof configSchema>;
+export type GroupConfig = z.output<typeof groupSchema>;
+export type UpstreamConfig = z.output<typeof upstreamSchema>;
+export type GatewayKeyConfig = z.output<typeof gatewayKeySchema>;

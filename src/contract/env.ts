@@ -1,0 +1,30 @@
+import type { DirectoryRpc } from './directory-rpc.ts';
+import type { GroupRpc } from './group-rpc.ts';
+
+/** Where an object may be created; see `location` and `jurisdiction` of a group. */
+interface PlaceOptions {
+  readonly locationHint?: string;
+}
+
+/** A Durable Object namespace, seen through the contract alone. */
+export interface ObjectNamespace<Rpc> {
+  getByName(name: string, options?: PlaceOptions): Rpc;
+  jurisdiction(name: string): ObjectNamespace<Rpc>;
+}
+
+/** The bindings of the Worker and its objects. Secrets named `UPSTREAM_*` stand beside these. */
+export interface Env {
+  readonly GROUPS: ObjectNamespace<GroupRpc>;
+  readonly DIRECTORY: ObjectNamespace<DirectoryRpc>;
+  /** Opens the admin routes. Without it they are closed. */
+  readonly ADMIN_TOKEN?: string;
+  /** `allow` where Headgate hosts itself, so that upstreams may have private addresses. */
+  readonly PRIVATE_UPSTREAMS?: string;
+  /** Self-hosted only: the process that wrote a row. Rows of another process died with it. */
+  readonly BOOT_ID?: string;
+}
+
+/** The directory is one object. */
+export function directoryOf(env: Env): DirectoryRpc {
+  return env.DIRECTORY.getByName('directory');
+}

@@ -1,0 +1,164 @@
+import { z } from 'zod';
+import { nearestName } from './import-nearest.ts';
+
+/** One thing that is wrong with a document, and where: `groups[0].limits.max_concurrency`. */
+export interface ImportError {
+  readonly path: string;
+  readonly message: string;
+}
+
+type Path = readonly PropertyKey[];
+
+/** Fields whose text may be repeated in a message. Any other might hold a key put in the wrong place. */
+const QUOTABLE = new Set(['dialect', 'location', 'jurisdiction', 'partition_by', 'name', 'id']);
+
+const EXPECTED: Record<string, string> = {
+  int: 'a whole number',
+  number: 'a whole number',
+  string: 'text',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+};
+
+/** What zod found in a document, in the words of the configuration. */
+export function explainIssues(
+  error: z.ZodError,
+  schema: z.core.$ZodType,
+  document: unknown,
+): ImportError[] {
+  return error.issues.flatMap((issue) => explain(issue, [], schema, document));
+}
+
+/** A path as operators read it. */
+export function formatPath(path: Path): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`;
+    const name = String(part);
+    if (!/^[\w-]+$/.test(name)) return `${text}[${JSON.stringify(name)}]`;
+    return text === '' ? name : `${text}.${name}`;
+  }, '');
+}
+
+function explain(
+  issue: z.core.$ZodIssue,
+  base: Path,
+  schema: z.core.$ZodType,
+  document: unknown,
+): ImportError[] {
+  const path = [...base, ...issue.path];
+  const value = valueAt(document, path);
+  if (issue.code === 'unrecognized_keys') {
+    const known = fieldsAt(schema, path);
+    return issue.keys.map((name) => unknownField([...path, name], name, known));
+  }
+  if (issue.code === 'invalid_union') {
+    // A branch that took the value for its own complains about a part of it, not about the whole.
+    const branch = issue.errors.find((issues) => !issues.some(isWrongKind));
+    if (branch !== undefined) {
+      return branch.flatMap((inner) => explain(inner, path, schema, document));
+    }
+    const choices = issue.errors.map((issues) => issues.filter(isWrongKind).map(expectation));
+    return [wrong(path, choices.flat().join(' or '), value)];
+  }
+  if (issue.code === 'custom') return [{ path: formatPath(path), message: issue.message }];
+  return [wrong(path, expectation(issue), value)];
+}
+
+function isWrongKind(issue: z.core.$ZodIssue): boolean {
+  return (
+    issue.path.length === 0 && (issue.code === 'invalid_type' || issue.code === 'invalid_value')
+  );
+}
+
+function wrong(path: Path, expected: string, value: unknown): ImportError {
+  const message =
+    value === undefined
+      ? `is missing: expected ${expected}`
+      : `expected ${expected}, got ${describe(value, path)}`;
+  return { path: formatPath(path), message };
+}
+
+function unknownField(path: Path, name: string, known: readonly string[]): ImportError {
+  const near = nearestName(name, known);
+  const hint = near === null ? `known here: ${known.join(', ')}` : `did you mean "${near}"?`;
+  return {
+    path: formatPath(path),
+    message: `unknown field "${name}"${known.length === 0 ? '' : `; ${hint}`}`,
+  };
+}
+
+/** What would have been right, to stand after "expected". */
+function expectation(issue: z.core.$ZodIssue): string {
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- zod's own words do for the rest, which no schema here leads to
+  switch (issue.code) {
+    case 'invalid_type':
+      return EXPECTED[issue.expected] ?? issue.expected;
+    case 'invalid_value': {
+      const values = issue.values.map((value) => JSON.stringify(value));
+      return values.length === 1 ? values.join('') : `one of ${values.join(', ')}`;
+    }
+    case 'too_small':
+      return `at least ${issue.minimum}${unitOf(issue.origin, Number(issue.minimum))}`;
+    case 'too_big':
+      return `at most ${issue.maximum}${unitOf(issue.origin, Number(issue.maximum))}`;
+    case 'invalid_format':
+      return issue.format === 'url'
+        ? 'a URL that begins with http:// or https://'
+        : issue.message.replace(/^expected /, '');
+    default:
+      return issue.message;
+  }
+}
+
+function unitOf(origin: string, count: number): string {
+  if (origin === 'string') return count === 1 ? ' character' : ' characters';
+  if (origin === 'array') return count === 1 ? ' entry' : ' entries';
+  return '';
+}
+
+function describe(value: unknown, path: Path): string {
+  if (value === null || typeof value === 'number' || typeof value === 'boolean') {
+    return String(value);
+  }
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === 'object') return 'an object';
+  if (typeof value !== 'string') return typeof value;
+  const isPlain = /^(-?\d{1,9}(\.\d{1,3})?|true|false|yes|no|null|auto)$/i.test(value);
+  const field = path.findLast((part) => typeof part === 'string') ?? '';
+  const isQuotable = path[0] !== 'keys' && QUOTABLE.has(String(field)) && value.length <= 40;
+  return isPlain || isQuotable
+    ? `the text ${JSON.stringify(value)}`
+    : `a text of ${value.length}${unitOf('string', value.length)}`;
+}
+
+function valueAt(document: unknown, path: Path): unknown {
+  return path.reduce<unknown>((value, part) => {
+    if (typeof value !== 'object' || value === null) return undefined;
+    return Object.entries(value).find(([name]) => name === String(part))?.[1];
+  }, document);
+}
+
+/** Names of the fields that a schema knows at a path; none where it knows no names. */
+function fieldsAt(schema: z.core.$ZodType, path: Path): string[] {
+  const [part, ...rest] = path;
+  if (schema instanceof z.ZodObject) {
+    if (part === undefined) return Object.keys(schema.shape);
+    const field: z.core.$ZodType | undefined = schema.shape[String(part)];
+    return field === undefined ? [] : fieldsAt(field, rest);
+  }
+  if (schema instanceof z.ZodArray) return part === undefined ? [] : fieldsAt(schema.element, rest);
+  if (schema instanceof z.ZodUnion) {
+    return schema.options.flatMap((option: z.core.$ZodType) => fieldsAt(option, path));
+  }
+  if (
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault ||
+    schema instanceof z.ZodNullable ||
+    schema instanceof z.ZodOptional
+  ) {
+    return fieldsAt(schema.unwrap(), path);
+  }
+  return [];
+}

@@ -1,0 +1,73 @@
+import { isAlias, LineCounter, parseDocument, visit } from 'yaml';
+
+/** Aliases that one document may use: a few lines of nested ones would unfold into gigabytes. */
+const ALIASES_MAX = 100;
+
+/** A document that is not JSON or YAML at all. Its message repeats nothing of the document. */
+export class ConfigSyntaxError extends Error {
+  override readonly name = 'ConfigSyntaxError';
+}
+
+/**
+ * Reads a configuration's text. What says `yaml` in its content type is YAML 1.2, what says `json`
+ * is JSON, and anything else is JSON when it begins like it. Throws `ConfigSyntaxError`.
+ */
+export function parseConfigText(text: string, contentType: string | null): unknown {
+  const type = contentType?.toLowerCase() ?? '';
+  const looksJson = /^\s*[{[]/.test(text);
+  // Everything that is JSON is YAML too, so text of an unknown type loses nothing as YAML.
+  const isJson = type.includes('json') || (!type.includes('yaml') && looksJson);
+  return isJson ? parseJson(text) : parseYaml(text);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // The engine's message quotes the document, which may hold what should not be repeated.
+    const offset =
+      error instanceof Error ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
+    const place = offset === undefined ? '' : ` at ${placeOf(text, Number(offset))}`;
+    throw new ConfigSyntaxError(`The document is not valid JSON${place}.`);
+  }
+}
+
+function parseYaml(text: string): unknown {
+  const lines = new LineCounter();
+  const document = parseDocument(text, {
+    schema: 'core',
+    version: '1.2',
+    customTags: [],
+    resolveKnownTags: false,
+    merge: false,
+    uniqueKeys: true,
+    stringKeys: true,
+    prettyErrors: false,
+    logLevel: 'error',
+    lineCounter: lines,
+  });
+  const problem = document.errors[0] ?? document.warnings[0];
+  if (problem !== undefined) {
+    const { line, col } = lines.linePos(problem.pos[0]);
+    throw new ConfigSyntaxError(
+      `The document is not valid YAML at line ${line}, column ${col}: ${problem.code.toLowerCase().replaceAll('_', ' ')}.`,
+    );
+  }
+  let aliases = 0;
+  visit(document, (_key, node) => {
+    if (isAlias(node)) aliases += 1;
+  });
+  if (aliases > ALIASES_MAX) {
+    throw new ConfigSyntaxError(`The document uses more than ${ALIASES_MAX} YAML aliases.`);
+  }
+  try {
+    return document.toJS({ maxAliasCount: ALIASES_MAX });
+  } catch {
+    throw new ConfigSyntaxError('The YAML aliases of the document cannot be resolved.');
+  }
+}
+
+function placeOf(text: string, offset: number): string {
+  const before = text.slice(0, offset).split('\n');
+  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+}

@@ -1,0 +1,7 @@
+/** Name of the object of a group or of one partition of it. `#` may not stand in a group's name. */
+export function poolName(group: string, partition: string | null): string {
+  return partition === null ? group : `${group}#${partition}`;
+}
+
+/** Names of automatic groups begin with this; a configured name cannot, for want of a colon. */
+export const AUTO_PREFIX = 'auto:';

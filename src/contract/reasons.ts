@@ -1,0 +1,51 @@
+import type { Rejection } from '../core/rejection.ts';
+
+/** The machine-readable reason of a rejection of ours: the value of `headgate-reason`. */
+export type Reason =
+  | Rejection['reason']
+  | 'limiter_unavailable'
+  | 'upstream_unreachable'
+  | 'upstream_unknown'
+  | 'model_unknown'
+  | 'model_ambiguous'
+  | 'body_unreadable'
+  | 'key_missing'
+  | 'key_invalid'
+  | 'key_forbidden'
+  | 'header_invalid'
+  | 'websocket_unsupported'
+  | 'internal';
+
+interface ReasonShape {
+  readonly status: number;
+  /** Whether the same call may succeed later. A permanent one is never a 429 or a 5xx that SDKs retry. */
+  readonly permanent: boolean;
+}
+
+/** The HTTP status of each reason. */
+export const REASONS: Record<Reason, ReasonShape> = {
+  queue_full: { status: 429, permanent: false },
+  queue_timeout: { status: 429, permanent: false },
+  busy: { status: 429, permanent: false },
+  paused: { status: 503, permanent: false },
+  limiter_unavailable: { status: 503, permanent: false },
+  upstream_unreachable: { status: 502, permanent: false },
+  upstream_unknown: { status: 404, permanent: true },
+  model_unknown: { status: 404, permanent: true },
+  model_ambiguous: { status: 400, permanent: true },
+  body_unreadable: { status: 400, permanent: true },
+  key_missing: { status: 401, permanent: true },
+  key_invalid: { status: 401, permanent: true },
+  key_forbidden: { status: 403, permanent: true },
+  header_invalid: { status: 400, permanent: true },
+  websocket_unsupported: { status: 501, permanent: true },
+  internal: { status: 500, permanent: false },
+};
+
+/** A refusal of Headgate's own, before it is put into the caller's dialect. */
+export interface Refusal {
+  readonly reason: Reason;
+  /** A full sentence for people: what was wrong, and what was expected. Never a secret. */
+  readonly message: string;
+  readonly retryAfterMs?: number;
+}
