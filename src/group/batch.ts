@@ -1,0 +1,70 @@
+import type { Effect } from '../core/events.ts';
+import type { LeaseId } from '../core/ids.ts';
+import type { Lease } from '../core/state.ts';
+
+/** A deleted row may wait this long for company: a lost delete only leaves a slot unused for a while. */
+const DROP_DELAY_MS = 50;
+
+/**
+ * Writes the decisions of one turn in one transaction, and lets nobody hear of a lease before its row
+ * is in it. The first decision is written at once, those that come while it is on its way together on
+ * the next turn: a commit for each would block the process and cost 2 to 20 times the throughput.
+ */
+export class Batch {
+  readonly #write: (saved: Lease[], dropped: LeaseId[]) => void;
+  /** Null stands for a row to delete. */
+  #rows = new Map<LeaseId, Lease | null>();
+  #answers: (() => void)[] = [];
+  #turnIsOpen = false;
+  #dropTimer: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(write: (saved: Lease[], dropped: LeaseId[]) => void) {
+    this.#write = write;
+  }
+
+  /** Notes a row to write or delete. Call `settle` when the turn's decisions are all in. */
+  note(effect: Extract<Effect, { kind: 'save' | 'drop' }>): void {
+    if (effect.kind === 'save') this.#rows.set(effect.lease.id, effect.lease);
+    else this.#rows.set(effect.leaseId, null);
+  }
+
+  /** Runs `answer` once everything noted so far is written. */
+  afterWrite(answer: () => void): void {
+    this.#answers.push(answer);
+  }
+
+  /** Ends a turn: writes now if somebody waits for it and no write was made in this turn yet. */
+  settle(): void {
+    if (this.#answers.length > 0) {
+      if (!this.#turnIsOpen) this.#openTurn();
+    } else if (this.#rows.size > 0) {
+      this.#dropTimer ??= setTimeout(() => this.#flush(), DROP_DELAY_MS);
+    }
+  }
+
+  #openTurn(): void {
+    this.#turnIsOpen = true;
+    this.#flush();
+    setTimeout(() => {
+      this.#turnIsOpen = false;
+      this.settle();
+    }, 0);
+  }
+
+  #flush(): void {
+    if (this.#dropTimer !== null) clearTimeout(this.#dropTimer);
+    this.#dropTimer = null;
+    const rows = this.#rows;
+    const answers = this.#answers;
+    this.#rows = new Map();
+    this.#answers = [];
+    const saved: Lease[] = [];
+    const dropped: LeaseId[] = [];
+    for (const [id, lease] of rows) {
+      if (lease === null) dropped.push(id);
+      else saved.push(lease);
+    }
+    this.#write(saved, dropped);
+    for (const answer of answers) answer();
+  }
+}

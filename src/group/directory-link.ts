@@ -1,0 +1,111 @@
+import { directoryOf, type Env } from '../contract/env.ts';
+import type { AssumedLimit, GroupDefinition } from '../contract/group-rpc.ts';
+import { logEvent } from '../contract/log.ts';
+import { definitionFrom, isRetired, type Definition, type PoolIdentity } from './definition.ts';
+import type { GroupStore } from './store.ts';
+
+/** Told when the definition changed; `moved`: calls may go another way than before. */
+type OnChange = (moved: boolean) => void;
+
+/** What a pool knows of its configuration, and how it keeps up with the directory. */
+export class DirectoryLink {
+  readonly #env: Env;
+  readonly #store: GroupStore;
+  readonly #identity: PoolIdentity;
+  readonly #waitUntil: (work: Promise<unknown>) => void;
+  readonly #onChange: OnChange;
+  #definition: Definition;
+  #catchingUp: Promise<void> | null = null;
+  #listed: boolean;
+
+  constructor(
+    env: Env,
+    store: GroupStore,
+    identity: PoolIdentity,
+    waitUntil: (work: Promise<unknown>) => void,
+    onChange: OnChange,
+  ) {
+    this.#env = env;
+    this.#store = store;
+    this.#identity = identity;
+    this.#waitUntil = waitUntil;
+    this.#onChange = onChange;
+    const pushed = store.recall('definition');
+    const assumed = store.recall('assumed');
+    this.#listed = store.recall('listed') === 'true';
+    this.#definition = definitionFrom(
+      pushed === null ? null : (JSON.parse(pushed) as GroupDefinition),
+      assumed === null ? null : (JSON.parse(assumed) as AssumedLimit),
+    );
+  }
+
+  get definition(): Definition {
+    return this.#definition;
+  }
+
+  /** The group was configured once and is no more. */
+  get isRetired(): boolean {
+    return isRetired(this.#identity, this.#definition);
+  }
+
+  /** Reads the directory, for a ticket that was routed by a newer configuration than this one. */
+  async catchUp(): Promise<void> {
+    this.#catchingUp ??= directoryOf(this.#env)
+      .definition(this.#identity.group)
+      .then((definition) => this.adopt(definition))
+      .catch((error: unknown) => {
+        // Out of reach: what is known is better than a refusal, and the next ticket tries again.
+        logEvent('directory_unreachable', { group: this.#identity.group, error: String(error) });
+      })
+      .finally(() => {
+        this.#catchingUp = null;
+      });
+    await this.#catchingUp;
+  }
+
+  /** Takes a definition over, unless it is not newer. */
+  adopt(pushed: GroupDefinition): void {
+    if (pushed.version <= this.#definition.version) return;
+    const moved = pushed.routingVersion > this.#definition.routingVersion;
+    this.#definition = definitionFrom(pushed, this.#definition.assumed);
+    this.#store.remember('definition', JSON.stringify(pushed));
+    this.#onChange(moved);
+  }
+
+  /** Takes over the limit of an automatic group, which only the Worker's tables know. */
+  assume(assumed: AssumedLimit | null): void {
+    if (assumed === null) return;
+    const known = this.#definition.assumed;
+    if (known?.slotsMax === assumed.slotsMax && known.source === assumed.source) return;
+    this.#definition = { ...this.#definition, assumed };
+    this.#store.remember('assumed', JSON.stringify(assumed));
+    this.#onChange(false);
+  }
+
+  /** The first 2xx gets the pool listed: a key that no provider accepts never does. */
+  observe(status: number | null): void {
+    if (this.#listed || status === null || status < 200 || status > 299) return;
+    this.#setListed(true);
+    this.#waitUntil(
+      directoryOf(this.#env)
+        .list(this.#identity)
+        .catch(() => this.#setListed(false)),
+    );
+  }
+
+  /** A retired pool that has become empty leaves the list. */
+  leave(): void {
+    if (!this.#listed || !this.isRetired) return;
+    this.#setListed(false);
+    this.#waitUntil(
+      directoryOf(this.#env)
+        .unlist(this.#identity)
+        .catch(() => this.#setListed(true)),
+    );
+  }
+
+  #setListed(listed: boolean): void {
+    this.#listed = listed;
+    this.#store.remember('listed', String(listed));
+  }
+}

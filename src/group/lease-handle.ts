@@ -1,0 +1,41 @@
+import { RpcTarget } from 'cloudflare:workers';
+import type { LeaseRpc, RenewAnswer } from '../contract/group-rpc.ts';
+import type { LeaseId } from '../core/ids.ts';
+import type { Outcome } from '../core/outcome.ts';
+
+/** What a handle asks of its group's object. */
+export interface LeaseKeeper {
+  renew(leaseId: LeaseId, status: number | null): Promise<RenewAnswer>;
+  release(leaseId: LeaseId, outcome: Outcome, status: number | null): void;
+  detach(leaseId: LeaseId, attachment: number): void;
+}
+
+/**
+ * One answer's hold on a lease. The runtime disposes of it when the context of the Worker that got it
+ * ends, for whatever reason, so a Worker that dies frees its slot at once.
+ */
+export class LeaseHandle extends RpcTarget implements LeaseRpc {
+  readonly #keeper: LeaseKeeper;
+  readonly #leaseId: LeaseId;
+  readonly #attachment: number;
+
+  constructor(keeper: LeaseKeeper, leaseId: LeaseId, attachment: number) {
+    super();
+    this.#keeper = keeper;
+    this.#leaseId = leaseId;
+    this.#attachment = attachment;
+  }
+
+  renew(status: number | null): Promise<RenewAnswer> {
+    return this.#keeper.renew(this.#leaseId, status);
+  }
+
+  // oxlint-disable-next-line require-await -- the contract is a promise; a throw must become a rejection
+  async release(outcome: Outcome, status: number | null): Promise<void> {
+    this.#keeper.release(this.#leaseId, outcome, status);
+  }
+
+  [Symbol.dispose](): void {
+    this.#keeper.detach(this.#leaseId, this.#attachment);
+  }
+}

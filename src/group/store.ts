@@ -1,0 +1,106 @@
+import { instant, leaseId, ticketId } from '../core/ids.ts';
+import type { LeaseRow } from '../core/recover.ts';
+import type { Lease } from '../core/state.ts';
+
+/** What a group keeps of itself besides its leases. */
+export interface GroupMemory {
+  /** The last definition that the directory gave, as JSON. */
+  readonly definition: string | null;
+  /** The limit of an automatic group, as JSON. */
+  readonly assumed: string | null;
+  /** Whether the directory lists this pool. */
+  readonly listed: string | null;
+}
+
+/**
+ * The rows of one group. `docs/storage-schema.md` describes them.
+ *
+ * `bootId` names the process where Headgate hosts itself: rows of another one died with it, because
+ * their upstream calls did. On Cloudflare there is none, and every row may have a living holder.
+ */
+export class GroupStore {
+  readonly #sql: SqlStorage;
+  readonly #bootId: string;
+
+  constructor(sql: SqlStorage, bootId: string) {
+    this.#sql = sql;
+    this.#bootId = bootId;
+    sql.exec(
+      'CREATE TABLE IF NOT EXISTS lease (id TEXT PRIMARY KEY, boot TEXT NOT NULL, data TEXT NOT NULL) WITHOUT ROWID',
+    );
+    sql.exec(
+      'CREATE TABLE IF NOT EXISTS memory (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID',
+    );
+  }
+
+  /** The leases that may still have a holder. Those of a dead process are deleted. */
+  loadLeases(): LeaseRow[] {
+    this.#sql.exec('DELETE FROM lease WHERE boot <> ?', this.#bootId);
+    const rows = this.#sql.exec<{ data: string }>('SELECT data FROM lease').toArray();
+    return rows.map(({ data }) => parseLease(data));
+  }
+
+  /** Writes and deletes in one transaction: nothing is awaited between the two statements. */
+  writeLeases(saved: readonly Lease[], dropped: readonly string[]): void {
+    if (saved.length > 0) {
+      this.#sql.exec(
+        `INSERT OR REPLACE INTO lease (id, boot, data)
+         SELECT value ->> 'id', ?, value FROM json_each(?)`,
+        this.#bootId,
+        `[${saved.map(formatLease).join(',')}]`,
+      );
+    }
+    if (dropped.length > 0) {
+      this.#sql.exec(
+        'DELETE FROM lease WHERE id IN (SELECT value FROM json_each(?))',
+        JSON.stringify(dropped),
+      );
+    }
+  }
+
+  recall(key: keyof GroupMemory): string | null {
+    const row = this.#sql
+      .exec<{ value: string }>('SELECT value FROM memory WHERE key = ?', key)
+      .toArray()[0];
+    return row?.value ?? null;
+  }
+
+  remember(key: keyof GroupMemory, value: string): void {
+    this.#sql.exec('INSERT OR REPLACE INTO memory (key, value) VALUES (?, ?)', key, value);
+  }
+
+  /** A write for its own sake: it fails in an instance that another one has replaced. */
+  heartbeat(now: number): void {
+    this.#sql.exec(
+      `INSERT OR REPLACE INTO memory (key, value) VALUES ('heartbeat', ?)`,
+      String(now),
+    );
+  }
+}
+
+function formatLease(lease: Lease): string {
+  const { id, ticketId: ticket, holder, grantedAt, phase, extendedUntil } = lease;
+  const coolingUntil = phase === 'cooling' ? lease.until : null;
+  return JSON.stringify({ id, ticket, holder, grantedAt, phase, extendedUntil, coolingUntil });
+}
+
+function parseLease(data: string): LeaseRow {
+  const row = JSON.parse(data) as {
+    id: string;
+    ticket: string;
+    holder: LeaseRow['holder'];
+    grantedAt: number;
+    phase: LeaseRow['phase'];
+    extendedUntil: number | null;
+    coolingUntil: number | null;
+  };
+  return {
+    id: leaseId(row.id),
+    ticketId: ticketId(row.ticket),
+    holder: row.holder,
+    grantedAt: instant(row.grantedAt),
+    phase: row.phase,
+    extendedUntil: row.extendedUntil === null ? null : instant(row.extendedUntil),
+    coolingUntil: row.coolingUntil === null ? null : instant(row.coolingUntil),
+  };
+}
