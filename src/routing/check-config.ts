@@ -1,0 +1,192 @@
+import type { Config, GroupConfig, UpstreamConfig } from '../contract/config.ts';
+import type { Upstream } from '../contract/upstream.ts';
+import { compileGlobs } from './glob.ts';
+import { baseUrlGlobs, baseUrlsOf } from './group-match.ts';
+import { overlaps } from './overlaps.ts';
+import { CREDENTIAL_HEADERS } from './partition.ts';
+import { isPrivateHost } from './private-address.ts';
+import { resolveUpstreams } from './upstreams.ts';
+
+export interface ConfigError {
+  /** Where in the document, as in `upstreams[0].base_url`. */
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface ConfigCheck {
+  /** Contradictions. A configuration with any is refused. */
+  readonly errors: readonly ConfigError[];
+  /** What an operator may not expect, in full sentences. */
+  readonly warnings: readonly string[];
+}
+
+export interface CheckOptions {
+  /** Whether upstreams may have private addresses and plain http, as where Headgate is self-hosted. */
+  readonly privateUpstreams: boolean;
+}
+
+/** Pairs of groups that are named one by one; what is more is counted. */
+const OVERLAPS_LISTED_MAX = 20;
+
+/**
+ * Finds what the schema cannot see: contradictions between the parts of a configuration that has
+ * passed it, and addresses that may not be called. No message holds a credential.
+ */
+export function checkConfig(
+  config: Config,
+  builtIn: readonly Upstream[],
+  options: CheckOptions,
+): ConfigCheck {
+  const upstreams = resolveUpstreams(config, builtIn);
+  const builtInIds = new Set(builtIn.map(({ id }) => id));
+  return {
+    errors: [
+      ...duplicates('upstreams', 'id', config.upstreams),
+      ...duplicates('groups', 'name', config.groups),
+      ...duplicates('keys', 'id', config.keys),
+      ...duplicates('keys', 'hash', config.keys),
+      ...config.upstreams.flatMap((entry, index) =>
+        upstreamErrors(entry, `upstreams[${index}]`, builtInIds, options),
+      ),
+      ...config.groups.flatMap((group, index) =>
+        groupErrors(group, `groups[${index}]`, [...upstreams.keys()]),
+      ),
+      ...defaultErrors(config, upstreams),
+    ],
+    warnings: [
+      ...config.upstreams.flatMap((entry) => upstreamWarnings(entry, upstreams.get(entry.id))),
+      ...secretWarnings(config, upstreams),
+      ...config.groups.flatMap((group) => groupWarnings(group, [...upstreams.values()])),
+      ...overlapWarnings(config),
+    ],
+  };
+}
+
+function duplicates<Field extends string>(
+  list: string,
+  field: Field,
+  entries: readonly Readonly<Record<Field, string>>[],
+): ConfigError[] {
+  const first = new Map<string, number>();
+  return entries.flatMap((entry, index) => {
+    const before = first.get(entry[field]);
+    if (before !== undefined) {
+      const message = `is the same as ${list}[${before}].${field}; each must be different`;
+      return [{ path: `${list}[${index}].${field}`, message }];
+    }
+    first.set(entry[field], index);
+    return [];
+  });
+}
+
+function upstreamErrors(
+  entry: UpstreamConfig,
+  path: string,
+  builtInIds: ReadonlySet<string>,
+  { privateUpstreams }: CheckOptions,
+): ConfigError[] {
+  const at = `${path}.base_url`;
+  if (entry.base_url === undefined) {
+    if (builtInIds.has(entry.id)) return [];
+    return [{ path: at, message: `is required, because "${entry.id}" is not a built-in upstream` }];
+  }
+  const url = new URL(entry.base_url);
+  const messages: string[] = [];
+  if (url.username !== '' || url.password !== '') {
+    messages.push('may not hold a user name or password; use auth with the name of a secret');
+  }
+  if (/[?#]/.test(entry.base_url)) messages.push('may not have a query or a fragment');
+  if (!privateUpstreams && entry.via === null) {
+    if (isPrivateHost(url.hostname)) {
+      messages.push(
+        `leads to a private address (${url.hostname}), which cannot be reached from here; ` +
+          'set via to the name of a service or VPC binding, or host Headgate yourself beside it',
+      );
+    } else if (url.protocol === 'http:') {
+      messages.push(
+        'is plain http, which would show the keys to the network; use https, or set via to the ' +
+          'name of a service or VPC binding',
+      );
+    }
+  }
+  return messages.map((message) => ({ path: at, message }));
+}
+
+function groupErrors(group: GroupConfig, path: string, ids: readonly string[]): ConfigError[] {
+  const unknown = group.match.upstreams.flatMap((pattern, index) => {
+    if (ids.some(compileGlobs([pattern]))) return [];
+    const message = `"${pattern}" names no enabled upstream`;
+    return [{ path: `${path}.match.upstreams[${index}]`, message }];
+  });
+  const credentials = group.partition_by.flatMap((by, index) => {
+    if (!by.startsWith('header:') || !CREDENTIAL_HEADERS.has(by.slice('header:'.length))) return [];
+    const message = `"${by}" would write keys into the names of partitions; use api_key or caller`;
+    return [{ path: `${path}.partition_by[${index}]`, message }];
+  });
+  return [...unknown, ...credentials];
+}
+
+function defaultErrors(
+  { default_upstream: id }: Config,
+  upstreams: ReadonlyMap<string, Upstream>,
+): ConfigError[] {
+  if (id === null || upstreams.has(id)) return [];
+  return [{ path: 'default_upstream', message: `"${id}" names no enabled upstream` }];
+}
+
+function upstreamWarnings(entry: UpstreamConfig, upstream: Upstream | undefined): string[] {
+  if (entry.base_url === undefined || upstream === undefined) return [];
+  const { id, baseUrl } = upstream;
+  const twice = [upstream.openaiAt, upstream.anthropicAt].find(
+    (at) => at !== null && at !== '' && baseUrl.endsWith(at),
+  );
+  if (twice === undefined || twice === null) return [];
+  return [
+    `Upstream "${id}": base_url ends with ${twice}, and its routes begin at ${twice} below it, so ` +
+      `that /v1/* calls ${baseUrl}${twice}/…; shorten base_url, or set openai_at or anthropic_at to "".`,
+  ];
+}
+
+function secretWarnings(config: Config, upstreams: ReadonlyMap<string, Upstream>): string[] {
+  if (config.keys.length > 0) return [];
+  const ids = [...upstreams.values()].filter(({ secret }) => secret !== null).map(({ id }) => id);
+  if (ids.length === 0) return [];
+  return [
+    `Stored secrets are used behind a gateway key only, and keys lists none: calls to ${ids.join(', ')} are refused.`,
+  ];
+}
+
+function groupWarnings(group: GroupConfig, upstreams: readonly Upstream[]): string[] {
+  const { name, limits, match } = group;
+  const warnings: string[] = [];
+  const rates = (['rpm', 'tpm'] as const).filter((field) => limits[field] !== null);
+  if (rates.length > 0) {
+    const unlimited = limits.max_concurrency === null ? ', and the group has no other limit' : '';
+    warnings.push(
+      `Group "${name}": ${rates.join(' and ')} is kept, but not enforced yet${unlimited}.`,
+    );
+  }
+  for (const pattern of match.base_urls) {
+    const matches = compileGlobs(baseUrlGlobs([pattern]));
+    if (upstreams.some((upstream) => baseUrlsOf(upstream).some(matches))) continue;
+    warnings.push(`Group "${name}": "${pattern}" is the base URL of no enabled upstream.`);
+  }
+  if (match.models.length + match.upstreams.length + match.base_urls.length === 0) {
+    warnings.push(
+      `Group "${name}" names no model, upstream or base URL: for now it stands instead of the ` +
+        'automatic groups of the calls that it takes, whose limits do not hold for them.',
+    );
+  }
+  return warnings;
+}
+
+function overlapWarnings(config: Config): string[] {
+  const pairs = overlaps(config);
+  const warnings = pairs.slice(0, OVERLAPS_LISTED_MAX).map(({ groups: [a, b], winner }) => {
+    const pair = `Groups "${a}" and "${b}" may match the same call`;
+    return `${pair}; "${winner}", the narrower one, takes it, and the other does not count it for now.`;
+  });
+  const more = pairs.length - warnings.length;
+  if (more > 0) warnings.push(`${more} more pairs of groups may match the same call.`);
+  return warnings;
+}

@@ -1,0 +1,97 @@
+import type { Upstream } from '../contract/upstream.ts';
+import { compileGlobs } from './glob.ts';
+
+/** The API shapes of the unified routes under `/v1`. */
+export type UnifiedShape = 'openai' | 'anthropic';
+
+export interface UnifiedCall {
+  /** Value of `headgate-upstream`. */
+  readonly header: string | null;
+  readonly model: string | null;
+  readonly shape: UnifiedShape;
+}
+
+export type UpstreamChoice =
+  | {
+      readonly kind: 'found';
+      readonly upstream: Upstream;
+      /** What must be removed from the start of the body's model, slash included; '' for nothing. */
+      readonly prefix: string;
+    }
+  /** Several upstreams' patterns match the model. */
+  | { readonly kind: 'ambiguous'; readonly ids: readonly string[] }
+  /** What was looked at, in order, in words for the caller. */
+  | { readonly kind: 'unknown'; readonly tried: readonly string[] };
+
+/**
+ * Chooses the upstream of a call to `/v1/*`: by the header; by the model's first path segment, if
+ * that is an upstream's id; by the upstreams' model patterns; by default. Only the patterns look at
+ * the shape: who names an upstream that lacks it is told so (`unifiedPath` is null), not sent elsewhere.
+ */
+export function chooseUpstream(
+  call: UnifiedCall,
+  upstreams: ReadonlyMap<string, Upstream>,
+  defaultUpstream: string | null,
+): UpstreamChoice {
+  const { header, model, shape } = call;
+  if (header !== null) {
+    const named = upstreams.get(header.trim().toLowerCase());
+    // A header that names nothing is a mistake; another upstream would be a surprise.
+    if (named !== undefined) return { kind: 'found', upstream: named, prefix: '' };
+    return { kind: 'unknown', tried: [`the header headgate-upstream: ${quote(header)}`] };
+  }
+  const tried = ['the header headgate-upstream (not sent)'];
+  if (model === null) {
+    tried.push('the model (the call names none)');
+  } else {
+    const slash = model.indexOf('/');
+    const named = slash > 0 ? upstreams.get(model.slice(0, slash).toLowerCase()) : undefined;
+    if (named !== undefined) {
+      return { kind: 'found', upstream: named, prefix: model.slice(0, slash + 1) };
+    }
+    if (slash > 0) tried.push(`an upstream with the id ${quote(model.slice(0, slash))}`);
+
+    const served = [...upstreams.values()].filter(
+      (upstream) => routesAt(upstream, shape) !== null && servesModel(upstream, model),
+    );
+    const [only, second] = served;
+    if (second !== undefined) return { kind: 'ambiguous', ids: served.map(({ id }) => id).sort() };
+    if (only !== undefined) return { kind: 'found', upstream: only, prefix: '' };
+    tried.push(`the upstreams' model patterns for ${quote(model)}`);
+  }
+  const fallback = defaultUpstream === null ? undefined : upstreams.get(defaultUpstream);
+  if (fallback !== undefined) return { kind: 'found', upstream: fallback, prefix: '' };
+  tried.push('default_upstream (not configured)');
+  return { kind: 'unknown', tried };
+}
+
+/**
+ * Where a unified route lies behind the upstream's base URL: `/v1/chat/completions` becomes
+ * `openaiAt` + `/chat/completions`. Null: the upstream has no routes of that shape. Takes a path
+ * without its query.
+ */
+export function unifiedPath(upstream: Upstream, shape: UnifiedShape, path: string): string | null {
+  const at = routesAt(upstream, shape);
+  return at === null ? null : at + path.replace(/^\/v1(?=\/|$)/, '');
+}
+
+function routesAt(upstream: Upstream, shape: UnifiedShape): string | null {
+  return shape === 'openai' ? upstream.openaiAt : upstream.anthropicAt;
+}
+
+/** Upstreams never change, so that each one's patterns are compiled once, at the first question. */
+const matchers = new WeakMap<Upstream, (name: string) => boolean>();
+
+function servesModel(upstream: Upstream, model: string): boolean {
+  let matches = matchers.get(upstream);
+  if (matches === undefined) {
+    matches = compileGlobs(upstream.models);
+    matchers.set(upstream, matches);
+  }
+  return matches(model);
+}
+
+/** What a caller sent, short enough to be sent back. */
+function quote(text: string): string {
+  return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
+}

@@ -1,0 +1,69 @@
+import type { GroupConfig } from '../contract/config.ts';
+
+/** What a group can be split by. Null values count as one value, `none`. */
+interface PartitionFacts {
+  /** Fingerprint of the key that the upstream will see. */
+  readonly keyFingerprint: string | null;
+  readonly caller: string;
+  readonly model: string | null;
+  readonly upstream: { readonly id: string; readonly baseUrl: string };
+  header(name: string): string | null;
+}
+
+/** Longest value that takes part, in characters. Callers write some of them. */
+const VALUE_LENGTH_MAX = 100;
+
+/**
+ * Longest value once encoded. Three of them and a group's name stay under the 1,024 bytes up to
+ * which a Durable Object is told its own name.
+ */
+const ENCODED_LENGTH_MAX = 300;
+
+/** Headers whose value is a credential: it would be written into the name of an object. */
+export const CREDENTIAL_HEADERS: ReadonlySet<string> = new Set([
+  'authorization',
+  'proxy-authorization',
+  'x-api-key',
+  'x-goog-api-key',
+  'api-key',
+  'headgate-key',
+  'cookie',
+]);
+
+/** Names the partition of a call: the values of `partition_by`, URI-encoded. Null: not split. */
+export function partitionOf(
+  partitionBy: GroupConfig['partition_by'],
+  facts: PartitionFacts,
+): string | null {
+  if (partitionBy.length === 0) return null;
+  return partitionBy.map((by) => encode(valueOf(by, facts))).join(',');
+}
+
+function valueOf(by: GroupConfig['partition_by'][number], facts: PartitionFacts): string | null {
+  switch (by) {
+    case 'api_key':
+      return facts.keyFingerprint ?? facts.caller;
+    case 'caller':
+      return facts.caller;
+    case 'model':
+      return facts.model;
+    case 'upstream':
+      return facts.upstream.id;
+    case 'base_url':
+      return facts.upstream.baseUrl;
+    default:
+      return facts.header(by.slice('header:'.length));
+  }
+}
+
+/** Encoded, neither `#`, which ends a group's name, nor the comma between two values is left. */
+function encode(value: string | null): string {
+  let encoded = '';
+  // A model from a body may hold half a surrogate pair, which cannot be encoded.
+  for (const character of (value ?? '').slice(0, VALUE_LENGTH_MAX).toWellFormed()) {
+    const next = encodeURIComponent(character);
+    if (encoded.length + next.length > ENCODED_LENGTH_MAX) break;
+    encoded += next;
+  }
+  return encoded === '' ? 'none' : encoded;
+}

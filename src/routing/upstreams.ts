@@ -1,0 +1,97 @@
+import type { Config, UpstreamConfig } from '../contract/config.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import type { Upstream } from '../contract/upstream.ts';
+
+/** Where keys go, and where routes usually begin behind scheme and host. */
+const DIALECTS: Record<Dialect, Pick<Upstream, 'keyPlace' | 'openaiAt' | 'anthropicAt'>> = {
+  openai: { keyPlace: 'bearer', openaiAt: '/v1', anthropicAt: null },
+  anthropic: { keyPlace: 'x-api-key', openaiAt: null, anthropicAt: '/v1' },
+  gemini: { keyPlace: 'x-goog-api-key', openaiAt: '/v1beta/openai', anthropicAt: null },
+  azure: { keyPlace: 'api-key', openaiAt: '/openai/v1', anthropicAt: null },
+  bedrock: { keyPlace: 'bearer', openaiAt: '/openai/v1', anthropicAt: null },
+  ollama: { keyPlace: 'bearer', openaiAt: '/v1', anthropicAt: null },
+  opaque: { keyPlace: 'bearer', openaiAt: null, anthropicAt: null },
+};
+
+/** Hosts of Vertex AI: global, of a region, of several regions. */
+const VERTEX_HOST = /(^|[.-])aiplatform(\.[a-z0-9-]+\.rep)?\.googleapis\.com$/;
+
+/**
+ * Resolves the enabled upstreams by id: the built-in ones, overlaid and joined by the configured
+ * ones. Fields that an entry gives win; `enabled: false` removes. A custom entry without a
+ * `base_url` is left out; `checkConfig` refuses it before.
+ */
+export function resolveUpstreams(
+  config: Config,
+  builtIn: readonly Upstream[],
+): ReadonlyMap<string, Upstream> {
+  const upstreams = new Map(builtIn.map((upstream) => [upstream.id, upstream]));
+  for (const entry of config.upstreams) {
+    const upstream = entry.enabled ? overlay(entry, upstreams.get(entry.id)) : null;
+    if (upstream === null) upstreams.delete(entry.id);
+    else upstreams.set(entry.id, upstream);
+  }
+  return upstreams;
+}
+
+function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream | null {
+  const base =
+    known ?? (entry.base_url === undefined ? null : custom(entry.base_url, entry.dialect));
+  if (base === null) return null;
+  const dialect = entry.dialect ?? base.dialect;
+  return {
+    id: entry.id,
+    baseUrl: entry.base_url === undefined ? base.baseUrl : normalBaseUrl(entry.base_url),
+    dialect,
+    keyPlace: dialect === base.dialect ? base.keyPlace : DIALECTS[dialect].keyPlace,
+    openaiAt: entry.openai_at === undefined ? base.openaiAt : entry.openai_at,
+    anthropicAt: entry.anthropic_at === undefined ? base.anthropicAt : entry.anthropic_at,
+    models: entry.models ?? base.models,
+    aliases: { ...base.aliases, ...entry.aliases },
+    secret: entry.auth === 'passthrough' ? base.secret : entry.auth.secret,
+    keyNamesAccount: base.keyNamesAccount,
+    via: entry.via ?? base.via,
+  };
+}
+
+/** The defaults of an upstream that is not built in, by its dialect and its address. */
+function custom(baseUrl: string, dialect: Dialect = 'openai'): Omit<Upstream, 'id'> {
+  const defaults = DIALECTS[dialect];
+  const url = new URL(baseUrl);
+  const path = url.pathname.replace(/\/+$/, '');
+  const isVertex = VERTEX_HOST.test(url.hostname);
+  return {
+    baseUrl: normalBaseUrl(baseUrl),
+    dialect,
+    keyPlace: isVertex ? 'bearer' : defaults.keyPlace,
+    openaiAt: isVertex ? null : routesBelow(path, defaults.openaiAt, dialect),
+    anthropicAt: routesBelow(path, defaults.anthropicAt, dialect),
+    models: [],
+    aliases: {},
+    secret: null,
+    // An Azure resource is its own account, and its callers may hold Entra tokens; Vertex knows only
+    // short-lived ones.
+    keyNamesAccount: dialect !== 'azure' && !isVertex,
+    via: null,
+  };
+}
+
+/**
+ * Where routes begin below a `base_url` with that path. OpenAI-shaped upstreams are written the way
+ * that SDKs take them: a path, whatever it is, already ends where the routes begin. The others lack
+ * what the path does not end with: `/openai` of Azure's `/openai/v1` leaves `/v1`.
+ */
+function routesBelow(path: string, usual: string | null, dialect: Dialect): string | null {
+  if (usual === null || path === '') return usual;
+  if (dialect === 'openai' || dialect === 'ollama') return '';
+  for (let end = usual.length; end > 0; end = usual.lastIndexOf('/', end - 1)) {
+    if (path.endsWith(usual.slice(0, end))) return usual.slice(end);
+  }
+  return usual;
+}
+
+/** A base URL as it is compared and joined: normal host, no trailing slash. */
+function normalBaseUrl(baseUrl: string): string {
+  const url = new URL(baseUrl);
+  return url.origin + url.pathname.replace(/\/+$/, '');
+}
