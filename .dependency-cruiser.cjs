@@ -1,0 +1,38 @@
+// The dependency rule of this codebase. A folder may import only what its row lists.
+const layers = {
+  core: [],
+  contract: ['src/core/', 'zod/', 'yaml/'],
+  group: ['src/core/', 'src/contract/', 'cloudflare:workers'],
+  directory: ['src/core/', 'src/contract/', 'cloudflare:workers'],
+  upstream: ['src/core/', 'src/contract/'],
+  routing: ['src/core/', 'src/contract/', 'src/upstream/'],
+  http: ['src/core/', 'src/contract/', 'src/upstream/', 'src/routing/', 'hono/', 'zod/'],
+};
+
+const escape = (path) => path.replace(/[.]/g, '\\.');
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    ...Object.entries(layers).map(([layer, allowed]) => ({
+      name: `${layer}-imports-only-its-row`,
+      severity: 'error',
+      from: { path: `^src/${layer}/` },
+      to: {
+        pathNot: [`src/${layer}/`, ...allowed].map((path) => `^(node_modules/)?${escape(path)}`),
+      },
+    })),
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'src-never-imports-test',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(test|bench|scripts)/' },
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true, // Type-only imports count: a type is a dependency too.
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: { path: 'node_modules' },
+  },
+};

@@ -1,0 +1,31 @@
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+
+/**
+ * Checks the dependency rule, and that something was checked: with a TypeScript that has no JavaScript
+ * API dependency-cruiser looks at nothing and says that all is well.
+ */
+const run = spawnSync('depcruise', ['--output-type', 'json', 'src'], {
+  encoding: 'utf8',
+  maxBuffer: 256 * 1024 * 1024,
+});
+if (run.error !== undefined) throw run.error;
+
+interface Violation {
+  readonly rule: { readonly name: string };
+  readonly from: string;
+  readonly to: string;
+}
+const { summary } = JSON.parse(run.stdout) as {
+  summary: { totalCruised: number; totalDependenciesCruised: number; violations: Violation[] };
+};
+for (const { rule, from, to } of summary.violations) console.error(`${rule.name}: ${from} → ${to}`);
+
+const sources = readdirSync('src', { recursive: true, encoding: 'utf8' });
+const expected = sources.filter((file) => file.endsWith('.ts')).length;
+if (summary.totalCruised < expected || summary.totalDependenciesCruised === 0) {
+  console.error(`Only ${summary.totalCruised} of ${expected} modules were looked at.`);
+  process.exit(1);
+}
+if (summary.violations.length > 0) process.exit(1);
+console.log(`${summary.totalCruised} modules keep to their layers.`);
