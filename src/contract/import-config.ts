@@ -4,7 +4,6 @@ import { explainIssues, type ImportError } from './import-errors.ts';
 import { convertForeign, foreignKeys } from './import-foreign.ts';
 
 export { ConfigSyntaxError, parseConfigText } from './import-syntax.ts';
-export type { ImportError } from './import-errors.ts';
 
 /** A document as a whole configuration, or everything that is wrong with it. */
 export type Imported =

@@ -2,7 +2,8 @@ import type { LeaseId, TicketId } from './ids.ts';
 import type { Outcome } from './outcome.ts';
 import type { Rejection } from './rejection.ts';
 import type { GroupSettings } from './settings.ts';
-import type { Holder, Lease, Ticket } from './state.ts';
+import type { Lease } from './state.ts';
+import type { Holder, Ticket } from './ticket.ts';
 
 /** Everything that can happen to a group. */
 export type GroupEvent =

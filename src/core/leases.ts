@@ -4,7 +4,8 @@ import type { Effect } from './events.ts';
 import { after, instant, type InstantMs, type LeaseId, type TicketId } from './ids.ts';
 import type { Outcome } from './outcome.ts';
 import { LEASE_TTL_MS, TOMBSTONE_TTL_MS, TOMBSTONES_MAX } from './settings.ts';
-import { NEVER, type GroupState, type Holder, type Lease } from './state.ts';
+import { NEVER, type GroupState, type Lease } from './state.ts';
+import type { Holder } from './ticket.ts';
 
 /** Makes a lease and counts it. The caller has checked that there is room. */
 export function openLease(

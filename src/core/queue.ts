@@ -1,5 +1,5 @@
 import type { InstantMs, LeaseId, TicketId } from './ids.ts';
-import type { Ticket } from './state.ts';
+import type { Ticket } from './ticket.ts';
 
 /** A ticket's entry in the queue. */
 export interface Waiter {

@@ -5,7 +5,8 @@ import { attach, openLease } from './leases.ts';
 import { dequeue, enqueue, firstReady, type Waiter } from './queue.ts';
 import type { Rejection } from './rejection.ts';
 import { ORPHAN_GRACE_MS, WAITERS_MAX } from './settings.ts';
-import { hasRoom, NEVER, type GroupState, type Ticket } from './state.ts';
+import { hasRoom, NEVER, type GroupState } from './state.ts';
+import type { Ticket } from './ticket.ts';
 
 type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
 

@@ -16,8 +16,9 @@ import { instant, leaseId, leaseIdOf, ticketId, type InstantMs } from '../core/i
 import type { LeaseId, TicketId } from '../core/ids.ts';
 import type { Outcome } from '../core/outcome.ts';
 import { recover } from '../core/recover.ts';
-import type { GroupState, Holder, Lease } from '../core/state.ts';
+import type { GroupState, Lease } from '../core/state.ts';
 import { nextWakeAt, step } from '../core/step.ts';
+import type { Holder } from '../core/ticket.ts';
 import { standing } from '../core/waiting.ts';
 import { Batch } from './batch.ts';
 import { identityOf, settingsOf, type PoolIdentity } from './definition.ts';
