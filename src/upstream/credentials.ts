@@ -1,0 +1,94 @@
+import type { Dialect } from '../contract/dialect.ts';
+import type { KeyPlace, Upstream } from '../contract/upstream.ts';
+
+/** The keys that a call brought. */
+export interface Credentials {
+  /** The gateway key, wherever it stood. It never goes upstream. */
+  readonly gatewayKey: string | null;
+  /** The key for the provider, without its scheme if that is `Bearer`. */
+  readonly providerKey: string | null;
+  /** The call is signed for another host, so that no proxy can pass it on. */
+  readonly sigV4: boolean;
+}
+
+const GATEWAY_HEADER = 'headgate-key';
+const GATEWAY_PREFIX = 'hg_';
+const KEY_HEADERS = ['x-api-key', 'x-goog-api-key', 'api-key'] as const;
+const KEY_PARAMETER = 'key';
+const BEARER = /^bearer(?:\s+|$)/i;
+const SIGNATURE = /^AWS4-/i;
+
+/**
+ * Reads the keys of a call. A value that begins with `hg_` is a gateway key in whatever place; the
+ * header `headgate-key` goes before all of them. The first other credential is the provider's.
+ */
+export function readCredentials(headers: Headers, query: URLSearchParams): Credentials {
+  const authorization = headers.get('authorization') ?? '';
+  const signed = SIGNATURE.test(authorization);
+  const candidates = [
+    signed ? '' : keyOfAuthorization(authorization),
+    ...KEY_HEADERS.map((name) => (headers.get(name) ?? '').trim()),
+    ...query.getAll(KEY_PARAMETER),
+  ].filter((value) => value !== '');
+
+  const named = (headers.get(GATEWAY_HEADER) ?? '').trim();
+  const gatewayKey =
+    named !== '' ? named : (candidates.find((value) => value.startsWith(GATEWAY_PREFIX)) ?? null);
+  return {
+    gatewayKey,
+    providerKey: candidates.find((value) => !isGatewayKey(value, gatewayKey)) ?? null,
+    sigV4: signed || query.has('X-Amz-Signature'),
+  };
+}
+
+/**
+ * Makes the headers and the query of a call fit for the upstream, in place: gateway keys leave
+ * wherever they stood. With a key to inject, every other credential leaves too; without one, the
+ * caller's credentials stay where its SDK put them. The query is not touched needlessly, because
+ * that would encode it anew.
+ */
+export function placeCredentials(
+  headers: Headers,
+  query: URLSearchParams,
+  credentials: Credentials,
+  injected: { readonly place: KeyPlace; readonly key: string } | null,
+): void {
+  const leaves = (value: string): boolean =>
+    injected !== null || isGatewayKey(value, credentials.gatewayKey);
+
+  headers.delete(GATEWAY_HEADER);
+  const authorization = headers.get('authorization');
+  if (authorization !== null && leaves(keyOfAuthorization(authorization))) {
+    headers.delete('authorization');
+  }
+  for (const name of KEY_HEADERS) {
+    const value = headers.get(name);
+    if (value !== null && leaves(value.trim())) headers.delete(name);
+  }
+  for (const value of new Set(query.getAll(KEY_PARAMETER))) {
+    if (leaves(value)) query.delete(KEY_PARAMETER, value);
+  }
+
+  if (injected === null) return;
+  if (injected.place === 'bearer') headers.set('authorization', `Bearer ${injected.key}`);
+  else headers.set(injected.place, injected.key);
+}
+
+/**
+ * Where an injected key goes on a call of a given shape: Gemini's OpenAI-shaped routes want a bearer
+ * token where its own want `x-goog-api-key`.
+ */
+export function keyPlaceFor(upstream: Upstream, shape: Dialect): KeyPlace {
+  return shape === 'openai' && upstream.keyPlace === 'x-goog-api-key'
+    ? 'bearer'
+    : upstream.keyPlace;
+}
+
+/** The token of `Bearer <token>`; of any other scheme the whole value, which then is the credential. */
+function keyOfAuthorization(value: string): string {
+  return value.replace(BEARER, '').trim();
+}
+
+function isGatewayKey(value: string, gatewayKey: string | null): boolean {
+  return value === gatewayKey || value.startsWith(GATEWAY_PREFIX);
+}

@@ -1,0 +1,22 @@
+/** Headers that hold for one connection (RFC 9110, 7.6.1); `Connection` may name more. */
+export const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Deletes, in place, the headers that `Connection` names and those whose name, in lower case, fits. */
+export function deleteHeaders(headers: Headers, fits: (name: string) => boolean): void {
+  const named = (headers.get('connection') ?? '')
+    .split(',')
+    .map((name) => name.trim().toLowerCase());
+  // Found first, deleted afterwards: deleting while iterating skips entries.
+  const leaving = [...headers.keys()].filter((name) => fits(name) || named.includes(name));
+  for (const name of leaving) headers.delete(name);
+}

@@ -1,0 +1,123 @@
+import { SCAN_BYTES_MAX } from '../body-budget.ts';
+import { unreadable } from './model-scan.ts';
+import type { ModelScan, ScanState } from './model-scan.ts';
+
+/** Scans a body that may be compressed. Like a `ModelScan`, but what it answers may lag behind. */
+export interface BodyScan {
+  /** Whether the positions that the state names are those of the body as it came. */
+  readonly isPlain: boolean;
+  push(bytes: Uint8Array): Promise<ScanState>;
+  end(): Promise<ScanState>;
+  /** Ends the scan early. Nothing may be pushed afterwards. */
+  close(): void;
+}
+
+/** One compressed byte can stand for a thousand: small bites bound what is unpacked at a time. */
+const BITE_BYTES = 4_096;
+
+const FORMATS: Readonly<Record<string, 'gzip' | 'deflate'>> = {
+  gzip: 'gzip',
+  'x-gzip': 'gzip',
+  deflate: 'deflate',
+};
+
+/**
+ * Wraps a scan so that it sees what a `content-encoding` stands for. Null: an encoding that the
+ * runtime cannot undo.
+ */
+export function scanEncoded(scan: ModelScan, contentEncoding: string | null): BodyScan | null {
+  const encoding = contentEncoding?.trim().toLowerCase() ?? '';
+  if (encoding === '' || encoding === 'identity') return new PlainScan(scan);
+  const format = FORMATS[encoding];
+  return format === undefined ? null : new UnpackingScan(scan, format);
+}
+
+class PlainScan implements BodyScan {
+  readonly isPlain = true;
+  readonly #scan: ModelScan;
+
+  constructor(scan: ModelScan) {
+    this.#scan = scan;
+  }
+
+  push(bytes: Uint8Array): Promise<ScanState> {
+    return Promise.resolve(this.#scan.push(bytes));
+  }
+
+  end(): Promise<ScanState> {
+    return Promise.resolve(this.#scan.end());
+  }
+
+  close(): void {
+    // There is nothing to let go of.
+  }
+}
+
+class UnpackingScan implements BodyScan {
+  readonly isPlain = false;
+  readonly #scan: ModelScan;
+  readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #unpacked: Promise<void>;
+  #state: ScanState = { kind: 'more' };
+
+  constructor(scan: ModelScan, format: 'gzip' | 'deflate') {
+    const stream = new DecompressionStream(format);
+    this.#scan = scan;
+    this.#writer = stream.writable.getWriter();
+    this.#reader = stream.readable.getReader();
+    this.#unpacked = this.#readAll();
+  }
+
+  async push(bytes: Uint8Array): Promise<ScanState> {
+    for (let at = 0; at < bytes.length && this.#state.kind === 'more'; at += BITE_BYTES) {
+      try {
+        // The stream keeps what it is given, and the buffer is still to be filled on: hence a copy.
+        await this.#writer.write(bytes.slice(at, at + BITE_BYTES));
+      } catch {
+        await this.#unpacked;
+      }
+    }
+    return this.#state;
+  }
+
+  async end(): Promise<ScanState> {
+    try {
+      await this.#writer.close();
+    } catch {
+      // The reader met the same error, and said so in the state.
+    }
+    await this.#unpacked;
+    return this.#state;
+  }
+
+  close(): void {
+    this.#writer.abort().catch(ignore);
+    this.#reader.cancel().catch(ignore);
+  }
+
+  async #readAll(): Promise<void> {
+    let scanned = 0;
+    try {
+      for (;;) {
+        const { done, value } = await this.#reader.read();
+        if (done) {
+          if (this.#state.kind === 'more') this.#state = this.#scan.end();
+          return;
+        }
+        if (this.#state.kind !== 'more') continue;
+        scanned += value.length;
+        this.#state = this.#scan.push(value);
+        if (this.#state.kind === 'more' && scanned >= SCAN_BYTES_MAX) {
+          this.#state = unreadable(`it is not within the first ${SCAN_BYTES_MAX} unpacked bytes`);
+        }
+      }
+    } catch {
+      if (this.#state.kind === 'more') this.#state = unreadable('the body could not be unpacked');
+    }
+  }
+}
+
+function ignore(): void {
+  // The stream is given up; how that went concerns nobody.
+}

@@ -1,0 +1,259 @@
+import { ABSENT, Capture, MODEL_BYTES_MAX, MORE, unreadable } from './model-scan.ts';
+import type { ModelScan, ScanState } from './model-scan.ts';
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+
+/**
+ * What the next byte belongs to, at the top level of the object: `start` → `key` → (`in_key`) →
+ * `colon` → `value` → `in_nested`, `in_string` or `in_model` → `after` → `key` …
+ */
+type Place =
+  | 'start'
+  | 'key'
+  | 'in_key'
+  | 'colon'
+  | 'value'
+  | 'in_nested'
+  | 'in_string'
+  | 'in_model'
+  | 'after';
+
+/**
+ * Finds the string under the key `model` at the top level of a JSON object. It checks no more of the
+ * syntax than it must: what is inside other values is stepped over, and is the upstream's to judge.
+ *
+ * Of several `model` keys the first counts. Parsers take the last, but to know that there is none,
+ * each body would have to be read and kept to its end, which is what this scan is there to avoid. Who
+ * writes the key twice only misplaces their own call.
+ */
+export function createJsonModelScan(): ModelScan {
+  return new JsonModelScan();
+}
+
+class JsonModelScan implements ModelScan {
+  #state: ScanState = MORE;
+  #place: Place = 'start';
+  /** Open brackets inside the value that is stepped over. */
+  #depth = 0;
+  /** Whether the last byte stood inside a string of that value. */
+  #inString = false;
+  /** Whether the byte before the next one was a backslash that escapes it. */
+  #isEscaped = false;
+  #sawEscape = false;
+  #isModelKey = false;
+  #modelStart = 0;
+  /** Bytes in the chunks before this one. */
+  #offset = 0;
+  readonly #capture = new Capture(MODEL_BYTES_MAX);
+
+  push(chunk: Uint8Array): ScanState {
+    let at = 0;
+    while (at < chunk.length && this.#state.kind === 'more') at = this.#advance(chunk, at);
+    this.#offset += chunk.length;
+    return this.#state;
+  }
+
+  end(): ScanState {
+    if (this.#state.kind !== 'more') return this.#state;
+    this.#state = this.#place === 'start' ? ABSENT : unreadable('the JSON ends too early');
+    return this.#state;
+  }
+
+  /** Takes one byte, or a run of them; the answer is the index behind it. */
+  #advance(chunk: Uint8Array, at: number): number {
+    switch (this.#place) {
+      case 'in_nested':
+        return this.#skipNested(chunk, at);
+      case 'in_string': {
+        const end = this.#skipString(chunk, at);
+        if (!this.#inString) this.#place = 'after';
+        return end;
+      }
+      case 'in_key':
+      case 'in_model':
+        return this.#readString(chunk, at);
+      case 'start':
+      case 'key':
+      case 'colon':
+      case 'value':
+      case 'after':
+        this.#structure(chunk[at] ?? 0, at);
+        return at + 1;
+    }
+  }
+
+  #structure(byte: number, at: number): void {
+    if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) return;
+    if (this.#place === 'start') {
+      if (byte === OPEN_BRACE) this.#place = 'key';
+      else this.#state = ABSENT;
+    } else if (this.#place === 'key') {
+      if (byte === QUOTE) this.#beginString('in_key');
+      else this.#state = byte === CLOSE_BRACE ? ABSENT : unreadable('the JSON is malformed');
+    } else if (this.#place === 'colon') {
+      if (byte === COLON) this.#place = 'value';
+      else this.#state = unreadable('the JSON is malformed');
+    } else if (this.#place === 'value') {
+      this.#beginValue(byte, at);
+    } else if (byte === COMMA) {
+      this.#place = 'key';
+    } else if (byte === CLOSE_BRACE) {
+      this.#state = ABSENT;
+    } else if (!isScalarByte(byte)) {
+      this.#state = unreadable('the JSON is malformed');
+    }
+  }
+
+  #beginValue(byte: number, at: number): void {
+    if (this.#isModelKey) {
+      if (byte !== QUOTE) {
+        this.#state = ABSENT;
+        return;
+      }
+      this.#modelStart = this.#offset + at + 1;
+      this.#beginString('in_model');
+    } else if (byte === QUOTE) {
+      this.#inString = true;
+      this.#place = 'in_string';
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      this.#depth = 1;
+      this.#place = 'in_nested';
+    } else if (isScalarByte(byte)) {
+      this.#place = 'after';
+    } else {
+      this.#state = unreadable('the JSON is malformed');
+    }
+  }
+
+  #beginString(place: 'in_key' | 'in_model'): void {
+    this.#place = place;
+    this.#sawEscape = false;
+    this.#capture.clear();
+  }
+
+  #skipNested(chunk: Uint8Array, from: number): number {
+    const length = chunk.length;
+    let at = this.#inString ? this.#skipString(chunk, from) : from;
+    let depth = this.#depth;
+    while (at < length) {
+      const byte = chunk[at] ?? 0;
+      at += 1;
+      if (byte === QUOTE) {
+        this.#inString = true;
+        at = this.#skipString(chunk, at);
+      } else if (byte >= OPEN_BRACKET) {
+        if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+          depth += 1;
+        } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+          depth -= 1;
+          if (depth === 0) {
+            this.#place = 'after';
+            break;
+          }
+        }
+      }
+    }
+    this.#depth = depth;
+    return at;
+  }
+
+  /**
+   * Steps over the rest of a string. Only quotes are looked for, by the engine's own search; the
+   * backslashes before one tell whether it ends the string.
+   */
+  #skipString(chunk: Uint8Array, from: number): number {
+    let at = from;
+    if (this.#isEscaped) {
+      this.#isEscaped = false;
+      at += 1;
+    }
+    for (;;) {
+      const quote = nextQuote(chunk, at);
+      const end = quote === -1 ? chunk.length : quote;
+      let first = end;
+      while (first > at && chunk[first - 1] === BACKSLASH) first -= 1;
+      const isEscaped = (end - first) % 2 === 1;
+      if (quote === -1) {
+        this.#isEscaped = isEscaped;
+        return end;
+      }
+      at = quote + 1;
+      if (!isEscaped) {
+        this.#inString = false;
+        return at;
+      }
+    }
+  }
+
+  /** Takes the bytes of a key or of the model's value, up to the closing quote. */
+  #readString(chunk: Uint8Array, from: number): number {
+    for (let at = from; at < chunk.length; at += 1) {
+      const byte = chunk[at] ?? 0;
+      if (this.#isEscaped) {
+        this.#isEscaped = false;
+      } else if (byte === BACKSLASH) {
+        this.#isEscaped = true;
+        this.#sawEscape = true;
+      } else if (byte === QUOTE) {
+        if (this.#place === 'in_key') this.#endKey();
+        else this.#endModel(this.#offset + at);
+        return at + 1;
+      }
+      this.#capture.add(byte);
+    }
+    return chunk.length;
+  }
+
+  #endKey(): void {
+    this.#place = 'colon';
+    const mayMatch = this.#sawEscape || this.#capture.length === 'model'.length;
+    this.#isModelKey = mayMatch && !this.#capture.isCut && this.#decoded() === 'model';
+  }
+
+  #endModel(end: number): void {
+    const model = this.#capture.isCut ? null : this.#decoded();
+    this.#state =
+      model === null
+        ? unreadable(`its value is not a JSON text of at most ${MODEL_BYTES_MAX} bytes`)
+        : { kind: 'found', model, start: this.#modelStart, end };
+  }
+
+  #decoded(): string | null {
+    const text = this.#capture.text();
+    if (text === null) return null;
+    try {
+      const value: unknown = JSON.parse(`"${text}"`);
+      return typeof value === 'string' ? value : null;
+    } catch {
+      return null;
+    }
+  }
+}
+
+/** Index of the next quote, or -1. Most strings are short, and a call of the engine's search is not. */
+function nextQuote(chunk: Uint8Array, from: number): number {
+  const near = Math.min(from + 24, chunk.length);
+  for (let at = from; at < near; at += 1) {
+    if (chunk[at] === QUOTE) return at;
+  }
+  return chunk.indexOf(QUOTE, near);
+}
+
+/** Digits, letters, sign and point: what numbers, `true`, `false` and `null` are made of. */
+function isScalarByte(byte: number): boolean {
+  return (
+    (byte >= 0x30 && byte <= 0x39) ||
+    (byte >= 0x41 && byte <= 0x5a) ||
+    (byte >= 0x61 && byte <= 0x7a) ||
+    byte === 0x2d ||
+    byte === 0x2b ||
+    byte === 0x2e
+  );
+}

@@ -1,0 +1,188 @@
+import { ABSENT, Capture, MODEL_BYTES_MAX, MORE, unreadable } from './model-scan.ts';
+import type { ModelScan, ScanState } from './model-scan.ts';
+
+const CR = 0x0d;
+const LF = 0x0a;
+const DASH = 0x2d;
+const SPACE = 0x20;
+const TAB = 0x09;
+
+/** The headers of a part are a few lines; longer ones are a mistake. */
+const PART_HEADERS_BYTES_MAX = 8_192;
+
+/**
+ * What the next byte belongs to: `content` (of a part, or what stands before the first one) →
+ * `boundary_end` (behind a boundary: `--` or the end of the line) → `headers` → `content` …
+ */
+type Place = 'content' | 'boundary_end' | 'headers';
+
+/**
+ * Finds the form field `model` in multipart/form-data. Parts with a file name are files whatever
+ * their field is called. The search for a boundary starts at carriage returns only, so a file passes
+ * at the speed of the engine's own search.
+ */
+export function createMultipartModelScan(boundary: string): ModelScan {
+  return new MultipartModelScan(boundary);
+}
+
+/** The boundary that a multipart/form-data content type names; null: none. */
+export function multipartBoundary(contentType: string): string | null {
+  const boundary = parameters(contentType).get('boundary');
+  return boundary === undefined || !/^[\x20-\x7e]{1,200}$/.test(boundary) ? null : boundary;
+}
+
+class MultipartModelScan implements ModelScan {
+  readonly #delimiter: Uint8Array;
+  #state: ScanState = MORE;
+  #place: Place = 'content';
+  /** Bytes of the delimiter that match so far. The first boundary has no line before it. */
+  #matched = 2;
+  #sawBoundary = false;
+  /** The byte before this one behind a boundary; 0: none yet. */
+  #last = 0;
+  /** Bytes of the empty line that ends the headers, so far. */
+  #blank = 0;
+  #isModel = false;
+  #modelStart = 0;
+  /** Where the last delimiter began. */
+  #contentEnd = 0;
+  /** Bytes in the chunks before this one. */
+  #offset = 0;
+  readonly #headers = new Capture(PART_HEADERS_BYTES_MAX);
+  readonly #value: Capture;
+
+  constructor(boundary: string) {
+    this.#delimiter = new TextEncoder().encode(`\r\n--${boundary}`);
+    // The delimiter is captured with the value that it ends.
+    this.#value = new Capture(MODEL_BYTES_MAX + this.#delimiter.length);
+  }
+
+  push(chunk: Uint8Array): ScanState {
+    let at = 0;
+    while (at < chunk.length && this.#state.kind === 'more') {
+      if (this.#place === 'content' && !this.#isModel) {
+        at = this.#skipContent(chunk, at);
+        continue;
+      }
+      const byte = chunk[at] ?? 0;
+      if (this.#isModel) this.#value.add(byte);
+      if (this.#place === 'boundary_end') this.#boundaryEnd(byte);
+      else if (this.#place === 'headers') this.#header(byte, this.#offset + at);
+      else this.#valueByte(byte, this.#offset + at);
+      at += 1;
+    }
+    this.#offset += chunk.length;
+    return this.#state;
+  }
+
+  end(): ScanState {
+    if (this.#state.kind !== 'more') return this.#state;
+    this.#state = unreadable(
+      this.#sawBoundary
+        ? 'the form ends before its last boundary'
+        : 'the boundary that the content type names does not occur',
+    );
+    return this.#state;
+  }
+
+  #skipContent(chunk: Uint8Array, from: number): number {
+    let at = from;
+    while (at < chunk.length && this.#place === 'content') {
+      if (this.#matched === 0) {
+        at = chunk.indexOf(CR, at);
+        if (at === -1) return chunk.length;
+      }
+      this.#match(chunk[at] ?? 0, this.#offset + at);
+      at += 1;
+    }
+    return at;
+  }
+
+  #valueByte(byte: number, position: number): void {
+    this.#match(byte, position);
+    if (this.#value.isCut && this.#place === 'content') {
+      this.#state = unreadable(`its value is longer than ${MODEL_BYTES_MAX} bytes`);
+    }
+  }
+
+  /** A carriage return stands nowhere in the delimiter but at its start: no other overlap exists. */
+  #match(byte: number, position: number): void {
+    if (byte === this.#delimiter[this.#matched]) this.#matched += 1;
+    else this.#matched = byte === CR ? 1 : 0;
+    if (this.#matched < this.#delimiter.length) return;
+    this.#contentEnd = position + 1 - this.#delimiter.length;
+    this.#place = 'boundary_end';
+    this.#last = 0;
+  }
+
+  /** Only `--`, or blanks and the end of the line, make it a boundary: it may begin a longer word. */
+  #boundaryEnd(byte: number): void {
+    const last = this.#last;
+    const isPadding = last === 0 || last === SPACE || last === TAB;
+    this.#last = byte;
+    if (last === CR && byte === LF) {
+      this.#sawBoundary = true;
+      this.#endPart();
+      this.#place = 'headers';
+      this.#headers.clear();
+      // The end of this line and an empty one end the headers too: a part may have none.
+      this.#blank = 2;
+    } else if (last === DASH && byte === DASH) {
+      this.#endPart();
+      if (this.#state.kind === 'more') this.#state = ABSENT;
+    } else if (byte === DASH ? last !== 0 : !isPadding || !isLineEnd(byte)) {
+      this.#place = 'content';
+      this.#matched = byte === CR ? 1 : 0;
+    }
+  }
+
+  #header(byte: number, position: number): void {
+    this.#headers.add(byte);
+    if (byte === CR) this.#blank = this.#blank === 2 ? 3 : 1;
+    else if (byte === LF && this.#blank % 2 === 1) this.#blank += 1;
+    else this.#blank = 0;
+    if (this.#blank === 4) {
+      this.#isModel = isModelField(this.#headers.text() ?? '');
+      this.#modelStart = position + 1;
+      this.#value.clear();
+      this.#place = 'content';
+      // A part without content may end right here: its empty line is the delimiter's.
+      this.#matched = 2;
+    } else if (this.#headers.isCut) {
+      this.#state = unreadable(`the headers of a part exceed ${PART_HEADERS_BYTES_MAX} bytes`);
+    }
+  }
+
+  #endPart(): void {
+    if (!this.#isModel) return;
+    const end = Math.max(this.#contentEnd, this.#modelStart);
+    const model = this.#value.text(end - this.#modelStart);
+    this.#state =
+      model === null
+        ? unreadable('its value is not UTF-8')
+        : { kind: 'found', model, start: this.#modelStart, end };
+  }
+}
+
+function isLineEnd(byte: number): boolean {
+  return byte === SPACE || byte === TAB || byte === CR;
+}
+
+function isModelField(headers: string): boolean {
+  const disposition = /^content-disposition:(.*)$/im.exec(headers)?.[1];
+  if (disposition === undefined) return false;
+  const found = parameters(disposition);
+  return found.get('name') === 'model' && !found.has('filename') && !found.has('filename*');
+}
+
+/** The parameters of a header's value, as in `form-data; name="model"`. The first of a name counts. */
+function parameters(value: string): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [, name = '', quoted, plain = ''] of value.matchAll(PARAMETER)) {
+    const key = name.toLowerCase();
+    if (!found.has(key)) found.set(key, quoted?.replaceAll(/\\(.)/g, '$1') ?? plain.trim());
+  }
+  return found;
+}
+
+const PARAMETER = /;\s*([^=;\s"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;]*))/g;
