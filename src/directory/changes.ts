@@ -1,0 +1,66 @@
+import type { Config } from '../contract/config.ts';
+import { ownPool, poolKey, takesCalls, type PlacedPool } from '../contract/pool.ts';
+
+/** What a change of the configuration means to the pools. */
+export interface ConfigChange {
+  /** Whether a call may take another way than before, so that every waiter must be routed again. */
+  readonly routingMoved: boolean;
+  /** Names of the groups that were edited, added or removed. */
+  readonly groups: ReadonlySet<string>;
+  /** Own objects that may hold calls and that the new configuration no longer sends any to. */
+  readonly retired: readonly PlacedPool[];
+}
+
+/** Compares two configurations. */
+export function changeBetween(before: Config, next: Config): ConfigChange {
+  const old = new Map(before.groups.map((group) => [group.name, group]));
+  const now = new Map(next.groups.map((group) => [group.name, group]));
+  const names = new Set([...old.keys(), ...now.keys()]);
+  const groups = [...names].filter((name) => !same(old.get(name), now.get(name)));
+  const retired = before.groups.flatMap((group) => {
+    const own = ownPool(group);
+    return own === null || takesCalls(own, next) ? [] : [own];
+  });
+  return {
+    routingMoved: !same(routingOf(before), routingOf(next)),
+    groups: new Set(groups),
+    retired,
+  };
+}
+
+/**
+ * The pools that must hear of a change: the listed ones, and the own objects of groups that were there
+ * before. A new group's object is left alone: it is created near its first caller, not near the
+ * directory, and has nobody to tell.
+ */
+export function poolsToTell(
+  change: ConfigChange,
+  before: Config,
+  next: Config,
+  listed: readonly PlacedPool[],
+): PlacedPool[] {
+  const known = new Set(before.groups.map((group) => group.name));
+  const own = next.groups.flatMap((group) => (known.has(group.name) ? (ownPool(group) ?? []) : []));
+  const touched = [...listed, ...own].filter(
+    (pool) => change.routingMoved || change.groups.has(pool.group),
+  );
+  return [...new Map(touched.map((pool) => [poolKey(pool), pool])).values()];
+}
+
+/** Everything that decides which pool a call goes to. Keys, limits and queues do not. */
+function routingOf(config: Config): unknown {
+  const groups = config.groups
+    .map(({ name, match, partition_by, jurisdiction }) => ({
+      name,
+      match,
+      partition_by,
+      jurisdiction,
+    }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { upstreams: config.upstreams, default_upstream: config.default_upstream, groups };
+}
+
+/** Both sides come from one schema, which writes its fields in one order. */
+function same(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
