@@ -163,7 +163,7 @@ function groupWarnings(group: GroupConfig, upstreams: readonly Upstream[]): stri
   if (rates.length > 0) {
     const unlimited = limits.max_concurrency === null ? ', and the group has no other limit' : '';
     warnings.push(
-      `Group "${name}": ${rates.join(' and ')} is kept, but not enforced yet${unlimited}.`,
+      `Group "${name}": ${rates.join(' and ')} ${rates.length > 1 ? 'are' : 'is'} kept, but not enforced yet${unlimited}.`,
     );
   }
   for (const pattern of match.base_urls) {

@@ -1,0 +1,125 @@
+import type { Context } from 'hono';
+import type { Config } from '../../contract/config.ts';
+import { directoryOf, type Env } from '../../contract/env.ts';
+import { ConfigSyntaxError, importConfig, parseConfigText } from '../../contract/import-config.ts';
+import { checkConfig } from '../../routing/check-config.ts';
+import { BUILT_IN_UPSTREAMS } from '../../upstream/catalog.ts';
+import { ProblemError, type FieldError } from './problem.ts';
+import { currentSnapshot } from './snapshot.ts';
+
+export type AdminContext = Context<{ Bindings: Env }>;
+
+/** Rounds of read, edit and replace before somebody else's changes win. */
+const TRIES = 5;
+
+/** The configuration is one row of the directory's, and a row ends at 2 MB. */
+const CONFIG_BYTES_MAX = 1_900_000;
+
+/** Who made a change. One token opens everything, so there is one name so far. */
+const ACTOR = 'admin';
+
+/** One edit of the configuration. */
+export interface Edit {
+  /** What the audit log says of it. */
+  readonly action: string;
+  /**
+   * Makes the next configuration of the present one; whether it is valid is checked afterwards. It
+   * may be called again when somebody else was faster, and may throw a `ProblemError`.
+   */
+  next(config: Config): unknown;
+  /** What a path in the configuration is called in the request's own document. */
+  readonly pathOf?: (path: string, config: Config) => string;
+}
+
+/** What an edit led to. */
+export interface Changed {
+  readonly version: number;
+  readonly before: Config;
+  readonly config: Config;
+  readonly warnings: string[];
+}
+
+/**
+ * Reads, edits, validates and replaces the configuration. Without `If-Match` it starts over when
+ * somebody else was faster. An edit that changes nothing makes no new version.
+ */
+export async function changeConfig(context: AdminContext, edit: Edit): Promise<Changed> {
+  const wanted = ifMatch(context);
+  for (let attempt = 0; attempt < TRIES; attempt++) {
+    const { version, config: before } = await currentSnapshot(context.env);
+    if (wanted !== null && wanted !== version) throw changedMeanwhile(version);
+    const { config, warnings } = validate(context.env, edit, before);
+    if (version > 0 && JSON.stringify(config) === JSON.stringify(before)) {
+      return { version, before, config, warnings };
+    }
+    const answer = await directoryOf(context.env).replace(config, version, ACTOR, edit.action);
+    if (answer.kind === 'replaced') return { version: answer.version, before, config, warnings };
+    if (wanted !== null) throw changedMeanwhile(answer.version);
+  }
+  throw new ProblemError(409, 'The configuration is being changed by others. Try again.');
+}
+
+/** Reads the body as JSON or YAML. */
+export async function readDocument(context: AdminContext): Promise<unknown> {
+  // Not `text()`: the runtime warns of it in the log for every type that it does not take for text.
+  const bytes = await context.req.arrayBuffer();
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes);
+    return parseConfigText(text, context.req.header('content-type') ?? null);
+  } catch (error) {
+    if (error instanceof ConfigSyntaxError) throw new ProblemError(400, error.message);
+    if (error instanceof TypeError) throw new ProblemError(400, 'The body is not UTF-8 text.');
+    throw error;
+  }
+}
+
+/** The problem of a document whose fields are wrong. */
+export function invalid(errors: readonly FieldError[]): ProblemError {
+  const [first] = errors;
+  const rest = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
+  const detail = first === undefined ? '' : `${first.path}: ${first.message}${rest}`;
+  return new ProblemError(422, detail.replace(/^: /, ''), { errors });
+}
+
+/** A version as an entity tag. */
+export function etag(version: number): string {
+  return `"${version}"`;
+}
+
+function validate(env: Env, edit: Edit, before: Config): { config: Config; warnings: string[] } {
+  const document = edit.next(before);
+  const imported = importConfig(document);
+  const inRequest = (errors: readonly FieldError[]) =>
+    errors.map(({ path, message }) => ({ path: edit.pathOf?.(path, before) ?? path, message }));
+  if (!imported.ok) throw invalid(inRequest(imported.errors));
+  const { config, notes } = imported;
+  const checked = checkConfig(config, BUILT_IN_UPSTREAMS, {
+    privateUpstreams: env.PRIVATE_UPSTREAMS === 'allow',
+  });
+  if (checked.errors.length > 0) throw invalid(inRequest(checked.errors));
+  const bytes = new TextEncoder().encode(JSON.stringify(config)).byteLength;
+  if (bytes > CONFIG_BYTES_MAX) {
+    throw new ProblemError(
+      413,
+      `With every default filled in, the configuration takes ${bytes} bytes; at most ${CONFIG_BYTES_MAX} can be stored.`,
+    );
+  }
+  return { config, warnings: [...notes, ...checked.warnings] };
+}
+
+/** The version that the caller has seen. Null: none given, or any (`*`). */
+function ifMatch(context: AdminContext): number | null {
+  const header = context.req.header('if-match')?.trim();
+  if (header === undefined || header === '*') return null;
+  const version = /^(?:W\/)?"(\d+)"$/.exec(header)?.[1];
+  // A tag that never was one of ours matches no version.
+  return version === undefined ? -1 : Number(version);
+}
+
+function changedMeanwhile(version: number): ProblemError {
+  return new ProblemError(
+    412,
+    `The configuration is at version ${version} by now. Read it again, then repeat your change.`,
+    { headers: { etag: etag(version) } },
+  );
+}

@@ -1,0 +1,132 @@
+import type { Config, GroupConfig } from '../../contract/config.ts';
+import type { PoolStatus } from '../../contract/group-rpc.ts';
+import { takesCalls } from '../../contract/pool.ts';
+import { AUTO_PREFIX } from '../../contract/pool-name.ts';
+import type { Overlap } from '../../routing/overlaps.ts';
+import type { Asked } from './pools.ts';
+
+type Gauges = Omit<PoolStatus, 'group' | 'partition'>;
+
+/** One pool of a group: what it says of itself, or why it does not. */
+type PartitionStatus =
+  | (Gauges & { readonly partition: string | null; readonly retired?: true })
+  | { readonly partition: string | null; readonly error: string };
+
+/** A group with all its pools taken together. */
+export interface GroupStatus extends Gauges {
+  readonly name: string;
+  /** `retired`: deleted, and shown until its last lease has ended. */
+  readonly kind: 'configured' | 'automatic' | 'retired';
+  /** Groups that may match the same calls. */
+  readonly overlaps_with: readonly string[];
+  readonly note?: string;
+  /** Set where a pool did not answer; the figures are then those of the others. */
+  readonly error?: string;
+  /** Empty for a group that is not split. */
+  readonly partitions: readonly PartitionStatus[];
+}
+
+/** Adds up the answers of a group's pools. Null: a retired group that holds nothing any more. */
+export function groupStatus(
+  name: string,
+  config: Config,
+  asked: readonly Asked<PoolStatus>[],
+  overlaps: readonly Overlap[],
+): GroupStatus | null {
+  const group = config.groups.find((candidate) => candidate.name === name) ?? null;
+  const shown = asked.filter((one) => takesCalls(one.pool, config) || isBusy(one));
+  const kind = kindOf(name, group);
+  if (kind === 'retired' && shown.length === 0) return null;
+  const answers = shown.flatMap((one) => ('answer' in one ? [one.answer] : []));
+  const isSplit = shown.some((one) => one.pool.partition !== null || !takesCalls(one.pool, config));
+  const meeting = overlaps.filter(({ groups }) => groups.includes(name));
+  const failed = shown.length - answers.length;
+  return {
+    name,
+    kind,
+    limit: limitOf(group, answers),
+    ...totals(answers),
+    paused: group?.paused ?? answers.some((pool) => pool.paused),
+    overlaps_with: meeting.map(({ groups: [a, b] }) => (a === name ? b : a)),
+    ...(meeting.length === 0 ? {} : { note: overlapNote(name, meeting) }),
+    ...(failed === 0 ? {} : { error: failureNote(failed, shown) }),
+    partitions: isSplit || group?.partition_by.length ? shown.map(partitionStatus(config)) : [],
+  };
+}
+
+function kindOf(name: string, group: GroupConfig | null): GroupStatus['kind'] {
+  if (group !== null) return 'configured';
+  return name.startsWith(AUTO_PREFIX) ? 'automatic' : 'retired';
+}
+
+/** A pool that cannot be reached may hold calls, so it counts as one that does. */
+function isBusy(one: Asked<PoolStatus>): boolean {
+  return 'error' in one || one.answer.in_use + one.answer.cooling + one.answer.queued > 0;
+}
+
+/** The limit that holds in each pool. Where pools differ for a moment, the smallest is shown. */
+function limitOf(group: GroupConfig | null, answers: readonly PoolStatus[]): Gauges['limit'] {
+  const limits = answers.map((pool) => pool.limit).filter(isDefined);
+  const bounded = limits.flatMap(({ effective }) => (effective === null ? [] : [effective]));
+  const smallest = bounded.length === 0 ? null : Math.min(...bounded);
+  if (group === null) {
+    const [first = { configured: null, source: 'unknown' as const }] = limits;
+    return { ...first, effective: smallest };
+  }
+  const configured = group.limits.max_concurrency;
+  const effective = limits.length === 0 ? configured : smallest;
+  return { configured, effective, source: limits[0]?.source ?? 'configured' };
+}
+
+/** An object that has had no call yet knows no limit and says so with a 0 that nobody configured. */
+function isDefined({ configured, effective, source }: Gauges['limit']): boolean {
+  return !(source === 'configured' && configured === null && effective === 0);
+}
+
+function totals(pools: readonly PoolStatus[]): Omit<Gauges, 'limit' | 'paused'> {
+  const sum = (of: (pool: PoolStatus) => number) =>
+    pools.reduce((total, pool) => total + of(pool), 0);
+  const rejected = new Map<string, number>();
+  for (const pool of pools) {
+    for (const [reason, count] of Object.entries(pool.rejected_total)) {
+      rejected.set(reason, (rejected.get(reason) ?? 0) + count);
+    }
+  }
+  const until = pools.flatMap((pool) => pool.paused_until ?? []).sort();
+  return {
+    in_use: sum((pool) => pool.in_use),
+    cooling: sum((pool) => pool.cooling),
+    queued: sum((pool) => pool.queued),
+    oldest_wait_ms: Math.max(0, ...pools.map((pool) => pool.oldest_wait_ms)),
+    paused_until: until.at(-1) ?? null,
+    granted_total: sum((pool) => pool.granted_total),
+    rejected_total: Object.fromEntries(rejected),
+    expired_total: sum((pool) => pool.expired_total),
+    resurrected_total: sum((pool) => pool.resurrected_total),
+    passed_unlimited_total: sum((pool) => pool.passed_unlimited_total),
+  };
+}
+
+function partitionStatus(config: Config): (one: Asked<PoolStatus>) => PartitionStatus {
+  return (one) => {
+    const { partition } = one.pool;
+    if ('error' in one) return { partition, error: one.error };
+    const { group: _group, partition: _partition, ...gauges } = one.answer;
+    return takesCalls(one.pool, config)
+      ? { ...gauges, partition }
+      : { ...gauges, partition, retired: true };
+  };
+}
+
+function overlapNote(name: string, meeting: readonly Overlap[]): string {
+  const lost = meeting.filter(({ winner }) => winner !== name).map(({ winner }) => winner);
+  const taken = 'A call that several groups match is taken by the narrowest of them';
+  return lost.length === 0
+    ? `${taken}, which is this one.`
+    : `${taken}: ${lost.join(', ')} before this one, which does not count it.`;
+}
+
+function failureNote(failed: number, shown: readonly Asked<PoolStatus>[]): string {
+  const first = shown.flatMap((one) => ('error' in one ? [one.error] : []))[0] ?? '';
+  return `${failed} of ${shown.length} pools cannot be reached: ${first}`;
+}

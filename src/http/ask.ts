@@ -1,0 +1,155 @@
+import type { AcquireAnswer, AcquireRequest } from '../contract/group-rpc.ts';
+import type { Rejection } from '../core/rejection.ts';
+import type { PoolSource } from './pools.ts';
+import { pause } from './waiting.ts';
+
+/** The first slice, and the shortest. */
+const SLICE_MIN_MS = 8_000;
+const SLICE_MAX_MS = 30_000;
+
+/** So long before its slice ends the Worker asks again, so that a place in the queue never lapses. */
+const ASK_AHEAD_MS = 1_000;
+
+/** Failed asks in a row after which the group counts as out of reach; with the pauses, three seconds. */
+const FAILURES_MAX = 6;
+const RETRY_PAUSE_MS = 50;
+
+export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
+
+export type Asked =
+  | {
+      readonly kind: 'granted';
+      readonly granted: Granted;
+      /** Asks still on their way. One that comes back granted is the lease's new holder. */
+      readonly late: readonly Promise<AskEnd>[];
+    }
+  | { readonly kind: 'rejected'; readonly rejection: Rejection }
+  /** Route again, no earlier than by that version of the configuration. */
+  | { readonly kind: 'moved'; readonly configVersion: number }
+  | { readonly kind: 'unavailable' }
+  /** The caller has gone; the ticket is cancelled. */
+  | { readonly kind: 'left' };
+
+/** How one ask ended: with an answer, or with a failure of the transport or the object. */
+export type AskEnd = AcquireAnswer | { readonly kind: 'failed'; readonly overloaded: boolean };
+
+type Turn = AskEnd | { readonly kind: 'slice_over' } | { readonly kind: 'left' };
+
+/**
+ * Asks for a slot until there is a definite answer. An ask is parked for a slice at most, and a second
+ * before its end the next one supersedes it: a call that is parked in an object that was reset, or in
+ * an old instance after a deploy, may never come back, and must not take the caller with it.
+ */
+export async function askForSlot(
+  pool: PoolSource,
+  request: Omit<AcquireRequest, 'sliceMs'>,
+  signal: AbortSignal,
+): Promise<Asked> {
+  const left = untilAborted(signal);
+  let sliceMs = SLICE_MIN_MS;
+  let failures = 0;
+  let superseded: Promise<AskEnd>[] = [];
+  while (!signal.aborted) {
+    const current = ask(pool, { ...request, sliceMs });
+    const answered = new Set<Promise<AskEnd>>();
+    const turn = await nextTurn(current, superseded, answered, sliceMs - ASK_AHEAD_MS, left);
+    const open = [current, ...superseded].filter((one) => !answered.has(one));
+    switch (turn.kind) {
+      case 'granted':
+        return { kind: 'granted', granted: turn, late: open };
+      case 'rejected':
+      case 'moved':
+      case 'left':
+        disposeLate(open);
+        return turn;
+      case 'gone':
+        return { kind: 'unavailable' };
+      case 'pending':
+        failures = 0;
+        sliceMs = sliceFor(turn.estimateMs);
+        superseded = open;
+        break;
+      case 'slice_over':
+        // An ask that was superseded is answered at once by an object that lives.
+        failures = superseded.some((one) => open.includes(one)) ? failures + 1 : 0;
+        superseded = open;
+        break;
+      case 'failed':
+        failures += 1;
+        superseded = open;
+        if (!turn.overloaded && failures < FAILURES_MAX) {
+          await Promise.race([pause(RETRY_PAUSE_MS * 2 ** (failures - 1)), left]);
+        }
+        if (turn.overloaded) failures = FAILURES_MAX;
+        break;
+    }
+    if (failures >= FAILURES_MAX) {
+      disposeLate(superseded);
+      return { kind: 'unavailable' };
+    }
+  }
+  return { kind: 'left' };
+}
+
+/**
+ * What happens next: an answer to the current ask, a grant to one that it superseded, the end of the
+ * slice, or the caller's leaving. A superseded ask's `pending` only tells the estimate.
+ */
+async function nextTurn(
+  current: Promise<AskEnd>,
+  superseded: readonly Promise<AskEnd>[],
+  answered: Set<Promise<AskEnd>>,
+  aheadMs: number,
+  left: Promise<Turn>,
+): Promise<Turn> {
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  const sliceOver = new Promise<Turn>((resolve) => {
+    timer = setTimeout(() => resolve({ kind: 'slice_over' }), aheadMs);
+  });
+  const mine = current.then((end) => {
+    answered.add(current);
+    return end;
+  });
+  const grantsToOlder = superseded.map(async (older): Promise<Turn> => {
+    const end = await older;
+    answered.add(older);
+    return end.kind === 'granted' ? end : new Promise<never>(() => {});
+  });
+  try {
+    return await Promise.race([mine, ...grantsToOlder, sliceOver, left]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function ask(pool: PoolSource, request: AcquireRequest): Promise<AskEnd> {
+  try {
+    return await pool().acquire(request);
+  } catch (error) {
+    const overloaded = (error as { overloaded?: boolean }).overloaded === true;
+    return { kind: 'failed', overloaded };
+  }
+}
+
+/** Half the estimate: callers far back ask seldom, and nobody misses a change of the queue for long. */
+function sliceFor(estimateMs: number): number {
+  return Math.min(SLICE_MAX_MS, Math.max(SLICE_MIN_MS, estimateMs / 2));
+}
+
+/** Lets go of a lease that an ask nobody waits for any more may still bring. */
+function disposeLate(open: readonly Promise<AskEnd>[]): void {
+  for (const one of open) {
+    one
+      .then((end) => {
+        if (end.kind === 'granted') end.lease[Symbol.dispose]();
+      })
+      .catch(() => {});
+  }
+}
+
+function untilAborted(signal: AbortSignal): Promise<Turn> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve({ kind: 'left' });
+    signal.addEventListener('abort', () => resolve({ kind: 'left' }), { once: true });
+  });
+}

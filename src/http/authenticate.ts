@@ -1,0 +1,86 @@
+import type { Env } from '../contract/env.ts';
+import type { Refusal } from '../contract/reasons.ts';
+import type { Upstream } from '../contract/upstream.ts';
+import { readCredentials, type Credentials } from '../upstream/credentials.ts';
+import { fingerprint, gatewayKeyHash } from './fingerprint.ts';
+import type { RoutingTable } from './snapshots.ts';
+
+/** Who calls. */
+export interface Caller {
+  /** Who is charged: a gateway key's id, else the fingerprint of the provider key. */
+  readonly id: string;
+  readonly gatewayKeyId: string | null;
+  readonly credentials: Credentials;
+  /** Fingerprint of the provider key that the caller brought. */
+  readonly fingerprint: string | null;
+  /** Everything that a group's `match.keys` may name. */
+  readonly keyIds: readonly string[];
+}
+
+/** What an upstream gets to see of the caller's keys. */
+export interface UpstreamKey {
+  /** The operator's key to inject; null: the caller's passes on as it came. */
+  readonly injected: string | null;
+  /** Fingerprint of the key that the upstream sees, which names its account. */
+  readonly fingerprint: string | null;
+}
+
+/** Finds out who calls. Where gateway keys are configured, a call without one is refused. */
+export async function identify(
+  table: RoutingTable,
+  headers: Headers,
+  query: URLSearchParams,
+): Promise<Caller | Refusal> {
+  const credentials = readCredentials(headers, query);
+  const { gatewayKey, providerKey } = credentials;
+  let gatewayKeyId: string | null = null;
+  if (gatewayKey !== null) {
+    // The look-up is by a digest, so its timing says nothing about a key.
+    gatewayKeyId = table.keyIds.get(await gatewayKeyHash(gatewayKey)) ?? null;
+    if (gatewayKeyId === null) {
+      return { reason: 'key_invalid', message: 'The gateway key is not known here.' };
+    }
+  } else if (table.keyIds.size > 0) {
+    return {
+      reason: 'key_missing',
+      message:
+        'This Headgate wants a gateway key: send it in the headgate-key header, or in place of the provider key.',
+    };
+  }
+  const print =
+    providerKey === null ? null : await fingerprint(table.snapshot.fingerprintKey, providerKey);
+  return {
+    id: gatewayKeyId ?? print ?? 'anonymous',
+    gatewayKeyId,
+    credentials,
+    fingerprint: print,
+    keyIds: [gatewayKeyId, print].filter((id) => id !== null),
+  };
+}
+
+/** Chooses the key for an upstream. The operator's goes out behind a gateway key only. */
+export async function keyFor(
+  upstream: Upstream,
+  caller: Caller,
+  table: RoutingTable,
+  env: Env,
+): Promise<UpstreamKey | Refusal> {
+  if (upstream.secret === null) return { injected: null, fingerprint: caller.fingerprint };
+  if (caller.gatewayKeyId === null) {
+    return {
+      reason: 'key_missing',
+      message: `The upstream ${upstream.id} uses the operator's key, so it wants a gateway key: send it in the headgate-key header.`,
+    };
+  }
+  if (caller.credentials.providerKey !== null) {
+    return { injected: null, fingerprint: caller.fingerprint };
+  }
+  const injected = (env as unknown as Record<string, unknown>)[upstream.secret];
+  if (typeof injected !== 'string' || injected === '') {
+    return {
+      reason: 'upstream_unreachable',
+      message: `The operator's key for the upstream ${upstream.id} is not set: the secret ${upstream.secret} is missing.`,
+    };
+  }
+  return { injected, fingerprint: await fingerprint(table.snapshot.fingerprintKey, injected) };
+}

@@ -1,0 +1,12 @@
+import type { Env } from '../contract/env.ts';
+import type { RoutingTable } from './snapshots.ts';
+import type { Background } from './waiting.ts';
+
+/** One proxied call, and what has been found out about it. */
+export interface ProxyCall {
+  readonly request: Request;
+  readonly url: URL;
+  readonly env: Env;
+  readonly ctx: Background;
+  readonly table: RoutingTable;
+}

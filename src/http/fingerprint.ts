@@ -1,0 +1,50 @@
+/** Digests that are kept: hashing costs more than everything else that a small call needs. */
+const CACHED_MAX = 1_000;
+
+const encoder = new TextEncoder();
+
+/** A bounded memory of digests by what they were made of, oldest out first. */
+function createCache(
+  compute: (text: string) => Promise<string>,
+): (text: string) => Promise<string> {
+  const cache = new Map<string, string>();
+  return async (text) => {
+    const known = cache.get(text);
+    if (known !== undefined) return known;
+    const digest = await compute(text);
+    const [oldest] = cache.keys();
+    if (cache.size >= CACHED_MAX && oldest !== undefined) cache.delete(oldest);
+    cache.set(text, digest);
+    return digest;
+  };
+}
+
+function toHex(bytes: ArrayBuffer): string {
+  return new Uint8Array(bytes).toHex();
+}
+
+/** SHA-256 of a gateway key as `sha256:<hex>`: the form in which the configuration lists keys. */
+export const gatewayKeyHash = createCache(
+  async (key) => `sha256:${toHex(await crypto.subtle.digest('SHA-256', encoder.encode(key)))}`,
+);
+
+const fingerprintOf = createCache(async (keyAndCredential) => {
+  const split = keyAndCredential.indexOf('\n');
+  const key = await crypto.subtle.importKey(
+    'raw',
+    Uint8Array.fromBase64(keyAndCredential.slice(0, split)),
+    { name: 'HMAC', hash: 'SHA-256' },
+    false,
+    ['sign'],
+  );
+  const credential = encoder.encode(keyAndCredential.slice(split + 1));
+  return `fp_${toHex(await crypto.subtle.sign('HMAC', key, credential)).slice(0, 24)}`;
+});
+
+/**
+ * What stands for a provider's key wherever Headgate keeps or shows something of it: an HMAC-SHA-256
+ * under the deployment's own key, so that it says nothing to somebody who only has a list of keys.
+ */
+export function fingerprint(fingerprintKey: string, credential: string): Promise<string> {
+  return fingerprintOf(`${fingerprintKey}\n${credential}`);
+}

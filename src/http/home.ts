@@ -1,0 +1,31 @@
+import type { Context } from 'hono';
+import type { Env } from '../contract/env.ts';
+import { routingTable } from './snapshots.ts';
+
+/** What a newcomer sees: what this is, whether it is set up, and what is missing. */
+export async function home(context: Context<{ Bindings: Env }>): Promise<Response> {
+  const { env, executionCtx, req } = context;
+  const table = await routingTable(env, executionCtx);
+  const origin = new URL(req.url).origin;
+  const isAdminOpen = (env.ADMIN_TOKEN ?? '') !== '';
+  const groups = table?.snapshot.config.groups.length ?? 0;
+  const keys = table?.snapshot.config.keys.length ?? 0;
+  return context.text(
+    [
+      'Headgate: caps how many LLM calls run at once across every client that shares a key.',
+      '',
+      'Use it: set the base URL of your client, and keep your provider key.',
+      `  OpenAI      ${origin}/openai/v1`,
+      `  Anthropic   ${origin}/anthropic`,
+      `  Gemini      ${origin}/gemini`,
+      `  any model   ${origin}/v1   with models such as openai/gpt-4o`,
+      '',
+      'Set up:',
+      `  Directory     ${table === null ? 'OUT OF REACH: calls are refused until it answers' : 'ready'}`,
+      `  Admin routes  ${isAdminOpen ? `open at ${origin}/admin/api with the ADMIN_TOKEN` : 'CLOSED: the secret ADMIN_TOKEN is missing. Set it: npx wrangler secret put ADMIN_TOKEN'}`,
+      `  Groups        ${groups === 0 ? 'none configured: every provider key has an automatic group with its known or assumed limit' : `${groups} configured`}`,
+      `  Gateway keys  ${keys === 0 ? 'none configured: callers bring their own provider keys' : `${keys} configured`}`,
+      '',
+    ].join('\n'),
+  );
+}

@@ -1,0 +1,145 @@
+import type { LeaseRpc, RenewAnswer, ResumeRequest } from '../contract/group-rpc.ts';
+import type { Outcome } from '../core/outcome.ts';
+import { RENEW_EVERY_MS } from '../core/settings.ts';
+import type { AskEnd, Granted } from './ask.ts';
+import type { PoolSource } from './pools.ts';
+import { pause, within, type Background } from './waiting.ts';
+
+/** Calls shorter than this never renew: most are, and a renewal is a round trip. */
+const FIRST_RENEWAL_MS = 1_000;
+
+/** A parked renewal that has not come back by then is lost with the instance that held it. */
+const RENEWAL_LOST_MS = RENEW_EVERY_MS + 5_000;
+
+/** A release, or a try to resume, that takes longer is lost. */
+const ANSWER_LOST_MS = 3_000;
+
+/** Pauses before the tries that follow a failed release or resumption. */
+const RETRY_PAUSES_MS = [0, 250, 1_000];
+
+/** After a resumption failed for good the stream goes on, and this is how long until the next try. */
+const RESUME_AGAIN_MS = 5_000;
+
+/**
+ * The Worker's side of a lease: keeps it renewed while the call runs, takes it up again after the
+ * object was reset, and gives it back exactly once.
+ */
+export class LeaseHolder {
+  readonly #pool: PoolSource;
+  readonly #self: ResumeRequest;
+  readonly #ctx: Background;
+  #lease: LeaseRpc;
+  #attachment: number;
+  #status: number | null = null;
+  #isReleased = false;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(pool: PoolSource, self: ResumeRequest, granted: Granted, ctx: Background) {
+    this.#pool = pool;
+    this.#self = self;
+    this.#lease = granted.lease;
+    this.#attachment = granted.attachment;
+    this.#ctx = ctx;
+  }
+
+  get leaseId(): string {
+    return this.#self.leaseId;
+  }
+
+  /** The upstream's status, told to the group with the next renewal or the release. */
+  reportStatus(status: number): void {
+    this.#status = status;
+  }
+
+  /**
+   * Renews from now on until the release. `onRevoked` is called when the lease was taken away: the
+   * upstream call must be aborted then, and the lease released.
+   */
+  keep(onRevoked: () => void): void {
+    this.#timer = setTimeout(
+      () => this.#ctx.waitUntil(this.#renewLoop(onRevoked)),
+      FIRST_RENEWAL_MS,
+    );
+  }
+
+  /** Takes in answers that were still on their way when the first grant arrived. */
+  async adoptLate(late: readonly Promise<AskEnd>[]): Promise<void> {
+    for (const end of await Promise.all(late)) if (end.kind === 'granted') this.#adopt(end);
+  }
+
+  /** Gives the slot back. Later calls change nothing. */
+  async release(outcome: Outcome): Promise<void> {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    clearTimeout(this.#timer);
+    const lease = this.#lease;
+    try {
+      await within(ANSWER_LOST_MS, lease.release(outcome, this.#status));
+    } catch {
+      // Whatever failed: the object may have been reset, and errors after a reset do not say so.
+      await this.#releaseById(outcome);
+    } finally {
+      lease[Symbol.dispose]();
+    }
+  }
+
+  /** Of two answers that carry the lease the one with the larger attachment holds it. */
+  #adopt(granted: Granted): void {
+    if (this.#isReleased || granted.attachment < this.#attachment) {
+      granted.lease[Symbol.dispose]();
+      return;
+    }
+    this.#lease[Symbol.dispose]();
+    this.#lease = granted.lease;
+    this.#attachment = granted.attachment;
+  }
+
+  async #renewLoop(onRevoked: () => void): Promise<void> {
+    while (!this.#isReleased) {
+      const answer = await this.#renew();
+      if (this.#isReleased) return;
+      if (answer === 'ok') continue;
+      if (answer === 'revoking') return onRevoked();
+      const resumed = await this.#resume();
+      if (resumed === 'gone') return onRevoked();
+      if (resumed === 'unreachable') await pause(RESUME_AGAIN_MS);
+    }
+  }
+
+  async #renew(): Promise<RenewAnswer> {
+    try {
+      return await within(RENEWAL_LOST_MS, this.#lease.renew(this.#status));
+    } catch {
+      return 'gone';
+    }
+  }
+
+  async #resume(): Promise<'resumed' | 'gone' | 'unreachable'> {
+    for (const pauseMs of RETRY_PAUSES_MS) {
+      if (pauseMs > 0) await pause(pauseMs);
+      if (this.#isReleased) return 'resumed';
+      try {
+        const answer = await within(ANSWER_LOST_MS, this.#pool().resume(this.#self));
+        if (answer.kind === 'gone') return 'gone';
+        this.#attachment = -1; // of an instance that is no more
+        this.#adopt(answer);
+        return 'resumed';
+      } catch {
+        // the next try
+      }
+    }
+    return 'unreachable';
+  }
+
+  async #releaseById(outcome: Outcome): Promise<void> {
+    for (const pauseMs of RETRY_PAUSES_MS) {
+      if (pauseMs > 0) await pause(pauseMs);
+      try {
+        const work = this.#pool().release(this.leaseId, outcome, this.#status);
+        return await within(ANSWER_LOST_MS, work);
+      } catch {
+        // The next try; after the last one the lease's TTL ends it.
+      }
+    }
+  }
+}

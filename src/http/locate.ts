@@ -1,0 +1,178 @@
+import type { Refusal } from '../contract/reasons.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import type { Upstream } from '../contract/upstream.ts';
+import { chooseUpstream, unifiedPath, type UnifiedShape } from '../routing/choose-upstream.ts';
+import { createBodyBudget } from '../upstream/body-budget.ts';
+import { classify, type Operation } from '../upstream/operation.ts';
+import { readModel, unreadBody, type OutgoingBody } from '../upstream/request-body.ts';
+import type { RoutingTable } from './snapshots.ts';
+
+/** Where a call goes, and what it asks for. */
+export interface Located {
+  readonly upstream: Upstream;
+  /** Path behind the upstream's base URL. */
+  readonly path: string;
+  readonly operation: Operation;
+  /** Null: not known, because nobody needs it or the call names none. */
+  readonly model: string | null;
+  readonly body: OutgoingBody;
+}
+
+export interface Incoming {
+  readonly request: Request;
+  readonly url: URL;
+  readonly table: RoutingTable;
+  readonly headers: { readonly upstream: string | null; readonly model: string | null };
+  readonly keyIds: readonly string[];
+  /** How long the reading of a body may wait for its turn, in milliseconds. */
+  readonly bodyWaitMs: number;
+}
+
+/** What every isolate may hold of bodies at a time. */
+const budget = createBodyBudget();
+
+/** The dialect that a path of the unified routes is spoken in. */
+export function unifiedShape(path: string): UnifiedShape {
+  return /^\/v1\/messages(\/|$)/.test(path) ? 'anthropic' : 'openai';
+}
+
+/** A path as `/{upstream}/rest`, taken apart. */
+export function splitPath(pathname: string): { readonly id: string; readonly rest: string } {
+  const slash = pathname.indexOf('/', 1);
+  if (slash < 0) return { id: pathname.slice(1), rest: '' };
+  return { id: pathname.slice(1, slash), rest: pathname.slice(slash) };
+}
+
+/** A call to `/{upstream}/*`: its body is read only if some group needs the model. */
+export async function locateDirect(
+  incoming: Incoming,
+  upstream: Upstream,
+  path: string,
+): Promise<Located | Refusal | 'left'> {
+  const { request, url, table, headers, keyIds } = incoming;
+  const operation = classify(request.method, path, url.searchParams, upstream.dialect);
+  const known = headers.model ?? pathModel(operation);
+  const located = { upstream, path, operation };
+  if (known !== null || operation.model.from !== 'body') {
+    return { ...located, model: known, body: unreadBody(request) };
+  }
+  if (!table.routes.needsModel({ upstream, operation: operation.name, keyIds })) {
+    return { ...located, model: null, body: unreadBody(request) };
+  }
+  const read = await readBody(incoming);
+  if (read === 'left' || 'reason' in read) return read;
+  return { ...located, model: read.model, body: read.body };
+}
+
+/** Reads the body until its model is known, for as long as the caller is there and willing to wait. */
+async function readBody({
+  request,
+  bodyWaitMs,
+}: Incoming): Promise<{ model: string | null; body: OutgoingBody } | Refusal | 'left'> {
+  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(bodyWaitMs)]);
+  const read = await readModel(request, budget, signal);
+  if (read.kind === 'unreadable') return { reason: 'body_unreadable', message: read.message };
+  if (read.kind !== 'aborted') return read;
+  if (request.signal.aborted) return 'left';
+  return {
+    reason: 'queue_timeout',
+    message: `The body could not be read within ${bodyWaitMs} ms. The header headgate-model spares the reading.`,
+  };
+}
+
+/** A call to `/v1/*`: the upstream is chosen by the header, the model, or the default. */
+export async function locateUnified(incoming: Incoming): Promise<Located | Refusal | 'left'> {
+  const { request, url, table, headers } = incoming;
+  const shape = unifiedShape(url.pathname);
+  if (headers.upstream !== null) {
+    const choice = choose(table, { header: headers.upstream, model: headers.model, shape });
+    if ('reason' in choice) return choice;
+    return toUpstream(incoming, choice.upstream, shape);
+  }
+  const operation = classify(request.method, url.pathname, url.searchParams, shape);
+  let model = headers.model;
+  let body = unreadBody(request);
+  if (model === null && operation.model.from === 'body') {
+    const read = await readBody(incoming);
+    if (read === 'left' || 'reason' in read) return read;
+    ({ model, body } = read);
+  }
+  const choice = choose(table, { header: null, model, shape });
+  if ('reason' in choice) {
+    body.discard();
+    return choice;
+  }
+  const { upstream, prefix } = choice;
+  const path = unifiedPath(upstream, shape, url.pathname);
+  if (path === null) {
+    body.discard();
+    return noSuchShape(upstream, shape);
+  }
+  if (prefix !== '' && headers.model === null) {
+    const stripped = body.withoutModelPrefix(prefix.length);
+    if (stripped === null) {
+      body.discard();
+      const message = `The prefix ${prefix} could not be removed from the body's model. Send the model without it and name the upstream in the header headgate-upstream.`;
+      return { reason: 'body_unreadable', message };
+    }
+    body = stripped;
+  }
+  const located = classify(request.method, path, url.searchParams, upstream.dialect);
+  return { upstream, path, operation: located, model: model?.slice(prefix.length) ?? null, body };
+}
+
+/** A located call by a newer configuration, which may want to know a model that nobody read yet. */
+export async function relocate(
+  incoming: Incoming,
+  located: Located,
+): Promise<Located | Refusal | 'left'> {
+  const { table, request } = incoming;
+  const upstream = table.upstreams.get(located.upstream.id);
+  if (upstream === undefined) {
+    located.body.discard();
+    const message = `The upstream ${located.upstream.id} has been removed.`;
+    return { reason: 'upstream_unknown', message };
+  }
+  if (located.model !== null || request.bodyUsed) return { ...located, upstream };
+  return locateDirect(incoming, upstream, located.path);
+}
+
+async function toUpstream(
+  incoming: Incoming,
+  upstream: Upstream,
+  shape: UnifiedShape,
+): Promise<Located | Refusal | 'left'> {
+  const path = unifiedPath(upstream, shape, incoming.url.pathname);
+  if (path === null) return noSuchShape(upstream, shape);
+  return locateDirect(incoming, upstream, path);
+}
+
+function choose(
+  { upstreams, snapshot }: RoutingTable,
+  call: Parameters<typeof chooseUpstream>[0],
+): { readonly upstream: Upstream; readonly prefix: string } | Refusal {
+  const choice = chooseUpstream(call, upstreams, snapshot.config.default_upstream);
+  switch (choice.kind) {
+    case 'found':
+      return choice;
+    case 'ambiguous':
+      return {
+        reason: 'model_ambiguous',
+        message: `Several upstreams serve this model: ${choice.ids.join(', ')}. Name one in the header headgate-upstream, or in front of the model as in ${choice.ids[0] ?? ''}/<model>.`,
+      };
+    case 'unknown':
+      return {
+        reason: call.model === null || call.header !== null ? 'upstream_unknown' : 'model_unknown',
+        message: `No upstream was found for this call. Tried: ${choice.tried.join('; ')}.`,
+      };
+  }
+}
+
+function noSuchShape(upstream: Upstream, shape: Dialect): Refusal {
+  const message = `The upstream ${upstream.id} has no routes of the ${shape} dialect, and Headgate does not translate.`;
+  return { reason: 'upstream_unknown', message };
+}
+
+function pathModel(operation: Operation): string | null {
+  return operation.model.from === 'path' ? operation.model.value : null;
+}

@@ -1,0 +1,54 @@
+import { upstreamRequestHeaders } from '../upstream/request-headers.ts';
+import { keyPlaceFor, placeCredentials } from '../upstream/credentials.ts';
+import type { Upstream } from '../contract/upstream.ts';
+import { unifiedPath } from '../routing/choose-upstream.ts';
+import { keyFor, type Caller } from './authenticate.ts';
+import type { ProxyCall } from './call.ts';
+import { within } from './waiting.ts';
+
+/** An upstream that takes longer is left out of the list. */
+const LIST_TIMEOUT_MS = 5_000;
+
+interface Model {
+  readonly id: string;
+}
+
+/**
+ * The models of the upstreams that this caller may use without naming one: those whose key the operator
+ * stored, behind a gateway key, and the default upstream. A caller's own provider key is shown to no
+ * upstream but the default one: it belongs to a single provider, and nobody else may see it.
+ */
+export async function listModels(call: ProxyCall, caller: Caller): Promise<Response> {
+  const { upstreams, snapshot } = call.table;
+  const asked = [...upstreams.values()].filter(
+    ({ id, secret, openaiAt }) =>
+      openaiAt !== null &&
+      (id === snapshot.config.default_upstream ||
+        (secret !== null &&
+          caller.gatewayKeyId !== null &&
+          caller.credentials.providerKey === null)),
+  );
+  const lists = await Promise.allSettled(
+    asked.map((upstream) => within(LIST_TIMEOUT_MS, modelsOf(upstream, call, caller))),
+  );
+  const data = lists.flatMap((list) => (list.status === 'fulfilled' ? list.value : []));
+  return Response.json({ object: 'list', data });
+}
+
+async function modelsOf(upstream: Upstream, call: ProxyCall, caller: Caller): Promise<Model[]> {
+  const key = await keyFor(upstream, caller, call.table, call.env);
+  const path = unifiedPath(upstream, 'openai', '/v1/models');
+  if ('reason' in key || path === null) return [];
+  const headers = upstreamRequestHeaders(call.request.headers);
+  headers.set('accept-encoding', 'identity');
+  const place = keyPlaceFor(upstream, 'openai');
+  const injected = key.injected === null ? null : { place, key: key.injected };
+  placeCredentials(headers, new URLSearchParams(), caller.credentials, injected);
+  const answer = await fetch(`${upstream.baseUrl}${path}`, { headers });
+  if (!answer.ok) {
+    await answer.body?.cancel();
+    return [];
+  }
+  const list: { data?: Model[] } = await answer.json();
+  return (list.data ?? []).map((model) => ({ ...model, id: `${upstream.id}/${model.id}` }));
+}

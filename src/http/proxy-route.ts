@@ -1,0 +1,150 @@
+import type { Dialect } from '../contract/dialect.ts';
+import type { Env } from '../contract/env.ts';
+import type { Refusal } from '../contract/reasons.ts';
+import { readCallerHeaders, type CallerHeaders } from '../contract/request-headers.ts';
+import { refusalResponse } from '../contract/wire-error.ts';
+import { classify } from '../upstream/operation.ts';
+import type { Ticket } from './admission.ts';
+import { identify, keyFor, type Caller } from './authenticate.ts';
+import type { ProxyCall } from './call.ts';
+import { counted } from './calls-in-flight.ts';
+import { corsHeaders, preflightResponse } from './cors.ts';
+import {
+  locateDirect,
+  locateUnified,
+  relocate,
+  splitPath,
+  unifiedShape,
+  type Incoming,
+  type Located,
+} from './locate.ts';
+import { listModels } from './models-route.ts';
+import { send } from './send.ts';
+import { routingTable, type RoutingTable } from './snapshots.ts';
+import { ticketTime } from './ticket-time.ts';
+import { pause, type Background } from './waiting.ts';
+
+/** Bounds of the wait for a body: uploads take their time, even of callers who do not want to queue. */
+const BODY_WAIT_MIN_MS = 10_000;
+const BODY_WAIT_MAX_MS = 240_000;
+
+/** So often a call is routed anew because its group moved, before that counts as a fault. */
+const MOVES_MAX = 20;
+const MOVE_PAUSE_MS = 100;
+
+/** The status of an answer that nobody is left to read. */
+const LEFT_STATUS = 499;
+
+/** A call to `/{upstream}/*` or to the unified `/v1/*`. */
+export async function proxy(request: Request, env: Env, ctx: Background): Promise<Response> {
+  const url = new URL(request.url);
+  const table = await routingTable(env, ctx);
+  if (table === null) {
+    const message = 'The configuration cannot be reached yet. Try again in a moment.';
+    return refusalResponse(shapeOf(request, url, null), {
+      reason: 'limiter_unavailable',
+      message,
+    });
+  }
+  const cors = corsHeaders(request, table.snapshot.config.cors_origins);
+  const preflight = preflightResponse(request, cors);
+  if (preflight !== null) return preflight;
+  const answer = await counted(answerTo({ request, url, env, ctx, table }));
+  const response =
+    answer instanceof Response ? answer : refusalResponse(shapeOf(request, url, table), answer);
+  for (const [name, value] of cors ?? []) response.headers.set(name, value);
+  return response;
+}
+
+async function answerTo(call: ProxyCall): Promise<Response | Refusal> {
+  const { request, url, table } = call;
+  const read = readCallerHeaders(request.headers);
+  if (!read.ok) return { reason: 'header_invalid', message: read.message };
+  const caller = await identify(table, request.headers, url.searchParams);
+  if ('reason' in caller) return caller;
+  const early = refuseEarly(request, caller);
+  if (early !== null) return early;
+  if (isModelList(request, url) && read.value.upstream === null) return listModels(call, caller);
+  return sendLocated(call, caller, read.value);
+}
+
+/** Sends the call where it belongs, and again elsewhere when its group moved while it waited. */
+async function sendLocated(
+  call: ProxyCall,
+  caller: Caller,
+  headers: CallerHeaders,
+): Promise<Response | Refusal> {
+  const { request, url, env, ctx } = call;
+  const ticket = newTicket(headers);
+  let { table } = call;
+  const bodyWaitMs = Math.max(headers.maxWaitMs ?? BODY_WAIT_MAX_MS, BODY_WAIT_MIN_MS);
+  const common = { request, url, headers, keyIds: caller.keyIds, bodyWaitMs };
+  let located = await locate({ ...common, table });
+  for (let moves = 0; moves < MOVES_MAX; moves += 1) {
+    if (located === 'left') return nobodyListens();
+    if ('reason' in located) return located;
+    const key = await keyFor(located.upstream, caller, table, env);
+    if ('reason' in key) {
+      located.body.discard();
+      return key;
+    }
+    const sent = await send({ ...call, table }, located, caller, key, ticket);
+    if (sent === 'left') return nobodyListens();
+    if (!('configVersion' in sent)) return sent;
+    if (moves > 0) await pause(MOVE_PAUSE_MS);
+    table = (await routingTable(env, ctx, sent.configVersion)) ?? table;
+    located = await relocate({ ...common, table }, located);
+  }
+  const message = 'The configuration of the group could not be read. Try again in a moment.';
+  return { reason: 'limiter_unavailable', message };
+}
+
+async function locate(incoming: Incoming): Promise<Located | Refusal | 'left'> {
+  const { url, table } = incoming;
+  if (isUnified(url)) return locateUnified(incoming);
+  const { id, rest } = splitPath(url.pathname);
+  const upstream = table.upstreams.get(id);
+  if (upstream === undefined) {
+    const message = `There is no upstream ${id}. The path begins with the id of one, or with /v1.`;
+    return { reason: 'upstream_unknown', message };
+  }
+  return locateDirect(incoming, upstream, rest);
+}
+
+function newTicket({ maxWaitMs, agent }: CallerHeaders): Ticket {
+  return { id: crypto.randomUUID(), enqueuedAt: ticketTime(), maxWaitMs, agent };
+}
+
+function nobodyListens(): Response {
+  return new Response(null, { status: LEFT_STATUS });
+}
+
+/** What no upstream could do anything about. */
+function refuseEarly(request: Request, caller: Caller): Refusal | null {
+  if (request.headers.get('upgrade')?.toLowerCase() === 'websocket') {
+    const message = 'WebSocket calls are not supported yet. Use the HTTP routes.';
+    return { reason: 'websocket_unsupported', message };
+  }
+  if (caller.credentials.sigV4) {
+    const message =
+      'A call signed with SigV4 is bound to its host, so it cannot pass through another one. Use a Bedrock API key as a bearer token instead.';
+    return { reason: 'key_invalid', message };
+  }
+  return null;
+}
+
+function isUnified(url: URL): boolean {
+  return url.pathname.startsWith('/v1/');
+}
+
+function isModelList(request: Request, url: URL): boolean {
+  return request.method === 'GET' && url.pathname === '/v1/models';
+}
+
+/** The dialect in which the caller expects an error. */
+function shapeOf(request: Request, url: URL, table: RoutingTable | null): Dialect {
+  if (isUnified(url)) return unifiedShape(url.pathname);
+  const { id, rest } = splitPath(url.pathname);
+  const dialect = table?.upstreams.get(id)?.dialect ?? 'openai';
+  return classify(request.method, rest, url.searchParams, dialect).shape;
+}

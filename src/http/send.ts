@@ -1,0 +1,175 @@
+import type { Env } from '../contract/env.ts';
+import type { Refusal } from '../contract/reasons.ts';
+import type { Outcome } from '../core/outcome.ts';
+import { keyPlaceFor, placeCredentials } from '../upstream/credentials.ts';
+import { HeldCall, type CutReason, type Fetcher } from '../upstream/held-call.ts';
+import { upstreamRequestHeaders } from '../upstream/request-headers.ts';
+import { callerResponseHeaders } from '../upstream/response-headers.ts';
+import type { Admission, Ticket } from './admission.ts';
+import { admit } from './admit.ts';
+import type { Caller, UpstreamKey } from './authenticate.ts';
+import { counted } from './calls-in-flight.ts';
+import type { Located } from './locate.ts';
+import type { ProxyCall } from './call.ts';
+
+/** Holds of calls whose group is automatic: the defaults of a configured one. */
+const AUTO_LIMITS = { idleMs: null, maxHoldMs: 3_600_000 };
+
+/** What became of a call: an answer, a refusal of ours, another way to go, or nobody to answer. */
+export type Sent = Response | Refusal | { readonly configVersion: number } | 'left';
+
+/** Sends a call to its upstream, after it has waited for its slot if it needs one. */
+export async function send(
+  call: ProxyCall,
+  located: Located,
+  caller: Caller,
+  key: UpstreamKey,
+  ticket: Ticket,
+): Promise<Sent> {
+  const target = targetOf(call, located, caller, key);
+  if (!located.operation.limited) return passThrough(call, located, target);
+  const { request, env, ctx, table } = call;
+  const routed = {
+    upstream: located.upstream,
+    operation: located.operation.name,
+    model: located.model,
+    caller: caller.id,
+    keyIds: caller.keyIds,
+    keyFingerprint: key.fingerprint,
+    header: (name: string) => request.headers.get(name),
+  };
+  const admitted = await admit(routed, ticket, { env, table, ctx, signal: request.signal });
+  switch (admitted.kind) {
+    case 'admitted': {
+      const waitMs = Math.round(Date.now() - ticket.enqueuedAt);
+      return sendHeld(call, located, target, admitted.admission, waitMs);
+    }
+    case 'moved':
+      return admitted;
+    case 'refused':
+      located.body.discard();
+      return admitted.refusal;
+    case 'left':
+      located.body.discard();
+      return 'left';
+  }
+}
+
+interface Target {
+  readonly url: string;
+  readonly headers: Headers;
+  readonly fetcher: Fetcher;
+}
+
+function targetOf(call: ProxyCall, located: Located, caller: Caller, key: UpstreamKey): Target {
+  const { request, url, env } = call;
+  const { upstream, path, operation } = located;
+  const clientAcceptEncoding = request.cf?.clientAcceptEncoding;
+  const headers = upstreamRequestHeaders(
+    request.headers,
+    typeof clientAcceptEncoding === 'string' ? clientAcceptEncoding : null,
+  );
+  const query = new URLSearchParams(url.searchParams);
+  const { injected } = key;
+  const place = keyPlaceFor(upstream, operation.shape);
+  placeCredentials(
+    headers,
+    query,
+    caller.credentials,
+    injected === null ? null : { place, key: injected },
+  );
+  // A query that lost nothing goes on as it was written, not encoded anew.
+  const search = query.size === url.searchParams.size ? url.search : `?${query.toString()}`;
+  return {
+    url: `${upstream.baseUrl}${path}${search === '?' ? '' : search}`,
+    headers,
+    fetcher: fetcherOf(upstream.via, env),
+  };
+}
+
+/** The public network, or the binding that the upstream is reached through. */
+function fetcherOf(via: string | null, env: Env): Fetcher {
+  if (via === null) return { fetch: (url, init) => fetch(url, init) };
+  const binding = (env as unknown as Record<string, Fetcher | undefined>)[via];
+  return binding ?? { fetch: () => Promise.reject(new Error(`no binding ${via}`)) };
+}
+
+/** A call that takes no slot: the runtime passes its body on by itself. */
+async function passThrough(
+  { request, ctx }: ProxyCall,
+  { body, upstream }: Located,
+  { url, headers, fetcher }: Target,
+): Promise<Response | Refusal> {
+  ctx.waitUntil(body.sent);
+  try {
+    const answer = await fetcher.fetch(url, {
+      method: request.method,
+      headers,
+      body: body.open(),
+      redirect: 'manual',
+      encodeResponseBody: 'manual',
+    });
+    const { status, statusText } = answer;
+    return new Response(answer.body, {
+      status,
+      statusText,
+      headers: callerResponseHeaders(answer.headers),
+      encodeBody: 'manual',
+    });
+  } catch {
+    return unreachable(upstream.id, null);
+  } finally {
+    body.discard();
+  }
+}
+
+/** A call that holds a slot until its last byte. */
+async function sendHeld(
+  { request, ctx }: ProxyCall,
+  { body, upstream }: Located,
+  target: Target,
+  admission: Admission,
+  waitMs: number,
+): Promise<Response | Refusal | 'left'> {
+  const holds = admission.placement.config?.holds;
+  const held = new HeldCall(
+    request.signal,
+    holds === undefined ? AUTO_LIMITS : { idleMs: holds.idle_ms, maxHoldMs: holds.max_hold_ms },
+  );
+  const settle = (outcome: Outcome): Promise<void> => {
+    body.discard();
+    return admission.release(outcome);
+  };
+  admission.keep(() => held.cut('revoked'));
+  ctx.waitUntil(body.sent);
+  const answer = await held.send(target.fetcher, target.url, {
+    method: request.method,
+    headers: target.headers,
+    body: body.open(),
+  });
+  if (answer === null) {
+    ctx.waitUntil(settle(held.cutBy === null ? 'failed' : 'cancelled'));
+    return held.cutBy === 'left' ? 'left' : unreachable(upstream.id, held.cutBy);
+  }
+  admission.reportStatus(answer.status);
+  const headers = callerResponseHeaders(answer.headers);
+  headers.set('headgate-groups', admission.placement.group);
+  headers.set('headgate-wait-ms', String(waitMs));
+  headers.set('headgate-tries', '1');
+  if (admission.leaseId !== null) headers.set('headgate-lease', admission.leaseId);
+  const { response, done } = held.relay(answer, headers);
+  ctx.waitUntil(counted(done.then(settle)));
+  return response;
+}
+
+function unreachable(upstreamId: string, cutBy: CutReason | null): Refusal {
+  const why: Record<CutReason, string> = {
+    left: 'the caller has gone',
+    revoked: 'the call was ended by the operator',
+    idle: 'it sent nothing in time',
+    max_hold: 'the call took longer than its group allows',
+  };
+  const because = cutBy === null ? 'the connection failed' : why[cutBy];
+  const message = `The upstream ${upstreamId} gave no answer: ${because}.`;
+  return { reason: 'upstream_unreachable', message };
+}

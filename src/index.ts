@@ -1,0 +1,6 @@
+import { createApp } from './http/app.ts';
+
+export { DirectoryObject } from './directory/directory-object.ts';
+export { GroupObject } from './group/group-object.ts';
+
+export default createApp();
