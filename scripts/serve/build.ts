@@ -1,0 +1,51 @@
+import { spawn } from 'node:child_process';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The project's folder. */
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** What `npm run build` makes: the Worker in one module. */
+const BUILT_WORKER = join(ROOT, 'dist', 'index.js');
+
+/** Wrangler's own program, so that it runs under the same Node as we do. */
+export const WRANGLER = join(ROOT, 'node_modules', 'wrangler', 'bin', 'wrangler.js');
+
+async function modifiedAt(path: string): Promise<number> {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch {
+    return 0;
+  }
+}
+
+async function newestSource(): Promise<number> {
+  const names = await readdir(join(ROOT, 'src'), { recursive: true });
+  const paths = [...names.map((name) => join(ROOT, 'src', name)), join(ROOT, 'wrangler.toml')];
+  return Math.max(...(await Promise.all(paths.map(modifiedAt))));
+}
+
+/** Runs a program to its end; its output is shown only if it fails. */
+function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const output: string[] = [];
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (data: Buffer) => output.push(data.toString('utf8')));
+    }
+    child.once('error', reject);
+    child.once('close', (code) => {
+      if (code === 0) resolve();
+      else reject(new Error(`The build failed:\n${output.join('')}`));
+    });
+  });
+}
+
+/** Builds the Worker if it is missing or older than its sources. */
+export async function ensureBuilt(): Promise<string> {
+  if ((await modifiedAt(BUILT_WORKER)) > (await newestSource())) return BUILT_WORKER;
+  const args = [WRANGLER, 'deploy', '--dry-run', '--outdir', 'dist'];
+  await run(process.execPath, args, { ...process.env, WRANGLER_SEND_METRICS: 'false' });
+  return BUILT_WORKER;
+}

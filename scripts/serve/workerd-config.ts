@@ -1,0 +1,107 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ROOT } from './build.ts';
+
+/** What the generated configuration of workerd depends on. */
+export interface WorkerdConfigInput {
+  /** Path of the built module, relative to the configuration file. */
+  readonly module: string;
+  /** Absolute path of the folder with the objects' databases. */
+  readonly objectsDir: string;
+  /** Worker services, a socket each, all bound to the objects of the first. */
+  readonly workers: number;
+  readonly bootId: string;
+  /** Environment variables that become bindings. Their values never stand in the file. */
+  readonly fromEnvironment: readonly string[];
+  readonly compatibility: Compatibility;
+}
+
+interface Compatibility {
+  readonly date: string;
+  readonly flags: readonly string[];
+}
+
+const OBJECTS = [
+  { binding: 'GROUPS', className: 'GroupObject' },
+  { binding: 'DIRECTORY', className: 'DirectoryObject' },
+];
+
+/** The runtime's date and flags, from the one place that states them. */
+export async function readCompatibility(): Promise<Compatibility> {
+  const toml = await readFile(join(ROOT, 'wrangler.toml'), 'utf8');
+  const date = /^compatibility_date\s*=\s*"([^"]+)"/m.exec(toml)?.[1];
+  if (date === undefined) throw new Error('wrangler.toml has no compatibility_date.');
+  const list = /^compatibility_flags\s*=\s*\[([^\]]*)\]/m.exec(toml)?.[1] ?? '';
+  return { date, flags: [...list.matchAll(/"([^"]+)"/g)].map((match) => match[1] ?? '') };
+}
+
+/** A Cap'n Proto string. JSON's escapes are a subset of its own for what can stand in a path. */
+const quote = (text: string): string => JSON.stringify(text);
+
+/** Name of a socket, and of the Worker service behind it. */
+export const serviceName = (index: number): string => `headgate${index}`;
+
+function bindings(input: WorkerdConfigInput, index: number): string {
+  const home = index === 0 ? '' : `, serviceName = ${quote(serviceName(0))}`;
+  const list = [
+    ...OBJECTS.map(
+      ({ binding, className }) =>
+        `(name = ${quote(binding)}, durableObjectNamespace = (className = ${quote(className)}${home}))`,
+    ),
+    `(name = "BOOT_ID", text = ${quote(input.bootId)})`,
+    `(name = "PRIVATE_UPSTREAMS", text = "allow")`,
+    ...input.fromEnvironment.map(
+      (name) => `(name = ${quote(name)}, fromEnvironment = ${quote(name)})`,
+    ),
+  ];
+  return list.join(',\n    ');
+}
+
+function worker(input: WorkerdConfigInput, index: number): string {
+  const { date, flags } = input.compatibility;
+  const objects = OBJECTS.map(
+    ({ className }) =>
+      `(className = ${quote(className)}, uniqueKey = ${quote(className)}, enableSql = true)`,
+  ).join(', ');
+  const storage = `durableObjectNamespaces = [${objects}],
+  durableObjectStorage = (localDisk = "objects"),`;
+  return `const ${serviceName(index)} :Workerd.Worker = (
+  modules = [(name = "index.js", esModule = embed ${quote(input.module)})],
+  compatibilityDate = ${quote(date)},
+  compatibilityFlags = [${flags.map(quote).join(', ')}],
+  ${index === 0 ? storage : ''}
+  bindings = [
+    ${bindings(input, index)}
+  ],
+  globalOutbound = "internet"
+);`;
+}
+
+/** The configuration of a plain workerd that runs the Worker, as Cap'n Proto text. */
+export function workerdConfig(input: WorkerdConfigInput): string {
+  const indexes = Array.from({ length: input.workers }, (_, index) => index);
+  const services = indexes.map(
+    (index) => `(name = ${quote(serviceName(index))}, worker = .${serviceName(index)})`,
+  );
+  // Port 0: workerd says on its control pipe which one it got.
+  const sockets = indexes.map(
+    (index) =>
+      `(name = ${quote(serviceName(index))}, address = "127.0.0.1:0", http = (), service = ${quote(serviceName(index))})`,
+  );
+  return `# Written at every start; a change here is lost.
+using Workerd = import "/workerd/workerd.capnp";
+
+const config :Workerd.Config = (
+  services = [
+    ${services.join(',\n    ')},
+    (name = "objects", disk = (path = ${quote(input.objectsDir)}, writable = true)),
+    (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true)))
+  ],
+  sockets = [
+    ${sockets.join(',\n    ')}
+  ]
+);
+
+${indexes.map((index) => worker(input, index)).join('\n\n')}
+`;
+}

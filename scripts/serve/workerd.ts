@@ -1,0 +1,151 @@
+import type { ChildProcess } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { serviceName } from './workerd-config.ts';
+
+/** Path of the runtime's program. Its package has no types. */
+const { default: workerdBinary } = createRequire(import.meta.url)('workerd') as { default: string };
+
+/** How long another process may still hold the data folder after the death of its parent. */
+const LOCK_WAIT_MS = 2_000;
+
+export interface WorkerdOptions {
+  /** Holds the configuration file `workerd.capnp` and the objects' databases. */
+  readonly dataDir: string;
+  readonly config: string;
+  readonly workers: number;
+  readonly env: NodeJS.ProcessEnv;
+  /** Takes every line that workerd prints. */
+  readonly onLog: (line: string) => void;
+}
+
+/** A running workerd. */
+export interface WorkerdProcess {
+  readonly pid: number;
+  /** Ports of its Worker services on 127.0.0.1. */
+  readonly ports: readonly number[];
+  /** Resolves with a sentence when the process has ended, for whatever reason. */
+  readonly ended: Promise<string>;
+  /** Asks it to end, and makes it when that has not helped after so long. */
+  terminate(waitMs: number): Promise<void>;
+  kill9(): Promise<void>;
+}
+
+/**
+ * Whether that process is a workerd on this configuration. After a restart of the machine, or in a
+ * new container, its number may be somebody else's.
+ */
+async function runsOn(pid: number, configPath: string): Promise<boolean> {
+  try {
+    process.kill(pid, 0);
+    if (process.platform === 'win32') return true;
+    const command =
+      process.platform === 'linux'
+        ? await readFile(`/proc/${pid}/cmdline`, 'utf8')
+        : (await promisify(execFile)('ps', ['-o', 'command=', '-p', String(pid)])).stdout;
+    return command.includes(configPath);
+  } catch {
+    return false;
+  }
+}
+
+/** Two processes on one data folder would each grant the whole limit. */
+async function claim(dataDir: string, configPath: string): Promise<string> {
+  const path = join(dataDir, 'workerd.pid');
+  const owner = Number(await readFile(path, 'utf8').catch(() => '0'));
+  const deadline = Date.now() + LOCK_WAIT_MS;
+  while (owner > 0 && (await runsOn(owner, configPath))) {
+    if (Date.now() > deadline) {
+      throw new Error(`Another Headgate (process ${owner}) runs on ${dataDir} already.`);
+    }
+    await delay(20);
+  }
+  return path;
+}
+
+/**
+ * Ends workerd when this process dies without a word (kill -9): orphaned, it would go on holding
+ * upstream calls for clients whose connections are gone. The watcher waits for the end of a pipe that
+ * only this process holds.
+ */
+function watch(pid: number): () => void {
+  if (process.platform === 'win32') return () => undefined;
+  const watcher = spawn('/bin/sh', ['-c', 'cat >/dev/null; kill -9 "$0"', String(pid)], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  watcher.on('error', () => undefined);
+  watcher.unref();
+  return () => {
+    // The whole group: `cat` would live on, and so would the pipe.
+    if (watcher.pid !== undefined && watcher.exitCode === null) process.kill(-watcher.pid);
+  };
+}
+
+function readLines(stream: Readable | null, onLine: (line: string) => void): void {
+  if (stream !== null) createInterface({ input: stream }).on('line', onLine);
+}
+
+/** The ports, once workerd has told all of them on its control pipe. */
+function readPorts(child: ChildProcess, workers: number): Promise<number[]> {
+  return new Promise((resolve) => {
+    const ports = new Map<string, number>();
+    readLines(child.stdio[3] as Readable, (line) => {
+      const message = JSON.parse(line) as { event: string; socket?: string; port?: number };
+      if (message.event !== 'listen' || message.socket === undefined) return;
+      ports.set(message.socket, message.port ?? 0);
+      if (ports.size < workers) return;
+      resolve(Array.from({ length: workers }, (_, i) => ports.get(serviceName(i)) ?? 0));
+    });
+  });
+}
+
+/** Starts workerd on a data folder and waits until it listens. */
+export async function startWorkerd(options: WorkerdOptions): Promise<WorkerdProcess> {
+  const { dataDir, config, workers, env, onLog } = options;
+  const configPath = join(dataDir, 'workerd.capnp');
+  await mkdir(join(dataDir, 'objects'), { recursive: true });
+  const pidPath = await claim(dataDir, configPath);
+  await writeFile(configPath, config);
+  const child = spawn(workerdBinary, ['serve', '--control-fd=3', configPath, 'config'], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    // A Ctrl-C in the terminal must reach only us: workerd has calls to finish.
+    detached: true,
+  });
+  await once(child, 'spawn');
+  const pid = child.pid ?? 0;
+  await writeFile(pidPath, String(pid));
+  const unwatch = watch(pid);
+  readLines(child.stdout, onLog);
+  readLines(child.stderr, onLog);
+  const ended = once(child, 'exit').then(async ([code, signal]: (number | string | null)[]) => {
+    unwatch();
+    await rm(pidPath, { force: true });
+    return `workerd ended with ${signal ?? `code ${code}`}.`;
+  });
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal);
+    await ended;
+  };
+  const ports = await Promise.race([readPorts(child, workers), ended]);
+  if (typeof ports === 'string') throw new Error(ports);
+  return {
+    pid,
+    ports,
+    ended,
+    kill9: () => end('SIGKILL'),
+    async terminate(waitMs) {
+      const timer = setTimeout(() => child.kill('SIGKILL'), waitMs);
+      await end('SIGTERM');
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,40 @@
+/** A piece of a response's body. */
+export interface Frame {
+  readonly data: string | Uint8Array;
+  /** Whether it carries a part of the answer, rather than an opening or a closing. */
+  readonly content: boolean;
+}
+
+/** A whole response, not yet written. `frames` may be called more than once. */
+export interface StrictAnswer {
+  readonly contentType: string;
+  /** One piece: it gets a Content-Length. */
+  readonly whole: boolean;
+  readonly frames: () => Iterable<Frame>;
+}
+
+/** The same moment in every answer, so that equal requests get equal bytes. */
+export const CREATED_S = 1_790_000_000;
+
+export const content = (data: string | Uint8Array): Frame => ({ data, content: true });
+export const framing = (data: string): Frame => ({ data, content: false });
+
+/** An answer that is one JSON document. */
+export function jsonAnswer(value: unknown): StrictAnswer {
+  const data = JSON.stringify(value);
+  return { contentType: 'application/json', whole: true, frames: () => [content(data)] };
+}
+
+/** An SSE answer. */
+export function sseAnswer(frames: () => Iterable<Frame>): StrictAnswer {
+  return { contentType: 'text/event-stream; charset=utf-8', whole: false, frames };
+}
+
+/** One SSE event with data only. */
+export const sseData = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;
+
+/** One SSE event whose name is its data's `type`. */
+export const sseEvent = (value: {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}): string => `event: ${value.type}\n${sseData(value)}`;
