@@ -1,0 +1,185 @@
+import { describe, expect, test } from 'vitest';
+import type { ConfigInput } from '../../../src/contract/config.ts';
+import { checkConfig } from '../../../src/routing/check-config.ts';
+import { BUILT_IN_UPSTREAMS } from '../../../src/upstream/catalog.ts';
+import { aConfig } from './fixtures.ts';
+
+function check(input: ConfigInput, privateUpstreams = false) {
+  return checkConfig(aConfig(input), BUILT_IN_UPSTREAMS, { privateUpstreams });
+}
+
+/** The errors as an operator reads them. */
+function errors(input: ConfigInput, privateUpstreams = false): string[] {
+  return check(input, privateUpstreams).errors.map(({ path, message }) => `${path}: ${message}`);
+}
+
+const HASH = `sha256:${'0'.repeat(64)}`;
+
+test('an empty configuration and a plain one have neither errors nor warnings', () => {
+  expect(check({})).toEqual({ errors: [], warnings: [] });
+  const plain: ConfigInput = {
+    upstreams: [{ id: 'my-vllm', base_url: 'https://llm.example.com', models: ['llama-*'] }],
+    groups: [
+      { name: 'shared', match: { models: ['gpt-4o*'] }, limits: { max_concurrency: 5 } },
+      { name: 'own', match: { upstreams: ['my-*'], models: ['llama-*'] } },
+      {
+        name: 'url',
+        match: { base_urls: ['https://api.anthropic.com/v1/'], models: ['claude-*'] },
+      },
+    ],
+    default_upstream: 'my-vllm',
+  };
+  expect(check(plain)).toEqual({ errors: [], warnings: [] });
+});
+
+describe('refuses, with the path', () => {
+  test.each<[string, ConfigInput, RegExp]>([
+    [
+      'the same upstream twice',
+      { upstreams: [{ id: 'openai' }, { id: 'groq' }, { id: 'openai' }] },
+      /^upstreams\[2\]\.id: is the same as upstreams\[0\]\.id/,
+    ],
+    ['the same group twice', { groups: [{ name: 'a' }, { name: 'a' }] }, /^groups\[1\]\.name: /],
+    [
+      'the same key id twice',
+      {
+        keys: [
+          { id: 'a', hash: HASH },
+          { id: 'a', hash: HASH.replace(/0$/, '1') },
+        ],
+      },
+      /^keys\[1\]\.id: /,
+    ],
+    [
+      'the same key under two ids',
+      {
+        keys: [
+          { id: 'a', hash: HASH },
+          { id: 'b', hash: HASH },
+        ],
+      },
+      /^keys\[1\]\.hash: /,
+    ],
+    [
+      'a custom upstream without an address',
+      { upstreams: [{ id: 'mine' }] },
+      /^upstreams\[0\]\.base_url: is required, because "mine" is not a built-in upstream/,
+    ],
+    [
+      'a group of an unknown upstream',
+      { groups: [{ name: 'a', match: { upstreams: ['open*', 'opnai'] } }] },
+      /^groups\[0\]\.match\.upstreams\[1\]: "opnai" names no enabled upstream/,
+    ],
+    [
+      'a group of a disabled upstream',
+      {
+        upstreams: [{ id: 'groq', enabled: false }],
+        groups: [{ name: 'a', match: { upstreams: ['groq'] } }],
+      },
+      /^groups\[0\]\.match\.upstreams\[0\]: /,
+    ],
+    ['an unknown default', { default_upstream: 'opnai' }, /^default_upstream: "opnai" names no/],
+    [
+      'a partition by a header that holds a key',
+      {
+        groups: [
+          { name: 'a', match: { upstreams: ['openai'] }, partition_by: ['header:x-api-key'] },
+        ],
+      },
+      /^groups\[0\]\.partition_by\[0\]: .*use api_key/,
+    ],
+  ])('%s', (_, input, expected) => {
+    expect(errors(input)).toEqual([expect.stringMatching(expected)]);
+  });
+
+  test.each([
+    ['http://127.0.0.1:1234/v1', 'private address'],
+    ['https://2130706433/', 'private address'],
+    ['https://[::ffff:192.168.0.1]/', 'private address'],
+    ['https://vllm.internal/', 'set via to the name of a service or VPC binding'],
+    ['http://llm.example.com/v1', 'plain http'],
+    ['https://me:hunter2@llm.example.com/', 'user name or password'],
+    ['https://llm.example.com/?key=hunter2', 'query'],
+    ['https://llm.example.com/#x', 'fragment'],
+    ['https://llm.example.com/?', 'query'],
+  ])('the address %s', (url, expected) => {
+    const [error = '', ...more] = errors({ upstreams: [{ id: 'mine', base_url: url }] });
+    expect(error).toMatch(/^upstreams\[0\]\.base_url: /);
+    expect(error).toContain(expected);
+    expect(error).not.toContain('hunter2');
+    expect(more).toEqual([]);
+  });
+
+  test('a private address of a built-in upstream too', () => {
+    expect(errors({ upstreams: [{ id: 'openai', base_url: 'http://localhost/v1' }] })).toHaveLength(
+      1,
+    );
+  });
+});
+
+test('private addresses and plain http are allowed behind a binding and when self-hosted', () => {
+  const url = 'http://10.0.0.5:8000/v1';
+  expect(errors({ upstreams: [{ id: 'mine', base_url: url, via: 'VLLM' }] })).toEqual([]);
+  expect(errors({ upstreams: [{ id: 'mine', base_url: url }] }, true)).toEqual([]);
+  expect(errors({ upstreams: [{ id: 'mine', base_url: `${url}?a=b` }] }, true)).toHaveLength(1);
+});
+
+describe('warns', () => {
+  test('of groups that may match the same call, and says which one wins', () => {
+    const { warnings } = check({
+      groups: [
+        { name: 'all-openai', match: { upstreams: ['openai'] } },
+        { name: 'minis', match: { models: ['*-mini'] } },
+      ],
+    });
+    expect(warnings).toEqual([
+      expect.stringMatching(/^Groups "minis" and "all-openai" may match .*; "minis", the narrower/),
+    ]);
+  });
+
+  test('of many such pairs in bounds', () => {
+    const groups = Array.from({ length: 50 }, (_, n) => ({
+      name: `g${n}`,
+      match: { models: ['*'] },
+    }));
+    const { warnings } = check({ groups });
+    expect(warnings).toHaveLength(21);
+    expect(warnings.at(-1)).toMatch(/^1205 more pairs/);
+  });
+
+  test.each<[string, ConfigInput, RegExp]>([
+    [
+      'of rates',
+      { groups: [{ name: 'a', match: { models: ['x'] }, limits: { max_concurrency: 1, rpm: 5 } }] },
+      /^Group "a": rpm is kept, but not enforced yet\.$/,
+    ],
+    [
+      'of a group with rates alone',
+      { groups: [{ name: 'a', match: { models: ['x'] }, limits: { rpm: 5, tpm: 9 } }] },
+      /^Group "a": rpm and tpm are kept, but not enforced yet, and the group has no other limit\.$/,
+    ],
+    [
+      'of a group that stands instead of automatic ones',
+      { groups: [{ name: 'a', match: { keys: ['k'] } }] },
+      /^Group "a" names no model, upstream or base URL/,
+    ],
+    [
+      'of a base URL that nothing has',
+      { groups: [{ name: 'a', match: { base_urls: ['https://api.opnai.com/v1'] } }] },
+      /^Group "a": "https:\/\/api\.opnai\.com\/v1" is the base URL of no enabled upstream\.$/,
+    ],
+    [
+      'of a version that stands in the path twice',
+      { upstreams: [{ id: 'openai', base_url: 'https://proxy.example/v1' }] },
+      /^Upstream "openai": base_url ends with \/v1/,
+    ],
+    [
+      'of a secret that nobody can use',
+      { upstreams: [{ id: 'openai', auth: { secret: 'UPSTREAM_OPENAI_KEY' } }] },
+      /calls to openai are refused/,
+    ],
+  ])('%s', (_, input, expected) => {
+    expect(check(input).errors).toEqual([]);
+    expect(check(input).warnings).toEqual([expect.stringMatching(expected)]);
+  });
+});

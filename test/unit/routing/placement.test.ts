@@ -1,0 +1,287 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ConfigInput } from '../../../src/contract/config.ts';
+import { poolName } from '../../../src/contract/pool-name.ts';
+import { compileRoutes, type RoutedCall } from '../../../src/routing/placement.ts';
+import { overlaps } from '../../../src/routing/overlaps.ts';
+import { aCall, aConfig, anUpstream, byId } from './fixtures.ts';
+
+type Group = NonNullable<ConfigInput['groups']>[number];
+type Match = NonNullable<Group['match']>;
+
+const openai = anUpstream('openai', { baseUrl: 'https://api.openai.com' });
+const azure = anUpstream('azure', {
+  baseUrl: 'https://r.openai.azure.com',
+  aliases: { 'Prod-7': 'gpt-4o' },
+  keyNamesAccount: false,
+});
+const openrouter = anUpstream('openrouter', { baseUrl: 'https://openrouter.ai/api' });
+const zai = anUpstream('zai');
+const upstreams = byId(openai, azure, openrouter, zai);
+
+function routesOf(...groups: Group[]) {
+  return compileRoutes(aConfig({ groups }), upstreams);
+}
+
+/** Whether a group with that match takes the call. */
+function takes(match: Match, call: RoutedCall): boolean {
+  return routesOf({ name: 'a', match }).place(call).group === 'a';
+}
+
+describe('an explicit group matches', () => {
+  const chat = aCall(openai);
+  const deployment = aCall(azure, { model: 'prod-7' });
+  const routed = aCall(openrouter, { model: 'openai/gpt-4o' });
+  test.each<[string, Match, RoutedCall, boolean]>([
+    ['everything, without fields', {}, aCall(zai, { model: null }), true],
+    ['a model', { models: ['gpt-4o'] }, chat, true],
+    ['in any case', { models: ['GPT-4o'] }, aCall(openai, { model: 'gpt-4O' }), true],
+    ['by a glob', { models: ['o1-*', 'gpt-*'] }, chat, true],
+    ['not by a part of it', { models: ['gpt-4'] }, chat, false],
+    ['a model of an upstream', { models: ['openai/gpt-4o'] }, chat, true],
+    ['not that of another one', { models: ['azure/gpt-4o'] }, chat, false],
+    ['not an upstream by a glob that means models', { models: ['op*'] }, chat, false],
+    ['a model whose name has a slash', { models: ['openai/gpt-4o'] }, routed, true],
+    ['with its upstream before it', { models: ['openrouter/openai/*'] }, routed, true],
+    ['not without the vendor', { models: ['gpt-4o'] }, routed, false],
+    ['what an alias stands for', { models: ['gpt-4o'] }, deployment, true],
+    ['with its upstream', { models: ['azure/gpt-4o'] }, deployment, true],
+    ['the alias itself', { models: ['prod-*'] }, deployment, true],
+    [
+      'no alias of another upstream',
+      { models: ['gpt-4o'] },
+      aCall(openai, { model: 'prod-7' }),
+      false,
+    ],
+    ['no model where one is asked for', { models: ['*'] }, aCall(openai, { model: null }), false],
+    ['an upstream', { upstreams: ['azure', 'OpenAI'] }, chat, true],
+    ['upstreams by a glob', { upstreams: ['open*'] }, routed, true],
+    ['not another upstream', { upstreams: ['azure'] }, chat, false],
+    ['a base URL', { base_urls: ['https://API.openai.com/'] }, chat, true],
+    ['a base URL as SDKs take it', { base_urls: ['https://api.openai.com/v1'] }, chat, true],
+    ['what lies below a base URL', { base_urls: ['https://openrouter.ai'] }, routed, true],
+    ['base URLs by a glob', { base_urls: ['https://*.openai.azure.com'] }, deployment, true],
+    ['not a host that begins alike', { base_urls: ['https://api.open'] }, chat, false],
+    ['a key', { keys: ['team-a'] }, aCall(openai, { keyIds: ['team-a', 'fp-1'] }), true],
+    ['any of its ids', { keys: ['fp-*'] }, aCall(openai, { keyIds: ['team-a', 'fp-1'] }), true],
+    ['not another key', { keys: ['team-b'] }, chat, false],
+    ['not a caller without a key', { keys: ['*'] }, aCall(openai, { keyIds: [] }), false],
+    ['an operation', { operations: ['embeddings', 'chat'] }, chat, true],
+    ['not another operation', { operations: ['embeddings'] }, chat, false],
+    ['all fields at once', { models: ['gpt-*'], upstreams: ['openai'] }, chat, true],
+    ['not some of them', { models: ['gpt-*'], upstreams: ['azure'] }, chat, false],
+  ])('%s', (_, match, call, expected) => {
+    expect(takes(match, call)).toBe(expected);
+  });
+});
+
+test('the narrowest of several groups takes the call, and the others are told', () => {
+  const widest: Group[] = [
+    { name: 'a-global' },
+    { name: 'b-some', match: { upstreams: ['openai', 'azure'] } },
+    { name: 'c-glob', match: { upstreams: ['open*'] } },
+    { name: 'd-one', match: { upstreams: ['openai'] } },
+    { name: 'e-url', match: { base_urls: ['https://api.openai.com'] } },
+    { name: 'f-model', match: { models: ['*'], upstreams: ['*'] } },
+    { name: 'g-model', match: { models: ['gpt-4o'] } },
+    { name: 'h-tenant', match: { keys: ['*'] } },
+  ];
+  const placement = routesOf(...widest).place(aCall(openai));
+  expect(placement).toMatchObject({ group: 'h-tenant', partition: null, assumed: null });
+  expect(placement.config?.name).toBe('h-tenant');
+  expect(placement.alsoMatched).toEqual([
+    'f-model',
+    'g-model',
+    'd-one',
+    'e-url',
+    'b-some',
+    'c-glob',
+    'a-global',
+  ]);
+});
+
+describe('an automatic group', () => {
+  test.each([
+    ['of an upstream that nothing is known of', openai, 'gpt-4o', 'auto:openai', 64, 'unknown'],
+    ['of a call without a model', openai, null, 'auto:openai', 64, 'unknown'],
+    ['of a row for one model', zai, 'GLM-5.1', 'auto:zai/glm-5.1', 1, 'built_in'],
+    ['of a row for a family', zai, 'glm-4.6', 'auto:zai/glm-4.', 10, 'built_in'],
+    ['of another model of it', zai, 'glm-4.7-air', 'auto:zai/glm-4.', 10, 'built_in'],
+    ['of a model without a row', zai, 'cogview-4', 'auto:zai', 64, 'unknown'],
+    ['of a row for all models', anUpstream('deepinfra'), 'x/y', 'auto:deepinfra', 200, 'built_in'],
+  ] as const)('%s', (_, upstream, model, group, slotsMax, source) => {
+    const placement = routesOf().place(aCall(upstream, { model }));
+    expect(placement).toEqual({
+      group,
+      partition: 'fp-caller',
+      assumed: { slotsMax, source },
+      config: null,
+      alsoMatched: [],
+    });
+  });
+
+  test('knows models by their aliases', () => {
+    const upstream = anUpstream('zai', { aliases: { Best: 'GLM-5.1' } });
+    const routes = compileRoutes(aConfig({}), byId(upstream));
+    expect(routes.place(aCall(upstream, { model: 'best' })).group).toBe('auto:zai/glm-5.1');
+  });
+
+  test('is not split where keys do not name an account, or where there is none', () => {
+    expect(routesOf().place(aCall(azure)).partition).toBeNull();
+    expect(routesOf().place(aCall(openai, { keyFingerprint: null })).partition).toBeNull();
+  });
+
+  test('takes what no explicit group does', () => {
+    const routes = routesOf({ name: 'a', match: { models: ['gpt-*'] } });
+    expect(routes.place(aCall(openai, { model: 'o3' })).group).toBe('auto:openai');
+  });
+});
+
+describe('partitions', () => {
+  const call = aCall(azure, {
+    model: 'PROD-7',
+    caller: 'team-a',
+    keyFingerprint: 'fp-1',
+    header: (name) => (name === 'x-project' ? 'a #1,b' : null),
+  });
+  test.each<[NonNullable<Group['partition_by']>, string | null]>([
+    [[], null],
+    [['api_key'], 'fp-1'],
+    [['caller'], 'team-a'],
+    [['model'], 'gpt-4o'],
+    [['upstream'], 'azure'],
+    [['base_url'], 'https%3A%2F%2Fr.openai.azure.com'],
+    [['header:x-project'], 'a%20%231%2Cb'],
+    [['header:x-other'], 'none'],
+    [['caller', 'model', 'header:x-other'], 'team-a,gpt-4o,none'],
+  ])('by %j: %s', (partition_by, expected) => {
+    expect(routesOf({ name: 'a', partition_by }).place(call).partition).toBe(expected);
+  });
+
+  test('by key fall back to the caller, and a call without a model has one of its own', () => {
+    const routes = routesOf({ name: 'a', partition_by: ['api_key', 'model'] });
+    const placement = routes.place({ ...call, keyFingerprint: null, model: null });
+    expect(placement.partition).toBe('team-a,none');
+  });
+
+  test('have names in bounds, whatever callers send', () => {
+    const partition_by = ['header:x-a', 'header:x-b', 'model'] as const;
+    const routes = routesOf({ name: 'g'.repeat(64), partition_by: [...partition_by] });
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), fc.boolean(), (text, half) => {
+        const value = half ? `${text}\ud800` : text;
+        const { group, partition } = routes.place({ ...call, model: value, header: () => value });
+        expect(partition?.split(',')).toHaveLength(3);
+        expect(partition).not.toContain('#');
+        expect(poolName(group, partition).length).toBeLessThanOrEqual(1_024);
+        expect(() => decodeURIComponent(partition ?? '')).not.toThrow();
+      }),
+    );
+  });
+});
+
+describe('needsModel', () => {
+  const before = { upstream: openai, operation: 'chat', keyIds: ['team-a'] };
+  test.each<[string, Group[], boolean]>([
+    ['no group', [], false],
+    ['a group of the upstream', [{ name: 'a', match: { upstreams: ['openai'] } }], false],
+    ['a group of models', [{ name: 'a', match: { models: ['x'] } }], true],
+    [
+      'one of another upstream',
+      [{ name: 'a', match: { models: ['x'], upstreams: ['azure'] } }],
+      false,
+    ],
+    [
+      'one of another operation',
+      [{ name: 'a', match: { models: ['x'], operations: ['x'] } }],
+      false,
+    ],
+    ['one of another caller', [{ name: 'a', match: { models: ['x'], keys: ['team-b'] } }], false],
+    ['one of this caller', [{ name: 'a', match: { models: ['x'], keys: ['team-a'] } }], true],
+    ['one split by model', [{ name: 'a', partition_by: ['model'] }], true],
+    ['one split by caller', [{ name: 'a', partition_by: ['caller'] }], false],
+  ])('%s', (_, groups, expected) => {
+    const routes = routesOf(...groups);
+    expect(routes.needsModel(before)).toBe(expected);
+  });
+
+  test('is true where the table of known limits has rows by model, until a group takes the calls', () => {
+    const call = { ...before, upstream: zai };
+    expect(routesOf().needsModel(call)).toBe(true);
+    expect(routesOf({ name: 'a', match: { upstreams: ['zai'] } }).needsModel(call)).toBe(false);
+  });
+
+  test('answers for an upstream that came with another version too', () => {
+    const late = anUpstream('zai');
+    const routes = compileRoutes(
+      aConfig({ groups: [{ name: 'a', match: { models: ['x'] } }] }),
+      byId(),
+    );
+    expect(routes.needsModel({ ...before, upstream: late })).toBe(true);
+    expect(routes.place(aCall(late, { model: 'x' })).group).toBe('a');
+  });
+});
+
+describe('whatever is configured and called', () => {
+  const some = <T>(...values: T[]) => fc.subarray(values, { maxLength: 2 });
+  const match = fc.record({
+    models: some('gpt-4o', 'gpt-*', '*', 'openai/gpt-4o', 'open*/*', 'openrouter/openai/*', 'o3'),
+    upstreams: some('openai', 'azure', 'open*', 'openrouter'),
+    base_urls: some('https://api.openai.com/v1', 'https://*'),
+    keys: some('team-a', 'team-*'),
+    operations: some('chat', 'embeddings'),
+  });
+  const partitionBy = some<'caller' | 'model'>('caller', 'model');
+  const documents = fc
+    .array(fc.tuple(match, partitionBy), { maxLength: 6 })
+    .map((all) =>
+      all.map(([fields, by], n): Group => ({ name: `g${n}`, match: fields, partition_by: by })),
+    )
+    .chain((groups) =>
+      fc.tuple(fc.constant(groups), fc.shuffledSubarray(groups, { minLength: groups.length })),
+    );
+  const calls = fc
+    .record({
+      upstream: fc.constantFrom(openai, openrouter, zai, anUpstream('azure')),
+      model: fc.constantFrom('gpt-4o', 'GPT-4o-mini', 'openai/gpt-4o', 'o3', 'glm-5.1', null),
+      operation: fc.constantFrom('chat', 'embeddings', 'images'),
+      keyIds: fc.constantFrom(['team-a'], ['team-b'], []),
+    })
+    .map(({ upstream, ...more }) => aCall(upstream, more));
+
+  test('the order of the groups in the document changes nothing', () => {
+    fc.assert(
+      fc.property(documents, calls, ([groups, shuffled], call) => {
+        const placement = routesOf(...groups).place(call);
+        expect(routesOf(...shuffled).place(call)).toEqual(placement);
+        expect(overlaps(aConfig({ groups: shuffled }))).toEqual(overlaps(aConfig({ groups })));
+      }),
+    );
+  });
+
+  test('a call that does not need its model is placed alike with any', () => {
+    fc.assert(
+      fc.property(documents, calls, ([groups], call) => {
+        const routes = routesOf(...groups);
+        if (routes.needsModel(call)) return;
+        expect(routes.place({ ...call, model: null })).toEqual(routes.place(call));
+      }),
+    );
+  });
+
+  test('every pair of groups that a call matches is told as an overlap, with its winner', () => {
+    fc.assert(
+      fc.property(documents, calls, ([groups], call) => {
+        const placement = routesOf(...groups).place(call);
+        const told = overlaps(aConfig({ groups }));
+        for (const other of placement.alsoMatched) {
+          expect(told).toContainEqual({
+            groups: [placement.group, other],
+            winner: placement.group,
+          });
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

@@ -1,0 +1,298 @@
+/**
+ * Reads bodies in workerd and sends them to an upstream over the network, which echoes their size,
+ * hash and headers.
+ */
+import { afterEach, describe, expect, inject, it, vi } from 'vitest';
+import { createBodyBudget } from '../../src/upstream/body-budget.ts';
+import type { BodyBudget } from '../../src/upstream/body-budget.ts';
+import { readModel, unreadBody } from '../../src/upstream/request-body.ts';
+import type { ModelRead, OutgoingBody } from '../../src/upstream/request-body.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    strictUpstreamUrl: string;
+  }
+}
+
+const MB = 1_000_000;
+const BUDGET = 48 * MB;
+const never = new AbortController().signal;
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+const IMAGE = 'A'.repeat(20 * MB);
+const MODEL_LAST = encode(`{"messages":[{"model":"decoy","url":"${IMAGE}"}],"model":"gpt-4o"}`);
+const MODEL_FIRST = encode(`{"model":"gpt-4o","messages":[{"url":"${IMAGE}"}]}`);
+
+const FORM_TYPE = 'multipart/form-data; boundary=xyz';
+function form(fileBytes: number): Uint8Array {
+  const head = encode('--xyz\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n');
+  const tail = encode(
+    '\r\n--xyz\r\nContent-Disposition: form-data; name="model"\r\n\r\nanthropic/whisper\r\n--xyz--\r\n',
+  );
+  const whole = new Uint8Array(head.length + fileBytes + tail.length);
+  whole.set(head);
+  whole.fill(0x0d, head.length, head.length + fileBytes);
+  whole.set(tail, head.length + fileBytes);
+  return whole;
+}
+
+/** A call whose body has a Content-Length, as clients send it. */
+function post(body: Uint8Array, headers: Record<string, string> = {}): Request {
+  return new Request('https://headgate.test/v1/x', {
+    method: 'POST',
+    headers: { 'content-length': String(body.length), ...headers },
+    body,
+  });
+}
+
+/** A call whose body comes in pieces. `pulled` counts the pieces asked for. */
+function postPieces(
+  pieces: readonly Uint8Array[],
+  headers: Record<string, string> = {},
+): { request: Request; pulled: () => number } {
+  let pulled = 0;
+  const source: UnderlyingByteSource = {
+    type: 'bytes',
+    pull(controller) {
+      const piece = pieces[pulled];
+      pulled += 1;
+      // Beyond the last piece the body stays open, as that of a client that fell silent.
+      if (piece !== undefined) controller.enqueue(piece.slice());
+    },
+  };
+  const body = new ReadableStream(source);
+  const request = new Request('https://headgate.test/v1/x', { method: 'POST', headers, body });
+  return { request, pulled: () => pulled };
+}
+
+interface Echo {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bodyBytes: number;
+  readonly sha256: string;
+}
+
+async function send(body: OutgoingBody, headers: Record<string, string> = {}): Promise<Echo> {
+  const url = `${inject('strictUpstreamUrl')}/scope/request-body/echo`;
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { ...headers, 'x-strict-echo': 'true' },
+    body: body.open(),
+  });
+  const echo = await response.json<Echo>();
+  await body.sent;
+  return echo;
+}
+
+async function sha256(bytes: Uint8Array): Promise<string> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)).toHex();
+}
+
+async function gzip(bytes: Uint8Array): Promise<Uint8Array> {
+  return new Response(
+    new Blob([bytes]).stream().pipeThrough(new CompressionStream('gzip')),
+  ).bytes();
+}
+
+/** The body of a read that must have ended so. */
+function bodyOf(read: ModelRead, model: string | null): OutgoingBody {
+  expect(read).toMatchObject({ model });
+  if (read.kind !== 'found' && read.kind !== 'absent') throw new Error('There is no body.');
+  return read.body;
+}
+
+/** What arrives if exactly these bytes are sent, with their length. */
+async function exactly(bytes: Uint8Array): Promise<object> {
+  return {
+    bodyBytes: bytes.length,
+    sha256: await sha256(bytes),
+    headers: { 'content-length': String(bytes.length) },
+  };
+}
+
+describe('a body whose model is looked for', () => {
+  let budget: BodyBudget = createBodyBudget(BUDGET);
+  afterEach(() => {
+    const { bytesFree } = budget;
+    budget = createBodyBudget(BUDGET);
+    if (bytesFree !== BUDGET) throw new Error(`${BUDGET - bytesFree} bytes leaked`);
+  });
+
+  it('passes unchanged at 20 MB with the model first, and holds nothing', async () => {
+    const body = bodyOf(await readModel(post(MODEL_FIRST), budget, never), 'gpt-4o');
+    expect(budget.bytesFree).toBe(BUDGET);
+    expect(await send(body)).toMatchObject(await exactly(MODEL_FIRST));
+  });
+
+  it('passes unchanged at 20 MB with the model last, and holds it until it is sent', async () => {
+    const body = bodyOf(await readModel(post(MODEL_LAST), budget, never), 'gpt-4o');
+    expect(budget.bytesFree).toBe(BUDGET - MODEL_LAST.length);
+    expect(await send(body)).toMatchObject(await exactly(MODEL_LAST));
+  });
+
+  it('passes unchanged at 20 MB with the model behind a file', async () => {
+    const bytes = form(20 * MB);
+    const request = post(bytes, { 'content-type': FORM_TYPE });
+    expect(
+      await send(bodyOf(await readModel(request, budget, never), 'anthropic/whisper')),
+    ).toMatchObject(await exactly(bytes));
+  });
+
+  it('passes a small body unchanged, and as one piece', async () => {
+    const bytes = encode('{"messages":[],"model":"gpt-4o"}');
+    const body = bodyOf(await readModel(post(bytes), budget, never), 'gpt-4o');
+    expect(await send(body)).toMatchObject(await exactly(bytes));
+  });
+
+  it('passes a body of unknown length', async () => {
+    const bytes = encode(`{"messages":"${'x'.repeat(300_000)}","model":"gpt-4o"}`);
+    const request = new Request('https://headgate.test/', {
+      method: 'POST',
+      body: new Blob([bytes]).stream(),
+    });
+    expect(request.headers.get('content-length')).toBeNull();
+    const echo = await send(bodyOf(await readModel(request, budget, never), 'gpt-4o'));
+    expect(echo.sha256).toBe(await sha256(bytes));
+  });
+
+  it('loses the prefix of its model and nothing else', async () => {
+    const cases: [Uint8Array, Uint8Array, string?][] = [
+      [encode('{"model":"anthropic/whisper"}'), encode('{"model":"whisper"}')],
+      [encode('{"a":1,"model":"anthropic\\/whisper"}'), encode('{"a":1,"model":"whisper"}')],
+      [encode('{"model":"\\u0061nthropic/whisper"}'), encode('{"model":"whisper"}')],
+      [
+        encode(`{"x":"${'x'.repeat(MB)}","model":"anthropic/whisper","y":"${'y'.repeat(MB)}"}`),
+        encode(`{"x":"${'x'.repeat(MB)}","model":"whisper","y":"${'y'.repeat(MB)}"}`),
+      ],
+      [form(100), encode(new TextDecoder().decode(form(100)).replace('anthropic/', '')), FORM_TYPE],
+    ];
+    for (const [bytes, expected, type] of cases) {
+      const request = post(bytes, type === undefined ? {} : { 'content-type': type });
+      const whole: OutgoingBody = bodyOf(
+        await readModel(request, budget, never),
+        'anthropic/whisper',
+      );
+      const body = whole.withoutModelPrefix('anthropic/'.length);
+      if (body === null) throw new Error('The prefix stayed.');
+      expect(body.contentLength).toBe(expected.length);
+      expect(await send(body)).toMatchObject(await exactly(expected));
+    }
+  });
+
+  it('is looked into when compressed, and passes as it was', async () => {
+    const bytes = await gzip(MODEL_LAST);
+    for (const encoding of ['gzip', 'X-GZIP']) {
+      const request = post(bytes, { 'content-encoding': encoding });
+      const body = bodyOf(await readModel(request, budget, never), 'gpt-4o');
+      expect(body.withoutModelPrefix(1)).toBeNull();
+      expect(await send(body)).toMatchObject(await exactly(bytes));
+    }
+  });
+
+  it('may have no model, or no body', async () => {
+    const bytes = encode('{"input":"x"}');
+    const body = bodyOf(await readModel(post(bytes), budget, never), null);
+    expect(await send(body)).toMatchObject(await exactly(bytes));
+    const empty = new Request('https://headgate.test/');
+    expect(bodyOf(await readModel(empty, budget, never), null).open()).toBeNull();
+  });
+
+  it('is unreadable when broken, too long or packed in an unknown way', async () => {
+    const bomb = await gzip(encode(`{"x":"${' '.repeat(40 * MB)}","model":"gpt-4o"}`));
+    const cases: [Uint8Array, Record<string, string>][] = [
+      [encode('{"a":'), {}],
+      [encode('{}'), { 'content-encoding': 'br' }],
+      [encode('{"not":"gzip"}'), { 'content-encoding': 'gzip' }],
+      [bomb, { 'content-encoding': 'gzip' }],
+      [encode('--'), { 'content-type': 'multipart/form-data' }],
+      [encode(`{"x":"${' '.repeat(40 * MB)}","model":"gpt-4o"}`), {}],
+    ];
+    for (const [bytes, headers] of cases) {
+      const read = await readModel(post(bytes, headers), budget, never);
+      const message: unknown = expect.stringContaining('headgate-model');
+      expect(read).toEqual({ kind: 'unreadable', message });
+      expect(budget.bytesFree).toBe(BUDGET);
+    }
+  });
+
+  it('is read no further than its model', async () => {
+    const piece = encode('x'.repeat(1_000));
+    const { request, pulled } = postPieces([encode('{"model":"gpt-4o","x":"'), piece, piece]);
+    const body = bodyOf(await readModel(request, budget, never), 'gpt-4o');
+    expect(pulled()).toBeLessThanOrEqual(2);
+    body.discard();
+    await body.sent;
+  });
+
+  it('waits for the budget with no more than its first bytes read', async () => {
+    const held = budget.tryTake(BUDGET);
+    const leaving = new AbortController();
+    const pieces = Array.from({ length: 100 }, () => encode(' '.repeat(8 * 1_024)));
+    const { request, pulled } = postPieces(pieces, { 'content-length': String(MB) });
+    const reading = readModel(request, budget, leaving.signal);
+    await vi.waitFor(() => expect(budget.tryTake(0)).toBeNull());
+    expect(pulled()).toBeLessThanOrEqual(3);
+    leaving.abort();
+    expect((await reading).kind).toBe('aborted');
+    held?.release();
+  });
+
+  it('waits for the budget in order of arrival', async () => {
+    const held = budget.tryTake(BUDGET);
+    const order: number[] = [];
+    const reads = [1, 2, 3].map(async (id) => {
+      const body = bodyOf(await readModel(post(MODEL_LAST), budget, never), 'gpt-4o');
+      order.push(id);
+      body.discard();
+    });
+    await vi.waitFor(() => expect(budget.tryTake(0)).toBeNull());
+    held?.release();
+    await Promise.all(reads);
+    expect(order).toEqual([1, 2, 3]);
+  });
+
+  it('is given up at once when the caller leaves, while it waits or is read', async () => {
+    for (const isWaiting of [true, false]) {
+      const held = isWaiting ? budget.tryTake(BUDGET) : null;
+      const leaving = new AbortController();
+      const pieces = [encode(`{"x":"${'x'.repeat(300_000)}`)];
+      const { request, pulled } = postPieces(pieces);
+      const reading = readModel(request, budget, leaving.signal);
+      await vi.waitFor(() => expect(pulled()).toBe(isWaiting ? 1 : 2));
+      leaving.abort();
+      expect((await reading).kind).toBe('aborted');
+      held?.release();
+      expect(budget.bytesFree).toBe(BUDGET);
+    }
+  });
+
+  it('gives its bytes back when the call is cut short in the middle of it', async () => {
+    const body = bodyOf(await readModel(post(MODEL_LAST), budget, never), 'gpt-4o');
+    const leaving = new AbortController();
+    const sending = fetch(inject('strictUpstreamUrl'), {
+      method: 'POST',
+      body: body.open(),
+      signal: leaving.signal,
+    });
+    leaving.abort();
+    await sending.then(
+      () => expect.unreachable(),
+      () => body.discard(),
+    );
+    await body.sent;
+  });
+});
+
+describe('a body that is not read', () => {
+  it('passes natively, with its length', async () => {
+    expect(await send(unreadBody(post(MODEL_LAST)))).toMatchObject(await exactly(MODEL_LAST));
+    expect(unreadBody(new Request('https://headgate.test/')).open()).toBeNull();
+  });
+
+  it('may be given up', async () => {
+    const request = post(MODEL_FIRST);
+    const body = unreadBody(request);
+    body.discard();
+    await body.sent;
+    await expect(request.text()).rejects.toThrow(/./);
+  });
+});

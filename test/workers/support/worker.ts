@@ -1,0 +1,85 @@
+import { env as bindings, exports } from 'cloudflare:workers';
+import { vi } from 'vitest';
+import type { ConfigInput } from '../../../src/contract/config.ts';
+import type { Env } from '../../../src/contract/env.ts';
+import { routingTable } from '../../../src/http/snapshots.ts';
+
+// The test pool types its bindings and exports by a generated file that this project does not keep.
+export const env = bindings as unknown as Env;
+
+/** The Worker, over a service binding: a fetch that is aborted there is a client that leaves. */
+export const worker = (exports as unknown as { default: Fetcher }).default;
+
+const ORIGIN = 'https://headgate.test';
+
+export interface AdminAnswer {
+  readonly status: number;
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test reads many shapes of answers
+  readonly json: any;
+}
+
+/** Asks the admin API. */
+export async function admin(method: string, path: string, body?: unknown): Promise<AdminAnswer> {
+  const response = await worker.fetch(`${ORIGIN}/admin/api${path}`, {
+    method,
+    headers: { authorization: 'Bearer test-admin-token' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, json: await response.json() };
+}
+
+/** Changes something over the admin API, and lets this isolate's Worker know at once. */
+export async function change(method: string, path: string, body?: unknown): Promise<AdminAnswer> {
+  const answer = await admin(method, path, body);
+  if (answer.status > 299) throw new Error(`${method} ${path}: ${JSON.stringify(answer.json)}`);
+  await readConfig(answer.json.version as number);
+  return answer;
+}
+
+/** Replaces the whole configuration. */
+export async function configure(config: ConfigInput): Promise<void> {
+  await change('PUT', '/config', config);
+}
+
+/** A Worker reads the directory every few seconds; this one reads it now. */
+export async function readConfig(version: number): Promise<void> {
+  await routingTable(env, { waitUntil: () => {} }, version);
+}
+
+/** Calls a route of the Worker. A body that is no string is sent as JSON. */
+export function call(path: string, init: CallInit = {}): Promise<Response> {
+  const { json, ...rest } = init;
+  return worker.fetch(`${ORIGIN}${path}`, {
+    redirect: 'manual',
+    ...rest,
+    ...(json === undefined
+      ? {}
+      : {
+          method: 'POST',
+          body: JSON.stringify(json),
+          headers: { 'content-type': 'application/json', ...rest.headers },
+        }),
+  } as RequestInit);
+}
+
+export interface CallInit extends Omit<RequestInit, 'headers'> {
+  readonly json?: unknown;
+  readonly headers?: Record<string, string>;
+}
+
+/** A chat call in OpenAI's dialect, labelled for the upstream's list of arrivals. */
+export function chat(path: string, label: string, init: CallInit = {}): Promise<Response> {
+  const messages = [{ role: 'user', content: label }];
+  const json = { model: 'gpt-4o-mini', stream: true, messages };
+  return call(path, { json, ...init });
+}
+
+/** Waits until `check` no longer throws. */
+export function until(check: () => unknown): Promise<void> {
+  return vi.waitFor(
+    async () => {
+      await check();
+    },
+    { timeout: 10_000, interval: 10 },
+  );
+}
