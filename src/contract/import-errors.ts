@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { nearestName } from './import-nearest.ts';
 
 /** One thing that is wrong with a document, and where: `groups[0].limits.max_concurrency`. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ConfigInput } from './config.ts';
 import { explainIssues, formatPath, type ImportError } from './import-errors.ts';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** What a caller may say of its call in headers of ours, all optional. */
 export interface CallerHeaders {

@@ -1,5 +1,5 @@
 import type { Hono } from 'hono';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Config } from '../../contract/config.ts';
 import { directoryOf, type Env } from '../../contract/env.ts';
 import { exportConfig, importConfig } from '../../contract/import-config.ts';
