@@ -51,7 +51,7 @@ export type Effect =
       readonly estimateMs: number;
     }
   | { readonly kind: 'reject'; readonly ticketId: TicketId; readonly rejection: Rejection }
-  /** The attempt had ended before it was asked for. */
+  /** The attempt has ended, before it was asked for or while it waited. */
   | { readonly kind: 'gone'; readonly ticketId: TicketId }
   | { readonly kind: 'moved'; readonly ticketId: TicketId }
   /** Tell the holder that it must let go. */

@@ -1,6 +1,6 @@
 import type { Effect } from './events.ts';
 import { after, type InstantMs } from './ids.ts';
-import { noteDue } from './leases.ts';
+import { bury, noteDue } from './leases.ts';
 import { LEASE_TTL_MS, SETTLE_MS, type GroupSettings } from './settings.ts';
 import { emptyState, type GroupState, type Lease } from './state.ts';
 
@@ -40,6 +40,8 @@ export function recover(
     };
     state.leases.set(lease.id, lease);
     noteDue(state, lease.until);
+    // Its holder has let go: an ask or a resumption that comes late must not take it up again.
+    if (coolingUntil !== null) bury(state, lease.id, now);
     if (coolingUntil === null && row.extendedUntil === null) effects.push({ kind: 'save', lease });
   }
   if (rows.length > 0) state.grantsFrom = after(now, SETTLE_MS);

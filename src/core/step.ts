@@ -3,7 +3,7 @@ import { after, instant, type InstantMs } from './ids.ts';
 import { attach, bury, endLease, expireLeases, openLease } from './leases.ts';
 import { LEASE_TTL_MS, MOVE_SETTLE_MS } from './settings.ts';
 import type { GroupState } from './state.ts';
-import { expireWaiters, joinQueue, leaveQueue, pump } from './waiting.ts';
+import { dismiss, expireWaiters, joinQueue, leaveQueue, pump } from './waiting.ts';
 
 /**
  * Advances the group by one event and tells the shell what to do about it.
@@ -69,7 +69,11 @@ function renew(state: GroupState, event: EventOf<'renew'>, now: InstantMs, effec
 
 function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, effects: Effect[]) {
   const lease = state.leases.get(event.leaseId);
-  if (lease === undefined) return bury(state, event.leaseId, now);
+  if (lease === undefined) {
+    const waiter = state.queue.line.find(({ leaseId }) => leaseId === event.leaseId);
+    if (waiter !== undefined) dismiss(state, waiter, effects);
+    return bury(state, event.leaseId, now);
+  }
   if (lease.phase !== 'cooling') endLease(state, lease, event.outcome, now, effects);
 }
 
@@ -81,7 +85,7 @@ function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, eff
 
 function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, effects: Effect[]) {
   const waiter = state.queue.byTicket.get(event.ticketId);
-  if (waiter !== undefined) leaveQueue(state, waiter);
+  if (waiter !== undefined) dismiss(state, waiter, effects);
   for (const lease of state.leases.values()) {
     if (lease.ticketId !== event.ticketId || lease.phase === 'cooling') continue;
     endLease(state, lease, 'cancelled', now, effects);
@@ -96,6 +100,8 @@ function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, eff
     effects.push({ kind: 'gone', ticketId });
     return;
   }
+  const waiter = state.queue.byTicket.get(ticketId);
+  if (waiter !== undefined) leaveQueue(state, waiter);
   let lease = state.leases.get(leaseId);
   if (lease === undefined) {
     // The lease lapsed, but the stream is still there and counts at the provider: so it counts here,

@@ -21,6 +21,8 @@ export function joinQueue(
   effects: Effect[],
 ): void {
   const { ticket, leaseId } = event;
+  // What fell due for the ticket at this instant, its slice or its deadline, answers this ask too.
+  if (effects.some((effect) => 'ticketId' in effect && effect.ticketId === ticket.id)) return;
   if (state.tombstones.has(leaseId) || state.tombstones.has(ticket.id)) {
     effects.push({ kind: 'gone', ticketId: ticket.id });
     return;
@@ -75,6 +77,12 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
       noteDue(state, waiter);
     }
   }
+}
+
+/** Takes out a waiter whose attempt has ended, and lets go of whoever is parked behind it. */
+export function dismiss(state: GroupState, waiter: Waiter, effects: Effect[]): void {
+  leaveQueue(state, waiter);
+  effects.push({ kind: 'gone', ticketId: waiter.ticket.id });
 }
 
 export function leaveQueue(state: GroupState, waiter: Waiter): void {

@@ -33,6 +33,13 @@ export type Asked =
 /** How one ask ended: with an answer, or with a failure of the transport or the object. */
 export type AskEnd = AcquireAnswer | { readonly kind: 'failed'; readonly overloaded: boolean };
 
+/** What superseded asks said while the current one was waited for. */
+interface Heard {
+  /** Asks that have come to their end, the current one included. */
+  readonly answered: Set<Promise<AskEnd>>;
+  estimateMs: number | null;
+}
+
 type Turn = AskEnd | { readonly kind: 'slice_over' } | { readonly kind: 'left' };
 
 /**
@@ -51,9 +58,9 @@ export async function askForSlot(
   let superseded: Promise<AskEnd>[] = [];
   while (!signal.aborted) {
     const current = ask(pool, { ...request, sliceMs });
-    const answered = new Set<Promise<AskEnd>>();
-    const turn = await nextTurn(current, superseded, answered, sliceMs - ASK_AHEAD_MS, left);
-    const open = [current, ...superseded].filter((one) => !answered.has(one));
+    const heard: Heard = { answered: new Set(), estimateMs: null };
+    const turn = await nextTurn(current, superseded, heard, sliceMs - ASK_AHEAD_MS, left);
+    const open = [current, ...superseded].filter((one) => !heard.answered.has(one));
     switch (turn.kind) {
       case 'granted':
         return { kind: 'granted', granted: turn, late: open };
@@ -70,8 +77,9 @@ export async function askForSlot(
         superseded = open;
         break;
       case 'slice_over':
-        // An ask that was superseded is answered at once by an object that lives.
-        failures = superseded.some((one) => open.includes(one)) ? failures + 1 : 0;
+        // An object that lives answers an ask at once when the next one supersedes it.
+        failures = open[1] !== undefined && open[1] === superseded[0] ? failures + 1 : 0;
+        if (heard.estimateMs !== null) sliceMs = sliceFor(heard.estimateMs);
         superseded = open;
         break;
       case 'failed':
@@ -98,7 +106,7 @@ export async function askForSlot(
 async function nextTurn(
   current: Promise<AskEnd>,
   superseded: readonly Promise<AskEnd>[],
-  answered: Set<Promise<AskEnd>>,
+  heard: Heard,
   aheadMs: number,
   left: Promise<Turn>,
 ): Promise<Turn> {
@@ -107,12 +115,13 @@ async function nextTurn(
     timer = setTimeout(() => resolve({ kind: 'slice_over' }), aheadMs);
   });
   const mine = current.then((end) => {
-    answered.add(current);
+    heard.answered.add(current);
     return end;
   });
   const grantsToOlder = superseded.map(async (older): Promise<Turn> => {
     const end = await older;
-    answered.add(older);
+    heard.answered.add(older);
+    if (end.kind === 'pending') heard.estimateMs = end.estimateMs;
     return end.kind === 'granted' ? end : new Promise<never>(() => {});
   });
   try {
