@@ -30,9 +30,26 @@ export function openLease(
   return lease;
 }
 
-/** Hands the lease to a new answer: from now on the earlier one's disposal changes nothing. */
-export function attach(state: GroupState, lease: Lease): void {
+/**
+ * Hands the lease to a new answer: from now on the earlier one's disposal changes nothing. Who asked
+ * for it lives, and begins to count its TTL now.
+ */
+export function attach(state: GroupState, lease: Lease, now: InstantMs, effects: Effect[]): void {
   lease.attachment = state.nextAttachment++;
+  prolong(lease, now, effects);
+}
+
+/**
+ * Gives a lease whose holder lives one TTL from now. One that was taken away is not prolonged: a holder
+ * that ignores it loses the slot by its TTL.
+ */
+export function prolong(lease: Lease, now: InstantMs, effects: Effect[]): void {
+  if (lease.phase !== 'held') return;
+  lease.until = after(now, LEASE_TTL_MS);
+  if (lease.extendedUntil !== null) {
+    lease.extendedUntil = null;
+    effects.push({ kind: 'save', lease });
+  }
 }
 
 /** Ends a lease for good. Its slot comes back at once or after its cool-down. */

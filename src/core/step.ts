@@ -1,7 +1,7 @@
 import type { Effect, GroupEvent } from './events.ts';
 import { after, instant, type InstantMs } from './ids.ts';
-import { attach, bury, endLease, expireLeases, openLease } from './leases.ts';
-import { LEASE_TTL_MS, MOVE_SETTLE_MS } from './settings.ts';
+import { attach, bury, endLease, expireLeases, openLease, prolong } from './leases.ts';
+import { MOVE_SETTLE_MS } from './settings.ts';
 import type { GroupState } from './state.ts';
 import { dismiss, expireWaiters, joinQueue, leaveQueue, pump } from './waiting.ts';
 
@@ -58,13 +58,7 @@ type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind
 
 function renew(state: GroupState, event: EventOf<'renew'>, now: InstantMs, effects: Effect[]) {
   const lease = state.leases.get(event.leaseId);
-  // A lease that was taken away is not prolonged: a holder that ignores it loses the slot by its TTL.
-  if (lease?.phase !== 'held') return;
-  lease.until = after(now, LEASE_TTL_MS);
-  if (lease.extendedUntil !== null) {
-    lease.extendedUntil = null;
-    effects.push({ kind: 'save', lease });
-  }
+  if (lease !== undefined) prolong(lease, now, effects);
 }
 
 function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, effects: Effect[]) {
@@ -110,7 +104,7 @@ function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, eff
     state.totals.resurrected += 1;
     effects.push({ kind: 'save', lease });
   } else {
-    attach(state, lease);
+    attach(state, lease, now, effects);
   }
   effects.push({ kind: 'grant', ticketId, lease });
 }

@@ -28,15 +28,19 @@ export function joinQueue(
     return;
   }
   const lease = state.leases.get(leaseId);
-  if (lease !== undefined) {
-    attach(state, lease);
+  if (lease?.phase === 'held') {
+    attach(state, lease, now, effects);
     effects.push({ kind: 'grant', ticketId: ticket.id, lease });
+    return;
+  }
+  if (lease !== undefined) {
+    // An operator has taken it away: nobody may begin with it any more.
+    effects.push({ kind: 'gone', ticketId: ticket.id });
     return;
   }
   const known = state.queue.byTicket.get(ticket.id);
   const waiter = known ?? newWaiter(state, event, now);
   waiter.sliceEndsAt = after(now, event.sliceMs);
-  waiter.orphanAt = after(waiter.sliceEndsAt, ORPHAN_GRACE_MS);
   if (known === undefined) enqueue(state.queue, waiter);
   noteDue(state, waiter);
   pump(state, now, effects);
@@ -63,11 +67,13 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
   for (const waiter of state.queue.line.slice()) {
     if (now >= waiter.deadlineAt) {
       reject(state, waiter, timeoutOf(state, waiter.ticket, now), effects);
-    } else if (now >= waiter.orphanAt) {
+    } else if (waiter.sliceEndsAt === null && now >= waiter.orphanAt) {
       leaveQueue(state, waiter);
     } else {
       if (waiter.sliceEndsAt !== null && now >= waiter.sliceEndsAt) {
         waiter.sliceEndsAt = null;
+        // From now on: where the process was held up, the slice may have been over for long.
+        waiter.orphanAt = after(now, ORPHAN_GRACE_MS);
         effects.push({
           kind: 'pending',
           ticketId: waiter.ticket.id,

@@ -1,0 +1,64 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MUTATIONS, type Mutation } from './mutations/list.ts';
+import { Trial, type Verdict } from './mutations/trial.ts';
+
+/**
+ * Shows that the tests of the core would notice if it were wrong: applies one change after the other to a
+ * copy of the source, and fails unless a test fails on each. Arguments choose the suites to try it with.
+ */
+const chosen = process.argv.slice(2);
+const suites = chosen.length > 0 ? chosen : ['test/unit/core', 'test/model'];
+
+const folder = await mkdtemp(join(tmpdir(), 'headgate-mutations-'));
+try {
+  process.exitCode = (await tryAll()) ? 0 : 1;
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function tryAll(): Promise<boolean> {
+  const trials = await Promise.all(
+    Array.from({ length: availableParallelism() }, (_, index) =>
+      Trial.in(join(folder, String(index))),
+    ),
+  );
+  const untouched = await trials[0]?.run(suites);
+  if (untouched?.kind !== 'survived') {
+    console.error('The tests fail on the core as it is:', untouched);
+    return false;
+  }
+  const waiting = [...MUTATIONS];
+  const verdicts = new Map<Mutation, Verdict>();
+  const work = trials.map(async (trial) => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      verdicts.set(next, await trial.try(next, suites));
+    }
+  });
+  await Promise.all(work);
+  return report(verdicts);
+}
+
+function report(verdicts: ReadonlyMap<Mutation, Verdict>): boolean {
+  const width = Math.max(...MUTATIONS.map(({ name }) => name.length));
+  let killed = 0;
+  for (const mutation of MUTATIONS) {
+    const verdict = verdicts.get(mutation) ?? { kind: 'broken', why: 'it was not tried' };
+    if (verdict.kind === 'killed') killed += 1;
+    console.log(`${mutation.name.padEnd(width)}  ${inWords(verdict)}`);
+  }
+  console.log(`\n${killed} of ${MUTATIONS.length} mutations were noticed.`);
+  return killed === MUTATIONS.length;
+}
+
+function inWords(verdict: Verdict): string {
+  switch (verdict.kind) {
+    case 'killed':
+      return verdict.by;
+    case 'survived':
+      return 'SURVIVED';
+    case 'broken':
+      return `BROKEN: ${verdict.why}`;
+  }
+}

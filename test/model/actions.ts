@@ -1,0 +1,138 @@
+import fc from 'fast-check';
+import type { Outcome } from '../../src/core/outcome.ts';
+import {
+  LEASE_TTL_MS,
+  MOVE_SETTLE_MS,
+  ORPHAN_GRACE_MS,
+  SETTLE_MS,
+  TOMBSTONE_TTL_MS,
+  type GroupSettings,
+} from '../../src/core/settings.ts';
+import { someSettings } from '../support/core-builders.ts';
+
+/**
+ * Something that happens in a history. `pick` chooses among the tickets issued so far, the newest first;
+ * where there is none it means one that nobody knows.
+ */
+export type Action =
+  | {
+      readonly kind: 'ask';
+      readonly sliceMs: number;
+      readonly ageMs: number;
+      readonly patienceMs: number | null;
+      readonly wait: boolean;
+    }
+  | { readonly kind: 'ask_again'; readonly pick: number; readonly sliceMs: number }
+  | { readonly kind: 'next_attempt'; readonly pick: number }
+  | { readonly kind: 'renew' | 'cancel' | 'resume' | 'revoke'; readonly pick: number }
+  | { readonly kind: 'release'; readonly pick: number; readonly outcome: Outcome }
+  /** Drops the answer to the ask that many asks ago; 0 is the current one. */
+  | { readonly kind: 'detach'; readonly pick: number; readonly back: number }
+  | { readonly kind: 'reconfigure'; readonly changes: Partial<GroupSettings> }
+  | { readonly kind: 'move' }
+  | { readonly kind: 'advance'; readonly ms: number }
+  /** To the next instant at which time alone changes something, or a millisecond beside it. */
+  | { readonly kind: 'advance_to_due'; readonly offsetMs: number }
+  /** The instance is replaced; what was not written yet is lost or was written just in time. */
+  | { readonly kind: 'reset'; readonly isLossy: boolean };
+
+const COOLDOWNS_MS = [0, 1, 200, 5_000] as const;
+const SLICES_MS = [0, 1, 1_000, 8_000, 60_000] as const;
+
+const cooldown = fc.constantFrom(...COOLDOWNS_MS, 'auto' as const);
+
+/** Settings as small as a queue needs to be felt. */
+export const settingsArb: fc.Arbitrary<GroupSettings> = fc
+  .record({
+    slotsMax: fc.constantFrom(0, 1, 2, 2, 3, 5, Infinity),
+    queueLengthMax: fc.constantFrom(0, 1, 3, 100),
+    timeoutMs: fc.constantFrom(0, 1_000, 30_000, 240_000),
+    paused: fc.nat(7).map((nat) => nat === 0),
+    releaseCooldownMs: cooldown,
+    cancelCooldownMs: cooldown,
+    failureHoldMs: fc.constantFrom(...COOLDOWNS_MS),
+  })
+  .map((settings) => someSettings(settings));
+
+const changesArb: fc.Arbitrary<Partial<GroupSettings>> = fc.oneof(
+  fc.record({ slotsMax: fc.constantFrom(0, 1, 2, 3, Infinity) }),
+  fc.record({ paused: fc.boolean() }),
+  settingsArb,
+);
+
+/** Every bound that the core keeps, a millisecond around it, and anything between. */
+export const stepMsArb: fc.Arbitrary<number> = fc.oneof(
+  fc.constantFrom(
+    ...[
+      LEASE_TTL_MS,
+      SETTLE_MS,
+      MOVE_SETTLE_MS,
+      ORPHAN_GRACE_MS,
+      30_000,
+      200,
+      1_000,
+      8_000,
+    ].flatMap((ms) => [ms - 1, ms, ms + 1]),
+    0,
+    1,
+    50,
+    TOMBSTONE_TTL_MS,
+  ),
+  fc.nat(2_000),
+  fc.nat(60_000),
+);
+
+const pick = fc.nat(9);
+const outcome = fc.constantFrom<Outcome>('success', 'cancelled', 'failed', 'unused');
+
+const askArb = fc.record({
+  kind: fc.constant('ask' as const),
+  sliceMs: fc.constantFrom(...SLICES_MS, 30_000, 30_000),
+  ageMs: fc.constantFrom(0, 0, 0, 1, 10, 5_000, 30_000, 999_999, -10),
+  patienceMs: fc.constantFrom(null, null, 0, 1_000, 8_000, 300_000),
+  wait: fc.nat(7).map((nat) => nat > 0),
+});
+
+function picked<Kind extends string>(kind: Kind): fc.Arbitrary<{ kind: Kind; pick: number }> {
+  return fc.record({ kind: fc.constant(kind), pick });
+}
+
+/** One action. Asking, releasing and time are the most frequent, as in life. */
+export const actionArb: fc.Arbitrary<Action> = fc.oneof(
+  { weight: 8, arbitrary: askArb },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('ask_again' as const),
+      pick,
+      sliceMs: fc.constantFrom(...SLICES_MS),
+    }),
+  },
+  { weight: 1, arbitrary: picked('next_attempt') },
+  { weight: 3, arbitrary: picked('renew') },
+  { weight: 2, arbitrary: picked('cancel') },
+  { weight: 2, arbitrary: picked('resume') },
+  { weight: 2, arbitrary: picked('revoke') },
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant('release' as const), pick, outcome }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant('detach' as const), pick, back: fc.nat(2) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('reconfigure' as const), changes: changesArb }),
+  },
+  { weight: 1, arbitrary: fc.constant({ kind: 'move' as const }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: stepMsArb }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('advance_to_due' as const),
+      offsetMs: fc.constantFrom(-1, 0, 0, 1),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('reset' as const), isLossy: fc.boolean() }),
+  },
+);

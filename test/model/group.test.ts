@@ -1,0 +1,81 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { GroupSettings } from '../../src/core/settings.ts';
+import { actionArb, settingsArb, type Action } from './actions.ts';
+import type { NaiveGroup } from './naive-group.ts';
+import { runs } from './runs.ts';
+import { World, type Ticking } from './world.ts';
+
+/**
+ * Random histories of the core against the naive group. After every step both must have given the same
+ * answers in the same order and be in the same state, and what `World` checks must hold.
+ */
+
+class ActionCommand implements fc.Command<NaiveGroup, World> {
+  readonly #action: Action;
+
+  constructor(action: Action) {
+    this.#action = action;
+  }
+
+  check(): boolean {
+    return true;
+  }
+
+  run(_naive: NaiveGroup, world: World): void {
+    world.run(this.#action);
+  }
+
+  toString(): string {
+    return JSON.stringify(this.#action);
+  }
+}
+
+const commandArb = actionArb.map((action) => new ActionCommand(action));
+const historyArb = fc.array(actionArb, { maxLength: 60, size: 'max' });
+
+/** Everything that an answer can begin with. */
+const ANSWERS = ['ended', 'gone', 'grant', 'moved', 'pending', 'reject', 'revoked'];
+
+/** A world that has lived through the history. */
+function lived(settings: GroupSettings, history: readonly Action[], ticking: Ticking): World {
+  const world = new World(settings, ticking);
+  for (const action of history) world.run(action);
+  return world;
+}
+
+test('the core decides as the naive group does, and comes to rest', () => {
+  const seen = new Set<string>();
+  const commandsArb = fc.commands([commandArb], { maxCommands: 60, size: 'max' });
+  fc.assert(
+    fc.property(settingsArb, commandsArb, (settings, commands) => {
+      const world = new World(settings, 'after_jumps');
+      fc.modelRun(() => ({ model: world.naive, real: world }), commands);
+      for (const line of world.log) seen.add(line.split(' ')[1] ?? '');
+      world.windUp();
+    }),
+    runs(4_000),
+  );
+  expect([...seen].toSorted(), 'what the histories reach').toEqual(ANSWERS);
+});
+
+test('the same history brings the same effects', () => {
+  fc.assert(
+    fc.property(settingsArb, historyArb, (settings, history) => {
+      const [first, second] = [1, 2].map(() => lived(settings, history, 'after_jumps'));
+      expect(first?.history).toEqual(second?.history);
+    }),
+    runs(200),
+  );
+});
+
+test('waking only when the group asks for it misses nothing', () => {
+  fc.assert(
+    fc.property(settingsArb, historyArb, (settings, history) => {
+      const rare = lived(settings, history, 'at_wakes');
+      const frequent = lived(settings, history, 'around_dues');
+      expect(rare.log).toEqual(frequent.log);
+    }),
+    runs(1_000),
+  );
+});

@@ -1,0 +1,220 @@
+import type { Effect, GroupEvent } from '../../src/core/events.ts';
+import { instant, leaseIdOf, ticketId, type InstantMs } from '../../src/core/ids.ts';
+import { checkInvariants } from '../../src/core/invariants.ts';
+import type { Outcome } from '../../src/core/outcome.ts';
+import { recover, type LeaseRow } from '../../src/core/recover.ts';
+import type { Rejection } from '../../src/core/rejection.ts';
+import type { GroupSettings } from '../../src/core/settings.ts';
+import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
+import { nextWakeAt, step } from '../../src/core/step.ts';
+import type { Holder, Ticket } from '../../src/core/ticket.ts';
+
+/** When the virtual clock of every test starts. */
+export const START = instant(1_000_000_000);
+
+/** Two slots, room to wait, and no cool-downs unless a test asks for them. */
+export function someSettings(changes: Partial<GroupSettings> = {}): GroupSettings {
+  return {
+    slotsMax: 2,
+    queueLengthMax: 100,
+    timeoutMs: 60_000,
+    paused: false,
+    releaseCooldownMs: 0,
+    cancelCooldownMs: 0,
+    failureHoldMs: 0,
+    ...changes,
+  };
+}
+
+export const SOMEBODY: Holder = {
+  caller: 'somebody',
+  agent: null,
+  upstream: 'openai',
+  model: null,
+};
+
+/** What a test may say of an ask. Instants are milliseconds after `START`. */
+export interface AskOptions {
+  readonly attempt?: number;
+  readonly sliceMs?: number;
+  readonly enqueuedMs?: number;
+  readonly deadlineMs?: number;
+  readonly wait?: boolean;
+}
+
+/** The answers among the effects, in words and in order: `grant a.1`, `reject b busy`. */
+export function answersOf(effects: readonly Effect[]): string[] {
+  return effects.flatMap((effect) => {
+    switch (effect.kind) {
+      case 'save':
+      case 'drop':
+        return [];
+      case 'grant':
+        return [`grant ${effect.lease.id}`];
+      case 'pending':
+        return [`pending ${effect.ticketId} at ${effect.position}`];
+      case 'reject':
+        return [`reject ${effect.ticketId} ${effect.rejection.reason}`];
+      case 'gone':
+      case 'moved':
+        return [`${effect.kind} ${effect.ticketId}`];
+      case 'revoked':
+      case 'ended':
+        return [`${effect.kind} ${effect.leaseId}`];
+    }
+  });
+}
+
+/** A lease's row as the shell writes it. */
+export function rowOf(lease: Lease): LeaseRow {
+  const { id, ticketId: ticket, holder, grantedAt, phase, extendedUntil, until } = lease;
+  const coolingUntil = phase === 'cooling' ? until : null;
+  return { id, ticketId: ticket, holder, grantedAt, phase, extendedUntil, coolingUntil };
+}
+
+/**
+ * The core on a virtual clock. Tickets go by their names, and a lease by its ticket's name as long as
+ * there is one attempt. Every event is followed by a check of the invariants.
+ */
+export class TestGroup {
+  now: InstantMs;
+  readonly state: GroupState;
+  /** The effects of the last event. */
+  effects: readonly Effect[] = [];
+
+  constructor(settings: Partial<GroupSettings> = {}, state?: GroupState, now: InstantMs = START) {
+    this.now = now;
+    this.state = state ?? emptyState(someSettings(settings), 1);
+  }
+
+  /** The group after a reset: a new instance that knows the rows of this one's leases. */
+  reset(rows: readonly LeaseRow[] = this.rows()): TestGroup {
+    const attachments = this.state.nextAttachment + 1_000;
+    const { state, effects } = recover(this.state.settings, rows, attachments, this.now);
+    const group = new TestGroup({}, state, this.now);
+    group.effects = effects;
+    return group;
+  }
+
+  rows(): LeaseRow[] {
+    return [...this.state.leases.values()].map(rowOf);
+  }
+
+  send(event: GroupEvent): string[] {
+    this.effects = step(this.state, event, this.now);
+    const broken = checkInvariants(this.state, this.now);
+    if (broken.length > 0) throw new Error(broken.join('; '));
+    return answersOf(this.effects);
+  }
+
+  ask(name: string, options: AskOptions = {}): string[] {
+    const { attempt = 1, sliceMs = 30_000, enqueuedMs, deadlineMs, wait = true } = options;
+    const ticket: Ticket = {
+      id: ticketId(name),
+      holder: SOMEBODY,
+      enqueuedAt: enqueuedMs === undefined ? this.now : instant(START + enqueuedMs),
+      deadlineAt: deadlineMs === undefined ? null : instant(START + deadlineMs),
+      wait,
+    };
+    return this.send({ kind: 'acquire', ticket, leaseId: leaseIdOf(ticket.id, attempt), sliceMs });
+  }
+
+  /** Lets every named ticket ask, one after the other. */
+  askAll(...names: string[]): string[] {
+    return names.flatMap((name) => this.ask(name));
+  }
+
+  renew(name: string): string[] {
+    return this.send({ kind: 'renew', leaseId: leaseIdOf(ticketId(name), 1) });
+  }
+
+  release(name: string, outcome: Outcome = 'success', attempt = 1): string[] {
+    return this.send({ kind: 'release', leaseId: leaseIdOf(ticketId(name), attempt), outcome });
+  }
+
+  detach(name: string, attachment: number): string[] {
+    return this.send({ kind: 'detach', leaseId: leaseIdOf(ticketId(name), 1), attachment });
+  }
+
+  cancel(name: string): string[] {
+    return this.send({ kind: 'cancel', ticketId: ticketId(name) });
+  }
+
+  resume(name: string): string[] {
+    const id = ticketId(name);
+    return this.send({
+      kind: 'resume',
+      leaseId: leaseIdOf(id, 1),
+      ticketId: id,
+      holder: SOMEBODY,
+    });
+  }
+
+  revoke(name: string): string[] {
+    return this.send({ kind: 'revoke', leaseId: leaseIdOf(ticketId(name), 1) });
+  }
+
+  reconfigure(changes: Partial<GroupSettings>): string[] {
+    return this.send({ kind: 'reconfigure', settings: { ...this.state.settings, ...changes } });
+  }
+
+  move(): string[] {
+    return this.send({ kind: 'move' });
+  }
+
+  tick(): string[] {
+    return this.send({ kind: 'tick' });
+  }
+
+  /** Lets time pass and ticks once, at its end. */
+  advance(ms: number): string[] {
+    this.now = instant(this.now + ms);
+    return this.tick();
+  }
+
+  /** The lease of a ticket's first attempt; a test that asks for one that is not there is wrong. */
+  lease(name: string): Lease {
+    const lease = this.state.leases.get(leaseIdOf(ticketId(name), 1));
+    if (lease === undefined) throw new Error(`${name} has no lease`);
+    return lease;
+  }
+
+  /** The rejection that the last event gave to a ticket. */
+  rejection(name: string): Rejection {
+    for (const effect of this.effects) {
+      if (effect.kind === 'reject' && effect.ticketId === name) return effect.rejection;
+    }
+    throw new Error(`${name} was not rejected`);
+  }
+
+  /** The estimate that the last event gave to a ticket whose slice ended. */
+  estimate(name: string): number {
+    for (const effect of this.effects) {
+      if (effect.kind === 'pending' && effect.ticketId === name) return effect.estimateMs;
+    }
+    throw new Error(`${name} was not told to ask again`);
+  }
+
+  /** What the shell must write, in words: `save a.1`, `drop a.1`. */
+  writes(): string[] {
+    return this.effects.flatMap((effect) => {
+      if (effect.kind === 'save') return [`save ${effect.lease.id}`];
+      return effect.kind === 'drop' ? [`drop ${effect.leaseId}`] : [];
+    });
+  }
+
+  /** Slots in use. */
+  inUse(): number {
+    return this.state.leases.size;
+  }
+
+  /** The names of those who wait, first first. */
+  waiting(): string[] {
+    return this.state.queue.line.map((waiter) => waiter.ticket.id);
+  }
+
+  /** Milliseconds until the group wants to be woken. */
+  wakesIn(): number {
+    return nextWakeAt(this.state, this.now) - this.now;
+  }
+}

@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest';
+import type { Outcome } from '../../../src/core/outcome.ts';
+import {
+  AUTO_COOLDOWN_MS,
+  AUTO_COOLDOWN_SLOTS_MAX,
+  type GroupSettings,
+} from '../../../src/core/settings.ts';
+import { TestGroup } from '../../support/core-builders.ts';
+
+/** How long a slot stays down after its call ended. */
+
+const DISTINCT = { releaseCooldownMs: 111, cancelCooldownMs: 222, failureHoldMs: 333 };
+
+/** How long the slot of a call that ended so stays down; null: not at all. */
+function downMs(settings: Partial<GroupSettings>, outcome: Outcome): number | null {
+  const group = new TestGroup(settings);
+  group.ask('a');
+  group.release('a', outcome);
+  return group.inUse() === 0 ? null : group.wakesIn();
+}
+
+test.each<[Outcome, number | null]>([
+  ['success', 111],
+  ['cancelled', 222],
+  ['failed', 333],
+  ['unused', null],
+])('a call that ended with %s keeps the slot down for %s ms', (outcome, expected) => {
+  expect(downMs(DISTINCT, outcome)).toBe(expected);
+});
+
+test('a detached lease cools down like a call that was cut short', () => {
+  const group = new TestGroup(DISTINCT);
+  group.ask('a');
+  group.detach('a', group.lease('a').attachment);
+  expect(group.wakesIn()).toBe(222);
+});
+
+test('a cool-down of 0 is none, and leaves no row', () => {
+  const group = new TestGroup({ releaseCooldownMs: 0 });
+  group.ask('a');
+  group.release('a');
+  expect(group.writes()).toEqual(['drop a.1']);
+  expect(group.inUse()).toBe(0);
+});
+
+describe('auto', () => {
+  const settings = { releaseCooldownMs: 'auto', cancelCooldownMs: 'auto' } as const;
+
+  test.each<Outcome>(['success', 'cancelled'])('cools a small group down after %s', (outcome) => {
+    const small = { ...settings, slotsMax: AUTO_COOLDOWN_SLOTS_MAX };
+    expect(downMs(small, outcome)).toBe(AUTO_COOLDOWN_MS);
+  });
+
+  test.each<Outcome>(['success', 'cancelled'])('lets a larger group be after %s', (outcome) => {
+    expect(downMs({ ...settings, slotsMax: AUTO_COOLDOWN_SLOTS_MAX + 1 }, outcome)).toBeNull();
+  });
+});
+
+describe('a slot that cools down', () => {
+  test('is written with its phase', () => {
+    const group = new TestGroup(DISTINCT);
+    group.ask('a');
+    group.release('a');
+    expect(group.writes()).toEqual(['save a.1']);
+    expect(group.rows()).toMatchObject([{ phase: 'cooling', coolingUntil: group.now + 111 }]);
+  });
+
+  test('is in use, and nobody is granted in its stead until its end', () => {
+    const group = new TestGroup({ ...DISTINCT, slotsMax: 1 });
+    group.ask('a');
+    expect(group.release('a')).toEqual(['ended a.1']);
+    expect(group.ask('b')).toEqual([]);
+    expect(group.advance(110)).toEqual([]);
+    expect(group.advance(1)).toEqual(['grant b.1']);
+  });
+
+  test('tells its end to the shell as a deleted row, and is no expiry', () => {
+    const group = new TestGroup(DISTINCT);
+    group.ask('a');
+    group.release('a');
+    expect(group.advance(111)).toEqual([]);
+    expect(group.writes()).toEqual(['drop a.1']);
+    expect(group.state.totals.expired).toBe(0);
+  });
+
+  test('is not prolonged by a renewal', () => {
+    const group = new TestGroup(DISTINCT);
+    group.ask('a');
+    group.release('a');
+    group.renew('a');
+    group.advance(111);
+    expect(group.inUse()).toBe(0);
+  });
+
+  test('keeps its length when the settings change', () => {
+    const group = new TestGroup(DISTINCT);
+    group.ask('a');
+    group.release('a');
+    group.reconfigure({ releaseCooldownMs: 9_000 });
+    group.advance(111);
+    expect(group.inUse()).toBe(0);
+  });
+});
