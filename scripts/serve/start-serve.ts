@@ -23,7 +23,7 @@ export interface ServeOptions {
   readonly forwarder?: boolean;
   /** @default random */
   readonly bootId?: string;
-  /** Opens the admin routes. @default ADMIN_TOKEN of the environment; without it, nobody knows it */
+  /** Opens the admin routes. @default ADMIN_TOKEN of the environment; without it they are closed */
   readonly adminToken?: string;
   /** JSON or YAML, imported if no configuration was ever written. */
   readonly configFile?: string;
@@ -98,13 +98,13 @@ async function stopParts(parts: Parts, drainMs: number): Promise<void> {
 
 async function startParts(
   options: ServeOptions,
-  adminToken: string,
+  adminToken: string | null,
   onLog: (line: string) => void,
 ): Promise<Parts> {
   const dataDir = resolve(options.dataDir);
   const module = options.module ?? (await ensureBuilt());
   const environment = options.env ?? process.env;
-  const env: NodeJS.ProcessEnv = { ...environment, ADMIN_TOKEN: adminToken };
+  const env: NodeJS.ProcessEnv = { ...environment, ADMIN_TOKEN: adminToken ?? undefined };
   const workers = options.workers ?? 1;
   await mkdir(dataDir, { recursive: true });
   const config = workerdConfig({
@@ -112,8 +112,8 @@ async function startParts(
     objectsDir: resolve(dataDir, 'objects'),
     workers,
     bootId: options.bootId ?? randomBytes(9).toString('base64url'),
-    fromEnvironment: Object.keys(env).filter(
-      (name) => name === 'ADMIN_TOKEN' || /^UPSTREAM_[A-Z0-9_]+$/.test(name),
+    fromEnvironment: Object.keys(env).filter((name) =>
+      name === 'ADMIN_TOKEN' ? adminToken !== null : /^UPSTREAM_[A-Z0-9_]+$/.test(name),
     ),
     compatibility: await readCompatibility(),
   });
@@ -152,8 +152,26 @@ async function importConfig(
 /** Starts Headgate on plain workerd; resolves when it answers. */
 export async function startServe(options: ServeOptions): Promise<Serve> {
   const given = options.adminToken ?? (options.env ?? process.env)['ADMIN_TOKEN'];
-  // Nobody learns a random one, so the admin routes stay closed; only the import below uses it.
-  const adminToken = given || randomBytes(24).toString('base64url');
+  if (given) return run(options, given);
+  const { config, configFile, ...rest } = options;
+  const imports = config !== undefined || configFile !== undefined;
+  const imported = imports && (await importAlone(options));
+  return { ...(await run(rest, null)), imported };
+}
+
+/**
+ * Imports in a short run of its own, with a token that nobody learns: without one the admin routes are
+ * closed to us too, and the Worker is to know that they are.
+ */
+async function importAlone(options: ServeOptions): Promise<boolean> {
+  const { host: _host, ...rest } = options;
+  const alone = { ...rest, port: 0, forwarder: false, workers: 1 };
+  const serve = await run(alone, randomBytes(24).toString('base64url'));
+  await serve.stop();
+  return serve.imported;
+}
+
+async function run(options: ServeOptions, adminToken: string | null): Promise<Serve> {
   const lines: string[] = [];
   const parts = await startParts(options, adminToken, (line) => {
     if (lines.push(line) > LOG_LINES_MAX) lines.splice(0, LOG_LINES_MAX / 2);
@@ -179,7 +197,7 @@ export async function startServe(options: ServeOptions): Promise<Serve> {
       url: urls[0] ?? '',
       urls,
       workerdPid: workerd.pid,
-      imported: await importConfig(options, direct[0] ?? '', adminToken),
+      imported: adminToken !== null && (await importConfig(options, direct[0] ?? '', adminToken)),
       ended,
       logs: () => lines.join('\n'),
       stop: (how) => stopParts(parts, how?.drainMs ?? 0),

@@ -146,7 +146,14 @@ export const configSchema = z.strictObject({
   default_upstream: z.string().nullable().default(null),
   /** Origins whose browsers may call; empty: CORS is off. */
   cors_origins: z
-    .array(z.url({ protocol: /^https?$/ }))
+    .array(
+      z
+        .string()
+        .regex(
+          /^https?:\/\/[^\s/?#@]{1,200}$/,
+          'expected an origin like https://app.example.com, without a slash after it',
+        ),
+    )
     .max(100)
     .default([]),
 });

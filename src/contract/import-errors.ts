@@ -12,6 +12,9 @@ type Path = readonly PropertyKey[];
 /** Fields whose text may be repeated in a message. Any other might hold a key put in the wrong place. */
 const QUOTABLE = new Set(['dialect', 'location', 'jurisdiction', 'partition_by', 'name', 'id']);
 
+/** No field's name and no upstream's id is longer; a text that is longer may be a key. */
+const NAME_CHARACTERS_MAX = 32;
+
 const EXPECTED: Record<string, string> = {
   int: 'a whole number',
   number: 'a whole number',
@@ -36,9 +39,15 @@ export function formatPath(path: Path): string {
   return path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`;
     const name = String(part);
+    if (name.length > NAME_CHARACTERS_MAX) return `${text}[${quoteName(name)}]`;
     if (!/^[\w-]+$/.test(name)) return `${text}[${JSON.stringify(name)}]`;
     return text === '' ? name : `${text}.${name}`;
   }, '');
+}
+
+/** A name that nothing here has, as a message may repeat it. */
+export function quoteName(name: string): string {
+  return name.length > NAME_CHARACTERS_MAX ? `<${name.length} characters>` : JSON.stringify(name);
 }
 
 function explain(
@@ -85,7 +94,7 @@ function unknownField(path: Path, name: string, known: readonly string[]): Impor
   const hint = near === null ? `known here: ${known.join(', ')}` : `did you mean "${near}"?`;
   return {
     path: formatPath(path),
-    message: `unknown field "${name}"${known.length === 0 ? '' : `; ${hint}`}`,
+    message: `unknown field ${quoteName(name)}${known.length === 0 ? '' : `; ${hint}`}`,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Config, GroupConfig, UpstreamConfig } from '../contract/config.ts';
+import { quoteName } from '../contract/import-errors.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import { compileGlobs } from './glob.ts';
 import { baseUrlGlobs, baseUrlsOf } from './group-match.ts';
@@ -115,7 +116,7 @@ function upstreamErrors(
 function groupErrors(group: GroupConfig, path: string, ids: readonly string[]): ConfigError[] {
   const unknown = group.match.upstreams.flatMap((pattern, index) => {
     if (ids.some(compileGlobs([pattern]))) return [];
-    const message = `"${pattern}" names no enabled upstream`;
+    const message = `${quoteName(pattern)} names no enabled upstream`;
     return [{ path: `${path}.match.upstreams[${index}]`, message }];
   });
   const credentials = group.partition_by.flatMap((by, index) => {
@@ -131,7 +132,7 @@ function defaultErrors(
   upstreams: ReadonlyMap<string, Upstream>,
 ): ConfigError[] {
   if (id === null || upstreams.has(id)) return [];
-  return [{ path: 'default_upstream', message: `"${id}" names no enabled upstream` }];
+  return [{ path: 'default_upstream', message: `${quoteName(id)} names no enabled upstream` }];
 }
 
 function upstreamWarnings(entry: UpstreamConfig, upstream: Upstream | undefined): string[] {

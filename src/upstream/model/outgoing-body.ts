@@ -101,7 +101,10 @@ class ReadOutgoingBody implements OutgoingBody {
 
   discard(): void {
     this.#stop.abort();
-    if (!this.#isTaken) this.#parts.rest?.cancel().catch(ignore);
+    if (!this.#isTaken) {
+      this.#parts.rest?.cancel().catch(ignore);
+      for (const [i, chunk] of this.#chunks.entries()) free(chunk, this.#chunks[i + 1]);
+    }
     this.#isTaken = true;
     this.#release();
   }
@@ -138,6 +141,7 @@ class ReadOutgoingBody implements OutgoingBody {
         if (chunk === undefined) break;
         await writer.write(chunk);
         this.#chunks.shift();
+        free(chunk, this.#chunks[0]);
         reservation?.keep(bytesOf(this.#chunks));
       }
       signal.removeEventListener('abort', stop);
@@ -161,6 +165,15 @@ class ReadOutgoingBody implements OutgoingBody {
     this.#parts.reservation?.release();
     this.#settle();
   }
+}
+
+/**
+ * Frees the memory of a piece that is done with. Left to the collector, which does not hurry, the bodies of
+ * many calls would pile up. Pieces that were cut from one buffer follow one another.
+ */
+function free(done: Uint8Array, next: Uint8Array | undefined): void {
+  const { buffer } = done;
+  if (buffer !== next?.buffer && buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 function bytesOf(chunks: readonly Uint8Array[]): number {
