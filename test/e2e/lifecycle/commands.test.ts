@@ -1,0 +1,79 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { WRANGLER } from '../../../scripts/serve/build.ts';
+import { startServe } from '../../../scripts/serve/start-serve.ts';
+import { openChat } from '../support/lifecycle-call.ts';
+import { freePortPair, runScript } from '../support/lifecycle-script.ts';
+
+/** The commands that a newcomer tries, each as a process of its own. */
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'headgate-command-'));
+});
+
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+it('npm run demo exits with 0 and prints the comparison', async () => {
+  const demo = runScript(['scripts/demo.ts']);
+  expect(await demo.exited).toBe(0);
+  const output = demo.output();
+  expect(output).toMatch(/answers 429\s+9\s+0\n/);
+  expect(output).toMatch(/calls completed\s+3 of 12\s+12 of 12\n/);
+  expect(output).toMatch(/peak in flight, counted by the upstream\s+\d+\s+3\n/);
+  expect(output).toMatch(/total time\s+[\d.]+ s\s+[\d.]+ s\n/);
+  expect(output).toContain('Through Headgate: no 429, every call completed');
+});
+
+it('npm run dev answers, prints a token that opens the admin routes, and ends at SIGTERM', async () => {
+  const port = await freePortPair();
+  const persisted = ['--persist-to', join(folder, 'state')];
+  const dev = runScript(['scripts/dev.ts', '--port', String(port), ...persisted]);
+  try {
+    const [, token = ''] = await dev.untilPrinted(/admin token +(\S+)/, 50_000);
+    const url = `http://127.0.0.1:${port}`;
+    const call = openChat(url, { label: 'try', headers: { 'x-strict-chunk-delay-ms': '0' } });
+    expect(await call.answered).toBe(200);
+    expect(await call.ended).toBe('complete');
+    expect(call.text()).toContain('[DONE]');
+    const status = await fetch(`${url}/admin/api/status`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(status.status).toBe(200);
+    expect(JSON.stringify(await status.json())).toContain('"practice"');
+    dev.kill('SIGTERM');
+    expect(await dev.exited).not.toBe(null);
+  } finally {
+    await dev.end();
+  }
+});
+
+it('wrangler deploy --dry-run passes', async () => {
+  const build = runScript([WRANGLER, 'deploy', '--dry-run', '--outdir', join(folder, 'dist')]);
+  expect(await build.exited).toBe(0);
+  expect(build.output()).toContain('env.GROUPS');
+  expect(await readFile(join(folder, 'dist', 'index.js'), 'utf8')).toContain('GroupObject');
+});
+
+it('GET / of a fresh Headgate says what is missing and how to set it', async () => {
+  const serve = await startServe({ port: 0, dataDir: folder, env: {} });
+  try {
+    const response = await fetch(serve.url);
+    const text = await response.text();
+    expect(response.status).toBe(200);
+    expect(text).toMatch(/Admin routes +CLOSED: the secret ADMIN_TOKEN is missing/);
+    expect(text).toContain('npx wrangler secret put ADMIN_TOKEN');
+    expect(text).toMatch(/Groups +none configured/);
+    expect(text).toMatch(/Gateway keys +none configured/);
+    expect(text).toContain(`${serve.url}/openai/v1`);
+    const closed = await fetch(`${serve.url}/admin/api/status`, {
+      headers: { authorization: 'Bearer guessed' },
+    });
+    expect(closed.status).toBe(403);
+    expect(await closed.text()).toContain('ADMIN_TOKEN');
+  } finally {
+    await serve.stop();
+  }
+});

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { StrictArrival } from '../../support/strict-counts.ts';
+import type { Leaving, OpenCall } from '../support/lifecycle-call.ts';
+import { openChat } from '../support/lifecycle-call.ts';
+import type { Stage } from '../support/lifecycle-stage.ts';
+import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
+import { clock, median, until } from '../support/lifecycle-wait.ts';
+
+/**
+ * A client that leaves frees its place. Limit 1 and no cool-downs, so that the next waiter's arrival at
+ * the upstream tells when the slot came back. The specification's figure is held against the median of
+ * several runs; each single run only has a bound that a busy machine keeps.
+ */
+const RUNS = 7;
+const FREED_WITHIN_MS = 50;
+const FREED_AT_LAST_MS = 2_000;
+const LEAVINGS: readonly Leaving[] = ['FIN', 'RST'];
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await startStage({ config: practiceConfig(1), upstream: { chunks: 1 } });
+});
+
+afterAll(() => stage.close());
+
+let calls = 0;
+
+/** Sends a call whose name nobody else has. */
+function send(
+  name: string,
+  headers: Record<string, string> = {},
+): { label: string; call: OpenCall } {
+  calls += 1;
+  const label = `${name}-${calls}`;
+  return { label, call: openChat(stage.url(), { label, headers }) };
+}
+
+function arrivalOf(label: string): StrictArrival | undefined {
+  return stage.upstream.stats().arrivals.find((arrival) => arrival.label === label);
+}
+
+/** One run: how long the place took to come back, and how long before that the upstream saw the abort. */
+interface Run {
+  readonly freedMs: number;
+  /** Negative: the next call arrived upstream before the abort of the one that left. */
+  readonly abortedBeforeMs: number;
+}
+
+/** Lets a holder leave once `isUnderWay`; the next waiter's arrival upstream tells the rest. */
+async function leaveWhileHolding(
+  how: Leaving,
+  headers: Record<string, string>,
+  isUnderWay: (holder: { label: string; call: OpenCall }) => boolean,
+): Promise<Run> {
+  const holder = send('holder', headers);
+  await until('the holder is under way', () => isUnderWay(holder));
+  const next = send('next');
+  await stage.admin.untilGroup('practice', { in_use: 1, queued: 1 });
+  const leftAt = clock();
+  holder.call.leave(how);
+  expect(await next.call.answered).toBe(200);
+  expect(await next.call.ended).toBe('complete');
+  await until('the upstream sees the abort', () => arrivalOf(holder.label)?.state === 'aborted');
+  await stage.admin.untilIdle();
+  const arrivedAt = arrivalOf(next.label)?.at ?? Number.NaN;
+  const abortedAt = arrivalOf(holder.label)?.endedAt ?? Number.NaN;
+  return { freedMs: arrivedAt - leftAt, abortedBeforeMs: arrivedAt - abortedAt };
+}
+
+/** Lets a waiter leave; how long until the status no longer counts it. */
+async function leaveWhileQueued(how: Leaving): Promise<number> {
+  const holder = send('holder', { 'x-strict-silent-after-chunks': '1' });
+  expect(await holder.call.answered).toBe(200);
+  const leaver = send('leaver');
+  await stage.admin.untilGroup('practice', { queued: 1 });
+  const next = send('next');
+  await stage.admin.untilGroup('practice', { queued: 2 });
+  const leftAt = clock();
+  leaver.call.leave(how);
+  await stage.admin.untilGroup('practice', { queued: 1 });
+  const freedMs = clock() - leftAt;
+  stage.upstream.resume();
+  expect(await holder.call.ended).toBe('complete');
+  expect(await next.call.ended).toBe('complete');
+  await stage.admin.untilIdle();
+  expect(arrivalOf(leaver.label)).toBeUndefined();
+  expect(arrivalOf(next.label)?.state).toBe('done');
+  return freedMs;
+}
+
+async function repeat<T>(run: () => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  for (let i = 0; i < RUNS; i += 1) results.push(await run());
+  return results;
+}
+
+const AT_ONCE = { isFreedAtOnce: true, isAlwaysFreed: true, isAbortedFirst: true };
+
+/** Of the order only the median is looked at: an upstream that is busy sees both in one turn. */
+function inTheMiddle(runs: readonly Run[]): typeof AT_ONCE {
+  const freedMs = runs.map((run) => run.freedMs);
+  const verdict = {
+    isFreedAtOnce: median(freedMs) <= FREED_WITHIN_MS,
+    isAlwaysFreed: Math.max(...freedMs) <= FREED_AT_LAST_MS,
+    isAbortedFirst: median(runs.map((run) => run.abortedBeforeMs)) > 0,
+  };
+  if (Object.values(verdict).includes(false)) console.log(runs);
+  return verdict;
+}
+
+const hasChunk = ({ call }: { call: OpenCall }): boolean => call.text().includes('[practice]');
+
+describe.each(LEAVINGS)('a client that leaves with a %s', (how) => {
+  it('in mid-stream aborts the upstream call, then frees its slot, both at once', async () => {
+    const flowing = { 'x-strict-chunks': '2000', 'x-strict-chunk-delay-ms': '5' };
+    const runs = await repeat(() => leaveWhileHolding(how, flowing, hasChunk));
+    expect(inTheMiddle(runs)).toEqual(AT_ONCE);
+  });
+
+  it('on a silent stream aborts the upstream call, then frees its slot, both at once', async () => {
+    const silent = { 'x-strict-silent-after-chunks': '1' };
+    const runs = await repeat(() => leaveWhileHolding(how, silent, hasChunk));
+    expect(inTheMiddle(runs)).toEqual(AT_ONCE);
+  });
+
+  it('before the headers aborts the upstream call, then frees its slot, both at once', async () => {
+    const slow = { 'x-strict-first-byte-delay-ms': '60000' };
+    const isUpstream = ({ label }: { label: string }): boolean => arrivalOf(label) !== undefined;
+    const runs = await repeat(() => leaveWhileHolding(how, slow, isUpstream));
+    expect(inTheMiddle(runs)).toEqual(AT_ONCE);
+  });
+
+  it('while queued leaves the queue at once, and its call never reaches the upstream', async () => {
+    const freedMs = await repeat(() => leaveWhileQueued(how));
+    expect(median(freedMs)).toBeLessThanOrEqual(FREED_WITHIN_MS);
+    expect(Math.max(...freedMs)).toBeLessThanOrEqual(FREED_AT_LAST_MS);
+  });
+});

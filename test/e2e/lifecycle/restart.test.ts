@@ -1,0 +1,78 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { OpenCall } from '../support/lifecycle-call.ts';
+import { openChat } from '../support/lifecycle-call.ts';
+import { leaseRows } from '../support/lifecycle-rows.ts';
+import type { Stage } from '../support/lifecycle-stage.ts';
+import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
+import { clock, until } from '../support/lifecycle-wait.ts';
+
+/**
+ * What a power cut leaves behind. The holders of the leases died with the process, so their slots are
+ * free at once: nobody waits for a TTL of 45 s.
+ */
+const LIMIT = 3;
+const FULL_SERVICE_MS = 2_000;
+
+/** Deletes ride on the next batch, 50 ms later at most; this is generous. */
+const DELETES_WRITTEN_MS = 300;
+
+let stage: Stage;
+
+beforeEach(async () => {
+  stage = await startStage({
+    config: practiceConfig(LIMIT),
+    upstream: { limit: LIMIT, silentAfterChunks: 1 },
+  });
+});
+
+afterEach(() => stage.close());
+
+const send = (name: string, count: number): OpenCall[] =>
+  Array.from({ length: count }, (_, i) => openChat(stage.url(), { label: `${name}-${i}` }));
+
+it('kill -9 in mid-stream: full service within 2 s of the restart, and nothing leaks', async () => {
+  const { upstream, admin } = stage;
+  const before = send('before', LIMIT + 4);
+  await until('all slots are held', () => upstream.stats().inFlight === LIMIT);
+  await admin.untilGroup('practice', { in_use: LIMIT, queued: 4 });
+  await stage.kill9();
+  expect(new Set(await Promise.all(before.map((call) => call.ended)))).toEqual(new Set(['cut']));
+  await until('the upstream sees the end', () => upstream.stats().inFlight === 0);
+  expect(await leaseRows(stage.dataDir)).toBe(LIMIT);
+  upstream.reset();
+
+  const restartedAt = clock();
+  await stage.start();
+  const after = send('after', LIMIT + 4);
+  await until('all slots are held again', () => upstream.stats().inFlight === LIMIT);
+  expect(clock() - restartedAt).toBeLessThan(FULL_SERVICE_MS);
+  await admin.untilGroup('practice', { in_use: LIMIT, queued: 4 });
+
+  upstream.configure({ silentAfterChunks: null });
+  upstream.resume();
+  const ends = await Promise.all(after.map((call) => call.ended));
+  expect(new Set(ends)).toEqual(new Set(['complete']));
+  expect(upstream.stats()).toMatchObject({ peak: LIMIT, completed: LIMIT + 4, rejected429: 0 });
+  await admin.untilIdle();
+  await delay(DELETES_WRITTEN_MS);
+  await stage.stop();
+  expect(await leaseRows(stage.dataDir)).toBe(0);
+});
+
+it('kill -9 again and again keeps the limit and the configuration', async () => {
+  const { upstream, admin } = stage;
+  await admin.setLimit('practice', 2);
+  for (let round = 0; round < 3; round += 1) {
+    upstream.reset();
+    const calls = send(`round-${round}`, 5);
+    await until('all slots are held', () => upstream.stats().inFlight === 2);
+    await admin.untilGroup('practice', { in_use: 2, queued: 3 });
+    expect(upstream.stats().peak).toBe(2);
+    await stage.kill9();
+    await Promise.all(calls.map((call) => call.ended));
+    await until('the upstream sees the end', () => upstream.stats().inFlight === 0);
+    await stage.start();
+    expect((await admin.group('practice')).in_use).toBe(0);
+  }
+});

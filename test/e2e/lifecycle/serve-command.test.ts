@@ -1,0 +1,173 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { StrictUpstream } from '../../support/strict-upstream.ts';
+import { startStrictUpstream } from '../../support/strict-upstream.ts';
+import { createAdmin } from '../support/lifecycle-admin.ts';
+import type { OpenCall } from '../support/lifecycle-call.ts';
+import { openCall, openChat } from '../support/lifecycle-call.ts';
+import type { Script } from '../support/lifecycle-script.ts';
+import { runScript } from '../support/lifecycle-script.ts';
+import { practiceConfig, STAGE_TOKEN } from '../support/lifecycle-stage.ts';
+import { clock, until } from '../support/lifecycle-wait.ts';
+
+/** `npm run serve` as people start it: a process, a folder, a file, signals. */
+let dataDir: string;
+let upstream: StrictUpstream;
+const scripts: Script[] = [];
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'headgate-serve-'));
+  upstream = await startStrictUpstream();
+});
+
+afterEach(async () => {
+  await Promise.all(scripts.splice(0).map((script) => script.end()));
+  await upstream.close();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+interface Served {
+  readonly script: Script;
+  readonly url: string;
+}
+
+function serve(args: readonly string[], env: NodeJS.ProcessEnv): Script {
+  const data = ['--port', '0', '--data', join(dataDir, 'data')];
+  const script = runScript(['scripts/serve.ts', ...data, ...args], env);
+  scripts.push(script);
+  return script;
+}
+
+async function untilServed(script: Script): Promise<Served> {
+  const [, url = ''] = await script.untilPrinted(/listens on (http:\S+),/);
+  return { script, url };
+}
+
+/** Serves with the admin routes open. */
+const startServed = (...args: readonly string[]): Promise<Served> =>
+  untilServed(serve(args, { ADMIN_TOKEN: STAGE_TOKEN }));
+
+async function configFile(name: string, text: string): Promise<string> {
+  const path = join(dataDir, name);
+  await writeFile(path, text);
+  return path;
+}
+
+const jsonFile = (limit: number): Promise<string> =>
+  configFile('headgate.json', JSON.stringify(practiceConfig(limit)(upstream)));
+
+async function limitOf(url: string): Promise<number | null> {
+  return (await createAdmin(() => url, STAGE_TOKEN).group('practice')).limit.effective;
+}
+
+describe('the configuration of the first start', () => {
+  it('is imported from JSON, and not again at the second start', async () => {
+    const first = await startServed('--config', await jsonFile(3));
+    await first.script.untilPrinted(/The configuration was imported from/);
+    expect(await limitOf(first.url)).toBe(3);
+    first.script.kill('SIGTERM');
+    expect(await first.script.exited).toBe(0);
+
+    const second = await startServed('--config', await jsonFile(7));
+    await second.script.untilPrinted(/was not imported: there is a configuration already/);
+    expect(await limitOf(second.url)).toBe(3);
+  });
+
+  it('is imported from YAML, without an ADMIN_TOKEN too', async () => {
+    const yaml = [
+      'upstreams:',
+      `  - { id: practice, base_url: '${upstream.url}' }`,
+      'groups:',
+      '  - name: practice',
+      '    match: { upstreams: [practice] }',
+      '    limits: { max_concurrency: 2 }',
+    ].join('\n');
+    const file = await configFile('headgate.yaml', yaml);
+    const closed = await untilServed(serve(['--config', file], {}));
+    await closed.script.untilPrinted(/The configuration was imported from/);
+    await closed.script.untilPrinted(/ADMIN_TOKEN is not set, so the admin routes are closed/);
+    expect((await fetch(`${closed.url}/admin/api/config`)).status).toBe(403);
+    closed.script.kill('SIGTERM');
+    expect(await closed.script.exited).toBe(0);
+
+    const open = await startServed('--config', file);
+    expect(await limitOf(open.url)).toBe(2);
+  });
+
+  it('that is refused ends the start with 1 and the path of the field', async () => {
+    const wrong = { groups: [{ name: 'practice', limits: { max_concurency: 3 } }] };
+    const script = serve(['--config', await configFile('wrong.json', JSON.stringify(wrong))], {});
+    expect(await script.exited).toBe(1);
+    expect(script.output()).toContain('groups[0].limits.max_concurency');
+    expect(script.output()).toContain('refused');
+    // Nothing was kept of it: the corrected one counts as the first.
+    const corrected = await startServed('--config', await jsonFile(4));
+    await corrected.script.untilPrinted(/The configuration was imported from/);
+    expect(await limitOf(corrected.url)).toBe(4);
+  });
+
+  it('that does not exist ends the start with 1', async () => {
+    const script = serve(['--config', join(dataDir, 'nowhere.yaml')], {});
+    expect(await script.exited).toBe(1);
+    expect(script.output()).toContain('there is no such file');
+  });
+});
+
+describe('a signal', () => {
+  const send = (url: string, count: number): OpenCall[] =>
+    Array.from({ length: count }, (_, i) => openChat(url, { label: `call-${i}` }));
+
+  it('SIGTERM lets streams and queued calls end, refuses new connections, and exits with 0', async () => {
+    upstream.configure({ limit: 1, silentAfterChunks: 1, chunks: 3 });
+    const { script, url } = await startServed('--config', await jsonFile(1));
+    const calls = send(url, 3);
+    await createAdmin(() => url, STAGE_TOKEN).untilGroup('practice', { in_use: 1, queued: 2 });
+    script.kill('SIGTERM');
+    await script.untilPrinted(/SIGTERM: waiting for the calls in flight/);
+    const late = openCall(url, { method: 'GET', path: '/healthz' });
+    await expect(late.answered).rejects.toThrow('ECONNREFUSED');
+    expect(upstream.stats()).toMatchObject({ inFlight: 1, total: 1 });
+
+    upstream.configure({ silentAfterChunks: null });
+    upstream.resume();
+    expect(await Promise.all(calls.map((call) => call.answered))).toEqual([200, 200, 200]);
+    const ends = await Promise.all(calls.map((call) => call.ended));
+    expect(ends).toEqual(['complete', 'complete', 'complete']);
+    for (const call of calls) expect(call.text()).toContain('[DONE]');
+    expect(await script.exited).toBe(0);
+    expect(upstream.stats()).toMatchObject({ completed: 3, peak: 1, aborted: 0 });
+  });
+
+  it('SIGTERM ends the wait after --drain-s', async () => {
+    upstream.configure({ silentAfterChunks: 1 });
+    const { script, url } = await startServed('--drain-s', '1', '--config', await jsonFile(1));
+    const [call] = send(url, 1);
+    expect(await call?.answered).toBe(200);
+    const askedAt = clock();
+    script.kill('SIGTERM');
+    expect(await script.exited).toBe(0);
+    expect(clock() - askedAt).toBeGreaterThan(950);
+    expect(await call?.ended).toBe('cut');
+    await until('the upstream sees it', () => upstream.stats().aborted === 1);
+  });
+
+  it('kill -9 of the process takes workerd along, and a restart serves in full within 2 s', async () => {
+    upstream.configure({ limit: 2, silentAfterChunks: 1 });
+    const first = await startServed('--config', await jsonFile(2));
+    send(first.url, 4);
+    await until('all slots are held', () => upstream.stats().inFlight === 2);
+    first.script.kill('SIGKILL');
+    expect(await first.script.exited).toBe(null);
+    await until('the upstream sees the end', () => upstream.stats().inFlight === 0);
+    upstream.reset();
+
+    const restartedAt = clock();
+    const second = await startServed();
+    send(second.url, 4);
+    await until('all slots are held again', () => upstream.stats().inFlight === 2);
+    expect(clock() - restartedAt).toBeLessThan(2_000);
+    expect(upstream.stats().rejected429).toBe(0);
+  });
+});

@@ -1,0 +1,4 @@
+export ANTHROPIC_BASE_URL="https://headgate.example.workers.dev/anthropic"
+export ANTHROPIC_API_KEY="sk-ant-your-provider-key"
+export ANTHROPIC_CUSTOM_HEADERS="headgate-key: hg_your-gateway-key"
+claude

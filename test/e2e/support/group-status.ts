@@ -1,0 +1,19 @@
+/** Opens the admin routes of the Headgates that these tests start. */
+export const ADMIN_TOKEN = 'test-admin-token';
+
+/** What the admin routes say of a group, as far as these tests look at it. */
+export interface GroupStatus {
+  readonly in_use: number;
+  readonly queued: number;
+  readonly granted_total: number;
+  readonly rejected_total: Readonly<Record<string, number>>;
+}
+
+/** Asks a Headgate for the status of a group. */
+export async function groupStatus(url: string, name: string): Promise<GroupStatus> {
+  const response = await fetch(`${url}/admin/api/groups/${encodeURIComponent(name)}/status`, {
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+  });
+  if (!response.ok) throw new Error(`status of ${name}: ${await response.text()}`);
+  return (await response.json()) as GroupStatus;
+}

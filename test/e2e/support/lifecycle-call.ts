@@ -1,0 +1,112 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { request } from 'node:http';
+import { clock } from './lifecycle-wait.ts';
+
+export interface CallOptions {
+  /** @default POST */
+  readonly method?: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+}
+
+/** A piece of a response's body, as it came off the wire. */
+export interface Received {
+  readonly at: number;
+  readonly data: Buffer;
+}
+
+/** How a call ended: with its last byte, or before it. */
+export type CallEnd = 'complete' | 'cut';
+
+/** How a client leaves: in good order, or with a reset. */
+export type Leaving = 'FIN' | 'RST';
+
+/** A call on a connection of its own, whose bytes nobody unpacks and whose socket can be taken away. */
+export interface OpenCall {
+  /** Resolves with the status when the headers are here; rejects if the connection breaks before. */
+  readonly answered: Promise<number>;
+  /** Never rejects. */
+  readonly ended: Promise<CallEnd>;
+  readonly headers: () => IncomingHttpHeaders;
+  readonly received: () => readonly Received[];
+  readonly bytes: () => Buffer;
+  readonly text: () => string;
+  leave(how: Leaving): void;
+}
+
+/** Sends a call. */
+export function openCall(url: string, options: CallOptions): OpenCall {
+  const { method = 'POST', path, headers = {}, body = '' } = options;
+  const received: Received[] = [];
+  let answer: IncomingMessage | null = null;
+  const outgoing = request(`${url}${path}`, {
+    method,
+    agent: false,
+    headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+  });
+  outgoing.setNoDelay(true);
+  const answered = new Promise<number>((resolve, reject) => {
+    outgoing.once('response', (response) => {
+      answer = response;
+      response.on('data', (data: Buffer) => received.push({ at: clock(), data }));
+      resolve(response.statusCode ?? 0);
+    });
+    outgoing.once('close', () => reject(new Error('the connection broke before the headers')));
+    outgoing.on('error', reject);
+  });
+  // Not everybody who opens a call waits for its headers.
+  answered.catch(() => undefined);
+  const ended = new Promise<CallEnd>((resolve) => {
+    outgoing.once('close', () => resolve(answer?.complete === true ? 'complete' : 'cut'));
+    outgoing.once('response', (response) => {
+      response.once('error', () => undefined);
+      response.once('end', () => resolve('complete'));
+    });
+  });
+  outgoing.end(body);
+  const bytes = (): Buffer => Buffer.concat(received.map(({ data }) => data));
+  return {
+    answered,
+    ended,
+    headers: () => answer?.headers ?? {},
+    received: () => received,
+    bytes,
+    text: () => bytes().toString('utf8'),
+    leave(how) {
+      if (how === 'FIN') outgoing.socket?.end();
+      else outgoing.socket?.resetAndDestroy();
+    },
+  };
+}
+
+/** What a streaming chat call is made of. */
+export interface ChatOptions {
+  /** @default /practice/v1/chat/completions */
+  readonly path?: string;
+  /** @default practice */
+  readonly model?: string;
+  /** By which the upstream's list of arrivals names the call. */
+  readonly label: string;
+  readonly key?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Sends a streaming chat call. */
+export function openChat(url: string, options: ChatOptions): OpenCall {
+  const { path = '/practice/v1/chat/completions', model = 'practice', label } = options;
+  return openCall(url, {
+    path,
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${options.key ?? 'practice-key'}`,
+      'x-label': label,
+      ...options.headers,
+    },
+    body: JSON.stringify({
+      model,
+      stream: true,
+      messages: [{ role: 'user', content: `Tell me of ${label}.` }],
+    }),
+  });
+}

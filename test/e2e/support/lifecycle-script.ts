@@ -1,0 +1,94 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { ROOT } from '../../../scripts/serve/build.ts';
+import { until } from './lifecycle-wait.ts';
+
+/** A script of the project that runs as a process of its own. */
+export interface Script {
+  /** What it printed so far, both streams. */
+  output(): string;
+  /** Waits for something in its output; fails if it ends before. Answers with the match. */
+  untilPrinted(pattern: RegExp, withinMs?: number): Promise<RegExpExecArray>;
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves with the exit code, or null when a signal ended it. */
+  readonly exited: Promise<number | null>;
+  /** Ends it and what it has started, if they still run. */
+  end(): Promise<void>;
+}
+
+/** Variables of a clean shell: nothing of the one that runs the tests may change what is tested. */
+function cleanEnv(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const kept = ['PATH', 'HOME', 'TMPDIR', 'LANG'];
+  const own = Object.fromEntries(kept.map((name) => [name, process.env[name]]));
+  return { ...own, WRANGLER_SEND_METRICS: 'false', NO_COLOR: '1', ...env };
+}
+
+/** Runs a Node script of the project with the Node that runs the tests. */
+export function runScript(args: readonly string[], env: NodeJS.ProcessEnv = {}): Script {
+  const child: ChildProcess = spawn(process.execPath, args, {
+    cwd: ROOT,
+    env: cleanEnv(env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A process group of its own, so that `end` reaches what the script has started too.
+    detached: true,
+  });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (data: Buffer) => {
+      printed += data.toString('utf8');
+    });
+  }
+  let isOver = false;
+  const exited = new Promise<number | null>((resolve) => {
+    child.once('error', () => resolve(null));
+    child.once('close', (code) => {
+      isOver = true;
+      resolve(code);
+    });
+  });
+  return {
+    output: () => printed,
+    exited,
+    async untilPrinted(pattern, withinMs = 20_000) {
+      let match = pattern.exec(printed);
+      const isThere = (): boolean => {
+        match = pattern.exec(printed);
+        if (match === null && isOver) throw new Error(`It ended without ${pattern}:\n${printed}`);
+        return match !== null;
+      };
+      await until(`it prints ${pattern}`, isThere, { withinMs, everyMs: 10 });
+      if (match === null) throw new Error('unreachable');
+      return match;
+    },
+    kill: (signal) => void child.kill(signal),
+    async end() {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // Nothing of it is left.
+      }
+      await exited;
+    },
+  };
+}
+
+/** A port that nobody uses now, and the one after it neither. */
+export async function freePortPair(): Promise<number> {
+  for (;;) {
+    const port = await listenOnce(0);
+    if (port !== null && port < 65_535 && (await listenOnce(port + 1)) !== null) return port;
+  }
+}
+
+function listenOnce(wanted: number): Promise<number | null> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(null));
+    server.listen(wanted, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
