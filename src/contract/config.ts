@@ -13,7 +13,7 @@ const cooldown = z.union([z.literal('auto'), z.int().min(0).max(60_000)]);
 /** Ids that the Worker's own routes take. */
 export const RESERVED_UPSTREAM_IDS = ['v1', 'admin', 'status', 'metrics', 'healthz'];
 
-export const groupNameSchema = z
+const groupNameSchema = z
   .string()
   .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected 1 to 64 of a-z, 0-9, dot, dash, underscore');
 
@@ -130,7 +130,7 @@ export const upstreamSchema = z.strictObject({
   enabled: z.boolean().default(true),
 });
 
-export const gatewayKeySchema = z.strictObject({
+const gatewayKeySchema = z.strictObject({
   id: z
     .string()
     .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected 1 to 64 of a-z, 0-9, dot, dash, underscore'),
@@ -162,4 +162,3 @@ export type Config = z.output<typeof configSchema>;
 export type ConfigInput = z.input<typeof configSchema>;
 export type GroupConfig = z.output<typeof groupSchema>;
 export type UpstreamConfig = z.output<typeof upstreamSchema>;
-export type GatewayKeyConfig = z.output<typeof gatewayKeySchema>;

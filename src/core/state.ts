@@ -9,7 +9,7 @@ import type { Holder } from './ticket.ts';
  * A lease is `held` from its grant, `revoking` once an operator took it away and its holder has yet to
  * let go, and `cooling` after its end for as long as the slot stays down. It counts in all three.
  */
-export type LeasePhase = 'held' | 'revoking' | 'cooling';
+type LeasePhase = 'held' | 'revoking' | 'cooling';
 
 export interface Lease {
   readonly id: LeaseId;
@@ -28,7 +28,7 @@ export interface Lease {
   extendedUntil: InstantMs | null;
 }
 
-export interface Totals {
+interface Totals {
   granted: number;
   rejected: Partial<Record<Rejection['reason'], number>>;
   /** Leases that ended at their TTL because nobody renewed them. */

@@ -34,7 +34,7 @@ export interface Definition {
   readonly assumed: AssumedLimit | null;
 }
 
-export const UNDEFINED: Definition = { version: 0, routingVersion: 0, config: null, assumed: null };
+const UNDEFINED: Definition = { version: 0, routingVersion: 0, config: null, assumed: null };
 
 export function definitionFrom(
   pushed: GroupDefinition | null,

@@ -8,7 +8,7 @@ import { CREDENTIAL_HEADERS } from './partition.ts';
 import { isPrivateHost } from './private-address.ts';
 import { resolveUpstreams } from './upstreams.ts';
 
-export interface ConfigError {
+interface ConfigError {
   /** Where in the document, as in `upstreams[0].base_url`. */
   readonly path: string;
   readonly message: string;

@@ -7,7 +7,7 @@ import { compileGroups, type CompiledGroup, type ModelNames } from './group-matc
 import { partitionOf } from './partition.ts';
 
 /** What is known of a call before its body is read. */
-export interface CallBeforeModel {
+interface CallBeforeModel {
   readonly upstream: Upstream;
   readonly operation: string;
   /** Id of the caller's gateway key, and the fingerprints of the keys that it brought. */

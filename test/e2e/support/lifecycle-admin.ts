@@ -1,7 +1,7 @@
 import { until } from './lifecycle-wait.ts';
 
 /** What the status says of a group, as far as these tests look at it. */
-export interface GroupGauges {
+interface GroupGauges {
   readonly name: string;
   readonly limit: { readonly effective: number | null; readonly source: string };
   readonly in_use: number;
@@ -14,7 +14,7 @@ export interface GroupGauges {
   readonly partitions: readonly { readonly in_use?: number; readonly queued?: number }[];
 }
 
-export interface LeaseLine {
+interface LeaseLine {
   readonly id: string;
   readonly age_ms: number;
   readonly expires_at: string;

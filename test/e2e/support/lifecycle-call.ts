@@ -11,13 +11,13 @@ export interface CallOptions {
 }
 
 /** A piece of a response's body, as it came off the wire. */
-export interface Received {
+interface Received {
   readonly at: number;
   readonly data: Buffer;
 }
 
 /** How a call ended: with its last byte, or before it. */
-export type CallEnd = 'complete' | 'cut';
+type CallEnd = 'complete' | 'cut';
 
 /** How a client leaves: in good order, or with a reset. */
 export type Leaving = 'FIN' | 'RST';
