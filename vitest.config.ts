@@ -2,7 +2,11 @@ import { cloudflareTest } from '@cloudflare/vitest-plugin';
 import { defineConfig } from 'vitest/config';
 
 /** Tokens of the workers tests; nothing outside them knows these. */
-const TEST_BINDINGS = { ADMIN_TOKEN: 'test-admin-token', PRIVATE_UPSTREAMS: 'allow' };
+const TEST_BINDINGS = {
+  ADMIN_TOKEN: 'test-admin-token',
+  PRIVATE_UPSTREAMS: 'allow',
+  UPSTREAM_TEST_KEY: 'operator-secret-4711',
+};
 
 export default defineConfig({
   test: {
@@ -18,6 +22,7 @@ export default defineConfig({
         ],
         test: {
           name: 'workers',
+          maxWorkers: 2,
           include: ['test/workers/**/*.test.ts'],
           globalSetup: ['test/support/upstream-setup.ts'],
           testTimeout: 30_000,

@@ -1,24 +1,46 @@
 import { inject } from 'vitest';
 import '../../support/provided-context.ts';
-import type { StrictStats } from '../../support/strict-counts.ts';
-import type { StrictSettings } from '../../support/strict-settings.ts';
+
+// The strict upstream is a Node program, whose types do not belong in a program for workerd: what is
+// read of its answers is written out here. It refuses settings that it does not know.
+
+/** How calls are answered: fields of `StrictSettings`. */
+type Settings = Readonly<Record<string, string | number | boolean | null>>;
+
+interface Arrival {
+  readonly label: string | null;
+  readonly state: 'open' | 'done' | 'refused' | 'aborted' | 'broken';
+  /** Epoch milliseconds, with fractions. */
+  readonly at: number;
+  readonly endedAt: number | null;
+}
+
+/** What the upstream counted. */
+interface Stats {
+  readonly inFlight: number;
+  readonly peak: number;
+  readonly total: number;
+  readonly completed: number;
+  readonly rejected429: number;
+  readonly aborted: number;
+  readonly uncounted: number;
+  /** In the order in which the calls arrived. */
+  readonly arrivals: readonly Arrival[];
+}
 
 /** One isolated scope of the strict upstream, controlled over HTTP because it runs in Node. */
 export interface Strict {
   readonly url: string;
-  stats(): Promise<StrictStats>;
-  configure(settings: Partial<StrictSettings>): Promise<void>;
+  stats(): Promise<Stats>;
+  configure(settings: Settings): Promise<void>;
   /** Lets streams go on that went silent for ever. */
   resume(): Promise<void>;
 }
 
 /** A scope of its own for a test. */
-export async function strictScope(
-  name: string,
-  settings: Partial<StrictSettings> = {},
-): Promise<Strict> {
+export async function strictScope(name: string, settings: Settings = {}): Promise<Strict> {
   const url = `${inject('strictUpstreamUrl')}/scope/${name}-${crypto.randomUUID().slice(0, 8)}`;
-  const control = async (verb: string, body?: unknown): Promise<StrictStats> => {
+  const control = async (verb: string, body?: unknown): Promise<Stats> => {
     const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
     const response = await fetch(`${url}/__strict/${verb}`, init);
     if (!response.ok) throw new Error(`${verb}: ${await response.text()}`);

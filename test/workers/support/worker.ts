@@ -42,7 +42,7 @@ export async function configure(config: ConfigInput): Promise<void> {
 }
 
 /** A Worker reads the directory every few seconds; this one reads it now. */
-export async function readConfig(version: number): Promise<void> {
+async function readConfig(version: number): Promise<void> {
   await routingTable(env, { waitUntil: () => {} }, version);
 }
 
@@ -80,6 +80,28 @@ export function until(check: () => unknown): Promise<void> {
     async () => {
       await check();
     },
-    { timeout: 10_000, interval: 10 },
+    { timeout: 8_000, interval: 10 },
   );
+}
+
+/** A call that is under way, with a caller that reads it to its end unless it leaves. */
+export interface OpenCall {
+  readonly label: string;
+  readonly response: Promise<Response>;
+  /** `done`: the body ended well. `cut`: it broke off, or there never was an answer. */
+  readonly end: Promise<'done' | 'cut'>;
+  leave(): void;
+}
+
+/** Sends a chat call as a client that may leave at any time. */
+export function open(path: string, label: string, init: CallInit = {}): OpenCall {
+  const client = new AbortController();
+  const response = chat(path, label, { ...init, signal: client.signal });
+  const end = response
+    .then((answer) => answer.arrayBuffer())
+    .then(
+      () => 'done' as const,
+      () => 'cut' as const,
+    );
+  return { label, response, end, leave: () => client.abort() };
 }

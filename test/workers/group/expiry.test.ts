@@ -1,0 +1,96 @@
+// Leases that nobody renews. Time passes by shifting the clock that the object reads.
+import { afterAll, expect, it } from 'vitest';
+import { LEASE_TTL_MS } from '../../../src/core/settings.ts';
+import {
+  define,
+  nothingLeaks,
+  pool,
+  queueUp,
+  request,
+  resetPool,
+  rows,
+  take,
+  untilStatus,
+} from '../support/pool.ts';
+import { passTime } from '../support/time.ts';
+import { until } from '../support/worker.ts';
+
+afterAll(nothingLeaks);
+
+it('a lease that nobody renews ends at its TTL, and its slot goes to the next', async () => {
+  await define('ttl', 1);
+  await take('ttl', 'a');
+  const { answer } = await queueUp('ttl', 'b', { sliceMs: 2 * LEASE_TTL_MS });
+  passTime(LEASE_TTL_MS - 5_000);
+  expect(await pool('ttl').status()).toMatchObject({ in_use: 1, queued: 1, expired_total: 0 });
+  passTime(5_000);
+  expect(await pool('ttl').status()).toMatchObject({ in_use: 1, queued: 0, expired_total: 1 });
+  const next = await answer;
+  if (next.kind !== 'granted') throw new Error(next.kind);
+  await until(async () => expect((await rows('ttl')).map(({ id }) => id)).toEqual(['b.1']));
+  await next.lease.release('unused', null);
+});
+
+it('a renewal prolongs a lease by its TTL', async () => {
+  await define('renewed', 1);
+  const { lease } = await take('renewed', 'a');
+  passTime(LEASE_TTL_MS - 5_000);
+  const first = lease.renew(200);
+  await until(async () => {
+    const [info] = await pool('renewed').leases();
+    expect(Date.parse(info?.expires_at ?? '') - Date.now()).toBeGreaterThan(LEASE_TTL_MS - 5_000);
+  });
+  passTime(LEASE_TTL_MS - 5_000);
+  expect(await pool('renewed').status()).toMatchObject({ in_use: 1, expired_total: 0 });
+  await lease.release('unused', 200);
+  expect(await first).toBe('gone');
+});
+
+it('a stream whose lease had lapsed counts again when it resumes, even above the limit', async () => {
+  await define('lapsed', 1);
+  await take('lapsed', 'a');
+  passTime(LEASE_TTL_MS);
+  const other = await take('lapsed', 'b', { wait: false });
+  const resumed = await pool('lapsed').resume({ ...request('lapsed', 'a'), leaseId: 'a.1' });
+  expect(resumed.kind).toBe('granted');
+  expect(await pool('lapsed').status()).toMatchObject({ in_use: 2, resurrected_total: 1 });
+  const { answer } = await queueUp('lapsed', 'c');
+  await other.lease.release('unused', null);
+  expect(await pool('lapsed').status()).toMatchObject({ in_use: 1, queued: 1 });
+  await pool('lapsed').release('a.1', 'unused', null);
+  expect(await answer).toMatchObject({ kind: 'granted', leaseId: 'c.1' });
+  await pool('lapsed').release('c.1', 'unused', null);
+});
+
+it('a lease that was taken away ends at its TTL if its holder does not let go, and cannot come back', async () => {
+  await define('revoked', 1);
+  await take('revoked', 'a');
+  expect(await pool('revoked').revoke('a.1')).toBe(true);
+  passTime(LEASE_TTL_MS);
+  expect(await pool('revoked').status()).toMatchObject({ in_use: 0, expired_total: 1 });
+  const resumed = await pool('revoked').resume({ ...request('revoked', 'a'), leaseId: 'a.1' });
+  expect(resumed).toEqual({ kind: 'gone' });
+});
+
+it('a holder that died before a reset blocks its slot until the extension ends, and no longer', async () => {
+  await define('extended', 1);
+  await take('extended', 'a');
+  await resetPool('extended');
+  await untilStatus('extended', { in_use: 1 });
+  passTime(LEASE_TTL_MS);
+  const { lease } = await take('extended', 'b', { wait: false });
+  expect(await pool('extended').status()).toMatchObject({ in_use: 1, expired_total: 1 });
+  await lease.release('unused', null);
+});
+
+it('a waiter whose caller no longer asks leaves the queue without a slot', async () => {
+  await define('orphan', 1);
+  const { lease } = await take('orphan', 'a');
+  const { answer } = await queueUp('orphan', 'silent', { sliceMs: 1_000 });
+  passTime(1_000);
+  await pool('orphan').status();
+  expect(await answer).toMatchObject({ kind: 'pending', position: 0 });
+  passTime(5_000);
+  expect(await pool('orphan').status()).toMatchObject({ in_use: 1, queued: 0 });
+  await lease.release('unused', null);
+});

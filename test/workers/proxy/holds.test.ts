@@ -1,0 +1,143 @@
+// Calls that Headgate ends: the upstream is aborted first, and only then does the slot go to the next.
+import { afterAll, beforeEach, expect, it } from 'vitest';
+import { NO_COOLDOWN, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import { strictScope, type Strict } from '../support/strict.ts';
+import { admin, chat, configure, open, until } from '../support/worker.ts';
+
+const CHAT = '/up/v1/chat/completions';
+
+let strict: Strict;
+let group = '';
+let groups = 0;
+
+beforeEach(async () => {
+  groups += 1;
+  group = `holds-${groups}`;
+  strict = await strictScope('holds', { limit: 1 });
+});
+
+afterAll(nothingLeaks);
+
+async function limitTo(holds: { idle_ms?: number; max_hold_ms?: number }): Promise<void> {
+  await configure({
+    upstreams: [{ id: 'up', base_url: strict.url }],
+    groups: [
+      {
+        name: group,
+        match: { upstreams: ['up'] },
+        limits: { max_concurrency: 1 },
+        holds: { ...NO_COOLDOWN, ...holds },
+      },
+    ],
+  });
+}
+
+const SILENT = { 'x-strict-silent-after-chunks': '1' };
+
+/** A call that streams until it is ended, and one that waits for its slot. */
+async function streamAndWait(behaviour: Record<string, string> = SILENT) {
+  const first = open(CHAT, 'first', { headers: behaviour });
+  const { headers } = await first.response;
+  return { first, second: open(CHAT, 'second'), leaseId: headers.get('headgate-lease') ?? '' };
+}
+
+async function expectAbortBeforeNext(): Promise<void> {
+  const { arrivals, peak, rejected429 } = await strict.stats();
+  expect(arrivals).toMatchObject([
+    { label: 'first', state: 'aborted' },
+    { label: 'second', state: 'done' },
+  ]);
+  expect(arrivals[0]?.endedAt).toBeLessThanOrEqual(arrivals[1]?.at ?? 0);
+  expect({ peak, rejected429 }).toEqual({ peak: 1, rejected429: 0 });
+  await untilStatus(group, { in_use: 0, queued: 0 });
+}
+
+it('a stream that is silent for longer than idle_ms is aborted, then its slot returns', async () => {
+  await limitTo({ idle_ms: 300 });
+  const { first, second } = await streamAndWait();
+  expect(await first.end).toBe('cut');
+  expect(await second.end).toBe('done');
+  await expectAbortBeforeNext();
+});
+
+it('a stream that says something now and then is not idle', async () => {
+  await limitTo({ idle_ms: 600 });
+  await strict.configure({ chunks: 8, chunkDelayMs: 100 });
+  const answer = await chat(CHAT, 'slow');
+  expect(await answer.text()).toContain('[DONE]');
+});
+
+it('an upstream that gives no headers within idle_ms is aborted, and the caller is told', async () => {
+  await limitTo({ idle_ms: 100 });
+  await strict.configure({ firstByteDelayMs: 60_000 });
+  const answer = await chat(CHAT, 'mute');
+  expect(answer.status).toBe(502);
+  expect(answer.headers.get('headgate-reason')).toBe('upstream_unreachable');
+  expect(await answer.text()).toContain('it sent nothing in time');
+  await until(async () => expect(await strict.stats()).toMatchObject({ inFlight: 0, aborted: 1 }));
+  await untilStatus(group, { in_use: 0 });
+});
+
+it.each<[string, Record<string, string>]>([
+  ['a silent stream', SILENT],
+  ['an endless stream', { 'x-strict-chunks': '100000', 'x-strict-chunk-delay-ms': '5' }],
+])('%s that holds its slot for longer than max_hold_ms is aborted first', async (_, behaviour) => {
+  await limitTo({ max_hold_ms: 400 });
+  const { first, second } = await streamAndWait(behaviour);
+  expect(await first.end).toBe('cut');
+  expect(await second.end).toBe('done');
+  await expectAbortBeforeNext();
+});
+
+it('a lease that is force-released ends its upstream call before the slot goes to the next', async () => {
+  await limitTo({});
+  const { first, second, leaseId } = await streamAndWait();
+  await untilStatus(group, { in_use: 1, queued: 1 });
+  const { json: listed } = await admin('GET', `/groups/${group}/leases`);
+  expect(listed.leases).toMatchObject([{ id: leaseId, state: 'held' }]);
+  const { status, json } = await admin('DELETE', `/groups/${group}/leases/${leaseId}`);
+  expect({ status, state: json.state }).toEqual({ status: 202, state: 'revoking' });
+  expect(await pool(group).status()).toMatchObject({ in_use: 1, queued: 1 });
+  expect(await first.end).toBe('cut');
+  expect(await second.end).toBe('done');
+  await expectAbortBeforeNext();
+});
+
+it('a holder with a parked renewal learns at once that its lease was taken away', async () => {
+  await limitTo({});
+  const { first, second, leaseId } = await streamAndWait();
+  await untilStatus(group, { in_use: 1, queued: 1 });
+  const grantedTtl = (await pool(group).leases())[0]?.expires_at;
+  await until(async () => expect((await pool(group).leases())[0]?.expires_at).not.toBe(grantedTtl));
+  const revokedAt = Date.now();
+  await pool(group).revoke(leaseId);
+  expect(await first.end).toBe('cut');
+  expect(Date.now() - revokedAt).toBeLessThan(5_000);
+  expect(await second.end).toBe('done');
+  await expectAbortBeforeNext();
+});
+
+it('a 429 of the upstream holds its slot down for a while, and never the caller', async () => {
+  await configure({
+    upstreams: [{ id: 'up', base_url: strict.url }],
+    groups: [
+      {
+        name: group,
+        match: { upstreams: ['up'] },
+        limits: { max_concurrency: 1 },
+        holds: { failure_hold_ms: 600 },
+      },
+    ],
+  });
+  await strict.configure({ status: 429 });
+  const refused = await chat(CHAT, 'refused');
+  expect(refused.status).toBe(429);
+  await refused.text();
+  await untilStatus(group, { in_use: 0, cooling: 1 });
+  await strict.configure({ status: null });
+  const next = await chat(CHAT, 'next');
+  expect(Number(next.headers.get('headgate-wait-ms'))).toBeGreaterThan(300);
+  await next.text();
+  const [first, second] = (await strict.stats()).arrivals;
+  expect((second?.at ?? 0) - (first?.endedAt ?? 0)).toBeGreaterThan(550);
+});

@@ -1,0 +1,181 @@
+// The unified routes under /v1: which upstream a call goes to, and that nothing but the prefix is removed.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { nothingLeaks } from '../support/pool.ts';
+import { strictScope, type Strict } from '../support/strict.ts';
+import { admin, call, configure, type CallInit } from '../support/worker.ts';
+
+const GATEWAY_KEY = 'hg_unified-key';
+
+let scopes: Record<'one' | 'two' | 'claude', Strict>;
+
+async function configureUpstreams(more: object = {}): Promise<void> {
+  await configure({
+    upstreams: [
+      { id: 'one', base_url: `${scopes.one.url}/v1`, models: ['alpha-*', 'both-*'] },
+      { id: 'two', base_url: scopes.two.url, openai_at: '/v1', models: ['beta-*', 'both-*'] },
+      { id: 'claude', base_url: scopes.claude.url, dialect: 'anthropic', models: ['c-*'] },
+    ],
+    groups: [{ name: 'none', match: { models: ['closed'] }, limits: { max_concurrency: 0 } }],
+    ...more,
+  });
+}
+
+beforeAll(async () => {
+  const echo = { echo: true };
+  scopes = {
+    one: await strictScope('one', echo),
+    two: await strictScope('two', echo),
+    claude: await strictScope('claude', echo),
+  };
+  await configureUpstreams();
+});
+
+afterAll(nothingLeaks);
+
+interface Echo {
+  readonly path: string;
+  readonly bodyBytes: number;
+  readonly sha256: string;
+}
+
+async function sha256(text: string): Promise<string> {
+  const bytes = new TextEncoder().encode(text);
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)).toHex();
+}
+
+/** Sends a body and tells which upstream got it, and what it got. */
+async function sendTo(path: string, body: string, headers: Record<string, string> = {}) {
+  const before = await totals();
+  const init: CallInit = { method: 'POST', body, headers };
+  const response = await call(path, {
+    ...init,
+    headers: { 'content-type': 'application/json', ...headers },
+  });
+  const after = await totals();
+  const to = (Object.keys(after) as (keyof typeof after)[]).filter(
+    (name) => after[name] > before[name],
+  );
+  return { response, to: to.join(), echo: await response.json<Echo>() };
+}
+
+async function totals() {
+  const { one, two, claude } = scopes;
+  return {
+    one: (await one.stats()).total,
+    two: (await two.stats()).total,
+    claude: (await claude.stats()).total,
+  };
+}
+
+it.each([
+  ['in front', '{"model":"two/x-1","messages":[]}'],
+  ['behind, with odd spacing', '{ "messages" : [ ],\n\t"model"\r\n:   "two/x-1"  , "n":1.0e0 }'],
+  [
+    'with text that looks like it',
+    '{"messages":[{"content":"\\"model\\":\\"two/x\\""}],"model":"two/x-1"}',
+  ],
+  ['of a model that has slashes', '{"model":"two/vendor/x-1","messages":[]}'],
+  ['in a large body', `{"messages":["${'two/x-1 '.repeat(50_000)}"],"model":"two/x-1"}`],
+])('a prefix that names an upstream is removed and nothing else: %s', async (_, body) => {
+  const { to, echo } = await sendTo('/v1/chat/completions', body);
+  const at = body.lastIndexOf('"two/') + 1;
+  const expected = body.slice(0, at) + body.slice(at + 'two/'.length);
+  expect(to).toBe('two');
+  expect(echo).toMatchObject({ bodyBytes: expected.length, sha256: await sha256(expected) });
+  expect(echo.path).toBe('/v1/chat/completions');
+});
+
+it('a form field loses its prefix too', async () => {
+  const form = (model: string) =>
+    `--b\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n\u0000two/\r\n--b\r\n` +
+    `content-disposition: form-data; name="model"\r\n\r\n${model}\r\n--b--\r\n`;
+  const { to, echo } = await sendTo('/v1/audio/transcriptions', form('two/whisper'), {
+    'content-type': 'multipart/form-data; boundary=b',
+  });
+  expect(to).toBe('two');
+  expect(echo.sha256).toBe(await sha256(form('whisper')));
+});
+
+it('the header goes before the model, whose name stays as it is', async () => {
+  const body = '{"model":"two/beta-1"}';
+  const { to, echo } = await sendTo('/v1/chat/completions', body, { 'headgate-upstream': 'one' });
+  expect(to).toBe('one');
+  expect(echo).toMatchObject({ path: '/v1/chat/completions', sha256: await sha256(body) });
+});
+
+it.each([
+  ['alpha-1', 'one'],
+  ['beta-1', 'two'],
+  ['Beta-1', 'two'],
+])('a model goes to the upstream whose patterns know it: %s', async (model, expected) => {
+  const body = JSON.stringify({ model });
+  const { to, echo } = await sendTo('/v1/embeddings', body);
+  expect(to).toBe(expected);
+  expect(echo).toMatchObject({ path: '/v1/embeddings', sha256: await sha256(body) });
+});
+
+it('the header headgate-model stands for a model that the body does not show', async () => {
+  const { to } = await sendTo('/v1/chat/completions', 'opaque', { 'headgate-model': 'beta-9' });
+  expect(to).toBe('two');
+});
+
+it('the messages route goes to an upstream of that shape', async () => {
+  const { to, echo } = await sendTo('/v1/messages', '{"model":"claude/c-1"}');
+  expect(to).toBe('claude');
+  expect(echo).toMatchObject({ path: '/v1/messages', sha256: await sha256('{"model":"c-1"}') });
+});
+
+it.each<[string, string, object, number, RegExp]>([
+  ['two patterns that match', 'both-1', {}, 400, /model_ambiguous.*one, two/],
+  ['a model that nobody knows', 'gamma', {}, 404, /model_unknown.*model patterns for/],
+  ['a header that names nobody', 'x', { 'headgate-upstream': 'nobody' }, 404, /upstream_unknown/],
+  ['no routes of that shape', 'claude/c-1', {}, 404, /no routes of the openai dialect/],
+])('%s is refused with what was tried', async (_, model, headers, status, expected) => {
+  const init = { json: { model }, headers: headers as Record<string, string> };
+  const response = await call('/v1/chat/completions', init);
+  expect(response.status).toBe(status);
+  expect(response.headers.get('x-should-retry')).toBe('false');
+  expect(`${response.headers.get('headgate-reason')} ${await response.text()}`).toMatch(expected);
+});
+
+it('the configured default takes what nobody else does', async () => {
+  await configureUpstreams({ default_upstream: 'one' });
+  const { to } = await sendTo('/v1/chat/completions', '{"model":"gamma"}');
+  expect(to).toBe('one');
+  await configureUpstreams();
+});
+
+it('groups match the model without its prefix', async () => {
+  const json = { model: 'two/closed' };
+  const response = await call('/v1/chat/completions', {
+    json,
+    headers: { 'headgate-max-wait': '0' },
+  });
+  expect(response.headers.get('headgate-reason')).toBe('busy');
+  expect(await response.text()).toContain('the group none');
+});
+
+it('GET /v1/models lists the models of the default upstream and of those with a secret', async () => {
+  for (const scope of Object.values(scopes)) await scope.configure({ echo: false });
+  const { json } = await admin('POST', '/fingerprint', { key: GATEWAY_KEY });
+  const base_url = `${scopes.two.url}/v1`;
+  await configure({
+    upstreams: [
+      { id: 'one', base_url: scopes.one.url, auth: { secret: 'UPSTREAM_TEST_KEY' } },
+      { id: 'two', base_url },
+      { id: 'broken', base_url: 'http://127.0.0.1:9', auth: { secret: 'UPSTREAM_TEST_KEY' } },
+    ],
+    keys: [{ id: 'k', hash: json.hash as string }],
+    default_upstream: 'two',
+  });
+  const headers = { authorization: `Bearer ${GATEWAY_KEY}` };
+  const { data } = await (await call('/v1/models', { headers })).json<{ data: { id: string }[] }>();
+  const ids = data.map(({ id }) => id);
+  expect(ids).toContain('one/gpt-4o-mini');
+  expect(ids).toContain('two/gpt-4o-mini');
+  expect(ids.filter((id) => id.startsWith('broken/'))).toEqual([]);
+  const before = (await scopes.one.stats()).uncounted;
+  const named = await call('/v1/models', { headers: { ...headers, 'headgate-upstream': 'two' } });
+  expect((await named.json<{ data: { id: string }[] }>()).data[0]?.id).toBe('gpt-4o-mini');
+  expect((await scopes.one.stats()).uncounted).toBe(before);
+});

@@ -1,0 +1,181 @@
+import { listDurableObjectIds, runInDurableObject } from 'cloudflare:test';
+import { expect, vi } from 'vitest';
+import { groupSchema, type GroupConfig } from '../../../src/contract/config.ts';
+import type {
+  AcquireAnswer,
+  AcquireRequest,
+  GroupRpc,
+  PoolStatus,
+} from '../../../src/contract/group-rpc.ts';
+import { GroupObject } from '../../../src/group/group-object.ts';
+import { env, until } from './worker.ts';
+
+export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
+
+/** No cool-downs, so that a slot is free the moment it was given back. */
+export const NO_COOLDOWN = {
+  release_cooldown_ms: 0,
+  cancel_cooldown_ms: 0,
+  failure_hold_ms: 0,
+} as const;
+
+/** A new stub: the old one is of no use once its object was reset. */
+export function pool(name: string): GroupRpc {
+  return env.GROUPS.getByName(name);
+}
+
+type GroupFields = Partial<Omit<GroupConfig, 'limits' | 'queue' | 'holds'>> & {
+  readonly limits?: Partial<GroupConfig['limits']>;
+  readonly queue?: Partial<GroupConfig['queue']>;
+  readonly holds?: Partial<GroupConfig['holds']>;
+};
+
+/** Tells a pool what the directory would: a limit, and whatever else is given. */
+export async function define(
+  name: string,
+  slotsMax: number,
+  fields: GroupFields = {},
+  version = 1,
+): Promise<void> {
+  const config = groupSchema.parse({
+    name,
+    limits: { max_concurrency: slotsMax },
+    holds: NO_COOLDOWN,
+    ...fields,
+  });
+  await pool(name).reconfigure({ version, routingVersion: 0, config: JSON.stringify(config) });
+}
+
+/** An ask as the Worker would make it. */
+export function request(
+  group: string,
+  ticketId: string,
+  fields: Partial<AcquireRequest> = {},
+): AcquireRequest {
+  return {
+    version: 1,
+    group,
+    partition: null,
+    assumed: null,
+    configVersion: 1,
+    ticketId,
+    attempt: 1,
+    enqueuedAt: Date.now(),
+    deadlineAt: null,
+    wait: true,
+    sliceMs: 60_000,
+    caller: 'caller',
+    agent: null,
+    upstream: 'openai',
+    model: 'gpt-4o',
+    passedUnlimited: 0,
+    ...fields,
+  };
+}
+
+/** Asks, and fails unless a slot is granted. */
+export async function take(
+  group: string,
+  ticketId: string,
+  fields: Partial<AcquireRequest> = {},
+): Promise<Granted> {
+  const answer = await pool(group).acquire(request(group, ticketId, fields));
+  if (answer.kind !== 'granted') throw new Error(`not granted: ${JSON.stringify(answer)}`);
+  return answer;
+}
+
+/** Parks an ask, and returns once it stands in the queue. */
+export async function queueUp(
+  group: string,
+  ticketId: string,
+  fields: Partial<AcquireRequest> = {},
+): Promise<{ readonly answer: Promise<AcquireAnswer> }> {
+  const { queued } = await pool(group).status();
+  const answer = pool(group).acquire(request(group, ticketId, fields));
+  await untilStatus(group, { queued: queued + 1 });
+  return { answer };
+}
+
+export function untilStatus(group: string, expected: Partial<PoolStatus>): Promise<void> {
+  return until(async () => expect(await pool(group).status()).toMatchObject(expected));
+}
+
+/** Runs inside a pool's object. */
+export function inside<Result>(
+  name: string,
+  work: (instance: GroupRpc, state: DurableObjectState) => Result | Promise<Result>,
+): Promise<Result> {
+  return runInDurableObject(
+    pool(name) as never,
+    (instance: object, state: DurableObjectState): Result | Promise<Result> =>
+      work(instance as GroupRpc, state),
+  );
+}
+
+/** What a lease's row holds. */
+export interface Row {
+  readonly id: string;
+  readonly phase: string;
+  readonly extendedUntil: number | null;
+  readonly coolingUntil: number | null;
+}
+
+export function rows(name: string): Promise<Row[]> {
+  return inside(name, (_instance, state) => rowsIn(state));
+}
+
+export function untilNoRows(name: string): Promise<void> {
+  return until(async () => expect(await rows(name)).toEqual([]));
+}
+
+function rowsIn(state: DurableObjectState): Row[] {
+  return state.storage.sql
+    .exec<{ data: string }>('SELECT data FROM lease ORDER BY id')
+    .toArray()
+    .map(({ data }) => JSON.parse(data) as Row);
+}
+
+/** Resets a pool's object, as a crash or a deploy would: what was in memory is gone. */
+export async function resetPool(name: string): Promise<void> {
+  try {
+    await inside(name, async (_instance, state) => {
+      await state.storage.sync();
+      state.abort('reset by the test');
+    });
+  } catch {
+    // The call that asked for the reset dies with the instance.
+  }
+}
+
+/** Makes the next answer to an ask get lost with its object, after or before its row was written. */
+export function loseNextAnswer(isWritten: boolean) {
+  // oxlint-disable-next-line typescript/unbound-method -- called with its object below
+  const { acquire } = GroupObject.prototype;
+  const spy = vi.spyOn(GroupObject.prototype, 'acquire');
+  return spy.mockImplementationOnce(async function lost(this: GroupObject, asked) {
+    const answer = await acquire.call(this, asked);
+    const { ctx } = this as unknown as { ctx: DurableObjectState };
+    if (isWritten) await ctx.storage.sync();
+    ctx.abort('reset between grant and reply');
+    return answer;
+  });
+}
+
+/** Fails unless every pool that the file used is empty: no slot, no waiter, no row. */
+export async function nothingLeaks(): Promise<void> {
+  const namespace = env.GROUPS as unknown as DurableObjectNamespace;
+  for (const id of await listDurableObjectIds(namespace)) {
+    await until(async () => {
+      const found = await runInDurableObject(
+        namespace.get(id),
+        async (instance: object, state: DurableObjectState) => {
+          const { group, partition, in_use, cooling, queued } = await (
+            instance as GroupRpc
+          ).status();
+          return { group, partition, in_use, cooling, queued, rows: rowsIn(state).length };
+        },
+      );
+      expect(found).toMatchObject({ in_use: 0, cooling: 0, queued: 0, rows: 0 });
+    });
+  }
+}
