@@ -23,6 +23,7 @@ export default defineConfig({
         test: {
           name: 'workers',
           maxWorkers: 2,
+          sequence: { groupOrder: 1 },
           include: ['test/workers/**/*.test.ts'],
           globalSetup: ['test/support/upstream-setup.ts'],
           testTimeout: 30_000,
@@ -36,6 +37,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           fileParallelism: false,
+          sequence: { groupOrder: 2 },
         },
       },
       {
