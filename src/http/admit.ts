@@ -6,6 +6,7 @@ import type { Refusal } from '../contract/reasons.ts';
 import type { Rejection } from '../core/rejection.ts';
 import type { Placement, RoutedCall } from '../routing/placement.ts';
 import type { Admission, Ticket } from './admission.ts';
+import type { Schedule } from '../upstream/call-clock.ts';
 import { askForSlot } from './ask.ts';
 import { LeaseHolder } from './lease-holder.ts';
 import { poolSource } from './pools.ts';
@@ -18,6 +19,7 @@ interface Context {
   readonly table: RoutingTable;
   readonly signal: AbortSignal;
   readonly ctx: Background;
+  readonly after: Schedule;
 }
 
 export type Admitted =
@@ -32,16 +34,16 @@ export type Admitted =
 export async function admit(
   call: RoutedCall,
   ticket: Ticket,
-  { env, table, signal, ctx }: Context,
+  { env, table, signal, ctx, after }: Context,
 ): Promise<Admitted> {
   const placement = table.routes.place(call);
   const pool = poolSource(env, placement);
   const request = requestFor(call, ticket, placement, table.snapshot.version);
-  const asked = await askForSlot(pool, request, signal);
+  const asked = await askForSlot(pool, request, signal, after);
   switch (asked.kind) {
     case 'granted': {
       const { leaseId } = asked.granted;
-      const holder = new LeaseHolder(pool, { ...request, leaseId }, asked.granted, ctx);
+      const holder = new LeaseHolder(pool, { ...request, leaseId }, asked.granted, ctx, after);
       if (asked.late.length > 0) ctx.waitUntil(holder.adoptLate(asked.late));
       return { kind: 'admitted', admission: admissionOf(placement, holder) };
     }

@@ -1,5 +1,6 @@
 import type { AcquireAnswer, AcquireRequest } from '../contract/group-rpc.ts';
 import type { Rejection } from '../core/rejection.ts';
+import { onTimer, type Schedule } from '../upstream/call-clock.ts';
 import type { PoolSource } from './pools.ts';
 import { pause } from './waiting.ts';
 
@@ -51,6 +52,7 @@ export async function askForSlot(
   pool: PoolSource,
   request: Omit<AcquireRequest, 'sliceMs'>,
   signal: AbortSignal,
+  after: Schedule = onTimer,
 ): Promise<Asked> {
   const left = untilAborted(signal);
   let sliceMs = SLICE_MIN_MS;
@@ -59,7 +61,10 @@ export async function askForSlot(
   while (!signal.aborted) {
     const current = ask(pool, { ...request, sliceMs });
     const heard: Heard = { answered: new Set(), estimateMs: null };
-    const turn = await nextTurn(current, superseded, heard, sliceMs - ASK_AHEAD_MS, left);
+    const { promise: sliceOver, resolve } = Promise.withResolvers<Turn>();
+    const callOff = after(sliceMs - ASK_AHEAD_MS, () => resolve({ kind: 'slice_over' }));
+    const turn = await nextTurn(current, superseded, heard, sliceOver, left);
+    callOff();
     const open = [current, ...superseded].filter((one) => !heard.answered.has(one));
     switch (turn.kind) {
       case 'granted':
@@ -103,17 +108,13 @@ export async function askForSlot(
  * What happens next: an answer to the current ask, a grant to one that it superseded, the end of the
  * slice, or the caller's leaving. A superseded ask's `pending` only tells the estimate.
  */
-async function nextTurn(
+function nextTurn(
   current: Promise<AskEnd>,
   superseded: readonly Promise<AskEnd>[],
   heard: Heard,
-  aheadMs: number,
+  sliceOver: Promise<Turn>,
   left: Promise<Turn>,
 ): Promise<Turn> {
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  const sliceOver = new Promise<Turn>((resolve) => {
-    timer = setTimeout(() => resolve({ kind: 'slice_over' }), aheadMs);
-  });
   const mine = current.then((end) => {
     heard.answered.add(current);
     return end;
@@ -124,11 +125,7 @@ async function nextTurn(
     if (end.kind === 'pending') heard.estimateMs = end.estimateMs;
     return end.kind === 'granted' ? end : new Promise<never>(() => {});
   });
-  try {
-    return await Promise.race([mine, ...grantsToOlder, sliceOver, left]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return Promise.race([mine, ...grantsToOlder, sliceOver, left]);
 }
 
 async function ask(pool: PoolSource, request: AcquireRequest): Promise<AskEnd> {

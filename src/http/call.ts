@@ -1,4 +1,5 @@
 import type { Env } from '../contract/env.ts';
+import type { Schedule } from '../upstream/call-clock.ts';
 import type { RoutingTable } from './snapshots.ts';
 import type { Background } from './waiting.ts';
 
@@ -6,7 +7,10 @@ import type { Background } from './waiting.ts';
 export interface ProxyCall {
   readonly request: Request;
   readonly url: URL;
+  readonly query: URLSearchParams;
   readonly env: Env;
   readonly ctx: Background;
   readonly table: RoutingTable;
+  /** Schedules on the call's own clock. */
+  readonly after: Schedule;
 }

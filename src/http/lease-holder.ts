@@ -1,6 +1,7 @@
 import type { LeaseRpc, RenewAnswer, ResumeRequest } from '../contract/group-rpc.ts';
 import type { Outcome } from '../core/outcome.ts';
 import { RENEW_EVERY_MS } from '../core/settings.ts';
+import type { Schedule } from '../upstream/call-clock.ts';
 import type { AskEnd, Granted } from './ask.ts';
 import type { PoolSource } from './pools.ts';
 import { pause, within, type Background } from './waiting.ts';
@@ -28,18 +29,26 @@ export class LeaseHolder {
   readonly #pool: PoolSource;
   readonly #self: ResumeRequest;
   readonly #ctx: Background;
+  readonly #after: Schedule;
   #lease: LeaseRpc;
   #attachment: number;
   #status: number | null = null;
   #isReleased = false;
-  #timer: ReturnType<typeof setTimeout> | null = null;
+  #callOffRenewal: (() => void) | null = null;
 
-  constructor(pool: PoolSource, self: ResumeRequest, granted: Granted, ctx: Background) {
+  constructor(
+    pool: PoolSource,
+    self: ResumeRequest,
+    granted: Granted,
+    ctx: Background,
+    after: Schedule,
+  ) {
     this.#pool = pool;
     this.#self = self;
     this.#lease = granted.lease;
     this.#attachment = granted.attachment;
     this.#ctx = ctx;
+    this.#after = after;
   }
 
   get leaseId(): string {
@@ -56,9 +65,8 @@ export class LeaseHolder {
    * upstream call must be aborted then, and the lease released.
    */
   keep(onRevoked: () => void): void {
-    this.#timer = setTimeout(
-      () => this.#ctx.waitUntil(this.#renewLoop(onRevoked)),
-      FIRST_RENEWAL_MS,
+    this.#callOffRenewal = this.#after(FIRST_RENEWAL_MS, () =>
+      this.#ctx.waitUntil(this.#renewLoop(onRevoked)),
     );
   }
 
@@ -71,10 +79,10 @@ export class LeaseHolder {
   async release(outcome: Outcome): Promise<void> {
     if (this.#isReleased) return;
     this.#isReleased = true;
-    clearTimeout(this.#timer);
+    this.#callOffRenewal?.();
     const lease = this.#lease;
     try {
-      await within(ANSWER_LOST_MS, lease.release(outcome, this.#status));
+      await within(ANSWER_LOST_MS, lease.release(outcome, this.#status), this.#after);
     } catch {
       // Whatever failed: the object may have been reset, and errors after a reset do not say so.
       await this.#releaseById(outcome);

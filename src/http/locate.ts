@@ -3,6 +3,7 @@ import type { Dialect } from '../contract/dialect.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import { chooseUpstream, unifiedPath, type UnifiedShape } from '../routing/choose-upstream.ts';
 import { createBodyBudget } from '../upstream/body-budget.ts';
+import type { Schedule } from '../upstream/call-clock.ts';
 import { classify, type Operation } from '../upstream/operation.ts';
 import { readModel, unreadBody, type OutgoingBody } from '../upstream/request-body.ts';
 import type { RoutingTable } from './snapshots.ts';
@@ -21,11 +22,13 @@ export interface Located {
 export interface Incoming {
   readonly request: Request;
   readonly url: URL;
+  readonly query: URLSearchParams;
   readonly table: RoutingTable;
   readonly headers: { readonly upstream: string | null; readonly model: string | null };
   readonly keyIds: readonly string[];
   /** How long the reading of a body may wait for its turn, in milliseconds. */
   readonly bodyWaitMs: number;
+  readonly after: Schedule;
 }
 
 /** What every isolate may hold of bodies at a time. */
@@ -49,8 +52,8 @@ export async function locateDirect(
   upstream: Upstream,
   path: string,
 ): Promise<Located | Refusal | 'left'> {
-  const { request, url, table, headers, keyIds } = incoming;
-  const operation = classify(request.method, path, url.searchParams, upstream.dialect);
+  const { request, query, table, headers, keyIds } = incoming;
+  const operation = classify(request.method, path, query, upstream.dialect);
   const known = headers.model ?? pathModel(operation);
   const located = { upstream, path, operation };
   if (known !== null || operation.model.from !== 'body') {
@@ -68,9 +71,15 @@ export async function locateDirect(
 async function readBody({
   request,
   bodyWaitMs,
+  after,
 }: Incoming): Promise<{ model: string | null; body: OutgoingBody } | Refusal | 'left'> {
-  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(bodyWaitMs)]);
-  const read = await readModel(request, budget, signal);
+  const stop = new AbortController();
+  const abort = (): void => stop.abort();
+  if (request.signal.aborted) abort();
+  request.signal.addEventListener('abort', abort, { once: true });
+  const callOff = after(bodyWaitMs, abort);
+  const read = await readModel(request, budget, stop.signal);
+  callOff();
   if (read.kind === 'unreadable') return { reason: 'body_unreadable', message: read.message };
   if (read.kind !== 'aborted') return read;
   if (request.signal.aborted) return 'left';
@@ -82,17 +91,19 @@ async function readBody({
 
 /** A call to `/v1/*`: the upstream is chosen by the header, the model, or the default. */
 export async function locateUnified(incoming: Incoming): Promise<Located | Refusal | 'left'> {
-  const { request, url, table, headers } = incoming;
+  const { request, url, query, table, headers } = incoming;
   const shape = unifiedShape(url.pathname);
   if (headers.upstream !== null) {
     const choice = choose(table, { header: headers.upstream, model: headers.model, shape });
     if ('reason' in choice) return choice;
     return toUpstream(incoming, choice.upstream, shape);
   }
-  const operation = classify(request.method, url.pathname, url.searchParams, shape);
+  const operation = classify(request.method, url.pathname, query, shape);
   let model = headers.model;
   let body = unreadBody(request);
-  if (model === null && operation.model.from === 'body') {
+  // A count takes no slot, but its upstream is found by its model like that of the call it is for.
+  const isCount = operation.name === 'count_tokens' && request.method === 'POST';
+  if (model === null && (operation.model.from === 'body' || isCount)) {
     const read = await readBody(incoming);
     if (read === 'left' || 'reason' in read) return read;
     ({ model, body } = read);
@@ -117,7 +128,7 @@ export async function locateUnified(incoming: Incoming): Promise<Located | Refus
     }
     body = stripped;
   }
-  const located = classify(request.method, path, url.searchParams, upstream.dialect);
+  const located = classify(request.method, path, query, upstream.dialect);
   return { upstream, path, operation: located, model: model?.slice(prefix.length) ?? null, body };
 }
 

@@ -3,6 +3,7 @@ import type { Env } from '../contract/env.ts';
 import type { Refusal } from '../contract/reasons.ts';
 import { readCallerHeaders, type CallerHeaders } from '../contract/request-headers.ts';
 import { refusalResponse } from '../contract/wire-error.ts';
+import { CallClock } from '../upstream/call-clock.ts';
 import { classify } from '../upstream/operation.ts';
 import type { Ticket } from './admission.ts';
 import { identify, keyFor, type Caller } from './authenticate.ts';
@@ -32,6 +33,9 @@ const BODY_WAIT_MAX_MS = 240_000;
 const MOVES_MAX = 20;
 const MOVE_PAUSE_MS = 100;
 
+/** Shared by all calls without a query: nobody adds to it. */
+const NO_QUERY = new URLSearchParams();
+
 /** The status of an answer that nobody is left to read. */
 const LEFT_STATUS = 499;
 
@@ -49,7 +53,9 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   const cors = corsHeaders(request, table.snapshot.config.cors_origins);
   const preflight = preflightResponse(request, cors);
   if (preflight !== null) return preflight;
-  const answer = await counted(answerTo({ request, url, env, ctx, table }));
+  const { after } = new CallClock();
+  const query = url.search === '' ? NO_QUERY : url.searchParams;
+  const answer = await counted(answerTo({ request, url, query, env, ctx, table, after }));
   const response =
     answer instanceof Response ? answer : refusalResponse(shapeOf(request, url, table), answer);
   for (const [name, value] of cors ?? []) response.headers.set(name, value);
@@ -57,10 +63,10 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
 }
 
 async function answerTo(call: ProxyCall): Promise<Response | Refusal> {
-  const { request, url, table } = call;
+  const { request, url, query, table } = call;
   const read = readCallerHeaders(request.headers);
   if (!read.ok) return { reason: 'header_invalid', message: read.message };
-  const caller = await identify(table, request.headers, url.searchParams);
+  const caller = await identify(table, request.headers, query);
   if ('reason' in caller) return caller;
   const early = refuseEarly(request, caller);
   if (early !== null) return early;
@@ -74,11 +80,11 @@ async function sendLocated(
   caller: Caller,
   headers: CallerHeaders,
 ): Promise<Response | Refusal> {
-  const { request, url, env, ctx } = call;
+  const { request, url, query, env, ctx, after } = call;
   const ticket = newTicket(headers);
   let { table } = call;
   const bodyWaitMs = Math.max(headers.maxWaitMs ?? BODY_WAIT_MAX_MS, BODY_WAIT_MIN_MS);
-  const common = { request, url, headers, keyIds: caller.keyIds, bodyWaitMs };
+  const common = { request, url, query, headers, keyIds: caller.keyIds, bodyWaitMs, after };
   let located = await locate({ ...common, table });
   for (let moves = 0; moves < MOVES_MAX; moves += 1) {
     if (located === 'left') return nobodyListens();

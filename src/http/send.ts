@@ -28,7 +28,7 @@ export async function send(
 ): Promise<Sent> {
   const target = targetOf(call, located, caller, key);
   if (!located.operation.limited) return passThrough(call, located, target);
-  const { request, env, ctx, table } = call;
+  const { request, env, ctx, table, after } = call;
   const routed = {
     upstream: located.upstream,
     operation: located.operation.name,
@@ -38,7 +38,7 @@ export async function send(
     keyFingerprint: key.fingerprint,
     header: (name: string) => request.headers.get(name),
   };
-  const admitted = await admit(routed, ticket, { env, table, ctx, signal: request.signal });
+  const admitted = await admit(routed, ticket, { env, table, ctx, signal: request.signal, after });
   switch (admitted.kind) {
     case 'admitted': {
       const waitMs = Math.round(Date.now() - ticket.enqueuedAt);
@@ -69,7 +69,8 @@ function targetOf(call: ProxyCall, located: Located, caller: Caller, key: Upstre
     request.headers,
     typeof clientAcceptEncoding === 'string' ? clientAcceptEncoding : null,
   );
-  const query = new URLSearchParams(url.searchParams);
+  // Nothing can leave an empty query, so that need not be a copy.
+  const query = url.search === '' ? call.query : new URLSearchParams(call.query);
   const { injected } = key;
   const place = keyPlaceFor(upstream, operation.shape);
   placeCredentials(
@@ -79,7 +80,7 @@ function targetOf(call: ProxyCall, located: Located, caller: Caller, key: Upstre
     injected === null ? null : { place, key: injected },
   );
   // A query that lost nothing goes on as it was written, not encoded anew.
-  const search = query.size === url.searchParams.size ? url.search : `?${query.toString()}`;
+  const search = query.size === call.query.size ? url.search : `?${query.toString()}`;
   return {
     url: `${upstream.baseUrl}${path}${search === '?' ? '' : search}`,
     headers,
@@ -109,13 +110,11 @@ async function passThrough(
       redirect: 'manual',
       encodeResponseBody: 'manual',
     });
-    const { status, statusText } = answer;
-    return new Response(answer.body, {
-      status,
-      statusText,
-      headers: callerResponseHeaders(answer.headers),
-      encodeBody: 'manual',
-    });
+    const { status, statusText, headers: given } = answer;
+    const init: ResponseInit = { status, statusText, headers: given, encodeBody: 'manual' };
+    const response = new Response(answer.body, init);
+    callerResponseHeaders(response.headers);
+    return response;
   } catch {
     return unreachable(upstream.id, null);
   } finally {
@@ -125,40 +124,41 @@ async function passThrough(
 
 /** A call that holds a slot until its last byte. */
 async function sendHeld(
-  { request, ctx }: ProxyCall,
+  { request, ctx, after }: ProxyCall,
   { body, upstream }: Located,
   target: Target,
   admission: Admission,
   waitMs: number,
 ): Promise<Response | Refusal | 'left'> {
   const holds = admission.placement.config?.holds;
-  const held = new HeldCall(
-    request.signal,
-    holds === undefined ? AUTO_LIMITS : { idleMs: holds.idle_ms, maxHoldMs: holds.max_hold_ms },
-  );
+  const limits =
+    holds === undefined ? AUTO_LIMITS : { idleMs: holds.idle_ms, maxHoldMs: holds.max_hold_ms };
+  const held = new HeldCall(request.signal, limits, after);
   const settle = (outcome: Outcome): Promise<void> => {
     body.discard();
     return admission.release(outcome);
   };
   admission.keep(() => held.cut('revoked'));
-  ctx.waitUntil(body.sent);
   const answer = await held.send(target.fetcher, target.url, {
     method: request.method,
     headers: target.headers,
     body: body.open(),
   });
+  const noAnswer = (): Refusal | 'left' =>
+    held.cutBy === 'left' ? 'left' : unreachable(upstream.id, held.cutBy);
   if (answer === null) {
     ctx.waitUntil(settle(held.cutBy === null ? 'failed' : 'cancelled'));
-    return held.cutBy === 'left' ? 'left' : unreachable(upstream.id, held.cutBy);
+    return noAnswer();
   }
   admission.reportStatus(answer.status);
-  const headers = callerResponseHeaders(answer.headers);
+  const { response, done } = await held.relay(answer);
+  ctx.waitUntil(counted(done.then(settle)));
+  if (response === null) return noAnswer();
+  const { headers } = response;
   headers.set('headgate-groups', admission.placement.group);
   headers.set('headgate-wait-ms', String(waitMs));
   headers.set('headgate-tries', '1');
   if (admission.leaseId !== null) headers.set('headgate-lease', admission.leaseId);
-  const { response, done } = held.relay(answer, headers);
-  ctx.waitUntil(counted(done.then(settle)));
   return response;
 }
 

@@ -57,6 +57,8 @@ export function placeCredentials(
     injected !== null || isGatewayKey(value, credentials.gatewayKey);
 
   headers.delete(GATEWAY_HEADER);
+  // Without a gateway key anywhere, what the caller sent is what the upstream gets.
+  if (injected === null && credentials.gatewayKey === null) return;
   const authorization = headers.get('authorization');
   if (authorization !== null && leaves(keyOfAuthorization(authorization))) {
     headers.delete('authorization');

@@ -1,4 +1,6 @@
 import type { Outcome } from '../core/outcome.ts';
+import type { Schedule } from './call-clock.ts';
+import { callerResponseHeaders } from './response-headers.ts';
 import { pipeWatched } from './watched-pipe.ts';
 
 /** Why a call was cut short. */
@@ -20,13 +22,26 @@ export interface HoldLimits {
 }
 
 /** How long an upstream may take to its headers where the group says nothing. */
-export const HEADERS_WAIT_MS = 600_000;
+const HEADERS_WAIT_MS = 600_000;
+
+/**
+ * A body of this many bytes is taken whole before the answer goes on: a pipe costs a small call as much
+ * as the upstream call itself. The slot is held until then, which is when the upstream has said all.
+ */
+const WHOLE_BYTES_MAX = 32_768;
 
 /** Statuses whose responses have no body. */
 const BODILESS = new Set([101, 204, 205, 304]);
 
 export interface Fetcher {
   fetch(url: string, init: RequestInit): Promise<Response>;
+}
+
+/** What is passed on of an upstream's response. */
+export interface Relayed {
+  /** Null: its connection broke before anything of the response was passed on. */
+  readonly response: Response | null;
+  readonly done: Promise<Outcome>;
 }
 
 /**
@@ -36,12 +51,14 @@ export interface Fetcher {
 export class HeldCall {
   readonly #stop = new AbortController();
   readonly #limits: HoldLimits;
-  readonly #maxHold: ReturnType<typeof setTimeout>;
+  readonly #after: Schedule;
+  readonly #callOffMaxHold: () => void;
   #cutBy: CutReason | null = null;
 
-  constructor(callerSignal: AbortSignal, limits: HoldLimits) {
+  constructor(callerSignal: AbortSignal, limits: HoldLimits, after: Schedule) {
     this.#limits = limits;
-    this.#maxHold = setTimeout(() => this.cut('max_hold'), limits.maxHoldMs);
+    this.#after = after;
+    this.#callOffMaxHold = after(limits.maxHoldMs, () => this.cut('max_hold'));
     // The incoming signal does not reach subrequests by itself, so it is bridged.
     if (callerSignal.aborted) this.cut('left');
     callerSignal.addEventListener('abort', () => this.cut('left'), { once: true });
@@ -59,7 +76,8 @@ export class HeldCall {
 
   /** Sends the call. Null: there are no headers, because it was cut (`cutBy`) or the connection broke. */
   async send(fetcher: Fetcher, url: string, init: RequestInit): Promise<Response | null> {
-    const wait = setTimeout(() => this.cut('idle'), this.#limits.idleMs ?? HEADERS_WAIT_MS);
+    const waitMs = this.#limits.idleMs ?? HEADERS_WAIT_MS;
+    const callOff = this.#after(waitMs, () => this.cut('idle'));
     try {
       // Manual: otherwise a compressed stream is unpacked, packed anew, and held back meanwhile.
       return await fetcher.fetch(url, {
@@ -72,35 +90,54 @@ export class HeldCall {
       this.#finish();
       return null;
     } finally {
-      clearTimeout(wait);
+      callOff();
     }
   }
 
   /**
-   * Passes the upstream's response through, byte for byte. `done` resolves when the last byte has gone
-   * or the call was cut, and must be kept alive by the caller (`ctx.waitUntil`).
+   * Passes the upstream's response through, byte for byte. `done` resolves when the upstream's last byte
+   * is on its way or the call was cut, and must be kept alive by the caller (`ctx.waitUntil`).
    *
    * The body goes through an identity stream and a native pipe. Handing `upstream.body` to the runtime
    * would end this context, and with it the lease, at the headers; a JavaScript transform would not
    * learn of a caller that leaves, and costs several times the CPU.
    */
-  relay(upstream: Response, headers: Headers): { response: Response; done: Promise<Outcome> } {
-    const init: ResponseInit = {
-      status: upstream.status,
-      statusText: upstream.statusText,
-      headers,
-      encodeBody: 'manual',
+  async relay(upstream: Response): Promise<Relayed> {
+    const { status, statusText, headers } = upstream;
+    const relayed = (through: BodyInit | null): Response => {
+      const response = new Response(through, { status, statusText, headers, encodeBody: 'manual' });
+      callerResponseHeaders(response.headers);
+      return response;
     };
-    if (upstream.body === null || BODILESS.has(upstream.status)) {
-      this.#finish();
-      const done = Promise.resolve(outcomeOf(upstream.status));
-      return { response: new Response(null, init), done };
-    }
     const length = headers.get('content-length');
+    if (length !== null && Number(length) <= WHOLE_BYTES_MAX && this.#limits.idleMs === null) {
+      return this.#passWhole(upstream, relayed);
+    }
+    const { body } = upstream;
+    if (body === null || BODILESS.has(status)) {
+      this.#finish();
+      return { response: relayed(null), done: Promise.resolve(outcomeOf(status)) };
+    }
     const { readable, writable } =
       length === null ? new IdentityTransformStream() : new FixedLengthStream(BigInt(length));
-    const done = this.#pipe(upstream.body, writable, upstream.status);
-    return { response: new Response(readable, init), done };
+    const done = this.#pipe(body, writable, status);
+    return { response: relayed(readable), done };
+  }
+
+  async #passWhole(
+    upstream: Response,
+    relayed: (through: ArrayBuffer | null) => Response,
+  ): Promise<Relayed> {
+    const { status } = upstream;
+    try {
+      const bytes = await upstream.arrayBuffer();
+      const response = relayed(bytes.byteLength === 0 ? null : bytes);
+      return { response, done: Promise.resolve(outcomeOf(status)) };
+    } catch {
+      return { response: null, done: Promise.resolve(this.#brokenOff(status)) };
+    } finally {
+      this.#finish();
+    }
   }
 
   async #pipe(body: ReadableStream, writable: WritableStream, status: number): Promise<Outcome> {
@@ -110,18 +147,22 @@ export class HeldCall {
       if (idleMs === null) await body.pipeTo(writable, { signal });
       else await pipeWatched(body, writable, signal, idleMs, () => this.cut('idle'));
     } catch {
-      // A caller that leaves does not take back what the upstream has said.
-      this.#stop.abort();
-      if (outcomeOf(status) === 'failed') return 'failed';
-      return this.#cutBy === null ? 'failed' : 'cancelled';
+      return this.#brokenOff(status);
     } finally {
       this.#finish();
     }
     return outcomeOf(status);
   }
 
+  #brokenOff(status: number): Outcome {
+    this.#stop.abort();
+    // A caller that leaves does not take back what the upstream has said.
+    if (outcomeOf(status) === 'failed') return 'failed';
+    return this.#cutBy === null ? 'failed' : 'cancelled';
+  }
+
   #finish(): void {
-    clearTimeout(this.#maxHold);
+    this.#callOffMaxHold();
   }
 }
 

@@ -13,9 +13,8 @@ export const HOP_BY_HOP: ReadonlySet<string> = new Set([
 
 /** Deletes, in place, the headers that `Connection` names and those whose name, in lower case, fits. */
 export function deleteHeaders(headers: Headers, fits: (name: string) => boolean): void {
-  const named = (headers.get('connection') ?? '')
-    .split(',')
-    .map((name) => name.trim().toLowerCase());
+  const connection = headers.get('connection');
+  const named = connection?.split(',').map((name) => name.trim().toLowerCase()) ?? [];
   // Found first, deleted afterwards: deleting while iterating skips entries.
   const leaving = [...headers.keys()].filter((name) => fits(name) || named.includes(name));
   for (const name of leaving) headers.delete(name);

@@ -2,7 +2,7 @@ import type { Dialect } from '../contract/dialect.ts';
 import { OPERATIONS } from './operations-table.ts';
 
 /** Where the model of a call stands. */
-export type ModelPlace =
+type ModelPlace =
   | { readonly from: 'path'; readonly value: string }
   /** A top-level field `model` of a JSON body, or a form field of that name: the Content-Type tells. */
   | { readonly from: 'body' }
