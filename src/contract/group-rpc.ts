@@ -62,7 +62,7 @@ export type AcquireAnswer =
   | { readonly kind: 'rejected'; readonly rejection: Rejection; readonly configVersion: number }
   /** The group was retired or its matching changed: route again, no earlier than by that version. */
   | { readonly kind: 'moved'; readonly configVersion: number }
-  /** The attempt had been released or cancelled before this ask arrived: nobody waits for it. */
+  /** The attempt has ended: it was released or cancelled, or a grant of it was lost on its way. */
   | { readonly kind: 'gone' };
 
 /**

@@ -12,7 +12,7 @@ const SLICE_MAX_MS = 30_000;
 const ASK_AHEAD_MS = 1_000;
 
 /** Failed asks in a row after which the group counts as out of reach; with the pauses, three seconds. */
-const FAILURES_MAX = 6;
+const FAILURES_MAX = 7;
 const RETRY_PAUSE_MS = 50;
 
 export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
@@ -57,9 +57,10 @@ export async function askForSlot(
   const left = untilAborted(signal);
   let sliceMs = SLICE_MIN_MS;
   let failures = 0;
+  let { attempt } = request;
   let superseded: Promise<AskEnd>[] = [];
   while (!signal.aborted) {
-    const current = ask(pool, { ...request, sliceMs });
+    const current = ask(pool, { ...request, attempt, sliceMs });
     const heard: Heard = { answered: new Set(), estimateMs: null };
     const { promise: sliceOver, resolve } = Promise.withResolvers<Turn>();
     const callOff = after(sliceMs - ASK_AHEAD_MS, () => resolve({ kind: 'slice_over' }));
@@ -75,7 +76,11 @@ export async function askForSlot(
         disposeLate(open);
         return turn;
       case 'gone':
-        return { kind: 'unavailable' };
+        // The grant of this attempt was lost on its way, and with it the lease.
+        attempt += 1;
+        failures += 1;
+        superseded = open;
+        break;
       case 'pending':
         failures = 0;
         sliceMs = sliceFor(turn.estimateMs);

@@ -108,9 +108,12 @@ export class LeaseHolder {
       if (this.#isReleased) return;
       if (answer === 'ok') continue;
       if (answer === 'revoking') return onRevoked();
-      const resumed = await this.#resume();
+      let resumed = await this.#resume();
+      while (resumed === 'unreachable' && !this.#isReleased) {
+        await pause(RESUME_AGAIN_MS);
+        resumed = await this.#resume();
+      }
       if (resumed === 'gone') return onRevoked();
-      if (resumed === 'unreachable') await pause(RESUME_AGAIN_MS);
     }
   }
 

@@ -190,21 +190,31 @@ it('an ask that fails is made again within 100 ms, with a new stub', async () =>
   await work;
 });
 
-it('six failures in a row make the group unavailable; an answer in between starts anew', async () => {
+it('seven failures in a row make the group unavailable; an answer in between starts anew', async () => {
   const { asks, seen, work } = start();
-  for (let failure = 0; failure < 5; failure += 1) {
+  for (let failure = 0; failure < 6; failure += 1) {
     asks.at(-1)?.fail(new Error('Network connection lost.'));
-    await vi.advanceTimersByTimeAsync(1_000);
+    await vi.advanceTimersByTimeAsync(2_000);
   }
   asks.at(-1)?.answer(pending(0));
   await vi.advanceTimersByTimeAsync(0);
-  for (let failure = 0; failure < 6; failure += 1) {
+  for (let failure = 0; failure < 7; failure += 1) {
     expect(seen.result).toBeNull();
     asks.at(-1)?.fail(new Error('Network connection lost.'));
-    await vi.advanceTimersByTimeAsync(1_000);
+    await vi.advanceTimersByTimeAsync(2_000);
   }
   await work;
   expect(seen.result).toEqual({ kind: 'unavailable' });
+});
+
+it('an attempt whose grant was lost on its way is asked for under the next number', async () => {
+  const { asks, seen, work } = start();
+  asks[0]?.answer({ kind: 'gone' });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(asks.map(({ request }) => request.attempt)).toEqual([1, 2]);
+  asks[1]?.answer(granted(1).answer);
+  await work;
+  expect(seen.result?.kind).toBe('granted');
 });
 
 it('an overloaded object is not asked again', async () => {
