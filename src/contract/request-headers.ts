@@ -42,7 +42,9 @@ export function readCallerHeaders(headers: Headers): HeadersRead {
   }
   const timeout = clientTimeout.safeParse(headers.get('x-stainless-timeout'));
   if (timeout.success) {
-    maxWaitMs = Math.min(maxWaitMs ?? Infinity, parseFloat(timeout.data) * 1_000);
+    // SDKs cut off the fraction: their 0 is any time-out below a second, not "do not wait".
+    const timeoutMs = parseFloat(timeout.data) * 1_000 || 1_000;
+    maxWaitMs = Math.min(maxWaitMs ?? Infinity, timeoutMs);
   }
   const value = {
     upstream: headers.get('headgate-upstream'),

@@ -4,6 +4,9 @@ import { logEvent } from '../contract/log.ts';
 import { definitionFrom, isRetired, type Definition, type PoolIdentity } from './definition.ts';
 import type { GroupStore } from './store.ts';
 
+/** How long tickets wait for the directory before the pool goes on with what it knows. */
+const DIRECTORY_TIMEOUT_MS = 1_000;
+
 /** Told when the definition changed; `moved`: calls may go another way than before. */
 type OnChange = (moved: boolean) => void;
 
@@ -50,17 +53,25 @@ export class DirectoryLink {
 
   /** Reads the directory, for a ticket that was routed by a newer configuration than this one. */
   async catchUp(): Promise<void> {
-    this.#catchingUp ??= directoryOf(this.#env)
-      .definition(this.#identity.group)
-      .then((definition) => this.adopt(definition))
-      .catch((error: unknown) => {
-        // Out of reach: what is known is better than a refusal, and the next ticket tries again.
-        logEvent('directory_unreachable', { group: this.#identity.group, error: String(error) });
-      })
-      .finally(() => {
-        this.#catchingUp = null;
-      });
+    this.#catchingUp ??= this.#readDirectory().finally(() => {
+      this.#catchingUp = null;
+    });
     await this.#catchingUp;
+  }
+
+  /** An answer that comes too late for those who wait is taken over nevertheless. */
+  async #readDirectory(): Promise<void> {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => reject(new Error('no answer in time')), DIRECTORY_TIMEOUT_MS);
+    try {
+      const reading = directoryOf(this.#env).definition(this.#identity.group);
+      await Promise.race([reading.then((definition) => this.adopt(definition)), late]);
+    } catch (error) {
+      // Out of reach: what is known is better than a refusal, and the next ticket tries again.
+      logEvent('directory_unreachable', { group: this.#identity.group, error: String(error) });
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Takes a definition over, unless it is not newer. */

@@ -109,12 +109,15 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   async resume(request: ResumeRequest): Promise<ResumeAnswer> {
     this.#link.assume(request.assumed);
     const id = ticketId(request.ticketId);
-    return (await this.#ask(id, {
+    const superseded = this.#asks.get(id);
+    const answer = this.#ask(id, {
       kind: 'resume',
       leaseId: leaseId(request.leaseId),
       ticketId: id,
       holder: holderOf(request),
-    })) as ResumeAnswer;
+    });
+    superseded?.({ kind: 'gone' });
+    return (await answer) as ResumeAnswer;
   }
 
   // oxlint-disable-next-line require-await -- the contract is a promise; a throw must become a rejection

@@ -15,6 +15,14 @@ export function corsHeaders(request: Request, origins: readonly string[]): Heade
   });
 }
 
+/** Adds them to an answer, in place. `Vary` says more than ours: what the upstream's says stays. */
+export function addCors(headers: Headers, cors: Headers): void {
+  for (const [name, value] of cors) {
+    if (name === 'vary') headers.append(name, value);
+    else headers.set(name, value);
+  }
+}
+
 /** The answer to a preflight of a configured origin; null: it is none. */
 export function preflightResponse(request: Request, cors: Headers | null): Response | null {
   const method = request.headers.get('access-control-request-method');

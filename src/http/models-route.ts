@@ -4,6 +4,7 @@ import type { Upstream } from '../contract/upstream.ts';
 import { unifiedPath } from '../routing/choose-upstream.ts';
 import { keyFor, type Caller } from './authenticate.ts';
 import type { ProxyCall } from './call.ts';
+import { fetcherOf } from './fetcher.ts';
 import { within } from './waiting.ts';
 
 /** An upstream that takes longer is left out of the list. */
@@ -44,7 +45,12 @@ async function modelsOf(upstream: Upstream, call: ProxyCall, caller: Caller): Pr
   const place = keyPlaceFor(upstream, 'openai');
   const injected = key.injected === null ? null : { place, key: key.injected };
   placeCredentials(headers, new URLSearchParams(), caller.credentials, injected);
-  const answer = await fetch(`${upstream.baseUrl}${path}`, { headers });
+  // A redirect would take the key to wherever it leads, so it counts as no list.
+  const answer = await fetcherOf(upstream.via, call.env).fetch(`${upstream.baseUrl}${path}`, {
+    headers,
+    redirect: 'manual',
+    signal: AbortSignal.timeout(LIST_TIMEOUT_MS),
+  });
   if (!answer.ok) {
     await answer.body?.cancel();
     return [];

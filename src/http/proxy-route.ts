@@ -9,7 +9,7 @@ import type { Ticket } from './admission.ts';
 import { identify, keyFor, type Caller } from './authenticate.ts';
 import type { ProxyCall } from './call.ts';
 import { counted } from './calls-in-flight.ts';
-import { corsHeaders, preflightResponse } from './cors.ts';
+import { addCors, corsHeaders, preflightResponse } from './cors.ts';
 import {
   locateDirect,
   locateUnified,
@@ -58,7 +58,7 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   const answer = await counted(answerTo({ request, url, query, env, ctx, table, after }));
   const response =
     answer instanceof Response ? answer : refusalResponse(shapeOf(request, url, table), answer);
-  for (const [name, value] of cors ?? []) response.headers.set(name, value);
+  if (cors !== null) addCors(response.headers, cors);
   return response;
 }
 
@@ -101,6 +101,7 @@ async function sendLocated(
     table = (await routingTable(env, ctx, sent.configVersion)) ?? table;
     located = await relocate({ ...common, table }, located);
   }
+  if (located !== 'left' && !('reason' in located)) located.body.discard();
   const message = 'The configuration of the group could not be read. Try again in a moment.';
   return { reason: 'limiter_unavailable', message };
 }

@@ -110,6 +110,10 @@ export class HeldCall {
       return response;
     };
     const length = headers.get('content-length');
+    if (!canBeRelayed(status, length)) {
+      this.#finish();
+      return { response: null, done: Promise.resolve(this.#brokenOff(status)) };
+    }
     if (length !== null && Number(length) <= WHOLE_BYTES_MAX && this.#limits.idleMs === null) {
       return this.#passWhole(upstream, relayed);
     }
@@ -164,6 +168,11 @@ export class HeldCall {
   #finish(): void {
     this.#callOffMaxHold();
   }
+}
+
+/** The runtime takes any status and length from an upstream, but passes on only those of HTTP. */
+function canBeRelayed(status: number, length: string | null): boolean {
+  return status >= 200 && status <= 599 && (length === null || /^\d+$/.test(length));
 }
 
 function outcomeOf(status: number): Outcome {

@@ -48,7 +48,7 @@ export function classify(
   // Some clients encode the colon before Gemini's verb.
   const plain = withoutTrailingSlashes(path.replace(/%3a/gi, ':'));
   const deployment = AZURE_DEPLOYMENT.exec(plain)?.groups;
-  const operation = lookUp(method, deployment?.['rest'] ?? plain, dialect);
+  const operation = lookUpDecoded(method, deployment?.['rest'] ?? plain, dialect);
   const isAzure = deployment !== undefined || query.has('api-version');
   return {
     ...operation,
@@ -58,6 +58,14 @@ export function classify(
         ? { from: 'path', value: decode(deployment['model']) }
         : operation.model,
   };
+}
+
+/** Upstreams decode paths before they route: an escape in a path must not dodge the slot. */
+function lookUpDecoded(method: string, path: string, dialect: Dialect): Operation {
+  const operation = lookUp(method, path, dialect);
+  if (operation.limited || !path.includes('%')) return operation;
+  const decoded = lookUp(method, decode(path), dialect);
+  return decoded.limited ? decoded : operation;
 }
 
 function lookUp(method: string, path: string, dialect: Dialect): Operation {

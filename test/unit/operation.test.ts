@@ -275,3 +275,11 @@ describe('an opaque upstream', () => {
     });
   });
 });
+
+it.each([
+  ['/v1/mess%61ges', 'anthropic', 'messages'],
+  ['/v1/chat%2Fcompletions', 'openai', 'chat'],
+  ['/v1beta/models/gemini-pro:generate%43ontent', 'gemini', 'generate'],
+])('an escape in the path of %s does not dodge the slot', (path, dialect, name) => {
+  expect(classifyUrl('POST', path, dialect)).toMatchObject({ name, limited: true });
+});

@@ -77,6 +77,16 @@ it('while the directory is out of reach an object decides by what it knows', asy
   await next.lease.release('unused', null);
 });
 
+it('while the directory hangs an object goes on by what it knows, after a second', async () => {
+  const known = await setLimit('patient', 1);
+  const first = await take('patient', 'a', { configVersion: known });
+  await first.lease.release('unused', null);
+  vi.spyOn(DirectoryObject.prototype, 'definition').mockReturnValue(new Promise(() => {}));
+  const next = await take('patient', 'b', { configVersion: known + 1_000 });
+  expect(next.configVersion).toBe(known);
+  await next.lease.release('unused', null);
+});
+
 it('a change is pushed to an object that has waiters, and they are granted at once', async () => {
   const configVersion = await setLimit('pushed', 1);
   const { lease } = await take('pushed', 'a', { configVersion });

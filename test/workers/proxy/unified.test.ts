@@ -179,3 +179,16 @@ it('GET /v1/models lists the models of the default upstream and of those with a 
   expect((await named.json<{ data: { id: string }[] }>()).data[0]?.id).toBe('gpt-4o-mini');
   expect((await scopes.one.stats()).uncounted).toBe(before);
 });
+
+it('GET /v1/models follows no redirect, which would take a key along', async () => {
+  const location = `${scopes.one.url}/v1/models`;
+  await configure({
+    upstreams: [{ id: 'two', base_url: `${scopes.two.url}/v1` }],
+    default_upstream: 'two',
+  });
+  const before = (await scopes.one.stats()).uncounted;
+  const headers = { authorization: 'Bearer sk-mine', 'x-strict-redirect': location };
+  const answer = await call('/v1/models', { headers });
+  expect((await answer.json<{ data: unknown[] }>()).data).toEqual([]);
+  expect((await scopes.one.stats()).uncounted).toBe(before);
+});
