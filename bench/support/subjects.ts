@@ -1,0 +1,127 @@
+import { mkdir } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startServe } from '../../scripts/serve/start-serve.ts';
+import { readCompatibility, serviceName } from '../../scripts/serve/workerd-config.ts';
+import { startWorkerd } from '../../scripts/serve/workerd.ts';
+import { chatRequest } from './wire.ts';
+
+const BARE_MODULE = fileURLToPath(new URL('bare-worker.js', import.meta.url));
+
+/** A workerd that is measured. */
+export interface Subject {
+  readonly name: string;
+  readonly pid: number;
+  readonly port: number;
+  /** What a caller sends for a small answer, or for a stream of so many chunks. */
+  request(streamChunks: number | null): Buffer;
+  stop(): Promise<void>;
+}
+
+/** How a bare Worker passes calls on; `bare-worker.js` says what each does. */
+export type BareKind = 'native' | 'pipe' | 'lease';
+
+const compatibility = await readCompatibility();
+
+function bareConfig(module: string, kind: BareKind, upstreamUrl: string): string {
+  const { date, flags } = compatibility;
+  return `using Workerd = import "/workerd/workerd.capnp";
+
+const config :Workerd.Config = (
+  services = [
+    (name = "bare", worker = .bare),
+    (name = "internet", network = (allow = ["public", "private"]))
+  ],
+  sockets = [(name = "${serviceName(0)}", address = "127.0.0.1:0", http = (), service = "bare")]
+);
+
+const bare :Workerd.Worker = (
+  modules = [(name = "bare.js", esModule = embed ${JSON.stringify(module)})],
+  compatibilityDate = ${JSON.stringify(date)},
+  compatibilityFlags = [${flags.map((flag) => JSON.stringify(flag)).join(', ')}],
+  durableObjectNamespaces = [(className = "Slots", uniqueKey = "Slots")],
+  durableObjectStorage = (inMemory = void),
+  bindings = [
+    (name = "KIND", text = ${JSON.stringify(kind)}),
+    (name = "UPSTREAM", text = ${JSON.stringify(upstreamUrl)}),
+    (name = "SLOTS", durableObjectNamespace = "Slots")
+  ],
+  globalOutbound = "internet"
+);
+`;
+}
+
+/** Starts a bare Worker. */
+export async function startBare(
+  name: string,
+  kind: BareKind,
+  dir: string,
+  upstreamUrl: string,
+): Promise<Subject> {
+  const dataDir = join(dir, name.replaceAll(/[^a-z0-9]+/gi, '-'));
+  await mkdir(dataDir, { recursive: true });
+  const workerd = await startWorkerd({
+    dataDir,
+    config: bareConfig(relative(dataDir, BARE_MODULE), kind, upstreamUrl),
+    workers: 1,
+    env: process.env,
+    onLog: (line) => console.error(`${name}: ${line}`),
+  });
+  return {
+    name,
+    pid: workerd.pid,
+    port: workerd.ports[0] ?? 0,
+    request: (chunks) => chatRequest('/v1/chat/completions', 'gpt-4o-mini', chunks),
+    stop: () => workerd.terminate(500),
+  };
+}
+
+export interface HeadgateOptions {
+  readonly name: string;
+  readonly dir: string;
+  readonly upstreamUrl: string;
+  /**
+   * `configured`: a group matched by its upstream, so that no body is read. `automatic`: a group of
+   * the table of known limits, whose model stands in the body.
+   */
+  readonly group: 'configured' | 'automatic';
+  /** Joins the environment of workerd. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Another built module than the project's. */
+  readonly module?: string;
+}
+
+/** An upstream with a built-in limit of 2,500 for this model: nobody waits. */
+const KNOWN_UPSTREAM = 'deepseek';
+const KNOWN_MODEL = 'deepseek-v4-flash';
+
+/** Starts Headgate as `serve` does, without the forwarder, whose CPU is not workerd's. */
+export async function startHeadgate(options: HeadgateOptions): Promise<Subject> {
+  const { name, dir, upstreamUrl, group } = options;
+  const serve = await startServe({
+    port: 0,
+    dataDir: join(dir, name.replaceAll(/[^a-z0-9]+/gi, '-')),
+    forwarder: false,
+    env: { ...process.env, ...options.env },
+    config: {
+      upstreams: [
+        { id: 'bench', base_url: upstreamUrl, dialect: 'openai' },
+        { id: KNOWN_UPSTREAM, base_url: upstreamUrl },
+      ],
+      groups: [
+        { name: 'bench', match: { upstreams: ['bench'] }, limits: { max_concurrency: 2_000 } },
+      ],
+    },
+    onLog: (line) => console.error(`${name}: ${line}`),
+    ...(options.module === undefined ? {} : { module: options.module }),
+  });
+  const [upstream, model] =
+    group === 'configured' ? ['bench', 'gpt-4o-mini'] : [KNOWN_UPSTREAM, KNOWN_MODEL];
+  return {
+    name,
+    pid: serve.workerdPid,
+    port: Number(new URL(serve.url).port),
+    request: (chunks) => chatRequest(`/${upstream}/v1/chat/completions`, model, chunks),
+    stop: () => serve.stop(),
+  };
+}

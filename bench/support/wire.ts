@@ -1,0 +1,74 @@
+/** The bytes of the benchmark's calls: what the official OpenAI SDK sends, and a provider's answers. */
+
+/** Pause between two chunks of a stream: about what a fast model takes for a token. */
+export const CHUNK_EVERY_MS = 5;
+
+const completion = JSON.stringify({
+  id: 'chatcmpl-BPYXzUqcOSOIVFQXGkwZoVCWBgPaS',
+  object: 'chat.completion',
+  created: 1_790_000_000,
+  model: 'gpt-4o-mini-2024-07-18',
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content: 'Paris is the capital of France.', refusal: null },
+      logprobs: null,
+      finish_reason: 'stop',
+    },
+  ],
+  usage: { prompt_tokens: 24, completion_tokens: 8, total_tokens: 32 },
+  service_tier: 'default',
+  system_fingerprint: 'fp_34a54ae93c',
+});
+
+const answerHead = (contentType: string, length: string): string =>
+  `HTTP/1.1 200 OK\r\nContent-Type: ${contentType}\r\n${length}\r\nDate: Fri, 20 Nov 2026 10:00:00 GMT\r\n` +
+  'x-request-id: req_0123456789abcdef0123456789abcdef\r\nopenai-processing-ms: 12\r\n' +
+  'x-ratelimit-limit-requests: 10000\r\nx-ratelimit-remaining-requests: 9999\r\n\r\n';
+
+export const jsonAnswer = Buffer.from(
+  answerHead('application/json', `Content-Length: ${Buffer.byteLength(completion)}`) + completion,
+);
+
+export const STREAM_HEAD = answerHead('text/event-stream', 'Transfer-Encoding: chunked');
+
+const event = `data: ${JSON.stringify({
+  id: 'chatcmpl-BPYXzUqcOSOIVFQXGkwZoVCWBgPaS',
+  object: 'chat.completion.chunk',
+  created: 1_790_000_000,
+  model: 'gpt-4o-mini-2024-07-18',
+  choices: [{ index: 0, delta: { content: ' token' }, logprobs: null, finish_reason: null }],
+})}\n\n`;
+
+export const streamChunk = Buffer.from(`${Buffer.byteLength(event).toString(16)}\r\n${event}\r\n`);
+
+/** A whole POST of a small chat completion. `model` is in the body, where some groups need it. */
+export function chatRequest(pathname: string, model: string, streamChunks: number | null): Buffer {
+  const body = JSON.stringify({
+    model,
+    messages: [
+      { role: 'system', content: 'You answer questions about geography in one sentence.' },
+      { role: 'user', content: 'What is the capital of France?' },
+    ],
+    ...(streamChunks === null ? {} : { stream: true }),
+  });
+  const query = streamChunks === null ? '' : `?stream=${streamChunks}`;
+  const head = [
+    `POST ${pathname}${query} HTTP/1.1`,
+    'host: headgate.example',
+    'accept: application/json',
+    'content-type: application/json',
+    'user-agent: OpenAI/JS 7.55.0',
+    'x-stainless-lang: js',
+    'x-stainless-package-version: 7.55.0',
+    'x-stainless-os: Linux',
+    'x-stainless-arch: x64',
+    'x-stainless-runtime: node',
+    'x-stainless-runtime-version: v24.21.0',
+    'x-stainless-retry-count: 0',
+    'x-stainless-timeout: 600',
+    'authorization: Bearer sk-proj-0123456789abcdef0123456789abcdef0123456789abcdef',
+    `content-length: ${Buffer.byteLength(body)}`,
+  ];
+  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
