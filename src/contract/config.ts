@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { LANES } from '../core/ticket.ts';
 import { DIALECTS } from './dialect.ts';
 
 /**
@@ -16,6 +17,13 @@ export const RESERVED_UPSTREAM_IDS = ['v1', 'admin', 'status', 'metrics', 'healt
 const groupNameSchema = z
   .string()
   .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected 1 to 64 of a-z, 0-9, dot, dash, underscore');
+
+const lane = z.enum(LANES);
+
+const tenantBy = z.union([
+  z.literal('caller'),
+  z.string().regex(/^header:[a-z0-9-]{1,64}$/, 'expected caller or header:<name>'),
+]);
 
 const partitionSchema = z.union([
   z.enum(['api_key', 'caller', 'model', 'upstream', 'base_url']),
@@ -45,6 +53,8 @@ export const groupSchema = z.strictObject({
     .strictObject({
       /** Slots. 0 grants nothing; null leaves concurrency unlimited. */
       max_concurrency: z.int().min(0).max(100_000).nullable().default(null),
+      /** Slots that one call may ask for with `headgate-weight`. */
+      max_weight: z.int().min(1).max(1_000).default(1),
       /** Kept for the configuration's sake; not enforced yet, and the import says so. */
       rpm: z.int().min(0).nullable().default(null),
       tpm: z.int().min(0).nullable().default(null),
@@ -54,6 +64,49 @@ export const groupSchema = z.strictObject({
     .strictObject({
       max_length: z.int().min(0).max(5_000).default(1_000),
       timeout_ms: z.int().min(0).max(3_600_000).default(240_000),
+      /** Waiters of one tenant, and of one agent run. */
+      max_length_each: z.int().min(1).max(5_000).nullable().default(null),
+      max_length_each_agent: z.int().min(1).max(5_000).nullable().default(null),
+      /** How much older than its arrival an agent run makes a call; 0: first come; null: no bound. */
+      age_credit_ms: z.int().min(0).max(86_400_000).nullable().default(120_000),
+      /** Least share of grants for lanes with waiters. 0 may starve. */
+      lane_shares: z
+        .strictObject({
+          normal: z.number().min(0).max(0.5).default(0.1),
+          low: z.number().min(0).max(0.5).default(0.05),
+        })
+        .prefault({}),
+      /** Lanes by model, for agents that cannot send a header. The first that matches counts. */
+      lane_rules: z
+        .array(z.strictObject({ models: z.array(text).min(1).max(200), lane }))
+        .max(50)
+        .default([]),
+      /** Lane of calls that name none, and the best lane that a call may have. */
+      lane_default: lane.default('normal'),
+      lane_max: lane.default('high'),
+      /** Server-sent comments while a stream waits: from when on, and how often. */
+      keepalive: z
+        .strictObject({
+          after_ms: z.int().min(0).max(3_600_000).nullable().default(null),
+          every_ms: z.int().min(1_000).max(120_000).default(15_000),
+        })
+        .prefault({}),
+      /** What becomes of a call that would wait for its own parent. */
+      nested: z.enum(['reject', 'pass']).default('reject'),
+    })
+    .prefault({}),
+  fairness: z
+    .strictObject({
+      /** Who shares: the caller, or whom a header names, and below that the agents of each. */
+      by: z
+        .union([z.tuple([tenantBy]), z.tuple([tenantBy, z.literal('agent')])])
+        .default(['caller']),
+      max_concurrency_each: z.int().min(1).max(100_000).nullable().default(null),
+      max_concurrency_each_agent: z.int().min(1).max(100_000).nullable().default(null),
+      /** Weights by tenant; 1 for who is not named. */
+      weights: z.record(text, z.number().min(0.01).max(1_000)).default({}),
+      /** Slots by tenant, or by lane as in "lane:high", that others use while they are free. */
+      reserved: z.record(text, z.int().min(1).max(100_000)).default({}),
     })
     .prefault({}),
   holds: z
@@ -83,6 +136,10 @@ export const groupSchema = z.strictObject({
     .default(null),
   jurisdiction: z.enum(['eu', 'fedramp', 'us']).nullable().default(null),
   paused: z.boolean().default(false),
+  /** Takes no new calls; the queue and what is in flight go on to their end. */
+  draining: z.boolean().default(false),
+  /** Decides and counts, and lets everything pass. */
+  dry_run: z.boolean().default(false),
 });
 
 export const upstreamSchema = z.strictObject({
@@ -136,6 +193,9 @@ const gatewayKeySchema = z.strictObject({
     .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected 1 to 64 of a-z, 0-9, dot, dash, underscore'),
   /** SHA-256 of the whole key, in hex. */
   hash: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'expected sha256: and 64 hex digits'),
+  /** Lane of its calls that name none, and the best that they may have. */
+  lane_default: lane.nullable().default(null),
+  lane_max: lane.default('high'),
 });
 
 export const configSchema = z.strictObject({
@@ -162,3 +222,4 @@ export type Config = z.output<typeof configSchema>;
 export type ConfigInput = z.input<typeof configSchema>;
 export type GroupConfig = z.output<typeof groupSchema>;
 export type UpstreamConfig = z.output<typeof upstreamSchema>;
+export type GatewayKeyConfig = z.output<typeof gatewayKeySchema>;

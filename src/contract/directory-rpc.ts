@@ -1,4 +1,4 @@
-import type { Config } from './config.ts';
+import type { Config, GroupConfig } from './config.ts';
 import type { GroupDefinition } from './group-rpc.ts';
 
 /** Everything a Worker routes by: the configuration at one version. */
@@ -7,7 +7,13 @@ export interface Snapshot {
   readonly config: Config;
   /** Key of the fingerprints (HMAC-SHA-256, base64), made by the directory at its first start. */
   readonly fingerprintKey: string;
+  /** Changes with everything in the snapshot. Absent: from a directory that knows no tags yet. */
+  readonly tag?: string;
+  /** Groups with so many partitions that a Worker must ask which pool a partition goes to. */
+  readonly fullGroups?: readonly string[];
 }
+
+type Jurisdiction = GroupConfig['jurisdiction'];
 
 export type ReplaceAnswer =
   | { readonly kind: 'replaced'; readonly version: number }
@@ -16,6 +22,7 @@ export type ReplaceAnswer =
 
 export interface AuditEntry {
   readonly at: string;
+  /** The version of the configuration that the action made, or that it happened at. */
   readonly version: number;
   readonly actor: string;
   /** What was done, as in `group openai-shared: pause`. Never a secret. */
@@ -29,8 +36,8 @@ export interface ListedPool {
 }
 
 export interface DirectoryRpc {
-  /** The configuration, or null when `known` is its version. */
-  snapshot(known: number | null): Promise<Snapshot | null>;
+  /** The configuration, or null when `known` is its tag (or version, as older Workers ask). */
+  snapshot(known: string | number | null): Promise<Snapshot | null>;
   /** What it knows of one group, for an object whose configuration is older than a ticket's. */
   definition(group: string): Promise<GroupDefinition>;
   /**
@@ -38,10 +45,23 @@ export interface DirectoryRpc {
    * `expected`, and pushes the change to the listed objects.
    */
   replace(config: Config, expected: number, actor: string, action: string): Promise<ReplaceAnswer>;
-  /** Called by a pool after its first 2xx: keys that no provider accepts never get listed. */
-  list(pool: ListedPool): Promise<void>;
-  /** Called by a retired pool when it has become empty. */
-  unlist(pool: ListedPool): Promise<void>;
+  /**
+   * Called by a pool after its first 2xx: keys that no provider accepts never get listed. False: its
+   * group has as many as it may have.
+   */
+  list(pool: ListedPool): Promise<boolean>;
+  /**
+   * Called by a retired pool when it has become empty, and by one that was idle for long. With a
+   * `jurisdiction` that very pool is meant.
+   */
+  unlist(pool: ListedPool & { readonly jurisdiction?: Jurisdiction }): Promise<void>;
   pools(): Promise<ListedPool[]>;
+  /**
+   * Which partition of a full group the calls of `partition` go to: its own, or `OVERFLOW_PARTITION`.
+   * The answer stays the same for as long as calls may be under way there.
+   */
+  share(group: string, partition: string): Promise<string>;
+  /** Writes into the audit log what changed no configuration. */
+  note(actor: string, action: string): Promise<void>;
   audit(limit: number): Promise<AuditEntry[]>;
 }

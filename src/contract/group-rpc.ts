@@ -1,11 +1,16 @@
 import type { Outcome } from '../core/outcome.ts';
 import type { Rejection } from '../core/rejection.ts';
+import type { Lane } from '../core/ticket.ts';
+import type { GroupConfig } from './config.ts';
 
 /**
  * What a Worker may ask of a group's object. Worker and object run different versions for minutes
  * after a deploy, so this contract only grows: a field is never renamed, removed or made required.
  */
 export const CONTRACT_VERSION = 1;
+
+/** A pool that nobody used for this long is not shown any more and leaves the directory's list. */
+export const POOL_IDLE_MS = 600_000;
 
 export interface AcquireRequest {
   readonly version: number;
@@ -32,6 +37,22 @@ export interface AcquireRequest {
   readonly agent: string | null;
   readonly upstream: string;
   readonly model: string | null;
+  /** Who is charged in the sharing. Absent: the caller. */
+  readonly tenant?: string;
+  /** Absent: `normal`. */
+  readonly lane?: Lane;
+  /** Slots that the call takes. Absent: 1. */
+  readonly slots?: number;
+  /** When the agent run began, in epoch milliseconds. Absent or null: only its id is known. */
+  readonly agentStartedAt?: number | null;
+  /** A try for several groups at once: granted now, or `declined` without a trace. */
+  readonly isTry?: boolean;
+  /** The slots will be held while the call waits in a wider group; `confirm` ends that. */
+  readonly waitsElsewhere?: boolean;
+  /** The call holds slots of narrower groups, and gives them back rather than wait out a pause. */
+  readonly holdsNarrower?: boolean;
+  /** Leases of the call that this one is made for, in whatever groups. */
+  readonly parents?: readonly string[];
   /** Calls that this isolate let pass without a slot since it last reached the object. */
   readonly passedUnlimited: number;
 }
@@ -62,6 +83,8 @@ export type AcquireAnswer =
   | { readonly kind: 'rejected'; readonly rejection: Rejection; readonly configVersion: number }
   /** The group was retired or its matching changed: route again, no earlier than by that version. */
   | { readonly kind: 'moved'; readonly configVersion: number }
+  /** Only to tries and to calls that hold narrower slots: not now, or not before a pause ends. */
+  | { readonly kind: 'declined'; readonly isPaused: boolean; readonly configVersion: number }
   /** The attempt has ended: it was released or cancelled, or a grant of it was lost on its way. */
   | { readonly kind: 'gone' };
 
@@ -76,6 +99,8 @@ export interface LeaseRpc extends Disposable {
    * `status` is the upstream's, once known.
    */
   renew(status: number | null): Promise<RenewAnswer>;
+  /** The call has its slots in all its groups. */
+  confirm(): Promise<void>;
   /** Ends the lease; a second release changes nothing. `status` is the upstream's, or null. */
   release(outcome: Outcome, status: number | null): Promise<void>;
 }
@@ -93,6 +118,9 @@ export interface ResumeRequest {
   readonly group: string;
   readonly partition: string | null;
   readonly assumed: AssumedLimit | null;
+  readonly tenant?: string;
+  readonly lane?: Lane;
+  readonly slots?: number;
 }
 
 export type ResumeAnswer =
@@ -109,8 +137,24 @@ export interface GroupRpc {
   resume(request: ResumeRequest): Promise<ResumeAnswer>;
   status(): Promise<PoolStatus>;
   leases(): Promise<LeaseInfo[]>;
+  /** Everybody who waits, in the order in which they will probably be granted. */
+  waiters(): Promise<WaiterInfo[]>;
+  /** Puts a waiter first, or into another lane, or both. False: it does not wait here. */
+  promote(ticketId: string, lane: Lane | null, toFront: boolean): Promise<boolean>;
+  /**
+   * Takes a waiter out, whose caller is refused as `cancelled`. Never touches a lease. False: it does
+   * not wait here.
+   */
+  dismiss(ticketId: string): Promise<boolean>;
+  /** Resolves when the group is not paused, or after `sliceMs`. True: it is not paused. */
+  opened(sliceMs: number): Promise<boolean>;
   /** Force-releases a lease: its holder aborts the upstream call and lets go. False: not known. */
   revoke(leaseId: string): Promise<boolean>;
+  /**
+   * Leaves the directory's list, until its next 2xx, if nobody used the pool for `POOL_IDLE_MS`. True:
+   * it did. `jurisdiction` is the one that the pool is in, which it does not know itself.
+   */
+  forget(jurisdiction: GroupConfig['jurisdiction']): Promise<boolean>;
   /** Pushed by the directory at a change. A version that is not newer changes nothing. */
   reconfigure(definition: GroupDefinition): Promise<void>;
 }
@@ -136,23 +180,48 @@ export interface PoolStatus {
   readonly in_use: number;
   readonly cooling: number;
   readonly queued: number;
+  readonly queued_by_lane: Readonly<Record<Lane, number>>;
   readonly oldest_wait_ms: number;
   readonly paused: boolean;
   readonly paused_until: string | null;
+  readonly draining: boolean;
+  readonly dry_run: boolean;
   readonly granted_total: number;
   readonly rejected_total: Readonly<Record<string, number>>;
+  /** In a dry run: calls that would not have been granted at once. */
+  readonly would_wait_total: number;
   /** Leases whose holder was gone, taken back at the end of their TTL. */
   readonly expired_total: number;
   /** Streams that were taken up again after their lease had lapsed. */
   readonly resurrected_total: number;
   /** Calls that passed without a slot while this object could not be reached. */
   readonly passed_unlimited_total: number;
+  /** How long nobody has held or awaited a slot, to within a minute; 0 while somebody does. */
+  readonly idle_ms: number;
+}
+
+export interface WaiterInfo {
+  readonly ticket: string;
+  readonly lane: Lane;
+  readonly tenant: string;
+  readonly agent: string | null;
+  readonly upstream: string;
+  readonly model: string | null;
+  readonly slots: number;
+  readonly waited_ms: number;
+  /** Waiters that will probably be granted before this one. */
+  readonly position: number;
+  readonly estimate_ms: number;
+  readonly promoted: boolean;
 }
 
 export interface LeaseInfo {
   readonly id: string;
   readonly caller: string;
+  readonly tenant: string;
   readonly agent: string | null;
+  readonly lane: Lane;
+  readonly slots: number;
   readonly upstream: string;
   readonly model: string | null;
   readonly granted_at: string;

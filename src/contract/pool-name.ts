@@ -5,3 +5,9 @@ export function poolName(group: string, partition: string | null): string {
 
 /** Names of automatic groups begin with this; a configured name cannot, for want of a colon. */
 export const AUTO_PREFIX = 'auto:';
+
+/**
+ * Partition that the newcomers of a group with too many partitions share. No value of a caller's
+ * becomes this: encoded, it has no at sign.
+ */
+export const OVERFLOW_PARTITION = '@overflow';

@@ -4,6 +4,7 @@ import type { Rejection } from '../core/rejection.ts';
 export type Reason =
   | Rejection['reason']
   | 'limiter_unavailable'
+  | 'too_many_groups'
   | 'upstream_unreachable'
   | 'upstream_unknown'
   | 'model_unknown'
@@ -27,7 +28,13 @@ export const REASONS: Record<Reason, ReasonShape> = {
   queue_full: { status: 429, permanent: false },
   queue_timeout: { status: 429, permanent: false },
   busy: { status: 429, permanent: false },
+  infeasible: { status: 429, permanent: false },
   paused: { status: 503, permanent: false },
+  draining: { status: 503, permanent: false },
+  cancelled: { status: 409, permanent: true },
+  nested: { status: 409, permanent: true },
+  never_fits: { status: 413, permanent: true },
+  too_many_groups: { status: 400, permanent: true },
   limiter_unavailable: { status: 503, permanent: false },
   upstream_unreachable: { status: 502, permanent: false },
   upstream_unknown: { status: 404, permanent: true },

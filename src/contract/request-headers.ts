@@ -1,26 +1,88 @@
 import * as z from 'zod';
+import { LANES, type Lane } from '../core/ticket.ts';
 
-/** What a caller may say of its call in headers of ours, all optional. */
+/** What a caller may say of its call in headers, all optional. */
 export interface CallerHeaders {
   readonly upstream: string | null;
   readonly model: string | null;
+  readonly lane: Lane | null;
+  /** Slots that the call takes. */
+  readonly weight: number;
+  /** The agent run that the call belongs to. */
   readonly agent: string | null;
+  /** When that run began, in epoch milliseconds. Null: the group remembers when it first saw it. */
+  readonly agentStartedAt: number | null;
+  /** Leases of the call that this one is made for. */
+  readonly parents: readonly string[];
   /** How long the call may wait, in milliseconds. 0: not at all. Null: as long as the group allows. */
   readonly maxWaitMs: number | null;
+  /** Whether comments are wanted while a stream waits. */
+  readonly wantsKeepalive: boolean;
 }
 
+/**
+ * Headers in which agents name their run or session already, the most particular first: sub-agents of
+ * Claude Code, its sessions, Codex, and what others have in common.
+ */
+const AGENT_HEADERS = [
+  'headgate-agent',
+  'x-claude-code-agent-id',
+  'x-claude-code-session-id',
+  'session-id',
+  'session_id',
+  'thread-id',
+  'x-session-id',
+  'x-session-affinity',
+];
+
+const AGENT_LENGTH_MAX = 200;
+const PARENTS_MAX = 4;
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000 } as const;
 
 const maxWait = z
   .string()
-  .regex(/^\d{1,9}(\.\d{1,3})?(ms|s|m)?$/)
+  .trim()
+  .regex(/^\d{1,9}(\.\d{1,3})?(ms|s|m)?$/, 'expected a duration such as 30s, 500ms, 2m or 0')
   .transform((text) => {
     const unit = /(ms|s|m)$/.exec(text)?.[0] as keyof typeof UNIT_MS | undefined;
     return Math.round(parseFloat(text) * UNIT_MS[unit ?? 's']);
   });
 
-/** `x-stainless-timeout`, in seconds: SDKs say with it how long they will wait for headers. */
-const clientTimeout = z.string().regex(/^\d{1,6}(\.\d+)?$/);
+const instant = z
+  .string()
+  .trim()
+  .transform((text) => (/^\d{10,16}$/.test(text) ? Number(text) : Date.parse(text)))
+  .refine((at) => Number.isFinite(at), 'expected epoch milliseconds or an RFC 3339 time');
+
+const said = z.object({
+  'headgate-max-wait': maxWait.nullable(),
+  'headgate-lane': z
+    .string()
+    .trim()
+    .toLowerCase()
+    .pipe(z.enum(LANES, `expected ${LANES.join(', ')}`))
+    .nullable(),
+  'headgate-weight': z
+    .string()
+    .trim()
+    .regex(/^[1-9]\d{0,3}$/, 'expected a whole number from 1 on')
+    .transform(Number)
+    .nullable(),
+  'headgate-agent-started-at': instant.nullable(),
+  'headgate-keepalive': z.literal('sse', 'expected sse').nullable(),
+});
+
+type Said = z.output<typeof said>;
+
+const NOTHING: Said = {
+  'headgate-max-wait': null,
+  'headgate-lane': null,
+  'headgate-weight': null,
+  'headgate-agent-started-at': null,
+  'headgate-keepalive': null,
+};
+
+const NAMES = Object.keys(NOTHING);
 
 export type HeadersRead =
   | { readonly ok: true; readonly value: CallerHeaders }
@@ -28,29 +90,49 @@ export type HeadersRead =
 
 /** Reads the caller's headers; one that is not understood is an error that names it. */
 export function readCallerHeaders(headers: Headers): HeadersRead {
-  const said = headers.get('headgate-max-wait');
-  let maxWaitMs: number | null = null;
-  if (said !== null) {
-    const parsed = maxWait.safeParse(said.trim());
-    if (!parsed.success) {
-      return {
-        ok: false,
-        message: 'headgate-max-wait: expected a duration such as 30s, 500ms, 2m or 0.',
-      };
-    }
-    maxWaitMs = parsed.data;
-  }
-  const timeout = clientTimeout.safeParse(headers.get('x-stainless-timeout'));
-  if (timeout.success) {
-    // SDKs cut off the fraction: their 0 is any time-out below a second, not "do not wait".
-    const timeoutMs = parseFloat(timeout.data) * 1_000 || 1_000;
-    maxWaitMs = Math.min(maxWaitMs ?? Infinity, timeoutMs);
-  }
-  const value = {
+  const own = readOwn(headers);
+  if ('message' in own) return { ok: false, message: own.message };
+  const maxWaitMs = own['headgate-max-wait'];
+  const clientMs = clientTimeoutMs(headers);
+  const value: CallerHeaders = {
     upstream: headers.get('headgate-upstream'),
     model: headers.get('headgate-model'),
-    agent: headers.get('headgate-agent')?.slice(0, 200) ?? null,
-    maxWaitMs,
+    lane: own['headgate-lane'],
+    weight: own['headgate-weight'] ?? 1,
+    agent: agentOf(headers),
+    agentStartedAt: own['headgate-agent-started-at'],
+    parents: (headers.get('headgate-parent') ?? '')
+      .split(',')
+      .map((lease) => lease.trim())
+      .filter((lease) => lease !== '')
+      .slice(0, PARENTS_MAX),
+    maxWaitMs: clientMs === null ? maxWaitMs : Math.min(maxWaitMs ?? Infinity, clientMs),
+    wantsKeepalive: own['headgate-keepalive'] !== null,
   };
   return { ok: true, value };
+}
+
+/** Most calls carry none of these headers, and then nothing is parsed. */
+function readOwn(headers: Headers): Said | { readonly message: string } {
+  if (!NAMES.some((name) => headers.has(name))) return NOTHING;
+  const parsed = said.safeParse(Object.fromEntries(NAMES.map((name) => [name, headers.get(name)])));
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  return { message: `${String(issue?.path[0])}: ${issue?.message ?? 'not understood'}.` };
+}
+
+function agentOf(headers: Headers): string | null {
+  for (const name of AGENT_HEADERS) {
+    const value = headers.get(name)?.trim() ?? '';
+    if (value !== '') return value.slice(0, AGENT_LENGTH_MAX);
+  }
+  return null;
+}
+
+/** `x-stainless-timeout`, in seconds: SDKs say with it how long they will wait for headers. */
+function clientTimeoutMs(headers: Headers): number | null {
+  const text = headers.get('x-stainless-timeout') ?? '';
+  if (!/^\d{1,6}(\.\d+)?$/.test(text)) return null;
+  // SDKs cut off the fraction: their 0 is any time-out below a second, not "do not wait".
+  return parseFloat(text) * 1_000 || 1_000;
 }

@@ -25,7 +25,8 @@ export function refusalResponse(dialect: Dialect, refusal: Refusal): Response {
   return new Response(JSON.stringify(errorBody(dialect, refusal, status)), { status, headers });
 }
 
-function errorBody(dialect: Dialect, refusal: Refusal, status: number): unknown {
+/** The body of an error in a dialect, before it is written out. */
+export function errorBody(dialect: Dialect, refusal: Refusal, status: number): unknown {
   const { reason, message } = refusal;
   switch (dialect) {
     case 'openai':

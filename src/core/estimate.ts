@@ -1,11 +1,18 @@
-import { slotsInUse, type GroupState } from './state.ts';
-import { RETRY_AFTER_MAX_MS } from './settings.ts';
+import { compareWaiters, laneLength, placeOf, queueLength, type Waiter } from './queue.ts';
+import { RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from './settings.ts';
+import type { GroupState } from './state.ts';
+import { LANES } from './ticket.ts';
+import type { TicketId } from './ids.ts';
 
 /** Weight of the newest sample in the mean hold time. */
 const HOLD_SAMPLE_WEIGHT = 0.2;
 
+/** Retry-After varies by so much either way, or all who were turned away at once come back at once. */
+const JITTER = 0.2;
+
 /** Takes the time that a call held its slot into the mean. */
 export function observeHold(state: GroupState, heldMs: number): void {
+  state.holdSamples += 1;
   state.holdMeanMs += HOLD_SAMPLE_WEIGHT * (heldMs - state.holdMeanMs);
 }
 
@@ -16,13 +23,54 @@ export function observeHold(state: GroupState, heldMs: number): void {
 export function estimateWaitMs(state: GroupState, ahead: number): number {
   const { slotsMax } = state.settings;
   if (slotsMax === 0) return RETRY_AFTER_MAX_MS;
-  const free = Math.max(0, slotsMax - slotsInUse(state));
+  const free = Math.max(0, slotsMax - state.slotsInUse);
   const turns = Math.max(0, ahead + 1 - free);
   return Math.round((turns * state.holdMeanMs) / slotsMax);
 }
 
-/** The Retry-After of a rejection: the estimate, at least one second, at most a minute. */
-export function retryAfterMs(state: GroupState): number {
-  const estimate = estimateWaitMs(state, state.queue.line.length);
-  return Math.min(RETRY_AFTER_MAX_MS, Math.max(1_000, estimate));
+/**
+ * How many waiters are likely to go before this one: those of higher lanes, those of its own tenant that
+ * stand before it, and of every other tenant in its lane as many as its own has up to it. What is still
+ * to come, weights and owed turns are left out: it is an estimate.
+ */
+export function waitersAhead({ queue }: GroupState, waiter: Waiter): number {
+  if (waiter.isPromoted) return 0;
+  let ahead = 0;
+  for (const lane of LANES) {
+    if (lane === waiter.lane) break;
+    ahead += laneLength(queue, lane);
+  }
+  const { byTenant, backlogs } = queue.lanes[waiter.lane];
+  const own = placeOf(byTenant.get(waiter.tenant)?.waiters ?? [], waiter, compareWaiters);
+  for (let index = 0; index <= own; index += 1) {
+    const others = (backlogs[index] ?? 0) - 1;
+    if (others <= 0) break;
+    ahead += others;
+  }
+  return ahead + own;
+}
+
+/**
+ * Retry-After for a wait of about `estimateMs`: at least one second, at most a minute. The bounds are set
+ * before the jitter, or everybody who is told a minute would come back at once.
+ */
+export function retryAfterMs(estimateMs: number, ticketId: TicketId): number {
+  const least = RETRY_AFTER_MIN_MS / (1 - JITTER);
+  const most = RETRY_AFTER_MAX_MS / (1 + JITTER);
+  const spread = 1 - JITTER + 2 * JITTER * fraction(ticketId);
+  return Math.round(Math.min(most, Math.max(least, estimateMs)) * spread);
+}
+
+/** The estimate for somebody who would join the end of the queue. */
+export function estimateAtEnd(state: GroupState): number {
+  return estimateWaitMs(state, queueLength(state.queue));
+}
+
+/** A number in [0, 1) that depends on the text alone: the core has no randomness. FNV-1a. */
+function fraction(text: string): number {
+  let hash = 2_166_136_261;
+  for (let index = 0; index < text.length; index += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), 16_777_619);
+  }
+  return (hash >>> 0) / 2 ** 32;
 }

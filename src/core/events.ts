@@ -3,7 +3,7 @@ import type { Outcome } from './outcome.ts';
 import type { Rejection } from './rejection.ts';
 import type { GroupSettings } from './settings.ts';
 import type { Lease } from './state.ts';
-import type { Holder, Ticket } from './ticket.ts';
+import type { Holder, Lane, Ticket } from './ticket.ts';
 
 /** Everything that can happen to a group. */
 export type GroupEvent =
@@ -15,6 +15,8 @@ export type GroupEvent =
       readonly sliceMs: number;
     }
   | { readonly kind: 'renew'; readonly leaseId: LeaseId }
+  /** The call has its slots in all its groups now. */
+  | { readonly kind: 'confirm'; readonly leaseId: LeaseId }
   | { readonly kind: 'release'; readonly leaseId: LeaseId; readonly outcome: Outcome }
   /** An answer that carried the lease was dropped, with whatever held it. */
   | { readonly kind: 'detach'; readonly leaseId: LeaseId; readonly attachment: number }
@@ -26,10 +28,19 @@ export type GroupEvent =
       readonly leaseId: LeaseId;
       readonly ticketId: TicketId;
       readonly holder: Holder;
+      readonly lane: Lane;
+      readonly slots: number;
     }
   /** An operator takes a lease away. */
   | { readonly kind: 'revoke'; readonly leaseId: LeaseId }
   | { readonly kind: 'reconfigure'; readonly settings: GroupSettings }
+  /** An operator puts a waiter first, or into another lane, or both. */
+  | {
+      readonly kind: 'promote';
+      readonly ticketId: TicketId;
+      readonly lane: Lane | null;
+      readonly toFront: boolean;
+    }
   /** Calls may go another way from now on: everybody who waits is sent back to be routed again. */
   | { readonly kind: 'move' }
   /** Time passed. */
@@ -51,6 +62,8 @@ export type Effect =
       readonly estimateMs: number;
     }
   | { readonly kind: 'reject'; readonly ticketId: TicketId; readonly rejection: Rejection }
+  /** A try that cannot be granted now, or a wait that would hold narrower slots through a pause. */
+  | { readonly kind: 'declined'; readonly ticketId: TicketId; readonly isPaused: boolean }
   /** The attempt has ended, before it was asked for or while it waited. */
   | { readonly kind: 'gone'; readonly ticketId: TicketId }
   | { readonly kind: 'moved'; readonly ticketId: TicketId }

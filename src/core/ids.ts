@@ -22,6 +22,11 @@ export function leaseIdOf(ticket: TicketId, attempt: number): LeaseId {
   return `${ticket}.${attempt}` as LeaseId;
 }
 
+/** The ticket of a lease id. */
+export function ticketOf(lease: LeaseId): TicketId {
+  return lease.slice(0, lease.lastIndexOf('.')) as TicketId;
+}
+
 /** A lease id that came over the wire or from a row. */
 export function leaseId(text: string): LeaseId {
   return text as LeaseId;

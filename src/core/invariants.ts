@@ -1,31 +1,116 @@
 import type { InstantMs } from './ids.ts';
-import { firstReady } from './queue.ts';
+import { nextWaiter } from './order.ts';
+import { compareLines, compareWaiters, type Line } from './queue.ts';
 import { TOMBSTONES_MAX } from './settings.ts';
 import { hasRoom, type GroupState } from './state.ts';
+import { LANES, type Lane } from './ticket.ts';
 
 /** What is wrong with the state, in words; an empty list is a sound state. For tests and after a load. */
 export function checkInvariants(state: GroupState, now: InstantMs): string[] {
-  const broken: string[] = [];
-  const { line, byTicket } = state.queue;
-  if (hasRoom(state, now) && firstReady(state.queue) !== undefined) {
+  const next = nextWaiter(state);
+  const broken = [...brokenLeases(state), ...brokenLines(state), ...brokenAccounts(state)];
+  if (next !== undefined && hasRoom(state, next.ticket.slots, now)) {
     broken.push('a waiter could take a free slot');
   }
-  if (line.length !== byTicket.size) broken.push('the queue and its index differ');
-  for (const [index, waiter] of line.entries()) {
-    const before = line[index - 1];
-    if (before !== undefined && before.ticket.enqueuedAt > waiter.ticket.enqueuedAt) {
-      broken.push(`waiter ${waiter.ticket.id} stands before an older one`);
-    }
-    if (state.leases.has(waiter.leaseId)) broken.push(`${waiter.leaseId} waits and holds`);
-    if (state.tombstones.has(waiter.leaseId)) broken.push(`${waiter.leaseId} waits and has ended`);
-    if (state.waitersDueAt > waiter.deadlineAt) broken.push(`${waiter.leaseId} has no alarm`);
-  }
+  if (state.tombstones.size > TOMBSTONES_MAX) broken.push('too many tombstones');
+  return broken;
+}
+
+function brokenLeases(state: GroupState): string[] {
+  const broken: string[] = [];
+  let slots = 0;
+  let waitingElsewhere = 0;
+  const byLane = { high: 0, normal: 0, low: 0 };
   for (const lease of state.leases.values()) {
+    slots += lease.slots;
+    byLane[lease.lane] += lease.slots;
+    if (lease.waitsElsewhere) waitingElsewhere += lease.slots;
     if (state.leasesDueAt > lease.until) broken.push(`lease ${lease.id} has no alarm`);
     if (lease.phase !== 'cooling' && state.tombstones.has(lease.id)) {
       broken.push(`lease ${lease.id} is held and has ended`);
     }
   }
-  if (state.tombstones.size > TOMBSTONES_MAX) broken.push('too many tombstones');
+  if (slots !== state.slotsInUse) broken.push(`${state.slotsInUse} in use, leases say ${slots}`);
+  for (const lane of LANES) {
+    if (byLane[lane] !== state.slotsByLane[lane]) broken.push(`slots of lane ${lane} drifted`);
+  }
+  if (waitingElsewhere !== state.slotsWaitingElsewhere) {
+    broken.push('slots waiting elsewhere drifted');
+  }
   return broken;
+}
+
+function brokenLines(state: GroupState): string[] {
+  const { queue } = state;
+  const broken: string[] = [];
+  let waiting = 0;
+  for (const lane of LANES) {
+    const { lines, byTenant, backlogs, length } = queue.lanes[lane];
+    const lengths = lines.map(({ waiters }) => waiters.length);
+    const sum = lengths.reduce((total, each) => total + each, 0);
+    waiting += sum;
+    if (sum !== length) broken.push(`lane ${lane} counts ${length} waiters, not ${sum}`);
+    if (byTenant.size !== lines.length) broken.push(`lane ${lane} and its index differ`);
+    if (!isSorted(lines, compareLines)) broken.push(`lines of lane ${lane} are out of order`);
+    const areCounted = backlogs.every(
+      (tenants, index) => tenants === lengths.filter((each) => each > index).length,
+    );
+    if (!areCounted) broken.push(`backlogs of lane ${lane} drifted`);
+    for (const line of lines) broken.push(...brokenLine(state, line, lane));
+  }
+  if (waiting !== queue.byTicket.size) broken.push('the queue and its index differ');
+  for (const waiter of queue.promoted) {
+    if (queue.byTicket.get(waiter.ticket.id) !== waiter) broken.push('a promoted one has gone');
+  }
+  return broken;
+}
+
+function brokenLine(state: GroupState, { tenant, waiters }: Line, lane: Lane): string[] {
+  const broken: string[] = [];
+  if (waiters.length === 0) broken.push('an empty line was kept');
+  if (!isSorted(waiters, compareWaiters)) broken.push('a waiter stands before an older one');
+  for (const waiter of waiters) {
+    const { leaseId } = waiter;
+    const isAtHome = waiter.tenant === tenant && waiter.lane === lane;
+    if (!isAtHome) broken.push(`${leaseId} stands in another line`);
+    const isKnown = state.queue.promoted.has(waiter) === waiter.isPromoted;
+    if (!isKnown) broken.push(`${leaseId} is promoted or not`);
+    if (state.leases.has(leaseId)) broken.push(`${leaseId} waits and holds`);
+    if (state.tombstones.has(leaseId)) broken.push(`${leaseId} waits and has ended`);
+    if (state.waitersDueAt > waiter.deadlineAt) broken.push(`${leaseId} has no alarm`);
+  }
+  return broken;
+}
+
+function brokenAccounts({ accounts, slotsInUse, queue }: GroupState): string[] {
+  const broken: string[] = [];
+  let slots = 0;
+  let waiting = 0;
+  let agentCount = 0;
+  for (const tenant of accounts.tenants.values()) {
+    slots += tenant.slots;
+    waiting += tenant.waiting;
+    agentCount += tenant.agents.size;
+    let ofAgents = 0;
+    let waitingOfAgents = 0;
+    for (const agent of tenant.agents.values()) {
+      ofAgents += agent.slots;
+      waitingOfAgents += agent.waiting;
+    }
+    if (ofAgents !== tenant.slots || waitingOfAgents !== tenant.waiting) {
+      broken.push(`tenant ${tenant.key} and its agents differ`);
+    }
+    if (!Number.isFinite(tenant.service)) broken.push(`tenant ${tenant.key} has no service`);
+  }
+  if (slots !== slotsInUse) broken.push(`tenants hold ${slots} slots, leases ${slotsInUse}`);
+  if (waiting !== queue.byTicket.size) broken.push('tenants count other waiters than the queue');
+  if (agentCount !== accounts.agentCount) broken.push('the number of agents drifted');
+  return broken;
+}
+
+function isSorted<Item>(items: readonly Item[], compare: (a: Item, b: Item) => number): boolean {
+  return items.every((item, index) => {
+    const before = items[index - 1];
+    return before === undefined || compare(before, item) <= 0;
+  });
 }

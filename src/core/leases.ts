@@ -1,33 +1,76 @@
+import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './accounts.ts';
 import { cooldownMs } from './cooldown.ts';
 import { observeHold } from './estimate.ts';
 import type { Effect } from './events.ts';
 import { after, instant, type InstantMs, type LeaseId, type TicketId } from './ids.ts';
 import type { Outcome } from './outcome.ts';
+import { resettle } from './queue.ts';
 import { LEASE_TTL_MS, TOMBSTONE_TTL_MS, TOMBSTONES_MAX } from './settings.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
-import type { Holder } from './ticket.ts';
 
-/** Makes a lease and counts it. The caller has checked that there is room. */
-export function openLease(
-  state: GroupState,
-  id: LeaseId,
-  ticketId: TicketId,
-  holder: Holder,
-  now: InstantMs,
-): Lease {
+type NewLease = Pick<Lease, 'id' | 'ticketId' | 'holder' | 'lane' | 'slots' | 'waitsElsewhere'>;
+
+/**
+ * Makes a lease, counts it, and charges its tenant with the hold to be expected. The caller has checked
+ * that there is room.
+ */
+export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
   const lease: Lease = {
-    id,
-    ticketId,
-    holder,
+    ...wanted,
     grantedAt: now,
     phase: 'held',
     until: after(now, LEASE_TTL_MS),
     attachment: state.nextAttachment++,
     extendedUntil: null,
+    chargedMs: 0,
   };
-  state.leases.set(id, lease);
-  noteDue(state, lease.until);
+  addLease(state, lease, now);
+  chargeTo(state, lease, state.holdMeanMs, now);
   return lease;
+}
+
+/** Puts a lease into the set, and its slots into the sums. */
+export function addLease(state: GroupState, lease: Lease, now: InstantMs): void {
+  state.leases.set(lease.id, lease);
+  count(state, lease, 1, now);
+  noteDue(state, lease.until);
+}
+
+function removeLease(state: GroupState, lease: Lease, now: InstantMs): void {
+  state.leases.delete(lease.id);
+  count(state, lease, -1, now);
+}
+
+function count(state: GroupState, lease: Lease, sign: 1 | -1, now: InstantMs): void {
+  const slots = sign * lease.slots;
+  const { tenant, agent } = accountsOf(state, lease, now);
+  state.slotsInUse += slots;
+  state.slotsByLane[lease.lane] += slots;
+  if (lease.waitsElsewhere) state.slotsWaitingElsewhere += slots;
+  tenant.slots += slots;
+  agent.slots += slots;
+}
+
+/** All its groups have granted: the call is on its way. */
+export function confirmLease(state: GroupState, lease: Lease): void {
+  if (!lease.waitsElsewhere) return;
+  lease.waitsElsewhere = false;
+  state.slotsWaitingElsewhere -= lease.slots;
+}
+
+/** Brings the charge of a lease to `heldMs`, up or down. */
+export function chargeTo(state: GroupState, lease: Lease, heldMs: number, now: InstantMs): void {
+  const { tenant, agent } = accountsOf(state, lease, now);
+  const slotMs = lease.slots * (heldMs - lease.chargedMs);
+  lease.chargedMs = heldMs;
+  charge(tenant, slotMs, weightOf(state.settings, tenant.key));
+  charge(agent, slotMs, 1);
+  resettle(state.queue, tenant);
+}
+
+function accountsOf({ accounts }: GroupState, { holder }: Lease, now: InstantMs) {
+  const tenant = tenantAccount(accounts, holder.tenant);
+  return { tenant, agent: agentAccount(accounts, tenant, holder.agent ?? NO_AGENT, now) };
 }
 
 /**
@@ -52,7 +95,7 @@ export function prolong(lease: Lease, now: InstantMs, effects: Effect[]): void {
   }
 }
 
-/** Ends a lease for good. Its slot comes back at once or after its cool-down. */
+/** Ends a lease for good. Its slots come back at once or after their cool-down. */
 export function endLease(
   state: GroupState,
   lease: Lease,
@@ -60,17 +103,20 @@ export function endLease(
   now: InstantMs,
   effects: Effect[],
 ): void {
+  const heldMs = now - lease.grantedAt;
   bury(state, lease.id, now);
   effects.push({ kind: 'ended', leaseId: lease.id });
-  if (outcome === 'success' || outcome === 'cancelled') observeHold(state, now - lease.grantedAt);
-  const downMs = cooldownMs(state.settings, outcome);
+  confirmLease(state, lease);
+  chargeTo(state, lease, outcome === 'unused' ? 0 : heldMs, now);
+  if (outcome === 'success' || outcome === 'cancelled') observeHold(state, heldMs);
+  const downMs = lease.slots === 0 ? 0 : cooldownMs(state.settings, outcome);
   if (downMs > 0) {
     lease.phase = 'cooling';
     lease.until = after(now, downMs);
     noteDue(state, lease.until);
     effects.push({ kind: 'save', lease });
   } else {
-    state.leases.delete(lease.id);
+    removeLease(state, lease, now);
     effects.push({ kind: 'drop', leaseId: lease.id });
   }
 }
@@ -84,12 +130,14 @@ export function expireLeases(state: GroupState, now: InstantMs, effects: Effect[
       noteDue(state, lease.until);
       continue;
     }
-    state.leases.delete(lease.id);
+    const { phase } = lease;
+    if (phase !== 'cooling') chargeTo(state, lease, now - lease.grantedAt, now);
+    removeLease(state, lease, now);
     effects.push({ kind: 'drop', leaseId: lease.id });
-    if (lease.phase === 'cooling') continue;
+    if (phase === 'cooling') continue;
     // A lapsed lease leaves no tombstone: a holder that was only out of reach may still resume it.
     // One that an operator took away does, or its holder would come back.
-    if (lease.phase === 'revoking') bury(state, lease.id, now);
+    if (phase === 'revoking') bury(state, lease.id, now);
     state.totals.expired += 1;
     effects.push({ kind: 'ended', leaseId: lease.id });
   }

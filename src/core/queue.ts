@@ -1,14 +1,22 @@
+import type { AgentAccount, TenantAccount } from './accounts.ts';
 import type { InstantMs, LeaseId, TicketId } from './ids.ts';
-import type { Ticket } from './ticket.ts';
+import { LANES, type Lane, type Ticket } from './ticket.ts';
 
 /** A ticket's entry in the queue. */
 export interface Waiter {
   readonly ticket: Ticket;
   readonly leaseId: LeaseId;
+  readonly tenant: TenantAccount;
+  readonly agent: AgentAccount;
   /** Order of arrival at this instance. */
   readonly sequence: number;
   /** When it is rejected. */
   readonly deadlineAt: InstantMs;
+  /** Its place among the waiters of its tenant: see `order.ts`. Fixed, so ageing needs no sorting. */
+  readonly age: InstantMs;
+  lane: Lane;
+  /** An operator put it first. */
+  isPromoted: boolean;
   /**
    * End of the ask that its caller is parked in, or null: nobody is parked. Without a parked ask the
    * waiter keeps its place but gets no slot, which would go to somebody who may be gone.
@@ -18,44 +26,138 @@ export interface Waiter {
   orphanAt: InstantMs;
 }
 
-/** The waiting line, best first. */
+/** The waiters of one tenant in one lane, oldest first; there is at least one. */
+export interface Line {
+  readonly tenant: TenantAccount;
+  readonly waiters: Waiter[];
+}
+
+export interface LaneQueue {
+  /** Least service first, so that few need to be looked at: see `compareLines`. */
+  readonly lines: Line[];
+  readonly byTenant: Map<TenantAccount, Line>;
+  /** At each index how many tenants have more than that many waiters here. */
+  readonly backlogs: number[];
+  length: number;
+}
+
+/** The waiting line: in each lane one line per tenant that waits there. */
 export interface Queue {
-  readonly line: Waiter[];
+  readonly lanes: Readonly<Record<Lane, LaneQueue>>;
   readonly byTicket: Map<TicketId, Waiter>;
+  readonly promoted: Set<Waiter>;
 }
 
 export function emptyQueue(): Queue {
-  return { line: [], byTicket: new Map() };
+  const emptyLane = (): LaneQueue => ({ lines: [], byTenant: new Map(), backlogs: [], length: 0 });
+  return {
+    lanes: { high: emptyLane(), normal: emptyLane(), low: emptyLane() },
+    byTicket: new Map(),
+    promoted: new Set(),
+  };
 }
 
-/**
- * The order of the queue: first come, first served, by the time at which the call reached Headgate,
- * so that a caller who asks again after a reset stands where it stood. Ties by arrival here.
- */
-function compareWaiters(a: Waiter, b: Waiter): number {
-  return a.ticket.enqueuedAt - b.ticket.enqueuedAt || a.sequence - b.sequence;
+/** Among the waiters of one tenant: by age and then by arrival. */
+export function compareWaiters(a: Waiter, b: Waiter): number {
+  return a.age - b.age || a.sequence - b.sequence;
 }
 
-/** Puts a waiter where it belongs: nearly always at the end. */
+/** Among the lines of one lane: by service, then by the oldest waiter. */
+export function compareLines(a: Line, b: Line): number {
+  if (a.tenant.service !== b.tenant.service) return a.tenant.service - b.tenant.service;
+  const [oldest] = a.waiters;
+  const [other] = b.waiters;
+  return oldest === undefined || other === undefined ? 0 : compareWaiters(oldest, other);
+}
+
+/** Puts a waiter into its line. */
 export function enqueue(queue: Queue, waiter: Waiter): void {
-  let index = queue.line.length;
-  for (let before = queue.line[index - 1]; before !== undefined; before = queue.line[index - 1]) {
-    if (compareWaiters(before, waiter) <= 0) break;
-    index -= 1;
-  }
-  queue.line.splice(index, 0, waiter);
-  queue.byTicket.set(waiter.ticket.id, waiter);
+  const { lane, tenant, agent, ticket } = waiter;
+  const inLane = queue.lanes[lane];
+  const line = inLane.byTenant.get(tenant) ?? { tenant, waiters: [] };
+  const { waiters } = line;
+  const place = placeOf(waiters, waiter, compareWaiters);
+  waiters.splice(place, 0, waiter);
+  inLane.byTenant.set(tenant, line);
+  if (place === 0) settle(inLane, line);
+  inLane.backlogs[waiters.length - 1] = (inLane.backlogs[waiters.length - 1] ?? 0) + 1;
+  inLane.length += 1;
+  tenant.waiting += 1;
+  agent.waiting += 1;
+  queue.byTicket.set(ticket.id, waiter);
+  if (waiter.isPromoted) queue.promoted.add(waiter);
 }
 
 /** Takes a waiter out. One that is not in the queue changes nothing. */
 export function dequeue(queue: Queue, waiter: Waiter): void {
-  const index = queue.line.indexOf(waiter);
-  if (index < 0) return;
-  queue.line.splice(index, 1);
-  queue.byTicket.delete(waiter.ticket.id);
+  if (!queue.byTicket.delete(waiter.ticket.id)) return;
+  const { lane, tenant, agent } = waiter;
+  const inLane = queue.lanes[lane];
+  queue.promoted.delete(waiter);
+  tenant.waiting -= 1;
+  agent.waiting -= 1;
+  const line = inLane.byTenant.get(tenant);
+  if (line === undefined) return;
+  const { waiters } = line;
+  const place = placeOf(waiters, waiter, compareWaiters);
+  waiters.splice(place, 1);
+  inLane.length -= 1;
+  inLane.backlogs[waiters.length] = (inLane.backlogs[waiters.length] ?? 0) - 1;
+  if (waiters.length === 0) {
+    inLane.byTenant.delete(tenant);
+    inLane.lines.splice(inLane.lines.indexOf(line), 1);
+  } else if (place === 0) {
+    settle(inLane, line);
+  }
 }
 
-/** The first waiter that a caller is parked behind. */
-export function firstReady(queue: Queue): Waiter | undefined {
-  return queue.line.find((waiter) => waiter.sliceEndsAt !== null);
+/** Puts the lines of a tenant, whose service has changed, where they belong now. */
+export function resettle(queue: Queue, tenant: TenantAccount): void {
+  if (tenant.waiting === 0) return;
+  for (const lane of LANES) {
+    const line = queue.lanes[lane].byTenant.get(tenant);
+    if (line !== undefined) settle(queue.lanes[lane], line);
+  }
+}
+
+function settle({ lines }: LaneQueue, line: Line): void {
+  const from = lines.indexOf(line);
+  if (from >= 0) lines.splice(from, 1);
+  lines.splice(placeOf(lines, line, compareLines), 0, line);
+}
+
+/** Index of the first of the sorted items that does not stand before `item`. A search by halves. */
+export function placeOf<Item>(
+  items: readonly Item[],
+  item: Item,
+  compare: (a: Item, b: Item) => number,
+): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const other = items[middle];
+    if (other !== undefined && compare(other, item) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export function queueLength(queue: Queue): number {
+  return queue.byTicket.size;
+}
+
+/** Waiters of one lane. */
+export function laneLength(queue: Queue, lane: Lane): number {
+  return queue.lanes[lane].length;
+}
+
+/** The least service of the tenants that wait; Infinity: nobody waits. */
+export function leastService({ lanes }: Queue): number {
+  return Math.min(...LANES.map((lane) => lanes[lane].lines[0]?.tenant.service ?? Infinity));
+}
+
+/** Lanes below `lane`, the lowest first. */
+export function lanesBelow(lane: Lane): Lane[] {
+  return LANES.slice(LANES.indexOf(lane) + 1).toReversed();
 }

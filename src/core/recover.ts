@@ -1,13 +1,13 @@
 import type { Effect } from './events.ts';
 import { after, type InstantMs } from './ids.ts';
-import { bury, noteDue } from './leases.ts';
+import { addLease, bury } from './leases.ts';
 import { LEASE_TTL_MS, SETTLE_MS, type GroupSettings } from './settings.ts';
 import { emptyState, type GroupState, type Lease } from './state.ts';
 
 /** A lease as its row tells it: an expiry is not in there, because renewals are not written. */
 export type LeaseRow = Pick<
   Lease,
-  'id' | 'ticketId' | 'holder' | 'grantedAt' | 'extendedUntil' | 'phase'
+  'id' | 'ticketId' | 'holder' | 'lane' | 'slots' | 'grantedAt' | 'extendedUntil' | 'phase'
 > & {
   /** End of the cool-down of a `cooling` lease. */
   readonly coolingUntil: InstantMs | null;
@@ -19,7 +19,8 @@ export type LeaseRow = Pick<
  * Renewals were never written, so every lease may be alive: each gets one more TTL, written once, so
  * that a later reset does not prolong a dead holder's lease again; its first renewal clears that. Slots
  * that were cooling down stay down. If there were leases, there may have been waiters, who come back
- * within `SETTLE_MS` and are put in their old order before anything is granted.
+ * within `SETTLE_MS` and are put in their old order before anything is granted. What tenants had had is
+ * forgotten, but for what they hold.
  */
 export function recover(
   settings: GroupSettings,
@@ -37,9 +38,10 @@ export function recover(
       until: coolingUntil ?? extendedUntil,
       extendedUntil: coolingUntil === null ? extendedUntil : null,
       attachment: state.nextAttachment++,
+      waitsElsewhere: false,
+      chargedMs: now - row.grantedAt,
     };
-    state.leases.set(lease.id, lease);
-    noteDue(state, lease.until);
+    addLease(state, lease, now);
     // Its holder has let go: an ask or a resumption that comes late must not take it up again.
     if (coolingUntil !== null) bury(state, lease.id, now);
     if (coolingUntil === null && row.extendedUntil === null) effects.push({ kind: 'save', lease });

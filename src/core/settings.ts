@@ -1,3 +1,5 @@
+import type { Lane } from './ticket.ts';
+
 /** What the core needs to know of a group's configuration, and every bound that it keeps by itself. */
 export interface GroupSettings {
   /** Slots of the group. 0 grants nothing; Infinity leaves concurrency unlimited. */
@@ -14,6 +16,31 @@ export interface GroupSettings {
   readonly cancelCooldownMs: number | 'auto';
   /** How long a slot stays down after a definite 429 or 5xx of the upstream. */
   readonly failureHoldMs: number;
+  /** The part of a turn that a lane earns with each grant to one above it, while somebody waits there. */
+  readonly laneShares: Readonly<Record<Lane, number>>;
+  /** How much older than its arrival an agent run makes a call. Null: no bound. */
+  readonly ageCreditMs: number | null;
+  /** Whether the agents of a tenant share its part fairly, instead of the oldest going first. */
+  readonly byAgent: boolean;
+  /** Weights of tenants in the sharing; 1 for who is not named. */
+  readonly weights: Readonly<Record<string, number>>;
+  /** Slots that a tenant gets before all others, and that others use while it does not. */
+  readonly reserved: Readonly<Record<string, number>>;
+  readonly reservedLanes: Readonly<Partial<Record<Lane, number>>>;
+  /** Slots that one tenant may hold; Infinity: no bound. */
+  readonly slotsMaxEach: number;
+  readonly slotsMaxEachAgent: number;
+  /** Slots that one call may take. */
+  readonly slotsPerCallMax: number;
+  /** Waiters of one tenant, and of one agent; Infinity: no bound. */
+  readonly queueLengthMaxEach: number;
+  readonly queueLengthMaxEachAgent: number;
+  /** What becomes of a call that would wait for its own parent. */
+  readonly nested: 'reject' | 'pass';
+  /** New calls are refused; the queue and what is in flight go on to their end. */
+  readonly isDraining: boolean;
+  /** Decides and counts, and lets everything pass. */
+  readonly isDryRun: boolean;
 }
 
 /** A lease nobody renewed for this long has lost its holder. Three renewals may be missed. */
@@ -46,6 +73,9 @@ export const HOLD_GUESS_MS = 10_000;
 /** Retry-After is never above this: some SDKs ignore a larger one, others sleep it in full. */
 export const RETRY_AFTER_MAX_MS = 60_000;
 
+/** Nor below this: who comes back sooner finds the same queue. */
+export const RETRY_AFTER_MIN_MS = 1_000;
+
 /** Below this many slots the provider's own lagging counter is felt, so `auto` cools slots down. */
 export const AUTO_COOLDOWN_SLOTS_MAX = 4;
 
@@ -54,3 +84,15 @@ export const AUTO_COOLDOWN_MS = 200;
 
 /** After waiters were sent back to be routed again, nobody younger is granted for this long. */
 export const MOVE_SETTLE_MS = 250;
+
+/** The most tenants that are remembered while they have no call. */
+export const ACCOUNTS_MAX = 10_000;
+
+/** The most agents, over all tenants, that are remembered while they have no call. */
+export const AGENTS_MAX = 20_000;
+
+/** An agent run that is known by its id only has ended when it made no call for this long. */
+export const AGENT_FORGOTTEN_MS = 60_000;
+
+/** So many calls must have ended before an estimate may refuse anybody. */
+export const HOLD_SAMPLES_MIN = 10;

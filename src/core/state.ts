@@ -1,9 +1,10 @@
+import { emptyAccounts, type Accounts } from './accounts.ts';
 import type { InstantMs, LeaseId, TicketId } from './ids.ts';
 import { instant } from './ids.ts';
+import { emptyQueue, type Queue } from './queue.ts';
 import type { Rejection } from './rejection.ts';
 import { HOLD_GUESS_MS, type GroupSettings } from './settings.ts';
-import { emptyQueue, type Queue } from './queue.ts';
-import type { Holder } from './ticket.ts';
+import type { Holder, Lane } from './ticket.ts';
 
 /**
  * A lease is `held` from its grant, `revoking` once an operator took it away and its holder has yet to
@@ -15,6 +16,9 @@ export interface Lease {
   readonly id: LeaseId;
   readonly ticketId: TicketId;
   readonly holder: Holder;
+  readonly lane: Lane;
+  /** 0 for a call that passes on its parent's slot. */
+  readonly slots: number;
   readonly grantedAt: InstantMs;
   phase: LeasePhase;
   /** When it ends by itself: its expiry, or the end of its cool-down. */
@@ -26,6 +30,10 @@ export interface Lease {
    * reset does not extend a dead holder's lease again.
    */
   extendedUntil: InstantMs | null;
+  /** Its holder still waits in a wider group. */
+  waitsElsewhere: boolean;
+  /** Hold time, in milliseconds, that its tenant and agent were charged for. */
+  chargedMs: number;
 }
 
 interface Totals {
@@ -35,20 +43,30 @@ interface Totals {
   expired: number;
   /** Leases that had lapsed and were taken up again by a holder that still streams. */
   resurrected: number;
+  /** In a dry run: calls that would have waited, and that would have been refused. */
+  wouldWait: number;
 }
 
 /**
  * The whole state of one group. Owned by `step`, which changes it in place: nothing else may.
  *
  * Invariants, checked by `checkInvariants`:
- * - Slots in use are the number of leases. There is no counter that could drift from them.
- * - No waiter that a caller stands behind waits while a slot is free and granting is allowed.
+ * - Slots in use are those of the leases; the sums beside the set are kept by `leases.ts` alone, never
+ *   stored, and equal to what the set adds up to.
+ * - No waiter that a caller stands behind waits while there is room for the one whose turn it is.
  * - A ticket is in the queue or has a lease, never both; an ended attempt has neither.
  */
 export interface GroupState {
   settings: GroupSettings;
   readonly leases: Map<LeaseId, Lease>;
+  slotsInUse: number;
+  readonly slotsByLane: Record<Lane, number>;
+  /** Slots of leases whose holders still wait in another group. */
+  slotsWaitingElsewhere: number;
   readonly queue: Queue;
+  readonly accounts: Accounts;
+  /** Turns that lower lanes are owed. */
+  readonly laneCredit: Record<Lane, number>;
   /** Ended attempts and cancelled tickets, and when each is forgotten. Oldest first. */
   readonly tombstones: Map<string, InstantMs>;
   /** Nothing is granted before this: callers of an older instance are still on their way back. */
@@ -59,6 +77,8 @@ export interface GroupState {
   waitersDueAt: InstantMs;
   /** Mean time that a slot was held, moving with the last calls. */
   holdMeanMs: number;
+  /** How many calls went into it. */
+  holdSamples: number;
   nextSequence: number;
   nextAttachment: number;
   readonly totals: Totals;
@@ -75,28 +95,27 @@ export function emptyState(settings: GroupSettings, firstAttachment: number): Gr
   return {
     settings,
     leases: new Map(),
+    slotsInUse: 0,
+    slotsByLane: { high: 0, normal: 0, low: 0 },
+    slotsWaitingElsewhere: 0,
     queue: emptyQueue(),
+    accounts: emptyAccounts(),
+    laneCredit: { high: 0, normal: 0, low: 0 },
     tombstones: new Map(),
     grantsFrom: instant(0),
     leasesDueAt: NEVER,
     waitersDueAt: NEVER,
     holdMeanMs: HOLD_GUESS_MS,
+    holdSamples: 0,
     nextSequence: 0,
     nextAttachment: firstAttachment,
-    totals: { granted: 0, rejected: {}, expired: 0, resurrected: 0 },
+    totals: { granted: 0, rejected: {}, expired: 0, resurrected: 0, wouldWait: 0 },
   };
 }
 
-/** Slots that leases take up, those that cool down included. */
-export function slotsInUse(state: GroupState): number {
-  return state.leases.size;
-}
-
-/** Whether a slot could be granted now. */
-export function hasRoom(state: GroupState, now: InstantMs): boolean {
-  return (
-    !state.settings.paused &&
-    now >= state.grantsFrom &&
-    slotsInUse(state) + 1 <= state.settings.slotsMax
-  );
+/** Whether `slots` could be granted now to the one whose turn it is. */
+export function hasRoom(state: GroupState, slots: number, now: InstantMs): boolean {
+  const { settings } = state;
+  if (settings.paused || now < state.grantsFrom || settings.slotsMax === 0) return false;
+  return state.slotsInUse + slots <= settings.slotsMax;
 }

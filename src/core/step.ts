@@ -1,9 +1,30 @@
+import { levelAgents } from './accounts.ts';
 import type { Effect, GroupEvent } from './events.ts';
-import { after, instant, type InstantMs } from './ids.ts';
-import { attach, bury, endLease, expireLeases, openLease, prolong } from './leases.ts';
+import { after, instant, ticketOf, type InstantMs } from './ids.ts';
+import {
+  attach,
+  bury,
+  chargeTo,
+  confirmLease,
+  endLease,
+  expireLeases,
+  openLease,
+  prolong,
+} from './leases.ts';
 import { MOVE_SETTLE_MS } from './settings.ts';
 import type { GroupState } from './state.ts';
-import { dismiss, expireWaiters, joinQueue, leaveQueue, pump } from './waiting.ts';
+import { queueLength } from './queue.ts';
+import { refuseWide } from './refuse.ts';
+import {
+  decline,
+  dismiss,
+  expireWaiters,
+  joinQueue,
+  leaveQueue,
+  pump,
+  replace,
+  turnAway,
+} from './waiting.ts';
 
 /**
  * Advances the group by one event and tells the shell what to do about it.
@@ -24,7 +45,7 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
 /** When the next event must come at the latest, a `tick` if nothing else; Infinity when never. */
 export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
   const settled =
-    state.queue.line.length > 0 && state.grantsFrom > now ? state.grantsFrom : Infinity;
+    queueLength(state.queue) > 0 && state.grantsFrom > now ? state.grantsFrom : Infinity;
   return instant(Math.min(state.leasesDueAt, state.waitersDueAt, settled));
 }
 
@@ -34,6 +55,8 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
       return joinQueue(state, event, now, effects);
     case 'renew':
       return renew(state, event, now, effects);
+    case 'confirm':
+      return confirm(state, event);
     case 'release':
       return release(state, event, now, effects);
     case 'detach':
@@ -45,8 +68,9 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
     case 'revoke':
       return revoke(state, event, effects);
     case 'reconfigure':
-      state.settings = event.settings;
-      return;
+      return reconfigure(state, event, effects);
+    case 'promote':
+      return promote(state, event);
     case 'move':
       return move(state, now, effects);
     case 'tick':
@@ -58,14 +82,23 @@ type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind
 
 function renew(state: GroupState, event: EventOf<'renew'>, now: InstantMs, effects: Effect[]) {
   const lease = state.leases.get(event.leaseId);
-  if (lease !== undefined) prolong(lease, now, effects);
+  if (lease === undefined) return;
+  prolong(lease, now, effects);
+  // A hold that outlasts its charge is charged as it goes on, or long streams would ride for free.
+  const heldMs = now - lease.grantedAt;
+  if (lease.phase === 'held' && heldMs > lease.chargedMs) chargeTo(state, lease, heldMs, now);
+}
+
+function confirm(state: GroupState, event: EventOf<'confirm'>) {
+  const lease = state.leases.get(event.leaseId);
+  if (lease !== undefined && lease.phase !== 'cooling') confirmLease(state, lease);
 }
 
 function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, effects: Effect[]) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined) {
-    const waiter = state.queue.line.find(({ leaseId }) => leaseId === event.leaseId);
-    if (waiter !== undefined) dismiss(state, waiter, effects);
+    const waiter = state.queue.byTicket.get(ticketOf(event.leaseId));
+    if (waiter?.leaseId === event.leaseId) dismiss(state, waiter, effects);
     return bury(state, event.leaseId, now);
   }
   if (lease.phase !== 'cooling') endLease(state, lease, event.outcome, now, effects);
@@ -100,7 +133,9 @@ function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, eff
   if (lease === undefined) {
     // The lease lapsed, but the stream is still there and counts at the provider: so it counts here,
     // even above the limit. Nothing is granted until it has gone.
-    lease = openLease(state, leaseId, ticketId, event.holder, now);
+    const { holder, lane, slots } = event;
+    const wanted = { id: leaseId, ticketId, holder, lane, slots, waitsElsewhere: false };
+    lease = openLease(state, wanted, now);
     state.totals.resurrected += 1;
     effects.push({ kind: 'save', lease });
   } else {
@@ -116,9 +151,28 @@ function revoke(state: GroupState, event: EventOf<'revoke'>, effects: Effect[]) 
   effects.push({ kind: 'save', lease }, { kind: 'revoked', leaseId: lease.id });
 }
 
+function reconfigure(state: GroupState, event: EventOf<'reconfigure'>, effects: Effect[]) {
+  const { settings } = event;
+  if (settings.byAgent && !state.settings.byAgent) levelAgents(state.accounts);
+  state.settings = settings;
+  if (settings.isDryRun) return;
+  for (const waiter of state.queue.byTicket.values()) {
+    const { ticket } = waiter;
+    const tooWide = refuseWide(state, ticket);
+    if (tooWide !== null) turnAway(state, waiter, tooWide, effects);
+    else if (settings.paused && ticket.holdsNarrower) decline(state, waiter, effects);
+  }
+}
+
+function promote(state: GroupState, event: EventOf<'promote'>) {
+  const waiter = state.queue.byTicket.get(event.ticketId);
+  if (waiter === undefined) return;
+  replace(state, waiter, event.lane ?? waiter.lane, event.toFront || waiter.isPromoted);
+}
+
 function move(state: GroupState, now: InstantMs, effects: Effect[]) {
-  if (state.queue.line.length === 0) return;
-  for (const waiter of state.queue.line.slice()) {
+  if (queueLength(state.queue) === 0) return;
+  for (const waiter of state.queue.byTicket.values()) {
     leaveQueue(state, waiter);
     effects.push({ kind: 'moved', ticketId: waiter.ticket.id });
   }

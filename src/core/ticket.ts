@@ -1,21 +1,43 @@
-import type { InstantMs, TicketId } from './ids.ts';
+import type { InstantMs, LeaseId, TicketId } from './ids.ts';
 
-/** Who a slot is for: what the core carries along and never looks into. */
+/** Priority classes, best first. */
+export const LANES = ['high', 'normal', 'low'] as const;
+
+export type Lane = (typeof LANES)[number];
+
+/** Who a slot is for. */
 export interface Holder {
-  readonly caller: string;
+  /** Who is charged: shares of the group are fair between tenants. */
+  readonly tenant: string;
+  /** The agent run of the tenant, or null: the call belongs to none. */
   readonly agent: string | null;
+  /** Carried along and never looked into. */
+  readonly caller: string;
   readonly upstream: string;
   readonly model: string | null;
 }
 
-/** One logical call that asks for a slot. */
+/** One logical call that asks for slots. */
 export interface Ticket {
   readonly id: TicketId;
   readonly holder: Holder;
-  /** When the call reached Headgate. Its place in the queue, kept over every ask and every reset. */
+  readonly lane: Lane;
+  /** Slots that it takes. */
+  readonly slots: number;
+  /** When the call reached Headgate. Kept over every ask and every reset. */
   readonly enqueuedAt: InstantMs;
+  /** When its agent run began, as the caller says; null: known by its id only, or not at all. */
+  readonly agentStartedAt: InstantMs | null;
   /** The caller's own deadline; the group's time-out applies besides. */
   readonly deadlineAt: InstantMs | null;
   /** False: the caller would rather be told `busy` than wait. */
   readonly wait: boolean;
+  /** A try for several groups at once: granted now, or declined without a trace. */
+  readonly isTry: boolean;
+  /** The slots will be held while the call waits in a wider group. */
+  readonly waitsElsewhere: boolean;
+  /** It holds slots of narrower groups already, which it must not keep through a pause. */
+  readonly holdsNarrower: boolean;
+  /** Leases of the call that this one is made for, which waits for it. They may be of other groups. */
+  readonly parents: readonly LeaseId[];
 }

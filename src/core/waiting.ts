@@ -1,12 +1,16 @@
+import { agentLevel, agentSeen, lift, NO_AGENT, tenantAccount } from './accounts.ts';
 import type { Effect, GroupEvent } from './events.ts';
-import { estimateWaitMs, retryAfterMs } from './estimate.ts';
+import { estimateWaitMs, waitersAhead } from './estimate.ts';
 import { after, instant, type InstantMs, type TicketId } from './ids.ts';
+import { noteLaneGrant } from './lanes.ts';
 import { attach, openLease } from './leases.ts';
-import { dequeue, enqueue, firstReady, type Waiter } from './queue.ts';
+import { ageOf, nextWaiter } from './order.ts';
+import { dequeue, enqueue, leastService, type Waiter } from './queue.ts';
+import { ORPHAN_GRACE_MS } from './settings.ts';
+import { hasRoom, NEVER, type GroupState, type Lease } from './state.ts';
+import { refuseAtDoor, refuseToWait, timeoutOf } from './refuse.ts';
 import type { Rejection } from './rejection.ts';
-import { ORPHAN_GRACE_MS, WAITERS_MAX } from './settings.ts';
-import { hasRoom, NEVER, type GroupState } from './state.ts';
-import type { Ticket } from './ticket.ts';
+import type { Lane, Ticket } from './ticket.ts';
 
 type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
 
@@ -39,34 +43,95 @@ export function joinQueue(
     return;
   }
   const known = state.queue.byTicket.get(ticket.id);
-  const waiter = known ?? newWaiter(state, event, now);
-  waiter.sliceEndsAt = after(now, event.sliceMs);
-  if (known === undefined) enqueue(state.queue, waiter);
-  noteDue(state, waiter);
+  if (known !== undefined && known.leaseId !== leaseId) {
+    leaveQueue(state, known); // an earlier attempt, given up
+  } else if (known !== undefined) {
+    park(state, known, event, now);
+    pump(state, now, effects);
+    return;
+  }
+  const { isDryRun } = state.settings;
+  const refusal = refuseAtDoor(state, ticket);
+  if (refusal !== null && !isDryRun) return reject(state, ticket.id, refusal, effects);
+  const waiter = newWaiter(state, event, now);
+  const unlevel = lineUp(state, waiter);
+  park(state, waiter, event, now);
+  if (refusal !== null) letPass(state, waiter, now, effects);
   pump(state, now, effects);
-  if (known === undefined && state.queue.byTicket.has(ticket.id)) turnAway(state, waiter, effects);
+  if (state.queue.byTicket.get(ticket.id) !== waiter) return;
+  decide(state, waiter, now, effects);
+  if (ticket.isTry) unlevel();
 }
 
-/** Grants as long as there is room and somebody is there to take it. */
-export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void {
-  while (hasRoom(state, now)) {
-    const waiter = firstReady(state.queue);
-    if (waiter === undefined) return;
-    leaveQueue(state, waiter);
-    const { ticket } = waiter;
-    const lease = openLease(state, waiter.leaseId, ticket.id, ticket.holder, now);
-    state.totals.granted += 1;
-    effects.push({ kind: 'save', lease }, { kind: 'grant', ticketId: ticket.id, lease });
+/** What becomes of a newcomer that cannot be granted now. */
+function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effect[]): void {
+  const { ticket } = waiter;
+  const { settings } = state;
+  const waitsForItself = ticket.parents.some((id) => {
+    const parent = state.leases.get(id);
+    return parent !== undefined && parent.phase !== 'cooling';
+  });
+  if (waitsForItself && settings.nested === 'pass') {
+    grant(state, waiter, 0, now, effects);
+  } else if (waitsForItself) {
+    turnAway(state, waiter, { reason: 'nested', retryAfterMs: null }, effects);
+  } else if (ticket.isTry || (settings.paused && ticket.holdsNarrower)) {
+    decline(state, waiter, effects);
+  } else {
+    const refused = refuseToWait(state, waiter, now);
+    if (refused === null) return;
+    turnAway(state, refused.evicted ?? waiter, refused.rejection, effects);
   }
+}
+
+/** Grants as long as there is room for whose turn it is. A wide call that does not fit bars the others. */
+export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void {
+  while (hasRoom(state, 1, now)) {
+    const waiter = nextWaiter(state);
+    if (waiter === undefined || !hasRoom(state, waiter.ticket.slots, now)) break;
+    grant(state, waiter, waiter.ticket.slots, now, effects);
+  }
+  if (!state.settings.isDryRun) return;
+  for (const waiter of state.queue.byTicket.values()) {
+    if (waiter.sliceEndsAt !== null) letPass(state, waiter, now, effects);
+  }
+}
+
+/** In a dry run nobody waits: it is only counted who would have. */
+function letPass(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effect[]): void {
+  state.totals.wouldWait += 1;
+  grant(state, waiter, waiter.ticket.slots, now, effects);
+}
+
+function grant(
+  state: GroupState,
+  waiter: Waiter,
+  slots: number,
+  now: InstantMs,
+  effects: Effect[],
+): void {
+  const { ticket, leaseId, lane, tenant, agent } = waiter;
+  leaveQueue(state, waiter);
+  noteLaneGrant(state, lane);
+  state.accounts.lastService = tenant.service;
+  tenant.lastAgentService = agent.service;
+  const { id: ticketId, holder, waitsElsewhere } = ticket;
+  const lease: Lease = openLease(
+    state,
+    { id: leaseId, ticketId, holder, lane, slots, waitsElsewhere },
+    now,
+  );
+  state.totals.granted += 1;
+  effects.push({ kind: 'save', lease }, { kind: 'grant', ticketId, lease });
 }
 
 /** Ends slices, drops waiters whose caller has gone, rejects those at their deadline. */
 export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (now < state.waitersDueAt) return;
   state.waitersDueAt = NEVER;
-  for (const waiter of state.queue.line.slice()) {
+  for (const waiter of state.queue.byTicket.values()) {
     if (now >= waiter.deadlineAt) {
-      reject(state, waiter, timeoutOf(state, waiter.ticket, now), effects);
+      turnAway(state, waiter, timeoutOf(state, waiter.ticket, now), effects);
     } else if (waiter.sliceEndsAt === null && now >= waiter.orphanAt) {
       leaveQueue(state, waiter);
     } else {
@@ -74,15 +139,49 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
         waiter.sliceEndsAt = null;
         // From now on: where the process was held up, the slice may have been over for long.
         waiter.orphanAt = after(now, ORPHAN_GRACE_MS);
-        effects.push({
-          kind: 'pending',
-          ticketId: waiter.ticket.id,
-          ...standing(state, waiter.ticket.id),
-        });
+        const { id: ticketId } = waiter.ticket;
+        effects.push({ kind: 'pending', ticketId, ...standing(state, ticketId) });
       }
       noteDue(state, waiter);
     }
   }
+}
+
+/**
+ * Puts a waiter into the queue, its tenant and agent level with the others if they were idle.
+ *
+ * @returns takes that levelling back, once the waiter has left
+ */
+function lineUp(state: GroupState, waiter: Waiter): () => void {
+  const { queue, accounts, settings } = state;
+  const { tenant, agent } = waiter;
+  const idle = [tenant, agent]
+    .filter(({ waiting }) => waiting === 0)
+    .map((account) => ({ account, service: account.service, floor: account.floor }));
+  if (tenant.waiting === 0) {
+    const least = leastService(queue);
+    lift(tenant, least === Infinity ? accounts.lastService : least);
+  }
+  if (settings.byAgent && agent.waiting === 0) lift(agent, agentLevel(tenant, agent));
+  enqueue(queue, waiter);
+  return () => {
+    for (const { account, ...before } of idle) Object.assign(account, before);
+  };
+}
+
+/** Puts somebody who waits into a lane, and before all others if it is promoted. Its age stays. */
+export function replace(state: GroupState, waiter: Waiter, lane: Lane, isPromoted: boolean): void {
+  dequeue(state.queue, waiter);
+  waiter.lane = lane;
+  waiter.isPromoted = isPromoted;
+  enqueue(state.queue, waiter);
+}
+
+/** Lets a waiter go that may not wait here as things are, without counting it as refused. */
+export function decline(state: GroupState, waiter: Waiter, effects: Effect[]): void {
+  leaveQueue(state, waiter);
+  const isPaused = state.settings.paused;
+  effects.push({ kind: 'declined', ticketId: waiter.ticket.id, isPaused });
 }
 
 /** Takes out a waiter whose attempt has ended, and lets go of whoever is parked behind it. */
@@ -100,68 +199,70 @@ export function standing(
   state: GroupState,
   ticketId: TicketId,
 ): { readonly position: number; readonly estimateMs: number } {
-  const position = Math.max(
-    0,
-    state.queue.line.findIndex((waiter) => waiter.ticket.id === ticketId),
-  );
+  const waiter = state.queue.byTicket.get(ticketId);
+  const position = waiter === undefined ? 0 : waitersAhead(state, waiter);
   return { position, estimateMs: estimateWaitMs(state, position) };
 }
 
+/** Rejects somebody who waits. */
+export function turnAway(
+  state: GroupState,
+  waiter: Waiter,
+  rejection: Rejection,
+  effects: Effect[],
+): void {
+  leaveQueue(state, waiter);
+  reject(state, waiter.ticket.id, rejection, effects);
+}
+
+function reject(
+  state: GroupState,
+  ticketId: TicketId,
+  rejection: Rejection,
+  effects: Effect[],
+): void {
+  const { rejected } = state.totals;
+  rejected[rejection.reason] = (rejected[rejection.reason] ?? 0) + 1;
+  effects.push({ kind: 'reject', ticketId, rejection });
+}
+
 function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
-  const { ticket } = event;
-  // A claim from the future would be a place behind everybody, one from the far past a place before.
-  const earliest = now - state.settings.timeoutMs;
-  const enqueuedAt = instant(Math.min(Math.max(ticket.enqueuedAt, earliest), now + 1));
-  const deadlineAt = instant(
-    Math.min(ticket.deadlineAt ?? Infinity, after(enqueuedAt, state.settings.timeoutMs)),
-  );
+  const ticket = clamp(event.ticket, state.settings.timeoutMs, now);
+  const { holder, enqueuedAt } = ticket;
+  const tenant = tenantAccount(state.accounts, holder.tenant);
+  const key = holder.agent ?? NO_AGENT;
+  const agent = agentSeen(state.accounts, tenant, key, enqueuedAt, now);
+  const startedAt = holder.agent === null ? enqueuedAt : (ticket.agentStartedAt ?? agent.startedAt);
   return {
-    ticket: { ...ticket, enqueuedAt },
+    ticket,
     leaseId: event.leaseId,
+    tenant,
+    agent,
     sequence: state.nextSequence++,
-    deadlineAt,
+    deadlineAt: instant(
+      Math.min(ticket.deadlineAt ?? Infinity, after(enqueuedAt, state.settings.timeoutMs)),
+    ),
+    age: ageOf(ticket, startedAt, state.settings),
+    lane: ticket.lane,
+    isPromoted: false,
     sliceEndsAt: null,
     orphanAt: now,
   };
 }
 
-/** Refuses a newcomer that cannot be granted now: it would not wait, or the queue has no place. */
-function turnAway(state: GroupState, waiter: Waiter, effects: Effect[]): void {
-  const { settings } = state;
-  const queueLengthMax = Math.min(settings.queueLengthMax, WAITERS_MAX);
-  if (!waiter.ticket.wait) {
-    const retry = retryAfterMs(state);
-    reject(
-      state,
-      waiter,
-      settings.paused
-        ? { reason: 'paused', waitedMs: 0, retryAfterMs: retry }
-        : { reason: 'busy', slotsMax: settings.slotsMax, retryAfterMs: retry },
-      effects,
-    );
-  } else if (state.queue.line.length > queueLengthMax) {
-    reject(
-      state,
-      waiter,
-      { reason: 'queue_full', queueLengthMax, retryAfterMs: retryAfterMs(state) },
-      effects,
-    );
-  }
+/**
+ * Claims from the future would be a place behind everybody, one from the far past a place before. The
+ * start of an agent run needs no bound into the past: the age credit bounds what it is good for.
+ */
+function clamp(ticket: Ticket, timeoutMs: number, now: InstantMs): Ticket {
+  const enqueuedAt = instant(Math.min(Math.max(ticket.enqueuedAt, now - timeoutMs), now + 1));
+  return { ...ticket, enqueuedAt };
 }
 
-function timeoutOf(state: GroupState, ticket: Ticket, now: InstantMs): Rejection {
-  return {
-    reason: state.settings.paused ? 'paused' : 'queue_timeout',
-    waitedMs: Math.max(0, Math.round(now - ticket.enqueuedAt)),
-    retryAfterMs: retryAfterMs(state),
-  };
-}
-
-function reject(state: GroupState, waiter: Waiter, rejection: Rejection, effects: Effect[]): void {
-  leaveQueue(state, waiter);
-  const { rejected } = state.totals;
-  rejected[rejection.reason] = (rejected[rejection.reason] ?? 0) + 1;
-  effects.push({ kind: 'reject', ticketId: waiter.ticket.id, rejection });
+function park(state: GroupState, waiter: Waiter, event: Acquire, now: InstantMs): void {
+  waiter.sliceEndsAt = after(now, event.sliceMs);
+  waiter.agent.lastSeenAt = now;
+  noteDue(state, waiter);
 }
 
 function noteDue(state: GroupState, waiter: Waiter): void {

@@ -9,6 +9,8 @@ export interface ConfigChange {
   readonly groups: ReadonlySet<string>;
   /** Own objects that may hold calls and that the new configuration no longer sends any to. */
   readonly retired: readonly PlacedPool[];
+  /** Names of the groups whose partitions are other ones now. */
+  readonly unshared: readonly string[];
 }
 
 /** Compares two configurations. */
@@ -21,10 +23,14 @@ export function changeBetween(before: Config, next: Config): ConfigChange {
     const own = ownPool(group);
     return own === null || takesCalls(own, next) ? [] : [own];
   });
+  const unshared = before.groups.filter(
+    ({ name, partition_by: by }) => !same(by, now.get(name)?.partition_by),
+  );
   return {
     routingMoved: !same(routingOf(before), routingOf(next)),
     groups: new Set(groups),
     retired,
+    unshared: unshared.map(({ name }) => name),
   };
 }
 

@@ -8,13 +8,17 @@ import type {
   Snapshot,
 } from '../contract/directory-rpc.ts';
 import type { Env } from '../contract/env.ts';
-import type { GroupDefinition } from '../contract/group-rpc.ts';
+import type { GroupDefinition, GroupRpc } from '../contract/group-rpc.ts';
 import { poolOf, takesCalls, type PlacedPool } from '../contract/pool.ts';
 import { changeBetween, poolsToTell } from './changes.ts';
+import { PoolList } from './pool-list.ts';
 import { DirectoryStore } from './store.ts';
 
-/** Pushes in flight at once. More would only queue up on the way out. */
-const PUSHES_AT_ONCE = 32;
+/** Pools asked or told at once. More would only queue up on the way out. */
+const POOLS_AT_ONCE = 32;
+
+/** A full group is searched for idle pools at most this often. */
+const SWEEP_EVERY_MS = 60_000;
 
 /**
  * The one object that holds the configuration, its audit log and the list of pools. It stores and
@@ -22,16 +26,21 @@ const PUSHES_AT_ONCE = 32;
  */
 export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc {
   readonly #store: DirectoryStore;
+  readonly #list: PoolList;
+  readonly #sweptAt = new Map<string, number>();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#store = new DirectoryStore(ctx.storage.sql);
+    this.#list = new PoolList(ctx.storage.sql);
   }
 
-  async snapshot(known: number | null): Promise<Snapshot | null> {
+  async snapshot(known: string | number | null): Promise<Snapshot | null> {
     const { version, config } = this.#store.current;
-    if (version === known) return null;
-    return { version, config, fingerprintKey: this.#store.fingerprintKey };
+    const { fullGroups } = this.#list;
+    const tag = [version, ...fullGroups].join(' ');
+    if (known === (typeof known === 'number' ? version : tag)) return null;
+    return { version, config, fingerprintKey: this.#store.fingerprintKey, tag, fullGroups };
   }
 
   async definition(group: string): Promise<GroupDefinition> {
@@ -56,22 +65,41 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       },
       { at: new Date().toISOString(), version, actor, action },
     );
-    for (const pool of change.retired) this.#store.list(pool);
-    const pools = poolsToTell(change, before.config, config, this.#store.pools());
+    for (const pool of change.retired) this.#list.list(pool);
+    for (const group of change.unshared) this.#list.unshare(group);
+    const pools = poolsToTell(change, before.config, config, this.#list.all());
     this.ctx.waitUntil(this.#tell(pools));
     return { kind: 'replaced', version };
   }
 
-  async list(pool: ListedPool): Promise<void> {
-    this.#store.list({ ...pool, jurisdiction: this.#jurisdictionOf(pool.group) });
+  async list(pool: ListedPool): Promise<boolean> {
+    const isListed = this.#list.list({ ...pool, jurisdiction: this.#jurisdictionOf(pool.group) });
+    if (!isListed) this.#sweep(pool.group);
+    return isListed;
   }
 
-  async unlist(pool: ListedPool): Promise<void> {
-    this.#store.unlist(pool, this.#jurisdictionOf(pool.group));
+  async unlist(pool: PlacedPool): Promise<void> {
+    if (pool.jurisdiction === undefined) {
+      this.#list.unlist(pool, this.#jurisdictionOf(pool.group));
+    } else {
+      this.#list.drop(pool);
+    }
   }
 
   async pools(): Promise<PlacedPool[]> {
-    return this.#store.pools();
+    return this.#list.all();
+  }
+
+  async share(group: string, partition: string): Promise<string> {
+    const jurisdiction = this.#jurisdictionOf(group);
+    const shared = this.#list.share({ group, partition, jurisdiction });
+    if (shared !== partition) this.#sweep(group);
+    return shared;
+  }
+
+  async note(actor: string, action: string): Promise<void> {
+    const { version } = this.#store.current;
+    this.#store.note({ at: new Date().toISOString(), version, actor, action });
   }
 
   async audit(limit: number): Promise<AuditEntry[]> {
@@ -96,29 +124,56 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return this.#group(name)?.jurisdiction ?? null;
   }
 
-  async #tell(pools: readonly PlacedPool[]): Promise<void> {
-    const rest = pools.values();
-    const worker = async (): Promise<void> => {
-      for (const pool of rest) await this.#tellOne(pool);
+  #tell(pools: readonly PlacedPool[]): Promise<void> {
+    return eachOf(pools, (pool) => this.#tellOne(pool));
+  }
+
+  /** Asks the pools of a full group to leave the list if nobody used them for long. */
+  #sweep(group: string): void {
+    const now = Date.now();
+    if (now - (this.#sweptAt.get(group) ?? -Infinity) < SWEEP_EVERY_MS) return;
+    this.#sweptAt.set(group, now);
+    const pools = this.#list.all().filter((pool) => pool.group === group);
+    const forget = async (pool: PlacedPool): Promise<void> => {
+      try {
+        await this.#stubOf(pool).forget(pool.jurisdiction ?? null);
+      } catch {
+        // It stays, and the next sweep asks again.
+      }
     };
-    await Promise.all(Array.from({ length: PUSHES_AT_ONCE }, worker));
+    this.ctx.waitUntil(eachOf(pools, forget));
+  }
+
+  #stubOf(pool: PlacedPool): GroupRpc {
+    return poolOf(this.env, pool.group, pool.partition, {
+      location: this.#group(pool.group)?.location ?? null,
+      jurisdiction: pool.jurisdiction ?? null,
+    });
   }
 
   /** Pushes what holds at this moment, which may be newer than the change that asked for it. */
   async #tellOne(pool: PlacedPool): Promise<void> {
-    const place = {
-      location: this.#group(pool.group)?.location ?? null,
-      jurisdiction: pool.jurisdiction ?? null,
-    };
     try {
-      const stub = poolOf(this.env, pool.group, pool.partition, place);
+      const stub = this.#stubOf(pool);
       await stub.reconfigure(this.#definition(pool.group));
       // An own object that `replace` put on the list does not know that it stands there.
       if (takesCalls(pool, this.#store.current.config)) return;
       const { in_use, cooling, queued } = await stub.status();
-      if (in_use + cooling + queued === 0) this.#store.drop(pool);
+      if (in_use + cooling + queued === 0) this.#list.drop(pool);
     } catch {
       // It reads the directory by itself as soon as a ticket brings it the newer version.
     }
   }
+}
+
+/** Does the same for every pool, for so many at once. */
+async function eachOf(
+  pools: readonly PlacedPool[],
+  work: (pool: PlacedPool) => Promise<void>,
+): Promise<void> {
+  const rest = pools.values();
+  const worker = async (): Promise<void> => {
+    for (const pool of rest) await work(pool);
+  };
+  await Promise.all(Array.from({ length: POOLS_AT_ONCE }, worker));
 }

@@ -1,18 +1,15 @@
 import { configSchema, type Config } from '../contract/config.ts';
-import type { AuditEntry, ListedPool } from '../contract/directory-rpc.ts';
-import type { PlacedPool } from '../contract/pool.ts';
-import { poolName } from '../contract/pool-name.ts';
+import type { AuditEntry } from '../contract/directory-rpc.ts';
 
 /**
- * The directory's rows. Every table is `WITHOUT ROWID`: an insert then writes one row instead of two.
+ * The directory's rows, but for those of `PoolList`. Nearly every table is `WITHOUT ROWID`: an insert then writes one row instead of two.
  *
  * - `secrets (name, value)`: one row, `fingerprint_key`: 32 random bytes in base64, made at the first
  *   start and never changed, because fingerprints in `match.keys` and partitions depend on it.
  * - `configuration (id = 0, version, routing_version, body)`: the whole configuration as JSON. No row:
  *   never written, version 0.
  * - `audit (version, at, actor, action)`: one row per version, the newest 10,000 of them.
- * - `pools (group_name, object_name, jurisdiction, partition_key)`: the pools that changes are pushed
- *   to. `jurisdiction` is empty for none; `partition_key` is null for a group's own object.
+ * - `notes (sequence, version, at, actor, action)`: what was done without a new version, as many.
  */
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID`,
@@ -20,16 +17,13 @@ const TABLES = [
      version INTEGER NOT NULL, routing_version INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID`,
   `CREATE TABLE IF NOT EXISTS audit (version INTEGER PRIMARY KEY, at TEXT NOT NULL,
      actor TEXT NOT NULL, action TEXT NOT NULL) WITHOUT ROWID`,
-  `CREATE TABLE IF NOT EXISTS pools (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
-     jurisdiction TEXT NOT NULL, partition_key TEXT,
-     PRIMARY KEY (group_name, object_name, jurisdiction)) WITHOUT ROWID`,
+  // Its key is the row id itself, so that it is counted up.
+  `CREATE TABLE IF NOT EXISTS notes (sequence INTEGER PRIMARY KEY, version INTEGER NOT NULL,
+     at TEXT NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL)`,
 ];
 
 /** The most audit entries that are kept; the oldest go first. */
 export const AUDIT_MAX = 10_000;
-
-/** The most partitions of one group that are listed. Those beyond work, but status does not show them. */
-export const PARTITIONS_LISTED_MAX = 1_000;
 
 /** The configuration at one version, and since when calls take the way that they take. */
 export interface StoredConfig {
@@ -37,8 +31,6 @@ export interface StoredConfig {
   readonly routingVersion: number;
   readonly config: Config;
 }
-
-type Jurisdiction = NonNullable<PlacedPool['jurisdiction']>;
 
 /** Reads and writes the directory's rows. All of it is synchronous, so a turn is one transaction. */
 export class DirectoryStore {
@@ -76,74 +68,33 @@ export class DirectoryStore {
     this.#current = next;
   }
 
+  /** Writes down what was done without a new version. */
+  note({ version, at, actor, action }: AuditEntry): void {
+    this.#sql.exec(
+      `INSERT INTO notes (version, at, actor, action) VALUES (?, ?, ?, ?)`,
+      version,
+      at,
+      actor,
+      action,
+    );
+    this.#sql.exec(
+      `DELETE FROM notes WHERE sequence <= (SELECT MAX(sequence) FROM notes) - ?`,
+      AUDIT_MAX,
+    );
+  }
+
   /** The newest entries, newest first. */
   audit(limit: number): AuditEntry[] {
+    // Notes of a version came after the change that made it; the clock may have stepped back.
     return this.#sql
       .exec<{ at: string; version: number; actor: string; action: string }>(
-        `SELECT at, version, actor, action FROM audit ORDER BY version DESC LIMIT ?`,
+        `SELECT at, version, actor, action FROM (
+           SELECT at, version, actor, action, 0 AS sequence FROM audit
+           UNION ALL SELECT at, version, actor, action, sequence FROM notes)
+         ORDER BY version DESC, sequence DESC LIMIT ?`,
         limit,
       )
       .toArray();
-  }
-
-  /** Lists a pool; a second time, or beyond the bound of its group, it changes nothing. */
-  list(pool: PlacedPool): void {
-    const { count } = this.#sql
-      .exec<{ count: number }>(
-        `SELECT COUNT(*) AS count FROM pools WHERE group_name = ?`,
-        pool.group,
-      )
-      .one();
-    if (count >= PARTITIONS_LISTED_MAX) return;
-    this.#sql.exec(
-      `INSERT OR IGNORE INTO pools (group_name, object_name, jurisdiction, partition_key)
-       VALUES (?, ?, ?, ?)`,
-      pool.group,
-      poolName(pool.group, pool.partition),
-      pool.jurisdiction ?? '',
-      pool.partition,
-    );
-  }
-
-  /**
-   * Takes a pool off the list. A pool does not know its jurisdiction, so where its group was moved to
-   * another one (`current`), the rows of the old one go first: only a retired pool asks for this.
-   */
-  unlist(pool: ListedPool, current: string | null): void {
-    const name = poolName(pool.group, pool.partition);
-    const retired = this.#sql.exec(
-      `DELETE FROM pools WHERE group_name = ? AND object_name = ? AND jurisdiction <> ?`,
-      pool.group,
-      name,
-      current ?? '',
-    );
-    // Rows are counted as the statement runs, and a statement without results has run already.
-    if (retired.rowsWritten > 0) return;
-    this.#sql.exec(`DELETE FROM pools WHERE group_name = ? AND object_name = ?`, pool.group, name);
-  }
-
-  /** Takes exactly this pool off the list. */
-  drop(pool: PlacedPool): void {
-    this.#sql.exec(
-      `DELETE FROM pools WHERE group_name = ? AND object_name = ? AND jurisdiction = ?`,
-      pool.group,
-      poolName(pool.group, pool.partition),
-      pool.jurisdiction ?? '',
-    );
-  }
-
-  pools(): PlacedPool[] {
-    return this.#sql
-      .exec<{ group_name: string; jurisdiction: string; partition_key: string | null }>(
-        `SELECT group_name, jurisdiction, partition_key FROM pools`,
-      )
-      .toArray()
-      .map((row) => ({
-        group: row.group_name,
-        partition: row.partition_key,
-        // The cast is sound: the column is written from a configuration's field alone.
-        jurisdiction: row.jurisdiction === '' ? null : (row.jurisdiction as Jurisdiction),
-      }));
   }
 
   #loadFingerprintKey(): string {

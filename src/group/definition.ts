@@ -1,17 +1,13 @@
-import type { GroupConfig } from '../contract/config.ts';
+import { groupSchema, type GroupConfig } from '../contract/config.ts';
 import type { AssumedLimit, GroupDefinition, PoolStatus } from '../contract/group-rpc.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { GroupSettings } from '../core/settings.ts';
+import { LANES, type Lane } from '../core/ticket.ts';
 
-/** What an object that nobody has configured yet goes by: it grants nothing. */
+/** What a group goes by that no configuration describes: the defaults of one, and no slots. */
 const UNCONFIGURED: GroupSettings = {
+  ...settingsFrom(groupSchema.parse({ name: 'unconfigured' })),
   slotsMax: 0,
-  queueLengthMax: 1_000,
-  timeoutMs: 240_000,
-  paused: false,
-  releaseCooldownMs: 'auto',
-  cancelCooldownMs: 'auto',
-  failureHoldMs: 2_000,
 };
 
 /** A pool's name taken apart. */
@@ -42,9 +38,17 @@ export function definitionFrom(
 ): Definition {
   if (pushed === null) return { ...UNDEFINED, assumed };
   const { version, routingVersion } = pushed;
-  // The directory has validated it against this very schema.
-  const config = pushed.config === null ? null : (JSON.parse(pushed.config) as GroupConfig);
+  const config = pushed.config === null ? null : readConfig(JSON.parse(pushed.config));
   return { version, routingVersion, config, assumed };
+}
+
+/**
+ * A stored definition may be older than this release: parsing fills in what is new. One that does not
+ * parse was written by a newer release and checked by it.
+ */
+function readConfig(stored: unknown): GroupConfig {
+  const parsed = groupSchema.safeParse(stored);
+  return parsed.success ? parsed.data : (stored as GroupConfig);
 }
 
 /** A group that was configured once and is no more. Automatic groups never retire. */
@@ -55,17 +59,46 @@ export function isRetired(identity: PoolIdentity, definition: Definition): boole
 
 export function settingsOf(definition: Definition): GroupSettings {
   const { config, assumed } = definition;
-  if (config === null) {
-    return assumed === null ? UNCONFIGURED : { ...UNCONFIGURED, slotsMax: assumed.slotsMax };
-  }
+  if (config !== null) return settingsFrom(config);
+  return assumed === null ? UNCONFIGURED : { ...UNCONFIGURED, slotsMax: assumed.slotsMax };
+}
+
+function settingsFrom({ limits, queue, holds, fairness, ...config }: GroupConfig): GroupSettings {
   return {
-    slotsMax: config.limits.max_concurrency ?? Infinity,
-    queueLengthMax: config.queue.max_length,
-    timeoutMs: config.queue.timeout_ms,
+    slotsMax: limits.max_concurrency ?? Infinity,
+    slotsPerCallMax: limits.max_weight,
+    queueLengthMax: queue.max_length,
+    queueLengthMaxEach: queue.max_length_each ?? Infinity,
+    queueLengthMaxEachAgent: queue.max_length_each_agent ?? Infinity,
+    timeoutMs: queue.timeout_ms,
     paused: config.paused,
-    releaseCooldownMs: config.holds.release_cooldown_ms,
-    cancelCooldownMs: config.holds.cancel_cooldown_ms,
-    failureHoldMs: config.holds.failure_hold_ms,
+    isDraining: config.draining,
+    isDryRun: config.dry_run,
+    nested: queue.nested,
+    releaseCooldownMs: holds.release_cooldown_ms,
+    cancelCooldownMs: holds.cancel_cooldown_ms,
+    failureHoldMs: holds.failure_hold_ms,
+    laneShares: { high: 0, ...queue.lane_shares },
+    ageCreditMs: queue.age_credit_ms,
+    byAgent: fairness.by[1] === 'agent',
+    weights: fairness.weights,
+    slotsMaxEach: fairness.max_concurrency_each ?? Infinity,
+    slotsMaxEachAgent: fairness.max_concurrency_each_agent ?? Infinity,
+    ...reservations(fairness.reserved),
+  };
+}
+
+/** `lane:high` reserves for a lane, everything else for a tenant of that name. */
+function reservations(
+  reserved: GroupConfig['fairness']['reserved'],
+): Pick<GroupSettings, 'reserved' | 'reservedLanes'> {
+  const entries = Object.entries(reserved);
+  const ofLane = (lane: Lane) => entries.filter(([name]) => name === `lane:${lane}`);
+  return {
+    reserved: Object.fromEntries(entries.filter(([name]) => !name.startsWith('lane:'))),
+    reservedLanes: Object.fromEntries(
+      LANES.flatMap((lane) => ofLane(lane).map(([, slots]) => [lane, slots])),
+    ),
   };
 }
 

@@ -1,9 +1,12 @@
+import type { GroupConfig } from '../contract/config.ts';
 import { directoryOf, type Env } from '../contract/env.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/group-rpc.ts';
 import { logEvent } from '../contract/log.ts';
 import { definitionFrom, isRetired, type Definition, type PoolIdentity } from './definition.ts';
 import type { GroupStore } from './store.ts';
 
+/** A pool whose group has as many as it may have asks again to be listed after this long. */
+const LIST_AGAIN_MS = 60_000;
 /** How long tickets wait for the directory before the pool goes on with what it knows. */
 const DIRECTORY_TIMEOUT_MS = 1_000;
 
@@ -20,6 +23,9 @@ export class DirectoryLink {
   #definition: Definition;
   #catchingUp: Promise<void> | null = null;
   #listed: boolean;
+  #listAgainAt = 0;
+  /** What the directory is told, one after the other: a late `unlist` must not undo a `list`. */
+  #told: Promise<unknown> = Promise.resolve();
 
   constructor(
     env: Env,
@@ -96,10 +102,16 @@ export class DirectoryLink {
   /** The first 2xx gets the pool listed: a key that no provider accepts never does. */
   observe(status: number | null): void {
     if (this.#listed || status === null || status < 200 || status > 299) return;
+    if (Date.now() < this.#listAgainAt) return;
     this.#setListed(true);
+    const listed = this.#tell(() => directoryOf(this.#env).list(this.#identity));
     this.#waitUntil(
-      directoryOf(this.#env)
-        .list(this.#identity)
+      listed
+        .then((isListed) => {
+          if (isListed !== false) return;
+          this.#listAgainAt = Date.now() + LIST_AGAIN_MS;
+          this.#setListed(false);
+        })
         .catch(() => this.#setListed(false)),
     );
   }
@@ -108,14 +120,24 @@ export class DirectoryLink {
   leave(): void {
     if (!this.#listed || !this.isRetired) return;
     this.#setListed(false);
-    this.#waitUntil(
-      directoryOf(this.#env)
-        .unlist(this.#identity)
-        .catch(() => this.#setListed(true)),
-    );
+    const left = this.#tell(() => directoryOf(this.#env).unlist(this.#identity));
+    this.#waitUntil(left.catch(() => this.#setListed(true)));
+  }
+
+  /** Takes the pool off the list until its next 2xx, also where it did not know that it is there. */
+  async forget(jurisdiction: GroupConfig['jurisdiction']): Promise<void> {
+    this.#setListed(false);
+    await this.#tell(() => directoryOf(this.#env).unlist({ ...this.#identity, jurisdiction }));
+  }
+
+  #tell<T>(work: () => Promise<T>): Promise<T> {
+    const told = this.#told.then(work);
+    this.#told = told.catch(() => {});
+    return told;
   }
 
   #setListed(listed: boolean): void {
+    if (this.#listed === listed) return;
     this.#listed = listed;
     this.#store.remember('listed', String(listed));
   }

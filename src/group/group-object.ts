@@ -1,15 +1,18 @@
 import { DurableObject } from 'cloudflare:workers';
+import type { GroupConfig } from '../contract/config.ts';
 import type { Env } from '../contract/env.ts';
-import type {
-  AcquireAnswer,
-  AcquireRequest,
-  GroupDefinition,
-  GroupRpc,
-  LeaseInfo,
-  PoolStatus,
-  RenewAnswer,
-  ResumeAnswer,
-  ResumeRequest,
+import {
+  POOL_IDLE_MS,
+  type AcquireAnswer,
+  type AcquireRequest,
+  type GroupDefinition,
+  type GroupRpc,
+  type LeaseInfo,
+  type PoolStatus,
+  type RenewAnswer,
+  type ResumeAnswer,
+  type ResumeRequest,
+  type WaiterInfo,
 } from '../contract/group-rpc.ts';
 import type { Effect, GroupEvent } from '../core/events.ts';
 import { instant, leaseId, leaseIdOf, ticketId, type InstantMs } from '../core/ids.ts';
@@ -17,24 +20,25 @@ import type { LeaseId, TicketId } from '../core/ids.ts';
 import type { Outcome } from '../core/outcome.ts';
 import { recover } from '../core/recover.ts';
 import type { GroupState, Lease } from '../core/state.ts';
+import { queueLength } from '../core/queue.ts';
 import { nextWakeAt, step } from '../core/step.ts';
-import type { Holder } from '../core/ticket.ts';
+import type { Lane } from '../core/ticket.ts';
 import { standing } from '../core/waiting.ts';
+import { Asks } from './asks.ts';
 import { Batch } from './batch.ts';
 import { identityOf, settingsOf, type PoolIdentity } from './definition.ts';
 import { DirectoryLink } from './directory-link.ts';
+import { Idleness } from './idleness.ts';
 import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
+import { Openings } from './openings.ts';
 import { Renewals } from './renewals.ts';
-import { leaseInfos, poolStatus } from './status.ts';
+import { holderOf, ticketFrom } from './requests.ts';
+import { leaseInfos, poolStatus, waiterInfos } from './status.ts';
 import { GroupStore } from './store.ts';
-
-/** At most one write per object in this time for the renewals' sake. */
-const HEARTBEAT_EVERY_MS = 10_000;
+import { WakeTimer } from './wake-timer.ts';
 
 /** Attachments of a later instance are larger than all of an earlier one, at this many a millisecond. */
 const ATTACHMENTS_PER_MS = 1_000;
-
-type Answer = AcquireAnswer | ResumeAnswer;
 
 /**
  * One pool of slots. It decides nothing itself: calls become events of the core, the core's effects
@@ -47,14 +51,13 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   readonly #state: GroupState;
   readonly #batch = new Batch((saved, dropped) => this.#write(saved, dropped));
   readonly #renewals = new Renewals();
+  readonly #openings = new Openings();
   readonly #keeper: LeaseKeeper;
-  /** The parked ask of each ticket. */
-  readonly #asks = new Map<TicketId, (answer: Answer) => void>();
+  readonly #asks: Asks;
+  readonly #idleness: Idleness;
   #passedUnlimited = 0;
-  #heartbeatAt = 0;
   #clock = instant(0);
-  #timer: ReturnType<typeof setTimeout> | null = null;
-  #timerAt = Infinity;
+  readonly #timer = new WakeTimer(() => this.#wake());
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -67,12 +70,15 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
       (work) => ctx.waitUntil(work),
       (moved) => this.#definitionChanged(moved),
     );
+    this.#asks = new Asks(() => this.#link.definition.version);
     this.#keeper = {
       renew: (id, status) => this.#renew(id, status),
       release: (id, outcome, status) => this.#release(id, outcome, status),
+      confirm: (id) => this.#apply({ kind: 'confirm', leaseId: id }),
       detach: (id, attachment) => this.#apply({ kind: 'detach', leaseId: id, attachment }),
     };
     const now = this.#now();
+    this.#idleness = new Idleness(this.#store, now);
     const recovered = recover(
       settingsOf(this.#link.definition),
       this.#store.loadLeases(),
@@ -80,6 +86,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
       now,
     );
     this.#state = recovered.state;
+    this.#idleness.note(this.#isInUse(), now);
     this.#perform(recovered.effects);
   }
 
@@ -87,34 +94,30 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     if (request.configVersion > this.#link.definition.version) await this.#link.catchUp();
     this.#link.assume(request.assumed);
     this.#passedUnlimited += request.passedUnlimited;
-    if (this.#link.isRetired) return this.#moved();
+    if (this.#link.isRetired) return this.#asks.moved();
     const id = ticketId(request.ticketId);
-    const superseded = this.#asks.get(id);
+    const superseded = this.#asks.current(id);
     const answer = this.#ask(id, {
       kind: 'acquire',
       leaseId: leaseIdOf(id, request.attempt),
       sliceMs: request.sliceMs,
-      ticket: {
-        id,
-        holder: holderOf(request),
-        enqueuedAt: instant(request.enqueuedAt),
-        deadlineAt: request.deadlineAt === null ? null : instant(request.deadlineAt),
-        wait: request.wait,
-      },
+      ticket: ticketFrom(request),
     });
-    superseded?.(this.#pending(standing(this.#state, id)));
+    superseded?.(this.#asks.pending(standing(this.#state, id)));
     return (await answer) as AcquireAnswer;
   }
 
   async resume(request: ResumeRequest): Promise<ResumeAnswer> {
     this.#link.assume(request.assumed);
     const id = ticketId(request.ticketId);
-    const superseded = this.#asks.get(id);
+    const superseded = this.#asks.current(id);
     const answer = this.#ask(id, {
       kind: 'resume',
       leaseId: leaseId(request.leaseId),
       ticketId: id,
       holder: holderOf(request),
+      lane: request.lane ?? 'normal',
+      slots: request.slots ?? 1,
     });
     superseded?.({ kind: 'gone' });
     return (await answer) as ResumeAnswer;
@@ -137,6 +140,35 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   }
 
   // oxlint-disable-next-line require-await -- as above
+  async promote(ticket: string, lane: Lane | null, toFront: boolean): Promise<boolean> {
+    const id = ticketId(ticket);
+    const waits = this.#state.queue.byTicket.has(id);
+    this.#apply({ kind: 'promote', ticketId: id, lane, toFront });
+    return waits;
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async dismiss(ticket: string): Promise<boolean> {
+    const id = ticketId(ticket);
+    if (!this.#state.queue.byTicket.has(id)) return false;
+    this.#asks.dismiss(id);
+    this.#apply({ kind: 'cancel', ticketId: id });
+    return true;
+  }
+
+  async forget(jurisdiction: GroupConfig['jurisdiction']): Promise<boolean> {
+    this.#apply({ kind: 'tick' });
+    if (this.#idleness.forMs(this.#now()) < POOL_IDLE_MS) return false;
+    await this.#link.forget(jurisdiction);
+    return true;
+  }
+
+  opened(sliceMs: number): Promise<boolean> {
+    if (!this.#state.settings.paused) return Promise.resolve(true);
+    return this.#openings.park(sliceMs);
+  }
+
+  // oxlint-disable-next-line require-await -- as above
   async reconfigure(pushed: GroupDefinition): Promise<void> {
     this.#link.adopt(pushed);
   }
@@ -144,8 +176,15 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   // oxlint-disable-next-line require-await -- as above
   async status(): Promise<PoolStatus> {
     this.#apply({ kind: 'tick' });
-    const { definition } = this.#link;
-    return poolStatus(this.#identity, definition, this.#state, this.#passedUnlimited, this.#now());
+    const now = this.#now();
+    const seen = { passedUnlimited: this.#passedUnlimited, idleMs: this.#idleness.forMs(now) };
+    return poolStatus(this.#identity, this.#link.definition, this.#state, seen, now);
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async waiters(): Promise<WaiterInfo[]> {
+    this.#apply({ kind: 'tick' });
+    return waiterInfos(this.#state, this.#now());
   }
 
   // oxlint-disable-next-line require-await -- as above
@@ -155,9 +194,9 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   }
 
   /** Parks the caller until the core has an answer for its ticket. */
-  #ask(id: TicketId, event: GroupEvent): Promise<Answer> {
+  #ask(id: TicketId, event: GroupEvent): Promise<AcquireAnswer | ResumeAnswer> {
     return new Promise((resolve) => {
-      this.#asks.set(id, resolve);
+      this.#asks.park(id, resolve);
       this.#apply(event);
     });
   }
@@ -176,19 +215,26 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     const parked = this.#renewals.park(id, this.#now());
     this.#arm();
     const answer = await parked;
-    if (answer === 'ok') this.#heartbeat();
+    if (answer === 'ok') this.#store.heartbeat(this.#now());
     return answer;
   }
 
   #definitionChanged(moved: boolean): void {
     this.#apply({ kind: 'reconfigure', settings: settingsOf(this.#link.definition) });
     if (moved) this.#apply({ kind: 'move' });
+    if (!this.#state.settings.paused) this.#openings.open();
   }
 
   #apply(event: GroupEvent): void {
-    this.#perform(step(this.#state, event, this.#now()));
-    if (this.#state.leases.size + this.#state.queue.line.length === 0) this.#link.leave();
+    const now = this.#now();
+    this.#perform(step(this.#state, event, now));
+    this.#idleness.note(this.#isInUse(), now);
+    if (!this.#isInUse()) this.#link.leave();
     this.#arm();
+  }
+
+  #isInUse(): boolean {
+    return this.#state.leases.size + queueLength(this.#state.queue) > 0;
   }
 
   #perform(effects: readonly Effect[]): void {
@@ -204,16 +250,11 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
       case 'grant':
         return this.#grant(effect.ticketId, effect.lease);
       case 'pending':
-        return this.#answer(effect.ticketId, this.#pending(effect));
-      case 'reject': {
-        const { rejection, ticketId: id } = effect;
-        const configVersion = this.#link.definition.version;
-        return this.#answer(id, { kind: 'rejected', rejection, configVersion });
-      }
+      case 'reject':
+      case 'declined':
       case 'gone':
-        return this.#answer(effect.ticketId, { kind: 'gone' });
       case 'moved':
-        return this.#answer(effect.ticketId, this.#moved());
+        return this.#asks.answer(effect);
       case 'revoked':
         return this.#renewals.answer(effect.leaseId, 'revoking');
       case 'ended':
@@ -222,8 +263,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   }
 
   #grant(id: TicketId, lease: Lease): void {
-    const ask = this.#asks.get(id);
-    this.#asks.delete(id);
+    const ask = this.#asks.take(id);
     const { attachment } = lease;
     this.#batch.afterWrite(() =>
       ask?.({
@@ -236,22 +276,6 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     );
   }
 
-  #answer(id: TicketId, answer: Answer): void {
-    const ask = this.#asks.get(id);
-    this.#asks.delete(id);
-    ask?.(answer);
-  }
-
-  #pending(at: { readonly position: number; readonly estimateMs: number }): AcquireAnswer {
-    const { position, estimateMs } = at;
-    const configVersion = this.#link.definition.version;
-    return { kind: 'pending', position, estimateMs, configVersion };
-  }
-
-  #moved(): AcquireAnswer {
-    return { kind: 'moved', configVersion: this.#link.definition.version };
-  }
-
   /** An instance that cannot write is not the current one, or is lost: nothing of it may stay. */
   #write(saved: readonly Lease[], dropped: readonly LeaseId[]): void {
     try {
@@ -261,27 +285,12 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     }
   }
 
-  /** The answer to a renewal waits for this write, which fails once another instance has taken over. */
-  #heartbeat(): void {
-    const now = this.#now();
-    if (now - this.#heartbeatAt < HEARTBEAT_EVERY_MS) return;
-    this.#heartbeatAt = now;
-    this.#store.heartbeat(now);
-  }
-
-  /** One timer for everything: the runtime allows 10,000, and every waiter has a deadline. */
   #arm(): void {
     const now = this.#now();
-    const at = Math.min(nextWakeAt(this.#state, now), this.#renewals.nextDueAt());
-    if (at >= this.#timerAt) return;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timerAt = at;
-    this.#timer = setTimeout(() => this.#wake(), Math.max(0, at - now));
+    this.#timer.arm(Math.min(nextWakeAt(this.#state, now), this.#renewals.nextDueAt()), now);
   }
 
   #wake(): void {
-    this.#timer = null;
-    this.#timerAt = Infinity;
     this.#renewals.answerDue(this.#now());
     this.#apply({ kind: 'tick' });
   }
@@ -291,8 +300,4 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     this.#clock = instant(Math.max(this.#clock, Date.now()));
     return this.#clock;
   }
-}
-
-function holderOf(from: AcquireRequest | ResumeRequest): Holder {
-  return { caller: from.caller, agent: from.agent, upstream: from.upstream, model: from.model };
 }

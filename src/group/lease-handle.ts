@@ -7,6 +7,7 @@ import type { Outcome } from '../core/outcome.ts';
 export interface LeaseKeeper {
   renew(leaseId: LeaseId, status: number | null): Promise<RenewAnswer>;
   release(leaseId: LeaseId, outcome: Outcome, status: number | null): void;
+  confirm(leaseId: LeaseId): void;
   detach(leaseId: LeaseId, attachment: number): void;
 }
 
@@ -28,6 +29,11 @@ export class LeaseHandle extends RpcTarget implements LeaseRpc {
 
   renew(status: number | null): Promise<RenewAnswer> {
     return this.#keeper.renew(this.#leaseId, status);
+  }
+
+  // oxlint-disable-next-line require-await -- as below
+  async confirm(): Promise<void> {
+    this.#keeper.confirm(this.#leaseId);
   }
 
   // oxlint-disable-next-line require-await -- the contract is a promise; a throw must become a rejection

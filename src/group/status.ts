@@ -1,33 +1,55 @@
-import type { LeaseInfo, PoolStatus } from '../contract/group-rpc.ts';
+import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/group-rpc.ts';
 import type { InstantMs } from '../core/ids.ts';
+import { estimateWaitMs } from '../core/estimate.ts';
+import { probableOrder } from '../core/forecast.ts';
+import { laneLength, queueLength } from '../core/queue.ts';
 import type { GroupState } from '../core/state.ts';
 import { limitOf, type Definition, type PoolIdentity } from './definition.ts';
+
+/** What the shell has seen, and the core does not know. */
+interface Seen {
+  readonly passedUnlimited: number;
+  readonly idleMs: number;
+}
 
 /** What `status` shows of one pool. */
 export function poolStatus(
   identity: PoolIdentity,
   definition: Definition,
   state: GroupState,
-  passedUnlimited: number,
+  { passedUnlimited, idleMs }: Seen,
   now: InstantMs,
 ): PoolStatus {
   let cooling = 0;
-  for (const lease of state.leases.values()) if (lease.phase === 'cooling') cooling += 1;
-  const oldest = state.queue.line[0]?.ticket.enqueuedAt ?? now;
+  for (const { phase, slots } of state.leases.values()) if (phase === 'cooling') cooling += slots;
+  let oldest: number = now;
+  for (const { ticket } of state.queue.byTicket.values()) {
+    oldest = Math.min(oldest, ticket.enqueuedAt);
+  }
+  const { queue, settings, totals } = state;
   return {
     ...identity,
     limit: limitOf(definition),
-    in_use: state.leases.size - cooling,
+    in_use: state.slotsInUse - cooling,
     cooling,
-    queued: state.queue.line.length,
-    oldest_wait_ms: Math.max(0, Math.round(now - oldest)),
-    paused: state.settings.paused,
+    queued: queueLength(queue),
+    queued_by_lane: {
+      high: laneLength(queue, 'high'),
+      normal: laneLength(queue, 'normal'),
+      low: laneLength(queue, 'low'),
+    },
+    oldest_wait_ms: Math.round(now - oldest),
+    paused: settings.paused,
     paused_until: null,
-    granted_total: state.totals.granted,
-    rejected_total: { ...state.totals.rejected },
-    expired_total: state.totals.expired,
-    resurrected_total: state.totals.resurrected,
+    draining: settings.isDraining,
+    dry_run: settings.isDryRun,
+    granted_total: totals.granted,
+    rejected_total: { ...totals.rejected },
+    would_wait_total: totals.wouldWait,
+    expired_total: totals.expired,
+    resurrected_total: totals.resurrected,
     passed_unlimited_total: passedUnlimited,
+    idle_ms: idleMs,
   };
 }
 
@@ -38,9 +60,31 @@ export function leaseInfos(state: GroupState, now: InstantMs): LeaseInfo[] {
     .map((lease) => ({
       id: lease.id,
       ...lease.holder,
+      lane: lease.lane,
+      slots: lease.slots,
       granted_at: new Date(lease.grantedAt).toISOString(),
       age_ms: now - lease.grantedAt,
       expires_at: new Date(lease.until).toISOString(),
       state: lease.phase,
     }));
+}
+
+/** Who waits in one pool, who will probably be granted first in front. */
+export function waiterInfos(state: GroupState, now: InstantMs): WaiterInfo[] {
+  return probableOrder(state).map(({ ticket, lane, isPromoted }, position) => {
+    const { tenant, agent, upstream, model } = ticket.holder;
+    return {
+      ticket: ticket.id,
+      lane,
+      tenant,
+      agent,
+      upstream,
+      model,
+      slots: ticket.slots,
+      waited_ms: Math.max(0, Math.round(now - ticket.enqueuedAt)),
+      position,
+      estimate_ms: estimateWaitMs(state, position),
+      promoted: isPromoted,
+    };
+  });
 }

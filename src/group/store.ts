@@ -2,6 +2,9 @@ import { instant, leaseId, ticketId } from '../core/ids.ts';
 import type { LeaseRow } from '../core/recover.ts';
 import type { Lease } from '../core/state.ts';
 
+/** At most one write per object in this time for the renewals' sake. */
+const HEARTBEAT_EVERY_MS = 10_000;
+
 /** What a group keeps of itself besides its leases. */
 export interface GroupMemory {
   /** The last definition that the directory gave, as JSON. */
@@ -10,6 +13,8 @@ export interface GroupMemory {
   readonly assumed: string | null;
   /** Whether the directory lists this pool. */
   readonly listed: string | null;
+  /** When the pool was last in use, to within a minute. */
+  readonly used: string | null;
 }
 
 /**
@@ -21,6 +26,7 @@ export interface GroupMemory {
 export class GroupStore {
   readonly #sql: SqlStorage;
   readonly #bootId: string;
+  #heartbeatAt = 0;
 
   constructor(sql: SqlStorage, bootId: string) {
     this.#sql = sql;
@@ -69,8 +75,13 @@ export class GroupStore {
     this.#sql.exec('INSERT OR REPLACE INTO memory (key, value) VALUES (?, ?)', key, value);
   }
 
-  /** A write for its own sake: it fails in an instance that another one has replaced. */
+  /**
+   * A write for its own sake, now and then: it fails in an instance that another one has replaced. The
+   * answer to a renewal waits for it.
+   */
   heartbeat(now: number): void {
+    if (now - this.#heartbeatAt < HEARTBEAT_EVERY_MS) return;
+    this.#heartbeatAt = now;
     this.#sql.exec(
       `INSERT OR REPLACE INTO memory (key, value) VALUES ('heartbeat', ?)`,
       String(now),
@@ -79,16 +90,29 @@ export class GroupStore {
 }
 
 function formatLease(lease: Lease): string {
-  const { id, ticketId: ticket, holder, grantedAt, phase, extendedUntil } = lease;
+  const { id, ticketId: ticket, holder, lane, slots, grantedAt, phase, extendedUntil } = lease;
   const coolingUntil = phase === 'cooling' ? lease.until : null;
-  return JSON.stringify({ id, ticket, holder, grantedAt, phase, extendedUntil, coolingUntil });
+  return JSON.stringify({
+    id,
+    ticket,
+    holder,
+    lane,
+    slots,
+    grantedAt,
+    phase,
+    extendedUntil,
+    coolingUntil,
+  });
 }
 
 function parseLease(data: string): LeaseRow {
   const row = JSON.parse(data) as {
     id: string;
     ticket: string;
-    holder: LeaseRow['holder'];
+    holder: Omit<LeaseRow['holder'], 'tenant'> & { tenant?: string };
+    // Rows of the first release have no tenant, lane and slots.
+    lane?: LeaseRow['lane'];
+    slots?: number;
     grantedAt: number;
     phase: LeaseRow['phase'];
     extendedUntil: number | null;
@@ -97,7 +121,9 @@ function parseLease(data: string): LeaseRow {
   return {
     id: leaseId(row.id),
     ticketId: ticketId(row.ticket),
-    holder: row.holder,
+    holder: { ...row.holder, tenant: row.holder.tenant ?? row.holder.caller },
+    lane: row.lane ?? 'normal',
+    slots: row.slots ?? 1,
     grantedAt: instant(row.grantedAt),
     phase: row.phase,
     extendedUntil: row.extendedUntil === null ? null : instant(row.extendedUntil),

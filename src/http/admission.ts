@@ -1,19 +1,29 @@
 import type { Outcome } from '../core/outcome.ts';
+import type { Lane } from '../core/ticket.ts';
 import type { Placement } from '../routing/placement.ts';
 
-/** One logical call, as the queue knows it. */
+/** One logical call, as its caller presents it to the queues. */
 export interface Ticket {
   readonly id: string;
   readonly enqueuedAt: number;
-  /** How long the caller is willing to wait; null: as long as the group allows. */
+  /** How long the caller is willing to wait; null: as long as the groups allow. */
   readonly maxWaitMs: number | null;
+  /** The lane that the caller asks for; null: whatever the key or the group gives. */
+  readonly lane: Lane | null;
+  /** What the caller's key gives to calls that ask for none, and the best that it allows. */
+  readonly keyLanes: { readonly byDefault: Lane | null; readonly best: Lane };
+  readonly slots: number;
   readonly agent: string | null;
+  readonly agentStartedAt: number | null;
+  /** Leases of the call that this one is made for. */
+  readonly parents: readonly string[];
 }
 
-/** A slot, or the leave to go without one. */
+/** The slots of a call in all its groups, or the leave to go without. */
 export interface Admission {
-  readonly placement: Placement;
-  readonly leaseId: string | null;
+  readonly placements: readonly Placement[];
+  /** Narrow first; fewer than groups where one let the call pass without a slot. */
+  readonly leaseIds: readonly string[];
   reportStatus(status: number): void;
   keep(onRevoked: () => void): void;
   release(outcome: Outcome): Promise<void>;

@@ -1,128 +1,202 @@
-import type { AcquireRequest } from '../contract/group-rpc.ts';
-import { CONTRACT_VERSION } from '../contract/group-rpc.ts';
-import type { Env } from '../contract/env.ts';
 import { poolName } from '../contract/pool-name.ts';
 import type { Refusal } from '../contract/reasons.ts';
-import type { Rejection } from '../core/rejection.ts';
-import type { Placement, RoutedCall } from '../routing/placement.ts';
+import type { Outcome } from '../core/outcome.ts';
+import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../routing/placement.ts';
 import type { Admission, Ticket } from './admission.ts';
-import type { Schedule } from '../upstream/call-clock.ts';
-import { askForSlot } from './ask.ts';
-import { LeaseHolder } from './lease-holder.ts';
+import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './admit-one.ts';
 import { poolSource } from './pools.ts';
-import { giveBackPasses, passWithoutSlot, takeUnreportedPasses } from './passes.ts';
-import type { RoutingTable } from './snapshots.ts';
-import type { Background } from './waiting.ts';
-
-interface Context {
-  readonly env: Env;
-  readonly table: RoutingTable;
-  readonly signal: AbortSignal;
-  readonly ctx: Background;
-  readonly after: Schedule;
-}
+import { ownOrShared } from './shared-partition.ts';
+import { pause } from './waiting.ts';
 
 export type Admitted =
   | { readonly kind: 'admitted'; readonly admission: Admission }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
-  /** Route the call again, no earlier than by that version of the configuration. */
-  | { readonly kind: 'moved'; readonly configVersion: number }
-  /** The caller has gone. */
-  | { readonly kind: 'left' };
+  | Exclude<AdmittedOne, { kind: 'admitted' | 'declined' }>;
 
-/** Waits for the slot of a call. */
+type One = Extract<AdmittedOne, { kind: 'admitted' }>;
+type Declined = Extract<AdmittedOne, { kind: 'declined' }>;
+
+/** After a group queued somebody it is probably full, so for this long nobody tries all at once. */
+const QUEUED_RECENTLY_MS = 1_000;
+const QUEUED_MAX = 1_000;
+
+/** How long a call is parked in a paused group before it asks again. */
+const OPENED_SLICE_MS = 25_000;
+const OPENED_RETRY_MS = 500;
+
+/** When each pool last declined a try, or queued somebody, as far as this isolate knows. */
+const queuedAt = new Map<string, number>();
+
+/** Gets a call its slots in every group that it belongs to, or a definite answer why not. */
 export async function admit(
   call: RoutedCall,
   ticket: Ticket,
-  { env, table, signal, ctx, after }: Context,
+  context: AdmitContext,
 ): Promise<Admitted> {
-  const placement = table.routes.place(call);
-  const pool = poolSource(env, placement);
-  const request = requestFor(call, ticket, placement, table.snapshot.version);
-  const asked = await askForSlot(pool, request, signal, after);
-  switch (asked.kind) {
-    case 'granted': {
-      const { leaseId } = asked.granted;
-      const holder = new LeaseHolder(pool, { ...request, leaseId }, asked.granted, ctx, after);
-      if (asked.late.length > 0) ctx.waitUntil(holder.adoptLate(asked.late));
-      return { kind: 'admitted', admission: admissionOf(placement, holder) };
-    }
-    case 'rejected':
-      return { kind: 'refused', refusal: refusalOf(asked.rejection, placement) };
-    case 'moved':
-      return asked;
-    case 'left':
-      ctx.waitUntil(pool().cancel(ticket.id));
-      return asked;
-    case 'unavailable': {
-      giveBackPasses(poolName(placement.group, placement.partition), request.passedUnlimited);
-      const admission = passWithoutSlot(placement);
-      if (admission !== null) return { kind: 'admitted', admission };
-      return { kind: 'refused', refusal: unavailable(placement) };
-    }
+  const { env, table } = context;
+  const placed = table.routes.place(call);
+  const mayShare = (table.snapshot.fullGroups?.length ?? 0) > 0;
+  const placements = mayShare
+    ? await Promise.all(placed.map((placement) => ownOrShared(env, table, placement)))
+    : placed;
+  const [narrowest, ...wider] = placements;
+  if (narrowest === undefined || placements.length > GROUPS_PER_CALL_MAX) {
+    return { kind: 'refused', refusal: tooMany(placements) };
   }
+  if (wider.length > 0) return admitToSeveral(call, ticket, placements, context);
+  const manner = { round: 1, isTry: false, waitsElsewhere: false, holdsNarrower: false };
+  const one = await admitOne(call, ticket, narrowest, manner, context);
+  if (one.kind === 'admitted') return { kind: 'admitted', admission: admissionOf([one]) };
+  return one.kind === 'declined' ? { kind: 'left' } : one;
 }
 
-function requestFor(
+/**
+ * Several groups: all at once if that works, which is one round trip. Otherwise what was granted goes
+ * back, and the slots are taken one after the other, narrow first, holding what is held. The order is the
+ * same for every call, so nobody waits in a circle; and only what is narrower is held during a wait, so
+ * a wide group never stands idle for the sake of a narrow one.
+ */
+async function admitToSeveral(
   call: RoutedCall,
   ticket: Ticket,
+  placements: readonly Placement[],
+  context: AdmitContext,
+): Promise<Admitted> {
+  // A call that does not want to wait is told by the first group that is full.
+  const mayTry = ticket.maxWaitMs !== 0;
+  for (let round = 1; ; round += 2) {
+    if (mayTry && !placements.some(hasQueuedRecently)) {
+      const tried = await tryAll(call, ticket, placements, round, context);
+      if (tried !== null) return tried;
+    }
+    const taken = await takeInOrder(call, ticket, placements, round + 1, context);
+    if (taken.kind !== 'declined') return taken;
+    const opened = await untilOpened(taken.placement, ticket, context);
+    if (opened !== null) return opened;
+  }
+}
+
+/** Null: some group has no room now, and nothing is held. */
+async function tryAll(
+  call: RoutedCall,
+  ticket: Ticket,
+  placements: readonly Placement[],
+  round: number,
+  context: AdmitContext,
+): Promise<Admitted | null> {
+  const manner: Manner = { round, isTry: true, waitsElsewhere: false, holdsNarrower: false };
+  const tries = await Promise.all(
+    placements.map((placement) => admitOne(call, ticket, placement, manner, context)),
+  );
+  const granted = tries.filter((one) => one.kind === 'admitted');
+  if (granted.length === placements.length) {
+    return { kind: 'admitted', admission: admissionOf(granted) };
+  }
+  giveBack(granted, context);
+  for (const one of tries) {
+    if (one.kind === 'declined') noteQueued(one.placement);
+    else if (one.kind !== 'admitted') return one;
+  }
+  return null;
+}
+
+/** Takes the slots one after the other, and gives all of them back if one is not to be had. */
+async function takeInOrder(
+  call: RoutedCall,
+  ticket: Ticket,
+  placements: readonly Placement[],
+  round: number,
+  context: AdmitContext,
+): Promise<Admitted | Declined> {
+  const held: One[] = [];
+  const revoked = new AbortController();
+  const signal = AbortSignal.any([context.signal, revoked.signal]);
+  for (const [index, placement] of placements.entries()) {
+    const isLast = index === placements.length - 1;
+    const manner = { round, isTry: false, waitsElsewhere: !isLast, holdsNarrower: index > 0 };
+    const one = await admitOne(call, ticket, placement, manner, { ...context, signal });
+    if (one.kind !== 'admitted') {
+      giveBack(held, context);
+      if (one.kind === 'left' && !context.signal.aborted) return takenAway();
+      return one;
+    }
+    if (!isLast) one.hold.keep(() => revoked.abort());
+    held.push(one);
+  }
+  for (const { hold } of held.slice(0, -1)) context.ctx.waitUntil(hold.confirm());
+  return { kind: 'admitted', admission: admissionOf(held) };
+}
+
+/** Waits for the end of a pause, holding nothing. Null: it has ended; else what the caller is told. */
+async function untilOpened(
   placement: Placement,
-  configVersion: number,
-): Omit<AcquireRequest, 'sliceMs'> {
-  const { group, partition, assumed } = placement;
-  const { maxWaitMs, enqueuedAt } = ticket;
-  return {
-    version: CONTRACT_VERSION,
-    group,
-    partition,
-    assumed,
-    configVersion,
-    ticketId: ticket.id,
-    attempt: 1,
-    enqueuedAt,
-    deadlineAt: maxWaitMs === null ? null : enqueuedAt + maxWaitMs,
-    wait: maxWaitMs !== 0,
-    caller: call.caller,
-    agent: ticket.agent,
-    upstream: call.upstream.id,
-    model: call.model,
-    passedUnlimited: takeUnreportedPasses(poolName(group, partition)),
-  };
-}
-
-function admissionOf(placement: Placement, holder: LeaseHolder): Admission {
-  return {
-    placement,
-    leaseId: holder.leaseId,
-    reportStatus: (status) => holder.reportStatus(status),
-    keep: (onRevoked) => holder.keep(onRevoked),
-    release: (outcome) => holder.release(outcome),
-  };
-}
-
-function unavailable({ group }: Placement): Refusal {
-  const message = `The group ${group} cannot be reached at the moment. Try again shortly.`;
-  return { reason: 'limiter_unavailable', message };
-}
-
-function refusalOf(rejection: Rejection, { group }: Placement): Refusal {
-  const { reason, retryAfterMs } = rejection;
-  switch (rejection.reason) {
-    case 'queue_full': {
-      const message = `The queue of the group ${group} is full: ${rejection.queueLengthMax} calls are waiting.`;
-      return { reason, retryAfterMs, message };
-    }
-    case 'queue_timeout': {
-      const message = `No slot of the group ${group} became free within ${rejection.waitedMs} ms.`;
-      return { reason, retryAfterMs, message };
-    }
-    case 'busy': {
-      const message = `All ${rejection.slotsMax} slots of the group ${group} are in use, and the call did not want to wait.`;
-      return { reason, retryAfterMs, message };
-    }
-    case 'paused': {
-      const message = `The group ${group} is paused. The call waited ${rejection.waitedMs} ms.`;
-      return { reason, retryAfterMs, message };
+  { enqueuedAt, maxWaitMs }: Ticket,
+  { env, signal }: AdmitContext,
+): Promise<Admitted | null> {
+  const pool = poolSource(env, placement);
+  const timeoutMs = placement.config?.queue.timeout_ms ?? Infinity;
+  const deadlineAt = enqueuedAt + Math.min(maxWaitMs ?? Infinity, timeoutMs);
+  while (Date.now() < deadlineAt) {
+    if (signal.aborted) return { kind: 'left' };
+    const sliceMs = Math.min(OPENED_SLICE_MS, deadlineAt - Date.now());
+    try {
+      if (await pool().opened(sliceMs)) return null;
+    } catch {
+      await pause(OPENED_RETRY_MS);
     }
   }
+  const message = `The group ${placement.group} is paused.`;
+  return { kind: 'refused', refusal: { reason: 'paused', message } };
+}
+
+/** Nothing was sent: what was only held for a while costs nobody anything. */
+function giveBack(held: readonly One[], { ctx }: AdmitContext): void {
+  for (const { hold } of held) ctx.waitUntil(hold.release('unused'));
+}
+
+function admissionOf(held: readonly One[]): Admission {
+  return {
+    placements: held.map(({ placement }) => placement),
+    leaseIds: held.flatMap(({ hold }) => hold.leaseId ?? []),
+    reportStatus: (status) => {
+      for (const { hold } of held) hold.reportStatus(status);
+    },
+    keep: (onRevoked) => {
+      for (const { hold } of held) hold.keep(onRevoked);
+    },
+    release: async (outcome) => {
+      await Promise.all(
+        held.map(({ placement, hold }) => hold.release(outcomeFor(placement, outcome))),
+      );
+    },
+  };
+}
+
+/** What the provider says is about the groups that stand for it, never about the caller's own. */
+function outcomeFor(placement: Placement, outcome: Outcome): Outcome {
+  return outcome === 'failed' && !placement.isOfProvider ? 'success' : outcome;
+}
+
+function hasQueuedRecently({ group, partition }: Placement): boolean {
+  const name = poolName(group, partition);
+  const at = queuedAt.get(name);
+  if (at === undefined) return false;
+  if (Date.now() - at < QUEUED_RECENTLY_MS) return true;
+  queuedAt.delete(name);
+  return false;
+}
+
+function noteQueued({ group, partition }: Placement): void {
+  if (queuedAt.size >= QUEUED_MAX) queuedAt.clear();
+  queuedAt.set(poolName(group, partition), Date.now());
+}
+
+function takenAway(): Admitted {
+  const message = 'A slot that the call held while it waited was taken away by the operator.';
+  return { kind: 'refused', refusal: { reason: 'limiter_unavailable', message } };
+}
+
+function tooMany(placements: readonly Placement[]): Refusal {
+  const names = placements.map(({ group }) => group).join(', ');
+  const message = `The call belongs to ${placements.length} groups (${names}), and ${GROUPS_PER_CALL_MAX} is the most.`;
+  return { reason: 'too_many_groups', message };
 }

@@ -8,12 +8,26 @@ import { pause } from './waiting.ts';
 const SLICE_MIN_MS = 8_000;
 const SLICE_MAX_MS = 30_000;
 
+/** That of a call that does not want to wait, and the shortest of one whose caller is told its place. */
+const SLICE_SHORT_MS = 2_000;
+
+/** So long after a ticket's deadline its caller is told at the latest, whatever the object does. */
+const DEADLINE_GRACE_MS = 2_000;
+
 /** So long before its slice ends the Worker asks again, so that a place in the queue never lapses. */
 const ASK_AHEAD_MS = 1_000;
 
 /** Failed asks in a row after which the group counts as out of reach; with the pauses, three seconds. */
 const FAILURES_MAX = 7;
 const RETRY_PAUSE_MS = 50;
+
+/** Somebody who wants to know where a call stands, so often. */
+export interface PlaceListener {
+  readonly everyMs: number;
+  tell(position: number, estimateMs: number): void;
+}
+
+type Standing = Pick<Extract<AcquireAnswer, { kind: 'pending' }>, 'position' | 'estimateMs'>;
 
 export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
 
@@ -25,6 +39,8 @@ export type Asked =
       readonly late: readonly Promise<AskEnd>[];
     }
   | { readonly kind: 'rejected'; readonly rejection: Rejection }
+  /** Not now, or not before a pause ends: see `AcquireRequest.isTry` and `holdsNarrower`. */
+  | { readonly kind: 'declined'; readonly isPaused: boolean }
   /** Route again, no earlier than by that version of the configuration. */
   | { readonly kind: 'moved'; readonly configVersion: number }
   | { readonly kind: 'unavailable' }
@@ -38,7 +54,7 @@ export type AskEnd = AcquireAnswer | { readonly kind: 'failed'; readonly overloa
 interface Heard {
   /** Asks that have come to their end, the current one included. */
   readonly answered: Set<Promise<AskEnd>>;
-  estimateMs: number | null;
+  pending: Standing | null;
 }
 
 type Turn = AskEnd | { readonly kind: 'slice_over' } | { readonly kind: 'left' };
@@ -53,15 +69,21 @@ export async function askForSlot(
   request: Omit<AcquireRequest, 'sliceMs'>,
   signal: AbortSignal,
   after: Schedule = onTimer,
+  listener: PlaceListener | null = null,
 ): Promise<Asked> {
   const left = untilAborted(signal);
-  let sliceMs = SLICE_MIN_MS;
+  const sliceMaxMs = request.wait ? SLICE_MAX_MS : SLICE_SHORT_MS;
+  let sliceMs = sliceFor(0, sliceMaxMs, listener);
+  const hear = ({ estimateMs, position }: Standing): void => {
+    sliceMs = sliceFor(estimateMs, sliceMaxMs, listener);
+    listener?.tell(position, estimateMs);
+  };
   let failures = 0;
   let { attempt } = request;
   let superseded: Promise<AskEnd>[] = [];
   while (!signal.aborted) {
     const current = ask(pool, { ...request, attempt, sliceMs });
-    const heard: Heard = { answered: new Set(), estimateMs: null };
+    const heard: Heard = { answered: new Set(), pending: null };
     const { promise: sliceOver, resolve } = Promise.withResolvers<Turn>();
     const callOff = after(sliceMs - ASK_AHEAD_MS, () => resolve({ kind: 'slice_over' }));
     const turn = await nextTurn(current, superseded, heard, sliceOver, left);
@@ -71,6 +93,7 @@ export async function askForSlot(
       case 'granted':
         return { kind: 'granted', granted: turn, late: open };
       case 'rejected':
+      case 'declined':
       case 'moved':
       case 'left':
         disposeLate(open);
@@ -83,13 +106,13 @@ export async function askForSlot(
         break;
       case 'pending':
         failures = 0;
-        sliceMs = sliceFor(turn.estimateMs);
+        hear(turn);
         superseded = open;
         break;
       case 'slice_over':
         // An object that lives answers an ask at once when the next one supersedes it.
         failures = open[1] !== undefined && open[1] === superseded[0] ? failures + 1 : 0;
-        if (heard.estimateMs !== null) sliceMs = sliceFor(heard.estimateMs);
+        if (heard.pending !== null) hear(heard.pending);
         superseded = open;
         break;
       case 'failed':
@@ -101,7 +124,9 @@ export async function askForSlot(
         if (turn.overloaded) failures = FAILURES_MAX;
         break;
     }
-    if (failures >= FAILURES_MAX) {
+    // An object that lives has rejected it by then: one that is silent keeps nobody longer.
+    const isOver = Date.now() > (request.deadlineAt ?? Infinity) + DEADLINE_GRACE_MS;
+    if (failures >= FAILURES_MAX || isOver) {
       disposeLate(superseded);
       return { kind: 'unavailable' };
     }
@@ -127,7 +152,7 @@ function nextTurn(
   const grantsToOlder = superseded.map(async (older): Promise<Turn> => {
     const end = await older;
     heard.answered.add(older);
-    if (end.kind === 'pending') heard.estimateMs = end.estimateMs;
+    if (end.kind === 'pending') heard.pending = end;
     return end.kind === 'granted' ? end : new Promise<never>(() => {});
   });
   return Promise.race([mine, ...grantsToOlder, sliceOver, left]);
@@ -143,8 +168,11 @@ async function ask(pool: PoolSource, request: AcquireRequest): Promise<AskEnd> {
 }
 
 /** Half the estimate: callers far back ask seldom, and nobody misses a change of the queue for long. */
-function sliceFor(estimateMs: number): number {
-  return Math.min(SLICE_MAX_MS, Math.max(SLICE_MIN_MS, estimateMs / 2));
+function sliceFor(estimateMs: number, sliceMaxMs: number, listener: PlaceListener | null): number {
+  const sliceMs = Math.min(sliceMaxMs, Math.max(SLICE_MIN_MS, estimateMs / 2));
+  if (listener === null) return sliceMs;
+  // Each ask brings the newest place, so that each comment can tell it.
+  return Math.min(sliceMs, Math.max(SLICE_SHORT_MS, listener.everyMs + ASK_AHEAD_MS));
 }
 
 /** Lets go of a lease that an ask nobody waits for any more may still bring. */

@@ -1,7 +1,9 @@
+import type { GatewayKeyConfig } from '../contract/config.ts';
 import type { Env } from '../contract/env.ts';
 import type { Refusal } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import { readCredentials, type Credentials } from '../upstream/credentials.ts';
+import type { Ticket } from './admission.ts';
 import { fingerprint, gatewayKeyHash } from './fingerprint.ts';
 import type { RoutingTable } from './snapshots.ts';
 
@@ -10,6 +12,8 @@ export interface Caller {
   /** Who is charged: a gateway key's id, else the fingerprint of the provider key. */
   readonly id: string;
   readonly gatewayKeyId: string | null;
+  /** What its gateway key gives to calls that ask for no lane, and the best lane that it allows. */
+  readonly keyLanes: Ticket['keyLanes'];
   readonly credentials: Credentials;
   /** Fingerprint of the provider key that the caller brought. */
   readonly fingerprint: string | null;
@@ -33,14 +37,14 @@ export async function identify(
 ): Promise<Caller | Refusal> {
   const credentials = readCredentials(headers, query);
   const { gatewayKey, providerKey } = credentials;
-  let gatewayKeyId: string | null = null;
+  let key: GatewayKeyConfig | null = null;
   if (gatewayKey !== null) {
     // The look-up is by a digest, so its timing says nothing about a key.
-    gatewayKeyId = table.keyIds.get(await gatewayKeyHash(gatewayKey)) ?? null;
-    if (gatewayKeyId === null) {
+    key = table.keys.get(await gatewayKeyHash(gatewayKey)) ?? null;
+    if (key === null) {
       return { reason: 'key_invalid', message: 'The gateway key is not known here.' };
     }
-  } else if (table.keyIds.size > 0) {
+  } else if (table.keys.size > 0) {
     return {
       reason: 'key_missing',
       message:
@@ -49,9 +53,11 @@ export async function identify(
   }
   const print =
     providerKey === null ? null : await fingerprint(table.snapshot.fingerprintKey, providerKey);
+  const gatewayKeyId = key?.id ?? null;
   return {
     id: gatewayKeyId ?? print ?? 'anonymous',
     gatewayKeyId,
+    keyLanes: { byDefault: key?.lane_default ?? null, best: key?.lane_max ?? 'high' },
     credentials,
     fingerprint: print,
     keyIds: [gatewayKeyId, print].filter((id) => id !== null),

@@ -35,6 +35,8 @@ export class LeaseHolder {
   #status: number | null = null;
   #isReleased = false;
   #callOffRenewal: (() => void) | null = null;
+  #onRevoked: (() => void) | null = null;
+  #isRevoked = false;
 
   constructor(
     pool: PoolSource,
@@ -62,17 +64,37 @@ export class LeaseHolder {
 
   /**
    * Renews from now on until the release. `onRevoked` is called when the lease was taken away: the
-   * upstream call must be aborted then, and the lease released.
+   * upstream call must be aborted then, and the lease released. A call that held the lease while it
+   * waited elsewhere says anew what is to be done; there is one loop all the same, because each of two
+   * would answer the other's parked renewal at once.
    */
   keep(onRevoked: () => void): void {
+    const isKept = this.#onRevoked !== null;
+    this.#onRevoked = onRevoked;
+    if (this.#isRevoked) return onRevoked();
+    if (isKept) return;
     this.#callOffRenewal = this.#after(FIRST_RENEWAL_MS, () =>
-      this.#ctx.waitUntil(this.#renewLoop(onRevoked)),
+      this.#ctx.waitUntil(this.#renewLoop()),
     );
   }
 
   /** Takes in answers that were still on their way when the first grant arrived. */
   async adoptLate(late: readonly Promise<AskEnd>[]): Promise<void> {
-    for (const end of await Promise.all(late)) if (end.kind === 'granted') this.#adopt(end);
+    await Promise.all(
+      late.map(async (ask) => {
+        const end = await ask;
+        if (end.kind === 'granted') this.#adopt(end);
+      }),
+    );
+  }
+
+  /** The call has its slots in all its groups: this one no longer counts as held by one that waits. */
+  async confirm(): Promise<void> {
+    try {
+      await within(ANSWER_LOST_MS, this.#lease.confirm());
+    } catch {
+      // Then a quarter of the group is a little fuller than it need be, until the lease ends.
+    }
   }
 
   /** Gives the slot back. Later calls change nothing. */
@@ -102,19 +124,24 @@ export class LeaseHolder {
     this.#attachment = granted.attachment;
   }
 
-  async #renewLoop(onRevoked: () => void): Promise<void> {
+  async #renewLoop(): Promise<void> {
     while (!this.#isReleased) {
       const answer = await this.#renew();
       if (this.#isReleased) return;
       if (answer === 'ok') continue;
-      if (answer === 'revoking') return onRevoked();
+      if (answer === 'revoking') return this.#revoke();
       let resumed = await this.#resume();
       while (resumed === 'unreachable' && !this.#isReleased) {
         await pause(RESUME_AGAIN_MS);
         resumed = await this.#resume();
       }
-      if (resumed === 'gone') return onRevoked();
+      if (resumed === 'gone') return this.#revoke();
     }
+  }
+
+  #revoke(): void {
+    this.#isRevoked = true;
+    this.#onRevoked?.();
   }
 
   async #renew(): Promise<RenewAnswer> {
@@ -129,17 +156,22 @@ export class LeaseHolder {
     for (const pauseMs of RETRY_PAUSES_MS) {
       if (pauseMs > 0) await pause(pauseMs);
       if (this.#isReleased) return 'resumed';
+      const resuming = this.#resumeOnce();
       try {
-        const answer = await within(ANSWER_LOST_MS, this.#pool().resume(this.#self));
-        if (answer.kind === 'gone') return 'gone';
-        this.#attachment = -1; // of an instance that is no more
-        this.#adopt(answer);
-        return 'resumed';
+        return await within(ANSWER_LOST_MS, resuming);
       } catch {
-        // the next try
+        // The next try. An answer that comes late is adopted all the same.
+        resuming.catch(() => {});
       }
     }
     return 'unreachable';
+  }
+
+  async #resumeOnce(): Promise<'resumed' | 'gone'> {
+    const answer = await this.#pool().resume(this.#self);
+    if (answer.kind === 'gone') return 'gone';
+    this.#adopt(answer);
+    return 'resumed';
   }
 
   async #releaseById(outcome: Outcome): Promise<void> {

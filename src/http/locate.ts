@@ -1,4 +1,5 @@
 import type { Refusal } from '../contract/reasons.ts';
+import type { CallerHeaders } from '../contract/request-headers.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import { chooseUpstream, unifiedPath, type UnifiedShape } from '../routing/choose-upstream.ts';
@@ -16,6 +17,8 @@ export interface Located {
   readonly operation: Operation;
   /** Null: not known, because nobody needs it or the call names none. */
   readonly model: string | null;
+  /** Whether an event stream is asked for. Looked for only where comments may be sent meanwhile. */
+  readonly isStream: boolean;
   readonly body: OutgoingBody;
 }
 
@@ -24,7 +27,7 @@ export interface Incoming {
   readonly url: URL;
   readonly query: URLSearchParams;
   readonly table: RoutingTable;
-  readonly headers: { readonly upstream: string | null; readonly model: string | null };
+  readonly headers: Pick<CallerHeaders, 'upstream' | 'model' | 'wantsKeepalive'>;
   readonly keyIds: readonly string[];
   /** How long the reading of a body may wait for its turn, in milliseconds. */
   readonly bodyWaitMs: number;
@@ -54,34 +57,46 @@ export async function locateDirect(
 ): Promise<Located | Refusal | 'left'> {
   const { request, query, table, headers, keyIds } = incoming;
   const operation = classify(request.method, path, query, upstream.dialect);
-  const known = headers.model ?? pathModel(operation);
+  // What the path shows is what the upstream will serve: the header only says what is not shown.
+  const known = pathModel(operation) ?? headers.model;
   const located = { upstream, path, operation };
-  if (known !== null || operation.model.from !== 'body') {
-    return { ...located, model: known, body: unreadBody(request) };
+  const call = { upstream, operation: operation.name, keyIds };
+  const isJson = operation.limited && operation.model.from === 'body';
+  const wantsModel = isJson && known === null && table.routes.needsModel(call);
+  const wantsStream = isJson && (headers.wantsKeepalive || table.routes.mayKeepAlive(call));
+  if (!wantsModel && !wantsStream) {
+    const isStream = isStreamPath(path, query);
+    return { ...located, model: known, isStream, body: unreadBody(request) };
   }
-  if (!table.routes.needsModel({ upstream, operation: operation.name, keyIds })) {
-    return { ...located, model: null, body: unreadBody(request) };
-  }
-  const read = await readBody(incoming);
+  const read = await readBody(incoming, wantsStream);
   if (read === 'left' || 'reason' in read) return read;
-  return { ...located, model: read.model, body: read.body };
+  return { ...located, ...read, model: known ?? read.model };
 }
 
+/** Gemini says it in the path; without `alt=sse` its stream is an array, which has no comments. */
+function isStreamPath(path: string, query: URLSearchParams): boolean {
+  return path.endsWith(':streamGenerateContent') && query.get('alt') === 'sse';
+}
+
+type Read = Pick<Located, 'model' | 'isStream' | 'body'>;
+
 /** Reads the body until its model is known, for as long as the caller is there and willing to wait. */
-async function readBody({
-  request,
-  bodyWaitMs,
-  after,
-}: Incoming): Promise<{ model: string | null; body: OutgoingBody } | Refusal | 'left'> {
+async function readBody(
+  { request, bodyWaitMs, after }: Incoming,
+  wantsStream: boolean,
+): Promise<Read | Refusal | 'left'> {
   const stop = new AbortController();
   const abort = (): void => stop.abort();
   if (request.signal.aborted) abort();
   request.signal.addEventListener('abort', abort, { once: true });
   const callOff = after(bodyWaitMs, abort);
-  const read = await readModel(request, budget, stop.signal);
+  const read = await readModel(request, budget, stop.signal, wantsStream);
   callOff();
   if (read.kind === 'unreadable') return { reason: 'body_unreadable', message: read.message };
-  if (read.kind !== 'aborted') return read;
+  if (read.kind !== 'aborted') {
+    const { model, isStream, body } = read;
+    return { model, isStream, body };
+  }
   if (request.signal.aborted) return 'left';
   return {
     reason: 'queue_timeout',
@@ -100,13 +115,15 @@ export async function locateUnified(incoming: Incoming): Promise<Located | Refus
   }
   const operation = classify(request.method, url.pathname, query, shape);
   let model = headers.model;
+  let isStream = false;
   let body = unreadBody(request);
   // A count takes no slot, but its upstream is found by its model like that of the call it is for.
   const isCount = operation.name === 'count_tokens' && request.method === 'POST';
   if (model === null && (operation.model.from === 'body' || isCount)) {
-    const read = await readBody(incoming);
+    const wantsStream = headers.wantsKeepalive || table.routes.keepsSomeAlive;
+    const read = await readBody(incoming, wantsStream);
     if (read === 'left' || 'reason' in read) return read;
-    ({ model, body } = read);
+    ({ model, isStream, body } = read);
   }
   const choice = choose(table, { header: null, model, shape });
   if ('reason' in choice) {
@@ -128,8 +145,14 @@ export async function locateUnified(incoming: Incoming): Promise<Located | Refus
     }
     body = stripped;
   }
-  const located = classify(request.method, path, query, upstream.dialect);
-  return { upstream, path, operation: located, model: model?.slice(prefix.length) ?? null, body };
+  return {
+    upstream,
+    path,
+    operation: classify(request.method, path, query, upstream.dialect),
+    model: model?.slice(prefix.length) ?? null,
+    isStream,
+    body,
+  };
 }
 
 /** A located call by a newer configuration, which may want to know a model that nobody read yet. */

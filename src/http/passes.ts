@@ -1,6 +1,5 @@
 import { poolName } from '../contract/pool-name.ts';
 import type { Placement } from '../routing/placement.ts';
-import type { Admission } from './admission.ts';
 
 /**
  * Calls that pass without a slot while their group's object is out of reach, where the operator allows
@@ -8,28 +7,53 @@ import type { Admission } from './admission.ts';
  */
 const passes = new Map<string, { inFlight: number; unreported: number }>();
 
-/** The leave to go without a slot, or null: not allowed, or enough of them are under way. */
-export function passWithoutSlot(placement: Placement): Admission | null {
-  const allowed = placement.config?.on_unavailable ?? 'reject';
+/** A request that dies runs no `finally`: its pass comes back when it is collected. */
+const lost = new FinalizationRegistry<{ inFlight: number }>((count) => {
+  count.inFlight -= 1;
+});
+
+/** The leave to go without a slot. The same to its holder as a lease. */
+export class Pass {
+  readonly leaseId = null;
+  readonly #count: { inFlight: number };
+  #isReleased = false;
+
+  constructor(count: { inFlight: number }) {
+    this.#count = count;
+    lost.register(this, count, this);
+  }
+
+  reportStatus(): void {
+    // There is nobody to tell.
+  }
+
+  keep(): void {
+    // There is nothing to renew.
+  }
+
+  confirm(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  release(): Promise<void> {
+    if (!this.#isReleased) this.#count.inFlight -= 1;
+    this.#isReleased = true;
+    lost.unregister(this);
+    return Promise.resolve();
+  }
+}
+
+/** A pass, or null: the group allows none, or enough of them are under way. */
+export function passWithoutSlot({ group, partition, config }: Placement): Pass | null {
+  const allowed = config?.on_unavailable ?? 'reject';
   if (allowed === 'reject') return null;
-  const name = poolName(placement.group, placement.partition);
-  const pass = passes.get(name) ?? { inFlight: 0, unreported: 0 };
-  if (pass.inFlight >= allowed.pass_with_limit_each) return null;
-  passes.set(name, pass);
-  pass.inFlight += 1;
-  pass.unreported += 1;
-  let isReleased = false;
-  return {
-    placement,
-    leaseId: null,
-    reportStatus: () => {},
-    keep: () => {},
-    // oxlint-disable-next-line require-await -- the same shape as the release of a lease
-    release: async () => {
-      if (!isReleased) pass.inFlight -= 1;
-      isReleased = true;
-    },
-  };
+  const name = poolName(group, partition);
+  const count = passes.get(name) ?? { inFlight: 0, unreported: 0 };
+  if (count.inFlight >= allowed.pass_with_limit_each) return null;
+  passes.set(name, count);
+  count.inFlight += 1;
+  count.unreported += 1;
+  return new Pass(count);
 }
 
 /** How many calls passed that the pool has not been told of. They count as told from now on. */

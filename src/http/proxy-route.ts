@@ -6,10 +6,11 @@ import { refusalResponse } from '../contract/wire-error.ts';
 import { CallClock } from '../upstream/call-clock.ts';
 import { classify } from '../upstream/operation.ts';
 import type { Ticket } from './admission.ts';
-import { identify, keyFor, type Caller } from './authenticate.ts';
+import { identify, keyFor, type Caller, type UpstreamKey } from './authenticate.ts';
 import type { ProxyCall } from './call.ts';
 import { counted } from './calls-in-flight.ts';
 import { addCors, corsHeaders, preflightResponse } from './cors.ts';
+import { answerWaiting, keepaliveOf, LastPlace } from './keepalive.ts';
 import {
   locateDirect,
   locateUnified,
@@ -20,7 +21,7 @@ import {
   type Located,
 } from './locate.ts';
 import { listModels } from './models-route.ts';
-import { send } from './send.ts';
+import { routedCall, send } from './send.ts';
 import { routingTable, type RoutingTable } from './snapshots.ts';
 import { ticketTime } from './ticket-time.ts';
 import { pause, type Background } from './waiting.ts';
@@ -74,34 +75,73 @@ async function answerTo(call: ProxyCall): Promise<Response | Refusal> {
   return sendLocated(call, caller, read.value);
 }
 
-/** Sends the call where it belongs, and again elsewhere when its group moved while it waited. */
+/** Sends the call where it belongs; a stream that waits for long is answered with comments meanwhile. */
 async function sendLocated(
   call: ProxyCall,
   caller: Caller,
   headers: CallerHeaders,
 ): Promise<Response | Refusal> {
-  const { request, url, query, env, ctx, after } = call;
-  const ticket = newTicket(headers);
-  let { table } = call;
+  const { request, url, query, env, ctx, table, after } = call;
   const bodyWaitMs = Math.max(headers.maxWaitMs ?? BODY_WAIT_MAX_MS, BODY_WAIT_MIN_MS);
   const common = { request, url, query, headers, keyIds: caller.keyIds, bodyWaitMs, after };
-  let located = await locate({ ...common, table });
+  const ticket = newTicket(headers, caller);
+  const located = await locate({ ...common, table });
+  if (located === 'left') return nobodyListens();
+  if ('reason' in located) return located;
+  const key = await keyFor(located.upstream, caller, table, env);
+  if ('reason' in key) {
+    located.body.discard();
+    return key;
+  }
+  const first = { call, caller, located, key, ticket };
+  if (!located.isStream || !located.operation.limited) return sendMoving(first, common, null);
+  const placements = table.routes.place(routedCall(call, located, caller, key));
+  const keepalive = keepaliveOf(located, headers, placements);
+  if (keepalive === null) return sendMoving(first, common, null);
+  const place = new LastPlace(keepalive.everyMs);
+  const answer = sendMoving(first, common, place);
+  const early = Promise.withResolvers<null>();
+  const callOff = after(keepalive.afterMs, () => early.resolve(null));
+  const sent = await Promise.race([answer, early.promise]);
+  callOff();
+  return sent ?? answerWaiting(keepalive, place, answer, ctx);
+}
+
+interface Sending {
+  readonly call: ProxyCall;
+  readonly caller: Caller;
+  readonly located: Located;
+  readonly key: UpstreamKey;
+  readonly ticket: Ticket;
+}
+
+/** Sends the call, and again elsewhere when its group moved while it waited. */
+async function sendMoving(
+  { call, caller, ticket, ...first }: Sending,
+  common: Omit<Incoming, 'table'>,
+  place: LastPlace | null,
+): Promise<Response | Refusal> {
+  const { env, ctx } = call;
+  let { table } = call;
+  let { located, key } = first;
   for (let moves = 0; moves < MOVES_MAX; moves += 1) {
-    if (located === 'left') return nobodyListens();
-    if ('reason' in located) return located;
-    const key = await keyFor(located.upstream, caller, table, env);
-    if ('reason' in key) {
-      located.body.discard();
-      return key;
-    }
-    const sent = await send({ ...call, table }, located, caller, key, ticket);
+    const sent = await send({ ...call, table }, located, caller, key, ticket, place);
     if (sent === 'left') return nobodyListens();
     if (!('configVersion' in sent)) return sent;
     if (moves > 0) await pause(MOVE_PAUSE_MS);
     table = (await routingTable(env, ctx, sent.configVersion)) ?? table;
-    located = await relocate({ ...common, table }, located);
+    const again = await relocate({ ...common, table }, located);
+    if (again === 'left') return nobodyListens();
+    if ('reason' in again) return again;
+    located = again;
+    const keyAgain = await keyFor(located.upstream, caller, table, env);
+    if ('reason' in keyAgain) {
+      located.body.discard();
+      return keyAgain;
+    }
+    key = keyAgain;
   }
-  if (located !== 'left' && !('reason' in located)) located.body.discard();
+  located.body.discard();
   const message = 'The configuration of the group could not be read. Try again in a moment.';
   return { reason: 'limiter_unavailable', message };
 }
@@ -118,8 +158,12 @@ async function locate(incoming: Incoming): Promise<Located | Refusal | 'left'> {
   return locateDirect(incoming, upstream, rest);
 }
 
-function newTicket({ maxWaitMs, agent }: CallerHeaders): Ticket {
-  return { id: crypto.randomUUID(), enqueuedAt: ticketTime(), maxWaitMs, agent };
+function newTicket(said: CallerHeaders, { keyLanes }: Caller): Ticket {
+  const { maxWaitMs, lane, weight, agent, agentStartedAt, parents } = said;
+  const id = crypto.randomUUID();
+  const enqueuedAt = ticketTime();
+  const slots = weight;
+  return { id, enqueuedAt, maxWaitMs, lane, keyLanes, slots, agent, agentStartedAt, parents };
 }
 
 function nobodyListens(): Response {

@@ -1,19 +1,21 @@
 import type { Refusal } from '../contract/reasons.ts';
 import type { Outcome } from '../core/outcome.ts';
 import { keyPlaceFor, placeCredentials } from '../upstream/credentials.ts';
-import { HeldCall, type CutReason, type Fetcher } from '../upstream/held-call.ts';
+import { HeldCall, type CutReason, type Fetcher, type HoldLimits } from '../upstream/held-call.ts';
 import { upstreamRequestHeaders } from '../upstream/request-headers.ts';
 import { callerResponseHeaders } from '../upstream/response-headers.ts';
+import type { Placement, RoutedCall } from '../routing/placement.ts';
 import type { Admission, Ticket } from './admission.ts';
 import { admit } from './admit.ts';
+import type { PlaceListener } from './ask.ts';
 import type { Caller, UpstreamKey } from './authenticate.ts';
 import { counted } from './calls-in-flight.ts';
 import { fetcherOf } from './fetcher.ts';
 import type { Located } from './locate.ts';
 import type { ProxyCall } from './call.ts';
 
-/** Holds of calls whose group is automatic: the defaults of a configured one. */
-const AUTO_LIMITS = { idleMs: null, maxHoldMs: 3_600_000 };
+/** Bounds of calls in automatic groups, and the widest that a configured one can set by default. */
+const AUTO_LIMITS: HoldLimits = { idleMs: null, maxHoldMs: 3_600_000 };
 
 /** What became of a call: an answer, a refusal of ours, another way to go, or nobody to answer. */
 export type Sent = Response | Refusal | { readonly configVersion: number } | 'left';
@@ -25,28 +27,23 @@ export async function send(
   caller: Caller,
   key: UpstreamKey,
   ticket: Ticket,
+  listener: PlaceListener | null,
 ): Promise<Sent> {
   const target = targetOf(call, located, caller, key);
+  // What may come behind comments of ours cannot be compressed.
+  if (listener !== null) target.headers.set('accept-encoding', 'identity');
   if (!located.operation.limited) return passThrough(call, located, target);
   const { request, env, ctx, table, after } = call;
-  const routed = {
-    upstream: located.upstream,
-    operation: located.operation.name,
-    model: located.model,
-    caller: caller.id,
-    keyIds: caller.keyIds,
-    keyFingerprint: key.fingerprint,
-    header: (name: string) => request.headers.get(name),
-  };
-  const admitted = await admit(routed, ticket, { env, table, ctx, signal: request.signal, after });
+  const { signal } = request;
+  const context = { env, table, ctx, signal, after, listener };
+  const admitted = await admit(routedCall(call, located, caller, key), ticket, context);
   switch (admitted.kind) {
     case 'admitted': {
       const waitMs = Math.round(Date.now() - ticket.enqueuedAt);
       try {
         return await sendHeld(call, located, target, admitted.admission, waitMs);
       } catch (error) {
-        // A bug of ours. The runtime frees a lease with its context, but nobody a pass that was counted.
-        if (admitted.admission.leaseId === null) await admitted.admission.release('failed');
+        await admitted.admission.release('failed'); // a bug of ours must not cost a slot
         throw error;
       }
     }
@@ -59,6 +56,24 @@ export async function send(
       located.body.discard();
       return 'left';
   }
+}
+
+/** The call as groups see it. */
+export function routedCall(
+  { request }: ProxyCall,
+  { upstream, operation, model }: Located,
+  caller: Caller,
+  key: UpstreamKey,
+): RoutedCall {
+  return {
+    upstream,
+    operation: operation.name,
+    model,
+    caller: caller.id,
+    keyIds: caller.keyIds,
+    keyFingerprint: key.fingerprint,
+    header: (name) => request.headers.get(name),
+  };
 }
 
 interface Target {
@@ -129,10 +144,7 @@ async function sendHeld(
   admission: Admission,
   waitMs: number,
 ): Promise<Response | Refusal | 'left'> {
-  const holds = admission.placement.config?.holds;
-  const limits =
-    holds === undefined ? AUTO_LIMITS : { idleMs: holds.idle_ms, maxHoldMs: holds.max_hold_ms };
-  const held = new HeldCall(request.signal, limits, after);
+  const held = new HeldCall(request.signal, holdLimits(admission.placements), after);
   const settle = (outcome: Outcome): Promise<void> => {
     body.discard();
     return admission.release(outcome);
@@ -154,11 +166,22 @@ async function sendHeld(
   ctx.waitUntil(counted(done.then(settle)));
   if (response === null) return noAnswer();
   const { headers } = response;
-  headers.set('headgate-groups', admission.placement.group);
+  headers.set('headgate-groups', admission.placements.map(({ group }) => group).join(', '));
   headers.set('headgate-wait-ms', String(waitMs));
   headers.set('headgate-tries', '1');
-  if (admission.leaseId !== null) headers.set('headgate-lease', admission.leaseId);
+  if (admission.leaseIds.length > 0) headers.set('headgate-lease', admission.leaseIds.join(', '));
   return response;
+}
+
+/** The strictest of what the groups of a call allow. */
+function holdLimits(placements: readonly Placement[]): HoldLimits {
+  let { idleMs, maxHoldMs }: HoldLimits = AUTO_LIMITS;
+  for (const { config } of placements) {
+    if (config === null) continue;
+    if (config.holds.idle_ms !== null) idleMs = Math.min(idleMs ?? Infinity, config.holds.idle_ms);
+    maxHoldMs = Math.min(maxHoldMs, config.holds.max_hold_ms);
+  }
+  return { idleMs, maxHoldMs };
 }
 
 function unreachable(upstreamId: string, cutBy: CutReason | null): Refusal {

@@ -1,3 +1,4 @@
+import type { GatewayKeyConfig } from '../contract/config.ts';
 import { directoryOf, type Env } from '../contract/env.ts';
 import type { Snapshot } from '../contract/directory-rpc.ts';
 import { logEvent } from '../contract/log.ts';
@@ -21,8 +22,8 @@ export interface RoutingTable {
   readonly snapshot: Snapshot;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly routes: Routes;
-  /** Gateway key ids by hash. */
-  readonly keyIds: ReadonlyMap<string, string>;
+  /** Gateway keys by hash. */
+  readonly keys: ReadonlyMap<string, GatewayKeyConfig>;
 }
 
 /** This isolate's copy of the configuration. Plain data only: requests may not share promises. */
@@ -54,7 +55,7 @@ export async function routingTable(
 
 async function refresh(env: Env): Promise<void> {
   try {
-    const known = table?.snapshot.version ?? null;
+    const known = table?.snapshot.tag ?? null;
     const snapshot = await within(DIRECTORY_TIMEOUT_MS, directoryOf(env).snapshot(known));
     if (snapshot !== null && snapshot.version >= (table?.snapshot.version ?? 0)) {
       table = compile(snapshot);
@@ -72,6 +73,6 @@ function compile(snapshot: Snapshot): RoutingTable {
     snapshot,
     upstreams,
     routes: compileRoutes(config, upstreams),
-    keyIds: new Map(config.keys.map(({ hash, id }) => [hash, id])),
+    keys: new Map(config.keys.map((key) => [key.hash, key])),
   };
 }

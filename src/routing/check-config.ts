@@ -3,8 +3,9 @@ import { quoteName } from '../contract/import-errors.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import { compileGlobs } from './glob.ts';
 import { baseUrlGlobs, baseUrlsOf } from './group-match.ts';
-import { overlaps } from './overlaps.ts';
+import { crowd } from './overlaps.ts';
 import { CREDENTIAL_HEADERS } from './partition.ts';
+import { GROUPS_PER_CALL_MAX } from './placement.ts';
 import { isPrivateHost } from './private-address.ts';
 import { resolveUpstreams } from './upstreams.ts';
 
@@ -25,9 +26,6 @@ export interface CheckOptions {
   /** Whether upstreams may have private addresses and plain http, as where Headgate is self-hosted. */
   readonly privateUpstreams: boolean;
 }
-
-/** Pairs of groups that are named one by one; what is more is counted. */
-const OVERLAPS_LISTED_MAX = 20;
 
 /**
  * Finds what the schema cannot see: contradictions between the parts of a configuration that has
@@ -58,7 +56,7 @@ export function checkConfig(
       ...config.upstreams.flatMap((entry) => upstreamWarnings(entry, upstreams.get(entry.id))),
       ...secretWarnings(config, upstreams),
       ...config.groups.flatMap((group) => groupWarnings(group, [...upstreams.values()])),
-      ...overlapWarnings(config),
+      ...crowdWarnings(config),
     ],
   };
 }
@@ -172,22 +170,17 @@ function groupWarnings(group: GroupConfig, upstreams: readonly Upstream[]): stri
     if (upstreams.some((upstream) => baseUrlsOf(upstream).some(matches))) continue;
     warnings.push(`Group "${name}": "${pattern}" is the base URL of no enabled upstream.`);
   }
-  if (match.models.length + match.upstreams.length + match.base_urls.length === 0) {
-    warnings.push(
-      `Group "${name}" names no model, upstream or base URL: for now it stands instead of the ` +
-        'automatic groups of the calls that it takes, whose limits do not hold for them.',
-    );
-  }
   return warnings;
 }
 
-function overlapWarnings(config: Config): string[] {
-  const pairs = overlaps(config);
-  const warnings = pairs.slice(0, OVERLAPS_LISTED_MAX).map(({ groups: [a, b], winner }) => {
-    const pair = `Groups "${a}" and "${b}" may match the same call`;
-    return `${pair}; "${winner}", the narrower one, takes it, and the other does not count it for now.`;
-  });
-  const more = pairs.length - warnings.length;
-  if (more > 0) warnings.push(`${more} more pairs of groups may match the same call.`);
-  return warnings;
+/** That two groups meet is normal: the call takes slots in both. */
+function crowdWarnings(config: Config): string[] {
+  const names = crowd(config, GROUPS_PER_CALL_MAX);
+  if (names === null) return [];
+  const listed = names.map((name) => `"${name}"`).join(', ');
+  const automatic = names.length > GROUPS_PER_CALL_MAX ? '' : ' beside its automatic group';
+  return [
+    `One call may match ${listed}${automatic}: it would be refused with too_many_groups, because a ` +
+      `call belongs to ${GROUPS_PER_CALL_MAX} groups at most.`,
+  ];
 }

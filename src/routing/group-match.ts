@@ -1,5 +1,6 @@
 import type { GroupConfig } from '../contract/config.ts';
 import type { Upstream } from '../contract/upstream.ts';
+import type { Lane } from '../core/ticket.ts';
 import { compileGlobs } from './glob.ts';
 
 /**
@@ -7,6 +8,8 @@ import { compileGlobs } from './glob.ts';
  * rank of a group may not change while it lives.
  */
 const RANKS = ['tenant', 'model', 'upstream', 'upstreams', 'global'] as const;
+
+export type Rank = (typeof RANKS)[number];
 
 /** The names under which a call's model may be matched, in lower case. */
 export interface ModelNames {
@@ -18,12 +21,17 @@ export interface ModelNames {
 /** A group with its patterns compiled. A field without patterns matches everything. */
 export interface CompiledGroup {
   readonly config: GroupConfig;
+  readonly rank: number;
+  /** It says which models, upstreams or base URLs it is for, and so takes the automatic group's place. */
+  readonly isTargeted: boolean;
   matchesUpstream(upstream: Upstream): boolean;
   matchesOperation(operation: string): boolean;
   /** True if one of the ids or fingerprints of the caller's keys is listed. */
   matchesCaller(keyIds: readonly string[]): boolean;
   /** Null: the group does not look at the model, so that a call without one matches too. */
   readonly matchesModel: ((model: ModelNames) => boolean) | null;
+  /** In the order in which they count. */
+  readonly laneRules: readonly { readonly lane: Lane; matches(model: ModelNames): boolean }[];
 }
 
 /** Compiles the groups of a configuration, the narrowest first, whatever their order in it. */
@@ -33,20 +41,34 @@ export function compileGroups(groups: readonly GroupConfig[]): CompiledGroup[] {
 
 /** Orders groups from narrow to wide: tenant, model, upstream, several upstreams, global; then by name. */
 export function narrowFirst(a: GroupConfig, b: GroupConfig): number {
-  const difference = rankOf(a) - rankOf(b);
-  if (difference !== 0) return difference;
+  return compareRanked(
+    { rank: RANKS.indexOf(rankOf(a)), name: a.name },
+    { rank: RANKS.indexOf(rankOf(b)), name: b.name },
+  );
+}
+
+/** The order in which slots of several groups are taken. It is the same for all calls: no deadlock. */
+export function compareRanked(
+  a: { readonly rank: number; readonly name: string },
+  b: { readonly rank: number; readonly name: string },
+): number {
+  if (a.rank !== b.rank) return a.rank - b.rank;
   return a.name < b.name ? -1 : Number(a.name > b.name);
 }
 
-function rankOf({ match }: GroupConfig): number {
+/** The rank of an automatic group: one of some models, or of an upstream. */
+export function autoRank(isOfModels: boolean): number {
+  return RANKS.indexOf(isOfModels ? 'model' : 'upstream');
+}
+
+/** How narrow a group is, by what it matches. */
+export function rankOf({ match }: Pick<GroupConfig, 'match'>): Rank {
   const isOne = ([first, ...others]: readonly string[]) =>
     first !== undefined && others.length === 0 && !first.includes('*');
-  let rank: (typeof RANKS)[number] = 'global';
-  if (match.keys.length > 0) rank = 'tenant';
-  else if (match.models.length > 0) rank = 'model';
-  else if (isOne(match.upstreams) || isOne(match.base_urls)) rank = 'upstream';
-  else if (match.upstreams.length > 0 || match.base_urls.length > 0) rank = 'upstreams';
-  return RANKS.indexOf(rank);
+  if (match.keys.length > 0) return 'tenant';
+  if (match.models.length > 0) return 'model';
+  if (isOne(match.upstreams) || isOne(match.base_urls)) return 'upstream';
+  return match.upstreams.length > 0 || match.base_urls.length > 0 ? 'upstreams' : 'global';
 }
 
 function compileGroup(config: GroupConfig): CompiledGroup {
@@ -57,10 +79,16 @@ function compileGroup(config: GroupConfig): CompiledGroup {
   const keys = compileField(match.keys);
   return {
     config,
+    rank: RANKS.indexOf(rankOf(config)),
+    isTargeted: match.models.length + match.upstreams.length + match.base_urls.length > 0,
     matchesUpstream: (upstream) => upstreams(upstream.id) && baseUrlsOf(upstream).some(baseUrls),
     matchesOperation: operations,
     matchesCaller: (keyIds) => match.keys.length === 0 || keyIds.some(keys),
     matchesModel: compileModels(match.models),
+    laneRules: config.queue.lane_rules.map(({ models, lane }) => ({
+      lane,
+      matches: compileModels(models) ?? (() => false),
+    })),
   };
 }
 

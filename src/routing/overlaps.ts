@@ -4,30 +4,71 @@ import { baseUrlGlobs, narrowFirst } from './group-match.ts';
 
 type Match = GroupConfig['match'];
 
-/** Two groups that the same call may match, and which of them takes it. */
-export interface Overlap {
-  readonly groups: readonly [string, string];
-  readonly winner: string;
+/** Names of two groups that the same call may match, the narrower first. */
+export type Overlap = readonly [narrow: string, wide: string];
+
+/** What of a group decides which calls it takes, ready to be compared. */
+interface Comparable {
+  readonly name: string;
+  readonly match: Match;
+  /** It is for models, upstreams or base URLs, and so takes the automatic group's place. */
+  readonly isTargeted: boolean;
 }
 
 /**
- * Finds the pairs of groups that the same call may match. It judges by the patterns alone, without
- * the upstreams and their aliases, and leaves out one case that is always possible and rarely
- * meant: two that take everything of two different upstreams (`openai/*`, `anthropic/*`), which
- * meet where a router has such names for its own models. `alsoMatched` of a placement tells of it.
+ * Finds the pairs of groups that the same call may match: it takes slots in both. It judges by the
+ * patterns alone, without the upstreams and their aliases, and leaves out one case that is always
+ * possible and rarely meant: two that take everything of two different upstreams (`openai/*`,
+ * `anthropic/*`), which meet where a router has such names for its own models.
  */
 export function overlaps(config: Pick<Config, 'groups'>): Overlap[] {
-  // Prepared once: there are half a million pairs of a thousand groups.
-  const groups = config.groups.toSorted(narrowFirst).map(({ name, match }) => ({
-    name,
-    match: { ...match, base_urls: baseUrlGlobs(match.base_urls) },
-  }));
+  const groups = comparable(config);
   return groups.flatMap((narrow, index) =>
     groups
       .slice(index + 1)
       .filter((wide) => mayMeet(narrow.match, wide.match))
-      .map((wide): Overlap => ({ groups: [narrow.name, wide.name], winner: narrow.name })),
+      .map((wide): Overlap => [narrow.name, wide.name]),
   );
+}
+
+/** Pairs that are compared before the search for a crowd is given up. */
+const COMPARISONS_MAX = 1_000_000;
+
+/**
+ * Finds groups that one call may match, more of them than a call may belong to: the automatic group
+ * counts where none of them takes its place. Null: there are none, as far as can be judged from the
+ * groups pair by pair, which sees a crowd in some that never meet all at once.
+ */
+export function crowd(config: Pick<Config, 'groups'>, most: number): readonly string[] | null {
+  let left = COMPARISONS_MAX;
+  const meets = (a: Comparable, b: Comparable): boolean => {
+    left -= 1;
+    return left >= 0 && mayMeet(a.match, b.match);
+  };
+  const search = (
+    chosen: readonly Comparable[],
+    rest: readonly Comparable[],
+  ): readonly Comparable[] | null => {
+    const automatic = chosen.some(({ isTargeted }) => isTargeted) ? 0 : 1;
+    if (chosen.length + automatic > most) return chosen;
+    for (const [index, next] of rest.entries()) {
+      if (left <= 0 || chosen.length + rest.length - index + 1 <= most) return null;
+      const later = rest.slice(index + 1).filter((other) => meets(next, other));
+      const found = search([...chosen, next], later);
+      if (found !== null) return found;
+    }
+    return null;
+  };
+  return search([], comparable(config))?.map(({ name }) => name) ?? null;
+}
+
+/** Prepared once: there are half a million pairs of a thousand groups. */
+function comparable({ groups }: Pick<Config, 'groups'>): Comparable[] {
+  return groups.toSorted(narrowFirst).map(({ name, match }) => ({
+    name,
+    match: { ...match, base_urls: baseUrlGlobs(match.base_urls) },
+    isTargeted: match.models.length + match.upstreams.length + match.base_urls.length > 0,
+  }));
 }
 
 function mayMeet(a: Match, b: Match): boolean {

@@ -2,8 +2,15 @@ import type { Config, GroupConfig } from '../contract/config.ts';
 import type { AssumedLimit } from '../contract/group-rpc.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/upstream.ts';
+import type { Lane } from '../core/ticket.ts';
 import { hasModelRows, knownLimitFor, UNKNOWN_LIMIT } from '../upstream/known-limits.ts';
-import { compileGroups, type CompiledGroup, type ModelNames } from './group-match.ts';
+import {
+  autoRank,
+  compareRanked,
+  compileGroups,
+  type CompiledGroup,
+  type ModelNames,
+} from './group-match.ts';
 import { partitionOf } from './partition.ts';
 
 /** What is known of a call before its body is read. */
@@ -25,7 +32,7 @@ export interface RoutedCall extends CallBeforeModel {
   header(name: string): string | null;
 }
 
-/** The pool that a call gets its slot from. */
+/** One pool that a call needs a slot of. */
 export interface Placement {
   readonly group: string;
   readonly partition: string | null;
@@ -33,16 +40,29 @@ export interface Placement {
   readonly assumed: AssumedLimit | null;
   /** Null for an automatic group. */
   readonly config: GroupConfig | null;
-  /** Wider groups that the call matches too, and that do not count it for now. */
-  readonly alsoMatched: readonly string[];
+  /** It stands for something of a provider, so what the provider says is about it. */
+  readonly isOfProvider: boolean;
+  /** Lane that the group puts the call's model into, if it has a rule for it. */
+  readonly ruledLane: Lane | null;
 }
+
+/** A call that matches more groups than this is refused. */
+export const GROUPS_PER_CALL_MAX = 4;
 
 /** The way of every call at one version of the configuration. */
 export interface Routes {
   /** Whether `place` may answer differently by model, so that the model must be found first. */
   needsModel(call: CallBeforeModel): boolean;
-  /** Deterministic: the order of groups in the document never matters. */
-  place(call: RoutedCall): Placement;
+  /** Whether some group may send comments to the call's stream while it waits. */
+  mayKeepAlive(call: CallBeforeModel): boolean;
+  /** Whether any group of the configuration does. */
+  readonly keepsSomeAlive: boolean;
+  /**
+   * The pools of a call, narrow first: every configured group that matches, and the automatic one unless
+   * a configured group is for its model, upstream or base URL. Deterministic: the order of groups in the
+   * document never matters.
+   */
+  place(call: RoutedCall): readonly Placement[];
 }
 
 /** Compiles the groups of a configuration, once per version. */
@@ -52,38 +72,75 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
   const compiled = new Map([...upstreams.values()].map((each) => [each, compile(each)]));
   const of = (upstream: Upstream) => compiled.get(upstream) ?? compile(upstream);
   return {
+    keepsSomeAlive: config.groups.some((group) => keepaliveAfterMs(group) !== null),
+    mayKeepAlive(call) {
+      return candidatesFor(of(call.upstream), call).some(
+        (group) => keepaliveAfterMs(group.config) !== null,
+      );
+    },
     needsModel(call) {
       const routes = of(call.upstream);
       const candidates = candidatesFor(routes, call);
-      // A candidate that does not look at the model takes the call for certain.
-      if (candidates.length === 0) return routes.isAutoSplit;
-      return candidates.some(
-        ({ matchesModel, config: { partition_by: by } }) =>
-          matchesModel !== null || by.includes('model'),
+      // One that is for the upstream whatever the model takes the automatic group's place for certain.
+      const isReplaced = candidates.some(
+        (group) => group.isTargeted && group.matchesModel === null,
       );
+      return (routes.isAutoSplit && !isReplaced) || candidates.some(looksAtModel);
     },
     place(call) {
       const routes = of(call.upstream);
       const model = canonicalModel(routes, call.model);
       const names = modelNames(call.upstream, call.model, model);
-      const [winner, ...others] = candidatesFor(routes, call)
-        .filter(({ matchesModel }) => matchesModel === null || matchesModel(names))
-        .map((group) => group.config);
-      if (winner === undefined) return automatic(call, model);
-      return {
-        group: winner.name,
-        partition: partitionOf(winner.partition_by, {
-          keyFingerprint: call.keyFingerprint,
-          caller: call.caller,
-          model,
-          upstream: call.upstream,
-          header: (name) => call.header(name),
-        }),
-        assumed: null,
-        config: winner,
-        alsoMatched: others.map(({ name }) => name),
-      };
+      const matched = candidatesFor(routes, call).filter(
+        ({ matchesModel }) => matchesModel === null || matchesModel(names),
+      );
+      const ranked = matched.map((group) => ({
+        rank: group.rank,
+        name: group.config.name,
+        placement: configuredPlacement(group, call, names, model),
+      }));
+      const isReplaced = matched.some(({ isTargeted }) => isTargeted);
+      if (!isReplaced) ranked.push(automaticPlacement(call, model));
+      return ranked.toSorted(compareRanked).map(({ placement }) => placement);
     },
+  };
+}
+
+/** Node's fetch gives up after 300 silent seconds, so a wait that may be longer must not be silent. */
+const SILENT_WAIT_MAX_MS = 240_000;
+const SILENCE_ENDS_MS = 200_000;
+
+/** From when on a group sends comments to streams that wait; null: never. */
+export function keepaliveAfterMs({ queue }: GroupConfig): number | null {
+  const { after_ms: configured } = queue.keepalive;
+  if (configured !== null) return configured;
+  return queue.timeout_ms > SILENT_WAIT_MAX_MS ? SILENCE_ENDS_MS : null;
+}
+
+function looksAtModel({ matchesModel, config }: CompiledGroup): boolean {
+  const { partition_by: by, queue } = config;
+  return matchesModel !== null || by.includes('model') || queue.lane_rules.length > 0;
+}
+
+function configuredPlacement(
+  { config, isTargeted, laneRules }: CompiledGroup,
+  call: RoutedCall,
+  names: ModelNames,
+  model: string | null,
+): Placement {
+  return {
+    group: config.name,
+    partition: partitionOf(config.partition_by, {
+      keyFingerprint: call.keyFingerprint,
+      caller: call.caller,
+      model,
+      upstream: call.upstream,
+      header: (name) => call.header(name),
+    }),
+    assumed: null,
+    config,
+    isOfProvider: isTargeted,
+    ruledLane: laneRules.find((rule) => rule.matches(names))?.lane ?? null,
   };
 }
 
@@ -128,17 +185,20 @@ function modelNames(upstream: Upstream, sent: string | null, canonical: string |
 }
 
 /** All models of one row of the table share a group; the rest of an upstream's models share one too. */
-function automatic({ upstream, keyFingerprint }: RoutedCall, model: string | null): Placement {
+function automaticPlacement({ upstream, keyFingerprint }: RoutedCall, model: string | null) {
   const row = knownLimitFor(upstream.id, model);
-  const group = `${AUTO_PREFIX}${upstream.id}`;
-  return {
-    group: row === null || row.modelPrefix === '' ? group : `${group}/${row.modelPrefix}`,
+  const isOfModels = row !== null && row.modelPrefix !== '';
+  const name = `${AUTO_PREFIX}${upstream.id}${isOfModels ? `/${row.modelPrefix}` : ''}`;
+  const placement: Placement = {
+    group: name,
     partition: upstream.keyNamesAccount ? keyFingerprint : null,
     assumed:
       row === null
         ? { slotsMax: UNKNOWN_LIMIT, source: 'unknown' }
         : { slotsMax: row.maxConcurrency, source: 'built_in' },
     config: null,
-    alsoMatched: [],
+    isOfProvider: true,
+    ruledLane: null,
   };
+  return { rank: autoRank(isOfModels), name, placement };
 }

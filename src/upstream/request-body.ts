@@ -2,7 +2,7 @@ import { EXEMPT_BYTES_MAX, SCAN_BYTES_MAX } from './body-budget.ts';
 import type { BodyBudget, Reservation } from './body-budget.ts';
 import { scanEncoded } from './model/encoded-scan.ts';
 import type { BodyScan } from './model/encoded-scan.ts';
-import { createJsonModelScan } from './model/json-scan.ts';
+import { createJsonModelScan, createJsonStreamScan } from './model/json-scan.ts';
 import { unreadable } from './model/model-scan.ts';
 import type { ModelScan, ScanState } from './model/model-scan.ts';
 import { createMultipartModelScan, multipartBoundary } from './model/multipart-scan.ts';
@@ -14,8 +14,19 @@ export type { OutgoingBody };
 
 /** What became of the search for a model. Of `unreadable` and `aborted` no body is left. */
 export type ModelRead =
-  | { readonly kind: 'found'; readonly model: string; readonly body: OutgoingBody }
-  | { readonly kind: 'absent'; readonly model: null; readonly body: OutgoingBody }
+  | {
+      readonly kind: 'found';
+      readonly model: string;
+      /** Whether the body asks for a stream, if that was looked for. */
+      readonly isStream: boolean;
+      readonly body: OutgoingBody;
+    }
+  | {
+      readonly kind: 'absent';
+      readonly model: null;
+      readonly isStream: boolean;
+      readonly body: OutgoingBody;
+    }
   /** `message` is a full sentence for the caller. */
   | { readonly kind: 'unreadable'; readonly message: string }
   /** The signal came first, or the client's connection broke. */
@@ -28,6 +39,9 @@ export type ModelRead =
 const PEEK_BYTES = 16 * 1024;
 const BUFFER_BYTES_MAX = 256 * 1024;
 
+/** Up to this length a body is read in one go, which is the cheapest way for the many small ones. */
+const WHOLE_BYTES_MAX = 32 * 1024;
+
 /**
  * Finds the model in a request's body. It reads no further than it must, except that a small body
  * of known length is read whole; what is unread stays with the client. A large body waits for the
@@ -37,14 +51,21 @@ export async function readModel(
   request: Request,
   budget: BodyBudget,
   signal: AbortSignal,
+  wantsStream = false,
 ): Promise<ModelRead> {
-  if (request.body === null) return { kind: 'absent', model: null, body: unreadBody(request) };
-  const form = scanFor(request);
+  if (request.body === null) {
+    return { kind: 'absent', model: null, isStream: false, body: unreadBody(request) };
+  }
+  const form = scanFor(request, wantsStream);
   if (typeof form === 'string') return refused(request.body, form);
   const scan = scanEncoded(form.scan, request.headers.get('content-encoding'));
   if (scan === null) return refused(request.body, 'its content encoding cannot be undone here');
 
-  const reading = new Reading(request.body, contentLengthOf(request), budget, signal);
+  const length = contentLengthOf(request);
+  const reading =
+    length !== null && length <= WHOLE_BYTES_MAX
+      ? new WholeReading(request, signal)
+      : new Reading(request.body, length, budget, signal);
   let state: ScanState | 'aborted' = 'aborted';
   try {
     state = await reading.run(scan);
@@ -54,16 +75,23 @@ export async function readModel(
   }
   if (state === 'aborted') return { kind: 'aborted' };
   if (state.kind === 'unreadable') return { kind: 'unreadable', message: sentence(state.why) };
-  if (state.kind !== 'found') return { kind: 'absent', model: null, body: reading.body(null) };
+  const { isStream } = form.scan;
+  if (state.kind !== 'found') {
+    return { kind: 'absent', model: null, isStream, body: reading.body(null) };
+  }
   const place = scan.isPlain ? { start: state.start, end: state.end, isJson: form.isJson } : null;
-  return { kind: 'found', model: state.model, body: reading.body(place) };
+  return { kind: 'found', model: state.model, isStream, body: reading.body(place) };
 }
 
 /** Anything that does not say that it is a form may be JSON: some clients name no type. */
-function scanFor(request: Request): { scan: ModelScan; isJson: boolean } | string {
+function scanFor(
+  request: Request,
+  wantsStream: boolean,
+): { scan: ModelScan; isJson: boolean } | string {
   const contentType = request.headers.get('content-type') ?? '';
   if (!/^\s*multipart\/form-data\s*(;|$)/i.test(contentType)) {
-    return { scan: createJsonModelScan(), isJson: true };
+    const scan = wantsStream ? createJsonStreamScan() : createJsonModelScan();
+    return { scan, isJson: true };
   }
   const boundary = multipartBoundary(contentType);
   if (boundary === null) return 'the content type names no boundary';
@@ -77,6 +105,46 @@ function refused(body: ReadableStream, why: string): ModelRead {
 
 function sentence(why: string): string {
   return `The model could not be read from the body: ${why}. The header headgate-model can name it.`;
+}
+
+/** The reading of a small body of known length. */
+class WholeReading {
+  readonly #request: Request;
+  readonly #signal: AbortSignal;
+  #bytes = new Uint8Array();
+
+  constructor(request: Request, signal: AbortSignal) {
+    this.#request = request;
+    this.#signal = signal;
+  }
+
+  async run(scan: BodyScan): Promise<ScanState | 'aborted'> {
+    const { promise: gone, resolve } = Promise.withResolvers<null>();
+    const leave = (): void => resolve(null);
+    this.#signal.addEventListener('abort', leave);
+    try {
+      if (this.#signal.aborted) return 'aborted';
+      // On Workers a read may stay open for ever when the client has left: only the signal tells.
+      const read = await Promise.race([this.#request.arrayBuffer(), gone]);
+      if (read === null) return 'aborted';
+      this.#bytes = new Uint8Array(read);
+    } catch {
+      return 'aborted';
+    } finally {
+      this.#signal.removeEventListener('abort', leave);
+    }
+    const state = await scan.push(this.#bytes);
+    return state.kind === 'more' ? scan.end() : state;
+  }
+
+  body(model: ReadParts['model']): OutgoingBody {
+    const contentLength = this.#bytes.length;
+    return readBody({ chunks: [this.#bytes], rest: null, contentLength, reservation: null, model });
+  }
+
+  giveUp(): void {
+    // All of it was read, or nobody sends any more.
+  }
 }
 
 /** The reading of one body, up to the point where its model is known. */

@@ -8,7 +8,11 @@ import {
   TOMBSTONE_TTL_MS,
   type GroupSettings,
 } from '../../src/core/settings.ts';
+import type { Lane, Ticket } from '../../src/core/ticket.ts';
 import { someSettings } from '../support/core-builders.ts';
+
+/** What a call that belongs to several groups says with its ask. */
+export type Manner = Pick<Ticket, 'isTry' | 'waitsElsewhere' | 'holdsNarrower'>;
 
 /**
  * Something that happens in a history. `pick` chooses among the tickets issued so far, the newest first;
@@ -21,10 +25,28 @@ export type Action =
       readonly ageMs: number;
       readonly patienceMs: number | null;
       readonly wait: boolean;
+      readonly tenant: string;
+      readonly agent: string | null;
+      /** How long ago the agent run began, as its caller says. */
+      readonly agentAgeMs: number | null;
+      readonly lane: Lane;
+      readonly slots: number;
+      readonly manner: Manner;
+      /** The ticket, as `pick`, that waits for this one. */
+      readonly parent: number | null;
     }
   | { readonly kind: 'ask_again'; readonly pick: number; readonly sliceMs: number }
   | { readonly kind: 'next_attempt'; readonly pick: number }
-  | { readonly kind: 'renew' | 'cancel' | 'resume' | 'revoke'; readonly pick: number }
+  | {
+      readonly kind: 'renew' | 'confirm' | 'cancel' | 'resume' | 'revoke';
+      readonly pick: number;
+    }
+  | {
+      readonly kind: 'promote';
+      readonly pick: number;
+      readonly lane: Lane | null;
+      readonly toFront: boolean;
+    }
   | { readonly kind: 'release'; readonly pick: number; readonly outcome: Outcome }
   /** Drops the answer to the ask that many asks ago; 0 is the current one. */
   | { readonly kind: 'detach'; readonly pick: number; readonly back: number }
@@ -40,23 +62,50 @@ const COOLDOWNS_MS = [0, 1, 200, 5_000] as const;
 const SLICES_MS = [0, 1, 1_000, 8_000, 60_000] as const;
 
 const cooldown = fc.constantFrom(...COOLDOWNS_MS, 'auto' as const);
+const tenant = fc.constantFrom('ann', 'bob', 'cid');
+
+/** The value that means "nothing special", most of the time. */
+function mostly<Value>(usual: Value, ...others: Value[]): fc.Arbitrary<Value> {
+  return fc.oneof({ weight: 3, arbitrary: fc.constant(usual) }, fc.constantFrom(usual, ...others));
+}
+
+/** How the group shares, in every combination. */
+const sharingArb = fc.record({
+  laneShares: mostly({ high: 0, normal: 0.1, low: 0.05 }, { high: 0, normal: 0.5, low: 0 }),
+  ageCreditMs: fc.constantFrom(0, 1_000, 120_000, null),
+  byAgent: fc.boolean(),
+  weights: mostly<Record<string, number>>({}, { ann: 3 }, { bob: 0.5, cid: 2 }),
+  reserved: mostly<Record<string, number>>({}, { ann: 1 }, { bob: 2, nobody: 1 }),
+  reservedLanes: mostly<Partial<Record<Lane, number>>>({}, { low: 1 }, { high: 1, normal: 1 }),
+  slotsMaxEach: mostly(Infinity, 1, 2, 3),
+  slotsMaxEachAgent: mostly(Infinity, 1, 2),
+  slotsPerCallMax: fc.constantFrom(1, 2, 3),
+  queueLengthMaxEach: mostly(Infinity, 0, 2),
+  queueLengthMaxEachAgent: mostly(Infinity, 1),
+  nested: fc.constantFrom('reject' as const, 'pass' as const),
+  isDraining: mostly(false, false, true),
+  isDryRun: mostly(false, false, true),
+});
 
 /** Settings as small as a queue needs to be felt. */
 export const settingsArb: fc.Arbitrary<GroupSettings> = fc
   .record({
-    slotsMax: fc.constantFrom(0, 1, 2, 2, 3, 5, Infinity),
-    queueLengthMax: fc.constantFrom(0, 1, 3, 100),
-    timeoutMs: fc.constantFrom(0, 1_000, 30_000, 240_000),
+    slotsMax: fc.constantFrom(0, 1, 2, 2, 3, 5, 8, Infinity),
+    queueLengthMax: fc.constantFrom(0, 1, 3, 100, 100),
+    timeoutMs: fc.constantFrom(0, 1_000, 30_000, 240_000, 240_000),
     paused: fc.nat(7).map((nat) => nat === 0),
     releaseCooldownMs: cooldown,
     cancelCooldownMs: cooldown,
     failureHoldMs: fc.constantFrom(...COOLDOWNS_MS),
+    sharing: sharingArb,
   })
-  .map((settings) => someSettings(settings));
+  .map(({ sharing, ...settings }) => someSettings({ ...settings, ...sharing }));
 
 const changesArb: fc.Arbitrary<Partial<GroupSettings>> = fc.oneof(
   fc.record({ slotsMax: fc.constantFrom(0, 1, 2, 3, Infinity) }),
   fc.record({ paused: fc.boolean() }),
+  fc.record({ byAgent: fc.boolean() }),
+  fc.record({ isDryRun: fc.boolean() }),
   settingsArb,
 );
 
@@ -91,6 +140,19 @@ const askArb = fc.record({
   ageMs: fc.constantFrom(0, 0, 0, 1, 10, 5_000, 30_000, 999_999, -10),
   patienceMs: fc.constantFrom(null, null, 0, 1_000, 8_000, 300_000),
   wait: fc.nat(7).map((nat) => nat > 0),
+  tenant,
+  agent: fc.constantFrom(null, 'run-1', 'run-2'),
+  agentAgeMs: fc.constantFrom(null, null, 0, 500, 60_000, 999_999_999, -5_000),
+  lane: fc.constantFrom<Lane>('high', 'normal', 'normal', 'low'),
+  slots: fc.constantFrom(1, 1, 1, 2, 3),
+  manner: fc.constantFrom<Manner>(
+    ...[1, 2, 3, 4].map(() => ({ isTry: false, waitsElsewhere: false, holdsNarrower: false })),
+    { isTry: true, waitsElsewhere: false, holdsNarrower: false },
+    { isTry: false, waitsElsewhere: true, holdsNarrower: false },
+    { isTry: false, waitsElsewhere: true, holdsNarrower: true },
+    { isTry: false, waitsElsewhere: false, holdsNarrower: true },
+  ),
+  parent: fc.constantFrom(null, null, null, 0, 1),
 });
 
 function picked<Kind extends string>(kind: Kind): fc.Arbitrary<{ kind: Kind; pick: number }> {
@@ -110,6 +172,16 @@ export const actionArb: fc.Arbitrary<Action> = fc.oneof(
   },
   { weight: 1, arbitrary: picked('next_attempt') },
   { weight: 3, arbitrary: picked('renew') },
+  { weight: 2, arbitrary: picked('confirm') },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('promote' as const),
+      pick,
+      lane: fc.constantFrom<Lane | null>(null, 'high', 'low'),
+      toFront: fc.boolean(),
+    }),
+  },
   { weight: 2, arbitrary: picked('cancel') },
   { weight: 2, arbitrary: picked('resume') },
   { weight: 2, arbitrary: picked('revoke') },

@@ -24,11 +24,13 @@ export class AskLedger {
       const { kind, ticketId } = effect;
       const isAnswered = this.#parked.delete(ticketId);
       // A ticket whose slice is over stands in the queue without an ask, and may end there.
-      const endsInQueue = kind === 'reject' || kind === 'moved' || kind === 'gone';
+      const endsInQueue =
+        kind === 'reject' || kind === 'moved' || kind === 'gone' || kind === 'declined';
       const wasStanding = endsInQueue && this.#standing.delete(ticketId);
       assert.ok(isAnswered || wasStanding, `${kind} for ${ticketId}, which nobody waits for`);
     }
-    const attached = state.queue.line.filter(({ sliceEndsAt }) => sliceEndsAt !== null);
+    const waiters = [...state.queue.byTicket.values()];
+    const attached = waiters.filter(({ sliceEndsAt }) => sliceEndsAt !== null);
     const ids = attached.map(({ ticket }) => ticket.id);
     assert.deepEqual(new Set<string>(ids), this.#parked, 'parked asks and the queue differ');
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { cooldownMs } from '../../src/core/cooldown.ts';
 import type { Effect, GroupEvent } from '../../src/core/events.ts';
-import { instant, leaseIdOf, ticketId, type InstantMs, type LeaseId } from '../../src/core/ids.ts';
+import { instant, leaseIdOf, type InstantMs, type LeaseId } from '../../src/core/ids.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
 import type { Outcome } from '../../src/core/outcome.ts';
 import { recover } from '../../src/core/recover.ts';
@@ -9,7 +9,7 @@ import { LEASE_TTL_MS, type GroupSettings } from '../../src/core/settings.ts';
 import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
 import type { Ticket } from '../../src/core/ticket.ts';
-import { SOMEBODY, START } from '../support/core-builders.ts';
+import { SOMEBODY, someTicket, START } from '../support/core-builders.ts';
 import { LeaseTable } from './lease-table.ts';
 
 const SLICE_MS = 8_000;
@@ -54,7 +54,7 @@ export type Mishap =
  */
 export class Fleet {
   now: InstantMs = START;
-  /** Calls that ran on after their lease had lapsed; a strict fleet has none. */
+  /** Slots of calls that ran on after their lease had lapsed; a strict fleet has none. */
   lapsed = 0;
   peak = 0;
   readonly #isStrict: boolean;
@@ -64,7 +64,7 @@ export class Fleet {
   /** Renewals whose acknowledgement waits for a write, and when they were sent. */
   #unacknowledged = new Map<Call, number>();
   /** Until when the upstream counts calls that have ended. */
-  readonly #lagging: number[] = [];
+  readonly #lagging: { readonly until: number; readonly slots: number }[] = [];
   #lostGrant: { readonly isHeard: boolean } | null = null;
   #state: GroupState;
   #instances = 1;
@@ -108,7 +108,8 @@ export class Fleet {
           const { leaseId, attachment } = call;
           if (!mishap.isHeard) return;
           // The disposal of an answer that a lost instance gave is heard by nobody.
-          if (this.#state.leases.get(leaseId)?.attachment === attachment) this.#lag('cancelled');
+          const isHolder = this.#state.leases.get(leaseId)?.attachment === attachment;
+          if (isHolder) this.#lag(call, 'cancelled');
           this.#send({ kind: 'detach', leaseId, attachment });
         });
       case 'lose_next_grant':
@@ -142,21 +143,20 @@ export class Fleet {
     assert.deepEqual(this.#table.rows(), []);
   }
 
-  /** Calls that the upstream counts. */
+  /** Slots that the upstream counts. */
   #counted(): number {
-    return this.#in('running').length + this.#lagging.filter((at) => this.now < at).length;
+    const running = this.#in('running').map(({ ticket }) => ticket.slots);
+    const lagging = this.#lagging.filter(({ until }) => this.now < until);
+    return [...running, ...lagging.map(({ slots }) => slots)].reduce((sum, each) => sum + each, 0);
   }
 
   #arrive(): void {
-    const id = ticketId(`t${this.#calls.length}`);
-    const ticket = {
-      id,
-      holder: SOMEBODY,
-      enqueuedAt: this.now,
-      deadlineAt: null,
-      wait: true,
-    };
-    const leaseId = leaseIdOf(id, 1);
+    const count = this.#calls.length;
+    const ticket = someTicket(`t${count}`, this.now, {
+      holder: { ...SOMEBODY, tenant: `tenant-${count % 3}`, agent: count % 2 > 0 ? 'run' : null },
+      slots: count % 5 === 4 ? 2 : 1,
+    });
+    const leaseId = leaseIdOf(ticket.id, 1);
     const call: Call = { ticket, leaseId, phase: 'asking', attachment: 0, fenceAt: 0 };
     this.#calls.push(call);
     this.#ask(call);
@@ -182,19 +182,22 @@ export class Fleet {
     }
   }
 
-  #release({ leaseId }: Call, outcome: Outcome): void {
-    this.#lag(outcome);
+  #release(call: Call, outcome: Outcome): void {
+    const { leaseId } = call;
+    this.#lag(call, outcome);
     this.#send({ kind: 'release', leaseId, outcome });
   }
 
   /** The upstream goes on counting a call for as long as the group's cool-down allows for. */
-  #lag(outcome: Outcome): void {
-    this.#lagging.push(this.now + cooldownMs(this.#state.settings, outcome));
+  #lag({ ticket }: Call, outcome: Outcome): void {
+    const until = this.now + cooldownMs(this.#state.settings, outcome);
+    this.#lagging.push({ until, slots: ticket.slots });
   }
 
   #resume(call: Call): void {
     const { ticket, leaseId } = call;
-    this.#send({ kind: 'resume', leaseId, ticketId: ticket.id, holder: SOMEBODY });
+    const { id, holder, lane, slots } = ticket;
+    this.#send({ kind: 'resume', leaseId, ticketId: id, holder, lane, slots });
   }
 
   #reset(isLossy: boolean): void {
@@ -254,7 +257,8 @@ export class Fleet {
 
   #hear(effect: Effect): void {
     if (effect.kind === 'ended' && !this.#isStrict) {
-      if (this.#in('running').some(({ leaseId }) => leaseId === effect.leaseId)) this.lapsed += 1;
+      const lapsed = this.#in('running').find(({ leaseId }) => leaseId === effect.leaseId);
+      this.lapsed += lapsed?.ticket.slots ?? 0;
     }
     if (!('ticketId' in effect)) return;
     const call = this.#calls.find(({ ticket }) => ticket.id === effect.ticketId);

@@ -35,7 +35,7 @@ const commandArb = actionArb.map((action) => new ActionCommand(action));
 const historyArb = fc.array(actionArb, { maxLength: 60, size: 'max' });
 
 /** Everything that an answer can begin with. */
-const ANSWERS = ['ended', 'gone', 'grant', 'moved', 'pending', 'reject', 'revoked'];
+const ANSWERS = ['declined', 'ended', 'gone', 'grant', 'moved', 'pending', 'reject', 'revoked'];
 
 /** A world that has lived through the history. */
 function lived(settings: GroupSettings, history: readonly Action[], ticking: Ticking): World {
@@ -57,6 +57,15 @@ test('the core decides as the naive group does, and comes to rest', () => {
     runs(4_000),
   );
   expect([...seen].toSorted(), 'what the histories reach').toEqual(ANSWERS);
+});
+
+test('when nobody comes any more and holders let go, everybody has an answer', () => {
+  fc.assert(
+    fc.property(settingsArb, historyArb, (settings, history) => {
+      lived(settings, history, 'after_jumps').drain();
+    }),
+    runs(1_000),
+  );
 });
 
 test('the same history brings the same effects', () => {

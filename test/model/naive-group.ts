@@ -1,130 +1,115 @@
 import type { GroupEvent } from '../../src/core/events.ts';
-import type { Outcome } from '../../src/core/outcome.ts';
 import type { LeaseRow } from '../../src/core/recover.ts';
 import type { GroupSettings } from '../../src/core/settings.ts';
-import type { Lease } from '../../src/core/state.ts';
+import type { Ticket } from '../../src/core/ticket.ts';
+import { NaiveLeases, type NaiveLease } from './naive-leases.ts';
+import { NaiveOrder, type NaiveView, type NaiveWaiter } from './naive-order.ts';
+import { tooWide, worstBelow } from './naive-refusals.ts';
+
+type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
+type Resume = Extract<GroupEvent, { kind: 'resume' }>;
+type Promote = Extract<GroupEvent, { kind: 'promote' }>;
 
 /**
  * What a group should do, written as plainly as possible: arrays, nothing remembered that can be worked
  * out again, every number spelled out here rather than taken from the code under test.
  */
-type NaiveLease = Pick<
-  Lease,
-  'id' | 'ticketId' | 'phase' | 'until' | 'attachment' | 'extendedUntil'
->;
-
-interface NaiveWaiter {
-  ticketId: string;
-  leaseId: string;
-  enqueuedAt: number;
-  arrival: number;
-  deadlineAt: number;
-  sliceEndsAt: number | null;
-  orphanAt: number;
-}
-
-type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
-type Resume = Extract<GroupEvent, { kind: 'resume' }>;
-
-export class NaiveGroup {
-  settings: GroupSettings;
-  #leases: NaiveLease[] = [];
+export class NaiveGroup extends NaiveLeases {
   #waiters: NaiveWaiter[] = [];
-  #ended: { id: string; forgetAt: number }[] = [];
-  #grantsFrom = 0;
   #arrivals = 0;
-  #attachments = 1;
-  #now = 0;
-  #answers: string[] = [];
-
-  constructor(settings: GroupSettings) {
-    this.settings = settings;
-  }
 
   recover(rows: readonly LeaseRow[], firstAttachment: number, now: number): void {
-    this.#attachments = firstAttachment;
-    this.#leases = rows.map((row) => {
-      const { id, ticketId, phase, coolingUntil } = row;
+    this.attachments = firstAttachment;
+    this.now = now;
+    this.order = new NaiveOrder();
+    this.holds = [];
+    this.leaseList = rows.map(({ coolingUntil, ...row }) => {
       const extendedUntil = coolingUntil === null ? (row.extendedUntil ?? now + 45_000) : null;
       const until = coolingUntil ?? extendedUntil;
-      return { id, ticketId, phase, until, extendedUntil, attachment: this.#attachments++ };
-    }) as NaiveLease[];
+      const attachment = this.attachments++;
+      const chargedMs = now - row.grantedAt;
+      return { ...row, until, extendedUntil, attachment, chargedMs, waitsElsewhere: false };
+    }) as unknown as NaiveLease[];
+    for (const { holder } of this.leaseList) this.order.touch(holder, now);
     this.#waiters = [];
     const cooling = rows.filter(({ phase }) => phase === 'cooling');
-    this.#ended = cooling.map(({ id }) => ({ id, forgetAt: now + 600_000 }));
-    this.#grantsFrom = rows.length > 0 ? now + 500 : 0;
+    this.ended = cooling.map(({ id }) => ({ id, forgetAt: now + 600_000 }));
+    this.grantsFrom = rows.length > 0 ? now + 500 : 0;
   }
 
   /** The answers that the event must bring, in order. */
   handle(event: GroupEvent, now: number): string[] {
-    this.#now = now;
-    this.#answers = [];
+    this.now = now;
+    this.answers = [];
     this.#endWhatIsDue();
     this.#apply(event);
     this.#grantWhatFits();
-    return this.#answers;
+    return this.answers;
   }
 
   /** The earliest instant after `now` at which time alone changes something. */
   nextDueAt(now: number): number {
-    const dues = this.#leases.map(({ until }): number => until);
+    const dues = this.leaseList.map(({ until }): number => until);
     for (const { deadlineAt, sliceEndsAt, orphanAt } of this.#waiters) {
       dues.push(deadlineAt, sliceEndsAt ?? orphanAt);
     }
-    if (this.#waiters.length > 0 && this.#grantsFrom > now) dues.push(this.#grantsFrom);
+    if (this.#waiters.length > 0 && this.grantsFrom > now) dues.push(this.grantsFrom);
     return Math.min(...dues);
   }
 
-  leases(): NaiveLease[] {
-    return this.#leases;
+  /** Everybody who waits, in the order of their arrival. */
+  waiters(): NaiveWaiter[] {
+    return this.#waiters;
   }
 
-  /** The waiting line, best first. */
-  line(): NaiveWaiter[] {
-    return this.#waiters.toSorted((a, b) => a.enqueuedAt - b.enqueuedAt || a.arrival - b.arrival);
-  }
-
-  mayGrant(now: number): boolean {
-    const { paused, slotsMax } = this.settings;
-    return !paused && now >= this.#grantsFrom && this.#leases.length < slotsMax;
+  #view(): NaiveView {
+    return { settings: this.settings, waiters: this.#waiters, leases: this.leaseList };
   }
 
   #apply(event: GroupEvent): void {
-    const lease = 'leaseId' in event ? this.#lease(event.leaseId) : undefined;
+    const lease = 'leaseId' in event ? this.lease(event.leaseId) : undefined;
     switch (event.kind) {
       case 'acquire':
         return this.#acquire(event);
       case 'resume':
         return this.#resume(event);
-      case 'renew':
-        if (lease?.phase === 'held') this.#prolong(lease);
+      case 'renew': {
+        if (lease?.phase !== 'held') return;
+        this.prolong(lease);
+        const heldMs = this.now - lease.grantedAt;
+        if (heldMs > lease.chargedMs) this.chargeTo(lease, heldMs);
         return;
+      }
+      case 'confirm':
+        if (lease !== undefined) lease.waitsElsewhere = false;
+        return;
+      case 'promote':
+        return this.#promote(event);
       case 'release':
-        if (lease !== undefined) return this.#end(lease, event.outcome);
+        if (lease !== undefined) return this.end(lease, event.outcome);
         this.#dismiss((waiter) => waiter.leaseId === event.leaseId);
-        return this.#bury(event.leaseId);
+        return this.bury(event.leaseId);
       case 'detach':
-        if (lease?.attachment === event.attachment) this.#end(lease, 'cancelled');
+        if (lease?.attachment === event.attachment) this.end(lease, 'cancelled');
         return;
       case 'cancel':
         this.#dismiss((waiter) => waiter.ticketId === event.ticketId);
-        for (const held of this.#leases.filter(({ ticketId }) => ticketId === event.ticketId)) {
-          this.#end(held, 'cancelled');
+        for (const held of this.leaseList.filter(({ ticketId }) => ticketId === event.ticketId)) {
+          this.end(held, 'cancelled');
         }
-        return this.#bury(event.ticketId);
+        return this.bury(event.ticketId);
       case 'revoke':
         if (lease?.phase !== 'held') return;
         lease.phase = 'revoking';
-        this.#answers.push(`revoked ${lease.id}`);
+        this.answers.push(`revoked ${lease.id}`);
         return;
       case 'reconfigure':
-        this.settings = event.settings;
-        return;
+        return this.#reconfigure(event.settings);
       case 'move':
-        for (const { ticketId } of this.line()) this.#answers.push(`moved ${ticketId}`);
+        for (const { ticketId } of this.#waiters) this.answers.push(`moved ${ticketId}`);
         if (this.#waiters.length === 0) return;
         this.#waiters = [];
-        this.#grantsFrom = Math.max(this.#grantsFrom, this.#now + 250);
+        this.grantsFrom = Math.max(this.grantsFrom, this.now + 250);
         return;
       case 'tick':
         return;
@@ -132,135 +117,184 @@ export class NaiveGroup {
   }
 
   #acquire({ ticket, leaseId, sliceMs }: Acquire): void {
-    const isAnswered = this.#answers.some((answer) => answer.split(' ')[1] === ticket.id);
+    const isAnswered = this.answers.some((answer) => answer.split(' ')[1] === ticket.id);
     if (isAnswered) return;
-    if (this.#hasEnded(leaseId) || this.#hasEnded(ticket.id)) {
-      this.#answers.push(`gone ${ticket.id}`);
+    if (this.hasEnded(leaseId) || this.hasEnded(ticket.id)) {
+      this.answers.push(`gone ${ticket.id}`);
       return;
     }
-    const lease = this.#lease(leaseId);
-    if (lease?.phase === 'held') return this.#answerWith(lease);
+    const lease = this.lease(leaseId);
+    if (lease?.phase === 'held') return this.answerWith(lease);
     if (lease !== undefined) {
-      this.#answers.push(`gone ${ticket.id}`);
+      this.answers.push(`gone ${ticket.id}`);
       return;
     }
-    const sliceEndsAt = this.#now + sliceMs;
     const known = this.#waiters.find(({ ticketId }) => ticketId === ticket.id);
-    if (known !== undefined) {
-      known.sliceEndsAt = sliceEndsAt;
+    if (known?.leaseId === leaseId) {
+      known.sliceEndsAt = this.now + sliceMs;
+      this.order.touch(ticket.holder, this.now);
       return;
     }
-    const { timeoutMs, paused, queueLengthMax } = this.settings;
-    const enqueuedAt = Math.min(Math.max(ticket.enqueuedAt, this.#now - timeoutMs), this.#now + 1);
-    const deadlineAt = Math.min(ticket.deadlineAt ?? Infinity, enqueuedAt + timeoutMs);
-    const place = { enqueuedAt, arrival: this.#arrivals++, deadlineAt, sliceEndsAt, orphanAt: 0 };
-    const waiter = { ticketId: ticket.id, leaseId, ...place };
-    this.#waiters.push(waiter);
-    this.#grantWhatFits();
-    if (!this.#waiters.includes(waiter)) return;
-    if (!ticket.wait) this.#reject(waiter, paused ? 'paused' : 'busy');
-    else if (this.#waiters.length > queueLengthMax) this.#reject(waiter, 'queue_full');
+    if (known !== undefined) this.#remove(known);
+    this.#joinQueue(ticket, leaseId, sliceMs);
   }
 
-  #resume({ leaseId, ticketId }: Resume): void {
-    if (this.#hasEnded(leaseId) || this.#hasEnded(ticketId)) {
-      this.#answers.push(`gone ${ticketId}`);
+  #joinQueue(ticket: Ticket, leaseId: string, sliceMs: number): void {
+    const refusal = this.settings.isDraining ? 'draining' : tooWide(ticket, this.settings);
+    const { timeoutMs, isDryRun } = this.settings;
+    if (refusal !== null && !isDryRun) {
+      this.answers.push(`reject ${ticket.id} ${refusal}`);
+      return;
+    }
+    const enqueuedAt = Math.min(Math.max(ticket.enqueuedAt, this.now - timeoutMs), this.now + 1);
+    const startedAt = this.order.startOf(ticket, enqueuedAt, this.now, this.#view());
+    const earliest = enqueuedAt - (this.settings.ageCreditMs ?? Infinity);
+    const waiter: NaiveWaiter = {
+      ticketId: ticket.id,
+      leaseId,
+      ticket,
+      enqueuedAt,
+      age: Math.min(enqueuedAt, Math.max(startedAt, earliest)),
+      arrival: this.#arrivals++,
+      deadlineAt: Math.min(ticket.deadlineAt ?? Infinity, enqueuedAt + timeoutMs),
+      lane: ticket.lane,
+      isPromoted: false,
+      sliceEndsAt: this.now + sliceMs,
+      orphanAt: 0,
+    };
+    const forget = this.order.join(ticket.holder, this.now, this.#view());
+    this.#waiters.push(waiter);
+    if (refusal !== null) this.#grant(waiter, ticket.slots);
+    this.#grantWhatFits();
+    if (!this.#waiters.includes(waiter)) return;
+    this.#decide(waiter);
+    if (ticket.isTry) forget();
+  }
+
+  #decide(waiter: NaiveWaiter): void {
+    const { paused, nested, queueLengthMax } = this.settings;
+    const { ticket } = waiter;
+    const parents = this.leaseList.filter(({ id }) => ticket.parents.includes(id));
+    if (parents.some(({ phase }) => phase !== 'cooling')) {
+      return nested === 'pass' ? this.#grant(waiter, 0) : this.#reject(waiter, 'nested');
+    }
+    if (ticket.isTry || (paused && ticket.holdsNarrower)) return this.#decline(waiter);
+    if (!ticket.wait) return this.#reject(waiter, paused ? 'paused' : 'busy');
+    const { tenant, agent } = ticket.holder;
+    const ofTenant = this.#waiters.filter((each) => each.ticket.holder.tenant === tenant);
+    const ofAgent = ofTenant.filter((each) => each.ticket.holder.agent === agent);
+    const isAgentFull = agent !== null && ofAgent.length > this.settings.queueLengthMaxEachAgent;
+    const isTenantFull = ofTenant.length > this.settings.queueLengthMaxEach;
+    if (isAgentFull || isTenantFull) return this.#reject(waiter, 'queue_full');
+    const isFull = this.#waiters.length > queueLengthMax;
+    const evicted = isFull ? worstBelow(waiter, this.#waiters) : null;
+    if (isFull && evicted === null) return this.#reject(waiter, 'queue_full');
+    const isSure = this.holds.length >= 10 && !paused;
+    if (isSure && this.now + this.#estimate(waiter) > waiter.deadlineAt) {
+      return this.#reject(waiter, 'infeasible');
+    }
+    if (evicted !== null) this.#reject(evicted, 'queue_full');
+  }
+
+  #estimate(waiter: NaiveWaiter): number {
+    const { slotsMax } = this.settings;
+    if (slotsMax === 0) return 60_000;
+    const free = Math.max(0, slotsMax - this.slotsInUse());
+    const turns = Math.max(0, this.order.ahead(waiter, this.#view()) + 1 - free);
+    return Math.round((turns * this.meanHold()) / slotsMax);
+  }
+
+  #reconfigure(settings: GroupSettings): void {
+    if (settings.byAgent && !this.settings.byAgent) this.order.levelAgents();
+    this.settings = settings;
+    if (settings.isDryRun) return;
+    for (const waiter of this.#waiters) {
+      const refusal = tooWide(waiter.ticket, settings);
+      if (refusal !== null) this.#reject(waiter, refusal);
+      else if (settings.paused && waiter.ticket.holdsNarrower) this.#decline(waiter);
+    }
+  }
+
+  #promote({ ticketId, lane, toFront }: Promote): void {
+    const waiter = this.#waiters.find((each) => each.ticketId === ticketId);
+    if (waiter === undefined) return;
+    waiter.lane = lane ?? waiter.lane;
+    waiter.isPromoted ||= toFront;
+    this.#waiters = [...this.#waiters.filter((each) => each !== waiter), waiter];
+  }
+
+  #resume({ leaseId, ticketId, holder, lane, slots }: Resume): void {
+    if (this.hasEnded(leaseId) || this.hasEnded(ticketId)) {
+      this.answers.push(`gone ${ticketId}`);
       return;
     }
     this.#waiters = this.#waiters.filter((waiter) => waiter.ticketId !== ticketId);
-    const lease = this.#lease(leaseId);
-    if (lease === undefined) this.#open(leaseId, ticketId);
-    else this.#answerWith(lease);
+    const lease = this.lease(leaseId);
+    if (lease !== undefined) return this.answerWith(lease);
+    this.open({ id: leaseId, ticketId, holder, lane, slots, waitsElsewhere: false });
   }
 
   #endWhatIsDue(): void {
-    for (const lease of this.#leases.filter(({ until }) => this.#now >= until)) {
-      this.#leases = this.#leases.filter((other) => other !== lease);
-      if (lease.phase === 'revoking') this.#bury(lease.id);
-      if (lease.phase !== 'cooling') this.#answers.push(`ended ${lease.id}`);
+    for (const lease of this.leaseList.filter(({ until }) => this.now >= until)) {
+      if (lease.phase !== 'cooling') this.chargeTo(lease, this.now - lease.grantedAt);
+      this.order.touch(lease.holder, this.now);
+      this.leaseList = this.leaseList.filter((other) => other !== lease);
+      if (lease.phase === 'revoking') this.bury(lease.id);
+      if (lease.phase !== 'cooling') this.answers.push(`ended ${lease.id}`);
     }
-    for (const waiter of this.line()) {
-      if (this.#now >= waiter.deadlineAt) {
+    for (const waiter of this.#waiters) {
+      if (this.now >= waiter.deadlineAt) {
         this.#reject(waiter, this.settings.paused ? 'paused' : 'queue_timeout');
       } else if (waiter.sliceEndsAt === null) {
-        if (this.#now >= waiter.orphanAt) this.#remove(waiter);
-      } else if (this.#now >= waiter.sliceEndsAt) {
+        if (this.now >= waiter.orphanAt) this.#remove(waiter);
+      } else if (this.now >= waiter.sliceEndsAt) {
         waiter.sliceEndsAt = null;
-        waiter.orphanAt = this.#now + 5_000;
-        this.#answers.push(`pending ${waiter.ticketId} at ${this.line().indexOf(waiter)}`);
+        waiter.orphanAt = this.now + 5_000;
+        const ahead = this.order.ahead(waiter, this.#view());
+        this.answers.push(`pending ${waiter.ticketId} at ${ahead}`);
       }
     }
   }
 
   #grantWhatFits(): void {
-    for (const waiter of this.line()) {
-      if (!this.mayGrant(this.#now)) return;
-      if (waiter.sliceEndsAt === null) continue;
-      this.#remove(waiter);
-      this.#open(waiter.leaseId, waiter.ticketId);
+    while (this.hasRoom(1)) {
+      const waiter = this.order.next(this.#view());
+      if (waiter === undefined || !this.hasRoom(waiter.ticket.slots)) break;
+      this.#grant(waiter, waiter.ticket.slots);
+    }
+    if (!this.settings.isDryRun) return;
+    for (const waiter of this.#waiters.filter(({ sliceEndsAt }) => sliceEndsAt !== null)) {
+      this.#grant(waiter, waiter.ticket.slots);
     }
   }
 
-  #open(id: string, ticketId: string): void {
-    const until = this.#now + 45_000;
-    const attachment = this.#attachments++;
-    const lease = { id, ticketId, phase: 'held', until, attachment, extendedUntil: null };
-    this.#leases.push(lease as NaiveLease);
-    this.#answers.push(`grant ${id}`);
-  }
-
-  #answerWith(lease: NaiveLease): void {
-    lease.attachment = this.#attachments++;
-    if (lease.phase === 'held') this.#prolong(lease);
-    this.#answers.push(`grant ${lease.id}`);
-  }
-
-  #prolong(lease: NaiveLease): void {
-    Object.assign(lease, { until: this.#now + 45_000, extendedUntil: null });
-  }
-
-  #end(lease: NaiveLease, outcome: Outcome): void {
-    if (lease.phase === 'cooling') return;
-    this.#bury(lease.id);
-    this.#answers.push(`ended ${lease.id}`);
-    const { releaseCooldownMs, cancelCooldownMs, failureHoldMs, slotsMax } = this.settings;
-    const hold = {
-      success: releaseCooldownMs,
-      cancelled: cancelCooldownMs,
-      failed: failureHoldMs,
-      unused: 0,
-    }[outcome];
-    const downMs = hold === 'auto' ? (slotsMax <= 4 ? 200 : 0) : hold;
-    if (downMs > 0) Object.assign(lease, { phase: 'cooling', until: this.#now + downMs });
-    else this.#leases = this.#leases.filter((other) => other !== lease);
+  #grant(waiter: NaiveWaiter, slots: number): void {
+    const { ticketId, leaseId, lane, ticket } = waiter;
+    const { holder, waitsElsewhere } = ticket;
+    this.#remove(waiter);
+    this.order.granted(waiter, this.now, this.#view());
+    this.open({ id: leaseId, ticketId, holder, lane, slots, waitsElsewhere });
   }
 
   #reject(waiter: NaiveWaiter, reason: string): void {
     this.#remove(waiter);
-    this.#answers.push(`reject ${waiter.ticketId} ${reason}`);
+    this.answers.push(`reject ${waiter.ticketId} ${reason}`);
+  }
+
+  #decline(waiter: NaiveWaiter): void {
+    this.#remove(waiter);
+    const why = this.settings.paused ? ' by a pause' : '';
+    this.answers.push(`declined ${waiter.ticketId}${why}`);
   }
 
   #dismiss(isMeant: (waiter: NaiveWaiter) => boolean): void {
     for (const waiter of this.#waiters.filter(isMeant)) {
       this.#remove(waiter);
-      this.#answers.push(`gone ${waiter.ticketId}`);
+      this.answers.push(`gone ${waiter.ticketId}`);
     }
   }
 
   #remove(waiter: NaiveWaiter): void {
     this.#waiters = this.#waiters.filter((other) => other !== waiter);
-  }
-
-  #bury(id: string): void {
-    const others = this.#ended.filter((other) => other.id !== id && other.forgetAt > this.#now);
-    this.#ended = [...others, { id, forgetAt: this.#now + 600_000 }];
-  }
-
-  #hasEnded(id: string): boolean {
-    return this.#ended.some((other) => other.id === id);
-  }
-
-  #lease(id: string): NaiveLease | undefined {
-    return this.#leases.find((lease) => lease.id === id);
   }
 }

@@ -1,20 +1,26 @@
 import assert from 'node:assert/strict';
 import type { Effect, GroupEvent } from '../../src/core/events.ts';
-import { instant, leaseIdOf, ticketId, type InstantMs, type LeaseId } from '../../src/core/ids.ts';
+import { instant, leaseIdOf, type InstantMs, type LeaseId } from '../../src/core/ids.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
 import { recover } from '../../src/core/recover.ts';
 import type { GroupSettings } from '../../src/core/settings.ts';
-import { emptyState, slotsInUse, type GroupState, type Lease } from '../../src/core/state.ts';
+import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
 import type { Ticket } from '../../src/core/ticket.ts';
-import { answersOf, SOMEBODY, START } from '../support/core-builders.ts';
+import { answersOf, SOMEBODY, someTicket, START } from '../support/core-builders.ts';
 import type { Action } from './actions.ts';
 import { AskLedger } from './ask-ledger.ts';
+import { faceOf, placeOf } from './faces.ts';
 import { LeaseTable } from './lease-table.ts';
 import { NaiveGroup } from './naive-group.ts';
 
 /** When a world ticks: after each jump in time; only when the group asks for it; or far more often. */
 export type Ticking = 'after_jumps' | 'at_wakes' | 'around_dues';
+
+export interface Recorded {
+  readonly event: GroupEvent;
+  readonly at: InstantMs;
+}
 
 interface Issued {
   readonly ticket: Ticket;
@@ -33,6 +39,8 @@ export class World {
   now: InstantMs = START;
   /** Every answer, with its time. */
   readonly log: string[] = [];
+  /** Every event, with its time. */
+  readonly events: Recorded[] = [];
   /** Every effect of every step, as text. */
   readonly history: string[] = [];
   readonly #ticking: Ticking;
@@ -64,19 +72,45 @@ export class World {
 
   /** Lets every call end in order and checks that nothing stays behind. */
   windUp(): void {
-    const settings = { ...this.naive.settings, slotsMax: Infinity, paused: false };
+    this.#open({ slotsMax: Infinity, slotsMaxEach: Infinity });
+    this.#idle(() => undefined);
+  }
+
+  /** Nobody comes any more, and whoever holds a slot lets go: everybody must have an answer by then. */
+  drain(): void {
+    this.#open({ slotsMax: Math.max(1, this.naive.settings.slotsMax) });
+    this.#idle(() => {
+      const held = this.naive.leases().find(({ phase }) => phase !== 'cooling');
+      if (held === undefined) return undefined;
+      return { kind: 'release', leaseId: held.id, outcome: 'success' };
+    });
+  }
+
+  #open(changes: Partial<GroupSettings>): void {
+    const settings = { ...this.naive.settings, paused: false, ...changes };
     this.#step({ kind: 'reconfigure', settings });
-    for (let wakes = 0; this.naive.nextDueAt(this.now) !== Infinity; wakes += 1) {
-      assert.ok(wakes < 1_000, 'time alone does not bring the group to rest');
+  }
+
+  /** Does what there is to do, and else lets time pass, until nothing is left. */
+  #idle(work: () => GroupEvent | undefined): void {
+    for (let steps = 0; ; steps += 1) {
+      assert.ok(steps < 1_000, 'the group does not come to rest');
+      const event = work();
+      if (event === undefined && this.naive.nextDueAt(this.now) === Infinity) break;
       const wakeAt = nextWakeAt(this.#state, this.now);
       assert.notEqual(wakeAt, Infinity, 'the group sleeps while something is due');
-      this.#moveTo(Math.max(wakeAt, this.now));
-      this.#step({ kind: 'tick' });
+      if (event === undefined) this.#moveTo(wakeAt);
+      this.#step(event ?? { kind: 'tick' });
     }
     this.#table.write();
     this.#asks.assertAllAnswered();
-    assert.equal(slotsInUse(this.#state), 0, 'a lease stayed behind');
-    assert.equal(this.#state.queue.line.length, 0, 'a waiter stayed behind');
+    assert.equal(this.#state.leases.size, 0, 'a lease stayed behind');
+    assert.equal(this.#state.queue.byTicket.size, 0, 'a waiter stayed behind');
+    const tenants = [...this.#state.accounts.tenants.values()];
+    assert.ok(
+      tenants.every(({ slots, waiting }) => slots + waiting === 0),
+      'an account drifted',
+    );
     assert.deepEqual(this.#table.rows(), [], 'a row stayed behind');
   }
 
@@ -93,10 +127,12 @@ export class World {
       case 'ask_again':
         return { kind: 'acquire', ticket, leaseId, sliceMs: action.sliceMs };
       case 'next_attempt': {
-        // The attempt before has ended by then, or it would be the same ask.
-        const waits = this.#state.queue.byTicket.has(ticket.id);
-        const next = waits ? leaseId : leaseIdOf(ticket.id, ++issued.attempt);
+        const next = leaseIdOf(ticket.id, ++issued.attempt);
         return { kind: 'acquire', ticket, leaseId: next, sliceMs: 30_000 };
+      }
+      case 'promote': {
+        const { lane, toFront } = action;
+        return { kind: 'promote', ticketId: ticket.id, lane, toFront };
       }
       case 'release':
         return { kind: 'release', leaseId, outcome: action.outcome };
@@ -107,22 +143,35 @@ export class World {
       case 'cancel':
         return { kind: 'cancel', ticketId: ticket.id };
       case 'resume':
-        return { kind: 'resume', leaseId, ticketId: ticket.id, holder: SOMEBODY };
+        return {
+          kind: 'resume',
+          leaseId,
+          ticketId: ticket.id,
+          holder: ticket.holder,
+          lane: ticket.lane,
+          slots: ticket.slots,
+        };
       case 'renew':
+      case 'confirm':
       case 'revoke':
         return { kind: action.kind, leaseId };
     }
   }
 
   #newAsk(action: Extract<Action, { kind: 'ask' }>): GroupEvent {
-    const { ageMs, patienceMs, wait, sliceMs } = action;
-    const ticket: Ticket = {
-      id: ticketId(`t${this.#issued.length}`),
-      holder: SOMEBODY,
-      enqueuedAt: instant(this.now - ageMs),
-      deadlineAt: patienceMs === null ? null : instant(this.now + patienceMs),
+    const { ageMs, patienceMs, sliceMs, agentAgeMs, parent } = action;
+    const { tenant, agent, lane, slots, wait, manner } = action;
+    const parents = parent === null ? [] : [this.#picked(parent)];
+    const ticket = someTicket(`t${this.#issued.length}`, instant(this.now - ageMs), {
+      holder: { ...SOMEBODY, tenant, agent },
+      lane,
+      slots,
       wait,
-    };
+      ...manner,
+      agentStartedAt: agentAgeMs === null ? null : instant(this.now - agentAgeMs),
+      deadlineAt: patienceMs === null ? null : instant(this.now + patienceMs),
+      parents: parents.map((each) => leaseIdOf(each.ticket.id, each.attempt)),
+    });
     this.#issued.push({ ticket, attempt: 1 });
     return { kind: 'acquire', ticket, leaseId: leaseIdOf(ticket.id, 1), sliceMs };
   }
@@ -130,8 +179,7 @@ export class World {
   #picked(pick: number): Issued {
     const found = this.#issued.at(-1 - pick);
     if (found !== undefined) return found;
-    const id = ticketId(`stranger${this.#issued.length}`);
-    const ticket = { id, holder: SOMEBODY, enqueuedAt: this.now, deadlineAt: null, wait: true };
+    const ticket = someTicket(`stranger${this.#issued.length}`, this.now);
     const stranger = { ticket, attempt: 1 };
     this.#issued.unshift(stranger);
     return stranger;
@@ -162,7 +210,8 @@ export class World {
   }
 
   #step(event: GroupEvent): void {
-    const grantedBefore = this.#state.totals.granted;
+    const leasesBefore = new Set(this.#state.leases.keys());
+    this.events.push({ event, at: this.now });
     this.#asks.expect(event, this.#state);
     const effects = step(this.#state, event, this.now);
     this.#table.note(effects, this.now);
@@ -173,7 +222,11 @@ export class World {
     this.history.push(JSON.stringify([this.now, effects]));
     this.#noteAttachments(effects);
     this.#asks.settle(effects, this.#state);
-    this.#check(told, this.#state.totals.granted > grantedBefore);
+    const resumed = event.kind === 'resume' ? event.leaseId : null;
+    const fresh = [...this.#state.leases.values()].filter(
+      ({ id, slots }) => !leasesBefore.has(id) && id !== resumed && slots > 0,
+    );
+    this.#check(told, fresh);
     if (event.kind === 'tick') {
       assert.ok(nextWakeAt(this.#state, this.now) > this.now, `${told}: it would spin`);
     }
@@ -206,7 +259,7 @@ export class World {
     this.#table.note(effects, this.now);
     this.naive.recover(rows, firstAttachment, this.now);
     this.#asks.clear();
-    this.#check(`at ${this.now - START}, reset`, false);
+    this.#check(`at ${this.now - START}, reset`, []);
   }
 
   #noteAttachments(effects: readonly Effect[]): void {
@@ -219,31 +272,26 @@ export class World {
     }
   }
 
-  /** What must hold after every step. */
-  #check(told: string, hasGranted: boolean): void {
-    const { leases, queue, settings } = this.#state;
+  /** What must hold after every step, with the leases that it granted. */
+  #check(told: string, fresh: readonly Lease[]): void {
+    const { leases, queue, settings, accounts, slotsInUse } = this.#state;
     assert.deepEqual(checkInvariants(this.#state, this.now), [], told);
-    assert.equal(slotsInUse(this.#state), this.naive.leases().length, told);
-    if (hasGranted) {
-      assert.ok(leases.size <= settings.slotsMax, `${told}: granted above the limit`);
+    assert.equal(slotsInUse, this.naive.slotsInUse(), told);
+    if (fresh.length > 0 && !settings.isDryRun) {
+      assert.ok(slotsInUse <= settings.slotsMax, `${told}: granted above the limit`);
       assert.ok(!settings.paused, `${told}: granted while paused`);
+      for (const { holder } of fresh) {
+        const { slots = 0 } = accounts.tenants.get(holder.tenant) ?? {};
+        assert.ok(slots <= settings.slotsMaxEach, `${told}: granted above the tenant's cap`);
+      }
     }
     assert.deepEqual([...leases.values()].map(faceOf), this.naive.leases().map(faceOf), told);
-    const line = queue.line.map(({ ticket, leaseId, deadlineAt, sliceEndsAt }) => {
-      return { ticketId: ticket.id, leaseId, deadlineAt, sliceEndsAt };
-    });
-    const naiveLine = this.naive.line().map(({ ticketId: id, leaseId, ...waiter }) => {
-      const { deadlineAt, sliceEndsAt } = waiter;
-      return { ticketId: id, leaseId, deadlineAt, sliceEndsAt };
-    });
-    assert.deepEqual(line, naiveLine, told);
+    for (const { key, service } of accounts.tenants.values()) {
+      assert.equal(service, this.naive.service(key), `${told}: what ${key} has had`);
+    }
+    const waiters = [...queue.byTicket.values()];
+    assert.deepEqual(waiters.map(placeOf), this.naive.waiters().map(placeOf), told);
     const wakeAt = nextWakeAt(this.#state, this.now);
     assert.ok(wakeAt <= this.naive.nextDueAt(this.now), `${told}: it would sleep too long`);
   }
-}
-
-/** What of a lease must be the same in both groups. An extension means nothing once it cools down. */
-function faceOf(lease: Omit<Lease, 'holder' | 'grantedAt'>): unknown {
-  const { id, phase, until, attachment, extendedUntil } = lease;
-  return [id, phase, until, attachment, phase === 'cooling' ? null : extendedUntil];
 }

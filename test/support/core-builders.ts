@@ -7,12 +7,12 @@ import type { Rejection } from '../../src/core/rejection.ts';
 import type { GroupSettings } from '../../src/core/settings.ts';
 import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
-import type { Holder, Ticket } from '../../src/core/ticket.ts';
+import { LANES, type Holder, type Lane, type Ticket } from '../../src/core/ticket.ts';
 
 /** When the virtual clock of every test starts. */
 export const START = instant(1_000_000_000);
 
-/** Two slots, room to wait, and no cool-downs unless a test asks for them. */
+/** Two slots, room to wait, and no cool-downs unless a test says so. */
 export function someSettings(changes: Partial<GroupSettings> = {}): GroupSettings {
   return {
     slotsMax: 2,
@@ -22,11 +22,26 @@ export function someSettings(changes: Partial<GroupSettings> = {}): GroupSetting
     releaseCooldownMs: 0,
     cancelCooldownMs: 0,
     failureHoldMs: 0,
+    laneShares: { high: 0, normal: 0.1, low: 0.05 },
+    ageCreditMs: 120_000,
+    byAgent: false,
+    weights: {},
+    reserved: {},
+    reservedLanes: {},
+    slotsMaxEach: Infinity,
+    slotsMaxEachAgent: Infinity,
+    slotsPerCallMax: 8,
+    queueLengthMaxEach: Infinity,
+    queueLengthMaxEachAgent: Infinity,
+    nested: 'reject',
+    isDraining: false,
+    isDryRun: false,
     ...changes,
   };
 }
 
 export const SOMEBODY: Holder = {
+  tenant: 'somebody',
   caller: 'somebody',
   agent: null,
   upstream: 'openai',
@@ -40,6 +55,56 @@ export interface AskOptions {
   readonly enqueuedMs?: number;
   readonly deadlineMs?: number;
   readonly wait?: boolean;
+  readonly tenant?: string;
+  readonly agent?: string | null;
+  /** When the agent run began, as its caller says. */
+  readonly agentMs?: number;
+  readonly lane?: Lane;
+  readonly slots?: number;
+  readonly isTry?: boolean;
+  readonly waitsElsewhere?: boolean;
+  readonly holdsNarrower?: boolean;
+  /** Names of the calls that wait for this one. */
+  readonly parents?: readonly string[];
+}
+
+/** A plain ticket of `SOMEBODY`, with changes. */
+export function someTicket(name: string, at: InstantMs, changes: Partial<Ticket> = {}): Ticket {
+  return {
+    id: ticketId(name),
+    holder: SOMEBODY,
+    lane: 'normal',
+    slots: 1,
+    enqueuedAt: at,
+    agentStartedAt: null,
+    deadlineAt: null,
+    wait: true,
+    isTry: false,
+    waitsElsewhere: false,
+    holdsNarrower: false,
+    parents: [],
+    ...changes,
+  };
+}
+
+/** A ticket as a test describes it, at `now`. */
+export function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
+  const at = (ms: number | undefined) => (ms === undefined ? null : instant(START + ms));
+  const { tenant = SOMEBODY.tenant, agent = null, parents = [] } = options;
+  const { lane = 'normal', slots = 1, wait = true, isTry = false } = options;
+  const { waitsElsewhere = false, holdsNarrower = false } = options;
+  return someTicket(name, at(options.enqueuedMs) ?? now, {
+    holder: { ...SOMEBODY, tenant, agent },
+    lane,
+    slots,
+    wait,
+    isTry,
+    waitsElsewhere,
+    holdsNarrower,
+    agentStartedAt: at(options.agentMs),
+    deadlineAt: at(options.deadlineMs),
+    parents: parents.map((parent) => leaseIdOf(ticketId(parent), 1)),
+  });
 }
 
 /** The answers among the effects, in words and in order: `grant a.1`, `reject b busy`. */
@@ -55,6 +120,8 @@ export function answersOf(effects: readonly Effect[]): string[] {
         return [`pending ${effect.ticketId} at ${effect.position}`];
       case 'reject':
         return [`reject ${effect.ticketId} ${effect.rejection.reason}`];
+      case 'declined':
+        return [`declined ${effect.ticketId}${effect.isPaused ? ' by a pause' : ''}`];
       case 'gone':
       case 'moved':
         return [`${effect.kind} ${effect.ticketId}`];
@@ -67,9 +134,11 @@ export function answersOf(effects: readonly Effect[]): string[] {
 
 /** A lease's row as the shell writes it. */
 export function rowOf(lease: Lease): LeaseRow {
-  const { id, ticketId: ticket, holder, grantedAt, phase, extendedUntil, until } = lease;
+  const { id, ticketId: ticket, holder, lane, slots } = lease;
+  const { grantedAt, phase, extendedUntil, until } = lease;
   const coolingUntil = phase === 'cooling' ? until : null;
-  return { id, ticketId: ticket, holder, grantedAt, phase, extendedUntil, coolingUntil };
+  const times = { grantedAt, extendedUntil, coolingUntil };
+  return { id, ticketId: ticket, holder, lane, slots, phase, ...times };
 }
 
 /**
@@ -108,14 +177,8 @@ export class TestGroup {
   }
 
   ask(name: string, options: AskOptions = {}): string[] {
-    const { attempt = 1, sliceMs = 30_000, enqueuedMs, deadlineMs, wait = true } = options;
-    const ticket: Ticket = {
-      id: ticketId(name),
-      holder: SOMEBODY,
-      enqueuedAt: enqueuedMs === undefined ? this.now : instant(START + enqueuedMs),
-      deadlineAt: deadlineMs === undefined ? null : instant(START + deadlineMs),
-      wait,
-    };
+    const { attempt = 1, sliceMs = 30_000 } = options;
+    const ticket = ticketFrom(name, this.now, options);
     return this.send({ kind: 'acquire', ticket, leaseId: leaseIdOf(ticket.id, attempt), sliceMs });
   }
 
@@ -147,7 +210,18 @@ export class TestGroup {
       leaseId: leaseIdOf(id, 1),
       ticketId: id,
       holder: SOMEBODY,
+      lane: 'normal',
+      slots: 1,
     });
+  }
+
+  confirm(name: string): string[] {
+    return this.send({ kind: 'confirm', leaseId: leaseIdOf(ticketId(name), 1) });
+  }
+
+  /** Puts a waiter first, or into another lane. */
+  promote(name: string, lane: Lane | null = null, toFront = lane === null): string[] {
+    return this.send({ kind: 'promote', ticketId: ticketId(name), lane, toFront });
   }
 
   revoke(name: string): string[] {
@@ -181,9 +255,8 @@ export class TestGroup {
 
   /** The rejection that the last event gave to a ticket. */
   rejection(name: string): Rejection {
-    for (const effect of this.effects) {
-      if (effect.kind === 'reject' && effect.ticketId === name) return effect.rejection;
-    }
+    const found = this.effects.find((each) => each.kind === 'reject' && each.ticketId === name);
+    if (found?.kind === 'reject') return found.rejection;
     throw new Error(`${name} was not rejected`);
   }
 
@@ -205,12 +278,19 @@ export class TestGroup {
 
   /** Slots in use. */
   inUse(): number {
-    return this.state.leases.size;
+    return this.state.slotsInUse;
   }
 
-  /** The names of those who wait, first first. */
+  /** The names of those who wait: by lane, then by line, and oldest first in a line. */
   waiting(): string[] {
-    return this.state.queue.line.map((waiter) => waiter.ticket.id);
+    const { lanes } = this.state.queue;
+    const lines = LANES.flatMap((lane) => lanes[lane].lines);
+    return lines.flatMap(({ waiters }) => waiters.map(({ ticket }) => ticket.id));
+  }
+
+  /** What a tenant has had. */
+  service(tenant: string): number {
+    return this.state.accounts.tenants.get(tenant)?.service ?? 0;
   }
 
   /** Milliseconds until the group wants to be woken. */

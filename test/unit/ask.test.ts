@@ -53,6 +53,7 @@ function granted(attachment: number) {
   const dispose = vi.fn<() => void>();
   const lease = {
     renew: () => Promise.resolve('ok' as const),
+    confirm: () => Promise.resolve(),
     release: () => Promise.resolve(),
     [Symbol.dispose]: dispose,
   };

@@ -38,6 +38,7 @@ function scriptedLease() {
       renewals.push(parked);
       return parked.promise;
     }),
+    confirm: () => Promise.resolve(),
     release: vi.fn<() => Promise<void>>(() => Promise.resolve()),
     [Symbol.dispose]: vi.fn<() => void>(),
   } satisfies LeaseRpc;
@@ -99,7 +100,7 @@ it('a lease that is taken away is told once, and is released by whoever cut the 
 it.each(['fails', 'says gone', 'hangs'])('a renewal that %s leads to a resumption', async (how) => {
   const { holder, renewals, resume, lease } = setUp();
   const second = scriptedLease();
-  resume.mockResolvedValueOnce(granted(second.lease, 1));
+  resume.mockResolvedValueOnce(granted(second.lease, 9));
   await vi.advanceTimersByTimeAsync(1_000);
   if (how === 'fails') renewals[0]?.reject(new Error('reset'));
   if (how === 'says gone') renewals[0]?.resolve('gone');
@@ -131,7 +132,7 @@ it('a group that is out of reach is asked for as long as the stream runs', async
   await vi.advanceTimersByTimeAsync(60_000);
   expect(resume.mock.calls.length).toBeGreaterThan(15);
   expect(onRevoked).not.toHaveBeenCalled();
-  resume.mockResolvedValueOnce(granted(second.lease, 1));
+  resume.mockResolvedValueOnce(granted(second.lease, 9));
   await vi.advanceTimersByTimeAsync(10_000);
   expect(second.lease.renew).toHaveBeenCalled();
   await holder.release('success');

@@ -80,9 +80,10 @@ describe('a group', () => {
     expect(created.status).toBe(201);
     expect(created.json.group).toMatchObject({ name: 'shared', queue: { max_length: 1_000 } });
     expect((await ask('GET', '/groups/shared')).json).toEqual(created.json.group);
-    const replaced = await ask('PUT', '/groups/shared', { name: 'shared', paused: true });
+    const match = { models: ['o3'] };
+    const replaced = await ask('PUT', '/groups/shared', { name: 'shared', match, paused: true });
     expect(replaced.status).toBe(200);
-    expect(replaced.json.group).toMatchObject({ paused: true, match: { models: [] } });
+    expect(replaced.json.group).toMatchObject({ paused: true, match, limits: { max_weight: 1 } });
     expect((await ask('GET', '/groups')).json.groups).toEqual([replaced.json.group]);
     expect((await ask('DELETE', '/groups/shared')).status).toBe(200);
     expect((await ask('GET', '/groups/shared')).status).toBe(404);
@@ -105,6 +106,25 @@ describe('a group', () => {
       limits: { max_concurrency: 2 },
       queue: { timeout_ms: 240_000, max_length: 7 },
     });
+  });
+
+  it('is drained and resumed', async () => {
+    await ask('PUT', '/groups/shared', { ...A_GROUP, paused: true });
+    const drained = { paused: true, draining: true };
+    expect((await ask('POST', '/groups/shared/drain')).json.group).toMatchObject(drained);
+    const open = { paused: false, draining: false };
+    expect((await ask('POST', '/groups/shared/resume')).json.group).toMatchObject(open);
+    const { json } = await ask('GET', '/audit?limit=2');
+    expect(json.entries).toMatchObject([
+      { action: 'group shared: resume' },
+      { action: 'group shared: drain' },
+    ]);
+  });
+
+  it('runs dry when it is patched to', async () => {
+    await ask('PUT', '/groups/shared', A_GROUP);
+    await ask('PATCH', '/groups/shared', { dry_run: true });
+    expect((await ask('GET', '/groups/shared/status')).json.dry_run).toBe(true);
   });
 
   it('is paused and resumed', async () => {
@@ -144,6 +164,7 @@ describe('a group', () => {
     ['PATCH', '/groups/none'],
     ['DELETE', '/groups/none'],
     ['POST', '/groups/none/pause'],
+    ['POST', '/groups/none/drain'],
     ['POST', '/groups/auto%3Azai%2Fglm-5.1/pause'],
   ])('that does not exist cannot be changed: %s %s', async (method, path) => {
     const answer = await ask(method, path, method === 'PATCH' ? {} : undefined);
@@ -155,10 +176,16 @@ describe('a group', () => {
   });
 
   it('comes with the warnings of the whole configuration', async () => {
-    await ask('PUT', '/groups/wide', { match: { models: ['gpt-*'] } });
-    const { json } = await ask('PUT', '/groups/narrow', { ...A_GROUP, limits: { rpm: 50 } });
+    const groups = ['a', 'b', 'c', 'd'].map((name) => ({ name, match: { models: ['gpt-*'] } }));
+    await ask('PUT', '/config', { groups });
+    const { json } = await ask('PUT', '/groups/e', { ...A_GROUP, limits: { rpm: 50 } });
     expect(json.warnings.join('\n')).toMatch(/rpm is kept, but not enforced yet/);
-    expect(json.warnings.join('\n')).toMatch(/"narrow" and "wide" may match the same call/);
+    expect(json.warnings.join('\n')).toMatch(/One call may match "a", "b", "c", "d", "e"/);
+  });
+
+  it('that meets another one is nothing to warn of', async () => {
+    await ask('PUT', '/groups/wide', { match: { upstreams: ['openai'] } });
+    expect((await ask('PUT', '/groups/narrow', A_GROUP)).json.warnings).toEqual([]);
   });
 });
 

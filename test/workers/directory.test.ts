@@ -8,7 +8,7 @@ import type { DirectoryRpc } from '../../src/contract/directory-rpc.ts';
 import type { Env } from '../../src/contract/env.ts';
 import type { AcquireRequest, GroupRpc } from '../../src/contract/group-rpc.ts';
 import { poolOf } from '../../src/contract/pool.ts';
-import { AUDIT_MAX, PARTITIONS_LISTED_MAX } from '../../src/directory/store.ts';
+import { AUDIT_MAX } from '../../src/directory/store.ts';
 
 // The test pool types its bindings by a generated file that this project does not keep.
 const env = bindings as unknown as Env;
@@ -121,6 +121,26 @@ it('the audit log keeps the newest entries only', async () => {
   expect(kept.map(({ action }) => action)).toEqual(['late', 'change 2']);
 });
 
+it('the audit log has what was done without a new version, in its place', async () => {
+  const directory = directoryNamed('noted');
+  await directory.replace(configOf({}), 0, 'x', 'one');
+  await directory.note('y', 'first note');
+  await directory.note('y', 'second note');
+  await directory.replace(configOf({}), 1, 'x', 'two');
+  expect(await directory.audit(10)).toMatchObject([
+    { version: 2, action: 'two' },
+    { version: 1, actor: 'y', action: 'second note' },
+    { version: 1, actor: 'y', action: 'first note' },
+    { version: 1, action: 'one' },
+  ]);
+  await runInDurableObject(directory as never, (_instance, state: DurableObjectState) => {
+    state.storage.sql.exec(`UPDATE notes SET sequence = sequence + ?`, AUDIT_MAX);
+    state.storage.sql.exec(`UPDATE notes SET sequence = 1 WHERE action = 'first note'`);
+  });
+  await directory.note('y', 'third note');
+  expect((await directory.audit(10)).map(({ action }) => action)).not.toContain('first note');
+});
+
 describe('the routing version', () => {
   const base: ConfigInput = {
     groups: [{ name: 'a', match: { models: ['x'] }, limits: { max_concurrency: 1 } }],
@@ -168,21 +188,6 @@ describe('the list of pools', () => {
     expect(await list().pools()).toMatchObject([{ group: 'auto:openai', partition: null }, pool]);
     await list().unlist(pool);
     expect(await list().pools()).toMatchObject([{ group: 'auto:openai', partition: null }]);
-  });
-
-  it('is bounded per group', async () => {
-    const directory = directoryNamed('bounded');
-    await runInDurableObject(directory as never, (_instance, state: DurableObjectState) => {
-      for (let at = 0; at < PARTITIONS_LISTED_MAX - 1; at++) {
-        state.storage.sql.exec(`INSERT INTO pools VALUES ('big', ?, '', ?)`, `big#${at}`, `${at}`);
-      }
-    });
-    await directory.list({ group: 'big', partition: 'last' });
-    await directory.list({ group: 'big', partition: 'beyond' });
-    await directory.list({ group: 'other', partition: 'first' });
-    const listed = await directory.pools();
-    expect(listed).toHaveLength(PARTITIONS_LISTED_MAX + 1);
-    expect(listed.map(({ partition }) => partition)).not.toContain('beyond');
   });
 
   it('remembers the jurisdiction, so that a pool is found after its group has moved', async () => {

@@ -7,6 +7,7 @@ import { addGroupRoutes } from './group-routes.ts';
 import { addLeaseRoutes } from './lease-routes.ts';
 import { ProblemError, problemResponse } from './problem.ts';
 import { addStatusRoutes } from './status-routes.ts';
+import { addWaiterRoutes } from './waiter-routes.ts';
 
 /** Largest body of a request. */
 const BODY_BYTES_MAX = 1_048_576;
@@ -16,10 +17,14 @@ const METHODS: Record<string, string> = {
   '/groups': 'GET',
   '/groups/:name': 'GET, PUT, PATCH, DELETE',
   '/groups/:name/pause': 'POST',
+  '/groups/:name/drain': 'POST',
   '/groups/:name/resume': 'POST',
   '/groups/:name/status': 'GET',
   '/groups/:name/leases': 'GET',
   '/groups/:name/leases/:id': 'DELETE',
+  '/groups/:name/waiters': 'GET',
+  '/groups/:name/waiters/:ticket': 'DELETE',
+  '/groups/:name/waiters/:ticket/promote': 'POST',
   '/status': 'GET',
   '/config': 'GET, PUT',
   '/fingerprint': 'POST',
@@ -42,6 +47,7 @@ export function createAdminRoutes(): Hono<{ Bindings: Env }> {
   );
   addGroupRoutes(app);
   addLeaseRoutes(app);
+  addWaiterRoutes(app);
   addStatusRoutes(app);
   addConfigRoutes(app);
   for (const [path, methods] of Object.entries(METHODS)) {

@@ -3,6 +3,7 @@ import type { Config } from '../../contract/config.ts';
 import { directoryOf, type Env } from '../../contract/env.ts';
 import { ConfigSyntaxError, importConfig, parseConfigText } from '../../contract/import-config.ts';
 import { checkConfig } from '../../routing/check-config.ts';
+import { rankOf } from '../../routing/group-match.ts';
 import { BUILT_IN_UPSTREAMS } from '../../upstream/catalog.ts';
 import { ProblemError, type FieldError } from './problem.ts';
 import { currentSnapshot } from './snapshot.ts';
@@ -16,7 +17,7 @@ const TRIES = 5;
 const CONFIG_BYTES_MAX = 1_900_000;
 
 /** Who made a change. One token opens everything, so there is one name so far. */
-const ACTOR = 'admin';
+export const ACTOR = 'admin';
 
 /** One edit of the configuration. */
 export interface Edit {
@@ -96,7 +97,8 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
   const checked = checkConfig(config, BUILT_IN_UPSTREAMS, {
     privateUpstreams: env.PRIVATE_UPSTREAMS === 'allow',
   });
-  if (checked.errors.length > 0) throw invalid(inRequest(checked.errors));
+  const errors = [...checked.errors, ...rankErrors(before, config)];
+  if (errors.length > 0) throw invalid(inRequest(errors));
   const bytes = new TextEncoder().encode(JSON.stringify(config)).byteLength;
   if (bytes > CONFIG_BYTES_MAX) {
     throw new ProblemError(
@@ -105,6 +107,22 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
     );
   }
   return { config, warnings: [...notes, ...checked.warnings] };
+}
+
+/**
+ * A group's rank decides when calls take its slots. Were it to change, calls under way would hold slots
+ * in one order and new ones in another, and could wait for each other for ever.
+ */
+function rankErrors(before: Config, next: Config): FieldError[] {
+  const ranks = new Map(before.groups.map((group) => [group.name, rankOf(group)]));
+  return next.groups.flatMap((group, index) => {
+    const [was, is] = [ranks.get(group.name), rankOf(group)];
+    if (was === undefined || was === is) return [];
+    const message =
+      `would make "${group.name}" a group of rank ${is}; its rank, ${was}, is fixed when it is made. ` +
+      'Make a new group under another name, and delete this one';
+    return [{ path: `groups[${index}].match`, message }];
+  });
 }
 
 /** The version that the caller has seen. Null: none given, or any (`*`). */

@@ -71,12 +71,14 @@ function wantsYaml(context: AdminContext): boolean {
   );
 }
 
-/** Only lists of providers can be refused after a foreign document has become a configuration. */
+/**
+ * What of a list of concurrency groups can be refused after it has become a configuration: providers
+ * that nobody knows, and a group that exists with another rank.
+ */
 function foreignPath(path: string): string {
-  return path.replace(
-    /^groups\[(\d+)\]\.match\.upstreams\[(\d+)\]$/,
-    'concurrency_groups[$1].providers[$2]',
-  );
+  return path
+    .replace(/^groups\[(\d+)\]\.match\.upstreams\[(\d+)\]$/, 'concurrency_groups[$1].providers[$2]')
+    .replace(/^groups\[(\d+)\]\.match$/, 'concurrency_groups[$1]');
 }
 
 function replacedGroups(before: Config, after: Config): string[] {

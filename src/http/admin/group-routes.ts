@@ -8,6 +8,13 @@ import { mergePatch } from './merge-patch.ts';
 import { ProblemError } from './problem.ts';
 import { currentSnapshot } from './snapshot.ts';
 
+/** What the routes set that operators reach for in a hurry. */
+const SWITCHES = {
+  pause: { paused: true },
+  drain: { draining: true },
+  resume: { paused: false, draining: false },
+};
+
 /** Reading and editing configured groups, one at a time. */
 export function addGroupRoutes(app: Hono<{ Bindings: Env }>): void {
   app.get('/groups', async (context) => {
@@ -48,15 +55,12 @@ export function addGroupRoutes(app: Hono<{ Bindings: Env }>): void {
     return context.json({ version, warnings }, 200, { etag: etag(version) });
   });
 
-  for (const [action, paused] of [
-    ['pause', true],
-    ['resume', false],
-  ] as const) {
+  for (const [action, edit] of Object.entries(SWITCHES)) {
     app.post(`/groups/:name/${action}`, (context) => {
       const name = context.req.param('name');
       return changeGroup(context, name, action, (config) => ({
         ...requireGroup(config, name),
-        paused,
+        ...edit,
       }));
     });
   }

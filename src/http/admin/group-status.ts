@@ -17,16 +17,15 @@ export interface GroupStatus extends Gauges {
   readonly name: string;
   /** `retired`: deleted, and shown until its last lease has ended. */
   readonly kind: 'configured' | 'automatic' | 'retired';
-  /** Groups that may match the same calls. */
+  /** Groups that may count the same calls: those take slots in both. */
   readonly overlaps_with: readonly string[];
-  readonly note?: string;
   /** Set where a pool did not answer; the figures are then those of the others. */
   readonly error?: string;
   /** Empty for a group that is not split. */
   readonly partitions: readonly PartitionStatus[];
 }
 
-/** Adds up the answers of a group's pools. Null: a retired group that holds nothing any more. */
+/** Adds up the answers of a group's pools. Null: one that is not configured, and holds nothing any more. */
 export function groupStatus(
   name: string,
   config: Config,
@@ -36,10 +35,10 @@ export function groupStatus(
   const group = config.groups.find((candidate) => candidate.name === name) ?? null;
   const shown = asked.filter((one) => takesCalls(one.pool, config) || isBusy(one));
   const kind = kindOf(name, group);
-  if (kind === 'retired' && shown.length === 0) return null;
+  if (kind !== 'configured' && shown.length === 0) return null;
   const answers = shown.flatMap((one) => ('answer' in one ? [one.answer] : []));
   const isSplit = shown.some((one) => one.pool.partition !== null || !takesCalls(one.pool, config));
-  const meeting = overlaps.filter(({ groups }) => groups.includes(name));
+  const meeting = overlaps.filter((pair) => pair.includes(name));
   const failed = shown.length - answers.length;
   return {
     name,
@@ -47,8 +46,9 @@ export function groupStatus(
     limit: limitOf(group, answers),
     ...totals(answers),
     paused: group?.paused ?? answers.some((pool) => pool.paused),
-    overlaps_with: meeting.map(({ groups: [a, b] }) => (a === name ? b : a)),
-    ...(meeting.length === 0 ? {} : { note: overlapNote(name, meeting) }),
+    draining: group?.draining ?? answers.some((pool) => pool.draining),
+    dry_run: group?.dry_run ?? answers.some((pool) => pool.dry_run),
+    overlaps_with: meeting.map(([a, b]) => (a === name ? b : a)),
     ...(failed === 0 ? {} : { error: failureNote(failed, shown) }),
     partitions: isSplit || group?.partition_by.length ? shown.map(partitionStatus(config)) : [],
   };
@@ -83,7 +83,10 @@ function isDefined({ configured, effective, source }: Gauges['limit']): boolean 
   return !(source === 'configured' && configured === null && effective === 0);
 }
 
-function totals(pools: readonly PoolStatus[]): Omit<Gauges, 'limit' | 'paused'> {
+/** What is set for the whole group, and not summed up. */
+type Settings = 'limit' | 'paused' | 'draining' | 'dry_run';
+
+function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
   const sum = (of: (pool: PoolStatus) => number) =>
     pools.reduce((total, pool) => total + of(pool), 0);
   const rejected = new Map<string, number>();
@@ -97,13 +100,20 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, 'limit' | 'paused'> 
     in_use: sum((pool) => pool.in_use),
     cooling: sum((pool) => pool.cooling),
     queued: sum((pool) => pool.queued),
+    queued_by_lane: {
+      high: sum((pool) => pool.queued_by_lane.high),
+      normal: sum((pool) => pool.queued_by_lane.normal),
+      low: sum((pool) => pool.queued_by_lane.low),
+    },
     oldest_wait_ms: Math.max(0, ...pools.map((pool) => pool.oldest_wait_ms)),
     paused_until: until.at(-1) ?? null,
     granted_total: sum((pool) => pool.granted_total),
     rejected_total: Object.fromEntries(rejected),
+    would_wait_total: sum((pool) => pool.would_wait_total),
     expired_total: sum((pool) => pool.expired_total),
     resurrected_total: sum((pool) => pool.resurrected_total),
     passed_unlimited_total: sum((pool) => pool.passed_unlimited_total),
+    idle_ms: pools.length === 0 ? 0 : Math.min(...pools.map((pool) => pool.idle_ms)),
   };
 }
 
@@ -116,14 +126,6 @@ function partitionStatus(config: Config): (one: Asked<PoolStatus>) => PartitionS
       ? { ...gauges, partition }
       : { ...gauges, partition, retired: true };
   };
-}
-
-function overlapNote(name: string, meeting: readonly Overlap[]): string {
-  const lost = meeting.filter(({ winner }) => winner !== name).map(({ winner }) => winner);
-  const taken = 'A call that several groups match is taken by the narrowest of them';
-  return lost.length === 0
-    ? `${taken}, which is this one.`
-    : `${taken}: ${lost.join(', ')} before this one, which does not count it.`;
 }
 
 function failureNote(failed: number, shown: readonly Asked<PoolStatus>[]): string {

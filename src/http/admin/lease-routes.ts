@@ -1,8 +1,8 @@
 import type { Hono } from 'hono';
-import type { Env } from '../../contract/env.ts';
-import { AUTO_PREFIX } from '../../contract/pool-name.ts';
+import { directoryOf, type Env } from '../../contract/env.ts';
+import { ACTOR } from './change.ts';
+import { askPools, readDirectory, requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
-import { askPools, readDirectory, type Asked, type Directory } from './pools.ts';
 
 /** Looking at the leases of a group, and taking one back. */
 export function addLeaseRoutes(app: Hono<{ Bindings: Env }>): void {
@@ -26,6 +26,7 @@ export function addLeaseRoutes(app: Hono<{ Bindings: Env }>): void {
     const pools = requirePools(directory, name);
     const asked = await askPools(context.env, directory.config, pools, (pool) => pool.revoke(id));
     if (asked.some((one) => 'answer' in one && one.answer)) {
+      await directoryOf(context.env).note(ACTOR, `group ${name}: release lease ${id}`);
       // Its holder aborts the upstream call first; the slot returns after that.
       return context.json({ id, state: 'revoking' }, 202);
     }
@@ -38,26 +39,4 @@ export function addLeaseRoutes(app: Hono<{ Bindings: Env }>): void {
     }
     throw new ProblemError(404, `No pool of "${name}" holds the lease "${id}".`);
   });
-}
-
-/** The pools of a group, or the problem that there is no such group. */
-export function requirePools(directory: Directory, name: string): Directory['pools'] {
-  const pools = directory.pools.filter((pool) => pool.group === name);
-  if (pools.length > 0 || directory.config.groups.some((group) => group.name === name)) {
-    return pools;
-  }
-  throw new ProblemError(
-    404,
-    name.startsWith(AUTO_PREFIX)
-      ? `Nothing is known of "${name}": an automatic group is shown from its first successful call on.`
-      : `There is no group "${name}".`,
-  );
-}
-
-function unreachable(
-  asked: readonly Asked<unknown>[],
-): { partition: string | null; error: string }[] {
-  return asked.flatMap((one) =>
-    'error' in one ? [{ partition: one.pool.partition, error: one.error }] : [],
-  );
 }

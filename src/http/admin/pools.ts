@@ -1,8 +1,10 @@
 import type { Config } from '../../contract/config.ts';
 import { directoryOf, type Env } from '../../contract/env.ts';
-import type { GroupRpc } from '../../contract/group-rpc.ts';
+import { POOL_IDLE_MS, type GroupRpc, type PoolStatus } from '../../contract/group-rpc.ts';
 import { ownPool, poolKey, poolOf, type PlacedPool } from '../../contract/pool.ts';
+import { AUTO_PREFIX } from '../../contract/pool-name.ts';
 import { within } from '../waiting.ts';
+import { ProblemError } from './problem.ts';
 import { currentSnapshot } from './snapshot.ts';
 
 /** Pools asked at once. */
@@ -44,7 +46,7 @@ export async function askPools<T>(
   env: Env,
   config: Config,
   pools: readonly PlacedPool[],
-  ask: (pool: GroupRpc) => Promise<T>,
+  ask: (stub: GroupRpc, pool: PlacedPool) => Promise<T>,
 ): Promise<Asked<T>[]> {
   const locations = new Map(config.groups.map((group) => [group.name, group.location]));
   const asked: Asked<T>[] = [];
@@ -57,7 +59,7 @@ export async function askPools<T>(
       };
       try {
         const stub = poolOf(env, pool.group, pool.partition, place);
-        asked.push({ pool, answer: await within(ANSWER_MS_MAX, ask(stub)) });
+        asked.push({ pool, answer: await within(ANSWER_MS_MAX, ask(stub, pool)) });
       } catch (error) {
         asked.push({ pool, error: error instanceof Error ? error.message : 'unknown error' });
       }
@@ -67,4 +69,33 @@ export async function askPools<T>(
   const order = new Map(pools.map((pool, index) => [poolKey(pool), index]));
   const placeOf = (one: Asked<T>) => order.get(poolKey(one.pool)) ?? 0;
   return asked.sort((a, b) => placeOf(a) - placeOf(b));
+}
+
+/** A pool that nobody used for long, and that is no configured group's own. */
+export function isLongIdle(one: Asked<PoolStatus>, { groups }: Pick<Config, 'groups'>): boolean {
+  if ('error' in one || one.answer.idle_ms < POOL_IDLE_MS) return false;
+  return one.pool.partition !== null || !groups.some(({ name }) => name === one.pool.group);
+}
+
+/** The pools of a group, or the problem that there is no such group. */
+export function requirePools(directory: Directory, name: string): Directory['pools'] {
+  const pools = directory.pools.filter((pool) => pool.group === name);
+  if (pools.length > 0 || directory.config.groups.some((group) => group.name === name)) {
+    return pools;
+  }
+  throw new ProblemError(
+    404,
+    name.startsWith(AUTO_PREFIX)
+      ? `Nothing is known of "${name}": an automatic group is shown from its first successful call on.`
+      : `There is no group "${name}".`,
+  );
+}
+
+/** The pools that did not answer, as an answer names them. */
+export function unreachable(
+  asked: readonly Asked<unknown>[],
+): { partition: string | null; error: string }[] {
+  return asked.flatMap((one) =>
+    'error' in one ? [{ partition: one.pool.partition, error: one.error }] : [],
+  );
 }

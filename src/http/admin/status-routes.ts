@@ -1,11 +1,31 @@
 import type { Hono } from 'hono';
 import type { Env } from '../../contract/env.ts';
+import type { PoolStatus } from '../../contract/group-rpc.ts';
 import type { PlacedPool } from '../../contract/pool.ts';
 import { overlaps, type Overlap } from '../../routing/overlaps.ts';
 import { groupStatus, type GroupStatus } from './group-status.ts';
-import { requirePools } from './lease-routes.ts';
-import { askPools, readDirectory, type Directory } from './pools.ts';
+import type { AdminContext } from './change.ts';
+import {
+  askPools,
+  isLongIdle,
+  readDirectory,
+  requirePools,
+  type Asked,
+  type Directory,
+} from './pools.ts';
 import { ProblemError } from './problem.ts';
+
+/** What objects of the release before do not tell for the minutes after a deploy. */
+const UNKNOWN = {
+  queued_by_lane: { high: 0, normal: 0, low: 0 },
+  draining: false,
+  dry_run: false,
+  would_wait_total: 0,
+  idle_ms: 0,
+};
+
+/** A request may make a bounded number of calls, and has made most of them by then. */
+const FORGOTTEN_AT_ONCE = 100;
 
 /** The state of the groups, as their objects tell it at this moment. */
 export function addStatusRoutes(app: Hono<{ Bindings: Env }>): void {
@@ -15,7 +35,7 @@ export function addStatusRoutes(app: Hono<{ Bindings: Env }>): void {
       ...directory.config.groups.map((group) => group.name),
       ...directory.pools.map((pool) => pool.group).sort(),
     ]);
-    const groups = await statusOf(context.env, directory, [...names], directory.pools);
+    const groups = await statusOf(context, directory, [...names], directory.pools);
     return context.json({ version: directory.version, groups });
   });
 
@@ -23,23 +43,41 @@ export function addStatusRoutes(app: Hono<{ Bindings: Env }>): void {
     const name = context.req.param('name');
     const directory = await readDirectory(context.env);
     const pools = requirePools(directory, name);
-    const [group] = await statusOf(context.env, directory, [name], pools);
-    if (group === undefined) throw new ProblemError(404, `There is no group "${name}".`);
+    const [group] = await statusOf(context, directory, [name], pools);
+    if (group === undefined) throw new ProblemError(404, `Nothing is known of "${name}" any more.`);
     return context.json(group);
   });
 }
 
 async function statusOf(
-  env: Env,
+  context: AdminContext,
   directory: Directory,
   names: readonly string[],
   pools: readonly PlacedPool[],
 ): Promise<GroupStatus[]> {
-  const asked = await askPools(env, directory.config, pools, (pool) => pool.status());
-  const byGroup = Map.groupBy(asked, (one) => one.pool.group);
+  const { config } = directory;
+  const asked = await askPools(context.env, config, pools, async (pool) => ({
+    ...UNKNOWN,
+    ...(await pool.status()),
+  }));
+  const byGroup = Map.groupBy(
+    asked.filter((one) => !isLongIdle(one, config)),
+    (one) => one.pool.group,
+  );
+  context.executionCtx.waitUntil(forgetIdle(context.env, directory, asked));
   const meeting = overlapsOf(directory);
-  return names.flatMap(
-    (name) => groupStatus(name, directory.config, byGroup.get(name) ?? [], meeting) ?? [],
+  return names.flatMap((name) => groupStatus(name, config, byGroup.get(name) ?? [], meeting) ?? []);
+}
+
+/** Asks pools that nobody used for long to leave the list. They are listed again at their next 2xx. */
+async function forgetIdle(
+  env: Env,
+  { config }: Directory,
+  asked: readonly Asked<PoolStatus>[],
+): Promise<void> {
+  const idle = asked.filter((one) => isLongIdle(one, config)).map((one) => one.pool);
+  await askPools(env, config, idle.slice(0, FORGOTTEN_AT_ONCE), (pool, { jurisdiction = null }) =>
+    pool.forget(jurisdiction),
   );
 }
 

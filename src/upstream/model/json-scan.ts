@@ -9,6 +9,7 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
+const LETTER_T = 0x74;
 
 /**
  * What the next byte belongs to, at the top level of the object: `start` → `key` → (`in_key`) →
@@ -34,7 +35,12 @@ type Place =
  * writes the key twice only misplaces their own call.
  */
 export function createJsonModelScan(): ModelScan {
-  return new JsonModelScan();
+  return new JsonModelScan(false);
+}
+
+/** The same, and whether `stream` is true: it ends only when both are known. */
+export function createJsonStreamScan(): ModelScan {
+  return new JsonModelScan(true);
 }
 
 class JsonModelScan implements ModelScan {
@@ -48,10 +54,24 @@ class JsonModelScan implements ModelScan {
   #isEscaped = false;
   #sawEscape = false;
   #isModelKey = false;
+  #isStreamKey = false;
+  #isStream = false;
+  /** Whether `stream` is still to be found. */
+  #wantsStream: boolean;
+  /** The model, while `stream` is still looked for. */
+  #found: ScanState | null = null;
   #modelStart = 0;
   /** Bytes in the chunks before this one. */
   #offset = 0;
   readonly #capture = new Capture(MODEL_BYTES_MAX);
+
+  constructor(wantsStream: boolean) {
+    this.#wantsStream = wantsStream;
+  }
+
+  get isStream(): boolean {
+    return this.#isStream;
+  }
 
   push(chunk: Uint8Array): ScanState {
     let at = 0;
@@ -62,7 +82,8 @@ class JsonModelScan implements ModelScan {
 
   end(): ScanState {
     if (this.#state.kind !== 'more') return this.#state;
-    this.#state = this.#place === 'start' ? ABSENT : unreadable('the JSON ends too early');
+    const early = unreadable('the JSON ends too early');
+    this.#state = this.#found ?? (this.#place === 'start' ? ABSENT : early);
     return this.#state;
   }
 
@@ -96,7 +117,8 @@ class JsonModelScan implements ModelScan {
       else this.#state = ABSENT;
     } else if (this.#place === 'key') {
       if (byte === QUOTE) this.#beginString('in_key');
-      else this.#state = byte === CLOSE_BRACE ? ABSENT : unreadable('the JSON is malformed');
+      else if (byte === CLOSE_BRACE) this.#state = this.#found ?? ABSENT;
+      else this.#state = unreadable('the JSON is malformed');
     } else if (this.#place === 'colon') {
       if (byte === COLON) this.#place = 'value';
       else this.#state = unreadable('the JSON is malformed');
@@ -105,7 +127,7 @@ class JsonModelScan implements ModelScan {
     } else if (byte === COMMA) {
       this.#place = 'key';
     } else if (byte === CLOSE_BRACE) {
-      this.#state = ABSENT;
+      this.#state = this.#found ?? ABSENT;
     } else if (!isScalarByte(byte)) {
       this.#state = unreadable('the JSON is malformed');
     }
@@ -127,6 +149,7 @@ class JsonModelScan implements ModelScan {
       this.#place = 'in_nested';
     } else if (isScalarByte(byte)) {
       this.#place = 'after';
+      if (this.#isStreamKey) this.#endStream(byte === LETTER_T);
     } else {
       this.#state = unreadable('the JSON is malformed');
     }
@@ -213,16 +236,29 @@ class JsonModelScan implements ModelScan {
 
   #endKey(): void {
     this.#place = 'colon';
-    const mayMatch = this.#sawEscape || this.#capture.length === 'model'.length;
-    this.#isModelKey = mayMatch && !this.#capture.isCut && this.#decoded() === 'model';
+    const { length, isCut } = this.#capture;
+    const mayMatch = this.#sawEscape || length === 'model'.length || length === 'stream'.length;
+    const key = mayMatch && !isCut ? this.#decoded() : null;
+    this.#isModelKey = key === 'model' && this.#found === null;
+    this.#isStreamKey = key === 'stream' && this.#wantsStream;
+  }
+
+  #endStream(isStream: boolean): void {
+    this.#isStream = isStream;
+    this.#wantsStream = false;
+    if (this.#found !== null) this.#state = this.#found;
   }
 
   #endModel(end: number): void {
     const model = this.#capture.isCut ? null : this.#decoded();
-    this.#state =
-      model === null
-        ? unreadable(`its value is not a JSON text of at most ${MODEL_BYTES_MAX} bytes`)
-        : { kind: 'found', model, start: this.#modelStart, end };
+    if (model === null) {
+      this.#state = unreadable(`its value is not a JSON text of at most ${MODEL_BYTES_MAX} bytes`);
+      return;
+    }
+    const found: ScanState = { kind: 'found', model, start: this.#modelStart, end };
+    if (this.#wantsStream) this.#found = found;
+    else this.#state = found;
+    this.#place = 'after';
   }
 
   #decoded(): string | null {

@@ -19,6 +19,8 @@ export interface ModelScan {
   push(chunk: Uint8Array): ScanState;
   /** The body has ended: the state is final from here on. */
   end(): ScanState;
+  /** Whether the body asks for a stream, as far as the scan was asked to look for that. */
+  readonly isStream: boolean;
 }
 
 export const MORE: ScanState = { kind: 'more' };

@@ -32,6 +32,8 @@ export function multipartBoundary(contentType: string): string | null {
 }
 
 class MultipartModelScan implements ModelScan {
+  /** No form asks for an event stream. */
+  readonly isStream = false;
   readonly #delimiter: Uint8Array;
   #state: ScanState = MORE;
   #place: Place = 'content';

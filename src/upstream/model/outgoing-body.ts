@@ -72,7 +72,8 @@ class ReadOutgoingBody implements OutgoingBody {
   readonly sent: Promise<void>;
   readonly #parts: ReadParts;
   readonly #chunks: Uint8Array[];
-  readonly #stop = new AbortController();
+  /** Stops the handing over of a body in pieces. */
+  #stop: AbortController | null = null;
   #settle: () => void;
   #isTaken = false;
 
@@ -100,7 +101,7 @@ class ReadOutgoingBody implements OutgoingBody {
   }
 
   discard(): void {
-    this.#stop.abort();
+    this.#stop?.abort();
     if (!this.#isTaken) {
       this.#parts.rest?.cancel().catch(ignore);
       for (const [i, chunk] of this.#chunks.entries()) free(chunk, this.#chunks[i + 1]);
@@ -129,6 +130,7 @@ class ReadOutgoingBody implements OutgoingBody {
   /** Hands over what was read, giving back its bytes as they go, and then the rest natively. */
   async #pump(writable: WritableStream<Uint8Array>): Promise<void> {
     const { rest, reservation } = this.#parts;
+    this.#stop = new AbortController();
     const { signal } = this.#stop;
     const writer = writable.getWriter();
     const stop = (): void => {

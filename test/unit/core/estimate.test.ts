@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { retryAfterMs } from '../../../src/core/estimate.ts';
+import { ticketId } from '../../../src/core/ids.ts';
 import { HOLD_GUESS_MS, RETRY_AFTER_MAX_MS } from '../../../src/core/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
@@ -7,7 +9,7 @@ import { TestGroup } from '../../support/core-builders.ts';
 /** The Retry-After of a caller that does not want to wait. */
 function retryAfter(group: TestGroup): number {
   group.ask('impatient', { wait: false });
-  return group.rejection('impatient').retryAfterMs;
+  return group.rejection('impatient').retryAfterMs ?? NaN;
 }
 
 /** The estimate for a ticket that asks now. */
@@ -65,24 +67,35 @@ describe('the estimate', () => {
 });
 
 describe('Retry-After', () => {
-  test('is the estimate of one more ticket', () => {
+  test('is the estimate of the place that the caller would have had, with jitter', () => {
     const group = fullGroup(1);
     group.ask('a');
-    // The newcomer itself stands in the line while it is refused.
-    expect(retryAfter(group)).toBe(3 * HOLD_GUESS_MS);
+    const retry = retryAfter(group);
+    expect(retry).toBeGreaterThanOrEqual(0.8 * 2 * HOLD_GUESS_MS);
+    expect(retry).toBeLessThanOrEqual(1.2 * 2 * HOLD_GUESS_MS);
   });
 
-  test('is at least a second', () => {
-    expect(retryAfter(fullGroup(1_000))).toBe(1_000);
+  test('is the same again for the same ticket', () => {
+    expect(retryAfter(fullGroup(1))).toBe(retryAfter(fullGroup(1)));
   });
 
-  test('is at most a minute', () => {
-    const group = fullGroup(1);
-    for (let index = 0; index < 20; index += 1) group.ask(`t${index}`);
-    expect(retryAfter(group)).toBe(RETRY_AFTER_MAX_MS);
+  test.each([
+    ['around the estimate', 20_000, 16_000, 24_000],
+    ['and is at least a second', 3, 1_000, 1_500],
+    ['and is at most a minute', 900_000, 40_000, 60_000],
+  ])('spreads %s', (_where, estimateMs, least, most) => {
+    const told = Array.from({ length: 500 }, (_, index) =>
+      retryAfterMs(estimateMs, ticketId(`${(index * 7_919) % 9_973}-ticket-${index}`)),
+    );
+    expect(Math.min(...told)).toBeGreaterThanOrEqual(least);
+    expect(Math.max(...told)).toBeLessThanOrEqual(most);
+    // All of it is used, from one end to the other.
+    expect(Math.max(...told) - Math.min(...told)).toBeGreaterThan(0.9 * (most - least));
   });
 
-  test('is a minute with a limit of 0', () => {
-    expect(retryAfter(new TestGroup({ slotsMax: 0 }))).toBe(RETRY_AFTER_MAX_MS);
+  test('is below a minute with a limit of 0', () => {
+    const retry = retryAfter(new TestGroup({ slotsMax: 0 }));
+    expect(retry).toBeGreaterThanOrEqual(40_000);
+    expect(retry).toBeLessThanOrEqual(RETRY_AFTER_MAX_MS);
   });
 });

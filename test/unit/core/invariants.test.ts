@@ -1,20 +1,31 @@
 import { describe, expect, test } from 'vitest';
 import { after, instant, leaseIdOf, ticketId } from '../../../src/core/ids.ts';
 import { checkInvariants } from '../../../src/core/invariants.ts';
-import { emptyQueue } from '../../../src/core/queue.ts';
+import type { LaneQueue, Line } from '../../../src/core/queue.ts';
 import { NEVER, type GroupState } from '../../../src/core/state.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** The check itself: every kind of damage is told. A check that finds nothing would prove nothing. */
 
-/** A sound state with a lease, a slot that cools down, and two waiters. */
+/** A sound state with a lease, a slot that cools down, and waiters of two tenants. */
 function soundGroup(): TestGroup {
   const group = new TestGroup({ slotsMax: 2, releaseCooldownMs: 1_000 });
   group.askAll('held', 'cooling', 'first');
   group.release('cooling');
   group.advance(1);
   group.ask('second');
+  group.ask('third', { tenant: 'another' });
   return group;
+}
+
+function laneIn({ queue }: GroupState): LaneQueue {
+  return queue.lanes.normal;
+}
+
+function lineIn(state: GroupState): Line {
+  const line = laneIn(state).lines.find(({ tenant }) => tenant.key === 'somebody');
+  if (line === undefined) throw new Error('nobody waits');
+  return line;
 }
 
 const FIRST = leaseIdOf(ticketId('first'), 1);
@@ -40,8 +51,42 @@ describe('is told', () => {
     [
       'a waiter before an older one',
       /stands before an older one/,
-      (state) => state.queue.line.reverse(),
+      (state) => lineIn(state).waiters.reverse(),
     ],
+    [
+      'a line before one that has had less',
+      /out of order/,
+      (state) => (lineIn(state).tenant.service = 1e9),
+    ],
+    ['a lane that counts wrong', /lane normal counts/, (state) => (laneIn(state).length += 1)],
+    ['a backlog that drifted', /backlogs/, (state) => (laneIn(state).backlogs[0] = 3)],
+    [
+      'a lane that differs from its index',
+      /differ/,
+      (state) => laneIn(state).byTenant.delete(lineIn(state).tenant),
+    ],
+    [
+      'an empty line',
+      /empty line/,
+      (state) => laneIn(state).lines.push({ tenant: lineIn(state).tenant, waiters: [] }),
+    ],
+    [
+      'a waiter in a line of another lane',
+      /another line/,
+      (state) => lineIn(state).waiters.forEach((waiter) => (waiter.lane = 'low')),
+    ],
+    [
+      'a promotion that nobody keeps',
+      /promoted/,
+      (state) => lineIn(state).waiters.forEach((waiter) => (waiter.isPromoted = true)),
+    ],
+    ['slots that drifted', /in use/, (state) => (state.slotsInUse = 1)],
+    ['slots of a lane that drifted', /lane low/, (state) => (state.slotsByLane.low = 1)],
+    ['slots that wait', /elsewhere/, (state) => (state.slotsWaitingElsewhere = 1)],
+    ['slots of a tenant that drifted', /tenant/, (state) => (lineIn(state).tenant.slots = 9)],
+    ['waiters of a tenant that drifted', /tenant/, (state) => (lineIn(state).tenant.waiting = 9)],
+    ['a service that is none', /no service/, (state) => (lineIn(state).tenant.service = NaN)],
+    ['agents that drifted', /agents drifted/, (state) => (state.accounts.agentCount = 9)],
     [
       'a waiter that holds',
       /waits and holds/,
@@ -86,7 +131,6 @@ test('a free slot is no damage while granting is not allowed yet', () => {
 });
 
 test('a free slot is no damage when nobody waits', () => {
-  const { state, now } = soundGroup();
-  const free: GroupState = { ...state, queue: emptyQueue(), leases: new Map() };
-  expect(checkInvariants(free, now)).toEqual([]);
+  const group = new TestGroup();
+  expect(checkInvariants(group.state, group.now)).toEqual([]);
 });

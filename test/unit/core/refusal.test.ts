@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { GroupEvent } from '../../../src/core/events.ts';
-import { leaseIdOf, ticketId } from '../../../src/core/ids.ts';
+import { leaseIdOf } from '../../../src/core/ids.ts';
 import { WAITERS_MAX } from '../../../src/core/settings.ts';
 import { step } from '../../../src/core/step.ts';
-import { SOMEBODY, START, TestGroup } from '../../support/core-builders.ts';
+import { someTicket, START, TestGroup } from '../../support/core-builders.ts';
 
 /** When a ticket is refused, why, and what the refusal says. */
 
@@ -66,9 +66,8 @@ describe('the length of the queue', () => {
 });
 
 function askOf(name: string): GroupEvent {
-  const id = ticketId(name);
-  const ticket = { id, holder: SOMEBODY, enqueuedAt: START, deadlineAt: null, wait: true };
-  return { kind: 'acquire', ticket, leaseId: leaseIdOf(id, 1), sliceMs: 30_000 };
+  const ticket = someTicket(name, START);
+  return { kind: 'acquire', ticket, leaseId: leaseIdOf(ticket.id, 1), sliceMs: 30_000 };
 }
 
 describe('the deadline', () => {

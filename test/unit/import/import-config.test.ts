@@ -20,7 +20,28 @@ describe('a document of our own shape', () => {
   it('gets every default', () => {
     const { config, groupsOnly } = configOf({ groups: [{ name: 'a' }] });
     expect(config.groups[0]?.limits.max_concurrency).toBeNull();
-    expect(config.groups[0]?.queue).toEqual({ max_length: 1_000, timeout_ms: 240_000 });
+    expect(config.groups[0]?.queue).toEqual({
+      max_length: 1_000,
+      timeout_ms: 240_000,
+      max_length_each: null,
+      max_length_each_agent: null,
+      age_credit_ms: 120_000,
+      lane_shares: { normal: 0.1, low: 0.05 },
+      lane_rules: [],
+      lane_default: 'normal',
+      lane_max: 'high',
+      keepalive: { after_ms: null, every_ms: 15_000 },
+      nested: 'reject',
+    });
+    expect(config.groups[0]?.fairness).toEqual({
+      by: ['caller'],
+      max_concurrency_each: null,
+      max_concurrency_each_agent: null,
+      weights: {},
+      reserved: {},
+    });
+    expect(config.groups[0]).toMatchObject({ draining: false, dry_run: false });
+    expect(config.groups[0]?.limits.max_weight).toBe(1);
     expect(config.default_upstream).toBeNull();
     expect(groupsOnly).toBe(false);
   });

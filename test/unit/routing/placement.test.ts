@@ -1,9 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config.ts';
-import { poolName } from '../../../src/contract/pool-name.ts';
-import { compileRoutes, type RoutedCall } from '../../../src/routing/placement.ts';
-import { overlaps } from '../../../src/routing/overlaps.ts';
+import { OVERFLOW_PARTITION, poolName } from '../../../src/contract/pool-name.ts';
+import {
+  compileRoutes,
+  type Placement,
+  type RoutedCall,
+  type Routes,
+} from '../../../src/routing/placement.ts';
+import { crowd, overlaps } from '../../../src/routing/overlaps.ts';
 import { aCall, aConfig, anUpstream, byId } from './fixtures.ts';
 
 type Group = NonNullable<ConfigInput['groups']>[number];
@@ -25,7 +30,20 @@ function routesOf(...groups: Group[]) {
 
 /** Whether a group with that match takes the call. */
 function takes(match: Match, call: RoutedCall): boolean {
-  return routesOf({ name: 'a', match }).place(call).group === 'a';
+  return names(routesOf({ name: 'a', match }).place(call)).includes('a');
+}
+
+function names(placements: readonly Placement[]): string[] {
+  return placements.map(({ group }) => group);
+}
+
+/** The one pool of a call that belongs to one group. */
+function only(placements: readonly Placement[]): Placement {
+  const [first, ...more] = placements;
+  if (first === undefined || more.length > 0) {
+    throw new Error(`not one: ${names(placements).join()}`);
+  }
+  return first;
 }
 
 describe('an explicit group matches', () => {
@@ -75,7 +93,7 @@ describe('an explicit group matches', () => {
   });
 });
 
-test('the narrowest of several groups takes the call, and the others are told', () => {
+test('a call belongs to every group that matches it, narrow first', () => {
   const widest: Group[] = [
     { name: 'a-global' },
     { name: 'b-some', match: { upstreams: ['openai', 'azure'] } },
@@ -86,10 +104,11 @@ test('the narrowest of several groups takes the call, and the others are told', 
     { name: 'g-model', match: { models: ['gpt-4o'] } },
     { name: 'h-tenant', match: { keys: ['*'] } },
   ];
-  const placement = routesOf(...widest).place(aCall(openai));
-  expect(placement).toMatchObject({ group: 'h-tenant', partition: null, assumed: null });
-  expect(placement.config?.name).toBe('h-tenant');
-  expect(placement.alsoMatched).toEqual([
+  const placements = routesOf(...widest).place(aCall(openai));
+  expect(placements[0]).toMatchObject({ group: 'h-tenant', partition: null, assumed: null });
+  expect(placements[0]?.config?.name).toBe('h-tenant');
+  expect(names(placements)).toEqual([
+    'h-tenant',
     'f-model',
     'g-model',
     'd-one',
@@ -98,6 +117,49 @@ test('the narrowest of several groups takes the call, and the others are told', 
     'c-glob',
     'a-global',
   ]);
+});
+
+test('the same model in two groups takes slots in both', () => {
+  const routes = routesOf(
+    { name: 'small', match: { models: ['gpt-4o'] } },
+    { name: 'big', match: { models: ['gpt-4o', 'o3'] } },
+  );
+  expect(names(routes.place(aCall(openai)))).toEqual(['big', 'small']);
+  expect(names(routes.place(aCall(openai, { model: 'o3' })))).toEqual(['big']);
+});
+
+test.each<[string, Match, string[]]>([
+  ['a model', { models: ['glm-5.1'] }, ['a']],
+  ['an upstream', { upstreams: ['zai'] }, ['a']],
+  ['a base URL', { base_urls: ['https://api.zai.example'] }, ['a']],
+  ['callers come on top', { keys: ['fp-*'] }, ['a', 'auto:zai/glm-5.1']],
+  ['an operation comes on top', { operations: ['chat'] }, ['auto:zai/glm-5.1', 'a']],
+  ['everything comes on top', {}, ['auto:zai/glm-5.1', 'a']],
+])('the automatic group is replaced by one for a model or provider only: %s', (_, match, all) => {
+  const placements = routesOf({ name: 'a', match }).place(aCall(zai, { model: 'glm-5.1' }));
+  expect(names(placements)).toEqual(all);
+  const explicit = placements.find(({ group }) => group === 'a');
+  expect(explicit?.isOfProvider).toBe(all.length === 1);
+});
+
+test('the first lane rule of a group that matches the model counts', () => {
+  const lane_rules: NonNullable<Group['queue']>['lane_rules'] = [
+    { models: ['*haiku*'], lane: 'low' },
+    { models: ['claude-*'], lane: 'high' },
+  ];
+  const routes = routesOf({
+    name: 'a',
+    match: { upstreams: ['openrouter'] },
+    queue: { lane_rules },
+  });
+  const lane = (model: string | null) => only(routes.place(aCall(openrouter, { model }))).ruledLane;
+  expect([lane('claude-haiku-4'), lane('claude-opus'), lane('gpt-4o'), lane(null)]).toEqual([
+    'low',
+    'high',
+    null,
+    null,
+  ]);
+  expect(routes.needsModel({ upstream: openrouter, operation: 'chat', keyIds: [] })).toBe(true);
 });
 
 describe('an automatic group', () => {
@@ -110,32 +172,40 @@ describe('an automatic group', () => {
     ['of a model without a row', zai, 'cogview-4', 'auto:zai', 64, 'unknown'],
     ['of a row for all models', anUpstream('deepinfra'), 'x/y', 'auto:deepinfra', 200, 'built_in'],
   ] as const)('%s', (_, upstream, model, group, slotsMax, source) => {
-    const placement = routesOf().place(aCall(upstream, { model }));
+    const placement = only(routesOf().place(aCall(upstream, { model })));
     expect(placement).toEqual({
       group,
       partition: 'fp-caller',
       assumed: { slotsMax, source },
       config: null,
-      alsoMatched: [],
+      isOfProvider: true,
+      ruledLane: null,
     });
   });
 
   test('knows models by their aliases', () => {
     const upstream = anUpstream('zai', { aliases: { Best: 'GLM-5.1' } });
     const routes = compileRoutes(aConfig({}), byId(upstream));
-    expect(routes.place(aCall(upstream, { model: 'best' })).group).toBe('auto:zai/glm-5.1');
+    expect(names(routes.place(aCall(upstream, { model: 'best' })))).toEqual(['auto:zai/glm-5.1']);
   });
 
   test('is not split where keys do not name an account, or where there is none', () => {
-    expect(routesOf().place(aCall(azure)).partition).toBeNull();
-    expect(routesOf().place(aCall(openai, { keyFingerprint: null })).partition).toBeNull();
+    expect(only(routesOf().place(aCall(azure))).partition).toBeNull();
+    expect(only(routesOf().place(aCall(openai, { keyFingerprint: null }))).partition).toBeNull();
   });
 
   test('takes what no explicit group does', () => {
     const routes = routesOf({ name: 'a', match: { models: ['gpt-*'] } });
-    expect(routes.place(aCall(openai, { model: 'o3' })).group).toBe('auto:openai');
+    expect(names(routes.place(aCall(openai, { model: 'o3' })))).toEqual(['auto:openai']);
   });
 });
+
+/** The partition of a call in the one configured group. */
+function partitionIn(routes: Routes, call: RoutedCall): string | null {
+  const placement = routes.place(call).find(({ config }) => config !== null);
+  if (placement === undefined) throw new Error('no configured group matches');
+  return placement.partition;
+}
 
 describe('partitions', () => {
   const call = aCall(azure, {
@@ -155,13 +225,13 @@ describe('partitions', () => {
     [['header:x-other'], 'none'],
     [['caller', 'model', 'header:x-other'], 'team-a,gpt-4o,none'],
   ])('by %j: %s', (partition_by, expected) => {
-    expect(routesOf({ name: 'a', partition_by }).place(call).partition).toBe(expected);
+    expect(partitionIn(routesOf({ name: 'a', partition_by }), call)).toBe(expected);
   });
 
   test('by key fall back to the caller, and a call without a model has one of its own', () => {
     const routes = routesOf({ name: 'a', partition_by: ['api_key', 'model'] });
-    const placement = routes.place({ ...call, keyFingerprint: null, model: null });
-    expect(placement.partition).toBe('team-a,none');
+    const bare = { ...call, keyFingerprint: null, model: null };
+    expect(partitionIn(routes, bare)).toBe('team-a,none');
   });
 
   test('have names in bounds, whatever callers send', () => {
@@ -170,9 +240,11 @@ describe('partitions', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), fc.boolean(), (text, half) => {
         const value = half ? `${text}\ud800` : text;
-        const { group, partition } = routes.place({ ...call, model: value, header: () => value });
+        const partition = partitionIn(routes, { ...call, model: value, header: () => value });
+        const group = 'g'.repeat(64);
         expect(partition?.split(',')).toHaveLength(3);
         expect(partition).not.toContain('#');
+        expect(partition).not.toBe(OVERFLOW_PARTITION);
         expect(poolName(group, partition).length).toBeLessThanOrEqual(1_024);
         expect(() => decodeURIComponent(partition ?? '')).not.toThrow();
       }),
@@ -218,7 +290,7 @@ describe('needsModel', () => {
       byId(),
     );
     expect(routes.needsModel({ ...before, upstream: late })).toBe(true);
-    expect(routes.place(aCall(late, { model: 'x' })).group).toBe('a');
+    expect(names(routes.place(aCall(late, { model: 'x' })))).toEqual(['a']);
   });
 });
 
@@ -269,17 +341,26 @@ describe('whatever is configured and called', () => {
     );
   });
 
-  test('every pair of groups that a call matches is told as an overlap, with its winner', () => {
+  test('every pair of groups that a call matches is told as an overlap, narrow first', () => {
     fc.assert(
       fc.property(documents, calls, ([groups], call) => {
-        const placement = routesOf(...groups).place(call);
+        const placements = routesOf(...groups).place(call);
+        const matched = names(placements.filter(({ config }) => config !== null));
         const told = overlaps(aConfig({ groups }));
-        for (const other of placement.alsoMatched) {
-          expect(told).toContainEqual({
-            groups: [placement.group, other],
-            winner: placement.group,
-          });
+        for (const [index, narrow] of matched.entries()) {
+          for (const wide of matched.slice(index + 1)) expect(told).toContainEqual([narrow, wide]);
         }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('a call that belongs to too many groups was warned of', () => {
+    fc.assert(
+      fc.property(documents, calls, fc.integer({ min: 1, max: 5 }), ([groups], call, most) => {
+        const placements = routesOf(...groups).place(call);
+        const wasWarned = crowd(aConfig({ groups }), most) !== null;
+        expect(wasWarned || placements.length <= most).toBe(true);
       }),
       { numRuns: 2_000 },
     );

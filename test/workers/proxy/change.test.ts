@@ -130,26 +130,37 @@ it('calls that wait in a group that is deleted go another way and keep their age
   const wide = `${group}-wide`;
   await configure({
     upstreams: [{ id: 'up', base_url: strict.url }],
-    groups: [groupOf(group, 1, { models: ['narrow'] }), groupOf(wide, 1)],
+    groups: [groupOf(group, 1, { models: ['narrow'] }), groupOf(wide, 2)],
   });
   const ask = (label: string, model: string) =>
     open(CHAT, label, {
       json: { model, stream: true, messages: [{ role: 'user', content: label }] },
     });
+  // A call for the model takes a slot of either group.
   const calls = [ask('narrow-0', 'narrow')];
   await untilStatus(group, { in_use: 1 });
-  calls.push(ask('wide-0', 'wide'));
   await untilStatus(wide, { in_use: 1 });
+  await untilInFlight(1);
+  calls.push(ask('wide-0', 'wide'));
+  await untilStatus(wide, { in_use: 2 });
+  await untilInFlight(2);
   for (let at = 1; at < 4; at += 1) {
     calls.push(ask(`narrow-${at}`, 'narrow'));
     await untilStatus(group, { in_use: 1, queued: at });
   }
   calls.push(ask('wide-younger', 'wide'));
-  await untilStatus(wide, { in_use: 1, queued: 1 });
+  await untilStatus(wide, { in_use: 2, queued: 1 });
   await change('DELETE', `/groups/${group}`);
-  await untilStatus(wide, { in_use: 1, queued: 4 });
+  await untilStatus(wide, { in_use: 2, queued: 4 });
   expect(await pool(group).status()).toMatchObject({ in_use: 1, queued: 0 });
-  await finish(calls);
+  // One after the other, so that their order is seen.
+  await strict.configure({ silentAfterChunks: null });
+  calls[0]?.leave();
+  expect(await Promise.all(calls.slice(2).map(({ end }) => end))).toEqual(
+    calls.slice(2).map(() => 'done'),
+  );
+  await finish(calls.slice(1, 2));
+  await untilStatus(wide, { in_use: 0, queued: 0 });
   const { arrivals, peak } = await strict.stats();
   expect(arrivals.map(({ label }) => label)).toEqual([
     'narrow-0',

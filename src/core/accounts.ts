@@ -1,0 +1,172 @@
+import type { InstantMs } from './ids.ts';
+import type { GroupSettings } from './settings.ts';
+import { ACCOUNTS_MAX, AGENT_FORGOTTEN_MS, AGENTS_MAX } from './settings.ts';
+
+/**
+ * What one tenant, or one agent of a tenant, has had of the group: its virtual service, in
+ * slot-milliseconds over its weight. Start-time fair queuing: whoever has had least goes next. A grant
+ * is charged with the mean hold at once, a long hold as it goes on, and the end corrects both.
+ */
+export interface Account {
+  readonly key: string;
+  service: number;
+  /** Corrections do not lower the service below this: nobody gains credit from before its backlog. */
+  floor: number;
+  /** Waiters of this account. */
+  waiting: number;
+  /** Slots that it holds, cooling ones included. */
+  slots: number;
+}
+
+export interface AgentAccount extends Account {
+  /** When the run began, as far as the group knows. */
+  startedAt: InstantMs;
+  lastSeenAt: InstantMs;
+}
+
+export interface TenantAccount extends Account {
+  readonly agents: Map<string, AgentAccount>;
+  /** Service of its agent that was granted last, before the charge: where new agents start. */
+  lastAgentService: number;
+}
+
+/** All accounts of a group. */
+export interface Accounts {
+  readonly tenants: Map<string, TenantAccount>;
+  /** Agents of all tenants. */
+  agentCount: number;
+  /** Service of the tenant that was granted last, before the charge: where newcomers start. */
+  lastService: number;
+}
+
+/** Key of the account of calls that belong to no agent. */
+export const NO_AGENT = '';
+
+export function emptyAccounts(): Accounts {
+  return { tenants: new Map(), agentCount: 0, lastService: 0 };
+}
+
+function newAccount(key: string): Account {
+  return { key, service: 0, floor: 0, waiting: 0, slots: 0 };
+}
+
+export function tenantAccount(accounts: Accounts, key: string): TenantAccount {
+  let account = accounts.tenants.get(key);
+  if (account === undefined) {
+    account = { ...newAccount(key), agents: new Map(), lastAgentService: 0 };
+    accounts.tenants.set(key, account);
+    forgetTenants(accounts, account);
+  }
+  return account;
+}
+
+/** The account of an agent run, which has a call now. */
+export function agentAccount(
+  accounts: Accounts,
+  tenant: TenantAccount,
+  key: string,
+  now: InstantMs,
+): AgentAccount {
+  let account = tenant.agents.get(key);
+  if (account === undefined) {
+    account = { ...newAccount(key), startedAt: now, lastSeenAt: now };
+    tenant.agents.set(key, account);
+    accounts.agentCount += 1;
+    forgetAgents(accounts, tenant, account);
+  }
+  account.lastSeenAt = now;
+  return account;
+}
+
+/**
+ * The account of an agent run that asks. A run that is known by its id only began when the group first
+ * saw it, and anew after a minute without a call: sessions live for days, turns do not.
+ */
+export function agentSeen(
+  accounts: Accounts,
+  tenant: TenantAccount,
+  key: string,
+  seenAt: InstantMs,
+  now: InstantMs,
+): AgentAccount {
+  const known = tenant.agents.get(key);
+  const isOver =
+    known === undefined || (isIdle(known) && now - known.lastSeenAt > AGENT_FORGOTTEN_MS);
+  const account = agentAccount(accounts, tenant, key, now);
+  if (isOver || seenAt < account.startedAt) account.startedAt = seenAt;
+  return account;
+}
+
+/**
+ * Begins an account's backlog at the level of those who wait: whoever was idle brings no credit along.
+ *
+ * @param level the least service of those who wait; if nobody does, that of the last one granted
+ */
+export function lift(account: Account, level: number): void {
+  account.service = Math.max(account.service, level);
+  account.floor = level;
+}
+
+/** Where an agent of this tenant starts. */
+export function agentLevel(tenant: TenantAccount, agent: AgentAccount): number {
+  let least = Infinity;
+  for (const other of tenant.agents.values()) {
+    if (other !== agent && other.waiting > 0) least = Math.min(least, other.service);
+  }
+  return least === Infinity ? tenant.lastAgentService : least;
+}
+
+/** Puts all agents level. What they have had means nothing while the oldest goes first. */
+export function levelAgents({ tenants }: Accounts): void {
+  for (const tenant of tenants.values()) {
+    tenant.lastAgentService = 0;
+    for (const agent of tenant.agents.values()) Object.assign(agent, { service: 0, floor: 0 });
+  }
+}
+
+/** Adds slot time to an account; negative to give back. */
+export function charge(account: Account, slotMs: number, weight: number): void {
+  account.service = Math.max(account.floor, account.service + slotMs / weight);
+}
+
+/** A tenant's weight: 1 unless the group says otherwise. */
+export function weightOf({ weights }: GroupSettings, tenant: string): number {
+  return (Object.hasOwn(weights, tenant) ? weights[tenant] : undefined) ?? 1;
+}
+
+function isIdle(account: Account): boolean {
+  return account.waiting === 0 && account.slots === 0;
+}
+
+/**
+ * Keeps the number of tenants bounded. Those go that would come back no better than they left; only if
+ * there is none, one that owes something.
+ */
+function forgetTenants(accounts: Accounts, newest: TenantAccount): void {
+  const { tenants, lastService } = accounts;
+  if (tenants.size <= ACCOUNTS_MAX) return;
+  let level = Infinity;
+  for (const { waiting, service } of tenants.values()) {
+    if (waiting > 0) level = Math.min(level, service);
+  }
+  if (level === Infinity) level = lastService;
+  const idle = [...tenants.values()].filter((each) => isIdle(each) && each !== newest);
+  const unindebted = idle.filter(({ service }) => service <= level);
+  for (const { key, agents } of unindebted.length > 0 ? unindebted : idle.slice(0, 1)) {
+    tenants.delete(key);
+    accounts.agentCount -= agents.size;
+  }
+}
+
+/** Keeps the number of agents bounded: one goes that has no call, of the same tenant if possible. */
+function forgetAgents(accounts: Accounts, tenant: TenantAccount, newest: AgentAccount): void {
+  if (accounts.agentCount <= AGENTS_MAX) return;
+  for (const { agents } of [tenant, ...accounts.tenants.values()]) {
+    for (const agent of agents.values()) {
+      if (!isIdle(agent) || agent === newest) continue;
+      agents.delete(agent.key);
+      accounts.agentCount -= 1;
+      return;
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import { weightOf, type TenantAccount } from './accounts.ts';
+import { laneTurns, noteLaneGrant } from './lanes.ts';
+import { compareWaiters, placeOf, type Waiter } from './queue.ts';
+import type { GroupState } from './state.ts';
+import { LANES, type Lane } from './ticket.ts';
+
+/**
+ * Everybody who waits, in the order in which they will probably be granted: the comparator of
+ * `order.ts` played forward with the mean hold as the charge of every grant. Left out are caps,
+ * reservations, what agents get in other lanes, and whoever is still to come. Changes nothing.
+ */
+export function probableOrder(state: GroupState): Waiter[] {
+  const waiters = [...state.queue.byTicket.values()];
+  const service = new Map<TenantAccount, number>();
+  const laneCredit = { ...state.laneCredit };
+  return [
+    ...playForward(state, waiters.filter(isPromoted), service, laneCredit),
+    ...playForward(
+      state,
+      waiters.filter((waiter) => !isPromoted(waiter)),
+      service,
+      laneCredit,
+    ),
+  ];
+}
+
+function isPromoted(waiter: Waiter): boolean {
+  return waiter.isPromoted;
+}
+
+/** A waiter, and the service of its agent by then; 0 where agents do not count. */
+interface Placed {
+  readonly waiter: Waiter;
+  readonly from: number;
+}
+
+/** What is left of one tenant in one lane. */
+interface Backlog {
+  readonly tenant: TenantAccount;
+  /** The next one last. */
+  readonly placed: Placed[];
+  /** The tenant's service when the backlog was put into its lane's list. It only grows. */
+  service: number;
+}
+
+function playForward(
+  state: GroupState,
+  waiters: readonly Waiter[],
+  service: Map<TenantAccount, number>,
+  laneCredit: Record<Lane, number>,
+): Waiter[] {
+  const serviceOf = (tenant: TenantAccount) => service.get(tenant) ?? tenant.service;
+  const inLane = (lane: Lane) =>
+    new LaneBacklogs(backlogsOf(state, waiters, lane, serviceOf), serviceOf);
+  const lanes = { high: inLane('high'), normal: inLane('normal'), low: inLane('low') };
+  const order: Waiter[] = [];
+  for (;;) {
+    const turns = laneTurns({ laneCredit });
+    const lane = LANES.filter((each) => lanes[each].length > 0).toSorted(
+      (a, b) => turns[a] - turns[b],
+    )[0];
+    const waiter = lane === undefined ? undefined : lanes[lane].take();
+    if (lane === undefined || waiter === undefined) return order;
+    order.push(waiter);
+    noteLaneGrant({ laneCredit, queue: { lanes }, settings: state.settings }, lane);
+    const { tenant } = waiter;
+    const cost = (state.holdMeanMs * waiter.ticket.slots) / weightOf(state.settings, tenant.key);
+    service.set(tenant, serviceOf(tenant) + cost);
+  }
+}
+
+/** The backlogs of one lane, the one whose turn is next at the end. */
+class LaneBacklogs {
+  readonly #backlogs: Backlog[];
+  readonly #serviceOf: (tenant: TenantAccount) => number;
+
+  constructor(backlogs: Backlog[], serviceOf: (tenant: TenantAccount) => number) {
+    this.#backlogs = backlogs.toSorted((a, b) => compareBacklogs(b, a));
+    this.#serviceOf = serviceOf;
+  }
+
+  get length(): number {
+    return this.#backlogs.length;
+  }
+
+  take(): Waiter | undefined {
+    for (;;) {
+      const next = this.#backlogs.pop();
+      if (next === undefined) return undefined;
+      const service = this.#serviceOf(next.tenant);
+      if (service > next.service) {
+        // It was served since, here or in another lane, and may stand behind others by now.
+        next.service = service;
+        this.#insert(next);
+        continue;
+      }
+      const first = next.placed.pop();
+      if (next.placed.length > 0) this.#insert(next);
+      return first?.waiter;
+    }
+  }
+
+  #insert(backlog: Backlog): void {
+    const place = placeOf(this.#backlogs, backlog, (a, b) => compareBacklogs(b, a));
+    this.#backlogs.splice(place, 0, backlog);
+  }
+}
+
+function compareBacklogs(a: Backlog, b: Backlog): number {
+  if (a.service !== b.service) return a.service - b.service;
+  const [one, two] = [a.placed.at(-1), b.placed.at(-1)];
+  return one === undefined || two === undefined ? 0 : comparePlaced(one, two);
+}
+
+function comparePlaced(a: Placed, b: Placed): number {
+  return a.from - b.from || compareWaiters(a.waiter, b.waiter);
+}
+
+function backlogsOf(
+  state: GroupState,
+  waiters: readonly Waiter[],
+  lane: Lane,
+  serviceOf: (tenant: TenantAccount) => number,
+): Backlog[] {
+  const byTenant = Map.groupBy(
+    waiters.filter((waiter) => waiter.lane === lane),
+    (waiter) => waiter.tenant,
+  );
+  return [...byTenant].map(([tenant, own]) => {
+    const placed = putInPlace(state, own.toSorted(compareWaiters)).toSorted(comparePlaced);
+    return { tenant, placed: placed.toReversed(), service: serviceOf(tenant) };
+  });
+}
+
+/** Where agents share their tenant's part, a call stands where its agent's service will be by then. */
+function putInPlace(
+  { settings, holdMeanMs }: GroupState,
+  oldestFirst: readonly Waiter[],
+): Placed[] {
+  if (!settings.byAgent) return oldestFirst.map((waiter) => ({ waiter, from: 0 }));
+  const service = new Map<Waiter['agent'], number>();
+  return oldestFirst.map((waiter) => {
+    const { agent, ticket } = waiter;
+    const from = service.get(agent) ?? agent.service;
+    service.set(agent, from + holdMeanMs * ticket.slots);
+    return { waiter, from };
+  });
+}

@@ -1,0 +1,155 @@
+import { NO_AGENT, type Account } from './accounts.ts';
+import type { InstantMs } from './ids.ts';
+import { laneTurns } from './lanes.ts';
+import { compareWaiters, type Line, type Waiter } from './queue.ts';
+import { LANES, type Lane, type Ticket } from './ticket.ts';
+import type { GroupSettings } from './settings.ts';
+import type { GroupState } from './state.ts';
+
+/**
+ * Whose turn it is. The whole order is `precedes`; everything else here says who may be compared.
+ * `docs/order.md` explains it with a worked example.
+ */
+
+/** What the order depends on besides the waiters themselves. */
+interface View {
+  readonly state: GroupState;
+  /** 0 for a lane that is owed a turn, then by priority. */
+  readonly turns: Readonly<Record<Lane, number>>;
+  /** Whose best waiter has no room under a cap of its own: the others behind it wait for that too. */
+  readonly barred: Set<Account | 'elsewhere'>;
+}
+
+/** The comparator: whether `a` goes before `b`. */
+function precedes(a: Waiter, b: Waiter, { state, turns }: View): boolean {
+  if (a.isPromoted !== b.isPromoted) return a.isPromoted;
+  const isReserved = hasReserve(state, a);
+  if (isReserved !== hasReserve(state, b)) return isReserved;
+  if (turns[a.lane] !== turns[b.lane]) return turns[a.lane] < turns[b.lane];
+  if (a.tenant.service !== b.tenant.service) return a.tenant.service < b.tenant.service;
+  const { byAgent } = state.settings;
+  if (byAgent && a.agent.service !== b.agent.service) return a.agent.service < b.agent.service;
+  return compareWaiters(a, b) < 0;
+}
+
+/**
+ * The place of a ticket among its tenant's: when its agent run began, but no longer before its arrival
+ * than the age credit, so that a long run delays others by the credit at most. Null credit: strictly by
+ * the run. 0: first come, first served.
+ */
+export function ageOf(
+  ticket: Ticket,
+  agentStartedAt: InstantMs,
+  { ageCreditMs }: GroupSettings,
+): InstantMs {
+  const earliest = ageCreditMs === null ? -Infinity : ticket.enqueuedAt - ageCreditMs;
+  return Math.min(ticket.enqueuedAt, Math.max(agentStartedAt, earliest)) as InstantMs;
+}
+
+/** The waiter that goes next, whether the group has room for it or not; undefined: nobody is ready. */
+export function nextWaiter(state: GroupState): Waiter | undefined {
+  const view: View = { state, turns: laneTurns(state), barred: new Set() };
+  for (;;) {
+    const best = bestOf(candidates(view), view);
+    const cap = best === undefined ? undefined : fullCap(state, best);
+    if (cap === undefined) return best;
+    view.barred.add(cap);
+  }
+}
+
+function bestOf(waiters: Iterable<Waiter>, view: View): Waiter | undefined {
+  let best: Waiter | undefined;
+  for (const waiter of waiters) {
+    if (best === undefined || precedes(waiter, best, view)) best = waiter;
+  }
+  return best;
+}
+
+/** Everybody who could be the next: the best of each lane, and whoever may go before it. */
+function candidates(view: View): Waiter[] {
+  const { queue, settings, accounts } = view.state;
+  const found: (Waiter | undefined)[] = [...queue.promoted].filter((each) => mayGo(each, view));
+  const reserved = Object.keys(settings.reserved).map((key) => accounts.tenants.get(key));
+  for (const lane of LANES) {
+    const { lines, byTenant } = queue.lanes[lane];
+    found.push(bestOfLane(lines, view));
+    for (const tenant of reserved) {
+      const line = tenant === undefined ? undefined : byTenant.get(tenant);
+      if (line !== undefined) found.push(headOf(line, view));
+    }
+  }
+  return found.filter((waiter) => waiter !== undefined);
+}
+
+/** Looks at the lines in their order, until none that follows can be better than what was found. */
+function bestOfLane(lines: readonly Line[], view: View): Waiter | undefined {
+  let best: Waiter | undefined;
+  for (const line of lines) {
+    if (best !== undefined && !mayPrecede(line, best, view)) break;
+    const head = headOf(line, view);
+    if (head !== undefined && (best === undefined || precedes(head, best, view))) best = head;
+  }
+  return best;
+}
+
+/** Whether somebody of a line, or of one behind it, could go before `best`. */
+function mayPrecede({ tenant, waiters }: Line, best: Waiter, view: View): boolean {
+  // The oldest of an agent that has had more stands behind younger ones of other agents.
+  if (view.state.settings.byAgent) return tenant.service <= best.tenant.service;
+  const [oldest] = waiters;
+  return oldest !== undefined && precedes(oldest, best, view);
+}
+
+/** The waiter of a line that goes first: the oldest, or the oldest of the agent that has had least. */
+function headOf({ tenant, waiters }: Line, view: View): Waiter | undefined {
+  const { byAgent, slotsMaxEach } = view.state.settings;
+  if (isFull(tenant, slotsMaxEach, view)) return undefined;
+  if (!byAgent) return waiters.find((waiter) => mayGo(waiter, view));
+  let best: Waiter | undefined;
+  for (const waiter of waiters) {
+    if (best !== undefined && best.agent.service <= waiter.agent.service) continue;
+    if (mayGo(waiter, view)) best = waiter;
+  }
+  return best;
+}
+
+/** Whether somebody is parked behind a waiter and no cap of its own is used up. It blocks nobody if so. */
+function mayGo(waiter: Waiter, view: View): boolean {
+  if (waiter.sliceEndsAt === null) return false;
+  const { ticket, tenant, agent } = waiter;
+  const { slotsMaxEach, slotsMaxEachAgent } = view.state.settings;
+  if (isFull(tenant, slotsMaxEach, view)) return false;
+  if (agent.key !== NO_AGENT && isFull(agent, slotsMaxEachAgent, view)) return false;
+  if (!ticket.waitsElsewhere) return true;
+  return !view.barred.has('elsewhere') && !wouldHoldTooMuch(view.state, 1);
+}
+
+function isFull(account: Account, slotsMax: number, { barred }: View): boolean {
+  return account.slots >= slotsMax || barred.has(account);
+}
+
+/** The cap under which a waiter has no room, because it wants more slots than are left there. */
+function fullCap(
+  state: GroupState,
+  { ticket, tenant, agent }: Waiter,
+): Account | 'elsewhere' | undefined {
+  const { slotsMaxEach, slotsMaxEachAgent } = state.settings;
+  const { slots, waitsElsewhere } = ticket;
+  if (tenant.slots + slots > slotsMaxEach) return tenant;
+  if (agent.key !== NO_AGENT && agent.slots + slots > slotsMaxEachAgent) return agent;
+  return waitsElsewhere && wouldHoldTooMuch(state, slots) ? 'elsewhere' : undefined;
+}
+
+/** At most a quarter of a group may be held by calls that wait in another one, or else one of them. */
+function wouldHoldTooMuch({ settings, slotsWaitingElsewhere }: GroupState, slots: number): boolean {
+  const quarter = Math.floor(settings.slotsMax / 4);
+  return slotsWaitingElsewhere > 0 && slotsWaitingElsewhere + slots > quarter;
+}
+
+function hasReserve({ settings, slotsByLane }: GroupState, { tenant, lane }: Waiter): boolean {
+  const { reserved, reservedLanes } = settings;
+  const ofTenant = Object.hasOwn(reserved, tenant.key) ? reserved[tenant.key] : undefined;
+  if (ofTenant !== undefined && tenant.slots < ofTenant) return true;
+  const ofLane = reservedLanes[lane];
+  return ofLane !== undefined && slotsByLane[lane] < ofLane;
+}

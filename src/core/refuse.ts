@@ -1,0 +1,101 @@
+import { NO_AGENT } from './accounts.ts';
+import { estimateAtEnd, estimateWaitMs, retryAfterMs, waitersAhead } from './estimate.ts';
+import type { InstantMs } from './ids.ts';
+import { compareWaiters, laneLength, lanesBelow, queueLength, type Waiter } from './queue.ts';
+import type { Rejection } from './rejection.ts';
+import { HOLD_SAMPLES_MIN, WAITERS_MAX } from './settings.ts';
+import type { GroupState } from './state.ts';
+import type { Ticket } from './ticket.ts';
+
+/** Why a newcomer is not even looked at, or null. */
+export function refuseAtDoor(state: GroupState, ticket: Ticket): Rejection | null {
+  if (!state.settings.isDraining) return refuseWide(state, ticket);
+  const retry = retryAfterMs(estimateAtEnd(state), ticket.id);
+  return { reason: 'draining', retryAfterMs: retry };
+}
+
+/**
+ * Refuses a ticket that is wider than any bound that it must fit under, or null. It would bar everybody
+ * behind it until its deadline. A bound of 0 stops all calls for a while and makes none too wide.
+ */
+export function refuseWide({ settings }: GroupState, ticket: Ticket): Rejection | null {
+  const { slotsPerCallMax, slotsMax, slotsMaxEach, slotsMaxEachAgent } = settings;
+  const ofAgent = ticket.holder.agent === null ? Infinity : slotsMaxEachAgent;
+  const bounds = [slotsPerCallMax, slotsMax, slotsMaxEach, ofAgent].filter((bound) => bound > 0);
+  const most = Math.min(...bounds);
+  if (ticket.slots <= most) return null;
+  return { reason: 'never_fits', slotsPerCallMax: most, retryAfterMs: null };
+}
+
+/** A rejection, and of whom: of a waiter that makes room (`evicted`), or of the newcomer itself. */
+interface Refused {
+  readonly rejection: Rejection;
+  readonly evicted: Waiter | null;
+}
+
+/** Why a newcomer that stands in the queue may not stay there, or who has to go instead; or null. */
+export function refuseToWait(state: GroupState, waiter: Waiter, now: InstantMs): Refused | null {
+  const { ticket } = waiter;
+  const estimateMs = estimateWaitMs(state, waitersAhead(state, waiter));
+  const retry = retryAfterMs(estimateMs, ticket.id);
+  const refuse = (rejection: Rejection): Refused => ({ rejection, evicted: null });
+  if (!ticket.wait) {
+    const { paused, slotsMax } = state.settings;
+    if (paused) return refuse({ reason: 'paused', waitedMs: 0, retryAfterMs: retry });
+    return refuse({ reason: 'busy', slotsMax, retryAfterMs: retry });
+  }
+  const full = fullness(state, waiter);
+  // Only a lower lane makes room: within a lane fresh tickets of old runs would churn the queue.
+  const evicted = full?.of === 'group' ? worstBelow(state, waiter) : null;
+  if (full !== null && evicted === null) {
+    return refuse({ reason: 'queue_full', ...full, retryAfterMs: retry });
+  }
+  // Without samples the estimate is a guess, and a pause may end at any time.
+  const isGuess = state.holdSamples < HOLD_SAMPLES_MIN || state.settings.paused;
+  if (!isGuess && now + estimateMs > waiter.deadlineAt) {
+    return refuse({ reason: 'infeasible', estimateMs, retryAfterMs: retry });
+  }
+  if (full === null || evicted === null) return null;
+  const itsRetry = retryAfterMs(estimateAtEnd(state), evicted.ticket.id);
+  return { rejection: { reason: 'queue_full', ...full, retryAfterMs: itsRetry }, evicted };
+}
+
+/** Which bound the newcomer, who already stands in the queue, exceeds. */
+function fullness(
+  { settings, queue }: GroupState,
+  { tenant, agent }: Waiter,
+): { readonly of: 'group' | 'tenant' | 'agent'; readonly queueLengthMax: number } | null {
+  const { queueLengthMaxEach, queueLengthMaxEachAgent } = settings;
+  if (agent.key !== NO_AGENT && agent.waiting > queueLengthMaxEachAgent) {
+    return { of: 'agent', queueLengthMax: queueLengthMaxEachAgent };
+  }
+  if (tenant.waiting > queueLengthMaxEach) {
+    return { of: 'tenant', queueLengthMax: queueLengthMaxEach };
+  }
+  const queueLengthMax = Math.min(settings.queueLengthMax, WAITERS_MAX);
+  return queueLength(queue) > queueLengthMax ? { of: 'group', queueLengthMax } : null;
+}
+
+/** The youngest waiter of the most backlogged tenant in the lowest lane below the newcomer's. */
+function worstBelow({ queue }: GroupState, { lane: own }: Waiter): Waiter | null {
+  const lane = lanesBelow(own).find((below) => laneLength(queue, below) > 0);
+  if (lane === undefined) return null;
+  let worst: Waiter | null = null;
+  let most = 0;
+  for (const { waiters } of queue.lanes[lane].lines) {
+    const youngest = waiters.at(-1);
+    if (youngest === undefined || waiters.length < most) continue;
+    const isWorse = worst === null || compareWaiters(worst, youngest) < 0;
+    if (waiters.length > most || isWorse) worst = youngest;
+    most = waiters.length;
+  }
+  return worst;
+}
+
+export function timeoutOf(state: GroupState, ticket: Ticket, now: InstantMs): Rejection {
+  return {
+    reason: state.settings.paused ? 'paused' : 'queue_timeout',
+    waitedMs: Math.max(0, Math.round(now - ticket.enqueuedAt)),
+    retryAfterMs: retryAfterMs(estimateAtEnd(state), ticket.id),
+  };
+}

@@ -1,0 +1,183 @@
+import type { PlacedPool } from '../contract/pool.ts';
+import { OVERFLOW_PARTITION, poolName } from '../contract/pool-name.ts';
+
+/**
+ * - `pools (group_name, object_name, jurisdiction, partition_key)`: the pools that changes are pushed
+ *   to. `jurisdiction` is empty for none; `partition_key` is null for a group's own object.
+ * - `overflow (group_name, partition_key)`: partitions that share one pool, because their group had
+ *   too many when they first came.
+ */
+const TABLES = [
+  `CREATE TABLE IF NOT EXISTS pools (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
+     jurisdiction TEXT NOT NULL, partition_key TEXT,
+     PRIMARY KEY (group_name, object_name, jurisdiction)) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS overflow (group_name TEXT NOT NULL, partition_key TEXT NOT NULL,
+     PRIMARY KEY (group_name, partition_key)) WITHOUT ROWID`,
+];
+
+/** The most partitions of one group that have a pool of their own. */
+export const PARTITIONS_MAX = 1_000;
+
+/** Partitions of one group that are remembered as sharing. Those beyond share, too, while it is full. */
+export const OVERFLOW_MAX = 10_000;
+
+type Jurisdiction = NonNullable<PlacedPool['jurisdiction']>;
+
+/** The list of pools, and who shares one. All of it is synchronous, so a turn is one transaction. */
+export class PoolList {
+  readonly #sql: SqlStorage;
+  /** Groups that a Worker must ask about. */
+  readonly #full: Set<string>;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    for (const table of TABLES) sql.exec(table);
+    this.#full = new Set(this.#fullGroups());
+  }
+
+  /** Groups that have as many partitions as they may, or some that share a pool. */
+  get fullGroups(): string[] {
+    return [...this.#full].toSorted();
+  }
+
+  /** Lists a pool; a second time it changes nothing. False: its group has as many as it may. */
+  list(pool: PlacedPool): boolean {
+    const isBounded = pool.partition !== null && pool.partition !== OVERFLOW_PARTITION;
+    if (isBounded && this.#isAtBound(pool.group)) return this.#isListed(pool);
+    this.#sql.exec(
+      `INSERT OR IGNORE INTO pools (group_name, object_name, jurisdiction, partition_key)
+       VALUES (?, ?, ?, ?)`,
+      ...keyOf(pool),
+      pool.partition,
+    );
+    this.#recount(pool.group);
+    return true;
+  }
+
+  /**
+   * Takes a pool off the list that does not know its jurisdiction. Where its group was moved to another
+   * one (`current`), the rows of the old one go first: only a retired pool asks for this.
+   */
+  unlist({ group, partition }: PlacedPool, current: string | null): void {
+    const name = poolName(group, partition);
+    const retired = this.#sql.exec(
+      `DELETE FROM pools WHERE group_name = ? AND object_name = ? AND jurisdiction <> ?`,
+      group,
+      name,
+      current ?? '',
+    );
+    // Rows are counted as the statement runs, and a statement without results has run already.
+    if (retired.rowsWritten === 0) {
+      this.#sql.exec(`DELETE FROM pools WHERE group_name = ? AND object_name = ?`, group, name);
+    }
+    this.#recount(group);
+  }
+
+  /** Takes exactly this pool off the list. Once the shared pool is gone, nobody shares any more. */
+  drop(pool: PlacedPool): void {
+    this.#sql.exec(
+      `DELETE FROM pools WHERE group_name = ? AND object_name = ? AND jurisdiction = ?`,
+      ...keyOf(pool),
+    );
+    if (pool.partition === OVERFLOW_PARTITION) this.unshare(pool.group);
+    this.#recount(pool.group);
+  }
+
+  /**
+   * Which partition the calls of a partition go to. Who shares goes on to, for as long as the shared
+   * pool is in use: with its own pool besides, it would have its limit twice.
+   */
+  share(pool: PlacedPool & { readonly partition: string }): string {
+    if (this.#isListed(pool)) return pool.partition;
+    const shared = this.#overflowing(pool.group);
+    if (this.#shares(pool)) return OVERFLOW_PARTITION;
+    // Those beyond the bound are not remembered, so nobody new may be told otherwise.
+    if (shared >= OVERFLOW_MAX) return OVERFLOW_PARTITION;
+    if (!this.#isAtBound(pool.group)) return pool.partition;
+    this.#sql.exec(
+      `INSERT INTO overflow (group_name, partition_key) VALUES (?, ?)`,
+      pool.group,
+      pool.partition,
+    );
+    // Not at its first 2xx: nobody would ever find it idle otherwise.
+    this.list({ ...pool, partition: OVERFLOW_PARTITION });
+    return OVERFLOW_PARTITION;
+  }
+
+  /** Forgets who shares, where the group is gone or split anew. */
+  unshare(group: string): void {
+    this.#sql.exec(`DELETE FROM overflow WHERE group_name = ?`, group);
+    this.#recount(group);
+  }
+
+  all(): PlacedPool[] {
+    return this.#sql
+      .exec<{ group_name: string; jurisdiction: string; partition_key: string | null }>(
+        `SELECT group_name, jurisdiction, partition_key FROM pools`,
+      )
+      .toArray()
+      .map((row) => ({
+        group: row.group_name,
+        partition: row.partition_key,
+        // The cast is sound: the column is written from a configuration's field alone.
+        jurisdiction: row.jurisdiction === '' ? null : (row.jurisdiction as Jurisdiction),
+      }));
+  }
+
+  #isListed(pool: PlacedPool): boolean {
+    const rows = this.#sql.exec(
+      `SELECT 1 FROM pools WHERE group_name = ? AND object_name = ? AND jurisdiction = ?`,
+      ...keyOf(pool),
+    );
+    return rows.toArray().length > 0;
+  }
+
+  #shares({ group, partition }: PlacedPool): boolean {
+    const rows = this.#sql.exec(
+      `SELECT 1 FROM overflow WHERE group_name = ? AND partition_key = ?`,
+      group,
+      partition,
+    );
+    return rows.toArray().length > 0;
+  }
+
+  #isAtBound(group: string): boolean {
+    const { count } = this.#sql
+      .exec<{ count: number }>(
+        `SELECT COUNT(*) AS count FROM pools
+         WHERE group_name = ? AND partition_key IS NOT NULL AND partition_key <> ?`,
+        group,
+        OVERFLOW_PARTITION,
+      )
+      .one();
+    return count >= PARTITIONS_MAX;
+  }
+
+  #overflowing(group: string): number {
+    const sql = `SELECT COUNT(*) AS count FROM overflow WHERE group_name = ?`;
+    return this.#sql.exec<{ count: number }>(sql, group).one().count;
+  }
+
+  #recount(group: string): void {
+    if (this.#isAtBound(group) || this.#overflowing(group) > 0) this.#full.add(group);
+    else this.#full.delete(group);
+  }
+
+  #fullGroups(): string[] {
+    return this.#sql
+      .exec<{ group_name: string }>(
+        `SELECT group_name FROM pools
+         WHERE partition_key IS NOT NULL AND partition_key <> ?
+         GROUP BY group_name HAVING COUNT(*) >= ?
+         UNION SELECT group_name FROM overflow`,
+        OVERFLOW_PARTITION,
+        PARTITIONS_MAX,
+      )
+      .toArray()
+      .map((row) => row.group_name);
+  }
+}
+
+function keyOf(pool: PlacedPool): [group: string, object: string, jurisdiction: string] {
+  return [pool.group, poolName(pool.group, pool.partition), pool.jurisdiction ?? ''];
+}

@@ -1,0 +1,85 @@
+import type { AcquireAnswer, ResumeAnswer } from '../contract/group-rpc.ts';
+import type { Effect } from '../core/events.ts';
+import type { TicketId } from '../core/ids.ts';
+import type { Rejection } from '../core/rejection.ts';
+
+type Answer = AcquireAnswer | ResumeAnswer;
+type Resolve = (answer: Answer) => void;
+
+/** An effect that answers a ticket's parked ask and needs nothing else. */
+export type AnsweringEffect = Extract<
+  Effect,
+  { kind: 'pending' | 'reject' | 'declined' | 'gone' | 'moved' }
+>;
+
+const CANCELLED: Rejection = { reason: 'cancelled', retryAfterMs: null };
+
+/** Waiters that an operator took out and whose callers may still be on their way back. */
+const DISMISSED_MAX = 1_000;
+
+/** The parked ask of each ticket, and what it is answered. */
+export class Asks {
+  readonly #configVersion: () => number;
+  readonly #parked = new Map<TicketId, Resolve>();
+  /** The oldest first. */
+  readonly #dismissed = new Set<TicketId>();
+
+  constructor(configVersion: () => number) {
+    this.#configVersion = configVersion;
+  }
+
+  /** The ask that is parked for a ticket now, for whom the next one supersedes it. */
+  current(id: TicketId): Resolve | undefined {
+    return this.#parked.get(id);
+  }
+
+  /** Parks an ask in place of an earlier one. */
+  park(id: TicketId, resolve: Resolve): void {
+    this.#parked.set(id, resolve);
+  }
+
+  /** Takes out the ask of a ticket, to be answered once its lease is written. */
+  take(id: TicketId): Resolve | undefined {
+    const ask = this.#parked.get(id);
+    this.#parked.delete(id);
+    return ask;
+  }
+
+  answer(effect: AnsweringEffect): void {
+    this.take(effect.ticketId)?.(this.#answerTo(effect));
+  }
+
+  /** From now on an ask of this ticket that would hear `gone` hears that it was cancelled. */
+  dismiss(id: TicketId): void {
+    this.#dismissed.add(id);
+    const [oldest] = this.#dismissed;
+    const isFull = this.#dismissed.size > DISMISSED_MAX;
+    if (isFull && oldest !== undefined) this.#dismissed.delete(oldest);
+  }
+
+  pending(at: { readonly position: number; readonly estimateMs: number }): AcquireAnswer {
+    const { position, estimateMs } = at;
+    return { kind: 'pending', position, estimateMs, configVersion: this.#configVersion() };
+  }
+
+  moved(): AcquireAnswer {
+    return { kind: 'moved', configVersion: this.#configVersion() };
+  }
+
+  #answerTo(effect: AnsweringEffect): Answer {
+    const configVersion = this.#configVersion();
+    switch (effect.kind) {
+      case 'pending':
+        return this.pending(effect);
+      case 'reject':
+        return { kind: 'rejected', rejection: effect.rejection, configVersion };
+      case 'declined':
+        return { kind: 'declined', isPaused: effect.isPaused, configVersion };
+      case 'moved':
+        return this.moved();
+      case 'gone':
+        if (!this.#dismissed.has(effect.ticketId)) return { kind: 'gone' };
+        return { kind: 'rejected', rejection: CANCELLED, configVersion };
+    }
+  }
+}

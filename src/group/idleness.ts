@@ -1,0 +1,48 @@
+import { instant, type InstantMs } from '../core/ids.ts';
+import type { GroupStore } from './store.ts';
+
+/** The stored instant may be older by this much: it is written at most this often. */
+const STAMP_EVERY_MS = 60_000;
+
+/**
+ * Since when nobody has held or awaited a slot of a pool. It outlives the instance, because an idle
+ * object does not: it is unloaded within minutes.
+ */
+export class Idleness {
+  readonly #store: GroupStore;
+  /** The last use that is written down, or null: none is. */
+  #stampedAt: number | null;
+  /** Null while the pool is in use. */
+  #since: InstantMs | null;
+
+  constructor(store: GroupStore, now: InstantMs) {
+    this.#store = store;
+    const stamp = store.recall('used');
+    this.#stampedAt = stamp === null ? null : Number(stamp);
+    // Listed by a release that wrote no stamp: it counts as used now.
+    if (stamp === null && store.recall('listed') === 'true') this.#stamp(now);
+    // It may have been used for a while longer than is written.
+    const latest = this.#stampedAt === null ? now : this.#stampedAt + STAMP_EVERY_MS;
+    this.#since = instant(Math.min(now, latest));
+  }
+
+  /** Told after every event. */
+  note(isInUse: boolean, now: InstantMs): void {
+    if (isInUse) {
+      this.#since = null;
+    } else if (this.#since === null) {
+      this.#since = now;
+      if (this.#stampedAt !== null && now - this.#stampedAt < STAMP_EVERY_MS) return;
+      this.#stamp(now);
+    }
+  }
+
+  forMs(now: InstantMs): number {
+    return this.#since === null ? 0 : Math.max(0, now - this.#since);
+  }
+
+  #stamp(now: InstantMs): void {
+    this.#stampedAt = now;
+    this.#store.remember('used', String(now));
+  }
+}

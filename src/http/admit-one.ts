@@ -1,0 +1,138 @@
+import type { Env } from '../contract/env.ts';
+import { CONTRACT_VERSION, type AcquireRequest } from '../contract/group-rpc.ts';
+import { poolName } from '../contract/pool-name.ts';
+import type { Refusal } from '../contract/reasons.ts';
+import type { Schedule } from '../upstream/call-clock.ts';
+import type { Placement, RoutedCall } from '../routing/placement.ts';
+import type { Ticket } from './admission.ts';
+import { askForSlot, type PlaceListener } from './ask.ts';
+import { laneOf } from './lane-of.ts';
+import { LeaseHolder } from './lease-holder.ts';
+import { passWithoutSlot, giveBackPasses, takeUnreportedPasses, type Pass } from './passes.ts';
+import { poolSource, type PoolSource } from './pools.ts';
+import { refusalOf, unavailable } from './refusals.ts';
+import type { RoutingTable } from './snapshots.ts';
+import { within, type Background } from './waiting.ts';
+
+/** A cancellation that takes longer is lost. */
+const CANCEL_LOST_MS = 3_000;
+
+/** Attempts that `askForSlot` may use up before the next round. */
+const ATTEMPTS_PER_ROUND = 10;
+
+/** What stands around a call that is being admitted. */
+export interface AdmitContext {
+  readonly env: Env;
+  readonly table: RoutingTable;
+  readonly signal: AbortSignal;
+  readonly ctx: Background;
+  readonly after: Schedule;
+  readonly listener: PlaceListener | null;
+}
+
+/** How a slot is asked for. */
+export interface Manner {
+  /** Which time the call asks this pool, from 1. */
+  readonly round: number;
+  readonly isTry: boolean;
+  readonly waitsElsewhere: boolean;
+  readonly holdsNarrower: boolean;
+}
+
+export type AdmittedOne =
+  | { readonly kind: 'admitted'; readonly placement: Placement; readonly hold: LeaseHolder | Pass }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  /** Not now, or not before a pause ends. Only tries and calls that hold narrower slots hear it. */
+  | { readonly kind: 'declined'; readonly placement: Placement; readonly isPaused: boolean }
+  /** Route the call again, no earlier than by that version of the configuration. */
+  | { readonly kind: 'moved'; readonly configVersion: number }
+  /** The caller has gone. */
+  | { readonly kind: 'left' };
+
+/** Asks one group for the slots of a call, and waits unless it is a try. */
+export async function admitOne(
+  call: RoutedCall,
+  ticket: Ticket,
+  placement: Placement,
+  manner: Manner,
+  { env, table, signal, ctx, after, listener }: AdmitContext,
+): Promise<AdmittedOne> {
+  const pool = poolSource(env, placement);
+  const request = requestFor(call, ticket, placement, manner, table.snapshot.version);
+  const asked = await askForSlot(pool, request, signal, after, listener);
+  switch (asked.kind) {
+    case 'granted': {
+      const { leaseId } = asked.granted;
+      const hold = new LeaseHolder(pool, { ...request, leaseId }, asked.granted, ctx, after);
+      if (asked.late.length > 0) ctx.waitUntil(hold.adoptLate(asked.late));
+      return { kind: 'admitted', placement, hold };
+    }
+    case 'rejected':
+      return { kind: 'refused', refusal: refusalOf(asked.rejection, placement) };
+    case 'declined':
+      return { kind: 'declined', placement, isPaused: asked.isPaused };
+    case 'moved':
+      return asked;
+    case 'left':
+      ctx.waitUntil(cancel(pool, ticket.id));
+      return asked;
+    case 'unavailable': {
+      ctx.waitUntil(cancel(pool, ticket.id));
+      giveBackPasses(poolName(placement.group, placement.partition), request.passedUnlimited);
+      const hold = passWithoutSlot(placement);
+      if (hold !== null) return { kind: 'admitted', placement, hold };
+      return { kind: 'refused', refusal: unavailable(placement) };
+    }
+  }
+}
+
+/** Takes the ticket out, as far as the object can be reached: otherwise it is dropped by itself. */
+async function cancel(pool: PoolSource, ticketId: string): Promise<void> {
+  try {
+    await within(CANCEL_LOST_MS, pool().cancel(ticketId));
+  } catch {
+    // A waiter that nobody asks for is dropped, a lease that nobody renews ends.
+  }
+}
+
+function requestFor(
+  call: RoutedCall,
+  ticket: Ticket,
+  placement: Placement,
+  manner: Manner,
+  configVersion: number,
+): Omit<AcquireRequest, 'sliceMs'> {
+  const { group, partition, assumed } = placement;
+  const { maxWaitMs, enqueuedAt } = ticket;
+  const { round, ...rest } = manner;
+  return {
+    version: CONTRACT_VERSION,
+    group,
+    partition,
+    assumed,
+    configVersion,
+    ticketId: ticket.id,
+    ...rest,
+    attempt: (round - 1) * ATTEMPTS_PER_ROUND + 1,
+    enqueuedAt,
+    deadlineAt: maxWaitMs === null ? null : enqueuedAt + maxWaitMs,
+    wait: maxWaitMs !== 0,
+    caller: call.caller,
+    tenant: tenantOf(call, placement),
+    agent: ticket.agent,
+    agentStartedAt: ticket.agentStartedAt,
+    lane: laneOf(ticket, placement),
+    slots: ticket.slots,
+    parents: ticket.parents,
+    upstream: call.upstream.id,
+    model: call.model,
+    passedUnlimited: takeUnreportedPasses(poolName(group, partition)),
+  };
+}
+
+/** Who is charged: never what the caller may choose, unless the operator trusts a header. */
+function tenantOf(call: RoutedCall, { config }: Placement): string {
+  const by = config?.fairness.by[0] ?? 'caller';
+  if (by === 'caller') return call.caller;
+  return call.header(by.slice('header:'.length))?.slice(0, 200) ?? 'none';
+}

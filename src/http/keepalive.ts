@@ -1,0 +1,124 @@
+import {
+  frameShapeOf,
+  refusalFrame,
+  upstreamErrorFrame,
+  type FrameShape,
+} from '../contract/error-frame.ts';
+import type { Refusal } from '../contract/reasons.ts';
+import type { CallerHeaders } from '../contract/request-headers.ts';
+import { keepaliveAfterMs, type Placement } from '../routing/placement.ts';
+import type { PlaceListener } from './ask.ts';
+import type { Located } from './locate.ts';
+import { pause, type Background } from './waiting.ts';
+
+/** From when on a caller that asks for comments gets them, and how often, if its groups say nothing. */
+const ASKED_AFTER_MS = 15_000;
+const EVERY_MS = 15_000;
+
+/** So much of an upstream's error is read to be put into a frame. */
+const ERROR_CHARACTERS_MAX = 8_192;
+
+const encoder = new TextEncoder();
+
+/** When and how a stream that waits is kept alive. */
+export interface Keepalive {
+  readonly shape: FrameShape;
+  readonly afterMs: number;
+  readonly everyMs: number;
+}
+
+/** How a call is kept alive while it waits; null: not at all. */
+export function keepaliveOf(
+  { isStream, operation }: Located,
+  { wantsKeepalive }: CallerHeaders,
+  placements: readonly Placement[],
+): Keepalive | null {
+  const shape = frameShapeOf(operation.shape, operation.name);
+  if (!isStream || shape === null) return null;
+  const kept = placements.flatMap(({ config }) => {
+    const afterMs = config === null ? null : keepaliveAfterMs(config);
+    return config === null || afterMs === null
+      ? []
+      : [{ afterMs, everyMs: config.queue.keepalive.every_ms }];
+  });
+  if (wantsKeepalive && kept.length === 0) {
+    return { shape, afterMs: ASKED_AFTER_MS, everyMs: EVERY_MS };
+  }
+  if (kept.length === 0) return null;
+  const afterMs = Math.min(...kept.map((each) => each.afterMs));
+  return { shape, afterMs, everyMs: Math.min(...kept.map((each) => each.everyMs)) };
+}
+
+/** The last that the queue said of a call's place in it. */
+export class LastPlace implements PlaceListener {
+  readonly everyMs: number;
+  #text = 'waiting for a slot';
+
+  constructor(everyMs: number) {
+    this.everyMs = everyMs;
+  }
+
+  tell(position: number, estimateMs: number): void {
+    const seconds = Math.ceil(estimateMs / 1_000);
+    this.#text = `waiting for a slot: ${position} ahead, about ${seconds} s`;
+  }
+
+  /** A comment of the event stream, which every client passes over. */
+  get comment(): string {
+    return `: headgate ${this.#text}\n\n`;
+  }
+}
+
+/**
+ * Answers with an event stream at once, sends comments into it while there is no answer yet, and then
+ * the answer's body. The status is out by then, so an error comes as the last event, in the dialect of
+ * the caller; and the body is copied by hand, because one identity stream cannot be piped into another.
+ */
+export function answerWaiting(
+  { shape, everyMs }: Keepalive,
+  place: LastPlace,
+  answer: Promise<Response | Refusal>,
+  ctx: Background,
+): Response {
+  const { readable, writable } = new IdentityTransformStream();
+  const writer = writable.getWriter();
+  const feed = async (): Promise<void> => {
+    try {
+      const settled = answer.then(() => true);
+      do await writer.write(encoder.encode(place.comment));
+      while (!(await Promise.race([settled, pause(everyMs).then(() => false)])));
+      await tell(writer, shape, await answer);
+      await writer.close();
+    } catch (error) {
+      // The caller has gone, or the upstream broke off: a clean end would look like success.
+      await writer.abort(error).catch(() => {});
+    }
+  };
+  ctx.waitUntil(feed());
+  const headers = {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache',
+  };
+  return new Response(readable, { headers });
+}
+
+async function tell(
+  writer: WritableStreamDefaultWriter<Uint8Array>,
+  shape: FrameShape,
+  answer: Response | Refusal,
+): Promise<void> {
+  if (!(answer instanceof Response)) {
+    return writer.write(encoder.encode(refusalFrame(shape, answer)));
+  }
+  const isStream = answer.headers.get('content-type')?.includes('text/event-stream') === true;
+  if (!answer.ok || !isStream || answer.body === null) {
+    const text = (await answer.text()).slice(0, ERROR_CHARACTERS_MAX);
+    return writer.write(encoder.encode(upstreamErrorFrame(shape, answer.status, text)));
+  }
+  const reader: ReadableStreamDefaultReader<Uint8Array> = answer.body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    await writer.write(value);
+  }
+}

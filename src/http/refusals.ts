@@ -1,0 +1,54 @@
+import type { Refusal } from '../contract/reasons.ts';
+import type { Rejection } from '../core/rejection.ts';
+import type { Placement } from '../routing/placement.ts';
+
+/** The refusal of a call whose group's object cannot be reached. */
+export function unavailable({ group }: Placement): Refusal {
+  const message = `The group ${group} cannot be reached at the moment. Try again shortly.`;
+  return { reason: 'limiter_unavailable', message };
+}
+
+/** What a caller is told of a group's rejection. */
+export function refusalOf(rejection: Rejection, { group }: Placement): Refusal {
+  const { reason } = rejection;
+  const retry = rejection.retryAfterMs === null ? {} : { retryAfterMs: rejection.retryAfterMs };
+  switch (rejection.reason) {
+    case 'queue_full': {
+      const whose = { group: '', tenant: ' of this caller', agent: ' of this agent' }[rejection.of];
+      const message = `The queue of the group ${group} is full: ${rejection.queueLengthMax} calls${whose} are waiting.`;
+      return { reason, ...retry, message };
+    }
+    case 'queue_timeout': {
+      const message = `No slot of the group ${group} became free within ${rejection.waitedMs} ms.`;
+      return { reason, ...retry, message };
+    }
+    case 'busy': {
+      const message = `All ${rejection.slotsMax} slots of the group ${group} are in use, and the call did not want to wait.`;
+      return { reason, ...retry, message };
+    }
+    case 'paused': {
+      const message = `The group ${group} is paused. The call waited ${rejection.waitedMs} ms.`;
+      return { reason, ...retry, message };
+    }
+    case 'infeasible': {
+      const message = `The wait for a slot of the group ${group} would be about ${rejection.estimateMs} ms, longer than the call may wait.`;
+      return { reason, ...retry, message };
+    }
+    case 'draining': {
+      const message = `The group ${group} is being drained and takes no new calls.`;
+      return { reason, ...retry, message };
+    }
+    case 'cancelled': {
+      const message = `The operator took the call out of the queue of the group ${group}.`;
+      return { reason, message };
+    }
+    case 'nested': {
+      const message = `The call would wait in the group ${group} for a slot that its own parent holds.`;
+      return { reason, message };
+    }
+    case 'never_fits': {
+      const message = `headgate-weight: a call may take at most ${rejection.slotsPerCallMax} slots of the group ${group}.`;
+      return { reason, message };
+    }
+  }
+}

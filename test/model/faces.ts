@@ -1,0 +1,17 @@
+import type { Waiter } from '../../src/core/queue.ts';
+import type { Lease } from '../../src/core/state.ts';
+import type { NaiveLease } from './naive-leases.ts';
+import type { NaiveWaiter } from './naive-order.ts';
+
+/** What of a lease must be the same in both groups. An extension means nothing once it cools down. */
+export function faceOf(lease: NaiveLease | Lease): unknown {
+  const { id, phase, until, attachment, extendedUntil, lane, slots, waitsElsewhere } = lease;
+  const extended = phase === 'cooling' ? null : extendedUntil;
+  return [id, phase, until, attachment, extended, lane, slots, waitsElsewhere];
+}
+
+/** What of a waiter must be the same in both groups. */
+export function placeOf(waiter: NaiveWaiter | Waiter): unknown {
+  const { ticket, leaseId, age, lane, isPromoted, deadlineAt, sliceEndsAt } = waiter;
+  return [ticket.id, leaseId, age, lane, isPromoted, deadlineAt, sliceEndsAt];
+}

@@ -1,0 +1,117 @@
+import type { Outcome } from '../../src/core/outcome.ts';
+import type { GroupSettings } from '../../src/core/settings.ts';
+import type { Lease } from '../../src/core/state.ts';
+import { NaiveOrder, slotsOf, type NaiveHold } from './naive-order.ts';
+
+export type NaiveLease = Pick<
+  Lease,
+  'id' | 'ticketId' | 'phase' | 'until' | 'attachment' | 'extendedUntil' | 'chargedMs'
+> &
+  NaiveHold & { readonly grantedAt: number };
+
+/** The leases of a naive group, and what is told about them. */
+export class NaiveLeases {
+  settings: GroupSettings;
+  protected leaseList: NaiveLease[] = [];
+  protected order = new NaiveOrder();
+  protected ended: { id: string; forgetAt: number }[] = [];
+  /** How long the calls that ended well held their slots. */
+  protected holds: number[] = [];
+  protected grantsFrom = 0;
+  protected attachments = 1;
+  protected now = 0;
+  protected answers: string[] = [];
+
+  constructor(settings: GroupSettings) {
+    this.settings = settings;
+  }
+
+  leases(): NaiveLease[] {
+    return this.leaseList;
+  }
+
+  /** What a tenant has had. */
+  service(tenant: string): number {
+    return this.order.account(tenant, null, this.now).service;
+  }
+
+  slotsInUse(): number {
+    return slotsOf(this.leaseList, () => true);
+  }
+
+  protected hasRoom(slots: number): boolean {
+    const { paused, slotsMax } = this.settings;
+    if (paused || this.now < this.grantsFrom || slotsMax === 0) return false;
+    return this.slotsInUse() + slots <= slotsMax;
+  }
+
+  protected open(wanted: NaiveHold & { readonly id: string; readonly ticketId: string }): void {
+    const lease = {
+      ...wanted,
+      phase: 'held',
+      grantedAt: this.now,
+      until: this.now + 45_000,
+      attachment: this.attachments++,
+      extendedUntil: null,
+      chargedMs: 0,
+    } as NaiveLease;
+    this.leaseList.push(lease);
+    this.chargeTo(lease, this.meanHold());
+    this.answers.push(`grant ${wanted.id}`);
+  }
+
+  protected chargeTo(lease: NaiveLease, heldMs: number): void {
+    const slotMs = lease.slots * (heldMs - lease.chargedMs);
+    lease.chargedMs = heldMs;
+    this.order.charge(lease.holder, slotMs, this.now, this.settings);
+  }
+
+  protected answerWith(lease: NaiveLease): void {
+    lease.attachment = this.attachments++;
+    if (lease.phase === 'held') this.prolong(lease);
+    this.answers.push(`grant ${lease.id}`);
+  }
+
+  protected prolong(lease: NaiveLease): void {
+    Object.assign(lease, { until: this.now + 45_000, extendedUntil: null });
+  }
+
+  protected end(lease: NaiveLease, outcome: Outcome): void {
+    if (lease.phase === 'cooling') return;
+    this.bury(lease.id);
+    this.answers.push(`ended ${lease.id}`);
+    const heldMs = this.now - lease.grantedAt;
+    lease.waitsElsewhere = false;
+    this.chargeTo(lease, outcome === 'unused' ? 0 : heldMs);
+    if (outcome === 'success' || outcome === 'cancelled') this.holds.push(heldMs);
+    const { releaseCooldownMs, cancelCooldownMs, failureHoldMs, slotsMax } = this.settings;
+    const hold = {
+      success: releaseCooldownMs,
+      cancelled: cancelCooldownMs,
+      failed: failureHoldMs,
+      unused: 0,
+    }[outcome];
+    const autoMs = slotsMax <= 4 ? 200 : 0;
+    const downMs = lease.slots === 0 ? 0 : hold === 'auto' ? autoMs : hold;
+    if (downMs > 0) Object.assign(lease, { phase: 'cooling', until: this.now + downMs });
+    else this.leaseList = this.leaseList.filter((other) => other !== lease);
+  }
+
+  /** Each sample counts a fifth, what was before it the rest; ten seconds before the first. */
+  protected meanHold(): number {
+    return this.holds.reduce((mean, heldMs) => mean + 0.2 * (heldMs - mean), 10_000);
+  }
+
+  protected bury(id: string): void {
+    const others = this.ended.filter((other) => other.id !== id && other.forgetAt > this.now);
+    this.ended = [...others, { id, forgetAt: this.now + 600_000 }];
+  }
+
+  protected hasEnded(id: string): boolean {
+    return this.ended.some((other) => other.id === id);
+  }
+
+  protected lease(id: string): NaiveLease | undefined {
+    return this.leaseList.find((lease) => lease.id === id);
+  }
+}

@@ -1,0 +1,257 @@
+import type { GroupSettings } from '../../src/core/settings.ts';
+import type { Lane, Ticket } from '../../src/core/ticket.ts';
+
+/**
+ * Whose turn it is, as plainly as `docs/order.md` says it: everybody who may go, sorted by the whole
+ * tuple. Nothing is kept sorted and nothing is remembered but what tenants and agents have had.
+ */
+
+/** What a tenant has had, or an agent of one. */
+interface NaiveAccount {
+  readonly tenant: string;
+  /** Null: the tenant itself. */
+  readonly agent: string | null;
+  service: number;
+  floor: number;
+  startedAt: number;
+  lastSeenAt: number;
+  /** Of a tenant: service of its agent that was granted last, before its charge. */
+  lastAgentService: number;
+}
+
+export interface NaiveWaiter {
+  readonly ticketId: string;
+  readonly leaseId: string;
+  readonly ticket: Ticket;
+  readonly enqueuedAt: number;
+  readonly age: number;
+  readonly arrival: number;
+  readonly deadlineAt: number;
+  lane: Lane;
+  isPromoted: boolean;
+  sliceEndsAt: number | null;
+  orphanAt: number;
+}
+
+/** What of a lease matters to the order. */
+export interface NaiveHold {
+  readonly holder: Ticket['holder'];
+  readonly lane: Lane;
+  readonly slots: number;
+  waitsElsewhere: boolean;
+}
+
+/** How the order sees the group. */
+export interface NaiveView {
+  readonly settings: GroupSettings;
+  readonly waiters: readonly NaiveWaiter[];
+  readonly leases: readonly NaiveHold[];
+}
+
+const LANES: readonly Lane[] = ['high', 'normal', 'low'];
+
+/** A cap that the best waiter does not fit under: others under it must not overtake that one. */
+type Bar = (waiter: NaiveWaiter) => boolean;
+
+export class NaiveOrder {
+  #accounts: NaiveAccount[] = [];
+  #lastService = 0;
+  credit: Record<Lane, number> = { high: 0, normal: 0, low: 0 };
+
+  account(tenant: string, agent: string | null, now: number): NaiveAccount {
+    const found = this.#known(tenant, agent);
+    if (found !== undefined) return found;
+    const times = { startedAt: now, lastSeenAt: now };
+    const fresh = { tenant, agent, service: 0, floor: 0, lastAgentService: 0, ...times };
+    this.#accounts.push(fresh);
+    return fresh;
+  }
+
+  #known(tenant: string, agent: string | null): NaiveAccount | undefined {
+    return this.#accounts.find((each) => each.tenant === tenant && each.agent === agent);
+  }
+
+  /** An agent run has a call at this instant. */
+  touch({ tenant, agent }: Ticket['holder'], now: number): void {
+    this.account(tenant, agent ?? '', now).lastSeenAt = now;
+  }
+
+  /** When the run of a ticket that asks now began. */
+  startOf({ holder, agentStartedAt }: Ticket, at: number, now: number, view: NaiveView): number {
+    const { tenant, agent } = holder;
+    const known = this.#known(tenant, agent ?? '');
+    const isBusy =
+      view.waiters.some(({ ticket }) => isAgent(ticket.holder, holder)) ||
+      view.leases.some((lease) => isAgent(lease.holder, holder) && lease.slots > 0);
+    const isOver = known === undefined || (!isBusy && now - known.lastSeenAt > 60_000);
+    const account = this.account(tenant, agent ?? '', now);
+    account.startedAt = isOver ? at : Math.min(at, account.startedAt);
+    account.lastSeenAt = now;
+    return agent === null ? at : (agentStartedAt ?? account.startedAt);
+  }
+
+  /**
+   * Somebody begins to wait: who did not before starts level with those who do. Returns how to put them
+   * back where they were.
+   */
+  join({ tenant, agent }: Ticket['holder'], now: number, view: NaiveView): () => void {
+    const ofTenant = this.account(tenant, null, now);
+    const ofAgent = this.account(tenant, agent ?? '', now);
+    const waiting = view.waiters.map(({ ticket }) => ticket.holder);
+    const before: [NaiveAccount, Partial<NaiveAccount>][] = [];
+    const lift = (account: NaiveAccount, level: number) => {
+      const { service, floor } = account;
+      before.push([account, { service, floor }]);
+      Object.assign(account, { service: Math.max(service, level), floor: level });
+    };
+    if (!waiting.some((each) => each.tenant === tenant)) {
+      const services = waiting.map((each) => this.account(each.tenant, null, now).service);
+      lift(ofTenant, services.length > 0 ? Math.min(...services) : this.#lastService);
+    }
+    const siblings = waiting.filter((each) => each.tenant === tenant);
+    if (view.settings.byAgent && !siblings.some((each) => each.agent === agent)) {
+      const services = siblings.map((each) => this.account(tenant, each.agent ?? '', now).service);
+      lift(ofAgent, services.length > 0 ? Math.min(...services) : ofTenant.lastAgentService);
+    }
+    return () => {
+      for (const [account, level] of before) Object.assign(account, level);
+    };
+  }
+
+  /** A waiter, already out of the queue, is granted. */
+  granted({ ticket, lane }: NaiveWaiter, now: number, view: NaiveView): void {
+    this.credit[lane] = Math.max(0, this.credit[lane] - 1);
+    for (const lower of LANES.slice(LANES.indexOf(lane) + 1)) {
+      if (!view.waiters.some((waiter) => waiter.lane === lower)) continue;
+      this.credit[lower] = Math.min(2, this.credit[lower] + view.settings.laneShares[lower]);
+    }
+    const { tenant, agent } = ticket.holder;
+    const account = this.account(tenant, null, now);
+    this.#lastService = account.service;
+    account.lastAgentService = this.account(tenant, agent ?? '', now).service;
+  }
+
+  charge(holder: Ticket['holder'], slotMs: number, now: number, settings: GroupSettings): void {
+    const { tenant, agent } = holder;
+    const weight = Object.entries(settings.weights).find(([name]) => name === tenant)?.[1] ?? 1;
+    for (const [account, share] of [
+      [this.account(tenant, null, now), weight],
+      [this.account(tenant, agent ?? '', now), 1],
+    ] as const) {
+      account.service = Math.max(account.floor, account.service + slotMs / share);
+    }
+    this.touch(holder, now);
+  }
+
+  /** From now on the agents of a tenant share: they begin level. */
+  levelAgents(): void {
+    for (const account of this.#accounts) {
+      account.lastAgentService = 0;
+      if (account.agent !== null) Object.assign(account, { service: 0, floor: 0 });
+    }
+  }
+
+  /** Whose turn it is, whether there is room for it or not. */
+  next(view: NaiveView): NaiveWaiter | undefined {
+    const bars: Bar[] = [];
+    for (;;) {
+      const [best] = view.waiters
+        .filter((waiter) => this.#mayGo(waiter, view) && !bars.some((bar) => bar(waiter)))
+        .toSorted((a, b) => this.#compare(a, b, view));
+      const bar = best === undefined ? null : this.#barOf(best, view);
+      if (bar === null) return best;
+      bars.push(bar);
+    }
+  }
+
+  /** How many are likely to go before a waiter. */
+  ahead(waiter: NaiveWaiter, { waiters }: NaiveView): number {
+    if (waiter.isPromoted) return 0;
+    const higher = waiters.filter(({ lane }) => LANES.indexOf(lane) < LANES.indexOf(waiter.lane));
+    const inLane = Object.values(
+      Object.groupBy(
+        waiters.filter(({ lane }) => lane === waiter.lane),
+        ({ ticket }) => ticket.holder.tenant,
+      ),
+    ).map((each) => each ?? []);
+    const own = inLane.find((each) => each.includes(waiter)) ?? [];
+    const before = own.toSorted(byAge).indexOf(waiter);
+    const others = inLane.filter((each) => each !== own);
+    const shares = others.map((each) => Math.min(each.length, before + 1));
+    return higher.length + before + shares.reduce((sum, each) => sum + each, 0);
+  }
+
+  #compare(a: NaiveWaiter, b: NaiveWaiter, view: NaiveView): number {
+    const [one, two] = [this.#tuple(a, view), this.#tuple(b, view)];
+    for (const [index, value] of one.entries()) {
+      const other = two[index] ?? 0;
+      if (value !== other) return value - other;
+    }
+    return 0;
+  }
+
+  /** The place of a waiter; the first number that differs decides, and the least goes first. */
+  #tuple(waiter: NaiveWaiter, { settings, leases }: NaiveView): number[] {
+    const { ticket, lane } = waiter;
+    const { tenant, agent } = ticket.holder;
+    const ofTenant = slotsOf(leases, ({ holder }) => holder.tenant === tenant);
+    const ofLane = slotsOf(leases, (lease) => lease.lane === lane);
+    const reserve = Object.entries(settings.reserved).find(([name]) => name === tenant)?.[1] ?? 0;
+    const isReserved = ofTenant < reserve || ofLane < (settings.reservedLanes[lane] ?? 0);
+    const isOwed = this.credit[lane] >= 1 - 1e-9;
+    const agentService = this.account(tenant, agent ?? '', 0).service;
+    return [
+      waiter.isPromoted ? 0 : 1,
+      isReserved ? 0 : 1,
+      isOwed ? -this.credit[lane] : 1,
+      LANES.indexOf(lane),
+      this.account(tenant, null, 0).service,
+      settings.byAgent ? agentService : 0,
+      waiter.age,
+      waiter.arrival,
+    ];
+  }
+
+  #mayGo({ sliceEndsAt, ticket }: NaiveWaiter, { settings, leases }: NaiveView): boolean {
+    if (sliceEndsAt === null) return false;
+    const { tenant, agent } = ticket.holder;
+    const ofTenant = slotsOf(leases, ({ holder }) => holder.tenant === tenant);
+    const ofAgent = slotsOf(leases, ({ holder }) => isAgent(holder, ticket.holder));
+    if (ofTenant >= settings.slotsMaxEach) return false;
+    if (agent !== null && ofAgent >= settings.slotsMaxEachAgent) return false;
+    if (!ticket.waitsElsewhere) return true;
+    const elsewhere = slotsOf(leases, ({ waitsElsewhere }) => waitsElsewhere);
+    return elsewhere === 0 || elsewhere + 1 <= Math.floor(settings.slotsMax / 4);
+  }
+
+  /** Who has to wait because the best waiter wants more than is left under a cap of its own. */
+  #barOf({ ticket }: NaiveWaiter, { settings, leases }: NaiveView): Bar | null {
+    const { holder, slots, waitsElsewhere } = ticket;
+    const ofTenant = slotsOf(leases, (lease) => lease.holder.tenant === holder.tenant);
+    if (ofTenant + slots > settings.slotsMaxEach) {
+      return (other) => other.ticket.holder.tenant === holder.tenant;
+    }
+    const ofAgent = slotsOf(leases, (lease) => isAgent(lease.holder, holder));
+    if (holder.agent !== null && ofAgent + slots > settings.slotsMaxEachAgent) {
+      return (other) => isAgent(other.ticket.holder, holder);
+    }
+    const elsewhere = slotsOf(leases, (lease) => lease.waitsElsewhere);
+    const isTooMuch = elsewhere > 0 && elsewhere + slots > Math.floor(settings.slotsMax / 4);
+    return waitsElsewhere && isTooMuch ? (other) => other.ticket.waitsElsewhere : null;
+  }
+}
+
+function isAgent(a: Ticket['holder'], b: Ticket['holder']): boolean {
+  return a.tenant === b.tenant && a.agent === b.agent;
+}
+
+export function byAge(a: NaiveWaiter, b: NaiveWaiter): number {
+  return a.age - b.age || a.arrival - b.arrival;
+}
+
+export function slotsOf(
+  leases: readonly NaiveHold[],
+  isMeant: (lease: NaiveHold) => boolean,
+): number {
+  return leases.filter(isMeant).reduce((sum, { slots }) => sum + slots, 0);
+}

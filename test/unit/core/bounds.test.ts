@@ -1,0 +1,222 @@
+import { describe, expect, test } from 'vitest';
+import { HOLD_SAMPLES_MIN, type GroupSettings } from '../../../src/core/settings.ts';
+import { TestGroup } from '../../support/core-builders.ts';
+
+/** Bounds of the queue, who makes room in a full one, and waits that are hopeless. */
+
+function closedGroup(changes: Partial<GroupSettings> = {}): TestGroup {
+  return new TestGroup({ slotsMax: 0, ...changes });
+}
+
+describe('the waiters of one tenant', () => {
+  test('are bounded, and those of the others are not by it', () => {
+    const group = closedGroup({ queueLengthMaxEach: 2 });
+    group.ask('ann-1', { tenant: 'ann' });
+    expect(group.ask('ann-2', { tenant: 'ann', lane: 'low' })).toEqual([]);
+    expect(group.ask('ann-3', { tenant: 'ann' })).toEqual(['reject ann-3 queue_full']);
+    expect(group.rejection('ann-3')).toMatchObject({ of: 'tenant', queueLengthMax: 2 });
+    expect(group.ask('bob-1', { tenant: 'bob' })).toEqual([]);
+  });
+
+  test('make no room for a better lane: it is their own bound', () => {
+    const group = closedGroup({ queueLengthMaxEach: 1 });
+    group.ask('low', { tenant: 'ann', lane: 'low' });
+    expect(group.ask('high', { tenant: 'ann', lane: 'high' })).toEqual(['reject high queue_full']);
+  });
+});
+
+describe('the waiters of one agent', () => {
+  test('are bounded, and those of its siblings are not by it', () => {
+    const group = closedGroup({ queueLengthMaxEachAgent: 1 });
+    group.ask('x1', { agent: 'x' });
+    expect(group.ask('x2', { agent: 'x' })).toEqual(['reject x2 queue_full']);
+    expect(group.rejection('x2')).toMatchObject({ of: 'agent', queueLengthMax: 1 });
+    expect(group.ask('y1', { agent: 'y' })).toEqual([]);
+    expect(group.ask('x3', { agent: 'x', tenant: 'another' })).toEqual([]);
+  });
+
+  test('are not those of calls that belong to none', () => {
+    const group = closedGroup({ queueLengthMaxEachAgent: 1 });
+    expect(group.askAll('a', 'b')).toEqual([]);
+  });
+});
+
+describe('in a full queue', () => {
+  /** Who is refused when `newcomer` comes after the others: name, tenant, lane. */
+  function refused(queueLengthMax: number, asks: readonly [string, string, string][]): string[] {
+    const group = closedGroup({ queueLengthMax });
+    return asks.flatMap(([name, tenant, lane], index) => {
+      return group.ask(name, { tenant, lane: lane as 'low', enqueuedMs: index });
+    });
+  }
+
+  test('a call of a better lane takes the place of one of a lower lane', () => {
+    const group = closedGroup({ queueLengthMax: 1 });
+    group.ask('low', { lane: 'low' });
+    expect(group.ask('high', { lane: 'high' })).toEqual(['reject low queue_full']);
+    expect(group.rejection('low')).toMatchObject({ of: 'group', queueLengthMax: 1 });
+    expect(group.waiting()).toEqual(['high']);
+    expect(group.state.totals.rejected).toEqual({ queue_full: 1 });
+  });
+
+  test.each(['normal', 'high'] as const)('a call of the lane %s evicts none of its own', (lane) => {
+    expect(
+      refused(1, [
+        ['first', 'ann', lane],
+        ['second', 'ann', lane],
+      ]),
+    ).toEqual(['reject second queue_full']);
+  });
+
+  test('nobody is evicted for a call of a lower lane', () => {
+    expect(
+      refused(1, [
+        ['high', 'ann', 'high'],
+        ['low', 'bob', 'low'],
+      ]),
+    ).toEqual(['reject low queue_full']);
+  });
+
+  test('the lowest lane makes room first', () => {
+    expect(
+      refused(3, [
+        ['low', 'ann', 'low'],
+        ['normal-1', 'bob', 'normal'],
+        ['normal-2', 'bob', 'normal'],
+        ['high', 'cid', 'high'],
+      ]),
+    ).toEqual(['reject low queue_full']);
+  });
+
+  test('the most backlogged tenant of that lane makes room, with its youngest', () => {
+    expect(
+      refused(4, [
+        ['bob-1', 'bob', 'low'],
+        ['bob-2', 'bob', 'low'],
+        ['ann-1', 'ann', 'low'],
+        ['ann-2', 'ann', 'normal'],
+        ['high', 'cid', 'high'],
+      ]),
+    ).toEqual(['reject bob-2 queue_full']);
+  });
+
+  test('of tenants that are backlogged alike the youngest goes', () => {
+    expect(
+      refused(2, [
+        ['ann-1', 'ann', 'low'],
+        ['bob-1', 'bob', 'low'],
+        ['high', 'cid', 'high'],
+      ]),
+    ).toEqual(['reject bob-1 queue_full']);
+  });
+
+  test('a call that does not want to wait evicts nobody', () => {
+    const group = closedGroup({ queueLengthMax: 1 });
+    group.ask('low', { lane: 'low' });
+    expect(group.ask('high', { lane: 'high', wait: false })).toEqual(['reject high busy']);
+    expect(group.waiting()).toEqual(['low']);
+  });
+
+  test('who is told to come back is told so by its own place, not by that of the newcomer', () => {
+    const group = closedGroup({ queueLengthMax: 30, slotsMax: 1 });
+    group.ask('holder');
+    for (let index = 0; index < 30; index += 1) group.ask(`low-${index}`, { lane: 'low' });
+    group.ask('high', { lane: 'high' });
+    expect(group.rejection('low-29').retryAfterMs).toBeGreaterThan(30_000);
+  });
+});
+
+describe('a wait that would outlast the deadline', () => {
+  /** One slot, in use, after so many calls of ten seconds each. */
+  function experienced(samples: number): TestGroup {
+    const group = new TestGroup({ slotsMax: 1, timeoutMs: 35_000 });
+    for (let index = 0; index < samples; index += 1) {
+      group.ask(`t${index}`);
+      group.advance(10_000);
+      group.release(`t${index}`);
+    }
+    group.ask('holder');
+    group.askAll('a', 'b', 'c');
+    return group;
+  }
+
+  test('is refused at once, with the estimate', () => {
+    const group = experienced(HOLD_SAMPLES_MIN);
+    expect(group.ask('d')).toEqual(['reject d infeasible']);
+    expect(group.rejection('d')).toMatchObject({ reason: 'infeasible', estimateMs: 40_000 });
+    expect(group.waiting()).toEqual(['a', 'b', 'c']);
+    expect(group.inUse()).toBe(1);
+  });
+
+  test('is not refused if it would end in time', () => {
+    const group = experienced(HOLD_SAMPLES_MIN);
+    group.cancel('c');
+    expect(group.ask('d')).toEqual([]);
+  });
+
+  test('is measured by the deadline of the caller', () => {
+    const group = experienced(HOLD_SAMPLES_MIN);
+    group.cancel('b');
+    group.cancel('c');
+    const deadlineMs = 10_000 * HOLD_SAMPLES_MIN;
+    expect(group.ask('hasty', { deadlineMs: deadlineMs + 19_999 })).toEqual([
+      'reject hasty infeasible',
+    ]);
+    expect(group.ask('patient', { deadlineMs: deadlineMs + 20_000 })).toEqual([]);
+  });
+
+  test('is believed only after ten calls', () => {
+    const group = experienced(HOLD_SAMPLES_MIN - 1);
+    expect(group.ask('d')).toEqual([]);
+  });
+
+  test('is believed of nobody while the group is paused', () => {
+    const group = experienced(HOLD_SAMPLES_MIN);
+    group.reconfigure({ paused: true });
+    expect(group.ask('d')).toEqual([]);
+  });
+
+  test('evicts nobody on the way', () => {
+    const group = experienced(HOLD_SAMPLES_MIN);
+    group.reconfigure({ queueLengthMax: 3, slotsMax: 1 });
+    for (const name of ['a', 'b', 'c']) group.promote(name, 'high');
+    group.promote('c', 'low');
+    expect(group.ask('hasty', { lane: 'normal', deadlineMs: 100_000 })).toEqual([
+      'reject hasty infeasible',
+    ]);
+    expect(group.waiting()).toEqual(['a', 'b', 'c']);
+  });
+});
+
+describe('the place of a waiter', () => {
+  /** The position that a waiter hears at the end of its slice. */
+  function position(group: TestGroup, name: string, options: Parameters<TestGroup['ask']>[1]) {
+    group.ask(name, { ...options, sliceMs: 0 });
+    return group.tick()[0];
+  }
+
+  test('is behind higher lanes, its own tenant, and as many of each other tenant', () => {
+    const group = closedGroup();
+    group.ask('high-1', { lane: 'high' });
+    for (const name of ['ann-1', 'ann-2']) group.ask(name, { tenant: 'ann' });
+    for (const name of ['bob-1', 'bob-2', 'bob-3', 'bob-4']) group.ask(name, { tenant: 'bob' });
+    group.ask('cid-1', { tenant: 'cid' });
+    group.ask('low-1', { lane: 'low' });
+    // One in the lane above, two of its own, three of bob's, one of cid's.
+    expect(position(group, 'ann-3', { tenant: 'ann' })).toBe('pending ann-3 at 7');
+  });
+
+  test('is before those of its tenant that are younger', () => {
+    const group = closedGroup();
+    group.ask('young');
+    expect(position(group, 'old', { enqueuedMs: -10 })).toBe('pending old at 0');
+  });
+
+  test('is the first for one that was put first', () => {
+    const group = closedGroup();
+    group.askAll('a', 'b');
+    group.ask('c', { sliceMs: 100 });
+    group.promote('c');
+    expect(group.advance(100)).toEqual(['pending c at 0']);
+  });
+});

@@ -1,0 +1,120 @@
+// How much may wait, who makes room, and who is refused at once.
+import { afterAll, beforeEach, expect, it } from 'vitest';
+import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import { call, configure } from '../support/worker.ts';
+import {
+  ask,
+  configureGroups,
+  finish,
+  groupOf,
+  keyHeader,
+  keyOf,
+  newScene,
+  queued,
+  refusal,
+  streaming,
+  type Scene,
+} from './scene.ts';
+
+let scene: Scene;
+let group = '';
+
+beforeEach(async () => {
+  scene = await newScene();
+  group = scene.name('bounds');
+});
+
+afterAll(nothingLeaks);
+
+const FULL = { status: 429, reason: 'queue_full' };
+
+it('max_length_each bounds what one tenant may let wait, and nobody else', async () => {
+  const keys = [await keyOf('acme'), await keyOf('bolt')];
+  await configureGroups(scene, [groupOf(group, 1, { queue: { max_length_each: 1 } })], keys);
+  const acme = { headers: keyHeader('acme') };
+  const calls = [await streaming(scene, 'a0', acme), await queued(group, 'a1', acme)];
+  expect(await refusal(ask('a2', acme))).toMatchObject(FULL);
+  calls.push(await queued(group, 'b0', { headers: keyHeader('bolt') }));
+  await finish(scene, calls);
+});
+
+it('max_length_each_agent bounds what one agent run may let wait, and no other', async () => {
+  await configureGroups(scene, [groupOf(group, 1, { queue: { max_length_each_agent: 1 } })]);
+  const of = (id: string) => ({ headers: { 'x-session-id': id } });
+  const calls = [await streaming(scene, 'x0', of('x')), await queued(group, 'x1', of('x'))];
+  expect(await refusal(ask('x2', of('x')))).toMatchObject(FULL);
+  calls.push(await queued(group, 'y0', of('y')), await queued(group, 'none-0'));
+  calls.push(await queued(group, 'none-1'));
+  await finish(scene, calls);
+});
+
+const messages = [{ role: 'user', content: 'evicted' }];
+
+it.each([
+  {
+    dialect: 'openai',
+    path: '/up/v1/chat/completions',
+    json: { model: 'm', stream: true, messages },
+    body: { error: { code: 'queue_full', type: 'rate_limit_error' } },
+  },
+  {
+    dialect: 'anthropic',
+    path: '/up/v1/messages',
+    json: { model: 'm', max_tokens: 9, stream: true, messages },
+    body: { type: 'error', error: { type: 'rate_limit_error' } },
+  },
+  {
+    dialect: 'gemini',
+    path: '/up/v1beta/models/m:streamGenerateContent?alt=sse',
+    json: { contents: [{ role: 'user', parts: [{ text: 'evicted' }] }] },
+    body: { error: { code: 429, status: 'RESOURCE_EXHAUSTED' } },
+  },
+] as const)(
+  'a high call takes the place of a low one, which is refused in $dialect',
+  async (one) => {
+    await configure({
+      upstreams: [{ id: 'up', base_url: scene.strict.url, dialect: one.dialect }],
+      groups: [groupOf(group, 1, { queue: { max_length: 1 } })],
+    });
+    const holder = await streaming(scene, 'holder');
+    const headers = { 'headgate-lane': 'low' };
+    const low = call(one.path, { json: one.json, headers });
+    await untilStatus(group, { queued: 1 });
+    const high = ask('high', { headers: { 'headgate-lane': 'high' } });
+    const evicted = await low;
+    expect(await refusal(Promise.resolve(evicted))).toMatchObject(FULL);
+    expect(Number(evicted.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(await evicted.json()).toMatchObject(one.body);
+    await untilStatus(group, { queued_by_lane: { high: 1, normal: 0, low: 0 } });
+    // Another one of the same lane makes nobody go.
+    expect(await refusal(ask('more', { headers: { 'headgate-lane': 'high' } }))).toMatchObject(
+      FULL,
+    );
+    await finish(scene, [holder, high]);
+  },
+);
+
+it('a call whose wait would outlast its deadline is refused at once, with the estimate', async () => {
+  await configureGroups(scene, [groupOf(group, 1)]);
+  await scene.strict.configure({ silentAfterChunks: null });
+  for (let at = 0; at < 10; at += 1) await ask(`sample-${at}`).end;
+  await untilStatus(group, { in_use: 0 });
+  await scene.strict.configure({ silentAfterChunks: 1 });
+  const calls = [await streaming(scene, 'holder')];
+  for (let at = 0; at < 4; at += 1) calls.push(await queued(group, `w${at}`));
+  const askedAt = Date.now();
+  const hopeless = ask('hopeless', { headers: { 'headgate-max-wait': '3s' } });
+  const response = await hopeless.response;
+  expect(Date.now() - askedAt).toBeLessThan(2_000);
+  expect(await refusal(hopeless)).toMatchObject({ status: 429, reason: 'infeasible' });
+  // Ten samples of nearly nothing after a guess of ten seconds leave a mean of about one.
+  const retryMs = Number(response.headers.get('retry-after-ms'));
+  expect(retryMs).toBeGreaterThan(4_000);
+  expect(retryMs).toBeLessThan(8_000);
+  expect(await pool(group).status()).toMatchObject({
+    queued: 4,
+    rejected_total: { infeasible: 1 },
+  });
+  calls.push(await queued(group, 'patient', { headers: { 'headgate-max-wait': '60s' } }));
+  await finish(scene, calls);
+});

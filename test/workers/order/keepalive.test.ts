@@ -1,0 +1,207 @@
+// Streams that wait are kept alive by comments, and then get the upstream's bytes as they are.
+import { afterAll, beforeEach, expect, it } from 'vitest';
+import { nothingLeaks, untilStatus } from '../support/pool.ts';
+import { chat, until } from '../support/worker.ts';
+import {
+  allFree,
+  CHAT,
+  configureGroups,
+  finish,
+  groupOf,
+  newScene,
+  queued,
+  streaming,
+  type Scene,
+} from './scene.ts';
+
+let scene: Scene;
+let group = '';
+
+beforeEach(async () => {
+  scene = await newScene();
+  group = scene.name('keepalive');
+});
+
+afterAll(nothingLeaks);
+
+const KEEPALIVE = { keepalive: { after_ms: 100, every_ms: 1_000 } };
+
+async function configureKeepalive(): Promise<void> {
+  await configureGroups(scene, [groupOf(group, 1, { queue: KEEPALIVE })]);
+}
+
+/** Reads on until the text holds something. */
+async function readUntil(reader: ReadableStreamDefaultReader<Uint8Array>, wanted: RegExp) {
+  const decoder = new TextDecoder();
+  let text = '';
+  while (!wanted.test(text)) {
+    const { done, value } = await reader.read();
+    if (done) throw new Error(`ended before ${String(wanted)}: ${text}`);
+    text += decoder.decode(value, { stream: true });
+  }
+  return text;
+}
+
+async function restOf(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text;
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+function readerOf(response: Response): ReadableStreamDefaultReader<Uint8Array> {
+  if (response.body === null) throw new Error('no body');
+  return response.body.getReader();
+}
+
+/** What the upstream answers to a call, without Headgate in between. */
+async function bytesFromUpstream(body: string): Promise<string> {
+  const response = await fetch(`${scene.strict.url}/v1/chat/completions`, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json', 'x-strict-silent-after-chunks': '99' },
+  });
+  return response.text();
+}
+
+const bodyOf = (label: string, more: object = {}, stream = true) => ({
+  model: 'm',
+  stream,
+  messages: [{ role: 'user', content: label }],
+  ...more,
+});
+
+/** A call that the early answer has reached, with what came so far. */
+async function keptAlive(json: unknown, headers: Record<string, string> = {}) {
+  const response = await chat(CHAT, '', { json, headers });
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toContain('text/event-stream');
+  const reader = readerOf(response);
+  const first = await readUntil(reader, /\n\n/);
+  return { reader, first };
+}
+
+it('a stream that waits gets comments with its place, then the upstream byte for byte', async () => {
+  await configureKeepalive();
+  const calls = [await streaming(scene, 'holder'), await queued(group, 'ahead')];
+  const json = bodyOf('waits');
+  const { reader, first } = await keptAlive(json);
+  expect(first).toMatch(/^: headgate waiting for a slot/);
+  const later = await readUntil(reader, /: 1 ahead, about \d+ s\n\n/);
+  expect(later.replaceAll(/: headgate [^\n]*\n\n/g, '')).toBe('');
+  await finish(scene, calls);
+  const rest = (await restOf(reader)).replaceAll(/: headgate [^\n]*\n\n/g, '');
+  expect(rest).toBe(await bytesFromUpstream(JSON.stringify(json)));
+  expect(rest).toContain('data: [DONE]');
+  await allFree(group);
+});
+
+it('headgate-keepalive: sse is enough where the group says nothing', async () => {
+  await configureGroups(scene, [groupOf(group, 1)]);
+  const holder = await streaming(scene, 'holder');
+  const json = bodyOf('asked');
+  const answer = chat(CHAT, '', { json, headers: { 'headgate-keepalive': 'sse' } });
+  await untilStatus(group, { queued: 1 });
+  const askedAt = Date.now();
+  const response = await answer;
+  // Nothing is sent before, so that an error can still have its status.
+  expect(Date.now() - askedAt).toBeGreaterThan(13_000);
+  expect(response.status).toBe(200);
+  const reader = readerOf(response);
+  expect(await readUntil(reader, /\n\n/)).toMatch(/^: headgate waiting for a slot: 0 ahead/);
+  await finish(scene, [holder]);
+  expect(await restOf(reader)).toBe(await bytesFromUpstream(JSON.stringify(json)));
+});
+
+it('a stream that gets its slot in time is the upstream answer itself', async () => {
+  const queue = { keepalive: { after_ms: 8_000 } };
+  await configureGroups(scene, [groupOf(group, 1, { queue })]);
+  await scene.strict.configure({ silentAfterChunks: null });
+  const json = bodyOf('free');
+  const response = await chat(CHAT, '', { json });
+  expect(response.headers.get('headgate-groups')).toBe(group);
+  expect(await response.text()).toBe(await bytesFromUpstream(JSON.stringify(json)));
+});
+
+it.each([
+  ['stream: false', bodyOf('waits', {}, false)],
+  ['no stream flag', { model: 'm', messages: [{ role: 'user', content: 'waits' }] }],
+])('a call with %s gets no answer before its slot', async (_, json) => {
+  await configureKeepalive();
+  const holder = await streaming(scene, 'holder');
+  const headers = { 'headgate-keepalive': 'sse', 'headgate-max-wait': '700ms' };
+  const response = await chat(CHAT, '', { json, headers });
+  expect(response.status).toBe(429);
+  expect(response.headers.get('headgate-reason')).toBe('queue_timeout');
+  await finish(scene, [holder]);
+});
+
+const LONG = 'x'.repeat(300 * 1_024);
+
+it.each([
+  ['first', `{"stream":true,"model":"m","messages":[{"role":"user","content":"f"}]}`],
+  ['last', `{"model":"m","messages":[{"role":"user","content":"l"}],"stream":true}`],
+  [
+    'first, of 300 KiB',
+    `{"stream":true,"model":"m","messages":[{"role":"user","content":"${LONG}"}]}`,
+  ],
+  [
+    'last, of 300 KiB',
+    `{"model":"m","messages":[{"role":"user","content":"${LONG}"}],"stream":true}`,
+  ],
+  ['before a nested one', `{"stream":true,"model":"m","messages":[],"x":{"stream":false}}`],
+])('the stream flag is found where it stands: %s', async (_, body) => {
+  await configureKeepalive();
+  const holder = await streaming(scene, 'holder');
+  const headers = { 'content-type': 'application/json' };
+  const response = await chat(CHAT, '', { json: undefined, method: 'POST', body, headers });
+  expect(response.status).toBe(200);
+  const reader = readerOf(response);
+  expect(await readUntil(reader, /\n\n/)).toMatch(/^: headgate waiting/);
+  await finish(scene, [holder]);
+  const rest = (await restOf(reader)).replaceAll(/: headgate [^\n]*\n\n/g, '');
+  expect(rest).toBe(await bytesFromUpstream(body));
+});
+
+it('a client that leaves while it is kept alive leaves the queue', async () => {
+  await configureKeepalive();
+  const holder = await streaming(scene, 'holder');
+  const client = new AbortController();
+  const json = bodyOf('gone');
+  const response = await chat(CHAT, '', { json, signal: client.signal });
+  const reader = readerOf(response);
+  await readUntil(reader, /\n\n/);
+  await untilStatus(group, { queued: 1 });
+  client.abort();
+  await reader.read().catch(() => {});
+  await untilStatus(group, { queued: 0 });
+  await finish(scene, [holder]);
+  expect((await scene.strict.stats()).total).toBe(1);
+});
+
+it('a client that cancels the body while it is kept alive leaves the queue', async () => {
+  await configureKeepalive();
+  const holder = await streaming(scene, 'holder');
+  const { reader } = await keptAlive(bodyOf('gone'));
+  await untilStatus(group, { queued: 1 });
+  await reader.cancel();
+  await untilStatus(group, { queued: 0 });
+  await finish(scene, [holder]);
+  expect((await scene.strict.stats()).total).toBe(1);
+});
+
+it('a client that leaves the stream behind its comments frees the slot', async () => {
+  await configureKeepalive();
+  const holder = await streaming(scene, 'holder');
+  const { reader } = await keptAlive(bodyOf('later'));
+  await scene.strict.resume();
+  expect(await holder.end).toBe('done');
+  await readUntil(reader, /data: /);
+  await untilStatus(group, { in_use: 1, queued: 0 });
+  await reader.cancel();
+  await allFree(group);
+  await until(async () => expect(await scene.strict.stats()).toMatchObject({ aborted: 1 }));
+});

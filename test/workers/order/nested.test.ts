@@ -1,0 +1,93 @@
+// Calls of an agent from within its own call, which would wait for themselves.
+import { afterAll, beforeEach, expect, it } from 'vitest';
+import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import type { OpenCall } from '../support/worker.ts';
+import {
+  allFree,
+  ask,
+  configureGroups,
+  finish,
+  groupOf,
+  newScene,
+  queued,
+  refusal,
+  streaming,
+  untilInFlight,
+  type Scene,
+} from './scene.ts';
+
+let scene: Scene;
+let group = '';
+
+beforeEach(async () => {
+  scene = await newScene();
+  group = scene.name('nested');
+});
+
+afterAll(nothingLeaks);
+
+async function childOf(parent: OpenCall): Promise<{ headers: Record<string, string> }> {
+  const lease = (await parent.response).headers.get('headgate-lease') ?? '';
+  expect(lease).not.toBe('');
+  return { headers: { 'headgate-parent': lease } };
+}
+
+it('a call that would wait for its own parent is refused as nested', async () => {
+  await configureGroups(scene, [groupOf(group, 1)]);
+  const parent = await streaming(scene, 'parent');
+  const child = ask('child', await childOf(parent));
+  const response = await child.response;
+  expect(await refusal(child)).toMatchObject({ status: 409, reason: 'nested' });
+  expect(response.headers.get('x-should-retry')).toBe('false');
+  expect(await pool(group).status()).toMatchObject({ rejected_total: { nested: 1 }, queued: 0 });
+  await finish(scene, [parent]);
+  await allFree(group);
+});
+
+it('a nested call that need not wait takes a slot like any other', async () => {
+  await configureGroups(scene, [groupOf(group, 2)]);
+  const parent = await streaming(scene, 'parent');
+  const child = await streaming(scene, 'child', await childOf(parent));
+  expect(await pool(group).status()).toMatchObject({ in_use: 2 });
+  await finish(scene, [parent, child]);
+});
+
+it('a nested call passes without a slot of its own where the group says so', async () => {
+  await configureGroups(scene, [groupOf(group, 1, { queue: { nested: 'pass' } })]);
+  const parent = await streaming(scene, 'parent');
+  const other = await queued(group, 'other');
+  const child = await streaming(scene, 'child', await childOf(parent));
+  expect(await pool(group).status()).toMatchObject({ in_use: 1, queued: 1 });
+  const grandchild = await streaming(scene, 'grandchild', await childOf(child));
+  expect(await pool(group).status()).toMatchObject({ in_use: 1, queued: 1 });
+  child.leave();
+  await untilInFlight(scene.strict, 2);
+  expect(await pool(group).status()).toMatchObject({ in_use: 1, queued: 1 });
+  await finish(scene, [parent, grandchild, other]);
+  await allFree(group);
+});
+
+it('a parent that holds nothing here makes a call wait like any other', async () => {
+  await configureGroups(scene, [groupOf(group, 1)]);
+  const holder = await streaming(scene, 'holder');
+  const lease = `${crypto.randomUUID()}.1`;
+  const waits = await queued(group, 'waits', { headers: { 'headgate-parent': lease } });
+  await finish(scene, [holder, waits]);
+  const over = await childOf(holder);
+  await scene.strict.configure({ silentAfterChunks: 1 });
+  const next = await streaming(scene, 'next');
+  const late = await queued(group, 'late', over);
+  await finish(scene, [next, late]);
+  expect(await pool(group).status()).toMatchObject({ rejected_total: {} });
+});
+
+it('of several groups it is the one that the parent fills that refuses, and nothing stays held', async () => {
+  const wide = scene.name('wide');
+  await configureGroups(scene, [groupOf(group, 4, { match: { models: ['m'] } }), groupOf(wide, 1)]);
+  const parent = await streaming(scene, 'parent');
+  expect(await refusal(ask('child', await childOf(parent)))).toMatchObject({ reason: 'nested' });
+  await untilStatus(group, { in_use: 1, queued: 0 });
+  await untilStatus(wide, { in_use: 1, queued: 0 });
+  await finish(scene, [parent]);
+  await allFree(group, wide);
+});
