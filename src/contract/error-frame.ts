@@ -29,7 +29,7 @@ export function frameShapeOf(dialect: Dialect, operation: string): FrameShape | 
  * An error as the last event of a stream whose status was sent long ago. Each SDK raises its own error
  * from the frame of its dialect; there is no end marker after it, which would look like success.
  */
-export function errorFrame(shape: FrameShape, body: unknown): string {
+function errorFrame(shape: FrameShape, body: unknown): string {
   switch (shape) {
     case 'openai':
     case 'gemini':

@@ -154,6 +154,6 @@ export function bury(state: GroupState, id: LeaseId | TicketId, now: InstantMs):
 }
 
 /** Lowers the instant of the next expiry to `at`. */
-export function noteDue(state: GroupState, at: InstantMs): void {
+function noteDue(state: GroupState, at: InstantMs): void {
   state.leasesDueAt = instant(Math.min(state.leasesDueAt, at));
 }

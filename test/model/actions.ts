@@ -12,7 +12,7 @@ import type { Lane, Ticket } from '../../src/core/ticket.ts';
 import { someSettings } from '../support/core-builders.ts';
 
 /** What a call that belongs to several groups says with its ask. */
-export type Manner = Pick<Ticket, 'isTry' | 'waitsElsewhere' | 'holdsNarrower'>;
+type Manner = Pick<Ticket, 'isTry' | 'waitsElsewhere' | 'holdsNarrower'>;
 
 /**
  * Something that happens in a history. `pick` chooses among the tickets issued so far, the newest first;

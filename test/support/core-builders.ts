@@ -88,7 +88,7 @@ export function someTicket(name: string, at: InstantMs, changes: Partial<Ticket>
 }
 
 /** A ticket as a test describes it, at `now`. */
-export function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
+function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
   const at = (ms: number | undefined) => (ms === undefined ? null : instant(START + ms));
   const { tenant = SOMEBODY.tenant, agent = null, parents = [] } = options;
   const { lane = 'normal', slots = 1, wait = true, isTry = false } = options;
