@@ -60,40 +60,30 @@ export function tenantAccount(accounts: Accounts, key: string): TenantAccount {
   return account;
 }
 
-/** The account of an agent run, which has a call now. */
+/**
+ * The account of an agent run, which has a call now. A run that is known by its id only began when the
+ * group first saw it, and anew, with nothing on its account, after a minute without a call: sessions live
+ * for days, turns do not.
+ */
 export function agentAccount(
   accounts: Accounts,
   tenant: TenantAccount,
   key: string,
   now: InstantMs,
+  seenAt = now,
 ): AgentAccount {
   let account = tenant.agents.get(key);
   if (account === undefined) {
-    account = { ...newAccount(key), startedAt: now, lastSeenAt: now };
+    account = { ...newAccount(key), startedAt: seenAt, lastSeenAt: now };
     tenant.agents.set(key, account);
     accounts.agentCount += 1;
-    forgetAgents(accounts, tenant, account);
+    forgetAgents(accounts, tenant, account, now);
+  } else if (isOver(account, now)) {
+    Object.assign(account, { startedAt: seenAt, service: 0, floor: 0 });
+  } else if (seenAt < account.startedAt) {
+    account.startedAt = seenAt;
   }
   account.lastSeenAt = now;
-  return account;
-}
-
-/**
- * The account of an agent run that asks. A run that is known by its id only began when the group first
- * saw it, and anew after a minute without a call: sessions live for days, turns do not.
- */
-export function agentSeen(
-  accounts: Accounts,
-  tenant: TenantAccount,
-  key: string,
-  seenAt: InstantMs,
-  now: InstantMs,
-): AgentAccount {
-  const known = tenant.agents.get(key);
-  const isOver =
-    known === undefined || (isIdle(known) && now - known.lastSeenAt > AGENT_FORGOTTEN_MS);
-  const account = agentAccount(accounts, tenant, key, now);
-  if (isOver || seenAt < account.startedAt) account.startedAt = seenAt;
   return account;
 }
 
@@ -107,13 +97,13 @@ export function lift(account: Account, level: number): void {
   account.floor = level;
 }
 
-/** Where an agent of this tenant starts. */
-export function agentLevel(tenant: TenantAccount, agent: AgentAccount): number {
+/** The least service of the tenant's agents that wait; Infinity: none does. */
+export function leastAgentService({ agents }: TenantAccount): number {
   let least = Infinity;
-  for (const other of tenant.agents.values()) {
-    if (other !== agent && other.waiting > 0) least = Math.min(least, other.service);
+  for (const { waiting, service } of agents.values()) {
+    if (waiting > 0 && service < least) least = service;
   }
-  return least === Infinity ? tenant.lastAgentService : least;
+  return least;
 }
 
 /** Puts all agents level. What they have had means nothing while the oldest goes first. */
@@ -138,6 +128,10 @@ function isIdle(account: Account): boolean {
   return account.waiting === 0 && account.slots === 0;
 }
 
+function isOver(agent: AgentAccount, now: InstantMs): boolean {
+  return isIdle(agent) && now - agent.lastSeenAt > AGENT_FORGOTTEN_MS;
+}
+
 /**
  * Keeps the number of tenants bounded. Those go that would come back no better than they left; only if
  * there is none, one that owes something.
@@ -158,15 +152,33 @@ function forgetTenants(accounts: Accounts, newest: TenantAccount): void {
   }
 }
 
-/** Keeps the number of agents bounded: one goes that has no call, of the same tenant if possible. */
-function forgetAgents(accounts: Accounts, tenant: TenantAccount, newest: AgentAccount): void {
+/**
+ * Lets go of agents whose run is over: each that comes looks at the two that were looked at longest ago.
+ * Where there are too many all the same, one without a call goes, of the same tenant if possible.
+ */
+function forgetAgents(
+  accounts: Accounts,
+  tenant: TenantAccount,
+  newest: AgentAccount,
+  now: InstantMs,
+): void {
+  const forget = (agents: Map<string, AgentAccount>, { key }: AgentAccount): void => {
+    agents.delete(key);
+    accounts.agentCount -= 1;
+  };
+  let looked = 0;
+  for (const agent of tenant.agents.values()) {
+    if (agent === newest || looked === 2) break;
+    looked += 1;
+    forget(tenant.agents, agent);
+    if (isOver(agent, now)) continue;
+    tenant.agents.set(agent.key, agent);
+    accounts.agentCount += 1;
+  }
   if (accounts.agentCount <= AGENTS_MAX) return;
   for (const { agents } of [tenant, ...accounts.tenants.values()]) {
     for (const agent of agents.values()) {
-      if (!isIdle(agent) || agent === newest) continue;
-      agents.delete(agent.key);
-      accounts.agentCount -= 1;
-      return;
+      if (isIdle(agent) && agent !== newest) return forget(agents, agent);
     }
   }
 }

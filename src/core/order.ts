@@ -1,4 +1,4 @@
-import { NO_AGENT, type Account } from './accounts.ts';
+import { leastAgentService, NO_AGENT, type Account } from './accounts.ts';
 import type { InstantMs } from './ids.ts';
 import { laneTurns } from './lanes.ts';
 import { compareWaiters, type Line, type Waiter } from './queue.ts';
@@ -105,10 +105,12 @@ function headOf({ tenant, waiters }: Line, view: View): Waiter | undefined {
   const { byAgent, slotsMaxEach } = view.state.settings;
   if (isFull(tenant, slotsMaxEach, view)) return undefined;
   if (!byAgent) return waiters.find((waiter) => mayGo(waiter, view));
+  const least = leastAgentService(tenant);
   let best: Waiter | undefined;
   for (const waiter of waiters) {
     if (best !== undefined && best.agent.service <= waiter.agent.service) continue;
     if (mayGo(waiter, view)) best = waiter;
+    if (best !== undefined && best.agent.service <= least) break;
   }
   return best;
 }

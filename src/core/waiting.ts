@@ -1,4 +1,4 @@
-import { agentLevel, agentSeen, lift, NO_AGENT, tenantAccount } from './accounts.ts';
+import { agentAccount, leastAgentService, lift, NO_AGENT, tenantAccount } from './accounts.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
 import { after, instant, type InstantMs, type TicketId } from './ids.ts';
@@ -115,6 +115,7 @@ function grant(
   noteLaneGrant(state, lane);
   state.accounts.lastService = tenant.service;
   tenant.lastAgentService = agent.service;
+  agent.lastSeenAt = now;
   const { id: ticketId, holder, waitsElsewhere } = ticket;
   const lease: Lease = openLease(
     state,
@@ -162,7 +163,10 @@ function lineUp(state: GroupState, waiter: Waiter): () => void {
     const least = leastService(queue);
     lift(tenant, least === Infinity ? accounts.lastService : least);
   }
-  if (settings.byAgent && agent.waiting === 0) lift(agent, agentLevel(tenant, agent));
+  if (settings.byAgent && agent.waiting === 0) {
+    const least = leastAgentService(tenant);
+    lift(agent, least === Infinity ? tenant.lastAgentService : least);
+  }
   enqueue(queue, waiter);
   return () => {
     for (const { account, ...before } of idle) Object.assign(account, before);
@@ -231,7 +235,7 @@ function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
   const { holder, enqueuedAt } = ticket;
   const tenant = tenantAccount(state.accounts, holder.tenant);
   const key = holder.agent ?? NO_AGENT;
-  const agent = agentSeen(state.accounts, tenant, key, enqueuedAt, now);
+  const agent = agentAccount(state.accounts, tenant, key, now, enqueuedAt);
   const startedAt = holder.agent === null ? enqueuedAt : (ticket.agentStartedAt ?? agent.startedAt);
   return {
     ticket,

@@ -6,9 +6,7 @@ import { NaiveLeases, type NaiveLease } from './naive-leases.ts';
 import { NaiveOrder, type NaiveView, type NaiveWaiter } from './naive-order.ts';
 import { tooWide, worstBelow } from './naive-refusals.ts';
 
-type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
-type Resume = Extract<GroupEvent, { kind: 'resume' }>;
-type Promote = Extract<GroupEvent, { kind: 'promote' }>;
+type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
 
 /**
  * What a group should do, written as plainly as possible: arrays, nothing remembered that can be worked
@@ -30,8 +28,8 @@ export class NaiveGroup extends NaiveLeases {
       const chargedMs = now - row.grantedAt;
       return { ...row, until, extendedUntil, attachment, chargedMs, waitsElsewhere: false };
     }) as unknown as NaiveLease[];
-    for (const { holder } of this.leaseList) this.order.touch(holder, now);
     this.#waiters = [];
+    for (const { holder } of this.leaseList) this.order.see(holder, now, this.view());
     const cooling = rows.filter(({ phase }) => phase === 'cooling');
     this.ended = cooling.map(({ id }) => ({ id, forgetAt: now + 600_000 }));
     this.grantsFrom = rows.length > 0 ? now + 500 : 0;
@@ -62,7 +60,7 @@ export class NaiveGroup extends NaiveLeases {
     return this.#waiters;
   }
 
-  #view(): NaiveView {
+  protected view(): NaiveView {
     return { settings: this.settings, waiters: this.#waiters, leases: this.leaseList };
   }
 
@@ -116,7 +114,7 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
-  #acquire({ ticket, leaseId, sliceMs }: Acquire): void {
+  #acquire({ ticket, leaseId, sliceMs }: EventOf<'acquire'>): void {
     const isAnswered = this.answers.some((answer) => answer.split(' ')[1] === ticket.id);
     if (isAnswered) return;
     if (this.hasEnded(leaseId) || this.hasEnded(ticket.id)) {
@@ -132,7 +130,7 @@ export class NaiveGroup extends NaiveLeases {
     const known = this.#waiters.find(({ ticketId }) => ticketId === ticket.id);
     if (known?.leaseId === leaseId) {
       known.sliceEndsAt = this.now + sliceMs;
-      this.order.touch(ticket.holder, this.now);
+      this.order.stillWaits(ticket.holder, this.now);
       return;
     }
     if (known !== undefined) this.#remove(known);
@@ -140,14 +138,16 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   #joinQueue(ticket: Ticket, leaseId: string, sliceMs: number): void {
-    const refusal = this.settings.isDraining ? 'draining' : tooWide(ticket, this.settings);
-    const { timeoutMs, isDryRun } = this.settings;
+    const { timeoutMs, isDryRun, isDraining } = this.settings;
+    const refusal = isDraining ? 'draining' : tooWide(ticket, this.settings);
     if (refusal !== null && !isDryRun) {
       this.answers.push(`reject ${ticket.id} ${refusal}`);
       return;
     }
     const enqueuedAt = Math.min(Math.max(ticket.enqueuedAt, this.now - timeoutMs), this.now + 1);
-    const startedAt = this.order.startOf(ticket, enqueuedAt, this.now, this.#view());
+    const { holder, agentStartedAt } = ticket;
+    const run = this.order.see(holder, this.now, this.view(), enqueuedAt);
+    const startedAt = holder.agent === null ? enqueuedAt : (agentStartedAt ?? run.startedAt);
     const earliest = enqueuedAt - (this.settings.ageCreditMs ?? Infinity);
     const waiter: NaiveWaiter = {
       ticketId: ticket.id,
@@ -162,7 +162,7 @@ export class NaiveGroup extends NaiveLeases {
       sliceEndsAt: this.now + sliceMs,
       orphanAt: 0,
     };
-    const forget = this.order.join(ticket.holder, this.now, this.#view());
+    const forget = this.order.join(holder, this.now, this.view());
     this.#waiters.push(waiter);
     if (refusal !== null) this.#grant(waiter, ticket.slots);
     this.#grantWhatFits();
@@ -200,7 +200,7 @@ export class NaiveGroup extends NaiveLeases {
     const { slotsMax } = this.settings;
     if (slotsMax === 0) return 60_000;
     const free = Math.max(0, slotsMax - this.slotsInUse());
-    const turns = Math.max(0, this.order.ahead(waiter, this.#view()) + 1 - free);
+    const turns = Math.max(0, this.order.ahead(waiter, this.view()) + 1 - free);
     return Math.round((turns * this.meanHold()) / slotsMax);
   }
 
@@ -215,7 +215,7 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
-  #promote({ ticketId, lane, toFront }: Promote): void {
+  #promote({ ticketId, lane, toFront }: EventOf<'promote'>): void {
     const waiter = this.#waiters.find((each) => each.ticketId === ticketId);
     if (waiter === undefined) return;
     waiter.lane = lane ?? waiter.lane;
@@ -223,7 +223,7 @@ export class NaiveGroup extends NaiveLeases {
     this.#waiters = [...this.#waiters.filter((each) => each !== waiter), waiter];
   }
 
-  #resume({ leaseId, ticketId, holder, lane, slots }: Resume): void {
+  #resume({ leaseId, ticketId, holder, lane, slots }: EventOf<'resume'>): void {
     if (this.hasEnded(leaseId) || this.hasEnded(ticketId)) {
       this.answers.push(`gone ${ticketId}`);
       return;
@@ -237,7 +237,7 @@ export class NaiveGroup extends NaiveLeases {
   #endWhatIsDue(): void {
     for (const lease of this.leaseList.filter(({ until }) => this.now >= until)) {
       if (lease.phase !== 'cooling') this.chargeTo(lease, this.now - lease.grantedAt);
-      this.order.touch(lease.holder, this.now);
+      this.order.see(lease.holder, this.now, this.view());
       this.leaseList = this.leaseList.filter((other) => other !== lease);
       if (lease.phase === 'revoking') this.bury(lease.id);
       if (lease.phase !== 'cooling') this.answers.push(`ended ${lease.id}`);
@@ -250,7 +250,7 @@ export class NaiveGroup extends NaiveLeases {
       } else if (this.now >= waiter.sliceEndsAt) {
         waiter.sliceEndsAt = null;
         waiter.orphanAt = this.now + 5_000;
-        const ahead = this.order.ahead(waiter, this.#view());
+        const ahead = this.order.ahead(waiter, this.view());
         this.answers.push(`pending ${waiter.ticketId} at ${ahead}`);
       }
     }
@@ -258,7 +258,7 @@ export class NaiveGroup extends NaiveLeases {
 
   #grantWhatFits(): void {
     while (this.hasRoom(1)) {
-      const waiter = this.order.next(this.#view());
+      const waiter = this.order.next(this.view());
       if (waiter === undefined || !this.hasRoom(waiter.ticket.slots)) break;
       this.#grant(waiter, waiter.ticket.slots);
     }
@@ -272,7 +272,7 @@ export class NaiveGroup extends NaiveLeases {
     const { ticketId, leaseId, lane, ticket } = waiter;
     const { holder, waitsElsewhere } = ticket;
     this.#remove(waiter);
-    this.order.granted(waiter, this.now, this.#view());
+    this.order.granted(waiter, this.now, this.view());
     this.open({ id: leaseId, ticketId, holder, lane, slots, waitsElsewhere });
   }
 

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../src/core/outcome.ts';
 import type { GroupSettings } from '../../src/core/settings.ts';
 import type { Lease } from '../../src/core/state.ts';
-import { NaiveOrder, slotsOf, type NaiveHold } from './naive-order.ts';
+import { NaiveOrder, slotsOf, type NaiveHold, type NaiveView } from './naive-order.ts';
 
 export type NaiveLease = Pick<
   Lease,
@@ -10,7 +10,7 @@ export type NaiveLease = Pick<
   NaiveHold & { readonly grantedAt: number };
 
 /** The leases of a naive group, and what is told about them. */
-export class NaiveLeases {
+export abstract class NaiveLeases {
   settings: GroupSettings;
   protected leaseList: NaiveLease[] = [];
   protected order = new NaiveOrder();
@@ -25,6 +25,9 @@ export class NaiveLeases {
   constructor(settings: GroupSettings) {
     this.settings = settings;
   }
+
+  /** What the order looks at. */
+  protected abstract view(): NaiveView;
 
   leases(): NaiveLease[] {
     return this.leaseList;
@@ -55,6 +58,7 @@ export class NaiveLeases {
       extendedUntil: null,
       chargedMs: 0,
     } as NaiveLease;
+    this.order.see(lease.holder, this.now, this.view());
     this.leaseList.push(lease);
     this.chargeTo(lease, this.meanHold());
     this.answers.push(`grant ${wanted.id}`);
@@ -63,7 +67,7 @@ export class NaiveLeases {
   protected chargeTo(lease: NaiveLease, heldMs: number): void {
     const slotMs = lease.slots * (heldMs - lease.chargedMs);
     lease.chargedMs = heldMs;
-    this.order.charge(lease.holder, slotMs, this.now, this.settings);
+    this.order.charge(lease.holder, slotMs, this.now, this.view());
   }
 
   protected answerWith(lease: NaiveLease): void {

@@ -41,6 +41,9 @@ export interface NaiveHold {
   waitsElsewhere: boolean;
 }
 
+/** Whose a call is, as far as the order cares. */
+type Holder = Pick<Ticket['holder'], 'tenant' | 'agent'>;
+
 /** How the order sees the group. */
 export interface NaiveView {
   readonly settings: GroupSettings;
@@ -71,30 +74,32 @@ export class NaiveOrder {
     return this.#accounts.find((each) => each.tenant === tenant && each.agent === agent);
   }
 
-  /** An agent run has a call at this instant. */
-  touch({ tenant, agent }: Ticket['holder'], now: number): void {
-    this.account(tenant, agent ?? '', now).lastSeenAt = now;
-  }
-
-  /** When the run of a ticket that asks now began. */
-  startOf({ holder, agentStartedAt }: Ticket, at: number, now: number, view: NaiveView): number {
-    const { tenant, agent } = holder;
+  /**
+   * An agent run has a call at this instant, the first of which the group knows reached it at `at`: after
+   * a minute without one it is another run.
+   */
+  see({ tenant, agent }: Holder, now: number, view: NaiveView, at = now): NaiveAccount {
     const known = this.#known(tenant, agent ?? '');
     const isBusy =
-      view.waiters.some(({ ticket }) => isAgent(ticket.holder, holder)) ||
-      view.leases.some((lease) => isAgent(lease.holder, holder) && lease.slots > 0);
-    const isOver = known === undefined || (!isBusy && now - known.lastSeenAt > 60_000);
+      view.waiters.some(({ ticket }) => isAgent(ticket.holder, { tenant, agent })) ||
+      view.leases.some(({ holder, slots }) => slots > 0 && isAgent(holder, { tenant, agent }));
+    const isNew = known === undefined || (!isBusy && now - known.lastSeenAt > 60_000);
     const account = this.account(tenant, agent ?? '', now);
-    account.startedAt = isOver ? at : Math.min(at, account.startedAt);
+    if (isNew) Object.assign(account, { startedAt: at, service: 0, floor: 0 });
+    account.startedAt = Math.min(at, account.startedAt);
     account.lastSeenAt = now;
-    return agent === null ? at : (agentStartedAt ?? account.startedAt);
+    return account;
+  }
+
+  stillWaits({ tenant, agent }: Holder, now: number): void {
+    this.account(tenant, agent ?? '', now).lastSeenAt = now;
   }
 
   /**
    * Somebody begins to wait: who did not before starts level with those who do. Returns how to put them
    * back where they were.
    */
-  join({ tenant, agent }: Ticket['holder'], now: number, view: NaiveView): () => void {
+  join({ tenant, agent }: Holder, now: number, view: NaiveView): () => void {
     const ofTenant = this.account(tenant, null, now);
     const ofAgent = this.account(tenant, agent ?? '', now);
     const waiting = view.waiters.map(({ ticket }) => ticket.holder);
@@ -128,19 +133,22 @@ export class NaiveOrder {
     const { tenant, agent } = ticket.holder;
     const account = this.account(tenant, null, now);
     this.#lastService = account.service;
-    account.lastAgentService = this.account(tenant, agent ?? '', now).service;
+    const ofAgent = this.account(tenant, agent ?? '', now);
+    account.lastAgentService = ofAgent.service;
+    ofAgent.lastSeenAt = now;
   }
 
-  charge(holder: Ticket['holder'], slotMs: number, now: number, settings: GroupSettings): void {
+  charge(holder: Holder, slotMs: number, now: number, view: NaiveView): void {
+    this.see(holder, now, view);
     const { tenant, agent } = holder;
-    const weight = Object.entries(settings.weights).find(([name]) => name === tenant)?.[1] ?? 1;
+    const weight =
+      Object.entries(view.settings.weights).find(([name]) => name === tenant)?.[1] ?? 1;
     for (const [account, share] of [
       [this.account(tenant, null, now), weight],
       [this.account(tenant, agent ?? '', now), 1],
     ] as const) {
       account.service = Math.max(account.floor, account.service + slotMs / share);
     }
-    this.touch(holder, now);
   }
 
   /** From now on the agents of a tenant share: they begin level. */
@@ -241,7 +249,7 @@ export class NaiveOrder {
   }
 }
 
-function isAgent(a: Ticket['holder'], b: Ticket['holder']): boolean {
+function isAgent(a: Holder, b: Holder): boolean {
   return a.tenant === b.tenant && a.agent === b.agent;
 }
 

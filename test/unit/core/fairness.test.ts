@@ -1,11 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  ACCOUNTS_MAX,
-  AGENTS_MAX,
-  HOLD_GUESS_MS,
-  LEASE_TTL_MS,
-  type GroupSettings,
-} from '../../../src/core/settings.ts';
+import { HOLD_GUESS_MS, LEASE_TTL_MS, type GroupSettings } from '../../../src/core/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** What tenants are charged, and who goes first for it. */
@@ -266,39 +260,5 @@ describe('agents that share', () => {
     group.reconfigure({ byAgent: true });
     const agents = group.state.accounts.tenants.get('ann')?.agents;
     expect([...(agents?.values() ?? [])].map(({ service }) => service)).toEqual([0, 0]);
-  });
-});
-
-describe('accounts are bounded', () => {
-  test('of tenants, those who owe nothing are forgotten first', () => {
-    const group = new TestGroup({ slotsMax: 1 });
-    ann(group, 'debtor');
-    group.advance(30_000);
-    group.release('debtor');
-    for (let index = 0; index <= ACCOUNTS_MAX; index += 1) {
-      const name = `t${index}`;
-      const idle = { key: name, service: 0, floor: 0, waiting: 0, slots: 0 };
-      const account = { ...idle, agents: new Map(), lastAgentService: 0 };
-      group.state.accounts.tenants.set(name, account);
-    }
-    bob(group, 'b');
-    expect(group.state.accounts.tenants.size).toBeLessThan(10);
-    expect(group.service('ann')).toBe(30_000);
-  });
-
-  test('of agents, one without a call is forgotten for each that comes', () => {
-    const group = new TestGroup({ slotsMax: Infinity });
-    ann(group, 'busy');
-    const tenant = group.state.accounts.tenants.get('ann');
-    for (let index = 1; index < AGENTS_MAX; index += 1) {
-      const key = `run-${index}`;
-      const idle = { key, service: 0, floor: 0, waiting: 0, slots: 0 };
-      tenant?.agents.set(key, { ...idle, startedAt: group.now, lastSeenAt: group.now });
-    }
-    group.state.accounts.agentCount = AGENTS_MAX;
-    group.ask('next', { tenant: 'bob', agent: 'run' });
-    expect(group.state.accounts.agentCount).toBe(AGENTS_MAX);
-    expect(tenant?.agents.has('run-1')).toBe(false);
-    expect(tenant?.agents.has('')).toBe(true);
   });
 });
