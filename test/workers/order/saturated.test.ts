@@ -61,18 +61,20 @@ async function peaks() {
   return { all: peak, a: models['a']?.peak, b: models['b']?.peak, rejected429, inFlight };
 }
 
-const EXACT = { all: 3, a: 2, b: 2, rejected429: 0, inFlight: 0 };
-
 async function nothingIsLeft(): Promise<void> {
   await allFree(...names);
   for (const name of names) await untilNoRows(name);
 }
 
-it('two groups saturated at once: no deadlock, both peaks exact, nothing leaked', async () => {
+it('several groups saturated at once: no deadlock, no limit exceeded, nothing leaked', async () => {
   const calls = crowd(60);
   const ends = await Promise.all(calls.map(({ end }) => end));
   expect(ends.filter((end) => end !== 'done')).toEqual([]);
-  expect(await peaks()).toEqual(EXACT);
+  const { a, b, ...others } = await peaks();
+  // The wide group is full all the time. Whether a narrow one is, too, depends on who holds its other
+  // slot while waiting; `e2e/order/two-groups` has the exact peaks of all of them.
+  expect(others).toEqual({ all: 3, rejected429: 0, inFlight: 0 });
+  expect(Math.max(a ?? 0, b ?? 0)).toBeLessThanOrEqual(2);
   await nothingIsLeft();
 });
 
