@@ -1,7 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MUTATIONS, type Mutation } from './mutations/list.ts';
+import { MUTATIONS } from './mutations/list.ts';
+import type { Mutation } from './mutations/mutation.ts';
 import { Trial, type Verdict } from './mutations/trial.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Mutation } from './list.ts';
+import type { Mutation } from './mutation.ts';
 
 /** What the tests of the core need. */
 const COPIED = [
@@ -13,10 +13,16 @@ const COPIED = [
 ];
 
 /** Longer than every test together takes; a mutant that hangs has not been noticed by a test. */
-const TIME_OUT_MS = 60_000;
+const TIME_OUT_MS = 120_000;
 
+/** Threads, because they end with their process, even one that spins. */
 const CONFIG = `export default {
-  test: { include: ['test/**/*.test.ts'], testTimeout: ${TIME_OUT_MS}, fileParallelism: false },
+  test: {
+    include: ['test/**/*.test.ts'],
+    testTimeout: ${TIME_OUT_MS},
+    fileParallelism: false,
+    pool: 'threads',
+  },
 };
 `;
 
@@ -101,6 +107,7 @@ function vitest(folder: string, args: readonly string[]): Promise<number | null>
       cwd: folder,
       stdio: 'ignore',
       timeout: TIME_OUT_MS,
+      killSignal: 'SIGKILL',
       env: { ...process.env, MODEL_SEED: '1', MODEL_SHRINK: 'no' },
     });
     child.on('error', fail);

@@ -1,0 +1,135 @@
+import type { Mutation } from './mutation.ts';
+
+/** How leases begin, last and end. */
+export const LEASES: readonly Mutation[] = [
+  {
+    name: 'frees another slot with the second release',
+    file: 'step.ts',
+    find: `effects: Effect[]) {
+  const lease = state.leases.get(event.leaseId);
+  if (lease === undefined) {
+    const waiter`,
+    replace: `effects: Effect[]) {
+  const lease = state.leases.get(event.leaseId) ?? [...state.leases.values()][0];
+  if (lease === undefined) {
+    const waiter`,
+  },
+  {
+    name: 'ends a cool-down with the second release',
+    file: 'step.ts',
+    find: "if (lease.phase !== 'cooling') endLease(state, lease, event.outcome",
+    replace: 'endLease(state, lease, event.outcome',
+  },
+  {
+    name: 'frees the slot at the disposal of an older answer',
+    file: 'step.ts',
+    find: 'if (lease.attachment === event.attachment) endLease',
+    replace: 'endLease',
+  },
+  {
+    name: 'gives a new answer the attachment of the old one',
+    file: 'leases.ts',
+    find: '  lease.attachment = state.nextAttachment++;\n',
+    replace: '',
+  },
+  {
+    name: 'lets a caller begin with a lease that is about to lapse',
+    file: 'leases.ts',
+    find: '  lease.attachment = state.nextAttachment++;\n  prolong(lease, now, effects);',
+    replace: '  lease.attachment = state.nextAttachment++;',
+  },
+  {
+    name: 'prolongs a lease that was taken away',
+    file: 'leases.ts',
+    find: "if (lease.phase !== 'held') return;\n  lease.until",
+    replace: "if (lease.phase === 'cooling') return;\n  lease.until",
+  },
+  {
+    name: 'lets a caller begin with a lease that was taken away',
+    file: 'waiting.ts',
+    find: "if (lease?.phase === 'held') {",
+    replace: 'if (lease !== undefined) {',
+  },
+  {
+    name: 'ignores renewals',
+    file: 'step.ts',
+    find: '  prolong(lease, now, effects);\n  // A hold',
+    replace: '  // A hold',
+  },
+  {
+    name: 'remembers no ended attempt',
+    file: 'leases.ts',
+    find: '  state.tombstones.set(id, after(now, TOMBSTONE_TTL_MS));\n',
+    replace: '',
+  },
+  {
+    name: 'remembers ended attempts for ever',
+    file: 'leases.ts',
+    find: 'if (now < forgetAt && state.tombstones.size <= TOMBSTONES_MAX) break;',
+    replace: 'break;',
+  },
+  {
+    name: 'does not let a lapsed lease be resumed',
+    file: 'leases.ts',
+    find: "if (phase === 'revoking') bury",
+    replace: 'bury',
+  },
+  {
+    name: 'has no cool-downs',
+    file: 'leases.ts',
+    find: 'if (downMs > 0) {',
+    replace: 'if (downMs < 0) {',
+  },
+  {
+    name: 'ends leases a millisecond late',
+    file: 'leases.ts',
+    find: '    if (now < lease.until) {',
+    replace: '    if (now <= lease.until) {',
+  },
+  {
+    name: 'sleeps past the end of a younger lease',
+    file: 'leases.ts',
+    find: 'state.leasesDueAt = instant(Math.min(state.leasesDueAt, at));',
+    replace: 'if (state.leasesDueAt === NEVER) state.leasesDueAt = at;',
+  },
+];
+
+/** What a reset leaves. */
+export const RECOVERY: readonly Mutation[] = [
+  {
+    name: 'does not extend leases after a reset',
+    file: 'recover.ts',
+    find: 'row.extendedUntil ?? after(now, LEASE_TTL_MS)',
+    replace: 'row.extendedUntil ?? after(row.grantedAt, LEASE_TTL_MS)',
+  },
+  {
+    name: 'extends leases at every reset',
+    file: 'recover.ts',
+    find: 'row.extendedUntil ?? after(now, LEASE_TTL_MS)',
+    replace: 'after(now, LEASE_TTL_MS)',
+  },
+  {
+    name: 'does not write the extension',
+    file: 'recover.ts',
+    find: "effects.push({ kind: 'save', lease });",
+    replace: '{}',
+  },
+  {
+    name: 'does not clear the extension at a renewal',
+    file: 'leases.ts',
+    find: 'if (lease.extendedUntil !== null) {',
+    replace: 'if (lease.extendedUntil === 0) {',
+  },
+  {
+    name: 'forgets cool-downs at a reset',
+    file: 'recover.ts',
+    find: 'until: coolingUntil ?? extendedUntil,',
+    replace: 'until: coolingUntil === null ? extendedUntil : now,',
+  },
+  {
+    name: 'gives a slot that cools down back to its old holder',
+    file: 'recover.ts',
+    find: 'if (coolingUntil !== null) bury(state, lease.id, now);',
+    replace: '',
+  },
+];

@@ -1,0 +1,196 @@
+import type { Mutation } from './mutation.ts';
+
+/** Whose turn it is: ages, caps, reservations, wide calls. */
+export const ORDER: readonly Mutation[] = [
+  {
+    name: 'lets an old run delay others without bound',
+    file: 'order.ts',
+    find: 'ageCreditMs === null ? -Infinity : ticket.enqueuedAt - ageCreditMs',
+    replace: '-Infinity',
+  },
+  {
+    name: 'knows no older runs',
+    file: 'order.ts',
+    find: 'Math.max(agentStartedAt, earliest)',
+    replace: 'ticket.enqueuedAt',
+  },
+  {
+    name: 'bounds the credit where it has no bound',
+    file: 'order.ts',
+    find: 'ageCreditMs === null ? -Infinity : ticket.enqueuedAt - ageCreditMs',
+    replace: 'ticket.enqueuedAt - (ageCreditMs ?? 0)',
+  },
+  {
+    name: 'believes claims to come from the future',
+    file: 'order.ts',
+    find: 'Math.min(ticket.enqueuedAt, Math.max(agentStartedAt, earliest))',
+    replace: 'Math.max(agentStartedAt, earliest)',
+  },
+  {
+    name: 'believes claims to have waited for ever',
+    file: 'waiting.ts',
+    find: 'Math.min(Math.max(ticket.enqueuedAt, now - timeoutMs), now + 1)',
+    replace: 'Math.min(ticket.enqueuedAt, now + 1)',
+  },
+  {
+    name: 'believes a claim about an agent from a call without one',
+    file: 'waiting.ts',
+    find: 'holder.agent === null ? enqueuedAt : (ticket.agentStartedAt ?? agent.startedAt)',
+    replace: 'ticket.agentStartedAt ?? agent.startedAt',
+  },
+  {
+    name: 'remembers a run for ever',
+    file: 'accounts.ts',
+    find: 'isIdle(agent) && now - agent.lastSeenAt > AGENT_FORGOTTEN_MS',
+    replace: 'isIdle(agent) && now < 0',
+  },
+  {
+    name: 'forgets a run that waits or holds',
+    file: 'accounts.ts',
+    find: 'isIdle(agent) && now - agent.lastSeenAt > AGENT_FORGOTTEN_MS',
+    replace: 'now - agent.lastSeenAt > AGENT_FORGOTTEN_MS',
+  },
+  {
+    name: 'does not let the first call after a reset make its run older',
+    file: 'accounts.ts',
+    find: '    account.startedAt = seenAt;\n  }\n  account.lastSeenAt',
+    replace: '  }\n  account.lastSeenAt',
+  },
+  {
+    name: 'ignores what an operator put first',
+    file: 'order.ts',
+    find: '  if (a.isPromoted !== b.isPromoted) return a.isPromoted;\n',
+    replace: '',
+  },
+  {
+    name: 'looks for the promoted only where they would be first anyway',
+    file: 'order.ts',
+    find: '[...queue.promoted].filter((each) => mayGo(each, view))',
+    replace: '[]',
+  },
+  {
+    name: 'forgets a promotion with a change of lane',
+    file: 'step.ts',
+    find: 'event.toFront || waiter.isPromoted',
+    replace: 'event.toFront',
+  },
+  {
+    name: 'leaves a waiter in its lane',
+    file: 'step.ts',
+    find: 'event.lane ?? waiter.lane',
+    replace: 'waiter.lane',
+  },
+  {
+    name: 'lends what is reserved and never gives it back',
+    file: 'order.ts',
+    find: '  if (isReserved !== hasReserve(state, b)) return isReserved;\n',
+    replace: '',
+  },
+  {
+    name: 'reserves for a tenant without end',
+    file: 'order.ts',
+    find: 'ofTenant !== undefined && tenant.slots < ofTenant',
+    replace: 'ofTenant !== undefined',
+  },
+  {
+    name: 'reserves nothing for lanes',
+    file: 'order.ts',
+    find: 'ofLane !== undefined && slotsByLane[lane] < ofLane',
+    replace: 'false',
+  },
+  {
+    name: 'lets a tenant at its cap block the others',
+    file: 'order.ts',
+    find: '    if (cap === undefined) return best;\n    view.barred.add(cap);',
+    replace: '    return cap === undefined ? best : undefined;',
+  },
+  {
+    name: 'lets a tenant above its cap',
+    file: 'order.ts',
+    find: '  if (tenant.slots + slots > slotsMaxEach) return tenant;\n',
+    replace: '',
+  },
+  {
+    name: 'stops a tenant one below its cap',
+    file: 'order.ts',
+    find: 'account.slots >= slotsMax ||',
+    replace: 'account.slots + 1 >= slotsMax ||',
+  },
+  {
+    name: 'lets an agent above its cap',
+    file: 'order.ts',
+    find: 'if (agent.key !== NO_AGENT && agent.slots + slots > slotsMaxEachAgent) return agent;',
+    replace: '',
+  },
+  {
+    name: 'caps calls without an agent like one agent',
+    file: 'order.ts',
+    find: 'agent.key !== NO_AGENT && isFull',
+    replace: 'isFull',
+  },
+  {
+    name: 'lets narrow calls overtake a wide one under the cap of its tenant',
+    file: 'order.ts',
+    find: 'account.slots >= slotsMax || barred.has(account)',
+    replace: 'account.slots >= slotsMax',
+  },
+  {
+    name: 'lets narrow calls overtake a wide one',
+    file: 'waiting.ts',
+    find: '!hasRoom(state, waiter.ticket.slots, now)) break;',
+    replace:
+      '!hasRoom(state, 1, now)) break;\n    if (!hasRoom(state, waiter.ticket.slots, now)) { waiter.sliceEndsAt = null; continue; }',
+  },
+  {
+    name: 'stops looking among agents that share too early',
+    file: 'order.ts',
+    find: 'if (view.state.settings.byAgent) return tenant.service <= best.tenant.service;',
+    replace: 'if (view.state.settings.byAgent) return tenant.service < best.tenant.service;',
+  },
+];
+
+/** Lanes and their shares. */
+export const LANES: readonly Mutation[] = [
+  {
+    name: 'treats all lanes alike',
+    file: 'order.ts',
+    find: '  if (turns[a.lane] !== turns[b.lane]) return turns[a.lane] < turns[b.lane];\n',
+    replace: '',
+  },
+  {
+    name: 'lets lower lanes starve',
+    file: 'lanes.ts',
+    find: 'laneCredit[lane] + settings.laneShares[lane]',
+    replace: 'laneCredit[lane]',
+  },
+  {
+    name: 'gives every lane the same share',
+    file: 'lanes.ts',
+    find: 'laneCredit[lane] + settings.laneShares[lane]',
+    replace: 'laneCredit[lane] + 0.1',
+  },
+  {
+    name: 'does not let a lane pay for its turn',
+    file: 'lanes.ts',
+    find: 'Math.max(0, laneCredit[granted] - 1)',
+    replace: 'laneCredit[granted]',
+  },
+  {
+    name: 'gives empty lanes turns',
+    file: 'lanes.ts',
+    find: 'if (queue.lanes[lane].length === 0) continue;',
+    replace: '',
+  },
+  {
+    name: 'owes the same turn to whoever is higher',
+    file: 'lanes.ts',
+    find: '(a, b) => laneCredit[b] - laneCredit[a]',
+    replace: '() => 0',
+  },
+  {
+    name: 'wants a turn and a bit before it owes one',
+    file: 'lanes.ts',
+    find: 'const ONE_TURN = 1 - 1e-9;',
+    replace: 'const ONE_TURN = 1;',
+  },
+];

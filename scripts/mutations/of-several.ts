@@ -1,0 +1,160 @@
+import type { Mutation } from './mutation.ts';
+
+/** Calls that belong to several groups. */
+export const SEVERAL: readonly Mutation[] = [
+  {
+    name: 'lets a try wait',
+    file: 'waiting.ts',
+    find: 'ticket.isTry || (settings.paused && ticket.holdsNarrower)',
+    replace: 'settings.paused && ticket.holdsNarrower',
+  },
+  {
+    name: 'levels a tenant whose try was declined',
+    file: 'waiting.ts',
+    find: '  if (ticket.isTry) unlevel();\n',
+    replace: '',
+  },
+  {
+    name: 'counts a declined try as refused',
+    file: 'waiting.ts',
+    find: '  const isPaused = state.settings.paused;\n',
+    replace:
+      '  const isPaused = state.settings.paused;\n  state.totals.rejected.busy = (state.totals.rejected.busy ?? 0) + 1;\n',
+  },
+  {
+    name: 'leaves a declined try in the queue',
+    file: 'waiting.ts',
+    find: '  leaveQueue(state, waiter);\n  const isPaused',
+    replace: '  const isPaused',
+  },
+  {
+    name: 'keeps narrower slots through a pause that is there',
+    file: 'waiting.ts',
+    find: 'ticket.isTry || (settings.paused && ticket.holdsNarrower)',
+    replace: 'ticket.isTry',
+  },
+  {
+    name: 'keeps narrower slots through a pause that begins',
+    file: 'step.ts',
+    find: 'else if (settings.paused && ticket.holdsNarrower) decline(state, waiter, effects);',
+    replace: '',
+  },
+  {
+    name: 'lets calls that wait elsewhere hold everything',
+    file: 'order.ts',
+    find: 'slotsWaitingElsewhere > 0 && slotsWaitingElsewhere + slots > quarter',
+    replace: 'slotsWaitingElsewhere < 0 && slots > quarter',
+  },
+  {
+    name: 'lets no call of a small group wait elsewhere',
+    file: 'order.ts',
+    find: 'slotsWaitingElsewhere > 0 && slotsWaitingElsewhere + slots > quarter',
+    replace: 'slotsWaitingElsewhere + slots > quarter',
+  },
+  {
+    name: 'lets one that may not wait elsewhere block the others',
+    file: 'order.ts',
+    find: "return !view.barred.has('elsewhere') && !wouldHoldTooMuch(view.state, 1);",
+    replace: 'return true;',
+  },
+  {
+    name: 'lets narrow calls that wait elsewhere overtake a wide one',
+    file: 'order.ts',
+    find: "!view.barred.has('elsewhere') && !wouldHoldTooMuch(view.state, 1)",
+    replace: '!wouldHoldTooMuch(view.state, ticket.slots)',
+  },
+  {
+    name: 'ignores that a call has all its slots now',
+    file: 'leases.ts',
+    find: '  lease.waitsElsewhere = false;\n  state.slotsWaitingElsewhere -= lease.slots;\n',
+    replace: '',
+  },
+  {
+    name: 'counts a confirmation twice',
+    file: 'leases.ts',
+    find: '  if (!lease.waitsElsewhere) return;\n',
+    replace: '',
+  },
+  {
+    name: 'lets a slot that cools down wait elsewhere',
+    file: 'leases.ts',
+    find: '  confirmLease(state, lease);\n',
+    replace: '',
+  },
+  {
+    name: 'keeps the place of an earlier attempt',
+    file: 'waiting.ts',
+    find: 'known !== undefined && known.leaseId !== leaseId',
+    replace: 'known !== undefined && known.leaseId === null',
+  },
+];
+
+/** Nested calls, groups that drain, dry runs. */
+export const MODES: readonly Mutation[] = [
+  {
+    name: 'lets a call wait for itself',
+    file: 'waiting.ts',
+    find: "return parent !== undefined && parent.phase !== 'cooling';",
+    replace: "return parent !== undefined && parent.phase === 'cooling';",
+  },
+  {
+    name: 'refuses nested calls that should pass',
+    file: 'waiting.ts',
+    find: "waitsForItself && settings.nested === 'pass'",
+    replace: 'waitsForItself && settings.slotsMax < 0',
+  },
+  {
+    name: 'lets nested calls pass that should be refused',
+    file: 'waiting.ts',
+    find: "waitsForItself && settings.nested === 'pass'",
+    replace: 'waitsForItself',
+  },
+  {
+    name: 'takes a slot for a nested call that passes',
+    file: 'waiting.ts',
+    find: 'grant(state, waiter, 0, now, effects);',
+    replace: 'grant(state, waiter, ticket.slots, now, effects);',
+  },
+  {
+    name: 'cools down what a nested call never took',
+    file: 'leases.ts',
+    find: 'lease.slots === 0 ? 0 : cooldownMs(state.settings, outcome)',
+    replace: 'cooldownMs(state.settings, outcome)',
+  },
+  {
+    name: 'takes new calls while it drains',
+    file: 'refuse.ts',
+    find: 'if (!state.settings.isDraining) return',
+    replace: 'if (ticket.slots > 0) return',
+  },
+  {
+    name: 'blocks in a dry run',
+    file: 'waiting.ts',
+    find: '  if (!state.settings.isDryRun) return;\n',
+    replace: '  if (now > 0) return;\n',
+  },
+  {
+    name: 'lets everybody pass without a dry run',
+    file: 'waiting.ts',
+    find: '  if (!state.settings.isDryRun) return;\n',
+    replace: '',
+  },
+  {
+    name: 'refuses in a dry run what it would refuse',
+    file: 'waiting.ts',
+    find: 'refusal !== null && !isDryRun',
+    replace: 'refusal !== null',
+  },
+  {
+    name: 'does not count who would have waited',
+    file: 'waiting.ts',
+    find: '  state.totals.wouldWait += 1;\n',
+    replace: '',
+  },
+  {
+    name: 'answers in a dry run who is not there',
+    file: 'waiting.ts',
+    find: 'if (waiter.sliceEndsAt !== null) letPass',
+    replace: 'letPass',
+  },
+];

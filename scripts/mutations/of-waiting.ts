@@ -1,0 +1,142 @@
+import type { Mutation } from './mutation.ts';
+
+/** Who gets a slot, and when. */
+export const GRANTING: readonly Mutation[] = [
+  {
+    name: 'admits one more than the limit',
+    file: 'state.ts',
+    find: 'state.slotsInUse + slots <= settings.slotsMax',
+    replace: 'state.slotsInUse + slots <= settings.slotsMax + 1',
+  },
+  {
+    name: 'asks only whether some slot is free, not whether all are',
+    file: 'state.ts',
+    find: 'state.slotsInUse + slots <= settings.slotsMax',
+    replace: 'state.slotsInUse < settings.slotsMax',
+  },
+  {
+    name: 'counts a wide call as one slot',
+    file: 'leases.ts',
+    find: 'const slots = sign * lease.slots;',
+    replace: 'const slots = sign * Math.min(1, lease.slots);',
+  },
+  {
+    name: 'forgets to wake the next waiter',
+    file: 'step.ts',
+    find: '  pump(state, now, effects);\n  return effects;',
+    replace: '  return effects;',
+  },
+  {
+    name: 'grants while paused',
+    file: 'state.ts',
+    find: 'settings.paused || now',
+    replace: 'now',
+  },
+  {
+    name: 'does not wait for callers to come back after a reset',
+    file: 'recover.ts',
+    find: '  if (rows.length > 0) state.grantsFrom = after(now, SETTLE_MS);\n',
+    replace: '',
+  },
+  {
+    name: 'does not wait for callers to come back after a move',
+    file: 'step.ts',
+    find: 'Math.max(state.grantsFrom, after(now, MOVE_SETTLE_MS))',
+    replace: 'state.grantsFrom',
+  },
+  {
+    name: 'grants to waiters that nobody is parked behind',
+    file: 'order.ts',
+    find: '  if (waiter.sliceEndsAt === null) return false;\n',
+    replace: '',
+  },
+  {
+    name: 'orders by arrival at this instance',
+    file: 'queue.ts',
+    find: 'a.age - b.age || a.sequence - b.sequence',
+    replace: 'a.sequence - b.sequence',
+  },
+  {
+    name: 'puts the newest first',
+    file: 'queue.ts',
+    find: 'a.age - b.age || a.sequence - b.sequence',
+    replace: 'b.age - a.age || b.sequence - a.sequence',
+  },
+];
+
+/** Waiting, asking again and giving up. */
+export const WAITING: readonly Mutation[] = [
+  {
+    name: 'queues callers that do not want to wait',
+    file: 'refuse.ts',
+    find: 'if (!ticket.wait) {',
+    replace: 'if (ticket.slots < 0) {',
+  },
+  {
+    name: 'lets the queue grow by one too many',
+    file: 'refuse.ts',
+    find: 'queueLength(queue) > queueLengthMax',
+    replace: 'queueLength(queue) > queueLengthMax + 1',
+  },
+  {
+    name: 'ignores the deadline of the caller',
+    file: 'waiting.ts',
+    find: 'Math.min(ticket.deadlineAt ?? Infinity, after(enqueuedAt, state.settings.timeoutMs))',
+    replace: 'after(enqueuedAt, state.settings.timeoutMs)',
+  },
+  {
+    name: 'ignores the time-out of the group',
+    file: 'waiting.ts',
+    find: 'Math.min(ticket.deadlineAt ?? Infinity, after(enqueuedAt, state.settings.timeoutMs))',
+    replace: 'ticket.deadlineAt ?? Infinity',
+  },
+  {
+    name: 'never drops an orphan',
+    file: 'waiting.ts',
+    find: 'waiter.sliceEndsAt === null && now >= waiter.orphanAt',
+    replace: 'now < 0',
+  },
+  {
+    name: 'leaves a parked ask unanswered at the end of its slice',
+    file: 'waiting.ts',
+    find: 'waiter.sliceEndsAt !== null && now >= waiter.sliceEndsAt',
+    replace: 'now < 0',
+  },
+  {
+    name: 'brings a ticket back that was rejected at the same instant',
+    file: 'waiting.ts',
+    find: "if (effects.some((effect) => 'ticketId' in effect && effect.ticketId === ticket.id)) return;",
+    replace: '',
+  },
+  {
+    name: 'sleeps past the deadline of a younger waiter',
+    file: 'waiting.ts',
+    find: 'Math.min(state.waitersDueAt, waiter.deadlineAt, waiter.sliceEndsAt ?? waiter.orphanAt)',
+    replace:
+      'state.waitersDueAt === NEVER ? Math.min(waiter.deadlineAt, waiter.sliceEndsAt ?? waiter.orphanAt) : state.waitersDueAt',
+  },
+  {
+    name: 'sleeps past the end of the settle time',
+    file: 'step.ts',
+    find: 'Math.min(state.leasesDueAt, state.waitersDueAt, settled)',
+    replace: 'Math.min(state.leasesDueAt, state.waitersDueAt, settled + 1)',
+  },
+  {
+    name: 'forgets that a ticket was cancelled',
+    file: 'step.ts',
+    find: '  bury(state, event.ticketId, now);\n',
+    replace: '',
+  },
+  {
+    name: 'keeps a cancelled ticket in the queue',
+    file: 'step.ts',
+    find: 'if (waiter !== undefined) dismiss(state, waiter, effects);\n  for',
+    replace: 'for',
+  },
+  {
+    name: 'lets nobody hear that the attempt they wait for has ended',
+    file: 'waiting.ts',
+    find: "  effects.push({ kind: 'gone', ticketId: waiter.ticket.id });\n",
+    replace: '',
+  },
+];
