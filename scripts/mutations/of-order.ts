@@ -129,12 +129,6 @@ export const ORDER: readonly Mutation[] = [
     replace: 'isFull',
   },
   {
-    name: 'lets narrow calls overtake a wide one under the cap of its tenant',
-    file: 'order.ts',
-    find: 'account.slots >= slotsMax || barred.has(account)',
-    replace: 'account.slots >= slotsMax',
-  },
-  {
     name: 'lets narrow calls overtake a wide one',
     file: 'waiting.ts',
     find: '!hasRoom(state, waiter.ticket.slots, now)) break;',

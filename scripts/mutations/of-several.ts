@@ -52,12 +52,6 @@ export const SEVERAL: readonly Mutation[] = [
     replace: 'slotsWaitingElsewhere + slots > quarter',
   },
   {
-    name: 'lets one that may not wait elsewhere block the others',
-    file: 'order.ts',
-    find: "return !view.barred.has('elsewhere') && !wouldHoldTooMuch(view.state, 1);",
-    replace: 'return true;',
-  },
-  {
     name: 'lets narrow calls that wait elsewhere overtake a wide one',
     file: 'order.ts',
     find: "!view.barred.has('elsewhere') && !wouldHoldTooMuch(view.state, 1)",
