@@ -90,11 +90,14 @@ export interface ChatOptions {
   readonly label: string;
   readonly key?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** @default true */
+  readonly stream?: boolean;
 }
 
-/** Sends a streaming chat call. */
+/** Sends a chat call. */
 export function openChat(url: string, options: ChatOptions): OpenCall {
   const { path = '/practice/v1/chat/completions', model = 'practice', label } = options;
+  const { stream = true } = options;
   return openCall(url, {
     path,
     headers: {
@@ -105,7 +108,7 @@ export function openChat(url: string, options: ChatOptions): OpenCall {
     },
     body: JSON.stringify({
       model,
-      stream: true,
+      stream,
       messages: [{ role: 'user', content: `Tell me of ${label}.` }],
     }),
   });
