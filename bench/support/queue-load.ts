@@ -3,7 +3,7 @@ import { waitersAhead } from '../../src/core/estimate.ts';
 import type { GroupEvent } from '../../src/core/events.ts';
 import { after, instant, leaseIdOf, ticketId, type InstantMs } from '../../src/core/ids.ts';
 import { ageOf } from '../../src/core/order.ts';
-import { enqueue, leastService, queueLength, type Waiter } from '../../src/core/queue.ts';
+import { enqueue, queueLength, resettle, type Waiter } from '../../src/core/queue.ts';
 import { WAITERS_MAX, type GroupSettings } from '../../src/core/settings.ts';
 import { emptyState, type GroupState } from '../../src/core/state.ts';
 import { step } from '../../src/core/step.ts';
@@ -126,7 +126,9 @@ export class Crowd {
     const tenant = tenantAccount(accounts, ticket.holder.tenant);
     const key = ticket.holder.agent ?? NO_AGENT;
     const agent = agentAccount(accounts, tenant, key, this.now, ticket.enqueuedAt);
-    if (tenant.waiting === 0) lift(tenant, leastService(queue));
+    const { lines, byTenant } = queue.lanes[ticket.lane];
+    if (!byTenant.has(tenant)) lift(tenant, lines[0]?.tenant.service ?? 0);
+    resettle(queue, tenant);
     const sliceEndsAt = after(this.now, SLICE_MS);
     const waiter: Waiter = {
       ticket,

@@ -1,5 +1,6 @@
 import type { InstantMs } from './ids.ts';
 import type { GroupSettings } from './settings.ts';
+import type { Lane } from './ticket.ts';
 import { ACCOUNTS_MAX, AGENT_FORGOTTEN_MS, AGENTS_MAX } from './settings.ts';
 
 /**
@@ -35,15 +36,16 @@ export interface Accounts {
   readonly tenants: Map<string, TenantAccount>;
   /** Agents of all tenants. */
   agentCount: number;
-  /** Service of the tenant that was granted last, before the charge: where newcomers start. */
-  lastService: number;
+  /** In each lane the service of the tenant that was granted last, before its charge. */
+  readonly lastService: Record<Lane, number>;
 }
 
 /** Key of the account of calls that belong to no agent. */
 export const NO_AGENT = '';
 
 export function emptyAccounts(): Accounts {
-  return { tenants: new Map(), agentCount: 0, lastService: 0 };
+  const lastService = { high: 0, normal: 0, low: 0 };
+  return { tenants: new Map(), agentCount: 0, lastService };
 }
 
 function newAccount(key: string): Account {
@@ -88,13 +90,14 @@ export function agentAccount(
 }
 
 /**
- * Begins an account's backlog at the level of those who wait: whoever was idle brings no credit along.
+ * Begins an account's backlog at the level of those who wait beside it: nobody brings credit along from
+ * being idle, or from a lane that is served less.
  *
  * @param level the least service of those who wait; if nobody does, that of the last one granted
  */
 export function lift(account: Account, level: number): void {
   account.service = Math.max(account.service, level);
-  account.floor = level;
+  account.floor = account.waiting === 0 ? level : Math.max(account.floor, level);
 }
 
 /** The least service of the tenant's agents that wait; Infinity: none does. */
@@ -143,7 +146,7 @@ function forgetTenants(accounts: Accounts, newest: TenantAccount): void {
   for (const { waiting, service } of tenants.values()) {
     if (waiting > 0) level = Math.min(level, service);
   }
-  if (level === Infinity) level = lastService;
+  if (level === Infinity) level = Math.max(...Object.values(lastService));
   const idle = [...tenants.values()].filter((each) => isIdle(each) && each !== newest);
   const unindebted = idle.filter(({ service }) => service <= level);
   for (const { key, agents } of unindebted.length > 0 ? unindebted : idle.slice(0, 1)) {

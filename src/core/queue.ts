@@ -152,11 +152,6 @@ export function laneLength(queue: Queue, lane: Lane): number {
   return queue.lanes[lane].length;
 }
 
-/** The least service of the tenants that wait; Infinity: nobody waits. */
-export function leastService({ lanes }: Queue): number {
-  return Math.min(...LANES.map((lane) => lanes[lane].lines[0]?.tenant.service ?? Infinity));
-}
-
 /** Lanes below `lane`, the lowest first. */
 export function lanesBelow(lane: Lane): Lane[] {
   return LANES.slice(LANES.indexOf(lane) + 1).toReversed();

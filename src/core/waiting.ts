@@ -5,7 +5,7 @@ import { after, instant, type InstantMs, type TicketId } from './ids.ts';
 import { noteLaneGrant } from './lanes.ts';
 import { attach, openLease } from './leases.ts';
 import { ageOf, nextWaiter } from './order.ts';
-import { dequeue, enqueue, leastService, type Waiter } from './queue.ts';
+import { dequeue, enqueue, resettle, type Waiter } from './queue.ts';
 import { ORPHAN_GRACE_MS } from './settings.ts';
 import { hasRoom, NEVER, type GroupState, type Lease } from './state.ts';
 import { refuseAtDoor, refuseToWait, timeoutOf } from './refuse.ts';
@@ -53,6 +53,8 @@ export function joinQueue(
   const { isDryRun } = state.settings;
   const refusal = refuseAtDoor(state, ticket);
   if (refusal !== null && !isDryRun) return reject(state, ticket.id, refusal, effects);
+  // A try that is declined leaves no trace: so it must not be it that finds a slot free for others.
+  if (ticket.isTry) pump(state, now, effects);
   const waiter = newWaiter(state, event, now);
   const unlevel = lineUp(state, waiter);
   park(state, waiter, event, now);
@@ -113,7 +115,7 @@ function grant(
   const { ticket, leaseId, lane, tenant, agent } = waiter;
   leaveQueue(state, waiter);
   noteLaneGrant(state, lane);
-  state.accounts.lastService = tenant.service;
+  state.accounts.lastService[lane] = tenant.service;
   tenant.lastAgentService = agent.service;
   agent.lastSeenAt = now;
   const { id: ticketId, holder, waitsElsewhere } = ticket;
@@ -149,27 +151,26 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
 }
 
 /**
- * Puts a waiter into the queue, its tenant and agent level with the others if they were idle.
+ * Puts a waiter into the queue, its tenant and agent level with those who wait beside them.
  *
  * @returns takes that levelling back, once the waiter has left
  */
 function lineUp(state: GroupState, waiter: Waiter): () => void {
   const { queue, accounts, settings } = state;
-  const { tenant, agent } = waiter;
-  const idle = [tenant, agent]
-    .filter(({ waiting }) => waiting === 0)
-    .map((account) => ({ account, service: account.service, floor: account.floor }));
-  if (tenant.waiting === 0) {
-    const least = leastService(queue);
-    lift(tenant, least === Infinity ? accounts.lastService : least);
-  }
+  const { tenant, agent, lane } = waiter;
+  const { lines, byTenant } = queue.lanes[lane];
+  const levels = [tenant, agent].map(({ service, floor }) => ({ service, floor }));
+  if (!byTenant.has(tenant)) lift(tenant, lines[0]?.tenant.service ?? accounts.lastService[lane]);
   if (settings.byAgent && agent.waiting === 0) {
     const least = leastAgentService(tenant);
     lift(agent, least === Infinity ? tenant.lastAgentService : least);
   }
+  resettle(queue, tenant);
   enqueue(queue, waiter);
   return () => {
-    for (const { account, ...before } of idle) Object.assign(account, before);
+    Object.assign(tenant, levels[0]);
+    Object.assign(agent, levels[1]);
+    resettle(queue, tenant);
   };
 }
 

@@ -85,13 +85,13 @@ export class NaiveGroup extends NaiveLeases {
         return this.#promote(event);
       case 'release':
         if (lease !== undefined) return this.end(lease, event.outcome);
-        this.#dismiss((waiter) => waiter.leaseId === event.leaseId);
+        this.#dismiss(this.#waiters.find((each) => each.leaseId === event.leaseId));
         return this.bury(event.leaseId);
       case 'detach':
         if (lease?.attachment === event.attachment) this.end(lease, 'cancelled');
         return;
       case 'cancel':
-        this.#dismiss((waiter) => waiter.ticketId === event.ticketId);
+        this.#dismiss(this.#waiters.find((each) => each.ticketId === event.ticketId));
         for (const held of this.leaseList.filter(({ ticketId }) => ticketId === event.ticketId)) {
           this.end(held, 'cancelled');
         }
@@ -144,6 +144,7 @@ export class NaiveGroup extends NaiveLeases {
       this.answers.push(`reject ${ticket.id} ${refusal}`);
       return;
     }
+    if (ticket.isTry) this.#grantWhatFits();
     const enqueuedAt = Math.min(Math.max(ticket.enqueuedAt, this.now - timeoutMs), this.now + 1);
     const { holder, agentStartedAt } = ticket;
     const run = this.order.see(holder, this.now, this.view(), enqueuedAt);
@@ -162,7 +163,7 @@ export class NaiveGroup extends NaiveLeases {
       sliceEndsAt: this.now + sliceMs,
       orphanAt: 0,
     };
-    const forget = this.order.join(holder, this.now, this.view());
+    const forget = this.order.join(ticket, this.now, this.view());
     this.#waiters.push(waiter);
     if (refusal !== null) this.#grant(waiter, ticket.slots);
     this.#grantWhatFits();
@@ -287,11 +288,10 @@ export class NaiveGroup extends NaiveLeases {
     this.answers.push(`declined ${waiter.ticketId}${why}`);
   }
 
-  #dismiss(isMeant: (waiter: NaiveWaiter) => boolean): void {
-    for (const waiter of this.#waiters.filter(isMeant)) {
-      this.#remove(waiter);
-      this.answers.push(`gone ${waiter.ticketId}`);
-    }
+  #dismiss(waiter: NaiveWaiter | undefined): void {
+    if (waiter === undefined) return;
+    this.#remove(waiter);
+    this.answers.push(`gone ${waiter.ticketId}`);
   }
 
   #remove(waiter: NaiveWaiter): void {

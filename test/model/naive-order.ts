@@ -58,7 +58,7 @@ type Bar = (waiter: NaiveWaiter) => boolean;
 
 export class NaiveOrder {
   #accounts: NaiveAccount[] = [];
-  #lastService = 0;
+  readonly #lastService: Record<Lane, number> = { high: 0, normal: 0, low: 0 };
   credit: Record<Lane, number> = { high: 0, normal: 0, low: 0 };
 
   account(tenant: string, agent: string | null, now: number): NaiveAccount {
@@ -96,30 +96,40 @@ export class NaiveOrder {
   }
 
   /**
-   * Somebody begins to wait: who did not before starts level with those who do. Returns how to put them
-   * back where they were.
+   * Somebody begins to wait: who did not in that lane before starts level with those who do. Returns how
+   * to put them back where they were.
    */
-  join({ tenant, agent }: Holder, now: number, view: NaiveView): () => void {
+  join({ holder, lane }: Ticket, now: number, view: NaiveView): () => void {
+    const { tenant, agent } = holder;
     const ofTenant = this.account(tenant, null, now);
     const ofAgent = this.account(tenant, agent ?? '', now);
-    const waiting = view.waiters.map(({ ticket }) => ticket.holder);
-    const before: [NaiveAccount, Partial<NaiveAccount>][] = [];
-    const lift = (account: NaiveAccount, level: number) => {
-      const { service, floor } = account;
-      before.push([account, { service, floor }]);
-      Object.assign(account, { service: Math.max(service, level), floor: level });
+    const before = [ofTenant, ofAgent].map(({ service, floor }) => ({ service, floor }));
+    const all = view.waiters.map(({ ticket }) => ticket.holder);
+    const lift = (account: NaiveAccount, services: number[], last: number, isIdle: boolean) => {
+      const level = services.length > 0 ? Math.min(...services) : last;
+      account.service = Math.max(account.service, level);
+      account.floor = isIdle ? level : Math.max(account.floor, level);
     };
-    if (!waiting.some((each) => each.tenant === tenant)) {
-      const services = waiting.map((each) => this.account(each.tenant, null, now).service);
-      lift(ofTenant, services.length > 0 ? Math.min(...services) : this.#lastService);
+    const beside = view.waiters.filter((each) => each.lane === lane);
+    if (!beside.some(({ ticket }) => ticket.holder.tenant === tenant)) {
+      const services = beside.map(
+        ({ ticket }) => this.account(ticket.holder.tenant, null, now).service,
+      );
+      lift(
+        ofTenant,
+        services,
+        this.#lastService[lane],
+        all.every((each) => each.tenant !== tenant),
+      );
     }
-    const siblings = waiting.filter((each) => each.tenant === tenant);
-    if (view.settings.byAgent && !siblings.some((each) => each.agent === agent)) {
+    const siblings = all.filter((each) => each.tenant === tenant);
+    if (view.settings.byAgent && siblings.every((each) => each.agent !== agent)) {
       const services = siblings.map((each) => this.account(tenant, each.agent ?? '', now).service);
-      lift(ofAgent, services.length > 0 ? Math.min(...services) : ofTenant.lastAgentService);
+      lift(ofAgent, services, ofTenant.lastAgentService, true);
     }
     return () => {
-      for (const [account, level] of before) Object.assign(account, level);
+      Object.assign(ofTenant, before[0]);
+      Object.assign(ofAgent, before[1]);
     };
   }
 
@@ -132,7 +142,7 @@ export class NaiveOrder {
     }
     const { tenant, agent } = ticket.holder;
     const account = this.account(tenant, null, now);
-    this.#lastService = account.service;
+    this.#lastService[lane] = account.service;
     const ofAgent = this.account(tenant, agent ?? '', now);
     account.lastAgentService = ofAgent.service;
     ofAgent.lastSeenAt = now;

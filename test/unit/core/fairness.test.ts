@@ -68,7 +68,7 @@ describe('a tenant', () => {
     group.release('a');
     bob(group, 'b');
     expect(group.state.holdMeanMs).toBe(9_000);
-    expect(group.service('bob') - group.state.accounts.lastService).toBe(9_000);
+    expect(group.service('bob') - group.state.accounts.lastService.normal).toBe(9_000);
   });
 
   test('is charged on at each renewal that outlasts the charge', () => {

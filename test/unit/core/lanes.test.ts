@@ -152,3 +152,47 @@ test('what a lane holds is counted, and given back', () => {
   group.release('a');
   expect(group.state.slotsByLane).toEqual({ high: 1, normal: 0, low: 0 });
 });
+
+/** The holder of the only slot lets go after a while. */
+function next(group: TestGroup, heldMs: number): void {
+  group.now = (group.now + heldMs) as typeof group.now;
+  const [lease] = group.state.leases.values();
+  group.release(lease?.ticketId ?? '');
+}
+
+describe('who begins to wait in a lane', () => {
+  /** High and low are full of ann's and bob's calls; ann has been served for long. */
+  function uneven(): TestGroup {
+    const laneShares = { high: 0, normal: 0, low: 0 };
+    const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000, laneShares });
+    group.ask('low-1', { tenant: 'bob', lane: 'low', sliceMs: 600_000 });
+    group.ask('low-2', { tenant: 'bob', lane: 'low', sliceMs: 600_000 });
+    for (const name of ['ann-1', 'ann-2', 'ann-3', 'ann-4']) {
+      group.ask(name, { tenant: 'ann', lane: 'high', sliceMs: 600_000 });
+    }
+    for (const heldMs of [1_000, 40_000, 40_000]) next(group, heldMs);
+    return group;
+  }
+
+  test('starts level with those there, not with those of a lane that is hardly served', () => {
+    const group = uneven();
+    expect(group.service('bob')).toBe(1_000);
+    group.ask('new', { tenant: 'new', lane: 'high' });
+    expect(group.service('new')).toBe(group.service('ann'));
+  });
+
+  test('brings no credit along from waiting in a lane that is hardly served', () => {
+    const group = uneven();
+    group.ask('high', { tenant: 'bob', lane: 'high' });
+    expect(group.service('bob')).toBe(group.service('ann'));
+    expect(group.waiting()).toEqual(['ann-4', 'high', 'low-2']);
+  });
+
+  test('starts where the last one was granted there, if nobody waits there', () => {
+    const group = uneven();
+    const level = group.service('ann') - group.lease('ann-3').chargedMs;
+    next(group, 40_000);
+    group.ask('new', { tenant: 'new', lane: 'high' });
+    expect(group.service('new')).toBe(level + 40_000);
+  });
+});
