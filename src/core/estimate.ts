@@ -4,7 +4,7 @@ import type { GroupState } from './state.ts';
 import { LANES } from './ticket.ts';
 import type { TicketId } from './ids.ts';
 
-/** Weight of the newest sample in the mean hold time. */
+/** Least weight of the newest sample in the mean hold time. The first ones weigh as much as each other. */
 const HOLD_SAMPLE_WEIGHT = 0.2;
 
 /** Retry-After varies by so much either way, or all who were turned away at once come back at once. */
@@ -13,7 +13,17 @@ const JITTER = 0.2;
 /** Takes the time that a call held its slot into the mean. */
 export function observeHold(state: GroupState, heldMs: number): void {
   state.holdSamples += 1;
-  state.holdMeanMs += HOLD_SAMPLE_WEIGHT * (heldMs - state.holdMeanMs);
+  const weight = Math.max(HOLD_SAMPLE_WEIGHT, 1 / state.holdSamples);
+  state.holdMeanMs += weight * (heldMs - state.holdMeanMs);
+}
+
+/**
+ * What a grant is charged per slot before its hold is known: the mean. As long as no call has ended, next
+ * to nothing: a guess that is too high would be corrected for those who had the first slots, and would
+ * stay with whoever came meanwhile and was lifted to their level. The millisecond makes them take turns.
+ */
+export function holdToChargeMs({ holdMeanMs, holdSamples }: GroupState): number {
+  return holdSamples === 0 ? 1 : holdMeanMs;
 }
 
 /**

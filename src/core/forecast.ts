@@ -1,4 +1,5 @@
 import { weightOf, type TenantAccount } from './accounts.ts';
+import { holdToChargeMs } from './estimate.ts';
 import { laneTurns, noteLaneGrant } from './lanes.ts';
 import { compareWaiters, placeOf, type Waiter } from './queue.ts';
 import type { GroupState } from './state.ts';
@@ -64,7 +65,7 @@ function playForward(
     order.push(waiter);
     noteLaneGrant({ laneCredit, queue: { lanes }, settings: state.settings }, lane);
     const { tenant } = waiter;
-    const cost = (state.holdMeanMs * waiter.ticket.slots) / weightOf(state.settings, tenant.key);
+    const cost = (holdToChargeMs(state) * waiter.ticket.slots) / weightOf(state.settings, tenant.key);
     service.set(tenant, serviceOf(tenant) + cost);
   }
 }
@@ -133,16 +134,13 @@ function backlogsOf(
 }
 
 /** Where agents share their tenant's part, a call stands where its agent's service will be by then. */
-function putInPlace(
-  { settings, holdMeanMs }: GroupState,
-  oldestFirst: readonly Waiter[],
-): Placed[] {
-  if (!settings.byAgent) return oldestFirst.map((waiter) => ({ waiter, from: 0 }));
+function putInPlace(state: GroupState, oldestFirst: readonly Waiter[]): Placed[] {
+  if (!state.settings.byAgent) return oldestFirst.map((waiter) => ({ waiter, from: 0 }));
   const service = new Map<Waiter['agent'], number>();
   return oldestFirst.map((waiter) => {
     const { agent, ticket } = waiter;
     const from = service.get(agent) ?? agent.service;
-    service.set(agent, from + holdMeanMs * ticket.slots);
+    service.set(agent, from + holdToChargeMs(state) * ticket.slots);
     return { waiter, from };
   });
 }

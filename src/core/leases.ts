@@ -1,6 +1,6 @@
 import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './accounts.ts';
 import { cooldownMs } from './cooldown.ts';
-import { observeHold } from './estimate.ts';
+import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect } from './events.ts';
 import { after, instant, type InstantMs, type LeaseId, type TicketId } from './ids.ts';
 import type { Outcome } from './outcome.ts';
@@ -25,7 +25,7 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
     chargedMs: 0,
   };
   addLease(state, lease, now);
-  chargeTo(state, lease, state.holdMeanMs, now);
+  chargeTo(state, lease, holdToChargeMs(state), now);
   return lease;
 }
 

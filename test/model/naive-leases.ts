@@ -60,7 +60,7 @@ export abstract class NaiveLeases {
     } as NaiveLease;
     this.order.see(lease.holder, this.now, this.view());
     this.leaseList.push(lease);
-    this.chargeTo(lease, this.meanHold());
+    this.chargeTo(lease, this.holds.length === 0 ? 1 : this.meanHold());
     this.answers.push(`grant ${wanted.id}`);
   }
 
@@ -101,9 +101,11 @@ export abstract class NaiveLeases {
     else this.leaseList = this.leaseList.filter((other) => other !== lease);
   }
 
-  /** Each sample counts a fifth, what was before it the rest; ten seconds before the first. */
+  /** Of n samples the newest counts an n-th, and a fifth from the fifth on; ten seconds before the first. */
   protected meanHold(): number {
-    return this.holds.reduce((mean, heldMs) => mean + 0.2 * (heldMs - mean), 10_000);
+    return this.holds.reduce((mean, heldMs, at) => {
+      return mean + Math.max(0.2, 1 / (at + 1)) * (heldMs - mean);
+    }, 10_000);
   }
 
   protected bury(id: string): void {

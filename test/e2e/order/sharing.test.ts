@@ -11,8 +11,6 @@ const SHARE = 2;
 const SLOTS = 3 * SHARE;
 const MEASURED_MS = 4_000;
 const FLOOD = 200;
-/** So many calls teach the group how long its calls take; it begins with a guess. */
-const LESSONS = 30;
 
 let stage: Stage;
 
@@ -80,10 +78,7 @@ async function shareOut(flooder: Party, bursty: Party, steady: Party): Promise<S
     new PartyCalls(url, bursty, 'bursts-alone'),
     new PartyCalls(url, steady, 'turns-alone'),
   ] as const;
-  const lessons = new PartyCalls(url, { ...flooder, name: 'lesson' }, 'shared');
-  const learned = lessons.sendBursts(LESSONS, Infinity, 1);
   const aloneSpan = await runQuietTwo(...alone);
-  await learned;
   const flood = new PartyCalls(url, flooder, 'shared');
   for (let i = 0; i < FLOOD; i += 1) flood.send();
   await stage.admin.untilGroup('shared', { in_use: SLOTS });

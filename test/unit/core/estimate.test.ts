@@ -42,11 +42,20 @@ describe('the estimate', () => {
   });
 
   test('follows the time that calls hold their slots', () => {
+    const group = fullGroup(1).learned();
+    group.advance(5_000);
+    group.release('holder0');
+    group.ask('next');
+    // The sixth sample: a fifth of it and four fifths of what was known.
+    expect(estimate(group, 'a')).toBe(9_000);
+  });
+
+  test('forgets the guess with the first call that ends', () => {
     const group = fullGroup(1);
     group.advance(5_000);
     group.release('holder0');
     group.ask('next');
-    expect(estimate(group, 'a')).toBe(9_000);
+    expect(estimate(group, 'a')).toBe(5_000);
   });
 
   test.each(['failed', 'unused'] as const)('learns nothing from a call that was %s', (outcome) => {

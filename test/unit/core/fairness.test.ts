@@ -8,6 +8,11 @@ const GUESS = HOLD_GUESS_MS;
 
 const sliceMs = 600_000;
 
+/** A group that has seen calls of about the guess. */
+function learnedGroup(settings: Partial<GroupSettings> = {}): TestGroup {
+  return new TestGroup(settings).learned();
+}
+
 function ann(group: TestGroup, name: string): string[] {
   return group.ask(name, { tenant: 'ann', sliceMs });
 }
@@ -18,7 +23,7 @@ function bob(group: TestGroup, name: string): string[] {
 
 /** One slot, held by nobody's tenant, and two calls of each of two tenants, ann's first. */
 function contended(changes: Partial<GroupSettings> = {}): TestGroup {
-  const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000, ...changes });
+  const group = learnedGroup({ slotsMax: 1, timeoutMs: 600_000, ...changes });
   group.ask('holder', { tenant: 'nobody' });
   for (const name of ['ann-1', 'ann-2']) ann(group, name);
   for (const name of ['bob-1', 'bob-2']) bob(group, name);
@@ -45,7 +50,7 @@ describe('a tenant', () => {
   });
 
   test('that floods does not push the others back', () => {
-    const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000, queueLengthMax: 300 });
+    const group = learnedGroup({ slotsMax: 1, timeoutMs: 600_000, queueLengthMax: 300 });
     ann(group, 'ann-0');
     for (let index = 1; index <= 200; index += 1) ann(group, `ann-${index}`);
     bob(group, 'bob-1');
@@ -54,7 +59,7 @@ describe('a tenant', () => {
   });
 
   test('is charged with the mean hold at its grant', () => {
-    const group = new TestGroup({ slotsMax: 9 });
+    const group = learnedGroup({ slotsMax: 9 });
     ann(group, 'a');
     group.ask('wide', { tenant: 'bob', slots: 3 });
     expect(group.service('ann')).toBe(GUESS);
@@ -62,7 +67,7 @@ describe('a tenant', () => {
   });
 
   test('is charged with the mean of the last calls, not always with the guess', () => {
-    const group = new TestGroup({ slotsMax: 9 });
+    const group = learnedGroup({ slotsMax: 9 });
     ann(group, 'a');
     group.advance(5_000);
     group.release('a');
@@ -72,7 +77,7 @@ describe('a tenant', () => {
   });
 
   test('is charged on at each renewal that outlasts the charge', () => {
-    const group = new TestGroup();
+    const group = learnedGroup();
     ann(group, 'a');
     group.advance(GUESS - 1);
     group.renew('a');
@@ -83,7 +88,7 @@ describe('a tenant', () => {
   });
 
   test('is charged with what it really had at the end, more or less', () => {
-    const group = new TestGroup();
+    const group = learnedGroup();
     ann(group, 'short');
     group.advance(2_000);
     group.release('short');
@@ -96,14 +101,14 @@ describe('a tenant', () => {
   });
 
   test('is charged with the whole of a lease that lapsed', () => {
-    const group = new TestGroup();
+    const group = learnedGroup();
     ann(group, 'a');
     group.advance(LEASE_TTL_MS);
     expect(group.service('ann')).toBe(LEASE_TTL_MS);
   });
 
   test('pays nothing for what it gave back unused', () => {
-    const group = new TestGroup();
+    const group = learnedGroup();
     ann(group, 'a');
     group.advance(5_000);
     group.release('a', 'unused');
@@ -111,7 +116,7 @@ describe('a tenant', () => {
   });
 
   test('pays nothing for it either if it began to wait in between', () => {
-    const group = new TestGroup({ slotsMax: 2 });
+    const group = learnedGroup({ slotsMax: 2 });
     ann(group, 'a');
     ann(group, 'b');
     ann(group, 'waits');
@@ -122,7 +127,7 @@ describe('a tenant', () => {
   });
 
   test('with three times the weight has three times as much', () => {
-    const group = new TestGroup({ slotsMax: 1, weights: { ann: 3 }, timeoutMs: 600_000 });
+    const group = learnedGroup({ slotsMax: 1, weights: { ann: 3 }, timeoutMs: 600_000 });
     group.ask('holder', { tenant: 'nobody' });
     for (let index = 0; index < 9; index += 1) {
       ann(group, `ann-${index}`);
@@ -135,7 +140,7 @@ describe('a tenant', () => {
   test.each(['constructor', '__proto__', 'toString'])(
     'that is called %s has the weight of everybody and no reservation',
     (tenant) => {
-      const group = new TestGroup({ slotsMax: 1 });
+      const group = learnedGroup({ slotsMax: 1 });
       group.ask('a', { tenant });
       group.ask('b', { tenant });
       expect(group.service(tenant)).toBe(GUESS);
@@ -143,9 +148,29 @@ describe('a tenant', () => {
   );
 });
 
+describe('before the first call has ended', () => {
+  test('a grant costs next to nothing, so the slots go round among the tenants', () => {
+    const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000 });
+    group.ask('holder', { tenant: 'nobody' });
+    for (const name of ['ann-1', 'ann-2', 'ann-3']) ann(group, name);
+    bob(group, 'bob-1');
+    expect(group.reconfigure({ slotsMax: 3 })).toEqual(['grant ann-1.1', 'grant bob-1.1']);
+    expect(group.service('bob')).toBe(1);
+  });
+
+  test('nobody is lifted to a guess that turns out too high', () => {
+    const group = new TestGroup({ slotsMax: 2, timeoutMs: 600_000 });
+    for (const name of ['ann-1', 'ann-2', 'ann-3', 'ann-4']) ann(group, name);
+    bob(group, 'bob-1');
+    group.advance(100);
+    expect(group.release('ann-1')).toContain('grant bob-1.1');
+    expect(group.state.holdMeanMs).toBe(100);
+  });
+});
+
 describe('who comes back from being idle', () => {
   test('starts level with those who wait', () => {
-    const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000 });
+    const group = learnedGroup({ slotsMax: 1, timeoutMs: 600_000 });
     for (const name of ['a1', 'a2', 'a3', 'a4']) ann(group, name);
     next(group, 20_000);
     next(group, 20_000);
@@ -155,7 +180,7 @@ describe('who comes back from being idle', () => {
   });
 
   test('starts where the last one was granted, if nobody waits', () => {
-    const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000 });
+    const group = learnedGroup({ slotsMax: 1, timeoutMs: 600_000 });
     for (const name of ['a1', 'a2']) ann(group, name);
     next(group, 20_000);
     // The second was granted when ann had had 20 s.
@@ -164,7 +189,7 @@ describe('who comes back from being idle', () => {
   });
 
   test('keeps what it owes', () => {
-    const group = new TestGroup({ slotsMax: 2, timeoutMs: 600_000 });
+    const group = learnedGroup({ slotsMax: 2, timeoutMs: 600_000 });
     ann(group, 'a1');
     group.advance(40_000);
     group.release('a1');
@@ -177,7 +202,7 @@ describe('who comes back from being idle', () => {
   });
 
   test('gains nothing from corrections of before', () => {
-    const group = new TestGroup({ slotsMax: 2, timeoutMs: 600_000 });
+    const group = learnedGroup({ slotsMax: 2, timeoutMs: 600_000 });
     ann(group, 'a1');
     bob(group, 'b1');
     bob(group, 'b2');
@@ -191,7 +216,7 @@ describe('who comes back from being idle', () => {
 
 describe('the order of tenants', () => {
   test('is kept when one is charged while it waits', () => {
-    const group = new TestGroup({ slotsMax: 3, timeoutMs: 600_000 });
+    const group = learnedGroup({ slotsMax: 3, timeoutMs: 600_000 });
     ann(group, 'ann-0');
     bob(group, 'bob-0');
     group.ask('holder', { tenant: 'nobody' });
@@ -209,7 +234,7 @@ describe('agents that share', () => {
   const options = (agent: string) => ({ tenant: 'ann', agent, sliceMs });
 
   function sharing(byAgent: boolean): TestGroup {
-    const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000, byAgent });
+    const group = learnedGroup({ slotsMax: 1, timeoutMs: 600_000, byAgent });
     group.ask('old-0', options('old'));
     for (const name of ['old-1', 'old-2']) group.ask(name, options('old'));
     group.ask('new-1', options('new'));
@@ -245,7 +270,7 @@ describe('agents that share', () => {
   });
 
   test('start where the last one was granted, if no sibling waits', () => {
-    const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000, byAgent: true });
+    const group = learnedGroup({ slotsMax: 1, timeoutMs: 600_000, byAgent: true });
     group.ask('old-0', options('old'));
     group.ask('old-1', options('old'));
     next(group, 30_000);

@@ -8,7 +8,7 @@ const NOW_MS = 5 * MINUTE_MS + 10_000;
 
 /** Two slots, in use for ten seconds, and W1 to W4 that wait. */
 function example(): TestGroup {
-  const group = new TestGroup({ slotsMax: 2, timeoutMs: 10 * MINUTE_MS });
+  const group = new TestGroup({ slotsMax: 2, timeoutMs: 10 * MINUTE_MS }).learned();
   group.now = (START + NOW_MS - 10_000) as typeof group.now;
   group.ask('acme-0', { tenant: 'acme' });
   group.ask('bolt-0', { tenant: 'bolt' });
