@@ -1,0 +1,46 @@
+/**
+ * Why an upstream did not serve a call. Different causes want different medicine: `upstream-signals.ts`
+ * says which.
+ * - `quota`: an account is out of money or of its plan; waiting does not help.
+ * - `never_fits`: the call is larger than the upstream ever takes.
+ * - `long_window`: the limit of a day, a week or a plan is used up.
+ * - `concurrency`: too many calls at once.
+ * - `overload`: the upstream, or the model, is short of capacity for everybody.
+ * - `tokens`, `requests`: a limit per minute or second.
+ * - `ramp`: calls became more too quickly.
+ * - `unknown`: a 429 that says no more.
+ * - `error`: another 5xx, or a connection that broke before the first byte.
+ */
+export type RefusalKind =
+  | 'quota'
+  | 'never_fits'
+  | 'long_window'
+  | 'concurrency'
+  | 'overload'
+  | 'tokens'
+  | 'requests'
+  | 'ramp'
+  | 'unknown'
+  | 'error';
+
+/** One limit of the upstream, as the headers of its answer tell it. */
+export interface LimitHint {
+  readonly dimension: 'requests' | 'tokens' | 'input_tokens' | 'output_tokens';
+  /** What the limit is counted over, in milliseconds; null: the header does not say. */
+  readonly windowMs: number | null;
+  readonly limit: number | null;
+  readonly remaining: number | null;
+  /** Until the limit is whole again, in milliseconds. */
+  readonly resetMs: number | null;
+}
+
+/** What the upstream's answer to a call says about its limits. */
+export interface UpstreamSignal {
+  /** `served`: it took the call. Known at its headers, not at the end of its body. */
+  readonly kind: 'served' | RefusalKind;
+  /** How long to wait, as the upstream says. Null: it does not. */
+  readonly retryAfterMs: number | null;
+  /** The most calls at once, where the refusal names the number. */
+  readonly slotsMax: number | null;
+  readonly hints: readonly LimitHint[];
+}
