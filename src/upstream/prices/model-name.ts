@@ -1,0 +1,23 @@
+/** A date or a number behind a model's name, and a version behind that. */
+const SNAPSHOT = /[-@](?:latest|default|\d{8}|\d{4}-\d{2}-\d{2}|00\d)$/;
+const VERSION = /(?:-v1|-v\d+:\d+)$/;
+
+/**
+ * The names under which a model's price may be listed, the most telling first: whole, then with one
+ * part of its path (`vendor/model`), then with none, since `models/` or `publishers/google/models/` may
+ * stand before it. Each time also without what only names a snapshot: `-2024-08-06`, `@20250929`,
+ * `-20250929-v1:0`, `-latest`, `-001`. Anything else behind a listed name makes another model of it:
+ * `gpt-4-32k` and `gpt-4.5` do not cost what `gpt-4` does.
+ */
+export function listedNames(model: string): readonly string[] {
+  const whole = model.toLowerCase();
+  const segments = whole.split('/');
+  // Not every part of the path: a caller chooses how many there are.
+  const paths = [whole, segments.slice(-2).join('/'), segments.slice(-1).join('/')];
+  return [...new Set(paths.flatMap(withoutSnapshot))];
+}
+
+function withoutSnapshot(name: string): readonly string[] {
+  const unversioned = name.replace(VERSION, '');
+  return [name, unversioned, unversioned.replace(SNAPSHOT, '')];
+}

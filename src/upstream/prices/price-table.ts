@@ -1,0 +1,162 @@
+import type { Dialect } from '../../contract/dialect.ts';
+import { CLOUD_PRICES } from './lists/clouds.ts';
+import { HOST_PRICES } from './lists/hosts.ts';
+import { VENDOR_PRICES } from './lists/vendors.ts';
+import { listedNames } from './model-name.ts';
+import type { PriceList, RateRow } from './price-list.ts';
+
+/** What tokens cost, in USD per million. */
+export interface Rates {
+  /** Input that is neither read from a cache nor written to one. */
+  readonly inputUsd: number;
+  readonly cacheReadUsd: number;
+  readonly cacheWriteUsd: number;
+  readonly outputUsd: number;
+}
+
+/** What a call of a model costs. */
+export interface Price extends Rates {
+  /** The rates of a whole call that has more input tokens than this; null: they are always the same. */
+  readonly above: { readonly inputTokens: number; readonly rates: Rates } | null;
+  /** Where the figures were published, or `configured`. */
+  readonly source: string;
+  /** When they were last known to hold, as `YYYY-MM-DD`; null for configured ones. */
+  readonly date: string | null;
+}
+
+/** A price as operators write it, in USD per million tokens. What caching costs is by default as input. */
+export interface PriceOverride {
+  readonly input: number;
+  readonly output: number;
+  readonly cache_read?: number | undefined;
+  readonly cache_write?: number | undefined;
+}
+
+/**
+ * Prices of one upstream by model: a name, which also stands for its dated snapshots, or the beginning
+ * of names with one `*` behind it.
+ */
+export type PriceOverrides = Readonly<Record<string, PriceOverride>>;
+
+/** The tokens of a call, as the upstream told them. */
+export interface BilledUsage {
+  /** All of the input, what was read from a cache or written to one included. */
+  readonly inputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly outputTokens: number;
+}
+
+const TOKENS_PER_PRICE = 1_000_000;
+
+/** The built-in prices by upstream. */
+export const PRICE_LISTS: Readonly<Record<string, PriceList>> = {
+  ...VENDOR_PRICES,
+  ...CLOUD_PRICES,
+  ...HOST_PRICES,
+};
+
+/** Every listed price, by upstream and then by model. */
+const PRICES: ReadonlyMap<string, ReadonlyMap<string, Price>> = new Map(
+  Object.entries(PRICE_LISTS).map(([upstream, list]) => [upstream, pricesOf(list)]),
+);
+
+/**
+ * The id under which an upstream's prices are listed, for `priceOf`. Azure and Bedrock have hosts of
+ * the account's own and so ids of the operator's choice: for them it is the dialect.
+ */
+export function priceListId({
+  id,
+  dialect,
+}: {
+  readonly id: string;
+  readonly dialect: Dialect;
+}): string {
+  return PRICES.has(id) || (dialect !== 'azure' && dialect !== 'bedrock') ? id : dialect;
+}
+
+/**
+ * What a model costs, or null where that is not known: never the price of a model that is only called
+ * alike. What is configured goes before what is listed; of several that fit, the longest name wins, and
+ * a whole name before one with a `*`. Self-hosted upstreams are in no list.
+ */
+export function priceOf(
+  upstreamId: string,
+  model: string | null,
+  overrides: PriceOverrides,
+): Price | null {
+  const names = listedNames(model ?? '');
+  const override = overrideFor(names, overrides);
+  if (override !== null) return configured(override);
+  const prices = PRICES.get(upstreamId);
+  for (const name of names) {
+    const price = prices?.get(name);
+    if (price !== undefined) return price;
+  }
+  return null;
+}
+
+/** What a call costs in USD. Not rounded: a short call of a cheap model is less than a millionth. */
+export function costUsd(price: Price, usage: BilledUsage): number {
+  const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = usage;
+  const { above } = price;
+  const rates = above !== null && inputTokens > above.inputTokens ? above.rates : price;
+  // An upstream that forgets its cached tokens in the total must not make the call cheaper.
+  const uncachedTokens = Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens);
+  const perMillion =
+    uncachedTokens * rates.inputUsd +
+    cacheReadTokens * rates.cacheReadUsd +
+    cacheWriteTokens * rates.cacheWriteUsd +
+    outputTokens * rates.outputUsd;
+  return perMillion / TOKENS_PER_PRICE;
+}
+
+function pricesOf({ source, date, rows }: PriceList): ReadonlyMap<string, Price> {
+  return new Map(
+    rows.flatMap(([models, input, cacheRead, cacheWrite, output, above]) => {
+      const rates = ratesOf([input, cacheRead, cacheWrite, output]);
+      const price: Price = {
+        ...rates,
+        above: above === undefined ? null : aboveOf(above),
+        source,
+        date,
+      };
+      return models.split(' ').map((model) => [model, price] as const);
+    }),
+  );
+}
+
+function aboveOf([inputTokens, ...rates]: readonly [number, ...RateRow]): Price['above'] {
+  return { inputTokens, rates: ratesOf(rates) };
+}
+
+function ratesOf([inputUsd, cacheRead, cacheWrite, outputUsd]: RateRow): Rates {
+  return {
+    inputUsd,
+    cacheReadUsd: cacheRead ?? inputUsd,
+    cacheWriteUsd: cacheWrite ?? inputUsd,
+    outputUsd,
+  };
+}
+
+function configured({ input, output, cache_read, cache_write }: PriceOverride): Price {
+  const rates = ratesOf([input, cache_read ?? null, cache_write ?? null, output]);
+  return { ...rates, above: null, source: 'configured', date: null };
+}
+
+function overrideFor(names: readonly string[], overrides: PriceOverrides): PriceOverride | null {
+  const entries = Object.entries(overrides).map(
+    ([key, price]) => [key.toLowerCase(), price] as const,
+  );
+  if (entries.length === 0) return null;
+  const whole = new Map(entries.filter(([key]) => !key.endsWith('*')));
+  for (const name of names) {
+    const price = whole.get(name);
+    if (price !== undefined) return price;
+  }
+  const fits = (key: string) => names.some((name) => name.startsWith(key.slice(0, -1)));
+  const [longest] = entries
+    .filter(([key]) => key.endsWith('*') && fits(key))
+    .toSorted(([a], [b]) => b.length - a.length);
+  return longest?.[1] ?? null;
+}
