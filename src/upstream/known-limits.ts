@@ -3,6 +3,8 @@ export interface KnownLimit {
   readonly upstream: string;
   /** In lower case. Empty: the limit holds for the whole upstream. */
   readonly modelPrefix: string;
+  /** Former names of the same models, which count against the same limit. In lower case. */
+  readonly formerPrefixes?: readonly string[];
   readonly maxConcurrency: number;
   /** Where the figure was published or seen. */
   readonly source: string;
@@ -43,17 +45,10 @@ export const KNOWN_LIMITS: readonly KnownLimit[] = [
   {
     upstream: 'deepseek',
     modelPrefix: 'deepseek-flash',
+    formerPrefixes: ['deepseek-v4-flash'],
     maxConcurrency: 2500,
     source: DEEPSEEK_PAGE,
     date: '2026-11-20',
-  },
-  {
-    upstream: 'deepseek',
-    modelPrefix: 'deepseek-v4-flash',
-    maxConcurrency: 2500,
-    source: DEEPSEEK_PAGE,
-    date: '2026-11-20',
-    note: 'The former name of deepseek-flash.',
   },
   {
     upstream: 'moonshot',
@@ -129,9 +124,14 @@ export const KNOWN_LIMITS: readonly KnownLimit[] = [
 export function knownLimitFor(upstreamId: string, model: string | null): KnownLimit | null {
   const name = (model ?? '').toLowerCase().split('/').at(-1) ?? '';
   let best: KnownLimit | null = null;
+  let longest = -1;
   for (const row of KNOWN_LIMITS) {
-    if (row.upstream !== upstreamId || !name.startsWith(row.modelPrefix)) continue;
-    if (best === null || row.modelPrefix.length > best.modelPrefix.length) best = row;
+    if (row.upstream !== upstreamId) continue;
+    for (const prefix of [row.modelPrefix, ...(row.formerPrefixes ?? [])]) {
+      if (!name.startsWith(prefix) || prefix.length <= longest) continue;
+      best = row;
+      longest = prefix.length;
+    }
   }
   return best;
 }
