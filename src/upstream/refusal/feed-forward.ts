@@ -1,0 +1,83 @@
+import type { LimitHint } from '../../core/signal.ts';
+import { DAY_MS } from './header-families.ts';
+import type { Refill } from './header-families.ts';
+
+/** When the headers of a served call hold the next one back, and for how long. */
+export interface FeedForwardOptions {
+  /**
+   * Nearly empty are requests below the smaller of this and their share. More would leave room unused
+   * that the upstream grants.
+   * @default 2
+   */
+  readonly requestsMax: number;
+  /**
+   * The share of a limit below which it is nearly empty. Tokens know no number but this share, as the
+   * size of the next call is not known here.
+   * @default 0.05
+   */
+  readonly share: number;
+  /**
+   * A shorter reset is over before the next call arrives.
+   * @default 500
+   */
+  readonly resetMsMin: number;
+  /**
+   * A window of a minute has ended by then, whatever the header said.
+   * @default 65000
+   */
+  readonly waitMsMax: number;
+}
+
+export const FEED_FORWARD_DEFAULTS: FeedForwardOptions = {
+  requestsMax: 2,
+  share: 1 / 20,
+  resetMsMin: 500,
+  waitMsMax: 65_000,
+};
+
+/**
+ * How long calls had better wait, in milliseconds, as the next one would be refused; null: they need
+ * not. Where a limit comes back bit by bit, the wait is the refill of one request, or of tokens up to
+ * the threshold; else it lasts until the reset. Limits of 0 and windows of a day hold nobody back: the
+ * first mean that nothing is known, and the second outlast every caller. A Retry-After goes before it.
+ */
+export function waitFromHints(
+  hints: readonly LimitHint[],
+  refill: Refill,
+  options: FeedForwardOptions = FEED_FORWARD_DEFAULTS,
+): number | null {
+  let longestMs: number | null = null;
+  for (const hint of hints) {
+    const waitMs = waitFromHint(hint, refill, options);
+    if (waitMs !== null && (longestMs === null || waitMs > longestMs)) longestMs = waitMs;
+  }
+  return longestMs;
+}
+
+function waitFromHint(hint: LimitHint, refill: Refill, options: FeedForwardOptions): number | null {
+  const { limit, remaining, windowMs, resetMs } = hint;
+  if (remaining === null || limit === 0) return null;
+  if (windowMs !== null && windowMs >= DAY_MS) return null;
+  if (resetMs !== null && resetMs < options.resetMsMin) return null;
+  const threshold = thresholdOf(hint, options);
+  if (remaining >= threshold) return null;
+  const waitMs = refill === 'continuous' ? (refillMs(hint, threshold) ?? resetMs) : resetMs;
+  return waitMs === null ? null : Math.min(options.waitMsMax, Math.ceil(waitMs));
+}
+
+/** With no limit to compare with, only what is used up counts. */
+function thresholdOf(hint: LimitHint, options: FeedForwardOptions): number {
+  if (hint.limit === null) return Number.MIN_VALUE;
+  const share = hint.limit * options.share;
+  return hint.dimension === 'requests' ? Math.min(options.requestsMax, share) : share;
+}
+
+function refillMs(hint: LimitHint, threshold: number): number | null {
+  const { limit, remaining, windowMs, resetMs } = hint;
+  if (limit === null || remaining === null || limit <= remaining) return null;
+  const wanted = hint.dimension === 'requests' ? 1 : threshold - remaining;
+  // The reset is when all that was used is back, which tells the pace even where the window is not
+  // the one that was assumed.
+  if (resetMs !== null) return (wanted * resetMs) / (limit - remaining);
+  return windowMs === null ? null : (wanted * windowMs) / limit;
+}

@@ -1,0 +1,47 @@
+import type { LimitHint } from '../../core/signal.ts';
+import { HEADER_FAMILIES } from './header-families.ts';
+import type { HeaderFamily, LimitHeaders } from './header-families.ts';
+import type { HeaderProfile } from './header-profiles.ts';
+import { parseResetMs } from './reset-time.ts';
+
+const COUNT = /^\d{1,15}(?:\.\d{1,6})?$/;
+
+/**
+ * The limits that the headers of an answer tell. Empty where the upstream's headers are unknown or
+ * not reliable. It runs for every answer: without any such header it costs two look-ups.
+ */
+export function readLimitHints(
+  headers: Headers,
+  profile: HeaderProfile | null,
+  now: number,
+): readonly LimitHint[] {
+  if (profile === null || !profile.isReliable) return [];
+  const family: HeaderFamily = HEADER_FAMILIES[profile.family];
+  if (!family.probes.some((name) => headers.has(name))) return [];
+  const hints: LimitHint[] = [];
+  for (const limit of family.limits) {
+    const hint = readHint(headers, limit, now);
+    if (hint !== null) hints.push(hint);
+  }
+  return hints;
+}
+
+function readHint(headers: Headers, names: LimitHeaders, now: number): LimitHint | null {
+  const remaining = readCount(headers, names.remaining);
+  const limit = readCount(headers, names.limit);
+  if (remaining === null && limit === null) return null;
+  const reset = names.reset === null ? null : headers.get(names.reset);
+  return {
+    dimension: names.dimension,
+    windowMs: names.windowMs,
+    limit,
+    remaining,
+    resetMs: reset === null ? null : parseResetMs(reset, now),
+  };
+}
+
+/** Null for what is absent and for what is no count: -1 says that the upstream does not know. */
+function readCount(headers: Headers, name: string | null): number | null {
+  const text = name === null ? null : headers.get(name);
+  return text !== null && COUNT.test(text) ? Number(text) : null;
+}

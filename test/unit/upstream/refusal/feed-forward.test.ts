@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest';
+import type { LimitHint } from '../../../../src/core/signal.ts';
+import {
+  FEED_FORWARD_DEFAULTS,
+  waitFromHints,
+} from '../../../../src/upstream/refusal/feed-forward.ts';
+
+function requests(changes: Partial<LimitHint> = {}): LimitHint {
+  return {
+    dimension: 'requests',
+    windowMs: 60_000,
+    limit: 60,
+    remaining: 0,
+    resetMs: 60_000,
+    ...changes,
+  };
+}
+
+function tokens(changes: Partial<LimitHint> = {}): LimitHint {
+  return { ...requests(), dimension: 'tokens', limit: 30_000, ...changes };
+}
+
+describe('requests are nearly empty', () => {
+  test.each([
+    [60, 2, false],
+    [60, 1, true],
+    [1_000, 2, false],
+    [1_000, 1, true],
+    [30, 2, false],
+    [30, 1, true],
+    [20, 1, false],
+    [20, 0, true],
+    [1, 1, false],
+    [1, 0, true],
+  ])('of %i with %i left: %s', (limit, remaining, expected) => {
+    const hint = requests({ limit, remaining });
+    expect(waitFromHints([hint], 'continuous') !== null).toBe(expected);
+  });
+
+  test('without a limit when none is left', () => {
+    expect(waitFromHints([requests({ limit: null })], 'continuous')).toBe(60_000);
+    expect(waitFromHints([requests({ limit: null, remaining: 1 })], 'continuous')).toBeNull();
+  });
+});
+
+describe('tokens are nearly empty', () => {
+  test.each([
+    ['tokens', 1_500, false],
+    ['tokens', 1_499, true],
+    ['input_tokens', 1_499, true],
+    ['output_tokens', 1_499, true],
+  ] as const)('%s of 30000 with %i left: %s', (dimension, remaining, expected) => {
+    const hint = tokens({ dimension, remaining });
+    expect(waitFromHints([hint], 'continuous') !== null).toBe(expected);
+  });
+});
+
+describe('the wait', () => {
+  test.each([
+    ['one request, which takes as long as each of those used', requests(), 'continuous', 1_000],
+    [
+      'one request of a bucket that holds a day',
+      requests({ limit: 10_000, resetMs: 8.64e7 }),
+      'continuous',
+      8_640,
+    ],
+    [
+      'one request of the window where no reset is told',
+      requests({ resetMs: null }),
+      'continuous',
+      1_000,
+    ],
+    [
+      'tokens up to the threshold',
+      tokens({ remaining: 500, resetMs: 59_000 }),
+      'continuous',
+      2_000,
+    ],
+    [
+      'tokens of the window where no reset is told',
+      tokens({ remaining: 500, resetMs: null }),
+      'continuous',
+      2_000,
+    ],
+    ['the end of a window', requests({ resetMs: 41_000 }), 'window', 41_000],
+    [
+      'a minute and a bit at most',
+      requests({ windowMs: 3_600_000, resetMs: 3_000_000 }),
+      'window',
+      65_000,
+    ],
+    [
+      'one request of a limit of one',
+      requests({ limit: 1, resetMs: 59_000 }),
+      'continuous',
+      59_000,
+    ],
+  ] as const)('is that of %s', (_, hint, refill, expected) => {
+    expect(waitFromHints([hint], refill)).toBe(expected);
+  });
+
+  test('is the longest of all limits', () => {
+    const hints = [requests(), tokens({ remaining: 0 }), requests({ remaining: 60 })];
+    expect(waitFromHints(hints, 'continuous')).toBe(3_000);
+    expect(waitFromHints([], 'continuous')).toBeNull();
+  });
+});
+
+describe('what holds nobody back', () => {
+  test.each([
+    ['a limit of 0', requests({ limit: 0 })],
+    ['a reset that is all but over', requests({ resetMs: 499 })],
+    ['a window of a day', requests({ windowMs: 86_400_000 })],
+    ['a window of a month', tokens({ windowMs: 30 * 86_400_000 })],
+    ['a limit that does not say what remains', requests({ remaining: null })],
+    ['a window that tells no end', requests({ limit: null, resetMs: null })],
+  ])('%s', (_, hint) => {
+    expect(waitFromHints([hint], 'continuous')).toBeNull();
+    expect(waitFromHints([hint], 'window')).toBeNull();
+  });
+
+  test('but a reset of half a second does', () => {
+    expect(waitFromHints([requests({ resetMs: 500 })], 'window')).toBe(500);
+  });
+});
+
+describe('the thresholds', () => {
+  test.each([
+    ['requestsMax', { requestsMax: 3 }, requests({ limit: 1_000, remaining: 2 }), 61],
+    ['share', { share: 0.5 }, tokens({ remaining: 14_000, resetMs: 16_000 }), 1_000],
+    ['resetMsMin', { resetMsMin: 100 }, requests({ resetMs: 300 }), 5],
+    ['waitMsMax', { waitMsMax: 500 }, requests(), 500],
+  ] as const)('are configurable: %s', (_, changes, hint, expected) => {
+    const before = waitFromHints([hint], 'continuous');
+    expect(before).not.toBe(expected);
+    const options = { ...FEED_FORWARD_DEFAULTS, ...changes };
+    expect(waitFromHints([hint], 'continuous', options)).toBe(expected);
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest';
+import { parseMs, parseResetMs } from '../../../../src/upstream/refusal/reset-time.ts';
+
+const NOW = Date.parse('2026-10-06T12:00:00Z');
+
+const DAY_MS = 86_400_000;
+
+describe('a reset', () => {
+  test.each([
+    // Seconds
+    ['0', 0],
+    ['4', 4_000],
+    ['45.5', 45_500],
+    ['33011.382867', 33_011_383],
+    [' 7 ', 7_000],
+    ['999999999', 32 * DAY_MS],
+    // Epochs
+    [String(NOW / 1_000 + 30), 30_000],
+    [String(NOW + 30_001), 30_001],
+    [String(NOW - 30_000), 0],
+    ['1778479200', 0],
+    ['99999999999999999999', 32 * DAY_MS],
+    // Go durations
+    ['1s', 1_000],
+    ['6m0s', 360_000],
+    ['12ms', 12],
+    ['7.66s', 7_660],
+    ['577.5ms', 578],
+    ['2m59.56s', 179_560],
+    ['2h31m16.752s', 9_076_752],
+    ['16.239999999s', 16_240],
+    ['4h17m', 15_420_000],
+    ['1.5ms2us', 2],
+    ['100µs', 1],
+    ['9ns', 1],
+    ['99999h', 32 * DAY_MS],
+    // RFC 3339
+    ['2026-10-06T12:40:59Z', 2_459_000],
+    ['2026-10-06t12:00:01z', 1_000],
+    ['2026-10-06T14:00:01.250+02:00', 1_250],
+    ['2026-10-06T12:00:02', 2_000],
+    ['2026-10-06T11:59:59Z', 0],
+    // HTTP-dates
+    ['Tue, 06 Oct 2026 12:01:00 GMT', 60_000],
+    ['Tuesday, 06-Oct-26 12:01:00 GMT', 60_000],
+    ['Tue Oct  6 12:01:00 2026', 60_000],
+  ])('%s is %i ms away', (text, expected) => {
+    expect(parseResetMs(text, NOW)).toBe(expected);
+  });
+
+  test.each([
+    '',
+    ' ',
+    '-1',
+    '-1s',
+    'soon',
+    'null',
+    'NaN',
+    '1e3',
+    '1,000',
+    '1 s',
+    '1s later',
+    '1d',
+    'm',
+    '.5',
+    'foo 1',
+    '2026-13-45T99:00:00Z',
+    'Tue, 99 Foo 2026 12:01:00 GMT',
+    '1'.repeat(65),
+    '1s'.repeat(33),
+  ])('"%s" means nothing', (text) => {
+    expect(parseResetMs(text, NOW)).toBeNull();
+  });
+});
+
+describe('a header that counts milliseconds', () => {
+  test.each([
+    ['0', 0],
+    ['3800', 3_800],
+    ['99.5', 100],
+    ['1791288000000', 32 * DAY_MS],
+    ['-1', null],
+    ['4s', null],
+    ['', null],
+    ['1'.repeat(65), null],
+  ])('%s is %s ms', (text, expected) => {
+    expect(parseMs(text)).toBe(expected);
+  });
+});
