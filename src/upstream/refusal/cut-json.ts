@@ -1,0 +1,69 @@
+/** What is needed to close a JSON text that ends too early. */
+interface OpenEnd {
+  /** Brackets that close what is open, outermost first. */
+  readonly closers: readonly string[];
+  readonly isInString: boolean;
+  /** Where the last escape of a string begins; -1: there was none. */
+  readonly escapeAt: number;
+  /** The last place where the text can be cut off between two members, and how much was open there. */
+  readonly seamAt: number;
+  readonly seamDepth: number;
+}
+
+/** An escape that was cut in two. */
+const HALF_ESCAPE = /^\\(?:u[0-9a-f]{0,3})?$/i;
+
+/**
+ * Parses the first JSON value of a text that may have been cut anywhere; undefined where that does
+ * not help. A string that was cut keeps what there is of it; a key, number or word that was cut is
+ * dropped. What follows the first value is ignored.
+ */
+export function parseCutJson(text: string): unknown {
+  const end = scan(text);
+  if (typeof end === 'number') return tryParse(text.slice(0, end));
+  const { closers, seamAt, seamDepth } = end;
+  const whole = tryParse(closeString(text, end) + closers.toReversed().join(''));
+  if (whole !== undefined || seamAt < 0) return whole;
+  return tryParse(text.slice(0, seamAt) + closers.slice(0, seamDepth).toReversed().join(''));
+}
+
+function closeString(text: string, end: OpenEnd): string {
+  if (!end.isInString) return text;
+  const isHalf = end.escapeAt >= 0 && HALF_ESCAPE.test(text.slice(end.escapeAt));
+  return `${isHalf ? text.slice(0, end.escapeAt) : text}"`;
+}
+
+/** Where the first value ends, or what is open at the end of the text. */
+function scan(text: string): number | OpenEnd {
+  const closers: string[] = [];
+  let isInString = false;
+  let escapeAt = -1;
+  let seamAt = -1;
+  let seamDepth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at];
+    if (isInString) {
+      if (char === '\\') {
+        escapeAt = at;
+        at += 1;
+      } else if (char === '"') isInString = false;
+      continue;
+    }
+    if (char === '"') isInString = true;
+    if (char === '{' || char === '[') closers.push(char === '{' ? '}' : ']');
+    else if (char === '}' || char === ']') closers.pop();
+    else if (char !== ',') continue;
+    if (closers.length === 0) return at + 1;
+    seamAt = char === ',' ? at : at + 1;
+    seamDepth = closers.length;
+  }
+  return { closers, isInString, escapeAt, seamAt, seamDepth };
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

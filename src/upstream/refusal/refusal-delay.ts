@@ -1,0 +1,116 @@
+import type { LimitHint, RefusalKind } from '../../core/signal.ts';
+import type { ErrorFields } from './error-fields.ts';
+import { clampDelay, parseMs, parseResetMs } from './reset-time.ts';
+
+/** What may say how long to wait. */
+export interface DelaySources {
+  readonly headers: Headers;
+  readonly fields: ErrorFields;
+  readonly hints: readonly LimitHint[];
+  readonly kind: RefusalKind;
+  /** Whether a time in the text that has no zone is China's, as Z.ai and Zhipu write theirs. */
+  readonly isChinaTime: boolean;
+  readonly now: number;
+}
+
+/**
+ * How long the upstream asks to wait, in milliseconds, or null where it does not say. What is meant
+ * for machines comes before text, and what is about this refusal before what is about the limit: a
+ * reset header tells when the limit is whole again, which is later than need be.
+ */
+export function readDelay(sources: DelaySources): number | null {
+  return headerDelay(sources) ?? bodyDelay(sources) ?? hintDelay(sources);
+}
+
+function headerDelay({ headers, now }: DelaySources): number | null {
+  for (const name of ['retry-after-ms', 'x-ms-retry-after-ms']) {
+    const ms = parseMs(headers.get(name) ?? '');
+    if (ms !== null) return ms;
+  }
+  return parseResetMs(headers.get('retry-after') ?? '', now);
+}
+
+function bodyDelay({ fields, isChinaTime, now }: DelaySources): number | null {
+  // For a quota of a day Gemini still says to come back within a minute, and its message repeats it.
+  if (fields.quotaIds.some((id) => /perday|per_day/.test(id))) return null;
+  return (
+    parseResetMs(fields.retryDelay ?? '', now) ??
+    textDelay(fields.text) ??
+    textInstant(fields.text, isChinaTime, now) ??
+    parseResetMs(fields.resetAt ?? '', now)
+  );
+}
+
+const CUE = /\b(?:try again|retry)(?: your request| the request)? (?:in|after) /g;
+
+/** The quantifiers are bounded so that no text makes the search slow. */
+const AMOUNT =
+  / {0,2}(?:(?:,|and) {0,2})?(\d{1,9}(?:\.\d{1,12})?) {0,2}(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])/y;
+
+/** Days, hours, minutes, seconds, milliseconds. */
+const AMOUNTS_MAX = 5;
+
+/** `try again in 1m2.3s`, `retry after 4 seconds`, `try again in 1 hour and 5 minutes`. */
+function textDelay(text: string): number | null {
+  for (const cue of text.matchAll(CUE)) {
+    const ms = amountsAt(text, cue.index + cue[0].length);
+    if (ms !== null) return clampDelay(ms);
+  }
+  return null;
+}
+
+function amountsAt(text: string, start: number): number | null {
+  let ms: number | null = null;
+  AMOUNT.lastIndex = start;
+  for (let count = 0; count < AMOUNTS_MAX; count += 1) {
+    const part = AMOUNT.exec(text);
+    if (part === null) break;
+    ms = (ms ?? 0) + Number(part[1]) * unitMs(part[2] ?? '');
+  }
+  return ms;
+}
+
+function unitMs(unit: string): number {
+  if (unit === 'ms' || unit.startsWith('milli')) return 1;
+  if (unit.startsWith('s')) return 1_000;
+  if (unit.startsWith('m')) return 60_000;
+  return unit.startsWith('h') ? 3_600_000 : 24 * 3_600_000;
+}
+
+const INSTANT = /(\d{4}-\d\d-\d\d)[t ](\d\d:\d\d:\d\d)(z|[+-]\d\d:\d\d)?/;
+
+/** `Your limit will reset at 2026-10-06 21:31:39`, and the same in Chinese. */
+function textInstant(text: string, isChinaTime: boolean, now: number): number | null {
+  const [, day, time, zone] = INSTANT.exec(text) ?? [];
+  const offset = zone ?? (isChinaTime ? '+08:00' : undefined);
+  // Where nobody says whose time it is, a guess could be half a day wrong.
+  if (day === undefined || time === undefined || offset === undefined) return null;
+  return parseResetMs(`${day}T${time}${offset}`, now);
+}
+
+function hintDelay({ hints, kind }: DelaySources): number | null {
+  let best: LimitHint | null = null;
+  for (const hint of hints) {
+    if (hint.resetMs === null || !isAbout(hint, kind)) continue;
+    if (best === null || isScarcer(hint, best)) best = hint;
+  }
+  return best?.resetMs ?? null;
+}
+
+/** A refusal that names its cause is about that dimension; else only about what is used up. */
+function isAbout(hint: LimitHint, kind: RefusalKind): boolean {
+  if (kind === 'tokens') return hint.dimension !== 'requests';
+  if (kind === 'requests') return hint.dimension === 'requests';
+  return (kind === 'unknown' || kind === 'long_window') && hint.remaining === 0;
+}
+
+/** Of two that are equally used up, the one that lasts longer holds the call back. */
+function isScarcer(hint: LimitHint, than: LimitHint): boolean {
+  const difference = shareLeft(hint) - shareLeft(than);
+  return difference < 0 || (difference === 0 && (hint.resetMs ?? 0) > (than.resetMs ?? 0));
+}
+
+function shareLeft({ limit, remaining }: LimitHint): number {
+  if (remaining === null) return 1;
+  return remaining === 0 ? 0 : remaining / Math.max(limit ?? Infinity, remaining);
+}

@@ -1,0 +1,119 @@
+import type { SeenRefusal } from './seen-refusal.ts';
+
+function wrapped(message: string, type: string): string {
+  return JSON.stringify({ error: { message, type } });
+}
+
+/** Those who refuse in shapes or words of their own. */
+export const OTHER_REFUSALS: readonly SeenRefusal[] = [
+  ...(
+    [
+      { code: 1002, kind: 'requests' },
+      { code: 1039, kind: 'tokens' },
+      { code: 1041, kind: 'concurrency' },
+      { code: 2045, kind: 'ramp' },
+      { code: 1033, kind: 'error' },
+      { code: 1008, kind: 'quota', scope: 'upstream' },
+      { code: 2056, kind: 'long_window', scope: 'upstream' },
+      { code: 2062, kind: 'long_window', scope: 'upstream' },
+    ] as const
+  ).flatMap(({ code, ...row }) => [
+    {
+      name: `MiniMax, ${code} inside a 200`,
+      upstreamId: 'minimax',
+      status: 200,
+      body: JSON.stringify({ base_resp: { status_code: code, status_msg: 'no' } }),
+      ...row,
+    },
+    {
+      name: `MiniMax, ${code} in an Anthropic shape`,
+      upstreamId: 'minimax-cn',
+      status: 429,
+      body: `{"type":"error","error":{"type":"rate_limit_error","message":"no (${code})","http_code":"429"}}`,
+      ...row,
+    },
+  ]),
+  {
+    name: 'DashScope, requests',
+    upstreamId: 'dashscope',
+    status: 429,
+    body: wrapped('You exceeded your current requests list.', 'limit_requests'),
+    kind: 'requests',
+  },
+  {
+    name: 'DashScope, requests, native',
+    upstreamId: 'dashscope-intl',
+    status: 429,
+    body: '{"code":"Throttling.RateQuota","message":"Requests rate limit exceeded, please try again later.","request_id":"1113"}',
+    kind: 'requests',
+  },
+  {
+    name: 'DashScope, tokens in the words of a quota',
+    upstreamId: 'dashscope-intl',
+    status: 429,
+    body: wrapped(
+      'You exceeded your current quota, please check your plan and billing details.',
+      'insufficient_quota',
+    ),
+    kind: 'tokens',
+  },
+  {
+    name: 'DashScope, tokens, native',
+    upstreamId: 'dashscope',
+    status: 429,
+    body: '{"code":"Throttling.AllocationQuota","message":"Allocated quota exceeded, please increase your quota limit."}',
+    kind: 'tokens',
+  },
+  {
+    name: 'DashScope, ramp',
+    upstreamId: 'dashscope',
+    status: 429,
+    body: wrapped('Request rate increased too quickly.', 'rate'),
+    kind: 'ramp',
+  },
+  {
+    name: 'DashScope, arrears',
+    upstreamId: 'dashscope',
+    status: 400,
+    body: wrapped('Access denied, please make sure your account is in good standing.', 'Arrearage'),
+    kind: 'quota',
+    scope: 'upstream',
+  },
+  ...(
+    [
+      ['too many concurrent requests', 'concurrency'],
+      ['you have reached your session usage limit', 'long_window'],
+      ['you have reached your weekly usage limit', 'long_window'],
+    ] as const
+  ).map(([error, kind]) => ({
+    name: `Ollama cloud, ${error}`,
+    upstreamId: 'ollama',
+    status: 429,
+    body: JSON.stringify({ error }),
+    kind,
+    scope: 'upstream' as const,
+  })),
+  {
+    name: 'Ollama, queue full',
+    upstreamId: 'home',
+    host: '127.0.0.1:11434',
+    status: 503,
+    body: '{"error":"server busy, please try again.  maximum pending requests exceeded"}',
+    kind: 'overload',
+    scope: 'upstream',
+  },
+  ...(
+    [
+      ['You are using a Trial key, which is limited to 40 API calls / minute.', 'requests'],
+      ['You are past the per minute request limit, please wait and try again later.', 'requests'],
+      ['trial token rate limit exceeded', 'tokens'],
+      ['You are using a Trial key, which is limited to 1000 API calls / month.', 'long_window'],
+    ] as const
+  ).map(([message, kind]) => ({
+    name: `Cohere, ${message}`,
+    upstreamId: 'cohere',
+    status: 429,
+    body: JSON.stringify({ message }),
+    kind,
+  })),
+];
