@@ -51,6 +51,12 @@ export const ORDER: readonly Mutation[] = [
     replace: 'now - agent.lastSeenAt > AGENT_FORGOTTEN_MS',
   },
   {
+    name: 'takes a run for over that only waited for long',
+    file: 'waiting.ts',
+    find: '  agent.lastSeenAt = now;\n',
+    replace: '',
+  },
+  {
     name: 'does not let the first call after a reset make its run older',
     file: 'accounts.ts',
     find: '    account.startedAt = seenAt;\n  }\n  account.lastSeenAt',
@@ -85,6 +91,12 @@ export const ORDER: readonly Mutation[] = [
     file: 'order.ts',
     find: '  if (isReserved !== hasReserve(state, b)) return isReserved;\n',
     replace: '',
+  },
+  {
+    name: 'looks for the reserved only where they would be first anyway',
+    file: 'order.ts',
+    find: 'Object.keys(settings.reserved).map',
+    replace: 'Object.keys({}).map',
   },
   {
     name: 'reserves for a tenant without end',
@@ -129,11 +141,23 @@ export const ORDER: readonly Mutation[] = [
     replace: 'isFull',
   },
   {
+    name: 'lets narrow calls overtake a wide one under the cap of its tenant',
+    file: 'order.ts',
+    find: 'if (isFull(tenant, slotsMaxEach, view)) return false;',
+    replace: 'if (tenant.slots + ticket.slots > slotsMaxEach) return false;',
+  },
+  {
     name: 'lets narrow calls overtake a wide one',
     file: 'waiting.ts',
     find: '!hasRoom(state, waiter.ticket.slots, now)) break;',
     replace:
       '!hasRoom(state, 1, now)) break;\n    if (!hasRoom(state, waiter.ticket.slots, now)) { waiter.sliceEndsAt = null; continue; }',
+  },
+  {
+    name: 'stops looking for the best too early',
+    file: 'order.ts',
+    find: 'oldest !== undefined && precedes(oldest, best, view)',
+    replace: 'oldest === undefined',
   },
   {
     name: 'stops looking among agents that share too early',
@@ -168,6 +192,12 @@ export const LANES: readonly Mutation[] = [
     file: 'lanes.ts',
     find: 'Math.max(0, laneCredit[granted] - 1)',
     replace: 'laneCredit[granted]',
+  },
+  {
+    name: 'lets a lane save up turns without end',
+    file: 'lanes.ts',
+    find: 'Math.min(CREDIT_MAX, laneCredit[lane] + settings.laneShares[lane])',
+    replace: 'laneCredit[lane] + settings.laneShares[lane]',
   },
   {
     name: 'gives empty lanes turns',

@@ -52,6 +52,12 @@ export const SEVERAL: readonly Mutation[] = [
     replace: 'slotsWaitingElsewhere + slots > quarter',
   },
   {
+    name: 'lets one that may not wait elsewhere block the others',
+    file: 'order.ts',
+    find: '    view.barred.add(cap);',
+    replace: "    if (cap === 'elsewhere') return undefined;\n    view.barred.add(cap);",
+  },
+  {
     name: 'lets narrow calls that wait elsewhere overtake a wide one',
     file: 'order.ts',
     find: "!view.barred.has('elsewhere') && !wouldHoldTooMuch(view.state, 1)",

@@ -23,7 +23,7 @@ export const SHARING: readonly Mutation[] = [
   {
     name: 'charges nothing at a grant',
     file: 'leases.ts',
-    find: '  chargeTo(state, lease, state.holdMeanMs, now);\n',
+    find: '  chargeTo(state, lease, holdToChargeMs(state), now);\n',
     replace: '',
   },
   {
@@ -34,9 +34,51 @@ export const SHARING: readonly Mutation[] = [
   },
   {
     name: 'charges always the guess',
-    file: 'leases.ts',
-    find: 'chargeTo(state, lease, state.holdMeanMs, now)',
-    replace: 'chargeTo(state, lease, 10_000, now)',
+    file: 'estimate.ts',
+    find: 'return holdSamples === 0 ? 1 : holdMeanMs;',
+    replace: 'return holdSamples === 0 || holdMeanMs > 0 ? 10_000 : 1;',
+  },
+  {
+    name: 'charges the guess before the first call has ended',
+    file: 'estimate.ts',
+    find: 'return holdSamples === 0 ? 1 : holdMeanMs;',
+    replace: 'return holdSamples === 0 ? 10_000 : holdMeanMs;',
+  },
+  {
+    name: 'charges nothing before the first call has ended',
+    file: 'estimate.ts',
+    find: 'return holdSamples === 0 ? 1 : holdMeanMs;',
+    replace: 'return holdSamples === 0 ? 0 : holdMeanMs;',
+  },
+  {
+    name: 'charges next to nothing for ever',
+    file: 'estimate.ts',
+    find: 'return holdSamples === 0 ? 1 : holdMeanMs;',
+    replace: 'return holdSamples >= 0 ? 1 : holdMeanMs;',
+  },
+  {
+    name: 'lets the guess go on counting after the first call has ended',
+    file: 'estimate.ts',
+    find: 'Math.max(HOLD_SAMPLE_WEIGHT, 1 / state.holdSamples)',
+    replace: 'HOLD_SAMPLE_WEIGHT',
+  },
+  {
+    name: 'learns ever less from each call',
+    file: 'estimate.ts',
+    find: 'Math.max(HOLD_SAMPLE_WEIGHT, 1 / state.holdSamples)',
+    replace: '1 / state.holdSamples',
+  },
+  {
+    name: 'foretells turns with the guess before the first call has ended',
+    file: 'forecast.ts',
+    find: '(holdToChargeMs(state) * waiter.ticket.slots)',
+    replace: '(state.holdMeanMs * waiter.ticket.slots)',
+  },
+  {
+    name: 'foretells the turns of agents with the guess before the first call has ended',
+    file: 'forecast.ts',
+    find: 'from + holdToChargeMs(state) * ticket.slots',
+    replace: 'from + state.holdMeanMs * ticket.slots',
   },
   {
     name: 'lets long calls ride for free until their end',
@@ -101,8 +143,8 @@ export const SHARING: readonly Mutation[] = [
   {
     name: 'starts newcomers at nothing when nobody waits',
     file: 'waiting.ts',
-    find: 'lift(tenant, least === Infinity ? accounts.lastService : least);',
-    replace: 'lift(tenant, least === Infinity ? 0 : least);',
+    find: 'lines[0]?.tenant.service ?? accounts.lastService[lane]',
+    replace: 'lines[0]?.tenant.service ?? 0',
   },
   {
     name: 'keeps no floor under corrections',
@@ -113,14 +155,39 @@ export const SHARING: readonly Mutation[] = [
   {
     name: 'sets the floor at the whole charge, so that refunds are lost',
     file: 'accounts.ts',
-    find: 'account.floor = level;',
-    replace: 'account.floor = account.service;',
+    find: 'account.waiting === 0 ? level : Math.max(account.floor, level)',
+    replace: 'account.service',
   },
   {
     name: 'levels with those that have had most',
-    file: 'queue.ts',
-    find: 'lanes[lane].lines[0]?.tenant.service',
-    replace: 'lanes[lane].lines.at(-1)?.tenant.service',
+    file: 'waiting.ts',
+    find: 'lines[0]?.tenant.service ?? accounts',
+    replace: 'lines.at(-1)?.tenant.service ?? accounts',
+  },
+  {
+    name: 'levels with those of a lane that is hardly served',
+    file: 'waiting.ts',
+    find: 'lines[0]?.tenant.service ?? accounts.lastService[lane]',
+    replace:
+      'queue.lanes.low.lines[0]?.tenant.service ?? lines[0]?.tenant.service ?? accounts.lastService[lane]',
+  },
+  {
+    name: 'lets a tenant bring credit along from another lane',
+    file: 'waiting.ts',
+    find: 'if (!byTenant.has(tenant)) lift',
+    replace: 'if (tenant.waiting === 0) lift',
+  },
+  {
+    name: 'leaves the other lines of a tenant where they were when it is levelled',
+    file: 'waiting.ts',
+    find: '  resettle(queue, tenant);\n  enqueue',
+    replace: '  enqueue',
+  },
+  {
+    name: 'lowers the floor of who waits in another lane already',
+    file: 'accounts.ts',
+    find: 'account.waiting === 0 ? level : Math.max(account.floor, level)',
+    replace: 'level',
   },
   {
     name: 'does not share among agents',

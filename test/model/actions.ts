@@ -48,6 +48,8 @@ export type Action =
       readonly toFront: boolean;
     }
   | { readonly kind: 'release'; readonly pick: number; readonly outcome: Outcome }
+  /** Releases one of the leases that are held, the oldest first. */
+  | { readonly kind: 'end'; readonly pick: number; readonly outcome: Outcome }
   /** Drops the answer to the ask that many asks ago; 0 is the current one. */
   | { readonly kind: 'detach'; readonly pick: number; readonly back: number }
   | { readonly kind: 'reconfigure'; readonly changes: Partial<GroupSettings> }
@@ -131,7 +133,7 @@ export const stepMsArb: fc.Arbitrary<number> = fc.oneof(
   fc.nat(60_000),
 );
 
-const pick = fc.nat(9);
+const pick = fc.nat(19);
 const outcome = fc.constantFrom<Outcome>('success', 'cancelled', 'failed', 'unused');
 
 const askArb = fc.record({
@@ -207,4 +209,33 @@ export const actionArb: fc.Arbitrary<Action> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({ kind: fc.constant('reset' as const), isLossy: fc.boolean() }),
   },
+);
+
+/** Settings under which many wait and are granted: whose turn it is, is all there is to it. */
+export const busySettingsArb: fc.Arbitrary<GroupSettings> = fc
+  .record({ slotsMax: fc.constantFrom(1, 2, 3, 5, 8), sharing: sharingArb })
+  .map(({ slotsMax, sharing }) => {
+    const open = { isDraining: false, isDryRun: false, queueLengthMaxEach: Infinity };
+    return someSettings({ slotsMax, timeoutMs: 240_000, ...sharing, ...open });
+  });
+
+/** Calls that come and go, fast enough that nobody's slice ends. */
+export const busyActionArb: fc.Arbitrary<Action> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: askArb.map((ask) => ({ ...ask, patienceMs: null, wait: true, parent: null })),
+  },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant('end' as const), pick, outcome }) },
+  { weight: 1, arbitrary: picked('confirm') },
+  { weight: 1, arbitrary: picked('renew') },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('promote' as const),
+      pick,
+      lane: fc.constantFrom<Lane | null>(null, 'high', 'low'),
+      toFront: fc.nat(3).map((nat) => nat === 0),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: fc.nat(3_000) }) },
 );

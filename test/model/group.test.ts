@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { GroupSettings } from '../../src/core/settings.ts';
-import { actionArb, settingsArb, type Action } from './actions.ts';
+import { actionArb, busyActionArb, busySettingsArb, settingsArb, type Action } from './actions.ts';
 import type { NaiveGroup } from './naive-group.ts';
 import { runs } from './runs.ts';
 import { World, type Ticking } from './world.ts';
@@ -34,6 +34,8 @@ class ActionCommand implements fc.Command<NaiveGroup, World> {
 const commandArb = actionArb.map((action) => new ActionCommand(action));
 const historyArb = fc.array(actionArb, { maxLength: 60, size: 'max' });
 
+const busyHistoryArb = fc.array(busyActionArb, { minLength: 30, maxLength: 100, size: 'max' });
+
 /** Everything that an answer can begin with. */
 const ANSWERS = ['declined', 'ended', 'gone', 'grant', 'moved', 'pending', 'reject', 'revoked'];
 
@@ -57,6 +59,18 @@ test('the core decides as the naive group does, and comes to rest', () => {
     runs(4_000),
   );
   expect([...seen].toSorted(), 'what the histories reach').toEqual(ANSWERS);
+});
+
+test('in a busy group every turn is as the naive group says', () => {
+  let granted = 0;
+  fc.assert(
+    fc.property(busySettingsArb, busyHistoryArb, (settings, history) => {
+      const world = lived(settings, history, 'after_jumps');
+      granted += world.log.filter((line) => line.includes(' grant ')).length;
+    }),
+    runs(1_500),
+  );
+  expect(granted, 'what the histories grant').toBeGreaterThan(15_000);
 });
 
 test('when nobody comes any more and holders let go, everybody has an answer', () => {

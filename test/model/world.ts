@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Effect, GroupEvent } from '../../src/core/events.ts';
 import { instant, leaseIdOf, type InstantMs, type LeaseId } from '../../src/core/ids.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
+import type { Outcome } from '../../src/core/outcome.ts';
 import { recover } from '../../src/core/recover.ts';
 import type { GroupSettings } from '../../src/core/settings.ts';
 import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
@@ -79,11 +80,7 @@ export class World {
   /** Nobody comes any more, and whoever holds a slot lets go: everybody must have an answer by then. */
   drain(): void {
     this.#open({ slotsMax: Math.max(1, this.naive.settings.slotsMax) });
-    this.#idle(() => {
-      const held = this.naive.leases().find(({ phase }) => phase !== 'cooling');
-      if (held === undefined) return undefined;
-      return { kind: 'release', leaseId: held.id, outcome: 'success' };
-    });
+    this.#idle(() => this.#endOf(0, 'success'));
   }
 
   #open(changes: Partial<GroupSettings>): void {
@@ -117,6 +114,7 @@ export class World {
   #eventOf(action: Exclude<Action, { kind: 'advance' | 'advance_to_due' | 'reset' }>): GroupEvent {
     if (action.kind === 'ask') return this.#newAsk(action);
     if (action.kind === 'move') return action;
+    if (action.kind === 'end') return this.#endOf(action.pick, action.outcome) ?? { kind: 'tick' };
     if (action.kind === 'reconfigure') {
       return { kind: 'reconfigure', settings: { ...this.naive.settings, ...action.changes } };
     }
@@ -174,6 +172,12 @@ export class World {
     });
     this.#issued.push({ ticket, attempt: 1 });
     return { kind: 'acquire', ticket, leaseId: leaseIdOf(ticket.id, 1), sliceMs };
+  }
+
+  #endOf(pick: number, outcome: Outcome): GroupEvent | undefined {
+    const held = this.naive.leases().filter(({ phase }) => phase !== 'cooling');
+    const lease = held[pick % held.length];
+    return lease === undefined ? undefined : { kind: 'release', leaseId: lease.id, outcome };
   }
 
   #picked(pick: number): Issued {
@@ -252,9 +256,8 @@ export class World {
       });
       assert.deepEqual(written.toSorted(), expected.toSorted(), 'the rows tell something else');
     }
-    const { settings } = this.#state;
     const firstAttachment = ATTACHMENTS_PER_INSTANCE * this.#instances++;
-    const { state, effects } = recover(settings, rows, firstAttachment, this.now);
+    const { state, effects } = recover(this.#state.settings, rows, firstAttachment, this.now);
     this.#state = state;
     this.#table.note(effects, this.now);
     this.naive.recover(rows, firstAttachment, this.now);

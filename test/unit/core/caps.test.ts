@@ -100,6 +100,17 @@ describe('what is reserved', () => {
     expect(group.release('high')).toContain('grant ann-2.1');
   });
 
+  test('for a tenant goes to it though others of its lane have had less', () => {
+    const group = new TestGroup({ slotsMax: 1, reserved: { ann: 1 } });
+    group.ask('ann-0', { tenant: 'ann' });
+    group.ask('bob-1', { tenant: 'bob' });
+    group.ask('ann-1', { tenant: 'ann' });
+    group.advance(20_000);
+    group.renew('ann-0');
+    expect(group.waiting()).toEqual(['bob-1', 'ann-1']);
+    expect(group.release('ann-0')).toContain('grant ann-1.1');
+  });
+
   test('is lent to others while it is not wanted', () => {
     const group = new TestGroup({ slotsMax: 2, reserved: { ann: 2 } });
     group.ask('bob-1', { tenant: 'bob' });

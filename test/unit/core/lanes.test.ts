@@ -68,16 +68,16 @@ test('a lane earns nothing while nobody waits there', () => {
 });
 
 test('a lane that could not be served catches up with two turns and no more', () => {
-  const group = waitingGroup({ high: 100, normal: 10 }, { slotsMaxEach: 1 });
-  group.ask('parked', { lane: 'high', tenant: 'another' });
-  for (let index = 0; index < 50; index += 1) {
-    group.ask(`other-${index}`, { lane: 'high', tenant: 'another' });
+  const group = new TestGroup({ slotsMax: 2, slotsMaxEach: 1, queueLengthMax: 200 });
+  group.ask('ann-holds', { tenant: 'ann' });
+  group.ask('high-0', { tenant: 'high-0', lane: 'high' });
+  for (let index = 0; index < 5; index += 1) group.ask(`ann-${index}`, { tenant: 'ann' });
+  for (let index = 1; index <= 50; index += 1) {
+    group.ask(`high-${index}`, { tenant: `high-${index}`, lane: 'high' });
   }
-  group.state.laneCredit.normal = 1.95;
-  nextLanes(group, 1);
-  expect(group.state.laneCredit.normal).toBeLessThanOrEqual(2);
-  group.state.laneCredit.normal = 2;
-  expect(nextLanes(group, 3)).toBe('nnh');
+  for (let index = 0; index < 40; index += 1) group.release(`high-${index}`, 'unused');
+  expect(group.lease('high-40').lane).toBe('high');
+  expect(group.state.laneCredit.normal).toBe(2);
 });
 
 test('the lane that is owed more goes first', () => {
@@ -194,5 +194,22 @@ describe('who begins to wait in a lane', () => {
     next(group, 40_000);
     group.ask('new', { tenant: 'new', lane: 'high' });
     expect(group.service('new')).toBe(level + 40_000);
+  });
+
+  test('has its calls in other lanes stand where they belong then', () => {
+    const group = uneven();
+    group.ask('low-3', { tenant: 'cid', lane: 'low' });
+    expect(group.waiting()).toEqual(['ann-4', 'low-2', 'low-3']);
+    group.ask('high', { tenant: 'bob', lane: 'high' });
+    expect(group.waiting()).toEqual(['ann-4', 'high', 'low-3', 'low-2']);
+  });
+
+  test('gets no more back than what it had when it began to wait anywhere', () => {
+    const group = uneven();
+    group.ask('high', { tenant: 'bob', lane: 'high' });
+    const { floor } = group.state.accounts.tenants.get('bob') ?? {};
+    group.ask('normal', { tenant: 'bob', lane: 'normal' });
+    expect(floor).toBe(group.service('ann'));
+    expect(group.state.accounts.tenants.get('bob')?.floor).toBe(floor);
   });
 });

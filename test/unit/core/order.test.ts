@@ -72,6 +72,17 @@ test('a waiter whose caller is not there does not bar those behind it', () => {
   expect(group.waiting()).toEqual(['away']);
 });
 
+test('of tenants that are level the one goes whose ready call is the oldest', () => {
+  const group = new TestGroup({ slotsMax: 0 });
+  group.ask('away', { tenant: 'ann', sliceMs: 100 });
+  group.advance(10);
+  group.ask('mid', { tenant: 'bob' });
+  group.advance(10);
+  group.ask('young', { tenant: 'ann' });
+  group.advance(90);
+  expect(group.reconfigure({ slotsMax: 1 })).toEqual(['grant mid.1']);
+});
+
 describe('the call of an older run', () => {
   /** `young` came first; `old` came that much later, of a run that began ten minutes before. */
   function order(ageCreditMs: number | null, laterMs: number): string[] {
@@ -162,6 +173,16 @@ describe('a run that is known by its id only', () => {
       group.ask('first', { agent: 'run', sliceMs: 50_000 });
     }
     group.release('holder');
+    group.ask('other', { agent: 'other', enqueuedMs: 85_000 });
+    group.ask('second', { agent: 'run' });
+    expect(group.waiting()).toEqual(['second', 'other']);
+  });
+
+  test('goes on while it is parked in one long ask', () => {
+    const group = new TestGroup({ slotsMax: 0, timeoutMs: 600_000 });
+    group.ask('first', { agent: 'run', sliceMs: 600_000 });
+    group.advance(90_000);
+    group.reconfigure({ slotsMax: 1 });
     group.ask('other', { agent: 'other', enqueuedMs: 85_000 });
     group.ask('second', { agent: 'run' });
     expect(group.waiting()).toEqual(['second', 'other']);
