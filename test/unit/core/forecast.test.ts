@@ -7,11 +7,11 @@ import type { GroupSettings } from '../../../src/core/settings.ts';
 import { emptyState, type GroupState } from '../../../src/core/state.ts';
 import { step } from '../../../src/core/step.ts';
 import { LANES, type Lane } from '../../../src/core/ticket.ts';
-import { someSettings } from '../../support/core-builders.ts';
+import { someSettings, TestGroup } from '../../support/core-builders.ts';
 
 /**
  * What the forecast says, against what the group then does: one slot, every call held for exactly the
- * mean, nobody joins meanwhile.
+ * mean that is known, nobody joins meanwhile.
  */
 
 const START = 1_000_000_000;
@@ -30,6 +30,7 @@ function queued(settings: Partial<GroupSettings>, asks: readonly Ask[]): GroupSt
     someSettings({ slotsMax: 1, timeoutMs: 3_600_000, slotsPerCallMax: 1, ...settings }),
     1,
   );
+  state.holdSamples = 1;
   const now = instant(START + 1_000);
   const ask = (name: string, { tenant, agent, lane, atMs, slots }: Ask) => {
     const id = ticketId(name);
@@ -134,6 +135,24 @@ test('the forecast knows that agents of a tenant share its part', () => {
     { numRuns: 300 },
   );
 });
+
+test.each([
+  ['tenants', { tenant: 'ann' }, { tenant: 'bob' }],
+  ['agents', { tenant: 'ann', agent: 'long' }, { tenant: 'ann', agent: 'new' }],
+])(
+  'before a call has ended it lets turns of %s cost next to nothing, as the group does',
+  (_, long, fresh) => {
+    const sliceMs = 600_000;
+    const group = new TestGroup({ slotsMax: 1, timeoutMs: sliceMs, byAgent: true });
+    for (const name of ['long-0', 'long-1']) group.ask(name, { ...long, sliceMs });
+    for (const name of ['new-1', 'new-2', 'new-3']) group.ask(name, { ...fresh, sliceMs });
+    group.advance(20_000);
+    group.renew('long-0');
+    const expected = ['new-1', 'new-2', 'new-3', 'long-1'];
+    expect(forecast(group.state)).toEqual(expected);
+    expect(group.reconfigure({ slotsMax: 9 })).toEqual(expected.map((name) => `grant ${name}.1`));
+  },
+);
 
 test('those who were promoted stand in front of everybody', () => {
   const state = queued({}, [
