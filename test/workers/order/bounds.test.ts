@@ -1,7 +1,7 @@
 // How much may wait, who makes room, and who is refused at once.
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
-import { call, configure } from '../support/worker.ts';
+import { call, change, configure } from '../support/worker.ts';
 import {
   ask,
   configureGroups,
@@ -69,6 +69,25 @@ it.each([
     json: { contents: [{ role: 'user', parts: [{ text: 'evicted' }] }] },
     body: { error: { code: 429, status: 'RESOURCE_EXHAUSTED' } },
   },
+  {
+    dialect: 'ollama',
+    path: '/up/api/chat',
+    json: { model: 'm', messages },
+    body: { error: expect.stringContaining('queue') },
+  },
+  {
+    dialect: 'bedrock',
+    path: '/up/model/m/converse-stream',
+    json: { messages: [{ role: 'user', content: [{ text: 'evicted' }] }] },
+    body: { message: expect.stringContaining('queue') },
+    errorType: 'ThrottlingException',
+  },
+  {
+    dialect: 'opaque',
+    path: '/up/v1/chat',
+    json: { model: 'm', messages },
+    body: { title: 'queue_full', status: 429, reason: 'queue_full' },
+  },
 ] as const)(
   'a high call takes the place of a low one, which is refused in $dialect',
   async (one) => {
@@ -84,6 +103,7 @@ it.each([
     const evicted = await low;
     expect(await refusal(Promise.resolve(evicted))).toMatchObject(FULL);
     expect(Number(evicted.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(evicted.headers.get('x-amzn-errortype')).toBe('errorType' in one ? one.errorType : null);
     expect(await evicted.json()).toMatchObject(one.body);
     await untilStatus(group, { queued_by_lane: { high: 1, normal: 0, low: 0 } });
     // Another one of the same lane makes nobody go.
@@ -95,11 +115,13 @@ it.each([
 );
 
 it('a call whose wait would outlast its deadline is refused at once, with the estimate', async () => {
-  await configureGroups(scene, [groupOf(group, 1)]);
-  await scene.strict.configure({ silentAfterChunks: null });
-  for (let at = 0; at < 10; at += 1) await ask(`sample-${at}`).end;
+  await configureGroups(scene, [groupOf(group, 10)]);
+  await scene.strict.configure({ silentAfterChunks: null, firstByteDelayMs: 1_000 });
+  const samples = Array.from({ length: 10 }, (_, at) => ask(`sample-${at}`));
+  await Promise.all(samples.map(({ end }) => end));
   await untilStatus(group, { in_use: 0 });
-  await scene.strict.configure({ silentAfterChunks: 1 });
+  await change('PATCH', `/groups/${group}`, { limits: { max_concurrency: 1 } });
+  await scene.strict.configure({ silentAfterChunks: 1, firstByteDelayMs: 0 });
   const calls = [await streaming(scene, 'holder')];
   for (let at = 0; at < 4; at += 1) calls.push(await queued(group, `w${at}`));
   const askedAt = Date.now();
@@ -107,7 +129,7 @@ it('a call whose wait would outlast its deadline is refused at once, with the es
   const response = await hopeless.response;
   expect(Date.now() - askedAt).toBeLessThan(2_000);
   expect(await refusal(hopeless)).toMatchObject({ status: 429, reason: 'infeasible' });
-  // Ten samples of nearly nothing after a guess of ten seconds leave a mean of about one.
+  // Five turns of what a call took in the mean, which is little more than a second.
   const retryMs = Number(response.headers.get('retry-after-ms'));
   expect(retryMs).toBeGreaterThan(4_000);
   expect(retryMs).toBeLessThan(8_000);

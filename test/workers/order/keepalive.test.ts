@@ -3,6 +3,14 @@ import { afterAll, beforeEach, expect, it } from 'vitest';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
 import { chat, until } from '../support/worker.ts';
 import {
+  bytesFromUpstream,
+  keptAlive,
+  readerOf,
+  readUntil,
+  restOf,
+  withoutComments,
+} from './event-stream.ts';
+import {
   allFree,
   CHAT,
   configureGroups,
@@ -30,43 +38,6 @@ async function configureKeepalive(): Promise<void> {
   await configureGroups(scene, [groupOf(group, 1, { queue: KEEPALIVE })]);
 }
 
-/** Reads on until the text holds something. */
-async function readUntil(reader: ReadableStreamDefaultReader<Uint8Array>, wanted: RegExp) {
-  const decoder = new TextDecoder();
-  let text = '';
-  while (!wanted.test(text)) {
-    const { done, value } = await reader.read();
-    if (done) throw new Error(`ended before ${String(wanted)}: ${text}`);
-    text += decoder.decode(value, { stream: true });
-  }
-  return text;
-}
-
-async function restOf(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return text;
-    text += decoder.decode(value, { stream: true });
-  }
-}
-
-function readerOf(response: Response): ReadableStreamDefaultReader<Uint8Array> {
-  if (response.body === null) throw new Error('no body');
-  return response.body.getReader();
-}
-
-/** What the upstream answers to a call, without Headgate in between. */
-async function bytesFromUpstream(body: string): Promise<string> {
-  const response = await fetch(`${scene.strict.url}/v1/chat/completions`, {
-    method: 'POST',
-    body,
-    headers: { 'content-type': 'application/json', 'x-strict-silent-after-chunks': '99' },
-  });
-  return response.text();
-}
-
 const bodyOf = (label: string, more: object = {}, stream = true) => ({
   model: 'm',
   stream,
@@ -74,27 +45,17 @@ const bodyOf = (label: string, more: object = {}, stream = true) => ({
   ...more,
 });
 
-/** A call that the early answer has reached, with what came so far. */
-async function keptAlive(json: unknown, headers: Record<string, string> = {}) {
-  const response = await chat(CHAT, '', { json, headers });
-  expect(response.status).toBe(200);
-  expect(response.headers.get('content-type')).toContain('text/event-stream');
-  const reader = readerOf(response);
-  const first = await readUntil(reader, /\n\n/);
-  return { reader, first };
-}
-
 it('a stream that waits gets comments with its place, then the upstream byte for byte', async () => {
   await configureKeepalive();
   const calls = [await streaming(scene, 'holder'), await queued(group, 'ahead')];
   const json = bodyOf('waits');
-  const { reader, first } = await keptAlive(json);
+  const { reader, first } = await keptAlive(CHAT, { json });
   expect(first).toMatch(/^: headgate waiting for a slot/);
   const later = await readUntil(reader, /: 1 ahead, about \d+ s\n\n/);
-  expect(later.replaceAll(/: headgate [^\n]*\n\n/g, '')).toBe('');
+  expect(withoutComments(later)).toBe('');
   await finish(scene, calls);
-  const rest = (await restOf(reader)).replaceAll(/: headgate [^\n]*\n\n/g, '');
-  expect(rest).toBe(await bytesFromUpstream(JSON.stringify(json)));
+  const rest = withoutComments(await restOf(reader));
+  expect(rest).toBe(await bytesFromUpstream(scene.strict, JSON.stringify(json)));
   expect(rest).toContain('data: [DONE]');
   await allFree(group);
 });
@@ -113,7 +74,7 @@ it('headgate-keepalive: sse is enough where the group says nothing', async () =>
   const reader = readerOf(response);
   expect(await readUntil(reader, /\n\n/)).toMatch(/^: headgate waiting for a slot: 0 ahead/);
   await finish(scene, [holder]);
-  expect(await restOf(reader)).toBe(await bytesFromUpstream(JSON.stringify(json)));
+  expect(await restOf(reader)).toBe(await bytesFromUpstream(scene.strict, JSON.stringify(json)));
 });
 
 it('a stream that gets its slot in time is the upstream answer itself', async () => {
@@ -123,7 +84,7 @@ it('a stream that gets its slot in time is the upstream answer itself', async ()
   const json = bodyOf('free');
   const response = await chat(CHAT, '', { json });
   expect(response.headers.get('headgate-groups')).toBe(group);
-  expect(await response.text()).toBe(await bytesFromUpstream(JSON.stringify(json)));
+  expect(await response.text()).toBe(await bytesFromUpstream(scene.strict, JSON.stringify(json)));
 });
 
 it.each([
@@ -162,8 +123,8 @@ it.each([
   const reader = readerOf(response);
   expect(await readUntil(reader, /\n\n/)).toMatch(/^: headgate waiting/);
   await finish(scene, [holder]);
-  const rest = (await restOf(reader)).replaceAll(/: headgate [^\n]*\n\n/g, '');
-  expect(rest).toBe(await bytesFromUpstream(body));
+  const rest = withoutComments(await restOf(reader));
+  expect(rest).toBe(await bytesFromUpstream(scene.strict, body));
 });
 
 it('a client that leaves while it is kept alive leaves the queue', async () => {
@@ -185,7 +146,7 @@ it('a client that leaves while it is kept alive leaves the queue', async () => {
 it('a client that cancels the body while it is kept alive leaves the queue', async () => {
   await configureKeepalive();
   const holder = await streaming(scene, 'holder');
-  const { reader } = await keptAlive(bodyOf('gone'));
+  const { reader } = await keptAlive(CHAT, { json: bodyOf('gone') });
   await untilStatus(group, { queued: 1 });
   await reader.cancel();
   await untilStatus(group, { queued: 0 });
@@ -196,7 +157,7 @@ it('a client that cancels the body while it is kept alive leaves the queue', asy
 it('a client that leaves the stream behind its comments frees the slot', async () => {
   await configureKeepalive();
   const holder = await streaming(scene, 'holder');
-  const { reader } = await keptAlive(bodyOf('later'));
+  const { reader } = await keptAlive(CHAT, { json: bodyOf('later') });
   await scene.strict.resume();
   expect(await holder.end).toBe('done');
   await readUntil(reader, /data: /);

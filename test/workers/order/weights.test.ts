@@ -8,6 +8,8 @@ import {
   configureGroups,
   finish,
   groupOf,
+  keyHeader,
+  keyOf,
   newScene,
   queued,
   refusal,
@@ -79,5 +81,35 @@ it('a wide call is not starved by narrow ones that come after it', async () => {
   expect(await arrived(scene)).toEqual(['a', 'b', 'wide']);
   await finish(scene, waiting);
   expect(new Set(await arrived(scene))).toEqual(new Set(['a', 'b', 'c', 'd', 'wide']));
+  await allFree(group);
+});
+
+it('a weight counts under max_concurrency_each: a wide call waits for room there, and blocks nobody else', async () => {
+  const keys = [await keyOf('acme'), await keyOf('bolt')];
+  const caps = { limits: { max_weight: 3 }, fairness: { max_concurrency_each: 3 } };
+  await configureGroups(scene, [groupOf(group, 8, caps)], keys);
+  const of = (id: string, slots: number) => ({
+    headers: { ...keyHeader(id), ...weight(slots).headers },
+  });
+  const first = await streaming(scene, 'acme-2', of('acme', 2));
+  const calls = [await queued(group, 'acme-wide', of('acme', 2))];
+  // It would fit under the cap, and would keep the one before it waiting for ever.
+  calls.push(await queued(group, 'acme-narrow', of('acme', 1)));
+  calls.push(await streaming(scene, 'bolt-3', of('bolt', 3)));
+  expect(await pool(group).status()).toMatchObject({ in_use: 5, queued: 2 });
+  first.leave();
+  await untilStatus(group, { in_use: 6, queued: 0 });
+  await untilInFlight(scene.strict, 3);
+  await finish(scene, calls);
+  await allFree(group);
+});
+
+it('a call that is heavier than max_concurrency_each never fits', async () => {
+  const caps = { limits: { max_weight: 4 }, fairness: { max_concurrency_each: 3 } };
+  await configureGroups(scene, [groupOf(group, 8, caps)]);
+  const heavy = ask('heavy', weight(4));
+  expect(await refusal(heavy)).toMatchObject({ status: 413, reason: 'never_fits' });
+  const fits = await streaming(scene, 'fits', weight(3));
+  await finish(scene, [fits]);
   await allFree(group);
 });

@@ -141,3 +141,52 @@ it('a 429 of the upstream holds its slot down for a while, and never the caller'
   const [first, second] = (await strict.stats()).arrivals;
   expect((second?.at ?? 0) - (first?.endedAt ?? 0)).toBeGreaterThan(550);
 });
+
+const SIZED = { 'x-strict-content-length': '1' };
+
+it.each<[string, Record<string, string>, string, string]>([
+  [
+    'breaks off',
+    { 'x-strict-break-after-chunks': '2', 'x-strict-chunk-delay-ms': '100' },
+    'broken',
+    'the connection failed',
+  ],
+  [
+    'stalls',
+    { 'x-strict-silent-after-chunks': '2' },
+    'aborted',
+    'the call took longer than its group allows',
+  ],
+])(
+  'a small answer of known length that %s half-way is a 502, and its slot goes to the next',
+  async (_, behaviour, state, why) => {
+    await limitTo({ max_hold_ms: 1_000 });
+    const first = chat(CHAT, 'first', { headers: { ...SIZED, ...behaviour } });
+    await untilStatus(group, { in_use: 1 });
+    const second = open(CHAT, 'second');
+    const answer = await first;
+    expect(answer.status).toBe(502);
+    expect(answer.headers.get('headgate-reason')).toBe('upstream_unreachable');
+    expect(await answer.text()).toContain(why);
+    expect(await second.end).toBe('done');
+    const { arrivals, peak, rejected429 } = await strict.stats();
+    expect(arrivals.map((one) => [one.label, one.state])).toEqual([
+      ['first', state],
+      ['second', 'done'],
+    ]);
+    expect({ peak, rejected429 }).toEqual({ peak: 1, rejected429: 0 });
+    await untilStatus(group, { in_use: 0, queued: 0 });
+  },
+);
+
+it('a caller that leaves while a small answer of known length stalls frees its slot', async () => {
+  await limitTo({});
+  const first = open(CHAT, 'first', { headers: { ...SIZED, ...SILENT } });
+  await until(async () => expect((await strict.stats()).inFlight).toBe(1));
+  const second = open(CHAT, 'second');
+  await untilStatus(group, { in_use: 1, queued: 1 });
+  first.leave();
+  expect(await first.end).toBe('cut');
+  expect(await second.end).toBe('done');
+  await expectAbortBeforeNext();
+});
