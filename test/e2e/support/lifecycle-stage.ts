@@ -22,6 +22,8 @@ export interface StageOptions {
   readonly workers?: number;
   /** @default no variable at all */
   readonly env?: NodeJS.ProcessEnv;
+  /** Makes another module than the project's in the folder that it is given. */
+  readonly module?: (folder: string) => Promise<string>;
 }
 
 /** A Headgate behind its forwarder, on a data folder of its own, before a strict upstream. */
@@ -68,6 +70,7 @@ export async function startStage(options: StageOptions): Promise<Stage> {
   const dataDir = await mkdtemp(join(tmpdir(), 'headgate-lifecycle-'));
   const upstream = await startStrictUpstream(options.upstream ?? {});
   const lines: string[] = [];
+  const module = await options.module?.(dataDir);
   const serveOptions: ServeOptions = {
     port: 0,
     dataDir,
@@ -75,6 +78,7 @@ export async function startStage(options: StageOptions): Promise<Stage> {
     env: options.env ?? {},
     config: options.config(upstream),
     workers: options.workers ?? 1,
+    ...(module !== undefined && { module }),
     onLog: (line) => lines.push(line),
   };
   let serve: Serve = await startServe(serveOptions);

@@ -1,0 +1,25 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ensureBuilt } from '../../../scripts/serve/build.ts';
+
+/**
+ * What resets an object on a platform, an eviction or a deploy, never happens on a workerd of our own. So
+ * taking back this lease, which nobody holds, ends the instance with all that it has in memory.
+ */
+export const RESET_LEASE = 'reset-by-the-test';
+
+const RESET = `
+const { revoke: headgateRevoke } = GroupObject.prototype;
+GroupObject.prototype.revoke = function (id) {
+  if (id === '${RESET_LEASE}') this.ctx.abort('reset by the test');
+  return headgateRevoke.call(this, id);
+};
+`;
+
+/** The built Worker with that added: its path, in a folder that the caller removes. */
+export async function resettableWorker(folder: string): Promise<string> {
+  const built = await readFile(await ensureBuilt(), 'utf8');
+  const path = join(folder, 'resettable-worker.js');
+  await writeFile(path, `${built}\n${RESET}`);
+  return path;
+}
