@@ -13,6 +13,8 @@ export interface Ticket {
   /** What the caller's key gives to calls that ask for none, and the best that it allows. */
   readonly keyLanes: { readonly byDefault: Lane | null; readonly best: Lane };
   readonly slots: number;
+  /** The first round in which it asks, from 1. What an earlier way took it has given back for good. */
+  readonly firstRound: number;
   readonly agent: string | null;
   readonly agentStartedAt: number | null;
   /** Leases of the call that this one is made for. */

@@ -32,7 +32,7 @@ export interface AdmitContext {
 
 /** How a slot is asked for. */
 export interface Manner {
-  /** Which time the call asks this pool, from 1. */
+  /** Which time the call asks this pool, from 1: attempts of earlier rounds may have ended there. */
   readonly round: number;
   readonly isTry: boolean;
   readonly waitsElsewhere: boolean;
@@ -45,7 +45,7 @@ export type AdmittedOne =
   /** Not now, or not before a pause ends. Only tries and calls that hold narrower slots hear it. */
   | { readonly kind: 'declined'; readonly placement: Placement; readonly isPaused: boolean }
   /** Route the call again, no earlier than by that version of the configuration. */
-  | { readonly kind: 'moved'; readonly configVersion: number }
+  | { readonly kind: 'moved'; readonly configVersion: number; readonly nextRound: number }
   /** The caller has gone. */
   | { readonly kind: 'left' };
 
@@ -72,7 +72,7 @@ export async function admitOne(
     case 'declined':
       return { kind: 'declined', placement, isPaused: asked.isPaused };
     case 'moved':
-      return asked;
+      return { ...asked, nextRound: manner.round + 1 };
     case 'left':
       ctx.waitUntil(cancel(pool, ticket.id));
       return asked;

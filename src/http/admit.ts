@@ -43,7 +43,8 @@ export async function admit(
     return { kind: 'refused', refusal: tooMany(placements) };
   }
   if (wider.length > 0) return admitToSeveral(call, ticket, placements, context);
-  const manner = { round: 1, isTry: false, waitsElsewhere: false, holdsNarrower: false };
+  const { firstRound: round } = ticket;
+  const manner = { round, isTry: false, waitsElsewhere: false, holdsNarrower: false };
   const one = await admitOne(call, ticket, narrowest, manner, context);
   if (one.kind === 'admitted') return { kind: 'admitted', admission: admissionOf([one]) };
   return one.kind === 'declined' ? { kind: 'left' } : one;
@@ -63,7 +64,7 @@ async function admitToSeveral(
 ): Promise<Admitted> {
   // A call that does not want to wait is told by the first group that is full.
   const mayTry = ticket.maxWaitMs !== 0;
-  for (let round = 1; ; round += 2) {
+  for (let round = ticket.firstRound; ; round += 2) {
     if (mayTry && !placements.some(hasQueuedRecently)) {
       const tried = await tryAll(call, ticket, placements, round, context);
       if (tried !== null) return tried;

@@ -117,17 +117,18 @@ interface Sending {
 
 /** Sends the call, and again elsewhere when its group moved while it waited. */
 async function sendMoving(
-  { call, caller, ticket, ...first }: Sending,
+  { call, caller, ...first }: Sending,
   common: Omit<Incoming, 'table'>,
   place: LastPlace | null,
 ): Promise<Response | Refusal> {
   const { env, ctx } = call;
   let { table } = call;
-  let { located, key } = first;
+  let { located, key, ticket } = first;
   for (let moves = 0; moves < MOVES_MAX; moves += 1) {
     const sent = await send({ ...call, table }, located, caller, key, ticket, place);
     if (sent === 'left') return nobodyListens();
     if (!('configVersion' in sent)) return sent;
+    ticket = { ...ticket, firstRound: sent.nextRound };
     if (moves > 0) await pause(MOVE_PAUSE_MS);
     table = (await routingTable(env, ctx, sent.configVersion)) ?? table;
     const again = await relocate({ ...common, table }, located);
@@ -163,7 +164,8 @@ function newTicket(said: CallerHeaders, { keyLanes }: Caller): Ticket {
   const id = crypto.randomUUID();
   const enqueuedAt = ticketTime();
   const slots = weight;
-  return { id, enqueuedAt, maxWaitMs, lane, keyLanes, slots, agent, agentStartedAt, parents };
+  const place = { enqueuedAt, lane, keyLanes, slots, agent, agentStartedAt, parents };
+  return { id, maxWaitMs, firstRound: 1, ...place };
 }
 
 function nobodyListens(): Response {

@@ -6,7 +6,7 @@ import { upstreamRequestHeaders } from '../upstream/request-headers.ts';
 import { callerResponseHeaders } from '../upstream/response-headers.ts';
 import type { Placement, RoutedCall } from '../routing/placement.ts';
 import type { Admission, Ticket } from './admission.ts';
-import { admit } from './admit.ts';
+import { admit, type Admitted } from './admit.ts';
 import type { PlaceListener } from './ask.ts';
 import type { Caller, UpstreamKey } from './authenticate.ts';
 import { counted } from './calls-in-flight.ts';
@@ -18,7 +18,7 @@ import type { ProxyCall } from './call.ts';
 const AUTO_LIMITS: HoldLimits = { idleMs: null, maxHoldMs: 3_600_000 };
 
 /** What became of a call: an answer, a refusal of ours, another way to go, or nobody to answer. */
-export type Sent = Response | Refusal | { readonly configVersion: number } | 'left';
+export type Sent = Response | Refusal | Extract<Admitted, { kind: 'moved' }> | 'left';
 
 /** Sends a call to its upstream, after it has waited for its slot if it needs one. */
 export async function send(

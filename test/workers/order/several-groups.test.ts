@@ -192,6 +192,26 @@ it('a caller that leaves while it holds the narrow slot and waits for the wide o
   expect(await arrived(scene)).toEqual(['holder']);
 });
 
+it('a call that is routed anew again and again still gets its slots', async () => {
+  const holder = await wideIsFull();
+  const one = await waitsForWide();
+  const held = async () => (await pool(narrow).leases()).map(({ id }) => id);
+  const other = { limits: { max_concurrency: 1 }, holds: {} };
+  for (let move = 0; move < 10; move += 1) {
+    const before = await held();
+    const match = { models: [`unused-${move}`] };
+    await change('PUT', `/groups/${scene.name('unused')}`, { ...other, match });
+    await until(async () => {
+      expect(await held()).not.toEqual(before);
+      expect(await pool(narrow).status()).toMatchObject({ in_use: 1 });
+      expect(await pool(wide).status()).toMatchObject({ in_use: 1, queued: 1 });
+    });
+  }
+  await finish(scene, [holder, one]);
+  expect(await arrived(scene)).toEqual(['holder', 'waits']);
+  await allFree(narrow, wide);
+});
+
 it('a call that does not want to wait is told busy by the full group, and holds nothing', async () => {
   const holder = await wideIsFull();
   const none = { headers: { 'headgate-max-wait': '0' } };
