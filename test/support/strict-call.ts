@@ -1,18 +1,22 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Grant, decide, headersNow } from './strict-admission.ts';
 import { jsonAnswer } from './strict-answer.ts';
-import type { StrictAnswer } from './strict-answer.ts';
+import type { StrictAnswer, StrictUsage } from './strict-answer.ts';
 import { bytesAnswer, seededHash } from './strict-bytes.ts';
+import { control, readBody, sendJson } from './strict-control.ts';
 import type { CountedCall } from './strict-counts.ts';
 import { makeAnswer } from './strict-dialects.ts';
-import { errorBody, refusalBody } from './strict-errors.ts';
+import { errorBody } from './strict-errors.ts';
+import { checkFailure, withFault } from './strict-failures.ts';
 import type { StrictPrompt } from './strict-prompt.ts';
 import { readPrompt } from './strict-prompt.ts';
+import type { RefusalForm } from './strict-refusal.ts';
 import type { StrictRoute } from './strict-route.ts';
 import { recogniseRoute } from './strict-route.ts';
 import type { StrictScope } from './strict-scope.ts';
-import type { StrictBehaviour, StrictSettings } from './strict-settings.ts';
-import { behaviourOf, mergeSettings } from './strict-settings.ts';
+import type { StrictBehaviour } from './strict-settings.ts';
+import { behaviourOf } from './strict-settings.ts';
 import { pause, writeAnswer } from './strict-writer.ts';
 
 const MODELS_LISTED = ['gpt-4o-mini', 'claude-haiku-4-5', 'gemini-2.5-flash'];
@@ -25,44 +29,12 @@ interface Exchange {
   readonly path: string;
   readonly query: string;
   readonly route: StrictRoute;
-  readonly behaviour: StrictBehaviour;
   readonly call: CountedCall | null;
   readonly gone: AbortSignal;
-}
-
-function sendJson(res: ServerResponse, status: number, body: unknown): void {
-  res.writeHead(status, { 'content-type': 'application/json' });
-  res.end(JSON.stringify(body));
-}
-
-async function readBody(req: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of req) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks);
-}
-
-/** The same controls over HTTP, for tests that do not run in this process. */
-async function control(
-  scope: StrictScope,
-  verb: string,
-  req: IncomingMessage,
-  res: ServerResponse,
-): Promise<void> {
-  const body = (await readBody(req)).toString('utf8');
-  if (verb === 'configure') {
-    try {
-      scope.settings = mergeSettings(scope.settings, JSON.parse(body) as Partial<StrictSettings>);
-    } catch (error) {
-      sendJson(res, 400, { error: String(error) });
-      return;
-    }
-  } else if (verb === 'reset') scope.reset();
-  else if (verb === 'resume') scope.resume();
-  else if (verb !== 'stats') {
-    sendJson(res, 404, { error: `There is no control named ${verb}.` });
-    return;
-  }
-  sendJson(res, 200, scope.counts.stats());
+  /** As the headers ask; once the body was read, as that asks too. */
+  behaviour: StrictBehaviour;
+  /** What the call has taken of the rate limits; null: nothing yet, or it does not count. */
+  grant: Grant | null;
 }
 
 function echoOf({ req, path, query }: Exchange, body: Buffer): unknown {
@@ -97,32 +69,81 @@ function answeredShort(exchange: Exchange, onBreak: () => void): boolean {
   return true;
 }
 
+function usageOf({ behaviour, route }: Exchange, prompt: StrictPrompt): StrictUsage {
+  const { chunks, inputTokens, cachedTokens, outputTokens, reasoningTokens } = behaviour;
+  const input = inputTokens ?? prompt.inputTokens;
+  const writes = chunks > 0 && route.operation !== 'embeddings';
+  const output = writes ? (outputTokens ?? chunks) : 0;
+  return {
+    input,
+    cached: Math.min(cachedTokens, input),
+    output,
+    reasoning: Math.min(reasoningTokens, output),
+  };
+}
+
 function answerOf(exchange: Exchange, prompt: StrictPrompt, body: Buffer): StrictAnswer {
   const { behaviour, route, query, scope } = exchange;
   if (behaviour.echo) return jsonAnswer(echoOf(exchange, body));
   if (behaviour.bytes !== null) return bytesAnswer(behaviour.bytes, 'application/octet-stream');
   const limited = Object.keys(scope.settings.limits);
   const models = limited.length > 0 ? limited : MODELS_LISTED;
-  return makeAnswer({ route, query, prompt, chunks: behaviour.chunks, models });
+  const usage = usageOf(exchange, prompt);
+  return makeAnswer({ route, query, prompt, chunks: behaviour.chunks, models, usage });
+}
+
+/** Grants a call that counts, or says with which refusal it is answered. */
+function admitted(exchange: Exchange, prompt: StrictPrompt): RefusalForm | null {
+  const { call, scope, route, behaviour } = exchange;
+  if (call === null) return null;
+  const model = route.model ?? prompt.model;
+  call.named(model, prompt.label, scope.settings);
+  const failure = behaviour.fail ?? (call.overLimit === null ? scope.failures.take() : null);
+  if (failure !== null) checkFailure(failure);
+  const { maxOutputTokens } = prompt;
+  const { dialect } = route;
+  const usage = usageOf(exchange, prompt);
+  const outcome = decide({
+    call,
+    scope,
+    model,
+    dialect,
+    usage,
+    maxOutputTokens,
+    behaviour,
+    failure,
+  });
+  if (!(outcome instanceof Grant)) return outcome;
+  exchange.grant = outcome;
+  exchange.behaviour = withFault(behaviour, failure);
+  return null;
 }
 
 async function answer(exchange: Exchange, prompt: StrictPrompt, body: Buffer): Promise<void> {
-  const { res, route, query, behaviour, call, scope, gone } = exchange;
-  if (call !== null && call.overLimit !== null) {
-    const style = scope.settings.refusal ?? route.dialect;
-    const refused = refusalBody(style, route.model ?? prompt.model, call.overLimit);
+  const { res, route, query, call, scope, gone } = exchange;
+  const refused = admitted(exchange, prompt);
+  const { behaviour, grant } = exchange;
+  if (refused === null) await pause(behaviour.firstByteDelayMs, gone);
+  const limits = call === null ? {} : headersNow(scope, route.model ?? prompt.model, route.dialect);
+  for (const [name, value] of Object.entries(limits)) res.setHeader(name, value);
+  if (refused !== null) {
+    for (const [name, value] of Object.entries(refused.headers)) res.setHeader(name, value);
     const inArray = route.operation === 'generate_stream' && !query.includes('alt=sse');
-    sendError(exchange, 429, inArray ? [refused] : refused);
+    sendError(exchange, refused.status, inArray ? [refused.body] : refused.body);
     return;
   }
-  await pause(behaviour.firstByteDelayMs, gone);
   const onBreak = (): void => call?.end('broken', behaviour.accountingLagMs);
   if (answeredShort(exchange, onBreak)) return;
   res.setHeader('x-request-id', `req_${prompt.digest}`);
   res.setHeader('request-id', `req_${prompt.digest}`);
   if (behaviour.bytes !== null) res.setHeader('x-strict-sha256', seededHash(behaviour.bytes));
-  const resumed = (): Promise<void> => scope.untilResumed();
-  await writeAnswer(res, answerOf(exchange, prompt, body), { behaviour, gone, resumed, onBreak });
+  await writeAnswer(res, answerOf(exchange, prompt, body), {
+    behaviour,
+    gone,
+    resumed: () => scope.untilResumed(),
+    onBreak,
+    onTokens: (tokens) => grant?.produce(tokens),
+  });
 }
 
 function open(
@@ -139,14 +160,29 @@ function open(
   const call = counted ? scope.counts.arrive(path, scope.settings) : null;
   if (!counted) scope.counts.uncounted += 1;
   const gone = new AbortController();
-  const lagMs = behaviour.accountingLagMs;
+  const exchange: Exchange = {
+    req,
+    res,
+    scope,
+    path,
+    query,
+    route,
+    call,
+    gone: gone.signal,
+    behaviour,
+    grant: null,
+  };
+  const end = (how: 'done' | 'aborted'): void => {
+    exchange.grant?.settle();
+    call?.end(how, exchange.behaviour.accountingLagMs);
+  };
   // `finish`: the last byte is with the kernel. `close` without it: the client left, or we cut it.
-  res.once('finish', () => call?.end('done', lagMs));
+  res.once('finish', () => end('done'));
   res.once('close', () => {
-    call?.end('aborted', lagMs);
+    end('aborted');
     gone.abort();
   });
-  return { req, res, scope, path, query, route, behaviour, call, gone: gone.signal };
+  return exchange;
 }
 
 /** Answers one request, a provider's or one of the controls. */
@@ -164,7 +200,8 @@ export async function handleCall(
   try {
     const body = await readBody(req);
     const prompt = readPrompt(req.headers, body);
-    exchange.call?.named(exchange.route.model ?? prompt.model, prompt.label);
+    exchange.gone.throwIfAborted();
+    exchange.behaviour = behaviourOf(exchange.behaviour, prompt.asked);
     await answer(exchange, prompt, body);
   } catch (error) {
     // Every wait ends with an error when the client is gone; that is no failure of ours.

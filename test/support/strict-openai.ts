@@ -1,4 +1,4 @@
-import type { Frame, StrictAnswer } from './strict-answer.ts';
+import type { Frame, StrictAnswer, StrictUsage } from './strict-answer.ts';
 import { CREATED_S, content, framing, jsonAnswer, sseAnswer } from './strict-answer.ts';
 import { sseData, sseEvent } from './strict-answer.ts';
 import type { StrictPrompt } from './strict-prompt.ts';
@@ -8,17 +8,35 @@ export interface AnswerInput {
   readonly prompt: StrictPrompt;
   readonly model: string;
   readonly pieces: readonly string[];
+  readonly usage: StrictUsage;
 }
+
+/** What all pieces up to the one at `index` carry; the last one carries the rest. */
+export function tokensUpTo({ usage, pieces }: AnswerInput, index: number): number {
+  return Math.floor((usage.output * (index + 1)) / pieces.length);
+}
+
+/** The tokens that the piece at `index` carries. */
+export const tokensOf = (input: AnswerInput, index: number): number =>
+  tokensUpTo(input, index) - (index === 0 ? 0 : tokensUpTo(input, index - 1));
+
+const OVERLOADED = {
+  message: 'The server is overloaded. Please try again later.',
+  type: 'server_error',
+  param: null,
+  code: 'server_is_overloaded',
+};
+const FAILURE = `event: error\n${sseData({ error: OVERLOADED })}`;
 
 const DONE = framing('data: [DONE]\n\n');
 
-function chatUsage({ prompt, pieces }: AnswerInput): Record<string, unknown> {
+function chatUsage({ usage }: AnswerInput): Record<string, unknown> {
   return {
-    prompt_tokens: prompt.inputTokens,
-    completion_tokens: pieces.length,
-    total_tokens: prompt.inputTokens + pieces.length,
-    prompt_tokens_details: { cached_tokens: 0 },
-    completion_tokens_details: { reasoning_tokens: 0 },
+    prompt_tokens: usage.input,
+    completion_tokens: usage.output,
+    total_tokens: usage.input + usage.output,
+    prompt_tokens_details: { cached_tokens: usage.cached },
+    completion_tokens_details: { reasoning_tokens: usage.reasoning },
   };
 }
 
@@ -29,12 +47,9 @@ export function chatAnswer(input: AnswerInput): StrictAnswer {
   const head = { id, created: CREATED_S, model, system_fingerprint: 'fp_strict' };
   if (prompt.stream !== true) {
     const message = { role: 'assistant', content: pieces.join(''), refusal: null };
-    return jsonAnswer({
-      ...head,
-      object: 'chat.completion',
-      choices: [{ index: 0, message, logprobs: null, finish_reason: 'stop' }],
-      usage: chatUsage(input),
-    });
+    const choices = [{ index: 0, message, logprobs: null, finish_reason: 'stop' }];
+    const body = { ...head, object: 'chat.completion', choices, usage: chatUsage(input) };
+    return jsonAnswer(body, input.usage.output);
   }
   const chunk = (delta: object, finish: string | null): string =>
     sseData({
@@ -45,14 +60,16 @@ export function chatAnswer(input: AnswerInput): StrictAnswer {
     });
   return sseAnswer(function* () {
     yield framing(chunk({ role: 'assistant', content: '' }, null));
-    for (const piece of pieces) yield content(chunk({ content: piece }, null));
+    for (const [i, piece] of pieces.entries()) {
+      yield content(chunk({ content: piece }, null), tokensOf(input, i));
+    }
     yield framing(chunk({}, 'stop'));
     if (prompt.includeUsage) {
       const usage = chatUsage(input);
       yield framing(sseData({ ...head, object: 'chat.completion.chunk', choices: [], usage }));
     }
     yield DONE;
-  });
+  }, FAILURE);
 }
 
 /** The older completions. */
@@ -69,17 +86,23 @@ export function completionsAnswer(input: AnswerInput): StrictAnswer {
     choices: [{ text, index: 0, logprobs: null, finish_reason: finish }],
   });
   if (prompt.stream !== true) {
-    return jsonAnswer({ ...choice(pieces.join(''), 'stop'), usage: chatUsage(input) });
+    const body = { ...choice(pieces.join(''), 'stop'), usage: chatUsage(input) };
+    return jsonAnswer(body, input.usage.output);
   }
   return sseAnswer(function* () {
-    for (const piece of pieces) yield content(sseData(choice(piece, null)));
+    for (const [i, piece] of pieces.entries()) {
+      yield content(sseData(choice(piece, null)), tokensOf(input, i));
+    }
     yield framing(sseData(choice('', 'stop')));
+    if (prompt.includeUsage) {
+      yield framing(sseData({ ...head, choices: [], usage: chatUsage(input) }));
+    }
     yield DONE;
-  });
+  }, FAILURE);
 }
 
 function responseObject(input: AnswerInput, output: readonly object[], done: boolean): object {
-  const { prompt, model, pieces } = input;
+  const { prompt, model, usage } = input;
   return {
     id: `resp_${prompt.digest}`,
     object: 'response',
@@ -103,11 +126,11 @@ function responseObject(input: AnswerInput, output: readonly object[], done: boo
     truncation: 'disabled',
     usage: done
       ? {
-          input_tokens: prompt.inputTokens,
-          input_tokens_details: { cached_tokens: 0 },
-          output_tokens: pieces.length,
-          output_tokens_details: { reasoning_tokens: 0 },
-          total_tokens: prompt.inputTokens + pieces.length,
+          input_tokens: usage.input,
+          input_tokens_details: { cached_tokens: usage.cached },
+          output_tokens: usage.output,
+          output_tokens_details: { reasoning_tokens: usage.reasoning },
+          total_tokens: usage.input + usage.output,
         }
       : null,
     user: null,
@@ -137,8 +160,9 @@ function* responseFrames(input: AnswerInput): Generator<Frame> {
   const added = { output_index: 0, item: item('in_progress', []) };
   yield framing(event('response.output_item.added', added));
   yield framing(event('response.content_part.added', { ...at, part: part('') }));
-  for (const delta of pieces) {
-    yield content(event('response.output_text.delta', { ...at, delta, logprobs: [] }));
+  for (const [i, delta] of pieces.entries()) {
+    const fields = { ...at, delta, logprobs: [] };
+    yield content(event('response.output_text.delta', fields), tokensOf(input, i));
   }
   yield framing(event('response.output_text.done', { ...at, text, logprobs: [] }));
   yield framing(event('response.content_part.done', { ...at, part: part(text) }));
@@ -151,15 +175,19 @@ function* responseFrames(input: AnswerInput): Generator<Frame> {
 /** Responses. */
 export function responsesAnswer(input: AnswerInput): StrictAnswer {
   const { prompt, pieces } = input;
-  if (prompt.stream === true) return sseAnswer(() => responseFrames(input));
+  if (prompt.stream === true) {
+    const { code, message, param } = OVERLOADED;
+    const failure = sseEvent({ type: 'error', code, message, param });
+    return sseAnswer(() => responseFrames(input), failure);
+  }
   const parts = [{ type: 'output_text', text: pieces.join(''), annotations: [] }];
   const id = `msg_${prompt.digest}`;
   const message = { id, type: 'message', status: 'completed', role: 'assistant', content: parts };
-  return jsonAnswer(responseObject(input, [message], true));
+  return jsonAnswer(responseObject(input, [message], true), input.usage.output);
 }
 
 /** Embeddings: eight numbers per input, as floats or, where asked for, in base64. */
-export function embeddingsAnswer({ prompt, model }: AnswerInput): StrictAnswer {
+export function embeddingsAnswer({ prompt, model, usage }: AnswerInput): StrictAnswer {
   const given = prompt.json['input'];
   const inputs: unknown[] = Array.isArray(given) ? given : [given];
   const data = inputs.map((value, index) => {
@@ -169,7 +197,7 @@ export function embeddingsAnswer({ prompt, model }: AnswerInput): StrictAnswer {
     const embedding = base64 ? Buffer.from(vector.buffer).toString('base64') : [...vector];
     return { object: 'embedding', index, embedding };
   });
-  const tokens = prompt.inputTokens;
+  const tokens = usage.input;
   return jsonAnswer({
     object: 'list',
     data,

@@ -12,7 +12,12 @@ export interface StrictPrompt {
   readonly includeUsage: boolean;
   /** The words that the answer repeats. */
   readonly words: readonly string[];
+  /** UTF-8 bytes of all its text / 4. */
   readonly inputTokens: number;
+  /** The most tokens that the answer may have; 0: the request does not say. */
+  readonly maxOutputTokens: number;
+  /** What `[[strict …]]` in the last user message asks for, by the names of the headers. */
+  readonly asked: Readonly<Record<string, string>>;
   /** Eight hex digits that stand in ids. */
   readonly digest: string;
   readonly json: Readonly<Record<string, unknown>>;
@@ -72,10 +77,46 @@ function lastUserText(json: Json): string | null {
   return textOf(last);
 }
 
+const DIRECTIVES = /\[\[strict ([^\]]*)\]\]/g;
+
+function askedIn(text: string): Record<string, string> {
+  const fields = [...text.matchAll(DIRECTIVES)].flatMap(([, list = '']) => list.split(/\s+/));
+  const pairs = fields.filter(Boolean).map((field) => {
+    const [name = '', value = '1'] = field.split('=', 2);
+    return [`x-strict-${name}`, value];
+  });
+  return Object.fromEntries(pairs) as Record<string, string>;
+}
+
+/** The bytes that a provider would count as tokens, a quarter of a token each. */
+function textBytes(json: Json): number {
+  const parts = ['system', 'instructions', 'systemInstruction', 'messages', 'contents', 'input'];
+  const texts = [...parts, 'prompt'].map((name) => textOf(json[name]) ?? '');
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}
+
+/** The maximum of the answer, as each dialect has it; for `n` choices it holds `n` times. */
+function maxOutputTokens(json: Json): number {
+  const inner = ['generationConfig', 'options', 'inferenceConfig'].map((name) => json[name]);
+  const fields = [json, ...inner].flatMap((value) => {
+    if (!isRecord(value)) return [];
+    const {
+      max_completion_tokens: completion,
+      max_tokens: older,
+      max_output_tokens: output,
+    } = value;
+    const { maxOutputTokens: gemini, num_predict: ollama, maxTokens: bedrock } = value;
+    return [completion, older, output, gemini, ollama, bedrock];
+  });
+  const most = fields.find((value): value is number => typeof value === 'number' && value > 0);
+  return (most ?? 0) * (typeof json['n'] === 'number' ? json['n'] : 1);
+}
+
 /** Reads a request's body the way a provider would. */
 export function readPrompt(headers: IncomingHttpHeaders, body: Buffer): StrictPrompt {
   const json = parsed(decoded(body, headers['content-encoding']), headers['content-type'] ?? '');
-  const text = lastUserText(json);
+  const written = lastUserText(json);
+  const text = written?.replaceAll(DIRECTIVES, '').trim() ?? null;
   const header = headers['x-label'];
   const stream = json['stream'];
   const options = json['stream_options'];
@@ -87,7 +128,9 @@ export function readPrompt(headers: IncomingHttpHeaders, body: Buffer): StrictPr
     stream: stream === undefined ? null : stream === true || stream === 'true',
     includeUsage: isRecord(options) && options['include_usage'] === true,
     words: words.length === 0 ? ['nothing'] : words,
-    inputTokens: Math.max(1, Math.ceil((text ?? '').length / 4)),
+    inputTokens: Math.max(1, Math.ceil(textBytes(json) / 4)),
+    maxOutputTokens: maxOutputTokens(json),
+    asked: askedIn(written ?? ''),
     digest: createHash('sha256')
       .update(`${String(model)} ${text}`)
       .digest('hex')

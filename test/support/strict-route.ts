@@ -1,4 +1,4 @@
-import type { RefusalStyle } from './strict-settings.ts';
+import type { StrictDialect } from './strict-settings.ts';
 
 /** What a call asks for, by its path. */
 type Operation =
@@ -21,7 +21,7 @@ type Operation =
 
 export interface StrictRoute {
   readonly operation: Operation;
-  readonly dialect: Exclude<RefusalStyle, 'kimi' | 'zai'>;
+  readonly dialect: StrictDialect;
   /** The model, where the path names it. */
   readonly model: string | null;
   /** Whether a provider would count the call as one in flight. */
@@ -51,7 +51,7 @@ const UNCOUNTED: readonly Operation[] = ['count_tokens', 'gemini_count', 'models
 const GEMINI_PATH = /\/models\/(.+):[A-Za-z]+$/;
 const AZURE_PATH = /\/deployments\/([^/]+)\//;
 
-function dialectOf(path: string, operation: Operation, anthropic: boolean): StrictRoute['dialect'] {
+function dialectOf(path: string, operation: Operation, anthropic: boolean): StrictDialect {
   if (operation === 'messages' || operation === 'count_tokens' || anthropic) return 'anthropic';
   if (operation.startsWith('ge') || /\/v1(?:beta|alpha)\/models/.test(path)) return 'gemini';
   if (operation.startsWith('ollama')) return 'ollama';

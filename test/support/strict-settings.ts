@@ -1,19 +1,16 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { StrictFailure } from './strict-failures.ts';
+import type { RateTable } from './strict-rates.ts';
+import { checkRates } from './strict-rates.ts';
+import type { StrictProvider } from './strict-refusal.ts';
 
-/** Whose 429 body a call over the limit gets. */
-export type RefusalStyle =
-  | 'openai'
-  | 'anthropic'
-  | 'gemini'
-  | 'azure'
-  | 'bedrock'
-  | 'ollama'
-  | 'kimi'
-  | 'zai';
+/** The API shapes that the upstream speaks. */
+export type StrictDialect = 'openai' | 'anthropic' | 'gemini' | 'azure' | 'bedrock' | 'ollama';
 
 /**
- * How one call is answered. Every field can be set for a whole scope, and for one call by a request
- * header in kebab case: `x-strict-chunk-delay-ms: 20`.
+ * How one call is answered. Every field can be set for a whole scope, for one call by a request header
+ * in kebab case (`x-strict-chunk-delay-ms: 20`), and by the last user message, where an SDK leaves room
+ * for nothing else: `[[strict chunk-delay-ms=20 output-tokens=7]]`. Only `count` is decided too early
+ * for the message to have a say.
  */
 export interface StrictBehaviour {
   /** Content chunks of a streamed answer, and words of one that is not streamed. */
@@ -28,6 +25,8 @@ export interface StrictBehaviour {
   readonly silentMs: number | null;
   /** Destroys the connection after so many content chunks; 0 is right after the headers. */
   readonly breakAfterChunks: number | null;
+  /** Ends a stream with its dialect's error event after so many content chunks. */
+  readonly errorAfterChunks: number | null;
   /** Resets the connection instead of answering. */
   readonly resetBeforeHeaders: boolean;
   /** Answers this status with an error body in the caller's dialect. */
@@ -52,6 +51,18 @@ export interface StrictBehaviour {
   readonly bytes: number | null;
   /** Whether the call counts as one in flight; null: as its route says. */
   readonly count: boolean | null;
+  /** What goes wrong with the call, if it counts. */
+  readonly fail: StrictFailure | null;
+  /** What a call refused by `fail` or `failNext` is told to wait; null: what fits the kind. */
+  readonly failWaitMs: number | null;
+  /** Tokens of the whole prompt, as counted and reported; null: the bytes of its text / 4. */
+  readonly inputTokens: number | null;
+  /** How many of these come from a cache. */
+  readonly cachedTokens: number;
+  /** Tokens of the answer, spread evenly over its chunks; null: one per chunk. */
+  readonly outputTokens: number | null;
+  /** How many of these are reasoning; the first ones. */
+  readonly reasoningTokens: number;
 }
 
 /** The configuration of a scope. */
@@ -60,20 +71,26 @@ export interface StrictSettings extends StrictBehaviour {
   readonly limit: number | null;
   /** The same for single models, by their exact name. Both limits hold. */
   readonly limits: Readonly<Record<string, number>>;
-  /** Null: by the dialect of the call. */
-  readonly refusal: RefusalStyle | null;
+  /** Limits per minute and per day. */
+  readonly rates: RateTable;
+  /** Whose refusals and limit headers a call gets; null: by the dialect of the call. */
+  readonly refuseAs: StrictProvider | null;
+  /** `refuseAs` in refusals only, without the headers that come with every answer. */
+  readonly refusal: StrictProvider | 'kimi' | null;
+  /** Sends the provider's limit headers with every answer; null: if `refuseAs` names one. */
+  readonly sendsLimitHeaders: boolean | null;
+  /** Limit headers say that nothing remains, whatever does. */
+  readonly liesInHeaders: boolean;
 }
 
-export const DEFAULT_SETTINGS: StrictSettings = {
-  limit: null,
-  limits: {},
-  refusal: null,
+const DEFAULT_BEHAVIOUR: StrictBehaviour = {
   chunks: 5,
   chunkDelayMs: 0,
   firstByteDelayMs: 0,
   silentAfterChunks: null,
   silentMs: null,
   breakAfterChunks: null,
+  errorAfterChunks: null,
   resetBeforeHeaders: false,
   status: null,
   retryAfterS: null,
@@ -86,6 +103,23 @@ export const DEFAULT_SETTINGS: StrictSettings = {
   echo: false,
   bytes: null,
   count: null,
+  fail: null,
+  failWaitMs: null,
+  inputTokens: null,
+  cachedTokens: 0,
+  outputTokens: null,
+  reasoningTokens: 0,
+};
+
+export const DEFAULT_SETTINGS: StrictSettings = {
+  ...DEFAULT_BEHAVIOUR,
+  limit: null,
+  limits: {},
+  rates: {},
+  refuseAs: null,
+  refusal: null,
+  sendsLimitHeaders: null,
+  liesInHeaders: false,
 };
 
 const NUMBERS = new Set<string>([
@@ -95,32 +129,41 @@ const NUMBERS = new Set<string>([
   'silentAfterChunks',
   'silentMs',
   'breakAfterChunks',
+  'errorAfterChunks',
   'status',
   'retryAfterS',
   'accountingLagMs',
   'bytes',
+  'failWaitMs',
+  'inputTokens',
+  'cachedTokens',
+  'outputTokens',
+  'reasoningTokens',
 ]);
+
+const TEXTS = new Set<string>(['redirect', 'fail']);
 
 const kebab = (name: string): string => name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
 
-const HEADER_FIELDS = Object.keys(DEFAULT_SETTINGS)
-  .filter((name) => !['limit', 'limits', 'refusal'].includes(name))
-  .map((name) => ({ name, header: `x-strict-${kebab(name)}` }));
+const FIELDS = Object.keys(DEFAULT_BEHAVIOUR).map((name) => ({
+  name,
+  header: `x-strict-${kebab(name)}`,
+}));
 
-/** What a call's `x-strict-*` headers ask for, on top of its scope's settings. */
+/** What a call's `x-strict-*` fields ask for, on top of its scope's settings. */
 export function behaviourOf(
-  settings: StrictSettings,
-  headers: IncomingHttpHeaders,
+  behaviour: StrictBehaviour,
+  asked: Readonly<Record<string, unknown>>,
 ): StrictBehaviour {
   const changes: Record<string, number | boolean | string> = {};
-  for (const { name, header } of HEADER_FIELDS) {
-    const value = headers[header];
+  for (const { name, header } of FIELDS) {
+    const value = asked[header];
     if (typeof value !== 'string') continue;
     if (NUMBERS.has(name)) changes[name] = Number(value);
-    else if (name === 'redirect') changes[name] = value;
+    else if (TEXTS.has(name)) changes[name] = value;
     else changes[name] = value !== '0' && value !== 'false';
   }
-  return { ...settings, ...changes };
+  return { ...behaviour, ...changes };
 }
 
 /** Merges a partial configuration; a field that does not exist is a mistake of the test's author. */
@@ -133,5 +176,6 @@ export function mergeSettings(
       throw new TypeError(`The strict upstream has no setting named ${name}.`);
     }
   }
+  if (partial.rates !== undefined) checkRates(partial.rates);
   return { ...settings, ...partial };
 }

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { handleCall } from './strict-call.ts';
 import type { StrictStats } from './strict-counts.ts';
+import type { StrictFailure } from './strict-failures.ts';
 import { StrictScope } from './strict-scope.ts';
 import type { StrictSettings } from './strict-settings.ts';
 import { DEFAULT_SETTINGS, mergeSettings } from './strict-settings.ts';
@@ -14,8 +15,8 @@ export interface StrictOptions extends Partial<StrictSettings> {
 }
 
 /**
- * A provider that counts the calls in flight itself, over the whole stream, and refuses what is over
- * its limit. `scope` names one of the isolated scopes under `/scope/<name>/`; without it the server's
+ * A provider that counts calls in flight, requests and tokens itself, over the whole stream, and refuses
+ * what is over its limits. `scope` names one of the isolated scopes under `/scope/<name>/`; without it the server's
  * own is meant.
  */
 export interface StrictUpstream {
@@ -23,9 +24,14 @@ export interface StrictUpstream {
   readonly url: string;
   readonly port: number;
   stats(scope?: string): StrictStats;
-  /** Sets the counters to zero. Calls that are still open are no longer counted. */
+  /**
+   * Sets the counters and what was used of the rate limits to zero, drops failures that are to come, and
+   * keeps the settings. Calls that are still open are no longer counted.
+   */
   reset(scope?: string): void;
   configure(partial: Partial<StrictSettings>, scope?: string): void;
+  /** Has something go wrong with the next calls that count and that no limit of concurrency refuses. */
+  failNext(calls: number, failure: StrictFailure, scope?: string): void;
   /** Lets streams go on that went silent for ever. */
   resume(scope?: string): void;
   /** Base URL of an isolated scope, made at its first use. */
@@ -78,6 +84,7 @@ export async function startStrictUpstream(options: StrictOptions = {}): Promise<
     port,
     stats: (name) => scopeOf(name ?? null).counts.stats(),
     reset: (name) => scopeOf(name ?? null).reset(),
+    failNext: (calls, failure, name) => scopeOf(name ?? null).failures.add(calls, failure),
     resume: (name) => scopeOf(name ?? null).resume(),
     configure(partial, name) {
       const scope = scopeOf(name ?? null);

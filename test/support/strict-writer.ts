@@ -10,6 +10,7 @@ import {
   gzipSync,
 } from 'node:zlib';
 import type { Frame, StrictAnswer } from './strict-answer.ts';
+import { content } from './strict-answer.ts';
 import type { StrictBehaviour } from './strict-settings.ts';
 
 /** What the writer needs to know of the call besides its answer. */
@@ -21,6 +22,8 @@ export interface WriteContext {
   readonly resumed: () => Promise<void>;
   /** Called before the upstream itself cuts the connection. */
   readonly onBreak: () => void;
+  /** Called before so many tokens of the answer go out. */
+  readonly onTokens: (tokens: number) => void;
 }
 
 /** Waits, unless the connection goes first. */
@@ -78,9 +81,11 @@ const byteLength = (frame: Frame): number =>
 
 /** With a Content-Length a compressed body must be known whole before its first byte. */
 function compressedWhole(answer: StrictAnswer, behaviour: StrictBehaviour): StrictAnswer {
-  const plain = Buffer.concat([...answer.frames()].map(({ data }) => Buffer.from(data as string)));
+  const frames = [...answer.frames()];
+  const plain = Buffer.concat(frames.map(({ data }) => Buffer.from(data as string)));
+  const tokens = frames.reduce((sum, frame) => sum + frame.tokens, 0);
   const data = behaviour.gzip ? gzipSync(plain) : brotliCompressSync(plain);
-  return { ...answer, whole: true, frames: () => [{ data, content: true }] };
+  return { ...answer, whole: true, frames: () => [content(data, tokens)] };
 }
 
 function contentLengthOf(answer: StrictAnswer): number {
@@ -114,6 +119,12 @@ export async function writeAnswer(
   let sent = 0;
   const atMark = async (): Promise<boolean> => {
     if (behaviour.silentAfterChunks === sent) await silence(context);
+    if (behaviour.errorAfterChunks === sent && answer.failure !== undefined) {
+      await sink.write(answer.failure(sent), gone);
+      context.onBreak();
+      await sink.end();
+      return false;
+    }
     if (behaviour.breakAfterChunks !== sent) return true;
     context.onBreak();
     res.socket?.resetAndDestroy();
@@ -122,6 +133,7 @@ export async function writeAnswer(
   if (!(await atMark())) return;
   for (const frame of answer.frames()) {
     gone.throwIfAborted();
+    context.onTokens(frame.tokens);
     await sink.write(frame.data, gone);
     if (!frame.content) continue;
     sent += 1;
