@@ -1,3 +1,5 @@
+import { needOf } from '../../src/core/need.ts';
+import { UNMETERED } from '../../test/support/core-builders.ts';
 import { agentAccount, lift, NO_AGENT, tenantAccount } from '../../src/core/accounts.ts';
 import { waitersAhead } from '../../src/core/estimate.ts';
 import type { GroupEvent } from '../../src/core/events.ts';
@@ -29,6 +31,7 @@ const SLICE_MS = 25_000;
 
 /** Time-outs and bounds that never matter here. */
 const SETTINGS: Omit<GroupSettings, 'byAgent'> = {
+  ...UNMETERED,
   slotsMax: SLOTS,
   queueLengthMax: Infinity,
   timeoutMs: 1e12,
@@ -90,6 +93,7 @@ export class Crowd {
       waitsElsewhere: false,
       holdsNarrower: false,
       parents: [],
+      estimate: null,
     };
     return structuredClone(ticket);
   }
@@ -118,7 +122,7 @@ export class Crowd {
   /** A slot comes back, and the one whose turn it is gets it. */
   grant(): void {
     const [lease] = this.state.leases.keys();
-    if (lease !== undefined) this.send({ kind: 'release', leaseId: lease, outcome: 'success' });
+    if (lease !== undefined) this.send({ kind: 'release', leaseId: lease, outcome: 'success', settlement: null });
   }
 
   #lineUp(ticket: Ticket): void {
@@ -133,6 +137,7 @@ export class Crowd {
     const waiter: Waiter = {
       ticket,
       leaseId: leaseIdOf(ticket.id, 1),
+      need: needOf(this.state.controls.factors, ticket),
       tenant,
       agent,
       sequence: this.state.nextSequence++,

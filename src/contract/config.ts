@@ -1,5 +1,13 @@
 import * as z from 'zod';
 import { LANES } from '../core/ticket.ts';
+import {
+  feedForwardSchema,
+  limitsSchema,
+  onSaturatedSchema,
+  priceSchema,
+  retriesSchema,
+  text,
+} from './config-limits.ts';
 import { DIALECTS } from './dialect.ts';
 
 /**
@@ -7,7 +15,6 @@ import { DIALECTS } from './dialect.ts';
  * that is not listed here is refused.
  */
 
-const text = z.string().trim().min(1).max(200);
 const patterns = z.array(text).max(200).default([]);
 const cooldown = z.union([z.literal('auto'), z.int().min(0).max(60_000)]);
 
@@ -49,17 +56,7 @@ export const groupSchema = z.strictObject({
     })
     .prefault({}),
   partition_by: z.array(partitionSchema).max(3).default([]),
-  limits: z
-    .strictObject({
-      /** Slots. 0 grants nothing; null leaves concurrency unlimited. */
-      max_concurrency: z.int().min(0).max(100_000).nullable().default(null),
-      /** Slots that one call may ask for with `headgate-weight`. */
-      max_weight: z.int().min(1).max(1_000).default(1),
-      /** Kept for the configuration's sake; not enforced yet, and the import says so. */
-      rpm: z.int().min(0).nullable().default(null),
-      tpm: z.int().min(0).nullable().default(null),
-    })
-    .prefault({}),
+  limits: limitsSchema.prefault({}),
   queue: z
     .strictObject({
       max_length: z.int().min(0).max(5_000).default(1_000),
@@ -120,6 +117,13 @@ export const groupSchema = z.strictObject({
       max_hold_ms: z.int().min(1).max(86_400_000).default(3_600_000),
     })
     .prefault({}),
+  /** Learns from refusals how many calls the upstream takes at once; `off` goes by the limit alone. */
+  adaptive: z.enum(['auto', 'off']).default('auto'),
+  /** Counts tokens and cost of every call, though no limit of the group needs them. */
+  track_usage: z.boolean().default(false),
+  feed_forward: feedForwardSchema.prefault({}),
+  retries: retriesSchema.prefault({}),
+  on_saturated: onSaturatedSchema.default('queue'),
   /** What happens to calls while the group's object cannot be reached. */
   on_unavailable: z
     .union([
@@ -184,6 +188,14 @@ export const upstreamSchema = z.strictObject({
     .regex(/^[A-Z][A-Z0-9_]{0,49}$/, 'expected the name of a binding')
     .nullable()
     .default(null),
+  /** Prices by model, or by the beginning of its name with a `*` behind it, before the built-in ones. */
+  prices: z
+    .record(text.regex(/^([^*]+\*?|\*)$/, 'expected a model, or a beginning with one * behind it'), priceSchema)
+    .default({}),
+  /** Whether its rate-limit headers are believed. `auto`: as the built-in profile says. */
+  limit_headers: z.enum(['auto', 'use', 'ignore']).default('auto'),
+  /** Asks for the usage of OpenAI streams whose callers did not, and takes it out of the answer. */
+  inject_usage: z.boolean().default(false),
   enabled: z.boolean().default(true),
 });
 

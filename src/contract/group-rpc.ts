@@ -1,6 +1,8 @@
 import type { Outcome } from '../core/outcome.ts';
 import type { Rejection } from '../core/rejection.ts';
+import type { UpstreamSignal } from '../core/signal.ts';
 import type { Lane } from '../core/ticket.ts';
+import type { CallEstimate, Settlement } from '../core/usage.ts';
 import type { GroupConfig } from './config.ts';
 
 /**
@@ -53,6 +55,8 @@ export interface AcquireRequest {
   readonly holdsNarrower?: boolean;
   /** Leases of the call that this one is made for, in whatever groups. */
   readonly parents?: readonly string[];
+  /** What the call will use of rates and budgets, as far as that is known. Absent: one request. */
+  readonly estimate?: CallEstimate;
   /** Calls that this isolate let pass without a slot since it last reached the object. */
   readonly passedUnlimited: number;
 }
@@ -71,6 +75,8 @@ export type AcquireAnswer =
       readonly leaseId: string;
       /** Larger than that of every earlier answer for this lease; only the largest one's disposal frees it. */
       readonly attachment: number;
+      /** The group wants to be told at the headers that the upstream took the call. Absent: no. */
+      readonly wantsServed?: boolean;
       readonly configVersion: number;
     }
   | {
@@ -101,8 +107,16 @@ export interface LeaseRpc extends Disposable {
   renew(status: number | null): Promise<RenewAnswer>;
   /** The call has its slots in all its groups. */
   confirm(): Promise<void>;
-  /** Ends the lease; a second release changes nothing. `status` is the upstream's, or null. */
-  release(outcome: Outcome, status: number | null): Promise<void>;
+  /**
+   * What the upstream said to the call, as soon as it is known. `isRepeat`: it said so to this call
+   * before, so it is no news of anybody else's.
+   */
+  report(signal: UpstreamSignal, isRepeat: boolean): Promise<void>;
+  /**
+   * Ends the lease; a second release changes nothing. `status` is the upstream's, or null. Without a
+   * settlement the call counts as what was reserved for it.
+   */
+  release(outcome: Outcome, status: number | null, settlement?: Settlement): Promise<void>;
 }
 
 export type RenewAnswer = 'ok' | 'revoking' | 'gone';
@@ -133,7 +147,14 @@ export interface GroupRpc {
   /** Takes the ticket out of the queue, or releases what it was granted meanwhile. */
   cancel(ticketId: string): Promise<void>;
   /** Ends a lease by its id, for a holder whose stub no longer works. */
-  release(leaseId: string, outcome: Outcome, status: number | null): Promise<void>;
+  release(
+    leaseId: string,
+    outcome: Outcome,
+    status: number | null,
+    settlement?: Settlement,
+  ): Promise<void>;
+  /** As on the lease, for a holder whose stub no longer works. */
+  report(leaseId: string, signal: UpstreamSignal, isRepeat: boolean): Promise<void>;
   resume(request: ResumeRequest): Promise<ResumeAnswer>;
   status(): Promise<PoolStatus>;
   leases(): Promise<LeaseInfo[]>;

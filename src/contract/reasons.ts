@@ -4,6 +4,7 @@ import type { Rejection } from '../core/rejection.ts';
 export type Reason =
   | Rejection['reason']
   | 'limiter_unavailable'
+  | 'price_unknown'
   | 'too_many_groups'
   | 'upstream_unreachable'
   | 'upstream_unknown'
@@ -34,6 +35,9 @@ export const REASONS: Record<Reason, ReasonShape> = {
   cancelled: { status: 409, permanent: true },
   nested: { status: 409, permanent: true },
   never_fits: { status: 413, permanent: true },
+  breaker_open: { status: 503, permanent: false },
+  budget_exhausted: { status: 402, permanent: true },
+  price_unknown: { status: 400, permanent: true },
   too_many_groups: { status: 400, permanent: true },
   limiter_unavailable: { status: 503, permanent: false },
   upstream_unreachable: { status: 502, permanent: false },

@@ -1,3 +1,4 @@
+import type { UpstreamConfig } from './config.ts';
 import type { Dialect } from './dialect.ts';
 
 /** How a caller's or the operator's key is placed on a request to the upstream. */
@@ -26,6 +27,12 @@ export interface Upstream {
    * cannot be told apart by account, so the automatic group is not partitioned.
    */
   readonly keyNamesAccount: boolean;
+  /** Prices that the operator gives, in USD per million tokens, by model. */
+  readonly prices: UpstreamConfig['prices'];
+  /** Whether its rate-limit headers are believed; `auto`: as its provider is known for. */
+  readonly limitHeaders: UpstreamConfig['limit_headers'];
+  /** Whether OpenAI streams are asked for their usage on behalf of callers who did not ask. */
+  readonly injectsUsage: boolean;
   /** Name of a service or VPC binding that carries the calls, or null: the public network. */
   readonly via: string | null;
 }

@@ -1,16 +1,20 @@
 import type { Outcome } from './outcome.ts';
-import { AUTO_COOLDOWN_MS, AUTO_COOLDOWN_SLOTS_MAX, type GroupSettings } from './settings.ts';
+import { slotsLearned } from './capacity.ts';
+import type { InstantMs } from './ids.ts';
+import { AUTO_COOLDOWN_MS, AUTO_COOLDOWN_SLOTS_MAX, LAG_REMEMBERED_MS } from './settings.ts';
+import type { GroupState } from './state.ts';
 
 /**
  * How long a slot stays down after its call ended so. Providers count a call as in flight for a while
  * after its last byte; where every slot counts, the next call would meet their 429.
  */
-export function cooldownMs(settings: GroupSettings, outcome: Outcome): number {
+export function cooldownMs(state: GroupState, outcome: Outcome, now: InstantMs): number {
+  const { settings } = state;
   switch (outcome) {
     case 'success':
-      return resolveAuto(settings, settings.releaseCooldownMs);
+      return resolveAuto(state, settings.releaseCooldownMs, now);
     case 'cancelled':
-      return resolveAuto(settings, settings.cancelCooldownMs);
+      return resolveAuto(state, settings.cancelCooldownMs, now);
     case 'failed':
       return settings.failureHoldMs;
     case 'unused':
@@ -18,7 +22,9 @@ export function cooldownMs(settings: GroupSettings, outcome: Outcome): number {
   }
 }
 
-function resolveAuto(settings: GroupSettings, configured: number | 'auto'): number {
+function resolveAuto(state: GroupState, configured: number | 'auto', now: InstantMs): number {
   if (configured !== 'auto') return configured;
-  return settings.slotsMax <= AUTO_COOLDOWN_SLOTS_MAX ? AUTO_COOLDOWN_MS : 0;
+  const isSmall = slotsLearned(state) <= AUTO_COOLDOWN_SLOTS_MAX;
+  const lagsUntil = state.lagSeenAt + LAG_REMEMBERED_MS;
+  return isSmall || now < lagsUntil ? AUTO_COOLDOWN_MS : 0;
 }

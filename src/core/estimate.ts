@@ -1,6 +1,9 @@
+import { blockOf, slotsLearned } from './capacity.ts';
+import type { InstantMs } from './ids.ts';
 import { compareWaiters, laneLength, placeOf, queueLength, type Waiter } from './queue.ts';
 import { RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from './settings.ts';
-import type { GroupState } from './state.ts';
+import { MINUTE_MS } from './rate-limits.ts';
+import { NEVER, type GroupState } from './state.ts';
 import { LANES } from './ticket.ts';
 import type { TicketId } from './ids.ts';
 
@@ -28,14 +31,20 @@ export function holdToChargeMs({ holdMeanMs, holdSamples }: GroupState): number 
 
 /**
  * How long a waiter with `ahead` others before it will wait: the slots give one place every
- * `mean hold / slots`. At the most `RETRY_AFTER_MAX_MS` where nothing drains.
+ * `mean hold / slots` after the end of a pause, and the limit of requests one every so often. What tokens
+ * will allow is not foreseen. At the most `RETRY_AFTER_MAX_MS` where nothing drains.
  */
-export function estimateWaitMs(state: GroupState, ahead: number): number {
-  const { slotsMax } = state.settings;
+export function estimateWaitMs(state: GroupState, ahead: number, now: InstantMs): number {
+  const slotsMax = slotsLearned(state);
   if (slotsMax === 0) return RETRY_AFTER_MAX_MS;
+  const stoppedMs = Math.max(0, (blockOf(state, now)?.until ?? now) - now);
   const free = Math.max(0, slotsMax - state.slotsInUse);
   const turns = Math.max(0, ahead + 1 - free);
-  return Math.round((turns * state.holdMeanMs) / slotsMax);
+  const bySlots = (turns * state.holdMeanMs) / slotsMax;
+  const { rpm } = state.settings.rates;
+  const firstMs = state.roomDueAt === NEVER ? stoppedMs : state.roomDueAt - now;
+  const byRate = rpm === null ? 0 : firstMs + (ahead * MINUTE_MS) / rpm;
+  return Math.round(Math.max(stoppedMs + bySlots, byRate));
 }
 
 /**
@@ -72,8 +81,8 @@ export function retryAfterMs(estimateMs: number, ticketId: TicketId): number {
 }
 
 /** The estimate for somebody who would join the end of the queue. */
-export function estimateAtEnd(state: GroupState): number {
-  return estimateWaitMs(state, queueLength(state.queue));
+export function estimateAtEnd(state: GroupState, now: InstantMs): number {
+  return estimateWaitMs(state, queueLength(state.queue), now);
 }
 
 /** A number in [0, 1) that depends on the text alone: the core has no randomness. FNV-1a. */

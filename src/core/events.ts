@@ -1,9 +1,12 @@
+import type { Controls } from './controls.ts';
 import type { LeaseId, TicketId } from './ids.ts';
 import type { Outcome } from './outcome.ts';
 import type { Rejection } from './rejection.ts';
 import type { GroupSettings } from './settings.ts';
+import type { UpstreamSignal } from './signal.ts';
 import type { Lease } from './state.ts';
 import type { Holder, Lane, Ticket } from './ticket.ts';
+import type { Settlement } from './usage.ts';
 
 /** Everything that can happen to a group. */
 export type GroupEvent =
@@ -17,7 +20,20 @@ export type GroupEvent =
   | { readonly kind: 'renew'; readonly leaseId: LeaseId }
   /** The call has its slots in all its groups now. */
   | { readonly kind: 'confirm'; readonly leaseId: LeaseId }
-  | { readonly kind: 'release'; readonly leaseId: LeaseId; readonly outcome: Outcome }
+  | {
+      readonly kind: 'release';
+      readonly leaseId: LeaseId;
+      readonly outcome: Outcome;
+      /** What the upstream counted; null: not known, so what was reserved counts. */
+      readonly settlement: Settlement | null;
+    }
+  /** The upstream answered the call. `isRepeat`: it said so to this call before. */
+  | {
+      readonly kind: 'report';
+      readonly leaseId: LeaseId;
+      readonly signal: UpstreamSignal;
+      readonly isRepeat: boolean;
+    }
   /** An answer that carried the lease was dropped, with whatever held it. */
   | { readonly kind: 'detach'; readonly leaseId: LeaseId; readonly attachment: number }
   /** The caller left: out of the queue, or out of the lease it was granted meanwhile. */
@@ -50,6 +66,8 @@ export type GroupEvent =
 export type Effect =
   /** Write the lease's row. Nobody may hear of the lease before that. */
   | { readonly kind: 'save'; readonly lease: Lease }
+  /** Write the controls' row, together with the leases'. */
+  | { readonly kind: 'keep'; readonly controls: Controls }
   /** Delete the lease's row. */
   | { readonly kind: 'drop'; readonly leaseId: LeaseId }
   /** Answer the ticket's parked ask with the lease, under its current attachment. */

@@ -2,14 +2,15 @@ import type { InstantMs } from './ids.ts';
 import { nextWaiter } from './order.ts';
 import { compareLines, compareWaiters, type Line } from './queue.ts';
 import { TOMBSTONES_MAX } from './settings.ts';
-import { hasRoom, type GroupState } from './state.ts';
+import { hasRoom } from './capacity.ts';
+import type { GroupState } from './state.ts';
 import { LANES, type Lane } from './ticket.ts';
 
 /** What is wrong with the state, in words; an empty list is a sound state. For tests and after a load. */
 export function checkInvariants(state: GroupState, now: InstantMs): string[] {
   const next = nextWaiter(state);
   const broken = [...brokenLeases(state), ...brokenLines(state), ...brokenAccounts(state)];
-  if (next !== undefined && hasRoom(state, next.ticket.slots, now)) {
+  if (next !== undefined && hasRoom(state, next.need, now)) {
     broken.push('a waiter could take a free slot');
   }
   if (state.tombstones.size > TOMBSTONES_MAX) broken.push('too many tombstones');
@@ -19,10 +20,12 @@ export function checkInvariants(state: GroupState, now: InstantMs): string[] {
 function brokenLeases(state: GroupState): string[] {
   const broken: string[] = [];
   let slots = 0;
+  let cooling = 0;
   let waitingElsewhere = 0;
   const byLane = { high: 0, normal: 0, low: 0 };
   for (const lease of state.leases.values()) {
     slots += lease.slots;
+    if (lease.phase === 'cooling') cooling += lease.slots;
     byLane[lease.lane] += lease.slots;
     if (lease.waitsElsewhere) waitingElsewhere += lease.slots;
     if (state.leasesDueAt > lease.until) broken.push(`lease ${lease.id} has no alarm`);
@@ -30,6 +33,7 @@ function brokenLeases(state: GroupState): string[] {
       broken.push(`lease ${lease.id} is held and has ended`);
     }
   }
+  if (cooling !== state.slotsCooling) broken.push('cooling slots drifted');
   if (slots !== state.slotsInUse) broken.push(`${state.slotsInUse} in use, leases say ${slots}`);
   for (const lane of LANES) {
     if (byLane[lane] !== state.slotsByLane[lane]) broken.push(`slots of lane ${lane} drifted`);

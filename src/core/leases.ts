@@ -4,11 +4,17 @@ import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect } from './events.ts';
 import { after, instant, type InstantMs, type LeaseId, type TicketId } from './ids.ts';
 import type { Outcome } from './outcome.ts';
+import { settleLease } from './reservation.ts';
 import { resettle } from './queue.ts';
 import { LEASE_TTL_MS, TOMBSTONE_TTL_MS, TOMBSTONES_MAX } from './settings.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
+import { noteEnded } from './upstream-signals.ts';
+import type { Settlement } from './usage.ts';
 
-type NewLease = Pick<Lease, 'id' | 'ticketId' | 'holder' | 'lane' | 'slots' | 'waitsElsewhere'>;
+type NewLease = Pick<
+  Lease,
+  'id' | 'ticketId' | 'holder' | 'lane' | 'slots' | 'waitsElsewhere' | 'reserved'
+>;
 
 /**
  * Makes a lease, counts it, and charges its tenant with the hold to be expected. The caller has checked
@@ -32,12 +38,14 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
 /** Puts a lease into the set, and its slots into the sums. */
 export function addLease(state: GroupState, lease: Lease, now: InstantMs): void {
   state.leases.set(lease.id, lease);
+  if (lease.phase === 'cooling') state.slotsCooling += lease.slots;
   count(state, lease, 1, now);
   noteDue(state, lease.until);
 }
 
 function removeLease(state: GroupState, lease: Lease, now: InstantMs): void {
   state.leases.delete(lease.id);
+  if (lease.phase === 'cooling') state.slotsCooling -= lease.slots;
   count(state, lease, -1, now);
 }
 
@@ -100,6 +108,7 @@ export function endLease(
   state: GroupState,
   lease: Lease,
   outcome: Outcome,
+  settlement: Settlement | null,
   now: InstantMs,
   effects: Effect[],
 ): void {
@@ -109,9 +118,12 @@ export function endLease(
   confirmLease(state, lease);
   chargeTo(state, lease, outcome === 'unused' ? 0 : heldMs, now);
   if (outcome === 'success' || outcome === 'cancelled') observeHold(state, heldMs);
-  const downMs = lease.slots === 0 ? 0 : cooldownMs(state.settings, outcome);
+  settleLease(state, lease, outcome === 'unused' ? 'unused' : settlement, now);
+  noteEnded(state, lease, outcome === 'cancelled', now);
+  const downMs = lease.slots === 0 ? 0 : cooldownMs(state, outcome, now);
   if (downMs > 0) {
     lease.phase = 'cooling';
+    state.slotsCooling += lease.slots;
     lease.until = after(now, downMs);
     noteDue(state, lease.until);
     effects.push({ kind: 'save', lease });
@@ -131,7 +143,11 @@ export function expireLeases(state: GroupState, now: InstantMs, effects: Effect[
       continue;
     }
     const { phase } = lease;
-    if (phase !== 'cooling') chargeTo(state, lease, now - lease.grantedAt, now);
+    if (phase !== 'cooling') {
+      chargeTo(state, lease, now - lease.grantedAt, now);
+      settleLease(state, lease, null, now);
+      noteEnded(state, lease, true, now);
+    }
     removeLease(state, lease, now);
     effects.push({ kind: 'drop', leaseId: lease.id });
     if (phase === 'cooling') continue;

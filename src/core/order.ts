@@ -1,4 +1,5 @@
 import { leastAgentService, NO_AGENT, type Account } from './accounts.ts';
+import { slotsLearned } from './capacity.ts';
 import type { InstantMs } from './ids.ts';
 import { laneTurns } from './lanes.ts';
 import { compareWaiters, type Line, type Waiter } from './queue.ts';
@@ -143,8 +144,9 @@ function fullCap(
 }
 
 /** At most a quarter of a group may be held by calls that wait in another one, or else one of them. */
-function wouldHoldTooMuch({ settings, slotsWaitingElsewhere }: GroupState, slots: number): boolean {
-  const quarter = Math.floor(settings.slotsMax / 4);
+function wouldHoldTooMuch(state: GroupState, slots: number): boolean {
+  const { slotsWaitingElsewhere } = state;
+  const quarter = Math.floor(slotsLearned(state) / 4);
   return slotsWaitingElsewhere > 0 && slotsWaitingElsewhere + slots > quarter;
 }
 

@@ -1,11 +1,14 @@
 import type { AgentAccount, TenantAccount } from './accounts.ts';
 import type { InstantMs, LeaseId, TicketId } from './ids.ts';
+import type { Need } from './usage.ts';
 import { LANES, type Lane, type Ticket } from './ticket.ts';
 
 /** A ticket's entry in the queue. */
 export interface Waiter {
   readonly ticket: Ticket;
   readonly leaseId: LeaseId;
+  /** What it takes when it is granted. */
+  readonly need: Need;
   readonly tenant: TenantAccount;
   readonly agent: AgentAccount;
   /** Order of arrival at this instance. */

@@ -1,3 +1,5 @@
+import { keepProbes } from './breaker.ts';
+import type { Controls } from './controls.ts';
 import type { Effect } from './events.ts';
 import { after, type InstantMs } from './ids.ts';
 import { addLease, bury } from './leases.ts';
@@ -7,7 +9,15 @@ import { emptyState, type GroupState, type Lease } from './state.ts';
 /** A lease as its row tells it: an expiry is not in there, because renewals are not written. */
 export type LeaseRow = Pick<
   Lease,
-  'id' | 'ticketId' | 'holder' | 'lane' | 'slots' | 'grantedAt' | 'extendedUntil' | 'phase'
+  | 'id'
+  | 'ticketId'
+  | 'holder'
+  | 'lane'
+  | 'slots'
+  | 'grantedAt'
+  | 'extendedUntil'
+  | 'phase'
+  | 'reserved'
 > & {
   /** End of the cool-down of a `cooling` lease. */
   readonly coolingUntil: InstantMs | null;
@@ -25,10 +35,11 @@ export type LeaseRow = Pick<
 export function recover(
   settings: GroupSettings,
   rows: readonly LeaseRow[],
+  controls: Controls,
   firstAttachment: number,
   now: InstantMs,
 ): { readonly state: GroupState; readonly effects: Effect[] } {
-  const state = emptyState(settings, firstAttachment);
+  const state = emptyState(settings, firstAttachment, controls);
   const effects: Effect[] = [];
   for (const row of rows) {
     const { coolingUntil, ...rest } = row;
@@ -46,6 +57,15 @@ export function recover(
     if (coolingUntil !== null) bury(state, lease.id, now);
     if (coolingUntil === null && row.extendedUntil === null) effects.push({ kind: 'save', lease });
   }
+  keepProbes(controls.breaker, (id) => state.leases.has(id));
+  keepReserved(state);
   if (rows.length > 0) state.grantsFrom = after(now, SETTLE_MS);
   return { state, effects };
+}
+
+/** What is in flight counts with its estimate: a call that was lost with its row must not count for ever. */
+function keepReserved({ leases, controls }: GroupState): void {
+  let usd = 0;
+  for (const { reserved } of leases.values()) usd += reserved?.usd ?? 0;
+  controls.spend.reservedUsd = usd;
 }

@@ -1,16 +1,22 @@
 import { NO_AGENT } from './accounts.ts';
+import { blockOf, slotsMaxAt } from './capacity.ts';
 import { estimateAtEnd, estimateWaitMs, retryAfterMs, waitersAhead } from './estimate.ts';
 import type { InstantMs } from './ids.ts';
 import { compareWaiters, laneLength, lanesBelow, queueLength, type Waiter } from './queue.ts';
 import type { Rejection } from './rejection.ts';
 import { HOLD_SAMPLES_MIN, WAITERS_MAX } from './settings.ts';
+import { budgetBlock } from './spend.ts';
 import type { GroupState } from './state.ts';
 import type { Ticket } from './ticket.ts';
 
 /** Why a newcomer is not even looked at, or null. */
-export function refuseAtDoor(state: GroupState, ticket: Ticket): Rejection | null {
+export function refuseAtDoor(
+  state: GroupState,
+  ticket: Ticket,
+  now: InstantMs,
+): Rejection | null {
   if (!state.settings.isDraining) return refuseWide(state, ticket);
-  const retry = retryAfterMs(estimateAtEnd(state), ticket.id);
+  const retry = retryAfterMs(estimateAtEnd(state, now), ticket.id);
   return { reason: 'draining', retryAfterMs: retry };
 }
 
@@ -36,12 +42,13 @@ interface Refused {
 /** Why a newcomer that stands in the queue may not stay there, or who has to go instead; or null. */
 export function refuseToWait(state: GroupState, waiter: Waiter, now: InstantMs): Refused | null {
   const { ticket } = waiter;
-  const estimateMs = estimateWaitMs(state, waitersAhead(state, waiter));
+  const estimateMs = estimateWaitMs(state, waitersAhead(state, waiter), now);
   const retry = retryAfterMs(estimateMs, ticket.id);
   const refuse = (rejection: Rejection): Refused => ({ rejection, evicted: null });
+  const stopped = refuseStopped(state, waiter, now);
+  if (stopped !== null) return refuse(stopped);
   if (!ticket.wait) {
-    const { paused, slotsMax } = state.settings;
-    if (paused) return refuse({ reason: 'paused', waitedMs: 0, retryAfterMs: retry });
+    const slotsMax = slotsMaxAt(state, now);
     return refuse({ reason: 'busy', slotsMax, retryAfterMs: retry });
   }
   const full = fullness(state, waiter);
@@ -56,8 +63,41 @@ export function refuseToWait(state: GroupState, waiter: Waiter, now: InstantMs):
     return refuse({ reason: 'infeasible', estimateMs, retryAfterMs: retry });
   }
   if (full === null || evicted === null) return null;
-  const itsRetry = retryAfterMs(estimateAtEnd(state), evicted.ticket.id);
+  const itsRetry = retryAfterMs(estimateAtEnd(state, now), evicted.ticket.id);
   return { rejection: { reason: 'queue_full', ...full, retryAfterMs: itsRetry }, evicted };
+}
+
+/** Refuses a waiter that would still wait at the end of its patience because the group is stopped, or null. */
+export function refuseStopped(
+  state: GroupState,
+  { ticket, deadlineAt }: Waiter,
+  now: InstantMs,
+): Rejection | null {
+  const patientUntil = ticket.wait ? deadlineAt : now;
+  if (state.settings.paused && !ticket.wait) {
+    const retry = retryAfterMs(estimateAtEnd(state, now), ticket.id);
+    return { reason: 'paused', waitedMs: 0, retryAfterMs: retry };
+  }
+  const block = blockOf(state, now);
+  if (block === null || block.until <= patientUntil) return null;
+  const retry = retryAfterMs(block.until - now, ticket.id);
+  if (block.reason === 'breaker_open') return { reason: block.reason, retryAfterMs: retry };
+  const waitedMs = ticket.wait ? Math.max(0, Math.round(now - ticket.enqueuedAt)) : 0;
+  return { reason: block.reason, waitedMs, retryAfterMs: retry };
+}
+
+/** Refuses a call that the group has no budget for, or null. What is in flight counts too. */
+export function refuseUnaffordable(
+  { settings, controls }: GroupState,
+  { need }: Waiter,
+  now: InstantMs,
+): Rejection | null {
+  const { budgets } = settings;
+  const block = budgetBlock(controls.spend, budgets, need.usd, now);
+  if (block === null) return null;
+  const limits = { hour: budgets.perHourUsd, day: budgets.perDayUsd, month: budgets.perMonthUsd };
+  const limitUsd = limits[block.period] ?? 0;
+  return { reason: 'budget_exhausted', window: block.period, limitUsd, retryAfterMs: null };
 }
 
 /** Which bound the newcomer, who already stands in the queue, exceeds. */
@@ -93,9 +133,10 @@ function worstBelow({ queue }: GroupState, { lane: own }: Waiter): Waiter | null
 }
 
 export function timeoutOf(state: GroupState, ticket: Ticket, now: InstantMs): Rejection {
+  const isPaused = state.settings.paused || blockOf(state, now)?.reason === 'paused';
   return {
-    reason: state.settings.paused ? 'paused' : 'queue_timeout',
+    reason: isPaused ? 'paused' : 'queue_timeout',
     waitedMs: Math.max(0, Math.round(now - ticket.enqueuedAt)),
-    retryAfterMs: retryAfterMs(estimateAtEnd(state), ticket.id),
+    retryAfterMs: retryAfterMs(estimateAtEnd(state, now), ticket.id),
   };
 }

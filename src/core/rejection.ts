@@ -15,6 +15,15 @@ export type Rejection =
   | { readonly reason: 'busy'; readonly slotsMax: number; readonly retryAfterMs: number }
   /** The group was still paused at the ticket's deadline. */
   | { readonly reason: 'paused'; readonly waitedMs: number; readonly retryAfterMs: number }
+  /** The upstream failed too often, and is not asked before the call's deadline. */
+  | { readonly reason: 'breaker_open'; readonly retryAfterMs: number }
+  /** What the group may spend until then is spent, or would be by what is in flight. */
+  | {
+      readonly reason: 'budget_exhausted';
+      readonly window: 'hour' | 'day' | 'month';
+      readonly limitUsd: number;
+      readonly retryAfterMs: null;
+    }
   /** The group takes no new calls. */
   | { readonly reason: 'draining'; readonly retryAfterMs: number }
   /** An operator took the call out of the queue. */

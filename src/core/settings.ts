@@ -1,9 +1,19 @@
+import type { RateSettings } from './rate-limits.ts';
+import type { BudgetSettings } from './spend.ts';
 import type { Lane } from './ticket.ts';
 
 /** What the core needs to know of a group's configuration, and every bound that it keeps by itself. */
 export interface GroupSettings {
   /** Slots of the group. 0 grants nothing; Infinity leaves concurrency unlimited. */
   readonly slotsMax: number;
+  /** The slots are configured and never exceeded. Assumed ones are where learning starts. */
+  readonly isHard: boolean;
+  /** Whether the group learns from refusals how many calls its upstream takes. */
+  readonly isAdaptive: boolean;
+  readonly rates: RateSettings;
+  readonly budgets: BudgetSettings;
+  /** Whether any rate or budget is set, so that calls take of them. */
+  readonly isMetered: boolean;
   /** Waiters that may stand in the queue. */
   readonly queueLengthMax: number;
   /** How long a ticket may wait, in milliseconds. */
@@ -81,6 +91,12 @@ export const AUTO_COOLDOWN_SLOTS_MAX = 4;
 
 /** The `auto` cool-down of a small group. */
 export const AUTO_COOLDOWN_MS = 200;
+
+/**
+ * A refusal for too many calls at once, though there were no more than the limit, tells that the
+ * provider's own counter lags. For so long after it `auto` cools slots down in a group of any size.
+ */
+export const LAG_REMEMBERED_MS = 3_600_000;
 
 /** After waiters were sent back to be routed again, nobody younger is granted for this long. */
 export const MOVE_SETTLE_MS = 250;

@@ -44,3 +44,11 @@ export interface UpstreamSignal {
   readonly slotsMax: number | null;
   readonly hints: readonly LimitHint[];
 }
+
+/** An answer that says nothing more than that the upstream took the call. */
+export const SERVED: UpstreamSignal = {
+  kind: 'served',
+  retryAfterMs: null,
+  slotsMax: null,
+  hints: [],
+};

@@ -1,9 +1,12 @@
 import { emptyAccounts, type Accounts } from './accounts.ts';
+import { emptyControls, type Controls } from './controls.ts';
 import type { InstantMs, LeaseId, TicketId } from './ids.ts';
 import { instant } from './ids.ts';
 import { emptyQueue, type Queue } from './queue.ts';
 import type { Rejection } from './rejection.ts';
 import { HOLD_GUESS_MS, type GroupSettings } from './settings.ts';
+import type { Reserved } from './usage.ts';
+import type { RefusalKind } from './signal.ts';
 import type { Holder, Lane } from './ticket.ts';
 
 /**
@@ -34,6 +37,8 @@ export interface Lease {
   waitsElsewhere: boolean;
   /** Hold time, in milliseconds, that its tenant and agent were charged for. */
   chargedMs: number;
+  /** What was taken for it besides slots. Null: nothing, or it is settled. */
+  reserved: Reserved | null;
 }
 
 interface Totals {
@@ -43,6 +48,8 @@ interface Totals {
   expired: number;
   /** Leases that had lapsed and were taken up again by a holder that still streams. */
   resurrected: number;
+  /** Refusals of the upstream, by what they were about. */
+  refusals: Partial<Record<RefusalKind, number>>;
   /** In a dry run: calls that would have waited, and that would have been refused. */
   wouldWait: number;
 }
@@ -61,6 +68,8 @@ export interface GroupState {
   readonly leases: Map<LeaseId, Lease>;
   slotsInUse: number;
   readonly slotsByLane: Record<Lane, number>;
+  /** Slots of leases that have ended and cool down: nobody of them is at the upstream. */
+  slotsCooling: number;
   /** Slots of leases whose holders still wait in another group. */
   slotsWaitingElsewhere: number;
   readonly queue: Queue;
@@ -81,6 +90,13 @@ export interface GroupState {
   holdSamples: number;
   nextSequence: number;
   nextAttachment: number;
+  readonly controls: Controls;
+  /** The controls have changed and are to be kept. */
+  isControlsDirty: boolean;
+  /** When the upstream last refused as too many what was within the configured limit; 0: never. */
+  lagSeenAt: InstantMs;
+  /** When the next in line will have room, where only time is lacking. */
+  roomDueAt: InstantMs;
   readonly totals: Totals;
 }
 
@@ -91,12 +107,17 @@ export const NEVER = instant(Number.POSITIVE_INFINITY);
  *
  * @param firstAttachment must exceed every attachment that an earlier instance gave out
  */
-export function emptyState(settings: GroupSettings, firstAttachment: number): GroupState {
+export function emptyState(
+  settings: GroupSettings,
+  firstAttachment: number,
+  controls: Controls = emptyControls(instant(0)),
+): GroupState {
   return {
     settings,
     leases: new Map(),
     slotsInUse: 0,
     slotsByLane: { high: 0, normal: 0, low: 0 },
+    slotsCooling: 0,
     slotsWaitingElsewhere: 0,
     queue: emptyQueue(),
     accounts: emptyAccounts(),
@@ -109,13 +130,10 @@ export function emptyState(settings: GroupSettings, firstAttachment: number): Gr
     holdSamples: 0,
     nextSequence: 0,
     nextAttachment: firstAttachment,
-    totals: { granted: 0, rejected: {}, expired: 0, resurrected: 0, wouldWait: 0 },
+    controls,
+    isControlsDirty: false,
+    lagSeenAt: instant(0),
+    roomDueAt: NEVER,
+    totals: { granted: 0, rejected: {}, expired: 0, resurrected: 0, refusals: {}, wouldWait: 0 },
   };
-}
-
-/** Whether `slots` could be granted now to the one whose turn it is. */
-export function hasRoom(state: GroupState, slots: number, now: InstantMs): boolean {
-  const { settings } = state;
-  if (settings.paused || now < state.grantsFrom || settings.slotsMax === 0) return false;
-  return state.slotsInUse + slots <= settings.slotsMax;
 }

@@ -1,4 +1,5 @@
 import { levelAgents } from './accounts.ts';
+import { blockOf } from './capacity.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { after, instant, ticketOf, type InstantMs } from './ids.ts';
 import {
@@ -14,7 +15,8 @@ import {
 import { MOVE_SETTLE_MS } from './settings.ts';
 import type { GroupState } from './state.ts';
 import { queueLength } from './queue.ts';
-import { refuseWide } from './refuse.ts';
+import { refuseStopped, refuseWide } from './refuse.ts';
+import { applySignal } from './upstream-signals.ts';
 import {
   decline,
   dismiss,
@@ -39,6 +41,10 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   expireWaiters(state, now, effects);
   apply(state, event, now, effects);
   pump(state, now, effects);
+  if (state.isControlsDirty) {
+    state.isControlsDirty = false;
+    effects.push({ kind: 'keep', controls: state.controls });
+  }
   return effects;
 }
 
@@ -46,7 +52,8 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
 export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
   const settled =
     queueLength(state.queue) > 0 && state.grantsFrom > now ? state.grantsFrom : Infinity;
-  return instant(Math.min(state.leasesDueAt, state.waitersDueAt, settled));
+  const room = queueLength(state.queue) > 0 ? state.roomDueAt : Infinity;
+  return instant(Math.min(state.leasesDueAt, state.waitersDueAt, settled, room));
 }
 
 function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Effect[]): void {
@@ -57,6 +64,8 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
       return renew(state, event, now, effects);
     case 'confirm':
       return confirm(state, event);
+    case 'report':
+      return report(state, event, now, effects);
     case 'release':
       return release(state, event, now, effects);
     case 'detach':
@@ -68,7 +77,7 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
     case 'revoke':
       return revoke(state, event, effects);
     case 'reconfigure':
-      return reconfigure(state, event, effects);
+      return reconfigure(state, event, now, effects);
     case 'promote':
       return promote(state, event);
     case 'move':
@@ -94,6 +103,18 @@ function confirm(state: GroupState, event: EventOf<'confirm'>) {
   if (lease !== undefined && lease.phase !== 'cooling') confirmLease(state, lease);
 }
 
+function report(state: GroupState, event: EventOf<'report'>, now: InstantMs, effects: Effect[]) {
+  const lease = state.leases.get(event.leaseId);
+  if (lease === undefined || lease.phase === 'cooling') return;
+  applySignal(state, lease, event.signal, event.isRepeat, now);
+  if (state.settings.isDryRun || blockOf(state, now) === null) return;
+  for (const waiter of state.queue.byTicket.values()) {
+    const stopped = refuseStopped(state, waiter, now);
+    if (stopped !== null) turnAway(state, waiter, stopped, effects);
+    else if (waiter.ticket.holdsNarrower) decline(state, waiter, now, effects);
+  }
+}
+
 function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, effects: Effect[]) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined) {
@@ -101,13 +122,13 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
     if (waiter?.leaseId === event.leaseId) dismiss(state, waiter, effects);
     return bury(state, event.leaseId, now);
   }
-  if (lease.phase !== 'cooling') endLease(state, lease, event.outcome, now, effects);
+  if (lease.phase !== 'cooling') endLease(state, lease, event.outcome, event.settlement, now, effects);
 }
 
 function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, effects: Effect[]) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined || lease.phase === 'cooling') return;
-  if (lease.attachment === event.attachment) endLease(state, lease, 'cancelled', now, effects);
+  if (lease.attachment === event.attachment) endLease(state, lease, 'cancelled', null, now, effects);
 }
 
 function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, effects: Effect[]) {
@@ -115,7 +136,7 @@ function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, eff
   if (waiter !== undefined) dismiss(state, waiter, effects);
   for (const lease of state.leases.values()) {
     if (lease.ticketId !== event.ticketId || lease.phase === 'cooling') continue;
-    endLease(state, lease, 'cancelled', now, effects);
+    endLease(state, lease, 'cancelled', null, now, effects);
   }
   // An ask that is still on its way must not bring the ticket back.
   bury(state, event.ticketId, now);
@@ -134,7 +155,8 @@ function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, eff
     // The lease lapsed, but the stream is still there and counts at the provider: so it counts here,
     // even above the limit. Nothing is granted until it has gone.
     const { holder, lane, slots } = event;
-    const wanted = { id: leaseId, ticketId, holder, lane, slots, waitsElsewhere: false };
+    const nothing = { waitsElsewhere: false, reserved: null };
+    const wanted = { id: leaseId, ticketId, holder, lane, slots, ...nothing };
     lease = openLease(state, wanted, now);
     state.totals.resurrected += 1;
     effects.push({ kind: 'save', lease });
@@ -151,7 +173,12 @@ function revoke(state: GroupState, event: EventOf<'revoke'>, effects: Effect[]) 
   effects.push({ kind: 'save', lease }, { kind: 'revoked', leaseId: lease.id });
 }
 
-function reconfigure(state: GroupState, event: EventOf<'reconfigure'>, effects: Effect[]) {
+function reconfigure(
+  state: GroupState,
+  event: EventOf<'reconfigure'>,
+  now: InstantMs,
+  effects: Effect[],
+) {
   const { settings } = event;
   if (settings.byAgent && !state.settings.byAgent) levelAgents(state.accounts);
   state.settings = settings;
@@ -160,7 +187,7 @@ function reconfigure(state: GroupState, event: EventOf<'reconfigure'>, effects: 
     const { ticket } = waiter;
     const tooWide = refuseWide(state, ticket);
     if (tooWide !== null) turnAway(state, waiter, tooWide, effects);
-    else if (settings.paused && ticket.holdsNarrower) decline(state, waiter, effects);
+    else if (settings.paused && ticket.holdsNarrower) decline(state, waiter, now, effects);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { InstantMs, LeaseId, TicketId } from './ids.ts';
+import type { CallEstimate } from './usage.ts';
 
 /** Priority classes, best first. */
 export const LANES = ['high', 'normal', 'low'] as const;
@@ -40,4 +41,6 @@ export interface Ticket {
   readonly holdsNarrower: boolean;
   /** Leases of the call that this one is made for, which waits for it. They may be of other groups. */
   readonly parents: readonly LeaseId[];
+  /** What it will probably use. Null: one request, and nobody counts tokens. */
+  readonly estimate: CallEstimate | null;
 }

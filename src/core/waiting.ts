@@ -1,3 +1,4 @@
+import { blockOf, roomAt, slotsLearned } from './capacity.ts';
 import { agentAccount, leastAgentService, lift, NO_AGENT, tenantAccount } from './accounts.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
@@ -5,11 +6,14 @@ import { after, instant, type InstantMs, type TicketId } from './ids.ts';
 import { noteLaneGrant } from './lanes.ts';
 import { attach, openLease } from './leases.ts';
 import { ageOf, nextWaiter } from './order.ts';
-import { dequeue, enqueue, resettle, type Waiter } from './queue.ts';
+import { needOf } from './need.ts';
+import { dequeue, enqueue, queueLength, resettle, type Waiter } from './queue.ts';
 import { ORPHAN_GRACE_MS } from './settings.ts';
-import { hasRoom, NEVER, type GroupState, type Lease } from './state.ts';
-import { refuseAtDoor, refuseToWait, timeoutOf } from './refuse.ts';
+import { NEVER, type GroupState, type Lease } from './state.ts';
+import { refuseAtDoor, refuseToWait, refuseUnaffordable, timeoutOf } from './refuse.ts';
 import type { Rejection } from './rejection.ts';
+import { reserveFor } from './reservation.ts';
+import { noteGranted } from './upstream-signals.ts';
 import type { Lane, Ticket } from './ticket.ts';
 
 type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
@@ -51,7 +55,7 @@ export function joinQueue(
     return;
   }
   const { isDryRun } = state.settings;
-  const refusal = refuseAtDoor(state, ticket);
+  const refusal = refuseAtDoor(state, ticket, now);
   if (refusal !== null && !isDryRun) return reject(state, ticket.id, refusal, effects);
   // A try that is declined leaves no trace: so it must not be it that finds a slot free for others.
   if (ticket.isTry) pump(state, now, effects);
@@ -77,8 +81,8 @@ function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effe
     grant(state, waiter, 0, now, effects);
   } else if (waitsForItself) {
     turnAway(state, waiter, { reason: 'nested', retryAfterMs: null }, effects);
-  } else if (ticket.isTry || (settings.paused && ticket.holdsNarrower)) {
-    decline(state, waiter, effects);
+  } else if (ticket.isTry || (isStopped(state, now) && ticket.holdsNarrower)) {
+    decline(state, waiter, now, effects);
   } else {
     const refused = refuseToWait(state, waiter, now);
     if (refused === null) return;
@@ -88,15 +92,31 @@ function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effe
 
 /** Grants as long as there is room for whose turn it is. A wide call that does not fit bars the others. */
 export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void {
-  while (hasRoom(state, 1, now)) {
+  state.roomDueAt = NEVER;
+  while (queueLength(state.queue) > 0 && mayHaveRoom(state)) {
     const waiter = nextWaiter(state);
-    if (waiter === undefined || !hasRoom(state, waiter.ticket.slots, now)) break;
-    grant(state, waiter, waiter.ticket.slots, now, effects);
+    if (waiter === undefined) break;
+    const unaffordable = refuseUnaffordable(state, waiter, now);
+    if (unaffordable !== null) {
+      turnAway(state, waiter, unaffordable, effects);
+      continue;
+    }
+    const at = roomAt(state, waiter.need, now);
+    if (at > now) {
+      state.roomDueAt = at;
+      break;
+    }
+    grant(state, waiter, waiter.need.slots, now, effects);
   }
   if (!state.settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {
     if (waiter.sliceEndsAt !== null) letPass(state, waiter, now, effects);
   }
+}
+
+/** Spares the search for who goes next where nobody can go. */
+function mayHaveRoom(state: GroupState): boolean {
+  return !state.settings.paused && state.slotsInUse < Math.max(1, slotsLearned(state));
 }
 
 /** In a dry run nobody waits: it is only counted who would have. */
@@ -119,11 +139,14 @@ function grant(
   tenant.lastAgentService = agent.service;
   agent.lastSeenAt = now;
   const { id: ticketId, holder, waitsElsewhere } = ticket;
+  // A call that passes on its parent's slot calls the upstream all the same.
+  const reserved = reserveFor(state, waiter.need, ticket.estimate?.inputTokens ?? null, now);
   const lease: Lease = openLease(
     state,
-    { id: leaseId, ticketId, holder, lane, slots, waitsElsewhere },
+    { id: leaseId, ticketId, holder, lane, slots, waitsElsewhere, reserved },
     now,
   );
+  noteGranted(state, lease);
   state.totals.granted += 1;
   effects.push({ kind: 'save', lease }, { kind: 'grant', ticketId, lease });
 }
@@ -143,7 +166,7 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
         // From now on: where the process was held up, the slice may have been over for long.
         waiter.orphanAt = after(now, ORPHAN_GRACE_MS);
         const { id: ticketId } = waiter.ticket;
-        effects.push({ kind: 'pending', ticketId, ...standing(state, ticketId) });
+        effects.push({ kind: 'pending', ticketId, ...standing(state, ticketId, now) });
       }
       noteDue(state, waiter);
     }
@@ -183,10 +206,20 @@ export function replace(state: GroupState, waiter: Waiter, lane: Lane, isPromote
 }
 
 /** Lets a waiter go that may not wait here as things are, without counting it as refused. */
-export function decline(state: GroupState, waiter: Waiter, effects: Effect[]): void {
+export function decline(
+  state: GroupState,
+  waiter: Waiter,
+  now: InstantMs,
+  effects: Effect[],
+): void {
   leaveQueue(state, waiter);
-  const isPaused = state.settings.paused;
+  const isPaused = isStopped(state, now);
   effects.push({ kind: 'declined', ticketId: waiter.ticket.id, isPaused });
+}
+
+/** Whether the group grants nothing for a while: paused by its operator, or stopped by its upstream. */
+export function isStopped(state: GroupState, now: InstantMs): boolean {
+  return state.settings.paused || blockOf(state, now) !== null;
 }
 
 /** Takes out a waiter whose attempt has ended, and lets go of whoever is parked behind it. */
@@ -203,10 +236,11 @@ export function leaveQueue(state: GroupState, waiter: Waiter): void {
 export function standing(
   state: GroupState,
   ticketId: TicketId,
+  now: InstantMs,
 ): { readonly position: number; readonly estimateMs: number } {
   const waiter = state.queue.byTicket.get(ticketId);
   const position = waiter === undefined ? 0 : waitersAhead(state, waiter);
-  return { position, estimateMs: estimateWaitMs(state, position) };
+  return { position, estimateMs: estimateWaitMs(state, position, now) };
 }
 
 /** Rejects somebody who waits. */
@@ -241,6 +275,7 @@ function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
   return {
     ticket,
     leaseId: event.leaseId,
+    need: needOf(state.controls.factors, ticket),
     tenant,
     agent,
     sequence: state.nextSequence++,

@@ -1,6 +1,15 @@
+import type { Controls } from '../core/controls.ts';
 import type { Effect } from '../core/events.ts';
 import type { LeaseId } from '../core/ids.ts';
 import type { Lease } from '../core/state.ts';
+
+/** What a turn writes, in one transaction. */
+export interface Writes {
+  readonly saved: readonly Lease[];
+  readonly dropped: readonly LeaseId[];
+  /** Null: the controls' row stays as it is. */
+  readonly controls: Controls | null;
+}
 
 /** A deleted row may wait this long for company: a lost delete only leaves a slot unused for a while. */
 const DROP_DELAY_MS = 50;
@@ -11,20 +20,22 @@ const DROP_DELAY_MS = 50;
  * the next turn: a commit for each would block the process and cost 2 to 20 times the throughput.
  */
 export class Batch {
-  readonly #write: (saved: Lease[], dropped: LeaseId[]) => void;
+  readonly #write: (writes: Writes) => void;
   /** Null stands for a row to delete. */
   #rows = new Map<LeaseId, Lease | null>();
+  #controls: Controls | null = null;
   #answers: (() => void)[] = [];
   #turnIsOpen = false;
   #dropTimer: ReturnType<typeof setTimeout> | null = null;
 
-  constructor(write: (saved: Lease[], dropped: LeaseId[]) => void) {
+  constructor(write: (writes: Writes) => void) {
     this.#write = write;
   }
 
   /** Notes a row to write or delete. Call `settle` when the turn's decisions are all in. */
-  note(effect: Extract<Effect, { kind: 'save' | 'drop' }>): void {
-    if (effect.kind === 'save') this.#rows.set(effect.lease.id, effect.lease);
+  note(effect: Extract<Effect, { kind: 'save' | 'drop' | 'keep' }>): void {
+    if (effect.kind === 'keep') this.#controls = effect.controls;
+    else if (effect.kind === 'save') this.#rows.set(effect.lease.id, effect.lease);
     else this.#rows.set(effect.leaseId, null);
   }
 
@@ -37,7 +48,7 @@ export class Batch {
   settle(): void {
     if (this.#answers.length > 0) {
       if (!this.#turnIsOpen) this.#openTurn();
-    } else if (this.#rows.size > 0) {
+    } else if (this.#rows.size > 0 || this.#controls !== null) {
       this.#dropTimer ??= setTimeout(() => this.#flush(), DROP_DELAY_MS);
     }
   }
@@ -56,7 +67,9 @@ export class Batch {
     this.#dropTimer = null;
     const rows = this.#rows;
     const answers = this.#answers;
+    const controls = this.#controls;
     this.#rows = new Map();
+    this.#controls = null;
     this.#answers = [];
     const saved: Lease[] = [];
     const dropped: LeaseId[] = [];
@@ -64,7 +77,7 @@ export class Batch {
       if (lease === null) dropped.push(id);
       else saved.push(lease);
     }
-    this.#write(saved, dropped);
+    this.#write({ saved, dropped, controls });
     for (const answer of answers) answer();
   }
 }

@@ -1,6 +1,7 @@
 import { groupSchema, type GroupConfig } from '../contract/config.ts';
 import type { AssumedLimit, GroupDefinition, PoolStatus } from '../contract/group-rpc.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import { BURST_MS, MINUTE_MS } from '../core/rate-limits.ts';
 import type { GroupSettings } from '../core/settings.ts';
 import { LANES, type Lane } from '../core/ticket.ts';
 
@@ -60,12 +61,17 @@ export function isRetired(identity: PoolIdentity, definition: Definition): boole
 export function settingsOf(definition: Definition): GroupSettings {
   const { config, assumed } = definition;
   if (config !== null) return settingsFrom(config);
-  return assumed === null ? UNCONFIGURED : { ...UNCONFIGURED, slotsMax: assumed.slotsMax };
+  return assumed === null
+    ? UNCONFIGURED
+    : { ...UNCONFIGURED, slotsMax: assumed.slotsMax, isHard: false };
 }
 
 function settingsFrom({ limits, queue, holds, fairness, ...config }: GroupConfig): GroupSettings {
   return {
-    slotsMax: limits.max_concurrency ?? Infinity,
+    slotsMax: slotsMaxOf(limits),
+    isHard: true,
+    isAdaptive: config.adaptive === 'auto',
+    ...ratesOf(limits),
     slotsPerCallMax: limits.max_weight,
     queueLengthMax: queue.max_length,
     queueLengthMaxEach: queue.max_length_each ?? Infinity,
@@ -86,6 +92,30 @@ function settingsFrom({ limits, queue, holds, fairness, ...config }: GroupConfig
     slotsMaxEachAgent: fairness.max_concurrency_each_agent ?? Infinity,
     ...reservations(fairness.reserved),
   };
+}
+
+/** A limit of 0, of whatever kind, grants nothing. */
+function slotsMaxOf({ max_concurrency: slotsMax, ...limits }: GroupConfig['limits']): number {
+  const { rpm, tpm, itpm, otpm, rpd, tpd } = limits;
+  if ([rpm, tpm, itpm, otpm, rpd, tpd].includes(0)) return 0;
+  return slotsMax ?? Infinity;
+}
+
+function ratesOf(
+  limits: GroupConfig['limits'],
+): Pick<GroupSettings, 'rates' | 'budgets' | 'isMetered'> {
+  const { rpm, tpm, itpm, otpm, rpd, tpd, starts_per_s: startsPerS, budget_usd: budget } = limits;
+  const burstMs = limits.burst === null ? BURST_MS : limits.burst * MINUTE_MS;
+  const rates = { rpm, tpm, itpm, otpm, rpd, tpd, startsPerS };
+  const budgets = {
+    perHourUsd: budget.per_hour,
+    perDayUsd: budget.per_day,
+    perMonthUsd: budget.per_month,
+  };
+  const isMetered = [...Object.values(rates), ...Object.values(budgets)].some(
+    (limit) => limit !== null,
+  );
+  return { rates: { ...rates, burstMs }, budgets, isMetered };
 }
 
 /** `lane:high` reserves for a lane, everything else for a tenant of that name. */

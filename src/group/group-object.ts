@@ -14,6 +14,7 @@ import {
   type ResumeRequest,
   type WaiterInfo,
 } from '../contract/group-rpc.ts';
+import { blockOf } from '../core/capacity.ts';
 import type { Effect, GroupEvent } from '../core/events.ts';
 import { instant, leaseId, leaseIdOf, ticketId, type InstantMs } from '../core/ids.ts';
 import type { LeaseId, TicketId } from '../core/ids.ts';
@@ -22,11 +23,15 @@ import { recover } from '../core/recover.ts';
 import type { GroupState, Lease } from '../core/state.ts';
 import { queueLength } from '../core/queue.ts';
 import { nextWakeAt, step } from '../core/step.ts';
+import type { UpstreamSignal } from '../core/signal.ts';
 import type { Lane } from '../core/ticket.ts';
-import { standing } from '../core/waiting.ts';
+import { wantsServed } from '../core/upstream-signals.ts';
+import type { Settlement } from '../core/usage.ts';
+import { isStopped, standing } from '../core/waiting.ts';
 import { Asks } from './asks.ts';
-import { Batch } from './batch.ts';
+import { Batch, type Writes } from './batch.ts';
 import { identityOf, settingsOf, type PoolIdentity } from './definition.ts';
+import { controlsFrom } from './controls-row.ts';
 import { DirectoryLink } from './directory-link.ts';
 import { Idleness } from './idleness.ts';
 import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
@@ -49,7 +54,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   readonly #store: GroupStore;
   readonly #link: DirectoryLink;
   readonly #state: GroupState;
-  readonly #batch = new Batch((saved, dropped) => this.#write(saved, dropped));
+  readonly #batch = new Batch((writes) => this.#write(writes));
   readonly #renewals = new Renewals();
   readonly #openings = new Openings();
   readonly #keeper: LeaseKeeper;
@@ -73,7 +78,9 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     this.#asks = new Asks(() => this.#link.definition.version);
     this.#keeper = {
       renew: (id, status) => this.#renew(id, status),
-      release: (id, outcome, status) => this.#release(id, outcome, status),
+      report: (id, signal, isRepeat) => this.#report(id, signal, isRepeat),
+      release: (id, outcome, status, settlement) =>
+        this.#release(id, outcome, status, settlement),
       confirm: (id) => this.#apply({ kind: 'confirm', leaseId: id }),
       detach: (id, attachment) => this.#apply({ kind: 'detach', leaseId: id, attachment }),
     };
@@ -82,6 +89,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     const recovered = recover(
       settingsOf(this.#link.definition),
       this.#store.loadLeases(),
+      controlsFrom(this.#store.recall('controls'), now),
       now * ATTACHMENTS_PER_MS,
       now,
     );
@@ -103,7 +111,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
       sliceMs: request.sliceMs,
       ticket: ticketFrom(request),
     });
-    superseded?.(this.#asks.pending(standing(this.#state, id)));
+    superseded?.(this.#asks.pending(standing(this.#state, id, this.#now())));
     return (await answer) as AcquireAnswer;
   }
 
@@ -129,8 +137,18 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   }
 
   // oxlint-disable-next-line require-await -- as above
-  async release(id: string, outcome: Outcome, status: number | null): Promise<void> {
-    this.#release(leaseId(id), outcome, status);
+  async release(
+    id: string,
+    outcome: Outcome,
+    status: number | null,
+    settlement?: Settlement,
+  ): Promise<void> {
+    this.#release(leaseId(id), outcome, status, settlement);
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async report(id: string, signal: UpstreamSignal, isRepeat: boolean): Promise<void> {
+    this.#report(leaseId(id), signal, isRepeat);
   }
 
   // oxlint-disable-next-line require-await -- as above
@@ -164,8 +182,10 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   }
 
   opened(sliceMs: number): Promise<boolean> {
-    if (!this.#state.settings.paused) return Promise.resolve(true);
-    return this.#openings.park(sliceMs);
+    if (!isStopped(this.#state, this.#now())) return Promise.resolve(true);
+    const opened = this.#openings.park(sliceMs);
+    this.#arm();
+    return opened;
   }
 
   // oxlint-disable-next-line require-await -- as above
@@ -201,9 +221,18 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     });
   }
 
-  #release(id: LeaseId, outcome: Outcome, status: number | null): void {
+  #release(
+    id: LeaseId,
+    outcome: Outcome,
+    status: number | null,
+    settlement: Settlement | null = null,
+  ): void {
     this.#link.observe(status);
-    this.#apply({ kind: 'release', leaseId: id, outcome });
+    this.#apply({ kind: 'release', leaseId: id, outcome, settlement });
+  }
+
+  #report(id: LeaseId, signal: UpstreamSignal, isRepeat: boolean): void {
+    this.#apply({ kind: 'report', leaseId: id, signal, isRepeat });
   }
 
   async #renew(id: LeaseId, status: number | null): Promise<RenewAnswer> {
@@ -222,7 +251,6 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   #definitionChanged(moved: boolean): void {
     this.#apply({ kind: 'reconfigure', settings: settingsOf(this.#link.definition) });
     if (moved) this.#apply({ kind: 'move' });
-    if (!this.#state.settings.paused) this.#openings.open();
   }
 
   #apply(event: GroupEvent): void {
@@ -230,6 +258,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     this.#perform(step(this.#state, event, now));
     this.#idleness.note(this.#isInUse(), now);
     if (!this.#isInUse()) this.#link.leave();
+    if (this.#openings.isAwaited && !isStopped(this.#state, now)) this.#openings.open();
     this.#arm();
   }
 
@@ -246,6 +275,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     switch (effect.kind) {
       case 'save':
       case 'drop':
+      case 'keep':
         return this.#batch.note(effect);
       case 'grant':
         return this.#grant(effect.ticketId, effect.lease);
@@ -271,15 +301,16 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
         lease: new LeaseHandle(this.#keeper, lease.id, attachment),
         leaseId: lease.id,
         attachment,
+        ...(wantsServed(this.#state) ? { wantsServed: true } : {}),
         configVersion: this.#link.definition.version,
       }),
     );
   }
 
   /** An instance that cannot write is not the current one, or is lost: nothing of it may stay. */
-  #write(saved: readonly Lease[], dropped: readonly LeaseId[]): void {
+  #write(writes: Writes): void {
     try {
-      this.#store.writeLeases(saved, dropped);
+      this.#store.write(writes);
     } catch (error) {
       this.ctx.abort(`the lease rows cannot be written: ${String(error)}`);
     }
@@ -287,7 +318,10 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
 
   #arm(): void {
     const now = this.#now();
-    this.#timer.arm(Math.min(nextWakeAt(this.#state, now), this.#renewals.nextDueAt()), now);
+    // Whoever holds nothing and waits for the end of a pause is told when it is over.
+    const opensAt = this.#openings.isAwaited ? blockOf(this.#state, now)?.until : undefined;
+    const dueAt = Math.min(nextWakeAt(this.#state, now), opensAt ?? Infinity);
+    this.#timer.arm(Math.min(dueAt, this.#renewals.nextDueAt()), now);
   }
 
   #wake(): void {

@@ -2,11 +2,19 @@ import { RpcTarget } from 'cloudflare:workers';
 import type { LeaseRpc, RenewAnswer } from '../contract/group-rpc.ts';
 import type { LeaseId } from '../core/ids.ts';
 import type { Outcome } from '../core/outcome.ts';
+import type { UpstreamSignal } from '../core/signal.ts';
+import type { Settlement } from '../core/usage.ts';
 
 /** What a handle asks of its group's object. */
 export interface LeaseKeeper {
   renew(leaseId: LeaseId, status: number | null): Promise<RenewAnswer>;
-  release(leaseId: LeaseId, outcome: Outcome, status: number | null): void;
+  report(leaseId: LeaseId, signal: UpstreamSignal, isRepeat: boolean): void;
+  release(
+    leaseId: LeaseId,
+    outcome: Outcome,
+    status: number | null,
+    settlement: Settlement | undefined,
+  ): void;
   confirm(leaseId: LeaseId): void;
   detach(leaseId: LeaseId, attachment: number): void;
 }
@@ -37,8 +45,17 @@ export class LeaseHandle extends RpcTarget implements LeaseRpc {
   }
 
   // oxlint-disable-next-line require-await -- the contract is a promise; a throw must become a rejection
-  async release(outcome: Outcome, status: number | null): Promise<void> {
-    this.#keeper.release(this.#leaseId, outcome, status);
+  async release(
+    outcome: Outcome,
+    status: number | null,
+    settlement?: Settlement,
+  ): Promise<void> {
+    this.#keeper.release(this.#leaseId, outcome, status, settlement);
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async report(signal: UpstreamSignal, isRepeat: boolean): Promise<void> {
+    this.#keeper.report(this.#leaseId, signal, isRepeat);
   }
 
   [Symbol.dispose](): void {

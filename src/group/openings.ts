@@ -15,6 +15,10 @@ export class Openings {
     });
   }
 
+  get isAwaited(): boolean {
+    return this.#parked.size > 0;
+  }
+
   open(): void {
     for (const answer of this.#parked) answer(true);
   }

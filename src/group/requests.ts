@@ -18,6 +18,7 @@ export function ticketFrom(request: AcquireRequest): Ticket {
     waitsElsewhere: request.waitsElsewhere ?? false,
     holdsNarrower: request.holdsNarrower ?? false,
     parents: parents.map(leaseId),
+    estimate: request.estimate ?? null,
   };
 }
 

@@ -83,7 +83,7 @@ export function waiterInfos(state: GroupState, now: InstantMs): WaiterInfo[] {
       slots: ticket.slots,
       waited_ms: Math.max(0, Math.round(now - ticket.enqueuedAt)),
       position,
-      estimate_ms: estimateWaitMs(state, position),
+      estimate_ms: estimateWaitMs(state, position, now),
       promoted: isPromoted,
     };
   });

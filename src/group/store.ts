@@ -1,6 +1,8 @@
 import { instant, leaseId, ticketId } from '../core/ids.ts';
 import type { LeaseRow } from '../core/recover.ts';
 import type { Lease } from '../core/state.ts';
+import type { Reserved } from '../core/usage.ts';
+import type { Writes } from './batch.ts';
 
 /** At most one write per object in this time for the renewals' sake. */
 const HEARTBEAT_EVERY_MS = 10_000;
@@ -13,6 +15,8 @@ export interface GroupMemory {
   readonly assumed: string | null;
   /** Whether the directory lists this pool. */
   readonly listed: string | null;
+  /** What was used of rates and budgets, and what was learned of the upstream, as JSON. */
+  readonly controls: string | null;
   /** When the pool was last in use, to within a minute. */
   readonly used: string | null;
 }
@@ -46,8 +50,8 @@ export class GroupStore {
     return rows.map(({ data }) => parseLease(data));
   }
 
-  /** Writes and deletes in one transaction: nothing is awaited between the two statements. */
-  writeLeases(saved: readonly Lease[], dropped: readonly string[]): void {
+  /** Writes and deletes in one transaction: nothing is awaited between the statements. */
+  write({ saved, dropped, controls }: Writes): void {
     if (saved.length > 0) {
       this.#sql.exec(
         `INSERT OR REPLACE INTO lease (id, boot, data)
@@ -62,6 +66,7 @@ export class GroupStore {
         JSON.stringify(dropped),
       );
     }
+    if (controls !== null) this.remember('controls', JSON.stringify(controls));
   }
 
   recall(key: keyof GroupMemory): string | null {
@@ -90,7 +95,7 @@ export class GroupStore {
 }
 
 function formatLease(lease: Lease): string {
-  const { id, ticketId: ticket, holder, lane, slots, grantedAt, phase, extendedUntil } = lease;
+  const { id, ticketId: ticket, holder, lane, slots, grantedAt, phase, extendedUntil, reserved } = lease;
   const coolingUntil = phase === 'cooling' ? lease.until : null;
   return JSON.stringify({
     id,
@@ -102,6 +107,7 @@ function formatLease(lease: Lease): string {
     phase,
     extendedUntil,
     coolingUntil,
+    ...(reserved === null ? {} : { reserved }),
   });
 }
 
@@ -117,6 +123,7 @@ function parseLease(data: string): LeaseRow {
     phase: LeaseRow['phase'];
     extendedUntil: number | null;
     coolingUntil: number | null;
+    reserved?: Reserved;
   };
   return {
     id: leaseId(row.id),
@@ -128,5 +135,6 @@ function parseLease(data: string): LeaseRow {
     phase: row.phase,
     extendedUntil: row.extendedUntil === null ? null : instant(row.extendedUntil),
     coolingUntil: row.coolingUntil === null ? null : instant(row.coolingUntil),
+    reserved: row.reserved ?? null,
   };
 }

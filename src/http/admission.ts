@@ -1,5 +1,7 @@
 import type { Outcome } from '../core/outcome.ts';
+import type { UpstreamSignal } from '../core/signal.ts';
 import type { Lane } from '../core/ticket.ts';
+import type { Settlement } from '../core/usage.ts';
 import type { Placement } from '../routing/placement.ts';
 
 /** One logical call, as its caller presents it to the queues. */
@@ -13,13 +15,19 @@ export interface Ticket {
   /** What the caller's key gives to calls that ask for none, and the best that it allows. */
   readonly keyLanes: { readonly byDefault: Lane | null; readonly best: Lane };
   readonly slots: number;
-  /** The first round in which it asks, from 1. What an earlier way took it has given back for good. */
-  readonly firstRound: number;
   readonly agent: string | null;
   readonly agentStartedAt: number | null;
   /** Leases of the call that this one is made for. */
   readonly parents: readonly string[];
+  /** The next time that it asks its pools. Each time has attempts of its own, so it only goes on. */
+  readonly rounds: { next: number };
 }
+
+/** What a call has used, as one of its groups counts it. */
+export type Settle = (placement: Placement) => Settlement;
+
+/** What a signal of the upstream is about: a model there, or the whole of it. */
+export type SignalScope = 'model' | 'upstream';
 
 /** The slots of a call in all its groups, or the leave to go without. */
 export interface Admission {
@@ -27,6 +35,11 @@ export interface Admission {
   /** Narrow first; fewer than groups where one let the call pass without a slot. */
   readonly leaseIds: readonly string[];
   reportStatus(status: number): void;
+  /** Tells the groups that want to know it that the upstream took the call. */
+  reportServed(): void;
+  /** Tells the group that a signal is about, if any is. */
+  report(signal: UpstreamSignal, scope: SignalScope, isRepeat: boolean): void;
   keep(onRevoked: () => void): void;
-  release(outcome: Outcome): Promise<void>;
+  /** `settle` says what the call has used, by what each group counts; without it, what was reserved. */
+  release(outcome: Outcome, settle?: Settle): Promise<void>;
 }

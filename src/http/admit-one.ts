@@ -7,6 +7,7 @@ import type { Placement, RoutedCall } from '../routing/placement.ts';
 import type { Ticket } from './admission.ts';
 import { askForSlot, type PlaceListener } from './ask.ts';
 import { laneOf } from './lane-of.ts';
+import type { Metering } from './metering.ts';
 import { LeaseHolder } from './lease-holder.ts';
 import { passWithoutSlot, giveBackPasses, takeUnreportedPasses, type Pass } from './passes.ts';
 import { poolSource, type PoolSource } from './pools.ts';
@@ -28,6 +29,8 @@ export interface AdmitContext {
   readonly ctx: Background;
   readonly after: Schedule;
   readonly listener: PlaceListener | null;
+  /** Null: none of the groups counts tokens or cost. */
+  readonly metering: Metering | null;
 }
 
 /** How a slot is asked for. */
@@ -45,7 +48,7 @@ export type AdmittedOne =
   /** Not now, or not before a pause ends. Only tries and calls that hold narrower slots hear it. */
   | { readonly kind: 'declined'; readonly placement: Placement; readonly isPaused: boolean }
   /** Route the call again, no earlier than by that version of the configuration. */
-  | { readonly kind: 'moved'; readonly configVersion: number; readonly nextRound: number }
+  | { readonly kind: 'moved'; readonly configVersion: number }
   /** The caller has gone. */
   | { readonly kind: 'left' };
 
@@ -55,10 +58,16 @@ export async function admitOne(
   ticket: Ticket,
   placement: Placement,
   manner: Manner,
-  { env, table, signal, ctx, after, listener }: AdmitContext,
+  { env, table, signal, ctx, after, listener, metering }: AdmitContext,
 ): Promise<AdmittedOne> {
   const pool = poolSource(env, placement);
-  const request = requestFor(call, ticket, placement, manner, table.snapshot.version);
+  const unpriced = metering?.refuseUnpriced(placement) ?? null;
+  if (unpriced !== null) return { kind: 'refused', refusal: unpriced };
+  const { version } = table.snapshot;
+  const request = {
+    ...requestFor(call, ticket, placement, manner, version),
+    ...(metering === null ? {} : { estimate: metering.estimateFor(placement) }),
+  };
   const asked = await askForSlot(pool, request, signal, after, listener);
   switch (asked.kind) {
     case 'granted': {
@@ -72,7 +81,7 @@ export async function admitOne(
     case 'declined':
       return { kind: 'declined', placement, isPaused: asked.isPaused };
     case 'moved':
-      return { ...asked, nextRound: manner.round + 1 };
+      return asked;
     case 'left':
       ctx.waitUntil(cancel(pool, ticket.id));
       return asked;
@@ -116,7 +125,7 @@ function requestFor(
     attempt: (round - 1) * ATTEMPTS_PER_ROUND + 1,
     enqueuedAt,
     deadlineAt: maxWaitMs === null ? null : enqueuedAt + maxWaitMs,
-    wait: maxWaitMs !== 0,
+    wait: maxWaitMs !== 0 && placement.config?.on_saturated !== 'reject',
     caller: call.caller,
     tenant: tenantOf(call, placement),
     agent: ticket.agent,

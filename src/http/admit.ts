@@ -1,6 +1,7 @@
 import { poolName } from '../contract/pool-name.ts';
 import type { Refusal } from '../contract/reasons.ts';
 import type { Outcome } from '../core/outcome.ts';
+import { SERVED } from '../core/signal.ts';
 import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../routing/placement.ts';
 import type { Admission, Ticket } from './admission.ts';
 import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './admit-one.ts';
@@ -26,14 +27,14 @@ const OPENED_RETRY_MS = 500;
 /** When each pool last declined a try, or queued somebody, as far as this isolate knows. */
 const queuedAt = new Map<string, number>();
 
-/** Gets a call its slots in every group that it belongs to, or a definite answer why not. */
+/** Gets a call its slots in every group that it belongs to (`placed`), or a definite answer why not. */
 export async function admit(
   call: RoutedCall,
   ticket: Ticket,
+  placed: readonly Placement[],
   context: AdmitContext,
 ): Promise<Admitted> {
   const { env, table } = context;
-  const placed = table.routes.place(call);
   const mayShare = (table.snapshot.fullGroups?.length ?? 0) > 0;
   const placements = mayShare
     ? await Promise.all(placed.map((placement) => ownOrShared(env, table, placement)))
@@ -43,7 +44,7 @@ export async function admit(
     return { kind: 'refused', refusal: tooMany(placements) };
   }
   if (wider.length > 0) return admitToSeveral(call, ticket, placements, context);
-  const { firstRound: round } = ticket;
+  const round = ticket.rounds.next++;
   const manner = { round, isTry: false, waitsElsewhere: false, holdsNarrower: false };
   const one = await admitOne(call, ticket, narrowest, manner, context);
   if (one.kind === 'admitted') return { kind: 'admitted', admission: admissionOf([one]) };
@@ -64,12 +65,12 @@ async function admitToSeveral(
 ): Promise<Admitted> {
   // A call that does not want to wait is told by the first group that is full.
   const mayTry = ticket.maxWaitMs !== 0;
-  for (let round = ticket.firstRound; ; round += 2) {
+  for (;;) {
     if (mayTry && !placements.some(hasQueuedRecently)) {
-      const tried = await tryAll(call, ticket, placements, round, context);
+      const tried = await tryAll(call, ticket, placements, ticket.rounds.next++, context);
       if (tried !== null) return tried;
     }
-    const taken = await takeInOrder(call, ticket, placements, round + 1, context);
+    const taken = await takeInOrder(call, ticket, placements, ticket.rounds.next++, context);
     if (taken.kind !== 'declined') return taken;
     const opened = await untilOpened(taken.placement, ticket, context);
     if (opened !== null) return opened;
@@ -161,12 +162,23 @@ function admissionOf(held: readonly One[]): Admission {
     reportStatus: (status) => {
       for (const { hold } of held) hold.reportStatus(status);
     },
+    reportServed: () => {
+      for (const { hold } of held) if (hold.wantsServed) hold.report(SERVED, false);
+    },
+    report: (signal, scope, isRepeat) => {
+      // Narrow first. What the whole upstream says is about the widest group that stands for it.
+      const ofProvider = held.filter(({ placement }) => placement.isOfProvider);
+      const about = scope === 'model' ? ofProvider[0] : ofProvider.at(-1);
+      about?.hold.report(signal, isRepeat);
+    },
     keep: (onRevoked) => {
       for (const { hold } of held) hold.keep(onRevoked);
     },
-    release: async (outcome) => {
+    release: async (outcome, settle) => {
       await Promise.all(
-        held.map(({ placement, hold }) => hold.release(outcomeFor(placement, outcome))),
+        held.map(({ placement, hold }) =>
+          hold.release(outcomeFor(placement, outcome), settle?.(placement)),
+        ),
       );
     },
   };

@@ -64,12 +64,16 @@ export async function identify(
   };
 }
 
-/** Chooses the key for an upstream. The operator's goes out behind a gateway key only. */
+/**
+ * Chooses the key for an upstream. The operator's goes out behind a gateway key only. `isSpilled`: the
+ * call did not ask for this upstream, so a provider key that it brought is for another one.
+ */
 export async function keyFor(
   upstream: Upstream,
   caller: Caller,
   table: RoutingTable,
   env: Env,
+  isSpilled = false,
 ): Promise<UpstreamKey | Refusal> {
   if (upstream.secret === null) return { injected: null, fingerprint: caller.fingerprint };
   if (caller.gatewayKeyId === null) {
@@ -78,7 +82,7 @@ export async function keyFor(
       message: `The upstream ${upstream.id} uses the operator's key, so it wants a gateway key: send it in the headgate-key header.`,
     };
   }
-  if (caller.credentials.providerKey !== null) {
+  if (caller.credentials.providerKey !== null && !isSpilled) {
     return { injected: null, fingerprint: caller.fingerprint };
   }
   const injected = (env as unknown as Record<string, unknown>)[upstream.secret];

@@ -1,5 +1,7 @@
 import type { LeaseRpc, RenewAnswer, ResumeRequest } from '../contract/group-rpc.ts';
 import type { Outcome } from '../core/outcome.ts';
+import type { UpstreamSignal } from '../core/signal.ts';
+import type { Settlement } from '../core/usage.ts';
 import { RENEW_EVERY_MS } from '../core/settings.ts';
 import type { Schedule } from '../upstream/call-clock.ts';
 import type { AskEnd, Granted } from './ask.ts';
@@ -34,9 +36,12 @@ export class LeaseHolder {
   #attachment: number;
   #status: number | null = null;
   #isReleased = false;
+  #reported: Promise<unknown> | null = null;
   #callOffRenewal: (() => void) | null = null;
   #onRevoked: (() => void) | null = null;
   #isRevoked = false;
+  /** Whether the group wants to hear at the headers that the upstream took the call. */
+  readonly wantsServed: boolean;
 
   constructor(
     pool: PoolSource,
@@ -49,6 +54,7 @@ export class LeaseHolder {
     this.#self = self;
     this.#lease = granted.lease;
     this.#attachment = granted.attachment;
+    this.wantsServed = granted.wantsServed ?? false;
     this.#ctx = ctx;
     this.#after = after;
   }
@@ -60,6 +66,18 @@ export class LeaseHolder {
   /** The upstream's status, told to the group with the next renewal or the release. */
   reportStatus(status: number): void {
     this.#status = status;
+  }
+
+  /**
+   * Tells the group what the upstream said. A caller that leaves does not take it back, so the work is
+   * kept alive beyond the call; a report that is lost costs another refusal at the most.
+   */
+  report(signal: UpstreamSignal, isRepeat: boolean): void {
+    const told = within(ANSWER_LOST_MS, this.#lease.report(signal, isRepeat)).catch(() =>
+      within(ANSWER_LOST_MS, this.#pool().report(this.leaseId, signal, isRepeat)).catch(() => {}),
+    );
+    this.#reported = Promise.all([this.#reported, told]);
+    this.#ctx.waitUntil(told);
   }
 
   /**
@@ -98,16 +116,19 @@ export class LeaseHolder {
   }
 
   /** Gives the slot back. Later calls change nothing. */
-  async release(outcome: Outcome): Promise<void> {
+  async release(outcome: Outcome, settlement?: Settlement): Promise<void> {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#callOffRenewal?.();
+    // What the upstream said is about this lease, so the group hears it before the lease is gone.
+    if (this.#reported !== null) await this.#reported;
     const lease = this.#lease;
     try {
-      await within(ANSWER_LOST_MS, lease.release(outcome, this.#status), this.#after);
+      const released = lease.release(outcome, this.#status, settlement);
+      await within(ANSWER_LOST_MS, released, this.#after);
     } catch {
       // Whatever failed: the object may have been reset, and errors after a reset do not say so.
-      await this.#releaseById(outcome);
+      await this.#releaseById(outcome, settlement);
     } finally {
       lease[Symbol.dispose]();
     }
@@ -174,11 +195,11 @@ export class LeaseHolder {
     return 'resumed';
   }
 
-  async #releaseById(outcome: Outcome): Promise<void> {
+  async #releaseById(outcome: Outcome, settlement?: Settlement): Promise<void> {
     for (const pauseMs of RETRY_PAUSES_MS) {
       if (pauseMs > 0) await pause(pauseMs);
       try {
-        const work = this.#pool().release(this.leaseId, outcome, this.#status);
+        const work = this.#pool().release(this.leaseId, outcome, this.#status, settlement);
         return await within(ANSWER_LOST_MS, work);
       } catch {
         // The next try; after the last one the lease's TTL ends it.

@@ -3,10 +3,10 @@ import type { CallerHeaders } from '../contract/request-headers.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import { chooseUpstream, unifiedPath, type UnifiedShape } from '../routing/choose-upstream.ts';
-import { createBodyBudget } from '../upstream/body-budget.ts';
 import type { Schedule } from '../upstream/call-clock.ts';
 import { classify, type Operation } from '../upstream/operation.ts';
 import { readModel, unreadBody, type OutgoingBody } from '../upstream/request-body.ts';
+import { bodyBudget } from './isolate.ts';
 import type { RoutingTable } from './snapshots.ts';
 
 /** Where a call goes, and what it asks for. */
@@ -33,9 +33,6 @@ export interface Incoming {
   readonly bodyWaitMs: number;
   readonly after: Schedule;
 }
-
-/** What every isolate may hold of bodies at a time. */
-const budget = createBodyBudget();
 
 /** The dialect that a path of the unified routes is spoken in. */
 export function unifiedShape(path: string): UnifiedShape {
@@ -90,7 +87,7 @@ async function readBody(
   if (request.signal.aborted) abort();
   request.signal.addEventListener('abort', abort, { once: true });
   const callOff = after(bodyWaitMs, abort);
-  const read = await readModel(request, budget, stop.signal, wantsStream);
+  const read = await readModel(request, bodyBudget, stop.signal, wantsStream);
   callOff();
   if (read.kind === 'unreadable') return { reason: 'body_unreadable', message: read.message };
   if (read.kind !== 'aborted') {

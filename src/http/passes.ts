@@ -15,6 +15,7 @@ const lost = new FinalizationRegistry<{ inFlight: number }>((count) => {
 /** The leave to go without a slot. The same to its holder as a lease. */
 export class Pass {
   readonly leaseId = null;
+  readonly wantsServed = false;
   readonly #count: { inFlight: number };
   #isReleased = false;
 
@@ -25,6 +26,10 @@ export class Pass {
 
   reportStatus(): void {
     // There is nobody to tell.
+  }
+
+  report(): void {
+    // As above.
   }
 
   keep(): void {

@@ -6,33 +6,29 @@ import { refusalResponse } from '../contract/wire-error.ts';
 import { CallClock } from '../upstream/call-clock.ts';
 import { classify } from '../upstream/operation.ts';
 import type { Ticket } from './admission.ts';
-import { identify, keyFor, type Caller, type UpstreamKey } from './authenticate.ts';
+import { identify, keyFor, type Caller } from './authenticate.ts';
 import type { ProxyCall } from './call.ts';
 import { counted } from './calls-in-flight.ts';
 import { addCors, corsHeaders, preflightResponse } from './cors.ts';
 import { answerWaiting, keepaliveOf, LastPlace } from './keepalive.ts';
+import { journey } from './journey.ts';
 import {
   locateDirect,
   locateUnified,
-  relocate,
   splitPath,
   unifiedShape,
   type Incoming,
   type Located,
 } from './locate.ts';
 import { listModels } from './models-route.ts';
-import { routedCall, send } from './send.ts';
+import { routedCall } from './send.ts';
 import { routingTable, type RoutingTable } from './snapshots.ts';
 import { ticketTime } from './ticket-time.ts';
-import { pause, type Background } from './waiting.ts';
+import type { Background } from './waiting.ts';
 
 /** Bounds of the wait for a body: uploads take their time, even of callers who do not want to queue. */
 const BODY_WAIT_MIN_MS = 10_000;
 const BODY_WAIT_MAX_MS = 240_000;
-
-/** So often a call is routed anew because its group moved, before that counts as a fault. */
-const MOVES_MAX = 20;
-const MOVE_PAUSE_MS = 100;
 
 /** Shared by all calls without a query: nobody adds to it. */
 const NO_QUERY = new URLSearchParams();
@@ -93,58 +89,22 @@ async function sendLocated(
     located.body.discard();
     return key;
   }
-  const first = { call, caller, located, key, ticket };
-  if (!located.isStream || !located.operation.limited) return sendMoving(first, common, null);
+  const leg = { call, caller, located, key };
+  const travel = async (place: LastPlace | null): Promise<Response | Refusal> => {
+    const arrived = await journey(leg, ticket, common, place);
+    return arrived === 'left' ? nobodyListens() : arrived;
+  };
+  if (!located.isStream || !located.operation.limited) return travel(null);
   const placements = table.routes.place(routedCall(call, located, caller, key));
   const keepalive = keepaliveOf(located, headers, placements);
-  if (keepalive === null) return sendMoving(first, common, null);
+  if (keepalive === null) return travel(null);
   const place = new LastPlace(keepalive.everyMs);
-  const answer = sendMoving(first, common, place);
+  const answer = travel(place);
   const early = Promise.withResolvers<null>();
   const callOff = after(keepalive.afterMs, () => early.resolve(null));
   const sent = await Promise.race([answer, early.promise]);
   callOff();
   return sent ?? answerWaiting(keepalive, place, answer, ctx);
-}
-
-interface Sending {
-  readonly call: ProxyCall;
-  readonly caller: Caller;
-  readonly located: Located;
-  readonly key: UpstreamKey;
-  readonly ticket: Ticket;
-}
-
-/** Sends the call, and again elsewhere when its group moved while it waited. */
-async function sendMoving(
-  { call, caller, ...first }: Sending,
-  common: Omit<Incoming, 'table'>,
-  place: LastPlace | null,
-): Promise<Response | Refusal> {
-  const { env, ctx } = call;
-  let { table } = call;
-  let { located, key, ticket } = first;
-  for (let moves = 0; moves < MOVES_MAX; moves += 1) {
-    const sent = await send({ ...call, table }, located, caller, key, ticket, place);
-    if (sent === 'left') return nobodyListens();
-    if (!('configVersion' in sent)) return sent;
-    ticket = { ...ticket, firstRound: sent.nextRound };
-    if (moves > 0) await pause(MOVE_PAUSE_MS);
-    table = (await routingTable(env, ctx, sent.configVersion)) ?? table;
-    const again = await relocate({ ...common, table }, located);
-    if (again === 'left') return nobodyListens();
-    if ('reason' in again) return again;
-    located = again;
-    const keyAgain = await keyFor(located.upstream, caller, table, env);
-    if ('reason' in keyAgain) {
-      located.body.discard();
-      return keyAgain;
-    }
-    key = keyAgain;
-  }
-  located.body.discard();
-  const message = 'The configuration of the group could not be read. Try again in a moment.';
-  return { reason: 'limiter_unavailable', message };
 }
 
 async function locate(incoming: Incoming): Promise<Located | Refusal | 'left'> {
@@ -164,8 +124,8 @@ function newTicket(said: CallerHeaders, { keyLanes }: Caller): Ticket {
   const id = crypto.randomUUID();
   const enqueuedAt = ticketTime();
   const slots = weight;
-  const place = { enqueuedAt, lane, keyLanes, slots, agent, agentStartedAt, parents };
-  return { id, maxWaitMs, firstRound: 1, ...place };
+  const of = { lane, keyLanes, slots, agent, agentStartedAt, parents };
+  return { id, enqueuedAt, maxWaitMs, ...of, rounds: { next: 1 } };
 }
 
 function nobodyListens(): Response {

@@ -34,6 +34,14 @@ export function refusalOf(rejection: Rejection, { group }: Placement): Refusal {
       const message = `The wait for a slot of the group ${group} would be about ${rejection.estimateMs} ms, longer than the call may wait.`;
       return { reason, ...retry, message };
     }
+    case 'breaker_open': {
+      const message = `The upstream of the group ${group} failed too often and is given time to recover.`;
+      return { reason, ...retry, message };
+    }
+    case 'budget_exhausted': {
+      const message = `The group ${group} has used up its budget of ${rejection.limitUsd} USD per ${rejection.window}.`;
+      return { reason, message };
+    }
     case 'draining': {
       const message = `The group ${group} is being drained and takes no new calls.`;
       return { reason, ...retry, message };

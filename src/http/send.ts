@@ -1,57 +1,78 @@
 import type { Refusal } from '../contract/reasons.ts';
-import type { Outcome } from '../core/outcome.ts';
-import { keyPlaceFor, placeCredentials } from '../upstream/credentials.ts';
-import { HeldCall, type CutReason, type Fetcher, type HoldLimits } from '../upstream/held-call.ts';
-import { upstreamRequestHeaders } from '../upstream/request-headers.ts';
 import { callerResponseHeaders } from '../upstream/response-headers.ts';
-import type { Placement, RoutedCall } from '../routing/placement.ts';
-import type { Admission, Ticket } from './admission.ts';
-import { admit, type Admitted } from './admit.ts';
+import type { RoutedCall } from '../routing/placement.ts';
+import type { Ticket } from './admission.ts';
+import { admit } from './admit.ts';
 import type { PlaceListener } from './ask.ts';
 import type { Caller, UpstreamKey } from './authenticate.ts';
-import { counted } from './calls-in-flight.ts';
-import { fetcherOf } from './fetcher.ts';
-import type { Located } from './locate.ts';
+import { callRules } from './call-rules.ts';
 import type { ProxyCall } from './call.ts';
+import type { Located } from './locate.ts';
+import { measure } from './metering.ts';
+import { sendHeld, unreachable, type Again } from './send-held.ts';
+import { targetOf, type Target } from './target.ts';
+import type { Tries } from './tries.ts';
 
-/** Bounds of calls in automatic groups, and the widest that a configured one can set by default. */
-const AUTO_LIMITS: HoldLimits = { idleMs: null, maxHoldMs: 3_600_000 };
+/**
+ * What became of a call: an answer, nobody to answer, or something that may still change, with the call as
+ * it is by then.
+ */
+export type Sent =
+  | Response
+  | 'left'
+  | Again
+  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly located: Located }
+  /** Route the call again, no earlier than by that version of the configuration. */
+  | { readonly kind: 'moved'; readonly configVersion: number; readonly located: Located };
 
-/** What became of a call: an answer, a refusal of ours, another way to go, or nobody to answer. */
-export type Sent = Response | Refusal | Extract<Admitted, { kind: 'moved' }> | 'left';
+/** A call at one upstream. */
+export interface Stop {
+  readonly call: ProxyCall;
+  readonly located: Located;
+  readonly caller: Caller;
+  readonly key: UpstreamKey;
+  readonly ticket: Ticket;
+  readonly tries: Tries;
+  readonly listener: PlaceListener | null;
+  /** Whether another upstream may be asked if this one does not serve the call. */
+  readonly hasNext: boolean;
+}
 
 /** Sends a call to its upstream, after it has waited for its slot if it needs one. */
-export async function send(
-  call: ProxyCall,
-  located: Located,
-  caller: Caller,
-  key: UpstreamKey,
-  ticket: Ticket,
-  listener: PlaceListener | null,
-): Promise<Sent> {
-  const target = targetOf(call, located, caller, key);
+export async function send(stop: Stop): Promise<Sent> {
+  const { call, caller, key, ticket, tries, listener, hasNext } = stop;
+  const target = targetOf(call, stop.located, caller, key);
   // What may come behind comments of ours cannot be compressed.
   if (listener !== null) target.headers.set('accept-encoding', 'identity');
-  if (!located.operation.limited) return passThrough(call, located, target);
+  if (!stop.located.operation.limited) return passThrough(call, stop.located, target);
   const { request, env, ctx, table, after } = call;
-  const { signal } = request;
-  const context = { env, table, ctx, signal, after, listener };
-  const admitted = await admit(routedCall(call, located, caller, key), ticket, context);
+  const routed = routedCall(call, stop.located, caller, key);
+  const placed = table.routes.place(routed);
+  const rules = callRules(placed);
+  const measured = rules.isMetered ? await measure(call, stop.located) : null;
+  if (measured === 'left') return measured;
+  const { located, metering } = measured ?? { located: stop.located, metering: null };
+  // Tokens are counted on their way through, which compressed ones are not.
+  if (metering !== null) target.headers.set('accept-encoding', 'identity');
+  const context = { env, table, ctx, signal: request.signal, after, listener, metering };
+  const admitted = await admit(routed, ticket, placed, context);
   switch (admitted.kind) {
     case 'admitted': {
-      const waitMs = Math.round(Date.now() - ticket.enqueuedAt);
+      const { admission } = admitted;
+      const of = { call, located, target, ticket, tries, rules, metering, hasNext };
       try {
-        return await sendHeld(call, located, target, admitted.admission, waitMs);
+        const sent = await sendHeld({ ...of, admission });
+        return sent instanceof Response || sent === 'left' || 'kind' in sent
+          ? sent
+          : { kind: 'refused', refusal: sent, located };
       } catch (error) {
-        await admitted.admission.release('failed'); // a bug of ours must not cost a slot
+        await admission.release('failed'); // a bug of ours must not cost a slot
         throw error;
       }
     }
     case 'moved':
-      return admitted;
     case 'refused':
-      located.body.discard();
-      return admitted.refusal;
+      return { ...admitted, located };
     case 'left':
       located.body.discard();
       return 'left';
@@ -76,45 +97,13 @@ export function routedCall(
   };
 }
 
-interface Target {
-  readonly url: string;
-  readonly headers: Headers;
-  readonly fetcher: Fetcher;
-}
-
-function targetOf(call: ProxyCall, located: Located, caller: Caller, key: UpstreamKey): Target {
-  const { request, url, env } = call;
-  const { upstream, path, operation } = located;
-  const clientAcceptEncoding = request.cf?.clientAcceptEncoding;
-  const headers = upstreamRequestHeaders(
-    request.headers,
-    typeof clientAcceptEncoding === 'string' ? clientAcceptEncoding : null,
-  );
-  // Nothing can leave an empty query, so that need not be a copy.
-  const query = url.search === '' ? call.query : new URLSearchParams(call.query);
-  const { injected } = key;
-  const place = keyPlaceFor(upstream, operation.shape);
-  placeCredentials(
-    headers,
-    query,
-    caller.credentials,
-    injected === null ? null : { place, key: injected },
-  );
-  // A query that lost nothing goes on as it was written, not encoded anew.
-  const search = query.size === call.query.size ? url.search : `?${query.toString()}`;
-  return {
-    url: `${upstream.baseUrl}${path}${search === '?' ? '' : search}`,
-    headers,
-    fetcher: fetcherOf(upstream.via, env),
-  };
-}
-
 /** A call that takes no slot: the runtime passes its body on by itself. */
 async function passThrough(
   { request, ctx }: ProxyCall,
-  { body, upstream }: Located,
+  located: Located,
   { url, headers, fetcher }: Target,
-): Promise<Response | Refusal> {
+): Promise<Sent> {
+  const { body, upstream } = located;
   ctx.waitUntil(body.sent);
   try {
     const answer = await fetcher.fetch(url, {
@@ -130,68 +119,8 @@ async function passThrough(
     callerResponseHeaders(response.headers);
     return response;
   } catch {
-    return unreachable(upstream.id, null);
+    return { kind: 'refused', refusal: unreachable(upstream.id, null), located };
   } finally {
     body.discard();
   }
-}
-
-/** A call that holds a slot until its last byte. */
-async function sendHeld(
-  { request, ctx, after }: ProxyCall,
-  { body, upstream }: Located,
-  target: Target,
-  admission: Admission,
-  waitMs: number,
-): Promise<Response | Refusal | 'left'> {
-  const held = new HeldCall(request.signal, holdLimits(admission.placements), after);
-  const settle = (outcome: Outcome): Promise<void> => {
-    body.discard();
-    return admission.release(outcome);
-  };
-  admission.keep(() => held.cut('revoked'));
-  const answer = await held.send(target.fetcher, target.url, {
-    method: request.method,
-    headers: target.headers,
-    body: body.open(),
-  });
-  const noAnswer = (): Refusal | 'left' =>
-    held.cutBy === 'left' ? 'left' : unreachable(upstream.id, held.cutBy);
-  if (answer === null) {
-    ctx.waitUntil(settle(held.cutBy === null ? 'failed' : 'cancelled'));
-    return noAnswer();
-  }
-  admission.reportStatus(answer.status);
-  const { response, done } = await held.relay(answer);
-  ctx.waitUntil(counted(done.then(settle)));
-  if (response === null) return noAnswer();
-  const { headers } = response;
-  headers.set('headgate-groups', admission.placements.map(({ group }) => group).join(', '));
-  headers.set('headgate-wait-ms', String(waitMs));
-  headers.set('headgate-tries', '1');
-  if (admission.leaseIds.length > 0) headers.set('headgate-lease', admission.leaseIds.join(', '));
-  return response;
-}
-
-/** The strictest of what the groups of a call allow. */
-function holdLimits(placements: readonly Placement[]): HoldLimits {
-  let { idleMs, maxHoldMs }: HoldLimits = AUTO_LIMITS;
-  for (const { config } of placements) {
-    if (config === null) continue;
-    if (config.holds.idle_ms !== null) idleMs = Math.min(idleMs ?? Infinity, config.holds.idle_ms);
-    maxHoldMs = Math.min(maxHoldMs, config.holds.max_hold_ms);
-  }
-  return { idleMs, maxHoldMs };
-}
-
-function unreachable(upstreamId: string, cutBy: CutReason | null): Refusal {
-  const why: Record<CutReason, string> = {
-    left: 'the caller has gone',
-    revoked: 'the call was ended by the operator',
-    idle: 'it sent nothing in time',
-    max_hold: 'the call took longer than its group allows',
-  };
-  const because = cutBy === null ? 'the connection failed' : why[cutBy];
-  const message = `The upstream ${upstreamId} gave no answer: ${because}.`;
-  return { reason: 'upstream_unreachable', message };
 }

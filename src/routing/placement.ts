@@ -57,6 +57,8 @@ export interface Routes {
   mayKeepAlive(call: CallBeforeModel): boolean;
   /** Whether any group of the configuration does. */
   readonly keepsSomeAlive: boolean;
+  /** Whether any group sends calls elsewhere that find no room. */
+  readonly spillsSome: boolean;
   /**
    * The pools of a call, narrow first: every configured group that matches, and the automatic one unless
    * a configured group is for its model, upstream or base URL. Deterministic: the order of groups in the
@@ -72,6 +74,7 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
   const compiled = new Map([...upstreams.values()].map((each) => [each, compile(each)]));
   const of = (upstream: Upstream) => compiled.get(upstream) ?? compile(upstream);
   return {
+    spillsSome: config.groups.some((group) => typeof group.on_saturated === 'object'),
     keepsSomeAlive: config.groups.some((group) => keepaliveAfterMs(group) !== null),
     mayKeepAlive(call) {
       return candidatesFor(of(call.upstream), call).some(

@@ -34,6 +34,13 @@ export function resolveUpstreams(
   return upstreams;
 }
 
+/** What only a configuration says of an upstream. */
+export const NOT_CONFIGURED: Pick<Upstream, 'prices' | 'limitHeaders' | 'injectsUsage'> = {
+  prices: {},
+  limitHeaders: 'auto',
+  injectsUsage: false,
+};
+
 function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream | null {
   const base =
     known ?? (entry.base_url === undefined ? null : custom(entry.base_url, entry.dialect));
@@ -50,6 +57,9 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
     aliases: { ...base.aliases, ...entry.aliases },
     secret: entry.auth === 'passthrough' ? base.secret : entry.auth.secret,
     keyNamesAccount: base.keyNamesAccount,
+    prices: entry.prices,
+    limitHeaders: entry.limit_headers,
+    injectsUsage: entry.inject_usage,
     via: entry.via ?? base.via,
   };
 }
@@ -72,6 +82,7 @@ function custom(baseUrl: string, dialect: Dialect = 'openai'): Omit<Upstream, 'i
     // An Azure resource is its own account, and its callers may hold Entra tokens; Vertex knows only
     // short-lived ones.
     keyNamesAccount: dialect !== 'azure' && !isVertex,
+    ...NOT_CONFIGURED,
     via: null,
   };
 }

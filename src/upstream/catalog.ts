@@ -37,6 +37,9 @@ function upstreamOf(id: string, row: CatalogRow): Upstream {
     aliases: {},
     secret: null,
     keyNamesAccount,
+    prices: {},
+    limitHeaders: 'auto',
+    injectsUsage: false,
     via: null,
   };
 }

@@ -1,6 +1,8 @@
 import type { Outcome } from '../core/outcome.ts';
 import type { Schedule } from './call-clock.ts';
 import { callerResponseHeaders } from './response-headers.ts';
+import { pipeMetered, type Metering as PipeMetering } from './usage/metered-pipe.ts';
+import type { UsageMeter } from './usage/usage-meter.ts';
 import { pipeWatched } from './watched-pipe.ts';
 
 /** Why a call was cut short. */
@@ -68,6 +70,17 @@ export class HeldCall {
     return this.#cutBy;
   }
 
+  /** Aborts when the call is cut. */
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** Ends the call without passing anything on. */
+  giveUp(): void {
+    this.#stop.abort();
+    this.#finish();
+  }
+
   /** Aborts the upstream call. The first reason stays. */
   cut(reason: CutReason): void {
     this.#cutBy ??= reason;
@@ -102,7 +115,7 @@ export class HeldCall {
    * would end this context, and with it the lease, at the headers; a JavaScript transform would not
    * learn of a caller that leaves, and costs several times the CPU.
    */
-  async relay(upstream: Response): Promise<Relayed> {
+  async relay(upstream: Response, metering: PipeMetering | null): Promise<Relayed> {
     const { status, statusText, headers } = upstream;
     const relayed = (through: BodyInit | null): Response => {
       const response = new Response(through, { status, statusText, headers, encodeBody: 'manual' });
@@ -114,8 +127,9 @@ export class HeldCall {
       this.#finish();
       return { response: null, done: Promise.resolve(this.#brokenOff(status)) };
     }
-    if (length !== null && Number(length) <= WHOLE_BYTES_MAX && this.#limits.idleMs === null) {
-      return this.#passWhole(upstream, relayed);
+    const isSmall = length !== null && Number(length) <= WHOLE_BYTES_MAX;
+    if (isSmall && this.#limits.idleMs === null) {
+      return this.#passWhole(upstream, relayed, metering?.meter ?? null);
     }
     const { body } = upstream;
     if (body === null || BODILESS.has(status)) {
@@ -124,17 +138,19 @@ export class HeldCall {
     }
     const { readable, writable } =
       length === null ? new IdentityTransformStream() : new FixedLengthStream(BigInt(length));
-    const done = this.#pipe(body, writable, status);
+    const done = this.#pipe(body, writable, status, metering);
     return { response: relayed(readable), done };
   }
 
   async #passWhole(
     upstream: Response,
     relayed: (through: ArrayBuffer | null) => Response,
+    meter: UsageMeter | null,
   ): Promise<Relayed> {
     const { status } = upstream;
     try {
       const bytes = await upstream.arrayBuffer();
+      meter?.push(new Uint8Array(bytes));
       const response = relayed(bytes.byteLength === 0 ? null : bytes);
       return { response, done: Promise.resolve(outcomeOf(status)) };
     } catch {
@@ -144,12 +160,24 @@ export class HeldCall {
     }
   }
 
-  async #pipe(body: ReadableStream, writable: WritableStream, status: number): Promise<Outcome> {
+  async #pipe(
+    body: ReadableStream,
+    writable: WritableStream,
+    status: number,
+    metering: PipeMetering | null,
+  ): Promise<Outcome> {
     const { signal } = this.#stop;
     const { idleMs } = this.#limits;
+    const onIdle = (): void => this.cut('idle');
     try {
-      if (idleMs === null) await body.pipeTo(writable, { signal });
-      else await pipeWatched(body, writable, signal, idleMs, () => this.cut('idle'));
+      if (metering !== null) {
+        const idle = idleMs === null ? null : { afterMs: idleMs, onIdle };
+        await pipeMetered(body, writable, { signal, idle }, metering);
+      } else if (idleMs === null) {
+        await body.pipeTo(writable, { signal });
+      } else {
+        await pipeWatched(body, writable, signal, idleMs, onIdle);
+      }
     } catch {
       return this.#brokenOff(status);
     } finally {

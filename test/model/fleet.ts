@@ -9,7 +9,7 @@ import { LEASE_TTL_MS, type GroupSettings } from '../../src/core/settings.ts';
 import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
 import type { Ticket } from '../../src/core/ticket.ts';
-import { SOMEBODY, someTicket, START } from '../support/core-builders.ts';
+import { keptControls, SOMEBODY, someTicket, START } from '../support/core-builders.ts';
 import { LeaseTable } from './lease-table.ts';
 
 const SLICE_MS = 8_000;
@@ -185,12 +185,12 @@ export class Fleet {
   #release(call: Call, outcome: Outcome): void {
     const { leaseId } = call;
     this.#lag(call, outcome);
-    this.#send({ kind: 'release', leaseId, outcome });
+    this.#send({ kind: 'release', leaseId, outcome, settlement: null });
   }
 
   /** The upstream goes on counting a call for as long as the group's cool-down allows for. */
   #lag({ ticket }: Call, outcome: Outcome): void {
-    const until = this.now + cooldownMs(this.#state.settings, outcome);
+    const until = this.now + cooldownMs(this.#state, outcome, this.now);
     this.#lagging.push({ until, slots: ticket.slots });
   }
 
@@ -209,7 +209,13 @@ export class Fleet {
     this.#unacknowledged.clear();
     const attachments = ATTACHMENTS_PER_INSTANCE * this.#instances++;
     const { settings } = this.#state;
-    const recovered = recover(settings, this.#table.rows(), attachments, this.now);
+    const recovered = recover(
+      settings,
+      this.#table.rows(),
+      keptControls(this.#state),
+      attachments,
+      this.now,
+    );
     this.#state = recovered.state;
     this.#table.note(recovered.effects, this.now);
   }

@@ -8,7 +8,7 @@ import type { GroupSettings } from '../../src/core/settings.ts';
 import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
 import type { Ticket } from '../../src/core/ticket.ts';
-import { answersOf, SOMEBODY, someTicket, START } from '../support/core-builders.ts';
+import { answersOf, keptControls, SOMEBODY, someTicket, START } from '../support/core-builders.ts';
 import type { Action } from './actions.ts';
 import { AskLedger } from './ask-ledger.ts';
 import { faceOf, placeOf } from './faces.ts';
@@ -133,7 +133,7 @@ export class World {
         return { kind: 'promote', ticketId: ticket.id, lane, toFront };
       }
       case 'release':
-        return { kind: 'release', leaseId, outcome: action.outcome };
+        return { kind: 'release', leaseId, outcome: action.outcome, settlement: null };
       case 'detach': {
         const attachment = this.#attachments.get(leaseId)?.at(-1 - action.back) ?? -1;
         return { kind: 'detach', leaseId, attachment };
@@ -177,7 +177,7 @@ export class World {
   #endOf(pick: number, outcome: Outcome): GroupEvent | undefined {
     const held = this.naive.leases().filter(({ phase }) => phase !== 'cooling');
     const lease = held[pick % held.length];
-    return lease === undefined ? undefined : { kind: 'release', leaseId: lease.id, outcome };
+    return lease === undefined ? undefined : { kind: 'release', leaseId: lease.id, outcome, settlement: null };
   }
 
   #picked(pick: number): Issued {
@@ -257,7 +257,13 @@ export class World {
       assert.deepEqual(written.toSorted(), expected.toSorted(), 'the rows tell something else');
     }
     const firstAttachment = ATTACHMENTS_PER_INSTANCE * this.#instances++;
-    const { state, effects } = recover(this.#state.settings, rows, firstAttachment, this.now);
+    const { state, effects } = recover(
+      this.#state.settings,
+      rows,
+      keptControls(this.#state),
+      firstAttachment,
+      this.now,
+    );
     this.#state = state;
     this.#table.note(effects, this.now);
     this.naive.recover(rows, firstAttachment, this.now);

@@ -1,3 +1,4 @@
+import type { Controls } from '../../src/core/controls.ts';
 import type { Effect, GroupEvent } from '../../src/core/events.ts';
 import { instant, leaseIdOf, ticketId, type InstantMs } from '../../src/core/ids.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
@@ -5,16 +6,37 @@ import type { Outcome } from '../../src/core/outcome.ts';
 import { recover, type LeaseRow } from '../../src/core/recover.ts';
 import type { Rejection } from '../../src/core/rejection.ts';
 import type { GroupSettings } from '../../src/core/settings.ts';
+import { SERVED, type UpstreamSignal } from '../../src/core/signal.ts';
 import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
 import { LANES, type Holder, type Lane, type Ticket } from '../../src/core/ticket.ts';
+import type { Settlement } from '../../src/core/usage.ts';
 
 /** When the virtual clock of every test starts. */
 export const START = instant(1_000_000_000);
 
+/** No rates and no budgets, and slots that are configured. */
+export const UNMETERED = {
+  isHard: true,
+  isAdaptive: true,
+  rates: {
+    rpm: null,
+    rpd: null,
+    tpm: null,
+    tpd: null,
+    itpm: null,
+    otpm: null,
+    startsPerS: null,
+    burstMs: 10_000,
+  },
+  budgets: { perHourUsd: null, perDayUsd: null, perMonthUsd: null },
+  isMetered: false,
+} as const satisfies Partial<GroupSettings>;
+
 /** Two slots, room to wait, and no cool-downs unless a test says so. */
 export function someSettings(changes: Partial<GroupSettings> = {}): GroupSettings {
   return {
+    ...UNMETERED,
     slotsMax: 2,
     queueLengthMax: 100,
     timeoutMs: 60_000,
@@ -79,6 +101,7 @@ export function someTicket(name: string, at: InstantMs, changes: Partial<Ticket>
     agentStartedAt: null,
     deadlineAt: null,
     wait: true,
+    estimate: null,
     isTry: false,
     waitsElsewhere: false,
     holdsNarrower: false,
@@ -113,6 +136,7 @@ export function answersOf(effects: readonly Effect[]): string[] {
     switch (effect.kind) {
       case 'save':
       case 'drop':
+      case 'keep':
         return [];
       case 'grant':
         return [`grant ${effect.lease.id}`];
@@ -135,10 +159,15 @@ export function answersOf(effects: readonly Effect[]): string[] {
 /** A lease's row as the shell writes it. */
 export function rowOf(lease: Lease): LeaseRow {
   const { id, ticketId: ticket, holder, lane, slots } = lease;
-  const { grantedAt, phase, extendedUntil, until } = lease;
+  const { grantedAt, phase, extendedUntil, until, reserved } = lease;
   const coolingUntil = phase === 'cooling' ? until : null;
   const times = { grantedAt, extendedUntil, coolingUntil };
-  return { id, ticketId: ticket, holder, lane, slots, phase, ...times };
+  return { id, ticketId: ticket, holder, lane, slots, phase, reserved, ...times };
+}
+
+/** The controls as they come back from their row. */
+export function keptControls({ controls }: GroupState): Controls {
+  return JSON.parse(JSON.stringify(controls)) as Controls;
 }
 
 /**
@@ -165,7 +194,9 @@ export class TestGroup {
   /** The group after a reset: a new instance that knows the rows of this one's leases. */
   reset(rows: readonly LeaseRow[] = this.rows()): TestGroup {
     const attachments = this.state.nextAttachment + 1_000;
-    const { state, effects } = recover(this.state.settings, rows, attachments, this.now);
+    const { settings } = this.state;
+    const controls = keptControls(this.state);
+    const { state, effects } = recover(settings, rows, controls, attachments, this.now);
     const group = new TestGroup({}, state, this.now);
     group.effects = effects;
     return group;
@@ -197,8 +228,20 @@ export class TestGroup {
     return this.send({ kind: 'renew', leaseId: leaseIdOf(ticketId(name), 1) });
   }
 
-  release(name: string, outcome: Outcome = 'success', attempt = 1): string[] {
-    return this.send({ kind: 'release', leaseId: leaseIdOf(ticketId(name), attempt), outcome });
+  release(
+    name: string,
+    outcome: Outcome = 'success',
+    attempt = 1,
+    settlement: Settlement | null = null,
+  ): string[] {
+    const leaseId = leaseIdOf(ticketId(name), attempt);
+    return this.send({ kind: 'release', leaseId, outcome, settlement });
+  }
+
+  /** The upstream answers a call. */
+  report(name: string, signal: Partial<UpstreamSignal>, isRepeat = false, attempt = 1): string[] {
+    const leaseId = leaseIdOf(ticketId(name), attempt);
+    return this.send({ kind: 'report', leaseId, signal: { ...SERVED, ...signal }, isRepeat });
   }
 
   detach(name: string, attachment: number): string[] {

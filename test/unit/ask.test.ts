@@ -54,6 +54,7 @@ function granted(attachment: number) {
   const lease = {
     renew: () => Promise.resolve('ok' as const),
     confirm: () => Promise.resolve(),
+    report: () => Promise.resolve(),
     release: () => Promise.resolve(),
     [Symbol.dispose]: dispose,
   };

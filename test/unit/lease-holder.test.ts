@@ -39,6 +39,7 @@ function scriptedLease() {
       return parked.promise;
     }),
     confirm: () => Promise.resolve(),
+    report: () => Promise.resolve(),
     release: vi.fn<() => Promise<void>>(() => Promise.resolve()),
     [Symbol.dispose]: vi.fn<() => void>(),
   } satisfies LeaseRpc;
@@ -68,7 +69,7 @@ it('a short call never renews', async () => {
   await holder.release('success');
   await vi.advanceTimersByTimeAsync(60_000);
   expect(lease.renew).not.toHaveBeenCalled();
-  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', null);
+  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', null, undefined);
   expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
 });
 
@@ -83,7 +84,7 @@ it('renews again as soon as the parked renewal is answered, and tells the status
   await holder.release('success');
   renewals[1]?.resolve('gone');
   await Promise.all(work);
-  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', 200);
+  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', 200, undefined);
 });
 
 it('a lease that is taken away is told once, and is released by whoever cut the call', async () => {
@@ -146,9 +147,9 @@ it('a release that fails or hangs goes to the group by the lease id, three tries
   await vi.advanceTimersByTimeAsync(3_000 + 250 + 1_000);
   await released;
   expect(release.mock.calls).toEqual([
-    ['t.1', 'failed', null],
-    ['t.1', 'failed', null],
-    ['t.1', 'failed', null],
+    ['t.1', 'failed', null, undefined],
+    ['t.1', 'failed', null, undefined],
+    ['t.1', 'failed', null, undefined],
   ]);
   expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
 });
@@ -157,7 +158,7 @@ it('gives back once, whatever is asked of it', async () => {
   const { holder, lease } = setUp();
   await Promise.all([holder.release('success'), holder.release('cancelled')]);
   await holder.release('failed');
-  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', null);
+  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', null, undefined);
 });
 
 it.each([

@@ -7,7 +7,7 @@ import type { GroupSettings } from '../../../src/core/settings.ts';
 import { emptyState, type GroupState, type Lease } from '../../../src/core/state.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
 import type { Ticket } from '../../../src/core/ticket.ts';
-import { rowOf, someSettings, START } from '../../support/core-builders.ts';
+import { keptControls, rowOf, someSettings, START } from '../../support/core-builders.ts';
 import type { Clock } from './clock.ts';
 
 /** What a caller hears. `lost`: the instance was replaced, and its ask went with it. */
@@ -87,7 +87,7 @@ export class SimGroup {
     const rows = [...this.#state.leases.values()].map(rowOf);
     const attachments = 1_000_000 * this.#instances++;
     const { settings } = this.#state;
-    this.#state = recover(settings, rows, attachments, this.#now()).state;
+    this.#state = recover(settings, rows, keptControls(this.#state), attachments, this.#now()).state;
     const lost = [...this.#parked.values()];
     this.#parked.clear();
     for (const hear of lost) this.#deliver(() => hear({ kind: 'lost' }));
@@ -168,6 +168,7 @@ function answerOf(effect: Effect): Answer | null {
       return { kind: 'lost' };
     case 'save':
     case 'drop':
+    case 'keep':
     case 'revoked':
     case 'ended':
       return null;

@@ -48,6 +48,7 @@ function queued(settings: Partial<GroupSettings>, asks: readonly Ask[]): GroupSt
       waitsElsewhere: false,
       holdsNarrower: false,
       parents: [],
+      estimate: null,
     };
     const leaseId = leaseIdOf(id, 1);
     step(state, { kind: 'acquire', ticket, leaseId, sliceMs: 3_600_000 }, now);
@@ -79,7 +80,7 @@ function played(state: GroupState): string[] {
   while (state.queue.byTicket.size > 0) {
     now += state.holdMeanMs;
     const leaseId = leaseIdOf(ticketId(current), 1);
-    const event = { kind: 'release', leaseId, outcome: 'success' } as const;
+    const event = { kind: 'release', leaseId, outcome: 'success', settlement: null } as const;
     const granted = step(state, event, instant(now)).find(
       (effect): effect is Extract<Effect, { kind: 'grant' }> => effect.kind === 'grant',
     );

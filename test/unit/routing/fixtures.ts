@@ -15,6 +15,9 @@ export function anUpstream(id: string, more: Partial<Upstream> = {}): Upstream {
     aliases: {},
     secret: null,
     keyNamesAccount: true,
+    prices: {},
+    limitHeaders: 'auto',
+    injectsUsage: false,
     via: null,
     ...more,
   };

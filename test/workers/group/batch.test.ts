@@ -18,7 +18,7 @@ afterAll(nothingLeaks);
 
 it('leases of one turn are all in rows before any of them is answered, in fewer writes than grants', async () => {
   await define('turn', CALLS);
-  const write = vi.spyOn(GroupStore.prototype, 'writeLeases');
+  const write = vi.spyOn(GroupStore.prototype, 'write');
   const missing = await inside('turn', async (instance, { storage }) => {
     const asks = Array.from({ length: CALLS }, async (_, at) => {
       const answer = await instance.acquire(request('turn', `t${at}`));
@@ -29,7 +29,7 @@ it('leases of one turn are all in rows before any of them is answered, in fewer 
     return (await Promise.all(asks)).filter((one) => one !== null);
   });
   expect(missing).toEqual([]);
-  const written = write.mock.calls.filter(([saved]) => saved.length > 0).length;
+  const written = write.mock.calls.filter(([{ saved }]) => saved.length > 0).length;
   write.mockRestore();
   // The first at once, the others together on the next turn.
   expect(written).toBe(2);
@@ -41,17 +41,17 @@ it('leases of one turn are all in rows before any of them is answered, in fewer 
 
 it('callers on the wire find their row written when the reply arrives', async () => {
   await define('wire', CALLS);
-  const write = vi.spyOn(GroupStore.prototype, 'writeLeases');
+  const write = vi.spyOn(GroupStore.prototype, 'write');
   const seen = new Set<string>();
   const held = await Promise.all(
     Array.from({ length: CALLS }, async (_, at) => {
       const { leaseId, lease } = await take('wire', `t${at}`);
-      const isWritten = write.mock.calls.some(([saved]) => saved.some(({ id }) => id === leaseId));
+      const isWritten = write.mock.calls.some(([{ saved }]) => saved.some(({ id }) => id === leaseId));
       if (isWritten) seen.add(leaseId);
       return lease;
     }),
   );
-  const written = write.mock.calls.filter(([saved]) => saved.length > 0).length;
+  const written = write.mock.calls.filter(([{ saved }]) => saved.length > 0).length;
   write.mockRestore();
   expect(seen.size).toBe(CALLS);
   expect(written).toBeLessThan(CALLS);
@@ -61,7 +61,7 @@ it('callers on the wire find their row written when the reply arrives', async ()
 it('rows of leases that have ended are deleted together, within a moment', async () => {
   await define('deletes', 20);
   const held = await Promise.all(Array.from({ length: 20 }, (_, at) => take('deletes', `t${at}`)));
-  const write = vi.spyOn(GroupStore.prototype, 'writeLeases');
+  const write = vi.spyOn(GroupStore.prototype, 'write');
   await Promise.all(held.map(({ lease }) => lease.release('unused', null)));
   await untilNoRows('deletes');
   expect(write.mock.calls.length).toBeLessThan(20);

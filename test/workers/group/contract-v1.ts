@@ -59,7 +59,7 @@ export function acquireOfLaterVersion(group: string, ticketId: string, wait = tr
     version: 99,
     lane: 'high',
     weight: 1,
-    estimate: { tokensIn: 100, tokensOut: 200 },
+    forecast: { tokensIn: 100, tokensOut: 200 },
     groups: ['a', 'b'],
   };
 }

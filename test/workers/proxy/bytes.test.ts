@@ -83,8 +83,15 @@ describe('equal to the upstream, byte for byte:', () => {
     ['500', { json: CHAT, headers: { 'x-strict-status': '500' } }],
     ['529', { json: CHAT, headers: { 'x-strict-status': '529' } }],
     [
-      '429 with its Retry-After',
-      { json: CHAT, headers: { 'x-strict-status': '429', 'x-strict-retry-after-s': '7' } },
+      '429 with its Retry-After, to a call that does not wait',
+      {
+        json: CHAT,
+        headers: {
+          'x-strict-status': '429',
+          'x-strict-retry-after-s': '7',
+          'headgate-max-wait': '0',
+        },
+      },
     ],
     [
       'a redirect, which is not followed',

@@ -1,0 +1,58 @@
+import { allows, nextChangeAt as breakerChangesAt } from './breaker.ts';
+import { slotsMaxNow } from './ceiling.ts';
+import { instant, type InstantMs } from './ids.ts';
+import type { Need } from './usage.ts';
+import { nextChangeAt as pauseChangesAt, rampSlotsMax } from './pause.ts';
+import { roomAt as ratesRoomAt } from './rates.ts';
+import { NEVER, type GroupState } from './state.ts';
+
+/** Slots that may be in use now: by the limit, by what was learned, and by the ramp after a pause. */
+export function slotsMaxAt(state: GroupState, now: InstantMs): number {
+  return rampSlotsMax(state.controls.pause, slotsLearned(state), now);
+}
+
+/** Slots that may be in use but for a pause: by the limit and by what was learned. */
+export function slotsLearned({ settings, controls }: GroupState): number {
+  return slotsMaxNow(controls.ceiling, settings);
+}
+
+/** Why the group grants nothing for now, and until when; null: its upstream does not stop it. */
+export function blockOf(
+  { controls }: GroupState,
+  now: InstantMs,
+): { readonly reason: 'paused' | 'breaker_open'; readonly until: InstantMs } | null {
+  const { pause, breaker } = controls;
+  if (now < pause.until) return { reason: 'paused', until: pause.until };
+  const until = breakerChangesAt(breaker, now);
+  return until === NEVER ? null : { reason: 'breaker_open', until };
+}
+
+/**
+ * When there is room for `need` if nothing but time changes: `now` if there is already, Infinity if
+ * somebody must give something back first. Slots, requests and tokens are looked at together, so a call
+ * takes all of them or none.
+ */
+export function roomAt(state: GroupState, need: Need, now: InstantMs): InstantMs {
+  const { settings, controls, slotsInUse } = state;
+  if (settings.paused || settings.slotsMax === 0) return NEVER;
+  let at: number = Math.max(now, state.grantsFrom);
+  const { pause, breaker } = controls;
+  const slotsMax = slotsLearned(state);
+  const slots = slotsInUse + need.slots;
+  if (slots > rampSlotsMax(pause, slotsMax, now) && !mayGoAlone(state, now)) {
+    if (slots > slotsMax) return NEVER;
+    at = Math.max(at, pauseChangesAt(pause, slotsMax, now));
+  }
+  if (!allows(breaker, now)) at = Math.max(at, breakerChangesAt(breaker, now));
+  return instant(Math.max(at, ratesRoomAt(controls.rates, settings.rates, need.demand, now)));
+}
+
+/** A call that is wider than what was learned goes while nobody else does, or it would never go. */
+function mayGoAlone(state: GroupState, now: InstantMs): boolean {
+  return state.slotsInUse === 0 && now >= state.controls.pause.until;
+}
+
+/** Whether there is room for `need` now. */
+export function hasRoom(state: GroupState, need: Need, now: InstantMs): boolean {
+  return roomAt(state, need, now) <= now;
+}

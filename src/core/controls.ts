@@ -1,0 +1,32 @@
+import { closedBreaker, type Breaker } from './breaker.ts';
+import { emptyCeiling, type Ceiling } from './ceiling.ts';
+import type { InstantMs } from './ids.ts';
+import { emptyPause, type Pause } from './pause.ts';
+import { emptyRates, type Rates } from './rates.ts';
+import { emptySpend, type Spend } from './spend.ts';
+import { emptyTokenFactors, type TokenFactors } from './token-factors.ts';
+
+/**
+ * What a group has used of its limits, slots aside, and what it has learned of its upstream. Kept in one
+ * row, so that a reset neither gives a second helping nor forgets a lesson.
+ */
+export interface Controls {
+  readonly rates: Rates;
+  readonly spend: Spend;
+  readonly ceiling: Ceiling;
+  readonly pause: Pause;
+  readonly breaker: Breaker;
+  readonly factors: TokenFactors;
+}
+
+/** The controls of a group that has not made a call. */
+export function emptyControls(now: InstantMs): Controls {
+  return {
+    rates: emptyRates(),
+    spend: emptySpend(),
+    ceiling: emptyCeiling(now),
+    pause: emptyPause(),
+    breaker: closedBreaker(),
+    factors: emptyTokenFactors(),
+  };
+}

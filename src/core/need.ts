@@ -1,0 +1,28 @@
+import type { Ticket } from './ticket.ts';
+import { inputFactor, outputMean, type TokenFactors } from './token-factors.ts';
+import type { Need } from './usage.ts';
+import type { Demand } from './rate-limits.ts';
+
+/** Output that is reserved for a call of a model of which nothing is known, if the call says nothing. */
+const OUTPUT_GUESS_TOKENS = 1_000;
+
+/** A call that no estimate came with: one request. */
+const ONE_REQUEST: Demand = { requests: 1, inputTokens: 0, outputTokens: 0 };
+
+/** What a ticket needs, by what the group has learned of its model. */
+export function needOf(
+  factors: TokenFactors,
+  { slots, estimate, holder }: Pick<Ticket, 'slots' | 'estimate' | 'holder'>,
+): Need {
+  if (estimate === null) return { slots, demand: ONE_REQUEST, usd: 0 };
+  const model = holder.model ?? '';
+  const { maxOutputTokens, reserve, price } = estimate;
+  // At least one, or a call of an unknown length would cost nothing.
+  const inputTokens = Math.max(1, Math.round(estimate.inputTokens * inputFactor(factors, model)));
+  const likely = Math.round(outputMean(factors, model) ?? OUTPUT_GUESS_TOKENS);
+  const expected = Math.min(likely, maxOutputTokens ?? Infinity);
+  const most = maxOutputTokens ?? expected;
+  const outputTokens = { max_tokens: most, mean: expected, none: 0 }[reserve];
+  const usd = price === null ? 0 : inputTokens * price.input + expected * price.output;
+  return { slots, demand: { requests: 1, inputTokens, outputTokens }, usd };
+}

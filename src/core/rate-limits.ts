@@ -1,0 +1,124 @@
+import type { BucketParams } from './bucket.ts';
+import type { WindowParams } from './window.ts';
+
+/**
+ * The limits of requests and tokens, and the figures that make them hold.
+ *
+ * A bucket alone cannot do it: one of capacity c that fills at rate r lets c + 60 r pass in some minute,
+ * so either it wastes a part of the limit as large as its burst, or it exceeds it. So each limit per minute
+ * has two: a bucket that spreads the calls, and a window that adds up what was taken in the last minute and
+ * lets no call pass that would exceed the limit. Together they use at least 95 % of it under load and never
+ * meet the refusal of an upstream that counts as strictly as can be. A limit per day is a window alone.
+ */
+
+/** The rate limits of a group. Null: none. 0 lets nothing pass. */
+export interface RateSettings {
+  /** Requests per minute, and per day. */
+  readonly rpm: number | null;
+  readonly rpd: number | null;
+  /** Tokens of input and output together per minute, and per day. */
+  readonly tpm: number | null;
+  readonly tpd: number | null;
+  /** Tokens of input, and of output, per minute. */
+  readonly itpm: number | null;
+  readonly otpm: number | null;
+  /** How many calls may start in a second: it bounds how fast the slots fill. */
+  readonly startsPerS: number | null;
+  /** How much of a limit per minute may go at once: what its rate brings in this time. */
+  readonly burstMs: number;
+}
+
+/** What a call takes of the limits: as reserved at its grant, and as it turned out. */
+export interface Demand {
+  readonly requests: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** What a limit is called in the settings. */
+export type LimitName = Exclude<keyof RateSettings, 'burstMs'>;
+
+/** A limit with the figures that follow from it. */
+export interface Limit {
+  readonly name: LimitName;
+  /** What a call takes of it. */
+  readonly amountOf: (demand: Demand) => number;
+  readonly bucket: BucketParams | null;
+  readonly window: WindowParams | null;
+}
+
+/** The default burst. Providers enforce a minute in slices of it. */
+export const BURST_MS = 10_000;
+
+/**
+ * The part of a limit per minute at which its bucket fills. The window lets a little more pass, so a
+ * queue that is always full runs evenly instead of in bursts with a stop after each.
+ */
+const STEADY_SHARE = 0.97;
+
+/**
+ * The part of a token limit that a call must find free, if it is larger than that. Up to it the limit
+ * holds in every minute. Beyond it waiting for room would leave much of the limit unused: such a call may
+ * exceed what is left, and those after it wait the longer.
+ */
+const WHOLE_SHARE = 0.05;
+
+export const MINUTE_MS = 60_000;
+export const DAY_MS = 24 * 60 * MINUTE_MS;
+
+/** Bins of a minute and of a day: 2 % of each, which is what they cost. */
+const MINUTE_BIN_MS = 1_000;
+const DAY_BIN_MS = 30 * MINUTE_MS;
+
+/** How much closer together two calls may reach the upstream than they left here. */
+const MARGIN_MS = 500;
+
+/** The part of a second whose starts may happen at once. */
+const STARTS_BURST_S = 0.1;
+
+const AMOUNTS: Record<LimitName, (demand: Demand) => number> = {
+  rpm: ({ requests }) => requests,
+  rpd: ({ requests }) => requests,
+  tpm: ({ inputTokens, outputTokens }) => inputTokens + outputTokens,
+  tpd: ({ inputTokens, outputTokens }) => inputTokens + outputTokens,
+  itpm: ({ inputTokens }) => inputTokens,
+  otpm: ({ outputTokens }) => outputTokens,
+  startsPerS: ({ requests }) => requests,
+};
+
+const LIMIT_NAMES = Object.keys(AMOUNTS) as LimitName[];
+
+/** The limits that are set, with their figures. */
+export function limitsOf(settings: RateSettings): Limit[] {
+  return LIMIT_NAMES.flatMap((name) => {
+    const limit = settings[name];
+    return limit === null ? [] : [limitOf(name, limit, settings.burstMs)];
+  });
+}
+
+function limitOf(name: LimitName, limit: number, burstMs: number): Limit {
+  const amountOf = AMOUNTS[name];
+  const isRequests = name === 'rpm' || name === 'rpd' || name === 'startsPerS';
+  if (name === 'startsPerS') {
+    const capacity = limit === 0 ? 0 : Math.max(1, limit * STARTS_BURST_S);
+    return { name, amountOf, bucket: { ratePerMs: limit / 1_000, capacity }, window: null };
+  }
+  const wholeMax = isRequests ? 1 : Math.max(1, limit * WHOLE_SHARE);
+  const window = { limit, wholeMax, marginMs: MARGIN_MS };
+  if (name === 'rpd' || name === 'tpd') {
+    return {
+      name,
+      amountOf,
+      bucket: null,
+      window: { ...window, lengthMs: DAY_MS, binMs: DAY_BIN_MS },
+    };
+  }
+  const ratePerMs = (STEADY_SHARE * limit) / MINUTE_MS;
+  const capacity = limit === 0 ? 0 : Math.max(ratePerMs * burstMs, 1);
+  return {
+    name,
+    amountOf,
+    bucket: { ratePerMs, capacity },
+    window: { ...window, lengthMs: MINUTE_MS, binMs: MINUTE_BIN_MS },
+  };
+}

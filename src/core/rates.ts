@@ -1,0 +1,168 @@
+import {
+  drain as drainBucket,
+  fitsAt,
+  fullBucket,
+  give,
+  levelAt,
+  lowerTo,
+  take as takeFrom,
+  type Bucket,
+  type BucketParams,
+} from './bucket.ts';
+import { instant, type InstantMs } from './ids.ts';
+import {
+  limitsOf,
+  MINUTE_MS,
+  type Demand,
+  type LimitName,
+  type RateSettings,
+} from './rate-limits.ts';
+import type { LimitHint } from './signal.ts';
+import { count, emptyWindow, uncount, usedAt, windowFitsAt, type Window } from './window.ts';
+
+/** What of the limits was used. Kept in a row: whoever starts anew gets no second helping. */
+export interface Rates {
+  readonly buckets: Partial<Record<LimitName, Bucket>>;
+  readonly windows: Partial<Record<LimitName, Window>>;
+}
+
+/** The limit per minute that a hint is about. */
+const LIMIT_OF_HINT: Record<LimitHint['dimension'], LimitName> = {
+  requests: 'rpm',
+  tokens: 'tpm',
+  input_tokens: 'itpm',
+  output_tokens: 'otpm',
+};
+
+/** The rates of a group that has not made a call. */
+export function emptyRates(): Rates {
+  return { buckets: {}, windows: {} };
+}
+
+/**
+ * When `demand` has room in all limits at once, if nobody else takes: `now` if it has already, Infinity
+ * if it never will. Changes nothing.
+ */
+export function roomAt(
+  rates: Rates,
+  settings: RateSettings,
+  demand: Demand,
+  now: InstantMs,
+): InstantMs {
+  let at: number = now;
+  for (const { name, amountOf, bucket, window } of limitsOf(settings)) {
+    const amount = amountOf(demand);
+    if (bucket !== null) {
+      const held = rates.buckets[name] ?? fullBucket(bucket, now);
+      at = Math.max(at, fitsAt(held, bucket, amount, now));
+    }
+    if (window !== null) {
+      const taken = rates.windows[name] ?? emptyWindow();
+      at = Math.max(at, windowFitsAt(taken, window, amount, now));
+    }
+  }
+  return instant(at);
+}
+
+/** Takes `demand` from all limits. The caller has seen that it has room in each. */
+export function take(rates: Rates, settings: RateSettings, demand: Demand, now: InstantMs): void {
+  for (const { name, amountOf, bucket, window } of limitsOf(settings)) {
+    const amount = amountOf(demand);
+    if (bucket !== null) takeFrom(bucketOf(rates, name, bucket, now), bucket, amount, now);
+    if (window !== null) count(windowOf(rates, name), window, amount, now);
+  }
+}
+
+/**
+ * Corrects what a call took at `takenAt` to what it used: refunds the rest, debits what it used beyond.
+ * Once per call, the caller sees to it.
+ */
+export function settle(
+  rates: Rates,
+  settings: RateSettings,
+  call: { readonly reserved: Demand; readonly actual: Demand; readonly takenAt: InstantMs },
+  now: InstantMs,
+): void {
+  for (const { name, amountOf, bucket, window } of limitsOf(settings)) {
+    const refund = amountOf(call.reserved) - amountOf(call.actual);
+    if (bucket !== null) give(bucketOf(rates, name, bucket, now), bucket, refund, now);
+    if (window === null) continue;
+    if (refund < 0) count(windowOf(rates, name), window, -refund, now);
+    else uncount(windowOf(rates, name), window, refund, call.takenAt);
+  }
+}
+
+/** Gives back all that a call took at `takenAt`, because the upstream was never called. */
+export function giveBack(
+  rates: Rates,
+  settings: RateSettings,
+  call: { readonly reserved: Demand; readonly takenAt: InstantMs },
+  now: InstantMs,
+): void {
+  const actual = { requests: 0, inputTokens: 0, outputTokens: 0 };
+  settle(rates, settings, { ...call, actual }, now);
+}
+
+/** The upstream refused for this limit: what is left of it here is not there. */
+export function drain(
+  rates: Rates,
+  settings: RateSettings,
+  dimension: LimitHint['dimension'],
+  now: InstantMs,
+): void {
+  // A refusal for tokens does not say which ones it means.
+  const names = dimension === 'tokens' ? ['tpm', 'itpm', 'otpm'] : [LIMIT_OF_HINT[dimension]];
+  for (const { name, bucket } of limitsOf(settings)) {
+    if (bucket === null || !names.includes(name)) continue;
+    drainBucket(bucketOf(rates, name, bucket, now), bucket, now);
+  }
+}
+
+/**
+ * Lowers a limit per minute to what the upstream says is left, less `unseen`: what was taken by calls
+ * that the upstream had not counted when it said so. Never raises it.
+ */
+export function lowerToHint(
+  rates: Rates,
+  settings: RateSettings,
+  hint: LimitHint,
+  unseen: Demand,
+  now: InstantMs,
+): void {
+  const { limit, windowMs, remaining } = hint;
+  if (remaining === null || (limit !== null && limit <= 0)) return;
+  // What is left of a second or of a day says nothing about the minute.
+  if (windowMs !== null && windowMs !== MINUTE_MS) return;
+  const wanted = LIMIT_OF_HINT[hint.dimension];
+  for (const { name, amountOf, bucket } of limitsOf(settings)) {
+    if (name !== wanted || bucket === null) continue;
+    const left = Math.max(0, remaining - amountOf(unseen));
+    lowerTo(bucketOf(rates, name, bucket, now), bucket, left, now);
+  }
+}
+
+/** What may be taken of each limit at once, for the status. Negative: it is owed. */
+export function leftOf(
+  rates: Rates,
+  settings: RateSettings,
+  now: InstantMs,
+): Partial<Record<LimitName, number>> {
+  const all: Partial<Record<LimitName, number>> = {};
+  for (const { name, bucket, window } of limitsOf(settings)) {
+    const held = rates.buckets[name];
+    const taken = rates.windows[name] ?? emptyWindow();
+    const level =
+      bucket === null ? Infinity : levelAt(held ?? fullBucket(bucket, now), bucket, now);
+    const room = window === null ? Infinity : window.limit - usedAt(taken, window, now);
+    all[name] = Math.min(level, room);
+  }
+  return all;
+}
+
+function bucketOf(rates: Rates, name: LimitName, params: BucketParams, now: InstantMs): Bucket {
+  return (rates.buckets[name] ??= fullBucket(params, now));
+}
+
+function windowOf(rates: Rates, name: LimitName): Window {
+  return (rates.windows[name] ??= emptyWindow());
+}

@@ -1,0 +1,53 @@
+import { giveBack as giveBackRates, settle as settleRates, take } from './rates.ts';
+import { giveBack as giveBackUsd, reserve as reserveUsd, settle as settleUsd } from './spend.ts';
+import type { InstantMs } from './ids.ts';
+import type { GroupState, Lease } from './state.ts';
+import { observeUsage } from './token-factors.ts';
+import type { Demand } from './rate-limits.ts';
+import type { Need, Reserved, Settlement } from './usage.ts';
+
+/** Takes of the group's rates and budgets what a call needs besides slots. Null: there is nothing to take. */
+export function reserveFor(
+  state: GroupState,
+  { demand, usd }: Need,
+  inputEstimate: number | null,
+  now: InstantMs,
+): Reserved | null {
+  const { settings, controls } = state;
+  if (!settings.isMetered && inputEstimate === null) return null;
+  take(controls.rates, settings.rates, demand, now);
+  reserveUsd(controls.spend, usd);
+  state.isControlsDirty = true;
+  return { demand, usd, inputEstimate };
+}
+
+/**
+ * Settles what was reserved for a lease, once. `unused`: the upstream was never called, so all of it goes
+ * back. Where the upstream did not say what it counted, what was reserved counts.
+ */
+export function settleLease(
+  state: GroupState,
+  lease: Lease,
+  actual: Settlement | 'unused' | null,
+  now: InstantMs,
+): void {
+  const { reserved, grantedAt: takenAt } = lease;
+  if (reserved === null) return;
+  lease.reserved = null;
+  state.isControlsDirty = true;
+  const { settings, controls } = state;
+  const { rates, spend, factors } = controls;
+  if (actual === 'unused') {
+    giveBackRates(rates, settings.rates, { reserved: reserved.demand, takenAt }, now);
+    return giveBackUsd(spend, reserved.usd);
+  }
+  const used: Demand = actual ?? reserved.demand;
+  settleRates(rates, settings.rates, { reserved: reserved.demand, actual: used, takenAt }, now);
+  const { tenant: key, agent, model } = lease.holder;
+  const cost = { reservedUsd: reserved.usd, actualUsd: actual?.usd ?? reserved.usd, key, agent };
+  settleUsd(spend, cost, now);
+  const { inputEstimate } = reserved;
+  if (actual?.seen != null && inputEstimate !== null && model !== null) {
+    observeUsage(factors, model, { inputEstimate, ...actual.seen });
+  }
+}

@@ -1,0 +1,177 @@
+import { instant, type InstantMs } from './ids.ts';
+
+/** What a group may cost in each hour, day and month of UTC. Null: any amount. */
+export interface BudgetSettings {
+  readonly perHourUsd: number | null;
+  readonly perDayUsd: number | null;
+  readonly perMonthUsd: number | null;
+}
+
+/** The lengths of time that budgets are for. */
+const PERIODS = ['hour', 'day', 'month'] as const;
+
+export type Period = (typeof PERIODS)[number];
+
+/** What was spent in the hour, day and month that were current at the last call. */
+export interface Spent {
+  readonly usd: Record<Period, number>;
+  /** When each of the three began. */
+  readonly beganAt: Record<Period, InstantMs>;
+}
+
+/** Whom a call is counted for, beside the group. */
+export interface Spender extends Spent {
+  readonly id: string;
+}
+
+/** What a group has spent and is about to spend. Kept in a row, so that a restart gives no new budget. */
+export interface Spend {
+  readonly total: Spent;
+  /** The estimates of the calls in flight. */
+  reservedUsd: number;
+  /** Those who spent last come last. */
+  keys: Spender[];
+  agents: Spender[];
+}
+
+/** A budget that a call does not fit into, and when the next one begins. */
+export interface BudgetBlock {
+  readonly period: Period;
+  readonly endsAt: InstantMs;
+}
+
+/** A call that was charged for. */
+export interface CallCost {
+  /** What was reserved for it at its grant. */
+  readonly reservedUsd: number;
+  readonly actualUsd: number;
+  readonly key: string | null;
+  readonly agent: string | null;
+}
+
+/** So many keys, and so many agents, are remembered; who has not spent for longest goes first. */
+export const SPENDERS_MAX = 200;
+
+/** Less than this is rounding, not money. */
+const USD_TOLERANCE = 1e-9;
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A group that has not spent anything. */
+export function emptySpend(): Spend {
+  return { total: emptySpent(), reservedUsd: 0, keys: [], agents: [] };
+}
+
+/**
+ * The budget that a call of about `usd` does not fit into, the one that ends last if there are several;
+ * null: it fits. Calls in flight count with their estimates, in each period that they may end in.
+ */
+export function budgetBlock(
+  spend: Spend,
+  settings: BudgetSettings,
+  usd: number,
+  now: InstantMs,
+): BudgetBlock | null {
+  if (usd <= 0) return null;
+  const limits = {
+    hour: settings.perHourUsd,
+    day: settings.perDayUsd,
+    month: settings.perMonthUsd,
+  };
+  const blocking = PERIODS.filter((period) => {
+    const committed = spentIn(spend.total, period, now) + spend.reservedUsd;
+    return committed + usd > (limits[period] ?? Infinity) + USD_TOLERANCE;
+  });
+  const period = blocking.at(-1);
+  return period === undefined ? null : { period, endsAt: boundsOf(period, now).endsAt };
+}
+
+/** Sets `usd` aside for a call that was granted. */
+export function reserve(spend: Spend, usd: number): void {
+  spend.reservedUsd += usd;
+}
+
+/** Gives back what was set aside for a call that cost nothing. */
+export function giveBack(spend: Spend, usd: number): void {
+  const left = spend.reservedUsd - usd;
+  spend.reservedUsd = left < USD_TOLERANCE ? 0 : left;
+}
+
+/** Counts what a call really cost, in the periods in which it ended. */
+export function settle(spend: Spend, call: CallCost, now: InstantMs): void {
+  giveBack(spend, call.reservedUsd);
+  add(spend.total, call.actualUsd, now);
+  if (call.key !== null) spend.keys = charge(spend.keys, call.key, call.actualUsd, now);
+  if (call.agent !== null) spend.agents = charge(spend.agents, call.agent, call.actualUsd, now);
+}
+
+/** What was spent in the period that is current at `now`. */
+export function spentIn(spent: Spent, period: Period, now: InstantMs): number {
+  // A clock that went back is still in the period that it was in.
+  return spent.beganAt[period] >= boundsOf(period, now).beganAt ? spent.usd[period] : 0;
+}
+
+function emptySpent(): Spent {
+  return {
+    usd: { hour: 0, day: 0, month: 0 },
+    beganAt: { hour: instant(0), day: instant(0), month: instant(0) },
+  };
+}
+
+function add(spent: Spent, usd: number, now: InstantMs): void {
+  for (const period of PERIODS) {
+    spent.usd[period] = spentIn(spent, period, now) + usd;
+    const { beganAt } = boundsOf(period, now);
+    spent.beganAt[period] = instant(Math.max(spent.beganAt[period], beganAt));
+  }
+}
+
+function charge(spenders: readonly Spender[], id: string, usd: number, now: InstantMs): Spender[] {
+  const spender = spenders.find((each) => each.id === id) ?? { id, ...emptySpent() };
+  add(spender, usd, now);
+  const others = spenders.filter((each) => each !== spender);
+  return [...others.slice(-(SPENDERS_MAX - 1)), spender];
+}
+
+function boundsOf(period: Period, at: InstantMs): { beganAt: InstantMs; endsAt: InstantMs } {
+  if (period === 'month') return monthOf(at);
+  const lengthMs = period === 'hour' ? HOUR_MS : DAY_MS;
+  const beganAt = Math.floor(at / lengthMs) * lengthMs;
+  return { beganAt: instant(beganAt), endsAt: instant(beganAt + lengthMs) };
+}
+
+/**
+ * The month of the Gregorian calendar. The core has no `Date`; the arithmetic is Howard Hinnant's
+ * `civil_from_days`, in which a year begins with March so that the leap day is its last.
+ */
+function monthOf(at: InstantMs): { beganAt: InstantMs; endsAt: InstantMs } {
+  const days = Math.floor(at / DAY_MS) + 719_468;
+  const dayOfEra = days % 146_097;
+  const yearOfEra = Math.floor(
+    (dayOfEra -
+      Math.floor(dayOfEra / 1_460) +
+      Math.floor(dayOfEra / 36_524) -
+      Math.floor(dayOfEra / 146_096)) /
+      365,
+  );
+  const dayOfYear =
+    dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
+  const dayOfMonth = dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5);
+  const firstDay = Math.floor(at / DAY_MS) - dayOfMonth;
+  // The 32nd day of a month is always in the next one, or is its first.
+  const later = monthLength(yearOfEra, monthFromMarch);
+  return { beganAt: instant(firstDay * DAY_MS), endsAt: instant((firstDay + later) * DAY_MS) };
+}
+
+/** Days of a month, counted from March; the year is the one in which that March was. */
+function monthLength(yearOfEra: number, monthFromMarch: number): number {
+  if (monthFromMarch < 11) {
+    const next = Math.floor((153 * (monthFromMarch + 1) + 2) / 5);
+    return next - Math.floor((153 * monthFromMarch + 2) / 5);
+  }
+  const february = (yearOfEra + 1) % 400;
+  const isLeap = february % 4 === 0 && (february % 100 !== 0 || february === 0);
+  return isLeap ? 29 : 28;
+}

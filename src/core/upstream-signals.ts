@@ -1,0 +1,122 @@
+import {
+  noteEnded as breakerEnded,
+  noteFailed as breakerFailed,
+  noteGranted as breakerGranted,
+  noteServed as breakerServed,
+} from './breaker.ts';
+import {
+  noteConcurrencyRefusal,
+  noteOverload,
+  noteServed as ceilingServed,
+  slotsMaxNow,
+} from './ceiling.ts';
+import type { InstantMs } from './ids.ts';
+import { noteServed as pauseServed, pauseFor } from './pause.ts';
+import { drain } from './rates.ts';
+import type { UpstreamSignal } from './signal.ts';
+import type { GroupState, Lease } from './state.ts';
+
+/**
+ * What the group makes of its upstream's answer to a call. Different causes, different medicine; what is
+ * in flight is never touched.
+ *
+ * - Too many at once: the ceiling comes down to what the upstream did accept.
+ * - Overload: the ceiling is cut by a part, and the breaker counts a failure.
+ * - Requests or tokens: a pause as long as the upstream says, and that limit counts as used up.
+ * - A long window: a pause until the instant that the upstream names; without one there is none.
+ * - Quota, and what never fits: nothing, because other calls may fare better.
+ *
+ * `isRepeat`: the upstream said so to this call before. One call may stop a group once only, or a call
+ * that is refused whatever happens would stop everybody again and again.
+ */
+export function applySignal(
+  state: GroupState,
+  lease: Lease,
+  signal: UpstreamSignal,
+  isRepeat: boolean,
+  now: InstantMs,
+): void {
+  const { settings, controls, totals } = state;
+  const { ceiling, breaker, pause, rates } = controls;
+  const { id: leaseId, grantedAt } = lease;
+  const { kind, retryAfterMs } = signal;
+  state.isControlsDirty = true;
+  if (kind === 'served') return applyServed(state, lease, retryAfterMs, now);
+  totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;
+  const call = { grantedAt, othersInUse: atUpstream(state) - lease.slots };
+  const failed = { leaseId, grantedAt, retryAfterMs };
+  const pauseOnce = (isLongWindow: boolean): void => {
+    if (!isRepeat) pauseFor(pause, { grantedAt, retryAfterMs, isLongWindow }, now);
+  };
+  switch (kind) {
+    case 'concurrency':
+      if (settings.isHard) state.lagSeenAt = now;
+      noteConcurrencyRefusal(ceiling, settings, { ...call, namedSlotsMax: signal.slotsMax }, now);
+      return;
+    case 'overload':
+      noteOverload(ceiling, settings, call, now);
+      breakerFailed(breaker, failed, now);
+      if (retryAfterMs !== null) pauseOnce(false);
+      return;
+    case 'error':
+      return breakerFailed(breaker, failed, now);
+    case 'requests':
+    case 'tokens':
+      if (!isRepeat) drain(rates, settings.rates, kind, now);
+      return pauseOnce(false);
+    case 'ramp':
+      // It asks for slower growth: fewer at once, and a while to get there.
+      noteOverload(ceiling, settings, call, now);
+      return pauseOnce(false);
+    case 'unknown':
+      return pauseOnce(false);
+    case 'long_window':
+      if (retryAfterMs !== null) pauseOnce(true);
+      return;
+    case 'quota':
+    case 'never_fits':
+      return;
+  }
+}
+
+/** @param waitMs how long the next calls had better wait, because a limit is nearly used up */
+function applyServed(
+  state: GroupState,
+  { id: leaseId, grantedAt }: Lease,
+  waitMs: number | null,
+  now: InstantMs,
+): void {
+  const { settings, controls } = state;
+  ceilingServed(controls.ceiling, settings, { grantedAt, slotsInUse: atUpstream(state) }, now);
+  breakerServed(controls.breaker, { leaseId, grantedAt }, now);
+  pauseServed(controls.pause, grantedAt);
+  if (waitMs === null) return;
+  pauseFor(controls.pause, { grantedAt, retryAfterMs: waitMs, isLongWindow: false }, now);
+}
+
+/** A call was granted: while the breaker is not closed, it is a probe. */
+export function noteGranted({ controls }: GroupState, { id }: Lease): void {
+  breakerGranted(controls.breaker, id);
+}
+
+/** A lease ended. `isLost`: nobody knows how its call went. */
+export function noteEnded(state: GroupState, lease: Lease, isLost: boolean, now: InstantMs): void {
+  breakerEnded(state.controls.breaker, lease.id, isLost, now);
+}
+
+/**
+ * Whether the group wants to hear at the headers that a call was served: it probes its upstream, or could
+ * learn that it takes more. All others spare the message.
+ */
+export function wantsServed(state: GroupState): boolean {
+  const { settings, controls } = state;
+  const { ceiling, breaker, pause } = controls;
+  if (breaker.phase !== 'closed' || breaker.results.length > 0 || pause.openMs > 0) return true;
+  if (!settings.isAdaptive || (settings.isHard && ceiling.slots === null)) return false;
+  return state.slotsInUse >= 0.8 * slotsMaxNow(ceiling, settings);
+}
+
+/** Slots of calls that are at the upstream, as far as the group knows. */
+function atUpstream({ slotsInUse, slotsCooling, slotsWaitingElsewhere }: GroupState): number {
+  return slotsInUse - slotsCooling - slotsWaitingElsewhere;
+}

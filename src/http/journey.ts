@@ -1,0 +1,99 @@
+import type { Refusal } from '../contract/reasons.ts';
+import type { Ticket } from './admission.ts';
+import type { PlaceListener } from './ask.ts';
+import { keyFor, type Caller, type UpstreamKey } from './authenticate.ts';
+import type { ProxyCall } from './call.ts';
+import { relocate, type Incoming, type Located } from './locate.ts';
+import { send } from './send.ts';
+import { unreachable } from './send-held.ts';
+import { routingTable } from './snapshots.ts';
+import { goTo, mayServeElsewhere, planSpill, ticketUntilNext, type SpillStop } from './spill.ts';
+import { Tries } from './tries.ts';
+import { pause } from './waiting.ts';
+
+/** So often a call is routed anew because its group moved, before that counts as a fault. */
+const MOVES_MAX = 20;
+const MOVE_PAUSE_MS = 100;
+
+/** Where a call is on its way. */
+export interface Leg {
+  readonly call: ProxyCall;
+  readonly caller: Caller;
+  readonly located: Located;
+  readonly key: UpstreamKey;
+}
+
+/**
+ * The way of one call until somebody serves it or refuses it for good: it is sent again when its group
+ * moved while it waited, when its upstream refused it and waiting helps, and elsewhere where the operator
+ * says so.
+ */
+export async function journey(
+  first: Leg,
+  ticket: Ticket,
+  incoming: Omit<Incoming, 'table'>,
+  listener: PlaceListener | null,
+): Promise<Response | Refusal | 'left'> {
+  const tries = new Tries(first.call.request.headers);
+  const { stops, afterMs } = await planSpill(first);
+  let leg = first;
+  let moves = 0;
+  const end = (refusal: Refusal | 'left'): Refusal | 'left' => {
+    leg.located.body.discard();
+    return refusal;
+  };
+  for (;;) {
+    const hasNext = stops.length > 0;
+    const here = hasNext ? ticketUntilNext(ticket, afterMs) : ticket;
+    const sent = await send({ ...leg, ticket: here, tries, listener, hasNext });
+    if (sent === 'left' || sent instanceof Response) return sent;
+    leg = { ...leg, located: sent.located };
+    if (sent.kind === 'moved') {
+      moves += 1;
+      const rerouted = await reroute(leg, incoming, sent.configVersion, moves);
+      if (rerouted === 'left' || 'reason' in rerouted) return rerouted;
+      leg = rerouted;
+      continue;
+    }
+    if (sent.kind === 'again' && sent.where === 'here') continue;
+    const refusal = sent.kind === 'refused' ? sent.refusal : unreachable(leg.located.upstream.id, null);
+    if (sent.kind === 'refused' && !mayServeElsewhere(refusal.reason)) return end(refusal);
+    const next = await nextLeg(stops, leg);
+    if (next === null || next === 'left') return end(next ?? refusal);
+    leg = next;
+  }
+}
+
+/** The call at the next stop that it can go to. Null: there is none. */
+async function nextLeg(stops: SpillStop[], leg: Leg): Promise<Leg | null | 'left'> {
+  for (let stop = stops.shift(); stop !== undefined; stop = stops.shift()) {
+    const there = await goTo(stop, leg);
+    if (there !== null) return there;
+  }
+  return null;
+}
+
+/** The call by a newer configuration. Of a refused one no body is left. */
+async function reroute(
+  leg: Leg,
+  incoming: Omit<Incoming, 'table'>,
+  configVersion: number,
+  moves: number,
+): Promise<Leg | Refusal | 'left'> {
+  const { call, caller, located } = leg;
+  if (moves >= MOVES_MAX) {
+    located.body.discard();
+    const message = 'The configuration of the group could not be read. Try again in a moment.';
+    return { reason: 'limiter_unavailable', message };
+  }
+  if (moves > 1) await pause(MOVE_PAUSE_MS);
+  const table = (await routingTable(call.env, call.ctx, configVersion)) ?? call.table;
+  const again = await relocate({ ...incoming, table }, located);
+  if (again === 'left' || 'reason' in again) return again;
+  const key = await keyFor(again.upstream, caller, table, call.env);
+  if ('reason' in key) {
+    again.body.discard();
+    return key;
+  }
+  return { call: { ...call, table }, caller, located: again, key };
+}

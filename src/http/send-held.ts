@@ -1,0 +1,172 @@
+import type { Refusal } from '../contract/reasons.ts';
+import type { Outcome } from '../core/outcome.ts';
+import type { UpstreamSignal } from '../core/signal.ts';
+import { HeldCall, type CutReason } from '../upstream/held-call.ts';
+import { keepBody } from '../upstream/kept-body.ts';
+import type { Refusal as UpstreamRefusal } from '../upstream/refusal/classify-refusal.ts';
+import type { Admission, Ticket } from './admission.ts';
+import type { CallRules } from './call-rules.ts';
+import { counted } from './calls-in-flight.ts';
+import type { ProxyCall } from './call.ts';
+import { bodyBudget, retryBudgetOf } from './isolate.ts';
+import { judge, nearlyEmpty, type Verdict } from './judge.ts';
+import type { Located } from './locate.ts';
+import type { Metering } from './metering.ts';
+import type { Target } from './target.ts';
+import type { Tries } from './tries.ts';
+
+/** A call that its upstream did not serve, with its body kept. All its slots are given back. */
+export interface Again {
+  readonly kind: 'again';
+  readonly located: Located;
+  /** `here`: it takes its place in the queue once more. `elsewhere`: at another upstream, if there is one. */
+  readonly where: 'here' | 'elsewhere';
+}
+
+const UNSAID: Verdict = { refusal: null, answer: null };
+
+/** A call that has its slots, and everything that it needs to be sent. */
+export interface Sending {
+  readonly call: ProxyCall;
+  readonly located: Located;
+  readonly target: Target;
+  readonly ticket: Ticket;
+  readonly tries: Tries;
+  readonly rules: CallRules;
+  readonly metering: Metering | null;
+  /** Whether another upstream may be asked after an error of this one. */
+  readonly hasNext: boolean;
+  readonly admission: Admission;
+}
+
+/** Sends a call that holds its slots, and holds them until the last byte of the answer. */
+export async function sendHeld(sending: Sending): Promise<Response | Refusal | Again | 'left'> {
+  const { call, rules, target, tries, metering, admission } = sending;
+  const { request, ctx, after } = call;
+  const waitMs = Math.round(Date.now() - sending.ticket.enqueuedAt);
+  const held = new HeldCall(request.signal, rules.hold, after);
+  admission.keep(() => held.cut('revoked'));
+  const { max_body_bytes: keptBytesMax } = rules.retries;
+  const kept = await keepBody(sending.located.body, keptBytesMax, bodyBudget, held.signal);
+  if (kept === 'aborted') {
+    held.giveUp();
+    ctx.waitUntil(admission.release('unused'));
+    return noAnswer(sending, held);
+  }
+  const located = kept === null ? sending.located : { ...sending.located, body: kept };
+  const { body, upstream } = located;
+  tries.noteSent();
+  retryBudgetOf(upstream.id).noteCall();
+  const init = { method: request.method, headers: target.headers, body: body.open() };
+  const sent = await held.send(target.fetcher, target.url, init);
+  // A call that we cut ourselves says nothing of its upstream.
+  const isCut = sent === null && held.cutBy !== null;
+  const { refusal, answer } = isCut ? UNSAID : await judge(sent, upstream);
+  if (refusal !== null) return refused({ ...sending, located }, held, refusal, answer, waitMs);
+  if (answer === null) {
+    body.discard();
+    ctx.waitUntil(admission.release('cancelled'));
+    return noAnswer(sending, held);
+  }
+  admission.reportStatus(answer.status);
+  const warning = nearlyEmpty(answer, upstream, rules.feedForward);
+  if (warning === null) admission.reportServed();
+  else admission.report(warning, 'model', false);
+  const meter = metering?.meterFor(answer) ?? null;
+  const { response, done } = await held.relay(answer, metering?.pipeFor(meter) ?? null);
+  const settle = (outcome: Outcome): Promise<void> => {
+    body.discard();
+    return admission.release(outcome, metering?.settlement(meter));
+  };
+  ctx.waitUntil(counted(done.then(settle)));
+  return response === null ? noAnswer(sending, held) : signed(response, sending, waitMs);
+}
+
+/** The upstream did not serve the call: its groups hear why, and the call goes on or its caller is told. */
+async function refused(
+  sending: Sending,
+  held: HeldCall,
+  refusal: UpstreamRefusal,
+  answer: Response | null,
+  waitMs: number,
+): Promise<Response | Refusal | Again | 'left'> {
+  const { call, located, tries, admission, metering } = sending;
+  const { body } = located;
+  if (answer !== null) admission.reportStatus(answer.status);
+  admission.report(refusal.signal, refusal.scope, tries.noteRefused());
+  const notServed = metering?.notServed;
+  const where = 'bytes' in body ? whereTo(sending, refusal.signal.kind) : null;
+  if (where !== null || answer === null) {
+    held.giveUp();
+    // What the upstream said must be known to its group before the call asks again.
+    const released = admission.release('failed', notServed);
+    if (where !== null) {
+      await released;
+      return { kind: 'again', located, where };
+    }
+    body.discard();
+    call.ctx.waitUntil(released);
+    return noAnswer(sending, held);
+  }
+  const { response, done } = await held.relay(answer, null);
+  const settle = (outcome: Outcome): Promise<void> => {
+    body.discard();
+    return admission.release(outcome, notServed);
+  };
+  call.ctx.waitUntil(counted(done.then(settle)));
+  if (response === null) return noAnswer(sending, held);
+  if (refusal.isFinal) response.headers.set('x-should-retry', 'false');
+  return signed(response, sending, waitMs);
+}
+
+/** Where a call goes that was not served; null: to its caller. */
+function whereTo(sending: Sending, kind: UpstreamSignal['kind']): Again['where'] | null {
+  const { ticket, tries, rules, located, hasNext } = sending;
+  switch (kind) {
+    case 'concurrency':
+    case 'requests':
+    case 'tokens':
+    case 'ramp':
+    case 'unknown':
+      if (ticket.maxWaitMs !== 0 && tries.mayReenter()) return 'here';
+      return hasNext ? 'elsewhere' : null;
+    case 'overload':
+    case 'error': {
+      const { max, budget } = rules.retries;
+      if (tries.mayRetry(max, retryBudgetOf(located.upstream.id), budget)) return 'here';
+      return hasNext ? 'elsewhere' : null;
+    }
+    case 'quota':
+    case 'long_window':
+      return hasNext ? 'elsewhere' : null;
+    case 'never_fits':
+    case 'served':
+      return null;
+  }
+}
+
+function signed(response: Response, { admission, tries }: Sending, waitMs: number): Response {
+  const { headers } = response;
+  headers.set('headgate-groups', admission.placements.map(({ group }) => group).join(', '));
+  headers.set('headgate-wait-ms', String(waitMs));
+  headers.set('headgate-tries', String(tries.sent));
+  if (admission.leaseIds.length > 0) headers.set('headgate-lease', admission.leaseIds.join(', '));
+  return response;
+}
+
+function noAnswer({ located }: Sending, { cutBy }: HeldCall): Refusal | 'left' {
+  return cutBy === 'left' ? 'left' : unreachable(located.upstream.id, cutBy);
+}
+
+/** The refusal of a call that its upstream gave no answer to. */
+export function unreachable(upstreamId: string, cutBy: CutReason | null): Refusal {
+  const why: Record<CutReason, string> = {
+    left: 'the caller has gone',
+    revoked: 'the call was ended by the operator',
+    idle: 'it sent nothing in time',
+    max_hold: 'the call took longer than its group allows',
+  };
+  const because = cutBy === null ? 'the connection failed' : why[cutBy];
+  const message = `The upstream ${upstreamId} gave no answer: ${because}.`;
+  return { reason: 'upstream_unreachable', message };
+}

@@ -1,0 +1,75 @@
+import type { OnSaturated } from '../contract/config-limits.ts';
+import type { PoolStatus } from '../contract/group-rpc.ts';
+import { poolName } from '../contract/pool-name.ts';
+import { priceListId, priceOf } from '../upstream/prices/price-table.ts';
+import type { Leg } from './journey.ts';
+import { poolSource } from './pools.ts';
+import { routedCall } from './send.ts';
+import type { SpillStop } from './spill.ts';
+import { latencyMs } from './upstream-latency.ts';
+import { within } from './waiting.ts';
+
+type Order = Exclude<OnSaturated, string>['order'];
+
+/** A pool is asked how busy it is no more often than this, and given up on after half of it. */
+const BUSY_FRESH_MS = 1_000;
+const BUSY_MAX = 1_000;
+
+/** How full pools were when they were last asked: calls under way or waiting, per slot. */
+const busyness = new Map<string, { readonly at: number; readonly value: number }>();
+
+/** Puts the upstreams that a call may spill to into the order in which they are tried. */
+export async function inSpillOrder(
+  stops: readonly SpillStop[],
+  order: Order,
+  leg: Leg,
+): Promise<SpillStop[]> {
+  if (order === 'listed' || stops.length < 2) return [...stops];
+  const ranked = await Promise.all(
+    stops.map(async (stop) => ({ stop, rank: await rankOf(stop, order, leg) })),
+  );
+  return ranked.toSorted((a, b) => a.rank - b.rank).map(({ stop }) => stop);
+}
+
+function rankOf(stop: SpillStop, order: Order, leg: Leg): number | Promise<number> {
+  switch (order) {
+    case 'listed':
+      return 0;
+    case 'latency':
+      return latencyMs(stop.upstream.id);
+    case 'price': {
+      const model = stop.model ?? leg.located.model;
+      const { upstream } = stop;
+      const price = priceOf(priceListId(upstream), model, upstream.prices);
+      return price === null ? Infinity : price.inputUsd + price.outputUsd;
+    }
+    case 'least_busy':
+      return busynessOf(stop, leg);
+  }
+}
+
+/** How full the fullest pool is that the call would be in. */
+async function busynessOf(stop: SpillStop, leg: Leg): Promise<number> {
+  const { call, caller, located, key } = leg;
+  const { upstream, model } = stop;
+  const there = { ...located, upstream, model: model ?? located.model };
+  const placements = call.table.routes.place(routedCall(call, there, caller, key));
+  const all = await Promise.all(
+    placements.map(async (placement) => {
+      const name = poolName(placement.group, placement.partition);
+      const known = busyness.get(name);
+      if (known !== undefined && Date.now() - known.at < BUSY_FRESH_MS) return known.value;
+      if (busyness.size >= BUSY_MAX) busyness.clear();
+      const pool = poolSource(call.env, placement)();
+      const value = await within(BUSY_FRESH_MS / 2, pool.status()).then(fullness, () => Infinity);
+      busyness.set(name, { at: Date.now(), value });
+      return value;
+    }),
+  );
+  return Math.max(...all);
+}
+
+function fullness({ in_use: inUse, queued, limit, paused }: PoolStatus): number {
+  if (paused || limit.effective === 0) return Infinity;
+  return (inUse + queued) / (limit.effective ?? Infinity);
+}

@@ -1,0 +1,73 @@
+/** A call that the upstream refuses goes back into the queue so often, and no more. */
+const REENTRIES_MAX = 3;
+
+/** Retries that are allowed before there were calls to take a part of. */
+const BUDGET_START = 2;
+
+/** The most retries that may be saved up. */
+const BUDGET_MAX = 50;
+
+/** How often a call was sent, and why it was sent again. */
+export class Tries {
+  /** The SDK sends this call for the so many-eth time by itself, from 0. */
+  readonly #sdkRetries: number;
+  #sent = 0;
+  #refused = 0;
+  #reentered = 0;
+  #retried = 0;
+
+  constructor(headers: Headers) {
+    const said = headers.get('x-stainless-retry-count') ?? '';
+    this.#sdkRetries = /^\d{1,4}$/.test(said) ? Number(said) : 0;
+  }
+
+  get sent(): number {
+    return this.#sent;
+  }
+
+  noteSent(): void {
+    this.#sent += 1;
+  }
+
+  /** Notes a refusal of the upstream. True: it is not the first of this call. */
+  noteRefused(): boolean {
+    this.#refused += 1;
+    return this.#refused > 1;
+  }
+
+  /** Whether the call may wait for its turn once more; counted if so. */
+  mayReenter(): boolean {
+    if (this.#reentered >= REENTRIES_MAX) return false;
+    this.#reentered += 1;
+    return true;
+  }
+
+  /**
+   * Whether the call may be tried once more after an error; counted if so. What the SDK retries anyway
+   * is not multiplied.
+   */
+  mayRetry(max: number, budget: RetryBudget, share: number): boolean {
+    if (this.#sdkRetries > 0 || this.#retried >= max || !budget.take(share)) return false;
+    this.#retried += 1;
+    return true;
+  }
+}
+
+/** Retries as a part of recent calls, so that an upstream that fails is not called still more. */
+export class RetryBudget {
+  #calls = 0;
+  #left = BUDGET_START;
+
+  noteCall(): void {
+    this.#calls += 1;
+  }
+
+  /** Takes one retry, if calls since the last ones have earned it. */
+  take(share: number): boolean {
+    this.#left = Math.min(BUDGET_MAX, this.#left + this.#calls * share);
+    this.#calls = 0;
+    if (share === 0 || this.#left < 1) return false;
+    this.#left -= 1;
+    return true;
+  }
+}

@@ -1,0 +1,68 @@
+/** Total length, length of the headers, and a checksum, four bytes each. */
+const PRELUDE_BYTES = 12;
+const CHECKSUM_BYTES = 4;
+
+/** Amazon sends at most 16 MB in a message; a longer one means that the place in the stream is lost. */
+const MESSAGE_BYTES_MAX = 24 * 1024 * 1024;
+
+/**
+ * Takes the messages of `application/vnd.amazon.eventstream` apart: a prelude, headers, a payload and a
+ * checksum. It hands over the payloads in pieces, as they come, and looks at nothing else.
+ */
+export class EventStreamPayloads {
+  readonly #onPayload: (piece: Uint8Array) => void;
+  readonly #onEnd: () => void;
+  readonly #prelude = new Uint8Array(PRELUDE_BYTES);
+  #preludeLength = 0;
+  /** Bytes to come of each part of the current message. */
+  #headers = 0;
+  #payload = 0;
+  #checksum = 0;
+  #isLost = false;
+
+  /** `onEnd` is called at the end of each message. */
+  constructor(onPayload: (piece: Uint8Array) => void, onEnd: () => void) {
+    this.#onPayload = onPayload;
+    this.#onEnd = onEnd;
+  }
+
+  push(chunk: Uint8Array): void {
+    let at = 0;
+    while (at < chunk.length && !this.#isLost) {
+      if (this.#preludeLength < PRELUDE_BYTES) {
+        at = this.#takePrelude(chunk, at);
+      } else if (this.#headers > 0) {
+        const taken = Math.min(this.#headers, chunk.length - at);
+        this.#headers -= taken;
+        at += taken;
+      } else if (this.#payload > 0) {
+        const taken = Math.min(this.#payload, chunk.length - at);
+        this.#payload -= taken;
+        this.#onPayload(chunk.subarray(at, at + taken));
+        at += taken;
+      } else {
+        const taken = Math.min(this.#checksum, chunk.length - at);
+        this.#checksum -= taken;
+        at += taken;
+        if (this.#checksum > 0) break;
+        this.#preludeLength = 0;
+        this.#onEnd();
+      }
+    }
+  }
+
+  #takePrelude(chunk: Uint8Array, from: number): number {
+    const taken = Math.min(PRELUDE_BYTES - this.#preludeLength, chunk.length - from);
+    this.#prelude.set(chunk.subarray(from, from + taken), this.#preludeLength);
+    this.#preludeLength += taken;
+    if (this.#preludeLength === PRELUDE_BYTES) {
+      const view = new DataView(this.#prelude.buffer);
+      const total = view.getUint32(0);
+      this.#headers = view.getUint32(4);
+      this.#payload = total - PRELUDE_BYTES - this.#headers - CHECKSUM_BYTES;
+      this.#checksum = CHECKSUM_BYTES;
+      this.#isLost = this.#payload < 0 || total > MESSAGE_BYTES_MAX;
+    }
+    return from + taken;
+  }
+}

@@ -1,0 +1,129 @@
+import { KeyNames } from './json-key.ts';
+import type { JsonVisitor, ValueKind, WalkedValue, Want } from './json-visitor.ts';
+import { JsonWalk } from './json-walk.ts';
+
+const OPTIONS = 'stream_options';
+const INCLUDE = 'include_usage';
+const NAMES = new KeyNames(['stream', OPTIONS, INCLUDE]);
+
+/** `true`, `false` and `null`, and a byte more, so that no longer word passes for one of them. */
+const SCALAR_BYTES = 6;
+
+const ASKS = '{"include_usage":true}';
+
+/**
+ * Makes the body of an OpenAI chat call ask for the usage of its stream; everything else stays byte for
+ * byte. Null: nothing was changed, because the body asks already, asks for no stream, is no JSON object,
+ * or says one of these things twice. Where it is not null, the answer goes through `createUsageDrop`.
+ */
+export function injectUsage(body: Uint8Array): Uint8Array | null {
+  const found = new OptionsVisitor();
+  const walk = new JsonWalk(found, { form: 'document', keys: NAMES, keepBytesMax: SCALAR_BYTES });
+  walk.push(body);
+  const rootAt = walk.recordStart;
+  if (!found.isOneObject || !isBlank(body.subarray(0, rootAt)) || found.stream !== 'true') {
+    return null;
+  }
+  const { options, include } = found;
+  if (options === null) return replaced(body, rootAt + 1, rootAt + 1, `"${OPTIONS}":${ASKS},`);
+  if (options.text === 'null') return replaced(body, options.start, options.end, ASKS);
+  if (options.text !== null) return null;
+  if (include === null) {
+    const at = options.start + 1;
+    const isEmpty = isClosing(body, at);
+    return replaced(body, at, at, `"${INCLUDE}":true${isEmpty ? '' : ','}`);
+  }
+  if (include.text !== 'false' && include.text !== 'null') return null;
+  return replaced(body, include.start, include.end, 'true');
+}
+
+interface Found {
+  readonly start: number;
+  /** Behind it; of an object, not known. */
+  readonly end: number;
+  /** What is written there; null: an object. */
+  readonly text: string | null;
+}
+
+class OptionsVisitor implements JsonVisitor {
+  #stream: string | null = null;
+  #options: Found | null = null;
+  #include: Found | null = null;
+  #records = 0;
+  #isClear = true;
+
+  get stream(): string | null {
+    return this.#stream;
+  }
+
+  get options(): Found | null {
+    return this.#options;
+  }
+
+  get include(): Found | null {
+    return this.#include;
+  }
+
+  /** Whether there was one object, whole, that says nothing of this twice. */
+  get isOneObject(): boolean {
+    return this.#records === 1 && this.#isClear;
+  }
+
+  begin(value: WalkedValue, kind: ValueKind): Want {
+    const { depth, start } = value;
+    const key = value.key(depth);
+    const isWanted = depth === 1 ? key === OPTIONS || key === 'stream' : key === INCLUDE;
+    if (!isWanted) return 'skip';
+    if (kind === 'scalar') return 'keep';
+    if (key === OPTIONS && kind === 'object') {
+      this.#add(key, { start, end: start, text: null });
+      return 'walk';
+    }
+    this.#isClear = false;
+    return 'skip';
+  }
+
+  end(value: WalkedValue): void {
+    const { start, end } = value;
+    const text = new TextDecoder().decode(value.kept);
+    this.#add(value.key(value.depth), { start, end, text });
+  }
+
+  record(isWhole: boolean): void {
+    this.#records += 1;
+    if (!isWhole) this.#isClear = false;
+  }
+
+  #add(key: string, found: Found): void {
+    if (key === OPTIONS) {
+      if (this.#options !== null) this.#isClear = false;
+      this.#options = found;
+    } else if (key === INCLUDE) {
+      if (this.#include !== null) this.#isClear = false;
+      this.#include = found;
+    } else {
+      if (this.#stream !== null) this.#isClear = false;
+      this.#stream = found.text;
+    }
+  }
+}
+
+function replaced(body: Uint8Array, from: number, to: number, text: string): Uint8Array {
+  const middle = new TextEncoder().encode(text);
+  const whole = new Uint8Array(body.length - (to - from) + middle.length);
+  whole.set(body.subarray(0, from));
+  whole.set(middle, from);
+  whole.set(body.subarray(to), from + middle.length);
+  return whole;
+}
+
+/** Nothing but blanks, or a byte order mark. */
+function isBlank(bytes: Uint8Array): boolean {
+  return new TextDecoder().decode(bytes).trim() === '';
+}
+
+function isClosing(body: Uint8Array, from: number): boolean {
+  let at = from;
+  while (at < body.length && (body[at] ?? 0) <= 0x20) at += 1;
+  return body[at] === 0x7d;
+}

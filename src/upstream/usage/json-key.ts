@@ -1,0 +1,119 @@
+import { isLineEnd } from './json-string.ts';
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const SPACE = 0x20;
+
+/** Longer keys are those of somebody's own data. */
+const KEY_BYTES_MAX = 64;
+
+/** A power of two. */
+const BUCKETS = 256;
+
+interface Name {
+  readonly text: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Keys that are told apart, by their bytes. Made once: a walk is made for every call. */
+export class KeyNames {
+  readonly #names: ReadonlySet<string>;
+  readonly #buckets: readonly Name[][] = Array.from({ length: BUCKETS }, () => []);
+
+  /** The names must be ASCII. */
+  constructor(names: Iterable<string>) {
+    this.#names = new Set(names);
+    for (const text of this.#names) {
+      const bytes = new TextEncoder().encode(text);
+      this.#buckets[bucketOf(bytes, bytes.length)]?.push({ text, bytes });
+    }
+  }
+
+  /** The name that is written in the first `length` bytes; empty: none of them. */
+  find(bytes: Uint8Array, length: number, hasEscapes: boolean): string {
+    if (hasEscapes) {
+      const text = unescaped(bytes.subarray(0, length));
+      return this.#names.has(text) ? text : '';
+    }
+    for (const name of this.#buckets[bucketOf(bytes, length)] ?? []) {
+      if (begins(bytes, name.bytes, length)) return name.text;
+    }
+    return '';
+  }
+}
+
+/** Reads the keys of a JSON text that comes in chunks, without building strings. */
+export class JsonKey {
+  readonly #names: KeyNames;
+  readonly #endsWithLine: boolean;
+  readonly #bytes = new Uint8Array(KEY_BYTES_MAX);
+  #length = 0;
+  #isEscaped = false;
+  #hasEscapes = false;
+  #state: 'open' | 'ended' | 'broken' = 'open';
+
+  constructor(names: KeyNames, endsWithLine: boolean) {
+    this.#names = names;
+    this.#endsWithLine = endsWithLine;
+  }
+
+  get state(): 'open' | 'ended' | 'broken' {
+    return this.#state;
+  }
+
+  /** The next byte is the first one of a key. */
+  begin(): void {
+    this.#length = 0;
+    this.#isEscaped = false;
+    this.#hasEscapes = false;
+    this.#state = 'open';
+  }
+
+  /** Takes the key's next bytes; the answer is the index behind its quote, or of what broke it. */
+  read(chunk: Uint8Array, from: number): number {
+    for (let at = from; at < chunk.length; at += 1) {
+      const byte = chunk[at] ?? 0;
+      if (this.#isEscaped) {
+        this.#isEscaped = false;
+      } else if (byte === BACKSLASH) {
+        this.#isEscaped = true;
+        this.#hasEscapes = true;
+      } else if (byte === QUOTE) {
+        this.#state = 'ended';
+        return at + 1;
+      } else if (byte < SPACE && this.#endsWithLine && isLineEnd(byte)) {
+        this.#state = 'broken';
+        return at;
+      }
+      if (this.#length < KEY_BYTES_MAX) this.#bytes[this.#length] = byte;
+      this.#length += 1;
+    }
+    return chunk.length;
+  }
+
+  /** The key that was read; empty: none of the names. */
+  name(): string {
+    if (this.#length > KEY_BYTES_MAX) return '';
+    return this.#names.find(this.#bytes, this.#length, this.#hasEscapes);
+  }
+}
+
+function bucketOf(bytes: Uint8Array, length: number): number {
+  return (length * 31 + (bytes[0] ?? 0) * 7 + (bytes[length - 1] ?? 0)) & (BUCKETS - 1);
+}
+
+function begins(bytes: Uint8Array, name: Uint8Array, length: number): boolean {
+  if (name.length !== length) return false;
+  for (let at = 0; at < length; at += 1) {
+    if (bytes[at] !== name[at]) return false;
+  }
+  return true;
+}
+
+function unescaped(bytes: Uint8Array): string {
+  try {
+    return String(JSON.parse(`"${new TextDecoder().decode(bytes)}"`));
+  } catch {
+    return '';
+  }
+}

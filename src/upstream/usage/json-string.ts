@@ -1,0 +1,137 @@
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const SPACE = 0x20;
+const LETTER_U = 0x75;
+const LF = 0x0a;
+const CR = 0x0d;
+
+/** Most strings are short, and a call of the engine's own search is not: it begins behind so many bytes. */
+const NEAR_BYTES = 48;
+
+/** Whether a byte ends a line, in an event stream as well. */
+export function isLineEnd(byte: number): boolean {
+  return byte === LF || byte === CR;
+}
+
+/** Finds the end of a JSON string that comes in chunks, from behind its opening quote on. */
+export class JsonString {
+  /** A line's end cannot stand in a string: where records are lines, it shows that one is broken. */
+  readonly #endsWithLine: boolean;
+  #isEscaped = false;
+  /** Digits to come of a `\u` escape, and its value so far. */
+  #hexLeft = 0;
+  #hex = 0;
+  #textBytes = 0;
+  #state: 'open' | 'ended' | 'broken' = 'open';
+
+  constructor(endsWithLine: boolean) {
+    this.#endsWithLine = endsWithLine;
+  }
+
+  get state(): 'open' | 'ended' | 'broken' {
+    return this.#state;
+  }
+
+  /** UTF-8 bytes that the text so far would take without its escapes, if it was counted. */
+  get textBytes(): number {
+    return this.#textBytes;
+  }
+
+  /** The next byte is the first one of a string. */
+  begin(): void {
+    this.#isEscaped = false;
+    this.#hexLeft = 0;
+    this.#textBytes = 0;
+    this.#state = 'open';
+  }
+
+  /**
+   * Steps over the string's next bytes; the answer is the index behind its closing quote, or of the
+   * byte that broke it, or the end of the chunk: `state` says which.
+   */
+  skip(chunk: Uint8Array, from: number): number {
+    let at = from;
+    if (this.#isEscaped && at < chunk.length) {
+      this.#isEscaped = false;
+      at += 1;
+    }
+    for (;;) {
+      const end = this.#nextStop(chunk, at);
+      let first = end;
+      while (first > at && chunk[first - 1] === BACKSLASH) first -= 1;
+      const isEscaped = (end - first) % 2 === 1;
+      if (end === chunk.length) {
+        this.#isEscaped = isEscaped;
+        return end;
+      }
+      if (chunk[end] !== QUOTE) return this.#broken(end);
+      at = end + 1;
+      if (!isEscaped) {
+        this.#state = 'ended';
+        return at;
+      }
+    }
+  }
+
+  /** The same, and counts the text. */
+  count(chunk: Uint8Array, from: number): number {
+    for (let at = from; at < chunk.length; at += 1) {
+      const byte = chunk[at] ?? 0;
+      if (this.#hexLeft > 0) {
+        this.#takeHexDigit(byte);
+      } else if (this.#isEscaped) {
+        this.#isEscaped = false;
+        if (byte === LETTER_U) {
+          this.#hexLeft = 4;
+          this.#hex = 0;
+        } else {
+          this.#textBytes += 1;
+        }
+      } else if (byte === BACKSLASH) {
+        this.#isEscaped = true;
+      } else if (byte === QUOTE) {
+        this.#state = 'ended';
+        return at + 1;
+      } else if (byte < SPACE && this.#endsWithLine && isLineEnd(byte)) {
+        return this.#broken(at);
+      } else {
+        this.#textBytes += 1;
+      }
+    }
+    return chunk.length;
+  }
+
+  /** Index of the next quote, or of a line's end that comes first, or the chunk's length. */
+  #nextStop(chunk: Uint8Array, from: number): number {
+    const near = Math.min(from + NEAR_BYTES, chunk.length);
+    for (let at = from; at < near; at += 1) {
+      const byte = chunk[at] ?? 0;
+      if (byte === QUOTE) return at;
+      if (byte < SPACE && this.#endsWithLine && isLineEnd(byte)) return at;
+    }
+    if (near === chunk.length) return near;
+    const quote = indexOf(chunk, QUOTE, near);
+    if (!this.#endsWithLine) return quote;
+    return Math.min(quote, indexOf(chunk, LF, near), indexOf(chunk, CR, near));
+  }
+
+  #takeHexDigit(byte: number): void {
+    this.#hex = this.#hex * 16 + (byte <= 0x39 ? byte - 0x30 : (byte & 0x5f) - 0x37);
+    this.#hexLeft -= 1;
+    if (this.#hexLeft > 0) return;
+    const isSurrogate = this.#hex >= 0xd800 && this.#hex < 0xe000;
+    // Two halves of a pair make four bytes.
+    if (this.#hex >= 0x800 && !isSurrogate) this.#textBytes += 3;
+    else this.#textBytes += this.#hex < 0x80 ? 1 : 2;
+  }
+
+  #broken(at: number): number {
+    this.#state = 'broken';
+    return at;
+  }
+}
+
+function indexOf(chunk: Uint8Array, byte: number, from: number): number {
+  const at = chunk.indexOf(byte, from);
+  return at === -1 ? chunk.length : at;
+}

@@ -1,0 +1,186 @@
+import { isLineEnd } from './json-string.ts';
+import { KeptBytes } from './kept-bytes.ts';
+
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+
+/** The chunk that is looked for takes some hundred bytes. A longer event goes on as it comes. */
+const EVENT_BYTES_MAX = 16_384;
+
+/** Takes something out of a stream of bytes. */
+export interface ByteFilter {
+  /** What goes on, now that these bytes have come. May be a part of them: use it before the next. */
+  push(chunk: Uint8Array): Uint8Array;
+  /** What is left when the stream ends. */
+  end(): Uint8Array;
+}
+
+/**
+ * Takes out of an event stream the chunk with `choices: []` and usage that OpenAI adds where a call asks
+ * for it. Everything else goes on byte for byte, each event as soon as it is whole: with a part of one no
+ * client can do anything.
+ *
+ * Where an upstream sends such a chunk without being asked, its clients miss it as well.
+ */
+export function createUsageDrop(): ByteFilter {
+  return new UsageDrop();
+}
+
+class UsageDrop implements ByteFilter {
+  /** What came of the current event in earlier chunks. */
+  readonly #held = new KeptBytes(EVENT_BYTES_MAX);
+  #isLong = false;
+  #isLineEmpty = true;
+  /** What became of an event that ended with a carriage return: a line feed behind it is a part of it. */
+  #beforeLf: 'passed' | 'dropped' | null = null;
+  #isAfterCr = false;
+  /** The event holds an empty array: most do not, and need no closer look. */
+  #hasEmptyArray = false;
+  #isAfterBracket = false;
+
+  push(chunk: Uint8Array): Uint8Array {
+    const out = new Pieces(chunk);
+    let start = 0;
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at] ?? 0;
+      const before = this.#beforeLf;
+      this.#beforeLf = null;
+      if (byte === LF && before !== null) {
+        if (before === 'passed') out.add(start, at + 1);
+        start = at + 1;
+        continue;
+      }
+      if (!this.#endsEvent(byte)) continue;
+      const isDropped = this.#hasEmptyArray && this.#isUsage(chunk.subarray(start, at + 1));
+      if (!isDropped) {
+        out.addCopy(this.#held.bytes);
+        out.add(start, at + 1);
+      }
+      if (byte === CR) this.#beforeLf = isDropped ? 'dropped' : 'passed';
+      this.#beginEvent();
+      start = at + 1;
+    }
+    this.#hold(chunk, start, out);
+    return out.joined();
+  }
+
+  end(): Uint8Array {
+    return this.#held.bytes;
+  }
+
+  /** Whether the event ends with this byte: the end of an empty line. */
+  #endsEvent(byte: number): boolean {
+    if (byte === LF && this.#isAfterCr) {
+      this.#isAfterCr = false;
+      return false;
+    }
+    this.#isAfterCr = byte === CR;
+    if (isLineEnd(byte)) {
+      const isEnd = this.#isLineEmpty;
+      this.#isLineEmpty = true;
+      return isEnd;
+    }
+    this.#isLineEmpty = false;
+    if (byte === OPEN_BRACKET) this.#isAfterBracket = true;
+    else if (byte !== SPACE) {
+      if (byte === CLOSE_BRACKET && this.#isAfterBracket) this.#hasEmptyArray = true;
+      this.#isAfterBracket = false;
+    }
+    return false;
+  }
+
+  #beginEvent(): void {
+    this.#held.clear();
+    this.#isLong = false;
+    this.#isAfterCr = false;
+    this.#hasEmptyArray = false;
+    this.#isAfterBracket = false;
+  }
+
+  /** Keeps the beginning of an event that is not whole, unless it is too long for what is looked for. */
+  #hold(chunk: Uint8Array, start: number, out: Pieces): void {
+    const held = this.#held.bytes;
+    if (held.length + chunk.length - start > EVENT_BYTES_MAX) this.#isLong = true;
+    if (this.#isLong) {
+      out.addCopy(held);
+      out.add(start, chunk.length);
+      this.#held.clear();
+    } else {
+      this.#held.add(chunk, start, chunk.length);
+    }
+  }
+
+  #isUsage(rest: Uint8Array): boolean {
+    if (this.#isLong) return false;
+    const decoder = new TextDecoder();
+    const event = decoder.decode(this.#held.bytes, { stream: true }) + decoder.decode(rest);
+    const data = event
+      .split(/\r\n|\r|\n/)
+      .filter((line) => line.startsWith('data:'))
+      .map((line) => line.slice('data:'.length));
+    return isUsageChunk(data.join('\n'));
+  }
+}
+
+function isUsageChunk(json: string): boolean {
+  let chunk: unknown;
+  try {
+    chunk = JSON.parse(json);
+  } catch {
+    return false;
+  }
+  if (typeof chunk !== 'object' || chunk === null) return false;
+  if (!('choices' in chunk) || !('usage' in chunk)) return false;
+  const { choices, usage } = chunk;
+  return (
+    Array.isArray(choices) && choices.length === 0 && typeof usage === 'object' && usage !== null
+  );
+}
+
+/** Parts of a chunk, and of what came before it; those that follow one another stay one part. */
+class Pieces {
+  readonly #chunk: Uint8Array;
+  readonly #done: Uint8Array[] = [];
+  #from = 0;
+  #to = 0;
+
+  constructor(chunk: Uint8Array) {
+    this.#chunk = chunk;
+  }
+
+  add(from: number, to: number): void {
+    if (from !== this.#to) {
+      this.#flush();
+      this.#from = from;
+    }
+    this.#to = to;
+  }
+
+  addCopy(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    this.#flush();
+    this.#from = this.#to;
+    this.#done.push(bytes.slice());
+  }
+
+  joined(): Uint8Array {
+    this.#flush();
+    const [only = new Uint8Array()] = this.#done;
+    if (this.#done.length <= 1) return only;
+    const whole = new Uint8Array(this.#done.reduce((sum, { length }) => sum + length, 0));
+    let at = 0;
+    for (const piece of this.#done) {
+      whole.set(piece, at);
+      at += piece.length;
+    }
+    return whole;
+  }
+
+  #flush(): void {
+    if (this.#to > this.#from) this.#done.push(this.#chunk.subarray(this.#from, this.#to));
+    this.#from = this.#to;
+  }
+}

@@ -1,0 +1,115 @@
+import type { Dialect } from '../../contract/dialect.ts';
+import { EventStreamPayloads } from './event-stream.ts';
+import { JsonWalk } from './json-walk.ts';
+import type { WalkOptions } from './json-walk.ts';
+import type { Usage } from './usage.ts';
+import { USAGE_VISITOR_KEYS, UsageVisitor } from './usage-visitor.ts';
+
+/** UTF-8 bytes of text in a token, on average: 4.3 for English, 4.8 for code, 4.4 for Chinese. */
+export const TEXT_BYTES_PER_TOKEN = 4;
+
+/** Usage is an object of some hundred bytes; Bedrock's wrapped events, of some thousand. */
+const USAGE_BYTES_MAX = 8_192;
+const WRAPPED_BYTES_MAX = 65_536;
+
+/** What an answer has used, as far as it was seen. */
+export interface MeteredUsage {
+  /** What the upstream reports. Null: nothing was seen. Of a stream that was cut, what it said until then. */
+  readonly usage: Usage | null;
+  /**
+   * Output tokens: those reported, and an estimate for the text that came after the last report. Of an
+   * answer that came whole, exactly what was reported; where nothing was, an estimate for all of it.
+   */
+  readonly outputTokensSeen: number;
+}
+
+/** Reads the usage of one answer while its bytes pass by. */
+export interface UsageMeter {
+  /** Takes the next bytes, whatever their borders. Keeps none of them and changes none. */
+  push(chunk: Uint8Array): void;
+  /** What was seen up to here. Nothing may be pushed afterwards. */
+  end(): MeteredUsage;
+}
+
+/**
+ * A meter for an answer of this shape and type. Null: there is nothing that can be read in it, as in
+ * audio, in an answer of an opaque upstream, or in a compressed one. A caller that needs the usage asks
+ * the upstream for `accept-encoding: identity`.
+ *
+ * The answer may be of any length: the meter keeps a few hundred bytes, and finds usage wherever it
+ * stands. It takes 1 to 2 µs for an event of a stream.
+ */
+export function createUsageMeter(
+  shape: Dialect,
+  contentType: string | null,
+  contentEncoding: string | null,
+): UsageMeter | null {
+  const encoding = contentEncoding?.trim().toLowerCase() ?? '';
+  if (shape === 'opaque' || (encoding !== '' && encoding !== 'identity')) return null;
+  const [type = ''] = (contentType ?? '').toLowerCase().split(';');
+  switch (type.trim()) {
+    case 'application/json':
+      return jsonMeter(shape, 'document');
+    case 'text/event-stream':
+    case 'application/x-ndjson':
+    case 'application/jsonl':
+      return jsonMeter(shape, 'lines');
+    case 'application/vnd.amazon.eventstream':
+      return eventStreamMeter(shape);
+    default:
+      return null;
+  }
+}
+
+function jsonMeter(shape: Dialect, form: WalkOptions['form']): UsageMeter {
+  const visitor = new UsageVisitor(shape, null);
+  const walk = walkOf(visitor, form, USAGE_BYTES_MAX);
+  return {
+    push: (chunk) => walk.push(chunk),
+    end() {
+      walk.close();
+      return seenBy(visitor);
+    },
+  };
+}
+
+/** Bedrock: converse sends its own events, the rest those of the model, each in base64 in another. */
+function eventStreamMeter(shape: Dialect): UsageMeter {
+  let model: JsonWalk | null = null;
+  const visitor = new UsageVisitor(shape, (base64) => {
+    model ??= walkOf(visitor, 'document', USAGE_BYTES_MAX);
+    model.push(decoded(base64));
+    model.close();
+  });
+  const walk = walkOf(visitor, 'document', WRAPPED_BYTES_MAX);
+  const payloads = new EventStreamPayloads(
+    (piece) => walk.push(piece),
+    () => walk.close(),
+  );
+  return {
+    push: (chunk) => payloads.push(chunk),
+    end() {
+      walk.close();
+      return seenBy(visitor);
+    },
+  };
+}
+
+function walkOf(visitor: UsageVisitor, form: WalkOptions['form'], keepBytesMax: number): JsonWalk {
+  return new JsonWalk(visitor, { form, keys: USAGE_VISITOR_KEYS, keepBytesMax });
+}
+
+function seenBy({ usage, unreportedBytes }: UsageVisitor): MeteredUsage {
+  const unreported = Math.ceil(unreportedBytes / TEXT_BYTES_PER_TOKEN);
+  return { usage, outputTokensSeen: (usage?.outputTokens ?? 0) + unreported };
+}
+
+/** Of what is not base64, nothing. */
+function decoded(base64: Uint8Array): Uint8Array {
+  try {
+    const binary = atob(new TextDecoder('latin1').decode(base64));
+    return Uint8Array.from(binary, (character) => character.charCodeAt(0));
+  } catch {
+    return new Uint8Array();
+  }
+}

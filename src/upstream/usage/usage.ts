@@ -1,0 +1,194 @@
+import type { Dialect } from '../../contract/dialect.ts';
+
+/** What a call has used, in tokens, as its upstream reports it. */
+export interface Usage {
+  /** All of the input, whether it was read from a cache, written to one, or neither. */
+  readonly inputTokens: number;
+  /** The part of the input that came from a cache. */
+  readonly cacheReadTokens: number;
+  /** The part of the input that was written to a cache. */
+  readonly cacheWriteTokens: number;
+  /** All of the output, thinking included. */
+  readonly outputTokens: number;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads the part of an answer that tells its usage: the object under `usage`, `usageMetadata`, `meta`
+ * or `amazon-bedrock-invocationMetrics`, or an answer of Ollama. Null: it tells none.
+ *
+ * The names of the fields tell who wrote it, except that `input_tokens` leaves out the cache where an
+ * answer has Anthropic's shape and includes it elsewhere. Fields as the providers document them, or
+ * as they were seen in their answers, in November 2026.
+ */
+export function usageFromJson(shape: Dialect, value: unknown): Usage | null {
+  if (!isFields(value)) return null;
+  for (const read of READERS) {
+    const usage = read(value, shape);
+    if (usage !== null) return usage;
+  }
+  return null;
+}
+
+/** The larger of two reports of one call, number by number: what is reported in pieces only grows. */
+export function largerUsage(one: Usage | null, other: Usage | null): Usage | null {
+  if (one === null || other === null) return one ?? other;
+  return {
+    inputTokens: Math.max(one.inputTokens, other.inputTokens),
+    cacheReadTokens: Math.max(one.cacheReadTokens, other.cacheReadTokens),
+    cacheWriteTokens: Math.max(one.cacheWriteTokens, other.cacheWriteTokens),
+    outputTokens: Math.max(one.outputTokens, other.outputTokens),
+  };
+}
+
+const READERS: readonly ((fields: Fields, shape: Dialect) => Usage | null)[] = [
+  fromCompletion,
+  fromInputAndOutput,
+  fromGemini,
+  fromInteraction,
+  fromBedrock,
+  fromCohere,
+  fromCounters,
+  fromTotal,
+];
+
+/**
+ * OpenAI's chat, completions and embeddings, and all who copy them. The input includes the cache. The
+ * output does not include thinking at xAI and at Gemini's compatible route; the total does everywhere.
+ */
+function fromCompletion(fields: Fields): Usage | null {
+  const input = count(fields, 'prompt_tokens');
+  if (input === null) return null;
+  const details = inner(fields, 'prompt_tokens_details');
+  return {
+    inputTokens: input,
+    cacheReadTokens:
+      count(details, 'cached_tokens') ??
+      // Moonshot, DeepSeek.
+      count(fields, 'cached_tokens') ??
+      count(fields, 'prompt_cache_hit_tokens') ??
+      0,
+    cacheWriteTokens:
+      count(details, 'cache_write_tokens') ?? count(fields, 'cache_creation_input_tokens') ?? 0,
+    outputTokens: Math.max(
+      count(fields, 'completion_tokens') ?? 0,
+      (count(fields, 'total_tokens') ?? 0) - input,
+    ),
+  };
+}
+
+/** Anthropic's messages, and OpenAI's responses, images and transcriptions. */
+function fromInputAndOutput(fields: Fields, shape: Dialect): Usage | null {
+  const input = count(fields, 'input_tokens');
+  const output = count(fields, 'output_tokens');
+  if (input === null && output === null) return null;
+  const read = count(fields, 'cache_read_input_tokens');
+  const written = count(fields, 'cache_creation_input_tokens');
+  const details = inner(fields, 'input_tokens_details');
+  const leavesOutCache = shape === 'anthropic' || shape === 'bedrock';
+  return {
+    inputTokens: (input ?? 0) + (leavesOutCache ? (read ?? 0) + (written ?? 0) : 0),
+    cacheReadTokens: read ?? count(details, 'cached_tokens') ?? 0,
+    cacheWriteTokens: written ?? count(details, 'cache_write_tokens') ?? 0,
+    outputTokens: output ?? 0,
+  };
+}
+
+/** Gemini. What its own tools read comes on top of the prompt, thoughts on top of the candidates. */
+function fromGemini(fields: Fields): Usage | null {
+  const input = count(fields, 'promptTokenCount');
+  const output = count(fields, 'candidatesTokenCount');
+  if (input === null && output === null) return null;
+  return {
+    inputTokens: (input ?? 0) + (count(fields, 'toolUsePromptTokenCount') ?? 0),
+    cacheReadTokens: count(fields, 'cachedContentTokenCount') ?? 0,
+    cacheWriteTokens: 0,
+    outputTokens: (output ?? 0) + (count(fields, 'thoughtsTokenCount') ?? 0),
+  };
+}
+
+/** Gemini's interactions. */
+function fromInteraction(fields: Fields): Usage | null {
+  const input = count(fields, 'total_input_tokens');
+  if (input === null) return null;
+  return {
+    inputTokens: input + (count(fields, 'total_tool_use_tokens') ?? 0),
+    cacheReadTokens: count(fields, 'total_cached_tokens') ?? 0,
+    cacheWriteTokens: 0,
+    outputTokens:
+      (count(fields, 'total_output_tokens') ?? 0) + (count(fields, 'total_thought_tokens') ?? 0),
+  };
+}
+
+/** Bedrock's converse, and the metrics that it puts at the end of what a model streams. */
+function fromBedrock(fields: Fields): Usage | null {
+  const input = count(fields, 'inputTokens') ?? count(fields, 'inputTokenCount');
+  const output = count(fields, 'outputTokens') ?? count(fields, 'outputTokenCount');
+  if (input === null && output === null) return null;
+  const read =
+    count(fields, 'cacheReadInputTokens') ?? count(fields, 'cacheReadInputTokenCount') ?? 0;
+  const written =
+    count(fields, 'cacheWriteInputTokens') ?? count(fields, 'cacheWriteInputTokenCount') ?? 0;
+  return {
+    inputTokens: (input ?? 0) + read + written,
+    cacheReadTokens: read,
+    cacheWriteTokens: written,
+    outputTokens: output ?? 0,
+  };
+}
+
+/** Cohere: what the model read and wrote, or else what is charged for. */
+function fromCohere(fields: Fields): Usage | null {
+  const tokens = inner(fields, 'tokens') ?? inner(fields, 'billed_units');
+  const input = count(tokens, 'input_tokens');
+  const output = count(tokens, 'output_tokens');
+  if (input === null && output === null) return null;
+  return {
+    inputTokens: input ?? 0,
+    cacheReadTokens: count(fields, 'cached_tokens') ?? 0,
+    cacheWriteTokens: 0,
+    outputTokens: output ?? 0,
+  };
+}
+
+/** Ollama, and on Bedrock Llama and Titan: numbers at the top of the answer. */
+function fromCounters(fields: Fields): Usage | null {
+  const input =
+    count(fields, 'prompt_eval_count') ??
+    count(fields, 'prompt_token_count') ??
+    count(fields, 'inputTextTokenCount');
+  const output =
+    count(fields, 'eval_count') ??
+    count(fields, 'generation_token_count') ??
+    count(fields, 'totalOutputTextTokenCount');
+  if (input === null && output === null) return null;
+  return {
+    inputTokens: input ?? 0,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: output ?? 0,
+  };
+}
+
+/** Embeddings and rankings of Voyage and Jina have nothing but input, and tell only the total. */
+function fromTotal(fields: Fields): Usage | null {
+  const total = count(fields, 'total_tokens');
+  if (total === null) return null;
+  return { inputTokens: total, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0 };
+}
+
+/** A count of tokens; null: there is none, or it is no number that a count can be. */
+function count(fields: Fields | null, name: string): number | null {
+  const value = fields?.[name];
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+function inner(fields: Fields, name: string): Fields | null {
+  const value = fields[name];
+  return isFields(value) ? value : null;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null;
+}
