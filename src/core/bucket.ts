@@ -49,8 +49,9 @@ export function fitsAt(
   amount: number,
   now: InstantMs,
 ): InstantMs {
-  if (fits(bucket, params, amount, now)) return now;
-  const waitMs = Math.ceil(lacking(bucket, params, amount, now) / params.ratePerMs);
+  const missing = lacking(bucket, params, amount, now) - TOLERANCE * params.capacity;
+  if (missing <= 0) return now;
+  const waitMs = Math.ceil(missing / params.ratePerMs);
   return after(instant(Math.max(now, bucket.at)), Math.max(1, waitMs));
 }
 
