@@ -1,4 +1,4 @@
-import { instant, type InstantMs } from './ids.ts';
+import { after, instant, type InstantMs } from './ids.ts';
 
 /** What a group may cost in each hour, day and month of UTC. Null: any amount. */
 export interface BudgetSettings {
@@ -135,43 +135,28 @@ function charge(spenders: readonly Spender[], id: string, usd: number, now: Inst
 }
 
 function boundsOf(period: Period, at: InstantMs): { beganAt: InstantMs; endsAt: InstantMs } {
-  if (period === 'month') return monthOf(at);
+  if (period === 'month') {
+    const beganAt = monthBeganAt(at);
+    // The day that comes 31 days after a first of a month is always in the next one.
+    return { beganAt, endsAt: monthBeganAt(after(beganAt, 31 * DAY_MS)) };
+  }
   const lengthMs = period === 'hour' ? HOUR_MS : DAY_MS;
-  const beganAt = Math.floor(at / lengthMs) * lengthMs;
-  return { beganAt: instant(beganAt), endsAt: instant(beganAt + lengthMs) };
+  const beganAt = instant(Math.floor(at / lengthMs) * lengthMs);
+  return { beganAt, endsAt: after(beganAt, lengthMs) };
 }
 
 /**
- * The month of the Gregorian calendar. The core has no `Date`; the arithmetic is Howard Hinnant's
+ * The begin of the calendar's month. The core has no `Date`; the arithmetic is Howard Hinnant's
  * `civil_from_days`, in which a year begins with March so that the leap day is its last.
  */
-function monthOf(at: InstantMs): { beganAt: InstantMs; endsAt: InstantMs } {
-  const days = Math.floor(at / DAY_MS) + 719_468;
-  const dayOfEra = days % 146_097;
-  const yearOfEra = Math.floor(
-    (dayOfEra -
-      Math.floor(dayOfEra / 1_460) +
-      Math.floor(dayOfEra / 36_524) -
-      Math.floor(dayOfEra / 146_096)) /
-      365,
-  );
-  const dayOfYear =
-    dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
-  const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
-  const dayOfMonth = dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5);
-  const firstDay = Math.floor(at / DAY_MS) - dayOfMonth;
-  // The 32nd day of a month is always in the next one, or is its first.
-  const later = monthLength(yearOfEra, monthFromMarch);
-  return { beganAt: instant(firstDay * DAY_MS), endsAt: instant((firstDay + later) * DAY_MS) };
-}
-
-/** Days of a month, counted from March; the year is the one in which that March was. */
-function monthLength(yearOfEra: number, monthFromMarch: number): number {
-  if (monthFromMarch < 11) {
-    const next = Math.floor((153 * (monthFromMarch + 1) + 2) / 5);
-    return next - Math.floor((153 * monthFromMarch + 2) / 5);
-  }
-  const february = (yearOfEra + 1) % 400;
-  const isLeap = february % 4 === 0 && (february % 100 !== 0 || february === 0);
-  return isLeap ? 29 : 28;
+function monthBeganAt(at: InstantMs): InstantMs {
+  const day = Math.floor(at / DAY_MS);
+  const dayOfEra = (day + 719_468) % 146_097;
+  const leapDays =
+    Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 1_460) - Math.floor(dayOfEra / 146_096);
+  const year = Math.floor((dayOfEra + leapDays) / 365);
+  const dayOfYear = dayOfEra - 365 * year - Math.floor(year / 4) + Math.floor(year / 100);
+  const month = Math.floor((5 * dayOfYear + 2) / 153);
+  const dayOfMonth = dayOfYear - Math.floor((153 * month + 2) / 5);
+  return instant((day - dayOfMonth) * DAY_MS);
 }
