@@ -65,7 +65,8 @@ function playForward(
     order.push(waiter);
     noteLaneGrant({ laneCredit, queue: { lanes }, settings: state.settings }, lane);
     const { tenant } = waiter;
-    const cost = (holdToChargeMs(state) * waiter.ticket.slots) / weightOf(state.settings, tenant.key);
+    const cost =
+      (holdToChargeMs(state) * waiter.ticket.slots) / weightOf(state.settings, tenant.key);
     service.set(tenant, serviceOf(tenant) + cost);
   }
 }
