@@ -6,7 +6,7 @@ import { after, instant, type InstantMs, type LeaseId, type TicketId } from './i
 import type { Outcome } from './outcome.ts';
 import { settleLease } from './reservation.ts';
 import { resettle } from './queue.ts';
-import { LEASE_TTL_MS, TOMBSTONE_TTL_MS, TOMBSTONES_MAX } from './settings.ts';
+import { LEASE_TTL_MS } from './settings.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteEnded } from './upstream-signals.ts';
 import type { Settlement } from './usage.ts';
@@ -161,12 +161,7 @@ export function expireLeases(state: GroupState, now: InstantMs, effects: Effect[
 
 /** Remembers that an attempt, or a whole ticket, has ended. */
 export function bury(state: GroupState, id: LeaseId | TicketId, now: InstantMs): void {
-  state.tombstones.delete(id);
-  state.tombstones.set(id, after(now, TOMBSTONE_TTL_MS));
-  for (const [oldest, forgetAt] of state.tombstones) {
-    if (now < forgetAt && state.tombstones.size <= TOMBSTONES_MAX) break;
-    state.tombstones.delete(oldest);
-  }
+  state.tombstones.add(id, now);
 }
 
 /** Lowers the instant of the next expiry to `at`. */

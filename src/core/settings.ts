@@ -71,10 +71,10 @@ export const WAITERS_MAX = 5_000;
 /** A waiter that has not asked again this long after its slice ended has lost its caller. */
 export const ORPHAN_GRACE_MS = 5_000;
 
-/** How long an ended attempt is remembered, so that a late message about it changes nothing. */
+/** How long an ended attempt is remembered at least, so that a late message about it changes nothing. */
 export const TOMBSTONE_TTL_MS = 600_000;
 
-/** The most ended attempts that are remembered; the oldest go first. */
+/** The most ended attempts that are remembered; the older half goes first. */
 export const TOMBSTONES_MAX = 10_000;
 
 /** Hold time assumed before the first call has ended. */

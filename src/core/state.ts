@@ -8,6 +8,7 @@ import { HOLD_GUESS_MS, type GroupSettings } from './settings.ts';
 import type { Reserved } from './usage.ts';
 import type { RefusalKind } from './signal.ts';
 import type { Holder, Lane } from './ticket.ts';
+import { Tombstones } from './tombstones.ts';
 
 /**
  * A lease is `held` from its grant, `revoking` once an operator took it away and its holder has yet to
@@ -76,8 +77,8 @@ export interface GroupState {
   readonly accounts: Accounts;
   /** Turns that lower lanes are owed. */
   readonly laneCredit: Record<Lane, number>;
-  /** Ended attempts and cancelled tickets, and when each is forgotten. Oldest first. */
-  readonly tombstones: Map<string, InstantMs>;
+  /** Ended attempts and cancelled tickets. */
+  readonly tombstones: Tombstones;
   /** Nothing is granted before this: callers of an older instance are still on their way back. */
   grantsFrom: InstantMs;
   /** No lease ends by itself before this. */
@@ -122,7 +123,7 @@ export function emptyState(
     queue: emptyQueue(),
     accounts: emptyAccounts(),
     laneCredit: { high: 0, normal: 0, low: 0 },
-    tombstones: new Map(),
+    tombstones: new Tombstones(),
     grantsFrom: instant(0),
     leasesDueAt: NEVER,
     waitersDueAt: NEVER,

@@ -16,7 +16,7 @@ type Manner = Pick<Ticket, 'isTry' | 'waitsElsewhere' | 'holdsNarrower'>;
 
 /**
  * Something that happens in a history. `pick` chooses among the tickets issued so far, the newest first;
- * where there is none it means one that nobody knows.
+ * where there is none, or the group may or may not remember its end, it means one that nobody knows.
  */
 export type Action =
   | {

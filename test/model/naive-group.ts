@@ -31,7 +31,7 @@ export class NaiveGroup extends NaiveLeases {
     this.#waiters = [];
     for (const { holder } of this.leaseList) this.order.see(holder, now, this.view());
     const cooling = rows.filter(({ phase }) => phase === 'cooling');
-    this.ended = cooling.map(({ id }) => ({ id, forgetAt: now + 600_000 }));
+    this.ended = cooling.map(({ id }) => ({ id, at: now }));
     this.grantsFrom = rows.length > 0 ? now + 500 : 0;
   }
 

@@ -14,7 +14,7 @@ export abstract class NaiveLeases {
   settings: GroupSettings;
   protected leaseList: NaiveLease[] = [];
   protected order = new NaiveOrder();
-  protected ended: { id: string; forgetAt: number }[] = [];
+  protected ended: { id: string; at: number }[] = [];
   /** How long the calls that ended well held their slots. */
   protected holds: number[] = [];
   protected grantsFrom = 0;
@@ -109,8 +109,14 @@ export abstract class NaiveLeases {
   }
 
   protected bury(id: string): void {
-    const others = this.ended.filter((other) => other.id !== id && other.forgetAt > this.now);
-    this.ended = [...others, { id, forgetAt: this.now + 600_000 }];
+    this.ended = [...this.ended.filter((other) => other.id !== id), { id, at: this.now }];
+  }
+
+  /** Whether something of a ticket ended so long ago that a group may have forgotten it. This one never does. */
+  mayBeForgotten(ticketId: string, now: number): boolean {
+    return this.ended.some(
+      ({ id, at }) => now >= at + 600_000 && (id === ticketId || id.startsWith(`${ticketId}.`)),
+    );
   }
 
   protected hasEnded(id: string): boolean {

@@ -182,7 +182,7 @@ export class World {
 
   #picked(pick: number): Issued {
     const found = this.#issued.at(-1 - pick);
-    if (found !== undefined) return found;
+    if (found !== undefined && !this.naive.mayBeForgotten(found.ticket.id, this.now)) return found;
     const ticket = someTicket(`stranger${this.#issued.length}`, this.now);
     const stranger = { ticket, attempt: 1 };
     this.#issued.unshift(stranger);
