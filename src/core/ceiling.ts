@@ -121,7 +121,6 @@ export function noteConcurrencyRefusal(
   ceiling.servedBeforeProbe = isProbe
     ? Math.min(SERVED_BEFORE_PROBE_MAX, 2 * ceiling.servedBeforeProbe)
     : SERVED_BEFORE_PROBE_MIN;
-  ceiling.step = 1;
   ceiling.isRiseProven = false;
   ceiling.lastCutAt = now;
 }

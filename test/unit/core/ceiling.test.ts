@@ -187,6 +187,28 @@ describe('probing', () => {
     expect(slots()).toBe(5);
   });
 
+  test('fails once, however many calls were refused for it', () => {
+    refuse(4);
+    serve(8);
+    serve(3);
+    expect(slots()).toBe(7);
+    for (const others of [6, 5, 4]) refuse(others);
+    serve(15);
+    expect(slots()).toBe(4);
+    serve(1);
+    expect(slots()).toBe(5);
+  });
+
+  test('counts anew after a cut', () => {
+    refuse(10);
+    serve(7);
+    refuse(9);
+    serve(7);
+    expect(slots()).toBe(9);
+    serve(1);
+    expect(slots()).toBe(10);
+  });
+
   test('begins with few calls again after a cut that was no probe', () => {
     refuse(4);
     for (let probes = 0; probes < 3; probes += 1) {

@@ -44,6 +44,12 @@ test('it fits when enough of the oldest has left', () => {
   expect(windowFitsAt(window, PARAMS, 15, at(10_000))).toBe(at(LEFT + 5_000));
 });
 
+test('what has left makes no room a second time', () => {
+  count(window, PARAMS, 50, at(0));
+  count(window, PARAMS, 90, at(30_000));
+  expect(windowFitsAt(window, PARAMS, 20, at(LEFT))).toBe(at(LEFT + 30_000));
+});
+
 test('of a large amount only a part must fit, and all of it counts', () => {
   count(window, PARAMS, 80, at(0));
   expect(windowFitsAt(window, PARAMS, 500, at(0))).toBe(at(0));
