@@ -122,7 +122,9 @@ export class Crowd {
   /** A slot comes back, and the one whose turn it is gets it. */
   grant(): void {
     const [lease] = this.state.leases.keys();
-    if (lease !== undefined) this.send({ kind: 'release', leaseId: lease, outcome: 'success', settlement: null });
+    if (lease !== undefined) {
+      this.send({ kind: 'release', leaseId: lease, outcome: 'success', settlement: null });
+    }
   }
 
   #lineUp(ticket: Ticket): void {

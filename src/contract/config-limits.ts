@@ -79,4 +79,3 @@ export const onSaturatedSchema = z.union([
 ]);
 
 export type OnSaturated = z.output<typeof onSaturatedSchema>;
-export type PriceConfig = z.output<typeof priceSchema>;

@@ -190,7 +190,10 @@ export const upstreamSchema = z.strictObject({
     .default(null),
   /** Prices by model, or by the beginning of its name with a `*` behind it, before the built-in ones. */
   prices: z
-    .record(text.regex(/^([^*]+\*?|\*)$/, 'expected a model, or a beginning with one * behind it'), priceSchema)
+    .record(
+      text.regex(/^([^*]+\*?|\*)$/, 'expected a model, or a beginning with one * behind it'),
+      priceSchema,
+    )
     .default({}),
   /** Whether its rate-limit headers are believed. `auto`: as the built-in profile says. */
   limit_headers: z.enum(['auto', 'use', 'ignore']).default('auto'),

@@ -204,7 +204,17 @@ export interface PoolStatus {
   readonly queued_by_lane: Readonly<Record<Lane, number>>;
   readonly oldest_wait_ms: number;
   readonly paused: boolean;
+  /** Until when the upstream wants no calls: after a refusal, or because a limit is nearly used up. */
   readonly paused_until: string | null;
+  readonly breaker: 'closed' | 'open' | 'half_open';
+  /** When an open breaker lets the first call probe. */
+  readonly breaker_until: string | null;
+  /** Refusals of the upstream, by what they were about. */
+  readonly refusals_total: Readonly<Record<string, number>>;
+  /** Limits of requests and tokens by their names in the configuration. Null: several pools differ. */
+  readonly rates: Readonly<Record<string, RateStatus>> | null;
+  /** Null: nobody counts cost here. */
+  readonly spend: SpendStatus | null;
   readonly draining: boolean;
   readonly dry_run: boolean;
   readonly granted_total: number;
@@ -219,6 +229,25 @@ export interface PoolStatus {
   readonly passed_unlimited_total: number;
   /** How long nobody has held or awaited a slot, to within a minute; 0 while somebody does. */
   readonly idle_ms: number;
+}
+
+/** One limit of requests or tokens. */
+export interface RateStatus {
+  readonly limit: number;
+  /** What may go at once now. Less than 0: more was used than was reserved. */
+  readonly left: number;
+}
+
+/** What was spent in the present hour, day and month of UTC, in USD. */
+export interface SpendStatus {
+  readonly hour_usd: number;
+  readonly day_usd: number;
+  readonly month_usd: number;
+  /** Estimates of what is in flight. */
+  readonly reserved_usd: number;
+  /** This day's cost of those who spent most. */
+  readonly day_usd_by_key: Readonly<Record<string, number>>;
+  readonly day_usd_by_agent: Readonly<Record<string, number>>;
 }
 
 export interface WaiterInfo {

@@ -24,6 +24,7 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
   const lease: Lease = {
     ...wanted,
     grantedAt: now,
+    callableAt: now,
     phase: 'held',
     until: after(now, LEASE_TTL_MS),
     attachment: state.nextAttachment++,
@@ -60,9 +61,10 @@ function count(state: GroupState, lease: Lease, sign: 1 | -1, now: InstantMs): v
 }
 
 /** All its groups have granted: the call is on its way. */
-export function confirmLease(state: GroupState, lease: Lease): void {
+export function confirmLease(state: GroupState, lease: Lease, now: InstantMs): void {
   if (!lease.waitsElsewhere) return;
   lease.waitsElsewhere = false;
+  lease.callableAt = now;
   state.slotsWaitingElsewhere -= lease.slots;
 }
 
@@ -115,7 +117,7 @@ export function endLease(
   const heldMs = now - lease.grantedAt;
   bury(state, lease.id, now);
   effects.push({ kind: 'ended', leaseId: lease.id });
-  confirmLease(state, lease);
+  confirmLease(state, lease, now);
   chargeTo(state, lease, outcome === 'unused' ? 0 : heldMs, now);
   if (outcome === 'success' || outcome === 'cancelled') observeHold(state, heldMs);
   settleLease(state, lease, outcome === 'unused' ? 'unused' : settlement, now);

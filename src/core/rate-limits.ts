@@ -64,7 +64,7 @@ const STEADY_SHARE = 0.97;
 const WHOLE_SHARE = 0.05;
 
 export const MINUTE_MS = 60_000;
-export const DAY_MS = 24 * 60 * MINUTE_MS;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** Bins of a minute and of a day: 2 % of each, which is what they cost. */
 const MINUTE_BIN_MS = 1_000;

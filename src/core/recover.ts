@@ -50,6 +50,7 @@ export function recover(
       extendedUntil: coolingUntil === null ? extendedUntil : null,
       attachment: state.nextAttachment++,
       waitsElsewhere: false,
+      callableAt: row.grantedAt,
       chargedMs: now - row.grantedAt,
     };
     addLease(state, lease, now);

@@ -34,6 +34,8 @@ export interface Lease {
    * reset does not extend a dead holder's lease again.
    */
   extendedUntil: InstantMs | null;
+  /** The upstream was not called before this: at its grant the call may have waited elsewhere. */
+  callableAt: InstantMs;
   /** Its holder still waits in a wider group. */
   waitsElsewhere: boolean;
   /** Hold time, in milliseconds, that its tenant and agent were charged for. */

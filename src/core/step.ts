@@ -63,7 +63,7 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
     case 'renew':
       return renew(state, event, now, effects);
     case 'confirm':
-      return confirm(state, event);
+      return confirm(state, event, now);
     case 'report':
       return report(state, event, now, effects);
     case 'release':
@@ -98,9 +98,9 @@ function renew(state: GroupState, event: EventOf<'renew'>, now: InstantMs, effec
   if (lease.phase === 'held' && heldMs > lease.chargedMs) chargeTo(state, lease, heldMs, now);
 }
 
-function confirm(state: GroupState, event: EventOf<'confirm'>) {
+function confirm(state: GroupState, event: EventOf<'confirm'>, now: InstantMs) {
   const lease = state.leases.get(event.leaseId);
-  if (lease !== undefined && lease.phase !== 'cooling') confirmLease(state, lease);
+  if (lease !== undefined && lease.phase !== 'cooling') confirmLease(state, lease, now);
 }
 
 function report(state: GroupState, event: EventOf<'report'>, now: InstantMs, effects: Effect[]) {
@@ -122,13 +122,17 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
     if (waiter?.leaseId === event.leaseId) dismiss(state, waiter, effects);
     return bury(state, event.leaseId, now);
   }
-  if (lease.phase !== 'cooling') endLease(state, lease, event.outcome, event.settlement, now, effects);
+  if (lease.phase !== 'cooling') {
+    endLease(state, lease, event.outcome, event.settlement, now, effects);
+  }
 }
 
 function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, effects: Effect[]) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined || lease.phase === 'cooling') return;
-  if (lease.attachment === event.attachment) endLease(state, lease, 'cancelled', null, now, effects);
+  if (lease.attachment === event.attachment) {
+    endLease(state, lease, 'cancelled', null, now, effects);
+  }
 }
 
 function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, effects: Effect[]) {

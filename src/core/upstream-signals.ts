@@ -12,9 +12,12 @@ import {
 } from './ceiling.ts';
 import type { InstantMs } from './ids.ts';
 import { noteServed as pauseServed, pauseFor } from './pause.ts';
-import { drain } from './rates.ts';
+import type { Demand } from './rate-limits.ts';
+import { drain, lowerToHint } from './rates.ts';
 import type { UpstreamSignal } from './signal.ts';
 import type { GroupState, Lease } from './state.ts';
+
+const NOTHING: Demand = { requests: 0, inputTokens: 0, outputTokens: 0 };
 
 /**
  * What the group makes of its upstream's answer to a call. Different causes, different medicine; what is
@@ -38,9 +41,10 @@ export function applySignal(
 ): void {
   const { settings, controls, totals } = state;
   const { ceiling, breaker, pause, rates } = controls;
-  const { id: leaseId, grantedAt } = lease;
+  const { id: leaseId, callableAt: grantedAt } = lease;
   const { kind, retryAfterMs } = signal;
   state.isControlsDirty = true;
+  for (const hint of signal.hints) lowerToHint(rates, settings.rates, hint, NOTHING, now);
   if (kind === 'served') return applyServed(state, lease, retryAfterMs, now);
   totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;
   const call = { grantedAt, othersInUse: atUpstream(state) - lease.slots };
@@ -82,7 +86,7 @@ export function applySignal(
 /** @param waitMs how long the next calls had better wait, because a limit is nearly used up */
 function applyServed(
   state: GroupState,
-  { id: leaseId, grantedAt }: Lease,
+  { id: leaseId, callableAt: grantedAt }: Lease,
   waitMs: number | null,
   now: InstantMs,
 ): void {

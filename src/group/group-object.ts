@@ -79,8 +79,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     this.#keeper = {
       renew: (id, status) => this.#renew(id, status),
       report: (id, signal, isRepeat) => this.#report(id, signal, isRepeat),
-      release: (id, outcome, status, settlement) =>
-        this.#release(id, outcome, status, settlement),
+      release: (id, outcome, status, settlement) => this.#release(id, outcome, status, settlement),
       confirm: (id) => this.#apply({ kind: 'confirm', leaseId: id }),
       detach: (id, attachment) => this.#apply({ kind: 'detach', leaseId: id, attachment }),
     };

@@ -45,11 +45,7 @@ export class LeaseHandle extends RpcTarget implements LeaseRpc {
   }
 
   // oxlint-disable-next-line require-await -- the contract is a promise; a throw must become a rejection
-  async release(
-    outcome: Outcome,
-    status: number | null,
-    settlement?: Settlement,
-  ): Promise<void> {
+  async release(outcome: Outcome, status: number | null, settlement?: Settlement): Promise<void> {
     this.#keeper.release(this.#leaseId, outcome, status, settlement);
   }
 

@@ -4,7 +4,8 @@ import { estimateWaitMs } from '../core/estimate.ts';
 import { probableOrder } from '../core/forecast.ts';
 import { laneLength, queueLength } from '../core/queue.ts';
 import type { GroupState } from '../core/state.ts';
-import { limitOf, type Definition, type PoolIdentity } from './definition.ts';
+import type { Definition, PoolIdentity } from './definition.ts';
+import { limitStatus } from './limit-status.ts';
 
 /** What the shell has seen, and the core does not know. */
 interface Seen {
@@ -20,8 +21,7 @@ export function poolStatus(
   { passedUnlimited, idleMs }: Seen,
   now: InstantMs,
 ): PoolStatus {
-  let cooling = 0;
-  for (const { phase, slots } of state.leases.values()) if (phase === 'cooling') cooling += slots;
+  const { slotsCooling: cooling } = state;
   let oldest: number = now;
   for (const { ticket } of state.queue.byTicket.values()) {
     oldest = Math.min(oldest, ticket.enqueuedAt);
@@ -29,7 +29,6 @@ export function poolStatus(
   const { queue, settings, totals } = state;
   return {
     ...identity,
-    limit: limitOf(definition),
     in_use: state.slotsInUse - cooling,
     cooling,
     queued: queueLength(queue),
@@ -40,7 +39,7 @@ export function poolStatus(
     },
     oldest_wait_ms: Math.round(now - oldest),
     paused: settings.paused,
-    paused_until: null,
+    ...limitStatus(definition, state, now),
     draining: settings.isDraining,
     dry_run: settings.isDryRun,
     granted_total: totals.granted,

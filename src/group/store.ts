@@ -95,7 +95,17 @@ export class GroupStore {
 }
 
 function formatLease(lease: Lease): string {
-  const { id, ticketId: ticket, holder, lane, slots, grantedAt, phase, extendedUntil, reserved } = lease;
+  const {
+    id,
+    ticketId: ticket,
+    holder,
+    lane,
+    slots,
+    grantedAt,
+    phase,
+    extendedUntil,
+    reserved,
+  } = lease;
   const coolingUntil = phase === 'cooling' ? lease.until : null;
   return JSON.stringify({
     id,

@@ -3,6 +3,7 @@ import type { UpstreamSignal } from '../core/signal.ts';
 import type { Lane } from '../core/ticket.ts';
 import type { Settlement } from '../core/usage.ts';
 import type { Placement } from '../routing/placement.ts';
+import type { RefusalScope } from '../upstream/refusal/refusal-table.ts';
 
 /** One logical call, as its caller presents it to the queues. */
 export interface Ticket {
@@ -26,9 +27,6 @@ export interface Ticket {
 /** What a call has used, as one of its groups counts it. */
 export type Settle = (placement: Placement) => Settlement;
 
-/** What a signal of the upstream is about: a model there, or the whole of it. */
-export type SignalScope = 'model' | 'upstream';
-
 /** The slots of a call in all its groups, or the leave to go without. */
 export interface Admission {
   readonly placements: readonly Placement[];
@@ -38,7 +36,7 @@ export interface Admission {
   /** Tells the groups that want to know it that the upstream took the call. */
   reportServed(): void;
   /** Tells the group that a signal is about, if any is. */
-  report(signal: UpstreamSignal, scope: SignalScope, isRepeat: boolean): void;
+  report(signal: UpstreamSignal, scope: RefusalScope, isRepeat: boolean): void;
   keep(onRevoked: () => void): void;
   /** `settle` says what the call has used, by what each group counts; without it, what was reserved. */
   release(outcome: Outcome, settle?: Settle): Promise<void>;

@@ -41,7 +41,7 @@ export function callRules(placements: readonly Placement[]): CallRules {
 }
 
 /** Whether a group counts tokens or cost. The others never look into a body or an answer for it. */
-export function countsTokens({ limits, track_usage: isTracked }: GroupConfig): boolean {
+function countsTokens({ limits, track_usage: isTracked }: GroupConfig): boolean {
   const { tpm, itpm, otpm, tpd } = limits;
   return isTracked || [tpm, itpm, otpm, tpd].some((limit) => limit !== null) || hasBudget(limits);
 }

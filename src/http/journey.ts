@@ -1,27 +1,19 @@
 import type { Refusal } from '../contract/reasons.ts';
 import type { Ticket } from './admission.ts';
 import type { PlaceListener } from './ask.ts';
-import { keyFor, type Caller, type UpstreamKey } from './authenticate.ts';
-import type { ProxyCall } from './call.ts';
-import { relocate, type Incoming, type Located } from './locate.ts';
+import { keyFor } from './authenticate.ts';
+import type { Leg, SpillStop } from './leg.ts';
+import { relocate, type Incoming } from './locate.ts';
 import { send } from './send.ts';
 import { unreachable } from './send-held.ts';
 import { routingTable } from './snapshots.ts';
-import { goTo, mayServeElsewhere, planSpill, ticketUntilNext, type SpillStop } from './spill.ts';
+import { goTo, mayServeElsewhere, planSpill, ticketUntilNext } from './spill.ts';
 import { Tries } from './tries.ts';
 import { pause } from './waiting.ts';
 
 /** So often a call is routed anew because its group moved, before that counts as a fault. */
 const MOVES_MAX = 20;
 const MOVE_PAUSE_MS = 100;
-
-/** Where a call is on its way. */
-export interface Leg {
-  readonly call: ProxyCall;
-  readonly caller: Caller;
-  readonly located: Located;
-  readonly key: UpstreamKey;
-}
 
 /**
  * The way of one call until somebody serves it or refuses it for good: it is sent again when its group
@@ -56,7 +48,8 @@ export async function journey(
       continue;
     }
     if (sent.kind === 'again' && sent.where === 'here') continue;
-    const refusal = sent.kind === 'refused' ? sent.refusal : unreachable(leg.located.upstream.id, null);
+    const refusal =
+      sent.kind === 'refused' ? sent.refusal : unreachable(leg.located.upstream.id, null);
     if (sent.kind === 'refused' && !mayServeElsewhere(refusal.reason)) return end(refusal);
     const next = await nextLeg(stops, leg);
     if (next === null || next === 'left') return end(next ?? refusal);

@@ -67,9 +67,7 @@ export function nearlyEmpty(
     resetMsMin: RESET_MIN_MS,
     waitMsMax: feedForward.wait_max_ms,
   });
-  return waitMs === null
-    ? null
-    : { kind: 'served', retryAfterMs: waitMs, slotsMax: null, hints };
+  return waitMs === null ? null : { kind: 'served', retryAfterMs: waitMs, slotsMax: null, hints };
 }
 
 /** A reset that is nearer is over before the next call arrives. */

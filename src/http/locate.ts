@@ -116,11 +116,13 @@ export async function locateUnified(incoming: Incoming): Promise<Located | Refus
   let body = unreadBody(request);
   // A count takes no slot, but its upstream is found by its model like that of the call it is for.
   const isCount = operation.name === 'count_tokens' && request.method === 'POST';
-  if (model === null && (operation.model.from === 'body' || isCount)) {
-    const wantsStream = headers.wantsKeepalive || table.routes.keepsSomeAlive;
+  const isInBody = operation.model.from === 'body';
+  const wantsStream = isInBody && (headers.wantsKeepalive || table.routes.keepsSomeAlive);
+  if (wantsStream || (model === null && (isInBody || isCount))) {
     const read = await readBody(incoming, wantsStream);
     if (read === 'left' || 'reason' in read) return read;
-    ({ model, isStream, body } = read);
+    ({ isStream, body } = read);
+    model ??= read.model;
   }
   const choice = choose(table, { header: null, model, shape });
   if ('reason' in choice) {

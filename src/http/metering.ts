@@ -103,8 +103,13 @@ export class Metering {
 
   /** The refusal of a call whose price nobody knows, by a group that has a budget. */
   refuseUnpriced({ config, group }: Placement): Refusal | null {
-    if (config === null || !hasBudget(config.limits) || this.#priceFor(config) !== null) return null;
-    const model = this.#model === null ? 'The call names no model' : `The price of the model ${this.#model} at ${this.#upstream.id} is not known`;
+    if (config === null || !hasBudget(config.limits) || this.#priceFor(config) !== null) {
+      return null;
+    }
+    const model =
+      this.#model === null
+        ? 'The call names no model'
+        : `The price of the model ${this.#model} at ${this.#upstream.id} is not known`;
     const message = `${model}, and the group ${group} has a budget. Set prices at the upstream, or limits.budget_usd.fallback_price at the group.`;
     return { reason: 'price_unknown', message };
   }

@@ -14,6 +14,7 @@ import type { Located } from './locate.ts';
 import type { Metering } from './metering.ts';
 import type { Target } from './target.ts';
 import type { Tries } from './tries.ts';
+import { noteLatency } from './upstream-latency.ts';
 
 /** A call that its upstream did not serve, with its body kept. All its slots are given back. */
 export interface Again {
@@ -58,6 +59,7 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
   tries.noteSent();
   retryBudgetOf(upstream.id).noteCall();
   const init = { method: request.method, headers: target.headers, body: body.open() };
+  const sentAt = Date.now();
   const sent = await held.send(target.fetcher, target.url, init);
   // A call that we cut ourselves says nothing of its upstream.
   const isCut = sent === null && held.cutBy !== null;
@@ -68,6 +70,7 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
     ctx.waitUntil(admission.release('cancelled'));
     return noAnswer(sending, held);
   }
+  noteLatency(upstream.id, Date.now() - sentAt);
   admission.reportStatus(answer.status);
   const warning = nearlyEmpty(answer, upstream, rules.feedForward);
   if (warning === null) admission.reportServed();

@@ -2,10 +2,9 @@ import type { OnSaturated } from '../contract/config-limits.ts';
 import type { PoolStatus } from '../contract/group-rpc.ts';
 import { poolName } from '../contract/pool-name.ts';
 import { priceListId, priceOf } from '../upstream/prices/price-table.ts';
-import type { Leg } from './journey.ts';
+import type { Leg, SpillStop } from './leg.ts';
 import { poolSource } from './pools.ts';
 import { routedCall } from './send.ts';
-import type { SpillStop } from './spill.ts';
 import { latencyMs } from './upstream-latency.ts';
 import { within } from './waiting.ts';
 

@@ -1,5 +1,4 @@
 import type { Reason } from '../contract/reasons.ts';
-import type { Upstream } from '../contract/upstream.ts';
 import { siblingPath } from '../routing/sibling-path.ts';
 import { keepBody, keptBody } from '../upstream/kept-body.ts';
 import { renameModel } from '../upstream/model/rename-model.ts';
@@ -8,16 +7,9 @@ import type { Ticket } from './admission.ts';
 import { keyFor } from './authenticate.ts';
 import { callRules } from './call-rules.ts';
 import { bodyBudget } from './isolate.ts';
-import type { Leg } from './journey.ts';
+import type { Leg, SpillStop } from './leg.ts';
 import { routedCall } from './send.ts';
 import { inSpillOrder } from './spill-order.ts';
-
-/** One upstream that a call may be sent to. */
-export interface SpillStop {
-  readonly upstream: Upstream;
-  /** What the model is called there; null: as the caller calls it. */
-  readonly model: string | null;
-}
 
 /** The body of a call that is sent under another model name is kept up to this size. */
 const RENAMED_BYTES_MAX = 4_194_304;

@@ -35,7 +35,7 @@ export function resolveUpstreams(
 }
 
 /** What only a configuration says of an upstream. */
-export const NOT_CONFIGURED: Pick<Upstream, 'prices' | 'limitHeaders' | 'injectsUsage'> = {
+const NOT_CONFIGURED: Pick<Upstream, 'prices' | 'limitHeaders' | 'injectsUsage'> = {
   prices: {},
   limitHeaders: 'auto',
   injectsUsage: false,

@@ -1,5 +1,4 @@
-/** So much of a refusal's body is read to find out what it is about. */
-export const REFUSAL_BYTES_MAX = 8_192;
+import { REFUSAL_BYTES_MAX } from './refusal/error-fields.ts';
 
 /** A refusal that has not said so much by then is judged by what it has said. */
 const READ_WAIT_MS = 2_000;

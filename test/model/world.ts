@@ -177,7 +177,9 @@ export class World {
   #endOf(pick: number, outcome: Outcome): GroupEvent | undefined {
     const held = this.naive.leases().filter(({ phase }) => phase !== 'cooling');
     const lease = held[pick % held.length];
-    return lease === undefined ? undefined : { kind: 'release', leaseId: lease.id, outcome, settlement: null };
+    return lease === undefined
+      ? undefined
+      : { kind: 'release', leaseId: lease.id, outcome, settlement: null };
   }
 
   #picked(pick: number): Issued {

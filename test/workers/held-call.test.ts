@@ -11,7 +11,7 @@ it.each([
   const held = new HeldCall(new AbortController().signal, limits, onTimer);
   const body = new Response('hello').body;
   const answer = { status, statusText: '', headers: new Headers(init), body };
-  const { response, done } = await held.relay(answer as Response);
+  const { response, done } = await held.relay(answer as Response, null);
   expect(response).toBeNull();
   expect(await done).toBe('failed');
 });

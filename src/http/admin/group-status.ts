@@ -1,5 +1,5 @@
 import type { Config, GroupConfig } from '../../contract/config.ts';
-import type { PoolStatus } from '../../contract/group-rpc.ts';
+import type { PoolStatus, SpendStatus } from '../../contract/group-rpc.ts';
 import { takesCalls } from '../../contract/pool.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';
 import type { Overlap } from '../../routing/overlaps.ts';
@@ -89,13 +89,7 @@ type Settings = 'limit' | 'paused' | 'draining' | 'dry_run';
 function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
   const sum = (of: (pool: PoolStatus) => number) =>
     pools.reduce((total, pool) => total + of(pool), 0);
-  const rejected = new Map<string, number>();
-  for (const pool of pools) {
-    for (const [reason, count] of Object.entries(pool.rejected_total)) {
-      rejected.set(reason, (rejected.get(reason) ?? 0) + count);
-    }
-  }
-  const until = pools.flatMap((pool) => pool.paused_until ?? []).sort();
+  const [first, second] = pools;
   return {
     in_use: sum((pool) => pool.in_use),
     cooling: sum((pool) => pool.cooling),
@@ -106,15 +100,53 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
       low: sum((pool) => pool.queued_by_lane.low),
     },
     oldest_wait_ms: Math.max(0, ...pools.map((pool) => pool.oldest_wait_ms)),
-    paused_until: until.at(-1) ?? null,
+    paused_until: latest(pools.map((pool) => pool.paused_until)),
+    breaker: BREAKERS.find((phase) => pools.some((pool) => pool.breaker === phase)) ?? 'closed',
+    breaker_until: latest(pools.map((pool) => pool.breaker_until)),
+    refusals_total: sumUp(pools.map((pool) => pool.refusals_total)),
+    rates: second === undefined ? (first?.rates ?? {}) : null,
+    spend: spendOf(pools.flatMap(({ spend }) => spend ?? [])),
     granted_total: sum((pool) => pool.granted_total),
-    rejected_total: Object.fromEntries(rejected),
+    rejected_total: sumUp(pools.map((pool) => pool.rejected_total)),
     would_wait_total: sum((pool) => pool.would_wait_total),
     expired_total: sum((pool) => pool.expired_total),
     resurrected_total: sum((pool) => pool.resurrected_total),
     passed_unlimited_total: sum((pool) => pool.passed_unlimited_total),
     idle_ms: pools.length === 0 ? 0 : Math.min(...pools.map((pool) => pool.idle_ms)),
   };
+}
+
+/** The worst first. */
+const BREAKERS = ['open', 'half_open'] as const;
+
+function latest(instants: readonly (string | null)[]): string | null {
+  return (
+    instants
+      .filter((at) => at !== null)
+      .toSorted()
+      .at(-1) ?? null
+  );
+}
+
+function spendOf(all: readonly SpendStatus[]): SpendStatus | null {
+  if (all.length === 0) return null;
+  const sum = (of: (spend: SpendStatus) => number) => all.reduce((usd, one) => usd + of(one), 0);
+  return {
+    hour_usd: sum((spend) => spend.hour_usd),
+    day_usd: sum((spend) => spend.day_usd),
+    month_usd: sum((spend) => spend.month_usd),
+    reserved_usd: sum((spend) => spend.reserved_usd),
+    day_usd_by_key: sumUp(all.map((spend) => spend.day_usd_by_key)),
+    day_usd_by_agent: sumUp(all.map((spend) => spend.day_usd_by_agent)),
+  };
+}
+
+function sumUp(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const sums = new Map<string, number>();
+  for (const [name, value] of all.flatMap((each) => Object.entries(each))) {
+    sums.set(name, (sums.get(name) ?? 0) + value);
+  }
+  return Object.fromEntries(sums);
 }
 
 function partitionStatus(config: Config): (one: Asked<PoolStatus>) => PartitionStatus {

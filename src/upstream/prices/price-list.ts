@@ -15,7 +15,7 @@ export type RateRow = readonly [
  * Behind the rates, for models that cost more with a long prompt: from how many input tokens on, and
  * the rates of the whole call then.
  */
-export type PriceRow = readonly [
+type PriceRow = readonly [
   models: string,
   ...rates: RateRow,
   above?: readonly [inputTokens: number, ...rates: RateRow],

@@ -25,7 +25,7 @@ export interface Price extends Rates {
 }
 
 /** A price as operators write it, in USD per million tokens. What caching costs is by default as input. */
-export interface PriceOverride {
+interface PriceOverride {
   readonly input: number;
   readonly output: number;
   readonly cache_read?: number | undefined;

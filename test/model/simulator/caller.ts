@@ -147,7 +147,9 @@ export class Caller {
   }
 
   #giveBack(outcome: Outcome): void {
-    for (const { group, leaseId } of this.#held) group.send({ kind: 'release', leaseId, outcome, settlement: null });
+    for (const { group, leaseId } of this.#held) {
+      group.send({ kind: 'release', leaseId, outcome, settlement: null });
+    }
     this.#held = [];
   }
 

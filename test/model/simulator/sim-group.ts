@@ -87,7 +87,13 @@ export class SimGroup {
     const rows = [...this.#state.leases.values()].map(rowOf);
     const attachments = 1_000_000 * this.#instances++;
     const { settings } = this.#state;
-    this.#state = recover(settings, rows, keptControls(this.#state), attachments, this.#now()).state;
+    this.#state = recover(
+      settings,
+      rows,
+      keptControls(this.#state),
+      attachments,
+      this.#now(),
+    ).state;
     const lost = [...this.#parked.values()];
     this.#parked.clear();
     for (const hear of lost) this.#deliver(() => hear({ kind: 'lost' }));

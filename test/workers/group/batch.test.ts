@@ -46,7 +46,9 @@ it('callers on the wire find their row written when the reply arrives', async ()
   const held = await Promise.all(
     Array.from({ length: CALLS }, async (_, at) => {
       const { leaseId, lease } = await take('wire', `t${at}`);
-      const isWritten = write.mock.calls.some(([{ saved }]) => saved.some(({ id }) => id === leaseId));
+      const isWritten = write.mock.calls.some(([{ saved }]) =>
+        saved.some(({ id }) => id === leaseId),
+      );
       if (isWritten) seen.add(leaseId);
       return lease;
     }),
