@@ -1,12 +1,12 @@
 import { blockOf, roomAt, slotsLearned } from './capacity.ts';
-import { agentAccount, leastAgentService, lift, NO_AGENT, tenantAccount } from './accounts.ts';
+import { leastAgentService, lift } from './accounts.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
 import { after, instant, type InstantMs, type TicketId } from './ids.ts';
 import { noteLaneGrant } from './lanes.ts';
 import { attach, openLease } from './leases.ts';
-import { ageOf, nextWaiter } from './order.ts';
-import { needOf } from './need.ts';
+import { nextWaiter } from './order.ts';
+import { newWaiter } from './new-waiter.ts';
 import { dequeue, enqueue, queueLength, resettle, type Waiter } from './queue.ts';
 import { ORPHAN_GRACE_MS } from './settings.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
@@ -14,7 +14,7 @@ import { refuseAtDoor, refuseToWait, refuseUnaffordable, timeoutOf } from './ref
 import type { Rejection } from './rejection.ts';
 import { reserveFor } from './reservation.ts';
 import { noteGranted } from './upstream-signals.ts';
-import type { Lane, Ticket } from './ticket.ts';
+import type { Lane } from './ticket.ts';
 
 type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
 
@@ -263,40 +263,6 @@ function reject(
   const { rejected } = state.totals;
   rejected[rejection.reason] = (rejected[rejection.reason] ?? 0) + 1;
   effects.push({ kind: 'reject', ticketId, rejection });
-}
-
-function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
-  const ticket = clamp(event.ticket, state.settings.timeoutMs, now);
-  const { holder, enqueuedAt } = ticket;
-  const tenant = tenantAccount(state.accounts, holder.tenant);
-  const key = holder.agent ?? NO_AGENT;
-  const agent = agentAccount(state.accounts, tenant, key, now, enqueuedAt);
-  const startedAt = holder.agent === null ? enqueuedAt : (ticket.agentStartedAt ?? agent.startedAt);
-  return {
-    ticket,
-    leaseId: event.leaseId,
-    need: needOf(state.controls.factors, ticket),
-    tenant,
-    agent,
-    sequence: state.nextSequence++,
-    deadlineAt: instant(
-      Math.min(ticket.deadlineAt ?? Infinity, after(enqueuedAt, state.settings.timeoutMs)),
-    ),
-    age: ageOf(ticket, startedAt, state.settings),
-    lane: ticket.lane,
-    isPromoted: false,
-    sliceEndsAt: null,
-    orphanAt: now,
-  };
-}
-
-/**
- * Claims from the future would be a place behind everybody, one from the far past a place before. The
- * start of an agent run needs no bound into the past: the age credit bounds what it is good for.
- */
-function clamp(ticket: Ticket, timeoutMs: number, now: InstantMs): Ticket {
-  const enqueuedAt = instant(Math.min(Math.max(ticket.enqueuedAt, now - timeoutMs), now + 1));
-  return { ...ticket, enqueuedAt };
 }
 
 function park(state: GroupState, waiter: Waiter, event: Acquire, now: InstantMs): void {

@@ -15,12 +15,12 @@ import {
   type WaiterInfo,
 } from '../contract/group-rpc.ts';
 import { blockOf } from '../core/capacity.ts';
-import type { Effect, GroupEvent } from '../core/events.ts';
+import type { GroupEvent } from '../core/events.ts';
 import { instant, leaseId, leaseIdOf, ticketId, type InstantMs } from '../core/ids.ts';
 import type { LeaseId, TicketId } from '../core/ids.ts';
 import type { Outcome } from '../core/outcome.ts';
 import { recover } from '../core/recover.ts';
-import type { GroupState, Lease } from '../core/state.ts';
+import type { GroupState } from '../core/state.ts';
 import { queueLength } from '../core/queue.ts';
 import { nextWakeAt, step } from '../core/step.ts';
 import type { UpstreamSignal } from '../core/signal.ts';
@@ -34,7 +34,8 @@ import { identityOf, settingsOf, type PoolIdentity } from './definition.ts';
 import { controlsFrom } from './controls-row.ts';
 import { DirectoryLink } from './directory-link.ts';
 import { Idleness } from './idleness.ts';
-import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
+import type { LeaseKeeper } from './lease-handle.ts';
+import { Performer } from './performer.ts';
 import { Openings } from './openings.ts';
 import { Renewals } from './renewals.ts';
 import { holderOf, ticketFrom } from './requests.ts';
@@ -54,10 +55,9 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   readonly #store: GroupStore;
   readonly #link: DirectoryLink;
   readonly #state: GroupState;
-  readonly #batch = new Batch((writes) => this.#write(writes));
+  readonly #performer: Performer;
   readonly #renewals = new Renewals();
   readonly #openings = new Openings();
-  readonly #keeper: LeaseKeeper;
   readonly #asks: Asks;
   readonly #idleness: Idleness;
   #passedUnlimited = 0;
@@ -76,13 +76,23 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
       (moved) => this.#definitionChanged(moved),
     );
     this.#asks = new Asks(() => this.#link.definition.version);
-    this.#keeper = {
+    const keeper: LeaseKeeper = {
       renew: (id, status) => this.#renew(id, status),
       report: (id, signal, isRepeat) => this.#report(id, signal, isRepeat),
       release: (id, outcome, status, settlement) => this.#release(id, outcome, status, settlement),
       confirm: (id) => this.#apply({ kind: 'confirm', leaseId: id }),
       detach: (id, attachment) => this.#apply({ kind: 'detach', leaseId: id, attachment }),
     };
+    this.#performer = new Performer({
+      batch: new Batch((writes) => this.#write(writes)),
+      asks: this.#asks,
+      renewals: this.#renewals,
+      keeper,
+      said: () => ({
+        configVersion: this.#link.definition.version,
+        ...(wantsServed(this.#state) ? { wantsServed: true } : {}),
+      }),
+    });
     const now = this.#now();
     this.#idleness = new Idleness(this.#store, now);
     const recovered = recover(
@@ -94,7 +104,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     );
     this.#state = recovered.state;
     this.#idleness.note(this.#isInUse(), now);
-    this.#perform(recovered.effects);
+    this.#performer.perform(recovered.effects);
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
@@ -254,7 +264,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
 
   #apply(event: GroupEvent): void {
     const now = this.#now();
-    this.#perform(step(this.#state, event, now));
+    this.#performer.perform(step(this.#state, event, now));
     this.#idleness.note(this.#isInUse(), now);
     if (!this.#isInUse()) this.#link.leave();
     if (this.#openings.isAwaited && !isStopped(this.#state, now)) this.#openings.open();
@@ -263,47 +273,6 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
 
   #isInUse(): boolean {
     return this.#state.leases.size + queueLength(this.#state.queue) > 0;
-  }
-
-  #perform(effects: readonly Effect[]): void {
-    for (const effect of effects) this.#performOne(effect);
-    this.#batch.settle();
-  }
-
-  #performOne(effect: Effect): void {
-    switch (effect.kind) {
-      case 'save':
-      case 'drop':
-      case 'keep':
-        return this.#batch.note(effect);
-      case 'grant':
-        return this.#grant(effect.ticketId, effect.lease);
-      case 'pending':
-      case 'reject':
-      case 'declined':
-      case 'gone':
-      case 'moved':
-        return this.#asks.answer(effect);
-      case 'revoked':
-        return this.#renewals.answer(effect.leaseId, 'revoking');
-      case 'ended':
-        return this.#renewals.answer(effect.leaseId, 'gone');
-    }
-  }
-
-  #grant(id: TicketId, lease: Lease): void {
-    const ask = this.#asks.take(id);
-    const { attachment } = lease;
-    this.#batch.afterWrite(() =>
-      ask?.({
-        kind: 'granted',
-        lease: new LeaseHandle(this.#keeper, lease.id, attachment),
-        leaseId: lease.id,
-        attachment,
-        ...(wantsServed(this.#state) ? { wantsServed: true } : {}),
-        configVersion: this.#link.definition.version,
-      }),
-    );
   }
 
   /** An instance that cannot write is not the current one, or is lost: nothing of it may stay. */

@@ -1,3 +1,4 @@
+import { logEvent } from '../contract/log.ts';
 import type { Refusal } from '../contract/reasons.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { UpstreamSignal } from '../core/signal.ts';
@@ -23,6 +24,9 @@ export interface Again {
   /** `here`: it takes its place in the queue once more. `elsewhere`: at another upstream, if there is one. */
   readonly where: 'here' | 'elsewhere';
 }
+
+/** A caller may call a model whatever it likes. */
+const LOGGED_MODEL_MAX = 100;
 
 const UNSAID: Verdict = { refusal: null, answer: null };
 
@@ -95,10 +99,19 @@ async function refused(
 ): Promise<Response | Refusal | Again | 'left'> {
   const { call, located, tries, admission, metering } = sending;
   const { body } = located;
+  const { kind, retryAfterMs } = refusal.signal;
+  logEvent('upstream_refused', {
+    upstream: located.upstream.id,
+    model: located.model?.slice(0, LOGGED_MODEL_MAX) ?? null,
+    groups: groupsOf(admission),
+    status: answer?.status ?? null,
+    kind,
+    retry_after_ms: retryAfterMs,
+  });
   if (answer !== null) admission.reportStatus(answer.status);
   admission.report(refusal.signal, refusal.scope, tries.noteRefused());
   const notServed = metering?.notServed;
-  const where = 'bytes' in body ? whereTo(sending, refusal.signal.kind) : null;
+  const where = 'bytes' in body ? whereTo(sending, kind) : null;
   if (where !== null || answer === null) {
     held.giveUp();
     // What the upstream said must be known to its group before the call asks again.
@@ -150,11 +163,15 @@ function whereTo(sending: Sending, kind: UpstreamSignal['kind']): Again['where']
 
 function signed(response: Response, { admission, tries }: Sending, waitMs: number): Response {
   const { headers } = response;
-  headers.set('headgate-groups', admission.placements.map(({ group }) => group).join(', '));
+  headers.set('headgate-groups', groupsOf(admission));
   headers.set('headgate-wait-ms', String(waitMs));
   headers.set('headgate-tries', String(tries.sent));
   if (admission.leaseIds.length > 0) headers.set('headgate-lease', admission.leaseIds.join(', '));
   return response;
+}
+
+function groupsOf({ placements }: Admission): string {
+  return placements.map(({ group }) => group).join(', ');
 }
 
 function noAnswer({ located }: Sending, { cutBy }: HeldCall): Refusal | 'left' {
