@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest';
+import type { Dialect } from '../../../../src/contract/dialect.ts';
+import { largerUsage, usageFromJson } from '../../../../src/upstream/usage/usage.ts';
+
+/** What the fields that only some providers have count for. The rest is in the meter's tests. */
+
+type Counts = readonly [input: number, output: number, cacheRead: number, cacheWrite: number];
+
+const REPORTS: readonly (readonly [string, Dialect, object, Counts])[] = [
+  [
+    'xAI counts thinking in the total only',
+    'openai',
+    {
+      prompt_tokens: 32,
+      completion_tokens: 9,
+      total_tokens: 135,
+      completion_tokens_details: { reasoning_tokens: 94 },
+    },
+    [32, 103, 0, 0],
+  ],
+  [
+    'OpenAI counts thinking in the completion',
+    'openai',
+    {
+      prompt_tokens: 32,
+      completion_tokens: 103,
+      total_tokens: 135,
+      completion_tokens_details: { reasoning_tokens: 94 },
+    },
+    [32, 103, 0, 0],
+  ],
+  [
+    'DeepSeek tells hits and misses of its cache',
+    'openai',
+    {
+      prompt_tokens: 100,
+      completion_tokens: 5,
+      total_tokens: 105,
+      prompt_cache_hit_tokens: 64,
+      prompt_cache_miss_tokens: 36,
+    },
+    [100, 5, 64, 0],
+  ],
+  [
+    'OpenRouter tells what it wrote to a cache',
+    'openai',
+    {
+      prompt_tokens: 100,
+      completion_tokens: 5,
+      total_tokens: 105,
+      prompt_tokens_details: { cached_tokens: 10, cache_write_tokens: 80 },
+    },
+    [100, 5, 10, 80],
+  ],
+  [
+    'a total that leaves out what it should hold changes nothing',
+    'openai',
+    { prompt_tokens: 100, completion_tokens: 5, total_tokens: 0 },
+    [100, 5, 0, 0],
+  ],
+  [
+    'input_tokens hold the cache at OpenAI',
+    'openai',
+    { input_tokens: 50, input_tokens_details: { cached_tokens: 30 }, output_tokens: 7 },
+    [50, 7, 30, 0],
+  ],
+  [
+    'input_tokens leave out the cache at Anthropic',
+    'anthropic',
+    {
+      input_tokens: 50,
+      cache_read_input_tokens: 30,
+      cache_creation_input_tokens: 4,
+      output_tokens: 7,
+    },
+    [84, 7, 30, 4],
+  ],
+  [
+    'what Anthropic does not tell is null',
+    'anthropic',
+    { input_tokens: null, cache_read_input_tokens: null, output_tokens: 7 },
+    [0, 7, 0, 0],
+  ],
+  [
+    'what the tools of Gemini read is input',
+    'gemini',
+    {
+      promptTokenCount: 20,
+      toolUsePromptTokenCount: 300,
+      candidatesTokenCount: 5,
+      thoughtsTokenCount: 2,
+      totalTokenCount: 327,
+    },
+    [320, 7, 0, 0],
+  ],
+  [
+    'interactions of Gemini have names of their own',
+    'gemini',
+    {
+      total_input_tokens: 20,
+      total_cached_tokens: 8,
+      total_output_tokens: 5,
+      total_thought_tokens: 2,
+      total_tool_use_tokens: 1,
+      total_tokens: 28,
+    },
+    [21, 7, 8, 0],
+  ],
+  [
+    'the input of Bedrock leaves out the cache',
+    'bedrock',
+    {
+      inputTokenCount: 13,
+      outputTokenCount: 5,
+      cacheReadInputTokenCount: 20,
+      cacheWriteInputTokenCount: 4,
+    },
+    [37, 5, 20, 4],
+  ],
+  [
+    'Cohere is charged for less than it reads',
+    'openai',
+    {
+      billed_units: { input_tokens: 5, output_tokens: 4 },
+      tokens: { input_tokens: 71, output_tokens: 4 },
+    },
+    [71, 4, 0, 0],
+  ],
+  [
+    'Titan counts at the top',
+    'bedrock',
+    { inputTextTokenCount: 6, totalOutputTextTokenCount: 9 },
+    [6, 9, 0, 0],
+  ],
+];
+
+describe('the fields of a report', () => {
+  test.each(REPORTS)('%s', (_, shape, value, [input, output, cacheRead, cacheWrite]) => {
+    expect(usageFromJson(shape, value)).toEqual({
+      inputTokens: input,
+      cacheReadTokens: cacheRead,
+      cacheWriteTokens: cacheWrite,
+      outputTokens: output,
+    });
+  });
+
+  test.each([
+    null,
+    undefined,
+    7,
+    'usage',
+    [],
+    {},
+    { type: 'duration', seconds: 12 },
+    { api_version: { version: '2' }, billed_units: { search_units: 1 } },
+  ])('%j tell nothing of tokens', (value) => {
+    expect(usageFromJson('openai', value)).toBeNull();
+  });
+});
+
+test('of two reports of a call each number is the larger one', () => {
+  const one = { inputTokens: 9, cacheReadTokens: 1, cacheWriteTokens: 4, outputTokens: 1 };
+  const other = { inputTokens: 0, cacheReadTokens: 2, cacheWriteTokens: 3, outputTokens: 7 };
+  const larger = { inputTokens: 9, cacheReadTokens: 2, cacheWriteTokens: 4, outputTokens: 7 };
+  expect([largerUsage(one, other), largerUsage(other, one)]).toEqual([larger, larger]);
+  expect([largerUsage(null, one), largerUsage(one, null)]).toEqual([one, one]);
+});
