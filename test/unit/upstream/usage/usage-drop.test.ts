@@ -1,0 +1,121 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createUsageDrop } from '../../../../src/upstream/usage/usage-drop.ts';
+import { encode } from './frames.ts';
+import { cutAt, cutsOf } from './cuts.ts';
+
+/** What comes out, piece by piece. */
+function passed(pieces: readonly Uint8Array[]): string[] {
+  const drop = createUsageDrop();
+  const decoder = new TextDecoder('latin1');
+  const out = pieces.map((piece) => decoder.decode(drop.push(piece)));
+  return [...out, decoder.decode(drop.end())];
+}
+
+/** As `passed` has it: every byte a character. */
+function latin1(text: string): string {
+  return new TextDecoder('latin1').decode(encode(text));
+}
+
+const USAGE =
+  '{"id":"c","object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}';
+const LOOSE = '{"id": "c", "choices": [ ], "usage": {"prompt_tokens": 1}}';
+
+/** Events without their end, that go on. */
+const OTHERS = [
+  'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Grüße 😀"}}],"usage":null}',
+  'data: {"choices":[],"prompt_filter_results":[{"prompt_index":0}],"usage":null}',
+  'data: {"choices":[]}',
+  'data: {"choices":[{"delta":{"tool_calls":[]}}],"usage":{"prompt_tokens":1}}',
+  'data: {"choices":[],"usage":7}',
+  'data: {"choices":[],"usage":{',
+  'data: {"usage":{"note":"[]"},"object":"response"}',
+  `data: {"choices":[{"delta":{"content":${JSON.stringify(USAGE)}}}]}`,
+  `note: ${USAGE}`,
+  ': OPENROUTER PROCESSING',
+  ': []',
+  '',
+  'data: [DONE]',
+];
+
+/** Events that do not. */
+const DROPPED = [
+  `data: ${USAGE}`,
+  `data:${LOOSE}`,
+  `event: chunk\ndata: ${USAGE}`,
+  'data: {"choices":[],\ndata: "usage":{}}',
+];
+
+const LINE_ENDS = ['\n', '\r\n', '\r'];
+
+describe.each(LINE_ENDS)('with lines that end in %j', (lineEnd) => {
+  const written = (events: readonly string[]): string =>
+    events
+      .map((event) => `${event.replaceAll('\n', lineEnd)}${lineEnd}${event === '' ? '' : lineEnd}`)
+      .join('');
+
+  test.each(OTHERS)('%j goes on', (event) => {
+    const text = written([event, 'data: next']);
+    expect(passed([encode(text)]).join('')).toBe(latin1(text));
+  });
+
+  test.each(DROPPED)('%j is taken out, and nothing else', (event) => {
+    const before = written([OTHERS[0] ?? '']);
+    const after = written(['data: [DONE]']);
+    const pieces = [encode(before + written([event]) + after)];
+    expect(passed(pieces).join('')).toBe(latin1(before + after));
+  });
+
+  test('what goes on is the same wherever the bytes are cut', () => {
+    const events = fc.array(fc.constantFrom(...OTHERS, ...DROPPED), { maxLength: 6 });
+    const end = fc.constantFrom('', 'data: cut', `data: ${USAGE}`, `data: ${USAGE}${lineEnd}`);
+    const runs = fc
+      .tuple(events, end)
+      .chain(([list, rest]) =>
+        fc.tuple(fc.constant(list), fc.constant(rest), cutsOf(encode(written(list) + rest).length)),
+      );
+    fc.assert(
+      fc.property(runs, ([list, rest, cuts]) => {
+        const kept = list.filter((event) => !DROPPED.includes(event));
+        const out = passed(cutAt(encode(written(list) + rest), cuts)).join('');
+        expect(out).toBe(latin1(written(kept) + rest));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('each event goes on as soon as it is whole', () => {
+    const pieces = OTHERS.map((event) => written([event]));
+    expect(passed(pieces.map(encode))).toEqual([...pieces.map(latin1), '']);
+    const [first = ''] = pieces;
+    const half = encode(first).length / 2;
+    expect(passed(cutAt(encode(first), [half]))).toEqual(['', latin1(first), '']);
+  });
+
+  test('an event that is too long for what is looked for goes on as it comes', () => {
+    const long = `data: {"choices":[],"usage":{"x":"${'y'.repeat(20_000)}"}}`;
+    const text = written([long, `data: ${USAGE}`, 'data: [DONE]']);
+    const cuts = [10_000, 18_000];
+    const [held, second] = passed(cutAt(encode(text), cuts));
+    expect([held, second?.length]).toEqual(['', 18_000]);
+    expect(passed(cutAt(encode(text), cuts)).join('')).toBe(written([long, 'data: [DONE]']));
+  });
+});
+
+test('a chunk without anything to take out is passed on without a copy', () => {
+  const chunk = encode('data: {"choices":[1]}\n\ndata: {"choices":[2]}\n\n');
+  expect(createUsageDrop().push(chunk).buffer).toBe(chunk.buffer);
+});
+
+test('lines of one stream may end in different ways', () => {
+  const text = (dropped: string): string => `data: {"a":1}\r\n\n${dropped}data: [DONE]\n\r\n`;
+  const pieces = [encode(text(`data: ${USAGE}\r\n\n`))];
+  expect(passed(pieces).join('')).toBe(text(''));
+  expect(passed([encode('data: 1\r\n\n')])).toEqual(['data: 1\r\n\n', '']);
+});
+
+test('the end of an event that was too long is not taken for one of its own', () => {
+  const text = `data: "${'y'.repeat(20_000)}"\ndata: ${USAGE}\n\n`;
+  const cuts = [text.lastIndexOf('data: ')];
+  expect(passed(cutAt(encode(text), cuts)).join('')).toBe(text);
+});
