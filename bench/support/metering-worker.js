@@ -1,0 +1,40 @@
+import { pipeMetered } from '../../src/upstream/usage/metered-pipe.ts';
+import { createUsageDrop } from '../../src/upstream/usage/usage-drop.ts';
+import { createUsageMeter } from '../../src/upstream/usage/usage-meter.ts';
+import { pipeWatched } from '../../src/upstream/watched-pipe.ts';
+
+// The identity pipe of `bare-worker.js` with metering in it. `env.KIND` says how much.
+
+/** Longer than any run: the timer is there, and does not fire. */
+const IDLE_MS = 600_000;
+
+function pipe(kind, upstream, writable, signal) {
+  const { body, headers } = upstream;
+  if (kind === 'native') return body.pipeTo(writable, { signal });
+  const onIdle = () => {};
+  if (kind === 'watched') return pipeWatched(body, writable, signal, IDLE_MS, onIdle);
+  const meter = createUsageMeter('openai', headers.get('content-type'), null);
+  const filter = kind === 'dropping' ? createUsageDrop() : null;
+  const idle = kind === 'metered' ? null : { afterMs: IDLE_MS, onIdle };
+  return pipeMetered(body, writable, { signal, idle }, { meter, filter });
+}
+
+export default {
+  async fetch(request, env, ctx) {
+    const stop = new AbortController();
+    request.signal.addEventListener('abort', () => stop.abort(), { once: true });
+    const { pathname, search } = new URL(request.url);
+    const upstream = await fetch(`${env.UPSTREAM}${pathname}${search}`, {
+      method: request.method,
+      headers: request.headers,
+      body: request.body,
+      signal: stop.signal,
+      redirect: 'manual',
+      encodeResponseBody: 'manual',
+    });
+    const { status, statusText, headers } = upstream;
+    const { readable, writable } = new IdentityTransformStream();
+    ctx.waitUntil(pipe(env.KIND, upstream, writable, stop.signal));
+    return new Response(readable, { status, statusText, headers, encodeBody: 'manual' });
+  },
+};

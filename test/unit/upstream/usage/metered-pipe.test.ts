@@ -1,0 +1,224 @@
+import { ReadableStream, WritableStream } from 'node:stream/web';
+import { describe, expect, test, vi } from 'vitest';
+import { pipeMetered } from '../../../../src/upstream/usage/metered-pipe.ts';
+import type { ByteFilter } from '../../../../src/upstream/usage/usage-drop.ts';
+import { encode } from './frames.ts';
+
+/** A body, a client and a meter, each of which the test moves by hand. */
+class Pipe {
+  readonly stop = new AbortController();
+  readonly seen: string[] = [];
+  readonly taken: string[] = [];
+  readonly idle = vi.fn<() => void>(() => this.stop.abort());
+  /** How the source and the sink ended. */
+  cancelledWith: unknown = null;
+  abortedWith: unknown = null;
+  isClosed = false;
+  /** Reads that wait for a chunk. */
+  pulls = 0;
+  readonly done: Promise<void>;
+  #source: ReadableByteStreamController | null = null;
+  readonly #writes: (() => void)[] = [];
+  readonly #isSlow: boolean;
+
+  constructor({
+    isSlow = false,
+    idleMs = null,
+    filter = null,
+  }: { isSlow?: boolean; idleMs?: number | null; filter?: ByteFilter | null } = {}) {
+    this.#isSlow = isSlow;
+    const body = new ReadableStream({
+      type: 'bytes',
+      start: (controller) => {
+        this.#source = controller as ReadableByteStreamController;
+      },
+      pull: () => {
+        this.pulls += 1;
+      },
+      cancel: (reason) => {
+        this.cancelledWith = reason;
+      },
+    });
+    const client = new WritableStream<Uint8Array>({
+      write: (chunk) => this.#take(chunk),
+      close: () => {
+        this.isClosed = true;
+      },
+      abort: (reason) => {
+        this.abortedWith = reason;
+      },
+    });
+    const idle = idleMs === null ? null : { afterMs: idleMs, onIdle: this.idle };
+    const meter = {
+      push: (chunk: Uint8Array) => this.seen.push(text(chunk)),
+      end: () => ({ usage: null, outputTokensSeen: 0 }),
+    };
+    this.done = pipeMetered(
+      body as globalThis.ReadableStream<Uint8Array>,
+      client as globalThis.WritableStream<Uint8Array>,
+      { signal: this.stop.signal, idle },
+      { meter, filter },
+    );
+    this.done.catch(() => {});
+  }
+
+  async send(chunk: string): Promise<void> {
+    this.#source?.enqueue(encode(chunk));
+    await settled();
+  }
+
+  async end(): Promise<void> {
+    this.#source?.close();
+    this.#source?.byobRequest?.respond(0);
+    await settled();
+  }
+
+  async fail(error: Error): Promise<void> {
+    this.#source?.error(error);
+    await settled();
+  }
+
+  /** The client takes the chunk that waits for it. */
+  async take(): Promise<void> {
+    this.#writes.shift()?.();
+    await settled();
+  }
+
+  /** A native sink has taken the bytes when its write ends, and they may change then. */
+  #take(chunk: Uint8Array): Promise<void> | void {
+    if (!this.#isSlow) {
+      this.taken.push(text(chunk));
+      return;
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#writes.push(() => {
+      this.taken.push(text(chunk));
+      resolve();
+    });
+    return promise;
+  }
+}
+
+function text(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
+
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+}
+
+describe('a metered pipe', () => {
+  test('passes every chunk on as it comes, and shows it to the meter', async () => {
+    const pipe = new Pipe();
+    await pipe.send('one');
+    expect(pipe.taken).toEqual(['one']);
+    await pipe.send('two');
+    await pipe.send('three');
+    await pipe.end();
+    await pipe.done;
+    expect(pipe.taken).toEqual(['one', 'two', 'three']);
+    expect(pipe.seen).toEqual(pipe.taken);
+    expect(pipe.isClosed).toBe(true);
+  });
+
+  test('passes on what its filter leaves, and its rest; the meter sees everything', async () => {
+    const filter = {
+      push: (chunk: Uint8Array) => encode(text(chunk).replaceAll('x', '')),
+      end: () => encode('rest'),
+    };
+    const pipe = new Pipe({ filter });
+    for (const chunk of ['axb', 'x', 'c']) await pipe.send(chunk);
+    await pipe.end();
+    await pipe.done;
+    expect(pipe.taken).toEqual(['ab', 'c', 'rest']);
+    expect(pipe.seen).toEqual(['axb', 'x', 'c']);
+  });
+
+  test('reads nothing more while the client has not taken a chunk', async () => {
+    const pipe = new Pipe({ isSlow: true });
+    await pipe.send('one');
+    const { pulls } = pipe;
+    await pipe.send('two');
+    await pipe.send('three');
+    expect([pipe.pulls, pipe.seen]).toEqual([pulls, ['one']]);
+    await pipe.take();
+    expect(pipe.taken).toEqual(['one']);
+    // What came meanwhile is one piece.
+    expect(pipe.seen.join('')).toBe('onetwothree');
+  });
+
+  test.each([
+    ['the upstream is silent', false],
+    ['the client takes nothing', true],
+  ])('ends at once by its signal while %s, and lets go of both', async (_, isSlow) => {
+    const pipe = new Pipe({ isSlow });
+    await pipe.send('one');
+    pipe.stop.abort();
+    await pipe.take();
+    await expect(pipe.done).rejects.toThrow('aborted');
+    expect(pipe.cancelledWith).toBeInstanceOf(Error);
+    expect(pipe.isClosed).toBe(false);
+  });
+
+  test('does not begin under a signal that has come', async () => {
+    const stop = AbortSignal.abort();
+    const body = new ReadableStream({ type: 'bytes' });
+    const ended = pipeMetered(
+      body as globalThis.ReadableStream<Uint8Array>,
+      new WritableStream<Uint8Array>() as globalThis.WritableStream<Uint8Array>,
+      { signal: stop, idle: null },
+      { meter: { push() {}, end: () => ({ usage: null, outputTokensSeen: 0 }) }, filter: null },
+    );
+    await expect(ended).rejects.toThrow('aborted');
+  });
+
+  test('breaks off when the upstream does', async () => {
+    const pipe = new Pipe();
+    await pipe.send('one');
+    await pipe.fail(new Error('connection lost'));
+    await expect(pipe.done).rejects.toThrow('connection lost');
+    expect(pipe.abortedWith).toMatchObject({ message: 'connection lost' });
+    expect(pipe.isClosed).toBe(false);
+  });
+});
+
+describe('silence', () => {
+  test('of the upstream is noticed when it has lasted', async () => {
+    vi.useFakeTimers();
+    const pipe = new Pipe({ idleMs: 100 });
+    for (let chunk = 0; chunk < 5; chunk += 1) {
+      await vi.advanceTimersByTimeAsync(90);
+      await pipe.send('token');
+    }
+    await vi.advanceTimersByTimeAsync(99);
+    expect(pipe.idle).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(pipe.idle).toHaveBeenCalledOnce();
+    await expect(pipe.done).rejects.toThrow('aborted');
+    vi.useRealTimers();
+  });
+
+  test('of a client that takes nothing is none', async () => {
+    vi.useFakeTimers();
+    const pipe = new Pipe({ idleMs: 100, isSlow: true });
+    await pipe.send('one');
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(pipe.idle).not.toHaveBeenCalled();
+    await pipe.take();
+    await vi.advanceTimersByTimeAsync(99);
+    expect(pipe.idle).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(pipe.idle).toHaveBeenCalledOnce();
+    vi.useRealTimers();
+  });
+
+  test('is watched no longer when the body has ended', async () => {
+    vi.useFakeTimers();
+    const pipe = new Pipe({ idleMs: 100 });
+    await pipe.send('one');
+    await pipe.end();
+    await pipe.done;
+    expect(vi.getTimerCount()).toBe(0);
+    vi.useRealTimers();
+  });
+});
