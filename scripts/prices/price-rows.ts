@@ -140,7 +140,7 @@ function withShortNames(prices: readonly ModelPrice[]): readonly ModelPrice[] {
 }
 
 /** Whether two models have the same rates. */
-function costTheSame(a: ModelPrice, b: ModelPrice): boolean {
+export function costTheSame(a: ModelPrice, b: ModelPrice): boolean {
   return String(a.rates) === String(b.rates) && String(a.above) === String(b.above);
 }
 

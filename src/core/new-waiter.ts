@@ -8,7 +8,11 @@ import type { GroupState } from './state.ts';
 import type { Ticket } from './ticket.ts';
 
 /** The entry of a ticket that comes for the first time. It does not stand in the queue yet. */
-export function newWaiter(state: GroupState, event: Extract<GroupEvent, { kind: 'acquire' }>, now: InstantMs): Waiter {
+export function newWaiter(
+  state: GroupState,
+  event: Extract<GroupEvent, { kind: 'acquire' }>,
+  now: InstantMs,
+): Waiter {
   const ticket = clamp(event.ticket, state.settings.timeoutMs, now);
   const { holder, enqueuedAt } = ticket;
   const tenant = tenantAccount(state.accounts, holder.tenant);

@@ -123,10 +123,11 @@ export class Metering {
     );
   }
 
-  /** How the answer goes through the meter; null: it need not be looked into. */
-  pipeFor(meter: UsageMeter | null): PipeMetering | null {
+  /** How an answer goes through the meter; null: it need not be looked into. */
+  pipeFor(meter: UsageMeter | null, { headers }: Response): PipeMetering | null {
     if (meter === null) return null;
-    return { meter, filter: this.#dropsUsage ? createUsageDrop() : null };
+    const isStream = headers.get('content-type')?.includes('text/event-stream') === true;
+    return { meter, filter: this.#dropsUsage && isStream ? createUsageDrop() : null };
   }
 
   /** What the call has used by now. Undefined: it cannot be told, so what was reserved counts. */

@@ -80,7 +80,7 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
   if (warning === null) admission.reportServed();
   else admission.report(warning, 'model', false);
   const meter = metering?.meterFor(answer) ?? null;
-  const { response, done } = await held.relay(answer, metering?.pipeFor(meter) ?? null);
+  const { response, done } = await held.relay(answer, metering?.pipeFor(meter, answer) ?? null);
   const settle = (outcome: Outcome): Promise<void> => {
     body.discard();
     return admission.release(outcome, metering?.settlement(meter));

@@ -117,12 +117,15 @@ export class HeldCall {
    */
   async relay(upstream: Response, metering: PipeMetering | null): Promise<Relayed> {
     const { status, statusText, headers } = upstream;
+    // What a filter takes out makes the body shorter than the upstream said.
+    const isFiltered = metering !== null && metering.filter !== null;
     const relayed = (through: BodyInit | null): Response => {
       const response = new Response(through, { status, statusText, headers, encodeBody: 'manual' });
       callerResponseHeaders(response.headers);
+      if (isFiltered) response.headers.delete('content-length');
       return response;
     };
-    const length = headers.get('content-length');
+    const length = isFiltered ? null : headers.get('content-length');
     if (!canBeRelayed(status, length)) {
       this.#finish();
       return { response: null, done: Promise.resolve(this.#brokenOff(status)) };
