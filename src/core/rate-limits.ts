@@ -88,12 +88,20 @@ const AMOUNTS: Record<LimitName, (demand: Demand) => number> = {
 
 const LIMIT_NAMES = Object.keys(AMOUNTS) as LimitName[];
 
+/** Settings never change, so the figures of each are worked out once. */
+const known = new WeakMap<RateSettings, readonly Limit[]>();
+
 /** The limits that are set, with their figures. */
-export function limitsOf(settings: RateSettings): Limit[] {
-  return LIMIT_NAMES.flatMap((name) => {
-    const limit = settings[name];
-    return limit === null ? [] : [limitOf(name, limit, settings.burstMs)];
-  });
+export function limitsOf(settings: RateSettings): readonly Limit[] {
+  let limits = known.get(settings);
+  if (limits === undefined) {
+    limits = LIMIT_NAMES.flatMap((name) => {
+      const limit = settings[name];
+      return limit === null ? [] : [limitOf(name, limit, settings.burstMs)];
+    });
+    known.set(settings, limits);
+  }
+  return limits;
 }
 
 function limitOf(name: LimitName, limit: number, burstMs: number): Limit {

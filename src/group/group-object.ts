@@ -31,7 +31,7 @@ import { isStopped, standing } from '../core/waiting.ts';
 import { Asks } from './asks.ts';
 import { Batch, type Writes } from './batch.ts';
 import { identityOf, settingsOf, type PoolIdentity } from './definition.ts';
-import { controlsFrom } from './controls-row.ts';
+import { ControlsRows } from './controls-rows.ts';
 import { DirectoryLink } from './directory-link.ts';
 import { Idleness } from './idleness.ts';
 import type { LeaseKeeper } from './lease-handle.ts';
@@ -53,6 +53,7 @@ const ATTACHMENTS_PER_MS = 1_000;
 export class GroupObject extends DurableObject<Env> implements GroupRpc {
   readonly #identity: PoolIdentity;
   readonly #store: GroupStore;
+  readonly #controls: ControlsRows;
   readonly #link: DirectoryLink;
   readonly #state: GroupState;
   readonly #performer: Performer;
@@ -68,6 +69,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     super(ctx, env);
     this.#identity = identityOf(ctx.id.name ?? '');
     this.#store = new GroupStore(ctx.storage.sql, env.BOOT_ID ?? '');
+    this.#controls = new ControlsRows(this.#store);
     this.#link = new DirectoryLink(
       env,
       this.#store,
@@ -98,7 +100,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     const recovered = recover(
       settingsOf(this.#link.definition),
       this.#store.loadLeases(),
-      controlsFrom(this.#store.recall('controls'), now),
+      this.#controls.load(now),
       now * ATTACHMENTS_PER_MS,
       now,
     );
@@ -279,6 +281,9 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   #write(writes: Writes): void {
     try {
       this.#store.write(writes);
+      if (writes.controls !== null) {
+        this.#controls.write(writes.controls, this.#isInUse(), this.#now());
+      }
     } catch (error) {
       this.ctx.abort(`the lease rows cannot be written: ${String(error)}`);
     }

@@ -17,6 +17,8 @@ export interface GroupMemory {
   readonly listed: string | null;
   /** What was used of rates and budgets, and what was learned of the upstream, as JSON. */
   readonly controls: string | null;
+  /** What was learned of models, and spent by keys and agents, as JSON. */
+  readonly tallies: string | null;
   /** When the pool was last in use, to within a minute. */
   readonly used: string | null;
 }
@@ -51,7 +53,7 @@ export class GroupStore {
   }
 
   /** Writes and deletes in one transaction: nothing is awaited between the statements. */
-  write({ saved, dropped, controls }: Writes): void {
+  write({ saved, dropped }: Writes): void {
     if (saved.length > 0) {
       this.#sql.exec(
         `INSERT OR REPLACE INTO lease (id, boot, data)
@@ -66,7 +68,6 @@ export class GroupStore {
         JSON.stringify(dropped),
       );
     }
-    if (controls !== null) this.remember('controls', JSON.stringify(controls));
   }
 
   recall(key: keyof GroupMemory): string | null {

@@ -131,7 +131,7 @@ describe('Claude Code', () => {
 
     const counting = request.url.replace('/messages?', '/messages/count_tokens?');
     const counted = await replay({ ...request, url: counting });
-    expect(await counted.json()).toEqual({ input_tokens: 9 });
+    expect(await counted.json()).toEqual({ input_tokens: 11 });
     expect(on().strict.stats().uncounted).toBeGreaterThan(0);
   });
 
