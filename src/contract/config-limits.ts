@@ -22,7 +22,10 @@ export const limitsSchema = z.strictObject({
   max_concurrency: z.int().min(0).max(100_000).nullable().default(null),
   /** Slots that one call may ask for with `headgate-weight`. */
   max_weight: z.int().min(1).max(1_000).default(1),
-  /** Requests, all tokens, input tokens and output tokens per minute; the same per day. */
+  /**
+   * Requests, all tokens, input tokens and output tokens per minute; requests and all tokens in any 24
+   * hours, which are not the calendar's. 0 grants nothing.
+   */
   rpm: rate,
   tpm: rate,
   itpm: rate,
@@ -31,9 +34,12 @@ export const limitsSchema = z.strictObject({
   tpd: rate,
   /** Calls that may begin within a second, however many slots are free. */
   starts_per_s: z.number().min(0.01).max(100_000).nullable().default(null),
-  /** The part of a minute's quantity that may go at once. Null: the smallest that wastes nothing. */
+  /**
+   * The part of a minute's quantity that may go at once, one request at the least. Null: what 10 seconds
+   * bring in. Whatever it is, no minute exceeds the limit.
+   */
   burst: z.number().min(0.001).max(1).nullable().default(null),
-  /** USD per hour, day and month, by UTC. What is in flight counts with its estimate. */
+  /** USD per hour, day and month of the calendar, by UTC. What is in flight counts with its estimate. */
   budget_usd: z
     .strictObject({
       per_hour: usd,
@@ -47,9 +53,13 @@ export const limitsSchema = z.strictObject({
 
 /** When the upstream's limit headers make the group wait before it is refused. */
 export const feedForwardSchema = z.strictObject({
-  /** Nearly empty: less than so many requests, or less than so great a part of the limit, is left. */
+  /**
+   * Nearly empty: of requests less is left than so many and than that part of the limit, of tokens less
+   * than that part.
+   */
   keep_requests: z.number().min(0).max(1_000).default(2),
   keep_share: z.number().min(0).max(0.5).default(0.05),
+  /** Longest pause, in milliseconds. */
   wait_max_ms: z.int().min(0).max(600_000).default(65_000),
 });
 
@@ -59,7 +69,7 @@ export const retriesSchema = z.strictObject({
   max: z.int().min(0).max(10).default(0),
   /** Larger bodies are not kept, so their calls are not sent again. */
   max_body_bytes: z.int().min(0).max(33_554_432).default(4_194_304),
-  /** Such tries as a part of recent calls. */
+  /** Such tries as a part of recent calls to the upstream, in one isolate. */
   budget: z.number().min(0).max(1).default(0.1),
 });
 
@@ -72,7 +82,7 @@ export const onSaturatedSchema = z.union([
       .array(z.union([text, z.strictObject({ upstream: text, model: text.nullable() })]))
       .min(1)
       .max(8),
-    /** How long a call may wait before it goes on to the next. */
+    /** How long a call may wait at each upstream but the last, in milliseconds. 0: not at all. */
     after_ms: z.int().min(0).max(3_600_000).default(0),
     order: z.enum(['listed', 'least_busy', 'latency', 'price']).default('listed'),
   }),
