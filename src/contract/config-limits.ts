@@ -79,7 +79,9 @@ export const onSaturatedSchema = z.union([
   z.strictObject({
     /** Other upstreams of the same dialect, tried in turn; the call waits at the last. */
     spill_to: z
-      .array(z.union([text, z.strictObject({ upstream: text, model: text.nullable() })]))
+      .array(
+        z.union([text, z.strictObject({ upstream: text, model: text.nullable().default(null) })]),
+      )
       .min(1)
       .max(8),
     /** How long a call may wait at each upstream but the last, in milliseconds. 0: not at all. */

@@ -59,4 +59,8 @@ export interface Refusal {
   /** A full sentence for people: what was wrong, and what was expected. Never a secret. */
   readonly message: string;
   readonly retryAfterMs?: number;
+  /** Another try will not help for long, whatever is usual for the reason. */
+  readonly isPermanent?: boolean;
+  /** How often the upstream was called. */
+  readonly tries?: number;
 }

@@ -14,7 +14,8 @@ export function refusalResponse(dialect: Dialect, refusal: Refusal): Response {
     'content-type': dialect === 'opaque' ? 'application/problem+json' : 'application/json',
     'headgate-reason': refusal.reason,
   });
-  if (permanent) {
+  if (refusal.tries !== undefined) headers.set('headgate-tries', String(refusal.tries));
+  if (permanent || refusal.isPermanent === true) {
     headers.set('x-should-retry', 'false');
   } else {
     const retryAfterMs = Math.ceil(refusal.retryAfterMs ?? RETRY_AFTER_DEFAULT_MS);

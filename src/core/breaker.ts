@@ -135,6 +135,11 @@ export function keepProbes(breaker: Breaker, isAlive: (leaseId: LeaseId) => bool
   breaker.probes = breaker.probes.filter((leaseId) => isAlive(leaseId));
 }
 
+/** Whether calls failed lately, so that it matters to hear which are served. */
+export function hasFailedLately({ results }: Breaker, now: InstantMs): boolean {
+  return results.some(({ at, failed }) => failed && now - at < RESULT_TTL_MS);
+}
+
 function noteResult(breaker: Breaker, call: CallResult, failed: boolean, now: InstantMs): void {
   // A call of before it opened tells of what is known already.
   if (call.grantedAt < breaker.openUntil) return;

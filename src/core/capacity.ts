@@ -52,6 +52,11 @@ function mayGoAlone(state: GroupState, now: InstantMs): boolean {
   return state.slotsInUse === 0 && now >= state.controls.pause.until;
 }
 
+/** Whether the next in line waits for time alone, and that not only because the group settles. */
+export function isHeldByRates({ roomDueAt, grantsFrom }: GroupState): boolean {
+  return roomDueAt !== NEVER && roomDueAt > grantsFrom;
+}
+
 /** Whether there is room for `need` now. */
 export function hasRoom(state: GroupState, need: Need, now: InstantMs): boolean {
   return roomAt(state, need, now) <= now;

@@ -17,6 +17,7 @@ export function cooldownMs(state: GroupState, outcome: Outcome, now: InstantMs):
       return resolveAuto(state, settings.cancelCooldownMs, now);
     case 'failed':
       return settings.failureHoldMs;
+    case 'refused':
     case 'unused':
       return 0;
   }

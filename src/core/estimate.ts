@@ -1,9 +1,9 @@
-import { blockOf, slotsLearned } from './capacity.ts';
+import { blockOf, isHeldByRates, slotsLearned } from './capacity.ts';
 import type { InstantMs } from './ids.ts';
 import { compareWaiters, laneLength, placeOf, queueLength, type Waiter } from './queue.ts';
 import { RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from './settings.ts';
 import { MINUTE_MS } from './rate-limits.ts';
-import { NEVER, type GroupState } from './state.ts';
+import type { GroupState } from './state.ts';
 import { LANES } from './ticket.ts';
 import type { TicketId } from './ids.ts';
 
@@ -42,8 +42,8 @@ export function estimateWaitMs(state: GroupState, ahead: number, now: InstantMs)
   const turns = Math.max(0, ahead + 1 - free);
   const bySlots = (turns * state.holdMeanMs) / slotsMax;
   const { rpm } = state.settings.rates;
-  const firstMs = state.roomDueAt === NEVER ? stoppedMs : state.roomDueAt - now;
-  const byRate = rpm === null ? 0 : firstMs + (ahead * MINUTE_MS) / rpm;
+  const firstMs = isHeldByRates(state) ? state.roomDueAt - now : stoppedMs;
+  const byRate = firstMs + (rpm === null ? 0 : (ahead * MINUTE_MS) / rpm);
   return Math.round(Math.max(stoppedMs + bySlots, byRate));
 }
 

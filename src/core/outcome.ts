@@ -3,6 +3,7 @@
  * - `success`: the upstream answered and the body ended.
  * - `cancelled`: the caller left, or the call was cut short by us.
  * - `failed`: a definite 429 or 5xx of the upstream, or a connection that broke.
+ * - `refused`: the upstream refused it for its own sake, or for that of its account: other calls are served.
  * - `unused`: the upstream was never called.
  */
-export type Outcome = 'success' | 'cancelled' | 'failed' | 'unused';
+export type Outcome = 'success' | 'cancelled' | 'failed' | 'refused' | 'unused';

@@ -1,5 +1,5 @@
 import { NO_AGENT } from './accounts.ts';
-import { blockOf, slotsMaxAt } from './capacity.ts';
+import { blockOf, isHeldByRates, slotsMaxAt } from './capacity.ts';
 import { estimateAtEnd, estimateWaitMs, retryAfterMs, waitersAhead } from './estimate.ts';
 import type { InstantMs } from './ids.ts';
 import { compareWaiters, laneLength, lanesBelow, queueLength, type Waiter } from './queue.ts';
@@ -8,6 +8,9 @@ import { HOLD_SAMPLES_MIN, WAITERS_MAX } from './settings.ts';
 import { budgetBlock } from './spend.ts';
 import type { GroupState } from './state.ts';
 import type { Ticket } from './ticket.ts';
+
+/** Who is told to come back within a minute, again and again for longer than this, had better be told no. */
+const LONG_BLOCK_MS = 600_000;
 
 /** Why a newcomer is not even looked at, or null. */
 export function refuseAtDoor(state: GroupState, ticket: Ticket, now: InstantMs): Rejection | null {
@@ -41,6 +44,8 @@ export function refuseToWait(state: GroupState, waiter: Waiter, now: InstantMs):
   const estimateMs = estimateWaitMs(state, waitersAhead(state, waiter), now);
   const retry = retryAfterMs(estimateMs, ticket.id);
   const refuse = (rejection: Rejection): Refused => ({ rejection, evicted: null });
+  const unaffordable = refuseUnaffordable(state, waiter, now);
+  if (unaffordable !== null) return refuse(unaffordable);
   const stopped = refuseStopped(state, waiter, now);
   if (stopped !== null) return refuse(stopped);
   if (!ticket.wait) {
@@ -53,8 +58,10 @@ export function refuseToWait(state: GroupState, waiter: Waiter, now: InstantMs):
   if (full !== null && evicted === null) {
     return refuse({ reason: 'queue_full', ...full, retryAfterMs: retry });
   }
-  // Without samples the estimate is a guess, and a pause may end at any time.
-  const isGuess = state.holdSamples < HOLD_SAMPLES_MIN || state.settings.paused;
+  // Without samples the estimate is a guess, and a pause may end at any time. What a limit of a minute or
+  // a day gives back, and when, is known.
+  const isDue = isHeldByRates(state) && state.roomDueAt > waiter.deadlineAt;
+  const isGuess = !isDue && (state.holdSamples < HOLD_SAMPLES_MIN || state.settings.paused);
   if (!isGuess && now + estimateMs > waiter.deadlineAt) {
     return refuse({ reason: 'infeasible', estimateMs, retryAfterMs: retry });
   }
@@ -72,14 +79,15 @@ export function refuseStopped(
   const patientUntil = ticket.wait ? deadlineAt : now;
   if (state.settings.paused && !ticket.wait) {
     const retry = retryAfterMs(estimateAtEnd(state, now), ticket.id);
-    return { reason: 'paused', waitedMs: 0, retryAfterMs: retry };
+    return { reason: 'paused', waitedMs: 0, retryAfterMs: retry, until: null };
   }
   const block = blockOf(state, now);
   if (block === null || block.until <= patientUntil) return null;
-  const retry = retryAfterMs(block.until - now, ticket.id);
+  const isLong = block.until - now > LONG_BLOCK_MS;
+  const retry = isLong ? null : retryAfterMs(block.until - now, ticket.id);
   if (block.reason === 'breaker_open') return { reason: block.reason, retryAfterMs: retry };
   const waitedMs = ticket.wait ? Math.max(0, Math.round(now - ticket.enqueuedAt)) : 0;
-  return { reason: block.reason, waitedMs, retryAfterMs: retry };
+  return { reason: block.reason, waitedMs, retryAfterMs: retry, until: block.until };
 }
 
 /** Refuses a call that the group has no budget for, or null. What is in flight counts too. */
@@ -129,10 +137,12 @@ function worstBelow({ queue }: GroupState, { lane: own }: Waiter): Waiter | null
 }
 
 export function timeoutOf(state: GroupState, ticket: Ticket, now: InstantMs): Rejection {
-  const isPaused = state.settings.paused || blockOf(state, now)?.reason === 'paused';
-  return {
-    reason: isPaused ? 'paused' : 'queue_timeout',
-    waitedMs: Math.max(0, Math.round(now - ticket.enqueuedAt)),
-    retryAfterMs: retryAfterMs(estimateAtEnd(state, now), ticket.id),
-  };
+  const waitedMs = Math.max(0, Math.round(now - ticket.enqueuedAt));
+  const retry = retryAfterMs(estimateAtEnd(state, now), ticket.id);
+  const block = blockOf(state, now);
+  if (!state.settings.paused && block?.reason !== 'paused') {
+    return { reason: 'queue_timeout', waitedMs, retryAfterMs: retry };
+  }
+  const until = state.settings.paused ? null : (block?.until ?? null);
+  return { reason: 'paused', waitedMs, retryAfterMs: retry, until };
 }

@@ -13,10 +13,17 @@ export type Rejection =
   | { readonly reason: 'infeasible'; readonly estimateMs: number; readonly retryAfterMs: number }
   /** The caller did not want to wait, and there is no slot now. */
   | { readonly reason: 'busy'; readonly slotsMax: number; readonly retryAfterMs: number }
-  /** The group was still paused at the ticket's deadline. */
-  | { readonly reason: 'paused'; readonly waitedMs: number; readonly retryAfterMs: number }
+  /** The group is paused until the ticket's deadline, by its operator or at the wish of its upstream. */
+  | {
+      readonly reason: 'paused';
+      readonly waitedMs: number;
+      /** Null: another try will not help for long. */
+      readonly retryAfterMs: number | null;
+      /** When the upstream wants calls again, in epoch milliseconds; null: the operator paused it. */
+      readonly until?: number | null;
+    }
   /** The upstream failed too often, and is not asked before the call's deadline. */
-  | { readonly reason: 'breaker_open'; readonly retryAfterMs: number }
+  | { readonly reason: 'breaker_open'; readonly retryAfterMs: number | null }
   /** What the group may spend until then is spent, or would be by what is in flight. */
   | {
       readonly reason: 'budget_exhausted';

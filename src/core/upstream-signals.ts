@@ -1,4 +1,5 @@
 import {
+  hasFailedLately,
   noteEnded as breakerEnded,
   noteFailed as breakerFailed,
   noteGranted as breakerGranted,
@@ -42,7 +43,9 @@ export function applySignal(
   const { settings, controls, totals } = state;
   const { ceiling, breaker, pause, rates } = controls;
   const { id: leaseId, callableAt: grantedAt } = lease;
-  const { kind, retryAfterMs } = signal;
+  const { kind } = signal;
+  // An upstream that asks for no wait at all after a refusal does not know how long it will last.
+  const retryAfterMs = signal.retryAfterMs === 0 ? null : signal.retryAfterMs;
   state.isControlsDirty = true;
   for (const hint of signal.hints) lowerToHint(rates, settings.rates, hint, NOTHING, now);
   if (kind === 'served') return applyServed(state, lease, retryAfterMs, now);
@@ -112,10 +115,11 @@ export function noteEnded(state: GroupState, lease: Lease, isLost: boolean, now:
  * Whether the group wants to hear at the headers that a call was served: it probes its upstream, or could
  * learn that it takes more. All others spare the message.
  */
-export function wantsServed(state: GroupState): boolean {
+export function wantsServed(state: GroupState, now: InstantMs): boolean {
   const { settings, controls } = state;
   const { ceiling, breaker, pause } = controls;
-  if (breaker.phase !== 'closed' || breaker.results.length > 0 || pause.openMs > 0) return true;
+  if (breaker.phase !== 'closed' || hasFailedLately(breaker, now)) return true;
+  if (pause.openMs > 0) return true;
   if (!settings.isAdaptive || (settings.isHard && ceiling.slots === null)) return false;
   return state.slotsInUse >= 0.8 * slotsMaxNow(ceiling, settings);
 }

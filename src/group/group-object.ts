@@ -92,7 +92,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
       keeper,
       said: () => ({
         configVersion: this.#link.definition.version,
-        ...(wantsServed(this.#state) ? { wantsServed: true } : {}),
+        ...(wantsServed(this.#state, this.#now()) ? { wantsServed: true } : {}),
       }),
     });
     const now = this.#now();

@@ -14,6 +14,8 @@ export interface CallRules {
   readonly retries: GroupConfig['retries'];
   readonly feedForward: GroupConfig['feed_forward'];
   readonly onSaturated: GroupConfig['on_saturated'];
+  /** False: some group would rather refuse a call than let it wait. */
+  readonly mayWait: boolean;
   /** Whether some group needs to know how many tokens the call uses, or what it costs. */
   readonly isMetered: boolean;
 }
@@ -35,6 +37,7 @@ export function callRules(placements: readonly Placement[]): CallRules {
     hold: { idleMs, maxHoldMs },
     retries: ofProvider.retries,
     feedForward: ofProvider.feed_forward,
+    mayWait: placements.every(({ config }) => config?.on_saturated !== 'reject'),
     onSaturated: spilling?.config?.on_saturated ?? 'queue',
     isMetered: placements.some(({ config }) => config !== null && countsTokens(config)),
   };

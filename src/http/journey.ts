@@ -32,11 +32,12 @@ export async function journey(
   let moves = 0;
   const end = (refusal: Refusal | 'left'): Refusal | 'left' => {
     leg.located.body.discard();
-    return refusal;
+    return refusal === 'left' ? refusal : { ...refusal, tries: tries.sent };
   };
+  const ticketHere = (): Ticket => (stops.length > 0 ? ticketUntilNext(ticket, afterMs) : ticket);
+  let here = ticketHere();
   for (;;) {
     const hasNext = stops.length > 0;
-    const here = hasNext ? ticketUntilNext(ticket, afterMs) : ticket;
     const sent = await send({ ...leg, ticket: here, tries, listener, hasNext });
     if (sent === 'left' || sent instanceof Response) return sent;
     leg = { ...leg, located: sent.located };
@@ -47,13 +48,17 @@ export async function journey(
       leg = rerouted;
       continue;
     }
-    if (sent.kind === 'again' && sent.where === 'here') continue;
+    if (sent.kind === 'again' && sent.where !== 'elsewhere') {
+      if (sent.where === 'here later') await pause(tries.pauseMs());
+      continue;
+    }
     const refusal =
       sent.kind === 'refused' ? sent.refusal : unreachable(leg.located.upstream.id, null);
     if (sent.kind === 'refused' && !mayServeElsewhere(refusal.reason)) return end(refusal);
     const next = await nextLeg(stops, leg);
     if (next === null || next === 'left') return end(next ?? refusal);
     leg = next;
+    here = ticketHere();
   }
 }
 

@@ -67,7 +67,9 @@ export function nearlyEmpty(
     resetMsMin: RESET_MIN_MS,
     waitMsMax: feedForward.wait_max_ms,
   });
-  return waitMs === null ? null : { kind: 'served', retryAfterMs: waitMs, slotsMax: null, hints };
+  return waitMs === null || waitMs === 0
+    ? null
+    : { kind: 'served', retryAfterMs: waitMs, slotsMax: null, hints };
 }
 
 /** A reset that is nearer is over before the next call arrives. */

@@ -11,7 +11,8 @@ export function unavailable({ group }: Placement): Refusal {
 /** What a caller is told of a group's rejection. */
 export function refusalOf(rejection: Rejection, { group }: Placement): Refusal {
   const { reason } = rejection;
-  const retry = rejection.retryAfterMs === null ? {} : { retryAfterMs: rejection.retryAfterMs };
+  const { retryAfterMs } = rejection;
+  const retry = retryAfterMs === null ? { isPermanent: true } : { retryAfterMs };
   switch (rejection.reason) {
     case 'queue_full': {
       const whose = { group: '', tenant: ' of this caller', agent: ' of this agent' }[rejection.of];
@@ -27,7 +28,12 @@ export function refusalOf(rejection: Rejection, { group }: Placement): Refusal {
       return { reason, ...retry, message };
     }
     case 'paused': {
-      const message = `The group ${group} is paused. The call waited ${rejection.waitedMs} ms.`;
+      const { until = null } = rejection;
+      const why =
+        until === null
+          ? 'is paused by its operator'
+          : `is paused until ${new Date(until).toISOString()}, because its upstream refused calls`;
+      const message = `The group ${group} ${why}. The call waited ${rejection.waitedMs} ms.`;
       return { reason, ...retry, message };
     }
     case 'infeasible': {
@@ -39,7 +45,7 @@ export function refusalOf(rejection: Rejection, { group }: Placement): Refusal {
       return { reason, ...retry, message };
     }
     case 'budget_exhausted': {
-      const message = `The group ${group} has used up its budget of ${rejection.limitUsd} USD per ${rejection.window}.`;
+      const message = `With what was spent and what is in flight the call would exceed the budget of the group ${group}: ${rejection.limitUsd} USD per ${rejection.window}.`;
       return { reason, message };
     }
     case 'draining': {

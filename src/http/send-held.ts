@@ -21,8 +21,11 @@ import { noteLatency } from './upstream-latency.ts';
 export interface Again {
   readonly kind: 'again';
   readonly located: Located;
-  /** `here`: it takes its place in the queue once more. `elsewhere`: at another upstream, if there is one. */
-  readonly where: 'here' | 'elsewhere';
+  /**
+   * `here`: it takes its place in the queue once more, after a moment if the upstream failed. `elsewhere`:
+   * at another upstream, if there is one.
+   */
+  readonly where: 'here' | 'here later' | 'elsewhere';
 }
 
 /** A caller may call a model whatever it likes. */
@@ -79,6 +82,8 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
   const warning = nearlyEmpty(answer, upstream, rules.feedForward);
   if (warning === null) admission.reportServed();
   else admission.report(warning, 'model', false);
+  // It will not be sent again, so there is no need to hold it for as long as the answer takes.
+  if ('bytes' in body) body.discard();
   const meter = metering?.meterFor(answer) ?? null;
   const { response, done } = await held.relay(answer, metering?.pipeFor(meter, answer) ?? null);
   const settle = (outcome: Outcome): Promise<void> => {
@@ -127,7 +132,8 @@ async function refused(
   const { response, done } = await held.relay(answer, null);
   const settle = (outcome: Outcome): Promise<void> => {
     body.discard();
-    return admission.release(outcome, notServed);
+    // What is refused for its own sake says nothing of the slot.
+    return admission.release(refusal.isFinal ? 'refused' : outcome, notServed);
   };
   call.ctx.waitUntil(counted(done.then(settle)));
   if (response === null) return noAnswer(sending, held);
@@ -144,12 +150,12 @@ function whereTo(sending: Sending, kind: UpstreamSignal['kind']): Again['where']
     case 'tokens':
     case 'ramp':
     case 'unknown':
-      if (ticket.maxWaitMs !== 0 && tries.mayReenter()) return 'here';
+      if (rules.mayWait && ticket.maxWaitMs !== 0 && tries.mayReenter()) return 'here';
       return hasNext ? 'elsewhere' : null;
     case 'overload':
     case 'error': {
       const { max, budget } = rules.retries;
-      if (tries.mayRetry(max, retryBudgetOf(located.upstream.id), budget)) return 'here';
+      if (tries.mayRetry(max, retryBudgetOf(located.upstream.id), budget)) return 'here later';
       return hasNext ? 'elsewhere' : null;
     }
     case 'quota':

@@ -7,6 +7,10 @@ const BUDGET_START = 2;
 /** The most retries that may be saved up. */
 const BUDGET_MAX = 50;
 
+/** The pause before a retry: half of it for certain and half by chance, twice as long with each. */
+const RETRY_PAUSE_MS = 250;
+const RETRY_PAUSE_MAX_MS = 4_000;
+
 /** How often a call was sent, and why it was sent again. */
 export class Tries {
   /** The SDK sends this call for the so many-eth time by itself, from 0. */
@@ -40,6 +44,12 @@ export class Tries {
     if (this.#reentered >= REENTRIES_MAX) return false;
     this.#reentered += 1;
     return true;
+  }
+
+  /** How long to wait before a retry, so that those of many calls do not come together. */
+  pauseMs(): number {
+    const mostMs = Math.min(RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS * 2 ** this.#retried);
+    return (mostMs * (1 + Math.random())) / 2;
   }
 
   /**

@@ -93,6 +93,7 @@ export abstract class NaiveLeases {
       success: releaseCooldownMs,
       cancelled: cancelCooldownMs,
       failed: failureHoldMs,
+      refused: 0,
       unused: 0,
     }[outcome];
     const autoMs = slotsMax <= 4 ? 200 : 0;
