@@ -39,17 +39,13 @@ export function roomAt(state: GroupState, need: Need, now: InstantMs): InstantMs
   const { pause, breaker } = controls;
   const slotsMax = slotsLearned(state);
   const slots = slotsInUse + need.slots;
-  if (slots > rampSlotsMax(pause, slotsMax, now) && !mayGoAlone(state, now)) {
-    if (slots > slotsMax) return NEVER;
-    at = Math.max(at, pauseChangesAt(pause, slotsMax, now));
+  if (slots > rampSlotsMax(pause, slotsMax, now)) {
+    // A call that is wider than what was learned goes while nobody else does, or it would never go.
+    if (slotsInUse > 0 && slots > slotsMax) return NEVER;
+    at = Math.max(at, slotsInUse > 0 ? pauseChangesAt(pause, slotsMax, now) : pause.until);
   }
   if (!allows(breaker, now)) at = Math.max(at, breakerChangesAt(breaker, now));
   return instant(Math.max(at, ratesRoomAt(controls.rates, settings.rates, need.demand, now)));
-}
-
-/** A call that is wider than what was learned goes while nobody else does, or it would never go. */
-function mayGoAlone(state: GroupState, now: InstantMs): boolean {
-  return state.slotsInUse === 0 && now >= state.controls.pause.until;
 }
 
 /** Whether there is room for `need` now. */
