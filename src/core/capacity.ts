@@ -22,9 +22,10 @@ export function blockOf(
   now: InstantMs,
 ): { readonly reason: 'paused' | 'breaker_open'; readonly until: InstantMs } | null {
   const { pause, breaker } = controls;
-  if (now < pause.until) return { reason: 'paused', until: pause.until };
   const until = breakerChangesAt(breaker, now);
-  return until === NEVER ? null : { reason: 'breaker_open', until };
+  // Of both the one that lasts longer: who cannot wait so long need not wait for the other.
+  if (until !== NEVER && until > pause.until) return { reason: 'breaker_open', until };
+  return now < pause.until ? { reason: 'paused', until: pause.until } : null;
 }
 
 /**

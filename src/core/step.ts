@@ -37,15 +37,32 @@ import {
  */
 export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effect[] {
   const effects: Effect[] = [];
+  const stoppedUntil = stopsUntil(state, now);
   expireLeases(state, now, effects);
   expireWaiters(state, now, effects);
   apply(state, event, now, effects);
+  if (stopsUntil(state, now) > stoppedUntil) letGoOfStopped(state, now, effects);
   pump(state, now, effects);
   if (state.isControlsDirty) {
     state.isControlsDirty = false;
     effects.push({ kind: 'keep', controls: state.controls });
   }
   return effects;
+}
+
+/** Until when the upstream stops the group; 0: it does not. */
+function stopsUntil(state: GroupState, now: InstantMs): number {
+  return blockOf(state, now)?.until ?? 0;
+}
+
+/** The group is stopped for longer than it was: those who cannot wait so long, or must not, are let go. */
+function letGoOfStopped(state: GroupState, now: InstantMs, effects: Effect[]): void {
+  if (state.settings.isDryRun) return;
+  for (const waiter of state.queue.byTicket.values()) {
+    const stopped = refuseStopped(state, waiter, now);
+    if (stopped !== null) turnAway(state, waiter, stopped, effects);
+    else if (waiter.ticket.holdsNarrower) decline(state, waiter, now, effects);
+  }
 }
 
 /** When the next event must come at the latest, a `tick` if nothing else; Infinity when never. */
@@ -65,7 +82,7 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
     case 'confirm':
       return confirm(state, event);
     case 'report':
-      return report(state, event, now, effects);
+      return report(state, event, now);
     case 'release':
       return release(state, event, now, effects);
     case 'detach':
@@ -103,16 +120,10 @@ function confirm(state: GroupState, event: EventOf<'confirm'>) {
   if (lease !== undefined && lease.phase !== 'cooling') confirmLease(state, lease);
 }
 
-function report(state: GroupState, event: EventOf<'report'>, now: InstantMs, effects: Effect[]) {
+function report(state: GroupState, event: EventOf<'report'>, now: InstantMs) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined || lease.phase === 'cooling') return;
   applySignal(state, lease, event.signal, event.isRepeat, now);
-  if (state.settings.isDryRun || blockOf(state, now) === null) return;
-  for (const waiter of state.queue.byTicket.values()) {
-    const stopped = refuseStopped(state, waiter, now);
-    if (stopped !== null) turnAway(state, waiter, stopped, effects);
-    else if (waiter.ticket.holdsNarrower) decline(state, waiter, now, effects);
-  }
 }
 
 function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, effects: Effect[]) {
