@@ -146,7 +146,7 @@ function grant(
     { id: leaseId, ticketId, holder, lane, slots, waitsElsewhere, reserved },
     now,
   );
-  noteGranted(state, lease);
+  noteGranted(state, lease, now);
   state.totals.granted += 1;
   effects.push({ kind: 'save', lease }, { kind: 'grant', ticketId, lease });
 }
