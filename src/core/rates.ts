@@ -103,6 +103,15 @@ export function giveBack(
   settle(rates, settings, { ...call, actual }, now);
 }
 
+/** Takes every debt away, and leaves nothing: calls that a limit should have stopped have passed it. */
+export function forgive(rates: Rates, settings: RateSettings, now: InstantMs): void {
+  for (const { name, bucket } of limitsOf(settings)) {
+    if (bucket === null) continue;
+    const held = bucketOf(rates, name, bucket, now);
+    give(held, bucket, Math.max(0, -levelAt(held, bucket, now)), now);
+  }
+}
+
 /** The upstream refused for this limit: what is left of it here is not there. */
 export function drain(
   rates: Rates,

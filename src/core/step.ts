@@ -15,6 +15,7 @@ import {
 import { MOVE_SETTLE_MS } from './settings.ts';
 import type { GroupState } from './state.ts';
 import { queueLength } from './queue.ts';
+import { forgive } from './rates.ts';
 import { refuseStopped, refuseWide } from './refuse.ts';
 import { applySignal } from './upstream-signals.ts';
 import {
@@ -192,6 +193,10 @@ function reconfigure(
 ) {
   const { settings } = event;
   if (settings.byAgent && !state.settings.byAgent) levelAgents(state.accounts);
+  if (state.settings.isDryRun && !settings.isDryRun) {
+    forgive(state.controls.rates, settings.rates, now);
+    state.isControlsDirty = true;
+  }
   state.settings = settings;
   if (settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {
