@@ -148,7 +148,8 @@ function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, eff
   if (waiter !== undefined) dismiss(state, waiter, effects);
   for (const lease of state.leases.values()) {
     if (lease.ticketId !== event.ticketId || lease.phase === 'cooling') continue;
-    endLease(state, lease, 'cancelled', null, now, effects);
+    // Its caller never heard of it.
+    endLease(state, lease, 'cancelled', 'unused', now, effects);
   }
   // An ask that is still on its way must not bring the ticket back.
   bury(state, event.ticketId, now);
