@@ -115,7 +115,8 @@ export function noteEnded(state: GroupState, lease: Lease, isLost: boolean, now:
 export function wantsServed(state: GroupState): boolean {
   const { settings, controls } = state;
   const { ceiling, breaker, pause } = controls;
-  if (breaker.phase !== 'closed' || breaker.results.length > 0 || pause.openMs > 0) return true;
+  const hasFailed = breaker.results.some(({ failed }) => failed);
+  if (breaker.phase !== 'closed' || hasFailed || pause.openMs > 0) return true;
   if (!settings.isAdaptive || (settings.isHard && ceiling.slots === null)) return false;
   return state.slotsInUse >= 0.8 * slotsMaxNow(ceiling, settings);
 }
