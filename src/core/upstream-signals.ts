@@ -51,7 +51,7 @@ export function applySignal(
   };
   switch (kind) {
     case 'concurrency':
-      if (settings.isHard) state.lagSeenAt = now;
+      if (settings.isHard) controls.lagSeenAt = now;
       noteConcurrencyRefusal(ceiling, settings, { ...call, namedSlotsMax: signal.slotsMax }, now);
       return;
     case 'overload':
