@@ -152,9 +152,9 @@ export function lowerToHint(
 
 /** How many requests the limit per minute lets go at once, but for its window. Negative: they are owed. */
 export function requestsAtOnce(rates: Rates, settings: RateSettings, now: InstantMs): number {
-  const limit = limitsOf(settings).find(({ name }) => name === 'rpm');
-  if (limit?.bucket == null) return Infinity;
-  return levelAt(rates.buckets.rpm ?? fullBucket(limit.bucket, now), limit.bucket, now);
+  const bucket = limitsOf(settings).find(({ name }) => name === 'rpm')?.bucket ?? null;
+  if (bucket === null) return Infinity;
+  return levelAt(rates.buckets.rpm ?? fullBucket(bucket, now), bucket, now);
 }
 
 /** What may be taken of each limit at once, for the status. Negative: it is owed. */

@@ -10,11 +10,7 @@ import type { GroupState } from './state.ts';
 import type { Ticket } from './ticket.ts';
 
 /** Why a newcomer is not even looked at, or null. */
-export function refuseAtDoor(
-  state: GroupState,
-  ticket: Ticket,
-  now: InstantMs,
-): Rejection | null {
+export function refuseAtDoor(state: GroupState, ticket: Ticket, now: InstantMs): Rejection | null {
   if (!state.settings.isDraining) return refuseWide(state, ticket);
   const retry = retryAfterMs(estimateAtEnd(state, now), ticket.id);
   return { reason: 'draining', retryAfterMs: retry };

@@ -47,7 +47,7 @@ export function settleLease(
   const cost = { reservedUsd: reserved.usd, actualUsd: actual?.usd ?? reserved.usd, key, agent };
   settleUsd(spend, cost, now);
   const { inputEstimate } = reserved;
-  if (actual?.seen != null && inputEstimate !== null && model !== null) {
-    observeUsage(factors, model, { inputEstimate, ...actual.seen });
-  }
+  const seen = actual?.seen ?? null;
+  if (seen === null || inputEstimate === null || model === null) return;
+  observeUsage(factors, model, { inputEstimate, ...seen });
 }

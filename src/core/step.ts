@@ -134,13 +134,15 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
     if (waiter?.leaseId === event.leaseId) dismiss(state, waiter, effects);
     return bury(state, event.leaseId, now);
   }
-  if (lease.phase !== 'cooling') endLease(state, lease, event.outcome, event.settlement, now, effects);
+  if (lease.phase === 'cooling') return;
+  endLease(state, lease, event.outcome, event.settlement, now, effects);
 }
 
 function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, effects: Effect[]) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined || lease.phase === 'cooling') return;
-  if (lease.attachment === event.attachment) endLease(state, lease, 'cancelled', null, now, effects);
+  if (lease.attachment !== event.attachment) return;
+  endLease(state, lease, 'cancelled', null, now, effects);
 }
 
 function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, effects: Effect[]) {
