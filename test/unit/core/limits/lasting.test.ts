@@ -32,12 +32,14 @@ describe('after a reset', () => {
   });
 
   test('a call that was settled before is not settled again', () => {
-    const group = metered({ tpd: 5_000 }, { releaseCooldownMs: 60_000 });
-    call(group, 'a', { input: 4_000 });
-    group.release('a', 'success', 1, used({ input: 100 }));
+    const group = metered({ tpd: 5_000, perDayUsd: 100 }, { releaseCooldownMs: 60_000 });
+    call(group, 'a', { input: 4_000, usd: 10 });
+    group.release('a', 'success', 1, used({ input: 100, usd: 1 }));
+    const settled = { tpd: 4_900, reservedUsd: 0, spentUsd: 1 };
     const after = group.reset();
+    expect(leftIn(after)).toMatchObject({ ...settled, slotsInUse: 1 });
     after.advance(60_000);
-    expect(leftIn(after)).toMatchObject({ tpd: 4_900, slotsInUse: 0 });
+    expect(leftIn(after)).toMatchObject({ ...settled, slotsInUse: 0 });
   });
 
   test('only what is still in flight is set aside', () => {
