@@ -17,14 +17,14 @@ export const LEASES: readonly Mutation[] = [
   {
     name: 'ends a cool-down with the second release',
     file: 'step.ts',
-    find: "if (lease.phase !== 'cooling') endLease(state, lease, event.outcome",
-    replace: 'endLease(state, lease, event.outcome',
+    find: "  if (lease.phase === 'cooling') return;\n  endLease(state, lease, event.outcome",
+    replace: '  endLease(state, lease, event.outcome',
   },
   {
     name: 'frees the slot at the disposal of an older answer',
     file: 'step.ts',
-    find: 'if (lease.attachment === event.attachment) endLease',
-    replace: 'endLease',
+    find: '  if (lease.attachment !== event.attachment) return;\n',
+    replace: '',
   },
   {
     name: 'gives a new answer the attachment of the old one',

@@ -149,9 +149,9 @@ export const ORDER: readonly Mutation[] = [
   {
     name: 'lets narrow calls overtake a wide one',
     file: 'waiting.ts',
-    find: '!hasRoom(state, waiter.ticket.slots, now)) break;',
+    find: '    if (at > now) {\n',
     replace:
-      '!hasRoom(state, 1, now)) break;\n    if (!hasRoom(state, waiter.ticket.slots, now)) { waiter.sliceEndsAt = null; continue; }',
+      '    if (at > now && roomAt(state, { ...waiter.need, slots: 1 }, now) <= now) { waiter.sliceEndsAt = null; continue; }\n    if (at > now) {\n',
   },
   {
     name: 'stops looking for the best too early',

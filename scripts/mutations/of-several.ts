@@ -5,8 +5,8 @@ export const SEVERAL: readonly Mutation[] = [
   {
     name: 'lets a try wait',
     file: 'waiting.ts',
-    find: 'ticket.isTry || (settings.paused && ticket.holdsNarrower)',
-    replace: 'settings.paused && ticket.holdsNarrower',
+    find: 'ticket.isTry || (isStopped(state, now) && ticket.holdsNarrower)',
+    replace: 'isStopped(state, now) && ticket.holdsNarrower',
   },
   {
     name: 'levels a tenant whose try was declined',
@@ -17,9 +17,9 @@ export const SEVERAL: readonly Mutation[] = [
   {
     name: 'counts a declined try as refused',
     file: 'waiting.ts',
-    find: '  const isPaused = state.settings.paused;\n',
+    find: '  const isPaused = isStopped(state, now);\n',
     replace:
-      '  const isPaused = state.settings.paused;\n  state.totals.rejected.busy = (state.totals.rejected.busy ?? 0) + 1;\n',
+      '  const isPaused = isStopped(state, now);\n  state.totals.rejected.busy = (state.totals.rejected.busy ?? 0) + 1;\n',
   },
   {
     name: 'leaves a declined try in the queue',
@@ -30,13 +30,13 @@ export const SEVERAL: readonly Mutation[] = [
   {
     name: 'keeps narrower slots through a pause that is there',
     file: 'waiting.ts',
-    find: 'ticket.isTry || (settings.paused && ticket.holdsNarrower)',
+    find: 'ticket.isTry || (isStopped(state, now) && ticket.holdsNarrower)',
     replace: 'ticket.isTry',
   },
   {
     name: 'keeps narrower slots through a pause that begins',
     file: 'step.ts',
-    find: 'else if (settings.paused && ticket.holdsNarrower) decline(state, waiter, effects);',
+    find: 'else if (settings.paused && ticket.holdsNarrower) decline(state, waiter, now, effects);',
     replace: '',
   },
   {
@@ -118,8 +118,8 @@ export const MODES: readonly Mutation[] = [
   {
     name: 'cools down what a nested call never took',
     file: 'leases.ts',
-    find: 'lease.slots === 0 ? 0 : cooldownMs(state.settings, outcome)',
-    replace: 'cooldownMs(state.settings, outcome)',
+    find: 'lease.slots === 0 ? 0 : cooldownMs(state, outcome, now)',
+    replace: 'cooldownMs(state, outcome, now)',
   },
   {
     name: 'takes new calls while it drains',

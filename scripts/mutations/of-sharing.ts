@@ -101,14 +101,14 @@ export const SHARING: readonly Mutation[] = [
   {
     name: 'charges nothing on a lease that lapsed',
     file: 'leases.ts',
-    find: "if (phase !== 'cooling') chargeTo(state, lease, now - lease.grantedAt, now);",
-    replace: '',
+    find: '      chargeTo(state, lease, now - lease.grantedAt, now);\n      settleLease',
+    replace: '      settleLease',
   },
   {
     name: 'charges the cool-down of a slot',
     file: 'leases.ts',
-    find: "if (phase !== 'cooling') chargeTo",
-    replace: 'chargeTo',
+    find: "if (phase !== 'cooling') {\n      chargeTo(state, lease, now - lease.grantedAt, now);",
+    replace: "chargeTo(state, lease, now - lease.grantedAt, now);\n    if (phase !== 'cooling') {",
   },
   {
     name: 'learns the mean hold from calls that never ran',

@@ -4,15 +4,15 @@ import type { Mutation } from './mutation.ts';
 export const GRANTING: readonly Mutation[] = [
   {
     name: 'admits one more than the limit',
-    file: 'state.ts',
-    find: 'state.slotsInUse + slots <= settings.slotsMax',
-    replace: 'state.slotsInUse + slots <= settings.slotsMax + 1',
+    file: 'capacity.ts',
+    find: 'if (slots > rampSlotsMax(pause, slotsMax, now)) {',
+    replace: 'if (slots > rampSlotsMax(pause, slotsMax, now) + 1) {',
   },
   {
     name: 'asks only whether some slot is free, not whether all are',
-    file: 'state.ts',
-    find: 'state.slotsInUse + slots <= settings.slotsMax',
-    replace: 'state.slotsInUse < settings.slotsMax',
+    file: 'capacity.ts',
+    find: 'const slots = slotsInUse + need.slots;',
+    replace: 'const slots = slotsInUse + Math.min(1, need.slots);',
   },
   {
     name: 'counts a wide call as one slot',
@@ -23,14 +23,14 @@ export const GRANTING: readonly Mutation[] = [
   {
     name: 'forgets to wake the next waiter',
     file: 'step.ts',
-    find: '  pump(state, now, effects);\n  return effects;',
-    replace: '  return effects;',
+    find: '  pump(state, now, effects);\n  if (state.isControlsDirty)',
+    replace: '  if (state.isControlsDirty)',
   },
   {
     name: 'grants while paused',
-    file: 'state.ts',
-    find: 'settings.paused || now',
-    replace: 'now',
+    file: 'capacity.ts',
+    find: 'settings.paused || settings.slotsMax === 0',
+    replace: 'settings.slotsMax === 0',
   },
   {
     name: 'does not wait for callers to come back after a reset',
@@ -118,8 +118,8 @@ export const WAITING: readonly Mutation[] = [
   {
     name: 'sleeps past the end of the settle time',
     file: 'step.ts',
-    find: 'Math.min(state.leasesDueAt, state.waitersDueAt, settled)',
-    replace: 'Math.min(state.leasesDueAt, state.waitersDueAt, settled + 1)',
+    find: 'state.waitersDueAt, settled, room)',
+    replace: 'state.waitersDueAt, settled + 1, room + 1)',
   },
   {
     name: 'forgets that a ticket was cancelled',

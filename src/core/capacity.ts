@@ -3,8 +3,12 @@ import { slotsMaxNow } from './ceiling.ts';
 import { instant, type InstantMs } from './ids.ts';
 import type { Need } from './usage.ts';
 import { nextChangeAt as pauseChangesAt, rampSlotsMax } from './pause.ts';
+import type { Demand } from './rate-limits.ts';
 import { roomAt as ratesRoomAt } from './rates.ts';
 import { NEVER, type GroupState } from './state.ts';
+
+/** Also what a call takes that no estimate came with. */
+export const ONE_REQUEST: Demand = { requests: 1, inputTokens: 0, outputTokens: 0 };
 
 /** Slots that may be in use now: by the limit, by what was learned, and by the ramp after a pause. */
 export function slotsMaxAt(state: GroupState, now: InstantMs): number {
@@ -22,9 +26,10 @@ export function blockOf(
   now: InstantMs,
 ): { readonly reason: 'paused' | 'breaker_open'; readonly until: InstantMs } | null {
   const { pause, breaker } = controls;
-  if (now < pause.until) return { reason: 'paused', until: pause.until };
   const until = breakerChangesAt(breaker, now);
-  return until === NEVER ? null : { reason: 'breaker_open', until };
+  // Of both the one that lasts longer: who cannot wait so long need not wait for the other.
+  if (until !== NEVER && until > pause.until) return { reason: 'breaker_open', until };
+  return now < pause.until ? { reason: 'paused', until: pause.until } : null;
 }
 
 /**
@@ -39,22 +44,23 @@ export function roomAt(state: GroupState, need: Need, now: InstantMs): InstantMs
   const { pause, breaker } = controls;
   const slotsMax = slotsLearned(state);
   const slots = slotsInUse + need.slots;
-  if (slots > rampSlotsMax(pause, slotsMax, now) && !mayGoAlone(state, now)) {
-    if (slots > slotsMax) return NEVER;
-    at = Math.max(at, pauseChangesAt(pause, slotsMax, now));
+  if (slots > rampSlotsMax(pause, slotsMax, now)) {
+    // A call that is wider than what was learned goes while nobody else does, or it would never go.
+    if (slotsInUse > 0 && slots > slotsMax) return NEVER;
+    at = Math.max(at, slotsInUse > 0 ? pauseChangesAt(pause, slotsMax, now) : pause.until);
   }
   if (!allows(breaker, now)) at = Math.max(at, breakerChangesAt(breaker, now));
   return instant(Math.max(at, ratesRoomAt(controls.rates, settings.rates, need.demand, now)));
 }
 
-/** A call that is wider than what was learned goes while nobody else does, or it would never go. */
-function mayGoAlone(state: GroupState, now: InstantMs): boolean {
-  return state.slotsInUse === 0 && now >= state.controls.pause.until;
-}
-
 /** Whether the next in line waits for time alone, and that not only because the group settles. */
 export function isHeldByRates({ roomDueAt, grantsFrom }: GroupState): boolean {
   return roomDueAt !== NEVER && roomDueAt > grantsFrom;
+}
+
+/** When the limits have a request to spare, whatever else a call needs. */
+export function requestFreeAt({ settings, controls }: GroupState, now: InstantMs): InstantMs {
+  return ratesRoomAt(controls.rates, settings.rates, ONE_REQUEST, now);
 }
 
 /** Whether there is room for `need` now. */

@@ -1,6 +1,6 @@
 import { closedBreaker, type Breaker } from './breaker.ts';
 import { emptyCeiling, type Ceiling } from './ceiling.ts';
-import type { InstantMs } from './ids.ts';
+import { instant, type InstantMs } from './ids.ts';
 import { emptyPause, type Pause } from './pause.ts';
 import { emptyRates, type Rates } from './rates.ts';
 import { emptySpend, type Spend } from './spend.ts';
@@ -17,6 +17,8 @@ export interface Controls {
   readonly pause: Pause;
   readonly breaker: Breaker;
   readonly factors: TokenFactors;
+  /** When the upstream last refused as too many what was within the configured limit; 0: never. */
+  lagSeenAt: InstantMs;
 }
 
 /** The controls of a group that has not made a call. */
@@ -28,5 +30,6 @@ export function emptyControls(now: InstantMs): Controls {
     pause: emptyPause(),
     breaker: closedBreaker(),
     factors: emptyTokenFactors(),
+    lagSeenAt: instant(0),
   };
 }

@@ -26,6 +26,6 @@ export function cooldownMs(state: GroupState, outcome: Outcome, now: InstantMs):
 function resolveAuto(state: GroupState, configured: number | 'auto', now: InstantMs): number {
   if (configured !== 'auto') return configured;
   const isSmall = slotsLearned(state) <= AUTO_COOLDOWN_SLOTS_MAX;
-  const lagsUntil = state.lagSeenAt + LAG_REMEMBERED_MS;
+  const lagsUntil = state.controls.lagSeenAt + LAG_REMEMBERED_MS;
   return isSmall || now < lagsUntil ? AUTO_COOLDOWN_MS : 0;
 }

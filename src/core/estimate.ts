@@ -3,6 +3,7 @@ import type { InstantMs } from './ids.ts';
 import { compareWaiters, laneLength, placeOf, queueLength, type Waiter } from './queue.ts';
 import { RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from './settings.ts';
 import { MINUTE_MS } from './rate-limits.ts';
+import { requestsAtOnce } from './rates.ts';
 import type { GroupState } from './state.ts';
 import { LANES } from './ticket.ts';
 import type { TicketId } from './ids.ts';
@@ -31,20 +32,31 @@ export function holdToChargeMs({ holdMeanMs, holdSamples }: GroupState): number 
 
 /**
  * How long a waiter with `ahead` others before it will wait: the slots give one place every
- * `mean hold / slots` after the end of a pause, and the limit of requests one every so often. What tokens
- * will allow is not foreseen. At the most `RETRY_AFTER_MAX_MS` where nothing drains.
+ * `mean hold / slots` after the end of a pause, and the limit of requests one every so often once what may
+ * go at once has gone. Of tokens it is known only when the first of all has enough. At the most `RETRY_AFTER_MAX_MS` where nothing drains.
  */
 export function estimateWaitMs(state: GroupState, ahead: number, now: InstantMs): number {
   const slotsMax = slotsLearned(state);
-  if (slotsMax === 0) return RETRY_AFTER_MAX_MS;
+  if (slotsMax === 0 || state.settings.rates.rpm === 0) return RETRY_AFTER_MAX_MS;
   const stoppedMs = Math.max(0, (blockOf(state, now)?.until ?? now) - now);
   const free = Math.max(0, slotsMax - state.slotsInUse);
   const turns = Math.max(0, ahead + 1 - free);
   const bySlots = (turns * state.holdMeanMs) / slotsMax;
-  const { rpm } = state.settings.rates;
-  const firstMs = isHeldByRates(state) ? state.roomDueAt - now : stoppedMs;
-  const byRate = firstMs + (rpm === null ? 0 : (ahead * MINUTE_MS) / rpm);
-  return Math.round(Math.max(stoppedMs + bySlots, byRate));
+  const firstMs = isHeldByRates(state) ? state.roomDueAt - now : 0;
+  const byRequests = waitForRequestsMs(state, ahead, now);
+  return Math.round(Math.max(stoppedMs + bySlots, firstMs, byRequests));
+}
+
+/** How long the limit of requests alone makes a waiter wait. For what may go at once nobody waits. */
+function waitForRequestsMs(
+  { settings: { rates }, controls }: GroupState,
+  ahead: number,
+  now: InstantMs,
+): number {
+  const { rpm } = rates;
+  if (rpm === null) return 0;
+  const atOnce = requestsAtOnce(controls.rates, rates, now);
+  return (Math.max(0, ahead + 1 - atOnce) * MINUTE_MS) / rpm;
 }
 
 /**

@@ -105,23 +105,28 @@ export function prolong(lease: Lease, now: InstantMs, effects: Effect[]): void {
   }
 }
 
-/** Ends a lease for good. Its slots come back at once or after their cool-down. */
+/**
+ * Ends a lease for good. Its slots come back at once or after their cool-down.
+ *
+ * @param settlement `unused`: nothing was ever sent, whatever the outcome
+ */
 export function endLease(
   state: GroupState,
   lease: Lease,
   outcome: Outcome,
-  settlement: Settlement | null,
+  settlement: Settlement | 'unused' | null,
   now: InstantMs,
   effects: Effect[],
 ): void {
+  const isUnused = outcome === 'unused' || settlement === 'unused';
   const heldMs = now - lease.grantedAt;
   bury(state, lease.id, now);
   effects.push({ kind: 'ended', leaseId: lease.id });
   confirmLease(state, lease, now);
   chargeTo(state, lease, outcome === 'unused' ? 0 : heldMs, now);
   if (outcome === 'success' || outcome === 'cancelled') observeHold(state, heldMs);
-  settleLease(state, lease, outcome === 'unused' ? 'unused' : settlement, now);
-  noteEnded(state, lease, outcome === 'cancelled', now);
+  settleLease(state, lease, isUnused ? 'unused' : settlement, now);
+  noteEnded(state, lease, outcome === 'cancelled' && !isUnused, now);
   const downMs = lease.slots === 0 ? 0 : cooldownMs(state, outcome, now);
   if (downMs > 0) {
     lease.phase = 'cooling';

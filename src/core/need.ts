@@ -1,13 +1,10 @@
+import { ONE_REQUEST } from './capacity.ts';
 import type { Ticket } from './ticket.ts';
 import { inputFactor, outputMean, type TokenFactors } from './token-factors.ts';
 import type { Need } from './usage.ts';
-import type { Demand } from './rate-limits.ts';
 
 /** Output that is reserved for a call of a model of which nothing is known, if the call says nothing. */
 const OUTPUT_GUESS_TOKENS = 1_000;
-
-/** A call that no estimate came with: one request. */
-const ONE_REQUEST: Demand = { requests: 1, inputTokens: 0, outputTokens: 0 };
 
 /** What a ticket needs, by what the group has learned of its model. */
 export function needOf(

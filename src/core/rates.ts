@@ -103,6 +103,15 @@ export function giveBack(
   settle(rates, settings, { ...call, actual }, now);
 }
 
+/** Takes every debt away, and leaves nothing: calls that a limit should have stopped have passed it. */
+export function forgive(rates: Rates, settings: RateSettings, now: InstantMs): void {
+  for (const { name, bucket } of limitsOf(settings)) {
+    if (bucket === null) continue;
+    const held = bucketOf(rates, name, bucket, now);
+    give(held, bucket, Math.max(0, -levelAt(held, bucket, now)), now);
+  }
+}
+
 /** The upstream refused for this limit: what is left of it here is not there. */
 export function drain(
   rates: Rates,
@@ -139,6 +148,13 @@ export function lowerToHint(
     const left = Math.max(0, remaining - amountOf(unseen));
     lowerTo(bucketOf(rates, name, bucket, now), bucket, left, now);
   }
+}
+
+/** How many requests the limit per minute lets go at once, but for its window. Negative: they are owed. */
+export function requestsAtOnce(rates: Rates, settings: RateSettings, now: InstantMs): number {
+  const bucket = limitsOf(settings).find(({ name }) => name === 'rpm')?.bucket ?? null;
+  if (bucket === null) return Infinity;
+  return levelAt(rates.buckets.rpm ?? fullBucket(bucket, now), bucket, now);
 }
 
 /** What may be taken of each limit at once, for the status. Negative: it is owed. */

@@ -1,5 +1,5 @@
 import { NO_AGENT } from './accounts.ts';
-import { blockOf, isHeldByRates, slotsMaxAt } from './capacity.ts';
+import { blockOf, requestFreeAt, slotsMaxAt } from './capacity.ts';
 import { estimateAtEnd, estimateWaitMs, retryAfterMs, waitersAhead } from './estimate.ts';
 import type { InstantMs } from './ids.ts';
 import { compareWaiters, laneLength, lanesBelow, queueLength, type Waiter } from './queue.ts';
@@ -58,10 +58,10 @@ export function refuseToWait(state: GroupState, waiter: Waiter, now: InstantMs):
   if (full !== null && evicted === null) {
     return refuse({ reason: 'queue_full', ...full, retryAfterMs: retry });
   }
-  // Without samples the estimate is a guess, and a pause may end at any time. What a limit of a minute or
-  // a day gives back, and when, is known.
-  const isDue = isHeldByRates(state) && state.roomDueAt > waiter.deadlineAt;
-  const isGuess = !isDue && (state.holdSamples < HOLD_SAMPLES_MIN || state.settings.paused);
+  // Without samples the estimate is a guess, and a pause may end at any time. When there will be a request
+  // to spare is known: unlike tokens hardly any comes back before its time.
+  const isHopeless = requestFreeAt(state, now) > Math.max(now, waiter.deadlineAt);
+  const isGuess = !isHopeless && (state.holdSamples < HOLD_SAMPLES_MIN || state.settings.paused);
   if (!isGuess && now + estimateMs > waiter.deadlineAt) {
     return refuse({ reason: 'infeasible', estimateMs, retryAfterMs: retry });
   }
@@ -98,7 +98,7 @@ export function refuseUnaffordable(
 ): Rejection | null {
   const { budgets } = settings;
   const block = budgetBlock(controls.spend, budgets, need.usd, now);
-  if (block === null || settings.isDryRun) return null;
+  if (block === null) return null;
   const limits = { hour: budgets.perHourUsd, day: budgets.perDayUsd, month: budgets.perMonthUsd };
   const limitUsd = limits[block.period] ?? 0;
   return { reason: 'budget_exhausted', window: block.period, limitUsd, retryAfterMs: null };

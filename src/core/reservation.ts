@@ -48,7 +48,6 @@ export function settleLease(
   settleUsd(spend, cost, now);
   const { inputEstimate } = reserved;
   const seen = actual?.seen ?? null;
-  if (seen !== null && inputEstimate !== null && model !== null) {
-    observeUsage(factors, model, { inputEstimate, ...seen });
-  }
+  if (seen === null || inputEstimate === null || model === null) return;
+  observeUsage(factors, model, { inputEstimate, ...seen });
 }

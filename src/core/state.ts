@@ -96,8 +96,6 @@ export interface GroupState {
   readonly controls: Controls;
   /** The controls have changed and are to be kept. */
   isControlsDirty: boolean;
-  /** When the upstream last refused as too many what was within the configured limit; 0: never. */
-  lagSeenAt: InstantMs;
   /** When the next in line will have room, where only time is lacking. */
   roomDueAt: InstantMs;
   readonly totals: Totals;
@@ -135,7 +133,6 @@ export function emptyState(
     nextAttachment: firstAttachment,
     controls,
     isControlsDirty: false,
-    lagSeenAt: instant(0),
     roomDueAt: NEVER,
     totals: { granted: 0, rejected: {}, expired: 0, resurrected: 0, refusals: {}, wouldWait: 0 },
   };

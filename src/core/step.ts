@@ -15,6 +15,7 @@ import {
 import { MOVE_SETTLE_MS } from './settings.ts';
 import type { GroupState } from './state.ts';
 import { queueLength } from './queue.ts';
+import { forgive } from './rates.ts';
 import { refuseStopped, refuseWide } from './refuse.ts';
 import { applySignal } from './upstream-signals.ts';
 import {
@@ -37,15 +38,32 @@ import {
  */
 export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effect[] {
   const effects: Effect[] = [];
+  const stoppedUntil = stopsUntil(state, now);
   expireLeases(state, now, effects);
   expireWaiters(state, now, effects);
   apply(state, event, now, effects);
+  if (stopsUntil(state, now) > stoppedUntil) letGoOfStopped(state, now, effects);
   pump(state, now, effects);
   if (state.isControlsDirty) {
     state.isControlsDirty = false;
     effects.push({ kind: 'keep', controls: state.controls });
   }
   return effects;
+}
+
+/** Until when the upstream stops the group; 0: it does not. */
+function stopsUntil(state: GroupState, now: InstantMs): number {
+  return blockOf(state, now)?.until ?? 0;
+}
+
+/** The group is stopped for longer than it was: those who cannot wait so long, or must not, are let go. */
+function letGoOfStopped(state: GroupState, now: InstantMs, effects: Effect[]): void {
+  if (state.settings.isDryRun) return;
+  for (const waiter of state.queue.byTicket.values()) {
+    const stopped = refuseStopped(state, waiter, now);
+    if (stopped !== null) turnAway(state, waiter, stopped, effects);
+    else if (waiter.ticket.holdsNarrower) decline(state, waiter, now, effects);
+  }
 }
 
 /** When the next event must come at the latest, a `tick` if nothing else; Infinity when never. */
@@ -65,7 +83,7 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
     case 'confirm':
       return confirm(state, event, now);
     case 'report':
-      return report(state, event, now, effects);
+      return report(state, event, now);
     case 'release':
       return release(state, event, now, effects);
     case 'detach':
@@ -103,16 +121,10 @@ function confirm(state: GroupState, event: EventOf<'confirm'>, now: InstantMs) {
   if (lease !== undefined && lease.phase !== 'cooling') confirmLease(state, lease, now);
 }
 
-function report(state: GroupState, event: EventOf<'report'>, now: InstantMs, effects: Effect[]) {
+function report(state: GroupState, event: EventOf<'report'>, now: InstantMs) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined || lease.phase === 'cooling') return;
   applySignal(state, lease, event.signal, event.isRepeat, now);
-  if (state.settings.isDryRun || blockOf(state, now) === null) return;
-  for (const waiter of state.queue.byTicket.values()) {
-    const stopped = refuseStopped(state, waiter, now);
-    if (stopped !== null) turnAway(state, waiter, stopped, effects);
-    else if (waiter.ticket.holdsNarrower) decline(state, waiter, now, effects);
-  }
 }
 
 function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, effects: Effect[]) {
@@ -122,17 +134,15 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
     if (waiter?.leaseId === event.leaseId) dismiss(state, waiter, effects);
     return bury(state, event.leaseId, now);
   }
-  if (lease.phase !== 'cooling') {
-    endLease(state, lease, event.outcome, event.settlement, now, effects);
-  }
+  if (lease.phase === 'cooling') return;
+  endLease(state, lease, event.outcome, event.settlement, now, effects);
 }
 
 function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, effects: Effect[]) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined || lease.phase === 'cooling') return;
-  if (lease.attachment === event.attachment) {
-    endLease(state, lease, 'cancelled', null, now, effects);
-  }
+  if (lease.attachment !== event.attachment) return;
+  endLease(state, lease, 'cancelled', null, now, effects);
 }
 
 function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, effects: Effect[]) {
@@ -140,7 +150,8 @@ function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, eff
   if (waiter !== undefined) dismiss(state, waiter, effects);
   for (const lease of state.leases.values()) {
     if (lease.ticketId !== event.ticketId || lease.phase === 'cooling') continue;
-    endLease(state, lease, 'cancelled', null, now, effects);
+    // Its caller never heard of it.
+    endLease(state, lease, 'cancelled', 'unused', now, effects);
   }
   // An ask that is still on its way must not bring the ticket back.
   bury(state, event.ticketId, now);
@@ -185,6 +196,10 @@ function reconfigure(
 ) {
   const { settings } = event;
   if (settings.byAgent && !state.settings.byAgent) levelAgents(state.accounts);
+  if (state.settings.isDryRun && !settings.isDryRun) {
+    forgive(state.controls.rates, settings.rates, now);
+    state.isControlsDirty = true;
+  }
   state.settings = settings;
   if (settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {

@@ -1,4 +1,5 @@
 import {
+  allows as breakerAllows,
   hasFailedLately,
   noteEnded as breakerEnded,
   noteFailed as breakerFailed,
@@ -57,7 +58,7 @@ export function applySignal(
   };
   switch (kind) {
     case 'concurrency':
-      if (settings.isHard) state.lagSeenAt = now;
+      if (settings.isHard) controls.lagSeenAt = now;
       noteConcurrencyRefusal(ceiling, settings, { ...call, namedSlotsMax: signal.slotsMax }, now);
       return;
     case 'overload':
@@ -101,9 +102,12 @@ function applyServed(
   pauseFor(controls.pause, { grantedAt, retryAfterMs: waitMs, isLongWindow: false }, now);
 }
 
-/** A call was granted: while the breaker is not closed, it is a probe. */
-export function noteGranted({ controls }: GroupState, { id }: Lease): void {
-  breakerGranted(controls.breaker, id);
+/**
+ * A call was granted: while the breaker is not closed, it is a probe. But for one that passes though the
+ * breaker allows none: a nested call, or any in a dry run.
+ */
+export function noteGranted({ controls }: GroupState, { id }: Lease, now: InstantMs): void {
+  if (breakerAllows(controls.breaker, now)) breakerGranted(controls.breaker, id);
 }
 
 /** A lease ended. `isLost`: nobody knows how its call went. */

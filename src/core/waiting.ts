@@ -78,6 +78,8 @@ function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effe
     return parent !== undefined && parent.phase !== 'cooling';
   });
   if (waitsForItself && settings.nested === 'pass') {
+    const unaffordable = refuseUnaffordable(state, waiter, now);
+    if (unaffordable !== null) return turnAway(state, waiter, unaffordable, effects);
     grant(state, waiter, 0, now, effects);
   } else if (waitsForItself) {
     turnAway(state, waiter, { reason: 'nested', retryAfterMs: null }, effects);
@@ -98,7 +100,8 @@ export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void
     if (waiter === undefined) break;
     const unaffordable = refuseUnaffordable(state, waiter, now);
     if (unaffordable !== null) {
-      turnAway(state, waiter, unaffordable, effects);
+      if (state.settings.isDryRun) letPass(state, waiter, now, effects);
+      else turnAway(state, waiter, unaffordable, effects);
       continue;
     }
     const at = roomAt(state, waiter.need, now);
@@ -146,7 +149,7 @@ function grant(
     { id: leaseId, ticketId, holder, lane, slots, waitsElsewhere, reserved },
     now,
   );
-  noteGranted(state, lease);
+  noteGranted(state, lease, now);
   state.totals.granted += 1;
   effects.push({ kind: 'save', lease }, { kind: 'grant', ticketId, lease });
 }

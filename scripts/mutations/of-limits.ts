@@ -1,0 +1,171 @@
+import type { Mutation } from './mutation.ts';
+
+/** Requests and tokens: what is taken, given back, settled and kept. */
+export const LIMITS: readonly Mutation[] = [
+  {
+    name: 'takes requests before there is a slot',
+    file: 'waiting.ts',
+    find: '    if (at > now) {\n',
+    replace: '    if (at > now) {\n      reserveFor(state, waiter.need, null, now);\n',
+  },
+  {
+    name: 'takes nothing of the limits',
+    file: 'reservation.ts',
+    find: '  take(controls.rates, settings.rates, demand, now);\n',
+    replace: '',
+  },
+  {
+    name: 'asks whether there are requests, and not whether there are tokens',
+    file: 'capacity.ts',
+    find: 'settings.rates, need.demand, now)',
+    replace: 'settings.rates, { ...need.demand, inputTokens: 0, outputTokens: 0 }, now)',
+  },
+  {
+    name: 'reserves nothing of a budget',
+    file: 'reservation.ts',
+    find: '  reserveUsd(controls.spend, usd);\n',
+    replace: '',
+  },
+  {
+    name: 'gives nothing back that was never sent',
+    file: 'leases.ts',
+    find: "isUnused ? 'unused' : settlement",
+    replace: 'isUnused ? null : settlement',
+  },
+  {
+    name: 'keeps what was granted to a caller who had left',
+    file: 'step.ts',
+    find: "endLease(state, lease, 'cancelled', 'unused', now, effects);",
+    replace: "endLease(state, lease, 'cancelled', null, now, effects);",
+  },
+  {
+    name: 'settles what was settled before',
+    file: 'reservation.ts',
+    find: '  lease.reserved = null;\n',
+    replace: '',
+  },
+  {
+    name: 'gives back what a lapsed lease has probably used',
+    file: 'leases.ts',
+    find: 'settleLease(state, lease, null, now);',
+    replace: "settleLease(state, lease, 'unused', now);",
+  },
+  {
+    name: 'never settles a lease that lapsed',
+    file: 'leases.ts',
+    find: '      settleLease(state, lease, null, now);\n',
+    replace: '',
+  },
+  {
+    name: 'settles by the estimate whatever was counted',
+    file: 'reservation.ts',
+    find: 'const used: Demand = actual ?? reserved.demand;',
+    replace: 'const used: Demand = reserved.demand;',
+  },
+  {
+    name: 'learns nothing of what calls really use',
+    file: 'reservation.ts',
+    find: '  observeUsage(factors, model, { inputEstimate, ...seen });\n',
+    replace: '',
+  },
+  {
+    name: 'does not keep what was taken',
+    file: 'step.ts',
+    find: "    effects.push({ kind: 'keep', controls: state.controls });\n",
+    replace: '',
+  },
+  {
+    name: 'gives a second helping after a reset',
+    file: 'recover.ts',
+    find: 'emptyState(settings, firstAttachment, controls)',
+    replace: 'emptyState(settings, firstAttachment)',
+  },
+  {
+    name: 'keeps set aside after a reset what was for lost calls',
+    file: 'recover.ts',
+    find: '  keepReserved(state);\n',
+    replace: '',
+  },
+  {
+    name: 'lets a window go without its margin',
+    file: 'window.ts',
+    find: 'lengthMs + marginMs',
+    replace: 'lengthMs',
+  },
+  {
+    name: 'counts a bin from its begin',
+    file: 'window.ts',
+    find: 'instant((bin + 1) * binMs)',
+    replace: 'instant(bin * binMs)',
+  },
+  {
+    name: 'takes refunds for another minute',
+    file: 'window.ts',
+    find: 'bin === binOf(params, takenAt)',
+    replace: 'bin > 0',
+  },
+  {
+    name: 'forgives every debt at once',
+    file: 'bucket.ts',
+    find: 'bucket.level = Math.min(params.capacity, level);',
+    replace: 'bucket.level = Math.min(params.capacity, Math.max(0, level));',
+  },
+  {
+    name: 'overflows',
+    file: 'bucket.ts',
+    find: 'bucket.level = Math.min(params.capacity, level);',
+    replace: 'bucket.level = level;',
+  },
+  {
+    name: 'keeps the debt of a dry run',
+    file: 'step.ts',
+    find: '    forgive(state.controls.rates, settings.rates, now);\n',
+    replace: '',
+  },
+  {
+    name: 'empties the limits when a dry run ends',
+    file: 'rates.ts',
+    find: 'Math.max(0, -levelAt(held, bucket, now))',
+    replace: '-levelAt(held, bucket, now)',
+  },
+  {
+    name: 'sleeps though only time is lacking',
+    file: 'step.ts',
+    find: 'state.waitersDueAt, settled, room)',
+    replace: 'state.waitersDueAt, settled)',
+  },
+  {
+    name: 'foresees a wait for requests that may go at once',
+    file: 'estimate.ts',
+    find: 'ahead + 1 - atOnce',
+    replace: 'ahead + 1',
+  },
+];
+
+/** What may be spent. */
+export const BUDGETS: readonly Mutation[] = [
+  {
+    name: 'lets budgets forget what is in flight',
+    file: 'spend.ts',
+    find: 'spentIn(spend.total, period, now) + spend.reservedUsd',
+    replace: 'spentIn(spend.total, period, now)',
+  },
+  {
+    name: 'grants beyond the budget',
+    file: 'waiting.ts',
+    find: '    if (unaffordable !== null) {\n',
+    replace: '    if (unaffordable !== null && now < 0) {\n',
+  },
+  {
+    name: 'lets nested calls go beyond the budget',
+    file: 'waiting.ts',
+    find: '    if (unaffordable !== null) return turnAway(state, waiter, unaffordable, effects);\n',
+    replace: '',
+  },
+  {
+    name: 'refuses in a dry run what has no budget',
+    file: 'waiting.ts',
+    find: 'if (state.settings.isDryRun) letPass(state, waiter, now, effects);\n      else turnAway',
+    replace: 'turnAway',
+  },
+];

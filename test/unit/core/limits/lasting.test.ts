@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest';
+import { slotsLearned } from '../../../../src/core/capacity.ts';
+import { AUTO_COOLDOWN_MS, LAG_REMEMBERED_MS } from '../../../../src/core/settings.ts';
+import { TestGroup } from '../../../support/core-builders.ts';
+import { call, leftIn, metered, used } from './metered.ts';
+
+/** What a reset leaves of the limits, and how long a lag of the upstream's counter is remembered. */
+
+const sliceMs = 600_000;
+
+describe('after a reset', () => {
+  test('there is no second helping of requests and tokens', () => {
+    const group = metered({ rpm: 2, rpd: 10, tpm: 1_000, tpd: 5_000, startsPerS: 100 });
+    call(group, 'a', { input: 400 });
+    call(group, 'b', { input: 500 });
+    group.release('b', 'success', 1, used({ input: 500 }));
+    const before = leftIn(group);
+    const after = group.reset();
+    expect(leftIn(after)).toEqual(before);
+    call(after, 'c', { input: 10 });
+    expect(after.advance(1_000)).toEqual([]);
+    expect(after.waiting()).toEqual(['c']);
+  });
+
+  test('a call in flight is settled like any other', () => {
+    const group = metered({ tpd: 5_000, perDayUsd: 100 });
+    call(group, 'a', { input: 4_000, usd: 10 });
+    const after = group.reset();
+    expect(leftIn(after)).toMatchObject({ tpd: 1_000, reservedUsd: 10 });
+    after.release('a', 'success', 1, used({ input: 100, usd: 1 }));
+    expect(leftIn(after)).toMatchObject({ tpd: 4_900, reservedUsd: 0, spentUsd: 1 });
+  });
+
+  test('a call that was settled before is not settled again', () => {
+    const group = metered({ tpd: 5_000, perDayUsd: 100 }, { releaseCooldownMs: 60_000 });
+    call(group, 'a', { input: 4_000, usd: 10 });
+    group.release('a', 'success', 1, used({ input: 100, usd: 1 }));
+    const settled = { tpd: 4_900, reservedUsd: 0, spentUsd: 1 };
+    const after = group.reset();
+    expect(leftIn(after)).toMatchObject({ ...settled, slotsInUse: 1 });
+    after.advance(60_000);
+    expect(leftIn(after)).toMatchObject({ ...settled, slotsInUse: 0 });
+  });
+
+  test('only what is still in flight is set aside', () => {
+    const group = metered({ perDayUsd: 100 });
+    call(group, 'kept', { usd: 10 });
+    const rows = group.rows();
+    call(group, 'lost', { usd: 20 });
+    expect(leftIn(group)['reservedUsd']).toBe(30);
+    expect(leftIn(group.reset(rows))['reservedUsd']).toBe(10);
+    expect(leftIn(group.reset([]))['reservedUsd']).toBe(0);
+  });
+
+  test('a pause lasts on, and its ramp', () => {
+    const group = new TestGroup({ slotsMax: 4, timeoutMs: 600_000 });
+    group.ask('a');
+    group.report('a', { kind: 'requests', retryAfterMs: 10_000 });
+    group.release('a', 'failed');
+    const after = group.reset();
+    after.ask('b', { sliceMs });
+    after.ask('c', { sliceMs });
+    expect(after.advance(9_999)).toEqual([]);
+    expect(after.advance(1)).toEqual(['grant b.1']);
+    expect(after.advance(2_000)).toEqual(['grant c.1']);
+  });
+
+  test('a learned ceiling stays', () => {
+    const group = new TestGroup({ slotsMax: 10 });
+    group.askAll('a', 'b', 'c');
+    group.report('c', { kind: 'concurrency' });
+    expect(slotsLearned(group.reset().state)).toBe(2);
+  });
+
+  describe('the breaker', () => {
+    /** Half open, with one probe under way. */
+    function halfOpen(): TestGroup {
+      const group = new TestGroup({ slotsMax: 20, timeoutMs: 600_000, isAdaptive: false });
+      for (let index = 0; index < 10; index += 1) {
+        group.ask(`bad-${index}`, { sliceMs });
+        group.report(`bad-${index}`, { kind: 'error' });
+        group.release(`bad-${index}`, 'failed');
+      }
+      group.ask('probe', { sliceMs });
+      group.advance(group.wakesIn());
+      return group;
+    }
+
+    test('waits for a probe that is still under way', () => {
+      const after = halfOpen().reset();
+      after.ask('next', { sliceMs });
+      after.advance(1_000);
+      expect(after.waiting()).toEqual(['next']);
+      expect(after.report('probe', { kind: 'served' })).toEqual(['grant next.1']);
+    });
+
+    test('has the permit back of a probe that was lost', () => {
+      const after = halfOpen().reset([]);
+      expect(after.ask('next', { sliceMs })).toEqual(['grant next.1']);
+      expect(after.ask('other', { sliceMs })).toEqual([]);
+    });
+  });
+});
+
+describe('a refusal as too many within the configured limit', () => {
+  const AUTO = { slotsMax: 100, releaseCooldownMs: 'auto' } as const;
+
+  /** A call was refused though there were no more than configured. */
+  function laggingGroup(settings = {}): TestGroup {
+    const group = new TestGroup({ ...AUTO, ...settings });
+    for (let index = 0; index < 20; index += 1) group.ask(`call-${index}`);
+    group.report('call-0', { kind: 'concurrency' });
+    for (let index = 0; index < 20; index += 1) group.release(`call-${index}`, 'unused');
+    return group;
+  }
+
+  /** How long the slot of the next call stays down. */
+  function downMs(group: TestGroup): number {
+    group.ask('next');
+    group.release('next');
+    return group.inUse() === 0 ? 0 : group.lease('next').until - group.now;
+  }
+
+  test('makes slots cool down for an hour', () => {
+    const group = laggingGroup();
+    group.advance(LAG_REMEMBERED_MS - 1);
+    expect(downMs(group)).toBe(AUTO_COOLDOWN_MS);
+    const later = laggingGroup();
+    later.advance(LAG_REMEMBERED_MS);
+    expect(downMs(later)).toBe(0);
+  });
+
+  test('is remembered over a reset', () => {
+    expect(downMs(laggingGroup().reset())).toBe(AUTO_COOLDOWN_MS);
+  });
+
+  test('says nothing where the limit was only assumed', () => {
+    expect(downMs(laggingGroup({ isHard: false }))).toBe(0);
+  });
+
+  test('changes no cool-down that is configured', () => {
+    expect(downMs(laggingGroup({ releaseCooldownMs: 7 }))).toBe(7);
+  });
+
+  test('makes slots cool down where few are left by it', () => {
+    const group = new TestGroup({ ...AUTO, isHard: false });
+    group.askAll('a', 'b', 'c');
+    group.report('a', { kind: 'concurrency' });
+    for (const name of ['a', 'b', 'c']) group.release(name, 'unused');
+    expect(downMs(group)).toBe(AUTO_COOLDOWN_MS);
+  });
+});
