@@ -155,7 +155,7 @@ export class Metering {
     };
   }
 
-  /** What a call that its upstream refused has used. */
+  /** What a call has used that its upstream refused, or answered with an error. */
   readonly notServed: Settle = () => {
     const requests = this.#profile.failedCount ? 1 : 0;
     return { requests, inputTokens: 0, outputTokens: 0, usd: 0, seen: null };

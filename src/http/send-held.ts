@@ -88,7 +88,9 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
   const { response, done } = await held.relay(answer, metering?.pipeFor(meter, answer) ?? null);
   const settle = (outcome: Outcome): Promise<void> => {
     body.discard();
-    return admission.release(outcome, metering?.settlement(meter));
+    // What the upstream did not do because the call is wrong uses no tokens.
+    const settlement = answer.ok ? metering?.settlement(meter) : metering?.notServed;
+    return admission.release(outcome, settlement);
   };
   ctx.waitUntil(counted(done.then(settle)));
   return response === null ? noAnswer(sending, held) : signed(response, sending, waitMs);
