@@ -14,7 +14,10 @@ import { inSpillOrder } from './spill-order.ts';
 /** The body of a call that is sent under another model name is kept up to this size. */
 const RENAMED_BYTES_MAX = 4_194_304;
 
-/** Refusals of ours that another upstream would not give. */
+/**
+ * Refusals of ours that another upstream would not give. What broke on the way to the upstream is not
+ * among them: a call whose body is kept goes elsewhere as `Again`, and of any other none is left.
+ */
 const OF_THIS_UPSTREAM: ReadonlySet<Reason> = new Set<Reason>([
   'queue_full',
   'queue_timeout',
@@ -25,7 +28,6 @@ const OF_THIS_UPSTREAM: ReadonlySet<Reason> = new Set<Reason>([
   'breaker_open',
   'budget_exhausted',
   'limiter_unavailable',
-  'upstream_unreachable',
 ]);
 
 export function mayServeElsewhere(reason: Reason): boolean {
