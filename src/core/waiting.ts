@@ -98,7 +98,8 @@ export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void
     if (waiter === undefined) break;
     const unaffordable = refuseUnaffordable(state, waiter, now);
     if (unaffordable !== null) {
-      turnAway(state, waiter, unaffordable, effects);
+      if (state.settings.isDryRun) letPass(state, waiter, now, effects);
+      else turnAway(state, waiter, unaffordable, effects);
       continue;
     }
     const at = roomAt(state, waiter.need, now);

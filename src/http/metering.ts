@@ -103,9 +103,8 @@ export class Metering {
 
   /** The refusal of a call whose price nobody knows, by a group that has a budget. */
   refuseUnpriced({ config, group }: Placement): Refusal | null {
-    if (config === null || !hasBudget(config.limits) || this.#priceFor(config) !== null) {
-      return null;
-    }
+    if (config === null || config.dry_run || !hasBudget(config.limits)) return null;
+    if (this.#priceFor(config) !== null) return null;
     const model =
       this.#model === null
         ? 'The call names no model'
