@@ -55,7 +55,10 @@ export async function planSpill(leg: Leg): Promise<SpillPlan> {
     const { upstream: id, model } =
       typeof entry === 'string' ? { upstream: entry, model: null } : entry;
     const upstream = call.table.upstreams.get(id);
-    return upstream === undefined || upstream.secret === null ? [] : [{ upstream, model }];
+    if (upstream === undefined || upstream.secret === null) return [];
+    // One list may serve several upstreams: each goes to the others.
+    const isHere = upstream === located.upstream && (model === null || model === located.model);
+    return isHere ? [] : [{ upstream, model }];
   });
   return { stops: await inSpillOrder(listed, order, leg), afterMs };
 }
