@@ -3,7 +3,7 @@ import type { Refusal } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import type { CallEstimate, Settlement } from '../core/usage.ts';
 import type { Placement } from '../routing/placement.ts';
-import { keepBody, keptBody, type KeptBody } from '../upstream/kept-body.ts';
+import { keepBody } from '../upstream/kept-body.ts';
 import { countedTokens, limitProfileFor, type LimitProfile } from '../upstream/limit-profiles.ts';
 import { costUsd, priceListId, priceOf, type Price } from '../upstream/prices/price-table.ts';
 import { estimateCall } from '../upstream/usage/estimate.ts';
@@ -46,21 +46,19 @@ export async function measure(call: ProxyCall, located: Located): Promise<Measur
   });
   const asks = upstream.injectsUsage && estimate.isStream && !estimate.wantsUsage;
   const injected = asks && operation.name === 'chat' && bytes !== null ? injectUsage(bytes) : null;
-  const body = injected === null ? kept : withBytes(injected, kept);
   return {
-    located: body === null ? located : { ...located, body },
-    metering: new Metering(located, estimate, injected !== null),
+    located: kept === null ? located : { ...located, body: kept },
+    metering: new Metering(located, estimate, injected),
   };
-}
-
-function withBytes(bytes: Uint8Array, kept: KeptBody | null): KeptBody {
-  return keptBody(bytes, () => kept?.discard());
 }
 
 /** What one call will use, uses and has used, as each of its groups counts it. */
 export class Metering {
-  /** The usage was asked for on the caller's behalf, who does not expect it in the answer. */
-  readonly #dropsUsage: boolean;
+  /**
+   * What goes out in place of the body, because the usage is asked for on the caller's behalf; null: the
+   * body itself. The body stays as it came, or a second try could not tell that it was not the caller.
+   */
+  readonly injected: Uint8Array | null;
   readonly #upstream: Upstream;
   readonly #shape: Located['operation']['shape'];
   readonly #model: string | null;
@@ -72,9 +70,9 @@ export class Metering {
   constructor(
     { upstream, operation, model }: Located,
     estimate: Pick<CallEstimate, 'inputTokens' | 'maxOutputTokens'>,
-    dropsUsage: boolean,
+    injected: Uint8Array | null,
   ) {
-    this.#dropsUsage = dropsUsage;
+    this.injected = injected;
     this.#upstream = upstream;
     this.#shape = operation.shape;
     this.#model = model === null ? null : (upstream.aliases[model] ?? model);
@@ -126,7 +124,7 @@ export class Metering {
   pipeFor(meter: UsageMeter | null, { headers }: Response): PipeMetering | null {
     if (meter === null) return null;
     const isStream = headers.get('content-type')?.includes('text/event-stream') === true;
-    return { meter, filter: this.#dropsUsage && isStream ? createUsageDrop() : null };
+    return { meter, filter: this.injected !== null && isStream ? createUsageDrop() : null };
   }
 
   /** What the call has used by now. Undefined: it cannot be told, so what was reserved counts. */

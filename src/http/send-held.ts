@@ -65,7 +65,8 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
   const { body, upstream } = located;
   tries.noteSent();
   retryBudgetOf(upstream.id).noteCall();
-  const init = { method: request.method, headers: target.headers, body: body.open() };
+  const outgoing = metering?.injected ?? body.open();
+  const init = { method: request.method, headers: target.headers, body: outgoing };
   const sentAt = Date.now();
   const sent = await held.send(target.fetcher, target.url, init);
   // A call that we cut ourselves says nothing of its upstream.
