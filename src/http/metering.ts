@@ -1,4 +1,5 @@
 import type { GroupConfig } from '../contract/config.ts';
+import { hasBudget } from '../contract/metered.ts';
 import type { Refusal } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import type { CallEstimate, Settlement } from '../core/usage.ts';
@@ -12,7 +13,6 @@ import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts
 import { createUsageDrop } from '../upstream/usage/usage-drop.ts';
 import { createUsageMeter, type UsageMeter } from '../upstream/usage/usage-meter.ts';
 import type { Settle } from './admission.ts';
-import { hasBudget } from './call-rules.ts';
 import type { ProxyCall } from './call.ts';
 import { bodyBudget } from './isolate.ts';
 import type { Located } from './locate.ts';

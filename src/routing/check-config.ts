@@ -1,5 +1,6 @@
 import type { Config, GroupConfig, UpstreamConfig } from '../contract/config.ts';
 import { quoteName } from '../contract/import-errors.ts';
+import { hasBudget } from '../contract/metered.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import { PRICE_LISTS, priceListId } from '../upstream/prices/price-table.ts';
 import { spillErrors } from './check-spill.ts';
@@ -179,9 +180,8 @@ function budgetWarnings(
   config: Config,
   upstreams: ReadonlyMap<string, Upstream>,
 ): string[] {
-  const { fallback_price: fallback, ...periods } = group.limits.budget_usd;
-  const hasBudget = Object.values(periods).some((usd) => usd !== null);
-  if (!hasBudget || fallback !== null) return [];
+  const { limits } = group;
+  if (!hasBudget(limits) || limits.budget_usd.fallback_price !== null) return [];
   const isNamed = namesUpstreams(group);
   // Which upstreams some models are at is not known here.
   if (!isNamed && group.match.models.length > 0) return [];
