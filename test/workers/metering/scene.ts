@@ -44,16 +44,24 @@ export async function controlsOf(group: string): Promise<Controls | null> {
   });
 }
 
+function used({ rates }: Controls, name: LimitName): number {
+  return (rates.windows[name]?.bins ?? []).reduce((sum, [, amount]) => sum + amount, 0);
+}
+
+/** What was taken of a limit in its current window. */
+export async function usedOf(group: string, name: LimitName): Promise<number> {
+  const controls = await controlsOf(group);
+  return controls === null ? 0 : used(controls, name);
+}
+
 export async function counted(group: string): Promise<Counted> {
   const controls = await controlsOf(group);
   if (controls === null) return NOTHING;
-  const { rates, spend } = controls;
-  const used = (name: LimitName): number =>
-    (rates.windows[name]?.bins ?? []).reduce((sum, [, amount]) => sum + amount, 0);
+  const { spend } = controls;
   return {
-    requests: used('rpm'),
-    inputTokens: used('itpm'),
-    outputTokens: used('otpm'),
+    requests: used(controls, 'rpm'),
+    inputTokens: used(controls, 'itpm'),
+    outputTokens: used(controls, 'otpm'),
     usd: Number(spend.total.usd.month.toFixed(9)),
     reservedUsd: Number(spend.reservedUsd.toFixed(9)),
   };
