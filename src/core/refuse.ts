@@ -98,7 +98,7 @@ export function refuseUnaffordable(
 ): Rejection | null {
   const { budgets } = settings;
   const block = budgetBlock(controls.spend, budgets, need.usd, now);
-  if (block === null || settings.isDryRun) return null;
+  if (block === null) return null;
   const limits = { hour: budgets.perHourUsd, day: budgets.perDayUsd, month: budgets.perMonthUsd };
   const limitUsd = limits[block.period] ?? 0;
   return { reason: 'budget_exhausted', window: block.period, limitUsd, retryAfterMs: null };
