@@ -158,7 +158,7 @@ describe('a call takes nothing that never goes out:', () => {
   });
 
   it('its time was over', async () => {
-    const { response } = await queued({ 'headgate-max-wait': '1' });
+    const { response } = await queued({ 'headgate-max-wait': '50ms' });
     expect((await response).headers.get('headgate-reason')).toBe('queue_timeout');
   });
 
