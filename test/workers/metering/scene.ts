@@ -95,13 +95,14 @@ export async function newScene(
   settings: Settings = {},
   limits: Group['limits'] = COUNTING,
   upstream: Partial<Upstream> = {},
+  fields: Partial<Group> = {},
 ): Promise<Scene> {
   scenes += 1;
   const group = `metered-${scenes}`;
   const strict = await strictScope('metering', settings);
   await configure({
     upstreams: dialects(strict, upstream),
-    groups: [{ name: group, match: { upstreams: ['*'] }, limits, holds: NO_COOLDOWN }],
+    groups: [{ name: group, match: { upstreams: ['*'] }, limits, holds: NO_COOLDOWN, ...fields }],
   });
   return { strict, group };
 }
