@@ -78,7 +78,7 @@ async function reroute(
   configVersion: number,
   moves: number,
 ): Promise<Leg | Refusal | 'left'> {
-  const { call, caller, located } = leg;
+  const { call, caller, located, isSpilled } = leg;
   if (moves >= MOVES_MAX) {
     located.body.discard();
     const message = 'The configuration of the group could not be read. Try again in a moment.';
@@ -88,10 +88,10 @@ async function reroute(
   const table = (await routingTable(call.env, call.ctx, configVersion)) ?? call.table;
   const again = await relocate({ ...incoming, table }, located);
   if (again === 'left' || 'reason' in again) return again;
-  const key = await keyFor(again.upstream, caller, table, call.env);
+  const key = await keyFor(again.upstream, caller, table, call.env, isSpilled);
   if ('reason' in key) {
     again.body.discard();
     return key;
   }
-  return { call: { ...call, table }, caller, located: again, key };
+  return { call: { ...call, table }, caller, located: again, key, isSpilled };
 }

@@ -77,13 +77,14 @@ export async function goTo({ upstream, model }: SpillStop, leg: Leg): Promise<Le
   if ('reason' in key || path === null) return null;
   const operation = classify(call.request.method, path, call.query, upstream.dialect);
   const there = { ...located, upstream, path, operation };
-  if (model === null) return { ...leg, key, located: there };
-  if (operation.model.from === 'path') return { ...leg, key, located: { ...there, model } };
+  const spilled = { ...leg, key, isSpilled: true };
+  if (model === null) return { ...spilled, located: there };
+  if (operation.model.from === 'path') return { ...spilled, located: { ...there, model } };
   const kept = await keepBody(located.body, RENAMED_BYTES_MAX, bodyBudget, call.request.signal);
   if (kept === 'aborted') return 'left';
   const bytes = kept?.bytes ?? null;
   const renamed = bytes === null ? null : renameModel(bytes, model);
   if (renamed === null) return null;
   const body = keptBody(renamed, () => kept?.discard());
-  return { ...leg, key, located: { ...there, model, body } };
+  return { ...spilled, located: { ...there, model, body } };
 }
