@@ -7,7 +7,7 @@ import { relocate, type Incoming } from './locate.ts';
 import { send } from './send.ts';
 import { unreachable } from './send-held.ts';
 import { routingTable } from './snapshots.ts';
-import { goTo, mayServeElsewhere, planSpill, ticketUntilNext } from './spill.ts';
+import { goTo, mayServeElsewhere, planSpill, ticketUntilNext, withBodyFor } from './spill.ts';
 import { Tries } from './tries.ts';
 import { pause } from './waiting.ts';
 
@@ -64,10 +64,15 @@ export async function journey(
 
 /** The call at the next stop that it can go to. Null: there is none. */
 async function nextLeg(stops: SpillStop[], leg: Leg): Promise<Leg | null | 'left'> {
+  let from = leg;
   for (let stop = stops.shift(); stop !== undefined; stop = stops.shift()) {
-    const there = await goTo(stop, leg);
+    const ready = await withBodyFor(stop, from);
+    if (ready === 'left') return ready;
+    from = ready;
+    const there = await goTo(stop, from);
     if (there !== null) return there;
   }
+  from.located.body.discard();
   return null;
 }
 
