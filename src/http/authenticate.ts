@@ -75,7 +75,13 @@ export async function keyFor(
   env: Env,
   isSpilled = false,
 ): Promise<UpstreamKey | Refusal> {
-  if (upstream.secret === null) return { injected: null, fingerprint: caller.fingerprint };
+  if (upstream.secret === null) {
+    if (!isSpilled) return { injected: null, fingerprint: caller.fingerprint };
+    return {
+      reason: 'upstream_unreachable',
+      message: `The upstream ${upstream.id} has no key of the operator's any more.`,
+    };
+  }
   if (caller.gatewayKeyId === null) {
     return {
       reason: 'key_missing',

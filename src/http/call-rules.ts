@@ -1,4 +1,5 @@
 import { groupSchema, type GroupConfig } from '../contract/config.ts';
+import { countsTokens } from '../contract/metered.ts';
 import type { Placement } from '../routing/placement.ts';
 import type { HoldLimits } from '../upstream/held-call.ts';
 
@@ -41,15 +42,4 @@ export function callRules(placements: readonly Placement[]): CallRules {
     onSaturated: spilling?.config?.on_saturated ?? 'queue',
     isMetered: placements.some(({ config }) => config !== null && countsTokens(config)),
   };
-}
-
-/** Whether a group counts tokens or cost. The others never look into a body or an answer for it. */
-function countsTokens({ limits, track_usage: isTracked }: GroupConfig): boolean {
-  const { tpm, itpm, otpm, tpd } = limits;
-  return isTracked || [tpm, itpm, otpm, tpd].some((limit) => limit !== null) || hasBudget(limits);
-}
-
-/** Whether a group must know what a call costs. */
-export function hasBudget({ budget_usd: budget }: GroupConfig['limits']): boolean {
-  return budget.per_hour !== null || budget.per_day !== null || budget.per_month !== null;
 }

@@ -7,7 +7,7 @@ import { relocate, type Incoming } from './locate.ts';
 import { send } from './send.ts';
 import { unreachable } from './send-held.ts';
 import { routingTable } from './snapshots.ts';
-import { goTo, mayServeElsewhere, planSpill, ticketUntilNext } from './spill.ts';
+import { goTo, mayServeElsewhere, planSpill, ticketUntilNext, withBodyFor } from './spill.ts';
 import { Tries } from './tries.ts';
 import { pause } from './waiting.ts';
 
@@ -64,10 +64,15 @@ export async function journey(
 
 /** The call at the next stop that it can go to. Null: there is none. */
 async function nextLeg(stops: SpillStop[], leg: Leg): Promise<Leg | null | 'left'> {
+  let from = leg;
   for (let stop = stops.shift(); stop !== undefined; stop = stops.shift()) {
-    const there = await goTo(stop, leg);
+    const ready = await withBodyFor(stop, from);
+    if (ready === 'left') return ready;
+    from = ready;
+    const there = await goTo(stop, from);
     if (there !== null) return there;
   }
+  from.located.body.discard();
   return null;
 }
 
@@ -78,7 +83,7 @@ async function reroute(
   configVersion: number,
   moves: number,
 ): Promise<Leg | Refusal | 'left'> {
-  const { call, caller, located } = leg;
+  const { call, caller, located, isSpilled } = leg;
   if (moves >= MOVES_MAX) {
     located.body.discard();
     const message = 'The configuration of the group could not be read. Try again in a moment.';
@@ -88,10 +93,10 @@ async function reroute(
   const table = (await routingTable(call.env, call.ctx, configVersion)) ?? call.table;
   const again = await relocate({ ...incoming, table }, located);
   if (again === 'left' || 'reason' in again) return again;
-  const key = await keyFor(again.upstream, caller, table, call.env);
+  const key = await keyFor(again.upstream, caller, table, call.env, isSpilled);
   if ('reason' in key) {
     again.body.discard();
     return key;
   }
-  return { call: { ...call, table }, caller, located: again, key };
+  return { call: { ...call, table }, caller, located: again, key, isSpilled };
 }

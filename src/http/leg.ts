@@ -9,6 +9,8 @@ export interface Leg {
   readonly caller: Caller;
   readonly located: Located;
   readonly key: UpstreamKey;
+  /** The call did not ask for this upstream: a provider key that it brought is for another one. */
+  readonly isSpilled: boolean;
 }
 
 /** One upstream that a call may be sent to. */

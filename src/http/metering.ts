@@ -1,9 +1,10 @@
 import type { GroupConfig } from '../contract/config.ts';
+import { hasBudget } from '../contract/metered.ts';
 import type { Refusal } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import type { CallEstimate, Settlement } from '../core/usage.ts';
 import type { Placement } from '../routing/placement.ts';
-import { keepBody, keptBody, type KeptBody } from '../upstream/kept-body.ts';
+import { keepBody } from '../upstream/kept-body.ts';
 import { countedTokens, limitProfileFor, type LimitProfile } from '../upstream/limit-profiles.ts';
 import { costUsd, priceListId, priceOf, type Price } from '../upstream/prices/price-table.ts';
 import { estimateCall } from '../upstream/usage/estimate.ts';
@@ -12,7 +13,6 @@ import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts
 import { createUsageDrop } from '../upstream/usage/usage-drop.ts';
 import { createUsageMeter, type UsageMeter } from '../upstream/usage/usage-meter.ts';
 import type { Settle } from './admission.ts';
-import { hasBudget } from './call-rules.ts';
 import type { ProxyCall } from './call.ts';
 import { bodyBudget } from './isolate.ts';
 import type { Located } from './locate.ts';
@@ -46,21 +46,19 @@ export async function measure(call: ProxyCall, located: Located): Promise<Measur
   });
   const asks = upstream.injectsUsage && estimate.isStream && !estimate.wantsUsage;
   const injected = asks && operation.name === 'chat' && bytes !== null ? injectUsage(bytes) : null;
-  const body = injected === null ? kept : withBytes(injected, kept);
   return {
-    located: body === null ? located : { ...located, body },
-    metering: new Metering(located, estimate, injected !== null),
+    located: kept === null ? located : { ...located, body: kept },
+    metering: new Metering(located, estimate, injected),
   };
-}
-
-function withBytes(bytes: Uint8Array, kept: KeptBody | null): KeptBody {
-  return keptBody(bytes, () => kept?.discard());
 }
 
 /** What one call will use, uses and has used, as each of its groups counts it. */
 export class Metering {
-  /** The usage was asked for on the caller's behalf, who does not expect it in the answer. */
-  readonly #dropsUsage: boolean;
+  /**
+   * What goes out in place of the body, because the usage is asked for on the caller's behalf; null: the
+   * body itself. The body stays as it came, or a second try could not tell that it was not the caller.
+   */
+  readonly injected: Uint8Array | null;
   readonly #upstream: Upstream;
   readonly #shape: Located['operation']['shape'];
   readonly #model: string | null;
@@ -72,9 +70,9 @@ export class Metering {
   constructor(
     { upstream, operation, model }: Located,
     estimate: Pick<CallEstimate, 'inputTokens' | 'maxOutputTokens'>,
-    dropsUsage: boolean,
+    injected: Uint8Array | null,
   ) {
-    this.#dropsUsage = dropsUsage;
+    this.injected = injected;
     this.#upstream = upstream;
     this.#shape = operation.shape;
     this.#model = model === null ? null : (upstream.aliases[model] ?? model);
@@ -103,9 +101,8 @@ export class Metering {
 
   /** The refusal of a call whose price nobody knows, by a group that has a budget. */
   refuseUnpriced({ config, group }: Placement): Refusal | null {
-    if (config === null || !hasBudget(config.limits) || this.#priceFor(config) !== null) {
-      return null;
-    }
+    if (config === null || config.dry_run || !hasBudget(config.limits)) return null;
+    if (this.#priceFor(config) !== null) return null;
     const model =
       this.#model === null
         ? 'The call names no model'
@@ -127,7 +124,7 @@ export class Metering {
   pipeFor(meter: UsageMeter | null, { headers }: Response): PipeMetering | null {
     if (meter === null) return null;
     const isStream = headers.get('content-type')?.includes('text/event-stream') === true;
-    return { meter, filter: this.#dropsUsage && isStream ? createUsageDrop() : null };
+    return { meter, filter: this.injected !== null && isStream ? createUsageDrop() : null };
   }
 
   /** What the call has used by now. Undefined: it cannot be told, so what was reserved counts. */
@@ -155,7 +152,7 @@ export class Metering {
     };
   }
 
-  /** What a call that its upstream refused has used. */
+  /** What a call has used that its upstream refused, or answered with an error. */
   readonly notServed: Settle = () => {
     const requests = this.#profile.failedCount ? 1 : 0;
     return { requests, inputTokens: 0, outputTokens: 0, usd: 0, seen: null };

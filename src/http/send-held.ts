@@ -65,7 +65,8 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
   const { body, upstream } = located;
   tries.noteSent();
   retryBudgetOf(upstream.id).noteCall();
-  const init = { method: request.method, headers: target.headers, body: body.open() };
+  const outgoing = metering?.injected ?? body.open();
+  const init = { method: request.method, headers: target.headers, body: outgoing };
   const sentAt = Date.now();
   const sent = await held.send(target.fetcher, target.url, init);
   // A call that we cut ourselves says nothing of its upstream.
@@ -88,7 +89,9 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
   const { response, done } = await held.relay(answer, metering?.pipeFor(meter, answer) ?? null);
   const settle = (outcome: Outcome): Promise<void> => {
     body.discard();
-    return admission.release(outcome, metering?.settlement(meter));
+    // What the upstream did not do because the call is wrong uses no tokens.
+    const settlement = answer.ok ? metering?.settlement(meter) : metering?.notServed;
+    return admission.release(outcome, settlement);
   };
   ctx.waitUntil(counted(done.then(settle)));
   return response === null ? noAnswer(sending, held) : signed(response, sending, waitMs);

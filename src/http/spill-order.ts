@@ -2,6 +2,7 @@ import type { OnSaturated } from '../contract/config-limits.ts';
 import type { PoolStatus } from '../contract/group-rpc.ts';
 import { poolName } from '../contract/pool-name.ts';
 import { priceListId, priceOf } from '../upstream/prices/price-table.ts';
+import { keyFor } from './authenticate.ts';
 import type { Leg, SpillStop } from './leg.ts';
 import { poolSource } from './pools.ts';
 import { routedCall } from './send.ts';
@@ -49,8 +50,10 @@ function rankOf(stop: SpillStop, order: Order, leg: Leg): number | Promise<numbe
 
 /** How full the fullest pool is that the call would be in. */
 async function busynessOf(stop: SpillStop, leg: Leg): Promise<number> {
-  const { call, caller, located, key } = leg;
+  const { call, caller, located } = leg;
   const { upstream, model } = stop;
+  const key = await keyFor(upstream, caller, call.table, call.env, true);
+  if ('reason' in key) return Infinity;
   const there = { ...located, upstream, model: model ?? located.model };
   const placements = call.table.routes.place(routedCall(call, there, caller, key));
   const all = await Promise.all(

@@ -1,6 +1,6 @@
 import type { Reason } from '../contract/reasons.ts';
 import { siblingPath } from '../routing/sibling-path.ts';
-import { keepBody, keptBody } from '../upstream/kept-body.ts';
+import { keepBody, keptBody, type KeptBody } from '../upstream/kept-body.ts';
 import { renameModel } from '../upstream/model/rename-model.ts';
 import { classify } from '../upstream/operation.ts';
 import type { Ticket } from './admission.ts';
@@ -14,7 +14,10 @@ import { inSpillOrder } from './spill-order.ts';
 /** The body of a call that is sent under another model name is kept up to this size. */
 const RENAMED_BYTES_MAX = 4_194_304;
 
-/** Refusals of ours that another upstream would not give. */
+/**
+ * Refusals of ours that another upstream would not give. What broke on the way to the upstream is not
+ * among them: a call whose body is kept goes elsewhere as `Again`, and of any other none is left.
+ */
 const OF_THIS_UPSTREAM: ReadonlySet<Reason> = new Set<Reason>([
   'queue_full',
   'queue_timeout',
@@ -25,7 +28,6 @@ const OF_THIS_UPSTREAM: ReadonlySet<Reason> = new Set<Reason>([
   'breaker_open',
   'budget_exhausted',
   'limiter_unavailable',
-  'upstream_unreachable',
 ]);
 
 export function mayServeElsewhere(reason: Reason): boolean {
@@ -53,9 +55,15 @@ export async function planSpill(leg: Leg): Promise<SpillPlan> {
     const { upstream: id, model } =
       typeof entry === 'string' ? { upstream: entry, model: null } : entry;
     const upstream = call.table.upstreams.get(id);
-    return upstream === undefined || upstream.secret === null ? [] : [{ upstream, model }];
+    if (upstream === undefined || upstream.secret === null) return [];
+    // One list may serve several upstreams: each goes to the others.
+    const isHere = upstream === located.upstream && (model === null || model === located.model);
+    return isHere ? [] : [{ upstream, model }];
   });
-  return { stops: await inSpillOrder(listed, order, leg), afterMs };
+  const possible = await Promise.all(
+    listed.map(async (stop) => ((await canGo(stop, leg)) ? [stop] : [])),
+  );
+  return { stops: await inSpillOrder(possible.flat(), order, leg), afterMs };
 }
 
 /** The ticket of a call that waits here so long, from now on, and then goes on to the next stop. */
@@ -64,21 +72,54 @@ export function ticketUntilNext(ticket: Ticket, afterMs: number): Ticket {
   return { ...ticket, maxWaitMs: Math.min(ticket.maxWaitMs ?? Infinity, maxWaitMs) };
 }
 
-/** The call as it goes to another upstream; null: it cannot. `left`: its caller has gone meanwhile. */
-export async function goTo({ upstream, model }: SpillStop, leg: Leg): Promise<Leg | null | 'left'> {
+/** What a stop is like for a call; null: the call cannot go there, whatever its body is. */
+async function wayTo({ upstream, model }: SpillStop, leg: Leg) {
   const { call, caller, located } = leg;
-  const key = await keyFor(upstream, caller, call.table, call.env, true);
   const path = siblingPath(located.upstream, upstream, located.path, model);
-  if ('reason' in key || path === null) return null;
+  if (path === null) return null;
+  const key = await keyFor(upstream, caller, call.table, call.env, true);
+  if ('reason' in key) return null;
   const operation = classify(call.request.method, path, call.query, upstream.dialect);
-  const there = { ...located, upstream, path, operation };
-  if (model === null) return { ...leg, key, located: there };
-  if (operation.model.from === 'path') return { ...leg, key, located: { ...there, model } };
+  return { key, path, operation, renamesBody: model !== null && operation.model.from !== 'path' };
+}
+
+/**
+ * Whether a call can go to a stop, as far as that can be told before its body was read. One that can go
+ * nowhere else has nothing to gain from leaving its own queue.
+ */
+async function canGo(stop: SpillStop, leg: Leg): Promise<boolean> {
+  const way = await wayTo(stop, leg);
+  if (way === null || !way.renamesBody) return way !== null;
+  const { contentLength } = leg.located.body;
+  const isPlain = /^(identity)?$/.test(leg.call.request.headers.get('content-encoding') ?? '');
+  return isPlain && contentLength !== null && contentLength <= RENAMED_BYTES_MAX;
+}
+
+/**
+ * The call with its body at hand, where a stop wants another model in it: what is read for one stop must
+ * be there for the next. `left`: its caller has gone meanwhile.
+ */
+export async function withBodyFor({ model }: SpillStop, leg: Leg): Promise<Leg | 'left'> {
+  const { call, located } = leg;
+  if (model === null || located.operation.model.from === 'path') return leg;
   const kept = await keepBody(located.body, RENAMED_BYTES_MAX, bodyBudget, call.request.signal);
   if (kept === 'aborted') return 'left';
-  const bytes = kept?.bytes ?? null;
+  return kept === null ? leg : { ...leg, located: { ...located, body: kept } };
+}
+
+/** The call as it goes to another upstream; null: it cannot. */
+export async function goTo(stop: SpillStop, leg: Leg): Promise<Leg | null> {
+  const way = await wayTo(stop, leg);
+  if (way === null) return null;
+  const { upstream, model } = stop;
+  const { key, path, operation } = way;
+  const { located } = leg;
+  const there = { ...located, upstream, path, operation, model: model ?? located.model };
+  const spilled = { ...leg, key, isSpilled: true, located: there };
+  if (model === null || !way.renamesBody) return spilled;
+  const { body } = located;
+  const bytes = 'bytes' in body ? (body as KeptBody).bytes : null;
   const renamed = bytes === null ? null : renameModel(bytes, model);
   if (renamed === null) return null;
-  const body = keptBody(renamed, () => kept?.discard());
-  return { ...leg, key, located: { ...there, model, body } };
+  return { ...spilled, located: { ...there, body: keptBody(renamed, () => body.discard()) } };
 }

@@ -1,8 +1,11 @@
 import type { Config, GroupConfig, UpstreamConfig } from '../contract/config.ts';
 import { quoteName } from '../contract/import-errors.ts';
+import { hasBudget } from '../contract/metered.ts';
 import type { Upstream } from '../contract/upstream.ts';
+import { PRICE_LISTS, priceListId } from '../upstream/prices/price-table.ts';
+import { spillErrors } from './check-spill.ts';
 import { compileGlobs } from './glob.ts';
-import { baseUrlGlobs, baseUrlsOf } from './group-match.ts';
+import { baseUrlGlobs, baseUrlsOf, namesUpstreams, upstreamsOf } from './group-match.ts';
 import { crowd } from './overlaps.ts';
 import { CREDENTIAL_HEADERS } from './partition.ts';
 import { GROUPS_PER_CALL_MAX } from './placement.ts';
@@ -47,15 +50,14 @@ export function checkConfig(
       ...config.upstreams.flatMap((entry, index) =>
         upstreamErrors(entry, `upstreams[${index}]`, builtInIds, options),
       ),
-      ...config.groups.flatMap((group, index) =>
-        groupErrors(group, `groups[${index}]`, [...upstreams.keys()]),
-      ),
+      ...config.groups.flatMap((group, index) => groupErrors(group, `groups[${index}]`, upstreams)),
       ...defaultErrors(config, upstreams),
     ],
     warnings: [
       ...config.upstreams.flatMap((entry) => upstreamWarnings(entry, upstreams.get(entry.id))),
       ...secretWarnings(config, upstreams),
       ...config.groups.flatMap((group) => groupWarnings(group, [...upstreams.values()])),
+      ...config.groups.flatMap((group) => budgetWarnings(group, config, upstreams)),
       ...crowdWarnings(config),
     ],
   };
@@ -111,7 +113,12 @@ function upstreamErrors(
   return messages.map((message) => ({ path: at, message }));
 }
 
-function groupErrors(group: GroupConfig, path: string, ids: readonly string[]): ConfigError[] {
+function groupErrors(
+  group: GroupConfig,
+  path: string,
+  upstreams: ReadonlyMap<string, Upstream>,
+): ConfigError[] {
+  const ids = [...upstreams.keys()];
   const unknown = group.match.upstreams.flatMap((pattern, index) => {
     if (ids.some(compileGlobs([pattern]))) return [];
     const message = `${quoteName(pattern)} names no enabled upstream`;
@@ -122,7 +129,8 @@ function groupErrors(group: GroupConfig, path: string, ids: readonly string[]): 
     const message = `"${by}" would write keys into the names of partitions; use api_key or caller`;
     return [{ path: `${path}.partition_by[${index}]`, message }];
   });
-  return [...unknown, ...credentials];
+  const spilling = spillErrors(group, path, upstreams);
+  return [...unknown, ...credentials, ...spilling];
 }
 
 function defaultErrors(
@@ -156,21 +164,41 @@ function secretWarnings(config: Config, upstreams: ReadonlyMap<string, Upstream>
 }
 
 function groupWarnings(group: GroupConfig, upstreams: readonly Upstream[]): string[] {
-  const { name, limits, match } = group;
+  const { name, match } = group;
   const warnings: string[] = [];
-  const rates = (['rpm', 'tpm'] as const).filter((field) => limits[field] !== null);
-  if (rates.length > 0) {
-    const unlimited = limits.max_concurrency === null ? ', and the group has no other limit' : '';
-    warnings.push(
-      `Group "${name}": ${rates.join(' and ')} ${rates.length > 1 ? 'are' : 'is'} kept, but not enforced yet${unlimited}.`,
-    );
-  }
   for (const pattern of match.base_urls) {
     const matches = compileGlobs(baseUrlGlobs([pattern]));
     if (upstreams.some((upstream) => baseUrlsOf(upstream).some(matches))) continue;
     warnings.push(`Group "${name}": "${pattern}" is the base URL of no enabled upstream.`);
   }
   return warnings;
+}
+
+/** A budget refuses calls of unknown price, so of an upstream without any price it refuses all. */
+function budgetWarnings(
+  group: GroupConfig,
+  config: Config,
+  upstreams: ReadonlyMap<string, Upstream>,
+): string[] {
+  const { limits } = group;
+  if (!hasBudget(limits) || limits.budget_usd.fallback_price !== null) return [];
+  const isNamed = namesUpstreams(group);
+  // Which upstreams some models are at is not known here.
+  if (!isNamed && group.match.models.length > 0) return [];
+  const configured = new Set(config.upstreams.map(({ id }) => id));
+  const ids = upstreamsOf(group, upstreams)
+    .filter((upstream) => !hasPrices(upstream))
+    .map(({ id }) => id)
+    .filter((id) => isNamed || configured.has(id));
+  if (ids.length === 0) return [];
+  return [
+    `Group "${group.name}": no prices of ${ids.join(', ')} are known, so its budget refuses all calls there; ` +
+      'set prices at the upstream, or limits.budget_usd.fallback_price at the group.',
+  ];
+}
+
+function hasPrices(upstream: Upstream): boolean {
+  return Object.keys(upstream.prices).length > 0 || priceListId(upstream) in PRICE_LISTS;
 }
 
 /** That two groups meet is normal: the call takes slots in both. */

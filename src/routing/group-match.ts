@@ -61,6 +61,20 @@ export function autoRank(isOfModels: boolean): number {
   return RANKS.indexOf(isOfModels ? 'model' : 'upstream');
 }
 
+/** The upstreams whose calls a group may take. */
+export function upstreamsOf(
+  group: Pick<GroupConfig, 'match'>,
+  upstreams: ReadonlyMap<string, Upstream>,
+): Upstream[] {
+  const matches = compileUpstreams(group);
+  return [...upstreams.values()].filter(matches);
+}
+
+/** Whether a group names the upstreams that it is for, one way or the other. */
+export function namesUpstreams({ match }: Pick<GroupConfig, 'match'>): boolean {
+  return match.upstreams.length + match.base_urls.length > 0;
+}
+
 /** How narrow a group is, by what it matches. */
 export function rankOf({ match }: Pick<GroupConfig, 'match'>): Rank {
   const isOne = ([first, ...others]: readonly string[]) =>
@@ -73,15 +87,13 @@ export function rankOf({ match }: Pick<GroupConfig, 'match'>): Rank {
 
 function compileGroup(config: GroupConfig): CompiledGroup {
   const { match } = config;
-  const upstreams = compileField(match.upstreams);
-  const baseUrls = compileField(baseUrlGlobs(match.base_urls));
   const operations = compileField(match.operations);
   const keys = compileField(match.keys);
   return {
     config,
     rank: RANKS.indexOf(rankOf(config)),
-    isTargeted: match.models.length + match.upstreams.length + match.base_urls.length > 0,
-    matchesUpstream: (upstream) => upstreams(upstream.id) && baseUrlsOf(upstream).some(baseUrls),
+    isTargeted: match.models.length > 0 || namesUpstreams(config),
+    matchesUpstream: compileUpstreams(config),
     matchesOperation: operations,
     matchesCaller: (keyIds) => match.keys.length === 0 || keyIds.some(keys),
     matchesModel: compileModels(match.models),
@@ -90,6 +102,12 @@ function compileGroup(config: GroupConfig): CompiledGroup {
       matches: compileModels(models) ?? (() => false),
     })),
   };
+}
+
+function compileUpstreams({ match }: Pick<GroupConfig, 'match'>): (upstream: Upstream) => boolean {
+  const ids = compileField(match.upstreams);
+  const baseUrls = compileField(baseUrlGlobs(match.base_urls));
+  return (upstream) => ids(upstream.id) && baseUrlsOf(upstream).some(baseUrls);
 }
 
 function compileField(patterns: readonly string[]): (name: string) => boolean {

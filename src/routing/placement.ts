@@ -1,5 +1,6 @@
 import type { Config, GroupConfig } from '../contract/config.ts';
 import type { AssumedLimit } from '../contract/group-rpc.ts';
+import { countsTokens } from '../contract/metered.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import type { Lane } from '../core/ticket.ts';
@@ -120,9 +121,11 @@ export function keepaliveAfterMs({ queue }: GroupConfig): number | null {
   return queue.timeout_ms > SILENT_WAIT_MAX_MS ? SILENCE_ENDS_MS : null;
 }
 
+/** Prices, and what is learned of tokens, go by the model too. */
 function looksAtModel({ matchesModel, config }: CompiledGroup): boolean {
   const { partition_by: by, queue } = config;
-  return matchesModel !== null || by.includes('model') || queue.lane_rules.length > 0;
+  const isSplit = by.includes('model') || queue.lane_rules.length > 0;
+  return matchesModel !== null || isSplit || countsTokens(config);
 }
 
 function configuredPlacement(

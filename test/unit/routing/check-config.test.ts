@@ -161,16 +161,6 @@ describe('warns', () => {
 
   test.each<[string, ConfigInput, RegExp]>([
     [
-      'of rates',
-      { groups: [{ name: 'a', match: { models: ['x'] }, limits: { max_concurrency: 1, rpm: 5 } }] },
-      /^Group "a": rpm is kept, but not enforced yet\.$/,
-    ],
-    [
-      'of a group with rates alone',
-      { groups: [{ name: 'a', match: { models: ['x'] }, limits: { rpm: 5, tpm: 9 } }] },
-      /^Group "a": rpm and tpm are kept, but not enforced yet, and the group has no other limit\.$/,
-    ],
-    [
       'of a base URL that nothing has',
       { groups: [{ name: 'a', match: { base_urls: ['https://api.opnai.com/v1'] } }] },
       /^Group "a": "https:\/\/api\.opnai\.com\/v1" is the base URL of no enabled upstream\.$/,

@@ -272,6 +272,10 @@ describe('needsModel', () => {
     ['one of this caller', [{ name: 'a', match: { models: ['x'], keys: ['team-a'] } }], true],
     ['one split by model', [{ name: 'a', partition_by: ['model'] }], true],
     ['one split by caller', [{ name: 'a', partition_by: ['caller'] }], false],
+    ['one that counts requests', [{ name: 'a', limits: { rpm: 1, rpd: 1 } }], false],
+    ['one that counts tokens', [{ name: 'a', limits: { tpm: 1 } }], true],
+    ['one that counts cost', [{ name: 'a', limits: { budget_usd: { per_day: 1 } } }], true],
+    ['one that counts without a limit', [{ name: 'a', track_usage: true }], true],
   ])('%s', (_, groups, expected) => {
     const routes = routesOf(...groups);
     expect(routes.needsModel(before)).toBe(expected);

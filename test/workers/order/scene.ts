@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config.ts';
 import { NO_COOLDOWN, pool, untilStatus } from '../support/pool.ts';
-import { strictScope, type Strict } from '../support/strict.ts';
+import { strictScope, type Settings, type Strict } from '../support/strict.ts';
 import { configure, open, until, type OpenCall } from '../support/worker.ts';
 
 export const CHAT = '/up/v1/chat/completions';
@@ -18,11 +18,11 @@ export interface Scene {
   name(base: string): string;
 }
 
-export async function newScene(settings: Record<string, unknown> = {}): Promise<Scene> {
+export async function newScene(settings: Settings = {}): Promise<Scene> {
   scenes += 1;
   const at = scenes;
-  const all = { silentAfterChunks: 1, ...settings };
-  const strict = await strictScope('order', all as Parameters<typeof strictScope>[1]);
+  const all: Settings = { silentAfterChunks: 1, ...settings };
+  const strict = await strictScope('order', all);
   return { strict, name: (base) => `${base}-${at}` };
 }
 

@@ -5,7 +5,9 @@ import '../../support/provided-context.ts';
 // read of its answers is written out here. It refuses settings that it does not know.
 
 /** How calls are answered: fields of `StrictSettings`. */
-type Settings = Readonly<Record<string, string | number | boolean | null>>;
+export type Settings = Readonly<Record<string, Setting>>;
+
+type Setting = string | number | boolean | null | { readonly [name: string]: Setting };
 
 interface Arrival {
   readonly label: string | null;
@@ -13,6 +15,10 @@ interface Arrival {
   /** Epoch milliseconds, with fractions. */
   readonly at: number;
   readonly endedAt: number | null;
+  readonly model: string | null;
+  /** Tokens of the prompt, and of the answer as far as it went out. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
 }
 
 /** What the upstream counted. */
@@ -33,6 +39,8 @@ export interface Strict {
   readonly url: string;
   stats(): Promise<Stats>;
   configure(settings: Settings): Promise<void>;
+  /** Has something go wrong with the next calls that count: a `StrictFailure`. */
+  failNext(calls: number, failure: string): Promise<void>;
   /** Lets streams go on that went silent for ever. */
   resume(): Promise<void>;
 }
@@ -50,6 +58,7 @@ export async function strictScope(name: string, settings: Settings = {}): Promis
     url,
     stats: () => control('stats'),
     configure: async (partial) => void (await control('configure', partial)),
+    failNext: async (calls, failure) => void (await control('fail-next', { calls, failure })),
     resume: async () => void (await control('resume')),
   };
   await strict.configure(settings);
