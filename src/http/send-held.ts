@@ -114,7 +114,8 @@ async function refused(
     retry_after_ms: retryAfterMs,
   });
   if (answer !== null) admission.reportStatus(answer.status);
-  admission.report(refusal.signal, refusal.scope, tries.noteRefused());
+  const isRepeat = tries.noteRefused(located.upstream.id, refusal.signal);
+  admission.report(refusal.signal, refusal.scope, isRepeat);
   const notServed = metering?.notServed;
   const where = mayGoAgain(sending) ? whereTo(sending, kind) : null;
   if (where !== null || answer === null) {
