@@ -79,9 +79,7 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
   }
   noteLatency(upstream.id, Date.now() - sentAt);
   admission.reportStatus(answer.status);
-  const warning = nearlyEmpty(answer, upstream, rules.feedForward);
-  if (warning === null) admission.reportServed();
-  else admission.report(warning, 'model', false);
+  admission.reportServed(nearlyEmpty(answer, upstream, rules.feedForward));
   // It will not be sent again, so there is no need to hold it for as long as the answer takes.
   if ('bytes' in body) body.discard();
   const meter = metering?.meterFor(answer) ?? null;
