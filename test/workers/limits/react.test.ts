@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { LeaseHandle } from '../../../src/group/lease-handle.ts';
 import { NO_COOLDOWN, nothingLeaks } from '../support/pool.ts';
-import { until, type OpenCall } from '../support/worker.ts';
+import { until } from '../support/worker.ts';
 import {
   arrived,
   finish,
@@ -16,7 +16,6 @@ import {
   toldBy,
   untilArrived,
   untilGroup,
-  type Stage,
 } from './stage.ts';
 
 afterAll(nothingLeaks);
@@ -129,8 +128,7 @@ describe('a limit per minute', () => {
       inUse.push((await statusOf(stage)).in_use);
     }
     expect(inUse).toEqual([2, 4, 8]);
-    await stage.strict.configure({ silentAfterChunks: null });
-    await finishAll(stage, crowd);
+    await finish(stage, ...crowd);
   });
 
   it('leaves nothing of the bucket that it is about', async () => {
@@ -143,15 +141,6 @@ describe('a limit per minute', () => {
     expect(rates?.['tpm']?.left).toBeGreaterThan(500_000);
   });
 });
-
-async function finishAll(stage: Stage, calls: readonly OpenCall[]): Promise<void> {
-  let done = 0;
-  for (const { end } of calls) void end.then(() => (done += 1));
-  await until(async () => {
-    await stage.strict.resume();
-    expect(done).toBe(calls.length);
-  });
-}
 
 describe('an overload', () => {
   it('cuts the slots once for all calls of one jam', async () => {

@@ -79,10 +79,15 @@ export async function streaming(stage: Stage, label: string, said: Said = {}): P
   return one;
 }
 
-/** Lets streams that went silent come to their end. */
+/** Lets streams come to their end, also those that go silent only in a moment. */
 export async function finish({ strict }: Stage, ...calls: readonly OpenCall[]): Promise<void> {
-  await strict.resume();
-  for (const { end } of calls) expect(await end).toBe('done');
+  const ends: string[] = [];
+  const all = Promise.all(calls.map(async ({ end }) => ends.push(await end)));
+  await until(async () => {
+    await strict.resume();
+    expect(ends).toEqual(calls.map(() => 'done'));
+  });
+  await all;
 }
 
 /** What a caller learns from the head of an answer. */
