@@ -126,7 +126,8 @@ export function endLease(
   chargeTo(state, lease, outcome === 'unused' ? 0 : heldMs, now);
   if (outcome === 'success' || outcome === 'cancelled') observeHold(state, heldMs);
   settleLease(state, lease, isUnused ? 'unused' : settlement, now);
-  noteEnded(state, lease, outcome === 'cancelled' && !isUnused, now);
+  // A caller that leaves says nothing of the upstream, whether its Worker lives to tell or not.
+  noteEnded(state, lease, false, now);
   const downMs = lease.slots === 0 ? 0 : cooldownMs(state, outcome, now);
   if (downMs > 0) {
     lease.phase = 'cooling';

@@ -110,7 +110,7 @@ export function noteGranted({ controls }: GroupState, { id }: Lease, now: Instan
   if (breakerAllows(controls.breaker, now)) breakerGranted(controls.breaker, id);
 }
 
-/** A lease ended. `isLost`: nobody knows how its call went. */
+/** A lease ended. `isLost`: its holder was not heard of any more. */
 export function noteEnded(state: GroupState, lease: Lease, isLost: boolean, now: InstantMs): void {
   breakerEnded(state.controls.breaker, lease.id, isLost, now);
 }

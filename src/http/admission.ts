@@ -33,8 +33,11 @@ export interface Admission {
   /** Narrow first; fewer than groups where one let the call pass without a slot. */
   readonly leaseIds: readonly string[];
   reportStatus(status: number): void;
-  /** Tells the groups that want to know it that the upstream took the call. */
-  reportServed(): void;
+  /**
+   * Tells the groups that want to know it that the upstream took the call. What its headers warn of is
+   * about the narrowest group that stands for it.
+   */
+  reportServed(warning: UpstreamSignal | null): void;
   /** Tells the group that a signal is about, if any is. */
   report(signal: UpstreamSignal, scope: RefusalScope, isRepeat: boolean): void;
   keep(onRevoked: () => void): void;

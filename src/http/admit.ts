@@ -162,8 +162,12 @@ function admissionOf(held: readonly One[]): Admission {
     reportStatus: (status) => {
       for (const { hold } of held) hold.reportStatus(status);
     },
-    reportServed: () => {
-      for (const { hold } of held) if (hold.wantsServed) hold.report(SERVED, false);
+    reportServed: (warning) => {
+      const warned = held.find(({ placement }) => placement.isOfProvider);
+      for (const one of held) {
+        if (warning !== null && one === warned) one.hold.report(warning, false);
+        else if (one.hold.wantsServed) one.hold.report(SERVED, false);
+      }
     },
     report: (signal, scope, isRepeat) => {
       // Narrow first. What the whole upstream says is about the widest group that stands for it.

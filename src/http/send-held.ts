@@ -80,9 +80,7 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
   }
   noteLatency(upstream.id, Date.now() - sentAt);
   admission.reportStatus(answer.status);
-  const warning = nearlyEmpty(answer, upstream, rules.feedForward);
-  if (warning === null) admission.reportServed();
-  else admission.report(warning, 'model', false);
+  admission.reportServed(nearlyEmpty(answer, upstream, rules.feedForward));
   // It will not be sent again, so there is no need to hold it for as long as the answer takes.
   if ('bytes' in body) body.discard();
   const meter = metering?.meterFor(answer) ?? null;
@@ -117,19 +115,21 @@ async function refused(
     retry_after_ms: retryAfterMs,
   });
   if (answer !== null) admission.reportStatus(answer.status);
-  admission.report(refusal.signal, refusal.scope, tries.noteRefused());
+  const isRepeat = tries.noteRefused(located.upstream.id, refusal.signal);
+  admission.report(refusal.signal, refusal.scope, isRepeat);
   const notServed = metering?.notServed;
-  const where = 'bytes' in body ? whereTo(sending, kind) : null;
+  const where = mayGoAgain(sending) ? whereTo(sending, kind) : null;
   if (where !== null || answer === null) {
     held.giveUp();
     // What the upstream said must be known to its group before the call asks again.
     const released = admission.release('failed', notServed);
+    // A caller that leaves now does not spare the slot its hold.
+    call.ctx.waitUntil(released);
     if (where !== null) {
       await released;
       return { kind: 'again', located, where };
     }
     body.discard();
-    call.ctx.waitUntil(released);
     return noAnswer(sending, held);
   }
   const { response, done } = await held.relay(answer, null);
@@ -142,6 +142,11 @@ async function refused(
   if (response === null) return noAnswer(sending, held);
   if (refusal.isFinal) response.headers.set('x-should-retry', 'false');
   return signed(response, sending, waitMs);
+}
+
+/** Whether its body is there to be sent again. One may be kept for its tokens' sake alone, and too long. */
+function mayGoAgain({ located: { body }, rules }: Sending): boolean {
+  return 'bytes' in body && (body.contentLength ?? 0) <= rules.retries.max_body_bytes;
 }
 
 /** Where a call goes that was not served; null: to its caller. */

@@ -1,3 +1,5 @@
+import type { RefusalKind, UpstreamSignal } from '../core/signal.ts';
+
 /** A call that the upstream refuses goes back into the queue so often, and no more. */
 const REENTRIES_MAX = 3;
 
@@ -11,12 +13,17 @@ const BUDGET_MAX = 50;
 const RETRY_PAUSE_MS = 250;
 const RETRY_PAUSE_MAX_MS = 4_000;
 
+/** Refusals that may stop a whole group for a while; some of them only if they say for how long. */
+const STOPPING: ReadonlySet<RefusalKind> = new Set(['requests', 'tokens', 'ramp', 'unknown']);
+const STOPPING_FOR: ReadonlySet<RefusalKind> = new Set(['overload', 'long_window']);
+
 /** How often a call was sent, and why it was sent again. */
 export class Tries {
   /** The SDK sends this call for the so many-eth time by itself, from 0. */
   readonly #sdkRetries: number;
   #sent = 0;
-  #refused = 0;
+  /** Upstreams whose groups the call may have stopped. */
+  readonly #stopped = new Set<string>();
   #reentered = 0;
   #retried = 0;
 
@@ -33,10 +40,13 @@ export class Tries {
     this.#sent += 1;
   }
 
-  /** Notes a refusal of the upstream. True: it is not the first of this call. */
-  noteRefused(): boolean {
-    this.#refused += 1;
-    return this.#refused > 1;
+  /** Notes a refusal of an upstream. True: the call has stopped the group there before. */
+  noteRefused(upstreamId: string, { kind, retryAfterMs }: UpstreamSignal): boolean {
+    if (kind === 'served') return false;
+    if (!STOPPING.has(kind) && (retryAfterMs === null || !STOPPING_FOR.has(kind))) return false;
+    const isRepeat = this.#stopped.has(upstreamId);
+    this.#stopped.add(upstreamId);
+    return isRepeat;
   }
 
   /** Whether the call may wait for its turn once more; counted if so. */

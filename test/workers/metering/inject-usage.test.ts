@@ -61,7 +61,7 @@ it.each([
 
 it('a second try lacks it too', async () => {
   const once = await through(PLAIN);
-  await scene.strict.failNext(2, 'concurrency');
+  await scene.strict.failNext('concurrency', 2);
   const response = await post(`/up${CHAT}`, PLAIN);
   expect(response.headers.get('headgate-tries')).toBe('3');
   expect(await response.text()).toBe(once);

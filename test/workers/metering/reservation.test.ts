@@ -234,7 +234,7 @@ describe('a call that the upstream did not serve counts as one request and no to
 
   it('and is reserved anew for each try', async () => {
     const { strict, group } = await newScene({ ...USAGE, retryAfterS: 0 });
-    await strict.failNext(2, 'concurrency');
+    await strict.failNext('concurrency', 2);
     const response = await post(`/up${CHAT}`, BODY);
     expect(response.headers.get('headgate-tries')).toBe('3');
     await response.text();

@@ -4,10 +4,10 @@ import '../../support/provided-context.ts';
 // The strict upstream is a Node program, whose types do not belong in a program for workerd: what is
 // read of its answers is written out here. It refuses settings that it does not know.
 
+type Setting = string | number | boolean | null | { readonly [name: string]: Setting };
+
 /** How calls are answered: fields of `StrictSettings`. */
 export type Settings = Readonly<Record<string, Setting>>;
-
-type Setting = string | number | boolean | null | { readonly [name: string]: Setting };
 
 interface Arrival {
   readonly label: string | null;
@@ -19,6 +19,8 @@ interface Arrival {
   /** Tokens of the prompt, and of the answer as far as it went out. */
   readonly inputTokens: number;
   readonly outputTokens: number;
+  /** What the call was refused for. */
+  readonly refusedAs: string | null;
 }
 
 /** What the upstream counted. */
@@ -28,6 +30,8 @@ interface Stats {
   readonly total: number;
   readonly completed: number;
   readonly rejected429: number;
+  /** Refused calls by what they were refused for, whichever status they got. */
+  readonly refused: Readonly<Record<string, number>>;
   readonly aborted: number;
   readonly uncounted: number;
   /** In the order in which the calls arrived. */
@@ -39,8 +43,8 @@ export interface Strict {
   readonly url: string;
   stats(): Promise<Stats>;
   configure(settings: Settings): Promise<void>;
-  /** Has something go wrong with the next calls that count: a `StrictFailure`. */
-  failNext(calls: number, failure: string): Promise<void>;
+  /** Has the next calls go wrong: refused as a kind, or broken by a fault. */
+  failNext(failure: string, calls?: number): Promise<void>;
   /** Lets streams go on that went silent for ever. */
   resume(): Promise<void>;
 }
@@ -58,7 +62,7 @@ export async function strictScope(name: string, settings: Settings = {}): Promis
     url,
     stats: () => control('stats'),
     configure: async (partial) => void (await control('configure', partial)),
-    failNext: async (calls, failure) => void (await control('fail-next', { calls, failure })),
+    failNext: async (failure, calls = 1) => void (await control('fail-next', { calls, failure })),
     resume: async () => void (await control('resume')),
   };
   await strict.configure(settings);

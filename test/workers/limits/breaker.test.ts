@@ -1,0 +1,220 @@
+// The breaker of a group, over the wire: it opens after failures, single calls probe whether the upstream
+// is back, and no probe can keep it from closing. And the cool-downs of slots.
+import { afterAll, describe, expect, it } from 'vitest';
+import { NO_COOLDOWN, nothingLeaks, pool } from '../support/pool.ts';
+import { strictScope } from '../support/strict.ts';
+import { passTime } from '../support/time.ts';
+import { call, configure, until } from '../support/worker.ts';
+import {
+  arrived,
+  finish,
+  later,
+  newStage,
+  send,
+  served,
+  statusOf,
+  streaming,
+  toldBy,
+  untilArrived,
+  untilGroup,
+  type Stage,
+  type StageFields,
+} from './stage.ts';
+
+afterAll(nothingLeaks);
+
+/** So many failures open it, and it stays open for 15 s and a tenth of that at the most. */
+const FAILURES = 10;
+const OPEN_MS = 16_500;
+
+const AT_ONCE = { 'headgate-max-wait': '0' };
+
+/** A group whose breaker is open. */
+async function broken(fields: StageFields = {}): Promise<Stage> {
+  const stage = await newStage(fields);
+  await stage.strict.failNext('error', FAILURES);
+  for (let at = 0; at < FAILURES; at += 1) {
+    expect(await statusOf(stage)).toMatchObject({ breaker: 'closed' });
+    expect(await toldBy(send(stage, 'fails'))).toMatchObject({ status: 500 });
+    await untilGroup(stage, { in_use: 0, refusals_total: { error: at + 1 } });
+  }
+  await untilGroup(stage, { breaker: 'open' });
+  return stage;
+}
+
+/** What reached the upstream after the failures. */
+async function arrivedSince(stage: Stage): Promise<(string | null)[]> {
+  return (await arrived(stage)).slice(FAILURES);
+}
+
+describe('after failures the breaker is open', () => {
+  it.each([
+    ['openai', 'v1/chat/completions', { error: { type: 'server_error', code: 'breaker_open' } }],
+    ['anthropic', 'v1/messages', { type: 'error', error: { type: 'overloaded_error' } }],
+    ['gemini', 'v1beta/models/m:generateContent', { error: { code: 503, status: 'UNAVAILABLE' } }],
+  ] as const)(
+    'and a call whose deadline comes before its end is told so at once, as %s would',
+    async (dialect, path, body) => {
+      const stage = await broken();
+      const upstream = { id: stage.upstream, base_url: stage.strict.url, dialect };
+      const { group } = stage;
+      await configure({
+        upstreams: [upstream],
+        groups: [
+          {
+            name: group,
+            match: { upstreams: [upstream.id] },
+            limits: { max_concurrency: 8 },
+            holds: NO_COOLDOWN,
+          },
+        ],
+      });
+      for (const wait of ['0', '5s']) {
+        const headers = { 'headgate-max-wait': wait };
+        const response = await call(`/${upstream.id}/${path}`, { json: { model: 'm' }, headers });
+        expect(response.status).toBe(503);
+        expect(response.headers.get('headgate-reason')).toBe('breaker_open');
+        expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(5);
+        expect(await response.json()).toMatchObject(body);
+      }
+      expect(await arrivedSince(stage)).toEqual([]);
+    },
+  );
+
+  it('and other calls wait for its end: one probes, and the rest goes on when it was served', async () => {
+    const stage = await broken();
+    const headers = { 'x-strict-silent-after-chunks': '1' };
+    const calls = ['a', 'b', 'c', 'd', 'e'].map((label) =>
+      send(stage, label, { stream: true, headers }),
+    );
+    await untilGroup(stage, { queued: 5 });
+    await stage.strict.configure({ firstByteDelayMs: 300 });
+    await later(stage, OPEN_MS);
+    expect(await statusOf(stage)).toMatchObject({ breaker: 'half_open', in_use: 1, queued: 4 });
+    // Its body goes on and on: its first byte is what counts.
+    await untilGroup(stage, { in_use: 5, queued: 0, breaker: 'closed' });
+    await stage.strict.configure({ firstByteDelayMs: 0 });
+    await finish(stage, ...calls);
+    expect((await stage.strict.stats()).arrivals.slice(FAILURES)).toHaveLength(5);
+  });
+
+  it('and a call that would not go to it any more is refused while it waits', async () => {
+    const stage = await newStage({ group: { limits: { max_concurrency: 1 } } });
+    const holder = await streaming(stage, 'holder');
+    const one = send(stage, 'one', { headers: { 'headgate-max-wait': '10s' } });
+    await untilGroup(stage, { queued: 1 });
+    await stage.strict.failNext('error', FAILURES);
+    const fails = Array.from({ length: FAILURES }, () =>
+      send(stage, 'fails', { headers: { 'headgate-lane': 'high' } }),
+    );
+    await untilGroup(stage, { queued: FAILURES + 1 });
+    await finish(stage, holder);
+    for (const each of fails) expect(await toldBy(each)).toMatchObject({ status: 500 });
+    expect(await toldBy(one)).toMatchObject({ status: 503, reason: 'breaker_open' });
+  });
+});
+
+describe('a probe', () => {
+  /** A call that probes, and whose upstream has not answered yet. */
+  async function probing() {
+    const stage = await broken();
+    await later(stage, OPEN_MS);
+    const probe = send(stage, 'probe', { headers: { 'x-strict-first-byte-delay-ms': '60000' } });
+    await untilArrived(stage, FAILURES + 1);
+    await untilGroup(stage, { breaker: 'half_open', in_use: 1 });
+    return { stage, probe };
+  }
+
+  it('that fails opens the breaker for twice as long', async () => {
+    const stage = await broken();
+    await later(stage, OPEN_MS);
+    await stage.strict.failNext('error');
+    expect(await toldBy(send(stage, 'probe'))).toMatchObject({ status: 500 });
+    await untilGroup(stage, { breaker: 'open' });
+    await later(stage, OPEN_MS);
+    const early = send(stage, 'early', { headers: AT_ONCE });
+    expect(await toldBy(early)).toMatchObject({ status: 503, reason: 'breaker_open' });
+    await later(stage, OPEN_MS);
+    expect(await toldBy(send(stage, 'late'))).toEqual(served(1));
+  });
+
+  it('is one at a time; one whose caller leaves gives its permit to the next', async () => {
+    const { stage, probe } = await probing();
+    const others = ['a', 'b', 'c'].map((label) => send(stage, label));
+    await untilGroup(stage, { queued: 3, in_use: 1 });
+    expect(await arrivedSince(stage)).toEqual(['probe']);
+    probe.leave();
+    for (const other of others) expect(await toldBy(other)).toEqual(served(1));
+    await untilGroup(stage, { breaker: 'closed' });
+  });
+
+  it('whose upstream refuses it for its rate gives its permit back', async () => {
+    const stage = await broken();
+    await later(stage, OPEN_MS);
+    await stage.strict.failNext('requests');
+    const probe = send(stage, 'probe');
+    await untilGroup(stage, { refusals_total: { error: FAILURES, requests: 1 } });
+    await later(stage, 1_000);
+    expect(await toldBy(probe)).toEqual(served(2));
+  });
+
+  it('that is served with a warning in its headers counts as served in the wider group too', async () => {
+    const strict = await strictScope('limits');
+    const limits = { max_concurrency: 8 };
+    await configure({
+      upstreams: [{ id: 'openai', base_url: strict.url }],
+      groups: [
+        { name: 'warned', match: { upstreams: ['openai'], models: ['m'] }, limits, holds: NO_COOLDOWN },
+        { name: 'wider', match: { upstreams: ['openai'] }, limits, holds: NO_COOLDOWN },
+      ],
+    });
+    const stage = { strict, upstream: 'openai', group: 'wider', chat: '/openai/v1/chat/completions' };
+    // A connection that breaks is about the whole upstream.
+    await strict.failNext('reset', FAILURES);
+    for (let at = 0; at < FAILURES; at += 1) await toldBy(send(stage, 'fails'));
+    await untilGroup(stage, { breaker: 'open', in_use: 0 });
+    passTime(OPEN_MS);
+    const rates = { '*': { rpm: 1_000, algorithm: 'fixed' } };
+    await strict.configure({ rates, sendsLimitHeaders: true, liesInHeaders: true });
+    for (const label of ['a', 'b', 'c']) {
+      expect(await toldBy(send(stage, label))).toEqual(served(1));
+      await untilGroup(stage, { in_use: 0 });
+      await until(async () => expect((await pool('warned').status()).paused_until).toBeNull());
+    }
+    await untilGroup(stage, { breaker: 'closed' });
+  });
+});
+
+describe('a slot cools down', () => {
+  const ways = [
+    ['after a call that ended well', 'release_cooldown_ms', {}],
+    ['after one whose caller left', 'cancel_cooldown_ms', {}],
+    ['after a refusal', 'failure_hold_ms', { 'x-strict-fail': 'quota' }],
+    ['after a 5xx', 'failure_hold_ms', { 'x-strict-fail': 'error' }],
+  ] as const;
+
+  it.each(ways)('%s', async (_, field, headers) => {
+    const holds = { ...NO_COOLDOWN, [field]: 20_000 };
+    const stage = await newStage({ group: { limits: { max_concurrency: 1 }, holds } });
+    if (field === 'cancel_cooldown_ms') {
+      const one = await streaming(stage, 'one');
+      one.leave();
+    } else {
+      await toldBy(send(stage, 'one', { headers }));
+    }
+    await untilGroup(stage, { in_use: 0, cooling: 1 });
+    const next = send(stage, 'next');
+    await untilGroup(stage, { in_use: 0, cooling: 1, queued: 1 });
+    expect(await arrived(stage)).toEqual(['one']);
+    await later(stage, 20_000);
+    expect(await toldBy(next)).toEqual(served(1));
+    await later(stage, 20_000);
+  });
+
+  it.each(['success', 'cancel', 'failure'])('for no time where that is 0: %s', async (way) => {
+    const stage = await newStage({ group: { limits: { max_concurrency: 1 } } });
+    if (way === 'cancel') (await streaming(stage, 'one')).leave();
+    else await toldBy(send(stage, 'one', { headers: way === 'failure' ? { 'x-strict-fail': 'quota' } : {} }));
+    expect(await toldBy(send(stage, 'next'))).toEqual(served(1));
+  });
+});

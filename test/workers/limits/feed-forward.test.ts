@@ -1,0 +1,121 @@
+// Limit headers of served calls: the next call waits instead of taking the refusal. The upstream writes
+// some of them as instants of its own clock, so nobody shifts ours here.
+import { afterAll, describe, expect, it } from 'vitest';
+import type { Settings } from '../support/strict.ts';
+import { nothingLeaks } from '../support/pool.ts';
+import {
+  newStage,
+  pausedMs,
+  send,
+  served,
+  statusOf,
+  toldBy,
+  untilGroup,
+  type Stage,
+  type StageFields,
+} from './stage.ts';
+
+afterAll(nothingLeaks);
+
+/** An upstream that enforces these limits and tells them in its provider's headers. */
+function telling(rates: Settings, fields: StageFields = {}): Promise<Stage> {
+  const settings = { rates: { '*': rates }, sendsLimitHeaders: true, ...fields.settings };
+  return newStage({ ...fields, settings });
+}
+
+const WINDOW_MS = 700;
+
+/** One request per window, after which nothing is left. */
+const ONE = { rpm: 1, tpm: 1_000_000, windowMs: WINDOW_MS };
+
+const openai = { id: 'openai' };
+
+describe('after a call that leaves nothing of a limit', () => {
+  it.each([
+    ['openai', 'v1/chat/completions'],
+    ['anthropic', 'v1/messages'],
+    ['cerebras', 'v1/chat/completions'],
+  ])('the next one waits, and nobody is refused: %s', async (id, path) => {
+    const stage = await telling(ONE, { settings: { refuseAs: id }, upstream: { id } });
+    const labels = ['one', 'two'];
+    for (const label of labels) {
+      expect(await toldBy(send(stage, label, { path: `/${id}/${path}` }))).toEqual(served(1));
+    }
+    const { arrivals, rejected429 } = await stage.strict.stats();
+    expect(rejected429).toBe(0);
+    expect((arrivals[1]?.at ?? 0) - (arrivals[0]?.at ?? 0)).toBeGreaterThanOrEqual(WINDOW_MS);
+    expect(await statusOf(stage)).toMatchObject({ refusals_total: {} });
+  });
+
+  it('the next one takes the refusal where the headers are ignored', async () => {
+    const stage = await telling(ONE, { upstream: { ...openai, limit_headers: 'ignore' } });
+    expect(await toldBy(send(stage, 'one'))).toEqual(served(1));
+    expect(pausedMs(await statusOf(stage))).toBe(0);
+    expect(await toldBy(send(stage, 'two'))).toEqual(served(2));
+    expect((await stage.strict.stats()).refused).toEqual({ requests: 1 });
+  });
+
+  it('the whole group waits, until enough has come back', async () => {
+    const tokens = { tpm: 1_000, windowMs: 60_000, algorithm: 'bucket' };
+    const stage = await telling(tokens, { upstream: openai });
+    const headers = { 'x-strict-input-tokens': '990' };
+    expect(await toldBy(send(stage, 'one', { headers }))).toEqual(served(1));
+    // A twentieth of a minute's tokens comes back in three seconds.
+    await untilGroup(stage, { in_use: 0 });
+    const ms = pausedMs(await statusOf(stage));
+    expect(ms).toBeGreaterThan(500);
+    expect(ms).toBeLessThanOrEqual(3_000);
+    const impatient = send(stage, 'two', { headers: { 'headgate-max-wait': '0' } });
+    expect(await toldBy(impatient)).toMatchObject({ status: 503, reason: 'paused' });
+    expect((await stage.strict.stats()).total).toBe(1);
+  });
+});
+
+describe('headers that say that nothing is left, whatever is', () => {
+  const lies = { liesInHeaders: true };
+  const minute = { rpm: 1_000, windowMs: 60_000, algorithm: 'fixed' };
+
+  it.each<[string, StageFields, boolean]>([
+    ['of a provider known for it', { upstream: { id: 'together' } }, false],
+    ['that the operator ignores', { upstream: { ...openai, limit_headers: 'ignore' } }, false],
+    ['of an upstream that nobody knows', {}, false],
+    ['of one that is known', { upstream: openai }, true],
+    ['that the operator believes', { upstream: { limit_headers: 'use' } }, true],
+  ])('%s', async (_, fields, isBelieved) => {
+    const { id = 'openai' } = fields.upstream ?? {};
+    const refuseAs = id === 'together' ? id : 'openai';
+    const group = { feed_forward: { wait_max_ms: 30_000 } };
+    const stage = await telling({ ...minute, rpm: 2 }, { ...fields, group, settings: { ...lies, refuseAs } });
+    expect(await toldBy(send(stage, 'one'))).toEqual(served(1));
+    await untilGroup(stage, { in_use: 0 });
+    expect(pausedMs(await statusOf(stage)) > 0).toBe(isBelieved);
+    const next = send(stage, 'two', { headers: { 'headgate-max-wait': '0' } });
+    expect((await next.response).status).toBe(isBelieved ? 503 : 200);
+  });
+});
+
+describe('what is nearly empty', () => {
+  const tenPerMinute = { rpm: 10, windowMs: 60_000, algorithm: 'bucket' };
+
+  it.each([
+    ['by default is less than a twentieth', {}, null],
+    ['is less than keep_requests', { keep_requests: 3, keep_share: 0.5 }, null],
+    ['is less than keep_share', { keep_requests: 100, keep_share: 0.5 }, 6_000],
+    ['makes nobody wait for longer than wait_max_ms', { keep_requests: 5, keep_share: 0.5, wait_max_ms: 2_000 }, 2_000],
+    ['makes nobody wait where that is 0', { keep_requests: 0, keep_share: 0.5 }, null],
+  ])('%s', async (_, feedForward, waitMsMax) => {
+    const stage = await telling(tenPerMinute, {
+      group: { feed_forward: feedForward },
+      upstream: openai,
+    });
+    // Four of ten are left after the sixth.
+    for (let at = 1; at <= 6; at += 1) {
+      expect(await toldBy(send(stage, `c${at}`))).toEqual(served(1));
+    }
+    await untilGroup(stage, { in_use: 0 });
+    const ms = pausedMs(await statusOf(stage));
+    if (waitMsMax === null) return expect(ms).toBe(0);
+    expect(ms).toBeGreaterThan(0);
+    expect(ms).toBeLessThanOrEqual(waitMsMax);
+  });
+});

@@ -1,0 +1,114 @@
+// One call that is refused as if for a limit whatever happens: the others go on, and so does the stream
+// that gets comments while it waits.
+import { afterAll, describe, expect, it } from 'vitest';
+import { keptAlive, restOf, withoutComments } from '../order/event-stream.ts';
+import { nothingLeaks } from '../support/pool.ts';
+import { call } from '../support/worker.ts';
+import {
+  arrived,
+  finish,
+  later,
+  newStage,
+  pausedMs,
+  send,
+  served,
+  statusOf,
+  streaming,
+  toldBy,
+  untilGroup,
+} from './stage.ts';
+
+afterAll(nothingLeaks);
+
+const PAUSE_MS = 20_000;
+
+describe('a call that is always refused', () => {
+  it.each(['concurrency', 'requests', 'tokens', 'ramp'])(
+    'for %s pauses its group once at the most, is sent four times, and the others are served',
+    async (kind) => {
+      const stage = await newStage();
+      const headers = { 'x-strict-fail': kind, 'x-strict-fail-wait-ms': String(PAUSE_MS) };
+      const poison = send(stage, 'poison', { headers });
+      const pauses = kind === 'concurrency' ? 0 : 1;
+      if (pauses === 1) {
+        await untilGroup(stage, { queued: 1, refusals_total: { [kind]: 1 } });
+        expect(pausedMs(await statusOf(stage))).toBeGreaterThan(10_000);
+      }
+      const others = Array.from({ length: 12 }, (_, at) => send(stage, `o${at}`));
+      if (pauses === 1) await untilGroup(stage, { queued: 13 });
+      await later(stage, pauses * PAUSE_MS);
+      // No time passes any more, so another pause would hold everybody here.
+      expect(await toldBy(poison)).toEqual({ ...served(4), status: 429 });
+      for (const one of others) expect(await toldBy(one)).toEqual(served(1));
+      await untilGroup(stage, { in_use: 0, refusals_total: { [kind]: 4 } });
+      expect((await statusOf(stage)).paused_until).toBeNull();
+      expect((await arrived(stage)).filter((label) => label === 'poison')).toHaveLength(4);
+    },
+  );
+
+  it('first for one cause and then for a rate pauses its group all the same', async () => {
+    const stage = await newStage({ settings: { failWaitMs: PAUSE_MS } });
+    await stage.strict.failNext('concurrency');
+    await stage.strict.failNext('requests');
+    const one = send(stage, 'one');
+    await untilGroup(stage, { refusals_total: { concurrency: 1, requests: 1 }, queued: 1 });
+    expect(pausedMs(await statusOf(stage))).toBeGreaterThan(10_000);
+    await later(stage, PAUSE_MS);
+    expect(await toldBy(one)).toEqual(served(3));
+  });
+});
+
+describe('behind the comments of a stream that waits', () => {
+  const KEEPALIVE = { queue: { keepalive: { after_ms: 100, every_ms: 1_000 } } };
+  const messages = [{ role: 'user', content: 'x' }];
+  const json = { model: 'm', max_tokens: 9, stream: true, messages };
+
+  const SHAPES = [
+    ['openai', 'openai', 'v1/chat/completions'],
+    ['openai responses', 'openai', 'v1/responses'],
+    ['anthropic', 'anthropic', 'v1/messages'],
+    ['gemini', 'gemini', 'v1beta/models/m:streamGenerateContent?alt=sse'],
+  ] as const;
+
+  it.each(SHAPES)('comes the answer of a later try: %s', async (_, dialect, path) => {
+    const stage = await newStage({ group: KEEPALIVE, upstream: { dialect } });
+    await stage.strict.configure({ failWaitMs: PAUSE_MS });
+    await stage.strict.failNext('requests');
+    const init = { json: dialect === 'gemini' ? { contents: [] } : json };
+    const { reader, first } = await keptAlive(`/${stage.upstream}/${path}`, init);
+    await untilGroup(stage, { queued: 1, refusals_total: { requests: 1 } });
+    await later(stage, PAUSE_MS);
+    const text = withoutComments(first + (await restOf(reader)));
+    const straight = await call(`/${stage.upstream}/${path}`, init);
+    expect(text).toBe(await straight.text());
+    expect(text).toContain('data: ');
+  });
+
+  it('comes a refusal of ours as the last event, if there is no turn before the deadline', async () => {
+    const stage = await newStage({ group: KEEPALIVE, settings: { limit: 1 } });
+    const holder = await streaming(stage, 'holder');
+    const headers = { 'headgate-max-wait': '700ms' };
+    const { reader, first } = await keptAlive(stage.chat, { json, headers });
+    const text = withoutComments(first + (await restOf(reader)));
+    expect(text).toMatch(/^data: \{"error":\{.*"code":"queue_timeout"\}\}\n\n$/);
+    expect(await statusOf(stage)).toMatchObject({ refusals_total: { concurrency: 1 } });
+    await finish(stage, holder);
+  });
+
+  it.each(SHAPES)("comes the upstream's own refusal as the last event: %s", async (_, dialect, path) => {
+    const stage = await newStage({ group: KEEPALIVE, upstream: { dialect } });
+    const headers = { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': String(PAUSE_MS) };
+    const init = { json: dialect === 'gemini' ? { contents: [] } : json, headers };
+    const { reader, first } = await keptAlive(`/${stage.upstream}/${path}`, init);
+    await untilGroup(stage, { queued: 1, refusals_total: { requests: 1 } });
+    await later(stage, PAUSE_MS);
+    expect(withoutComments(first + (await restOf(reader)))).toMatch(LAST_EVENT[dialect]);
+    expect((await stage.strict.stats()).total).toBe(4);
+  });
+});
+
+const LAST_EVENT = {
+  openai: /"message":"Rate limit reached for m /,
+  anthropic: /^event: error\ndata: \{"type":"error","error":\{.*\}\n\n$/,
+  gemini: /^data: \{"error":\{"code":\d+/,
+};

@@ -1,0 +1,136 @@
+import { expect } from 'vitest';
+import type { ConfigInput } from '../../../src/contract/config.ts';
+import type { PoolStatus } from '../../../src/contract/group-rpc.ts';
+import { NO_COOLDOWN, pool, untilStatus } from '../support/pool.ts';
+import { strictScope, type Settings, type Strict } from '../support/strict.ts';
+import { passTime } from '../support/time.ts';
+import { configure, open, until, type OpenCall } from '../support/worker.ts';
+
+type Group = NonNullable<ConfigInput['groups']>[number];
+type Upstream = NonNullable<ConfigInput['upstreams']>[number];
+
+/** One upstream and one group in front of it. */
+export interface Stage {
+  readonly strict: Strict;
+  /** The upstream's id. What an isolate remembers of upstreams outlives a test, so each has its own. */
+  readonly upstream: string;
+  readonly group: string;
+  /** Path of the chat calls. */
+  readonly chat: string;
+}
+
+/** What a test sets otherwise than the rest. */
+export interface StageFields {
+  readonly settings?: Settings;
+  readonly group?: Partial<Group>;
+  readonly upstream?: Partial<Upstream>;
+}
+
+let stages = 0;
+
+/** Sets up an upstream, whose id says whose headers are known of it, and a group of 8 slots. */
+export async function newStage({ settings, group, upstream }: StageFields = {}): Promise<Stage> {
+  stages += 1;
+  const strict = await strictScope('limits', settings);
+  const id = upstream?.id ?? `up-${stages}`;
+  const stage = {
+    strict,
+    upstream: id,
+    group: `limits-${stages}`,
+    chat: `/${id}/v1/chat/completions`,
+  };
+  await configure({
+    upstreams: [{ base_url: strict.url, ...upstream, id }],
+    groups: [groupOf(stage, group)],
+  });
+  return stage;
+}
+
+function groupOf({ group: name, upstream }: Stage, fields: Partial<Group> = {}): Group {
+  const { limits, ...rest } = fields;
+  return {
+    name,
+    match: { upstreams: [upstream] },
+    limits: { max_concurrency: 8, ...limits },
+    holds: NO_COOLDOWN,
+    ...rest,
+  };
+}
+
+interface Said {
+  readonly model?: string;
+  readonly path?: string;
+  readonly stream?: boolean;
+  readonly headers?: Record<string, string>;
+}
+
+/** Sends a chat call. Its label is its prompt, which may hold directives for the upstream. */
+export function send(stage: Stage, label: string, said: Said = {}): OpenCall {
+  const { model = 'm', path = stage.chat, stream = false, headers = {} } = said;
+  const messages = [{ role: 'user', content: label }];
+  return open(path, label, { json: { model, max_tokens: 9, stream, messages }, headers });
+}
+
+/** Starts a stream that goes silent after its first chunk, and waits until it is there. */
+export async function streaming(stage: Stage, label: string, said: Said = {}): Promise<OpenCall> {
+  const headers = { 'x-strict-silent-after-chunks': '1', ...said.headers };
+  const one = send(stage, label, { ...said, stream: true, headers });
+  expect((await one.response).status).toBe(200);
+  return one;
+}
+
+/** Lets streams come to their end, also those that go silent only in a moment. */
+export async function finish({ strict }: Stage, ...calls: readonly OpenCall[]): Promise<void> {
+  const ends: string[] = [];
+  const all = Promise.all(calls.map(async ({ end }) => ends.push(await end)));
+  await until(async () => {
+    await strict.resume();
+    expect(ends).toEqual(calls.map(() => 'done'));
+  });
+  await all;
+}
+
+/** What a caller learns from the head of an answer. */
+export async function toldBy({ response }: OpenCall) {
+  const { status, headers } = await response;
+  return {
+    status,
+    tries: headers.get('headgate-tries'),
+    reason: headers.get('headgate-reason'),
+    shouldRetry: headers.get('x-should-retry'),
+  };
+}
+
+/** What a caller is told that was served after so many tries. */
+export function served(tries: number): Awaited<ReturnType<typeof toldBy>> {
+  return { status: 200, tries: String(tries), reason: null, shouldRetry: null };
+}
+
+export function statusOf({ group }: Stage): Promise<PoolStatus> {
+  return pool(group).status();
+}
+
+/** Waits until the group's status shows something. */
+export function untilGroup({ group }: Stage, expected: Partial<PoolStatus>): Promise<void> {
+  return untilStatus(group, expected);
+}
+
+/** Lets time pass for Headgate, and the group notice it. Timers run on as they did. */
+export async function later(stage: Stage, ms: number): Promise<void> {
+  passTime(ms);
+  await statusOf(stage);
+}
+
+export function untilArrived({ strict }: Stage, total: number): Promise<void> {
+  return until(async () => expect((await strict.stats()).total).toBe(total));
+}
+
+/** The labels of the calls that the upstream got, in the order in which they arrived there. */
+export async function arrived({ strict }: Stage): Promise<(string | null)[]> {
+  return (await strict.stats()).arrivals.map(({ label }) => label);
+}
+
+/** How many milliseconds the group is still paused; 0: it is not. */
+export function pausedMs({ paused_until: until_ }: PoolStatus): number {
+  return until_ === null ? 0 : Date.parse(until_) - Date.now();
+}
