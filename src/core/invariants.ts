@@ -22,12 +22,14 @@ function brokenLeases(state: GroupState): string[] {
   let slots = 0;
   let cooling = 0;
   let waitingElsewhere = 0;
+  let refused = 0;
   const byLane = { high: 0, normal: 0, low: 0 };
   for (const lease of state.leases.values()) {
     slots += lease.slots;
     if (lease.phase === 'cooling') cooling += lease.slots;
     byLane[lease.lane] += lease.slots;
     if (lease.waitsElsewhere) waitingElsewhere += lease.slots;
+    if (lease.isRefused) refused += lease.slots;
     if (state.leasesDueAt > lease.until) broken.push(`lease ${lease.id} has no alarm`);
     if (lease.phase !== 'cooling' && state.tombstones.has(lease.id)) {
       broken.push(`lease ${lease.id} is held and has ended`);
@@ -41,6 +43,7 @@ function brokenLeases(state: GroupState): string[] {
   if (waitingElsewhere !== state.slotsWaitingElsewhere) {
     broken.push('slots waiting elsewhere drifted');
   }
+  if (refused !== state.slotsRefused) broken.push('refused slots drifted');
   return broken;
 }
 

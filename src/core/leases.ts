@@ -29,6 +29,7 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
     until: after(now, LEASE_TTL_MS),
     attachment: state.nextAttachment++,
     extendedUntil: null,
+    isRefused: false,
     chargedMs: 0,
   };
   addLease(state, lease, now);
@@ -56,6 +57,7 @@ function count(state: GroupState, lease: Lease, sign: 1 | -1, now: InstantMs): v
   state.slotsInUse += slots;
   state.slotsByLane[lease.lane] += slots;
   if (lease.waitsElsewhere) state.slotsWaitingElsewhere += slots;
+  if (lease.isRefused) state.slotsRefused += slots;
   tenant.slots += slots;
   agent.slots += slots;
 }
@@ -66,6 +68,16 @@ export function confirmLease(state: GroupState, lease: Lease, now: InstantMs): v
   lease.waitsElsewhere = false;
   lease.callableAt = now;
   state.slotsWaitingElsewhere -= lease.slots;
+}
+
+/**
+ * The upstream refused the call. It is known before the lease ends, and of a burst of refusals the first
+ * ends come after the last report: until then all of them would seem to be in flight.
+ */
+export function refuseLease(state: GroupState, lease: Lease): void {
+  if (lease.isRefused) return;
+  lease.isRefused = true;
+  state.slotsRefused += lease.slots;
 }
 
 /** Brings the charge of a lease to `heldMs`, up or down. */
@@ -130,6 +142,8 @@ export function endLease(
   noteEnded(state, lease, false, now);
   const downMs = lease.slots === 0 ? 0 : cooldownMs(state, outcome, now);
   if (downMs > 0) {
+    if (lease.isRefused) state.slotsRefused -= lease.slots;
+    lease.isRefused = false;
     lease.phase = 'cooling';
     state.slotsCooling += lease.slots;
     lease.until = after(now, downMs);

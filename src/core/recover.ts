@@ -51,6 +51,7 @@ export function recover(
       attachment: state.nextAttachment++,
       waitsElsewhere: false,
       callableAt: row.grantedAt,
+      isRefused: false,
       chargedMs: now - row.grantedAt,
     };
     addLease(state, lease, now);

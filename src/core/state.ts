@@ -38,6 +38,8 @@ export interface Lease {
   callableAt: InstantMs;
   /** Its holder still waits in a wider group. */
   waitsElsewhere: boolean;
+  /** The upstream refused its call, and its holder has yet to let go. */
+  isRefused: boolean;
   /** Hold time, in milliseconds, that its tenant and agent were charged for. */
   chargedMs: number;
   /** What was taken for it besides slots. Null: nothing, or it is settled. */
@@ -75,6 +77,8 @@ export interface GroupState {
   slotsCooling: number;
   /** Slots of leases whose holders still wait in another group. */
   slotsWaitingElsewhere: number;
+  /** Slots of leases whose calls the upstream refused: none of them is there any more. */
+  slotsRefused: number;
   readonly queue: Queue;
   readonly accounts: Accounts;
   /** Turns that lower lanes are owed. */
@@ -120,6 +124,7 @@ export function emptyState(
     slotsByLane: { high: 0, normal: 0, low: 0 },
     slotsCooling: 0,
     slotsWaitingElsewhere: 0,
+    slotsRefused: 0,
     queue: emptyQueue(),
     accounts: emptyAccounts(),
     laneCredit: { high: 0, normal: 0, low: 0 },

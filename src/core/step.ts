@@ -11,6 +11,7 @@ import {
   expireLeases,
   openLease,
   prolong,
+  refuseLease,
 } from './leases.ts';
 import { MOVE_SETTLE_MS } from './settings.ts';
 import type { GroupState } from './state.ts';
@@ -124,6 +125,10 @@ function confirm(state: GroupState, event: EventOf<'confirm'>, now: InstantMs) {
 function report(state: GroupState, event: EventOf<'report'>, now: InstantMs) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined || lease.phase === 'cooling') return;
+  if (event.signal.kind !== 'served') {
+    confirmLease(state, lease, now); // It went out, whatever became of the message that says so.
+    refuseLease(state, lease);
+  }
   applySignal(state, lease, event.signal, event.isRepeat, now);
 }
 

@@ -51,7 +51,7 @@ export function applySignal(
   for (const hint of signal.hints) lowerToHint(rates, settings.rates, hint, NOTHING, now);
   if (kind === 'served') return applyServed(state, lease, retryAfterMs, now);
   totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;
-  const call = { grantedAt, othersInUse: atUpstream(state) - lease.slots };
+  const call = { grantedAt, othersInUse: atUpstream(state) };
   const failed = { leaseId, grantedAt, retryAfterMs };
   const pauseOnce = (isLongWindow: boolean): void => {
     if (!isRepeat) pauseFor(pause, { grantedAt, retryAfterMs, isLongWindow }, now);
@@ -129,6 +129,7 @@ export function wantsServed(state: GroupState, now: InstantMs): boolean {
 }
 
 /** Slots of calls that are at the upstream, as far as the group knows. */
-function atUpstream({ slotsInUse, slotsCooling, slotsWaitingElsewhere }: GroupState): number {
-  return slotsInUse - slotsCooling - slotsWaitingElsewhere;
+function atUpstream(state: GroupState): number {
+  const { slotsInUse, slotsCooling, slotsWaitingElsewhere, slotsRefused } = state;
+  return slotsInUse - slotsCooling - slotsWaitingElsewhere - slotsRefused;
 }

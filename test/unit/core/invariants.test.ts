@@ -83,6 +83,7 @@ describe('is told', () => {
     ['slots that drifted', /in use/, (state) => (state.slotsInUse = 1)],
     ['slots of a lane that drifted', /lane low/, (state) => (state.slotsByLane.low = 1)],
     ['slots that wait', /elsewhere/, (state) => (state.slotsWaitingElsewhere = 1)],
+    ['slots that were refused', /refused slots/, (state) => (state.slotsRefused = 1)],
     ['slots of a tenant that drifted', /tenant/, (state) => (lineIn(state).tenant.slots = 9)],
     ['waiters of a tenant that drifted', /tenant/, (state) => (lineIn(state).tenant.waiting = 9)],
     ['a service that is none', /no service/, (state) => (lineIn(state).tenant.service = NaN)],
