@@ -20,7 +20,10 @@ import {
 afterAll(nothingLeaks);
 
 /** The upstream takes one call at a time, which the group does not know, and has it. */
-async function narrowUpstream(): Promise<{ stage: Stage; holder: Awaited<ReturnType<typeof streaming>> }> {
+async function narrowUpstream(): Promise<{
+  stage: Stage;
+  holder: Awaited<ReturnType<typeof streaming>>;
+}> {
   const stage = await newStage({ settings: { limit: 1 } });
   return { stage, holder: await streaming(stage, 'holder') };
 }
@@ -133,19 +136,22 @@ describe('at its deadline a call that was refused', () => {
     ['openai', 'v1/chat/completions', { error: { type: 'server_error', code: 'paused' } }],
     ['anthropic', 'v1/messages', { type: 'error', error: { type: 'overloaded_error' } }],
     ['gemini', 'v1beta/models/m:generateContent', { error: { code: 503, status: 'UNAVAILABLE' } }],
-  ] as const)('is told so in the dialect of %s, at once if it waits in vain', async (dialect, path, body) => {
-    const stage = await newStage({ upstream: { dialect } });
-    const headers = { ...LONG, 'headgate-max-wait': '20s' };
-    const sentAt = Date.now();
-    const response = await call(`/${stage.upstream}/${path}`, { json: { model: 'm' }, headers });
-    expect(Date.now() - sentAt).toBeLessThan(10_000);
-    expect(response.status).toBe(503);
-    expect(response.headers.get('headgate-reason')).toBe('paused');
-    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(40);
-    expect(await response.json()).toMatchObject(body);
-    await untilArrived(stage, 1);
-    await untilGroup(stage, { in_use: 0, queued: 0 });
-  });
+  ] as const)(
+    'is told so in the dialect of %s, at once if it waits in vain',
+    async (dialect, path, body) => {
+      const stage = await newStage({ upstream: { dialect } });
+      const headers = { ...LONG, 'headgate-max-wait': '20s' };
+      const sentAt = Date.now();
+      const response = await call(`/${stage.upstream}/${path}`, { json: { model: 'm' }, headers });
+      expect(Date.now() - sentAt).toBeLessThan(10_000);
+      expect(response.status).toBe(503);
+      expect(response.headers.get('headgate-reason')).toBe('paused');
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(40);
+      expect(await response.json()).toMatchObject(body);
+      await untilArrived(stage, 1);
+      await untilGroup(stage, { in_use: 0, queued: 0 });
+    },
+  );
 
   it('is told how long it waited for a slot', async () => {
     const { stage, holder } = await narrowUpstream();

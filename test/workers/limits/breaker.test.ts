@@ -164,11 +164,21 @@ describe('a probe', () => {
     await configure({
       upstreams: [{ id: 'openai', base_url: strict.url }],
       groups: [
-        { name: 'warned', match: { upstreams: ['openai'], models: ['m'] }, limits, holds: NO_COOLDOWN },
+        {
+          name: 'warned',
+          match: { upstreams: ['openai'], models: ['m'] },
+          limits,
+          holds: NO_COOLDOWN,
+        },
         { name: 'wider', match: { upstreams: ['openai'] }, limits, holds: NO_COOLDOWN },
       ],
     });
-    const stage = { strict, upstream: 'openai', group: 'wider', chat: '/openai/v1/chat/completions' };
+    const stage = {
+      strict,
+      upstream: 'openai',
+      group: 'wider',
+      chat: '/openai/v1/chat/completions',
+    };
     // A connection that breaks is about the whole upstream.
     await strict.failNext('reset', FAILURES);
     for (let at = 0; at < FAILURES; at += 1) await toldBy(send(stage, 'fails'));
@@ -189,7 +199,7 @@ describe('a slot cools down', () => {
   const ways = [
     ['after a call that ended well', 'release_cooldown_ms', {}],
     ['after one whose caller left', 'cancel_cooldown_ms', {}],
-    ['after a refusal', 'failure_hold_ms', { 'x-strict-fail': 'quota' }],
+    ['after a refusal', 'failure_hold_ms', { 'x-strict-fail': 'concurrency', 'headgate-max-wait': '0' }],
     ['after a 5xx', 'failure_hold_ms', { 'x-strict-fail': 'error' }],
   ] as const;
 
@@ -214,7 +224,10 @@ describe('a slot cools down', () => {
   it.each(['success', 'cancel', 'failure'])('for no time where that is 0: %s', async (way) => {
     const stage = await newStage({ group: { limits: { max_concurrency: 1 } } });
     if (way === 'cancel') (await streaming(stage, 'one')).leave();
-    else await toldBy(send(stage, 'one', { headers: way === 'failure' ? { 'x-strict-fail': 'quota' } : {} }));
+    else
+      await toldBy(
+        send(stage, 'one', { headers: way === 'failure' ? { 'x-strict-fail': 'quota' } : {} }),
+      );
     expect(await toldBy(send(stage, 'next'))).toEqual(served(1));
   });
 });

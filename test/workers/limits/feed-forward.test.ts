@@ -85,7 +85,10 @@ describe('headers that say that nothing is left, whatever is', () => {
     const { id = 'openai' } = fields.upstream ?? {};
     const refuseAs = id === 'together' ? id : 'openai';
     const group = { feed_forward: { wait_max_ms: 30_000 } };
-    const stage = await telling({ ...minute, rpm: 2 }, { ...fields, group, settings: { ...lies, refuseAs } });
+    const stage = await telling(
+      { ...minute, rpm: 2 },
+      { ...fields, group, settings: { ...lies, refuseAs } },
+    );
     expect(await toldBy(send(stage, 'one'))).toEqual(served(1));
     await untilGroup(stage, { in_use: 0 });
     expect(pausedMs(await statusOf(stage)) > 0).toBe(isBelieved);
@@ -101,7 +104,11 @@ describe('what is nearly empty', () => {
     ['by default is less than a twentieth', {}, null],
     ['is less than keep_requests', { keep_requests: 3, keep_share: 0.5 }, null],
     ['is less than keep_share', { keep_requests: 100, keep_share: 0.5 }, 6_000],
-    ['makes nobody wait for longer than wait_max_ms', { keep_requests: 5, keep_share: 0.5, wait_max_ms: 2_000 }, 2_000],
+    [
+      'makes nobody wait for longer than wait_max_ms',
+      { keep_requests: 5, keep_share: 0.5, wait_max_ms: 2_000 },
+      2_000,
+    ],
     ['makes nobody wait where that is 0', { keep_requests: 0, keep_share: 0.5 }, null],
   ])('%s', async (_, feedForward, waitMsMax) => {
     const stage = await telling(tenPerMinute, {

@@ -95,16 +95,19 @@ describe('behind the comments of a stream that waits', () => {
     await finish(stage, holder);
   });
 
-  it.each(SHAPES)("comes the upstream's own refusal as the last event: %s", async (_, dialect, path) => {
-    const stage = await newStage({ group: KEEPALIVE, upstream: { dialect } });
-    const headers = { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': String(PAUSE_MS) };
-    const init = { json: dialect === 'gemini' ? { contents: [] } : json, headers };
-    const { reader, first } = await keptAlive(`/${stage.upstream}/${path}`, init);
-    await untilGroup(stage, { queued: 1, refusals_total: { requests: 1 } });
-    await later(stage, PAUSE_MS);
-    expect(withoutComments(first + (await restOf(reader)))).toMatch(LAST_EVENT[dialect]);
-    expect((await stage.strict.stats()).total).toBe(4);
-  });
+  it.each(SHAPES)(
+    "comes the upstream's own refusal as the last event: %s",
+    async (_, dialect, path) => {
+      const stage = await newStage({ group: KEEPALIVE, upstream: { dialect } });
+      const headers = { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': String(PAUSE_MS) };
+      const init = { json: dialect === 'gemini' ? { contents: [] } : json, headers };
+      const { reader, first } = await keptAlive(`/${stage.upstream}/${path}`, init);
+      await untilGroup(stage, { queued: 1, refusals_total: { requests: 1 } });
+      await later(stage, PAUSE_MS);
+      expect(withoutComments(first + (await restOf(reader)))).toMatch(LAST_EVENT[dialect]);
+      expect((await stage.strict.stats()).total).toBe(4);
+    },
+  );
 });
 
 const LAST_EVENT = {

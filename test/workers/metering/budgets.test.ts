@@ -64,7 +64,7 @@ async function refused(response: Response): Promise<string | null> {
   return `${response.status} ${error.code}: ${error.message}`;
 }
 
-const EXHAUSTED = /^402 budget_exhausted: The group budget-\d+ has used up its budget of /;
+const EXHAUSTED = /^402 budget_exhausted: With what .* exceed the budget of the group budget-\d+: /;
 
 /** More than one call is estimated to cost, and less than two. */
 const ONE_CALL = 0.0003;

@@ -217,7 +217,7 @@ describe('a call that the upstream did not serve counts as one request and no to
     ['no answer', 'reset', 502],
   ])('%s', async (_, failure, status) => {
     const { strict, group } = await newScene(USAGE);
-    await strict.failNext(1, failure);
+    await strict.failNext(failure, 1);
     const response = await post(`/up${CHAT}`, BODY, { headers: { 'headgate-max-wait': '0' } });
     expect(response.status).toBe(status);
     await response.text();
