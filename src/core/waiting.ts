@@ -10,7 +10,13 @@ import { newWaiter } from './new-waiter.ts';
 import { dequeue, enqueue, queueLength, resettle, type Waiter } from './queue.ts';
 import { ORPHAN_GRACE_MS } from './settings.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
-import { refuseAtDoor, refuseToWait, refuseUnaffordable, timeoutOf } from './refuse.ts';
+import {
+  refuseAtDoor,
+  refuseStopped,
+  refuseToWait,
+  refuseUnaffordable,
+  timeoutOf,
+} from './refuse.ts';
 import type { Rejection } from './rejection.ts';
 import { reserveFor } from './reservation.ts';
 import { noteGranted } from './upstream-signals.ts';
@@ -83,8 +89,13 @@ function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effe
     grant(state, waiter, 0, now, effects);
   } else if (waitsForItself) {
     turnAway(state, waiter, { reason: 'nested', retryAfterMs: null }, effects);
-  } else if (ticket.isTry || (isStopped(state, now) && ticket.holdsNarrower)) {
+  } else if (ticket.isTry) {
     decline(state, waiter, now, effects);
+  } else if (isStopped(state, now) && ticket.holdsNarrower) {
+    // It waits without what it holds, unless it would wait in vain. An operator's pause may end at any time.
+    const stopped = settings.paused ? null : refuseStopped(state, waiter, now);
+    if (stopped === null) decline(state, waiter, now, effects);
+    else turnAway(state, waiter, stopped, effects);
   } else {
     const refused = refuseToWait(state, waiter, now);
     if (refused === null) return;
