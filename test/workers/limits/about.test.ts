@@ -128,6 +128,23 @@ it('a connection that breaks is about the upstream', async () => {
   ]);
 });
 
+it.each([
+  ['a pause', { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '15000' }, 'paused'],
+  ['a limit of hours', { 'x-strict-fail': 'long_window' }, 'paused'],
+])(
+  'a call that would wait in vain for the end of %s in one of its groups is told at once',
+  async (_, headers, reason) => {
+    await refused(headers);
+    await until(async () => expect((await marks())[1]).toMatchObject({ isPaused: true }));
+    const sentAt = Date.now();
+    const one = send(stage, 'one', { headers: { ...ACME, 'headgate-max-wait': '8s' } });
+    expect(await toldBy(one)).toMatchObject({ status: 503, reason });
+    expect(Date.now() - sentAt).toBeLessThan(4_000);
+    expect(await pool(ofCaller).status()).toMatchObject({ in_use: 0, queued: 0 });
+    passTime(3_600_000);
+  },
+);
+
 it('a call of all three groups that was refused waits for the pause, holds nothing meanwhile, and is served', async () => {
   await strict.failNext('requests');
   const one = send(stage, 'one', { headers: ACME });

@@ -146,6 +146,7 @@ describe('at its deadline a call that was refused', () => {
       expect(Date.now() - sentAt).toBeLessThan(10_000);
       expect(response.status).toBe(503);
       expect(response.headers.get('headgate-reason')).toBe('paused');
+      expect(response.headers.get('headgate-tries')).toBe('1');
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(40);
       expect(await response.json()).toMatchObject(body);
       await untilArrived(stage, 1);

@@ -7,6 +7,7 @@ import { passTime } from '../support/time.ts';
 import { call, configure, until } from '../support/worker.ts';
 import {
   arrived,
+  configureStage,
   finish,
   later,
   newStage,
@@ -47,39 +48,31 @@ async function arrivedSince(stage: Stage): Promise<(string | null)[]> {
   return (await arrived(stage)).slice(FAILURES);
 }
 
+const DIALECTS = [
+  ['openai', 'v1/chat/completions', { error: { type: 'server_error', code: 'breaker_open' } }],
+  ['anthropic', 'v1/messages', { type: 'error', error: { type: 'overloaded_error' } }],
+  ['gemini', 'v1beta/models/m:generateContent', { error: { code: 503, status: 'UNAVAILABLE' } }],
+] as const;
+
 describe('after failures the breaker is open', () => {
-  it.each([
-    ['openai', 'v1/chat/completions', { error: { type: 'server_error', code: 'breaker_open' } }],
-    ['anthropic', 'v1/messages', { type: 'error', error: { type: 'overloaded_error' } }],
-    ['gemini', 'v1beta/models/m:generateContent', { error: { code: 503, status: 'UNAVAILABLE' } }],
-  ] as const)(
-    'and a call whose deadline comes before its end is told so at once, as %s would',
-    async (dialect, path, body) => {
-      const stage = await broken();
-      const upstream = { id: stage.upstream, base_url: stage.strict.url, dialect };
-      const { group } = stage;
-      await configure({
-        upstreams: [upstream],
-        groups: [
-          {
-            name: group,
-            match: { upstreams: [upstream.id] },
-            limits: { max_concurrency: 8 },
-            holds: NO_COOLDOWN,
-          },
-        ],
-      });
+  it('and a call whose deadline comes before its end is told so at once, in its dialect', async () => {
+    const stage = await broken();
+    for (const [dialect, path, body] of DIALECTS) {
+      await configureStage(stage, { upstream: { dialect } });
       for (const wait of ['0', '5s']) {
         const headers = { 'headgate-max-wait': wait };
-        const response = await call(`/${upstream.id}/${path}`, { json: { model: 'm' }, headers });
+        const response = await call(`/${stage.upstream}/${path}`, {
+          json: { model: 'm' },
+          headers,
+        });
         expect(response.status).toBe(503);
         expect(response.headers.get('headgate-reason')).toBe('breaker_open');
         expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(5);
         expect(await response.json()).toMatchObject(body);
       }
-      expect(await arrivedSince(stage)).toEqual([]);
-    },
-  );
+    }
+    expect(await arrivedSince(stage)).toEqual([]);
+  });
 
   it('and other calls wait for its end: one probes, and the rest goes on when it was served', async () => {
     const stage = await broken();
@@ -199,7 +192,7 @@ describe('a slot cools down', () => {
   const ways = [
     ['after a call that ended well', 'release_cooldown_ms', {}],
     ['after one whose caller left', 'cancel_cooldown_ms', {}],
-    ['after a refusal', 'failure_hold_ms', { 'x-strict-fail': 'concurrency', 'headgate-max-wait': '0' }],
+    ['after a refusal', 'failure_hold_ms', { 'x-strict-fail': 'concurrency', ...AT_ONCE }],
     ['after a 5xx', 'failure_hold_ms', { 'x-strict-fail': 'error' }],
   ] as const;
 
@@ -223,11 +216,19 @@ describe('a slot cools down', () => {
 
   it.each(['success', 'cancel', 'failure'])('for no time where that is 0: %s', async (way) => {
     const stage = await newStage({ group: { limits: { max_concurrency: 1 } } });
+    const headers = way === 'failure' ? { 'x-strict-fail': 'error' } : {};
     if (way === 'cancel') (await streaming(stage, 'one')).leave();
-    else
-      await toldBy(
-        send(stage, 'one', { headers: way === 'failure' ? { 'x-strict-fail': 'quota' } : {} }),
-      );
+    else await toldBy(send(stage, 'one', { headers }));
     expect(await toldBy(send(stage, 'next'))).toEqual(served(1));
   });
+
+  it.each(['quota', 'never_fits'])(
+    'for no time after a refusal for its own sake: %s',
+    async (kind) => {
+      const holds = { ...NO_COOLDOWN, failure_hold_ms: 20_000 };
+      const stage = await newStage({ group: { limits: { max_concurrency: 1 }, holds } });
+      await toldBy(send(stage, 'one', { headers: { 'x-strict-fail': kind } }));
+      expect(await toldBy(send(stage, 'next'))).toEqual(served(1));
+    },
+  );
 });

@@ -64,9 +64,14 @@ describe('what waiting cannot mend', () => {
     expect(status).toMatchObject({ paused: false, refusals_total: { long_window: 1 } });
     expect(pausedMs(status)).toBeGreaterThan(3_500_000);
     expect(pausedMs(status)).toBeLessThanOrEqual(3_600_000);
+    const next = send(stage, 'next');
     // To come back within a minute, again and again for an hour, would help nobody.
-    const told = { status: 503, reason: 'paused', shouldRetry: 'false' };
-    expect(await toldBy(send(stage, 'next'))).toMatchObject(told);
+    expect(await toldBy(next)).toMatchObject({
+      status: 503,
+      reason: 'paused',
+      shouldRetry: 'false',
+    });
+    expect((await next.response).headers.has('retry-after')).toBe(false);
     expect(await arrived(stage)).toEqual(['one']);
     await later(stage, 3_600_000);
     expect(await toldBy(send(stage, 'after'))).toEqual(served(1));

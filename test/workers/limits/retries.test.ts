@@ -1,5 +1,6 @@
 // Failures of the upstream: as often as the operator says, within a budget, and never once bytes were sent on.
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { Tries } from '../../../src/http/tries.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import {
   arrived,
@@ -12,6 +13,11 @@ import {
   untilGroup,
   type Stage,
 } from './stage.ts';
+
+// How long it waits before a retry is tested where it is decided.
+beforeAll(() => {
+  vi.spyOn(Tries.prototype, 'pauseMs').mockReturnValue(0);
+});
 
 afterAll(nothingLeaks);
 

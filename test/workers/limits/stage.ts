@@ -22,8 +22,8 @@ export interface Stage {
 /** What a test sets otherwise than the rest. */
 export interface StageFields {
   readonly settings?: Settings;
-  readonly group?: Partial<Group>;
-  readonly upstream?: Partial<Upstream>;
+  readonly group?: Partial<Group> | undefined;
+  readonly upstream?: Partial<Upstream> | undefined;
 }
 
 let stages = 0;
@@ -39,11 +39,20 @@ export async function newStage({ settings, group, upstream }: StageFields = {}):
     group: `limits-${stages}`,
     chat: `/${id}/v1/chat/completions`,
   };
+  await configureStage(stage, { group, upstream });
+  return stage;
+}
+
+/** Describes the upstream and the group anew. */
+export async function configureStage(
+  stage: Stage,
+  { group, upstream }: Pick<StageFields, 'group' | 'upstream'>,
+): Promise<void> {
+  const { strict, upstream: id } = stage;
   await configure({
     upstreams: [{ base_url: strict.url, ...upstream, id }],
     groups: [groupOf(stage, group)],
   });
-  return stage;
 }
 
 function groupOf({ group: name, upstream }: Stage, fields: Partial<Group> = {}): Group {
