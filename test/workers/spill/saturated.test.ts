@@ -71,7 +71,7 @@ describe('a call goes on to the next upstream', () => {
 
   it('when its upstream has asked for a pause', async () => {
     const scene = await newScene({ spill: TO_B, settings: { failWaitMs: 60_000 } });
-    await scene.a.failNext(1, 'requests');
+    await scene.a.failNext('requests');
     await servedBy(scene, 'ab', 'first');
     expect((await pool(scene.name('a')).status()).paused_until).not.toBeNull();
     await servedBy(scene, 'b');
@@ -79,7 +79,7 @@ describe('a call goes on to the next upstream', () => {
 
   it('when its upstream is broken', async () => {
     const scene = await newScene({ spill: TO_B });
-    await scene.a.failNext(100, 'error');
+    await scene.a.failNext('error', 100);
     let failed = 0;
     while ((await pool(scene.name('a')).status()).breaker === 'closed') {
       failed += 1;
@@ -133,6 +133,15 @@ describe('at the last upstream a call waits', () => {
     expect(await heardBy(scene, 'waits')).toBe('a');
     await letGo(scene, holder);
   });
+});
+
+it('a call does not slip past the groups of a model that its own upstream has none of', async () => {
+  const scene = await newScene({ spill: TO_BOTH });
+  const match = { upstreams: [scene.name('b')], models: ['m'] };
+  await change('PUT', '/groups/of-m', { match, limits: { max_concurrency: 0 } });
+  const holder = await hold(scene, 'a');
+  await servedBy(scene, 'c');
+  await letGo(scene, holder);
 });
 
 it('one list leads from each of two upstreams to the other', async () => {
