@@ -2,12 +2,13 @@ import type { Refusal } from '../contract/reasons.ts';
 import type { Ticket } from './admission.ts';
 import type { PlaceListener } from './ask.ts';
 import { keyFor } from './authenticate.ts';
-import type { Leg, SpillStop } from './leg.ts';
+import { asAsked, type Leg, type SpillStop } from './leg.ts';
 import { relocate, type Incoming } from './locate.ts';
 import { send } from './send.ts';
 import { unreachable } from './send-held.ts';
 import { routingTable } from './snapshots.ts';
 import { goTo, mayServeElsewhere, planSpill, ticketUntilNext, withBodyFor } from './spill.ts';
+import { inSpillOrder, type SpillOrder } from './spill-order.ts';
 import { Tries } from './tries.ts';
 import { pause } from './waiting.ts';
 
@@ -27,7 +28,7 @@ export async function journey(
   listener: PlaceListener | null,
 ): Promise<Response | Refusal | 'left'> {
   const tries = new Tries(first.call.request.headers);
-  const { stops, afterMs } = await planSpill(first);
+  const { stops, afterMs, order } = await planSpill(first);
   let leg = first;
   let moves = 0;
   const end = (refusal: Refusal | 'left'): Refusal | 'left' => {
@@ -55,22 +56,31 @@ export async function journey(
     const refusal =
       sent.kind === 'refused' ? sent.refusal : unreachable(leg.located.upstream.id, null);
     if (sent.kind === 'refused' && !mayServeElsewhere(refusal.reason)) return end(refusal);
-    const next = await nextLeg(stops, leg);
+    const next = await nextLeg(stops, order, leg);
     if (next === null || next === 'left') return end(next ?? refusal);
     leg = next;
     here = ticketHere();
   }
 }
 
-/** The call at the next stop that it can go to. Null: there is none. */
-async function nextLeg(stops: SpillStop[], leg: Leg): Promise<Leg | null | 'left'> {
-  let from = leg;
-  for (let stop = stops.shift(); stop !== undefined; stop = stops.shift()) {
+/** The call at the next stop that it can go to, which is taken from the list. Null: there is none. */
+async function nextLeg(
+  stops: SpillStop[],
+  order: SpillOrder,
+  leg: Leg,
+): Promise<Leg | null | 'left'> {
+  // What it was called at the last stop is of no concern to the next.
+  let from = asAsked(leg);
+  // Only now: most calls never go elsewhere, and pools are asked for the order.
+  const ordered = await inSpillOrder(stops.splice(0), order, from);
+  for (const [index, stop] of ordered.entries()) {
     const ready = await withBodyFor(stop, from);
     if (ready === 'left') return ready;
     from = ready;
     const there = await goTo(stop, from);
-    if (there !== null) return there;
+    if (there === null) continue;
+    stops.push(...ordered.slice(index + 1));
+    return there;
   }
   from.located.body.discard();
   return null;
@@ -83,7 +93,7 @@ async function reroute(
   configVersion: number,
   moves: number,
 ): Promise<Leg | Refusal | 'left'> {
-  const { call, caller, located, isSpilled } = leg;
+  const { call, caller, located, spilledFrom } = leg;
   if (moves >= MOVES_MAX) {
     located.body.discard();
     const message = 'The configuration of the group could not be read. Try again in a moment.';
@@ -93,10 +103,10 @@ async function reroute(
   const table = (await routingTable(call.env, call.ctx, configVersion)) ?? call.table;
   const again = await relocate({ ...incoming, table }, located);
   if (again === 'left' || 'reason' in again) return again;
-  const key = await keyFor(again.upstream, caller, table, call.env, isSpilled);
+  const key = await keyFor(again.upstream, caller, table, call.env, spilledFrom !== null);
   if ('reason' in key) {
     again.body.discard();
     return key;
   }
-  return { call: { ...call, table }, caller, located: again, key, isSpilled };
+  return { call: { ...call, table }, caller, located: again, key, spilledFrom };
 }

@@ -89,7 +89,7 @@ async function sendLocated(
     located.body.discard();
     return key;
   }
-  const leg = { call, caller, located, key, isSpilled: false };
+  const leg = { call, caller, located, key, spilledFrom: null };
   const travel = async (place: LastPlace | null): Promise<Response | Refusal> => {
     const arrived = await journey(leg, ticket, common, place);
     return arrived === 'left' ? nobodyListens() : arrived;

@@ -1,6 +1,7 @@
 import type { OnSaturated } from '../contract/config-limits.ts';
 import type { PoolStatus } from '../contract/group-rpc.ts';
 import { poolName } from '../contract/pool-name.ts';
+import type { Placement } from '../routing/placement.ts';
 import { priceListId, priceOf } from '../upstream/prices/price-table.ts';
 import { keyFor } from './authenticate.ts';
 import type { Leg, SpillStop } from './leg.ts';
@@ -9,7 +10,8 @@ import { routedCall } from './send.ts';
 import { latencyMs } from './upstream-latency.ts';
 import { within } from './waiting.ts';
 
-type Order = Exclude<OnSaturated, string>['order'];
+/** By what the upstreams that a call may spill to are put into order. */
+export type SpillOrder = Exclude<OnSaturated, string>['order'];
 
 /** A pool is asked how busy it is no more often than this, and given up on after half of it. */
 const BUSY_FRESH_MS = 1_000;
@@ -21,7 +23,7 @@ const busyness = new Map<string, { readonly at: number; readonly value: number }
 /** Puts the upstreams that a call may spill to into the order in which they are tried. */
 export async function inSpillOrder(
   stops: readonly SpillStop[],
-  order: Order,
+  order: SpillOrder,
   leg: Leg,
 ): Promise<SpillStop[]> {
   if (order === 'listed' || stops.length < 2) return [...stops];
@@ -31,7 +33,7 @@ export async function inSpillOrder(
   return ranked.toSorted((a, b) => a.rank - b.rank).map(({ stop }) => stop);
 }
 
-function rankOf(stop: SpillStop, order: Order, leg: Leg): number | Promise<number> {
+function rankOf(stop: SpillStop, order: SpillOrder, leg: Leg): number | Promise<number> {
   switch (order) {
     case 'listed':
       return 0;
@@ -63,7 +65,10 @@ async function busynessOf(stop: SpillStop, leg: Leg): Promise<number> {
       if (known !== undefined && Date.now() - known.at < BUSY_FRESH_MS) return known.value;
       if (busyness.size >= BUSY_MAX) busyness.clear();
       const pool = poolSource(call.env, placement)();
-      const value = await within(BUSY_FRESH_MS / 2, pool.status()).then(fullness, () => Infinity);
+      const value = await within(BUSY_FRESH_MS / 2, pool.status()).then(
+        (status) => fullness(status, placement),
+        () => Infinity,
+      );
       busyness.set(name, { at: Date.now(), value });
       return value;
     }),
@@ -71,7 +76,13 @@ async function busynessOf(stop: SpillStop, leg: Leg): Promise<number> {
   return Math.max(...all);
 }
 
-function fullness({ in_use: inUse, queued, limit, paused }: PoolStatus): number {
-  if (paused || limit.effective === 0) return Infinity;
-  return (inUse + queued) / (limit.effective ?? Infinity);
+function fullness(status: PoolStatus, { config, assumed }: Placement): number {
+  const { in_use: inUse, queued, limit, paused_until: pausedUntil, breaker } = status;
+  const slotsMax =
+    config === null ? (assumed?.slotsMax ?? 0) : (config.limits.max_concurrency ?? Infinity);
+  const isStopped = pausedUntil !== null || breaker === 'open';
+  if (isStopped || config?.paused === true || config?.draining === true) return Infinity;
+  if (slotsMax === 0) return Infinity;
+  // A pool that nobody has used yet does not know its limit.
+  return (inUse + queued) / (limit.effective || slotsMax);
 }

@@ -9,7 +9,7 @@ import { callRules } from './call-rules.ts';
 import { bodyBudget } from './isolate.ts';
 import type { Leg, SpillStop } from './leg.ts';
 import { routedCall } from './send.ts';
-import { inSpillOrder } from './spill-order.ts';
+import type { SpillOrder } from './spill-order.ts';
 
 /** The body of a call that is sent under another model name is kept up to this size. */
 const RENAMED_BYTES_MAX = 4_194_304;
@@ -38,18 +38,19 @@ export function mayServeElsewhere(reason: Reason): boolean {
 export interface SpillPlan {
   readonly stops: SpillStop[];
   readonly afterMs: number;
+  readonly order: SpillOrder;
 }
+
+const NOWHERE: SpillPlan = { stops: [], afterMs: 0, order: 'listed' };
 
 /** Where else a call may go. Nowhere, unless one of its groups says so. */
 export async function planSpill(leg: Leg): Promise<SpillPlan> {
   const { call, caller, located, key } = leg;
-  if (!call.table.routes.spillsSome) return { stops: [], afterMs: 0 };
+  if (!call.table.routes.spillsSome) return NOWHERE;
   const placements = call.table.routes.place(routedCall(call, located, caller, key));
   const { onSaturated } = callRules(placements);
   // The operator's keys go out behind a gateway key only, and a caller's own goes nowhere else.
-  if (typeof onSaturated === 'string' || caller.gatewayKeyId === null) {
-    return { stops: [], afterMs: 0 };
-  }
+  if (typeof onSaturated === 'string' || caller.gatewayKeyId === null) return NOWHERE;
   const { spill_to: entries, after_ms: afterMs, order } = onSaturated;
   const listed = entries.flatMap((entry): SpillStop[] => {
     const { upstream: id, model } =
@@ -63,7 +64,7 @@ export async function planSpill(leg: Leg): Promise<SpillPlan> {
   const possible = await Promise.all(
     listed.map(async (stop) => ((await canGo(stop, leg)) ? [stop] : [])),
   );
-  return { stops: await inSpillOrder(possible.flat(), order, leg), afterMs };
+  return { stops: possible.flat(), afterMs, order };
 }
 
 /** The ticket of a call that waits here so long, from now on, and then goes on to the next stop. */
@@ -107,19 +108,19 @@ export async function withBodyFor({ model }: SpillStop, leg: Leg): Promise<Leg |
   return kept === null ? leg : { ...leg, located: { ...located, body: kept } };
 }
 
-/** The call as it goes to another upstream; null: it cannot. */
-export async function goTo(stop: SpillStop, leg: Leg): Promise<Leg | null> {
-  const way = await wayTo(stop, leg);
+/** The call, as its caller made it, on its way to another upstream; null: it cannot go there. */
+export async function goTo(stop: SpillStop, asked: Leg): Promise<Leg | null> {
+  const way = await wayTo(stop, asked);
   if (way === null) return null;
   const { upstream, model } = stop;
-  const { key, path, operation } = way;
-  const { located } = leg;
+  const { key, path, operation, renamesBody: isRenamed } = way;
+  const { located } = asked;
   const there = { ...located, upstream, path, operation, model: model ?? located.model };
-  const spilled = { ...leg, key, isSpilled: true, located: there };
-  if (model === null || !way.renamesBody) return spilled;
+  const leg = { ...asked, key, located: there, spilledFrom: { located, isRenamed } };
+  if (model === null || !isRenamed) return leg;
   const { body } = located;
   const bytes = 'bytes' in body ? (body as KeptBody).bytes : null;
   const renamed = bytes === null ? null : renameModel(bytes, model);
   if (renamed === null) return null;
-  return { ...spilled, located: { ...there, body: keptBody(renamed, () => body.discard()) } };
+  return { ...leg, located: { ...there, body: keptBody(renamed, () => body.discard()) } };
 }

@@ -121,11 +121,15 @@ export function keepaliveAfterMs({ queue }: GroupConfig): number | null {
   return queue.timeout_ms > SILENT_WAIT_MAX_MS ? SILENCE_ENDS_MS : null;
 }
 
-/** Prices, and what is learned of tokens, go by the model too. */
+/**
+ * Prices, and what is learned of tokens, go by the model too. So may the groups of an upstream that a call
+ * goes on to: it must not slip past them because it began where nobody asked.
+ */
 function looksAtModel({ matchesModel, config }: CompiledGroup): boolean {
-  const { partition_by: by, queue } = config;
+  const { partition_by: by, queue, on_saturated: onSaturated } = config;
   const isSplit = by.includes('model') || queue.lane_rules.length > 0;
-  return matchesModel !== null || isSplit || countsTokens(config);
+  const spills = typeof onSaturated === 'object';
+  return matchesModel !== null || isSplit || spills || countsTokens(config);
 }
 
 function configuredPlacement(

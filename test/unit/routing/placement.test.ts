@@ -272,6 +272,7 @@ describe('needsModel', () => {
     ['one of this caller', [{ name: 'a', match: { models: ['x'], keys: ['team-a'] } }], true],
     ['one split by model', [{ name: 'a', partition_by: ['model'] }], true],
     ['one split by caller', [{ name: 'a', partition_by: ['caller'] }], false],
+    ['one whose calls go elsewhere', [{ name: 'a', on_saturated: { spill_to: ['azure'] } }], true],
     ['one that counts requests', [{ name: 'a', limits: { rpm: 1, rpd: 1 } }], false],
     ['one that counts tokens', [{ name: 'a', limits: { tpm: 1 } }], true],
     ['one that counts cost', [{ name: 'a', limits: { budget_usd: { per_day: 1 } } }], true],

@@ -1,0 +1,152 @@
+// Whose keys a call takes along when it goes elsewhere: never those that its caller brought, and the
+// operator's only behind a gateway key.
+import { afterAll, describe, expect, it } from 'vitest';
+import { refusal } from '../order/scene.ts';
+import { nothingLeaks, untilStatus } from '../support/pool.ts';
+import { admin, change, until } from '../support/worker.ts';
+import {
+  ask,
+  heardBy,
+  hold,
+  KEY,
+  letGo,
+  newScene,
+  pathTo,
+  post,
+  SECRET,
+  servedBy,
+  type Echo,
+  type Scene,
+} from './scene.ts';
+
+afterAll(nothingLeaks);
+
+const SPILL = { spill_to: ['b'] as const };
+const OWN_KEY = 'sk-of-the-caller-815';
+const BODY = '{"model":"m","messages":[]}';
+
+/** What an upstream got, of an answer of `echo`. */
+async function echoed(response: Response): Promise<Echo & { readonly all: string }> {
+  expect(response.status).toBe(200);
+  const all = await response.text();
+  return { ...(JSON.parse(all) as Echo), all };
+}
+
+function expectOperatorsKey({ headers, all }: Echo & { readonly all: string }): void {
+  expect(headers['authorization']).toBe(`Bearer ${SECRET}`);
+  expect(all).not.toContain(OWN_KEY);
+  expect(all).not.toContain(KEY['headgate-key']);
+}
+
+describe("a caller's own provider key", () => {
+  it.each<[string, Record<string, string>, string]>([
+    ['as a bearer token', { authorization: `Bearer ${OWN_KEY}` }, ''],
+    ['in a header of another dialect', { 'x-api-key': OWN_KEY }, ''],
+    ['in several places', { authorization: `Bearer ${OWN_KEY}`, 'api-key': OWN_KEY }, ''],
+    ['in the query', {}, `?key=${OWN_KEY}`],
+  ])(
+    'goes to the upstream that it is for, and not to the other one: %s',
+    async (_, headers, query) => {
+      const scene = await newScene({ spill: SPILL });
+      await scene.a.configure({ echo: true });
+      await scene.b.configure({ echo: true });
+      const path = pathTo(scene, 'a') + query;
+      const own = await echoed(await post(path, BODY, { ...KEY, ...headers }));
+      expect(own.all).toContain(OWN_KEY);
+      expect(own.all).not.toContain(SECRET);
+      await scene.a.failNext('quota');
+      expectOperatorsKey(await echoed(await post(path, BODY, { ...KEY, ...headers })));
+      expect((await scene.b.stats()).total).toBe(1);
+    },
+  );
+
+  it('not to the other one either when that is configured anew while the call waits there', async () => {
+    const scene = await newScene({ spill: SPILL });
+    await scene.b.configure({ echo: true });
+    const holders = [await hold(scene, 'a'), await holdPlain(scene)];
+    const headers = { ...KEY, authorization: `Bearer ${OWN_KEY}` };
+    const waiting = post(pathTo(scene, 'a'), BODY, headers);
+    await untilStatus(scene.name('b'), { queued: 1 });
+    await change('DELETE', `/groups/${scene.name('b')}`);
+    expectOperatorsKey(await echoed(await waiting));
+    await letGo(scene, ...holders);
+  });
+
+  it('not where the operator has taken the key out meanwhile', async () => {
+    const scene = await newScene({ spill: SPILL });
+    await scene.b.configure({ echo: true });
+    const holders = [await hold(scene, 'a'), await holdPlain(scene)];
+    const headers = { ...KEY, authorization: `Bearer ${OWN_KEY}` };
+    const waiting = post(pathTo(scene, 'a'), BODY, headers);
+    await untilStatus(scene.name('b'), { queued: 1 });
+    const { json: config } = await admin('GET', '/config');
+    const upstreams = config.upstreams.map((upstream: { id: string }) =>
+      upstream.id === scene.name('b') ? { ...upstream, auth: 'passthrough' } : upstream,
+    ) as unknown[];
+    const groups = config.groups
+      .filter(({ name }: { name: string }) => name !== scene.name('b'))
+      .map((group: object) => ({ ...group, on_saturated: 'queue' })) as unknown[];
+    await change('PUT', '/config', { ...config, upstreams, groups, version: undefined });
+    const response = await waiting;
+    expect(response.status).toBe(502);
+    expect(await response.text()).not.toContain(OWN_KEY);
+    expect((await scene.b.stats()).total).toBe(1);
+    await letGo(scene, ...holders);
+  });
+});
+
+/** A call that holds the slot of `b`, though that echoes. */
+async function holdPlain(scene: Scene) {
+  const headers = { 'x-strict-echo': '0', 'x-strict-silent-after-chunks': '1' };
+  const holder = ask(scene, 'holds b', { headers }, 'b');
+  await until(async () => expect((await scene.b.stats()).inFlight).toBe(1));
+  return holder;
+}
+
+it('without a gateway key a call goes nowhere else', async () => {
+  const scene = await newScene({ spill: SPILL });
+  const { json: config } = await admin('GET', '/config');
+  const upstreams = config.upstreams.map((upstream: { id: string }) =>
+    upstream.id === scene.name('a') ? { ...upstream, auth: 'passthrough' } : upstream,
+  ) as unknown[];
+  await change('PUT', '/config', { ...config, upstreams, keys: [], version: undefined });
+  const headers = { authorization: `Bearer ${OWN_KEY}`, 'headgate-key': '' };
+  const holder = ask(scene, 'holds a', {
+    headers: { ...headers, 'x-strict-silent-after-chunks': '1' },
+  });
+  await until(async () => expect((await scene.a.stats()).inFlight).toBe(1));
+  const waits = ask(scene, 'waits', { headers });
+  await untilStatus(scene.name('a'), { queued: 1 });
+  const hurried = ask(scene, 'hurried', { headers: { ...headers, 'headgate-max-wait': '0' } });
+  expect(await refusal(hurried)).toMatchObject({ reason: 'busy' });
+  await scene.a.failNext('quota');
+  holder.leave();
+  expect((await waits.response).status).toBe(429);
+  expect((await scene.b.stats()).total).toBe(0);
+  await letGo(scene, holder, waits);
+});
+
+it("a list that would send callers' own keys elsewhere is refused when it is saved", async () => {
+  const scene = await newScene({ spill: SPILL });
+  const { json: config } = await admin('GET', '/config');
+  const upstreams = config.upstreams.map((upstream: { id: string }) =>
+    upstream.id === scene.name('b') ? { ...upstream, auth: 'passthrough' } : upstream,
+  ) as unknown[];
+  const whole = await admin('PUT', '/config', { ...config, upstreams, version: undefined });
+  expect(whole).toMatchObject({ status: 422 });
+  expect(whole.json.errors).toEqual([
+    {
+      path: 'groups[0].on_saturated.spill_to[0]',
+      message: expect.stringContaining("callers' own keys") as string,
+    },
+  ]);
+  const group = await admin('PATCH', `/groups/${scene.name('a')}`, {
+    on_saturated: { spill_to: [{ upstream: 'openai', model: 'm' }] },
+  });
+  expect(group).toMatchObject({ status: 422 });
+  expect(group.json.errors[0]).toMatchObject({ path: 'on_saturated.spill_to[0].upstream' });
+  const holder = await hold(scene, 'a');
+  await servedBy(scene, 'b');
+  expect(await heardBy(scene, 'call')).toBe('b');
+  await letGo(scene, holder);
+});
