@@ -7,8 +7,8 @@ import { LANES, type Lane, type Ticket } from './ticket.ts';
 export interface Waiter {
   readonly ticket: Ticket;
   readonly leaseId: LeaseId;
-  /** What it takes when it is granted. */
-  readonly need: Need;
+  /** What it takes when it is granted, by what was known when its turn was last looked at. */
+  need: Need;
   readonly tenant: TenantAccount;
   readonly agent: AgentAccount;
   /** Order of arrival at this instance. */

@@ -6,6 +6,7 @@ import { after, instant, type InstantMs, type TicketId } from './ids.ts';
 import { noteLaneGrant } from './lanes.ts';
 import { attach, openLease } from './leases.ts';
 import { nextWaiter } from './order.ts';
+import { needOf } from './need.ts';
 import { newWaiter } from './new-waiter.ts';
 import { dequeue, enqueue, queueLength, resettle, type Waiter } from './queue.ts';
 import { ORPHAN_GRACE_MS } from './settings.ts';
@@ -109,6 +110,8 @@ export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void
   while (queueLength(state.queue) > 0 && mayHaveRoom(state)) {
     const waiter = nextWaiter(state);
     if (waiter === undefined) break;
+    // The group has learned since: guesses that were made before the first call ended are far too high.
+    waiter.need = needOf(state.controls.factors, waiter.ticket);
     const unaffordable = refuseUnaffordable(state, waiter, now);
     if (unaffordable !== null) {
       if (state.settings.isDryRun) letPass(state, waiter, now, effects);
