@@ -123,7 +123,7 @@ export const PROBES: readonly Mutation[] = [
   {
     name: 'keeps the permit of a probe that ended',
     file: 'leases.ts',
-    find: "  noteEnded(state, lease, outcome === 'cancelled' && !isUnused, now);\n",
+    find: '  noteEnded(state, lease, false, now);\n',
     replace: '',
   },
   {
@@ -133,10 +133,10 @@ export const PROBES: readonly Mutation[] = [
     replace: '',
   },
   {
-    name: 'takes a probe for failed that was never sent',
+    name: 'takes a probe for failed whose caller left',
     file: 'leases.ts',
-    find: "outcome === 'cancelled' && !isUnused",
-    replace: "outcome === 'cancelled'",
+    find: '  noteEnded(state, lease, false, now);\n',
+    replace: '  noteEnded(state, lease, true, now);\n',
   },
   {
     name: 'keeps permits over a reset of probes that were lost',
@@ -159,13 +159,13 @@ export const PROBES: readonly Mutation[] = [
   {
     name: 'wants word of every success for ever after a failure',
     file: 'upstream-signals.ts',
-    find: 'const hasFailed = breaker.results.some(({ failed }) => failed);',
-    replace: 'const hasFailed = breaker.results.length > 0;',
+    find: 'hasFailedLately(breaker, now)) return true',
+    replace: 'breaker.results.length > 0) return true',
   },
   {
     name: 'wants no word of success where it probes',
     file: 'upstream-signals.ts',
-    find: "breaker.phase !== 'closed' || hasFailed || pause.openMs > 0",
-    replace: 'hasFailed',
+    find: "breaker.phase !== 'closed' || hasFailedLately",
+    replace: 'hasFailedLately',
   },
 ];
