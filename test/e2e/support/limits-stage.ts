@@ -1,0 +1,27 @@
+import type { StrictOptions } from '../../support/strict-upstream.ts';
+import type { Stage } from './lifecycle-stage.ts';
+import { startStage } from './lifecycle-stage.ts';
+
+/** An upstream with a count of its own, and the group before it. All have the same name. */
+export interface Scope {
+  readonly id: string;
+  /** The group, but for its name and what it matches; null: nothing is configured. */
+  readonly group: Readonly<Record<string, unknown>> | null;
+}
+
+/** Starts a stage of upstreams that do not share a limit, so that tests run at the same time. */
+export function startScopes(scopes: readonly Scope[], upstream: StrictOptions): Promise<Stage> {
+  return startStage({
+    config: (strict) => ({
+      upstreams: scopes.map(({ id }) => ({
+        id,
+        base_url: strict.scopeUrl(id),
+        dialect: 'openai',
+      })),
+      groups: scopes.flatMap(({ id, group }) =>
+        group === null ? [] : [{ name: id, match: { upstreams: [id] }, ...group }],
+      ),
+    }),
+    upstream,
+  });
+}
