@@ -227,15 +227,15 @@ describe('the body of a call', () => {
     const client = new AbortController();
     const head = encode(`{"pad":"${'x'.repeat(400_000)}","model":"m","messages":[`);
     const headers = { 'content-type': 'application/json' };
-    // What a network brings, where a read fills the reader's own buffer.
-    const { readable, writable } = new IdentityTransformStream();
-    writable
-      .getWriter()
-      .write(head)
-      .catch(() => {});
+    // Beyond its first piece the body stays open, as that of a client that fell silent.
+    const pieces = [head];
+    const source: UnderlyingByteSource = {
+      type: 'bytes',
+      pull: (controller) => pieces.splice(0).forEach((piece) => controller.enqueue(piece)),
+    };
     const init = {
       method: 'POST',
-      body: readable,
+      body: new ReadableStream(source),
       headers: { ...headers, 'content-length': '600000' },
     };
     const read = await readModel(new Request('https://headgate.test/', init), budget, never);
