@@ -90,11 +90,10 @@ function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effe
     grant(state, waiter, 0, now, effects);
   } else if (waitsForItself) {
     turnAway(state, waiter, { reason: 'nested', retryAfterMs: null }, effects);
-  } else if (ticket.isTry) {
-    decline(state, waiter, now, effects);
-  } else if (isStopped(state, now) && ticket.holdsNarrower) {
+  } else if (ticket.isTry || (isStopped(state, now) && ticket.holdsNarrower)) {
     // It waits without what it holds, unless it would wait in vain. An operator's pause may end at any time.
-    const stopped = settings.paused ? null : refuseStopped(state, waiter, now);
+    const mayWait = ticket.isTry || settings.paused;
+    const stopped = mayWait ? null : refuseStopped(state, waiter, now);
     if (stopped === null) decline(state, waiter, now, effects);
     else turnAway(state, waiter, stopped, effects);
   } else {
