@@ -28,13 +28,13 @@ export const ORDER: readonly Mutation[] = [
   },
   {
     name: 'believes claims to have waited for ever',
-    file: 'waiting.ts',
+    file: 'new-waiter.ts',
     find: 'Math.min(Math.max(ticket.enqueuedAt, now - timeoutMs), now + 1)',
     replace: 'Math.min(ticket.enqueuedAt, now + 1)',
   },
   {
     name: 'believes a claim about an agent from a call without one',
-    file: 'waiting.ts',
+    file: 'new-waiter.ts',
     find: 'holder.agent === null ? enqueuedAt : (ticket.agentStartedAt ?? agent.startedAt)',
     replace: 'ticket.agentStartedAt ?? agent.startedAt',
   },

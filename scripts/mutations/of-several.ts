@@ -5,8 +5,8 @@ export const SEVERAL: readonly Mutation[] = [
   {
     name: 'lets a try wait',
     file: 'waiting.ts',
-    find: 'ticket.isTry || (isStopped(state, now) && ticket.holdsNarrower)',
-    replace: 'isStopped(state, now) && ticket.holdsNarrower',
+    find: '} else if (ticket.isTry) {',
+    replace: '} else if (ticket.isTry && now < 0) {',
   },
   {
     name: 'levels a tenant whose try was declined',
@@ -30,8 +30,8 @@ export const SEVERAL: readonly Mutation[] = [
   {
     name: 'keeps narrower slots through a pause that is there',
     file: 'waiting.ts',
-    find: 'ticket.isTry || (isStopped(state, now) && ticket.holdsNarrower)',
-    replace: 'ticket.isTry',
+    find: '} else if (isStopped(state, now) && ticket.holdsNarrower) {',
+    replace: '} else if (isStopped(state, now) && ticket.slots < 0) {',
   },
   {
     name: 'keeps narrower slots through a pause that begins',
@@ -66,7 +66,7 @@ export const SEVERAL: readonly Mutation[] = [
   {
     name: 'ignores that a call has all its slots now',
     file: 'leases.ts',
-    find: '  lease.waitsElsewhere = false;\n  state.slotsWaitingElsewhere -= lease.slots;\n',
+    find: '  lease.waitsElsewhere = false;\n  lease.callableAt = now;\n  state.slotsWaitingElsewhere -= lease.slots;\n',
     replace: '',
   },
   {
@@ -78,7 +78,7 @@ export const SEVERAL: readonly Mutation[] = [
   {
     name: 'lets a slot that cools down wait elsewhere',
     file: 'leases.ts',
-    find: '  confirmLease(state, lease);\n',
+    find: '  confirmLease(state, lease, now);\n',
     replace: '',
   },
   {

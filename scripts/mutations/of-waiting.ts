@@ -80,13 +80,13 @@ export const WAITING: readonly Mutation[] = [
   },
   {
     name: 'ignores the deadline of the caller',
-    file: 'waiting.ts',
+    file: 'new-waiter.ts',
     find: 'Math.min(ticket.deadlineAt ?? Infinity, after(enqueuedAt, state.settings.timeoutMs))',
     replace: 'after(enqueuedAt, state.settings.timeoutMs)',
   },
   {
     name: 'ignores the time-out of the group',
-    file: 'waiting.ts',
+    file: 'new-waiter.ts',
     find: 'Math.min(ticket.deadlineAt ?? Infinity, after(enqueuedAt, state.settings.timeoutMs))',
     replace: 'ticket.deadlineAt ?? Infinity',
   },
