@@ -111,10 +111,16 @@ export const LIMITS: readonly Mutation[] = [
     replace: 'bucket.level = Math.min(params.capacity, Math.max(0, level));',
   },
   {
-    name: 'overflows',
-    file: 'bucket.ts',
-    find: 'bucket.level = Math.min(params.capacity, level);',
-    replace: 'bucket.level = level;',
+    name: 'counts nothing of what is in flight towards a limit that is set',
+    file: 'step.ts',
+    find: '  countInFlight(state, settings.rates, now);\n',
+    replace: '',
+  },
+  {
+    name: 'lets a limit that is set be owed for what is in flight',
+    file: 'reservation.ts',
+    find: '  forgive(state.controls.rates, added, now);\n',
+    replace: '',
   },
   {
     name: 'keeps the debt of a dry run',
@@ -133,6 +139,12 @@ export const LIMITS: readonly Mutation[] = [
     file: 'step.ts',
     find: 'state.waitersDueAt, settled, room)',
     replace: 'state.waitersDueAt, settled)',
+  },
+  {
+    name: 'measures nobody anew whose turn comes',
+    file: 'waiting.ts',
+    find: '    waiter.need = needOf(state.controls.factors, waiter.ticket);\n',
+    replace: '',
   },
   {
     name: 'foresees a wait for requests that may go at once',

@@ -5,8 +5,8 @@ export const SEVERAL: readonly Mutation[] = [
   {
     name: 'lets a try wait',
     file: 'waiting.ts',
-    find: 'else if (ticket.isTry) {',
-    replace: 'else if (ticket.isTry && now < 0) {',
+    find: 'ticket.isTry || (isStopped(state, now) && ticket.holdsNarrower)',
+    replace: 'isStopped(state, now) && ticket.holdsNarrower',
   },
   {
     name: 'levels a tenant whose try was declined',
@@ -30,8 +30,8 @@ export const SEVERAL: readonly Mutation[] = [
   {
     name: 'keeps narrower slots through a pause that is there',
     file: 'waiting.ts',
-    find: 'isStopped(state, now) && ticket.holdsNarrower) {',
-    replace: 'isStopped(state, now) && now < 0) {',
+    find: 'ticket.isTry || (isStopped(state, now) && ticket.holdsNarrower)',
+    replace: 'ticket.isTry',
   },
   {
     name: 'keeps narrower slots through a pause that begins',

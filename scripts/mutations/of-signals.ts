@@ -87,6 +87,18 @@ export const SIGNALS: readonly Mutation[] = [
     replace: 'slotsInUse - slotsWaitingElsewhere',
   },
   {
+    name: 'counts calls as in flight that were refused',
+    file: 'upstream-signals.ts',
+    find: 'slotsWaitingElsewhere - slotsRefused',
+    replace: 'slotsWaitingElsewhere',
+  },
+  {
+    name: 'takes a call for old that waited in another group',
+    file: 'leases.ts',
+    find: '  lease.callableAt = now;\n',
+    replace: '',
+  },
+  {
     name: 'lets no wide call go above what was learned',
     file: 'capacity.ts',
     find: 'slotsInUse > 0 && slots > slotsMax',
@@ -135,8 +147,8 @@ export const PROBES: readonly Mutation[] = [
   {
     name: 'takes a probe for failed whose caller left',
     file: 'leases.ts',
-    find: '  noteEnded(state, lease, false, now);\n',
-    replace: '  noteEnded(state, lease, true, now);\n',
+    find: 'noteEnded(state, lease, false, now);',
+    replace: "noteEnded(state, lease, outcome === 'cancelled', now);",
   },
   {
     name: 'keeps permits over a reset of probes that were lost',
@@ -159,13 +171,13 @@ export const PROBES: readonly Mutation[] = [
   {
     name: 'wants word of every success for ever after a failure',
     file: 'upstream-signals.ts',
-    find: 'hasFailedLately(breaker, now)) return true',
-    replace: 'breaker.results.length > 0) return true',
+    find: 'hasFailedLately(breaker, now)) return',
+    replace: 'breaker.results.length > 0) return',
   },
   {
     name: 'wants no word of success where it probes',
     file: 'upstream-signals.ts',
-    find: "breaker.phase !== 'closed' || hasFailedLately",
-    replace: 'hasFailedLately',
+    find: "if (breaker.phase !== 'closed' || hasFailedLately(breaker, now)) return true;",
+    replace: 'if (hasFailedLately(breaker, now)) return true;',
   },
 ];

@@ -91,6 +91,12 @@ const LIMIT_NAMES = Object.keys(AMOUNTS) as LimitName[];
 /** Settings never change, so the figures of each are worked out once. */
 const known = new WeakMap<RateSettings, readonly Limit[]>();
 
+/** Of the limits that are set in `after` those that were not before. */
+export function limitsAdded(before: RateSettings, after: RateSettings): RateSettings {
+  const kept = LIMIT_NAMES.filter((name) => before[name] !== null);
+  return { ...after, ...Object.fromEntries(kept.map((name) => [name, null])) };
+}
+
 /** The limits that are set, with their figures. */
 export function limitsOf(settings: RateSettings): readonly Limit[] {
   let limits = known.get(settings);

@@ -1,9 +1,9 @@
-import { giveBack as giveBackRates, settle as settleRates, take } from './rates.ts';
+import { forgive, giveBack as giveBackRates, settle as settleRates, take } from './rates.ts';
 import { giveBack as giveBackUsd, reserve as reserveUsd, settle as settleUsd } from './spend.ts';
 import type { InstantMs } from './ids.ts';
 import type { GroupState, Lease } from './state.ts';
 import { observeUsage } from './token-factors.ts';
-import type { Demand } from './rate-limits.ts';
+import { limitsAdded, limitsOf, type Demand, type RateSettings } from './rate-limits.ts';
 import type { Need, Reserved, Settlement } from './usage.ts';
 
 /** Takes of the group's rates and budgets what a call needs besides slots. Null: there is nothing to take. */
@@ -19,6 +19,21 @@ export function reserveFor(
   reserveUsd(controls.spend, usd);
   state.isControlsDirty = true;
   return { demand, usd, inputEstimate };
+}
+
+/**
+ * Counts what is in flight towards the limits that are set from now on: when it ends it will give back to
+ * them too. But nobody owes for it.
+ */
+export function countInFlight(state: GroupState, rates: RateSettings, now: InstantMs): void {
+  const added = limitsAdded(state.settings.rates, rates);
+  if (limitsOf(added).length === 0) return;
+  const inFlight = [...state.leases.values()].toSorted((a, b) => a.grantedAt - b.grantedAt);
+  for (const { reserved, grantedAt } of inFlight) {
+    if (reserved !== null) take(state.controls.rates, added, reserved.demand, grantedAt);
+  }
+  forgive(state.controls.rates, added, now);
+  state.isControlsDirty = true;
 }
 
 /**

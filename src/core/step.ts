@@ -18,6 +18,7 @@ import type { GroupState } from './state.ts';
 import { queueLength } from './queue.ts';
 import { forgive } from './rates.ts';
 import { refuseStopped, refuseWide } from './refuse.ts';
+import { countInFlight } from './reservation.ts';
 import { applySignal } from './upstream-signals.ts';
 import {
   decline,
@@ -201,6 +202,7 @@ function reconfigure(
 ) {
   const { settings } = event;
   if (settings.byAgent && !state.settings.byAgent) levelAgents(state.accounts);
+  countInFlight(state, settings.rates, now);
   if (state.settings.isDryRun && !settings.isDryRun) {
     forgive(state.controls.rates, settings.rates, now);
     state.isControlsDirty = true;

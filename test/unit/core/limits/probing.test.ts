@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { LEASE_TTL_MS } from '../../../../src/core/settings.ts';
+import { wantsServed } from '../../../../src/core/upstream-signals.ts';
 import { START, TestGroup } from '../../../support/core-builders.ts';
 
 /** The breaker of a group: it opens, is probed with single calls, and closes. */
@@ -111,6 +112,7 @@ describe('half open', () => {
     for (const name of ['a', 'b', 'c']) group.ask(name, { sliceMs });
     expect(group.waiting()).toEqual(['a', 'b', 'c']);
     expect(phaseOf(group)).toBe('half_open');
+    expect(wantsServed(group.state, group.now)).toBe(true);
     expect(group.report('probe', { kind: 'served' })).toEqual([
       'grant a.1',
       'grant b.1',

@@ -112,6 +112,17 @@ describe('overload', () => {
   });
 });
 
+test('a call that waited in another group tells of the jam that it met', () => {
+  const group = busyGroup();
+  group.release('call-9', 'unused');
+  call(group, 'late', {}, { waitsElsewhere: true });
+  group.report('call-0', { kind: 'overload' });
+  group.advance(10_000);
+  group.confirm('late');
+  group.report('late', { kind: 'overload' });
+  expect(slotsLearned(group.state)).toBe(4);
+});
+
 describe('too many at once', () => {
   test('a burst of refusals ends at what was accepted', () => {
     const group = busyGroup();

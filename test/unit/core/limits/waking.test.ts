@@ -71,14 +71,40 @@ test('a limit that was raised is felt at once', () => {
   expect(group.reconfigure({ rates: { ...rates, rpm: null } })).toEqual(['grant next.1']);
 });
 
-test('a limit that was set counts from then on, and what was in flight gives nothing to it', () => {
-  const group = metered({}, { isMetered: false, timeoutMs: 100_000 });
-  group.ask('old');
-  const { rates } = group.state.settings;
-  group.reconfigure({ rates: { ...rates, rpm: 1 }, isMetered: true });
-  call(group, 'a', SIZE);
-  expect(call(group, 'b', SIZE)).toEqual([]);
-  expect(group.release('old', 'unused')).toEqual(['ended old.1']);
+describe('a limit that was set at run time', () => {
+  /** Calls in flight that nobody counted, and then two requests in a minute. */
+  function limitedLate(inFlight: number): TestGroup {
+    const group = metered({ tpd: 1e9 }, { slotsMax: 100, timeoutMs: 600_000 });
+    for (let index = 0; index < inFlight; index += 1) call(group, `old-${index}`);
+    const { rates } = group.state.settings;
+    group.reconfigure({ rates: { ...rates, rpm: 2 } });
+    return group;
+  }
+
+  test('counts what is in flight, which gives back no more than that', () => {
+    const group = limitedLate(2);
+    call(group, 'a');
+    call(group, 'b');
+    expect(group.waiting()).toEqual(['a', 'b']);
+    expect(group.release('old-0', 'unused')).toContain('grant a.1');
+    expect(group.release('old-1', 'success')).toEqual(['ended old-1.1']);
+  });
+
+  test('makes nobody owe for what is in flight', () => {
+    const group = limitedLate(60);
+    call(group, 'a');
+    expect(group.advance(61_500)).toContain('grant a.1');
+  });
+
+  test('takes nothing from calls that nobody metered', () => {
+    const group = metered({}, { isMetered: false, timeoutMs: 100_000 });
+    group.ask('old');
+    const { rates } = group.state.settings;
+    group.reconfigure({ rates: { ...rates, rpm: 1 }, isMetered: true });
+    expect(call(group, 'a')).toEqual(['grant a.1']);
+    call(group, 'b');
+    expect(group.release('old', 'unused')).toEqual(['ended old.1']);
+  });
 });
 
 test('it wakes once for each grant and a few times more, and never at once again', () => {

@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict';
+import { hasRoom } from '../../../src/core/capacity.ts';
+import type { Effect, GroupEvent } from '../../../src/core/events.ts';
+import { instant, leaseIdOf, type InstantMs, type LeaseId } from '../../../src/core/ids.ts';
+import { nextWaiter } from '../../../src/core/order.ts';
+import { recover } from '../../../src/core/recover.ts';
+import type { GroupSettings } from '../../../src/core/settings.ts';
+import { emptyState, type GroupState, type Lease } from '../../../src/core/state.ts';
+import { nextWakeAt, step } from '../../../src/core/step.ts';
+import type { Ticket } from '../../../src/core/ticket.ts';
+import type { Settlement } from '../../../src/core/usage.ts';
+import { answersOf, keptControls, rowOf, someTicket, START } from '../../support/core-builders.ts';
+import type { LimitAction, Size } from './limit-actions.ts';
+import { checkGranted, checkLedger, checkRest } from './limit-checks.ts';
+import { LimitLedger } from './limit-ledger.ts';
+
+const SLICE_MS = 30_000;
+const ATTACHMENTS_PER_INSTANCE = 1_000_000;
+
+/** How much of a history may be needed to come to rest: a limit of one request in a minute takes long. */
+const REST_STEPS_MAX = 5_000;
+
+/**
+ * The core with limits, an upstream that answers as it likes, and beside it the ledger of what may be
+ * taken. Callers ask again whenever their slice is over.
+ */
+export class LimitWorld {
+  now: InstantMs = START;
+  /** Every answer, with its time, and what the controls were at the end of it. */
+  readonly history: string[] = [];
+  readonly seen = { granted: 0, waitedForTime: 0, stopped: 0, opened: 0, probed: 0, refused: 0 };
+  readonly #ledger: LimitLedger;
+  readonly #tickets = new Map<string, Ticket>();
+  readonly #ended: LeaseId[] = [];
+  #state: GroupState;
+  #instances = 1;
+
+  constructor(settings: GroupSettings) {
+    this.#state = emptyState(settings, 1);
+    this.#ledger = new LimitLedger(settings);
+  }
+
+  run(action: LimitAction): void {
+    switch (action.kind) {
+      case 'ask':
+        return this.#ask(action);
+      case 'end':
+        return this.#withLease(action.pick, ({ id: leaseId, reserved }) => {
+          const { outcome, used, counts } = action;
+          const settlement =
+            used === null || reserved === null ? null : usage(reserved, used, counts);
+          this.#step({ kind: 'release', leaseId, outcome, settlement });
+        });
+      case 'end_again': {
+        const leaseId = this.#ended[action.pick % this.#ended.length];
+        if (leaseId === undefined) return;
+        const settlement = { requests: 1, inputTokens: 9, outputTokens: 9, usd: 9, seen: null };
+        return this.#step({ kind: 'release', leaseId, outcome: action.outcome, settlement });
+      }
+      case 'report':
+        return this.#withLease(action.pick, ({ id: leaseId }) => {
+          const { signal, isRepeat } = action;
+          this.#step({ kind: 'report', leaseId, signal: { ...signal, hints: [] }, isRepeat });
+        });
+      case 'cancel_waiter': {
+        const waiters = [...this.#state.queue.byTicket.keys()];
+        const ticketId = waiters[action.pick % waiters.length];
+        if (ticketId !== undefined) this.#step({ kind: 'cancel', ticketId });
+        return;
+      }
+      case 'cancel_lease':
+        return this.#withLease(action.pick, ({ ticketId }) => {
+          this.#step({ kind: 'cancel', ticketId });
+        });
+      case 'detach':
+        return this.#withLease(action.pick, ({ id: leaseId, attachment }) => {
+          this.#step({ kind: 'detach', leaseId, attachment });
+        });
+      case 'renew_all':
+        for (const { id } of this.#held()) this.#step({ kind: 'renew', leaseId: id });
+        return;
+      case 'reset':
+        return this.#reset();
+      case 'reconfigure': {
+        const settings = { ...this.#state.settings, ...action.changes };
+        this.#ledger.reconfigure(settings);
+        return this.#step({ kind: 'reconfigure', settings });
+      }
+      case 'advance':
+        return this.#advanceTo(this.now + action.ms);
+      case 'oversleep':
+        this.now = instant(this.now + action.ms);
+        return this.#step({ kind: 'tick' });
+      case 'advance_to_wake': {
+        const wakeAt = nextWakeAt(this.#state, this.now);
+        if (wakeAt === Infinity) return;
+        return this.#advanceTo(Math.max(this.now, wakeAt + action.offsetMs));
+      }
+    }
+  }
+
+  /**
+   * Nobody comes any more, the upstream takes every call, and each ends after a second: everybody who
+   * waits must be granted before its time-out, and nothing may stay behind.
+   */
+  drain(): void {
+    const { settings } = this.#state;
+    const rates = { ...settings.rates, rpm: settings.rates.rpm === null ? null : 20 };
+    const budgets = { perHourUsd: null, perDayUsd: null, perMonthUsd: null };
+    const open = { slotsMax: Math.max(3, settings.slotsMax), paused: false, rates, budgets };
+    this.run({ kind: 'reconfigure', changes: open });
+    for (let steps = 0; this.#state.leases.size + this.#state.queue.byTicket.size > 0; steps += 1) {
+      assert.ok(steps < REST_STEPS_MAX, 'the group does not come to rest');
+      const [lease] = this.#held();
+      if (lease === undefined) {
+        const wakeAt = nextWakeAt(this.#state, this.now);
+        assert.notEqual(wakeAt, Infinity, 'somebody waits, and nothing will wake the group');
+        this.#advanceTo(wakeAt);
+        continue;
+      }
+      this.#advanceTo(this.now + 1_000);
+      const { id: leaseId } = lease;
+      const signal = { kind: 'served', retryAfterMs: null, slotsMax: null, hints: [] } as const;
+      this.#step({ kind: 'report', leaseId, signal, isRepeat: false });
+      this.#step({ kind: 'release', leaseId, outcome: 'success', settlement: null });
+    }
+    checkRest(this.#state);
+  }
+
+  #ask(action: Extract<LimitAction, { kind: 'ask' }>): void {
+    const { size, slots, wait, isTry, holdsNarrower, patienceMs } = action;
+    const { isHard, slotsMax } = this.#state.settings;
+    const ticket = someTicket(`t${this.#tickets.size}`, this.now, {
+      estimate: estimateOf(size),
+      slots: isHard || slotsMax >= slots ? slots : 1,
+      wait,
+      isTry,
+      holdsNarrower,
+      deadlineAt: patienceMs === null ? null : instant(this.now + patienceMs),
+    });
+    this.#tickets.set(ticket.id, ticket);
+    this.#askFor(ticket);
+  }
+
+  #askFor(ticket: Ticket): void {
+    const leaseId = leaseIdOf(ticket.id, 1);
+    this.#step({ kind: 'acquire', ticket, leaseId, sliceMs: SLICE_MS });
+  }
+
+  #held(): Lease[] {
+    return [...this.#state.leases.values()].filter(({ phase }) => phase !== 'cooling');
+  }
+
+  #withLease(pick: number, work: (lease: Lease) => void): void {
+    const held = this.#held();
+    const lease = held[pick % held.length];
+    if (lease !== undefined) work(lease);
+  }
+
+  #reset(): void {
+    const rows = [...this.#state.leases.values()].map(rowOf);
+    const asking = [...this.#state.queue.byTicket.values()].map(({ ticket }) => ticket);
+    const { settings } = this.#state;
+    const attachments = ATTACHMENTS_PER_INSTANCE * this.#instances++;
+    const controls = keptControls(this.#state);
+    this.#state = recover(settings, rows, controls, attachments, this.now).state;
+    this.#check('reset', []);
+    for (const ticket of asking) this.#askFor(ticket);
+  }
+
+  #advanceTo(target: number): void {
+    for (;;) {
+      const wakeAt = Math.max(this.now, nextWakeAt(this.#state, this.now));
+      this.#checkUntil(Math.min(wakeAt - 1, target));
+      if (wakeAt > target) break;
+      this.now = instant(wakeAt);
+      this.#step({ kind: 'tick' });
+    }
+    this.now = instant(Math.max(this.now, target));
+  }
+
+  /** While nobody wakes the group, there must be no room for whose turn it is. */
+  #checkUntil(target: number): void {
+    const next = nextWaiter(this.#state);
+    if (next === undefined) return;
+    if (this.#state.roomDueAt !== Infinity) this.seen.waitedForTime += 1;
+    const { until } = this.#state.controls.pause;
+    const span = target - this.now;
+    for (const at of [target, this.now + Math.floor(span / 2), until, until + 2_000]) {
+      if (at < this.now || at > target) continue;
+      assert.ok(!hasRoom(this.#state, next.need, instant(at)), 'the group sleeps beside a waiter');
+      this.#checkConserved(at);
+    }
+  }
+
+  /** Where the ledger is sure that there is room, nobody waits. */
+  #checkConserved(at: number): void {
+    const next = nextWaiter(this.#state);
+    const { settings, slotsInUse, grantsFrom } = this.#state;
+    if (next === undefined || !this.#ledger.isCalm || at < grantsFrom) return;
+    if (slotsInUse + next.need.slots > settings.slotsMax) return;
+    const isRoom = this.#ledger.hasRoom(next.need.demand, at);
+    assert.ok(!isRoom, `${next.ticket.id} waits though there is room for it`);
+  }
+
+  #step(event: GroupEvent): void {
+    const before = this.#state.controls.breaker;
+    const wasOpen = before.phase === 'open' && this.now < before.openUntil;
+    const live = new Map(this.#held().map((lease) => [lease.id, lease.until]));
+    const isLive = (id: LeaseId): boolean => (live.get(id) ?? 0) > this.now;
+    if (event.kind === 'report' && isLive(event.leaseId)) this.#hear(event);
+    const effects = step(this.#state, event, this.now);
+    const told = `at ${this.now - START}, ${event.kind}`;
+    const fresh: Lease[] = [];
+    for (const effect of effects) {
+      if (effect.kind === 'ended') this.#ended.push(effect.leaseId);
+      if (effect.kind === 'ended' && this.#ledger.has(effect.leaseId)) {
+        const how = isLive(effect.leaseId) ? settlementOf(event) : null;
+        this.#ledger.settle(effect.leaseId, how, this.now);
+      }
+      if (effect.kind === 'grant' && !this.#ledger.has(effect.lease.id)) {
+        const { id, reserved } = effect.lease;
+        assert.ok(reserved !== null, `${told}: nothing was taken for ${id}`);
+        this.#ledger.grant(id, reserved.demand, reserved.usd, this.now);
+        fresh.push(effect.lease);
+      }
+      this.#count(effect);
+    }
+    this.history.push(`${told}: ${answersOf(effects).join(', ')}`);
+    assert.ok(!wasOpen || fresh.length === 0, `${told}: granted though the breaker is open`);
+    if (wasOpen) this.seen.opened += 1;
+    this.#check(told, fresh);
+    if (event.kind === 'tick') {
+      assert.ok(nextWakeAt(this.#state, this.now) > this.now, `${told}: it would spin`);
+    }
+    for (const effect of effects) {
+      const ticket = effect.kind === 'pending' ? this.#tickets.get(effect.ticketId) : undefined;
+      if (ticket !== undefined) this.#askFor(ticket);
+    }
+  }
+
+  #hear({ signal, isRepeat }: Extract<GroupEvent, { kind: 'report' }>): void {
+    const { kind, retryAfterMs } = signal;
+    this.#ledger.isCalm = false;
+    if (kind !== 'served' && !isRepeat) this.#ledger.refused(kind, retryAfterMs, this.now);
+  }
+
+  #count(effect: Effect): void {
+    if (effect.kind === 'grant') this.seen.granted += 1;
+    if (effect.kind === 'declined' && effect.isPaused) this.seen.stopped += 1;
+    if (effect.kind !== 'reject') return;
+    assert.notEqual(effect.rejection.reason, 'queue_full');
+    if (effect.rejection.reason === 'paused') this.seen.stopped += 1;
+    if (effect.rejection.reason === 'budget_exhausted') this.seen.refused += 1;
+  }
+
+  #check(told: string, fresh: readonly Lease[]): void {
+    checkLedger(this.#state, this.#ledger, told, this.now);
+    checkGranted(this.#state, fresh, told, this.now);
+    if (this.#state.controls.breaker.phase === 'half_open') this.seen.probed += fresh.length;
+    this.#checkConserved(this.now);
+  }
+}
+
+function estimateOf({ input, output, usd }: Size): Ticket['estimate'] {
+  const price = { input: usd / input, output: 0 };
+  return { inputTokens: input, maxOutputTokens: output, reserve: 'max_tokens', price };
+}
+
+function usage({ demand, usd }: NonNullable<Lease['reserved']>, part: number, counts: boolean) {
+  const inputTokens = Math.floor(part * demand.inputTokens);
+  const outputTokens = Math.floor(part * demand.outputTokens);
+  const cost = Math.floor(4 * part * usd) / 4;
+  return { requests: counts ? 1 : 0, inputTokens, outputTokens, usd: cost, seen: null };
+}
+
+/** What an event says of a lease that ended by it. */
+function settlementOf(event: GroupEvent): Settlement | 'unused' | null {
+  if (event.kind === 'cancel') return 'unused';
+  if (event.kind !== 'release') return null;
+  return event.outcome === 'unused' ? 'unused' : event.settlement;
+}
