@@ -96,7 +96,7 @@ export async function askForSlot(
       case 'declined':
       case 'moved':
       case 'left':
-        disposeLate(open);
+        giveBackLate(open);
         return turn;
       case 'gone':
         // The grant of this attempt was lost on its way, and with it the lease.
@@ -127,7 +127,7 @@ export async function askForSlot(
     // An object that lives has rejected it by then: one that is silent keeps nobody longer.
     const isOver = Date.now() > (request.deadlineAt ?? Infinity) + DEADLINE_GRACE_MS;
     if (failures >= FAILURES_MAX || isOver) {
-      disposeLate(superseded);
+      giveBackLate(superseded);
       return { kind: 'unavailable' };
     }
   }
@@ -175,12 +175,17 @@ function sliceFor(estimateMs: number, sliceMaxMs: number, listener: PlaceListene
   return Math.min(sliceMs, Math.max(SLICE_SHORT_MS, listener.everyMs + ASK_AHEAD_MS));
 }
 
-/** Lets go of a lease that an ask nobody waits for any more may still bring. */
-function disposeLate(open: readonly Promise<AskEnd>[]): void {
+/**
+ * Gives back a lease that an ask nobody waits for any more may still bring. Letting go of it alone would
+ * count it as used.
+ */
+function giveBackLate(open: readonly Promise<AskEnd>[]): void {
   for (const one of open) {
     one
-      .then((end) => {
-        if (end.kind === 'granted') end.lease[Symbol.dispose]();
+      .then(async (end) => {
+        if (end.kind !== 'granted') return;
+        const { lease } = end;
+        await lease.release('unused', null).finally(() => lease[Symbol.dispose]());
       })
       .catch(() => {});
   }

@@ -1,7 +1,12 @@
 // How a Worker asks for a slot, against a scripted object and a virtual clock: slices, asks that supersede
 // each other, objects that hang, and answers that come too late.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { AcquireAnswer, AcquireRequest, GroupRpc } from '../../src/contract/group-rpc.ts';
+import type {
+  AcquireAnswer,
+  AcquireRequest,
+  GroupRpc,
+  LeaseRpc,
+} from '../../src/contract/group-rpc.ts';
 import { askForSlot, type Asked } from '../../src/http/ask.ts';
 
 beforeEach(() => {
@@ -51,11 +56,12 @@ function scriptedPool() {
 
 function granted(attachment: number) {
   const dispose = vi.fn<() => void>();
+  const release = vi.fn<LeaseRpc['release']>(() => Promise.resolve());
   const lease = {
     renew: () => Promise.resolve('ok' as const),
     confirm: () => Promise.resolve(),
     report: () => Promise.resolve(),
-    release: () => Promise.resolve(),
+    release,
     [Symbol.dispose]: dispose,
   };
   const answer = {
@@ -65,7 +71,7 @@ function granted(attachment: number) {
     attachment,
     configVersion: 1,
   } satisfies AcquireAnswer;
-  return { answer, dispose };
+  return { answer, dispose, release };
 }
 
 function pending(estimateMs: number): AcquireAnswer {
@@ -160,9 +166,11 @@ it.each([
   asks[1]?.answer({ kind, configVersion: 7, rejection } as AcquireAnswer);
   await work;
   expect(seen.result).toMatchObject({ kind });
-  const { answer, dispose } = granted(1);
+  const { answer, dispose, release } = granted(1);
   asks[0]?.answer(answer);
   await vi.advanceTimersByTimeAsync(0);
+  // Unused: what was reserved for it must not count as used.
+  expect(release.mock.calls).toEqual([['unused', null]]);
   expect(dispose).toHaveBeenCalledOnce();
 });
 
@@ -171,9 +179,11 @@ it('a caller that leaves ends the asking, and a slot that comes too late is give
   caller.abort();
   await work;
   expect(seen.result).toEqual({ kind: 'left' });
-  const { answer, dispose } = granted(1);
+  const { answer, dispose, release } = granted(1);
   asks[0]?.answer(answer);
   await vi.advanceTimersByTimeAsync(0);
+  // Unused: what was reserved for it must not count as used.
+  expect(release.mock.calls).toEqual([['unused', null]]);
   expect(dispose).toHaveBeenCalledOnce();
 });
 

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { refusal } from '../order/scene.ts';
 import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
 import { change } from '../support/worker.ts';
-import { ask, heardBy, hold, letGo, newScene, servedBy } from './scene.ts';
+import { ask, heardBy, hold, letGo, newScene, served, servedBy } from './scene.ts';
 
 afterAll(nothingLeaks);
 
@@ -14,9 +14,10 @@ const PATIENT = { ...TO_B, after_ms: 60_000 };
 describe('a call goes on to the next upstream', () => {
   it('when its group is full, at once', async () => {
     const scene = await newScene({ spill: TO_BOTH });
-    await servedBy(scene, 'a', 'first');
+    expect(await servedBy(scene, 'first')).toBe('a');
     const holder = await hold(scene, 'a');
-    const { headers } = await servedBy(scene, 'b');
+    const { by, headers } = await served(scene);
+    expect(by).toBe('b');
     expect(headers.get('headgate-groups')).toBe(scene.name('b'));
     await letGo(scene, holder);
   });
@@ -24,14 +25,15 @@ describe('a call goes on to the next upstream', () => {
   it('when that one is full too, to the one after it', async () => {
     const scene = await newScene({ spill: TO_BOTH });
     const holders = [await hold(scene, 'a'), await hold(scene, 'b')];
-    await servedBy(scene, 'c');
+    expect(await servedBy(scene)).toBe('c');
     await letGo(scene, ...holders);
   });
 
   it('when it has waited for after_ms', async () => {
     const scene = await newScene({ spill: { ...TO_B, after_ms: 150 } });
     const holder = await hold(scene, 'a');
-    const { headers } = await servedBy(scene, 'b');
+    const { by, headers } = await served(scene);
+    expect(by).toBe('b');
     expect(Number(headers.get('headgate-wait-ms'))).toBeGreaterThanOrEqual(150);
     await letGo(scene, holder);
   });
@@ -50,7 +52,7 @@ describe('a call goes on to the next upstream', () => {
   it('when its queue is full, whatever after_ms is', async () => {
     const scene = await newScene({ spill: PATIENT, groups: { a: { queue: { max_length: 0 } } } });
     const holder = await hold(scene, 'a');
-    await servedBy(scene, 'b');
+    expect(await servedBy(scene)).toBe('b');
     await letGo(scene, holder);
   });
 
@@ -59,22 +61,22 @@ describe('a call goes on to the next upstream', () => {
     ['grants nothing', { limits: { max_concurrency: 0 } }],
     ['is being drained', { draining: true }],
   ])('when its group %s', async (_, a) => {
-    await servedBy(await newScene({ spill: TO_B, groups: { a } }), 'b');
+    expect(await servedBy(await newScene({ spill: TO_B, groups: { a } }))).toBe('b');
   });
 
   it('when its group has used up its budget, whatever after_ms is', async () => {
     const a = { limits: { budget_usd: { per_day: 0.000_001 } } };
     const prices = { '*': { input: 1, output: 1 } };
     const setup = { spill: PATIENT, groups: { a }, upstreams: { a: { prices } } };
-    await servedBy(await newScene(setup), 'b');
+    expect(await servedBy(await newScene(setup))).toBe('b');
   });
 
   it('when its upstream has asked for a pause', async () => {
     const scene = await newScene({ spill: TO_B, settings: { failWaitMs: 60_000 } });
     await scene.a.failNext('requests');
-    await servedBy(scene, 'ab', 'first');
+    expect(await servedBy(scene, 'first')).toBe('ab');
     expect((await pool(scene.name('a')).status()).paused_until).not.toBeNull();
-    await servedBy(scene, 'b');
+    expect(await servedBy(scene)).toBe('b');
   });
 
   it('when its upstream is broken', async () => {
@@ -83,9 +85,9 @@ describe('a call goes on to the next upstream', () => {
     let failed = 0;
     while ((await pool(scene.name('a')).status()).breaker === 'closed') {
       failed += 1;
-      await servedBy(scene, 'ab', `failed-${failed}`);
+      expect(await servedBy(scene, `failed-${failed}`)).toBe('ab');
     }
-    await servedBy(scene, 'b');
+    expect(await servedBy(scene)).toBe('b');
   });
 });
 
@@ -140,7 +142,7 @@ it('a call does not slip past the groups of a model that its own upstream has no
   const match = { upstreams: [scene.name('b')], models: ['m'] };
   await change('PUT', '/groups/of-m', { match, limits: { max_concurrency: 0 } });
   const holder = await hold(scene, 'a');
-  await servedBy(scene, 'c');
+  expect(await servedBy(scene)).toBe('c');
   await letGo(scene, holder);
 });
 
@@ -151,7 +153,7 @@ it('one list leads from each of two upstreams to the other', async () => {
   const both = { match: { upstreams }, on_saturated: { spill_to: upstreams } };
   await change('PUT', '/groups/both', both);
   const ofA = await hold(scene, 'a');
-  await servedBy(scene, 'b');
+  expect(await servedBy(scene)).toBe('b');
   const ofB = await hold(scene, 'b');
   const one = ask(scene, 'waits', {}, 'b');
   await untilStatus(scene.name('a'), { queued: 1 });
@@ -171,7 +173,7 @@ it('a call that went elsewhere takes nothing of the limits of its own group', as
   };
   const before = await left('a');
   for (const [index, label] of ['first', 'second'].entries()) {
-    await servedBy(scene, 'b', label);
+    expect(await servedBy(scene, label)).toBe('b');
     expect((await left('b'))[0]).toBe(99 - index);
   }
   expect(await left('a')).toEqual(before);

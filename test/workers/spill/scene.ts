@@ -126,19 +126,20 @@ export async function heardBy(scene: Scene, label: string): Promise<string> {
   return all.flat().join('');
 }
 
-/** Fails unless a call to `a` is served, and these upstreams have heard of it. */
-export async function servedBy(
+/** The letters of the upstreams that have heard of a call to `a`, which one of them serves. */
+export async function served(
   scene: Scene,
-  letters: string,
   label = 'call',
-  init: CallInit = {},
-): Promise<Response> {
-  const one = ask(scene, label, init);
-  const response = await one.response;
-  expect(response.status).toBe(200);
-  expect(await one.end).toBe('done');
-  expect(await heardBy(scene, label)).toBe(letters);
-  return response;
+): Promise<{ readonly by: string; readonly headers: Headers }> {
+  const one = ask(scene, label);
+  const { status, headers } = await one.response;
+  expect([status, await one.end]).toEqual([200, 'done']);
+  return { by: await heardBy(scene, label), headers };
+}
+
+/** The same, where nobody cares for the answer. */
+export async function servedBy(scene: Scene, label = 'call'): Promise<string> {
+  return (await served(scene, label)).by;
 }
 
 /** What an upstream with `echo` got. */
