@@ -11,7 +11,7 @@ const TEST_BINDINGS = {
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
+      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 30_000 } },
       { test: { name: 'model', include: ['test/model/**/*.test.ts'], testTimeout: 60_000 } },
       {
         plugins: [

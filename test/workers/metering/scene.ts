@@ -35,7 +35,7 @@ export const NOTHING: Counted = {
 };
 
 /** Reads a group's controls where a reset would find them: in their row. */
-export async function controlsOf(group: string): Promise<Controls | null> {
+async function controlsOf(group: string): Promise<Controls | null> {
   return inside(group, (_instance, state) => {
     const [row] = state.storage.sql
       .exec<{ value: string }>("SELECT value FROM memory WHERE key = 'controls'")
