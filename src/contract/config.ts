@@ -202,21 +202,62 @@ export const upstreamSchema = z.strictObject({
   enabled: z.boolean().default(true),
 });
 
-const gatewayKeySchema = z.strictObject({
-  id: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected 1 to 64 of a-z, 0-9, dot, dash, underscore'),
-  /** SHA-256 of the whole key, in hex. */
-  hash: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'expected sha256: and 64 hex digits'),
+const keyId = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected 1 to 64 of a-z, 0-9, dot, dash, underscore');
+
+/** SHA-256 of a whole key, in hex. */
+const keyHash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'expected sha256: and 64 hex digits');
+
+/** An instant as RFC 3339 writes it, in UTC: `2026-11-20T10:00:00Z`. */
+const instantText = z.iso.datetime({ error: 'expected an instant like 2026-11-20T10:00:00Z' });
+
+/** A caller's key. */
+export const gatewayKeySchema = z.strictObject({
+  id: keyId,
+  hash: keyHash,
+  /** For people. */
+  note: z.string().trim().max(200).default(''),
+  /** Globs of the groups that its calls may use; empty: all. */
+  groups: patterns,
   /** Lane of its calls that name none, and the best that they may have. */
   lane_default: lane.nullable().default(null),
   lane_max: lane.default('high'),
+  /** Its part of every configured group, where the group itself names no weight for it. */
+  weight: z.number().min(0.01).max(1_000).default(1),
+  /** Limits of this key alone, over everything that it calls. */
+  limits: limitsSchema
+    .pick({ max_concurrency: true, rpm: true, tpm: true, rpd: true, tpd: true, budget_usd: true })
+    .prefault({}),
+  created_at: instantText.nullable().default(null),
+  /** From then on it opens nothing. */
+  expires_at: instantText.nullable().default(null),
+  /** It was taken back, and opens nothing. */
+  revoked_at: instantText.nullable().default(null),
+  /** The key before a rotation, which goes on to open for a while. */
+  previous: z.strictObject({ hash: keyHash, expires_at: instantText }).nullable().default(null),
+});
+
+/** What a key of the admin API may do, least first. Each may do what those before it may. */
+export const ADMIN_ROLES = ['viewer', 'operator', 'admin'] as const;
+
+export type AdminRole = (typeof ADMIN_ROLES)[number];
+
+/** A key of the admin API, beside `ADMIN_TOKEN`. */
+export const adminKeySchema = z.strictObject({
+  id: keyId,
+  hash: keyHash,
+  role: z.enum(ADMIN_ROLES),
+  created_at: instantText.nullable().default(null),
+  expires_at: instantText.nullable().default(null),
 });
 
 export const configSchema = z.strictObject({
   upstreams: z.array(upstreamSchema).max(200).default([]),
   groups: z.array(groupSchema).max(1_000).default([]),
   keys: z.array(gatewayKeySchema).max(10_000).default([]),
+  /** Keys of the admin API. */
+  admin_keys: z.array(adminKeySchema).max(100).default([]),
   /** Where `/v1/*` sends a model that no upstream's patterns know. */
   default_upstream: z.string().nullable().default(null),
   /** Origins whose browsers may call; empty: CORS is off. */
@@ -238,3 +279,4 @@ export type ConfigInput = z.input<typeof configSchema>;
 export type GroupConfig = z.output<typeof groupSchema>;
 export type UpstreamConfig = z.output<typeof upstreamSchema>;
 export type GatewayKeyConfig = z.output<typeof gatewayKeySchema>;
+export type AdminKeyConfig = z.output<typeof adminKeySchema>;

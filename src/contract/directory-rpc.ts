@@ -1,4 +1,4 @@
-import type { Config, GroupConfig } from './config.ts';
+import type { AdminKeyConfig, Config, GroupConfig } from './config.ts';
 import type { GroupDefinition } from './group-rpc.ts';
 
 /** Everything a Worker routes by: the configuration at one version. */
@@ -20,13 +20,55 @@ export type ReplaceAnswer =
   /** Somebody else changed the configuration since `expected`. */
   | { readonly kind: 'conflict'; readonly version: number };
 
+/** One field that a change of the configuration changed. Hashes are hidden, and secrets stand nowhere. */
+export interface AuditChange {
+  /** As in `groups[openai-shared].limits.max_concurrency`. */
+  readonly path: string;
+  /** Absent: there was nothing before. */
+  readonly from?: unknown;
+  /** Absent: it was removed. */
+  readonly to?: unknown;
+}
+
 export interface AuditEntry {
+  readonly sequence: number;
   readonly at: string;
   /** The version of the configuration that the action made, or that it happened at. */
   readonly version: number;
+  /** Who: `admin-token`, or the id of an admin key. */
   readonly actor: string;
   /** What was done, as in `group openai-shared: pause`. Never a secret. */
   readonly action: string;
+  /** What it changed. Empty where no configuration was changed, and in entries of 0.1.0. */
+  readonly changes: readonly AuditChange[];
+  /** Changes beyond those that are kept. */
+  readonly changes_omitted: number;
+}
+
+/** Which entries of the audit log. */
+export interface AuditQuery {
+  readonly limit: number;
+  /** Entries older than that sequence. Absent: from the newest on. */
+  readonly before?: number;
+  readonly actor?: string;
+  /** How the action begins. */
+  readonly action?: string;
+  /** Instants as `toISOString` writes them; the second is not included. */
+  readonly since?: string;
+  readonly until?: string;
+}
+
+export interface AuditPage {
+  readonly entries: readonly AuditEntry[];
+  /** What `before` must be for the next page; null: that was all. */
+  readonly next: number | null;
+}
+
+/** What decides who may use the admin API, beside `ADMIN_TOKEN`. */
+export interface AdminAccess {
+  /** Key that sessions are signed with, made by the directory when it is first asked. */
+  readonly sessionKey: string;
+  readonly adminKeys: readonly AdminKeyConfig[];
 }
 
 /** A pool that the directory pushes changes to and that status shows. */
@@ -63,5 +105,10 @@ export interface DirectoryRpc {
   share(group: string, partition: string): Promise<string>;
   /** Writes into the audit log what changed no configuration. */
   note(actor: string, action: string): Promise<void>;
-  audit(limit: number): Promise<AuditEntry[]>;
+  /** The newest entries, as Workers of 0.1.0 ask for them. */
+  audit(limit: number): Promise<readonly AuditEntry[]>;
+  auditPage(query: AuditQuery): Promise<AuditPage>;
+  adminAccess(): Promise<AdminAccess>;
+  /** Counts a wrong token. How many came from that address within the last minute, this one included. */
+  failedAttempt(address: string): Promise<number>;
 }

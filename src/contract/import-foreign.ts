@@ -40,6 +40,14 @@ const rateLimitSchema = z.strictObject({
 const rateLimitListSchema = z.array(rateLimitSchema).max(1_000);
 const rateLimitModelsSchema = z.strictObject({ models: rateLimitListSchema });
 
+/** The shapes of other systems that an import takes, for whoever describes them. */
+export const foreignSchemas = [
+  concurrencyGroupsSchema,
+  rateLimitSchema,
+  rateLimitListSchema,
+  rateLimitModelsSchema,
+] as const;
+
 /** Names that other systems give to providers that are built in here under another id. */
 const PROVIDER_ALIASES: Record<string, string> = {
   google: 'gemini',

@@ -2,6 +2,7 @@ import type { Config, GroupConfig } from './config.ts';
 import type { ListedPool } from './directory-rpc.ts';
 import type { Env, ObjectNamespace } from './env.ts';
 import type { GroupRpc } from './group-rpc.ts';
+import { KEY_PREFIX, keyGroup } from './key-groups.ts';
 import { AUTO_PREFIX, poolName } from './pool-name.ts';
 
 /** Where a group's objects live: a `GroupConfig` is one. Automatic groups have none (null). */
@@ -52,8 +53,11 @@ function namespaceOf(
  * Whether a configuration may send calls to a pool. Those of a group that was deleted, moved to
  * another jurisdiction or is split anew only wait for their leases to end.
  */
-export function takesCalls(pool: PlacedPool, config: Pick<Config, 'groups'>): boolean {
+export function takesCalls(pool: PlacedPool, config: Pick<Config, 'groups' | 'keys'>): boolean {
   if (pool.group.startsWith(AUTO_PREFIX)) return true;
+  if (pool.group.startsWith(KEY_PREFIX)) {
+    return config.keys.some((key) => keyGroup(key)?.name === pool.group);
+  }
   const group = config.groups.find((candidate) => candidate.name === pool.group);
   return (
     group !== undefined &&

@@ -1,4 +1,5 @@
-import type { Config } from '../contract/config.ts';
+import type { Config, GroupConfig } from '../contract/config.ts';
+import { keyGroups, keyWeights } from '../contract/key-groups.ts';
 import { ownPool, poolKey, takesCalls, type PlacedPool } from '../contract/pool.ts';
 
 /** What a change of the configuration means to the pools. */
@@ -15,11 +16,13 @@ export interface ConfigChange {
 
 /** Compares two configurations. */
 export function changeBetween(before: Config, next: Config): ConfigChange {
-  const old = new Map(before.groups.map((group) => [group.name, group]));
-  const now = new Map(next.groups.map((group) => [group.name, group]));
+  const old = new Map(allGroups(before).map((group) => [group.name, group]));
+  const now = new Map(allGroups(next).map((group) => [group.name, group]));
   const names = new Set([...old.keys(), ...now.keys()]);
-  const groups = [...names].filter((name) => !same(old.get(name), now.get(name)));
-  const retired = before.groups.flatMap((group) => {
+  // The weights of keys hold in every group.
+  const isWeighed = !same(keyWeights(before), keyWeights(next));
+  const groups = [...names].filter((name) => isWeighed || !same(old.get(name), now.get(name)));
+  const retired = [...old.values()].flatMap((group) => {
     const own = ownPool(group);
     return own === null || takesCalls(own, next) ? [] : [own];
   });
@@ -45,17 +48,19 @@ export function poolsToTell(
   next: Config,
   listed: readonly PlacedPool[],
 ): PlacedPool[] {
-  const known = new Set(before.groups.map((group) => group.name));
-  const own = next.groups.flatMap((group) => (known.has(group.name) ? (ownPool(group) ?? []) : []));
+  const known = new Set(allGroups(before).map((group) => group.name));
+  const own = allGroups(next).flatMap((group) =>
+    known.has(group.name) ? (ownPool(group) ?? []) : [],
+  );
   const touched = [...listed, ...own].filter(
     (pool) => change.routingMoved || change.groups.has(pool.group),
   );
   return [...new Map(touched.map((pool) => [poolKey(pool), pool])).values()];
 }
 
-/** Everything that decides which pool a call goes to. Keys, limits and queues do not. */
+/** Everything that decides which pool a call goes to. Limits and queues do not. */
 function routingOf(config: Config): unknown {
-  const groups = config.groups
+  const groups = allGroups(config)
     .map(({ name, match, partition_by, jurisdiction }) => ({
       name,
       match,
@@ -64,6 +69,11 @@ function routingOf(config: Config): unknown {
     }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   return { upstreams: config.upstreams, default_upstream: config.default_upstream, groups };
+}
+
+/** The configured groups, and those that the limits of keys make. */
+function allGroups(config: Config): GroupConfig[] {
+  return [...config.groups, ...keyGroups(config)];
 }
 
 /** Both sides come from one schema, which writes its fields in one order. */

@@ -1,7 +1,10 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { Config, GroupConfig } from '../contract/config.ts';
 import type {
+  AdminAccess,
   AuditEntry,
+  AuditPage,
+  AuditQuery,
   DirectoryRpc,
   ListedPool,
   ReplaceAnswer,
@@ -9,8 +12,12 @@ import type {
 } from '../contract/directory-rpc.ts';
 import type { Env } from '../contract/env.ts';
 import type { GroupDefinition, GroupRpc } from '../contract/group-rpc.ts';
+import { definedGroup } from '../contract/key-groups.ts';
 import { poolOf, takesCalls, type PlacedPool } from '../contract/pool.ts';
+import { changesBetween } from './audit-changes.ts';
+import { AuditLog } from './audit-log.ts';
 import { changeBetween, poolsToTell } from './changes.ts';
+import { FailedAttempts } from './failed-attempts.ts';
 import { PoolList } from './pool-list.ts';
 import { DirectoryStore } from './store.ts';
 
@@ -27,12 +34,15 @@ const SWEEP_EVERY_MS = 60_000;
 export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc {
   readonly #store: DirectoryStore;
   readonly #list: PoolList;
+  readonly #audit: AuditLog;
+  readonly #attempts = new FailedAttempts();
   readonly #sweptAt = new Map<string, number>();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#store = new DirectoryStore(ctx.storage.sql);
     this.#list = new PoolList(ctx.storage.sql);
+    this.#audit = new AuditLog(ctx.storage.sql);
   }
 
   async snapshot(known: string | number | null): Promise<Snapshot | null> {
@@ -57,14 +67,13 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     if (before.version !== expected) return { kind: 'conflict', version: before.version };
     const version = before.version + 1;
     const change = changeBetween(before.config, config);
-    this.#store.write(
-      {
-        version,
-        routingVersion: change.routingMoved ? version : before.routingVersion,
-        config,
-      },
-      { at: new Date().toISOString(), version, actor, action },
-    );
+    this.#store.write({
+      version,
+      routingVersion: change.routingMoved ? version : before.routingVersion,
+      config,
+    });
+    const { changes, omitted } = changesBetween(before.config, config);
+    this.#note({ version, actor, action, changes, changes_omitted: omitted });
     for (const pool of change.retired) this.#list.list(pool);
     for (const group of change.unshared) this.#list.unshare(group);
     const pools = poolsToTell(change, before.config, config, this.#list.all());
@@ -99,16 +108,33 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   async note(actor: string, action: string): Promise<void> {
     const { version } = this.#store.current;
-    this.#store.note({ at: new Date().toISOString(), version, actor, action });
+    this.#note({ version, actor, action, changes: [], changes_omitted: 0 });
   }
 
-  async audit(limit: number): Promise<AuditEntry[]> {
-    return this.#store.audit(limit);
+  async audit(limit: number): Promise<readonly AuditEntry[]> {
+    return this.#audit.page({ limit }).entries;
+  }
+
+  async auditPage(query: AuditQuery): Promise<AuditPage> {
+    return this.#audit.page(query);
+  }
+
+  async adminAccess(): Promise<AdminAccess> {
+    const { admin_keys: adminKeys } = this.#store.current.config;
+    return { sessionKey: this.#store.sessionKey, adminKeys };
+  }
+
+  async failedAttempt(address: string): Promise<number> {
+    return this.#attempts.count(address, Date.now());
+  }
+
+  #note(entry: Omit<AuditEntry, 'sequence' | 'at'>): void {
+    this.#audit.add({ ...entry, at: new Date().toISOString() });
   }
 
   #definition(name: string): GroupDefinition {
     const { version, routingVersion } = this.#store.current;
-    const group = this.#group(name);
+    const group = definedGroup(this.#store.current.config, name);
     return {
       version,
       routingVersion,

@@ -1,0 +1,94 @@
+import type * as z from 'zod';
+import { ADMIN_ROUTES, type AdminRoutes, type RouteName } from './routes.ts';
+import type { problemSchema } from './answer-schemas.ts';
+import type { AdminRoute, Answer, Sent } from './route.ts';
+
+type Takes<Name extends RouteName, Part extends string> =
+  AdminRoutes[Name] extends Readonly<Record<Part, z.ZodType>> ? true : false;
+
+/** What a route must be given: its path's parameters, and its body unless that may be left out. */
+type Needed<Name extends RouteName> =
+  | (Takes<Name, 'params'> extends true ? 'params' : never)
+  | (Takes<Name, 'body'> extends true
+      ? AdminRoutes[Name] extends { readonly isBodyOptional: true }
+        ? never
+        : 'body'
+      : never);
+
+interface Parts<Name extends RouteName> {
+  readonly params: Sent<AdminRoutes[Name], 'params'>;
+  readonly query: Sent<AdminRoutes[Name], 'query'>;
+  readonly body: Sent<AdminRoutes[Name], 'body'>;
+  readonly ifMatch: string;
+}
+
+/** The parts of a request to a route. */
+export type AdminRequest<Name extends RouteName> = Pick<Parts<Name>, Needed<Name>> &
+  Partial<Parts<Name>>;
+
+/** What came back: the route's own answer, or the problem. */
+export type AdminResult<Name extends RouteName> =
+  | (Answer<AdminRoutes[Name]> & { readonly ok: true; readonly etag: string | null })
+  | {
+      readonly ok: false;
+      readonly status: number;
+      readonly problem: z.output<typeof problemSchema>;
+      readonly etag: string | null;
+    };
+
+/** Asks one route, with request and answer typed as the route is described. */
+export type AdminClient = <Name extends RouteName>(
+  name: Name,
+  ...request: [Needed<Name>] extends [never] ? [AdminRequest<Name>?] : [AdminRequest<Name>]
+) => Promise<AdminResult<Name>>;
+
+export interface AdminClientOptions {
+  /** Where the API is mounted, as in `https://headgate.example.com/admin/api`. */
+  readonly baseUrl: string;
+  /** Sent with every request: the token, or what a request by cookie needs. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
+}
+
+/** A client of the admin API. */
+export function createAdminClient(options: AdminClientOptions): AdminClient {
+  const send = options.fetch ?? ((url, init) => fetch(url, init));
+  return async (name, ...[request = {}]) => {
+    const route: AdminRoute = ADMIN_ROUTES[name];
+    const { params, query, body, ifMatch } = request as Readonly<Record<string, unknown>>;
+    const response = await send(options.baseUrl + pathOf(route.path, params) + searchOf(query), {
+      method: route.method,
+      headers: {
+        ...options.headers,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(typeof ifMatch === 'string' ? { 'if-match': ifMatch } : {}),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const { status, headers } = response;
+    const isJson = /[/+]json/.test(headers.get('content-type') ?? '');
+    const answer: unknown = isJson ? await response.json() : await response.text();
+    const etag = headers.get('etag');
+    // The casts are sound as far as the server keeps to its own description, which its tests check.
+    return (
+      response.ok
+        ? { ok: true, status, body: answer, etag }
+        : { ok: false, status, problem: answer, etag }
+    ) as AdminResult<typeof name>;
+  };
+}
+
+function pathOf(template: string, params: unknown): string {
+  const values = new Map<string, unknown>(Object.entries(params ?? {}));
+  return template.replace(/\{(\w+)\}/g, (_all, name: string) =>
+    encodeURIComponent(String(values.get(name))),
+  );
+}
+
+function searchOf(query: unknown): string {
+  const pairs = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
+  const search = new URLSearchParams(
+    pairs.map(([name, value]) => [name, String(value)]),
+  ).toString();
+  return search === '' ? '' : `?${search}`;
+}

@@ -1,0 +1,189 @@
+import * as z from 'zod';
+import { adminKeySchema, gatewayKeySchema } from '../config.ts';
+import {
+  adminKeyInfoSchema,
+  changedKeySchema,
+  changedSchema,
+  keySchema,
+  newAdminKeySchema,
+  newKeySchema,
+  pageOf,
+  revokedKeySchema,
+  sessionSchema,
+} from './answer-schemas.ts';
+import { mergePatchSchema, pageQuery } from './group-routes.ts';
+import { routes } from './route.ts';
+
+const params = z.strictObject({ id: z.string().min(1).max(300) });
+
+/** What is said of a key by people; the rest is Headgate's. */
+export const keyDocumentSchema = gatewayKeySchema.omit({
+  hash: true,
+  created_at: true,
+  revoked_at: true,
+  previous: true,
+});
+
+/** The old key goes on to open for a day, unless said otherwise; 30 days are the most. */
+export const rotationSchema = z.strictObject({
+  grace_ms: z.int().min(0).max(2_592_000_000).default(86_400_000),
+});
+
+/** Keys of callers. */
+export const KEY_ROUTES = routes({
+  listKeys: {
+    method: 'GET',
+    path: '/keys',
+    tag: 'keys',
+    summary: 'Keys of callers, by id, without what they are checked by',
+    role: 'viewer',
+    query: pageQuery,
+    answers: { 200: pageOf('keys', keySchema) },
+    hasEtag: true,
+  },
+  createKey: {
+    method: 'POST',
+    path: '/keys',
+    tag: 'keys',
+    summary: 'Makes a key, and shows it this once',
+    description: 'Only its SHA-256 is kept. It opens within 5 seconds everywhere.',
+    role: 'admin',
+    body: keyDocumentSchema,
+    answers: { 201: newKeySchema },
+    hasEtag: true,
+    takesIfMatch: true,
+    problems: [409],
+  },
+  getKey: {
+    method: 'GET',
+    path: '/keys/{id}',
+    tag: 'keys',
+    summary: 'One key',
+    role: 'viewer',
+    params,
+    answers: { 200: keySchema },
+    hasEtag: true,
+    problems: [404],
+  },
+  patchKey: {
+    method: 'PATCH',
+    path: '/keys/{id}',
+    tag: 'keys',
+    summary: 'Changes what a key may do, or when it expires',
+    description: 'A JSON merge patch (RFC 7396) of a `KeyDocument`. What it leads to must be one.',
+    role: 'admin',
+    params,
+    body: mergePatchSchema,
+    answers: { 200: changedKeySchema },
+    hasEtag: true,
+    takesIfMatch: true,
+    problems: [404],
+  },
+  deleteKey: {
+    method: 'DELETE',
+    path: '/keys/{id}',
+    tag: 'keys',
+    summary: 'Removes a key and forgets it',
+    role: 'admin',
+    params,
+    answers: { 200: changedSchema },
+    hasEtag: true,
+    takesIfMatch: true,
+    problems: [404, 409],
+  },
+  rotateKey: {
+    method: 'POST',
+    path: '/keys/{id}/rotate',
+    tag: 'keys',
+    summary: 'Makes a new key under the same id, and shows it this once',
+    description: 'The key before opens for `grace_ms` longer; one before that opens no more.',
+    role: 'admin',
+    params,
+    body: rotationSchema,
+    isBodyOptional: true,
+    answers: { 200: newKeySchema },
+    hasEtag: true,
+    takesIfMatch: true,
+    problems: [404, 409],
+  },
+  revokeKey: {
+    method: 'POST',
+    path: '/keys/{id}/revoke',
+    tag: 'keys',
+    summary: 'Takes a key back',
+    description:
+      'New calls are refused within 5 seconds everywhere, and calls that wait are taken out of their queues. What is in flight goes on to its end.',
+    role: 'admin',
+    params,
+    answers: { 200: revokedKeySchema },
+    hasEtag: true,
+    takesIfMatch: true,
+    problems: [404],
+  },
+});
+
+/** Who may use the admin API. */
+export const ACCESS_ROUTES = routes({
+  getSession: {
+    method: 'GET',
+    path: '/session',
+    tag: 'access',
+    summary: 'Who asks, and what they may do',
+    role: 'viewer',
+    answers: { 200: sessionSchema },
+  },
+  signIn: {
+    method: 'POST',
+    path: '/session',
+    tag: 'access',
+    summary: 'Signs a browser in with a cookie',
+    description:
+      'The cookie is HttpOnly and SameSite=Strict. Requests by cookie that change something need the header `headgate-admin: 1` and come from this very origin.',
+    role: 'open',
+    body: z.strictObject({ token: z.string().min(1).max(1_000) }),
+    answers: { 200: sessionSchema },
+    problems: [401, 403, 429],
+  },
+  signOut: {
+    method: 'DELETE',
+    path: '/session',
+    tag: 'access',
+    summary: 'Takes the cookie back',
+    role: 'open',
+    answers: { 200: z.object({ signed_out: z.literal(true) }) },
+  },
+  listAdminKeys: {
+    method: 'GET',
+    path: '/admin-keys',
+    tag: 'access',
+    summary: 'Keys of the admin API, by id',
+    role: 'admin',
+    query: pageQuery,
+    answers: { 200: pageOf('admin_keys', adminKeyInfoSchema) },
+    hasEtag: true,
+  },
+  createAdminKey: {
+    method: 'POST',
+    path: '/admin-keys',
+    tag: 'access',
+    summary: 'Makes a key of the admin API, and shows it this once',
+    role: 'admin',
+    body: adminKeySchema.omit({ hash: true, created_at: true }),
+    answers: { 201: newAdminKeySchema },
+    hasEtag: true,
+    takesIfMatch: true,
+    problems: [409],
+  },
+  deleteAdminKey: {
+    method: 'DELETE',
+    path: '/admin-keys/{id}',
+    tag: 'access',
+    summary: 'Removes a key of the admin API, and ends its sessions',
+    role: 'admin',
+    params,
+    answers: { 200: changedSchema },
+    hasEtag: true,
+    takesIfMatch: true,
+    problems: [404],
+  },
+});

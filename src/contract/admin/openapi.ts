@@ -1,0 +1,256 @@
+import * as z from 'zod';
+import {
+  adminKeyInfoSchema,
+  auditEntrySchema,
+  keySchema,
+  problemSchema,
+  sessionSchema,
+  testedSchema,
+  upstreamInfoSchema,
+} from './answer-schemas.ts';
+import { configSchema, groupSchema, upstreamSchema } from '../config.ts';
+import { groupDocumentSchema } from './group-routes.ts';
+import { keyDocumentSchema } from './key-routes.ts';
+import { testedCallSchema, upstreamDocumentSchema } from './config-routes.ts';
+import type { AdminRoute } from './route.ts';
+import { ADMIN_ROUTES } from './routes.ts';
+import { groupStatusSchema, leaseSchema, waiterSchema } from './status-schemas.ts';
+
+/** https://spec.openapis.org/oas/v3.1.0 as far as it is used here; its schemas are JSON Schema 2020-12. */
+export interface OpenApiDocument {
+  readonly openapi: '3.1.0';
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, unknown>>;
+    readonly securitySchemes: Readonly<Record<string, unknown>>;
+  };
+}
+
+export interface OpenApiOperation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description: string;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters: readonly OpenApiParameter[];
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly content: Readonly<Record<string, { readonly schema: unknown }>>;
+  };
+  readonly responses: Readonly<Record<string, OpenApiResponse>>;
+}
+
+export interface OpenApiParameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required: boolean;
+  readonly schema: unknown;
+  readonly description?: string;
+}
+
+export interface OpenApiResponse {
+  readonly description: string;
+  readonly headers?: unknown;
+  readonly content: Readonly<Record<string, { readonly schema: unknown }>>;
+}
+
+/** Shapes of answers that have a name of their own in the document. */
+const NAMED_ANSWERS = {
+  Config: configSchema,
+  Group: groupSchema,
+  Upstream: upstreamSchema,
+  UpstreamInfo: upstreamInfoSchema,
+  Key: keySchema,
+  AdminKey: adminKeyInfoSchema,
+  GroupStatus: groupStatusSchema,
+  Lease: leaseSchema,
+  Waiter: waiterSchema,
+  AuditEntry: auditEntrySchema,
+  Session: sessionSchema,
+  TestedCall: testedSchema,
+  Problem: problemSchema,
+};
+
+/** The same of what is sent, where defaults may be left out. */
+const NAMED_BODIES = {
+  ConfigDocument: configSchema,
+  GroupDocument: groupDocumentSchema,
+  UpstreamDocument: upstreamDocumentSchema,
+  KeyDocument: keyDocumentSchema,
+  CallToTest: testedCallSchema,
+};
+
+const TITLES: Record<number, string> = {
+  400: 'The body cannot be read.',
+  401: 'Nobody that is known here.',
+  403: 'Not allowed to this role, or closed for want of an ADMIN_TOKEN.',
+  404: 'There is none.',
+  409: 'Something else is in the way.',
+  412: 'Changed meanwhile: `If-Match` names another version.',
+  413: 'Too large.',
+  422: 'Invalid, with the path of every field.',
+  429: 'Too many failed attempts.',
+  500: 'A fault of Headgate.',
+  503: 'The directory, or a group, is out of reach.',
+};
+
+const INFO = {
+  title: 'Headgate admin API',
+  version: '1',
+  description:
+    'Groups, upstreams, keys and what goes on in them. Problems are RFC 9457. Changes answer with the version that they made as `ETag`; sent back as `If-Match`, a change on top of somebody else’s is refused.',
+};
+
+/** The admin API as OpenAPI 3.1 describes it, made of the schemas that its handlers check by. */
+export function openApiDocument(): OpenApiDocument {
+  const answers = new Schemas('output', NAMED_ANSWERS);
+  const bodies = new Schemas('input', NAMED_BODIES);
+  const all = Object.entries(ADMIN_ROUTES) satisfies [string, AdminRoute][];
+  for (const [, route] of all as [string, AdminRoute][]) {
+    if (route.body !== undefined) bodies.add(route.body);
+    for (const answer of Object.values(route.answers)) if (answer !== 'text') answers.add(answer);
+  }
+  const paths: Record<string, Record<string, OpenApiOperation>> = {};
+  for (const [name, route] of all as [string, AdminRoute][]) {
+    const methods = (paths[route.path] ??= {});
+    methods[route.method.toLowerCase()] = operation(name, route, answers, bodies);
+  }
+  const tags = [...new Set((all as [string, AdminRoute][]).map(([, { tag }]) => tag))];
+  return {
+    openapi: '3.1.0',
+    info: INFO,
+    servers: [{ url: '/admin/api' }],
+    tags: tags.map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: { ...answers.named(), ...bodies.named() },
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer', description: '`ADMIN_TOKEN`, or an admin key.' },
+        session: { type: 'apiKey', in: 'cookie', name: 'headgate_session' },
+      },
+    },
+  };
+}
+
+function operation(
+  operationId: string,
+  route: AdminRoute,
+  answers: Schemas,
+  bodies: Schemas,
+): OpenApiOperation {
+  const { tag, summary, description, role, body, isBodyOptional } = route;
+  const said = role === 'open' ? 'Open to everybody.' : `Role: ${role}.`;
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description: description === undefined ? said : `${description} ${said}`,
+    security: role === 'open' ? [] : [{ token: [] }, { session: [] }],
+    parameters: parameters(route),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: isBodyOptional !== true,
+            content: { 'application/json': { schema: bodies.of(body) } },
+          },
+        }),
+    responses: responses(route, answers),
+  };
+}
+
+function parameters(route: AdminRoute): OpenApiParameter[] {
+  const list: OpenApiParameter[] = [];
+  for (const place of ['params', 'query'] as const) {
+    const schema = route[place];
+    if (schema === undefined) continue;
+    for (const [name, field] of Object.entries(schema.shape)) {
+      const { $schema: _dialect, ...own } = z.toJSONSchema(field, { io: 'input' });
+      const required = !field.safeParse(undefined).success;
+      list.push({ name, in: place === 'params' ? 'path' : 'query', required, schema: own });
+    }
+  }
+  if (route.takesIfMatch === true) {
+    const description = 'The `ETag` of the version that the change is meant for.';
+    const schema = { type: 'string' };
+    list.push({ name: 'If-Match', in: 'header', required: false, schema, description });
+  }
+  return list;
+}
+
+function responses(route: AdminRoute, answers: Schemas): Record<string, OpenApiResponse> {
+  const etag = { ETag: { description: 'The version.', schema: { type: 'string' } } };
+  const said = Object.entries(route.answers).map(([status, answer]) => {
+    const content =
+      answer === 'text'
+        ? { [route.contentType ?? 'text/plain']: { schema: { type: 'string' } } }
+        : { 'application/json': { schema: answers.of(answer) } };
+    const description = status === '201' ? 'Made.' : status === '202' ? 'Under way.' : 'Done.';
+    return [status, { description, content, ...(route.hasEtag === true ? { headers: etag } : {}) }];
+  });
+  const problems = problemsOf(route).map((status) => [
+    String(status),
+    {
+      description: TITLES[status] ?? 'A problem.',
+      content: { 'application/problem+json': { schema: answers.of(problemSchema) } },
+    },
+  ]);
+  return Object.fromEntries([...said, ...problems]) as Record<string, OpenApiResponse>;
+}
+
+/** Every problem that a route may end in. */
+function problemsOf(route: AdminRoute): number[] {
+  const all = new Set(route.problems ?? []);
+  if (route.tag !== 'about') for (const status of [500, 503]) all.add(status);
+  if (route.role !== 'open') for (const status of [401, 403, 429]) all.add(status);
+  if (route.body !== undefined) for (const status of [400, 413, 422]) all.add(status);
+  if (route.query !== undefined || route.takesIfMatch === true) all.add(422);
+  if (route.takesIfMatch === true) for (const status of [409, 412]) all.add(status);
+  return [...all].toSorted((a, b) => a - b);
+}
+
+/** JSON Schemas of a set of zod schemas, of which those with a name are written once and referred to. */
+class Schemas {
+  readonly #io: 'input' | 'output';
+  readonly #names: readonly string[];
+  readonly #registry = z.registry<{ id: string }>();
+  #count = 0;
+  #made: Readonly<Record<string, unknown>> | null = null;
+
+  constructor(io: 'input' | 'output', named: Readonly<Record<string, z.ZodType>>) {
+    this.#io = io;
+    this.#names = Object.keys(named);
+    for (const [id, schema] of Object.entries(named)) this.#registry.add(schema, { id });
+  }
+
+  add(schema: z.ZodType): void {
+    if (this.#registry.has(schema)) return;
+    this.#count += 1;
+    this.#registry.add(schema, { id: `inline${this.#count}` });
+  }
+
+  of(schema: z.ZodType): unknown {
+    const id = this.#registry.get(schema)?.id ?? '';
+    return this.#names.includes(id) ? { $ref: refTo(id) } : this.#all()[id];
+  }
+
+  named(): Record<string, unknown> {
+    return Object.fromEntries(this.#names.map((name) => [name, this.#all()[name]]));
+  }
+
+  #all(): Readonly<Record<string, unknown>> {
+    this.#made ??= Object.fromEntries(
+      Object.entries(z.toJSONSchema(this.#registry, { io: this.#io, uri: refTo }).schemas).map(
+        ([id, { $schema: _dialect, $id: _id, ...schema }]) => [id, schema],
+      ),
+    );
+    return this.#made;
+  }
+}
+
+function refTo(id: string): string {
+  return `#/components/schemas/${id}`;
+}

@@ -1,0 +1,16 @@
+import { ABOUT_ROUTES, CONFIG_ROUTES, UPSTREAM_ROUTES } from './config-routes.ts';
+import { GROUP_ROUTES } from './group-routes.ts';
+import { ACCESS_ROUTES, KEY_ROUTES } from './key-routes.ts';
+
+/** Every route of the admin API by its operation id, from which handlers, document and client come. */
+export const ADMIN_ROUTES = {
+  ...GROUP_ROUTES,
+  ...UPSTREAM_ROUTES,
+  ...KEY_ROUTES,
+  ...CONFIG_ROUTES,
+  ...ACCESS_ROUTES,
+  ...ABOUT_ROUTES,
+};
+
+export type AdminRoutes = typeof ADMIN_ROUTES;
+export type RouteName = keyof AdminRoutes;

@@ -1,0 +1,101 @@
+import type { AuditEntry, AuditPage, AuditQuery } from '../contract/directory-rpc.ts';
+
+/**
+ * - `audit_log (sequence, at, version, actor, action, changes)`: who did what, one row per change or deed;
+ *   `changes` is JSON, `omitted` how many changes it leaves out.
+ */
+const TABLE = `CREATE TABLE IF NOT EXISTS audit_log (sequence INTEGER PRIMARY KEY, at TEXT NOT NULL,
+  version INTEGER NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, changes TEXT NOT NULL,
+  omitted INTEGER NOT NULL)`;
+
+/** The most entries that are kept, and for how long; the oldest go first. */
+export const AUDIT_MAX = 2_000;
+const AUDIT_MS = 90 * 86_400_000;
+
+/** Reads and writes the audit log. All of it is synchronous, so a turn is one transaction. */
+export class AuditLog {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(TABLE);
+    this.#takeOver();
+  }
+
+  add({
+    at,
+    version,
+    actor,
+    action,
+    changes,
+    changes_omitted,
+  }: Omit<AuditEntry, 'sequence'>): void {
+    this.#sql.exec(
+      `INSERT INTO audit_log (at, version, actor, action, changes, omitted)
+       VALUES (?, ?, ?, ?, ?, ?)`,
+      at,
+      version,
+      actor,
+      action,
+      JSON.stringify(changes),
+      changes_omitted,
+    );
+    this.#sql.exec(
+      `DELETE FROM audit_log
+       WHERE sequence <= (SELECT MAX(sequence) FROM audit_log) - ? OR at < ?`,
+      AUDIT_MAX,
+      new Date(Date.parse(at) - AUDIT_MS).toISOString(),
+    );
+  }
+
+  /** Entries newest first, of those that the query names. */
+  page({ limit, before, actor, action, since, until }: AuditQuery): AuditPage {
+    const rows = this.#sql
+      .exec<{
+        sequence: number;
+        at: string;
+        version: number;
+        actor: string;
+        action: string;
+        changes: string;
+        omitted: number;
+      }>(
+        `SELECT sequence, at, version, actor, action, changes, omitted FROM audit_log
+         WHERE sequence < ?1 AND (?2 IS NULL OR actor = ?2)
+           AND (?3 IS NULL OR substr(action, 1, length(?3)) = ?3)
+           AND at >= ?4 AND at < ?5
+         ORDER BY sequence DESC LIMIT ?6`,
+        before ?? Number.MAX_SAFE_INTEGER,
+        actor ?? null,
+        action ?? null,
+        since ?? '',
+        until ?? '~', // behind every digit
+        limit + 1,
+      )
+      .toArray();
+    const entries = rows.slice(0, limit).map(({ changes, omitted, ...row }) => ({
+      ...row,
+      // The cast is sound: only `add` writes the column.
+      changes: JSON.parse(changes) as AuditEntry['changes'],
+      changes_omitted: omitted,
+    }));
+    return { entries, next: rows.length > limit ? (entries.at(-1)?.sequence ?? null) : null };
+  }
+
+  /** Takes over what releases up to 0.1.0 wrote, in two tables and without the changes themselves. */
+  #takeOver(): void {
+    const old = this.#sql
+      .exec(`SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('audit', 'notes')`)
+      .toArray();
+    if (old.length < 2) return;
+    this.#sql.exec(
+      `INSERT INTO audit_log (at, version, actor, action, changes, omitted)
+       SELECT at, version, actor, action, '[]', 0 FROM (
+         SELECT at, version, actor, action, 0 AS sequence FROM audit
+         UNION ALL SELECT at, version, actor, action, sequence FROM notes)
+       ORDER BY version, sequence`,
+    );
+    this.#sql.exec(`DROP TABLE audit`);
+    this.#sql.exec(`DROP TABLE notes`);
+  }
+}
