@@ -5,6 +5,7 @@ import type { Upstream } from '../contract/upstream.ts';
 import { readCredentials, type Credentials } from '../upstream/credentials.ts';
 import type { Ticket } from './admission.ts';
 import { fingerprint, gatewayKeyHash } from './fingerprint.ts';
+import { refusedKey } from './key-access.ts';
 import type { RoutingTable } from './snapshots.ts';
 
 /** Who calls. */
@@ -12,6 +13,8 @@ export interface Caller {
   /** Who is charged: a gateway key's id, else the fingerprint of the provider key. */
   readonly id: string;
   readonly gatewayKeyId: string | null;
+  /** Its gateway key, by which it may use some groups and not others. */
+  readonly key: Pick<GatewayKeyConfig, 'id' | 'groups'> | null;
   /** What its gateway key gives to calls that ask for no lane, and the best lane that it allows. */
   readonly keyLanes: Ticket['keyLanes'];
   readonly credentials: Credentials;
@@ -40,10 +43,13 @@ export async function identify(
   let key: GatewayKeyConfig | null = null;
   if (gatewayKey !== null) {
     // The look-up is by a digest, so its timing says nothing about a key.
-    key = table.keys.get(await gatewayKeyHash(gatewayKey)) ?? null;
+    const hash = await gatewayKeyHash(gatewayKey);
+    key = table.keys.get(hash) ?? null;
     if (key === null) {
       return { reason: 'key_invalid', message: 'The gateway key is not known here.' };
     }
+    const refusal = refusedKey(key, hash);
+    if (refusal !== null) return refusal;
   } else if (table.keys.size > 0) {
     return {
       reason: 'key_missing',
@@ -57,6 +63,7 @@ export async function identify(
   return {
     id: gatewayKeyId ?? print ?? 'anonymous',
     gatewayKeyId,
+    key,
     keyLanes: { byDefault: key?.lane_default ?? null, best: key?.lane_max ?? 'high' },
     credentials,
     fingerprint: print,

@@ -7,6 +7,7 @@ import type { PlaceListener } from './ask.ts';
 import type { Caller, UpstreamKey } from './authenticate.ts';
 import { callRules } from './call-rules.ts';
 import type { ProxyCall } from './call.ts';
+import { forbiddenFor, forbiddenUpstream } from './key-access.ts';
 import type { Located } from './locate.ts';
 import { measure } from './metering.ts';
 import { sendHeld, unreachable, type Again } from './send-held.ts';
@@ -44,10 +45,17 @@ export async function send(stop: Stop): Promise<Sent> {
   const target = targetOf(call, stop.located, caller, key);
   // What may come behind comments of ours cannot be compressed.
   if (listener !== null) target.headers.set('accept-encoding', 'identity');
-  if (!stop.located.operation.limited) return passThrough(call, stop.located, target);
   const { request, env, ctx, table, after } = call;
+  const { upstream, operation } = stop.located;
+  if (!operation.limited) {
+    const barred = caller.key && forbiddenUpstream(caller.key, upstream, table.routes);
+    if (barred !== null) return { kind: 'refused', refusal: barred, located: stop.located };
+    return passThrough(call, stop.located, target);
+  }
   const routed = routedCall(call, stop.located, caller, key);
   const placed = table.routes.place(routed);
+  const barred = caller.key && forbiddenFor(caller.key, placed);
+  if (barred !== null) return { kind: 'refused', refusal: barred, located: stop.located };
   const rules = callRules(placed);
   const measured = rules.isMetered ? await measure(call, stop.located) : null;
   if (measured === 'left') return measured;

@@ -6,6 +6,7 @@ import type { Upstream } from '../contract/upstream.ts';
 import { compileRoutes, type Routes } from '../routing/placement.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../upstream/catalog.ts';
+import { keysByHash } from './key-access.ts';
 import { within, type Background } from './waiting.ts';
 
 /** A snapshot younger than this is used as it is. */
@@ -22,7 +23,7 @@ export interface RoutingTable {
   readonly snapshot: Snapshot;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly routes: Routes;
-  /** Gateway keys by hash. */
+  /** Gateway keys by hash, that of before a rotation too. */
   readonly keys: ReadonlyMap<string, GatewayKeyConfig>;
 }
 
@@ -73,6 +74,6 @@ function compile(snapshot: Snapshot): RoutingTable {
     snapshot,
     upstreams,
     routes: compileRoutes(config, upstreams),
-    keys: new Map(config.keys.map((key) => [key.hash, key])),
+    keys: keysByHash(config.keys),
   };
 }

@@ -1,6 +1,7 @@
 import type { Config, GroupConfig } from '../contract/config.ts';
 import type { AssumedLimit } from '../contract/group-rpc.ts';
 import { countsTokens } from '../contract/metered.ts';
+import { keyGroups } from '../contract/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import type { Lane } from '../core/ticket.ts';
@@ -60,6 +61,8 @@ export interface Routes {
   readonly keepsSomeAlive: boolean;
   /** Whether any group sends calls elsewhere that find no room. */
   readonly spillsSome: boolean;
+  /** Configured groups that stand for the upstream, or for something of it. */
+  groupsOf(upstream: Upstream): readonly string[];
   /**
    * The pools of a call, narrow first: every configured group that matches, and the automatic one unless
    * a configured group is for its model, upstream or base URL. Deterministic: the order of groups in the
@@ -74,7 +77,17 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
   const compile = (upstream: Upstream) => compileUpstream(upstream, groups);
   const compiled = new Map([...upstreams.values()].map((each) => [each, compile(each)]));
   const of = (upstream: Upstream) => compiled.get(upstream) ?? compile(upstream);
+  // One call has one key, so of these many only that one's is looked at.
+  const ofKeys = new Map(
+    compileGroups(keyGroups(config)).flatMap((group) =>
+      group.config.match.keys.map((id) => [id, group] as const),
+    ),
+  );
+  const candidatesFor = (routes: UpstreamRoutes, call: CallBeforeModel) =>
+    candidates(routes, call, ofKeys);
   return {
+    groupsOf: (upstream) =>
+      of(upstream).groups.flatMap((group) => (group.isTargeted ? [group.config.name] : [])),
     spillsSome: config.groups.some((group) => typeof group.on_saturated === 'object'),
     keepsSomeAlive: config.groups.some((group) => keepaliveAfterMs(group) !== null),
     mayKeepAlive(call) {
@@ -84,12 +97,10 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
     },
     needsModel(call) {
       const routes = of(call.upstream);
-      const candidates = candidatesFor(routes, call);
+      const all = candidatesFor(routes, call);
       // One that is for the upstream whatever the model takes the automatic group's place for certain.
-      const isReplaced = candidates.some(
-        (group) => group.isTargeted && group.matchesModel === null,
-      );
-      return (routes.isAutoSplit && !isReplaced) || candidates.some(looksAtModel);
+      const isReplaced = all.some((group) => group.isTargeted && group.matchesModel === null);
+      return (routes.isAutoSplit && !isReplaced) || all.some(looksAtModel);
     },
     place(call) {
       const routes = of(call.upstream);
@@ -175,11 +186,17 @@ function compileUpstream(upstream: Upstream, groups: readonly CompiledGroup[]): 
 }
 
 /** The groups that take the call, or will if they like its model. */
-function candidatesFor(routes: UpstreamRoutes, call: CallBeforeModel): readonly CompiledGroup[] {
-  if (routes.groups.length === 0) return routes.groups;
-  return routes.groups.filter(
+function candidates(
+  routes: UpstreamRoutes,
+  call: CallBeforeModel,
+  ofKeys: ReadonlyMap<string, CompiledGroup>,
+): readonly CompiledGroup[] {
+  if (routes.groups.length === 0 && ofKeys.size === 0) return routes.groups;
+  const own = call.keyIds.flatMap((id) => ofKeys.get(id) ?? []);
+  const others = routes.groups.filter(
     (group) => group.matchesOperation(call.operation) && group.matchesCaller(call.keyIds),
   );
+  return own.length === 0 ? others : [...own, ...others];
 }
 
 /** The model that a name stands for, in lower case. */

@@ -1,0 +1,83 @@
+import type { GatewayKeyConfig } from '../contract/config.ts';
+import { KEY_PREFIX } from '../contract/key-groups.ts';
+import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import type { Refusal } from '../contract/reasons.ts';
+import type { Upstream } from '../contract/upstream.ts';
+import { compileGlobs } from '../routing/glob.ts';
+import type { Placement, Routes } from '../routing/placement.ts';
+
+/** What keys of callers open, and for how long. */
+
+/** Keys by the digests that they are found by: their own, and the one before a rotation. */
+export function keysByHash(
+  keys: readonly GatewayKeyConfig[],
+): ReadonlyMap<string, GatewayKeyConfig> {
+  const before = keys.flatMap((key) =>
+    key.previous === null ? [] : ([[key.previous.hash, key]] as const),
+  );
+  return new Map([...before, ...keys.map((key) => [key.hash, key] as const)]);
+}
+
+/** Why a key opens nothing at this moment; null: it does. `hash` is what it was found by, if it was. */
+export function refusedKey(key: GatewayKeyConfig, hash: string | null): Refusal | null {
+  const { revoked_at: revokedAt, expires_at: expiresAt, previous } = key;
+  if (revokedAt !== null) return invalid(`The gateway key was revoked on ${revokedAt}.`);
+  const isOld = hash !== null && hash !== key.hash;
+  if (isOld && isOver(previous?.expires_at ?? '')) {
+    return invalid('The gateway key was replaced by a new one, and the time to change is over.');
+  }
+  return expiresAt !== null && isOver(expiresAt)
+    ? invalid(`The gateway key expired on ${expiresAt}.`)
+    : null;
+}
+
+/**
+ * The refusal of a call that would take slots where its key may not. Groups that only come on top of those
+ * that stand for something of a provider are everybody's, and so is the key's own.
+ */
+export function forbiddenFor(
+  key: Pick<GatewayKeyConfig, 'id' | 'groups'>,
+  placements: readonly Placement[],
+): Refusal | null {
+  if (key.groups.length === 0) return null;
+  const mayUse = compiled(key);
+  const barred = placements.find(({ group, isOfProvider }) => isOfProvider && !mayUse(group));
+  return barred === undefined ? null : forbidden(key.id, `the group ${barred.group}`);
+}
+
+/** The same of a call that takes no slot: its key must be good for some group of the upstream. */
+export function forbiddenUpstream(
+  key: Pick<GatewayKeyConfig, 'id' | 'groups'>,
+  upstream: Upstream,
+  routes: Routes,
+): Refusal | null {
+  if (key.groups.length === 0) return null;
+  const names = [`${AUTO_PREFIX}${upstream.id}`, ...routes.groupsOf(upstream)];
+  return names.some(compiled(key)) ? null : forbidden(key.id, `the upstream ${upstream.id}`);
+}
+
+/** Keys never change within one version of the configuration, so each one's globs are compiled once. */
+const matchers = new WeakMap<readonly string[], (name: string) => boolean>();
+
+function compiled({ groups }: Pick<GatewayKeyConfig, 'groups'>): (name: string) => boolean {
+  let matches = matchers.get(groups);
+  if (matches === undefined) {
+    const globs = compileGlobs(groups);
+    matches = (name) => name.startsWith(KEY_PREFIX) || globs(name);
+    matchers.set(groups, matches);
+  }
+  return matches;
+}
+
+/** A text that is no instant is over: nothing may stay open for want of a date. */
+function isOver(at: string): boolean {
+  return !(Date.parse(at) > Date.now());
+}
+
+function invalid(message: string): Refusal {
+  return { reason: 'key_invalid', message };
+}
+
+function forbidden(id: string, what: string): Refusal {
+  return { reason: 'key_forbidden', message: `The gateway key ${id} may not use ${what}.` };
+}
