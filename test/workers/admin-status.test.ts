@@ -233,7 +233,10 @@ describe('leases', () => {
     expect(revoked).toMatchObject({ status: 202, json: { id: two.id, state: 'revoking' } });
     expect(await two.lease.renew(null)).toBe('revoking');
     const [entry] = (await ask('GET', '/audit?limit=1')).json.entries;
-    expect(entry).toMatchObject({ actor: 'admin', action: `group held: release lease ${two.id}` });
+    expect(entry).toMatchObject({
+      actor: 'admin-token',
+      action: `group held: release lease ${two.id}`,
+    });
     const after = (await ask('GET', '/groups/held/leases')).json.leases;
     expect(after.find((lease: { id: string }) => lease.id === one.id).state).toBe('held');
     await one.lease.release('unused', null);

@@ -133,7 +133,7 @@ describe('a group', () => {
     expect((await ask('POST', '/groups/shared/resume')).json.group.paused).toBe(false);
     const { json } = await ask('GET', '/audit?limit=2');
     expect(json.entries).toMatchObject([
-      { action: 'group shared: resume', actor: 'admin' },
+      { action: 'group shared: resume', actor: 'admin-token' },
       { action: 'group shared: pause' },
     ]);
   });

@@ -1,41 +1,32 @@
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import type { Env } from '../../contract/env.ts';
-import { requireAdminToken } from './auth.ts';
+import { addAccessRoutes } from './access-routes.ts';
 import { addConfigRoutes } from './config-routes.ts';
+import type { AdminApp } from './context.ts';
+import { addDocsRoutes } from './docs-routes.ts';
 import { addGroupRoutes } from './group-routes.ts';
+import { addKeyRoutes } from './key-routes.ts';
 import { addLeaseRoutes } from './lease-routes.ts';
 import { ProblemError, problemResponse } from './problem.ts';
+import { serveTheRest } from './serve.ts';
 import { addStatusRoutes } from './status-routes.ts';
+import { addTesterRoutes } from './tester-routes.ts';
+import { addUpstreamRoutes } from './upstream-routes.ts';
 import { addWaiterRoutes } from './waiter-routes.ts';
 
 /** Largest body of a request. */
 const BODY_BYTES_MAX = 1_048_576;
 
-/** The methods of every route, for the answer to any other method. */
-const METHODS: Record<string, string> = {
-  '/groups': 'GET',
-  '/groups/:name': 'GET, PUT, PATCH, DELETE',
-  '/groups/:name/pause': 'POST',
-  '/groups/:name/drain': 'POST',
-  '/groups/:name/resume': 'POST',
-  '/groups/:name/status': 'GET',
-  '/groups/:name/leases': 'GET',
-  '/groups/:name/leases/:id': 'DELETE',
-  '/groups/:name/waiters': 'GET',
-  '/groups/:name/waiters/:ticket': 'DELETE',
-  '/groups/:name/waiters/:ticket/promote': 'POST',
-  '/status': 'GET',
-  '/config': 'GET, PUT',
-  '/fingerprint': 'POST',
-  '/audit': 'GET',
-};
-
 /** The admin API, to be mounted at `/admin/api`. Every answer that is not a 2xx is a problem (RFC 9457). */
-export function createAdminRoutes(): Hono<{ Bindings: Env }> {
-  const app = new Hono<{ Bindings: Env }>();
+export function createAdminRoutes(): AdminApp {
+  const app: AdminApp = new Hono();
   app.onError((error) => problemResponse(error));
-  app.use('*', requireAdminToken);
+  app.use('*', async (context, next) => {
+    await next();
+    // Answers hold keys that are shown once, and who asks decides what they say.
+    context.res.headers.set('cache-control', 'no-store');
+    context.res.headers.set('x-content-type-options', 'nosniff');
+  });
   app.use(
     '*',
     bodyLimit({
@@ -45,18 +36,16 @@ export function createAdminRoutes(): Hono<{ Bindings: Env }> {
       },
     }),
   );
+  addDocsRoutes(app);
+  addAccessRoutes(app);
   addGroupRoutes(app);
   addLeaseRoutes(app);
   addWaiterRoutes(app);
   addStatusRoutes(app);
+  addUpstreamRoutes(app);
+  addKeyRoutes(app);
   addConfigRoutes(app);
-  for (const [path, methods] of Object.entries(METHODS)) {
-    app.all(path, () => {
-      throw new ProblemError(405, `Allowed here: ${methods}.`, { headers: { allow: methods } });
-    });
-  }
-  app.all('*', (context) => {
-    throw new ProblemError(404, `There is no admin route ${context.req.path}.`);
-  });
+  addTesterRoutes(app);
+  serveTheRest(app);
   return app;
 }

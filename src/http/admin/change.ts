@@ -1,23 +1,19 @@
-import type { Context } from 'hono';
 import type { Config } from '../../contract/config.ts';
 import { directoryOf, type Env } from '../../contract/env.ts';
-import { ConfigSyntaxError, importConfig, parseConfigText } from '../../contract/import-config.ts';
+import { importConfig } from '../../contract/import-config.ts';
 import { checkConfig } from '../../routing/check-config.ts';
 import { rankOf } from '../../routing/group-match.ts';
 import { BUILT_IN_UPSTREAMS } from '../../upstream/catalog.ts';
+import type { AdminContext } from './context.ts';
 import { ProblemError, type FieldError } from './problem.ts';
+import { etag, invalid } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
-
-export type AdminContext = Context<{ Bindings: Env }>;
 
 /** Rounds of read, edit and replace before somebody else's changes win. */
 const TRIES = 5;
 
 /** The configuration is one row of the directory's, and a row ends at 2 MB. */
 const CONFIG_BYTES_MAX = 1_900_000;
-
-/** Who made a change. One token opens everything, so there is one name so far. */
-export const ACTOR = 'admin';
 
 /** One edit of the configuration. */
 export interface Edit {
@@ -53,44 +49,18 @@ export async function changeConfig(context: AdminContext, edit: Edit): Promise<C
     if (version > 0 && JSON.stringify(config) === JSON.stringify(before)) {
       return { version, before, config, warnings };
     }
-    const answer = await directoryOf(context.env).replace(config, version, ACTOR, edit.action);
+    const { actor } = context.get('who');
+    const answer = await directoryOf(context.env).replace(config, version, actor, edit.action);
     if (answer.kind === 'replaced') return { version: answer.version, before, config, warnings };
     if (wanted !== null) throw changedMeanwhile(answer.version);
   }
   throw new ProblemError(409, 'The configuration is being changed by others. Try again.');
 }
 
-/** Reads the body as JSON or YAML. */
-export async function readDocument(context: AdminContext): Promise<unknown> {
-  // Not `text()`: the runtime warns of it in the log for every type that it does not take for text.
-  const bytes = await context.req.arrayBuffer();
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes);
-    return parseConfigText(text, context.req.header('content-type') ?? null);
-  } catch (error) {
-    if (error instanceof ConfigSyntaxError) throw new ProblemError(400, error.message);
-    if (error instanceof TypeError) throw new ProblemError(400, 'The body is not UTF-8 text.');
-    throw error;
-  }
-}
-
-/** The problem of a document whose fields are wrong. */
-export function invalid(errors: readonly FieldError[]): ProblemError {
-  const [first] = errors;
-  const rest = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
-  const detail = first === undefined ? '' : `${first.path}: ${first.message}${rest}`;
-  return new ProblemError(422, detail.replace(/^: /, ''), { errors });
-}
-
-/** A version as an entity tag. */
-export function etag(version: number): string {
-  return `"${version}"`;
-}
-
 function validate(env: Env, edit: Edit, before: Config): { config: Config; warnings: string[] } {
   const document = edit.next(before);
   const imported = importConfig(document);
-  const inRequest = (errors: readonly FieldError[]) =>
+  const inRequest = (errors: readonly FieldError[]): FieldError[] =>
     errors.map(({ path, message }) => ({ path: edit.pathOf?.(path, before) ?? path, message }));
   if (!imported.ok) throw invalid(inRequest(imported.errors));
   const { config, notes } = imported;
@@ -140,4 +110,9 @@ function changedMeanwhile(version: number): ProblemError {
     `The configuration is at version ${version} by now. Read it again, then repeat your change.`,
     { headers: { etag: etag(version) } },
   );
+}
+
+/** Writes into the audit log what changed no configuration. */
+export async function note(context: AdminContext, action: string): Promise<void> {
+  await directoryOf(context.env).note(context.get('who').actor, action);
 }

@@ -1,74 +1,80 @@
-import type { Hono } from 'hono';
-import * as z from 'zod';
 import type { Config } from '../../contract/config.ts';
-import { directoryOf, type Env } from '../../contract/env.ts';
+import { directoryOf } from '../../contract/env.ts';
 import { exportConfig, importConfig } from '../../contract/import-config.ts';
-import { explainIssues } from '../../contract/import-errors.ts';
 import { fingerprint, gatewayKeyHash } from '../fingerprint.ts';
-import { changeConfig, etag, invalid, readDocument, type AdminContext } from './change.ts';
+import { changeConfig } from './change.ts';
+import type { AdminApp, AdminContext } from './context.ts';
+import { etag, invalid, readDocument, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
-const AUDIT_ENTRIES_DEFAULT = 100;
-const AUDIT_ENTRIES_MAX = 1_000;
-
-const fingerprintSchema = z.strictObject({ key: z.string().min(1).max(10_000) });
-
 /** The configuration as a whole, its audit log, and the fingerprints that it refers to keys by. */
-export function addConfigRoutes(app: Hono<{ Bindings: Env }>): void {
-  app.get('/config', async (context) => {
+export function addConfigRoutes(app: AdminApp): void {
+  serve(app, 'getConfig', async ({ context, query }) => {
     const { version, config } = await currentSnapshot(context.env);
-    const format = wantsYaml(context) ? 'yaml' : 'json';
-    return context.body(exportConfig(config, format), 200, {
-      etag: etag(version),
-      'content-type': `application/${format}`,
+    const format = query.format ?? (wantsYaml(context) ? 'yaml' : 'json');
+    return new Response(exportConfig(config, format), {
+      headers: { etag: etag(version), 'content-type': `application/${format}` },
     });
   });
 
-  app.put('/config', async (context) => {
-    const imported = importConfig(await readDocument(context));
+  serve(app, 'putConfig', async ({ context }) => {
+    const document = await readDocument(context);
+    const imported = importConfig(document);
     if (!imported.ok) throw invalid(imported.errors);
     const { config: wanted, groupsOnly, notes } = imported;
+    const isWithAdminKeys = 'admin_keys' in Object(document);
     const { version, before, config, warnings } = await changeConfig(context, {
       action: 'config: import',
-      next: (present) => (groupsOnly ? { ...present, groups: wanted.groups } : wanted),
+      next: (present) => {
+        if (groupsOnly) return { ...present, groups: wanted.groups };
+        return isWithAdminKeys ? wanted : { ...wanted, admin_keys: present.admin_keys };
+      },
       pathOf: (path) => (groupsOnly ? foreignPath(path) : path),
     });
     const kept = groupsOnly ? replacedGroups(before, config) : [];
     const groups = config.groups.map((group) => group.name);
-    return context.json({ version, groups, warnings: [...notes, ...kept, ...warnings] }, 200, {
-      etag: etag(version),
-    });
+    return {
+      status: 200,
+      body: { version, groups, warnings: [...notes, ...kept, ...warnings] },
+      version,
+    };
   });
 
-  app.post('/fingerprint', async (context) => {
-    const document = await readDocument(context);
-    const parsed = fingerprintSchema.safeParse(document);
-    if (!parsed.success) throw invalid(explainIssues(parsed.error, fingerprintSchema, document));
+  serve(app, 'fingerprint', async ({ context, body: { key } }) => {
     const { fingerprintKey } = await currentSnapshot(context.env);
-    return context.json({
-      fingerprint: await fingerprint(fingerprintKey, parsed.data.key),
-      hash: await gatewayKeyHash(parsed.data.key),
-    });
+    return {
+      status: 200,
+      body: {
+        fingerprint: await fingerprint(fingerprintKey, key),
+        hash: await gatewayKeyHash(key),
+      },
+    };
   });
 
-  app.get('/audit', async (context) => {
-    const asked = Number(context.req.query('limit') ?? AUDIT_ENTRIES_DEFAULT);
-    if (!Number.isInteger(asked) || asked < 1 || asked > AUDIT_ENTRIES_MAX) {
-      const message = `expected a whole number from 1 to ${AUDIT_ENTRIES_MAX}`;
-      throw invalid([{ path: 'limit', message }]);
+  serve(app, 'listAudit', async ({ context, query }) => {
+    const { limit, cursor, actor, action, since, until } = query;
+    const before = cursor === undefined ? undefined : Number(cursor);
+    if (before !== undefined && !(Number.isSafeInteger(before) && before > 0)) {
+      const message = 'expected the next_cursor of the page before';
+      throw invalid([{ path: 'cursor', message }]);
     }
-    return context.json({ entries: await directoryOf(context.env).audit(asked) });
+    const { entries, next } = await directoryOf(context.env).auditPage({
+      limit,
+      ...(before === undefined ? {} : { before }),
+      ...(actor === undefined ? {} : { actor }),
+      ...(action === undefined ? {} : { action }),
+      ...(since === undefined ? {} : { since: new Date(since).toISOString() }),
+      ...(until === undefined ? {} : { until: new Date(until).toISOString() }),
+    });
+    return {
+      status: 200,
+      body: { entries, next_cursor: next === null ? null : String(next) },
+    };
   });
 }
 
 function wantsYaml(context: AdminContext): boolean {
-  const asked = context.req.query('format');
-  if (asked !== undefined && asked !== 'json' && asked !== 'yaml') {
-    throw invalid([{ path: 'format', message: 'expected json or yaml' }]);
-  }
-  return (
-    asked === 'yaml' || (asked === undefined && /yaml/i.test(context.req.header('accept') ?? ''))
-  );
+  return /yaml/i.test(context.req.header('accept') ?? '');
 }
 
 /**

@@ -1,50 +1,38 @@
-import type { Hono } from 'hono';
 import { groupSchema, type Config, type GroupConfig } from '../../contract/config.ts';
-import type { Env } from '../../contract/env.ts';
-import { explainIssues } from '../../contract/import-errors.ts';
-import { AUTO_PREFIX } from '../../contract/pool-name.ts';
-import { changeConfig, etag, invalid, readDocument, type AdminContext } from './change.ts';
+import type { AdminContext, AdminApp } from './context.ts';
+import { changeConfig } from './change.ts';
 import { mergePatch } from './merge-patch.ts';
-import { ProblemError } from './problem.ts';
+import { noGroup } from './pools.ts';
+import { pageByName } from './pages.ts';
+import { check, invalid, madeOr, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
-/** What the routes set that operators reach for in a hurry. */
-const SWITCHES = {
-  pause: { paused: true },
-  drain: { draining: true },
-  resume: { paused: false, draining: false },
-};
-
 /** Reading and editing configured groups, one at a time. */
-export function addGroupRoutes(app: Hono<{ Bindings: Env }>): void {
-  app.get('/groups', async (context) => {
+export function addGroupRoutes(app: AdminApp): void {
+  serve(app, 'listGroups', async ({ context, query }) => {
     const { version, config } = await currentSnapshot(context.env);
-    return context.json({ version, groups: config.groups }, 200, { etag: etag(version) });
+    const { items: groups, next_cursor } = pageByName(config.groups, ({ name }) => name, query);
+    return { status: 200, body: { version, groups, next_cursor }, version };
   });
 
-  app.get('/groups/:name', async (context) => {
+  serve(app, 'getGroup', async ({ context, params }) => {
     const { version, config } = await currentSnapshot(context.env);
-    return context.json(requireGroup(config, context.req.param('name')), 200, {
-      etag: etag(version),
-    });
+    return { status: 200, body: requireGroup(config, params.name), version };
   });
 
-  app.put('/groups/:name', async (context) => {
-    const name = context.req.param('name');
-    const document = await readDocument(context);
-    return changeGroup(context, name, 'put', () => parseGroup(name, document));
+  serve(app, 'putGroup', async ({ context, params: { name }, body }) => {
+    const { isNew, reply } = await changeGroup(context, name, 'put', () => parseGroup(name, body));
+    return madeOr(isNew, reply);
   });
 
-  app.patch('/groups/:name', async (context) => {
-    const name = context.req.param('name');
-    const patch = await readDocument(context);
-    return changeGroup(context, name, 'patch', (config) =>
-      parseGroup(name, mergePatch(requireGroup(config, name), patch)),
+  serve(app, 'patchGroup', async ({ context, params: { name }, body }) => {
+    const { reply } = await changeGroup(context, name, 'patch', (config) =>
+      parseGroup(name, mergePatch(requireGroup(config, name), body)),
     );
+    return { status: 200, ...reply };
   });
 
-  app.delete('/groups/:name', async (context) => {
-    const name = context.req.param('name');
+  serve(app, 'deleteGroup', async ({ context, params: { name } }) => {
     const { version, warnings } = await changeConfig(context, {
       action: `group ${name}: delete`,
       next: (config) => {
@@ -52,30 +40,34 @@ export function addGroupRoutes(app: Hono<{ Bindings: Env }>): void {
         return { ...config, groups: config.groups.filter((group) => group !== gone) };
       },
     });
-    return context.json({ version, warnings }, 200, { etag: etag(version) });
+    return { status: 200, body: { version, warnings }, version };
   });
 
-  for (const [action, edit] of Object.entries(SWITCHES)) {
-    app.post(`/groups/:name/${action}`, (context) => {
-      const name = context.req.param('name');
-      return changeGroup(context, name, action, (config) => ({
-        ...requireGroup(config, name),
-        ...edit,
-      }));
-    });
-  }
+  // What operators reach for in a hurry.
+  serve(app, 'pauseGroup', switchTo('pause', { paused: true }));
+  serve(app, 'drainGroup', switchTo('drain', { draining: true }));
+  serve(app, 'resumeGroup', switchTo('resume', { paused: false, draining: false }));
+}
+
+function switchTo(verb: string, edit: Partial<GroupConfig>) {
+  return async (asked: {
+    readonly context: AdminContext;
+    readonly params: { readonly name: string };
+  }) => {
+    const { context, params } = asked;
+    const { reply } = await changeGroup(context, params.name, verb, (config) => ({
+      ...requireGroup(config, params.name),
+      ...edit,
+    }));
+    return { status: 200, ...reply } as const;
+  };
 }
 
 /** A configured group, or the problem that there is none. */
 function requireGroup(config: Config, name: string): GroupConfig {
   const group = config.groups.find((candidate) => candidate.name === name);
-  if (group !== undefined) return group;
-  throw new ProblemError(
-    404,
-    name.startsWith(AUTO_PREFIX)
-      ? `"${name}" is an automatic group, which no configuration holds. Configure a group that matches the same calls instead.`
-      : `There is no group "${name}".`,
-  );
+  if (group === undefined) throw noGroup(name);
+  return group;
 }
 
 async function changeGroup(
@@ -83,8 +75,8 @@ async function changeGroup(
   name: string,
   verb: string,
   edited: (config: Config) => GroupConfig,
-): Promise<Response> {
-  const { version, before, config, warnings } = await changeConfig(context, {
+) {
+  const changed = await changeConfig(context, {
     action: `group ${name}: ${verb}`,
     next: (present) => ({ ...present, groups: withGroup(present.groups, edited(present)) }),
     pathOf: (path, present) => {
@@ -93,9 +85,9 @@ async function changeGroup(
       return path.startsWith(prefix) ? path.slice(prefix.length) : path;
     },
   });
-  const isNew = !before.groups.some((group) => group.name === name);
-  const answer = { version, group: requireGroup(config, name), warnings };
-  return context.json(answer, isNew ? 201 : 200, { etag: etag(version) });
+  const { version, before, config, warnings } = changed;
+  const reply = { body: { version, group: requireGroup(config, name), warnings }, version };
+  return { reply, isNew: !before.groups.some((group) => group.name === name) };
 }
 
 function withGroup(groups: readonly GroupConfig[], group: GroupConfig): GroupConfig[] {
@@ -105,13 +97,10 @@ function withGroup(groups: readonly GroupConfig[], group: GroupConfig): GroupCon
 
 /** Checks one group by itself, so that the paths of its errors are those of the request. */
 function parseGroup(name: string, document: unknown): GroupConfig {
-  const isObject = typeof document === 'object' && document !== null && !Array.isArray(document);
-  const complete = isObject && !('name' in document) ? { name, ...document } : document;
-  const parsed = groupSchema.safeParse(complete);
-  if (!parsed.success) throw invalid(explainIssues(parsed.error, groupSchema, complete));
-  if (parsed.data.name !== name) {
+  const group = check(groupSchema, { name, ...Object(document) });
+  if (group.name !== name) {
     const message = `must be "${name}", as in the path: a group cannot be renamed`;
     throw invalid([{ path: 'name', message }]);
   }
-  return parsed.data;
+  return group;
 }

@@ -1,6 +1,7 @@
 import type { Config, GroupConfig } from '../../contract/config.ts';
 import type { PoolStatus, SpendStatus } from '../../contract/group-rpc.ts';
 import { takesCalls } from '../../contract/pool.ts';
+import { definedGroup, KEY_PREFIX } from '../../contract/key-groups.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';
 import type { Overlap } from '../../routing/overlaps.ts';
 import type { Asked } from './pools.ts';
@@ -15,8 +16,8 @@ type PartitionStatus =
 /** A group with all its pools taken together. */
 export interface GroupStatus extends Gauges {
   readonly name: string;
-  /** `retired`: deleted, and shown until its last lease has ended. */
-  readonly kind: 'configured' | 'automatic' | 'retired';
+  /** `key`: made of the limits of a key. `retired`: deleted, and shown until its last lease has ended. */
+  readonly kind: 'configured' | 'automatic' | 'key' | 'retired';
   /** Groups that may count the same calls: those take slots in both. */
   readonly overlaps_with: readonly string[];
   /** Set where a pool did not answer; the figures are then those of the others. */
@@ -32,7 +33,7 @@ export function groupStatus(
   asked: readonly Asked<PoolStatus>[],
   overlaps: readonly Overlap[],
 ): GroupStatus | null {
-  const group = config.groups.find((candidate) => candidate.name === name) ?? null;
+  const group = definedGroup(config, name) ?? null;
   const shown = asked.filter((one) => takesCalls(one.pool, config) || isBusy(one));
   const kind = kindOf(name, group);
   if (kind !== 'configured' && shown.length === 0) return null;
@@ -55,7 +56,7 @@ export function groupStatus(
 }
 
 function kindOf(name: string, group: GroupConfig | null): GroupStatus['kind'] {
-  if (group !== null) return 'configured';
+  if (group !== null) return name.startsWith(KEY_PREFIX) ? 'key' : 'configured';
   return name.startsWith(AUTO_PREFIX) ? 'automatic' : 'retired';
 }
 

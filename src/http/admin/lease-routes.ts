@@ -1,14 +1,14 @@
-import type { Hono } from 'hono';
-import { directoryOf, type Env } from '../../contract/env.ts';
-import { ACTOR } from './change.ts';
+import { note } from './change.ts';
+import type { AdminApp } from './context.ts';
 import { askPools, readDirectory, requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
+import { serve } from './serve.ts';
 
 /** Looking at the leases of a group, and taking one back. */
-export function addLeaseRoutes(app: Hono<{ Bindings: Env }>): void {
-  app.get('/groups/:name/leases', async (context) => {
+export function addLeaseRoutes(app: AdminApp): void {
+  serve(app, 'listLeases', async ({ context, params: { name } }) => {
     const directory = await readDirectory(context.env);
-    const pools = requirePools(directory, context.req.param('name'));
+    const pools = requirePools(directory, name);
     const asked = await askPools(context.env, directory.config, pools, (pool) => pool.leases());
     const leases = asked.flatMap((one) =>
       'answer' in one
@@ -16,19 +16,17 @@ export function addLeaseRoutes(app: Hono<{ Bindings: Env }>): void {
         : [],
     );
     leases.sort((a, b) => b.age_ms - a.age_ms);
-    return context.json({ leases, unreachable: unreachable(asked) });
+    return { status: 200, body: { leases, unreachable: unreachable(asked) } };
   });
 
-  app.delete('/groups/:name/leases/:id', async (context) => {
-    const id = context.req.param('id');
-    const name = context.req.param('name');
+  serve(app, 'releaseLease', async ({ context, params: { name, id } }) => {
     const directory = await readDirectory(context.env);
     const pools = requirePools(directory, name);
     const asked = await askPools(context.env, directory.config, pools, (pool) => pool.revoke(id));
     if (asked.some((one) => 'answer' in one && one.answer)) {
-      await directoryOf(context.env).note(ACTOR, `group ${name}: release lease ${id}`);
+      await note(context, `group ${name}: release lease ${id}`);
       // Its holder aborts the upstream call first; the slot returns after that.
-      return context.json({ id, state: 'revoking' }, 202);
+      return { status: 202, body: { id, state: 'revoking' } };
     }
     const missing = unreachable(asked).length;
     if (missing > 0) {

@@ -1,6 +1,7 @@
 import type { Config } from '../../contract/config.ts';
 import { directoryOf, type Env } from '../../contract/env.ts';
 import { POOL_IDLE_MS, type GroupRpc, type PoolStatus } from '../../contract/group-rpc.ts';
+import { KEY_PREFIX } from '../../contract/key-groups.ts';
 import { ownPool, poolKey, poolOf, type PlacedPool } from '../../contract/pool.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';
 import { within } from '../waiting.ts';
@@ -83,12 +84,29 @@ export function requirePools(directory: Directory, name: string): Directory['poo
   if (pools.length > 0 || directory.config.groups.some((group) => group.name === name)) {
     return pools;
   }
-  throw new ProblemError(
-    404,
-    name.startsWith(AUTO_PREFIX)
-      ? `Nothing is known of "${name}": an automatic group is shown from its first successful call on.`
-      : `There is no group "${name}".`,
-  );
+  throw name.startsWith(AUTO_PREFIX)
+    ? new ProblemError(
+        404,
+        `Nothing is known of "${name}": an automatic group is shown from its first successful call on.`,
+      )
+    : noGroup(name);
+}
+
+/** The problem that no configuration holds a group of that name. */
+export function noGroup(name: string): ProblemError {
+  if (name.startsWith(AUTO_PREFIX)) {
+    return new ProblemError(
+      404,
+      `"${name}" is an automatic group, which no configuration holds. Configure a group that matches the same calls instead.`,
+    );
+  }
+  if (name.startsWith(KEY_PREFIX)) {
+    return new ProblemError(
+      404,
+      `"${name}" is made of the limits of a key. Change those: PATCH /keys/${name.slice(KEY_PREFIX.length)}.`,
+    );
+  }
+  return new ProblemError(404, `There is no group "${name}".`);
 }
 
 /** The pools that did not answer, as an answer names them. */

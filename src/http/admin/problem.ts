@@ -8,14 +8,15 @@ export interface FieldError {
 
 const TITLES = {
   400: 'Unreadable request',
-  401: 'Wrong or missing token',
-  403: 'Admin routes are closed',
+  401: 'Not signed in',
+  403: 'Not allowed',
   404: 'Not found',
   405: 'Method not allowed',
   409: 'Conflict',
   412: 'Changed meanwhile',
   413: 'Too large',
-  422: 'Invalid configuration',
+  422: 'Invalid request',
+  429: 'Too many failed attempts',
   500: 'Internal error',
   503: 'Directory out of reach',
 };

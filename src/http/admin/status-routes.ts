@@ -1,10 +1,9 @@
-import type { Hono } from 'hono';
 import type { Env } from '../../contract/env.ts';
 import type { PoolStatus } from '../../contract/group-rpc.ts';
 import type { PlacedPool } from '../../contract/pool.ts';
 import { overlaps, type Overlap } from '../../routing/overlaps.ts';
 import { groupStatus, type GroupStatus } from './group-status.ts';
-import type { AdminContext } from './change.ts';
+import type { AdminApp, AdminContext } from './context.ts';
 import {
   askPools,
   isLongIdle,
@@ -14,6 +13,7 @@ import {
   type Directory,
 } from './pools.ts';
 import { ProblemError } from './problem.ts';
+import { serve } from './serve.ts';
 
 /** What objects of the release before do not tell for the minutes after a deploy. */
 const UNKNOWN = {
@@ -28,25 +28,29 @@ const UNKNOWN = {
 const FORGOTTEN_AT_ONCE = 100;
 
 /** The state of the groups, as their objects tell it at this moment. */
-export function addStatusRoutes(app: Hono<{ Bindings: Env }>): void {
-  app.get('/status', async (context) => {
+export function addStatusRoutes(app: AdminApp): void {
+  serve(app, 'getStatus', async ({ context }) => {
     const directory = await readDirectory(context.env);
-    const names = new Set([
-      ...directory.config.groups.map((group) => group.name),
-      ...directory.pools.map((pool) => pool.group).sort(),
-    ]);
-    const groups = await statusOf(context, directory, [...names], directory.pools);
-    return context.json({ version: directory.version, groups });
+    const { version } = directory;
+    return { status: 200, body: { version, groups: await statusOfAll(context, directory) } };
   });
 
-  app.get('/groups/:name/status', async (context) => {
-    const name = context.req.param('name');
+  serve(app, 'getGroupStatus', async ({ context, params: { name } }) => {
     const directory = await readDirectory(context.env);
     const pools = requirePools(directory, name);
     const [group] = await statusOf(context, directory, [name], pools);
     if (group === undefined) throw new ProblemError(404, `Nothing is known of "${name}" any more.`);
-    return context.json(group);
+    return { status: 200, body: group };
   });
+}
+
+/** Every group that anything is known of, configured ones first. */
+export function statusOfAll(context: AdminContext, directory: Directory): Promise<GroupStatus[]> {
+  const names = new Set([
+    ...directory.config.groups.map((group) => group.name),
+    ...directory.pools.map((pool) => pool.group).sort(),
+  ]);
+  return statusOf(context, directory, [...names], directory.pools);
 }
 
 async function statusOf(

@@ -1,24 +1,15 @@
-import type { Hono } from 'hono';
-import * as z from 'zod';
-import { directoryOf, type Env } from '../../contract/env.ts';
 import type { GroupRpc } from '../../contract/group-rpc.ts';
-import { explainIssues } from '../../contract/import-errors.ts';
-import { LANES } from '../../core/ticket.ts';
-import { ACTOR, invalid, readDocument, type AdminContext } from './change.ts';
+import { note } from './change.ts';
+import type { AdminApp, AdminContext } from './context.ts';
 import { askPools, readDirectory, requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
-
-/** Nothing at all means `first`. */
-const promotionSchema = z.strictObject({
-  lane: z.enum(LANES).optional(),
-  first: z.boolean().optional(),
-});
+import { serve } from './serve.ts';
 
 /** Looking at who waits in a group, taking one out, and letting one go first. */
-export function addWaiterRoutes(app: Hono<{ Bindings: Env }>): void {
-  app.get('/groups/:name/waiters', async (context) => {
+export function addWaiterRoutes(app: AdminApp): void {
+  serve(app, 'listWaiters', async ({ context, params: { name } }) => {
     const directory = await readDirectory(context.env);
-    const pools = requirePools(directory, context.req.param('name'));
+    const pools = requirePools(directory, name);
     const asked = await askPools(context.env, directory.config, pools, (pool) => pool.waiters());
     // Each pool has an order of its own, so those of different pools are not put into one.
     const waiters = asked.flatMap((one) =>
@@ -26,31 +17,22 @@ export function addWaiterRoutes(app: Hono<{ Bindings: Env }>): void {
         ? one.answer.map((waiter) => ({ ...waiter, partition: one.pool.partition }))
         : [],
     );
-    return context.json({ waiters, unreachable: unreachable(asked) });
+    return { status: 200, body: { waiters, unreachable: unreachable(asked) } };
   });
 
-  app.delete('/groups/:name/waiters/:ticket', async (context) => {
-    const { name, ticket } = context.req.param();
+  serve(app, 'cancelWaiter', async ({ context, params: { name, ticket } }) => {
     await whereItWaits(context, name, ticket, (pool) => pool.dismiss(ticket));
-    await directoryOf(context.env).note(ACTOR, `group ${name}: cancel waiter ${ticket}`);
-    return context.json({ ticket, state: 'cancelled' });
+    await note(context, `group ${name}: cancel waiter ${ticket}`);
+    return { status: 200, body: { ticket, state: 'cancelled' } };
   });
 
-  app.post('/groups/:name/waiters/:ticket/promote', async (context) => {
-    const { name, ticket } = context.req.param();
-    const { lane = null, first = lane === null } = await readPromotion(context);
+  serve(app, 'promoteWaiter', async ({ context, params: { name, ticket }, body }) => {
+    const { lane = null, first = lane === null } = body;
     await whereItWaits(context, name, ticket, (pool) => pool.promote(ticket, lane, first));
     const how = [first ? ' first' : '', lane === null ? '' : ` to lane ${lane}`].join('');
-    await directoryOf(context.env).note(ACTOR, `group ${name}: promote waiter ${ticket}${how}`);
-    return context.json({ ticket, lane, first });
+    await note(context, `group ${name}: promote waiter ${ticket}${how}`);
+    return { status: 200, body: { ticket, lane, first } };
   });
-}
-
-async function readPromotion(context: AdminContext): Promise<z.output<typeof promotionSchema>> {
-  const document = (await readDocument(context)) ?? {};
-  const parsed = promotionSchema.safeParse(document);
-  if (!parsed.success) throw invalid(explainIssues(parsed.error, promotionSchema, document));
-  return parsed.data;
 }
 
 /** Does something to a waiter in whichever pool it stands, or says that it stands in none. */
