@@ -1,0 +1,256 @@
+// The admin API against its own document: a library that knows JSON Schema reads what is served, every
+// operation is called, and whatever comes back must be what the document says.
+import { Validator, type Schema } from '@cfworker/json-schema';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openApiDocument } from '../../../src/contract/admin/openapi.ts';
+import { directoryOf } from '../../../src/contract/env.ts';
+import { poolOf } from '../../../src/contract/pool.ts';
+import { createAdminRoutes } from '../../../src/http/admin/admin-routes.ts';
+import { request } from '../support/pool.ts';
+import { env, worker } from '../support/worker.ts';
+import { asAdmin } from './ask.ts';
+
+const BASE = 'https://headgate.test/admin/api';
+const TOKEN = { authorization: 'Bearer test-admin-token' };
+
+const document = openApiDocument();
+
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({
+    id: operation.operationId,
+    path,
+    method: method.toUpperCase(),
+    operation,
+  })),
+);
+type Operation = (typeof operations)[number];
+
+interface Sample {
+  /** Makes what the operation needs. */
+  readonly before?: () => Promise<unknown>;
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: string;
+  readonly body?: unknown;
+  readonly status?: number;
+}
+
+const A_GROUP = { match: { models: ['gpt-4o'] }, limits: { max_concurrency: 5 } };
+const group = (name: string) => () => asAdmin('putGroup', { params: { name }, body: A_GROUP });
+const key = (id: string) => () => asAdmin('createKey', { body: { id } });
+const shared = { before: group('shared'), path: { name: 'shared' } };
+
+/** One good request for every operation of the document. */
+const SAMPLES: Record<string, Sample> = {
+  listGroups: { before: group('shared'), query: '?limit=1' },
+  getGroup: shared,
+  putGroup: { path: { name: 'fresh' }, body: A_GROUP, status: 201 },
+  patchGroup: { ...shared, body: { limits: { max_concurrency: 2 }, queue: null } },
+  deleteGroup: shared,
+  pauseGroup: shared,
+  drainGroup: shared,
+  resumeGroup: shared,
+  getGroupStatus: shared,
+  listLeases: { before: () => held('busy'), path: { name: 'busy' } },
+  releaseLease: {
+    before: () => held('taken'),
+    path: { name: 'taken', id: 'held.1' },
+    status: 202,
+  },
+  listWaiters: { before: () => waiting('line'), path: { name: 'line' } },
+  promoteWaiter: { before: () => waiting('turn'), path: { name: 'turn', ticket: 'waits' } },
+  cancelWaiter: { before: () => waiting('out'), path: { name: 'out', ticket: 'waits' } },
+  listUpstreams: { before: group('shared'), query: '?limit=3' },
+  getUpstream: { path: { id: 'openai' } },
+  putUpstream: {
+    path: { id: 'mine' },
+    body: { base_url: 'https://llm.example.com', models: ['llama-*'] },
+    status: 201,
+  },
+  patchUpstream: { path: { id: 'groq' }, body: { enabled: false }, status: 201 },
+  deleteUpstream: {
+    before: () => asAdmin('putUpstream', { params: { id: 'groq' }, body: { enabled: false } }),
+    path: { id: 'groq' },
+  },
+  listKeys: { before: key('team') },
+  createKey: { body: { id: 'team', limits: { rpm: 60 }, groups: ['shared'] }, status: 201 },
+  getKey: { before: key('team'), path: { id: 'team' } },
+  patchKey: { before: key('team'), path: { id: 'team' }, body: { weight: 2 } },
+  deleteKey: { before: () => key('team')().then(key('other')), path: { id: 'team' } },
+  rotateKey: { before: key('team'), path: { id: 'team' }, body: { grace_ms: 1_000 } },
+  revokeKey: { before: key('team'), path: { id: 'team' } },
+  getConfig: { before: group('shared') },
+  putConfig: { body: { groups: [{ name: 'shared', ...A_GROUP }] } },
+  fingerprint: { body: { key: 'sk-4711' } },
+  listAudit: { before: group('shared'), query: '?limit=1&action=group' },
+  testCall: { before: group('shared'), body: { model: 'gpt-4o', upstream: 'openai' } },
+  getStatus: { before: () => held('busy') },
+  getSession: {},
+  signIn: { body: { token: 'test-admin-token' } },
+  signOut: {},
+  listAdminKeys: {},
+  createAdminKey: { body: { id: 'looker', role: 'viewer' }, status: 201 },
+  deleteAdminKey: {
+    before: () => asAdmin('createAdminKey', { body: { id: 'gone', role: 'viewer' } }),
+    path: { id: 'gone' },
+  },
+  getOpenApi: {},
+  getDocs: {},
+  getDocsStyle: {},
+};
+
+/** Holds a slot of a group of its own. */
+async function held(name: string): Promise<void> {
+  await group(name)();
+  await poolOf(env, name, null, null).acquire(request(name, 'held'));
+}
+
+/** Lets a ticket wait in a group of its own. Nobody asks again, so that it is forgotten soon after. */
+async function waiting(name: string): Promise<void> {
+  await asAdmin('putGroup', { params: { name }, body: { limits: { max_concurrency: 0 } } });
+  await poolOf(env, name, null, null).acquire(request(name, 'waits', { sliceMs: 1 }));
+}
+
+function sampleOf({ id }: Operation): Sample {
+  const sample = SAMPLES[id];
+  if (sample === undefined) throw new Error(`No sample for ${id}: every operation needs one.`);
+  return sample;
+}
+
+interface Ways {
+  readonly headers?: Record<string, string>;
+  readonly query?: string;
+  readonly rawBody?: string;
+  readonly path?: Readonly<Record<string, string>>;
+}
+
+async function call(of: Operation, ways: Ways = {}) {
+  const sample = sampleOf(of);
+  const values = ways.path ?? sample.path ?? {};
+  const path = of.path.replace(/\{(\w+)\}/g, (_all, name: string) => values[name] ?? 'nobody');
+  const body = ways.rawBody ?? (sample.body === undefined ? null : JSON.stringify(sample.body));
+  const response = await worker.fetch(BASE + path + (ways.query ?? sample.query ?? ''), {
+    method: of.method,
+    headers: ways.headers ?? TOKEN,
+    ...(body === null ? {} : { body }),
+  });
+  const type = response.headers.get('content-type')?.split(';')[0] ?? '';
+  const text = await response.text();
+  expectDescribed(of, response.status, type, text);
+  return { status: response.status, headers: response.headers, text };
+}
+
+/** The heart of it: status, media type and body are those of the document. */
+function expectDescribed({ id, operation }: Operation, status: number, type: string, text: string) {
+  const described = operation.responses[String(status)];
+  expect(described, `${id} answers ${status}, which is not in the document: ${text}`).toBeDefined();
+  const schema = described?.content[type]?.schema;
+  expect(schema, `${id} ${status} answers ${type}`).toBeDefined();
+  expectValid(schema, type.includes('json') ? JSON.parse(text) : text, `${id} ${status}`);
+}
+
+function expectValid(schema: unknown, value: unknown, what: string) {
+  // References lead into the document, so that its components stand beside the schema.
+  const whole = { ...(schema as Schema), components: document.components } as Schema;
+  const { valid, errors } = new Validator(whole, '2020-12', false).validate(value);
+  expect(valid, `${what}: ${JSON.stringify(errors.slice(-3))}\n${JSON.stringify(value)}`).toBe(
+    true,
+  );
+}
+
+beforeEach(async () => {
+  const { version = 0, config } = (await directoryOf(env).snapshot(null)) ?? {};
+  if (config === undefined) return;
+  const empty = { ...config, groups: [], upstreams: [], keys: [], admin_keys: [] };
+  await directoryOf(env).replace(empty, version, 'test', 'reset');
+});
+
+describe('the document', () => {
+  it('is served as it is made, and as 3.1', async () => {
+    const response = await worker.fetch(`${BASE}/openapi.json`);
+    expect(await response.json()).toEqual(JSON.parse(JSON.stringify(document)));
+    expect(document.openapi).toBe('3.1.0');
+  });
+
+  it('has every route of the Worker, and no other', () => {
+    const served = createAdminRoutes()
+      .routes.filter(({ method }) => method !== 'ALL')
+      .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);
+    const described = operations.map(({ method, path }) => `${method} ${path}`);
+    expect(served.toSorted()).toEqual(described.toSorted());
+  });
+
+  it('refers to nothing that it does not have', () => {
+    const refs = JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g);
+    for (const [, name = ''] of refs) expect(document.components.schemas).toHaveProperty(name);
+    const named = JSON.stringify(document).match(/"\$ref":"([^"]+)"/g) ?? [];
+    expect(named.every((ref) => ref.includes('#/components/schemas/'))).toBe(true);
+    expect(named.length).toBeGreaterThan(20);
+  });
+
+  it('has samples of nothing else', () => {
+    expect(Object.keys(SAMPLES).toSorted()).toEqual(operations.map(({ id }) => id).toSorted());
+  });
+});
+
+describe('every operation', () => {
+  it.each(operations)('answers what is described: $id', async (of) => {
+    const { before, status = 200, body } = sampleOf(of);
+    await before?.();
+    const schema = of.operation.requestBody?.content['application/json']?.schema;
+    if (body !== undefined) expectValid(schema, body, `the body of ${of.id}`);
+    const answer = await call(of);
+    expect(answer.status, answer.text).toBe(status);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    const described = of.operation.responses[String(status)];
+    expect(answer.headers.get('etag') !== null).toBe(described?.headers !== undefined);
+  });
+
+  it.each(operations.filter(({ operation }) => operation.security.length > 0))(
+    'is closed without a token: $id',
+    async (of) => {
+      expect((await call(of, { headers: {} })).status).toBe(401);
+    },
+  );
+
+  it.each(operations.filter(({ operation }) => '404' in operation.responses))(
+    'says that there is nothing of that name: $id',
+    async (of) => {
+      const { path = {} } = sampleOf(of);
+      const nobody = Object.fromEntries(Object.keys(path).map((name) => [name, 'nobody']));
+      expect((await call(of, { path: nobody })).status).toBe(404);
+    },
+  );
+
+  it.each(operations.filter(({ operation }) => '412' in operation.responses))(
+    'refuses a change on top of another one: $id',
+    async (of) => {
+      await sampleOf(of).before?.();
+      const headers = { ...TOKEN, 'if-match': '"999999"' };
+      expect((await call(of, { headers })).status).toBe(412);
+      expect(of.operation.parameters.map(({ name }) => name)).toContain('If-Match');
+    },
+  );
+
+  it.each(operations.filter(({ operation }) => operation.requestBody !== undefined))(
+    'refuses a body that it cannot read, and one with a field that nobody knows: $id',
+    async (of) => {
+      await sampleOf(of).before?.();
+      expect((await call(of, { rawBody: '{"a": ' })).status).toBe(400);
+      const unknown = await call(of, { rawBody: '{"nonsense": 1}' });
+      expect(unknown.status).toBe(422);
+      expect(JSON.parse(unknown.text).errors.map(({ path }: { path: string }) => path)).toContain(
+        'nonsense',
+      );
+    },
+  );
+
+  it.each(
+    operations.filter(({ operation }) =>
+      operation.parameters.some(({ name, in: place }) => name === 'limit' && place === 'query'),
+    ),
+  )('refuses a page that it cannot give: $id', async (of) => {
+    for (const query of ['?limit=0', '?limit=1001', '?limit=ten', '?limit=1&page=2']) {
+      expect((await call(of, { query })).status, query).toBe(422);
+    }
+  });
+});
