@@ -36,7 +36,7 @@ export function groupStatus(
   const group = definedGroup(config, name) ?? null;
   const shown = asked.filter((one) => takesCalls(one.pool, config) || isBusy(one));
   const kind = kindOf(name, group);
-  if (kind !== 'configured' && shown.length === 0) return null;
+  if (group === null && shown.length === 0) return null;
   const answers = shown.flatMap((one) => ('answer' in one ? [one.answer] : []));
   const isSplit = shown.some((one) => one.pool.partition !== null || !takesCalls(one.pool, config));
   const meeting = overlaps.filter((pair) => pair.includes(name));

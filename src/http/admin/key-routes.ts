@@ -1,19 +1,21 @@
 import type { Config, GatewayKeyConfig } from '../../contract/config.ts';
 import { gatewayKeySchema } from '../../contract/config.ts';
 import { keyDocumentSchema } from '../../contract/admin/key-routes.ts';
+import { KEY_PREFIX } from '../../contract/key-groups.ts';
+import { poolKey } from '../../contract/pool.ts';
 import { gatewayKeyHash } from '../fingerprint.ts';
 import { changeConfig } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { mergePatch } from './merge-patch.ts';
 import { newSecret } from './new-secret.ts';
 import { pageByName } from './pages.ts';
-import { askPools, readDirectory } from './pools.ts';
+import { askPools, poolsOf, readDirectory } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { check, invalid, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
 /** Beginning of the keys of callers, by which a call's credential is told from a provider's key. */
-const KEY_PREFIX = 'hg_';
+const SECRET_PREFIX = 'hg_';
 
 /** Keys of callers: made, changed, rotated and taken back. */
 export function addKeyRoutes(app: AdminApp): void {
@@ -24,7 +26,7 @@ export function addKeyRoutes(app: AdminApp): void {
   });
 
   serve(app, 'createKey', async ({ context, body }) => {
-    const secret = newSecret(KEY_PREFIX);
+    const secret = newSecret(SECRET_PREFIX);
     const made: GatewayKeyConfig = {
       ...body,
       hash: await gatewayKeyHash(secret),
@@ -76,7 +78,7 @@ export function addKeyRoutes(app: AdminApp): void {
   });
 
   serve(app, 'rotateKey', async ({ context, params: { id }, body }) => {
-    const secret = newSecret(KEY_PREFIX);
+    const secret = newSecret(SECRET_PREFIX);
     const hash = await gatewayKeyHash(secret);
     const now = Date.now();
     const { body: changed, version } = await changeKey(context, id, 'rotate', (key) => {
@@ -158,8 +160,11 @@ function shown({ hash: _hash, previous, ...key }: GatewayKeyConfig) {
 
 /** Takes calls of a key out of the queues, so that none is sent minutes after the key was taken back. */
 async function cancelWaitersOf(context: AdminContext, id: string): Promise<number> {
-  const { config, pools } = await readDirectory(context.env);
-  const asked = await askPools(context.env, config, pools, async (pool) => {
+  const directory = await readDirectory(context.env);
+  const own = poolsOf(directory, KEY_PREFIX + id);
+  const all = new Map([...own, ...directory.pools].map((pool) => [poolKey(pool), pool]));
+  const pools = [...all.values()];
+  const asked = await askPools(context.env, directory.config, pools, async (pool) => {
     const waiters = await pool.waiters();
     // Waiters are told by whom they are charged to, which is the key unless a header says another.
     const own = waiters.filter(({ tenant }) => tenant === id);

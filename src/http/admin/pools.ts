@@ -1,7 +1,7 @@
 import type { Config } from '../../contract/config.ts';
 import { directoryOf, type Env } from '../../contract/env.ts';
 import { POOL_IDLE_MS, type GroupRpc, type PoolStatus } from '../../contract/group-rpc.ts';
-import { KEY_PREFIX } from '../../contract/key-groups.ts';
+import { definedGroup, KEY_PREFIX } from '../../contract/key-groups.ts';
 import { ownPool, poolKey, poolOf, type PlacedPool } from '../../contract/pool.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';
 import { within } from '../waiting.ts';
@@ -80,7 +80,7 @@ export function isLongIdle(one: Asked<PoolStatus>, { groups }: Pick<Config, 'gro
 
 /** The pools of a group, or the problem that there is no such group. */
 export function requirePools(directory: Directory, name: string): Directory['pools'] {
-  const pools = directory.pools.filter((pool) => pool.group === name);
+  const pools = poolsOf(directory, name);
   if (pools.length > 0 || directory.config.groups.some((group) => group.name === name)) {
     return pools;
   }
@@ -90,6 +90,17 @@ export function requirePools(directory: Directory, name: string): Directory['poo
         `Nothing is known of "${name}": an automatic group is shown from its first successful call on.`,
       )
     : noGroup(name);
+}
+
+/**
+ * The pools of a group. Those of keys' limits are not listed before their first 2xx, and there may be
+ * thousands, so they are looked for only where one is meant.
+ */
+export function poolsOf({ pools, config }: Directory, name: string): Directory['pools'] {
+  const known = pools.filter((pool) => pool.group === name);
+  const group = name.startsWith(KEY_PREFIX) ? definedGroup(config, name) : undefined;
+  const own = group === undefined ? null : ownPool(group);
+  return known.length === 0 && own !== null ? [own] : known;
 }
 
 /** The problem that no configuration holds a group of that name. */

@@ -1,3 +1,4 @@
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type * as z from 'zod';
 import type { AdminRoute, Answer, Checked } from '../../contract/admin/route.ts';
 import { ADMIN_ROUTES, type AdminRoutes, type RouteName } from '../../contract/admin/routes.ts';
@@ -54,8 +55,9 @@ export function serve<Name extends RouteName>(
     if (reply instanceof Response) return reply;
     const { status, body, version, headers = {} } = reply;
     const isText = route.answers[status] === 'text';
-    return new Response(isText ? String(body) : JSON.stringify(body), {
-      status,
+    // Not a `Response` of our own, which would have none of the cookies that were set meanwhile.
+    return context.body(isText ? String(body) : JSON.stringify(body), {
+      status: status as ContentfulStatusCode,
       headers: {
         'content-type': isText ? `${route.contentType}; charset=utf-8` : 'application/json',
         ...(version === undefined ? {} : { etag: etag(version) }),

@@ -1,0 +1,295 @@
+// Who may ask: the token, admin keys and their roles, sessions by cookie, and how wrong tokens are
+// slowed down.
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { openApiDocument } from '../../../src/contract/admin/openapi.ts';
+import { ADMIN_ROLES, type AdminRole } from '../../../src/contract/config.ts';
+import { directoryOf, type Env } from '../../../src/contract/env.ts';
+import { createAdminRoutes } from '../../../src/http/admin/admin-routes.ts';
+import { env, worker } from '../support/worker.ts';
+import { asAdmin, bodyOf, clientOf, clientWith } from './ask.ts';
+
+const ORIGIN = 'https://headgate.test';
+const API = `${ORIGIN}/admin/api`;
+
+beforeEach(async () => {
+  const { version = 0, config } = (await directoryOf(env).snapshot(null)) ?? {};
+  if (config === undefined) return;
+  const empty = { ...config, groups: [], keys: [], admin_keys: [] };
+  await directoryOf(env).replace(empty, version, 'test', 'reset');
+});
+
+async function keyOf(role: AdminRole, id: string = role, expires_at: string | null = null) {
+  const made = await asAdmin('createAdminKey', { body: { id, role, expires_at } });
+  return bodyOf(made).secret;
+}
+
+async function signIn(token: string, headers: Record<string, string> = {}, origin = ORIGIN) {
+  return worker.fetch(`${origin}/admin/api/session`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ token }),
+  });
+}
+
+/** The cookie as a browser would send it back. */
+function cookieOf(response: { headers: { get(name: string): string | null } }): string {
+  return response.headers.get('set-cookie')?.split(';')[0] ?? '';
+}
+
+describe('a key of the admin API', () => {
+  it('is shown once, stored as its hash, and found in no answer or log', async () => {
+    const secret = await keyOf('viewer');
+    expect(secret).toMatch(/^hga_[0-9a-f]{48}$/);
+    const bare = secret.slice('hga_'.length);
+    const [keys, audit] = [await asAdmin('listAdminKeys'), await asAdmin('listAudit')];
+    const stored = await directoryOf(env).snapshot(null);
+    for (const text of [keys, audit, stored]) expect(JSON.stringify(text)).not.toContain(bare);
+    const hash = stored?.config.admin_keys[0]?.hash ?? '';
+    expect(hash).toMatch(/^sha256:/);
+    for (const text of [keys, audit]) expect(JSON.stringify(text)).not.toContain(hash);
+    expect(bodyOf(keys).admin_keys).toMatchObject([
+      { id: 'viewer', role: 'viewer', state: 'active' },
+    ]);
+  });
+
+  it('is named in the audit log', async () => {
+    const operator = clientOf(await keyOf('operator', 'night-shift'));
+    await asAdmin('putGroup', { params: { name: 'a' }, body: {} });
+    await operator('pauseGroup', { params: { name: 'a' } });
+    const { entries } = bodyOf(await asAdmin('listAudit', { query: { limit: 2 } }));
+    expect(entries).toMatchObject([
+      {
+        actor: 'night-shift',
+        action: 'group a: pause',
+        changes: [{ path: 'groups[a].paused', from: false, to: true }],
+      },
+      { actor: 'admin-token', action: 'group a: put' },
+    ]);
+  });
+
+  it('opens nothing once it has expired or was removed', async () => {
+    const past = clientOf(await keyOf('admin', 'past', '2026-01-01T00:00:00Z'));
+    expect((await past('getSession')).status).toBe(401);
+    const gone = clientOf(await keyOf('admin', 'gone'));
+    expect((await gone('getSession')).status).toBe(200);
+    bodyOf(await asAdmin('deleteAdminKey', { params: { id: 'gone' } }));
+    expect((await gone('getSession')).status).toBe(401);
+  });
+
+  it('cannot be made twice under one id', async () => {
+    await keyOf('viewer');
+    const again = await asAdmin('createAdminKey', { body: { id: 'viewer', role: 'admin' } });
+    expect(again.status).toBe(409);
+  });
+
+  it('stays when a configuration is put that does not mention any', async () => {
+    const viewer = clientOf(await keyOf('viewer'));
+    bodyOf(await asAdmin('putConfig', { body: { groups: [{ name: 'a' }] } }));
+    expect((await viewer('getSession')).status).toBe(200);
+    bodyOf(await asAdmin('putConfig', { body: { admin_keys: [] } }));
+    expect((await viewer('getSession')).status).toBe(401);
+  });
+});
+
+describe('roles', () => {
+  const operations = Object.entries(openApiDocument().paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId, description }]) => ({
+      id: operationId,
+      method: method.toUpperCase(),
+      path: path.replace(/\{\w+\}/g, 'nobody'),
+      needed: /Role: (\w+)\.$/.exec(description)?.[1] as AdminRole | undefined,
+    })),
+  );
+
+  /** Written down once more on purpose: a route whose role changes must be changed here too. */
+  const OPERATOR = [
+    'pauseGroup',
+    'drainGroup',
+    'resumeGroup',
+    'releaseLease',
+    'cancelWaiter',
+    'promoteWaiter',
+    'fingerprint',
+  ];
+
+  it('are these: who looks only reads, who operates changes no configuration but switches', () => {
+    for (const { id, method, needed } of operations) {
+      if (OPERATOR.includes(id)) expect(needed, id).toBe('operator');
+      else if (needed === 'viewer') expect(method === 'GET' || id === 'testCall', id).toBe(true);
+      else expect([undefined, 'admin'], id).toContain(needed);
+    }
+    const open = operations.filter(({ needed }) => needed === undefined).map(({ id }) => id);
+    expect(open.toSorted()).toEqual(['getDocs', 'getDocsStyle', 'getOpenApi', 'signIn', 'signOut']);
+  });
+
+  it.each(ADMIN_ROLES)('%s may do what it may, and gets 403 for the rest', async (role) => {
+    const headers = { authorization: `Bearer ${await keyOf(role)}` };
+    const rank = ADMIN_ROLES.indexOf(role);
+    for (const { id, method, path, needed } of operations) {
+      if (needed === undefined) continue;
+      const response = await worker.fetch(API + path, { method, headers });
+      const text = await response.text();
+      const isAllowed = rank >= ADMIN_ROLES.indexOf(needed);
+      expect(response.status === 403, `${id}: ${text}`).toBe(!isAllowed);
+      if (!isAllowed) expect(text).toContain(`needs the role ${needed}`);
+      expect(response.status, id).not.toBe(401);
+    }
+  });
+});
+
+describe('a session', () => {
+  it('is a cookie that scripts and other sites do not get', async () => {
+    const response = await signIn('test-admin-token');
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({
+      actor: 'admin-token',
+      role: 'admin',
+      via: 'session',
+    });
+    const cookie = response.headers.get('set-cookie') ?? '';
+    for (const part of ['HttpOnly', 'SameSite=Strict', 'Secure', 'Path=/admin', 'Max-Age=28800']) {
+      expect(cookie).toContain(part);
+    }
+    expect(cookie).not.toContain('test-admin-token');
+  });
+
+  it.each([
+    ['http://localhost:8787', false],
+    ['http://127.0.0.1:8787', false],
+    ['http://headgate.example.com', true],
+    ['https://localhost', true],
+  ])('is sent in clear only to the own machine: %s', async (origin, isSecure) => {
+    const response = await signIn('test-admin-token', {}, origin);
+    expect(/; Secure/.test(response.headers.get('set-cookie') ?? '')).toBe(isSecure);
+  });
+
+  it('has the rights of its key, until the key is removed', async () => {
+    const cookie = cookieOf(await signIn(await keyOf('operator')));
+    const browser = clientWith({ cookie });
+    expect(bodyOf(await browser('getSession'))).toMatchObject({
+      actor: 'operator',
+      role: 'operator',
+    });
+    expect((await browser('getConfig')).status).toBe(403);
+    bodyOf(await asAdmin('deleteAdminKey', { params: { id: 'operator' } }));
+    expect((await browser('getSession')).status).toBe(401);
+  });
+
+  it('ends with the key that it was opened by, though another one has its id', async () => {
+    const browser = clientWith({ cookie: cookieOf(await signIn(await keyOf('admin', 'same'))) });
+    bodyOf(await asAdmin('deleteAdminKey', { params: { id: 'same' } }));
+    await keyOf('admin', 'same');
+    expect((await browser('getSession')).status).toBe(401);
+  });
+
+  it.each([
+    ['that is none', 'headgate_session=abc'],
+    ['that nobody signed', 'headgate_session=eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbi10b2tlbiJ9.'],
+  ])('%s opens nothing', async (_what, cookie) => {
+    expect((await clientWith({ cookie })('getSession')).status).toBe(401);
+  });
+
+  it('that was changed, or has ended, opens nothing', async () => {
+    const cookie = cookieOf(await signIn('test-admin-token'));
+    const [head = '', body = '', mark = ''] = cookie.split('=')[1]?.split('.') ?? [];
+    const claims = JSON.parse(atob(body.replaceAll('-', '+').replaceAll('_', '/')));
+    const later = btoa(JSON.stringify({ ...claims, exp: claims.exp + 1 })).replaceAll('=', '');
+    const forged = clientWith({ cookie: `headgate_session=${head}.${later}.${mark}` });
+    expect((await forged('getSession')).status).toBe(401);
+    vi.useFakeTimers({ toFake: ['Date'], now: (claims.exp + 1) * 1_000 });
+    try {
+      const app = createAdminRoutes();
+      const ended = await app.fetch(new Request(`${ORIGIN}/session`, { headers: { cookie } }), env);
+      expect(ended.status).toBe(401);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('changes something only from a page of its own, and with the header', async () => {
+    const cookie = cookieOf(await signIn('test-admin-token'));
+    const put = (headers: Record<string, string>) =>
+      clientWith({ cookie, ...headers })('putGroup', { params: { name: 'a' }, body: {} });
+    const header = { 'headgate-admin': '1' };
+    expect((await put({})).status).toBe(403);
+    expect((await put({ origin: ORIGIN })).status).toBe(403);
+    expect((await put(header)).status).toBe(403);
+    expect((await put({ ...header, origin: 'null' })).status).toBe(403);
+    expect((await put({ ...header, origin: 'https://evil.test' })).status).toBe(403);
+    expect((await put({ ...header, origin: 'https://headgate.test.evil.test' })).status).toBe(403);
+    expect((await put({ ...header, origin: ORIGIN })).status).toBe(201);
+    // Behind a proxy that ends TLS the scheme is another one.
+    expect((await put({ ...header, origin: 'http://headgate.test' })).status).toBe(200);
+    // Who sends a token is no browser that was made to.
+    const token = { authorization: 'Bearer test-admin-token', origin: 'https://evil.test' };
+    expect((await put(token)).status).toBe(200);
+  });
+
+  it('is opened by a page of its own only', async () => {
+    expect((await signIn('test-admin-token', { origin: 'https://evil.test' })).status).toBe(403);
+    expect((await signIn('test-admin-token', { origin: ORIGIN })).status).toBe(200);
+  });
+
+  it('is taken back', async () => {
+    const response = await worker.fetch(`${API}/session`, { method: 'DELETE' });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('set-cookie')).toMatch(/^headgate_session=;.*Max-Age=0/);
+  });
+
+  it('is refused to a wrong token, and where no ADMIN_TOKEN is set', async () => {
+    expect((await signIn('wrong', { 'cf-connecting-ip': '192.0.2.9' })).status).toBe(401);
+    const { ADMIN_TOKEN: _token, ...closed } = env;
+    const body = JSON.stringify({ token: 'x' });
+    const request = new Request(`${ORIGIN}/session`, { method: 'POST', body });
+    const response = await createAdminRoutes().fetch(request, closed);
+    expect(response.status).toBe(403);
+    expect(await response.text()).toContain('npx wrangler secret put ADMIN_TOKEN');
+  });
+});
+
+describe('wrong tokens', () => {
+  async function attempt(token: string, address: string, bindings: Env = env) {
+    const headers = { authorization: `Bearer ${token}`, 'cf-connecting-ip': address };
+    const began = performance.now();
+    const request = new Request(`${ORIGIN}/session`, { headers });
+    const response = await createAdminRoutes().fetch(request, bindings);
+    return { status: response.status, headers: response.headers, ms: performance.now() - began };
+  }
+
+  /** The directory counts; a test need not make them all. */
+  async function failedBefore(address: string, times: number): Promise<void> {
+    for (let at = 0; at < times; at++) await directoryOf(env).failedAttempt(address);
+  }
+
+  it('are answered later and later, and the right one at once', async () => {
+    await failedBefore('192.0.2.1', 7);
+    const wrong = await attempt('wrong', '192.0.2.1');
+    expect(wrong.status).toBe(401);
+    expect(wrong.ms).toBeGreaterThan(390); // the third beyond the free ones: 100, 200, 400 ms
+    const right = await attempt('test-admin-token', '192.0.2.1');
+    expect(right.status).toBe(200);
+    expect(right.ms).toBeLessThan(300);
+  });
+
+  it('shut their address out for seconds, and nobody else', async () => {
+    await failedBefore('192.0.2.2', 19);
+    expect((await attempt('wrong', '192.0.2.2')).status).toBe(401);
+    const shut = await attempt('test-admin-token', '192.0.2.2');
+    expect(shut.status).toBe(429);
+    expect(Number(shut.headers.get('retry-after'))).toBeLessThanOrEqual(10);
+    expect((await attempt('test-admin-token', '192.0.2.3')).status).toBe(200);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_001 });
+    try {
+      expect((await attempt('test-admin-token', '192.0.2.2')).status).toBe(200);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('shut nobody out where callers could write their address themselves', async () => {
+    const hosted = { ...env, BOOT_ID: 'self-hosted' };
+    await failedBefore('everybody', 25);
+    expect((await attempt('wrong', '192.0.2.4', hosted)).status).toBe(401);
+    expect((await attempt('test-admin-token', '192.0.2.4', hosted)).status).toBe(200);
+  });
+});
