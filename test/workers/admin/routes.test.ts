@@ -1,0 +1,235 @@
+// What the admin API answers beyond its shapes: pages, upstreams, the tester, the audit log, the docs page.
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { ConfigInput } from '../../../src/contract/config.ts';
+import { directoryOf } from '../../../src/contract/env.ts';
+import { poolOf } from '../../../src/contract/pool.ts';
+import { configSchema } from '../../../src/contract/config.ts';
+import { request } from '../support/pool.ts';
+import { env, worker } from '../support/worker.ts';
+import { asAdmin, bodyOf } from './ask.ts';
+
+const API = 'https://headgate.test/admin/api';
+
+async function put(config: ConfigInput): Promise<void> {
+  const { version = 0 } = (await directoryOf(env).snapshot(null)) ?? {};
+  await directoryOf(env).replace(configSchema.parse(config), version, 'test', 'reset');
+}
+
+beforeEach(() => put({}));
+
+describe('lists', () => {
+  it('come in pages, sorted, with nothing left out or twice when they change meanwhile', async () => {
+    await put({ groups: ['d', 'b', 'a', 'e', 'c'].map((name) => ({ name })) });
+    const first = bodyOf(await asAdmin('listGroups', { query: { limit: 2 } }));
+    expect(first.groups.map(({ name }) => name)).toEqual(['a', 'b']);
+    bodyOf(await asAdmin('deleteGroup', { params: { name: 'b' } }));
+    bodyOf(await asAdmin('putGroup', { params: { name: 'aa' }, body: {} }));
+    const cursor = first.next_cursor ?? '';
+    const second = bodyOf(await asAdmin('listGroups', { query: { limit: 2, cursor } }));
+    expect(second.groups.map(({ name }) => name)).toEqual(['c', 'd']);
+    const last = await asAdmin('listGroups', {
+      query: { limit: 2, cursor: second.next_cursor ?? '' },
+    });
+    expect(bodyOf(last)).toMatchObject({ groups: [{ name: 'e' }], next_cursor: null });
+  });
+
+  it('of the audit log go back in time, by who, what and when', async () => {
+    for (const name of ['x', 'y', 'z']) await asAdmin('putGroup', { params: { name }, body: {} });
+    const first = bodyOf(await asAdmin('listAudit', { query: { limit: 2, actor: 'admin-token' } }));
+    expect(first.entries.map(({ action }) => action)).toEqual(['group z: put', 'group y: put']);
+    const cursor = first.next_cursor ?? '';
+    const rest = await asAdmin('listAudit', { query: { actor: 'admin-token', cursor } });
+    expect(bodyOf(rest).entries[0]?.action).toBe('group x: put');
+    const ofY = await asAdmin('listAudit', { query: { action: 'group y' } });
+    expect(bodyOf(ofY).entries.map(({ action }) => action)).toEqual(['group y: put']);
+    const later = await asAdmin('listAudit', { query: { since: '2999-01-01T00:00:00Z' } });
+    expect(bodyOf(later)).toEqual({ entries: [], next_cursor: null });
+    for (const query of [{ cursor: 'x' }, { cursor: '-1' }, { since: 'yesterday' }]) {
+      expect((await asAdmin('listAudit', { query })).status).toBe(422);
+    }
+  });
+});
+
+it('the audit log says what was before and what is now, and never a secret', async () => {
+  const fields = { limits: { max_concurrency: 5 } };
+  await asAdmin('putGroup', { params: { name: 'a' }, body: fields });
+  await asAdmin('patchGroup', { params: { name: 'a' }, body: { limits: { max_concurrency: 3 } } });
+  await asAdmin('patchGroup', { params: { name: 'a' }, body: {} });
+  const { entries } = bodyOf(await asAdmin('listAudit', { query: { limit: 2 } }));
+  expect(entries[0]).toMatchObject({
+    actor: 'admin-token',
+    action: 'group a: patch',
+    changes: [{ path: 'groups[a].limits.max_concurrency', from: 5, to: 3 }],
+    changes_omitted: 0,
+  });
+  expect(entries[1]?.action).toBe('group a: put');
+  expect(entries[1]?.changes[0]).toMatchObject({ path: 'groups[a]', to: { name: 'a' } });
+  expect(entries[1]?.changes[0]).not.toHaveProperty('from');
+});
+
+describe('an upstream', () => {
+  it('that is built in is listed, changed and put back', async () => {
+    const list = bodyOf(await asAdmin('listUpstreams', { query: { limit: 1_000 } }));
+    const openai = list.upstreams.find(({ id }) => id === 'openai');
+    expect(openai).toMatchObject({
+      is_built_in: true,
+      enabled: true,
+      base_url: 'https://api.openai.com',
+      secret: null,
+      configured: null,
+      health: { state: 'unknown' },
+    });
+    const off = await asAdmin('patchUpstream', {
+      params: { id: 'openai' },
+      body: { enabled: false },
+    });
+    expect(off.status).toBe(201);
+    const shown = await asAdmin('getUpstream', { params: { id: 'openai' } });
+    expect(bodyOf(shown)).toMatchObject({ enabled: false, configured: { id: 'openai' } });
+    expect((await asAdmin('deleteUpstream', { params: { id: 'openai' } })).status).toBe(200);
+    expect((await asAdmin('deleteUpstream', { params: { id: 'openai' } })).status).toBe(404);
+    expect(bodyOf(await asAdmin('getUpstream', { params: { id: 'openai' } })).enabled).toBe(true);
+  });
+
+  it('says whether its secret is there, and never what it is', async () => {
+    const auth = (secret: string) => ({ body: { auth: { secret } } });
+    await asAdmin('putUpstream', { params: { id: 'openai' }, ...auth('UPSTREAM_TEST_KEY') });
+    await asAdmin('putUpstream', { params: { id: 'groq' }, ...auth('UPSTREAM_NOT_THERE') });
+    const list = await asAdmin('listUpstreams', { query: { limit: 1_000 } });
+    const secretOf = (id: string) =>
+      bodyOf(list).upstreams.find((upstream) => upstream.id === id)?.secret;
+    expect(secretOf('openai')).toEqual({ name: 'UPSTREAM_TEST_KEY', is_set: true });
+    expect(secretOf('groq')).toEqual({ name: 'UPSTREAM_NOT_THERE', is_set: false });
+    expect(JSON.stringify(list)).not.toContain('operator-secret-4711');
+  });
+
+  it('tells what its groups have seen of it', async () => {
+    await put({
+      groups: [
+        { name: 'ours', match: { upstreams: ['groq'] }, limits: { max_concurrency: 4 } },
+        { name: 'theirs', match: { upstreams: ['openai'] } },
+        { name: 'all' },
+      ],
+    });
+    const answer = await poolOf(env, 'ours', null, null).acquire(
+      request('ours', 'refused', { upstream: 'groq' }),
+    );
+    if (answer.kind !== 'granted') throw new Error(answer.kind);
+    const said = { retryAfterMs: 30_000, slotsMax: null, hints: [] };
+    await answer.lease.report({ kind: 'requests', ...said }, false);
+    await answer.lease.release('failed', 429);
+    const groq = bodyOf(await asAdmin('getUpstream', { params: { id: 'groq' } }));
+    expect(groq.groups).toEqual(['ours']);
+    expect(groq.health).toMatchObject({
+      state: 'waiting',
+      refusals_total: { requests: 1 },
+      limits: { ours: 4 },
+    });
+    expect(groq.health.paused_until).not.toBeNull();
+  });
+
+  it.each<[string, string, object, string]>([
+    ['without an address', 'mine', {}, 'base_url'],
+    ['with a field that nobody knows', 'mine', { url: 'https://a.example' }, 'url'],
+    ['under an id that is taken', 'admin', { base_url: 'https://a.example' }, 'id'],
+    ['under another id than its path', 'mine', { id: 'yours' }, 'id'],
+    ['with a secret of another kind', 'openai', { auth: { secret: 'ADMIN_TOKEN' } }, 'auth.secret'],
+  ])('is refused %s, with the path of the field', async (_what, id, body, path) => {
+    const refused = await asAdmin('putUpstream', { params: { id }, body: body as never });
+    expect(refused).toMatchObject({ status: 422, problem: { errors: [{ path }] } });
+  });
+});
+
+describe('the tester', () => {
+  const config: ConfigInput = {
+    upstreams: [{ id: 'openai', auth: { secret: 'UPSTREAM_TEST_KEY' } }],
+    groups: [
+      { name: 'four', match: { models: ['gpt-4o'] }, limits: { max_concurrency: 5, rpm: 50 } },
+      {
+        name: 'all',
+        partition_by: ['caller'],
+        queue: { lane_default: 'low' },
+      },
+    ],
+    keys: [
+      { id: 'team', hash: `sha256:${'1'.repeat(64)}`, limits: { max_concurrency: 2 } },
+      { id: 'barred', hash: `sha256:${'2'.repeat(64)}`, groups: ['none'] },
+      { id: 'gone', hash: `sha256:${'3'.repeat(64)}`, revoked_at: '2026-01-01T00:00:00Z' },
+    ],
+  };
+
+  it('tells groups, limits, lanes and route of a call, narrow first', async () => {
+    await put(config);
+    const tested = bodyOf(await asAdmin('testCall', { body: { model: 'gpt-4o', key: 'team' } }));
+    expect(tested).toMatchObject({
+      upstream: { id: 'openai', base_url: 'https://api.openai.com', dialect: 'openai' },
+      model: 'gpt-4o',
+      chosen_by: 'model',
+      credential: 'operator',
+      refusal: null,
+      groups: [
+        { group: 'key:team', kind: 'key', limits: { max_concurrency: 2 }, is_of_provider: false },
+        {
+          group: 'four',
+          kind: 'configured',
+          limits: { max_concurrency: 5, rpm: 50 },
+          lane: 'normal',
+        },
+        { group: 'all', partition: 'team', lane: 'low' },
+      ],
+    });
+  });
+
+  it('tells of the automatic group and of the prefix that names an upstream', async () => {
+    const body = { model: 'zai/glm-5.1', lane: 'high' as const };
+    expect(bodyOf(await asAdmin('testCall', { body }))).toMatchObject({
+      upstream: { id: 'zai' },
+      model: 'glm-5.1',
+      credential: 'caller',
+      groups: [
+        {
+          group: 'auto:zai/glm-5.1',
+          kind: 'automatic',
+          limits: null,
+          assumed: { source: 'built_in' },
+          lane: 'high',
+        },
+      ],
+    });
+  });
+
+  it.each<[string, object, string, number]>([
+    ['without a key', { model: 'gpt-4o' }, 'key_missing', 401],
+    ['with a key that may not', { model: 'gpt-4o', key: 'barred' }, 'key_forbidden', 403],
+    ['with a revoked key', { model: 'gpt-4o', key: 'gone' }, 'key_invalid', 401],
+    ['for a model that nobody has', { model: 'nothing', key: 'team' }, 'model_unknown', 404],
+    ['to an upstream that is none', { upstream: 'nowhere', key: 'team' }, 'upstream_unknown', 404],
+  ])('says why a call would be refused %s', async (_what, body, reason, status) => {
+    await put(config);
+    const { refusal } = bodyOf(await asAdmin('testCall', { body }));
+    expect(refusal).toMatchObject({ reason, status });
+  });
+
+  it('says that a call would belong to too many groups', async () => {
+    await put({ groups: ['a', 'b', 'c', 'd'].map((name) => ({ name })) });
+    const { refusal } = bodyOf(await asAdmin('testCall', { body: { upstream: 'openai' } }));
+    expect(refusal?.reason).toBe('too_many_groups');
+  });
+});
+
+describe('the page of the document', () => {
+  it('names every route, runs no script and takes nothing from another host', async () => {
+    const response = await worker.fetch(`${API}/docs`);
+    const text = await response.text();
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(text).not.toMatch(/<script|<style|style=|javascript:|https?:\/\//i);
+    const document: { paths: object } = await (await worker.fetch(`${API}/openapi.json`)).json();
+    for (const path of Object.keys(document.paths)) expect(text).toContain(`<code>${path}</code>`);
+    const ids = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+    const links = [...text.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
+    expect(links.filter((id) => !ids.has(id))).toEqual([]);
+    const style = await worker.fetch(`${API}/docs.css`);
+    expect(style.headers.get('content-type')).toBe('text/css; charset=utf-8');
+  });
+});
