@@ -7,6 +7,7 @@ import type { Ticket } from './admission.ts';
 import { keyFor } from './authenticate.ts';
 import { callRules } from './call-rules.ts';
 import { bodyBudget } from './isolate.ts';
+import { forbiddenFor } from './key-access.ts';
 import type { Leg, SpillStop } from './leg.ts';
 import { routedCall } from './send.ts';
 import type { SpillOrder } from './spill-order.ts';
@@ -81,6 +82,9 @@ async function wayTo({ upstream, model }: SpillStop, leg: Leg) {
   const key = await keyFor(upstream, caller, call.table, call.env, true);
   if ('reason' in key) return null;
   const operation = classify(call.request.method, path, call.query, upstream.dialect);
+  const there = { ...located, upstream, path, operation, model: model ?? located.model };
+  const placements = call.table.routes.place(routedCall(call, there, caller, key));
+  if (caller.key !== null && forbiddenFor(caller.key, placements) !== null) return null;
   return { key, path, operation, renamesBody: model !== null && operation.model.from !== 'path' };
 }
 

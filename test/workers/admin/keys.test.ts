@@ -224,6 +224,43 @@ describe('a key that lists groups', () => {
   });
 });
 
+it('a key that lists groups does not spill to others', async () => {
+  const [first, second] = [await strictScope('first'), await strictScope('second')];
+  const auth = { secret: 'UPSTREAM_TEST_KEY' };
+  const limits = { max_concurrency: 1 };
+  await configure({
+    upstreams: [
+      { id: 'first', base_url: first.url, auth },
+      { id: 'second', base_url: second.url, auth },
+    ],
+    groups: [
+      {
+        name: 'first',
+        match: { upstreams: ['first'] },
+        limits,
+        on_saturated: { spill_to: ['second'] },
+      },
+      { name: 'second', match: { upstreams: ['second'] }, limits },
+    ],
+  });
+  const barred = await makeKey({ groups: ['first'] }, 'barred');
+  const free = await makeKey({}, 'free');
+  const path = '/first/v1/chat/completions';
+  const headers = { 'headgate-key': free, 'x-strict-silent-after-chunks': '1' };
+  const holder = open(path, 'holder', { headers });
+  await until(async () => expect((await first.stats()).inFlight).toBe(1));
+  expect((await ask(free, path)).groups).toBe('second');
+  const waits = ask(barred, path);
+  await until(async () => {
+    const { waiters } = bodyOf(await asAdmin('listWaiters', { params: { name: 'first' } }));
+    expect(waiters.map(({ tenant }) => tenant)).toEqual(['barred']);
+  });
+  await first.resume();
+  expect(await waits).toMatchObject({ status: 200, groups: 'first' });
+  await holder.end;
+  expect((await second.stats()).total).toBe(1);
+});
+
 describe('the limits of a key', () => {
   it('make a group of its own, which is gone with them', async () => {
     const secret = await makeKey({ limits: { max_concurrency: 3 } });
