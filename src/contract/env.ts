@@ -18,6 +18,11 @@ export interface Env {
   readonly DIRECTORY: ObjectNamespace<DirectoryRpc>;
   /** Opens the admin routes. Without it they are closed. */
   readonly ADMIN_TOKEN?: string;
+  /** Cloudflare Access before the admin routes: `<team>.cloudflareaccess.com`, and the application's tag. */
+  readonly ACCESS_TEAM_DOMAIN?: string;
+  readonly ACCESS_AUD?: string;
+  /** What people may do whom Access lets in: `viewer`, which is the default, `operator` or `admin`. */
+  readonly ACCESS_ROLE?: string;
   /** `allow` where Headgate hosts itself, so that upstreams may have private addresses. */
   readonly PRIVATE_UPSTREAMS?: string;
   /** Self-hosted only: the process that wrote a row. Rows of another process died with it. */

@@ -161,8 +161,8 @@ function shown({ hash: _hash, previous, ...key }: GatewayKeyConfig) {
 /** Takes calls of a key out of the queues, so that none is sent minutes after the key was taken back. */
 async function cancelWaitersOf(context: AdminContext, id: string): Promise<number> {
   const directory = await readDirectory(context.env);
-  const own = poolsOf(directory, KEY_PREFIX + id);
-  const all = new Map([...own, ...directory.pools].map((pool) => [poolKey(pool), pool]));
+  const ofKey = poolsOf(directory, KEY_PREFIX + id);
+  const all = new Map([...ofKey, ...directory.pools].map((pool) => [poolKey(pool), pool]));
   const pools = [...all.values()];
   const asked = await askPools(context.env, directory.config, pools, async (pool) => {
     const waiters = await pool.waiters();

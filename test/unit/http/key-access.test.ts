@@ -82,14 +82,13 @@ describe('groups', () => {
     ['none listed', [], null],
     ['all listed', ['four', 'openai'], null],
     ['by a glob', ['*'], null],
-    ['one of two listed', ['four'], 'openai'],
-    ['another one listed', ['five'], 'four'],
+    ['one of two listed', ['four'], 'The gateway key team may not use the group openai.'],
+    ['another one listed', ['five'], 'The gateway key team may not use the group four.'],
     ['in another case', ['FOUR', 'OpenAI'], null],
-  ])('that a key may use: %s', (_what, groups, barred) => {
+  ])('that a key may use: %s', (_what, groups, message) => {
     const placements = [...onTop, at('four', true), at('openai', true)];
     const refusal = forbiddenFor(keyOf({ groups }), placements);
-    if (barred === null) expect(refusal).toBeNull();
-    else expect(refusal).toMatchObject({ reason: 'key_forbidden' });
-    if (barred !== null) expect(refusal?.message).toContain(`the group ${barred}`);
+    const reason = 'key_forbidden';
+    expect(refusal).toEqual(message === null ? null : { reason, message });
   });
 });

@@ -206,7 +206,7 @@ describe('a key that lists groups', () => {
     const secret = await makeKey({ groups });
     const { total } = await strict.stats();
     const answer = await ask(secret, path);
-    expect(answer.status, answer.text).toBe(status);
+    expect(answer).toMatchObject({ status });
     expect(answer.reason).toBe(status === 200 ? null : 'key_forbidden');
     expect((await strict.stats()).total - total).toBe(status === 200 ? 1 : 0);
   });

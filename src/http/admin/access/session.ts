@@ -64,7 +64,10 @@ export function requireSameSite(context: AdminContext): void {
   const { method } = context.req;
   if (method === 'GET' || method === 'HEAD') return;
   if (context.req.header(OWN_HEADER) === undefined) {
-    throw new ProblemError(403, `A change by cookie needs the header ${OWN_HEADER}: 1.`);
+    throw new ProblemError(
+      403,
+      `A change by a browser that is signed in needs the header ${OWN_HEADER}: 1.`,
+    );
   }
   requireOwnOrigin(context, context.req.header('origin') ?? '');
 }

@@ -3,6 +3,7 @@ import type { AdminAccess } from '../../../contract/directory-rpc.ts';
 import { directoryOf, type Env } from '../../../contract/env.ts';
 import type { AdminContext, Who } from '../context.ts';
 import { ProblemError } from '../problem.ts';
+import { readAccess } from './cloudflare-access.ts';
 import { refuseBlocked, slowDown } from './attempts.ts';
 import { readSession, requireSameSite, type Known } from './session.ts';
 
@@ -61,9 +62,14 @@ async function identify(context: AdminContext): Promise<Who> {
   }
   const access = await directoryOf(context.env).adminAccess();
   const session = await readSession(context, access, await everybody(context.env, access));
-  if (session === null) throw unknown('Send `Authorization: Bearer <ADMIN_TOKEN>`, or sign in.');
-  requireSameSite(context);
-  return session;
+  if (session !== null) {
+    requireSameSite(context);
+    return session;
+  }
+  const user = await readAccess(context);
+  if (user === null) throw unknown('Send `Authorization: Bearer <ADMIN_TOKEN>`, or sign in.');
+  if (user.isBrowser) requireSameSite(context);
+  return user;
 }
 
 async function knownByToken(env: Env, given: string): Promise<Known | null> {
