@@ -27,7 +27,7 @@ export type AdminRequest<Name extends RouteName> = Pick<Parts<Name>, Needed<Name
   Partial<Parts<Name>>;
 
 /** What came back: the route's own answer, or the problem. */
-export type AdminResult<Name extends RouteName> =
+type AdminResult<Name extends RouteName> =
   | (Answer<AdminRoutes[Name]> & { readonly ok: true; readonly etag: string | null })
   | {
       readonly ok: false;

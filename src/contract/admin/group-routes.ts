@@ -28,7 +28,7 @@ export const groupDocumentSchema = groupSchema.extend({ name: z.string().optiona
 export const mergePatchSchema = z.record(z.string(), z.unknown());
 
 /** Nothing at all means `first`. */
-export const promotionSchema = z.strictObject({
+const promotionSchema = z.strictObject({
   lane: z.enum(LANES).optional(),
   first: z.boolean().optional(),
 });

@@ -25,7 +25,7 @@ export const keyDocumentSchema = gatewayKeySchema.omit({
 });
 
 /** The old key goes on to open for a day, unless said otherwise; 30 days are the most. */
-export const rotationSchema = z.strictObject({
+const rotationSchema = z.strictObject({
   grace_ms: z.int().min(0).max(2_592_000_000).default(86_400_000),
 });
 

@@ -51,7 +51,7 @@ export interface OpenApiParameter {
   readonly description?: string;
 }
 
-export interface OpenApiResponse {
+interface OpenApiResponse {
   readonly description: string;
   readonly headers?: unknown;
   readonly content: Readonly<Record<string, { readonly schema: unknown }>>;

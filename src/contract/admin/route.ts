@@ -38,7 +38,7 @@ export function routes<const Table extends Readonly<Record<string, AdminRoute>>>
 }
 
 /** A value as it comes from a schema; lists may be read-only, since nobody changes an answer. */
-export type Frozen<T> = T extends readonly (infer Item)[]
+type Frozen<T> = T extends readonly (infer Item)[]
   ? readonly Frozen<Item>[]
   : T extends object
     ? { readonly [Name in keyof T]: Frozen<T[Name]> }

@@ -47,7 +47,7 @@ const gauges = {
 };
 
 /** One pool of a split group, or why nothing is known of it. */
-export const partitionStatusSchema = z.union([
+const partitionStatusSchema = z.union([
   z.object({ ...gauges, partition: z.string().nullable(), retired: z.literal(true).optional() }),
   z.object({ partition: z.string().nullable(), error: z.string() }),
 ]);

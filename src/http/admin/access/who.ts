@@ -39,7 +39,7 @@ export async function checkToken(context: AdminContext, given: string): Promise<
 }
 
 /** Everybody whose token may be right now: the one of the environment, and the admin keys. */
-export async function everybody(env: Env, access: AdminAccess): Promise<Known[]> {
+async function everybody(env: Env, access: AdminAccess): Promise<Known[]> {
   const tokenHash = await hashOf(env.ADMIN_TOKEN ?? '');
   const keys = access.adminKeys.filter(isLive);
   return [
