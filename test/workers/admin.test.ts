@@ -1,5 +1,4 @@
-// The admin API over the whole Worker and a real directory: who may ask, what a change answers, what is
-// refused and how.
+// The admin API over the whole Worker and a real directory: what a change answers, and what is refused.
 import { env as bindings, exports } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { directoryOf, type Env } from '../../src/contract/env.ts';

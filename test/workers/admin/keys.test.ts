@@ -1,11 +1,11 @@
-// Keys of callers, from the admin API to calls that use them: made, limited, rotated, expired, taken back.
+// Keys of callers, from the admin API to calls that use them: made, rotated, expired, taken back, and
+// held to the groups that they may use.
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { AdminRequest } from '../../../src/contract/admin/client.ts';
 import { directoryOf } from '../../../src/contract/env.ts';
-import { routingTable } from '../../../src/http/snapshots.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { call, chat, configure, env, open, until } from '../support/worker.ts';
+import { call, configure, env, open, until } from '../support/worker.ts';
 import { asAdmin, bodyOf } from './ask.ts';
+import { ask, CHAT, configureFor, makeKey, read } from './keys-scene.ts';
 
 let strict: Strict;
 
@@ -13,53 +13,7 @@ beforeAll(async () => {
   strict = await strictScope('admin-keys', { chunks: 2, chunkDelayMs: 5 });
 });
 
-beforeEach(async () => {
-  await configure({
-    upstreams: [
-      {
-        id: 'wired',
-        base_url: strict.url,
-        models: ['gpt-*'],
-        prices: { 'gpt-4o-mini': { input: 1, output: 1 } },
-      },
-      { id: 'openai', enabled: false },
-      { id: 'other', base_url: strict.url },
-    ],
-    groups: [
-      { name: 'mini', match: { models: ['gpt-4o-mini'], upstreams: ['wired'] } },
-      { name: 'everything', limits: { max_concurrency: 50 } },
-    ],
-    // Another one, so that Headgate stays closed whatever becomes of the one that is tested.
-    keys: [{ id: 'other', hash: `sha256:${'0'.repeat(64)}` }],
-  });
-});
-
-type NewKey = Omit<AdminRequest<'createKey'>['body'], 'id'>;
-
-/** This isolate's Worker reads the directory at once, and not within seconds. */
-async function read(version: number): Promise<void> {
-  await routingTable(env, { waitUntil: () => {} }, version);
-}
-
-async function makeKey(fields: NewKey = {}, id = 'team'): Promise<string> {
-  const { secret, version } = bodyOf(await asAdmin('createKey', { body: { id, ...fields } }));
-  await read(version);
-  return secret;
-}
-
-const CHAT = '/wired/v1/chat/completions';
-
-async function ask(secret: string, path = CHAT, headers: Record<string, string> = {}) {
-  const response = await chat(path, 'keys', { headers: { 'headgate-key': secret, ...headers } });
-  const text = await response.text();
-  const { status } = response;
-  return {
-    status,
-    reason: response.headers.get('headgate-reason'),
-    groups: response.headers.get('headgate-groups'),
-    text,
-  };
-}
+beforeEach(() => configureFor(strict));
 
 describe('a key', () => {
   it('is shown once, opens, and is nowhere to be found afterwards', async () => {
@@ -259,78 +213,4 @@ it('a key that lists groups does not spill to others', async () => {
   expect(await waits).toMatchObject({ status: 200, groups: 'first' });
   await holder.end;
   expect((await second.stats()).total).toBe(1);
-});
-
-describe('the limits of a key', () => {
-  it('make a group of its own, which is gone with them', async () => {
-    const secret = await makeKey({ limits: { max_concurrency: 3 } });
-    expect((await ask(secret)).groups).toContain('key:team');
-    const status = bodyOf(await asAdmin('getGroupStatus', { params: { name: 'key:team' } }));
-    expect(status).toMatchObject({ kind: 'key', limit: { configured: 3, effective: 3 } });
-    expect((await asAdmin('patchGroup', { params: { name: 'key:team' }, body: {} })).status).toBe(
-      404,
-    );
-    const { version } = bodyOf(
-      await asAdmin('patchKey', { params: { id: 'team' }, body: { limits: null } }),
-    );
-    await read(version);
-    expect((await ask(secret)).groups).not.toContain('key:team');
-  });
-
-  it('hold over all groups that it calls', async () => {
-    const secret = await makeKey({ limits: { max_concurrency: 1 } });
-    const scope = await strict.stats();
-    const calls = Array.from({ length: 6 }, (_, at) =>
-      ask(secret, at % 2 === 0 ? CHAT : '/other/v1/chat/completions'),
-    );
-    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(Array(6).fill(200));
-    const { total, peak } = await strict.stats();
-    expect(total - scope.total).toBe(6);
-    expect(peak).toBe(1);
-  });
-
-  it('refuse what is over its rate and its budget', async () => {
-    const slow = await makeKey({ limits: { rpm: 1 } });
-    expect((await ask(slow)).status).toBe(200);
-    expect((await ask(slow, CHAT, { 'headgate-max-wait': '0' })).status).toBe(429);
-    const poor = await makeKey({ limits: { budget_usd: { per_day: 0 } } }, 'poor');
-    expect(await ask(poor)).toMatchObject({ status: 402, reason: 'budget_exhausted' });
-  });
-
-  it('change at once, and nobody else waits for them', async () => {
-    const secret = await makeKey({ limits: { max_concurrency: 0 } });
-    const free = await makeKey({}, 'free');
-    const waits = ask(secret);
-    await until(async () => {
-      const { waiters } = bodyOf(await asAdmin('listWaiters', { params: { name: 'key:team' } }));
-      expect(waiters).toHaveLength(1);
-    });
-    expect((await ask(free)).status).toBe(200);
-    bodyOf(
-      await asAdmin('patchKey', {
-        params: { id: 'team' },
-        body: { limits: { max_concurrency: 1 } },
-      }),
-    );
-    expect((await waits).status).toBe(200);
-  });
-});
-
-it('the weight of a key holds in every configured group that names none for it', async () => {
-  await makeKey({ weight: 3 });
-  bodyOf(
-    await asAdmin('patchGroup', {
-      params: { name: 'mini' },
-      body: { fairness: { weights: { team: 5 } } },
-    }),
-  );
-  const weights = async (name: string) => {
-    const { config } = await directoryOf(env).definition(name);
-    return JSON.parse(config ?? '{}').fairness.weights;
-  };
-  expect(await weights('everything')).toEqual({ team: 3 });
-  expect(await weights('mini')).toEqual({ team: 5 });
-  expect(
-    bodyOf(await asAdmin('getGroup', { params: { name: 'everything' } })).fairness.weights,
-  ).toEqual({});
 });

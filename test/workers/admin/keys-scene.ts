@@ -1,0 +1,56 @@
+import type { AdminRequest } from '../../../src/contract/admin/client.ts';
+import { routingTable } from '../../../src/http/snapshots.ts';
+import type { Strict } from '../support/strict.ts';
+import { chat, configure, env } from '../support/worker.ts';
+import { asAdmin, bodyOf } from './ask.ts';
+
+/** Upstreams `wired`, with the group `mini`, and `other`, with an automatic one; a group of everything. */
+export async function configureFor(strict: Strict): Promise<void> {
+  await configure({
+    upstreams: [
+      {
+        id: 'wired',
+        base_url: strict.url,
+        models: ['gpt-*'],
+        prices: { 'gpt-4o-mini': { input: 1, output: 1 } },
+      },
+      { id: 'openai', enabled: false },
+      { id: 'other', base_url: strict.url },
+    ],
+    groups: [
+      { name: 'mini', match: { models: ['gpt-4o-mini'], upstreams: ['wired'] } },
+      { name: 'everything', limits: { max_concurrency: 50 } },
+    ],
+    // Another one, so that Headgate stays closed whatever becomes of the one that is tested.
+    keys: [{ id: 'other', hash: `sha256:${'0'.repeat(64)}` }],
+  });
+}
+
+type NewKey = Omit<AdminRequest<'createKey'>['body'], 'id'>;
+
+/** This isolate's Worker reads the directory at once, and not within seconds. */
+export async function read(version: number): Promise<void> {
+  await routingTable(env, { waitUntil: () => {} }, version);
+}
+
+/** Makes a key over the admin API. */
+export async function makeKey(fields: NewKey = {}, id = 'team'): Promise<string> {
+  const { secret, version } = bodyOf(await asAdmin('createKey', { body: { id, ...fields } }));
+  await read(version);
+  return secret;
+}
+
+export const CHAT = '/wired/v1/chat/completions';
+
+/** A call with a key, read to its end. */
+export async function ask(secret: string, path = CHAT, headers: Record<string, string> = {}) {
+  const response = await chat(path, 'keys', { headers: { 'headgate-key': secret, ...headers } });
+  const text = await response.text();
+  const { status } = response;
+  return {
+    status,
+    reason: response.headers.get('headgate-reason'),
+    groups: response.headers.get('headgate-groups'),
+    text,
+  };
+}
