@@ -14,7 +14,7 @@ import {
   type ResumeRequest,
   type WaiterInfo,
 } from '../contract/group-rpc.ts';
-import { blockOf } from '../core/capacity.ts';
+import { blockOf, isStopped } from '../core/capacity.ts';
 import type { GroupEvent } from '../core/events.ts';
 import { instant, leaseId, leaseIdOf, ticketId, type InstantMs } from '../core/ids.ts';
 import type { LeaseId, TicketId } from '../core/ids.ts';
@@ -27,7 +27,7 @@ import type { UpstreamSignal } from '../core/signal.ts';
 import type { Lane } from '../core/ticket.ts';
 import { wantsServed } from '../core/upstream-signals.ts';
 import type { Settlement } from '../core/usage.ts';
-import { isStopped, standing } from '../core/waiting.ts';
+import { standing } from '../core/waiting.ts';
 import { Asks } from './asks.ts';
 import { Batch, type Writes } from './batch.ts';
 import { identityOf, settingsOf, type PoolIdentity } from './definition.ts';
