@@ -1,4 +1,4 @@
-import type { Config, GroupConfig } from './config.ts';
+import type { Config, GroupConfig, WebhookConfig } from './config.ts';
 import type { GroupDefinition } from './group-rpc.ts';
 
 /** Everything a Worker routes by: the configuration at one version. */
@@ -64,4 +64,6 @@ export interface DirectoryRpc {
   /** Writes into the audit log what changed no configuration. */
   note(actor: string, action: string): Promise<void>;
   audit(limit: number): Promise<AuditEntry[]>;
+  /** Where a pool sends its warnings to; null: nowhere. */
+  webhook(): Promise<WebhookConfig | null>;
 }

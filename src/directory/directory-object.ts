@@ -1,5 +1,5 @@
 import { DurableObject } from 'cloudflare:workers';
-import type { Config, GroupConfig } from '../contract/config.ts';
+import type { Config, GroupConfig, WebhookConfig } from '../contract/config.ts';
 import type {
   AuditEntry,
   DirectoryRpc,
@@ -104,6 +104,10 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   async audit(limit: number): Promise<AuditEntry[]> {
     return this.#store.audit(limit);
+  }
+
+  async webhook(): Promise<WebhookConfig | null> {
+    return this.#store.current.config.webhook ?? null;
   }
 
   #definition(name: string): GroupDefinition {
