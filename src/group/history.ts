@@ -52,7 +52,7 @@ export class History {
   /** Minutes that are over, and not written yet. */
   #closed: HistoryPoint[] = [];
   #hasNews = false;
-  #writtenAt = 0;
+  #idleWrittenAt = 0;
   /** Counts of waits as they were at the ends of the last minutes, the oldest first. */
   #recent: { readonly at: number; readonly waits: readonly number[] }[] = [];
 
@@ -84,7 +84,7 @@ export class History {
   /** Whether there is something to write now, together with whatever else is written. */
   isDue(isInUse: boolean, now: InstantMs): boolean {
     if (this.#closed.length > 0) return true;
-    return this.#hasNews && !isInUse && now - this.#writtenAt >= IDLE_WRITE_EVERY_MS;
+    return this.#isIdleWriteDue(isInUse, now);
   }
 
   /** Writes what is due. */
@@ -92,11 +92,11 @@ export class History {
     if (!this.isDue(isInUse, now)) return;
     for (const point of this.#closed) this.#rows.write(point);
     this.#closed = [];
-    if (!isInUse && this.#hasNews) {
+    if (this.#isIdleWriteDue(isInUse, now)) {
       this.#rows.write(this.#open(state));
       this.#hasNews = false;
+      this.#idleWrittenAt = now;
     }
-    this.#writtenAt = now;
   }
 
   /** The points from `fromMs` up to `toMs`, the open minute included, in steps of `stepMs`. */
@@ -125,7 +125,8 @@ export class History {
     const endsAt = this.#minuteAt + MINUTE_MS;
     this.#pass(endsAt as InstantMs);
     const point = this.#open(state);
-    if (isEventful(point)) this.#closed.push(point);
+    const isWritten = !this.#hasNews && this.#inUse === 0;
+    if (!isWritten && isEventful(point)) this.#closed.push(point);
     const waits = [...state.totals.wait.counts];
     this.#recent = [
       ...this.#recent.filter(({ at }) => at > now - 2 * RECENT_MS),
@@ -140,6 +141,10 @@ export class History {
     this.#written = null;
     this.#hasNews = false;
     return point;
+  }
+
+  #isIdleWriteDue(isInUse: boolean, now: InstantMs): boolean {
+    return this.#hasNews && !isInUse && now - this.#idleWrittenAt >= IDLE_WRITE_EVERY_MS;
   }
 
   /** Counts the slots that were in use since the last event. */

@@ -70,7 +70,7 @@ export class Warnings {
     if (totals.expired > seen.expired) {
       const count = totals.expired - seen.expired;
       seen.expired = totals.expired;
-      const message = `The holders of ${count} leases were gone: their slots were taken back after the TTL.`;
+      const message = `Slots were taken back at the end of their TTL, because their holders were gone: ${count}.`;
       this.#warn('lease_expired', message, { leases: count }, now);
     }
     if (controls.breaker.openedAt > seen.breakerOpenedAt) {
