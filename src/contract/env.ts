@@ -18,6 +18,8 @@ export interface Env {
   readonly DIRECTORY: ObjectNamespace<DirectoryRpc>;
   /** Opens the admin routes. Without it they are closed. */
   readonly ADMIN_TOKEN?: string;
+  /** Opens `/metrics`, which the `ADMIN_TOKEN` opens too. */
+  readonly METRICS_TOKEN?: string;
   /** `allow` where Headgate hosts itself, so that upstreams may have private addresses. */
   readonly PRIVATE_UPSTREAMS?: string;
   /** Self-hosted only: the process that wrote a row. Rows of another process died with it. */
