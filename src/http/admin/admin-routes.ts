@@ -3,7 +3,9 @@ import { bodyLimit } from 'hono/body-limit';
 import type { Env } from '../../contract/env.ts';
 import { requireAdminToken } from './auth.ts';
 import { addConfigRoutes } from './config-routes.ts';
+import { addDecisionRoutes } from './decision-routes.ts';
 import { addGroupRoutes } from './group-routes.ts';
+import { addHistoryRoutes } from './history-routes.ts';
 import { addLeaseRoutes } from './lease-routes.ts';
 import { ProblemError, problemResponse } from './problem.ts';
 import { addStatusRoutes } from './status-routes.ts';
@@ -20,6 +22,9 @@ const METHODS: Record<string, string> = {
   '/groups/:name/drain': 'POST',
   '/groups/:name/resume': 'POST',
   '/groups/:name/status': 'GET',
+  '/groups/:name/history': 'GET',
+  '/groups/:name/decisions': 'GET',
+  '/groups/:name/warnings': 'GET',
   '/groups/:name/leases': 'GET',
   '/groups/:name/leases/:id': 'DELETE',
   '/groups/:name/waiters': 'GET',
@@ -49,6 +54,8 @@ export function createAdminRoutes(): Hono<{ Bindings: Env }> {
   addLeaseRoutes(app);
   addWaiterRoutes(app);
   addStatusRoutes(app);
+  addHistoryRoutes(app);
+  addDecisionRoutes(app);
   addConfigRoutes(app);
   for (const [path, methods] of Object.entries(METHODS)) {
     app.all(path, () => {
