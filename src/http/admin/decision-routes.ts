@@ -11,7 +11,7 @@ import { badQuery, queryInstant } from './query.ts';
 const OUTCOMES = ['granted', 'rejected', 'declined', 'left', 'moved'] as const;
 
 /** Which decisions are wanted. `lease` takes the header `headgate-lease` as it is, or a ticket. */
-export const decisionQuerySchema = z.strictObject({
+const decisionQuerySchema = z.strictObject({
   lease: z.string().min(1).max(2_000).optional(),
   from: queryInstant.optional(),
   to: queryInstant.optional(),
@@ -20,7 +20,7 @@ export const decisionQuerySchema = z.strictObject({
 });
 
 /** One decision. What each word means stands in `docs/metrics.md`. */
-export const decisionSchema = z.strictObject({
+const decisionSchema = z.strictObject({
   partition: z.string().nullable(),
   lease: z.string(),
   ticket: z.string(),
@@ -66,7 +66,7 @@ export const decisionsSchema = z.strictObject({
   unreachable: unreachableSchema,
 });
 
-export const warningSchema = z.strictObject({
+const warningSchema = z.strictObject({
   id: z.string(),
   at: z.iso.datetime(),
   kind: z.enum(WARNING_KINDS),

@@ -20,7 +20,7 @@ import { badQuery, queryInstant } from './query.ts';
 const POINTS_MAX = 3_000;
 
 /** The query of a history. Without one: the last hour by the minute. */
-export const historyQuerySchema = z.strictObject({
+const historyQuerySchema = z.strictObject({
   from: queryInstant.optional(),
   to: queryInstant.optional(),
   /** Seconds; a multiple of 60. */
@@ -31,7 +31,7 @@ export const historyQuerySchema = z.strictObject({
 
 const tally = z.record(z.string(), z.int());
 
-export const historyPointSchema = z.strictObject({
+const historyPointSchema = z.strictObject({
   at: z.iso.datetime(),
   /** Of several pools an upper bound: they need not have been full at the same instant. */
   in_use_max: z.number(),
@@ -98,8 +98,9 @@ function readRange({ req }: AdminContext, now: number): Range {
   if (!parsed.success) throw badQuery(explainIssues(parsed.error, historyQuerySchema, query));
   const { from, to = now, step, partition } = parsed.data;
   const fromMs = Math.max(from ?? to - 3_600_000, now - QUARTERS_KEPT_MS);
-  if (fromMs >= to)
+  if (fromMs >= to) {
     throw badQuery([{ path: 'from', message: 'must be before to, and within 30 days' }]);
+  }
   const isRecent = now - fromMs <= MINUTES_KEPT_MS + MINUTE_MS;
   const stepMs = step === undefined ? defaultStepMs(to - fromMs, isRecent) : step * 1_000;
   if ((to - fromMs) / stepMs > POINTS_MAX) {

@@ -8,7 +8,7 @@ export interface ParsedFamily {
   readonly samples: ParsedSample[];
 }
 
-export interface ParsedSample {
+interface ParsedSample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
