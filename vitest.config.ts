@@ -6,6 +6,8 @@ const TEST_BINDINGS = {
   ADMIN_TOKEN: 'test-admin-token',
   PRIVATE_UPSTREAMS: 'allow',
   UPSTREAM_TEST_KEY: 'operator-secret-4711',
+  WEBHOOK_TEST: 'webhook-secret-4712',
+  METRICS_TOKEN: 'test-metrics-token',
 };
 
 export default defineConfig({

@@ -142,6 +142,8 @@ export class Crowd {
       need: needOf(this.state.controls.factors, ticket),
       tenant,
       agent,
+      arrivedAt: this.now,
+      arrival: null,
       sequence: this.state.nextSequence++,
       deadlineAt: after(ticket.enqueuedAt, settings.timeoutMs),
       age: ageOf(ticket, agent.startedAt, settings),

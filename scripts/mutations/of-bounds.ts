@@ -89,7 +89,7 @@ export const BOUNDS: readonly Mutation[] = [
   {
     name: 'keeps those that never fit since the limit fell',
     file: 'step.ts',
-    find: 'if (tooWide !== null) turnAway(state, waiter, tooWide, effects);\n    else if',
+    find: 'if (tooWide !== null) turnAway(state, waiter, tooWide, now, effects);\n    else if',
     replace: 'if',
   },
   {

@@ -17,8 +17,8 @@ export const LEASES: readonly Mutation[] = [
   {
     name: 'ends a cool-down with the second release',
     file: 'step.ts',
-    find: "  if (lease.phase === 'cooling') return;\n  endLease(state, lease, event.outcome",
-    replace: '  endLease(state, lease, event.outcome',
+    find: "  if (lease.phase === 'cooling') return;\n  noteStatus(",
+    replace: '  noteStatus(',
   },
   {
     name: 'frees the slot at the disposal of an older answer',

@@ -171,7 +171,7 @@ export const BUDGETS: readonly Mutation[] = [
   {
     name: 'lets nested calls go beyond the budget',
     file: 'waiting.ts',
-    find: '    if (unaffordable !== null) return turnAway(state, waiter, unaffordable, effects);\n',
+    find: '    if (unaffordable !== null) return turnAway(state, waiter, unaffordable, now, effects);\n',
     replace: '',
   },
   {

@@ -16,16 +16,16 @@ export const SEVERAL: readonly Mutation[] = [
   },
   {
     name: 'counts a declined try as refused',
-    file: 'waiting.ts',
+    file: 'leaving.ts',
     find: '  const isPaused = isStopped(state, now);\n',
     replace:
       '  const isPaused = isStopped(state, now);\n  state.totals.rejected.busy = (state.totals.rejected.busy ?? 0) + 1;\n',
   },
   {
     name: 'leaves a declined try in the queue',
-    file: 'waiting.ts',
-    find: '  leaveQueue(state, waiter);\n  const isPaused',
-    replace: '  const isPaused',
+    file: 'leaving.ts',
+    find: '  dequeue(state.queue, waiter);\n  if (!waiter.ticket.isTry)',
+    replace: '  if (!waiter.ticket.isTry)',
   },
   {
     name: 'keeps narrower slots through a pause that is there',

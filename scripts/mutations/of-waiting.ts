@@ -130,12 +130,12 @@ export const WAITING: readonly Mutation[] = [
   {
     name: 'keeps a cancelled ticket in the queue',
     file: 'step.ts',
-    find: 'if (waiter !== undefined) dismiss(state, waiter, effects);\n  for',
+    find: 'if (waiter !== undefined) dismiss(state, waiter, now, effects);\n  for',
     replace: 'for',
   },
   {
     name: 'lets nobody hear that the attempt they wait for has ended',
-    file: 'waiting.ts',
+    file: 'leaving.ts',
     find: "  effects.push({ kind: 'gone', ticketId: waiter.ticket.id });\n",
     replace: '',
   },

@@ -124,6 +124,10 @@ export const groupSchema = z.strictObject({
   feed_forward: feedForwardSchema.prefault({}),
   retries: retriesSchema.prefault({}),
   on_saturated: onSaturatedSchema.default('queue'),
+  /** Warns when this part of the limit is in use for a minute while calls wait. Null: never. */
+  warn_at: z.number().min(0.01).max(1).nullable().default(0.8),
+  /** Warns when calls wait longer than this. Null: half of `queue.timeout_ms`. */
+  warn_wait_ms: z.int().min(1).max(3_600_000).nullable().default(null),
   /** What happens to calls while the group's object cannot be reached. */
   on_unavailable: z
     .union([
@@ -252,12 +256,23 @@ export const adminKeySchema = z.strictObject({
   expires_at: instantText.nullable().default(null),
 });
 
+/** A receiver of warnings, by the rules of Standard Webhooks. */
+const webhookSchema = z.strictObject({
+  url: z.url({ protocol: /^https?$/ }),
+  /** Name of the secret that signs what is sent. */
+  secret: z
+    .string()
+    .regex(/^WEBHOOK_[A-Z0-9_]{1,50}$/, 'expected the name of a secret that begins with WEBHOOK_'),
+});
+
 export const configSchema = z.strictObject({
   upstreams: z.array(upstreamSchema).max(200).default([]),
   groups: z.array(groupSchema).max(1_000).default([]),
   keys: z.array(gatewayKeySchema).max(10_000).default([]),
   /** Keys of the admin API. */
   admin_keys: z.array(adminKeySchema).max(100).default([]),
+  /** Where warnings are sent to, beside the log. Null: nowhere. */
+  webhook: webhookSchema.nullable().default(null),
   /** Where `/v1/*` sends a model that no upstream's patterns know. */
   default_upstream: z.string().nullable().default(null),
   /** Origins whose browsers may call; empty: CORS is off. */
@@ -278,5 +293,6 @@ export type Config = z.output<typeof configSchema>;
 export type ConfigInput = z.input<typeof configSchema>;
 export type GroupConfig = z.output<typeof groupSchema>;
 export type UpstreamConfig = z.output<typeof upstreamSchema>;
+export type WebhookConfig = z.output<typeof webhookSchema>;
 export type GatewayKeyConfig = z.output<typeof gatewayKeySchema>;
 export type AdminKeyConfig = z.output<typeof adminKeySchema>;

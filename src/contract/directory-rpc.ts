@@ -1,4 +1,4 @@
-import type { AdminKeyConfig, Config, GroupConfig } from './config.ts';
+import type { AdminKeyConfig, Config, GroupConfig, WebhookConfig } from './config.ts';
 import type { GroupDefinition } from './group-rpc.ts';
 
 /** Everything a Worker routes by: the configuration at one version. */
@@ -111,4 +111,6 @@ export interface DirectoryRpc {
   adminAccess(): Promise<AdminAccess>;
   /** Counts a wrong token. How many came from that address within the last minute, this one included. */
   failedAttempt(address: string): Promise<number>;
+  /** Where a pool sends its warnings to; null: nowhere. */
+  webhook(): Promise<WebhookConfig | null>;
 }

@@ -23,6 +23,8 @@ export interface Env {
   readonly ACCESS_AUD?: string;
   /** What people may do whom Access lets in: `viewer`, which is the default, `operator` or `admin`. */
   readonly ACCESS_ROLE?: string;
+  /** Opens `/metrics`, which the `ADMIN_TOKEN` opens too. */
+  readonly METRICS_TOKEN?: string;
   /** `allow` where Headgate hosts itself, so that upstreams may have private addresses. */
   readonly PRIVATE_UPSTREAMS?: string;
   /** Self-hosted only: the process that wrote a row. Rows of another process died with it. */

@@ -4,6 +4,13 @@ import type { UpstreamSignal } from '../core/signal.ts';
 import type { Lane } from '../core/ticket.ts';
 import type { CallEstimate, Settlement } from '../core/usage.ts';
 import type { GroupConfig } from './config.ts';
+import type {
+  DecisionFilter,
+  DecisionInfo,
+  PoolHistory,
+  PoolMetrics,
+  Warning,
+} from './observations.ts';
 
 /**
  * What a Worker may ask of a group's object. Worker and object run different versions for minutes
@@ -158,6 +165,14 @@ export interface GroupRpc {
   resume(request: ResumeRequest): Promise<ResumeAnswer>;
   status(): Promise<PoolStatus>;
   leases(): Promise<LeaseInfo[]>;
+  /** What was counted since the instance began. */
+  metrics(): Promise<PoolMetrics>;
+  /** What happened from `fromMs` up to `toMs`, in steps of `stepMs`; after a day of 15 minutes at the least. */
+  history(fromMs: number, toMs: number, stepMs: number): Promise<PoolHistory>;
+  /** The last decisions that the instance remembers, the latest first. */
+  decisions(filter: DecisionFilter): Promise<DecisionInfo[]>;
+  /** The last warnings, the latest first. */
+  warnings(): Promise<Warning[]>;
   /** Everybody who waits, in the order in which they will probably be granted. */
   waiters(): Promise<WaiterInfo[]>;
   /** Puts a waiter first, or into another lane, or both. False: it does not wait here. */
@@ -203,6 +218,9 @@ export interface PoolStatus {
   readonly queued: number;
   readonly queued_by_lane: Readonly<Record<Lane, number>>;
   readonly oldest_wait_ms: number;
+  /** Of the calls granted in the last five minutes; null: there were none. */
+  readonly wait_p50_ms: number | null;
+  readonly wait_p95_ms: number | null;
   readonly paused: boolean;
   /** Until when the upstream wants no calls: after a refusal, or because a limit is nearly used up. */
   readonly paused_until: string | null;

@@ -32,6 +32,11 @@ export function blockOf(
   return now < pause.until ? { reason: 'paused', until: pause.until } : null;
 }
 
+/** Whether the group grants nothing for a while: paused by its operator, or stopped by its upstream. */
+export function isStopped(state: GroupState, now: InstantMs): boolean {
+  return state.settings.paused || blockOf(state, now) !== null;
+}
+
 /**
  * When there is room for `need` if nothing but time changes: `now` if there is already, Infinity if
  * somebody must give something back first. Slots, requests and tokens are looked at together, so a call

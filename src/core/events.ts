@@ -26,6 +26,8 @@ export type GroupEvent =
       readonly outcome: Outcome;
       /** What the upstream counted; null: not known, so what was reserved counts. */
       readonly settlement: Settlement | null;
+      /** The upstream's HTTP status; null or absent: not known. Noted, and nothing follows from it. */
+      readonly status?: number | null;
     }
   /** The upstream answered the call. `isRepeat`: it said so to this call before. */
   | {

@@ -8,6 +8,7 @@ import { settleLease } from './reservation.ts';
 import { resettle } from './queue.ts';
 import { LEASE_TTL_MS } from './settings.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
+import { noteEnd } from './record.ts';
 import { noteEnded } from './upstream-signals.ts';
 import type { Settlement } from './usage.ts';
 
@@ -31,6 +32,7 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
     extendedUntil: null,
     isRefused: false,
     chargedMs: 0,
+    decision: null,
   };
   addLease(state, lease, now);
   chargeTo(state, lease, holdToChargeMs(state), now);
@@ -138,6 +140,7 @@ export function endLease(
   chargeTo(state, lease, outcome === 'unused' ? 0 : heldMs, now);
   if (outcome === 'success' || outcome === 'cancelled') observeHold(state, heldMs);
   settleLease(state, lease, isUnused ? 'unused' : settlement, now);
+  noteEnd(state, lease, outcome, now);
   // A caller that leaves says nothing of the upstream, whether its Worker lives to tell or not.
   noteEnded(state, lease, false, now);
   const downMs = lease.slots === 0 ? 0 : cooldownMs(state, outcome, now);
@@ -173,10 +176,10 @@ export function expireLeases(state: GroupState, now: InstantMs, effects: Effect[
     removeLease(state, lease, now);
     effects.push({ kind: 'drop', leaseId: lease.id });
     if (phase === 'cooling') continue;
+    noteEnd(state, lease, 'expired', now);
     // A lapsed lease leaves no tombstone: a holder that was only out of reach may still resume it.
     // One that an operator took away does, or its holder would come back.
     if (phase === 'revoking') bury(state, lease.id, now);
-    state.totals.expired += 1;
     effects.push({ kind: 'ended', leaseId: lease.id });
   }
 }

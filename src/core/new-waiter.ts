@@ -25,6 +25,8 @@ export function newWaiter(
     need: needOf(state.controls.factors, ticket),
     tenant,
     agent,
+    arrivedAt: arrivalOf(state, ticket, now),
+    arrival: null,
     sequence: state.nextSequence++,
     deadlineAt: instant(
       Math.min(ticket.deadlineAt ?? Infinity, after(enqueuedAt, state.settings.timeoutMs)),
@@ -35,6 +37,12 @@ export function newWaiter(
     sliceEndsAt: null,
     orphanAt: now,
   };
+}
+
+/** Who comes while the group settles has waited since its call came, unless that was for another group. */
+function arrivalOf({ grantsFrom }: GroupState, ticket: Ticket, now: InstantMs): InstantMs {
+  if (now >= grantsFrom || ticket.holdsNarrower) return now;
+  return instant(Math.min(now, ticket.enqueuedAt));
 }
 
 /**

@@ -150,6 +150,11 @@ function wouldHoldTooMuch(state: GroupState, slots: number): boolean {
   return slotsWaitingElsewhere > 0 && slotsWaitingElsewhere + slots > quarter;
 }
 
+/** Whether no cap of its own, and none of calls that wait elsewhere, keeps a waiter from its slots. */
+export function isUnderCap(state: GroupState, waiter: Waiter): boolean {
+  return fullCap(state, waiter) === undefined;
+}
+
 function hasReserve({ settings, slotsByLane }: GroupState, { tenant, lane }: Waiter): boolean {
   const { reserved, reservedLanes } = settings;
   const ofTenant = Object.hasOwn(reserved, tenant.key) ? reserved[tenant.key] : undefined;

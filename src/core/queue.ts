@@ -2,6 +2,7 @@ import type { AgentAccount, TenantAccount } from './accounts.ts';
 import type { InstantMs, LeaseId, TicketId } from './ids.ts';
 import type { Need } from './usage.ts';
 import { LANES, type Lane, type Ticket } from './ticket.ts';
+import type { WaitCause } from './trail.ts';
 
 /** A ticket's entry in the queue. */
 export interface Waiter {
@@ -11,6 +12,10 @@ export interface Waiter {
   need: Need;
   readonly tenant: TenantAccount;
   readonly agent: AgentAccount;
+  /** When it began to wait here. Of who comes back after a reset: when its call reached Headgate. */
+  readonly arrivedAt: InstantMs;
+  /** Where it stood at first, and what for; null: it was granted at once. */
+  arrival: { readonly position: number; readonly cause: WaitCause } | null;
   /** Order of arrival at this instance. */
   readonly sequence: number;
   /** When it is rejected. */

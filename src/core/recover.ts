@@ -53,6 +53,7 @@ export function recover(
       callableAt: row.grantedAt,
       isRefused: false,
       chargedMs: now - row.grantedAt,
+      decision: null,
     };
     addLease(state, lease, now);
     // Its holder has let go: an ask or a resumption that comes late must not take it up again.

@@ -1,4 +1,5 @@
 import { forgive, giveBack as giveBackRates, settle as settleRates, take } from './rates.ts';
+import { noteUsage } from './record.ts';
 import { giveBack as giveBackUsd, reserve as reserveUsd, settle as settleUsd } from './spend.ts';
 import type { InstantMs } from './ids.ts';
 import type { GroupState, Lease } from './state.ts';
@@ -61,6 +62,7 @@ export function settleLease(
   const { tenant: key, agent, model } = lease.holder;
   const cost = { reservedUsd: reserved.usd, actualUsd: actual?.usd ?? reserved.usd, key, agent };
   settleUsd(spend, cost, now);
+  noteUsage(state, used, cost.actualUsd);
   const { inputEstimate } = reserved;
   const seen = actual?.seen ?? null;
   if (seen === null || inputEstimate === null || model === null) return;

@@ -3,12 +3,12 @@ import { emptyControls, type Controls } from './controls.ts';
 import type { InstantMs, LeaseId, TicketId } from './ids.ts';
 import { instant } from './ids.ts';
 import { emptyQueue, type Queue } from './queue.ts';
-import type { Rejection } from './rejection.ts';
 import { HOLD_GUESS_MS, type GroupSettings } from './settings.ts';
 import type { Reserved } from './usage.ts';
-import type { RefusalKind } from './signal.ts';
 import type { Holder, Lane } from './ticket.ts';
 import { Tombstones } from './tombstones.ts';
+import { emptyTotals, type Totals } from './totals.ts';
+import { emptyTrail, type Decision, type Trail } from './trail.ts';
 
 /**
  * A lease is `held` from its grant, `revoking` once an operator took it away and its holder has yet to
@@ -44,19 +44,8 @@ export interface Lease {
   chargedMs: number;
   /** What was taken for it besides slots. Null: nothing, or it is settled. */
   reserved: Reserved | null;
-}
-
-interface Totals {
-  granted: number;
-  rejected: Partial<Record<Rejection['reason'], number>>;
-  /** Leases that ended at their TTL because nobody renewed them. */
-  expired: number;
-  /** Leases that had lapsed and were taken up again by a holder that still streams. */
-  resurrected: number;
-  /** Refusals of the upstream, by what they were about. */
-  refusals: Partial<Record<RefusalKind, number>>;
-  /** In a dry run: calls that would have waited, and that would have been refused. */
-  wouldWait: number;
+  /** Where it is noted what becomes of the call. Null: granted by an earlier instance, or resumed. */
+  decision: Decision | null;
 }
 
 /**
@@ -103,6 +92,7 @@ export interface GroupState {
   /** When the next in line will have room, where only time is lacking. */
   roomDueAt: InstantMs;
   readonly totals: Totals;
+  readonly trail: Trail;
 }
 
 export const NEVER = instant(Number.POSITIVE_INFINITY);
@@ -139,6 +129,7 @@ export function emptyState(
     controls,
     isControlsDirty: false,
     roomDueAt: NEVER,
-    totals: { granted: 0, rejected: {}, expired: 0, resurrected: 0, refusals: {}, wouldWait: 0 },
+    totals: emptyTotals(),
+    trail: emptyTrail(),
   };
 }

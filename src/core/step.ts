@@ -13,23 +13,16 @@ import {
   prolong,
   refuseLease,
 } from './leases.ts';
+import { decline, dismiss, letGo, sendBack, turnAway } from './leaving.ts';
 import { MOVE_SETTLE_MS } from './settings.ts';
 import type { GroupState } from './state.ts';
 import { queueLength } from './queue.ts';
 import { forgive } from './rates.ts';
 import { refuseStopped, refuseWide } from './refuse.ts';
 import { countInFlight } from './reservation.ts';
+import { noteStatus } from './record.ts';
 import { applySignal } from './upstream-signals.ts';
-import {
-  decline,
-  dismiss,
-  expireWaiters,
-  joinQueue,
-  leaveQueue,
-  pump,
-  replace,
-  turnAway,
-} from './waiting.ts';
+import { expireWaiters, joinQueue, pump, replace } from './waiting.ts';
 
 /**
  * Advances the group by one event and tells the shell what to do about it.
@@ -63,7 +56,7 @@ function letGoOfStopped(state: GroupState, now: InstantMs, effects: Effect[]): v
   if (state.settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {
     const stopped = refuseStopped(state, waiter, now);
-    if (stopped !== null) turnAway(state, waiter, stopped, effects);
+    if (stopped !== null) turnAway(state, waiter, stopped, now, effects);
     else if (waiter.ticket.holdsNarrower) decline(state, waiter, now, effects);
   }
 }
@@ -137,10 +130,11 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined) {
     const waiter = state.queue.byTicket.get(ticketOf(event.leaseId));
-    if (waiter?.leaseId === event.leaseId) dismiss(state, waiter, effects);
+    if (waiter?.leaseId === event.leaseId) dismiss(state, waiter, now, effects);
     return bury(state, event.leaseId, now);
   }
   if (lease.phase === 'cooling') return;
+  noteStatus(lease, event.status);
   endLease(state, lease, event.outcome, event.settlement, now, effects);
 }
 
@@ -153,7 +147,7 @@ function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, eff
 
 function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, effects: Effect[]) {
   const waiter = state.queue.byTicket.get(event.ticketId);
-  if (waiter !== undefined) dismiss(state, waiter, effects);
+  if (waiter !== undefined) dismiss(state, waiter, now, effects);
   for (const lease of state.leases.values()) {
     if (lease.ticketId !== event.ticketId || lease.phase === 'cooling') continue;
     // Its caller never heard of it.
@@ -170,7 +164,7 @@ function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, eff
     return;
   }
   const waiter = state.queue.byTicket.get(ticketId);
-  if (waiter !== undefined) leaveQueue(state, waiter);
+  if (waiter !== undefined) letGo(state, waiter, now);
   let lease = state.leases.get(leaseId);
   if (lease === undefined) {
     // The lease lapsed, but the stream is still there and counts at the provider: so it counts here,
@@ -212,7 +206,7 @@ function reconfigure(
   for (const waiter of state.queue.byTicket.values()) {
     const { ticket } = waiter;
     const tooWide = refuseWide(state, ticket);
-    if (tooWide !== null) turnAway(state, waiter, tooWide, effects);
+    if (tooWide !== null) turnAway(state, waiter, tooWide, now, effects);
     else if (settings.paused && ticket.holdsNarrower) decline(state, waiter, now, effects);
   }
 }
@@ -226,8 +220,7 @@ function promote(state: GroupState, event: EventOf<'promote'>) {
 function move(state: GroupState, now: InstantMs, effects: Effect[]) {
   if (queueLength(state.queue) === 0) return;
   for (const waiter of state.queue.byTicket.values()) {
-    leaveQueue(state, waiter);
-    effects.push({ kind: 'moved', ticketId: waiter.ticket.id });
+    sendBack(state, waiter, now, effects);
   }
   // Most of them come straight back; nobody younger may take their turn meanwhile.
   state.grantsFrom = instant(Math.max(state.grantsFrom, after(now, MOVE_SETTLE_MS)));

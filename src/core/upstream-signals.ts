@@ -16,6 +16,7 @@ import type { InstantMs } from './ids.ts';
 import { noteServed as pauseServed, pauseFor } from './pause.ts';
 import type { Demand } from './rate-limits.ts';
 import { drain, lowerToHint } from './rates.ts';
+import { noteSignal } from './record.ts';
 import type { UpstreamSignal } from './signal.ts';
 import type { GroupState, Lease } from './state.ts';
 
@@ -48,6 +49,7 @@ export function applySignal(
   // An upstream that asks for no wait at all after a refusal does not know how long it will last.
   const retryAfterMs = signal.retryAfterMs === 0 ? null : signal.retryAfterMs;
   state.isControlsDirty = true;
+  noteSignal(lease, signal);
   for (const hint of signal.hints) lowerToHint(rates, settings.rates, hint, NOTHING, now);
   if (kind === 'served') return applyServed(state, lease, retryAfterMs, now);
   totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;

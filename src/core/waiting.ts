@@ -1,10 +1,11 @@
-import { blockOf, roomAt, slotsLearned } from './capacity.ts';
+import { isStopped, roomAt, slotsLearned } from './capacity.ts';
 import { leastAgentService, lift } from './accounts.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
 import { after, instant, type InstantMs, type TicketId } from './ids.ts';
 import { noteLaneGrant } from './lanes.ts';
 import { attach, openLease } from './leases.ts';
+import { decline, letGo, reject, turnAway } from './leaving.ts';
 import { nextWaiter } from './order.ts';
 import { needOf } from './need.ts';
 import { newWaiter } from './new-waiter.ts';
@@ -18,7 +19,7 @@ import {
   refuseUnaffordable,
   timeoutOf,
 } from './refuse.ts';
-import type { Rejection } from './rejection.ts';
+import { noteArrival, noteGrant, noteRefusedAtDoor } from './record.ts';
 import { reserveFor } from './reservation.ts';
 import { noteGranted } from './upstream-signals.ts';
 import type { Lane } from './ticket.ts';
@@ -55,7 +56,7 @@ export function joinQueue(
   }
   const known = state.queue.byTicket.get(ticket.id);
   if (known !== undefined && known.leaseId !== leaseId) {
-    leaveQueue(state, known); // an earlier attempt, given up
+    letGo(state, known, now); // an earlier attempt, given up
   } else if (known !== undefined) {
     park(state, known, event, now);
     pump(state, now, effects);
@@ -63,7 +64,10 @@ export function joinQueue(
   }
   const { isDryRun } = state.settings;
   const refusal = refuseAtDoor(state, ticket, now);
-  if (refusal !== null && !isDryRun) return reject(state, ticket.id, refusal, effects);
+  if (refusal !== null && !isDryRun) {
+    noteRefusedAtDoor(state, event, refusal, now);
+    return reject(state, ticket.id, refusal, effects);
+  }
   // A try that is declined leaves no trace: so it must not be it that finds a slot free for others.
   if (ticket.isTry) pump(state, now, effects);
   const waiter = newWaiter(state, event, now);
@@ -80,26 +84,27 @@ export function joinQueue(
 function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effect[]): void {
   const { ticket } = waiter;
   const { settings } = state;
+  if (!ticket.isTry) noteArrival(state, waiter, now);
   const waitsForItself = ticket.parents.some((id) => {
     const parent = state.leases.get(id);
     return parent !== undefined && parent.phase !== 'cooling';
   });
   if (waitsForItself && settings.nested === 'pass') {
     const unaffordable = refuseUnaffordable(state, waiter, now);
-    if (unaffordable !== null) return turnAway(state, waiter, unaffordable, effects);
+    if (unaffordable !== null) return turnAway(state, waiter, unaffordable, now, effects);
     grant(state, waiter, 0, now, effects);
   } else if (waitsForItself) {
-    turnAway(state, waiter, { reason: 'nested', retryAfterMs: null }, effects);
+    turnAway(state, waiter, { reason: 'nested', retryAfterMs: null }, now, effects);
   } else if (ticket.isTry || (isStopped(state, now) && ticket.holdsNarrower)) {
     // It waits without what it holds, unless it would wait in vain. An operator's pause may end at any time.
     const mayWait = ticket.isTry || settings.paused;
     const stopped = mayWait ? null : refuseStopped(state, waiter, now);
     if (stopped === null) decline(state, waiter, now, effects);
-    else turnAway(state, waiter, stopped, effects);
+    else turnAway(state, waiter, stopped, now, effects);
   } else {
     const refused = refuseToWait(state, waiter, now);
     if (refused === null) return;
-    turnAway(state, refused.evicted ?? waiter, refused.rejection, effects);
+    turnAway(state, refused.evicted ?? waiter, refused.rejection, now, effects);
   }
 }
 
@@ -114,7 +119,7 @@ export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void
     const unaffordable = refuseUnaffordable(state, waiter, now);
     if (unaffordable !== null) {
       if (state.settings.isDryRun) letPass(state, waiter, now, effects);
-      else turnAway(state, waiter, unaffordable, effects);
+      else turnAway(state, waiter, unaffordable, now, effects);
       continue;
     }
     const at = roomAt(state, waiter.need, now);
@@ -149,7 +154,7 @@ function grant(
   effects: Effect[],
 ): void {
   const { ticket, leaseId, lane, tenant, agent } = waiter;
-  leaveQueue(state, waiter);
+  dequeue(state.queue, waiter);
   noteLaneGrant(state, lane);
   state.accounts.lastService[lane] = tenant.service;
   tenant.lastAgentService = agent.service;
@@ -163,7 +168,7 @@ function grant(
     now,
   );
   noteGranted(state, lease, now);
-  state.totals.granted += 1;
+  noteGrant(state, waiter, lease, now);
   effects.push({ kind: 'save', lease }, { kind: 'grant', ticketId, lease });
 }
 
@@ -173,9 +178,9 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
   state.waitersDueAt = NEVER;
   for (const waiter of state.queue.byTicket.values()) {
     if (now >= waiter.deadlineAt) {
-      turnAway(state, waiter, timeoutOf(state, waiter.ticket, now), effects);
+      turnAway(state, waiter, timeoutOf(state, waiter.ticket, now), now, effects);
     } else if (waiter.sliceEndsAt === null && now >= waiter.orphanAt) {
-      leaveQueue(state, waiter);
+      letGo(state, waiter, now);
     } else {
       if (waiter.sliceEndsAt !== null && now >= waiter.sliceEndsAt) {
         waiter.sliceEndsAt = null;
@@ -221,33 +226,6 @@ export function replace(state: GroupState, waiter: Waiter, lane: Lane, isPromote
   enqueue(state.queue, waiter);
 }
 
-/** Lets a waiter go that may not wait here as things are, without counting it as refused. */
-export function decline(
-  state: GroupState,
-  waiter: Waiter,
-  now: InstantMs,
-  effects: Effect[],
-): void {
-  leaveQueue(state, waiter);
-  const isPaused = isStopped(state, now);
-  effects.push({ kind: 'declined', ticketId: waiter.ticket.id, isPaused });
-}
-
-/** Whether the group grants nothing for a while: paused by its operator, or stopped by its upstream. */
-export function isStopped(state: GroupState, now: InstantMs): boolean {
-  return state.settings.paused || blockOf(state, now) !== null;
-}
-
-/** Takes out a waiter whose attempt has ended, and lets go of whoever is parked behind it. */
-export function dismiss(state: GroupState, waiter: Waiter, effects: Effect[]): void {
-  leaveQueue(state, waiter);
-  effects.push({ kind: 'gone', ticketId: waiter.ticket.id });
-}
-
-export function leaveQueue(state: GroupState, waiter: Waiter): void {
-  dequeue(state.queue, waiter);
-}
-
 /** Where a ticket stands, and how long it may take from there. */
 export function standing(
   state: GroupState,
@@ -257,28 +235,6 @@ export function standing(
   const waiter = state.queue.byTicket.get(ticketId);
   const position = waiter === undefined ? 0 : waitersAhead(state, waiter);
   return { position, estimateMs: estimateWaitMs(state, position, now) };
-}
-
-/** Rejects somebody who waits. */
-export function turnAway(
-  state: GroupState,
-  waiter: Waiter,
-  rejection: Rejection,
-  effects: Effect[],
-): void {
-  leaveQueue(state, waiter);
-  reject(state, waiter.ticket.id, rejection, effects);
-}
-
-function reject(
-  state: GroupState,
-  ticketId: TicketId,
-  rejection: Rejection,
-  effects: Effect[],
-): void {
-  const { rejected } = state.totals;
-  rejected[rejection.reason] = (rejected[rejection.reason] ?? 0) + 1;
-  effects.push({ kind: 'reject', ticketId, rejection });
 }
 
 function park(state: GroupState, waiter: Waiter, event: Acquire, now: InstantMs): void {

@@ -1,5 +1,5 @@
 import { DurableObject } from 'cloudflare:workers';
-import type { Config, GroupConfig } from '../contract/config.ts';
+import type { Config, GroupConfig, WebhookConfig } from '../contract/config.ts';
 import type {
   AdminAccess,
   AuditEntry,
@@ -130,6 +130,10 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   #note(entry: Omit<AuditEntry, 'sequence' | 'at'>): void {
     this.#audit.add({ ...entry, at: new Date().toISOString() });
+  }
+
+  async webhook(): Promise<WebhookConfig | null> {
+    return this.#store.current.config.webhook ?? null;
   }
 
   #definition(name: string): GroupDefinition {

@@ -49,8 +49,13 @@ export class Batch {
     if (this.#answers.length > 0) {
       if (!this.#turnIsOpen) this.#openTurn();
     } else if (this.#rows.size > 0 || this.#controls !== null) {
-      this.#dropTimer ??= setTimeout(() => this.#flush(), DROP_DELAY_MS);
+      this.soon();
     }
+  }
+
+  /** Writes within a moment, together with whatever else comes by then. */
+  soon(): void {
+    this.#dropTimer ??= setTimeout(() => this.#flush(), DROP_DELAY_MS);
   }
 
   #openTurn(): void {

@@ -5,9 +5,11 @@ import { BURST_MS, MINUTE_MS } from '../core/rate-limits.ts';
 import type { GroupSettings } from '../core/settings.ts';
 import { LANES, type Lane } from '../core/ticket.ts';
 
+const DEFAULTS: GroupConfig = groupSchema.parse({ name: 'unconfigured' });
+
 /** What a group goes by that no configuration describes: the defaults of one, and no slots. */
 const UNCONFIGURED: GroupSettings = {
-  ...settingsFrom(groupSchema.parse({ name: 'unconfigured' })),
+  ...settingsFrom(DEFAULTS),
   slotsMax: 0,
 };
 
@@ -91,6 +93,23 @@ function settingsFrom({ limits, queue, holds, fairness, ...config }: GroupConfig
     slotsMaxEach: fairness.max_concurrency_each ?? Infinity,
     slotsMaxEachAgent: fairness.max_concurrency_each_agent ?? Infinity,
     ...reservations(fairness.reserved),
+  };
+}
+
+/** What of a group's configuration warnings go by. */
+export type WarningBounds = Pick<GroupConfig, 'warn_at' | 'warn_wait_ms'> & {
+  /** The longest that a call may wait. */
+  readonly timeoutMs: number;
+};
+
+/** What warnings of the group go by; those of an automatic group by the defaults. */
+export function warningBoundsOf({ config }: Definition): WarningBounds {
+  const { warn_at, warn_wait_ms, queue } = config ?? DEFAULTS;
+  // A definition of an older release, which was never parsed by this one, knows no bounds.
+  return {
+    warn_at: warn_at ?? null,
+    warn_wait_ms: warn_wait_ms ?? null,
+    timeoutMs: queue.timeout_ms,
   };
 }
 

@@ -1,4 +1,3 @@
-import { DurableObject } from 'cloudflare:workers';
 import type { GroupConfig } from '../contract/config.ts';
 import type { Env } from '../contract/env.ts';
 import {
@@ -7,14 +6,11 @@ import {
   type AcquireRequest,
   type GroupDefinition,
   type GroupRpc,
-  type LeaseInfo,
-  type PoolStatus,
   type RenewAnswer,
   type ResumeAnswer,
   type ResumeRequest,
-  type WaiterInfo,
 } from '../contract/group-rpc.ts';
-import { blockOf } from '../core/capacity.ts';
+import { blockOf, isStopped } from '../core/capacity.ts';
 import type { GroupEvent } from '../core/events.ts';
 import { instant, leaseId, leaseIdOf, ticketId, type InstantMs } from '../core/ids.ts';
 import type { LeaseId, TicketId } from '../core/ids.ts';
@@ -27,19 +23,20 @@ import type { UpstreamSignal } from '../core/signal.ts';
 import type { Lane } from '../core/ticket.ts';
 import { wantsServed } from '../core/upstream-signals.ts';
 import type { Settlement } from '../core/usage.ts';
-import { isStopped, standing } from '../core/waiting.ts';
+import { standing } from '../core/waiting.ts';
 import { Asks } from './asks.ts';
 import { Batch, type Writes } from './batch.ts';
-import { identityOf, settingsOf, type PoolIdentity } from './definition.ts';
+import { identityOf, settingsOf, warningBoundsOf, type PoolIdentity } from './definition.ts';
 import { ControlsRows } from './controls-rows.ts';
 import { DirectoryLink } from './directory-link.ts';
 import { Idleness } from './idleness.ts';
 import type { LeaseKeeper } from './lease-handle.ts';
 import { Performer } from './performer.ts';
+import { Observation } from './observation.ts';
 import { Openings } from './openings.ts';
+import { READ, ReadableGroup, type Reading } from './readable-group.ts';
 import { Renewals } from './renewals.ts';
 import { holderOf, ticketFrom } from './requests.ts';
-import { leaseInfos, poolStatus, waiterInfos } from './status.ts';
 import { GroupStore } from './store.ts';
 import { WakeTimer } from './wake-timer.ts';
 
@@ -50,7 +47,7 @@ const ATTACHMENTS_PER_MS = 1_000;
  * One pool of slots. It decides nothing itself: calls become events of the core, the core's effects
  * become rows and answers.
  */
-export class GroupObject extends DurableObject<Env> implements GroupRpc {
+export class GroupObject extends ReadableGroup implements GroupRpc {
   readonly #identity: PoolIdentity;
   readonly #store: GroupStore;
   readonly #controls: ControlsRows;
@@ -61,6 +58,8 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   readonly #openings = new Openings();
   readonly #asks: Asks;
   readonly #idleness: Idleness;
+  readonly #batch = new Batch((writes) => this.#write(writes));
+  readonly #watch: Observation;
   #passedUnlimited = 0;
   #clock = instant(0);
   readonly #timer = new WakeTimer(() => this.#wake());
@@ -86,7 +85,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
       detach: (id, attachment) => this.#apply({ kind: 'detach', leaseId: id, attachment }),
     };
     this.#performer = new Performer({
-      batch: new Batch((writes) => this.#write(writes)),
+      batch: this.#batch,
       asks: this.#asks,
       renewals: this.#renewals,
       keeper,
@@ -105,6 +104,17 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
       now,
     );
     this.#state = recovered.state;
+    this.#watch = new Observation(
+      this.#state,
+      {
+        env,
+        ctx,
+        store: this.#store,
+        identity: this.#identity,
+        bounds: () => warningBoundsOf(this.#link.definition),
+      },
+      now,
+    );
     this.#idleness.note(this.#isInUse(), now);
     this.#performer.perform(recovered.effects);
   }
@@ -204,24 +214,18 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     this.#link.adopt(pushed);
   }
 
-  // oxlint-disable-next-line require-await -- as above
-  async status(): Promise<PoolStatus> {
+  [READ](): Reading {
     this.#apply({ kind: 'tick' });
     const now = this.#now();
-    const seen = { passedUnlimited: this.#passedUnlimited, idleMs: this.#idleness.forMs(now) };
-    return poolStatus(this.#identity, this.#link.definition, this.#state, seen, now);
-  }
-
-  // oxlint-disable-next-line require-await -- as above
-  async waiters(): Promise<WaiterInfo[]> {
-    this.#apply({ kind: 'tick' });
-    return waiterInfos(this.#state, this.#now());
-  }
-
-  // oxlint-disable-next-line require-await -- as above
-  async leases(): Promise<LeaseInfo[]> {
-    this.#apply({ kind: 'tick' });
-    return leaseInfos(this.#state, this.#now());
+    return {
+      now,
+      state: this.#state,
+      identity: this.#identity,
+      definition: this.#link.definition,
+      watch: this.#watch,
+      passedUnlimited: this.#passedUnlimited,
+      idleMs: this.#idleness.forMs(now),
+    };
   }
 
   /** Parks the caller until the core has an answer for its ticket. */
@@ -239,7 +243,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     settlement: Settlement | null = null,
   ): void {
     this.#link.observe(status);
-    this.#apply({ kind: 'release', leaseId: id, outcome, settlement });
+    this.#apply({ kind: 'release', leaseId: id, outcome, settlement, status });
   }
 
   #report(id: LeaseId, signal: UpstreamSignal, isRepeat: boolean): void {
@@ -266,7 +270,9 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
 
   #apply(event: GroupEvent): void {
     const now = this.#now();
+    this.#watch.before(now);
     this.#performer.perform(step(this.#state, event, now));
+    if (this.#watch.after(now)) this.#batch.soon();
     this.#idleness.note(this.#isInUse(), now);
     if (!this.#isInUse()) this.#link.leave();
     if (this.#openings.isAwaited && !isStopped(this.#state, now)) this.#openings.open();
@@ -284,6 +290,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
       if (writes.controls !== null) {
         this.#controls.write(writes.controls, this.#isInUse(), this.#now());
       }
+      this.#watch.write(this.#now());
     } catch (error) {
       this.ctx.abort(`the lease rows cannot be written: ${String(error)}`);
     }

@@ -8,7 +8,7 @@ import type { Definition, PoolIdentity } from './definition.ts';
 import { limitStatus } from './limit-status.ts';
 
 /** What the shell has seen, and the core does not know. */
-interface Seen {
+interface Seen extends Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms'> {
   readonly passedUnlimited: number;
   readonly idleMs: number;
 }
@@ -18,7 +18,7 @@ export function poolStatus(
   identity: PoolIdentity,
   definition: Definition,
   state: GroupState,
-  { passedUnlimited, idleMs }: Seen,
+  { passedUnlimited, idleMs, ...waits }: Seen,
   now: InstantMs,
 ): PoolStatus {
   const { slotsCooling: cooling } = state;
@@ -38,6 +38,7 @@ export function poolStatus(
       low: laneLength(queue, 'low'),
     },
     oldest_wait_ms: Math.round(now - oldest),
+    ...waits,
     paused: settings.paused,
     ...limitStatus(definition, state, now),
     draining: settings.isDraining,

@@ -21,6 +21,8 @@ export interface GroupMemory {
   readonly tallies: string | null;
   /** When the pool was last in use, to within a minute. */
   readonly used: string | null;
+  /** The last warnings, as JSON. */
+  readonly warnings: string | null;
 }
 
 /**

@@ -5,10 +5,11 @@ import { refusalResponse } from '../contract/wire-error.ts';
 import { createAdminRoutes } from './admin/admin-routes.ts';
 import { callsInFlight } from './calls-in-flight.ts';
 import { home } from './home.ts';
+import { metrics } from './metrics/metrics-route.ts';
 import { proxy } from './proxy-route.ts';
 
 /** URLs of our own routes, and of whatever else an upstream cannot be called. */
-const OWN_URL = /^[^/]+\/\/[^/]+\/?(?:(?:admin|healthz)(?:[/?]|$)|\?|$)/;
+const OWN_URL = /^[^/]+\/\/[^/]+\/?(?:(?:admin|healthz|metrics)(?:[/?]|$)|\?|$)/;
 
 /** The Worker: own routes, and calls to pass on. */
 export function createApp(): ExportedHandler<Env> {
@@ -31,6 +32,7 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   const app = new Hono<{ Bindings: Env }>();
   app.get('/', home);
   app.get('/healthz', (context) => context.json({ ok: true, calls_in_flight: callsInFlight() }));
+  app.get('/metrics', metrics);
   app.route('/admin/api', createAdminRoutes());
   app.all('*', (context) => proxy(context.req.raw, context.env, context.executionCtx));
   app.onError(internalError);

@@ -106,13 +106,18 @@ async function refused(
   const { call, located, tries, admission, metering } = sending;
   const { body } = located;
   const { kind, retryAfterMs } = refusal.signal;
+  const model = located.model?.slice(0, LOGGED_MODEL_MAX) ?? null;
   logEvent('upstream_refused', {
     upstream: located.upstream.id,
-    model: located.model?.slice(0, LOGGED_MODEL_MAX) ?? null,
+    model,
     groups: groupsOf(admission),
     status: answer?.status ?? null,
     kind,
     retry_after_ms: retryAfterMs,
+    // The names that OpenTelemetry's GenAI conventions have for the same, for whoever joins it to traces.
+    'gen_ai.provider.name': located.upstream.id,
+    'gen_ai.request.model': model,
+    'error.type': kind,
   });
   if (answer !== null) admission.reportStatus(answer.status);
   const isRepeat = tries.noteRefused(located.upstream.id, refusal.signal);

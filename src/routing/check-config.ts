@@ -52,6 +52,7 @@ export function checkConfig(
       ),
       ...config.groups.flatMap((group, index) => groupErrors(group, `groups[${index}]`, upstreams)),
       ...defaultErrors(config, upstreams),
+      ...webhookErrors(config, options),
     ],
     warnings: [
       ...config.upstreams.flatMap((entry) => upstreamWarnings(entry, upstreams.get(entry.id))),
@@ -131,6 +132,21 @@ function groupErrors(
   });
   const spilling = spillErrors(group, path, upstreams);
   return [...unknown, ...credentials, ...spilling];
+}
+
+/** The receiver hears of groups and tenants: it is called as a stranger would be. */
+function webhookErrors({ webhook }: Config, { privateUpstreams }: CheckOptions): ConfigError[] {
+  if (webhook === null || privateUpstreams) return [];
+  const { protocol, hostname } = new URL(webhook.url);
+  const path = 'webhook.url';
+  if (protocol !== 'https:') return [{ path, message: 'must begin with https://' }];
+  if (!isPrivateHost(hostname)) return [];
+  return [
+    {
+      path,
+      message: `leads to a private address (${hostname}), which cannot be reached from here`,
+    },
+  ];
 }
 
 function defaultErrors(

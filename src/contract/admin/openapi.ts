@@ -12,6 +12,7 @@ import { configSchema, groupSchema, upstreamSchema } from '../config.ts';
 import { groupDocumentSchema } from './group-routes.ts';
 import { keyDocumentSchema } from './key-routes.ts';
 import { testedCallSchema, upstreamDocumentSchema } from './config-routes.ts';
+import { decisionSchema, historyPointSchema, warningSchema } from './observation-schemas.ts';
 import type { AdminRoute } from './route.ts';
 import { ADMIN_ROUTES } from './routes.ts';
 import { groupStatusSchema, leaseSchema, waiterSchema } from './status-schemas.ts';
@@ -68,6 +69,9 @@ const NAMED_ANSWERS = {
   GroupStatus: groupStatusSchema,
   Lease: leaseSchema,
   Waiter: waiterSchema,
+  HistoryPoint: historyPointSchema,
+  Decision: decisionSchema,
+  Warning: warningSchema,
   AuditEntry: auditEntrySchema,
   Session: sessionSchema,
   TestedCall: testedSchema,

@@ -1,10 +1,12 @@
 import { ABOUT_ROUTES, CONFIG_ROUTES, UPSTREAM_ROUTES } from './config-routes.ts';
 import { GROUP_ROUTES } from './group-routes.ts';
 import { ACCESS_ROUTES, KEY_ROUTES } from './key-routes.ts';
+import { OBSERVATION_ROUTES } from './observation-routes.ts';
 
 /** Every route of the admin API by its operation id, from which handlers, document and client come. */
 export const ADMIN_ROUTES = {
   ...GROUP_ROUTES,
+  ...OBSERVATION_ROUTES,
   ...UPSTREAM_ROUTES,
   ...KEY_ROUTES,
   ...CONFIG_ROUTES,

@@ -28,6 +28,8 @@ const gauges = {
   queued: count,
   queued_by_lane: z.object({ high: count, normal: count, low: count }),
   oldest_wait_ms: z.number().min(0),
+  wait_p50_ms: z.number().min(0).nullable(),
+  wait_p95_ms: z.number().min(0).nullable(),
   paused: z.boolean(),
   paused_until: at.nullable(),
   breaker: z.enum(['closed', 'open', 'half_open']),

@@ -101,6 +101,8 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
       low: sum((pool) => pool.queued_by_lane.low),
     },
     oldest_wait_ms: Math.max(0, ...pools.map((pool) => pool.oldest_wait_ms)),
+    wait_p50_ms: longest(pools.map((pool) => pool.wait_p50_ms)),
+    wait_p95_ms: longest(pools.map((pool) => pool.wait_p95_ms)),
     paused_until: latest(pools.map((pool) => pool.paused_until)),
     breaker: BREAKERS.find((phase) => pools.some((pool) => pool.breaker === phase)) ?? 'closed',
     breaker_until: latest(pools.map((pool) => pool.breaker_until)),
@@ -115,6 +117,12 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
     passed_unlimited_total: sum((pool) => pool.passed_unlimited_total),
     idle_ms: pools.length === 0 ? 0 : Math.min(...pools.map((pool) => pool.idle_ms)),
   };
+}
+
+/** Quantiles cannot be added up: those of the pool that waits longest are shown. */
+function longest(waitsMs: readonly (number | null)[]): number | null {
+  const known = waitsMs.filter((ms) => ms !== null);
+  return known.length === 0 ? null : Math.max(...known);
 }
 
 /** The worst first. */

@@ -22,6 +22,8 @@ const UNKNOWN = {
   dry_run: false,
   would_wait_total: 0,
   idle_ms: 0,
+  wait_p50_ms: null,
+  wait_p95_ms: null,
 };
 
 /** A request may make a bounded number of calls, and has made most of them by then. */

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../../src/contract/admin/openapi.ts';
 import { directoryOf } from '../../../src/contract/env.ts';
 import { poolOf } from '../../../src/contract/pool.ts';
+import { SERVED } from '../../../src/core/signal.ts';
 import { createAdminRoutes } from '../../../src/http/admin/admin-routes.ts';
 import { request } from '../support/pool.ts';
 import { env, worker } from '../support/worker.ts';
@@ -50,6 +51,9 @@ const SAMPLES: Record<string, Sample> = {
   drainGroup: shared,
   resumeGroup: shared,
   getGroupStatus: shared,
+  getHistory: { before: () => held('past'), path: { name: 'past' }, query: '?step=60' },
+  listDecisions: { before: () => refused('why'), path: { name: 'why' }, query: '?limit=1' },
+  listWarnings: { before: () => refused('warned'), path: { name: 'warned' } },
   listLeases: { before: () => held('busy'), path: { name: 'busy' } },
   releaseLease: {
     before: () => held('taken'),
@@ -102,6 +106,15 @@ const SAMPLES: Record<string, Sample> = {
 async function held(name: string): Promise<void> {
   await group(name)();
   await poolOf(env, name, null, null).acquire(request(name, 'held'));
+}
+
+/** Has a call in a group of its own to which the upstream says that the account is empty. */
+async function refused(name: string): Promise<void> {
+  await group(name)();
+  const asked = await poolOf(env, name, null, null).acquire(request(name, 'refused'));
+  if (asked.kind !== 'granted') throw new Error(asked.kind);
+  await asked.lease.report({ ...SERVED, kind: 'quota' }, false);
+  await asked.lease.release('refused', 429);
 }
 
 /** Lets a ticket wait in a group of its own. Nobody asks again, so that it is forgotten soon after. */

@@ -3,6 +3,7 @@ import type { AdminAccess } from '../../../contract/directory-rpc.ts';
 import { directoryOf, type Env } from '../../../contract/env.ts';
 import type { AdminContext, Who } from '../context.ts';
 import { ProblemError } from '../problem.ts';
+import { isSameHash, secretHash } from '../../secret-hash.ts';
 import { readAccess } from './cloudflare-access.ts';
 import { refuseBlocked, slowDown } from './attempts.ts';
 import { readSession, requireSameSite, type Known } from './session.ts';
@@ -40,7 +41,7 @@ export async function checkToken(context: AdminContext, given: string): Promise<
 
 /** Everybody whose token may be right now: the one of the environment, and the admin keys. */
 async function everybody(env: Env, access: AdminAccess): Promise<Known[]> {
-  const tokenHash = await hashOf(env.ADMIN_TOKEN ?? '');
+  const tokenHash = await secretHash(env.ADMIN_TOKEN ?? '');
   const keys = access.adminKeys.filter(isLive);
   return [
     { actor: TOKEN_ACTOR, role: 'admin', tokenHash },
@@ -73,26 +74,13 @@ async function identify(context: AdminContext): Promise<Who> {
 }
 
 async function knownByToken(env: Env, given: string): Promise<Known | null> {
-  const hash = await hashOf(given);
+  const hash = await secretHash(given);
   // The token of the environment needs no directory, so that it works while that is out of reach.
-  const token = await hashOf(env.ADMIN_TOKEN ?? '');
-  if (isSame(hash, token)) return { actor: TOKEN_ACTOR, role: 'admin', tokenHash: token };
+  const token = await secretHash(env.ADMIN_TOKEN ?? '');
+  if (isSameHash(hash, token)) return { actor: TOKEN_ACTOR, role: 'admin', tokenHash: token };
   const all = await everybody(env, await directoryOf(env).adminAccess());
   // Every one is looked at, whichever it is, so that the time says nothing.
-  return all.filter(({ tokenHash }) => isSame(hash, tokenHash))[0] ?? null;
-}
-
-/** Digests have one length, so that neither the length nor the first difference shows in the time. */
-function isSame(a: string, b: string): boolean {
-  const encoder = new TextEncoder();
-  const [left, right] = [encoder.encode(a), encoder.encode(b)];
-  return left.byteLength === right.byteLength && crypto.subtle.timingSafeEqual(left, right);
-}
-
-/** As keys are stored. */
-async function hashOf(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
-  return `sha256:${new Uint8Array(digest).toHex()}`;
+  return all.filter(({ tokenHash }) => isSameHash(hash, tokenHash))[0] ?? null;
 }
 
 function unknown(detail: string): ProblemError {

@@ -1,0 +1,106 @@
+import { directoryOf, type Env } from '../contract/env.ts';
+import type { PoolHistory, PoolMetrics, Warning } from '../contract/observations.ts';
+import type { PoolStatus } from '../contract/group-rpc.ts';
+import type { InstantMs } from '../core/ids.ts';
+import { queueLength } from '../core/queue.ts';
+import type { GroupState } from '../core/state.ts';
+import type { PoolIdentity, WarningBounds } from './definition.ts';
+import { HistoryRows } from './history-rows.ts';
+import { History, waitQuantiles } from './history.ts';
+import type { GroupStore } from './store.ts';
+import { Warnings } from './warnings.ts';
+import { deliverWarning } from './webhook.ts';
+
+/** What watches one pool. */
+interface Watched {
+  readonly env: Env;
+  readonly ctx: DurableObjectState;
+  readonly store: GroupStore;
+  readonly identity: PoolIdentity;
+  readonly bounds: () => WarningBounds;
+}
+
+/** Watches a pool and tells of it: its history, its warnings and its counters. It decides nothing. */
+export class Observation {
+  readonly #state: GroupState;
+  readonly #history: History;
+  readonly #warnings: Warnings;
+  readonly #bounds: () => WarningBounds;
+
+  constructor(state: GroupState, { env, ctx, store, identity, bounds }: Watched, now: InstantMs) {
+    this.#state = state;
+    this.#bounds = bounds;
+    this.#history = new History(new HistoryRows(ctx.storage.sql), now);
+    this.#warnings = new Warnings(store, identity, (warning) =>
+      ctx.waitUntil(deliverWarning(warning, webhookStage(env))),
+    );
+    this.#warnings.begin(state);
+    this.#history.note(state, now);
+  }
+
+  /** Told before every event. */
+  before(now: InstantMs): void {
+    const minute = this.#history.turn(this.#state, now);
+    if (minute !== null) this.#warnings.noteMinute(this.#state, minute, this.#bounds(), now);
+  }
+
+  /** Told after every event. True: there is something to write soon. */
+  after(now: InstantMs): boolean {
+    this.#history.note(this.#state, now);
+    this.#warnings.note(this.#state, this.#bounds(), now);
+    return this.#history.isDue(this.#isInUse(), now);
+  }
+
+  /** Writes what is due, in the transaction of whoever writes anyway. */
+  write(now: InstantMs): void {
+    this.#history.write(this.#state, this.#isInUse(), now);
+  }
+
+  history(fromMs: number, toMs: number, stepMs: number, now: InstantMs): PoolHistory {
+    return { now, points: this.#history.read(this.#state, fromMs, toMs, stepMs, now) };
+  }
+
+  warnings(): Warning[] {
+    return this.#warnings.latest();
+  }
+
+  /** What the status shows of waits. */
+  waits(now: InstantMs): Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms'> {
+    return waitQuantiles(this.#history.recentWaits(this.#state, now));
+  }
+
+  metrics(status: PoolStatus): PoolMetrics {
+    const { totals } = this.#state;
+    return {
+      status,
+      waits: totals.wait,
+      holds: totals.hold,
+      granted_again_total: totals.grantedAgain,
+      left_total: totals.left,
+      moved_total: totals.moved,
+      ended_total: totals.ended,
+      input_tokens_total: totals.inputTokens,
+      output_tokens_total: totals.outputTokens,
+      cost_usd_total: totals.usd,
+      warnings_total: this.#warnings.totals(),
+    };
+  }
+
+  #isInUse(): boolean {
+    return this.#state.leases.size + queueLength(this.#state.queue) > 0;
+  }
+}
+
+function webhookStage(env: Env): Parameters<typeof deliverWarning>[1] {
+  return {
+    target: () => directoryOf(env).webhook(),
+    secret: (name) => {
+      const value = (env as unknown as Record<string, unknown>)[name];
+      return typeof value === 'string' ? value : undefined;
+    },
+    allowsHttp: env.PRIVATE_UPSTREAMS === 'allow',
+    fetch: (url, init) => fetch(url, init),
+    pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    now: () => Date.now(),
+  };
+}

@@ -1,0 +1,83 @@
+import { DurableObject } from 'cloudflare:workers';
+import type { Env } from '../contract/env.ts';
+import type { GroupRpc, LeaseInfo, PoolStatus, WaiterInfo } from '../contract/group-rpc.ts';
+import type {
+  DecisionFilter,
+  DecisionInfo,
+  PoolHistory,
+  PoolMetrics,
+  Warning,
+} from '../contract/observations.ts';
+import type { InstantMs } from '../core/ids.ts';
+import type { GroupState } from '../core/state.ts';
+import { decisionInfos } from './decisions.ts';
+import type { Definition, PoolIdentity } from './definition.ts';
+import type { Observation } from './observation.ts';
+import { leaseInfos, poolStatus, waiterInfos } from './status.ts';
+
+/** A pool at one instant, with everything that is due done. */
+export interface Reading {
+  readonly now: InstantMs;
+  readonly state: GroupState;
+  readonly identity: PoolIdentity;
+  readonly definition: Definition;
+  readonly watch: Observation;
+  readonly passedUnlimited: number;
+  readonly idleMs: number;
+}
+
+type Readings = Pick<
+  GroupRpc,
+  'status' | 'metrics' | 'history' | 'decisions' | 'warnings' | 'waiters' | 'leases'
+>;
+
+/** A symbol: nobody can call it from outside, as he could a method with a name. */
+export const READ = Symbol('read');
+
+/** What may be asked of a pool without changing anything in it. */
+export abstract class ReadableGroup extends DurableObject<Env> implements Readings {
+  abstract [READ](): Reading;
+
+  // oxlint-disable-next-line require-await -- the contract is a promise; a throw must become a rejection
+  async status(): Promise<PoolStatus> {
+    return statusOf(this[READ]());
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async metrics(): Promise<PoolMetrics> {
+    const reading = this[READ]();
+    return reading.watch.metrics(statusOf(reading));
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async history(fromMs: number, toMs: number, stepMs: number): Promise<PoolHistory> {
+    const { watch, now } = this[READ]();
+    return watch.history(fromMs, toMs, stepMs, now);
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async decisions(filter: DecisionFilter): Promise<DecisionInfo[]> {
+    return decisionInfos(this[READ]().state, filter);
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async warnings(): Promise<Warning[]> {
+    return this[READ]().watch.warnings();
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async waiters(): Promise<WaiterInfo[]> {
+    const { state, now } = this[READ]();
+    return waiterInfos(state, now);
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async leases(): Promise<LeaseInfo[]> {
+    const { state, now } = this[READ]();
+    return leaseInfos(state, now);
+  }
+}
+
+function statusOf({ identity, definition, state, watch, now, ...seen }: Reading): PoolStatus {
+  return poolStatus(identity, definition, state, { ...seen, ...watch.waits(now) }, now);
+}

@@ -1,0 +1,123 @@
+import { BOUNDS_MS, type Histogram } from '../../core/histogram.ts';
+
+/** One metric with all its series, as the text formats of Prometheus and OpenMetrics group them. */
+export interface Family {
+  /** Without `_total`, `_bucket` and the like. */
+  readonly name: string;
+  readonly type: 'gauge' | 'counter' | 'histogram';
+  readonly help: string;
+  /** A last part of the name, where it is a unit. */
+  readonly unit?: string;
+  /** What several pools make together. */
+  readonly join: 'sum' | 'max' | 'min';
+}
+
+export type Labels = Readonly<Record<string, string>>;
+
+type TextFormat = 'prometheus' | 'openmetrics';
+
+const CONTENT_TYPES: Readonly<Record<TextFormat, string>> = {
+  prometheus: 'text/plain; version=0.0.4; charset=utf-8',
+  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+};
+
+const JOINS = {
+  sum: (a: number, b: number) => a + b,
+  max: (a: number, b: number) => Math.max(a, b),
+  min: (a: number, b: number) => Math.min(a, b),
+};
+
+const SUFFIX = { gauge: '', counter: '_total' } as const;
+
+/**
+ * Collects samples and writes them in either text format. Two samples of one series become one, which is
+ * how pools that share their labels are added up.
+ */
+export class Exposition {
+  /** By family, in the order of the first sample, and there by the line up to the value. */
+  readonly #samples = new Map<Family, Map<string, number>>();
+
+  add(
+    family: Family & { readonly type: keyof typeof SUFFIX },
+    labels: Labels,
+    value: number,
+  ): void {
+    this.#put(family, `${family.name}${SUFFIX[family.type]}${labelsText(labels)}`, value);
+  }
+
+  /** One series for each key of `values`, which is the value of the label `label`. */
+  addEach(
+    family: Family & { readonly type: keyof typeof SUFFIX },
+    labels: Labels,
+    label: string,
+    values: Readonly<Record<string, number>>,
+  ): void {
+    for (const [key, value] of Object.entries(values)) {
+      this.add(family, { ...labels, [label]: key }, value);
+    }
+  }
+
+  /** A histogram of durations, in seconds as the conventions want it. */
+  addHistogram(family: Family, labels: Labels, { counts, sumMs }: Readonly<Histogram>): void {
+    let cumulative = 0;
+    for (const [bucket, count] of counts.entries()) {
+      cumulative += count;
+      const boundMs = BOUNDS_MS[bucket];
+      const le = boundMs === undefined ? '+Inf' : String(boundMs / 1_000);
+      this.#put(family, `${family.name}_bucket${labelsText({ ...labels, le })}`, cumulative);
+    }
+    this.#put(family, `${family.name}_sum${labelsText(labels)}`, sumMs / 1_000);
+    this.#put(family, `${family.name}_count${labelsText(labels)}`, cumulative);
+  }
+
+  /** The answer to a scrape, in OpenMetrics where the `accept` header asks for it. */
+  toResponse(accept: string): Response {
+    const format = /application\/openmetrics-text/i.test(accept) ? 'openmetrics' : 'prometheus';
+    return new Response(this.#text(format), {
+      headers: { 'content-type': CONTENT_TYPES[format], 'cache-control': 'no-store' },
+    });
+  }
+
+  #text(format: TextFormat): string {
+    const lines: string[] = [];
+    for (const [family, samples] of this.#samples) {
+      const { type, help, unit } = family;
+      // In OpenMetrics the suffix of a counter belongs to the sample, not to the family.
+      const isTotal = type === 'counter' && format === 'prometheus';
+      const name = isTotal ? `${family.name}_total` : family.name;
+      lines.push(`# HELP ${name} ${escapeHelp(help)}`, `# TYPE ${name} ${type}`);
+      if (format === 'openmetrics' && unit !== undefined) lines.push(`# UNIT ${name} ${unit}`);
+      for (const [series, value] of samples) lines.push(`${series} ${valueText(value)}`);
+    }
+    if (format === 'openmetrics') lines.push('# EOF');
+    return `${lines.join('\n')}\n`;
+  }
+
+  #put(family: Family, series: string, value: number): void {
+    const samples = this.#samples.get(family) ?? new Map<string, number>();
+    this.#samples.set(family, samples);
+    const known = samples.get(series);
+    samples.set(series, known === undefined ? value : JOINS[family.join](known, value));
+  }
+}
+
+function labelsText(labels: Labels): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`);
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
+}
+
+function escapeLabel(value: string): string {
+  return value
+    .replaceAll('\\', String.raw`\\`)
+    .replaceAll('"', String.raw`\"`)
+    .replaceAll('\n', String.raw`\n`);
+}
+
+function escapeHelp(text: string): string {
+  return text.replaceAll('\\', String.raw`\\`).replaceAll('\n', String.raw`\n`);
+}
+
+function valueText(value: number): string {
+  if (Number.isFinite(value)) return String(value);
+  return Number.isNaN(value) ? 'NaN' : `${value < 0 ? '-' : '+'}Inf`;
+}

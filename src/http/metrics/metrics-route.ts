@@ -1,0 +1,52 @@
+import type { Context } from 'hono';
+import type { Env } from '../../contract/env.ts';
+import { POOL_IDLE_MS, type GroupRpc } from '../../contract/group-rpc.ts';
+import type { PoolMetrics } from '../../contract/observations.ts';
+import { askPools, readDirectory, type Asked } from '../admin/pools.ts';
+import { ProblemError, problemResponse } from '../admin/problem.ts';
+import { isSameHash, secretHash } from '../secret-hash.ts';
+import { Exposition } from './exposition.ts';
+import { CONFIG_VERSION, POOLS, POOLS_LEFT_OUT } from './families.ts';
+import { addPools } from './pool-samples.ts';
+
+/** `GET /metrics`: everything that is counted, for Prometheus or whoever reads its text format. */
+export async function metrics(context: Context<{ Bindings: Env }>): Promise<Response> {
+  const { env, req } = context;
+  try {
+    await requireToken(env, req.header('authorization') ?? '');
+    const directory = await readDirectory(env);
+    const { config, pools, version } = directory;
+    const asked = await askPools(env, config, pools, (pool: GroupRpc) => pool.metrics());
+    const exposition = new Exposition();
+    exposition.add(CONFIG_VERSION, {}, version);
+    exposition.add(POOLS, {}, asked.length);
+    exposition.add(POOLS_LEFT_OUT, {}, pools.length - asked.length);
+    addPools(exposition, asked.filter(isShown));
+    return exposition.toResponse(req.header('accept') ?? '');
+  } catch (error) {
+    return problemResponse(error);
+  }
+}
+
+/** Partitions that nobody uses leave the list in time; until then they need no series. */
+function isShown(one: Asked<PoolMetrics>): boolean {
+  return 'error' in one || one.pool.partition === null || one.answer.status.idle_ms < POOL_IDLE_MS;
+}
+
+/** Lets through who knows `METRICS_TOKEN`, or `ADMIN_TOKEN`. Without either the route is closed. */
+async function requireToken(env: Env, authorization: string): Promise<void> {
+  const expected = [env.METRICS_TOKEN ?? '', env.ADMIN_TOKEN ?? ''].filter((token) => token !== '');
+  if (expected.length === 0) {
+    throw new ProblemError(
+      403,
+      'No METRICS_TOKEN is set, so the metrics are closed. Set one with `npx wrangler secret put METRICS_TOKEN`, or in the environment where Headgate hosts itself, and give it to Prometheus as `authorization: { credentials: … }`.',
+    );
+  }
+  const given = /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim() ?? '';
+  const [hash = '', ...hashes] = await Promise.all([given, ...expected].map(secretHash));
+  // Each is looked at, whichever it is, so that the time says nothing.
+  if (hashes.filter((each) => isSameHash(hash, each)).length > 0) return;
+  throw new ProblemError(401, 'Send `Authorization: Bearer <METRICS_TOKEN>`.', {
+    headers: { 'www-authenticate': 'Bearer realm="headgate-metrics"' },
+  });
+}

@@ -1,0 +1,86 @@
+import type { PoolMetrics } from '../../contract/observations.ts';
+import type { PlacedPool } from '../../contract/pool.ts';
+import type { Asked } from '../admin/pools.ts';
+import type { Exposition, Labels } from './exposition.ts';
+import * as families from './families.ts';
+
+/** So many partitions of a group have series of their own; the others share one set. */
+export const PARTITIONS_MAX = 50;
+
+/** What the others are called. No partition's name is a single word in capitals. */
+const OTHERS = 'OTHER';
+
+/**
+ * Adds the samples of all pools. Labels are bounded: of a group with many partitions the first ones by name
+ * have their own, so that the same ones have at every scrape.
+ */
+export function addPools(exposition: Exposition, asked: readonly Asked<PoolMetrics>[]): void {
+  const byGroup = Map.groupBy(asked, ({ pool }) => pool.group);
+  for (const pools of byGroup.values()) {
+    const byName = pools.toSorted((a, b) => (nameOf(a.pool) < nameOf(b.pool) ? -1 : 1));
+    for (const [index, one] of byName.entries()) {
+      const partition = index < PARTITIONS_MAX ? nameOf(one.pool) : OTHERS;
+      addPool(exposition, { group: one.pool.group, partition }, one);
+    }
+  }
+}
+
+/** The empty name is the label that is not there. */
+function nameOf({ partition }: PlacedPool): string {
+  return partition ?? '';
+}
+
+function addPool(to: Exposition, labels: Labels, one: Asked<PoolMetrics>): void {
+  to.add(families.POOL_UP, labels, 'answer' in one ? 1 : 0);
+  if ('error' in one) return;
+  addGauges(to, labels, one.answer);
+  addCounters(to, labels, one.answer);
+  to.addHistogram(families.WAIT, labels, one.answer.waits);
+  to.addHistogram(families.HOLD, labels, one.answer.holds);
+}
+
+function addGauges(to: Exposition, labels: Labels, { status }: PoolMetrics): void {
+  const { limit, rates, spend } = status;
+  if (limit.effective !== null) to.add(families.SLOTS_LIMIT, labels, limit.effective);
+  if (limit.configured !== null) to.add(families.SLOTS_LIMIT_CONFIGURED, labels, limit.configured);
+  to.add(families.SLOTS_IN_USE, labels, status.in_use);
+  to.add(families.SLOTS_COOLING, labels, status.cooling);
+  to.addEach(families.QUEUE_LENGTH, labels, 'lane', status.queued_by_lane);
+  to.add(families.QUEUE_OLDEST, labels, status.oldest_wait_ms / 1_000);
+  to.addEach(families.PAUSED, labels, 'by', {
+    operator: status.paused ? 1 : 0,
+    upstream: status.paused_until === null ? 0 : 1,
+  });
+  for (const state of ['closed', 'half_open', 'open'] as const) {
+    to.add(families.BREAKER, { ...labels, state }, status.breaker === state ? 1 : 0);
+  }
+  for (const [name, rate] of Object.entries(rates ?? {})) {
+    to.add(families.RATE_LIMIT, { ...labels, limit: name }, rate.limit);
+    to.add(families.RATE_LEFT, { ...labels, limit: name }, rate.left);
+  }
+  if (spend === null) return;
+  const { hour_usd: hour, day_usd: day, month_usd: month } = spend;
+  to.addEach(families.SPENT, labels, 'period', { hour, day, month });
+  to.add(families.RESERVED, labels, spend.reserved_usd);
+}
+
+function addCounters(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
+  const { status } = metrics;
+  to.add(families.GRANTED, labels, status.granted_total);
+  to.add(families.GRANTED_AGAIN, labels, metrics.granted_again_total);
+  to.addEach(families.REJECTIONS, labels, 'reason', status.rejected_total);
+  to.add(families.LEFT, labels, metrics.left_total);
+  to.add(families.MOVED, labels, metrics.moved_total);
+  const ended = { ...metrics.ended_total, expired: status.expired_total };
+  to.addEach(families.ENDED, labels, 'outcome', ended);
+  to.add(families.RESURRECTED, labels, status.resurrected_total);
+  to.addEach(families.REFUSALS, labels, 'kind', status.refusals_total);
+  to.addEach(families.TOKENS, labels, 'direction', {
+    input: metrics.input_tokens_total,
+    output: metrics.output_tokens_total,
+  });
+  to.add(families.COST, labels, metrics.cost_usd_total);
+  to.add(families.PASSED, labels, status.passed_unlimited_total);
+  to.add(families.WOULD_WAIT, labels, status.would_wait_total);
+  to.addEach(families.WARNINGS, labels, 'kind', metrics.warnings_total);
+}

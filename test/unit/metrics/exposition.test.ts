@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest';
+import { emptyHistogram, observe } from '../../../src/core/histogram.ts';
+import { Exposition } from '../../../src/http/metrics/exposition.ts';
+import * as families from '../../../src/http/metrics/families.ts';
+import { parseExposition, type ParsedFamily } from './exposition-parser.ts';
+
+const OPENMETRICS = 'application/openmetrics-text;version=1.0.0,text/plain;q=0.5';
+
+async function both(exposition: Exposition): Promise<Record<string, ParsedFamily[]>> {
+  const prometheus = await exposition.toResponse('*/*').text();
+  const openmetrics = await exposition.toResponse(OPENMETRICS).text();
+  return {
+    prometheus: parseExposition(prometheus, 'prometheus'),
+    openmetrics: parseExposition(openmetrics, 'openmetrics'),
+  };
+}
+
+describe('the text formats', () => {
+  it('are told apart by what the scraper accepts', () => {
+    const types = ['', 'text/plain', OPENMETRICS].map((accept) =>
+      new Exposition().toResponse(accept).headers.get('content-type'),
+    );
+    expect(types).toEqual([
+      'text/plain; version=0.0.4; charset=utf-8',
+      'text/plain; version=0.0.4; charset=utf-8',
+      'application/openmetrics-text; version=1.0.0; charset=utf-8',
+    ]);
+  });
+
+  it.each([
+    'quote " here',
+    String.raw`back\slash`,
+    'new\nline',
+    'brace } and = and ,',
+    'ünïcödé',
+    '',
+  ])('carry a label of %j', async (value) => {
+    const exposition = new Exposition();
+    exposition.add(families.SLOTS_IN_USE, { group: value }, 3);
+    for (const [family] of Object.values(await both(exposition))) {
+      expect(family?.samples).toEqual([
+        { name: 'headgate_slots_in_use', labels: { group: value }, value: 3 },
+      ]);
+    }
+  });
+
+  it.each([0, 0.1, 1e-9, 1e21, -1, Infinity, -Infinity])('carry the value %d', async (value) => {
+    const exposition = new Exposition();
+    exposition.add(families.RATE_LEFT, {}, value);
+    for (const [family] of Object.values(await both(exposition))) {
+      expect(family?.samples[0]?.value).toBe(value);
+    }
+  });
+
+  it('name a counter as each wants it', async () => {
+    const exposition = new Exposition();
+    exposition.addEach(families.REJECTIONS, { group: 'g' }, 'reason', { busy: 2, paused: 1 });
+    const { prometheus = [], openmetrics = [] } = await both(exposition);
+    expect(prometheus[0]?.name).toBe('headgate_rejections_total');
+    expect(openmetrics[0]?.name).toBe('headgate_rejections');
+    expect(openmetrics[0]?.samples).toEqual(prometheus[0]?.samples);
+    expect(prometheus[0]?.samples[0]).toEqual({
+      name: 'headgate_rejections_total',
+      labels: { group: 'g', reason: 'busy' },
+      value: 2,
+    });
+  });
+
+  it('write durations in seconds, as cumulative buckets', async () => {
+    const histogram = emptyHistogram();
+    for (const durationMs of [3, 15, 15, 1_000_000]) observe(histogram, durationMs);
+    const exposition = new Exposition();
+    exposition.addHistogram(families.WAIT, {}, histogram);
+    for (const [family] of Object.values(await both(exposition))) {
+      const at = (le: string) => family?.samples.find(({ labels }) => labels['le'] === le)?.value;
+      expect([at('0.01'), at('0.02'), at('655.36'), at('+Inf')]).toEqual([1, 3, 3, 4]);
+      expect(family?.samples.find(({ name }) => name.endsWith('_sum'))?.value).toBe(1_000.033);
+    }
+  });
+
+  it('join what has the same labels, each metric in its way', async () => {
+    const exposition = new Exposition();
+    for (const [length, waitS, up] of [
+      [3, 5, 1],
+      [4, 2, 0],
+    ] as const) {
+      exposition.add(families.SLOTS_IN_USE, { partition: 'OTHER' }, length);
+      exposition.add(families.QUEUE_OLDEST, { partition: 'OTHER' }, waitS);
+      exposition.add(families.POOL_UP, { partition: 'OTHER' }, up);
+    }
+    const { prometheus = [] } = await both(exposition);
+    expect(prometheus.map(({ samples }) => samples.map(({ value }) => value))).toEqual([
+      [7],
+      [5],
+      [0],
+    ]);
+  });
+});
+
+describe('the names', () => {
+  it.each(Object.values(families).map((family) => [family.name, family] as const))(
+    '%s keeps to the conventions',
+    (name, { type, unit, help }) => {
+      expect(name).toMatch(/^headgate_[a-z]+(_[a-z]+)*$/);
+      expect(name).not.toMatch(/_(total|count|sum|bucket|info|ms)$/);
+      expect(help).toMatch(/^[A-Z].*\.$/);
+      expect(name.endsWith(`_${unit ?? name.split('_').at(-1)}`)).toBe(true);
+      expect(type === 'histogram' ? unit : 'seconds').toBe('seconds');
+    },
+  );
+
+  it('are all different', () => {
+    const names = Object.values(families).map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
+
+describe('the reader of the tests', () => {
+  const head = '# HELP a_total Help.\n# TYPE a_total counter\n';
+  it.each([
+    ['an unended line', `${head}a_total 1`],
+    ['a series twice', `${head}a_total 1\na_total 2\n`],
+    ['another family', `${head}b_total 1\n`],
+    ['an unescaped quote', `${head}a_total{x="a"b"} 1\n`],
+    ['no value', `${head}a_total\n`],
+    ['a counter below 0', `${head}a_total -1\n`],
+    ['no type', '# HELP a Help.\na 1\n'],
+    ['a type after its samples', `${head}a_total 1\n# TYPE a_total gauge\n`],
+    [
+      'buckets that fall',
+      '# HELP h H.\n# TYPE h histogram\nh_bucket{le="1"} 2\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n',
+    ],
+    ['no last bucket', '# HELP h H.\n# TYPE h histogram\nh_bucket{le="1"} 2\nh_sum 1\nh_count 2\n'],
+  ])('refuses %s', (_what, text) => {
+    expect(() => parseExposition(text, 'prometheus')).toThrow(/./);
+  });
+});

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { configSchema } from '../../../src/contract/config.ts';
+import { checkConfig } from '../../../src/routing/check-config.ts';
+
+function problems(url: string, privateUpstreams = false): string[] {
+  const config = configSchema.parse({ webhook: { url, secret: 'WEBHOOK_SECRET' } });
+  return checkConfig(config, [], { privateUpstreams }).errors.map(
+    ({ path, message }) => `${path} ${message}`,
+  );
+}
+
+describe('the address of a receiver', () => {
+  it.each([
+    ['https://ops.example/hook', []],
+    ['http://ops.example/hook', ['webhook.url must begin with https://']],
+    [
+      'https://10.1.2.3/hook',
+      ['webhook.url leads to a private address (10.1.2.3), which cannot be reached from here'],
+    ],
+    [
+      'https://localhost/hook',
+      ['webhook.url leads to a private address (localhost), which cannot be reached from here'],
+    ],
+  ])('%s', (url, expected) => {
+    expect(problems(url)).toEqual(expected);
+    expect(problems(url, true)).toEqual([]);
+  });
+});
+
+describe('what a configuration may not say', () => {
+  it.each([
+    ['a secret that is no webhook secret', { url: 'https://ops.example', secret: 'ADMIN_TOKEN' }],
+    ['another protocol', { url: 'ftp://ops.example', secret: 'WEBHOOK_SECRET' }],
+    ['no secret', { url: 'https://ops.example' }],
+  ])('%s', (_what, webhook) => {
+    expect(configSchema.safeParse({ webhook }).success).toBe(false);
+  });
+
+  it.each([
+    ['warn_at', 0],
+    ['warn_at', 1.1],
+    ['warn_wait_ms', 0],
+  ])('%s: %s', (field, value) => {
+    expect(configSchema.safeParse({ groups: [{ name: 'g', [field]: value }] }).success).toBe(false);
+  });
+});

@@ -1,0 +1,156 @@
+/** A warning on its way to a receiver, checked by a receiver that others wrote. */
+import OpenAI from 'openai';
+import { describe, expect, it, vi } from 'vitest';
+import type { Warning } from '../../../src/contract/observations.ts';
+import { deliverWarning, type WebhookStage } from '../../../src/group/webhook.ts';
+
+const WARNING: Warning = {
+  id: '0f8e',
+  at: '2026-11-20T10:00:00.000Z',
+  kind: 'near_limit',
+  group: 'shared',
+  partition: null,
+  message: '4 of 5 slots have been in use for a minute.',
+  figures: { in_use: 4, limit: 5, queued: 2 },
+};
+
+const RAW_SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+
+interface Sent {
+  readonly url: string;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+  readonly redirect: string | undefined;
+}
+
+/** A receiver that answers with these statuses, one after the other; 0: the connection breaks. */
+function stage(statuses: readonly number[], changes: Partial<WebhookStage> = {}) {
+  const sent: Sent[] = [];
+  const pauses: number[] = [];
+  const given = [...statuses];
+  const all: WebhookStage = {
+    target: async () => ({ url: 'https://ops.example/hook?key=hidden', secret: 'WEBHOOK_SECRET' }),
+    secret: (name) => (name === 'WEBHOOK_SECRET' ? RAW_SECRET : undefined),
+    allowsHttp: false,
+    fetch: async (url, init) => {
+      const { headers, body, redirect } = init as RequestInit & Sent;
+      sent.push({ url, headers, body, redirect });
+      const status = given.shift() ?? 204;
+      if (status === 0) throw new TypeError('refused by https://ops.example/hook?key=hidden');
+      return new Response(null, { status });
+    },
+    pause: async (ms) => void pauses.push(ms),
+    now: () => Date.now(),
+    ...changes,
+  };
+  return { all, sent, pauses };
+}
+
+function logged(): Record<string, unknown>[] {
+  return vi.mocked(console.log).mock.calls.map(([line]) => JSON.parse(line as string));
+}
+
+describe('a warning', () => {
+  it('is signed so that a client of Standard Webhooks takes it', async () => {
+    const { all, sent } = stage([204]);
+    await deliverWarning(WARNING, all);
+    const [one] = sent;
+    if (one === undefined) throw new Error('nothing was sent');
+    const client = new OpenAI({ apiKey: 'none' });
+    await client.webhooks.verifySignature(one.body, one.headers, RAW_SECRET);
+    await expect(
+      client.webhooks.verifySignature(`${one.body} `, one.headers, RAW_SECRET),
+    ).rejects.toThrow(/signature/i);
+    expect(JSON.parse(one.body)).toEqual({
+      type: 'headgate.near_limit',
+      timestamp: WARNING.at,
+      data: {
+        id: '0f8e',
+        kind: 'near_limit',
+        group: 'shared',
+        partition: null,
+        message: WARNING.message,
+        figures: WARNING.figures,
+      },
+    });
+    expect(one.headers['webhook-id']).toBe(WARNING.id);
+    expect(one.redirect).toBe('manual');
+  });
+
+  it('is signed with a secret of plain text too', async () => {
+    const { all, sent } = stage([204], { secret: () => 'just some text' });
+    await deliverWarning(WARNING, all);
+    const [one] = sent;
+    const client = new OpenAI({ apiKey: 'none' });
+    await client.webhooks.verifySignature(one?.body ?? '', one?.headers ?? {}, 'just some text');
+    expect(sent).toHaveLength(1);
+  });
+
+  it.each([
+    ['that is received', [200], 1],
+    ['while the receiver fails', [500, 503, 200], 3],
+    ['whose connection breaks', [0, 0, 204], 3],
+    ['that is asked to come later', [429, 204], 2],
+    ['that is never received', [500, 500, 500, 500, 200], 4],
+    ['that is not wanted', [410, 200], 1],
+    ['that is sent elsewhere', [302, 200], 1],
+  ])('%s is tried as often as it makes sense', async (_which, statuses, tries) => {
+    const log = vi.spyOn(console, 'log').mockReturnValue();
+    const { all, sent, pauses } = stage(statuses);
+    await deliverWarning(WARNING, all);
+    expect(sent).toHaveLength(tries);
+    expect(pauses).toEqual([2_000, 10_000, 60_000].slice(0, tries - 1));
+    expect(new Set(sent.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    log.mockRestore();
+  });
+
+  it.each([
+    ['the secret is not set', { secret: () => undefined }, 'the secret WEBHOOK_SECRET is not set'],
+    [
+      'the address is plain http',
+      { target: async () => ({ url: 'http://ops.example', secret: 'WEBHOOK_SECRET' }) },
+      'the address is not https',
+    ],
+    [
+      'the directory is out of reach',
+      {
+        target: async () => {
+          throw new RangeError('whatever');
+        },
+      },
+      'RangeError',
+    ],
+  ] as const)('is not sent when %s, and the log says so', async (_when, changes, why) => {
+    const log = vi.spyOn(console, 'log').mockReturnValue();
+    const { all, sent } = stage([], changes);
+    await deliverWarning(WARNING, all);
+    expect(sent).toEqual([]);
+    expect(logged()).toEqual([
+      { event: 'webhook_failed', warning: '0f8e', kind: 'near_limit', group: 'shared', why },
+    ]);
+    log.mockRestore();
+  });
+
+  it('goes over plain http where Headgate is self-hosted', async () => {
+    const target = async () => ({ url: 'http://10.0.0.7/hook', secret: 'WEBHOOK_SECRET' });
+    const { all, sent } = stage([204], { allowsHttp: true, target });
+    await deliverWarning(WARNING, all);
+    expect(sent.map(({ url }) => url)).toEqual(['http://10.0.0.7/hook']);
+  });
+
+  it('that is lost shows neither the address nor the secret', async () => {
+    const log = vi.spyOn(console, 'log').mockReturnValue();
+    const { all } = stage([0, 0, 0, 0]);
+    await deliverWarning(WARNING, all);
+    const text = JSON.stringify(logged());
+    expect(text).toContain('TypeError');
+    expect(text).not.toMatch(/hidden|ops\.example|whsec/);
+    log.mockRestore();
+  });
+
+  it('goes nowhere without a receiver', async () => {
+    const { all, sent } = stage([], { target: async () => null });
+    await deliverWarning(WARNING, all);
+    expect(sent).toEqual([]);
+  });
+});

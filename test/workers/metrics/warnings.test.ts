@@ -1,0 +1,163 @@
+/** When a pool warns, and where it says so. */
+import { describe, expect, it, vi } from 'vitest';
+import { SERVED } from '../../../src/core/signal.ts';
+import { define, pool, queueUp, request, resetPool, take, type Granted } from '../support/pool.ts';
+import { passTime } from '../support/time.ts';
+import { configure } from '../support/worker.ts';
+
+/** Lets time pass in steps in which holders renew, as they do. */
+async function passMinutes(name: string, minutes: number, held: readonly Granted[]): Promise<void> {
+  for (let step = 0; step < minutes * 4; step += 1) {
+    passTime(15_000);
+    for (const { lease } of held) lease.renew(null).catch(() => {});
+    await pool(name).status();
+  }
+}
+
+async function kinds(name: string): Promise<string[]> {
+  return (await pool(name).warnings()).map(({ kind }) => kind);
+}
+
+async function refuse(name: string, count: number, kind: 'quota' | 'error'): Promise<void> {
+  for (let call = 0; call < count; call += 1) {
+    const { lease } = await take(name, `${kind}-${call}`);
+    await lease.report({ ...SERVED, kind }, false);
+    await lease.release('failed', 500);
+  }
+}
+
+describe('near the limit', () => {
+  it('warns after a minute with a queue, once in ten', async () => {
+    await define('near', 2, { queue: { timeout_ms: 3_600_000 } });
+    const held = [await take('near', 'a'), await take('near', 'b')];
+    await passMinutes('near', 2, held);
+    expect(await kinds('near')).toEqual([]);
+    const { answer } = await queueUp('near', 'c', { sliceMs: 3_600_000 });
+    await passMinutes('near', 0.75, held);
+    expect(await kinds('near')).toEqual([]);
+    await passMinutes('near', 0.5, held);
+    const [warning] = await pool('near').warnings();
+    expect(warning).toMatchObject({
+      kind: 'near_limit',
+      group: 'near',
+      partition: null,
+      figures: { in_use: 2, limit: 2, queued: 1 },
+    });
+    await passMinutes('near', 8, held);
+    expect(await kinds('near')).toEqual(['near_limit']);
+    await passMinutes('near', 3, held);
+    expect(await kinds('near')).toEqual(['near_limit', 'near_limit']);
+    for (const { lease } of held) await lease.release('success', 200);
+    const granted = await answer;
+    if (granted.kind === 'granted') await granted.lease.release('success', 200);
+  });
+
+  it('says nothing where it was told not to', async () => {
+    await define('quiet', 1, { warn_at: null, queue: { timeout_ms: 3_600_000 } });
+    const held = [await take('quiet', 'a')];
+    const { answer } = await queueUp('quiet', 'b', { sliceMs: 3_600_000 });
+    await passMinutes('quiet', 3, held);
+    expect(await kinds('quiet')).toEqual([]);
+    await pool('quiet').cancel('b');
+    await answer;
+    await held[0]?.lease.release('success', 200);
+  });
+});
+
+describe('the queue', () => {
+  it('warns when it grows for minutes, and when calls wait too long', async () => {
+    await define('grows', 1, {
+      warn_at: null,
+      warn_wait_ms: 150_000,
+      queue: { timeout_ms: 3_600_000 },
+    });
+    const held = [await take('grows', 'a')];
+    const answers: Promise<unknown>[] = [];
+    const seen: string[][] = [];
+    for (let minute = 0; minute < 5; minute += 1) {
+      for (let call = 0; call < 4; call += 1) {
+        const { answer } = await queueUp('grows', `w${minute}-${call}`, { sliceMs: 3_600_000 });
+        answers.push(answer);
+      }
+      await passMinutes('grows', 1, held);
+      seen.push(await kinds('grows'));
+    }
+    expect(seen[1]).toEqual([]);
+    expect(new Set(seen.at(-1))).toEqual(new Set(['wait_long', 'queue_growing']));
+    expect((await pool('grows').metrics()).warnings_total).toEqual({
+      wait_long: 1,
+      queue_growing: 1,
+    });
+    await define('grows', 1, { draining: true }, 2);
+    for (let minute = 0; minute < 5; minute += 1) {
+      for (let call = 0; call < 4; call += 1) await pool('grows').cancel(`w${minute}-${call}`);
+    }
+    await Promise.all(answers);
+    await held[0]?.lease.release('success', 200);
+  });
+});
+
+describe('the upstream', () => {
+  it('warns when it is left alone, and when the account is empty', async () => {
+    await define('broken', 20);
+    await refuse('broken', 3, 'quota');
+    expect(await kinds('broken')).toEqual(['quota_exhausted']);
+    await refuse('broken', 10, 'error');
+    expect(await kinds('broken')).toEqual(['breaker_open', 'quota_exhausted']);
+    await resetPool('broken');
+    expect(await kinds('broken')).toEqual(['breaker_open', 'quota_exhausted']);
+  });
+});
+
+describe('a lease whose holder is gone', () => {
+  it('warns', async () => {
+    await define('gone', 2);
+    const { lease } = await take('gone', 'a');
+    passTime(60_000);
+    await pool('gone').status();
+    expect(await pool('gone').warnings()).toMatchObject([
+      { kind: 'lease_expired', figures: { leases: 1 } },
+    ]);
+    lease[Symbol.dispose]();
+  });
+});
+
+it('keeps the last hundred, whatever happens to the instance', async () => {
+  await define('many', 1_000);
+  for (let warning = 0; warning < 103; warning += 1) {
+    const { lease } = await take('many', `w${warning}`);
+    await lease.report({ ...SERVED, kind: 'quota' }, false);
+    await lease.release('refused', 429);
+    passTime(600_000);
+  }
+  await resetPool('many');
+  const kept = await pool('many').warnings();
+  expect(kept).toHaveLength(100);
+  expect(kept[0]?.figures).toEqual({ refusals: 103 });
+});
+
+it('goes to the receiver of the configuration, and holds up nobody', async () => {
+  const { promise: received, resolve } = Promise.withResolvers<Request>();
+  const realFetch = globalThis.fetch;
+  const spy = vi.spyOn(globalThis, 'fetch').mockImplementation(async (input, init) => {
+    const sent = new Request(input as string, init as RequestInit);
+    if (!sent.url.startsWith('https://ops.example/')) return realFetch(input, init);
+    resolve(sent.clone());
+    return new Response(null, { status: 204 });
+  });
+  await configure({
+    webhook: { url: 'https://ops.example/hook', secret: 'WEBHOOK_TEST' },
+    groups: [{ name: 'told', limits: { max_concurrency: 5 } }],
+  });
+  const asked = await pool('told').acquire(request('told', 'a', { configVersion: 1 }));
+  if (asked.kind !== 'granted') throw new Error(asked.kind);
+  await asked.lease.report({ ...SERVED, kind: 'quota' }, false);
+  await asked.lease.release('refused', 429);
+  const sent = await received;
+  expect(await sent.json()).toMatchObject({
+    type: 'headgate.quota_exhausted',
+    data: { group: 'told', figures: { refusals: 1 } },
+  });
+  expect(sent.headers.get('webhook-signature')).toMatch(/^v1,[A-Za-z0-9+/]{43}=$/);
+  spy.mockRestore();
+});
