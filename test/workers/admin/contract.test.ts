@@ -52,7 +52,7 @@ const SAMPLES: Record<string, Sample> = {
   resumeGroup: shared,
   getGroupStatus: shared,
   getHistory: { before: () => held('past'), path: { name: 'past' }, query: '?step=60' },
-  listDecisions: { before: () => refused('why'), path: { name: 'why' }, query: '?limit=1' },
+  listDecisions: { before: () => refused('why'), path: { name: 'why' }, query: '?limit=2' },
   listWarnings: { before: () => refused('warned'), path: { name: 'warned' } },
   listLeases: { before: () => held('busy'), path: { name: 'busy' } },
   releaseLease: {
@@ -108,13 +108,15 @@ async function held(name: string): Promise<void> {
   await poolOf(env, name, null, null).acquire(request(name, 'held'));
 }
 
-/** Has a call in a group of its own to which the upstream says that the account is empty. */
+/** Has a call in a group of its own that the upstream refuses, and one that the group itself refuses. */
 async function refused(name: string): Promise<void> {
   await group(name)();
   const asked = await poolOf(env, name, null, null).acquire(request(name, 'refused'));
   if (asked.kind !== 'granted') throw new Error(asked.kind);
   await asked.lease.report({ ...SERVED, kind: 'quota' }, false);
   await asked.lease.release('refused', 429);
+  const wide = await poolOf(env, name, null, null).acquire(request(name, 'wide', { slots: 9 }));
+  expect(wide).toMatchObject({ kind: 'rejected' });
 }
 
 /** Lets a ticket wait in a group of its own. Nobody asks again, so that it is forgotten soon after. */

@@ -28,6 +28,7 @@ beforeAll(async () => {
         partition_by: ['caller'],
         limits: { max_concurrency: 2 },
       },
+      { name: 'unused', match: { upstreams: ['groq'] }, partition_by: ['caller'] },
     ],
   });
   for (const partition of ['one', 'two']) {
@@ -104,6 +105,11 @@ describe('history', () => {
     const { json } = await admin('GET', '/groups/split/history?partition=one&step=300');
     const { points, step_s } = historySchema.parse(json);
     expect([step_s, points.reduce((sum, point) => sum + point.granted, 0)]).toEqual([300, 1]);
+  });
+
+  it('of a split group that nobody has called is empty', async () => {
+    const { status, json } = await admin('GET', '/groups/unused/history');
+    expect([status, historySchema.parse(json).points]).toEqual([200, []]);
   });
 
   it('takes longer steps for longer times', async () => {
