@@ -5,7 +5,7 @@ import type { RefusalKind } from '../core/signal.ts';
 import type { Lane } from '../core/ticket.ts';
 import type { Decision, WaitCause } from '../core/trail.ts';
 import type { HistoryPoint } from './history.ts';
-import type { PoolStatus } from './group-rpc.ts';
+import type { PoolStatus } from './pool-status.ts';
 
 /** What a pool tells of its past: counters, points in time, decisions and warnings. */
 

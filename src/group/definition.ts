@@ -1,5 +1,6 @@
 import { groupSchema, type GroupConfig } from '../contract/config.ts';
-import type { AssumedLimit, GroupDefinition, PoolStatus } from '../contract/group-rpc.ts';
+import type { AssumedLimit, GroupDefinition } from '../contract/group-rpc.ts';
+import type { PoolStatus } from '../contract/pool-status.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { BURST_MS, MINUTE_MS } from '../core/rate-limits.ts';
 import type { GroupSettings } from '../core/settings.ts';

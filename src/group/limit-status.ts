@@ -1,4 +1,4 @@
-import type { PoolStatus, RateStatus, SpendStatus } from '../contract/group-rpc.ts';
+import type { PoolStatus, RateStatus, SpendStatus } from '../contract/pool-status.ts';
 import { slotsLearned } from '../core/capacity.ts';
 import type { InstantMs } from '../core/ids.ts';
 import { limitsOf, type LimitName } from '../core/rate-limits.ts';

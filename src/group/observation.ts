@@ -1,6 +1,6 @@
 import { directoryOf, type Env } from '../contract/env.ts';
 import type { PoolHistory, PoolMetrics, Warning } from '../contract/observations.ts';
-import type { PoolStatus } from '../contract/group-rpc.ts';
+import type { PoolStatus } from '../contract/pool-status.ts';
 import type { InstantMs } from '../core/ids.ts';
 import { queueLength } from '../core/queue.ts';
 import type { GroupState } from '../core/state.ts';

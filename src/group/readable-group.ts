@@ -1,6 +1,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../contract/env.ts';
-import type { GroupRpc, LeaseInfo, PoolStatus, WaiterInfo } from '../contract/group-rpc.ts';
+import type { GroupRpc, LeaseInfo, WaiterInfo } from '../contract/group-rpc.ts';
+import type { PoolStatus } from '../contract/pool-status.ts';
 import type {
   DecisionFilter,
   DecisionInfo,

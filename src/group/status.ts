@@ -1,4 +1,5 @@
-import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/group-rpc.ts';
+import type { LeaseInfo, WaiterInfo } from '../contract/group-rpc.ts';
+import type { PoolStatus } from '../contract/pool-status.ts';
 import type { InstantMs } from '../core/ids.ts';
 import { estimateWaitMs } from '../core/estimate.ts';
 import { probableOrder } from '../core/forecast.ts';

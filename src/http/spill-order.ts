@@ -1,5 +1,5 @@
 import type { OnSaturated } from '../contract/config-limits.ts';
-import type { PoolStatus } from '../contract/group-rpc.ts';
+import type { PoolStatus } from '../contract/pool-status.ts';
 import { poolName } from '../contract/pool-name.ts';
 import type { Placement } from '../routing/placement.ts';
 import { priceListId, priceOf } from '../upstream/prices/price-table.ts';

@@ -1,5 +1,5 @@
 import type { Config, GroupConfig } from '../../contract/config.ts';
-import type { PoolStatus, SpendStatus } from '../../contract/group-rpc.ts';
+import type { PoolStatus, SpendStatus } from '../../contract/pool-status.ts';
 import { takesCalls } from '../../contract/pool.ts';
 import { definedGroup, KEY_PREFIX } from '../../contract/key-groups.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';

@@ -1,6 +1,7 @@
 import type { Config } from '../../contract/config.ts';
 import { directoryOf, type Env } from '../../contract/env.ts';
-import { POOL_IDLE_MS, type GroupRpc, type PoolStatus } from '../../contract/group-rpc.ts';
+import { POOL_IDLE_MS, type GroupRpc } from '../../contract/group-rpc.ts';
+import type { PoolStatus } from '../../contract/pool-status.ts';
 import { definedGroup, KEY_PREFIX } from '../../contract/key-groups.ts';
 import { ownPool, poolKey, poolOf, type PlacedPool } from '../../contract/pool.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';

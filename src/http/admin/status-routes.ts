@@ -1,5 +1,5 @@
 import type { Env } from '../../contract/env.ts';
-import type { PoolStatus } from '../../contract/group-rpc.ts';
+import type { PoolStatus } from '../../contract/pool-status.ts';
 import type { PlacedPool } from '../../contract/pool.ts';
 import { overlaps, type Overlap } from '../../routing/overlaps.ts';
 import { groupStatus, type GroupStatus } from './group-status.ts';

@@ -1,12 +1,8 @@
 import { listDurableObjectIds, runInDurableObject } from 'cloudflare:test';
 import { expect, vi } from 'vitest';
 import { groupSchema, type GroupConfig } from '../../../src/contract/config.ts';
-import type {
-  AcquireAnswer,
-  AcquireRequest,
-  GroupRpc,
-  PoolStatus,
-} from '../../../src/contract/group-rpc.ts';
+import type { AcquireAnswer, AcquireRequest, GroupRpc } from '../../../src/contract/group-rpc.ts';
+import type { PoolStatus } from '../../../src/contract/pool-status.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import { env, until } from './worker.ts';
 
