@@ -41,6 +41,9 @@ const FAILED_SHARE = 0.5;
 const OPEN_MIN_MS = 15_000;
 const OPEN_MAX_MS = 300_000;
 
+/** What an upstream may ask for at the most: a slip of its clock must not stop a group for good. */
+const OPEN_ASKED_MAX_MS = 3_600_000;
+
 /** It stays open longer by up to this part, or several groups would probe one upstream together. */
 const JITTER = 0.1;
 
@@ -149,10 +152,11 @@ function noteResult(breaker: Breaker, call: CallResult, failed: boolean, now: In
 
 function open(breaker: Breaker, retryAfterMs: number | null, now: InstantMs): void {
   const lengthMs = Math.min(OPEN_MAX_MS, OPEN_MIN_MS * 2 ** breaker.openings);
+  const askedMs = Math.min(OPEN_ASKED_MAX_MS, retryAfterMs ?? 0);
   const jittered = lengthMs * (1 + JITTER * fraction(now));
   breaker.phase = 'open';
   breaker.openedAt = now;
-  breaker.openUntil = after(now, Math.max(Math.round(jittered), retryAfterMs ?? 0));
+  breaker.openUntil = after(now, Math.max(Math.round(jittered), askedMs));
   breaker.openings += 1;
   breaker.results = [];
   breaker.probes = [];

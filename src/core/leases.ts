@@ -9,7 +9,7 @@ import { resettle } from './queue.ts';
 import { LEASE_TTL_MS } from './settings.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteEnd } from './record.ts';
-import { noteEnded } from './upstream-signals.ts';
+import { noteEnded, noteSuccess } from './upstream-signals.ts';
 import type { Settlement } from './usage.ts';
 
 type NewLease = Pick<
@@ -26,6 +26,7 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
     ...wanted,
     grantedAt: now,
     callableAt: now,
+    hasAnswer: false,
     phase: 'held',
     until: after(now, LEASE_TTL_MS),
     attachment: state.nextAttachment++,
@@ -141,6 +142,7 @@ export function endLease(
   if (outcome === 'success' || outcome === 'cancelled') observeHold(state, heldMs);
   settleLease(state, lease, isUnused ? 'unused' : settlement, now);
   noteEnd(state, lease, outcome, now);
+  if (outcome === 'success') noteSuccess(state, lease, now);
   // A caller that leaves says nothing of the upstream, whether its Worker lives to tell or not.
   noteEnded(state, lease, false, now);
   const downMs = lease.slots === 0 ? 0 : cooldownMs(state, outcome, now);

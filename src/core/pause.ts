@@ -76,6 +76,7 @@ export function rampSlotsMax(pause: Pause, slotsMax: number, now: InstantMs): nu
   if (isPaused(pause, now)) return 0;
   if (pause.until === 0) return slotsMax;
   const steps = Math.floor((now - pause.until) / RAMP_STEP_MS);
+  if (slotsMax === 0) return 0;
   return Math.min(slotsMax, Math.ceil(slotsMax * RAMP_SHARE) * 2 ** steps);
 }
 

@@ -51,6 +51,7 @@ export function recover(
       attachment: state.nextAttachment++,
       waitsElsewhere: false,
       callableAt: row.grantedAt,
+      hasAnswer: false,
       isRefused: false,
       chargedMs: now - row.grantedAt,
       decision: null,

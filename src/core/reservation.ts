@@ -59,7 +59,7 @@ export function settleLease(
   }
   const used: Demand = actual ?? reserved.demand;
   settleRates(rates, settings.rates, { reserved: reserved.demand, actual: used, takenAt }, now);
-  const { tenant: key, agent, model } = lease.holder;
+  const { caller: key, agent, model } = lease.holder;
   const cost = { reservedUsd: reserved.usd, actualUsd: actual?.usd ?? reserved.usd, key, agent };
   settleUsd(spend, cost, now);
   noteUsage(state, used, cost.actualUsd);

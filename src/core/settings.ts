@@ -65,7 +65,7 @@ export const RENEW_EVERY_MS = 15_000;
  */
 export const SETTLE_MS = 500;
 
-/** The most waiters one group holds, whatever is configured: a parked call costs about 45 KB. */
+/** The most waiters one group holds, whatever is configured: a parked call costs 104 KiB. */
 export const WAITERS_MAX = 5_000;
 
 /** A waiter that has not asked again this long after its slice ended has lost its caller. */

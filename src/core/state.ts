@@ -36,6 +36,8 @@ export interface Lease {
   extendedUntil: InstantMs | null;
   /** The upstream was not called before this: at its grant the call may have waited elsewhere. */
   callableAt: InstantMs;
+  /** The group has heard what the upstream said to it. */
+  hasAnswer: boolean;
   /** Its holder still waits in a wider group. */
   waitsElsewhere: boolean;
   /** The upstream refused its call, and its holder has yet to let go. */

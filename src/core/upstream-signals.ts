@@ -50,6 +50,7 @@ export function applySignal(
   const retryAfterMs = signal.retryAfterMs === 0 ? null : signal.retryAfterMs;
   state.isControlsDirty = true;
   noteSignal(lease, signal);
+  lease.hasAnswer = true;
   for (const hint of signal.hints) lowerToHint(rates, settings.rates, hint, NOTHING, now);
   if (kind === 'served') return applyServed(state, lease, retryAfterMs, now);
   totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;
@@ -110,6 +111,15 @@ function applyServed(
  */
 export function noteGranted({ controls }: GroupState, { id }: Lease, now: InstantMs): void {
   if (breakerAllows(controls.breaker, now)) breakerGranted(controls.breaker, id);
+}
+
+/**
+ * A call ended well. Most groups hear of it only now, and without it a few failures among many calls would
+ * seem to be all there is. Not worth a row of its own: that is written when something fails.
+ */
+export function noteSuccess({ controls }: GroupState, lease: Lease, now: InstantMs): void {
+  if (lease.hasAnswer) return;
+  breakerServed(controls.breaker, { leaseId: lease.id, grantedAt: lease.callableAt }, now);
 }
 
 /** A lease ended. `isLost`: its holder was not heard of any more. */

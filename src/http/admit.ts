@@ -7,7 +7,7 @@ import type { Admission, Ticket } from './admission.ts';
 import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './admit-one.ts';
 import { poolSource } from './pools.ts';
 import { ownOrShared } from './shared-partition.ts';
-import { pause } from './waiting.ts';
+import { pause, within } from './waiting.ts';
 
 export type Admitted =
   | { readonly kind: 'admitted'; readonly admission: Admission }
@@ -23,6 +23,7 @@ const QUEUED_MAX = 1_000;
 /** How long a call is parked in a paused group before it asks again. */
 const OPENED_SLICE_MS = 25_000;
 const OPENED_RETRY_MS = 500;
+const OPENED_LOST_MS = 5_000;
 
 /** When each pool last declined a try, or queued somebody, as far as this isolate knows. */
 const queuedAt = new Map<string, number>();
@@ -137,13 +138,17 @@ async function untilOpened(
   const pool = poolSource(env, placement);
   const timeoutMs = placement.config?.queue.timeout_ms ?? Infinity;
   const deadlineAt = enqueuedAt + Math.min(maxWaitMs ?? Infinity, timeoutMs);
+  const { promise: left, resolve } = Promise.withResolvers<false>();
+  signal.addEventListener('abort', () => resolve(false), { once: true });
   while (Date.now() < deadlineAt) {
     if (signal.aborted) return { kind: 'left' };
     const sliceMs = Math.min(OPENED_SLICE_MS, deadlineAt - Date.now());
     try {
-      if (await pool().opened(sliceMs)) return null;
+      // What is parked in an instance that was replaced may never come back.
+      const opened = within(sliceMs + OPENED_LOST_MS, pool().opened(sliceMs));
+      if (await Promise.race([opened, left])) return null;
     } catch {
-      await pause(OPENED_RETRY_MS);
+      await Promise.race([pause(OPENED_RETRY_MS), left]);
     }
   }
   const message = `The group ${placement.group} is paused.`;

@@ -8,6 +8,7 @@ import { keepBody } from '../upstream/kept-body.ts';
 import { countedTokens, limitProfileFor, type LimitProfile } from '../upstream/limit-profiles.ts';
 import { costUsd, priceListId, priceOf, type Price } from '../upstream/prices/price-table.ts';
 import { estimateCall } from '../upstream/usage/estimate.ts';
+import { modelIn } from '../upstream/model/rename-model.ts';
 import { injectUsage } from '../upstream/usage/inject-usage.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import { createUsageDrop } from '../upstream/usage/usage-drop.ts';
@@ -22,6 +23,9 @@ const READ_BYTES_MAX = 4_194_304;
 
 /** Bodies up to this size are held during the wait without asking the budget: there may be thousands. */
 const EXEMPT_BYTES = 16_384;
+
+/** What a body of unknown length is taken for: 16,000 tokens, so that it does not slip past a limit. */
+const UNKNOWN_BYTES = 65_536;
 
 const TOKENS_PER_PRICE = 1_000_000;
 
@@ -40,7 +44,7 @@ export async function measure(call: ProxyCall, located: Located): Promise<Measur
   const bytes = kept?.bytes ?? null;
   const estimate = estimateCall({
     chunks: bytes === null ? [] : [bytes],
-    contentLength: located.body.contentLength,
+    contentLength: located.body.contentLength ?? UNKNOWN_BYTES,
     contentType: headers.get('content-type'),
     contentEncoding: headers.get('content-encoding'),
   });
@@ -48,8 +52,14 @@ export async function measure(call: ProxyCall, located: Located): Promise<Measur
   const injected = asks && operation.name === 'chat' && bytes !== null ? injectUsage(bytes) : null;
   return {
     located: kept === null ? located : { ...located, body: kept },
-    metering: new Metering(located, estimate, injected),
+    metering: new Metering(located, modelOf(located, bytes), estimate, injected),
   };
+}
+
+/** The model that the upstream will see: what a header says of it is no ground for a price. */
+function modelOf({ model, operation }: Located, bytes: Uint8Array | null): string | null {
+  if (bytes === null || operation.model.from !== 'body') return model;
+  return modelIn(bytes) ?? model;
 }
 
 /** What one call will use, uses and has used, as each of its groups counts it. */
@@ -68,7 +78,8 @@ export class Metering {
   readonly #price: Price | null;
 
   constructor(
-    { upstream, operation, model }: Located,
+    { upstream, operation }: Located,
+    model: string | null,
     estimate: Pick<CallEstimate, 'inputTokens' | 'maxOutputTokens'>,
     injected: Uint8Array | null,
   ) {

@@ -28,6 +28,9 @@ export interface Again {
   readonly where: 'here' | 'here later' | 'elsewhere';
 }
 
+/** Bodies up to this size are kept without asking the budget: hundreds may be at their upstreams. */
+const EXEMPT_BYTES = 32_768;
+
 /** A caller may call a model whatever it likes. */
 const LOGGED_MODEL_MAX = 100;
 
@@ -49,13 +52,15 @@ export interface Sending {
 
 /** Sends a call that holds its slots, and holds them until the last byte of the answer. */
 export async function sendHeld(sending: Sending): Promise<Response | Refusal | Again | 'left'> {
-  const { call, rules, target, tries, metering, admission } = sending;
+  const { call, rules, target, tries, metering, admission, hasNext } = sending;
   const { request, ctx, after } = call;
   const waitMs = Math.round(Date.now() - sending.ticket.enqueuedAt);
   const held = new HeldCall(request.signal, rules.hold, after);
   admission.keep(() => held.cut('revoked'));
-  const { max_body_bytes: keptBytesMax } = rules.retries;
-  const kept = await keepBody(sending.located.body, keptBytesMax, bodyBudget, held.signal);
+  const mayBeNeeded = hasNext || (rules.mayWait && sending.ticket.maxWaitMs !== 0);
+  const keptBytesMax = mayBeNeeded ? rules.retries.max_body_bytes : 0;
+  const { body: asItCame } = sending.located;
+  const kept = await keepBody(asItCame, keptBytesMax, bodyBudget, held.signal, EXEMPT_BYTES);
   if (kept === 'aborted') {
     held.giveUp();
     ctx.waitUntil(admission.release('unused'));
@@ -69,8 +74,8 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
   const init = { method: request.method, headers: target.headers, body: outgoing };
   const sentAt = Date.now();
   const sent = await held.send(target.fetcher, target.url, init);
-  // A call that we cut ourselves says nothing of its upstream.
-  const isCut = sent === null && held.cutBy !== null;
+  // A call that we cut says nothing of its upstream, unless that was silent for too long.
+  const isCut = sent === null && held.cutBy !== null && held.cutBy !== 'idle';
   const { refusal, answer } = isCut ? UNSAID : await judge(sent, upstream);
   if (refusal !== null) return refused({ ...sending, located }, held, refusal, answer, waitMs);
   if (answer === null) {
@@ -168,7 +173,10 @@ function whereTo(sending: Sending, kind: UpstreamSignal['kind']): Again['where']
     case 'overload':
     case 'error': {
       const { max, budget } = rules.retries;
-      if (tries.mayRetry(max, retryBudgetOf(located.upstream.id), budget)) return 'here later';
+      const mayWait = rules.mayWait && ticket.maxWaitMs !== 0;
+      if (mayWait && tries.mayRetry(max, retryBudgetOf(located.upstream.id), budget)) {
+        return 'here later';
+      }
       return hasNext ? 'elsewhere' : null;
     }
     case 'quota':

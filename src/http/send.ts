@@ -75,6 +75,7 @@ export async function send(stop: Stop): Promise<Sent> {
           : { kind: 'refused', refusal: sent, located };
       } catch (error) {
         await admission.release('failed'); // a bug of ours must not cost a slot
+        located.body.discard();
         throw error;
       }
     }

@@ -1,12 +1,23 @@
 import { createJsonModelScan } from './json-scan.ts';
+import type { ScanState } from './model-scan.ts';
 
 const encoder = new TextEncoder();
 
-/** A JSON body under another model name, otherwise byte for byte the same. Null: it names no model. */
-export function renameModel(body: Uint8Array, model: string): Uint8Array | null {
+/** The model that a JSON body names; null: none, or it is no plain JSON. */
+export function modelIn(body: Uint8Array): string | null {
+  const state = scanned(body);
+  return state.kind === 'found' ? state.model : null;
+}
+
+function scanned(body: Uint8Array): ScanState {
   const scan = createJsonModelScan();
   const pushed = scan.push(body);
-  const state = pushed.kind === 'more' ? scan.end() : pushed;
+  return pushed.kind === 'more' ? scan.end() : pushed;
+}
+
+/** A JSON body under another model name, otherwise byte for byte the same. Null: it names no model. */
+export function renameModel(body: Uint8Array, model: string): Uint8Array | null {
+  const state = scanned(body);
   if (state.kind !== 'found') return null;
   // The name stands between quotes that stay.
   const name = encoder.encode(JSON.stringify(model).slice(1, -1));

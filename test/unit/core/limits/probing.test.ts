@@ -196,3 +196,14 @@ describe('half open', () => {
     expect(group.ask('next', { sliceMs })).toEqual([]);
   });
 });
+
+test('calls that only end well count too: ten failures among a hundred calls open nothing', () => {
+  const group = new TestGroup({ slotsMax: 100, timeoutMs: 600_000, isAdaptive: false });
+  for (let index = 0; index < 100; index += 1) group.ask(`call-${index}`, { sliceMs });
+  for (let index = 0; index < 100; index += 1) {
+    const isBad = index % 10 === 9;
+    if (isBad) group.report(`call-${index}`, { kind: 'error' });
+    group.release(`call-${index}`, isBad ? 'failed' : 'success');
+  }
+  expect(phaseOf(group)).toBe('closed');
+});
