@@ -13,7 +13,8 @@ const USAGE = `Usage: npm run serve -- [options]
   --config FILE  JSON or YAML, imported at the first start only
   --drain-s S    how long calls in flight may take to end at SIGTERM (default 30)
 
-Environment: ADMIN_TOKEN opens the admin routes; UPSTREAM_* are the providers' keys.`;
+Environment: ADMIN_TOKEN opens the admin routes, METRICS_TOKEN opens /metrics; UPSTREAM_* are the providers'
+keys, WEBHOOK_* sign warnings; ACCESS_TEAM_DOMAIN, ACCESS_AUD and ACCESS_ROLE let Cloudflare Access in.`;
 
 interface Arguments {
   readonly port: number;

@@ -10,6 +10,9 @@ import { readCompatibility, workerdConfig } from './workerd-config.ts';
 import type { WorkerdProcess } from './workerd.ts';
 import { startWorkerd } from './workerd.ts';
 
+/** Keys of providers, secrets of webhooks, and who may see metrics and the admin routes. */
+const PASSED_ON = /^((UPSTREAM|WEBHOOK)_[A-Z0-9_]+|METRICS_TOKEN|ACCESS_(TEAM_DOMAIN|AUD|ROLE))$/;
+
 export interface ServeOptions {
   /** Port of the first Worker service; 0: any free one. */
   readonly port: number;
@@ -17,7 +20,7 @@ export interface ServeOptions {
   readonly host?: string;
   /** Where everything is kept. Made if it is missing. */
   readonly dataDir: string;
-  /** Environment of workerd: `UPSTREAM_*` become bindings. @default that of this process */
+  /** Environment of workerd: what `PASSED_ON` names becomes bindings. @default that of this process */
   readonly env?: NodeJS.ProcessEnv;
   /** False: clients speak to workerd itself, which does not notice all that leave. @default true */
   readonly forwarder?: boolean;
@@ -113,7 +116,7 @@ async function startParts(
     workers,
     bootId: options.bootId ?? randomBytes(9).toString('base64url'),
     fromEnvironment: Object.keys(env).filter((name) =>
-      name === 'ADMIN_TOKEN' ? adminToken !== null : /^UPSTREAM_[A-Z0-9_]+$/.test(name),
+      name === 'ADMIN_TOKEN' ? adminToken !== null : PASSED_ON.test(name),
     ),
     compatibility: await readCompatibility(),
   });
