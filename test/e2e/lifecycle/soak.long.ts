@@ -33,7 +33,9 @@ let stage: Stage;
 beforeAll(async () => {
   // The cool-down after a cancelled call is the time that the upstream has to see its end.
   const holds = { release_cooldown_ms: 0, cancel_cooldown_ms: 100, failure_hold_ms: 50 };
-  stage = await startStage({ config: practiceConfig(FIRST_LIMIT, { holds }), workers: WORKERS });
+  // The limit in force is to be the configured one, whatever the upstream's errors would teach.
+  const config = practiceConfig(FIRST_LIMIT, { holds, adaptive: 'off' });
+  stage = await startStage({ config, workers: WORKERS });
 });
 
 afterAll(() => stage.close());
