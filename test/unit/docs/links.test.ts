@@ -1,0 +1,81 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join, normalize } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+
+const folders = ['docs', 'docs/decisions'];
+const inFolders = await Promise.all(
+  folders.map(async (folder) => (await readdir(folder)).map((name) => `${folder}/${name}`)),
+);
+const PAGES = [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  ...inFolders.flat().filter((path) => path.endsWith('.md')),
+];
+
+/** A page without its blocks of code, where brackets are no links and `#` is no heading. */
+async function proseOf(path: string): Promise<string> {
+  return (await readFile(path, 'utf8')).replaceAll(/^```[\s\S]*?^```/gm, '');
+}
+
+/** The fragment by which a heading is found, as GitHub makes it. */
+function fragmentOf(heading: string): string {
+  const kept = heading.toLowerCase().replaceAll(/[^\p{L}\p{N}\s_-]/gu, '');
+  return kept.trim().replaceAll(' ', '-');
+}
+
+async function fragmentsOf(path: string): Promise<Set<string>> {
+  const headings = (await proseOf(path)).matchAll(/^#{1,6} (.+)$/gm);
+  return new Set([...headings].map(([, heading = '']) => fragmentOf(heading)));
+}
+
+/** Why a link of a page leads nowhere; null: it leads somewhere. */
+async function brokenBy(page: string, link: string): Promise<string | null> {
+  const [target = '', fragment] = link.split('#');
+  const path = target === '' ? page : normalize(join(dirname(page), target));
+  const isThere = await readFile(path).then(
+    () => true,
+    // A folder is there, though it cannot be read as a file.
+    (error: NodeJS.ErrnoException) => error.code === 'EISDIR',
+  );
+  if (!isThere) return `${link}: no such file`;
+  if (fragment === undefined || (await fragmentsOf(path)).has(fragment)) return null;
+  return `${link}: no such heading`;
+}
+
+test.each(PAGES)('every link of %s leads to a file, and to a heading in it', async (page) => {
+  const links = [...(await proseOf(page)).matchAll(/\]\(([^()\s]+)\)/g)].map(([, link]) => link);
+  const local = links.filter((link) => link !== undefined && !/^[a-z]+:/.test(link));
+  const broken = await Promise.all(local.map((link) => brokenBy(page, link ?? '')));
+  expect(broken.filter((one) => one !== null)).toEqual([]);
+});
+
+test.each([
+  ["Little's law, with numbers", 'littles-law-with-numbers'],
+  ['Ceiling, pause, breaker', 'ceiling-pause-breaker'],
+  ['`on_saturated` of a group', 'on_saturated-of-a-group'],
+])('the heading %j is found by #%s', (heading, fragment) => {
+  expect(fragmentOf(heading)).toBe(fragment);
+});
+
+test('a link to a heading that is not there is found', async () => {
+  expect(await brokenBy('docs/costs.md', 'cost.md#prices')).toBeNull();
+  expect(await brokenBy('docs/costs.md', 'cost.md#price')).not.toBeNull();
+  expect(await brokenBy('docs/costs.md', 'nowhere.md')).not.toBeNull();
+});
+
+test('the runbook has an answer to every alert rule, and to no other', async () => {
+  const rules: unknown = parse(await readFile('ops/prometheus/headgate-alerts.yaml', 'utf8'));
+  const { groups } = rules as { groups: { rules: { alert: string }[] }[] };
+  const alerts = groups.flatMap((group) => group.rules.map(({ alert }) => alert));
+  const page = await readFile('docs/operations.md', 'utf8');
+  const rows = [...page.matchAll(/^\| `(Headgate\w+)` \| \w+ \| .*\]\(#/gm)].map(
+    ([, name]) => name,
+  );
+  expect(new Set(rows)).toEqual(new Set(alerts));
+  expect(rows).toHaveLength(alerts.length);
+  const named = [...page.matchAll(/`(Headgate[A-Z]\w+)`/g)].map(([, name]) => name ?? '');
+  expect(named.filter((name) => !alerts.includes(name))).toEqual([]);
+});
