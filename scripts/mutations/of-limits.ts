@@ -137,7 +137,7 @@ export const LIMITS: readonly Mutation[] = [
   {
     name: 'sleeps though only time is lacking',
     file: 'step.ts',
-    find: 'state.waitersDueAt, settled, room)',
+    find: 'state.waitersDueAt, settled, state.roomDueAt)',
     replace: 'state.waitersDueAt, settled)',
   },
   {

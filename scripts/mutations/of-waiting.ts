@@ -116,10 +116,16 @@ export const WAITING: readonly Mutation[] = [
       'state.waitersDueAt === NEVER ? Math.min(waiter.deadlineAt, waiter.sliceEndsAt ?? waiter.orphanAt) : state.waitersDueAt',
   },
   {
+    name: 'keeps a timer for leases that are gone',
+    file: 'step.ts',
+    find: 'state.leases.size > 0 ? state.leasesDueAt : Infinity',
+    replace: 'state.leasesDueAt',
+  },
+  {
     name: 'sleeps past the end of the settle time',
     file: 'step.ts',
-    find: 'state.waitersDueAt, settled, room)',
-    replace: 'state.waitersDueAt, settled + 1, room + 1)',
+    find: 'state.waitersDueAt, settled, state.roomDueAt)',
+    replace: 'state.waitersDueAt, settled + 1, state.roomDueAt + 1)',
   },
   {
     name: 'forgets that a ticket was cancelled',

@@ -61,12 +61,15 @@ function letGoOfStopped(state: GroupState, now: InstantMs, effects: Effect[]): v
   }
 }
 
-/** When the next event must come at the latest, a `tick` if nothing else; Infinity when never. */
+/**
+ * When the next event must come at the latest, a `tick` if nothing else; Infinity when never. A group that
+ * nobody uses asks for none: an object that waits for its timer is paid for.
+ */
 export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
-  const settled =
-    queueLength(state.queue) > 0 && state.grantsFrom > now ? state.grantsFrom : Infinity;
-  const room = queueLength(state.queue) > 0 ? state.roomDueAt : Infinity;
-  return instant(Math.min(state.leasesDueAt, state.waitersDueAt, settled, room));
+  const leases = state.leases.size > 0 ? state.leasesDueAt : Infinity;
+  if (queueLength(state.queue) === 0) return instant(leases);
+  const settled = state.grantsFrom > now ? state.grantsFrom : Infinity;
+  return instant(Math.min(leases, state.waitersDueAt, settled, state.roomDueAt));
 }
 
 function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Effect[]): void {

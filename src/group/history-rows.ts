@@ -7,9 +7,19 @@ import {
   type HistoryPoint,
 } from '../contract/history.ts';
 
-/** Points of a minute have the slots 0 and up, those of a quarter of an hour follow. */
-const MINUTES = MINUTES_KEPT_MS / MINUTE_MS;
-const QUARTERS = QUARTERS_KEPT_MS / QUARTER_MS;
+/** Where the points of one length lie: a slot each, and the slot of a point that is as old as all of them. */
+interface Ring {
+  readonly stepMs: number;
+  readonly first: number;
+  readonly length: number;
+}
+
+const MINUTES: Ring = { stepMs: MINUTE_MS, first: 0, length: MINUTES_KEPT_MS / MINUTE_MS };
+const QUARTERS: Ring = {
+  stepMs: QUARTER_MS,
+  first: MINUTES.length,
+  length: QUARTERS_KEPT_MS / QUARTER_MS,
+};
 
 /**
  * The points of one pool's history. Each has its slot in a ring, so a new one is written over the oldest:
@@ -32,7 +42,7 @@ export class HistoryRows {
     const quarterAt = startOf(point.at, QUARTER_MS);
     if (this.#quarterAt !== quarterAt) this.#closeQuarters(quarterAt);
     this.#quarterAt = quarterAt;
-    this.#put((point.at / MINUTE_MS) % MINUTES, point);
+    this.#put(MINUTES, point);
   }
 
   /** The point of the minute that begins at `at`, if one was written. */
@@ -54,40 +64,59 @@ export class HistoryRows {
 
   /** Adds up the minutes of quarters that are over, before their rows are written over. */
   #closeQuarters(quarterAt: number): void {
-    const [last] = this.#sql
-      .exec<{ at: number | null }>('SELECT max(at) AS at FROM history WHERE slot >= ?', MINUTES)
-      .toArray();
-    const from = (last?.at ?? -QUARTER_MS) + QUARTER_MS;
+    const from = this.#lastQuarterAt(quarterAt) + QUARTER_MS;
     for (const quarter of inSteps(this.#minutes(from, quarterAt), QUARTER_MS)) {
-      this.#put(MINUTES + ((quarter.at / QUARTER_MS) % QUARTERS), quarter);
+      this.#put(QUARTERS, quarter);
     }
   }
 
+  /** The last quarter that is written; older ones than the minutes are of no use to anybody who asks. */
+  #lastQuarterAt(quarterAt: number): number {
+    const from = quarterAt - MINUTES_KEPT_MS - QUARTER_MS;
+    for (const [low, high] of slotsOf(QUARTERS, from, quarterAt).toReversed()) {
+      const [last] = this.#sql
+        .exec<{ at: number }>(
+          'SELECT at FROM history WHERE slot BETWEEN ? AND ? AND at >= ? AND at < ? ORDER BY slot DESC LIMIT 1',
+          low,
+          high,
+          from,
+          quarterAt,
+        )
+        .toArray();
+      if (last !== undefined) return last.at;
+    }
+    return from;
+  }
+
   #minutes(fromMs: number, toMs: number): HistoryPoint[] {
-    return this.#between('slot < ?', fromMs, toMs);
+    return this.#between(MINUTES, fromMs, toMs);
   }
 
   #quarters(fromMs: number, toMs: number): HistoryPoint[] {
-    return this.#between('slot >= ?', fromMs, toMs);
+    return this.#between(QUARTERS, fromMs, toMs);
   }
 
-  #between(slots: 'slot < ?' | 'slot >= ?', fromMs: number, toMs: number): HistoryPoint[] {
-    return this.#sql
-      .exec<{ data: string }>(
-        `SELECT data FROM history WHERE ${slots} AND at >= ? AND at < ? ORDER BY at`,
-        MINUTES,
-        fromMs,
-        toMs,
-      )
-      .toArray()
-      .map(({ data }) => JSON.parse(data) as HistoryPoint);
+  /** Reads the rows of the slots that are meant, and no others: whoever starts cold pays for each. */
+  #between(ring: Ring, fromMs: number, toMs: number): HistoryPoint[] {
+    return slotsOf(ring, fromMs, toMs).flatMap(([low, high]) =>
+      this.#sql
+        .exec<{ data: string }>(
+          'SELECT data FROM history WHERE slot BETWEEN ? AND ? AND at >= ? AND at < ? ORDER BY slot',
+          low,
+          high,
+          fromMs,
+          toMs,
+        )
+        .toArray()
+        .map(({ data }) => JSON.parse(data) as HistoryPoint),
+    );
   }
 
-  #put(slot: number, point: HistoryPoint): void {
+  #put({ stepMs, first, length }: Ring, point: HistoryPoint): void {
     this.#sql.exec(
       `INSERT INTO history (slot, at, data) VALUES (?, ?, ?)
        ON CONFLICT (slot) DO UPDATE SET at = excluded.at, data = excluded.data`,
-      slot,
+      first + ((point.at / stepMs) % length),
       point.at,
       JSON.stringify(point),
     );
@@ -96,4 +125,21 @@ export class HistoryRows {
 
 function startOf(at: number, lengthMs: number): number {
   return Math.floor(at / lengthMs) * lengthMs;
+}
+
+/** The slots of the points from `fromMs` up to `toMs`, in the order of time: one range, or two around the end. */
+function slotsOf(
+  { stepMs, first, length }: Ring,
+  fromMs: number,
+  toMs: number,
+): [number, number][] {
+  const last = Math.ceil(toMs / stepMs) - 1;
+  const from = Math.max(Math.floor(fromMs / stepMs), last - length + 1);
+  if (from > last) return [];
+  const [low, high] = [first + (from % length), first + (last % length)];
+  if (low <= high) return [[low, high]];
+  return [
+    [low, first + length - 1],
+    [first, high],
+  ];
 }

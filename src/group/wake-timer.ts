@@ -8,12 +8,22 @@ export class WakeTimer {
     this.#wake = wake;
   }
 
-  /** Wakes at `at` at the latest; an earlier instant that was asked for before still holds. */
+  /**
+   * Wakes at `at` at the latest; an earlier instant that was asked for before still holds, which costs
+   * less than to set the timer anew. Infinity: nobody needs to be woken.
+   */
   arm(at: number, now: number): void {
+    if (at === Infinity) this.#disarm();
     if (at >= this.#at) return;
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#disarm();
     this.#at = at;
     this.#timer = setTimeout(() => this.#fire(), Math.max(0, at - now));
+  }
+
+  #disarm(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#at = Infinity;
   }
 
   #fire(): void {

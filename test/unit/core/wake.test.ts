@@ -13,6 +13,15 @@ test('an empty group need not be woken', () => {
   expect(new TestGroup().wakesIn()).toBe(Infinity);
 });
 
+test('nor one that has become empty, though its timers of before are not due yet', () => {
+  const group = new TestGroup({ releaseCooldownMs: 0 });
+  group.ask('a');
+  group.ask('b', { sliceMs: 8_000 });
+  group.cancel('b');
+  group.release('a');
+  expect(group.wakesIn()).toBe(Infinity);
+});
+
 describe('a group is woken', () => {
   test('when a lease lapses', () => {
     const group = new TestGroup();

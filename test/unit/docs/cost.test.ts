@@ -52,7 +52,6 @@ function quantity(resource: string, column: number): number {
   const calls = CALLS_A_DAY[column] ?? Number.NaN;
   const pools = numbers(month, 'pools')[column] ?? Number.NaN;
   const isolates = numbers(month, 'busy isolates')[column] ?? Number.NaN;
-  const isCold = calls / pools < 1_570;
   switch (resource) {
     case 'Worker requests':
       return DAYS * calls * constant(perCall, 'Worker requests');
@@ -72,10 +71,10 @@ function quantity(resource: string, column: number): number {
         (constant(perCall, 'rows written') * calls + constant(perPool, 'rows written') * pools)
       );
     case 'rows read': {
-      const ofPools = isCold
-        ? calls * constant(perPool, 'rows read where it is loaded anew')
-        : pools * constant(perPool, 'rows read while it stays loaded');
-      return DAYS * (constant(perCall, 'rows read') * calls + ofPools);
+      const loaded = pools * constant(perPool, 'rows read while it stays loaded');
+      const starts = Math.min(calls, (DAY_S / 10) * pools);
+      const anew = starts * constant(perPool, 'rows read where it is loaded anew');
+      return DAYS * (constant(perCall, 'rows read') * calls + loaded + anew);
     }
     default:
       throw new Error(`no formula for ${resource}`);
