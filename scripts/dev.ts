@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { StrictUpstream } from '../test/support/strict-upstream.ts';
 import { startStrictUpstream } from '../test/support/strict-upstream.ts';
@@ -9,7 +10,18 @@ import { importFirst, readConfig, untilReady, writeConfig } from './serve/admin-
 import { ROOT, WRANGLER } from './serve/build.ts';
 
 const LIMIT = 3;
+const PRACTICE = { limit: LIMIT, chunks: 20, chunkDelayMs: 200 };
+
+/** Headgate's port where none is asked for. */
 const DEFAULT_PORT = 8787;
+
+/** More than anybody runs at a time on one machine. */
+const PAIRS_TRIED = 50;
+
+interface Place {
+  readonly port: number;
+  readonly upstream: StrictUpstream;
+}
 
 /** The token of `.dev.vars`, or null. */
 async function storedToken(): Promise<string | null> {
@@ -18,14 +30,35 @@ async function storedToken(): Promise<string | null> {
   return value.replace(/^(["'])(.*)\1$/, '$2') || null;
 }
 
-/** The same port at every start if it is free, so that a stored configuration stays true. */
-async function startPractice(port: number): Promise<StrictUpstream> {
-  const settings = { limit: LIMIT, chunks: 20, chunkDelayMs: 200 };
-  try {
-    return await startStrictUpstream({ ...settings, port });
-  } catch {
-    return startStrictUpstream(settings);
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}
+
+const startPractice = (port: number): Promise<StrictUpstream | null> =>
+  startStrictUpstream({ ...PRACTICE, port }).catch(() => null);
+
+/**
+ * The usual two ports if they are free, so that a stored configuration stays true; otherwise the next
+ * two. Whoever holds the second, the practice upstream's, may use the first: two that start at the
+ * same time do not meet.
+ */
+async function firstFreePlace(): Promise<Place> {
+  const end = DEFAULT_PORT + 2 * PAIRS_TRIED;
+  for (let port = DEFAULT_PORT; port < end; port += 2) {
+    const upstream = await startPractice(port + 1);
+    if (upstream === null) continue;
+    if (await isFree(port)) return { port, upstream };
+    await upstream.close();
   }
+  throw new Error(`From ${DEFAULT_PORT} to ${end} no two ports are free. Choose one with --port.`);
+}
+
+async function placeAt(port: number): Promise<Place> {
+  return { port, upstream: (await startPractice(port + 1)) ?? (await startStrictUpstream(PRACTICE)) };
 }
 
 const practice = (baseUrl: string): Record<string, unknown> => ({
@@ -77,8 +110,8 @@ The configuration:
 async function main(): Promise<number> {
   const passed = process.argv.slice(2);
   const at = passed.indexOf('--port');
-  const port = at === -1 ? DEFAULT_PORT : Number(passed[at + 1]);
-  const upstream = await startPractice(port + 1);
+  const place = at === -1 ? firstFreePlace() : placeAt(Number(passed[at + 1]));
+  const { port, upstream } = await place;
   const stored = await storedToken();
   const adminToken = stored ?? randomBytes(18).toString('base64url');
   const args = [
@@ -86,10 +119,17 @@ async function main(): Promise<number> {
     'dev',
     '--ip',
     '127.0.0.1',
+    // Any: by itself wrangler looks for a free one and takes it later, when somebody else may have.
+    '--inspector-port',
+    '0',
     '--var',
     'PRIVATE_UPSTREAMS:allow',
     ...(at === -1 ? ['--port', String(port)] : []),
     ...(stored === null ? ['--var', `ADMIN_TOKEN:${adminToken}`] : []),
+    // Two that run at the same time may not write to one database.
+    ...(port === DEFAULT_PORT || passed.includes('--persist-to')
+      ? []
+      : ['--persist-to', join('.wrangler', `state-${port}`)]),
     ...passed,
   ];
   const wrangler = spawn(process.execPath, args, {

@@ -1,14 +1,18 @@
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WRANGLER } from '../../../scripts/serve/build.ts';
 import { startServe } from '../../../scripts/serve/start-serve.ts';
 import { openChat } from '../support/lifecycle-call.ts';
-import { freePortPair, runScript } from '../support/lifecycle-script.ts';
+import { runScript } from '../support/lifecycle-script.ts';
 
 /** The commands that a newcomer tries, each as a process of its own. */
 let folder: string;
+
+const USUAL_PORT = 8787;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'headgate-command-'));
@@ -28,12 +32,14 @@ it('npm run demo exits with 0 and prints the comparison', async () => {
 });
 
 it('npm run dev answers, prints a token that opens the admin routes, and ends at SIGTERM', async () => {
-  const port = await freePortPair();
-  const persisted = ['--persist-to', join(folder, 'state')];
-  const dev = runScript(['scripts/dev.ts', '--port', String(port), ...persisted]);
+  // As if another one ran already. An error says that one does.
+  const other = createServer().listen(USUAL_PORT, '127.0.0.1');
+  await once(other, 'listening').catch(() => undefined);
+  const dev = runScript(['scripts/dev.ts', '--persist-to', join(folder, 'state')]);
   try {
-    const [, token = ''] = await dev.untilPrinted(/admin token +(\S+)/, 50_000);
-    const url = `http://127.0.0.1:${port}`;
+    const [, url = ''] = await dev.untilPrinted(/Headgate +(http:\S+)/, 50_000);
+    const [, token = ''] = await dev.untilPrinted(/admin token +(\S+)/);
+    expect(url).not.toBe(`http://127.0.0.1:${USUAL_PORT}`);
     const call = openChat(url, { label: 'try', headers: { 'x-strict-chunk-delay-ms': '0' } });
     expect(await call.answered).toBe(200);
     expect(await call.ended).toBe('complete');
@@ -47,6 +53,7 @@ it('npm run dev answers, prints a token that opens the admin routes, and ends at
     expect(await dev.exited).not.toBe(null);
   } finally {
     await dev.end();
+    other.close();
   }
 });
 

@@ -1,7 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { ROOT } from '../../../scripts/serve/build.ts';
 import { until } from './lifecycle-wait.ts';
 
@@ -72,23 +70,4 @@ export function runScript(args: readonly string[], env: NodeJS.ProcessEnv = {}):
       await exited;
     },
   };
-}
-
-/** A port that nobody uses now, and the one after it neither. */
-export async function freePortPair(): Promise<number> {
-  for (;;) {
-    const port = await listenOnce(0);
-    if (port !== null && port < 65_535 && (await listenOnce(port + 1)) !== null) return port;
-  }
-}
-
-function listenOnce(wanted: number): Promise<number | null> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(null));
-    server.listen(wanted, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }
