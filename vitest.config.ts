@@ -28,7 +28,8 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
           include: ['test/workers/**/*.test.ts'],
           globalSetup: ['test/support/upstream-setup.ts'],
-          testTimeout: 30_000,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
       {

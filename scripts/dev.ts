@@ -58,7 +58,10 @@ async function firstFreePlace(): Promise<Place> {
 }
 
 async function placeAt(port: number): Promise<Place> {
-  return { port, upstream: (await startPractice(port + 1)) ?? (await startStrictUpstream(PRACTICE)) };
+  return {
+    port,
+    upstream: (await startPractice(port + 1)) ?? (await startStrictUpstream(PRACTICE)),
+  };
 }
 
 const practice = (baseUrl: string): Record<string, unknown> => ({

@@ -35,6 +35,7 @@ interface Exchange {
   behaviour: StrictBehaviour;
   /** What the call has taken of the rate limits; null: nothing yet, or it does not count. */
   grant: Grant | null;
+  readonly resumed: () => Promise<void>;
 }
 
 function echoOf({ req, path, query }: Exchange, body: Buffer): unknown {
@@ -140,7 +141,7 @@ async function answer(exchange: Exchange, prompt: StrictPrompt, body: Buffer): P
   await writeAnswer(res, answerOf(exchange, prompt, body), {
     behaviour,
     gone,
-    resumed: () => scope.untilResumed(),
+    resumed: exchange.resumed,
     onBreak,
     onTokens: (tokens) => grant?.produce(tokens),
   });
@@ -171,6 +172,7 @@ function open(
     gone: gone.signal,
     behaviour,
     grant: null,
+    resumed: scope.waitForResume(),
   };
   const end = (how: 'done' | 'aborted'): void => {
     exchange.grant?.settle();

@@ -10,6 +10,7 @@ export class StrictScope {
   limiter = new StrictRateLimiter();
   failures = new FailureScript();
   #silent: (() => void)[] = [];
+  #resumes = 0;
 
   constructor(settings: StrictSettings) {
     this.settings = settings;
@@ -22,11 +23,19 @@ export class StrictScope {
     this.failures = new FailureScript();
   }
 
-  untilResumed(): Promise<void> {
-    return new Promise((resolve) => this.#silent.push(resolve));
+  /** How a call that arrives now waits for the next `resume`, however late it goes silent. */
+  waitForResume(): () => Promise<void> {
+    const before = this.#resumes;
+    return () =>
+      new Promise((resolve) => {
+        if (this.#resumes > before) resolve();
+        else this.#silent.push(resolve);
+      });
   }
 
+  /** Ends the silence of all calls that have arrived, also of those that are not silent yet. */
   resume(): void {
+    this.#resumes += 1;
     const silent = this.#silent;
     this.#silent = [];
     for (const go of silent) go();

@@ -32,7 +32,7 @@ export interface StrictUpstream {
   configure(partial: Partial<StrictSettings>, scope?: string): void;
   /** Has something go wrong with the next calls that count and that no limit of concurrency refuses. */
   failNext(calls: number, failure: StrictFailure, scope?: string): void;
-  /** Lets streams go on that went silent for ever. */
+  /** Lets streams go on that went silent for ever, or are to, if their calls are here. */
   resume(scope?: string): void;
   /** Base URL of an isolated scope, made at its first use. */
   scopeUrl(name: string): string;

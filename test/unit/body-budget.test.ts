@@ -115,7 +115,7 @@ describe('the body budget', () => {
     await vi.waitFor(() => {
       collect();
       expect(budget.bytesFree).toBe(10);
-    });
+    }, 20_000);
   });
 });
 

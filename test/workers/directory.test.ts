@@ -2,12 +2,13 @@
 // real group objects at a change.
 import { abortAllDurableObjects, runInDurableObject } from 'cloudflare:test';
 import { env as bindings } from 'cloudflare:workers';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { configSchema, type Config, type ConfigInput } from '../../src/contract/config.ts';
 import type { DirectoryRpc } from '../../src/contract/directory-rpc.ts';
 import type { Env } from '../../src/contract/env.ts';
 import type { AcquireRequest, GroupRpc } from '../../src/contract/group-rpc.ts';
 import { poolOf } from '../../src/contract/pool.ts';
+import { until } from './support/worker.ts';
 
 // The test pool types its bindings by a generated file that this project does not keep.
 const env = bindings as unknown as Env;
@@ -51,7 +52,7 @@ async function put(directory: DirectoryRpc, input: ConfigInput): Promise<number>
 }
 
 async function untilLimit(pool: () => GroupRpc, configured: number | null): Promise<void> {
-  await vi.waitFor(async () => {
+  await until(async () => {
     expect((await pool().status()).limit.configured).toBe(configured);
   });
 }
@@ -177,7 +178,7 @@ describe('the list of pools', () => {
     await put(directory, { groups: [{ name: 'm', partition_by: ['caller'], jurisdiction: 'us' }] });
     await directory.list({ group: 'm', partition: 'p' });
     const pool = { group: 'm', partition: 'p' };
-    await vi.waitFor(async () => {
+    await until(async () => {
       // The one in the old jurisdiction held nothing, and went when it was told of the change.
       expect(await directory.pools()).toEqual([{ ...pool, jurisdiction: 'us' }]);
     });
@@ -219,7 +220,7 @@ describe('a change is pushed', () => {
       ...request('full', null, 'waiter'),
       configVersion: version,
     });
-    await vi.waitFor(async () => {
+    await until(async () => {
       expect((await poolOf(env, 'full', null, null).status()).queued).toBe(1);
     });
     await put(directory(), {
@@ -250,6 +251,6 @@ describe('a change is pushed', () => {
     await answer.lease.release('unused', null);
     // The next push finds it empty.
     await put(directory(), { groups: [{ name: 'next' }] });
-    await vi.waitFor(async () => expect(await leaving()).toEqual([]));
+    await until(async () => expect(await leaving()).toEqual([]));
   });
 });

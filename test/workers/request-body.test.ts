@@ -2,11 +2,12 @@
  * Reads bodies in workerd and sends them to an upstream over the network, which echoes their size,
  * hash and headers.
  */
-import { afterEach, describe, expect, inject, it, vi } from 'vitest';
+import { afterEach, describe, expect, inject, it } from 'vitest';
 import { createBodyBudget } from '../../src/upstream/body-budget.ts';
 import type { BodyBudget } from '../../src/upstream/body-budget.ts';
 import { readModel, unreadBody } from '../../src/upstream/request-body.ts';
 import type { ModelRead, OutgoingBody } from '../../src/upstream/request-body.ts';
+import { until } from './support/worker.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -229,7 +230,7 @@ describe('a body whose model is looked for', () => {
     const pieces = Array.from({ length: 100 }, () => encode(' '.repeat(8 * 1_024)));
     const { request, pulled } = postPieces(pieces, { 'content-length': String(MB) });
     const reading = readModel(request, budget, leaving.signal);
-    await vi.waitFor(() => expect(budget.tryTake(0)).toBeNull());
+    await until(() => expect(budget.tryTake(0)).toBeNull());
     expect(pulled()).toBeLessThanOrEqual(3);
     leaving.abort();
     expect((await reading).kind).toBe('aborted');
@@ -244,7 +245,7 @@ describe('a body whose model is looked for', () => {
       order.push(id);
       body.discard();
     });
-    await vi.waitFor(() => expect(budget.tryTake(0)).toBeNull());
+    await until(() => expect(budget.tryTake(0)).toBeNull());
     held?.release();
     await Promise.all(reads);
     expect(order).toEqual([1, 2, 3]);
@@ -257,7 +258,7 @@ describe('a body whose model is looked for', () => {
       const pieces = [encode(`{"x":"${'x'.repeat(300_000)}`)];
       const { request, pulled } = postPieces(pieces);
       const reading = readModel(request, budget, leaving.signal);
-      await vi.waitFor(() => expect(pulled()).toBe(isWaiting ? 1 : 2));
+      await until(() => expect(pulled()).toBe(isWaiting ? 1 : 2));
       leaving.abort();
       expect((await reading).kind).toBe('aborted');
       held?.release();

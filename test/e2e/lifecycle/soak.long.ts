@@ -100,7 +100,7 @@ it('a soak never exceeds the limit in force, and leaves nothing behind', async (
   const calls = (await Promise.all(clients)).flat();
   const restarts = await operating;
   const { admin, upstream } = stage;
-  await admin.untilIdle(30_000);
+  await admin.untilIdle();
   const stats = upstream.stats();
   console.log(
     `${calls.length} calls, ${restarts.length} restarts, peak ${stats.peak}`,

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { RateLimitError } from 'openai';
 import type { SdkStage } from '../support/sdk-stage.ts';
 import { startSdkStage } from '../support/sdk-stage.ts';
+import { until } from '../support/lifecycle-wait.ts';
 import type { Caller } from './callers.ts';
 import { CALLERS, LANGCHAIN, OPENAI } from './callers.ts';
 
@@ -45,8 +46,7 @@ beforeAll(async () => {
     })),
   });
   for (const { id } of rounds) {
-    const pace = { limit: LIMIT, firstByteDelayMs: 30, chunkDelayMs: 10 };
-    stage.strict.configure(pace, id);
+    stage.strict.configure({ limit: LIMIT, chunkDelayMs: 10, silentAfterChunks: 0 }, id);
   }
 });
 afterAll(() => stage.stop());
@@ -62,11 +62,16 @@ async function twelve({ caller, streams }: Round, origin: string): Promise<strin
 
 describe.concurrent('twelve calls where three are allowed', () => {
   test.for(rounds)('$name', async (round, { expect }) => {
-    const answers = await twelve(round, `${stage.url}/${round.id}`);
-    expect(answers).toEqual(Array.from({ length: CALLS }, () => answer));
+    const { strict } = stage;
+    const answered = twelve(round, `${stage.url}/${round.id}`);
+    // The first ones stay until all slots are taken.
+    await until('three are there', () => strict.stats(round.id).inFlight === LIMIT);
+    strict.configure({ silentAfterChunks: null }, round.id);
+    strict.resume(round.id);
+    expect(await answered).toEqual(Array.from({ length: CALLS }, () => answer));
     // The upstream may take a moment longer to see its own end than the client.
-    await expect.poll(() => stage.strict.stats(round.id).inFlight).toBe(0);
-    expect(stage.strict.stats(round.id)).toMatchObject({
+    await until('all have ended', () => strict.stats(round.id).inFlight === 0);
+    expect(strict.stats(round.id)).toMatchObject({
       total: CALLS,
       completed: CALLS,
       rejected429: 0,

@@ -4,6 +4,7 @@ import { groupStatus } from '../support/group-status.ts';
 import { holdSlot } from '../support/held-slot.ts';
 import type { SdkStage } from '../support/sdk-stage.ts';
 import { startSdkStage } from '../support/sdk-stage.ts';
+import { until } from '../support/lifecycle-wait.ts';
 import { errorOf } from '../support/told-by-error.ts';
 import { CALLERS, OPENAI } from './callers.ts';
 
@@ -108,7 +109,7 @@ describe.concurrent('SDKs with two retries', () => {
         maxRetries: 2,
         fetch: counter.fetch,
       });
-      await expect.poll(() => counter.sent.length).toBe(1);
+      await until('it is refused', () => counter.sent.length === 1);
       await held.letGo();
       expect(await answer).toBe(`[${model}] How much water does`);
       expect(counter.sent.map(({ status }) => status)).toEqual([429, 200]);

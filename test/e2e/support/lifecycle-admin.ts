@@ -33,10 +33,9 @@ export interface Admin {
   untilGroup(
     name: string,
     gauges: { readonly in_use?: number; readonly queued?: number },
-    withinMs?: number,
   ): Promise<void>;
   /** Waits until no group holds, cools or queues anything. */
-  untilIdle(withinMs?: number): Promise<void>;
+  untilIdle(): Promise<void>;
 }
 
 async function read<T>(response: Response): Promise<T> {
@@ -69,17 +68,17 @@ export function createAdmin(urlOf: () => string, token: string): Admin {
       const patch = { limits: { max_concurrency: maxConcurrency } };
       await read(await request('PATCH', groupPath(name), patch));
     },
-    async untilGroup(name, gauges, withinMs = 5_000) {
+    async untilGroup(name, gauges) {
       const isSo = async (): Promise<boolean> => {
         const { in_use, queued } = await group(name);
         return (gauges.in_use ?? in_use) === in_use && (gauges.queued ?? queued) === queued;
       };
-      await until(`${name} has ${JSON.stringify(gauges)}`, isSo, { withinMs });
+      await until(`${name} has ${JSON.stringify(gauges)}`, isSo);
     },
-    async untilIdle(withinMs = 5_000) {
+    async untilIdle() {
       const isIdle = async (): Promise<boolean> =>
         (await groups()).every(({ in_use, cooling, queued }) => in_use + cooling + queued === 0);
-      await until('every group is idle', isIdle, { withinMs, everyMs: 20 });
+      await until('every group is idle', isIdle, { everyMs: 20 });
     },
   };
 }

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 export const clock = (): number => performance.timeOrigin + performance.now();
 
 export interface UntilOptions {
-  /** @default 5000 */
+  /** More than a machine takes that is busy with other things. @default 30000 */
   readonly withinMs?: number;
   /** Pause between two looks. @default 2 */
   readonly everyMs?: number;
@@ -14,7 +14,7 @@ export interface UntilOptions {
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  { withinMs = 5_000, everyMs = 2 }: UntilOptions = {},
+  { withinMs = 30_000, everyMs = 2 }: UntilOptions = {},
 ): Promise<void> {
   const deadline = clock() + withinMs;
   while (!(await condition())) {

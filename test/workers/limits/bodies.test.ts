@@ -5,6 +5,7 @@ import { keepBody } from '../../../src/upstream/kept-body.ts';
 import { readModel, unreadBody } from '../../../src/upstream/request-body.ts';
 import { peekAnswer } from '../../../src/upstream/refused-answer.ts';
 import { REFUSAL_BYTES_MAX } from '../../../src/upstream/refusal/error-fields.ts';
+import { until } from '../support/worker.ts';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -243,6 +244,6 @@ describe('the body of a call', () => {
     const keeping = keepBody(read.body, ROOM, budget, client.signal);
     client.abort();
     expect(await keeping).toBe('aborted');
-    await vi.waitFor(() => expect(budget.bytesFree).toBe(2 * ROOM));
+    await until(() => expect(budget.bytesFree).toBe(2 * ROOM));
   });
 });

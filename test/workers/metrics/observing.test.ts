@@ -1,10 +1,11 @@
 /** What a pool tells of its past over its contract: counters, points in time and decisions. */
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { MINUTE_MS, QUARTER_MS } from '../../../src/contract/history.ts';
 import { quantileMs } from '../../../src/core/histogram.ts';
 import { SERVED } from '../../../src/core/signal.ts';
 import { define, inside, pool, queueUp, request, resetPool, take } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
+import { until } from '../support/worker.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -81,7 +82,7 @@ describe('history', () => {
     const now = Date.now();
     passTime(MINUTE_MS - (now % MINUTE_MS)); // so that the minute does not end by itself
     await callFor('kept', 'a', 1_000);
-    await vi.waitFor(async () => expect(await historyRows('kept')).toHaveLength(1));
+    await until(async () => expect(await historyRows('kept')).toHaveLength(1));
     await resetPool('kept');
     passTime(20_000);
     await callFor('kept', 'b', 1_000);
@@ -100,7 +101,7 @@ describe('history', () => {
     }
     passTime(MINUTE_MS);
     await begin.lease.release('success', 200);
-    await vi.waitFor(async () => expect(await historyRows('cheap')).not.toEqual([]));
+    await until(async () => expect(await historyRows('cheap')).not.toEqual([]));
     const rows = await historyRows('cheap');
     // The minute of the calls, the one in which the last ended, and a quarter of an hour if one is over.
     expect(rows.filter(({ slot }) => slot < 1_440)).toHaveLength(2);
@@ -117,7 +118,7 @@ describe('history', () => {
     const from = Date.now();
     for (let day = 0; day < 3; day += 1) {
       await callFor('long', `d${day}`, 1_000);
-      await vi.waitFor(async () => {
+      await until(async () => {
         const newest = (await historyRows('long')).map(({ at }) => at);
         expect(Math.max(...newest)).toBeGreaterThan(Date.now() - 2 * MINUTE_MS);
       });

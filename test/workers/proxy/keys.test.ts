@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { nothingLeaks } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { admin, call, configure, type CallInit } from '../support/worker.ts';
+import { admin, call, configure, until, type CallInit } from '../support/worker.ts';
 
 const GATEWAY_KEY = 'hg_gateway-key-0815';
 /** As the test pool binds `UPSTREAM_TEST_KEY`. */
@@ -161,9 +161,11 @@ describe('with gateway keys', () => {
     for (const authorization of ['Bearer sk-1', 'Bearer sk-2']) {
       await ask('/open/v1/chat/completions', { 'headgate-key': GATEWAY_KEY, authorization });
     }
-    await expect
-      .poll(async () => (await admin('GET', '/groups/each/status')).json.partitions)
-      .toMatchObject([{ partition: 'team-a', granted_total: 2 }]);
+    await until(async () =>
+      expect((await admin('GET', '/groups/each/status')).json.partitions).toMatchObject([
+        { partition: 'team-a', granted_total: 2 },
+      ]),
+    );
   });
 
   it('no key stands in the configuration, the status, the audit log or on the home page', async () => {

@@ -131,11 +131,25 @@ function rowsIn(state: DurableObjectState): Row[] {
     .map(({ data }) => JSON.parse(data) as Row);
 }
 
-/** Resets a pool's object, as a crash or a deploy would: what was in memory is gone. */
+/**
+ * Resets a pool's object, as a crash or a deploy would: what was in memory is gone. It waits for rows
+ * that are still to be deleted: one that is lost keeps its slot down until the TTL, and a group with
+ * nothing but such slots stands still for longer than a test waits.
+ */
 export async function resetPool(name: string): Promise<void> {
   try {
-    await inside(name, async (_instance, state) => {
-      await state.storage.sync();
+    await inside(name, async (instance, state) => {
+      const written = async (): Promise<string | null> => {
+        const ids = (await instance.leases()).map(({ id }) => id).toSorted();
+        const inRows = rowsIn(state).map(({ id }) => id);
+        return ids.join() === inRows.toSorted().join() ? ids.join() : null;
+      };
+      for (;;) {
+        const before = await written();
+        await state.storage.sync();
+        if (before !== null && before === (await written())) break;
+        await scheduler.wait(5);
+      }
       state.abort('reset by the test');
     });
   } catch {

@@ -45,7 +45,7 @@ export interface Strict {
   configure(settings: Settings): Promise<void>;
   /** Has the next calls go wrong: refused as a kind, or broken by a fault. */
   failNext(failure: string, calls?: number): Promise<void>;
-  /** Lets streams go on that went silent for ever. */
+  /** Lets streams go on that went silent for ever, or are to, if their calls are here. */
   resume(): Promise<void>;
 }
 
