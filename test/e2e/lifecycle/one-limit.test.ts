@@ -33,30 +33,6 @@ it('several Workers on one namespace keep a limit of 3 together', async () => {
   await stage.admin.untilIdle();
 });
 
-it('1,000 queued calls reach the upstream in the order in which they were sent', async () => {
-  const count = 1_000;
-  stage = await startStage({
-    config: practiceConfig(1),
-    upstream: { limit: 1, chunks: 2 },
-  });
-  const headers = { 'x-strict-silent-after-chunks': '1' };
-  const holder = openChat(stage.url(), { label: 'holder', headers });
-  expect(await holder.answered).toBe(200);
-  const labels = Array.from({ length: count }, (_, i) => `call-${i}`);
-  const calls: OpenCall[] = [];
-  for (const label of labels) {
-    calls.push(openChat(stage.url(), { label }));
-    // The next one is sent when this one stands in the queue, so their order is beyond doubt.
-    await stage.admin.untilGroup('practice', { queued: calls.length });
-  }
-  stage.upstream.resume();
-  await expectComplete(calls);
-  const stats = stage.upstream.stats();
-  expect(stats).toMatchObject({ peak: 1, completed: count + 1, rejected429: 0 });
-  expect(stats.arrivals.map(({ label }) => label)).toEqual(['holder', ...labels]);
-  await stage.admin.untilIdle();
-});
-
 it('GLM-5.1 and GLM-4.6 under one key peak at 1 and 10, and another key has its own', async () => {
   stage = await startStage({
     config: ({ url }) => ({ upstreams: [{ id: 'zai', base_url: url }] }),

@@ -67,7 +67,7 @@ function gotOf(calls: PartyCalls, span: Span): Got {
 
 /** As alone, or a third of what was to be had on a machine that is busy with other things. */
 function expectAsAlone(got: Got, alone: Got, third: number): void {
-  expect(got.slotS).toBeGreaterThan(0.95 * Math.min(alone.slotS, third));
+  expect(got.slotS).toBeGreaterThan(0.9 * Math.min(alone.slotS, third));
   expect(got.p95WaitMs).toBeLessThan(2 * alone.p95WaitMs);
 }
 
