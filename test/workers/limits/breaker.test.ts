@@ -94,13 +94,15 @@ describe('after failures the breaker is open', () => {
   it('and a call that would not go to it any more is refused while it waits', async () => {
     const stage = await newStage({ group: { limits: { max_concurrency: 1 } } });
     const holder = await streaming(stage, 'holder');
-    const one = send(stage, 'one', { headers: { 'headgate-max-wait': '10s' } });
+    const one = send(stage, 'one', { headers: { 'headgate-max-wait': '14s' } });
     await untilGroup(stage, { queued: 1 });
-    await stage.strict.failNext('error', FAILURES);
-    const fails = Array.from({ length: FAILURES }, () =>
+    // The holder's end is a result too. One more failure would wait for its turn to probe.
+    const failures = FAILURES - 1;
+    await stage.strict.failNext('error', failures);
+    const fails = Array.from({ length: failures }, () =>
       send(stage, 'fails', { headers: { 'headgate-lane': 'high' } }),
     );
-    await untilGroup(stage, { queued: FAILURES + 1 });
+    await untilGroup(stage, { queued: failures + 1 });
     await finish(stage, holder);
     for (const each of fails) expect(await toldBy(each)).toMatchObject({ status: 500 });
     expect(await toldBy(one)).toMatchObject({ status: 503, reason: 'breaker_open' });

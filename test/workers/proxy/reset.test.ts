@@ -120,8 +120,10 @@ it('a grant whose reply is lost with the object makes one call at the upstream',
   expect(lost).toHaveBeenCalledTimes(2);
   lost.mockRestore();
   expect(await pool(group).status()).toMatchObject({ in_use: 1, queued: 0 });
-  calls.push(open(CHAT, 'a'), open(CHAT, 'b'), open(CHAT, 'c'));
-  await untilStatus(group, { in_use: 3, queued: 1 });
+  for (const [at, label] of ['a', 'b', 'c'].entries()) {
+    calls.push(open(CHAT, label));
+    await untilStatus(group, { in_use: Math.min(at + 2, LIMIT), queued: Math.max(at - 1, 0) });
+  }
   await endInRounds([calls[0], calls[1], calls[2], calls[3]].filter((one) => one !== undefined));
   expect(await strict.stats()).toMatchObject({ peak: 3, total: 4, rejected429: 0 });
 });
