@@ -22,12 +22,18 @@ module.exports = {
         pathNot: [`src/${layer}/`, ...allowed].map((path) => `^(node_modules/)?${escape(path)}`),
       },
     })),
+    {
+      name: 'dashboard-knows-the-contract-alone',
+      severity: 'error',
+      from: { path: '^dashboard/' },
+      to: { path: '^src/', pathNot: '^src/(contract|core)/' },
+    },
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     {
       name: 'src-never-imports-test',
       severity: 'error',
       from: { path: '^src/' },
-      to: { path: '^(test|bench|scripts)/' },
+      to: { path: '^(test|bench|scripts|dashboard)/' },
     },
   ],
   options: {

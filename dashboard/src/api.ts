@@ -1,0 +1,45 @@
+import type * as z from 'zod';
+import type { problemSchema } from '../../src/contract/admin/answer-schemas.ts';
+import { createAdminClient } from '../../src/contract/admin/client.ts';
+
+/** RFC 9457, as every admin route answers when it cannot do what was asked. */
+export type Problem = z.output<typeof problemSchema>;
+
+/** Told when the server no longer knows who asks, so that the page can ask to sign in. */
+let onSignedOut: () => void = () => undefined;
+
+/** Names what happens when a session has ended. */
+export function whenSignedOut(act: () => void): void {
+  onSignedOut = act;
+}
+
+/**
+ * The admin API, by the cookie of this browser. Resolves with the problem where there is one; a server
+ * that cannot be reached is a problem too, of status 0.
+ */
+export const api = createAdminClient({
+  baseUrl: '/admin/api',
+  headers: { 'headgate-admin': '1' },
+  fetch: async (url, init) => {
+    try {
+      const response = await fetch(url, { ...init, credentials: 'same-origin' });
+      if (response.status === 401 && !url.endsWith('/session')) onSignedOut();
+      return response;
+    } catch {
+      return unreachable();
+    }
+  },
+});
+
+function unreachable(): Response {
+  const problem: Problem = {
+    type: 'about:blank',
+    title: 'Out of reach',
+    status: 0,
+    detail: 'Headgate cannot be reached. Nothing was changed as far as is known; try again.',
+  };
+  return new Response(JSON.stringify(problem), {
+    status: 503,
+    headers: { 'content-type': 'application/problem+json' },
+  });
+}

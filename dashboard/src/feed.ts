@@ -1,0 +1,134 @@
+import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import type * as z from 'zod';
+import type {
+  groupStatusSchema,
+  leaseSchema,
+  waiterSchema,
+} from '../../src/contract/admin/status-schemas.ts';
+import type { warningSchema } from '../../src/contract/admin/observation-schemas.ts';
+
+export type GroupStatus = z.output<typeof groupStatusSchema>;
+export type Lease = z.output<typeof leaseSchema>;
+export type Waiter = z.output<typeof waiterSchema>;
+export type Warning = z.output<typeof warningSchema>;
+
+/** Who holds and who awaits slots of one group. */
+export interface Detail {
+  readonly name: string;
+  readonly leases: readonly Lease[];
+  readonly waiters: readonly Waiter[];
+  /** More than are listed, where a group has very many. */
+  readonly leases_total: number;
+  readonly waiters_total: number;
+}
+
+/** The server says every 2 s that it is there; whoever hears nothing for so long is offline. */
+const SILENCE_MS_MAX = 5_000;
+
+/** An EventSource tries again by itself after an error, but not after an answer that is no stream. */
+const RETRY_MS = 2_000;
+
+/** Warnings that are kept on the page. */
+const WARNINGS_MAX = 50;
+
+const byName = new Map<string, Signal<GroupStatus>>();
+const known = signal<readonly Signal<GroupStatus>[]>([]);
+
+/** Every group, each with a signal of its own, so that only the cards are drawn again that changed. */
+export const groups: ReadonlySignal<readonly ReadonlySignal<GroupStatus>[]> = known;
+/** Leases and waiters of the group whose page is open. */
+export const detail = signal<Detail | null>(null);
+/** Version of the configuration, as `ETag` has it. */
+export const version = signal<number | null>(null);
+/** The latest first. */
+export const warnings = signal<readonly Warning[]>([]);
+/** Epoch milliseconds of the last word of the server; null: none yet. */
+export const heardAt = signal<number | null>(null);
+/** This second, by the clock of the browser. */
+export const now = signal(Date.now());
+/** Nothing was heard for so long that what is shown may be old. */
+export const isStale = computed(
+  () => heardAt.value !== null && now.value - heardAt.value > SILENCE_MS_MAX,
+);
+
+/** The state of one group by its name; undefined: there is none of that name. */
+export function groupNamed(name: string): GroupStatus | undefined {
+  void known.value; // a group that appears later is shown as soon as it does
+  return byName.get(name)?.value;
+}
+
+let source: EventSource | null = null;
+let retry: ReturnType<typeof setTimeout> | undefined;
+let clock: ReturnType<typeof setInterval> | undefined;
+let detailOf: string | null = null;
+
+/** Opens the feed, or opens it anew with the details of a group. */
+export function openFeed(group: string | null): void {
+  clock ??= setInterval(() => (now.value = Date.now()), 1_000);
+  if (source !== null && detailOf === group) return;
+  closeSource();
+  if (detailOf !== group) detail.value = null;
+  detailOf = group;
+  connect();
+}
+
+/** Ends the feed, because nobody is signed in any more. */
+export function closeFeed(): void {
+  closeSource();
+  clearInterval(clock);
+  clock = undefined;
+  heardAt.value = null;
+}
+
+function closeSource(): void {
+  clearTimeout(retry);
+  source?.close();
+  source = null;
+}
+
+function connect(): void {
+  const query = detailOf === null ? '' : `?group=${encodeURIComponent(detailOf)}`;
+  const opened = new EventSource(`/admin/api/events${query}`);
+  source = opened;
+  const on = <Data>(name: string, use: (data: Data) => void): void => {
+    opened.addEventListener(name, (event: MessageEvent<string>) => {
+      heardAt.value = Date.now();
+      // The server is this very one, and its tests hold it to the shapes.
+      use(JSON.parse(event.data) as Data);
+    });
+  };
+  on<{ version: number; groups: GroupStatus[] }>('snapshot', (data) => {
+    version.value = data.version;
+    const names = new Set(data.groups.map(({ name }) => name));
+    take(
+      data.groups,
+      [...byName.keys()].filter((name) => !names.has(name)),
+    );
+  });
+  on<{ groups: GroupStatus[]; gone: string[] }>('groups', (data) => take(data.groups, data.gone));
+  on<Detail>('detail', (data) => (detail.value = data));
+  on<Warning>('warning', (data) => {
+    warnings.value = [data, ...warnings.value].slice(0, WARNINGS_MAX);
+  });
+  on<{ version: number }>('version', (data) => (version.value = data.version));
+  on('beat', () => undefined);
+  opened.addEventListener('error', () => {
+    if (opened.readyState !== EventSource.CLOSED || source !== opened) return;
+    retry = setTimeout(connect, RETRY_MS);
+  });
+}
+
+function take(changed: readonly GroupStatus[], gone: readonly string[]): void {
+  let isListChanged = false;
+  for (const group of changed) {
+    const one = byName.get(group.name);
+    if (one === undefined) {
+      byName.set(group.name, signal(group));
+      isListChanged = true;
+    } else {
+      one.value = group;
+    }
+  }
+  for (const name of gone) isListChanged = byName.delete(name) || isListChanged;
+  if (isListChanged || known.value.length === 0) known.value = [...byName.values()];
+}

@@ -1,0 +1,82 @@
+import type { ComponentChildren } from 'preact';
+import { useLocation } from 'preact-iso';
+import { useEffect } from 'preact/hooks';
+import { closeFeed, heardAt, isStale, openFeed } from '../feed.ts';
+import { session, signOut } from '../session.ts';
+import { ConfirmDialog } from '../ui/confirm.tsx';
+import { Toasts } from '../ui/toasts.tsx';
+import { KeysHelp } from './keys-help.tsx';
+
+const PAGES = [
+  { href: '/admin', name: 'Groups' },
+  { href: '/admin/upstreams', name: 'Upstreams' },
+  { href: '/admin/tester', name: 'Tester' },
+  { href: '/admin/keys', name: 'Keys' },
+  { href: '/admin/audit', name: 'Audit' },
+  { href: '/admin/config', name: 'Import / export' },
+  { href: '/admin/setup', name: 'Set-up' },
+] as const;
+
+/** What stands around every page: where to go, who is signed in, and whether what is shown is live. */
+export function Frame({ children }: { readonly children: ComponentChildren }) {
+  const { path } = useLocation();
+  const group = /^\/admin\/groups\/([^/]+)$/.exec(path)?.[1];
+  useEffect(() => openFeed(group === undefined ? null : decodeURIComponent(group)), [group]);
+  useEffect(() => closeFeed, []);
+  return (
+    <>
+      <a class="skip" href="#page">
+        Skip to the page
+      </a>
+      <header class="frame">
+        <a class="brand" href="/admin">
+          <img src="/admin/icon.svg" alt="" width="20" height="20" /> Headgate
+        </a>
+        <nav aria-label="Pages">
+          {PAGES.map(({ href, name }) => (
+            <a href={href} aria-current={isAt(path, href) ? 'page' : undefined}>
+              {name}
+            </a>
+          ))}
+        </nav>
+        <LiveBadge />
+        <Account />
+      </header>
+      <main id="page" tabIndex={-1} class={isStale.value ? 'stale' : undefined}>
+        {children}
+      </main>
+      <Toasts />
+      <ConfirmDialog />
+      <KeysHelp />
+    </>
+  );
+}
+
+function isAt(path: string, href: string): boolean {
+  if (href === '/admin') return path === href || path.startsWith('/admin/groups');
+  return path.startsWith(href);
+}
+
+function LiveBadge() {
+  const state = isStale.value ? 'offline' : heardAt.value === null ? 'connecting' : 'live';
+  return (
+    <span class={`badge ${state}`} role="status">
+      {state === 'offline' ? 'offline, figures may be old' : state}
+    </span>
+  );
+}
+
+function Account() {
+  if (session.value.state !== 'signed_in') return null;
+  const { actor, role } = session.value.who;
+  return (
+    <span class="account">
+      <span title={`Signed in as ${actor}`}>
+        {actor} <small>{role}</small>
+      </span>
+      <button type="button" class="quiet" onClick={() => void signOut()}>
+        Sign out
+      </button>
+    </span>
+  );
+}

@@ -1,0 +1,71 @@
+import { useLocation } from 'preact-iso';
+import { useEffect, useRef } from 'preact/hooks';
+
+/** Two keys after another lead to a page, as on GitHub. */
+const GO_TO: Readonly<Record<string, { readonly href: string; readonly name: string }>> = {
+  g: { href: '/admin', name: 'Groups' },
+  u: { href: '/admin/upstreams', name: 'Upstreams' },
+  t: { href: '/admin/tester', name: 'Tester' },
+  k: { href: '/admin/keys', name: 'Keys' },
+  a: { href: '/admin/audit', name: 'Audit' },
+  c: { href: '/admin/config', name: 'Import / export' },
+  s: { href: '/admin/setup', name: 'Set-up' },
+};
+
+/** The keyboard: `/` goes to the search, `g` and a letter to a page, `?` shows this list. */
+export function KeysHelp() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const afterG = useRef(false);
+  const { route } = useLocation();
+
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      const goTo = afterG.current ? GO_TO[event.key] : undefined;
+      afterG.current = event.key === 'g' && !afterG.current;
+      if (goTo !== undefined) {
+        route(goTo.href);
+      } else if (event.key === '?') {
+        dialog.current?.showModal();
+      } else if (event.key === '/') {
+        const search = document.querySelector<HTMLInputElement>('input[type=search]');
+        if (search === null) return;
+        event.preventDefault();
+        search.focus();
+      }
+    };
+    document.addEventListener('keydown', press);
+    return () => document.removeEventListener('keydown', press);
+  }, [route]);
+
+  return (
+    <dialog ref={dialog} aria-labelledby="keys-title">
+      <h2 id="keys-title">Keys</h2>
+      <dl class="keys">
+        <dt>
+          <kbd>/</kbd>
+        </dt>
+        <dd>Search</dd>
+        <dt>
+          <kbd>?</kbd>
+        </dt>
+        <dd>This list</dd>
+        {Object.entries(GO_TO).map(([key, { name }]) => (
+          <>
+            <dt>
+              <kbd>g</kbd> <kbd>{key}</kbd>
+            </dt>
+            <dd>{name}</dd>
+          </>
+        ))}
+      </dl>
+      <form method="dialog">
+        <button type="submit">Close</button>
+      </form>
+    </dialog>
+  );
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.matches('input, textarea, select');
+}

@@ -1,0 +1,7 @@
+import { render } from 'preact';
+import { App } from './app.tsx';
+import './style/index.css';
+
+const root = document.getElementById('app');
+if (root === null) throw new Error('index.html has no element #app.');
+render(<App />, root);

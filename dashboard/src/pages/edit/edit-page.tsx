@@ -1,0 +1,3 @@
+export function EditPage() {
+  return <h1>edit</h1>;
+}

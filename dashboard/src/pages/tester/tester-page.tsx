@@ -1,0 +1,3 @@
+export function TesterPage() {
+  return <h1>tester</h1>;
+}

@@ -1,0 +1,3 @@
+export function UpstreamsPage() {
+  return <h1>upstreams</h1>;
+}

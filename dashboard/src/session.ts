@@ -1,0 +1,65 @@
+import { computed, signal } from '@preact/signals';
+import type { AdminRole } from '../../src/contract/config.ts';
+import { api, whenSignedOut, type Problem } from './api.ts';
+
+/** Who uses the page. */
+interface Who {
+  readonly actor: string;
+  readonly role: AdminRole;
+}
+
+/**
+ * `asking`: not known yet. `signed_out`: a token is needed. `closed`: no ADMIN_TOKEN is set, so nobody
+ * gets in. `signed_in`: everything that the role allows.
+ */
+type Session =
+  | { readonly state: 'asking' }
+  | { readonly state: 'signed_out'; readonly reason: string | null }
+  | { readonly state: 'closed'; readonly detail: string }
+  | { readonly state: 'signed_in'; readonly who: Who };
+
+/** Who uses the page, as far as is known. */
+export const session = signal<Session>({ state: 'asking' });
+
+const RANKS: Readonly<Record<AdminRole, number>> = { viewer: 0, operator: 1, admin: 2 };
+
+const rank = computed(() =>
+  session.value.state === 'signed_in' ? RANKS[session.value.who.role] : -1,
+);
+
+/** Whether whoever uses the page may do what needs this role. */
+export function may(role: AdminRole): boolean {
+  return rank.value >= RANKS[role];
+}
+
+whenSignedOut(() => {
+  if (session.peek().state !== 'signed_in') return;
+  session.value = { state: 'signed_out', reason: 'Your session has ended. Sign in again.' };
+});
+
+/** Asks who uses the page: a cookie of before, or Cloudflare Access, may have said it already. */
+export async function askSession(): Promise<void> {
+  const result = await api('getSession');
+  session.value = result.ok
+    ? { state: 'signed_in', who: result.body }
+    : withoutSession(result.status, result.problem.detail);
+}
+
+function withoutSession(status: number, detail: string): Session {
+  if (status === 403) return { state: 'closed', detail };
+  return { state: 'signed_out', reason: status === 401 ? null : detail };
+}
+
+/** Signs this browser in. Resolves with what was wrong, or null. */
+export async function signIn(token: string): Promise<Problem | null> {
+  const result = await api('signIn', { body: { token } });
+  if (!result.ok) return result.problem;
+  session.value = { state: 'signed_in', who: result.body };
+  return null;
+}
+
+/** Takes the cookie back. */
+export async function signOut(): Promise<void> {
+  await api('signOut');
+  session.value = { state: 'signed_out', reason: null };
+}

@@ -1,0 +1,49 @@
+import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+interface Question {
+  readonly title: string;
+  /** What it will do, to how many. */
+  readonly says: ComponentChildren;
+  /** The word on the button, as in `Release`. */
+  readonly verb: string;
+  readonly answer: (isSure: boolean) => void;
+}
+
+const asked = signal<Question | null>(null);
+
+/** Asks before something that cannot be taken back. Resolves with whether it shall be done. */
+export function confirm(question: Omit<Question, 'answer'>): Promise<boolean> {
+  return new Promise((resolve) => {
+    asked.value = { ...question, answer: resolve };
+  });
+}
+
+/** The one dialog in which questions are asked. Escape is a no. */
+export function ConfirmDialog() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const question = asked.value;
+  useEffect(() => {
+    if (question !== null) dialog.current?.showModal();
+  }, [question]);
+  if (question === null) return null;
+  const close = (): void => {
+    question.answer(dialog.current?.returnValue === 'yes');
+    asked.value = null;
+  };
+  return (
+    <dialog ref={dialog} aria-labelledby="confirm-title" onClose={close}>
+      <h2 id="confirm-title">{question.title}</h2>
+      <div>{question.says}</div>
+      <form method="dialog" class="actions">
+        <button type="submit" value="no" autofocus>
+          Cancel
+        </button>
+        <button type="submit" value="yes" class="danger">
+          {question.verb}
+        </button>
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,50 @@
+import { signal } from '@preact/signals';
+
+interface Toast {
+  readonly id: number;
+  readonly text: string;
+  readonly isBad: boolean;
+}
+
+/** Good news goes by itself; bad news stays until it is closed. */
+const SHOWN_MS = 5_000;
+
+const shown = signal<readonly Toast[]>([]);
+let latest = 0;
+
+/** Says for a moment that something was done. */
+export function say(text: string): void {
+  const id = add(text, false);
+  setTimeout(() => close(id), SHOWN_MS);
+}
+
+/** Says that something could not be done, until it is closed. */
+export function complain(text: string): void {
+  add(text, true);
+}
+
+/** What was done, and what could not be. Read out by screen readers. */
+export function Toasts() {
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {shown.value.map(({ id, text, isBad }) => (
+        <p key={id} class={isBad ? 'toast bad' : 'toast'}>
+          {text}
+          <button type="button" class="quiet" aria-label="Close" onClick={() => close(id)}>
+            ×
+          </button>
+        </p>
+      ))}
+    </div>
+  );
+}
+
+function add(text: string, isBad: boolean): number {
+  latest += 1;
+  shown.value = [...shown.value, { id: latest, text, isBad }];
+  return latest;
+}
+
+function close(id: number): void {
+  shown.value = shown.value.filter((toast) => toast.id !== id);
+}

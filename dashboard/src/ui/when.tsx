@@ -1,0 +1,11 @@
+import { exact, relative } from '../format.ts';
+import { now } from '../feed.ts';
+
+/** An instant as people say it, with the exact one on hover. */
+export function When({ at }: { readonly at: string }) {
+  return (
+    <time datetime={at} title={exact(at)}>
+      {relative(at, now.value)}
+    </time>
+  );
+}
