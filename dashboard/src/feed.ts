@@ -1,26 +1,5 @@
 import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import type * as z from 'zod';
-import type {
-  groupStatusSchema,
-  leaseSchema,
-  waiterSchema,
-} from '../../src/contract/admin/status-schemas.ts';
-import type { warningSchema } from '../../src/contract/admin/observation-schemas.ts';
-
-export type GroupStatus = z.output<typeof groupStatusSchema>;
-export type Lease = z.output<typeof leaseSchema>;
-export type Waiter = z.output<typeof waiterSchema>;
-export type Warning = z.output<typeof warningSchema>;
-
-/** Who holds and who awaits slots of one group. */
-export interface Detail {
-  readonly name: string;
-  readonly leases: readonly Lease[];
-  readonly waiters: readonly Waiter[];
-  /** More than are listed, where a group has very many. */
-  readonly leases_total: number;
-  readonly waiters_total: number;
-}
+import type { Detail, GroupStatus, Warning } from './model/status.ts';
 
 /** The server says every 2 s that it is there; whoever hears nothing for so long is offline. */
 const SILENCE_MS_MAX = 5_000;

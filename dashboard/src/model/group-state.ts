@@ -1,4 +1,4 @@
-import type { GroupStatus } from '../feed.ts';
+import type { GroupStatus } from './status.ts';
 
 /** The state of a group in one word; pages show the word wherever they show its colour. */
 export type GroupState =
