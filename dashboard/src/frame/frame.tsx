@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
 import { useEffect } from 'preact/hooks';
 import { closeFeed, heardAt, isStale, openFeed } from '../feed.ts';
+import icon from '../icon.svg';
 import { session, signOut } from '../session.ts';
 import { ConfirmDialog } from '../ui/confirm.tsx';
 import { Toasts } from '../ui/toasts.tsx';
@@ -30,7 +31,7 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
       </a>
       <header class="frame">
         <a class="brand" href="/admin">
-          <img src="/admin/icon.svg" alt="" width="20" height="20" /> Headgate
+          <img src={icon} alt="" width="20" height="20" /> Headgate
         </a>
         <nav aria-label="Pages">
           {PAGES.map(({ href, name }) => (
