@@ -27,7 +27,7 @@ export default defineConfig({
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
           include: ['test/workers/**/*.test.ts'],
-          globalSetup: ['test/support/upstream-setup.ts'],
+          globalSetup: ['test/support/build-setup.ts', 'test/support/upstream-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The project's folder. */
@@ -8,6 +8,9 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** What `npm run build` makes: the Worker in one module. */
 const BUILT_WORKER = join(ROOT, 'dist', 'index.js');
+
+/** What `npm run build:dashboard` makes, which building the Worker runs: the files of the dashboard. */
+export const BUILT_DASHBOARD = join(ROOT, 'dashboard', 'dist');
 
 /** Wrangler's own program, so that it runs under the same Node as we do. */
 export const WRANGLER = join(ROOT, 'node_modules', 'wrangler', 'bin', 'wrangler.js');
@@ -21,9 +24,21 @@ async function modifiedAt(path: string): Promise<number> {
 }
 
 async function newestSource(): Promise<number> {
-  const names = await readdir(join(ROOT, 'src'), { recursive: true });
-  const paths = [...names.map((name) => join(ROOT, 'src', name)), join(ROOT, 'wrangler.toml')];
+  const folders = ['src', 'dashboard'].map(async (folder) => {
+    const names = await readdir(join(ROOT, folder), { recursive: true });
+    return names.map((name) => join(ROOT, folder, name));
+  });
+  const paths = (await Promise.all(folders))
+    .flat()
+    .filter((path) => !`${path}${sep}`.startsWith(`${BUILT_DASHBOARD}${sep}`));
+  paths.push(join(ROOT, 'wrangler.toml'), join(ROOT, 'package-lock.json'));
   return Math.max(...(await Promise.all(paths.map(modifiedAt))));
+}
+
+async function isFresh(): Promise<boolean> {
+  const built = [BUILT_WORKER, join(BUILT_DASHBOARD, 'index.html')];
+  const oldest = Math.min(...(await Promise.all(built.map(modifiedAt))));
+  return oldest > (await newestSource());
 }
 
 /** Runs a program to its end; its output is shown only if it fails. */
@@ -42,9 +57,9 @@ function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): 
   });
 }
 
-/** Builds the Worker if it is missing or older than its sources. */
+/** Builds the Worker and the dashboard if one of them is missing or older than the sources. */
 export async function ensureBuilt(): Promise<string> {
-  if ((await modifiedAt(BUILT_WORKER)) > (await newestSource())) return BUILT_WORKER;
+  if (await isFresh()) return BUILT_WORKER;
   const args = [WRANGLER, 'deploy', '--dry-run', '--outdir', 'dist'];
   await run(process.execPath, args, { ...process.env, WRANGLER_SEND_METRICS: 'false' });
   return BUILT_WORKER;

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { callsInFlight, importFirst, untilReady } from './admin-client.ts';
-import { ensureBuilt } from './build.ts';
+import { BUILT_DASHBOARD, ensureBuilt } from './build.ts';
 import type { Forwarder } from './forwarder.ts';
 import { startForwarder } from './forwarder.ts';
 import { readCompatibility, workerdConfig } from './workerd-config.ts';
@@ -114,6 +115,8 @@ async function startParts(
     module: relative(dataDir, module),
     objectsDir: resolve(dataDir, 'objects'),
     workers,
+    // workerd does not start where a folder that it serves is missing.
+    dashboardDir: existsSync(BUILT_DASHBOARD) ? BUILT_DASHBOARD : null,
     bootId: options.bootId ?? randomBytes(9).toString('base64url'),
     fromEnvironment: Object.keys(env).filter((name) =>
       name === 'ADMIN_TOKEN' ? adminToken !== null : PASSED_ON.test(name),

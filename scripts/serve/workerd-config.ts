@@ -11,6 +11,8 @@ export interface WorkerdConfigInput {
   /** Worker services, a socket each, all bound to the objects of the first. */
   readonly workers: number;
   readonly bootId: string;
+  /** Absolute path of the dashboard's files; null: they were never built. */
+  readonly dashboardDir: string | null;
   /** Environment variables that become bindings. Their values never stand in the file. */
   readonly fromEnvironment: readonly string[];
   readonly compatibility: Compatibility;
@@ -48,6 +50,7 @@ function bindings(input: WorkerdConfigInput, index: number): string {
       ({ binding, className }) =>
         `(name = ${quote(binding)}, durableObjectNamespace = (className = ${quote(className)}${home}))`,
     ),
+    ...(input.dashboardDir === null ? [] : [`(name = "ASSETS", service = "dashboard")`]),
     `(name = "BOOT_ID", text = ${quote(input.bootId)})`,
     `(name = "PRIVATE_UPSTREAMS", text = "allow")`,
     ...input.fromEnvironment.map(
@@ -83,6 +86,10 @@ export function workerdConfig(input: WorkerdConfigInput): string {
   const services = indexes.map(
     (index) => `(name = ${quote(serviceName(index))}, worker = .${serviceName(index)})`,
   );
+  const { dashboardDir } = input;
+  if (dashboardDir !== null) {
+    services.push(`(name = "dashboard", disk = (path = ${quote(dashboardDir)}))`);
+  }
   // Port 0: workerd says on its control pipe which one it got.
   const sockets = indexes.map(
     (index) =>

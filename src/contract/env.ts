@@ -12,10 +12,17 @@ export interface ObjectNamespace<Rpc> {
   jurisdiction(name: string): ObjectNamespace<Rpc>;
 }
 
+/** Built files by their paths; the host of a URL means nothing. */
+interface AssetSource {
+  fetch(url: string, init: { readonly headers: Record<string, string> }): Promise<Response>;
+}
+
 /** The bindings of the Worker and its objects. Secrets named `UPSTREAM_*` stand beside these. */
 export interface Env {
   readonly GROUPS: ObjectNamespace<GroupRpc>;
   readonly DIRECTORY: ObjectNamespace<DirectoryRpc>;
+  /** The dashboard's files. Absent: they were never built. */
+  readonly ASSETS?: AssetSource;
   /** Opens the admin routes. Without it they are closed. */
   readonly ADMIN_TOKEN?: string;
   /** Cloudflare Access before the admin routes: `<team>.cloudflareaccess.com`, and the application's tag. */

@@ -4,6 +4,7 @@ import { logEvent } from '../contract/log.ts';
 import { refusalResponse } from '../contract/wire-error.ts';
 import { createAdminRoutes } from './admin/admin-routes.ts';
 import { callsInFlight } from './calls-in-flight.ts';
+import { createDashboardRoutes } from './dashboard/dashboard-routes.ts';
 import { home } from './home.ts';
 import { metrics } from './metrics/metrics-route.ts';
 import { proxy } from './proxy-route.ts';
@@ -34,6 +35,7 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   app.get('/healthz', (context) => context.json({ ok: true, calls_in_flight: callsInFlight() }));
   app.get('/metrics', metrics);
   app.route('/admin/api', createAdminRoutes());
+  app.route('/admin', createDashboardRoutes());
   app.all('*', (context) => proxy(context.req.raw, context.env, context.executionCtx));
   app.onError(internalError);
   return app;

@@ -23,6 +23,7 @@ export async function home(context: Context<{ Bindings: Env }>): Promise<Respons
       'Set up:',
       `  Directory     ${table === null ? 'OUT OF REACH: calls are refused until it answers' : 'ready'}`,
       `  Admin routes  ${isAdminOpen ? `open at ${origin}/admin/api with the ADMIN_TOKEN` : 'CLOSED: the secret ADMIN_TOKEN is missing. Set it: npx wrangler secret put ADMIN_TOKEN'}`,
+      `  Dashboard     ${origin}/admin`,
       `  Groups        ${groups === 0 ? 'none configured: every provider key has an automatic group with its known or assumed limit' : `${groups} configured`}`,
       `  Gateway keys  ${keys === 0 ? 'none configured: callers bring their own provider keys' : `${keys} configured`}`,
       '',

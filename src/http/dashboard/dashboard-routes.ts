@@ -1,0 +1,93 @@
+import { Hono, type Context } from 'hono';
+import { secureHeaders } from 'hono/secure-headers';
+import type { Env } from '../../contract/env.ts';
+
+/** Types by the end of a file's name: a folder that workerd serves has none. */
+const TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+  ico: 'image/x-icon',
+  js: 'text/javascript; charset=utf-8',
+  json: 'application/json',
+  png: 'image/png',
+  svg: 'image/svg+xml',
+  txt: 'text/plain; charset=utf-8',
+  woff2: 'font/woff2',
+};
+
+/** Names that the build gives. Whatever else is asked for never reaches the files. */
+const BUILT_FILE = /^\/admin(\/assets\/[\w-][\w.-]*\.(\w+))$/;
+
+/** A file whose name changes with what is in it. */
+const FOR_GOOD = 'public, max-age=31536000, immutable';
+
+const NOT_BUILT =
+  'The files of the dashboard are missing: build them with `npm run build:dashboard`, and start or deploy again.\n';
+
+type DashboardContext = Context<{ Bindings: Env }>;
+
+/**
+ * The dashboard's page and its files, to be mounted at `/admin` behind the admin API. They are open to
+ * everybody and the same for everybody: all that the page shows comes from the API.
+ */
+export function createDashboardRoutes(): Hono<{ Bindings: Env }> {
+  const app = new Hono<{ Bindings: Env }>();
+  app.use(
+    '*',
+    secureHeaders({
+      contentSecurityPolicy: {
+        defaultSrc: ["'none'"],
+        scriptSrc: ["'self'"],
+        styleSrc: ["'self'"],
+        imgSrc: ["'self'", 'data:'],
+        connectSrc: ["'self'"],
+        fontSrc: ["'self'"],
+        baseUri: ["'none'"],
+        formAction: ["'none'"],
+        frameAncestors: ["'none'"],
+      },
+      xFrameOptions: 'DENY',
+      // Whether a host speaks HTTPS only is for its owner to say, for all of its paths.
+      strictTransportSecurity: false,
+    }),
+  );
+  app.get('/assets/*', builtFile);
+  // Which pages there are is for the page to know.
+  app.get('*', page);
+  return app;
+}
+
+async function builtFile(context: DashboardContext): Promise<Response> {
+  const [, path = null, end = ''] = BUILT_FILE.exec(context.req.path) ?? [];
+  const file = path === null ? null : await read(context, path);
+  if (file === null) return context.text('There is no such file.\n', 404);
+  return answer(file, TYPES[end] ?? 'application/octet-stream', FOR_GOOD);
+}
+
+async function page(context: DashboardContext): Promise<Response> {
+  const file = await read(context, '/index.html');
+  if (file === null) return context.text(NOT_BUILT, 503);
+  return answer(file, TYPES['html'] ?? '', 'no-cache');
+}
+
+/** A file of the build, or null where there is none. */
+async function read({ env, req }: DashboardContext, path: string): Promise<Response | null> {
+  const known = req.header('if-none-match');
+  const headers = known === undefined ? {} : { 'if-none-match': known };
+  const file = await env.ASSETS?.fetch(`https://dashboard${path}`, { headers });
+  if (file?.status === 200 || file?.status === 304) return file;
+  await file?.body?.cancel();
+  return null;
+}
+
+function answer({ body, status, headers }: Response, type: string, caching: string): Response {
+  const etag = headers.get('etag');
+  return new Response(body, {
+    status,
+    headers: {
+      'content-type': type,
+      'cache-control': caching,
+      ...(etag === null ? {} : { etag }),
+    },
+  });
+}
