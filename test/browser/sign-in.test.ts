@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { practiceConfig, STAGE_TOKEN, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { expectAccessible, startBrowser, type RealBrowser } from './support/chromium.ts';
+import { signedIn } from './support/dashboard.ts';
+
+let stage: Stage;
+let browser: RealBrowser;
+
+beforeAll(async () => {
+  stage = await startStage({ config: practiceConfig(3) });
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+  await stage.close();
+});
+
+it('the sign-in page takes the token, and refuses another with a word that helps', async () => {
+  const page = await browser.open();
+  await page.goto(`${stage.url()}/admin`);
+  await expectAccessible(page);
+  await page.getByLabel('Token').fill('guessed');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').getByText('not known here').waitFor();
+  await page.getByLabel('Token').fill(STAGE_TOKEN);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Groups' }).waitFor();
+  const [cookie] = await page.context().cookies();
+  expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/admin' });
+  // Nothing that a script of any page could read has the token.
+  const readable = await page.evaluate(
+    () => JSON.stringify([localStorage, sessionStorage, document.cookie, location.href]),
+  );
+  expect(readable).not.toContain(STAGE_TOKEN);
+});
+
+it('a reload stays signed in, and signing out ends it', async () => {
+  const page = await signedIn(browser, stage);
+  await page.reload();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Token').waitFor();
+  await page.reload();
+  await page.getByLabel('Token').waitFor();
+  expect(await page.context().cookies()).toEqual([]);
+});
+
+it('a page that is asked for is shown after signing in', async () => {
+  const page = await signedIn(browser, stage, '/admin/keys');
+  await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor();
+  expect(new URL(page.url()).pathname).toBe('/admin/keys');
+});
+
+it('scripts and styles run under the policy of the page without a complaint', () => {
+  expect(browser.complaints).toEqual([]);
+});
