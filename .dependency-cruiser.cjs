@@ -6,7 +6,12 @@ const layers = {
   directory: ['src/core/', 'src/contract/', 'cloudflare:workers'],
   upstream: ['src/core/', 'src/contract/'],
   routing: ['src/core/', 'src/contract/', 'src/upstream/'],
-  http: ['src/core/', 'src/contract/', 'src/upstream/', 'src/routing/', 'hono/', 'zod/'],
+  overview: ['src/core/', 'src/contract/', 'src/upstream/', 'src/routing/'],
+  feed: ['src/core/', 'src/contract/', 'src/overview/', 'cloudflare:workers'],
+  http: [
+    ...['src/core/', 'src/contract/', 'src/upstream/', 'src/routing/', 'src/overview/'],
+    ...['hono/', 'zod/'],
+  ],
 };
 
 const escape = (path) => path.replace(/[.]/g, '\\.');

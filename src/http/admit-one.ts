@@ -4,6 +4,7 @@ import { poolName } from '../contract/pool-name.ts';
 import type { Refusal } from '../contract/reasons.ts';
 import type { Schedule } from '../upstream/call-clock.ts';
 import type { Placement, RoutedCall } from '../routing/placement.ts';
+import { within } from '../upstream/within.ts';
 import type { Ticket } from './admission.ts';
 import { askForSlot, type PlaceListener } from './ask.ts';
 import { laneOf } from './lane-of.ts';
@@ -13,7 +14,7 @@ import { passWithoutSlot, giveBackPasses, takeUnreportedPasses, type Pass } from
 import { poolSource, type PoolSource } from './pools.ts';
 import { refusalOf, unavailable } from './refusals.ts';
 import type { RoutingTable } from './snapshots.ts';
-import { within, type Background } from './waiting.ts';
+import type { Background } from './waiting.ts';
 
 /** A cancellation that takes longer is lost. */
 const CANCEL_LOST_MS = 3_000;

@@ -3,11 +3,12 @@ import type { Refusal } from '../contract/reasons.ts';
 import type { Outcome } from '../core/outcome.ts';
 import { SERVED } from '../core/signal.ts';
 import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../routing/placement.ts';
+import { within } from '../upstream/within.ts';
 import type { Admission, Ticket } from './admission.ts';
 import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './admit-one.ts';
 import { poolSource } from './pools.ts';
 import { ownOrShared } from './shared-partition.ts';
-import { pause, within } from './waiting.ts';
+import { pause } from './waiting.ts';
 
 export type Admitted =
   | { readonly kind: 'admitted'; readonly admission: Admission }

@@ -4,9 +4,10 @@ import type { UpstreamSignal } from '../core/signal.ts';
 import type { Settlement } from '../core/usage.ts';
 import { RENEW_EVERY_MS } from '../core/settings.ts';
 import type { Schedule } from '../upstream/call-clock.ts';
+import { within } from '../upstream/within.ts';
 import type { AskEnd, Granted } from './ask.ts';
 import type { PoolSource } from './pools.ts';
-import { pause, within, type Background } from './waiting.ts';
+import { pause, type Background } from './waiting.ts';
 
 /** Calls shorter than this never renew: most are, and a renewal is a round trip. */
 const FIRST_RENEWAL_MS = 1_000;

@@ -2,10 +2,10 @@ import { upstreamRequestHeaders } from '../upstream/request-headers.ts';
 import { keyPlaceFor, placeCredentials } from '../upstream/credentials.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import { unifiedPath } from '../routing/choose-upstream.ts';
+import { within } from '../upstream/within.ts';
 import { keyFor, type Caller } from './authenticate.ts';
 import type { ProxyCall } from './call.ts';
 import { fetcherOf } from './fetcher.ts';
-import { within } from './waiting.ts';
 
 /** An upstream that takes longer is left out of the list. */
 const LIST_TIMEOUT_MS = 5_000;

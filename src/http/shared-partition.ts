@@ -2,8 +2,8 @@ import { directoryOf, type Env } from '../contract/env.ts';
 import { logEvent } from '../contract/log.ts';
 import { poolName } from '../contract/pool-name.ts';
 import type { Placement } from '../routing/placement.ts';
+import { within } from '../upstream/within.ts';
 import type { RoutingTable } from './snapshots.ts';
-import { within } from './waiting.ts';
 
 /**
  * How long an answer is used. Far less than the time for which a pool must be idle before the directory

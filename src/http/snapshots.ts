@@ -6,8 +6,9 @@ import type { Upstream } from '../contract/upstream.ts';
 import { compileRoutes, type Routes } from '../routing/placement.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../upstream/catalog.ts';
+import { within } from '../upstream/within.ts';
 import { keysByHash } from './key-access.ts';
-import { within, type Background } from './waiting.ts';
+import type { Background } from './waiting.ts';
 
 /** A snapshot younger than this is used as it is. */
 const FRESH_MS = 2_000;

@@ -3,12 +3,12 @@ import type { PoolStatus } from '../contract/pool-status.ts';
 import { poolName } from '../contract/pool-name.ts';
 import type { Placement } from '../routing/placement.ts';
 import { priceListId, priceOf } from '../upstream/prices/price-table.ts';
+import { within } from '../upstream/within.ts';
 import { keyFor } from './authenticate.ts';
 import type { Leg, SpillStop } from './leg.ts';
 import { poolSource } from './pools.ts';
 import { routedCall } from './send.ts';
 import { latencyMs } from './upstream-latency.ts';
-import { within } from './waiting.ts';
 
 /** By what the upstreams that a call may spill to are put into order. */
 export type SpillOrder = Exclude<OnSaturated, string>['order'];

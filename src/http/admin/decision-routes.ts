@@ -1,8 +1,9 @@
 import type { AdminRoutes } from '../../contract/admin/routes.ts';
 import type { Checked } from '../../contract/admin/route.ts';
 import type { DecisionFilter } from '../../contract/observations.ts';
+import { askPools, readDirectory } from '../../overview/pools.ts';
 import type { AdminApp } from './context.ts';
-import { askPools, readDirectory, requirePools, unreachable } from './pools.ts';
+import { requirePools, unreachable } from './pools.ts';
 import { serve } from './serve.ts';
 
 /** A pool keeps so many warnings, and an answer about several pools has no more. */

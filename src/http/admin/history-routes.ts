@@ -11,8 +11,9 @@ import {
 } from '../../contract/history.ts';
 import type { PoolHistory } from '../../contract/observations.ts';
 import { quantileMs } from '../../core/histogram.ts';
+import { askPools, readDirectory, type Asked } from '../../overview/pools.ts';
 import type { AdminApp } from './context.ts';
-import { askPools, readDirectory, requirePools, unreachable, type Asked } from './pools.ts';
+import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { invalid, serve } from './serve.ts';
 

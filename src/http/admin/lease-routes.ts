@@ -1,6 +1,7 @@
+import { askPools, readDirectory } from '../../overview/pools.ts';
 import { note } from './change.ts';
 import type { AdminApp } from './context.ts';
-import { askPools, readDirectory, requirePools, unreachable } from './pools.ts';
+import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { serve } from './serve.ts';
 

@@ -1,17 +1,9 @@
-import type { Env } from '../../contract/env.ts';
-import type { PoolStatus } from '../../contract/pool-status.ts';
 import type { PlacedPool } from '../../contract/pool.ts';
-import { overlaps, type Overlap } from '../../routing/overlaps.ts';
-import { groupStatus, type GroupStatus } from './group-status.ts';
+import { groupNames, statusOfGroups } from '../../overview/all-groups.ts';
+import type { GroupStatus } from '../../overview/group-status.ts';
+import { askPools, forgetIdle, readDirectory, type Directory } from '../../overview/pools.ts';
 import type { AdminApp, AdminContext } from './context.ts';
-import {
-  askPools,
-  isLongIdle,
-  readDirectory,
-  requirePools,
-  type Asked,
-  type Directory,
-} from './pools.ts';
+import { requirePools } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { serve } from './serve.ts';
 
@@ -25,9 +17,6 @@ const UNKNOWN = {
   wait_p50_ms: null,
   wait_p95_ms: null,
 };
-
-/** A request may make a bounded number of calls, and has made most of them by then. */
-const FORGOTTEN_AT_ONCE = 100;
 
 /** The state of the groups, as their objects tell it at this moment. */
 export function addStatusRoutes(app: AdminApp): void {
@@ -48,11 +37,7 @@ export function addStatusRoutes(app: AdminApp): void {
 
 /** Every group that anything is known of, configured ones first. */
 export function statusOfAll(context: AdminContext, directory: Directory): Promise<GroupStatus[]> {
-  const names = new Set([
-    ...directory.config.groups.map((group) => group.name),
-    ...directory.pools.map((pool) => pool.group).sort(),
-  ]);
-  return statusOf(context, directory, [...names], directory.pools);
+  return statusOf(context, directory, groupNames(directory), directory.pools);
 }
 
 async function statusOf(
@@ -61,38 +46,10 @@ async function statusOf(
   names: readonly string[],
   pools: readonly PlacedPool[],
 ): Promise<GroupStatus[]> {
-  const { config } = directory;
-  const asked = await askPools(context.env, config, pools, async (pool) => ({
+  const asked = await askPools(context.env, directory.config, pools, async (pool) => ({
     ...UNKNOWN,
     ...(await pool.status()),
   }));
-  const byGroup = Map.groupBy(
-    asked.filter((one) => !isLongIdle(one, config)),
-    (one) => one.pool.group,
-  );
   context.executionCtx.waitUntil(forgetIdle(context.env, directory, asked));
-  const meeting = overlapsOf(directory);
-  return names.flatMap((name) => groupStatus(name, config, byGroup.get(name) ?? [], meeting) ?? []);
-}
-
-/** Asks pools that nobody used for long to leave the list. They are listed again at their next 2xx. */
-async function forgetIdle(
-  env: Env,
-  { config }: Directory,
-  asked: readonly Asked<PoolStatus>[],
-): Promise<void> {
-  const idle = asked.filter((one) => isLongIdle(one, config)).map((one) => one.pool);
-  await askPools(env, config, idle.slice(0, FORGOTTEN_AT_ONCE), (pool, { jurisdiction = null }) =>
-    pool.forget(jurisdiction),
-  );
-}
-
-/** Overlaps cost the square of the number of groups, and dashboards ask every few seconds. */
-let known: { readonly of: string; readonly overlaps: readonly Overlap[] } | null = null;
-
-function overlapsOf({ fingerprintKey, version, config }: Directory): readonly Overlap[] {
-  // The key tells one directory's version 3 from another's.
-  const of = `${fingerprintKey} ${version}`;
-  if (known?.of !== of) known = { of, overlaps: overlaps(config) };
-  return known.overlaps;
+  return statusOfGroups(directory, names, asked);
 }

@@ -2,15 +2,15 @@ import { upstreamSchema, type Config, type UpstreamConfig } from '../../contract
 import type { Env } from '../../contract/env.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';
 import type { Upstream } from '../../contract/upstream.ts';
+import type { GroupStatus } from '../../overview/group-status.ts';
+import { readDirectory } from '../../overview/pools.ts';
 import { compileGroups } from '../../routing/group-match.ts';
 import { resolveUpstreams } from '../../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../../upstream/catalog.ts';
 import { changeConfig } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
-import type { GroupStatus } from './group-status.ts';
 import { mergePatch } from './merge-patch.ts';
 import { pageByName } from './pages.ts';
-import { readDirectory } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { check, invalid, madeOr, serve } from './serve.ts';
 import { statusOfAll } from './status-routes.ts';

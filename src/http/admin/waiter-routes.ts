@@ -1,7 +1,8 @@
 import type { GroupRpc } from '../../contract/group-rpc.ts';
+import { askPools, readDirectory } from '../../overview/pools.ts';
 import { note } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
-import { askPools, readDirectory, requirePools, unreachable } from './pools.ts';
+import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { serve } from './serve.ts';
 

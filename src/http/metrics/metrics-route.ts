@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import type { Env } from '../../contract/env.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/group-rpc.ts';
 import type { PoolMetrics } from '../../contract/observations.ts';
-import { askPools, readDirectory, type Asked } from '../admin/pools.ts';
+import { askPools, readDirectory, type Asked } from '../../overview/pools.ts';
 import { ProblemError, problemResponse } from '../admin/problem.ts';
 import { isSameHash, secretHash } from '../secret-hash.ts';
 import { Exposition } from './exposition.ts';

@@ -2,7 +2,7 @@ import { verifyWithJwks } from 'hono/jwt';
 import { ADMIN_ROLES, type AdminRole } from '../../../contract/config.ts';
 import type { Env } from '../../../contract/env.ts';
 import { logEvent } from '../../../contract/log.ts';
-import { within } from '../../waiting.ts';
+import { within } from '../../../upstream/within.ts';
 import type { AdminContext, Who } from '../context.ts';
 
 /** Where Cloudflare Access puts its word for who asks. */

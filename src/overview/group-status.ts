@@ -1,9 +1,9 @@
-import type { Config, GroupConfig } from '../../contract/config.ts';
-import type { PoolStatus, SpendStatus } from '../../contract/pool-status.ts';
-import { takesCalls } from '../../contract/pool.ts';
-import { definedGroup, KEY_PREFIX } from '../../contract/key-groups.ts';
-import { AUTO_PREFIX } from '../../contract/pool-name.ts';
-import type { Overlap } from '../../routing/overlaps.ts';
+import type { Config, GroupConfig } from '../contract/config.ts';
+import type { PoolStatus, SpendStatus } from '../contract/pool-status.ts';
+import { takesCalls } from '../contract/pool.ts';
+import { definedGroup, KEY_PREFIX } from '../contract/key-groups.ts';
+import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import type { Overlap } from '../routing/overlaps.ts';
 import type { Asked } from './pools.ts';
 
 type Gauges = Omit<PoolStatus, 'group' | 'partition'>;

@@ -1,0 +1,38 @@
+import type { PoolStatus } from '../contract/pool-status.ts';
+import { overlaps, type Overlap } from '../routing/overlaps.ts';
+import { groupStatus, type GroupStatus } from './group-status.ts';
+import { isLongIdle, type Asked, type Directory } from './pools.ts';
+
+/** Every group that anything is known of, configured ones first. */
+export function groupNames({ config, pools }: Directory): string[] {
+  const names = new Set([
+    ...config.groups.map((group) => group.name),
+    ...pools.map((pool) => pool.group).sort(),
+  ]);
+  return [...names];
+}
+
+/** The state of some groups, made of what their pools said. Those of which nothing is left are left out. */
+export function statusOfGroups(
+  directory: Directory,
+  names: readonly string[],
+  asked: readonly Asked<PoolStatus>[],
+): GroupStatus[] {
+  const { config } = directory;
+  const byGroup = Map.groupBy(
+    asked.filter((one) => !isLongIdle(one, config)),
+    (one) => one.pool.group,
+  );
+  const meeting = overlapsOf(directory);
+  return names.flatMap((name) => groupStatus(name, config, byGroup.get(name) ?? [], meeting) ?? []);
+}
+
+/** Overlaps cost the square of the number of groups, and dashboards ask every few seconds. */
+let known: { readonly of: string; readonly overlaps: readonly Overlap[] } | null = null;
+
+function overlapsOf({ fingerprintKey, version, config }: Directory): readonly Overlap[] {
+  // The key tells one directory's version 3 from another's.
+  const of = `${fingerprintKey} ${version}`;
+  if (known?.of !== of) known = { of, overlaps: overlaps(config) };
+  return known.overlaps;
+}
