@@ -3,6 +3,7 @@ import type { Rejection } from '../core/rejection.ts';
 import type { UpstreamSignal } from '../core/signal.ts';
 import type { Lane } from '../core/ticket.ts';
 import type { CallEstimate, Settlement } from '../core/usage.ts';
+import type { PoolPreview } from './change-preview.ts';
 import type { GroupConfig } from './config.ts';
 import type {
   DecisionFilter,
@@ -174,6 +175,11 @@ export interface GroupRpc {
   decisions(filter: DecisionFilter): Promise<DecisionInfo[]>;
   /** The last warnings, the latest first. */
   warnings(): Promise<Warning[]>;
+  /**
+   * What the pool would do if the group, configured as `before`, were configured as `after` (`GroupConfig`
+   * as JSON). Changes nothing.
+   */
+  preview(before: string, after: string): Promise<PoolPreview>;
   /** Everybody who waits, in the order in which they will probably be granted. */
   waiters(): Promise<WaiterInfo[]>;
   /** Puts a waiter first, or into another lane, or both. False: it does not wait here. */

@@ -14,7 +14,7 @@ import type { Env } from '../contract/env.ts';
 import type { GroupDefinition, GroupRpc } from '../contract/group-rpc.ts';
 import { definedGroup } from '../contract/key-groups.ts';
 import { poolOf, takesCalls, type PlacedPool } from '../contract/pool.ts';
-import { changesBetween } from './audit-changes.ts';
+import { changesBetween } from '../contract/audit-changes.ts';
 import { AuditLog } from './audit-log.ts';
 import { changeBetween, poolsToTell } from './changes.ts';
 import { FailedAttempts } from './failed-attempts.ts';

@@ -1,4 +1,5 @@
 import { DurableObject } from 'cloudflare:workers';
+import type { PoolPreview } from '../contract/change-preview.ts';
 import type { Env } from '../contract/env.ts';
 import type { GroupRpc, LeaseInfo, WaiterInfo } from '../contract/group-rpc.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
@@ -14,6 +15,7 @@ import type { GroupState } from '../core/state.ts';
 import { decisionInfos } from './decisions.ts';
 import type { Definition, PoolIdentity } from './definition.ts';
 import type { Observation } from './observation.ts';
+import { poolPreview } from './preview.ts';
 import { leaseInfos, poolStatus, waiterInfos } from './status.ts';
 
 /** A pool at one instant, with everything that is due done. */
@@ -29,7 +31,7 @@ export interface Reading {
 
 type Readings = Pick<
   GroupRpc,
-  'status' | 'metrics' | 'history' | 'decisions' | 'warnings' | 'waiters' | 'leases'
+  'status' | 'metrics' | 'history' | 'decisions' | 'warnings' | 'preview' | 'waiters' | 'leases'
 >;
 
 /** A symbol: nobody can call it from outside, as he could a method with a name. */
@@ -64,6 +66,12 @@ export abstract class ReadableGroup extends DurableObject<Env> implements Readin
   // oxlint-disable-next-line require-await -- as above
   async warnings(): Promise<Warning[]> {
     return this[READ]().watch.warnings();
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async preview(before: string, after: string): Promise<PoolPreview> {
+    const { state, now } = this[READ]();
+    return poolPreview(state, before, after, now);
   }
 
   // oxlint-disable-next-line require-await -- as above

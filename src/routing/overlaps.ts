@@ -1,6 +1,8 @@
 import type { Config, GroupConfig } from '../contract/config.ts';
+import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import type { Upstream } from '../contract/upstream.ts';
 import { compileGlobs, globsMayOverlap } from './glob.ts';
-import { baseUrlGlobs, narrowFirst } from './group-match.ts';
+import { baseUrlGlobs, narrowFirst, upstreamsOf } from './group-match.ts';
 
 type Match = GroupConfig['match'];
 
@@ -30,6 +32,38 @@ export function overlaps(config: Pick<Config, 'groups'>): Overlap[] {
       .map((wide): Overlap => [narrow.name, wide.name]),
   );
 }
+
+/** Names of the groups that a call of the group `name` may match besides, narrow first. */
+export function meeting(config: Pick<Config, 'groups'>, name: string): string[] {
+  const groups = comparable(config);
+  const own = groups.find((group) => group.name === name);
+  if (own === undefined) return [];
+  const others = groups.filter((group) => group !== own && mayMeet(own.match, group.match));
+  return others.map((group) => group.name);
+}
+
+/**
+ * Which of some automatic groups may lose calls to a group that is for models, upstreams or base URLs,
+ * and so takes their place.
+ */
+export function replacedBy(
+  group: GroupConfig,
+  automatic: readonly string[],
+  upstreams: ReadonlyMap<string, Upstream>,
+): string[] {
+  const [own] = comparable({ groups: [group] });
+  if (own === undefined || !own.isTargeted) return [];
+  const reached = new Map(upstreamsOf(group, upstreams).map((each) => [each.id, each]));
+  return automatic.filter((name) => {
+    const [id = '', modelPrefix] = name.slice(AUTO_PREFIX.length).split(/\/(.*)/s);
+    const upstream = reached.get(id);
+    if (upstream === undefined) return false;
+    const models = modelPrefix === undefined ? [...upstream.models] : [`${modelPrefix}*`];
+    return mayMeet(own.match, { ...NOTHING_NAMED, upstreams: [id], models });
+  });
+}
+
+const NOTHING_NAMED: Match = { models: [], upstreams: [], base_urls: [], keys: [], operations: [] };
 
 /** Pairs that are compared before the search for a crowd is given up. */
 const COMPARISONS_MAX = 1_000_000;

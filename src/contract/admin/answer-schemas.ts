@@ -85,7 +85,8 @@ export const upstreamInfoSchema = z.object({
   }),
 });
 
-const change = z.object({
+/** One field of the configuration that a change changes. */
+export const changeSchema = z.object({
   /** As in `groups[openai-shared].limits.max_concurrency`. */
   path: z.string(),
   /** Absent: there was nothing before. Hashes are shown as `(hidden)`. */
@@ -100,7 +101,7 @@ export const auditEntrySchema = z.object({
   version,
   actor: z.string(),
   action: z.string(),
-  changes: z.array(change),
+  changes: z.array(changeSchema),
   /** Changes beyond those that are kept. */
   changes_omitted: z.int().min(0),
 });

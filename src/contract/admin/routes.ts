@@ -2,11 +2,13 @@ import { ABOUT_ROUTES, CONFIG_ROUTES, UPSTREAM_ROUTES } from './config-routes.ts
 import { GROUP_ROUTES } from './group-routes.ts';
 import { ACCESS_ROUTES, KEY_ROUTES } from './key-routes.ts';
 import { OBSERVATION_ROUTES } from './observation-routes.ts';
+import { PREVIEW_ROUTES } from './preview-routes.ts';
 
 /** Every route of the admin API by its operation id, from which handlers, document and client come. */
 export const ADMIN_ROUTES = {
   ...GROUP_ROUTES,
   ...OBSERVATION_ROUTES,
+  ...PREVIEW_ROUTES,
   ...UPSTREAM_ROUTES,
   ...KEY_ROUTES,
   ...CONFIG_ROUTES,

@@ -9,6 +9,7 @@ import { addGroupRoutes } from './group-routes.ts';
 import { addHistoryRoutes } from './history-routes.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { addLeaseRoutes } from './lease-routes.ts';
+import { addPreviewRoutes } from './preview-routes.ts';
 import { ProblemError, problemResponse } from './problem.ts';
 import { serveTheRest } from './serve.ts';
 import { addStatusRoutes } from './status-routes.ts';
@@ -50,6 +51,7 @@ export function createAdminRoutes(): AdminApp {
   addDecisionRoutes(app);
   addConfigRoutes(app);
   addTesterRoutes(app);
+  addPreviewRoutes(app);
   serveTheRest(app);
   return app;
 }

@@ -57,6 +57,12 @@ export async function changeConfig(context: AdminContext, edit: Edit): Promise<C
   throw new ProblemError(409, 'The configuration is being changed by others. Try again.');
 }
 
+/** Checks an edit as `changeConfig` would, and changes nothing. */
+export async function tryEdit({ env }: AdminContext, edit: Edit): Promise<Changed> {
+  const { version, config: before } = await currentSnapshot(env);
+  return { version, before, ...validate(env, edit, before) };
+}
+
 function validate(env: Env, edit: Edit, before: Config): { config: Config; warnings: string[] } {
   const document = edit.next(before);
   const imported = importConfig(document);

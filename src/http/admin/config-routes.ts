@@ -2,7 +2,7 @@ import type { Config } from '../../contract/config.ts';
 import { directoryOf } from '../../contract/env.ts';
 import { exportConfig, importConfig } from '../../contract/import-config.ts';
 import { fingerprint, gatewayKeyHash } from '../fingerprint.ts';
-import { changeConfig } from './change.ts';
+import { changeConfig, type Changed, type Edit } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { etag, invalid, readDocument, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
@@ -18,26 +18,11 @@ export function addConfigRoutes(app: AdminApp): void {
   });
 
   serve(app, 'putConfig', async ({ context }) => {
-    const document = await readDocument(context);
-    const imported = importConfig(document);
-    if (!imported.ok) throw invalid(imported.errors);
-    const { config: wanted, groupsOnly, notes } = imported;
-    const isWithAdminKeys = 'admin_keys' in Object(document);
-    const { version, before, config, warnings } = await changeConfig(context, {
-      action: 'config: import',
-      next: (present) => {
-        if (groupsOnly) return { ...present, groups: wanted.groups };
-        return isWithAdminKeys ? wanted : { ...wanted, admin_keys: present.admin_keys };
-      },
-      pathOf: (path) => (groupsOnly ? foreignPath(path) : path),
-    });
-    const kept = groupsOnly ? replacedGroups(before, config) : [];
+    const { edit, warningsOf } = importEdit(await readDocument(context));
+    const changed = await changeConfig(context, edit);
+    const { version, config } = changed;
     const groups = config.groups.map((group) => group.name);
-    return {
-      status: 200,
-      body: { version, groups, warnings: [...notes, ...kept, ...warnings] },
-      version,
-    };
+    return { status: 200, body: { version, groups, warnings: warningsOf(changed) }, version };
   });
 
   serve(app, 'fingerprint', async ({ context, body: { key } }) => {
@@ -71,6 +56,31 @@ export function addConfigRoutes(app: AdminApp): void {
       body: { entries, next_cursor: next === null ? null : String(next) },
     };
   });
+}
+
+/** What putting a document in the configuration's place means, and what is to be said of it. */
+export function importEdit(document: unknown): {
+  readonly edit: Edit;
+  readonly warningsOf: (changed: Changed) => string[];
+} {
+  const imported = importConfig(document);
+  if (!imported.ok) throw invalid(imported.errors);
+  const { config: wanted, groupsOnly, notes } = imported;
+  const isWithAdminKeys = 'admin_keys' in Object(document);
+  return {
+    edit: {
+      action: 'config: import',
+      next: (present) => {
+        if (groupsOnly) return { ...present, groups: wanted.groups };
+        return isWithAdminKeys ? wanted : { ...wanted, admin_keys: present.admin_keys };
+      },
+      pathOf: (path) => (groupsOnly ? foreignPath(path) : path),
+    },
+    warningsOf: ({ before, config, warnings }) => {
+      const kept = groupsOnly ? replacedGroups(before, config) : [];
+      return [...notes, ...kept, ...warnings];
+    },
+  };
 }
 
 function wantsYaml(context: AdminContext): boolean {

@@ -1,6 +1,6 @@
 import { groupSchema, type Config, type GroupConfig } from '../../contract/config.ts';
 import type { AdminContext, AdminApp } from './context.ts';
-import { changeConfig } from './change.ts';
+import { changeConfig, type Edit } from './change.ts';
 import { mergePatch } from './merge-patch.ts';
 import { noGroup } from './pools.ts';
 import { pageByName } from './pages.ts';
@@ -21,14 +21,12 @@ export function addGroupRoutes(app: AdminApp): void {
   });
 
   serve(app, 'putGroup', async ({ context, params: { name }, body }) => {
-    const { isNew, reply } = await changeGroup(context, name, 'put', () => parseGroup(name, body));
+    const { isNew, reply } = await changeGroup(context, name, 'put', putting(name, body));
     return madeOr(isNew, reply);
   });
 
   serve(app, 'patchGroup', async ({ context, params: { name }, body }) => {
-    const { reply } = await changeGroup(context, name, 'patch', (config) =>
-      parseGroup(name, mergePatch(requireGroup(config, name), body)),
-    );
+    const { reply } = await changeGroup(context, name, 'patch', patching(name, body));
     return { status: 200, ...reply };
   });
 
@@ -63,11 +61,38 @@ function switchTo(verb: string, edit: Partial<GroupConfig>) {
   };
 }
 
+/** What `PUT` makes of a group. */
+export function putting(name: string, document: unknown): () => GroupConfig {
+  return () => parseGroup(name, document);
+}
+
+/** What `PATCH` makes of a group. */
+export function patching(name: string, patch: unknown): (config: Config) => GroupConfig {
+  return (config) => parseGroup(name, mergePatch(requireGroup(config, name), patch));
+}
+
 /** A configured group, or the problem that there is none. */
-function requireGroup(config: Config, name: string): GroupConfig {
+export function requireGroup(config: Config, name: string): GroupConfig {
   const group = config.groups.find((candidate) => candidate.name === name);
   if (group === undefined) throw noGroup(name);
   return group;
+}
+
+/** An edit of one group, whose errors have the paths of that group's own document. */
+export function groupEdit(
+  name: string,
+  verb: string,
+  edited: (config: Config) => GroupConfig,
+): Edit {
+  return {
+    action: `group ${name}: ${verb}`,
+    next: (present) => ({ ...present, groups: withGroup(present.groups, edited(present)) }),
+    pathOf: (path, present) => {
+      const index = present.groups.findIndex((group) => group.name === name);
+      const prefix = `groups[${index === -1 ? present.groups.length : index}].`;
+      return path.startsWith(prefix) ? path.slice(prefix.length) : path;
+    },
+  };
 }
 
 async function changeGroup(
@@ -76,16 +101,8 @@ async function changeGroup(
   verb: string,
   edited: (config: Config) => GroupConfig,
 ) {
-  const changed = await changeConfig(context, {
-    action: `group ${name}: ${verb}`,
-    next: (present) => ({ ...present, groups: withGroup(present.groups, edited(present)) }),
-    pathOf: (path, present) => {
-      const index = present.groups.findIndex((group) => group.name === name);
-      const prefix = `groups[${index === -1 ? present.groups.length : index}].`;
-      return path.startsWith(prefix) ? path.slice(prefix.length) : path;
-    },
-  });
-  const { version, before, config, warnings } = changed;
+  const edit = groupEdit(name, verb, edited);
+  const { version, before, config, warnings } = await changeConfig(context, edit);
   const reply = { body: { version, group: requireGroup(config, name), warnings }, version };
   return { reply, isNew: !before.groups.some((group) => group.name === name) };
 }

@@ -117,8 +117,11 @@ describe('roles', () => {
       operations.filter(({ needed }) => needed === role).map(({ id }) => id);
     expect(ids('operator').toSorted()).toEqual(OPERATOR.toSorted());
     const changes = operations.filter(({ method }) => method !== 'GET').map(({ id }) => id);
-    // The tester is asked with a body, and changes nothing.
-    expect(ids('viewer').filter((id) => changes.includes(id))).toEqual(['testCall']);
+    // These are asked with a body, and change nothing.
+    expect(ids('viewer').filter((id) => changes.includes(id))).toEqual([
+      'previewGroup',
+      'testCall',
+    ]);
     const open = operations.filter(({ needed }) => needed === undefined).map(({ id }) => id);
     expect(open.toSorted()).toEqual(['getDocs', 'getDocsStyle', 'getOpenApi', 'signIn', 'signOut']);
   });

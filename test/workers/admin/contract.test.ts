@@ -84,6 +84,8 @@ const SAMPLES: Record<string, Sample> = {
   revokeKey: { before: key('team'), path: { id: 'team' } },
   getConfig: { before: group('shared') },
   putConfig: { body: { groups: [{ name: 'shared', ...A_GROUP }] } },
+  previewConfig: { before: group('shared'), body: { groups: [] } },
+  previewGroup: { ...shared, query: '?as=patch', body: { limits: { max_concurrency: 2 } } },
   fingerprint: { body: { key: 'sk-4711' } },
   listAudit: { before: group('shared'), query: '?limit=1&action=group' },
   testCall: { before: group('shared'), body: { model: 'gpt-4o', upstream: 'openai' } },

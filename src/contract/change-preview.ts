@@ -1,0 +1,10 @@
+/** What another configuration would do to one pool at this moment. Nothing of it is done. */
+export interface PoolPreview {
+  /** Slots that could be granted now, and then, with what was learned; null: any number. */
+  readonly slots: { readonly from: number | null; readonly to: number | null };
+  readonly in_use: number;
+  readonly queued: number;
+  /** Waiters that would be granted at once, and those that would be refused. */
+  readonly granted: number;
+  readonly refused: number;
+}
