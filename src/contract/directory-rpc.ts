@@ -53,6 +53,8 @@ export interface AuditQuery {
   readonly actor?: string;
   /** How the action begins. */
   readonly action?: string;
+  /** Only what was changed there or below, as in `groups[openai-shared]`: other changes are left out. */
+  readonly path?: string;
   /** Instants as `toISOString` writes them; the second is not included. */
   readonly since?: string;
   readonly until?: string;

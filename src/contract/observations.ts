@@ -5,6 +5,7 @@ import type { RefusalKind } from '../core/signal.ts';
 import type { Lane } from '../core/ticket.ts';
 import type { Decision, WaitCause } from '../core/trail.ts';
 import type { HistoryPoint } from './history.ts';
+import type { PoolMarker } from './history-markers.ts';
 import type { PoolStatus } from './pool-status.ts';
 
 /** What a pool tells of its past: counters, points in time, decisions and warnings. */
@@ -29,6 +30,8 @@ export interface PoolHistory {
   /** The object's clock, in epoch milliseconds: up to when the last point tells. */
   readonly now: number;
   readonly points: readonly HistoryPoint[];
+  /** Absent: from a release that marks nothing. */
+  readonly markers?: readonly PoolMarker[];
 }
 
 /** Which decisions are asked for; what is absent bounds nothing. */

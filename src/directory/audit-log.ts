@@ -49,7 +49,7 @@ export class AuditLog {
   }
 
   /** Entries newest first, of those that the query names. */
-  page({ limit, before, actor, action, since, until }: AuditQuery): AuditPage {
+  page({ limit, before, actor, action, path, since, until }: AuditQuery): AuditPage {
     const rows = this.#sql
       .exec<{
         sequence: number;
@@ -63,20 +63,21 @@ export class AuditLog {
         `SELECT sequence, at, version, actor, action, changes, omitted FROM audit_log
          WHERE sequence < ?1 AND (?2 IS NULL OR actor = ?2)
            AND (?3 IS NULL OR substr(action, 1, length(?3)) = ?3)
-           AND at >= ?4 AND at < ?5
-         ORDER BY sequence DESC LIMIT ?6`,
+           AND at >= ?4 AND at < ?5 AND (?6 IS NULL OR instr(changes, ?6) > 0)
+         ORDER BY sequence DESC LIMIT ?7`,
         before ?? Number.MAX_SAFE_INTEGER,
         actor ?? null,
         action ?? null,
         since ?? '',
         until ?? '~', // behind every digit
+        path === undefined ? null : JSON.stringify({ path }).slice(1, -2),
         limit + 1,
       )
       .toArray();
     const entries = rows.slice(0, limit).map(({ changes, omitted, ...row }) => ({
       ...row,
       // The cast is sound: only `add` writes the column.
-      changes: JSON.parse(changes) as AuditEntry['changes'],
+      changes: changesAt(JSON.parse(changes) as AuditEntry['changes'], path),
       changes_omitted: omitted,
     }));
     return { entries, next: rows.length > limit ? (entries.at(-1)?.sequence ?? null) : null };
@@ -98,4 +99,13 @@ export class AuditLog {
     this.#sql.exec(`DROP TABLE audit`);
     this.#sql.exec(`DROP TABLE notes`);
   }
+}
+
+/** The changes there or below; without a path all. */
+function changesAt(
+  changes: AuditEntry['changes'],
+  path: string | undefined,
+): AuditEntry['changes'] {
+  if (path === undefined) return changes;
+  return changes.filter((change) => change.path === path || change.path.startsWith(`${path}.`));
 }

@@ -96,9 +96,10 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
     });
     const now = this.#now();
     this.#idleness = new Idleness(this.#store, now);
+    const loaded = this.#store.loadLeases();
     const recovered = recover(
       settingsOf(this.#link.definition),
-      this.#store.loadLeases(),
+      loaded.leases,
       this.#controls.load(now),
       now * ATTACHMENTS_PER_MS,
       now,
@@ -112,6 +113,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
         store: this.#store,
         identity: this.#identity,
         bounds: () => warningBoundsOf(this.#link.definition),
+        leasesBefore: loaded.heldBefore,
       },
       now,
     );
@@ -272,7 +274,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
     const now = this.#now();
     this.#watch.before(now);
     this.#performer.perform(step(this.#state, event, now));
-    if (this.#watch.after(now)) this.#batch.soon();
+    if (this.#watch.after(event, now)) this.#batch.soon();
     this.#idleness.note(this.#isInUse(), now);
     if (!this.#isInUse()) this.#link.leave();
     if (this.#openings.isAwaited && !isStopped(this.#state, now)) this.#openings.open();

@@ -1,12 +1,14 @@
 import { directoryOf, type Env } from '../contract/env.ts';
 import type { PoolHistory, PoolMetrics, Warning } from '../contract/observations.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
+import type { GroupEvent } from '../core/events.ts';
 import type { InstantMs } from '../core/ids.ts';
 import { queueLength } from '../core/queue.ts';
 import type { GroupState } from '../core/state.ts';
 import type { PoolIdentity, WarningBounds } from './definition.ts';
 import { HistoryRows } from './history-rows.ts';
 import { History, waitQuantiles } from './history.ts';
+import { Markers } from './markers.ts';
 import type { GroupStore } from './store.ts';
 import { Warnings } from './warnings.ts';
 import { deliverWarning } from './webhook.ts';
@@ -18,6 +20,8 @@ interface Watched {
   readonly store: GroupStore;
   readonly identity: PoolIdentity;
   readonly bounds: () => WarningBounds;
+  /** Leases that the instance before held when it ended. */
+  readonly leasesBefore: number;
 }
 
 /** Watches a pool and tells of it: its history, its warnings and its counters. It decides nothing. */
@@ -25,11 +29,18 @@ export class Observation {
   readonly #state: GroupState;
   readonly #history: History;
   readonly #warnings: Warnings;
+  readonly #markers: Markers;
   readonly #bounds: () => WarningBounds;
 
-  constructor(state: GroupState, { env, ctx, store, identity, bounds }: Watched, now: InstantMs) {
+  constructor(
+    state: GroupState,
+    { env, ctx, store, identity, bounds, leasesBefore }: Watched,
+    now: InstantMs,
+  ) {
     this.#state = state;
     this.#bounds = bounds;
+    this.#markers = new Markers(ctx.storage.sql, state);
+    if (leasesBefore > 0) this.#markers.noteReset(leasesBefore, now);
     this.#history = new History(new HistoryRows(ctx.storage.sql), now);
     this.#warnings = new Warnings(store, identity, (warning) =>
       ctx.waitUntil(deliverWarning(warning, webhookStage(env))),
@@ -45,19 +56,22 @@ export class Observation {
   }
 
   /** Told after every event. True: there is something to write soon. */
-  after(now: InstantMs): boolean {
+  after(event: GroupEvent, now: InstantMs): boolean {
     this.#history.note(this.#state, now);
+    this.#markers.note(this.#state, event, now);
     this.#warnings.note(this.#state, this.#bounds(), now);
-    return this.#history.isDue(this.#isInUse(), now);
+    return this.#markers.isDue || this.#history.isDue(this.#isInUse(), now);
   }
 
   /** Writes what is due, in the transaction of whoever writes anyway. */
   write(now: InstantMs): void {
     this.#history.write(this.#state, this.#isInUse(), now);
+    this.#markers.write();
   }
 
   history(fromMs: number, toMs: number, stepMs: number, now: InstantMs): PoolHistory {
-    return { now, points: this.#history.read(this.#state, fromMs, toMs, stepMs, now) };
+    const points = this.#history.read(this.#state, fromMs, toMs, stepMs, now);
+    return { now, points, markers: this.#markers.read(fromMs, toMs) };
   }
 
   warnings(): Warning[] {

@@ -47,11 +47,20 @@ export class GroupStore {
     );
   }
 
-  /** The leases that may still have a holder. Those of a dead process are deleted. */
-  loadLeases(): LeaseRow[] {
+  /**
+   * The leases that may still have a holder, those of a dead process being deleted; and how many had one
+   * when the instance before ended, in whatever process.
+   */
+  loadLeases(): { readonly leases: LeaseRow[]; readonly heldBefore: number } {
+    const rows = this.#sql
+      .exec<{ boot: string; data: string }>('SELECT boot, data FROM lease')
+      .toArray()
+      .map(({ boot, data }) => ({ boot, lease: parseLease(data) }));
     this.#sql.exec('DELETE FROM lease WHERE boot <> ?', this.#bootId);
-    const rows = this.#sql.exec<{ data: string }>('SELECT data FROM lease').toArray();
-    return rows.map(({ data }) => parseLease(data));
+    return {
+      leases: rows.flatMap(({ boot, lease }) => (boot === this.#bootId ? [lease] : [])),
+      heldBefore: rows.filter(({ lease }) => lease.phase !== 'cooling').length,
+    };
   }
 
   /** Writes and deletes in one transaction: nothing is awaited between the statements. */

@@ -31,12 +31,39 @@ export const historyPointSchema = z.object({
   cost_usd: amount,
 });
 
+/** What changed at an instant: who or what made the curves bend. */
+export const markerSchema = z.object({
+  at,
+  kind: z.enum([
+    'paused',
+    'resumed',
+    'draining',
+    'limit_changed',
+    'edited',
+    'created',
+    'removed',
+    'breaker_opened',
+    'breaker_closed',
+    'ceiling_cut',
+    'reset',
+  ]),
+  /** A few words, as in `max_concurrency 5 → 3`. */
+  label: z.string(),
+  detail: z.string(),
+  /** Who did it, as the audit log names them; null: nobody here, but the upstream or the platform. */
+  actor: z.string().nullable(),
+  /** The pool that it happened in; null: the group is not split, or it was done to all of it. */
+  partition: z.string().nullable(),
+});
+
 export const historySchema = z.object({
   from: at,
   to: at,
   step_s: z.int(),
   /** The oldest first. Steps in which nothing happened are left out. */
   points: z.array(historyPointSchema),
+  /** The oldest first; the last 1,000. */
+  markers: z.array(markerSchema),
   unreachable: unreachableSchema,
 });
 

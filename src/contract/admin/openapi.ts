@@ -12,7 +12,12 @@ import { configSchema, groupSchema, upstreamSchema } from '../config.ts';
 import { groupDocumentSchema } from './group-routes.ts';
 import { keyDocumentSchema } from './key-routes.ts';
 import { testedCallSchema, upstreamDocumentSchema } from './config-routes.ts';
-import { decisionSchema, historyPointSchema, warningSchema } from './observation-schemas.ts';
+import {
+  decisionSchema,
+  historyPointSchema,
+  markerSchema,
+  warningSchema,
+} from './observation-schemas.ts';
 import type { AdminRoute } from './route.ts';
 import { ADMIN_ROUTES } from './routes.ts';
 import { groupStatusSchema, leaseSchema, waiterSchema } from './status-schemas.ts';
@@ -70,6 +75,7 @@ const NAMED_ANSWERS = {
   Lease: leaseSchema,
   Waiter: waiterSchema,
   HistoryPoint: historyPointSchema,
+  HistoryMarker: markerSchema,
   Decision: decisionSchema,
   Warning: warningSchema,
   AuditEntry: auditEntrySchema,

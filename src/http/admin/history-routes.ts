@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import type { historyPointSchema } from '../../contract/admin/observation-schemas.ts';
 import type { Checked } from '../../contract/admin/route.ts';
 import type { AdminRoutes } from '../../contract/admin/routes.ts';
+import { directoryOf, type Env } from '../../contract/env.ts';
 import {
   joinPools,
   MINUTE_MS,
@@ -13,12 +14,16 @@ import type { PoolHistory } from '../../contract/observations.ts';
 import { quantileMs } from '../../core/histogram.ts';
 import { askPools, readDirectory, type Asked } from '../../overview/pools.ts';
 import type { AdminApp } from './context.ts';
+import { auditMarkers, auditPathOf, poolMarker, type Marker } from './history-markers.ts';
 import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { invalid, serve } from './serve.ts';
 
 /** So many points are drawn at the most. A chart of 24 hours by the minute has 1,440. */
 const POINTS_MAX = 3_000;
+
+/** So many markers are drawn at the most, the latest. */
+const MARKERS_MAX = 1_000;
 
 type HistoryQuery = Checked<AdminRoutes['getHistory'], 'query'>;
 type ShownPoint = z.output<typeof historyPointSchema>;
@@ -42,14 +47,16 @@ export function addHistoryRoutes(app: AdminApp): void {
     if (partition !== undefined && pools.length === 0) {
       throw new ProblemError(404, 'Nothing is known of this partition.');
     }
-    const asked = await askPools(context.env, directory.config, pools, (pool) =>
-      pool.history(fromMs, toMs, stepMs),
-    );
+    const [asked, done] = await Promise.all([
+      askPools(context.env, directory.config, pools, (pool) => pool.history(fromMs, toMs, stepMs)),
+      doneTo(context.env, name, range),
+    ]);
     const body = {
       from: new Date(fromMs).toISOString(),
       to: new Date(toMs).toISOString(),
       step_s: stepMs / 1_000,
       points: pointsOf(asked, range),
+      markers: inOrder([...done, ...markersOf(asked)]),
       unreachable: unreachable(asked),
     };
     return { status: 200, body };
@@ -77,6 +84,30 @@ function defaultStepMs(lengthMs: number, isRecent: boolean): number {
   return lengthMs > 8 * MINUTES_KEPT_MS ? 60 * MINUTE_MS : 15 * MINUTE_MS;
 }
 
+/** What operators did to the group in that time. */
+async function doneTo(env: Env, name: string, { fromMs, toMs }: Range): Promise<Marker[]> {
+  const path = auditPathOf(name);
+  const { entries } = await directoryOf(env).auditPage({
+    limit: MARKERS_MAX,
+    path,
+    since: new Date(fromMs).toISOString(),
+    until: new Date(toMs).toISOString(),
+  });
+  return entries.flatMap((entry) => auditMarkers(entry, path));
+}
+
+function markersOf(asked: readonly Asked<PoolHistory>[]): Marker[] {
+  return asked.flatMap((one) => {
+    if ('error' in one) return [];
+    const { markers = [] } = one.answer;
+    return markers.map((marker) => poolMarker(marker, one.pool.partition));
+  });
+}
+
+function inOrder(markers: readonly Marker[]): Marker[] {
+  return markers.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)).slice(-MARKERS_MAX);
+}
+
 /** The points of all pools together. */
 function pointsOf(asked: readonly Asked<PoolHistory>[], { stepMs }: Range): ShownPoint[] {
   const steps = new Map<number, HistoryPoint>();
@@ -89,8 +120,8 @@ function pointsOf(asked: readonly Asked<PoolHistory>[], { stepMs }: Range): Show
       steps.set(point.at, known === undefined ? point : joinPools(known, point));
     }
   }
-  const inOrder = [...steps.values()].toSorted((a, b) => a.at - b.at);
-  return inOrder.map((point) => shown(point, Math.max(1, Math.min(stepMs, now - point.at))));
+  const sorted = [...steps.values()].toSorted((a, b) => a.at - b.at);
+  return sorted.map((point) => shown(point, Math.max(1, Math.min(stepMs, now - point.at))));
 }
 
 /** @param lengthMs how long the point has been so far */
