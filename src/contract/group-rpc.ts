@@ -182,6 +182,8 @@ export interface GroupRpc {
   preview(before: string, after: string): Promise<PoolPreview>;
   /** Everybody who waits, in the order in which they will probably be granted. */
   waiters(): Promise<WaiterInfo[]>;
+  /** What one caller has here, for itself to see. */
+  callsOf(caller: string): Promise<CallerCalls>;
   /** Puts a waiter first, or into another lane, or both. False: it does not wait here. */
   promote(ticketId: string, lane: Lane | null, toFront: boolean): Promise<boolean>;
   /**
@@ -224,6 +226,17 @@ export interface WaiterInfo {
   readonly position: number;
   readonly estimate_ms: number;
   readonly promoted: boolean;
+}
+
+/** What one caller has in a pool. */
+export interface CallerCalls {
+  /** The pool's own; a caller may see some of it only. */
+  readonly status: PoolStatus;
+  /** Calls that hold slots, and how many slots. */
+  readonly in_flight: number;
+  readonly slots_in_use: number;
+  /** The next one first. */
+  readonly waiters: readonly WaiterInfo[];
 }
 
 export interface LeaseInfo {

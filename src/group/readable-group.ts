@@ -1,7 +1,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { PoolPreview } from '../contract/change-preview.ts';
 import type { Env } from '../contract/env.ts';
-import type { GroupRpc, LeaseInfo, WaiterInfo } from '../contract/group-rpc.ts';
+import type { CallerCalls, GroupRpc, LeaseInfo, WaiterInfo } from '../contract/group-rpc.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
 import type {
   DecisionFilter,
@@ -12,6 +12,7 @@ import type {
 } from '../contract/observations.ts';
 import type { InstantMs } from '../core/ids.ts';
 import type { GroupState } from '../core/state.ts';
+import { CallerView } from './caller-calls.ts';
 import { decisionInfos } from './decisions.ts';
 import type { Definition, PoolIdentity } from './definition.ts';
 import type { Observation } from './observation.ts';
@@ -31,7 +32,15 @@ export interface Reading {
 
 type Readings = Pick<
   GroupRpc,
-  'status' | 'metrics' | 'history' | 'decisions' | 'warnings' | 'preview' | 'waiters' | 'leases'
+  | 'status'
+  | 'metrics'
+  | 'history'
+  | 'decisions'
+  | 'warnings'
+  | 'preview'
+  | 'waiters'
+  | 'callsOf'
+  | 'leases'
 >;
 
 /** A symbol: nobody can call it from outside, as he could a method with a name. */
@@ -39,6 +48,8 @@ export const READ = Symbol('read');
 
 /** What may be asked of a pool without changing anything in it. */
 export abstract class ReadableGroup extends DurableObject<Env> implements Readings {
+  readonly #callerView = new CallerView();
+
   abstract [READ](): Reading;
 
   // oxlint-disable-next-line require-await -- the contract is a promise; a throw must become a rejection
@@ -78,6 +89,13 @@ export abstract class ReadableGroup extends DurableObject<Env> implements Readin
   async waiters(): Promise<WaiterInfo[]> {
     const { state, now } = this[READ]();
     return waiterInfos(state, now);
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async callsOf(caller: string): Promise<CallerCalls> {
+    const reading = this[READ]();
+    const { state, now } = reading;
+    return { ...this.#callerView.callsOf(caller, state, now), status: statusOf(reading) };
   }
 
   // oxlint-disable-next-line require-await -- as above

@@ -8,9 +8,10 @@ import { createDashboardRoutes } from './dashboard/dashboard-routes.ts';
 import { home } from './home.ts';
 import { metrics } from './metrics/metrics-route.ts';
 import { proxy } from './proxy-route.ts';
+import { limitForm, status, statusForm } from './status/status-route.ts';
 
 /** URLs of our own routes, and of whatever else an upstream cannot be called. */
-const OWN_URL = /^[^/]+\/\/[^/]+\/?(?:(?:admin|healthz|metrics)(?:[/?]|$)|\?|$)/;
+const OWN_URL = /^[^/]+\/\/[^/]+\/?(?:(?:admin|healthz|metrics|status)(?:[/?]|$)|\?|$)/;
 
 /** The Worker: own routes, and calls to pass on. */
 export function createApp(): ExportedHandler<Env> {
@@ -34,6 +35,8 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   app.get('/', home);
   app.get('/healthz', (context) => context.json({ ok: true, calls_in_flight: callsInFlight() }));
   app.get('/metrics', metrics);
+  app.get('/status', status);
+  app.post('/status', limitForm, statusForm);
   app.route('/admin/api', createAdminRoutes());
   app.route('/admin', createDashboardRoutes());
   app.all('*', (context) => proxy(context.req.raw, context.env, context.executionCtx));

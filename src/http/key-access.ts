@@ -39,10 +39,17 @@ export function forbiddenFor(
   key: Pick<GatewayKeyConfig, 'id' | 'groups'>,
   placements: readonly Placement[],
 ): Refusal | null {
-  if (key.groups.length === 0) return null;
-  const mayUse = compiled(key);
-  const barred = placements.find(({ group, isOfProvider }) => isOfProvider && !mayUse(group));
+  const barred = placements.find(({ group, isOfProvider }) => !mayUse(key, group, isOfProvider));
   return barred === undefined ? null : forbidden(key.id, `the group ${barred.group}`);
+}
+
+/** Whether a key, or a caller without one (null), may take slots of a group. */
+export function mayUse(
+  key: Pick<GatewayKeyConfig, 'groups'> | null,
+  group: string,
+  isOfProvider: boolean,
+): boolean {
+  return key === null || key.groups.length === 0 || !isOfProvider || compiled(key)(group);
 }
 
 /** The same of a call that takes no slot: its key must be good for some group of the upstream. */

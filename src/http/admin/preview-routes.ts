@@ -8,6 +8,7 @@ import { definedGroup } from '../../contract/key-groups.ts';
 import { takesCalls, type PlacedPool } from '../../contract/pool.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';
 import { addCounts, emptyCounts, quantileMs } from '../../core/histogram.ts';
+import { askPools, readDirectory, type Asked } from '../../overview/pools.ts';
 import { meeting, replacedBy } from '../../routing/overlaps.ts';
 import { resolveUpstreams } from '../../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../../upstream/catalog.ts';
@@ -15,7 +16,7 @@ import { tryEdit, type Changed } from './change.ts';
 import { importEdit } from './config-routes.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { groupEdit, patching, putting, requireGroup } from './group-routes.ts';
-import { askPools, readDirectory, unreachable, type Asked } from './pools.ts';
+import { unreachable } from './pools.ts';
 import { readDocument, serve } from './serve.ts';
 
 const HOUR_MS = 3_600_000;

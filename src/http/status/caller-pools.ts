@@ -1,0 +1,140 @@
+import type { GatewayKeyConfig, GroupConfig } from '../../contract/config.ts';
+import { directoryOf, type Env } from '../../contract/env.ts';
+import { keyGroup } from '../../contract/key-groups.ts';
+import { logEvent } from '../../contract/log.ts';
+import { ownPool, takesCalls, type PlacedPool } from '../../contract/pool.ts';
+import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../../contract/pool-name.ts';
+import { compileGroups } from '../../routing/group-match.ts';
+import { within } from '../../upstream/within.ts';
+import { fingerprint } from '../fingerprint.ts';
+import { mayUse } from '../key-access.ts';
+import type { RoutingTable } from '../snapshots.ts';
+
+/** Who wants to know. */
+export interface StatusCaller {
+  /** Id of the gateway key, else the fingerprint of the provider key. */
+  readonly id: string;
+  readonly key: GatewayKeyConfig | null;
+  /** Fingerprint of the provider key that it brought. */
+  readonly fingerprint: string | null;
+}
+
+/** A pool that the caller may have calls in. */
+export interface CallerPool {
+  readonly pool: PlacedPool;
+  readonly kind: 'configured' | 'automatic' | 'key';
+  /** Null: automatic. */
+  readonly group: GroupConfig | null;
+  /** Nobody else's calls go there, so that what is left of its limits is the caller's own affair. */
+  readonly isOwn: boolean;
+  /** It is shown without a call in it too. */
+  readonly isShown: boolean;
+}
+
+/** What a listed pool is for a while: callers may ask all the time, and there is one directory. */
+const LISTED_FOR_MS = 2_000;
+const ANSWER_MS_MAX = 1_000;
+
+/** Plain data only: requests may not share promises. */
+let listed: { readonly at: number; readonly pools: readonly PlacedPool[] } | null = null;
+
+/**
+ * The pools that may hold calls of a caller, its own ones first. Behind gateway keys a caller is shown
+ * every group that its key may use; a caller with a provider key, whom nobody has let in, only those that
+ * it has calls in, and the pools of its own.
+ */
+export async function callerPools(
+  env: Env,
+  table: RoutingTable,
+  caller: StatusCaller,
+): Promise<{ readonly pools: readonly CallerPool[]; readonly mayUse: readonly string[] }> {
+  const pools = await listedPools(env);
+  const { config } = table.snapshot;
+  const own = caller.key === null ? null : keyGroup(caller.key);
+  const ofKey = own === null ? null : ownPool(own);
+  const keyIds = [caller.key?.id, caller.fingerprint].filter((id) => typeof id === 'string');
+  const groups = compileGroups(config.groups)
+    .filter((group) => group.matchesCaller(keyIds))
+    .filter(({ config: { name }, isTargeted }) => mayUse(caller.key, name, isTargeted))
+    .map((group) => group.config);
+  const all = [
+    ...(ofKey === null || own === null
+      ? []
+      : [{ pool: ofKey, kind: 'key' as const, group: own, isOwn: true, isShown: true }]),
+    ...groups.flatMap((group) => configuredPools(group, caller, pools, config)),
+    ...(await automaticPools(env, table, caller, pools)),
+  ];
+  return {
+    pools: all.toSorted((a, b) => Number(b.isOwn) - Number(a.isOwn)),
+    mayUse: caller.key === null ? [] : groups.map(({ name }) => name),
+  };
+}
+
+function configuredPools(
+  group: GroupConfig,
+  caller: StatusCaller,
+  pools: readonly PlacedPool[],
+  config: Parameters<typeof takesCalls>[1],
+): CallerPool[] {
+  const isKnown = caller.key !== null;
+  const base = { kind: 'configured' as const, group };
+  const single = ownPool(group);
+  if (single !== null) return [{ ...base, pool: single, isOwn: false, isShown: isKnown }];
+  const at = ownPartAt(group, caller);
+  const isAlone = at !== -1;
+  const of = pools.filter((pool) => pool.group === group.name && takesCalls(pool, config));
+  const shared = of.filter(({ partition }) => partition === OVERFLOW_PARTITION);
+  const candidates = isAlone
+    ? of.filter(({ partition }) => partition?.split(',')[at] === caller.id)
+    : of.filter((pool) => !shared.includes(pool));
+  return [
+    ...candidates.map((pool) => ({ ...base, pool, isOwn: isAlone, isShown: isAlone })),
+    ...shared.map((pool) => ({ ...base, pool, isOwn: false, isShown: false })),
+  ];
+}
+
+/** Which of the values that name a partition is the caller, so that it shares none; -1: none is. */
+function ownPartAt({ partition_by: by }: GroupConfig, { key }: StatusCaller): number {
+  const at = by.indexOf('caller');
+  // Behind a gateway key the upstream may see the operator's key, which many share.
+  return at === -1 && key === null ? by.indexOf('api_key') : at;
+}
+
+async function automaticPools(
+  env: Env,
+  { snapshot, upstreams }: RoutingTable,
+  caller: StatusCaller,
+  pools: readonly PlacedPool[],
+): Promise<CallerPool[]> {
+  const found: CallerPool[] = [];
+  for (const pool of pools) {
+    if (!pool.group.startsWith(AUTO_PREFIX) || !mayUse(caller.key, pool.group, true)) continue;
+    const [id = ''] = pool.group.slice(AUTO_PREFIX.length).split('/');
+    const secret = upstreams.get(id)?.secret ?? null;
+    const injected = secret === null ? null : (env as unknown as Record<string, unknown>)[secret];
+    const partitions = [
+      null,
+      OVERFLOW_PARTITION,
+      caller.fingerprint,
+      caller.key !== null && typeof injected === 'string'
+        ? await fingerprint(snapshot.fingerprintKey, injected)
+        : null,
+    ];
+    if (!partitions.includes(pool.partition)) continue;
+    const isOwn = caller.key === null && pool.partition === caller.fingerprint;
+    found.push({ pool, kind: 'automatic', group: null, isOwn, isShown: isOwn });
+  }
+  return found;
+}
+
+async function listedPools(env: Env): Promise<readonly PlacedPool[]> {
+  if (listed !== null && Date.now() - listed.at < LISTED_FOR_MS) return listed.pools;
+  try {
+    const pools = await within(ANSWER_MS_MAX, directoryOf(env).pools());
+    listed = { at: Date.now(), pools };
+    return pools;
+  } catch (error) {
+    logEvent('directory_unreachable', { error: String(error) });
+    return listed?.pools ?? [];
+  }
+}

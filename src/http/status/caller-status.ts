@@ -1,0 +1,121 @@
+import type { CallerGroup, CallerStatus } from '../../contract/caller-status.ts';
+import type { GroupConfig } from '../../contract/config.ts';
+import type { Env } from '../../contract/env.ts';
+import type { CallerCalls } from '../../contract/group-rpc.ts';
+import { poolKey } from '../../contract/pool.ts';
+import type { PoolStatus } from '../../contract/pool-status.ts';
+import { askPools } from '../../overview/pools.ts';
+import type { RoutingTable } from '../snapshots.ts';
+import { callerPools, type CallerPool, type StatusCaller } from './caller-pools.ts';
+
+/** Pools that one request asks: whoever has a key may ask as often as it likes. */
+const ASKED_MAX = 64;
+
+type Limits = CallerGroup['limits'];
+
+/** Everything that a caller may know of its calls. */
+export async function callerStatus(
+  env: Env,
+  table: RoutingTable,
+  caller: StatusCaller,
+): Promise<CallerStatus> {
+  const { config } = table.snapshot;
+  const { pools: candidates, mayUse } = await callerPools(env, table, caller);
+  const chosen = new Map(candidates.slice(0, ASKED_MAX).map((each) => [poolKey(each.pool), each]));
+  const pools = [...chosen.values()].map(({ pool }) => pool);
+  const asked = await askPools(env, config, pools, (pool) => pool.callsOf(caller.id));
+  const groups: CallerGroup[] = [];
+  const unreachable = new Set<string>();
+  for (const one of asked) {
+    const place = chosen.get(poolKey(one.pool));
+    if (place === undefined) continue;
+    if ('error' in one) unreachable.add(one.pool.group);
+    else if (place.isShown || hasCalls(one.answer)) groups.push(groupOf(place, one.answer));
+  }
+  return {
+    at: new Date().toISOString(),
+    key: keyOf(caller),
+    may_use: [...mayUse],
+    groups,
+    left_out: candidates.length - chosen.size,
+    unreachable: [...unreachable],
+  };
+}
+
+function hasCalls({ in_flight, waiters }: CallerCalls): boolean {
+  return in_flight + waiters.length > 0;
+}
+
+function keyOf({ id, key }: StatusCaller): CallerStatus['key'] {
+  return {
+    id,
+    kind: key === null ? 'provider' : 'gateway',
+    lane_max: key?.lane_max ?? 'high',
+    weight: key?.weight ?? 1,
+    expires_at: key?.expires_at ?? null,
+  };
+}
+
+function groupOf({ pool, kind, group, isOwn }: CallerPool, calls: CallerCalls): CallerGroup {
+  const { status, in_flight, slots_in_use, waiters } = calls;
+  return {
+    name: pool.group,
+    kind,
+    partition: pool.partition,
+    limits: limitsOf(group, status, isOwn),
+    paused: status.paused,
+    paused_until: status.paused_until,
+    draining: status.draining,
+    in_flight,
+    slots_in_use,
+    // The fields are chosen one by one: what a pool tells operators of a waiter may grow.
+    waiting: waiters.map((waiter) => ({
+      ticket: waiter.ticket,
+      position: waiter.position,
+      estimate_ms: waiter.estimate_ms,
+      waited_ms: waiter.waited_ms,
+      lane: waiter.lane,
+      upstream: waiter.upstream,
+      model: waiter.model,
+      agent: waiter.agent,
+      slots: waiter.slots,
+    })),
+  };
+}
+
+function limitsOf(group: GroupConfig | null, status: PoolStatus, isOwn: boolean): Limits {
+  const { configured, effective, source } = status.limit;
+  // A pool that has had no call knows no limit, and says so with a 0 that nobody configured.
+  const isUnheard = source === 'configured' && configured === null && effective === 0;
+  const rates = Object.entries(status.rates ?? {}).map(([name, { limit, left }]) => [
+    name,
+    { limit, left: isOwn ? left : null },
+  ]);
+  return {
+    slots: isUnheard ? (group?.limits.max_concurrency ?? null) : effective,
+    slots_each: group?.fairness.max_concurrency_each ?? null,
+    slots_each_agent: group?.fairness.max_concurrency_each_agent ?? null,
+    rates: Object.fromEntries(rates),
+    budget_usd: group === null ? {} : budgetsOf(group, status, isOwn),
+  };
+}
+
+const WINDOWS = [
+  ['per_hour', 'hour_usd'],
+  ['per_day', 'day_usd'],
+  ['per_month', 'month_usd'],
+] as const;
+
+function budgetsOf(
+  { limits: { budget_usd: budget } }: GroupConfig,
+  { spend }: PoolStatus,
+  isOwn: boolean,
+): Limits['budget_usd'] {
+  const entries = WINDOWS.flatMap(([name, spent]) => {
+    const limit = budget[name];
+    if (limit === null) return [];
+    const used = (spend?.[spent] ?? 0) + (spend?.reserved_usd ?? 0);
+    return [[name, { limit, left: isOwn ? Math.max(0, limit - used) : null }]];
+  });
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,361 @@
+// `GET /status`: what a caller sees of its own calls, and that it sees nothing of anybody else's.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { callerStatusSchema, type CallerStatus } from '../../../src/contract/caller-status.ts';
+import { directoryOf } from '../../../src/contract/env.ts';
+import { gatewayKeyHash, fingerprint } from '../../../src/http/fingerprint.ts';
+import { SERVED } from '../../../src/core/signal.ts';
+import { change, configure, call, env, until } from '../support/worker.ts';
+import { NO_COOLDOWN, pool, queueUp, request, take } from '../support/pool.ts';
+
+const hashOf = gatewayKeyHash;
+
+/** Asks with headers, and takes what comes for JSON. */
+async function ask(headers: Record<string, string>, path = '/status') {
+  const response = await call(path, { headers });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+async function statusOf(key: string): Promise<CallerStatus> {
+  const { status, text } = await ask({ authorization: `Bearer ${key}` });
+  expect({ status, text: status === 200 ? '' : text }).toEqual({ status: 200, text: '' });
+  return callerStatusSchema.parse(JSON.parse(text));
+}
+
+async function twoKeys(groups: readonly object[], fields: object = {}): Promise<void> {
+  await configure({
+    groups: groups.map((group) => ({ holds: NO_COOLDOWN, ...group })) as never,
+    keys: [
+      { id: 'mine', hash: await hashOf('hg_mine'), ...fields },
+      { id: 'theirs', hash: await hashOf('hg_theirs') },
+    ],
+  });
+}
+
+/** Calls as a Worker would make them, at the version of now. */
+async function asked(caller: string, more: object = {}) {
+  const configVersion = (await directoryOf(env).snapshot(null))?.version ?? 0;
+  return { caller, configVersion, ...more };
+}
+
+let names = 0;
+function fresh(): string {
+  names += 1;
+  return `seen-${names}`;
+}
+
+beforeEach(async () => {
+  await configure({});
+});
+
+describe('a gateway key', () => {
+  it('sees its own calls with their places, and nothing of others but what places imply', async () => {
+    const name = fresh();
+    await twoKeys([{ name, limits: { max_concurrency: 3, rpm: 100 } }]);
+    const held = [
+      await take(name, `${name}-1`, await asked('theirs', { agent: 'secret-run' })),
+      await take(name, `${name}-2`, await asked('theirs', { agent: 'secret-run' })),
+      await take(name, `${name}-3`, await asked('mine')),
+    ];
+    const parked = [
+      await queueUp(name, 'their-ticket', await asked('theirs', { model: 'secret-model' })),
+      await queueUp(name, 'my-ticket', await asked('mine', { lane: 'low', agent: 'my-run' })),
+    ];
+    const mine = await statusOf('hg_mine');
+    expect(mine.key).toMatchObject({ id: 'mine', kind: 'gateway', lane_max: 'high' });
+    expect(mine.may_use).toEqual([name]);
+    expect(mine.groups).toHaveLength(1);
+    expect(mine.groups[0]).toMatchObject({
+      name,
+      kind: 'configured',
+      limits: { slots: 3, rates: { rpm: { limit: 100, left: null } } },
+      in_flight: 1,
+      slots_in_use: 1,
+      waiting: [
+        {
+          ticket: 'my-ticket',
+          position: 1,
+          lane: 'low',
+          model: 'gpt-4o',
+          agent: 'my-run',
+          upstream: 'openai',
+        },
+      ],
+    });
+    expect(JSON.stringify(mine)).not.toMatch(/theirs|their-ticket|secret/);
+    const theirs = await statusOf('hg_theirs');
+    expect(theirs.groups[0]).toMatchObject({ in_flight: 2, waiting: [{ position: 0 }] });
+    expect(JSON.stringify(theirs)).not.toMatch(/mine|my-ticket|my-run/);
+    await pool(name).dismiss('their-ticket');
+    await pool(name).dismiss('my-ticket');
+    await Promise.all(parked.map(({ answer }) => answer));
+    for (const { lease } of held) await lease.release('unused', null);
+    expect((await statusOf('hg_mine')).groups[0]).toMatchObject({ in_flight: 0, waiting: [] });
+  });
+
+  it('sees the groups that it may use, and no others', async () => {
+    const [a, b, c, d] = [fresh(), fresh(), fresh(), fresh()];
+    await twoKeys(
+      [
+        { name: a, match: { models: ['gpt-4o'] } },
+        { name: b, match: { models: ['o3'] } },
+        { name: c, match: { keys: ['theirs'] } },
+        { name: d },
+      ],
+      { groups: [a] },
+    );
+    expect((await statusOf('hg_mine')).may_use.toSorted()).toEqual([a, d].toSorted());
+    expect((await statusOf('hg_theirs')).may_use.toSorted()).toEqual([a, b, c, d].toSorted());
+    const shown = (await statusOf('hg_mine')).groups.map(({ name }) => name);
+    expect(shown.toSorted()).toEqual([a, d].toSorted());
+  });
+
+  it('sees what is left of its own limits, and its caps in groups that it shares', async () => {
+    const name = fresh();
+    const fairness = { max_concurrency_each: 2 };
+    await twoKeys([{ name, limits: { max_concurrency: 9 }, fairness }], {
+      limits: { max_concurrency: 4, rpm: 60, budget_usd: { per_day: 2 } },
+    });
+    const { lease } = await take('key:mine', `${name}-own`, await asked('mine'));
+    const { groups } = await statusOf('hg_mine');
+    expect(groups[0]).toMatchObject({
+      name: 'key:mine',
+      kind: 'key',
+      limits: { slots: 4, budget_usd: { per_day: { limit: 2, left: expect.any(Number) } } },
+      in_flight: 1,
+    });
+    // A minute's worth comes evenly: of 60 a few may go at once.
+    expect(groups[0]?.limits.rates['rpm']).toEqual({ limit: 60, left: expect.any(Number) });
+    expect(groups[1]).toMatchObject({ name, limits: { slots: 9, slots_each: 2 } });
+    await lease.release('unused', null);
+  });
+
+  it('sees its own partition of a group that is split by callers, and no other', async () => {
+    const name = fresh();
+    await twoKeys([
+      { name, partition_by: ['model', 'caller'], limits: { max_concurrency: 1, rpm: 30 } },
+    ]);
+    for (const caller of ['mine', 'theirs']) {
+      await directoryOf(env).list({ group: name, partition: `gpt-4o,${caller}` });
+    }
+    await until(async () => {
+      const { groups } = await statusOf('hg_mine');
+      expect(groups.map(({ partition }) => partition)).toEqual(['gpt-4o,mine']);
+    });
+  });
+
+  it('sees a pool that others share only while it has calls in it', async () => {
+    const name = fresh();
+    await twoKeys([{ name, partition_by: ['model'], limits: { max_concurrency: 2 } }]);
+    const held = [];
+    for (const partition of ['gpt-4o', 'o3']) {
+      await directoryOf(env).list({ group: name, partition });
+      const caller = partition === 'o3' ? 'theirs' : 'mine';
+      const answer = await pool(`${name}#${partition}`).acquire(
+        request(name, `${name}-${partition}`, await asked(caller, { partition })),
+      );
+      if (answer.kind !== 'granted') throw new Error(answer.kind);
+      held.push(answer.lease);
+    }
+    await until(async () => {
+      const { groups } = await statusOf('hg_mine');
+      expect(groups.map(({ partition, in_flight }) => [partition, in_flight])).toEqual([
+        ['gpt-4o', 1],
+      ]);
+    });
+    for (const lease of held) await lease.release('unused', null);
+    expect((await statusOf('hg_mine')).groups).toEqual([]);
+  });
+
+  it('that has more pools than one request asks is told how many are left out', async () => {
+    const prefix = fresh();
+    const groups = Array.from({ length: 70 }, (_, index) => ({ name: `${prefix}-${index}` }));
+    await twoKeys(groups);
+    const said = await statusOf('hg_mine');
+    expect([said.groups.length, said.left_out, said.may_use.length]).toEqual([64, 6, 70]);
+  });
+
+  it.each(['headgate-key', 'x-api-key', 'api-key', 'x-goog-api-key'])(
+    'may stand in %s',
+    async (header) => {
+      await twoKeys([]);
+      expect((await ask({ [header]: 'hg_mine' })).status).toBe(200);
+    },
+  );
+});
+
+describe('a provider key', () => {
+  it('sees its own automatic group, and configured ones only while it has calls there', async () => {
+    const name = fresh();
+    await configure({ groups: [{ name, limits: { max_concurrency: 5 }, holds: NO_COOLDOWN }] });
+    const { fingerprintKey = '' } = (await directoryOf(env).snapshot(null)) ?? {};
+    const own = await fingerprint(fingerprintKey, 'sk-own');
+    const other = await fingerprint(fingerprintKey, 'sk-other');
+    for (const partition of [own, other]) {
+      await directoryOf(env).list({ group: 'auto:openai', partition });
+    }
+    await until(async () => {
+      const { groups, key } = await statusOf('sk-own');
+      expect(key).toMatchObject({ id: own, kind: 'provider' });
+      expect(groups.map(({ name: group, partition }) => [group, partition])).toEqual([
+        ['auto:openai', own],
+      ]);
+    });
+    const { lease } = await take(name, `${name}-1`, await asked(own));
+    const busy = await statusOf('sk-own');
+    expect(busy.groups.map((group) => [group.name, group.in_flight])).toContainEqual([name, 1]);
+    expect(busy.may_use).toEqual([]);
+    expect((await statusOf('sk-other')).groups.map((group) => group.name)).toEqual(['auto:openai']);
+    expect((await statusOf('sk-made-up')).groups).toEqual([]);
+    await lease.release('unused', null);
+  });
+});
+
+describe('nobody', () => {
+  it.each<[string, Record<string, string>, string]>([
+    ['no key', {}, 'wants a gateway key'],
+    ['an unknown key', { authorization: 'Bearer hg_nobody' }, 'is not known'],
+    ['a provider key beside gateway keys', { authorization: 'Bearer sk-own' }, 'wants a gateway'],
+    ['the admin token', { authorization: 'Bearer test-admin-token' }, 'wants a gateway key'],
+  ])('is let in with %s', async (_what, headers, detail) => {
+    await twoKeys([{ name: fresh() }]);
+    const said = await ask(headers);
+    expect(said.status).toBe(401);
+    expect(said.headers.get('content-type')).toBe('application/problem+json');
+    expect(said.headers.get('www-authenticate')).toContain('Bearer');
+    expect(JSON.parse(said.text).detail).toContain(detail);
+  });
+
+  it('is let in without any key where none are configured, nor with one in the address', async () => {
+    expect((await ask({})).status).toBe(401);
+    expect((await ask({}, '/status?key=sk-own')).status).toBe(401);
+    await twoKeys([]);
+    expect((await ask({}, '/status?key=hg_mine')).status).toBe(401);
+  });
+
+  it('is let in with a key that was revoked or has expired', async () => {
+    await twoKeys([], { revoked_at: '2026-01-01T00:00:00Z' });
+    expect((await ask({ 'headgate-key': 'hg_mine' })).status).toBe(401);
+    await twoKeys([], { expires_at: '2026-01-01T00:00:00Z' });
+    const { status, text } = await ask({ 'headgate-key': 'hg_mine' });
+    expect([status, JSON.parse(text).detail]).toEqual([401, expect.stringContaining('expired')]);
+  });
+});
+
+describe('the page', () => {
+  const HTML = { accept: 'text/html,application/xhtml+xml' };
+
+  function send(fields: Record<string, string>): Promise<Response> {
+    return call('/status', { method: 'POST', body: new URLSearchParams(fields), headers: HTML });
+  }
+
+  /** What a browser would send back. */
+  function cookieOf(response: Response): string {
+    return (response.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+  }
+
+  it('asks for the key by a form, and shows the calls of whoever sends it', async () => {
+    const name = fresh();
+    await twoKeys([{ name, limits: { max_concurrency: 2 } }]);
+    const { lease } = await take(name, `${name}-1`, await asked('mine'));
+    const form = await call('/status', { headers: HTML });
+    expect(form.status).toBe(401);
+    expect(await form.text()).toContain('<form method="post" action="/status">');
+    const shown = await send({ key: 'hg_mine' });
+    expect(shown.status).toBe(200);
+    expect(shown.headers.get('refresh')).toBe('5; url=/status');
+    const page = await shown.text();
+    expect(page).toContain(name);
+    expect(page).toContain('1 slot in use by you');
+    await lease.release('unused', null);
+    const again = await call('/status', { headers: { ...HTML, cookie: cookieOf(shown) } });
+    expect([again.status, again.headers.get('refresh')]).toEqual([200, '5; url=/status']);
+    expect(await again.text()).toContain('0 slots in use by you');
+  });
+
+  it('runs no script, takes nothing from another host, and is kept nowhere', async () => {
+    await twoKeys([]);
+    for (const response of [await call('/status', { headers: HTML }), await send({ key: 'x' })]) {
+      const { headers } = response;
+      const page = await response.text();
+      const policy = headers.get('content-security-policy') ?? '';
+      expect(policy).toMatch(
+        /^default-src 'none'; style-src 'sha256-[\w+/=]+'; form-action 'self'/,
+      );
+      expect(page).not.toMatch(/<script|https?:\/\/| style=| on\w+=/);
+      const style = /<style>([^]*?)<\/style>/.exec(page)?.[1] ?? '';
+      const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(style));
+      expect(policy).toContain(new Uint8Array(digest).toBase64());
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+    }
+  });
+
+  it('remembers nothing of the key, and only for itself', async () => {
+    await twoKeys([]);
+    const cookie = (await send({ key: 'hg_mine' })).headers.get('set-cookie') ?? '';
+    expect(cookie).toMatch(/Path=\/status;.*HttpOnly;.*Secure;.*SameSite=Strict/);
+    expect(cookie).not.toContain('hg_mine');
+    const payload = atob(cookie.split('.')[1]?.replaceAll('-', '+').replaceAll('_', '/') ?? '');
+    expect(payload).not.toContain((await hashOf('hg_mine')).slice('sha256:'.length));
+  });
+
+  it('ends with the key, with another one in its place, and when it is told to', async () => {
+    await twoKeys([]);
+    const shown = await send({ key: 'hg_mine' });
+    const headers = { ...HTML, cookie: cookieOf(shown) };
+    expect((await call('/status', { headers })).status).toBe(200);
+    const forgotten = await send({ forget: '1' });
+    expect([forgotten.status, forgotten.headers.get('set-cookie')]).toEqual([
+      200,
+      expect.stringContaining('Max-Age=0'),
+    ]);
+    await change('POST', '/keys/mine/rotate', { grace_ms: 0 });
+    expect((await call('/status', { headers })).status).toBe(401);
+    await configure({});
+    expect((await call('/status', { headers })).status).toBe(401);
+  });
+
+  it('of a provider key ends when gateway keys are configured', async () => {
+    const headers = { ...HTML, cookie: cookieOf(await send({ key: 'sk-own' })) };
+    expect((await call('/status', { headers })).status).toBe(200);
+    await twoKeys([]);
+    expect((await call('/status', { headers })).status).toBe(401);
+  });
+
+  it.each([
+    ['an empty key', { key: '' }],
+    ['a key with blanks', { key: 'two words' }],
+    ['no field', {}],
+    ['an unknown key', { key: 'hg_nobody' }],
+  ])('says what is wrong with %s', async (_what, fields) => {
+    await twoKeys([]);
+    const response = await send(fields);
+    expect([response.status, response.headers.get('set-cookie')]).toEqual([401, null]);
+    expect(await response.text()).toContain('role="alert"');
+  });
+
+  it('takes no more than a form with a key', async () => {
+    const response = await send({ key: 'x'.repeat(20_000) });
+    expect(response.status).toBe(413);
+  });
+
+  it('writes names as text', async () => {
+    const name = fresh();
+    await twoKeys([{ name, limits: { max_concurrency: 1 } }]);
+    const { lease } = await take(name, `${name}-1`, await asked('mine'));
+    await lease.report(SERVED, false);
+    const model = '<img src=x onerror=alert(1)>';
+    const parked = await queueUp(name, `${name}-2`, await asked('mine', { model }));
+    const page = await (await send({ key: 'hg_mine' })).text();
+    expect(page).toContain('&lt;img src=x');
+    expect(page).not.toContain('<img');
+    await pool(name).dismiss(`${name}-2`);
+    await parked.answer;
+    await lease.release('unused', null);
+  });
+});
+
+it('is asked for, or filled in, and nothing else', async () => {
+  expect((await call('/status', { method: 'PUT' })).status).toBe(404);
+  expect((await call('/status/anything')).status).toBe(404);
+});
