@@ -14,7 +14,6 @@ import {
   statusOf,
   streaming,
   toldBy,
-  untilArrived,
   untilGroup,
 } from './stage.ts';
 
