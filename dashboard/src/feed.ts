@@ -1,5 +1,6 @@
-import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import { batch, computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { Detail, GroupStatus, Warning } from './model/status.ts';
+import { withStatus, type Trend } from './model/trend.ts';
 
 /** The server says every 2 s that it is there; whoever hears nothing for so long is offline. */
 const SILENCE_MS_MAX = 5_000;
@@ -11,6 +12,7 @@ const RETRY_MS = 2_000;
 const WARNINGS_MAX = 50;
 
 const byName = new Map<string, Signal<GroupStatus>>();
+const trends = new Map<string, Trend>();
 const known = signal<readonly Signal<GroupStatus>[]>([]);
 
 /** Every group, each with a signal of its own, so that only the cards are drawn again that changed. */
@@ -34,6 +36,11 @@ export const isStale = computed(
 export function groupNamed(name: string): GroupStatus | undefined {
   void known.value; // a group that appears later is shown as soon as it does
   return byName.get(name)?.value;
+}
+
+/** What a group did in the last minutes, as far as this page was open. Changes with the group's state. */
+export function trendOf(name: string): Trend | undefined {
+  return trends.get(name);
 }
 
 let source: EventSource | null = null;
@@ -98,16 +105,23 @@ function connect(): void {
 }
 
 function take(changed: readonly GroupStatus[], gone: readonly string[]): void {
-  let isListChanged = false;
-  for (const group of changed) {
-    const one = byName.get(group.name);
-    if (one === undefined) {
-      byName.set(group.name, signal(group));
-      isListChanged = true;
-    } else {
-      one.value = group;
+  const at = Date.now();
+  batch(() => {
+    let isListChanged = false;
+    for (const group of changed) {
+      trends.set(group.name, withStatus(trends.get(group.name), group, at));
+      const one = byName.get(group.name);
+      if (one === undefined) {
+        byName.set(group.name, signal(group));
+        isListChanged = true;
+      } else {
+        one.value = group;
+      }
     }
-  }
-  for (const name of gone) isListChanged = byName.delete(name) || isListChanged;
-  if (isListChanged || known.value.length === 0) known.value = [...byName.values()];
+    for (const name of gone) {
+      trends.delete(name);
+      isListChanged = byName.delete(name) || isListChanged;
+    }
+    if (isListChanged || known.value.length === 0) known.value = [...byName.values()];
+  });
 }

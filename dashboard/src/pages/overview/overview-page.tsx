@@ -1,3 +1,70 @@
+import { useSignal } from '@preact/signals';
+import { groups, heardAt } from '../../feed.ts';
+import { NO_FILTER, type GroupFilter } from '../../model/group-filter.ts';
+import { may } from '../../session.ts';
+import { AttentionList } from './attention-list.tsx';
+import { CardList } from './card-list.tsx';
+import { Filters } from './filters.tsx';
+import { TotalsLine } from './totals-line.tsx';
+import { WarningList } from './warning-list.tsx';
+import './overview.css';
+
+/** Every group at a glance: what needs somebody first, then all of them, the most pressed first. */
 export function OverviewPage() {
-  return <h1>overview</h1>;
+  const filter = useSignal<GroupFilter>(NO_FILTER);
+  if (heardAt.value === null) return <Head isBusy />;
+  if (groups.value.length === 0) return <Fresh />;
+  return (
+    <div class="overview">
+      <Head />
+      <div class="looks">
+        <AttentionList />
+        <WarningList />
+      </div>
+      <section aria-labelledby="all-title">
+        <div class="list-head">
+          <h2 id="all-title">All groups</h2>
+          <NewGroup />
+          <Filters filter={filter} />
+        </div>
+        <CardList filter={filter} />
+      </section>
+    </div>
+  );
+}
+
+function Head({ isBusy = false }: { readonly isBusy?: boolean }) {
+  return (
+    <div class="page-head" aria-busy={isBusy}>
+      <h1>Groups</h1>
+      {!isBusy && <TotalsLine />}
+    </div>
+  );
+}
+
+function Fresh() {
+  return (
+    <div class="fresh">
+      <h1>Groups</h1>
+      <p>
+        No call has come through yet, and no group is configured. Calls that share a limit of their
+        provider form a group; each appears here with its slots and its queue as soon as there is
+        one, by itself too.
+      </p>
+      <p class="actions">
+        <a class="button" href="/admin/setup">
+          Set up a client
+        </a>
+        <NewGroup />
+      </p>
+    </div>
+  );
+}
+
+function NewGroup() {
+  return may('admin') ? (
+    <a class="button" href="/admin/new">
+      New group
+    </a>
+  ) : null;
 }

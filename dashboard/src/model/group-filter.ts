@@ -1,0 +1,27 @@
+import { stateOf, type GroupState } from './group-state.ts';
+import type { GroupStatus } from './status.ts';
+
+/** What the overview is narrowed to. */
+export interface GroupFilter {
+  /** Words that must all occur in the name, a partition, or what the group matches. */
+  readonly text: string;
+  readonly state: GroupState | 'all';
+  readonly kind: GroupStatus['kind'] | 'all';
+}
+
+export const NO_FILTER: GroupFilter = { text: '', state: 'all', kind: 'all' };
+
+/** Whether a group is among what is looked for. `matches`: models and upstreams of its configuration. */
+export function isSought(
+  filter: GroupFilter,
+  group: GroupStatus,
+  matches: readonly string[],
+): boolean {
+  if (filter.kind !== 'all' && group.kind !== filter.kind) return false;
+  if (filter.state !== 'all' && stateOf(group) !== filter.state) return false;
+  const words = filter.text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return true;
+  const partitions = group.partitions.map(({ partition }) => partition ?? '');
+  const texts = [group.name, ...partitions, ...matches].map((text) => text.toLowerCase());
+  return words.every((word) => texts.some((text) => text.includes(word)));
+}

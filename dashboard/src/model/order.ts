@@ -1,0 +1,35 @@
+import { attentionOf } from './attention.ts';
+import { stateOf, STATES, useOf } from './group-state.ts';
+import type { GroupStatus } from './status.ts';
+import type { Trend } from './trend.ts';
+
+/** Names with the most pressed group first: what needs attention, then by state, queue and use. */
+export function byPressure(
+  groups: readonly GroupStatus[],
+  trendOf: (name: string) => Trend | undefined,
+  nowMs: number,
+): readonly string[] {
+  const keyed = groups.map((group) => ({
+    group,
+    rank: attentionOf(group, trendOf(group.name), nowMs)?.rank ?? Infinity,
+    state: STATES.indexOf(stateOf(group)),
+    use: useOf(group),
+  }));
+  return keyed
+    .sort(
+      (a, b) =>
+        (a.rank === b.rank ? 0 : a.rank - b.rank) ||
+        a.state - b.state ||
+        b.group.queued - a.group.queued ||
+        b.use - a.use ||
+        a.group.name.localeCompare(b.group.name),
+    )
+    .map(({ group }) => group.name);
+}
+
+/** The same order without what is gone, and with what is new at its end: nothing else moves. */
+export function keepOrder(before: readonly string[], names: readonly string[]): readonly string[] {
+  const now = new Set(names);
+  const had = new Set(before);
+  return [...before.filter((name) => now.has(name)), ...names.filter((name) => !had.has(name))];
+}

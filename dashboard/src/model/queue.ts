@@ -1,0 +1,19 @@
+import { LANES, type Lane } from '../../../src/core/ticket.ts';
+
+/** More waiters than this are shown as a count for each lane. */
+export const MARKS_MAX = 60;
+
+/** One lane of the queue, as far as anybody waits in it. */
+export interface Section<Mark> {
+  readonly lane: Lane;
+  readonly marks: readonly Mark[];
+}
+
+/** The lanes in which somebody waits, the best first; within each the head first. */
+export function sectionsOf<Mark extends { readonly lane: Lane }>(
+  waiters: readonly Mark[],
+): readonly Section<Mark>[] {
+  return LANES.map((lane) => ({ lane, marks: waiters.filter((one) => one.lane === lane) })).filter(
+    ({ marks }) => marks.length > 0,
+  );
+}

@@ -1,0 +1,30 @@
+import { LANES } from '../../../src/core/ticket.ts';
+import { count, duration } from '../format.ts';
+import type { Slots } from './slots.ts';
+import type { GroupStatus } from './status.ts';
+
+type Queue = Pick<GroupStatus, 'queued' | 'queued_by_lane' | 'oldest_wait_ms'>;
+
+/** What the picture of a pool shows, for those who cannot see it. */
+export function sentenceOf(slots: Slots, queue: Queue): string {
+  const parts = [`${slotsInWords(slots)} in use`];
+  if (slots.cooling > 0) parts.push(`${slots.cooling} cooling down`);
+  if (slots.beyond > 0) parts.push(`${slots.beyond} beyond what the upstream takes`);
+  parts.push(queueInWords(queue));
+  return `${parts.join(', ')}.`;
+}
+
+/** As in `5 of 5 slots`. */
+export function slotsInWords(slots: Slots): string {
+  const { capacity } = slots;
+  if (capacity === null) return `${count(slots.inUse)} slots, no limit`;
+  return `${count(slots.inUse)} of ${count(capacity)} ${capacity === 1 ? 'slot' : 'slots'}`;
+}
+
+function queueInWords({ queued, queued_by_lane, oldest_wait_ms }: Queue): string {
+  if (queued === 0) return 'nobody waiting';
+  const lanes = LANES.filter((lane) => queued_by_lane[lane] > 0).map(
+    (lane) => `${queued_by_lane[lane]} ${lane}`,
+  );
+  return `${queued} waiting (${lanes.join(', ')}), the oldest for ${duration(oldest_wait_ms)}`;
+}

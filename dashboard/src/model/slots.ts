@@ -1,0 +1,72 @@
+import type { GroupStatus } from './status.ts';
+
+/** What is known of one pool, or of all pools of a group together. */
+export type Gauges = Pick<GroupStatus, 'limit' | 'in_use' | 'cooling' | 'queued'>;
+
+/** More slots than this are shown as a bar: single cells would be too small to count. */
+export const CELLS_MAX = 64;
+
+/** The slots of a pool, in the order in which they are shown. */
+export interface Slots {
+  readonly inUse: number;
+  /** How many calls can have at once now. Null: any number. */
+  readonly capacity: number | null;
+  /** Held back for a moment after a call has ended. */
+  readonly cooling: number;
+  /** Null: any number, because there is no limit. */
+  readonly free: number | null;
+  /** Configured, but more than the upstream has shown to take. */
+  readonly beyond: number;
+  /** How many slots stand before the learned ceiling; null: nothing was learned that shows. */
+  readonly ceilingAt: number | null;
+}
+
+/** The slots of one pool. More may be in use than there are, after a limit was lowered. */
+export function slotsOfPool({ limit, in_use, cooling }: Gauges): Slots {
+  const taken = in_use + cooling;
+  const { effective, configured } = limit;
+  if (effective === null) {
+    return { inUse: in_use, capacity: null, cooling, free: null, beyond: 0, ceilingAt: null };
+  }
+  const beyond = Math.max(0, (configured ?? 0) - Math.max(effective, taken));
+  const isPastCeiling = limit.source === 'learned' && taken > effective;
+  return {
+    inUse: in_use,
+    capacity: effective,
+    cooling,
+    free: Math.max(0, effective - taken),
+    beyond,
+    ceilingAt: beyond > 0 || isPastCeiling ? effective : null,
+  };
+}
+
+/** The slots of a group: those of all its pools. Pools that get no new calls have none that are free. */
+export function slotsOfGroup(group: GroupStatus): Slots {
+  const pools = group.partitions.flatMap((pool) => {
+    if ('error' in pool) return [];
+    const slots = slotsOfPool(pool);
+    return pool.retired === true
+      ? [{ ...slots, capacity: 0, free: 0, beyond: 0, ceilingAt: null }]
+      : [slots];
+  });
+  if (pools.length === 0) return slotsOfPool(group);
+  const [first] = pools;
+  if (pools.length === 1 && first !== undefined) return first;
+  const sum = (of: (slots: Slots) => number): number =>
+    pools.reduce((total, slots) => total + of(slots), 0);
+  const sumOrAny = (of: (slots: Slots) => number | null): number | null =>
+    pools.some((slots) => of(slots) === null) ? null : sum((slots) => of(slots) ?? 0);
+  const [inUse, cooling, beyond] = [
+    sum((s) => s.inUse),
+    sum((s) => s.cooling),
+    sum((s) => s.beyond),
+  ];
+  const free = sumOrAny((slots) => slots.free);
+  const ceilingAt = beyond === 0 ? null : inUse + cooling + (free ?? 0);
+  return { inUse, capacity: sumOrAny((slots) => slots.capacity), cooling, free, beyond, ceilingAt };
+}
+
+/** How many cells are drawn. */
+export function cellsOf(slots: Slots): number {
+  return slots.inUse + slots.cooling + (slots.free ?? 0) + slots.beyond;
+}

@@ -1,0 +1,110 @@
+import type { GroupStatus } from './status.ts';
+
+/** What a group did lately, as this page has seen it: the status itself has no past. */
+
+/** Milliseconds of one step, and how many are kept: five minutes in all. */
+export const STEP_MS = 5_000;
+export const STEPS = 60;
+
+/** What happened in one step, or how things stood at its end. */
+interface Step {
+  readonly waitP95Ms: number | null;
+  readonly queued: number;
+  /** Refusals of the upstream that callers would have seen as 429. */
+  readonly refused: number;
+  /** Refusals because the provider's account has nothing left. */
+  readonly quota: number;
+  /** Calls that were refused because a budget is spent. */
+  readonly overBudget: number;
+  /** Slots that were taken back because their holder was gone. */
+  readonly expired: number;
+  /** Calls that passed without a slot. */
+  readonly unlimited: number;
+}
+
+/** Counted up by the group since its object started. */
+type Tally = 'refused' | 'quota' | 'overBudget' | 'expired' | 'unlimited';
+type Totals = Readonly<Record<Tally, number>>;
+
+export interface Trend {
+  /** Number of the last step since 1970. */
+  readonly at: number;
+  /** The oldest first; at most `STEPS`. */
+  readonly steps: readonly Step[];
+  readonly totals: Totals;
+}
+
+/** Refusals that are no matter of limits: the call was too large, or the upstream is ill. */
+const NO_429 = new Set(['never_fits', 'overload', 'error']);
+
+/** Refusals that callers would have seen as 429, since the group's object started. */
+export function refusedTotal(group: GroupStatus): number {
+  return Object.entries(group.refusals_total).reduce(
+    (sum, [kind, n]) => (NO_429.has(kind) ? sum : sum + n),
+    0,
+  );
+}
+
+/** Adds what the feed says of a group at this moment. What was before the first word is not known. */
+export function withStatus(before: Trend | undefined, group: GroupStatus, nowMs: number): Trend {
+  const totals: Totals = {
+    refused: refusedTotal(group),
+    quota: group.refusals_total['quota'] ?? 0,
+    overBudget: group.rejected_total['budget_exhausted'] ?? 0,
+    expired: group.expired_total,
+    unlimited: group.passed_unlimited_total,
+  };
+  const was = before?.totals ?? totals;
+  const moved = before === undefined ? undefined : until(before, nowMs);
+  const at = moved?.at ?? stepAt(nowMs);
+  const steps = moved?.steps ?? [];
+  // A step that began with an earlier word goes on; its tallies add up.
+  const open = moved === undefined ? undefined : steps.at(-1);
+  const grown = (tally: Tally): number =>
+    (open?.[tally] ?? 0) +
+    (totals[tally] < was[tally] ? totals[tally] : totals[tally] - was[tally]);
+  const step: Step = {
+    waitP95Ms: group.wait_p95_ms,
+    queued: group.queued,
+    refused: grown('refused'),
+    quota: grown('quota'),
+    overBudget: grown('overBudget'),
+    expired: grown('expired'),
+    unlimited: grown('unlimited'),
+  };
+  return { at, steps: [...(open === undefined ? steps : steps.slice(0, -1)), step], totals };
+}
+
+/** The same with the steps that have passed since: nothing was said, so nothing has changed. */
+export function until(trend: Trend, nowMs: number): Trend {
+  const at = Math.max(trend.at, stepAt(nowMs));
+  const last = trend.steps.at(-1);
+  if (at === trend.at || last === undefined) return trend;
+  const quiet: Step = { ...last, refused: 0, quota: 0, overBudget: 0, expired: 0, unlimited: 0 };
+  const added = Array.from({ length: Math.min(STEPS, at - trend.at) }, () => quiet);
+  return { at, steps: [...trend.steps, ...added].slice(-STEPS), totals: trend.totals };
+}
+
+/** How often it happened within the steps that are kept. */
+export function lately(trend: Trend | undefined, tally: Tally): number {
+  return (trend?.steps ?? []).reduce((sum, step) => sum + step[tally], 0);
+}
+
+/** Half a minute: what lasts shorter is a wave. */
+const GROWING_STEPS = 6;
+
+/** Waiters by which, and part by which, a queue must have grown within that time. */
+const GROWN_BY_MIN = 5;
+const GROWN_BY_PART = 0.2;
+
+/** Whether the queue is clearly longer than half a minute ago. */
+export function isQueueGrowing(trend: Trend | undefined): boolean {
+  const now = trend?.steps.at(-1);
+  const before = trend?.steps.at(-1 - GROWING_STEPS);
+  if (now === undefined || before === undefined) return false;
+  return now.queued - before.queued >= Math.max(GROWN_BY_MIN, before.queued * GROWN_BY_PART);
+}
+
+function stepAt(nowMs: number): number {
+  return Math.floor(nowMs / STEP_MS);
+}

@@ -1,0 +1,26 @@
+import { groups } from '../../feed.ts';
+import { count, duration, usd } from '../../format.ts';
+import { totalsOf } from '../../model/totals.ts';
+
+/** All groups taken together, in one line. */
+export function TotalsLine() {
+  const totals = totalsOf(groups.value.map((group) => group.value));
+  const figures = [
+    { name: 'groups', value: count(totals.groups) },
+    { name: `of ${count(totals.slots)} slots in use`, value: count(totals.inUse) },
+    { name: 'waiting', value: count(totals.waiting) },
+    { name: 'longest wait', value: totals.waiting === 0 ? '–' : duration(totals.oldestWaitMs) },
+    { name: 'rejected', value: count(totals.rejected) },
+    { name: '429s from upstreams', value: count(totals.refused) },
+    ...(totals.dayUsd === null ? [] : [{ name: 'today', value: usd(totals.dayUsd) }]),
+  ];
+  return (
+    <ul class="totals" aria-label="All groups together">
+      {figures.map(({ name, value }) => (
+        <li key={name}>
+          <b>{value}</b> {name}
+        </li>
+      ))}
+    </ul>
+  );
+}

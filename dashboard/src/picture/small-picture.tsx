@@ -1,0 +1,32 @@
+import { sentenceOf } from '../model/sentence.ts';
+import type { Slots } from '../model/slots.ts';
+import type { GroupStatus } from '../model/status.ts';
+import { BAND, WIDTH } from './shapes.ts';
+import { SmallQueue } from './small-queue.tsx';
+import { SmallSlots } from './small-slots.tsx';
+import './picture.css';
+
+/** From the top of the slots to the top of the queue. */
+const QUEUE_TOP = 26;
+
+interface Props {
+  readonly slots: Slots;
+  readonly queue: Pick<GroupStatus, 'queued' | 'queued_by_lane' | 'oldest_wait_ms'>;
+}
+
+/** Slots above, queue below, from counts alone: who holds and who waits is known to the group's page. */
+export function SmallPicture({ slots, queue }: Props) {
+  return (
+    <svg
+      class="picture small"
+      role="img"
+      aria-label={sentenceOf(slots, queue)}
+      viewBox={`-1 -2 ${WIDTH + 2} ${QUEUE_TOP + BAND + 4}`}
+    >
+      <SmallSlots slots={slots} />
+      <g transform={`translate(0 ${QUEUE_TOP})`}>
+        <SmallQueue queued={queue.queued_by_lane} />
+      </g>
+    </svg>
+  );
+}

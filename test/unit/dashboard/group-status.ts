@@ -1,0 +1,52 @@
+import type { GroupStatus } from '../../../dashboard/src/model/status.ts';
+
+/** A quiet group of five slots, but for what a test says. */
+export function groupStatus(changes: Partial<GroupStatus> = {}): GroupStatus {
+  return {
+    name: 'openai-shared',
+    kind: 'configured',
+    limit: { configured: 5, effective: 5, source: 'configured' },
+    in_use: 0,
+    cooling: 0,
+    queued: 0,
+    queued_by_lane: { high: 0, normal: 0, low: 0 },
+    oldest_wait_ms: 0,
+    wait_p50_ms: null,
+    wait_p95_ms: null,
+    paused: false,
+    paused_until: null,
+    breaker: 'closed',
+    breaker_until: null,
+    refusals_total: {},
+    rates: {},
+    spend: null,
+    draining: false,
+    dry_run: false,
+    granted_total: 0,
+    rejected_total: {},
+    would_wait_total: 0,
+    expired_total: 0,
+    resurrected_total: 0,
+    passed_unlimited_total: 0,
+    idle_ms: 0,
+    overlaps_with: [],
+    partitions: [],
+    ...changes,
+  };
+}
+
+/** One pool of a split group. */
+export function partitionStatus(
+  partition: string,
+  changes: Partial<GroupStatus> = {},
+): GroupStatus['partitions'][number] {
+  const {
+    name: _n,
+    kind: _k,
+    overlaps_with: _o,
+    partitions: _p,
+    error: _e,
+    ...gauges
+  } = groupStatus(changes);
+  return { ...gauges, partition };
+}
