@@ -19,6 +19,8 @@ const known = signal<readonly Signal<GroupStatus>[]>([]);
 export const groups: ReadonlySignal<readonly ReadonlySignal<GroupStatus>[]> = known;
 /** Leases and waiters of the group whose page is open. */
 export const detail = signal<Detail | null>(null);
+/** When they were told, in epoch milliseconds: ages and waits have gone on since. */
+export const detailAt = signal(0);
 /** Version of the configuration, as `ETag` has it. */
 export const version = signal<number | null>(null);
 /** The latest first. */
@@ -92,7 +94,12 @@ function connect(): void {
     );
   });
   on<{ groups: GroupStatus[]; gone: string[] }>('groups', (data) => take(data.groups, data.gone));
-  on<Detail>('detail', (data) => (detail.value = data));
+  on<Detail>('detail', (data) => {
+    batch(() => {
+      detailAt.value = Date.now();
+      detail.value = data;
+    });
+  });
   on<Warning>('warning', (data) => {
     warnings.value = [data, ...warnings.value].slice(0, WARNINGS_MAX);
   });

@@ -9,6 +9,8 @@ export interface Attention {
   readonly rank: number;
   /** A few words, as in `full, 12 waiting, and the queue grows`. */
   readonly says: string;
+  /** Whether the state of the group and its queue say the same already. */
+  readonly isPlain: boolean;
 }
 
 /** Many callers give up after about as long, and operators want to know before. */
@@ -19,13 +21,29 @@ const PAUSE_MS_MIN = 10_000;
 
 type Rule = (group: GroupStatus, trend: Trend | undefined, nowMs: number) => string | null;
 
+const isFailing: Rule = ({ breaker, queued }) =>
+  breaker === 'closed'
+    ? null
+    : `the upstream fails: the breaker is ${breaker === 'open' ? 'open' : 'half open'}${waiting(queued)}`;
+
+const isPaused: Rule = ({ paused, queued }) =>
+  paused ? `paused by an operator${waiting(queued)}` : null;
+
+const isSlow: Rule = (group) =>
+  stateOf(group) === 'full' && group.oldest_wait_ms > LONG_WAIT_MS
+    ? `full${waiting(group.queued)}, the oldest for ${duration(group.oldest_wait_ms)}`
+    : null;
+
+const isWaitedFor: Rule = ({ paused_until, queued }, _trend, nowMs) => {
+  const leftMs = paused_until === null ? 0 : Date.parse(paused_until) - nowMs;
+  if (leftMs < PAUSE_MS_MIN) return null;
+  return `the upstream wants no calls for another ${duration(leftMs)}${waiting(queued)}`;
+};
+
 /** The worst first. */
 const RULES: readonly Rule[] = [
-  (group) => (stateOf(group) === 'unreachable' ? (group.error ?? 'it cannot be reached') : null),
-  ({ breaker, ...group }) =>
-    breaker === 'closed'
-      ? null
-      : `the upstream fails: the breaker is ${breaker === 'open' ? 'open' : 'half open'}${waiting(group)}`,
+  (group) => (stateOf(group) === 'unreachable' ? (group.error ?? null) : null),
+  isFailing,
   (_group, trend) => {
     const times = lately(trend, 'quota');
     return times === 0 ? null : `the provider says that the account has nothing left, ${times} ×`;
@@ -34,21 +52,17 @@ const RULES: readonly Rule[] = [
     const calls = lately(trend, 'overBudget');
     return calls === 0 ? null : `a budget is spent: ${calls} refused`;
   },
-  (group) => {
-    const spent = ['rpd', 'tpd'].find((name) => (group.rates?.[name]?.left ?? 1) <= 0);
+  ({ rates, queued }) => {
+    const spent = ['rpd', 'tpd'].find((name) => (rates?.[name]?.left ?? 1) <= 0);
     return spent === undefined
       ? null
-      : `${spent}: the limit of 24 hours is used up${waiting(group)}`;
+      : `${spent}: the limit of 24 hours is used up${waiting(queued)}`;
   },
   (group) => group.error ?? null,
-  (group) => (group.paused ? `paused by an operator${waiting(group)}` : null),
-  (group, _trend, nowMs) => {
-    const leftMs = group.paused_until === null ? 0 : Date.parse(group.paused_until) - nowMs;
-    if (leftMs < PAUSE_MS_MIN) return null;
-    return `the upstream wants no calls for another ${duration(leftMs)}${waiting(group)}`;
-  },
-  (group) =>
-    group.limit.effective === 0 && group.queued > 0 ? `its limit is 0${waiting(group)}` : null,
+  isPaused,
+  isWaitedFor,
+  ({ limit, queued }) =>
+    limit.effective === 0 && queued > 0 ? `its limit is 0${waiting(queued)}` : null,
   (_group, trend) => {
     const slots = lately(trend, 'expired');
     return slots === 0 ? null : `the watchdog took ${slots} ${slots === 1 ? 'slot' : 'slots'} back`;
@@ -57,12 +71,13 @@ const RULES: readonly Rule[] = [
     const calls = lately(trend, 'unlimited');
     return calls === 0 ? null : `${calls} passed without a slot, because it was out of reach`;
   },
-  (group, trend) => (isQueueGrowing(trend) ? `full${waiting(group)}, and the queue grows` : null),
-  (group) =>
-    stateOf(group) === 'full' && group.oldest_wait_ms > LONG_WAIT_MS
-      ? `full${waiting(group)}, the oldest for ${duration(group.oldest_wait_ms)}`
-      : null,
+  ({ queued }, trend) =>
+    isQueueGrowing(trend) ? `full${waiting(queued)}, and the queue grows` : null,
+  isSlow,
 ];
+
+/** These say no more than the state of the group in its word, its queue and its pause. */
+const PLAIN: ReadonlySet<Rule> = new Set([isFailing, isPaused, isWaitedFor, isSlow]);
 
 /** Why a group needs somebody to look at it. Null: it does not. */
 export function attentionOf(
@@ -72,11 +87,11 @@ export function attentionOf(
 ): Attention | null {
   for (const [rank, rule] of RULES.entries()) {
     const says = rule(group, trend, nowMs);
-    if (says !== null) return { rank, says };
+    if (says !== null) return { rank, says, isPlain: PLAIN.has(rule) };
   }
   return null;
 }
 
-function waiting({ queued }: Pick<GroupStatus, 'queued'>): string {
+function waiting(queued: number): string {
   return queued === 0 ? '' : `, ${count(queued)} waiting`;
 }

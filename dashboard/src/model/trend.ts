@@ -38,7 +38,7 @@ export interface Trend {
 const NO_429 = new Set(['never_fits', 'overload', 'error']);
 
 /** Refusals that callers would have seen as 429, since the group's object started. */
-export function refusedTotal(group: GroupStatus): number {
+export function refusedTotal(group: Pick<GroupStatus, 'refusals_total'>): number {
   return Object.entries(group.refusals_total).reduce(
     (sum, [kind, n]) => (NO_429.has(kind) ? sum : sum + n),
     0,

@@ -1,0 +1,67 @@
+import type { GroupStatus } from './status.ts';
+
+/** What can be done with a group at once. */
+export type GroupAct = 'pause' | 'drain' | 'resume' | 'dry_run_on' | 'dry_run_off';
+
+/** What an act will do, in words, and what is said when it is done. */
+interface Consequence {
+  readonly title: string;
+  readonly says: string;
+  readonly verb: string;
+  readonly done: string;
+  /** Whether to ask before. */
+  readonly isGrave: boolean;
+}
+
+/** Says what an act does to how many calls. */
+export function consequenceOf(act: GroupAct, group: GroupStatus): Consequence {
+  const { name, queued } = group;
+  const flying = calls(group.in_use, 'in flight');
+  const waiting = calls(queued, 'waiting');
+  switch (act) {
+    case 'pause':
+      return {
+        title: `Pause ${name}?`,
+        says: `Nothing is granted until it is resumed. ${flying} end as usual. ${waiting} keep their places, and new ones queue behind them; a call whose time is up is refused.`,
+        verb: 'Pause',
+        done: `${name} is paused.`,
+        isGrave: true,
+      };
+    case 'drain':
+      return {
+        title: `Drain ${name}?`,
+        says: `New calls are refused with 503 until it is resumed. ${flying} and ${waiting} go on to their end.`,
+        verb: 'Drain',
+        done: `${name} refuses new calls.`,
+        isGrave: true,
+      };
+    case 'resume':
+      return {
+        title: `Resume ${name}.`,
+        says: `${waiting} go on as there is room.`,
+        verb: 'Resume',
+        done: `${name} goes on.`,
+        isGrave: false,
+      };
+    case 'dry_run_on':
+      return {
+        title: `Let ${name} run dry?`,
+        says: `Its limits hold nobody back any more: ${waiting} and all that come go to the upstream at once. It still decides, and counts who would have waited.`,
+        verb: 'Run dry',
+        done: `${name} runs dry: its limits hold nobody back.`,
+        isGrave: true,
+      };
+    case 'dry_run_off':
+      return {
+        title: `End the dry run of ${name}?`,
+        says: `Its limits hold again for calls that come from now on. ${flying} end as usual.`,
+        verb: 'End dry run',
+        done: `The limits of ${name} hold again.`,
+        isGrave: true,
+      };
+  }
+}
+
+function calls(n: number, where: string): string {
+  return n === 1 ? `1 call ${where}` : `${n} calls ${where}`;
+}

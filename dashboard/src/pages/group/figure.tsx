@@ -1,0 +1,11 @@
+import type { ComponentChildren } from 'preact';
+
+/** One name and what stands for it, in a list of figures. */
+export function Figure(props: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{props.name}</dt>
+      <dd>{props.children}</dd>
+    </div>
+  );
+}

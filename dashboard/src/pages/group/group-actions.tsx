@@ -1,0 +1,80 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { api, type Problem } from '../../api.ts';
+import { version } from '../../feed.ts';
+import type { GroupStatus } from '../../model/status.ts';
+import { may } from '../../session.ts';
+import { confirm } from '../../ui/confirm.tsx';
+import { complain, say } from '../../ui/toasts.tsx';
+import { consequenceOf, type GroupAct } from '../../model/consequence.ts';
+import { lastChangeOf } from './last-change.ts';
+
+/** What an operator can do with a configured group. */
+export function GroupActions({ group }: { readonly group: GroupStatus }) {
+  const [isBusy, setBusy] = useState(false);
+  const { name } = group;
+  const act = async (what: GroupAct): Promise<void> => {
+    const { title, says, verb, done, isGrave } = consequenceOf(what, group);
+    if (isGrave && !(await confirm({ title, says, verb }))) return;
+    setBusy(true);
+    const problem = await run(what, name);
+    setBusy(false);
+    if (problem === null) say(done);
+    else complain(problem.status === 412 ? await lastChangeOf(name) : `${title} ${problem.detail}`);
+  };
+  const button = (what: GroupAct, label: ComponentChildren) => {
+    const role = what === 'dry_run_on' || what === 'dry_run_off' ? 'admin' : 'operator';
+    return (
+      <button
+        type="button"
+        disabled={isBusy || !may(role)}
+        title={may(role) ? undefined : `Needs the role ${role}`}
+        onClick={() => void act(what)}
+      >
+        {label}
+      </button>
+    );
+  };
+  const isHeld = group.paused || group.draining;
+  return (
+    <div class="actions" role="group" aria-label="What can be done">
+      {isHeld ? button('resume', 'Resume') : button('pause', 'Pause')}
+      {!group.draining && button('drain', 'Drain')}
+      {group.dry_run ? button('dry_run_off', 'End dry run') : button('dry_run_on', 'Dry run')}
+      {may('admin') && (
+        <a class="button" href={`/admin/groups/${encodeURIComponent(name)}/edit`}>
+          Edit
+        </a>
+      )}
+      {!may('admin') && (
+        <small>
+          {may('operator')
+            ? 'Editing needs the role admin.'
+            : 'You may look: pausing needs the role operator.'}
+        </small>
+      )}
+    </div>
+  );
+}
+
+async function run(what: GroupAct, name: string): Promise<Problem | null> {
+  const params = { name };
+  const result = await (() => {
+    switch (what) {
+      case 'pause':
+        return api('pauseGroup', { params });
+      case 'drain':
+        return api('drainGroup', { params });
+      case 'resume':
+        return api('resumeGroup', { params });
+      case 'dry_run_on':
+      case 'dry_run_off':
+        return api('patchGroup', {
+          params,
+          body: { dry_run: what === 'dry_run_on' },
+          ...(version.value === null ? {} : { ifMatch: `"${version.value}"` }),
+        });
+    }
+  })();
+  return result.ok ? null : result.problem;
+}

@@ -1,0 +1,113 @@
+import { api } from '../../api.ts';
+import { version } from '../../feed.ts';
+import { count, duration } from '../../format.ts';
+import type { GroupStatus } from '../../model/status.ts';
+import { useAnswer } from '../../ui/use-answer.ts';
+import { When } from '../../ui/when.tsx';
+import { Figure } from './figure.tsx';
+import { RateBars } from './rate-bars.tsx';
+import { SpendBars } from './spend-bars.tsx';
+
+const SOURCES: Readonly<Record<GroupStatus['limit']['source'], string>> = {
+  configured: 'as configured',
+  built_in: 'from the table of known limits',
+  unknown: 'assumed, because nobody knows it',
+  learned: 'learned from the upstream',
+};
+
+/** The group in numbers. */
+export function GroupFigures({ group }: { readonly group: GroupStatus }) {
+  const { name, kind } = group;
+  // For what the status does not tell: budgets, and how much may go at once.
+  const [answer] = useAnswer(
+    async () => (kind === 'configured' ? api('getGroup', { params: { name } }) : null),
+    [name, kind, version.value],
+  );
+  const config = answer?.ok === true ? answer.body : null;
+  const { limit } = group;
+  return (
+    <dl class="figures">
+      <Figure name={group.partitions.length > 1 ? 'Limit of each partition' : 'Limit'}>
+        <b>{count(limit.effective)}</b> {SOURCES[limit.source]}
+        {limit.source === 'learned' &&
+          limit.configured !== null &&
+          `, ${limit.configured} configured`}
+      </Figure>
+      <Figure name="Wait of the last five minutes">
+        p50 <b>{duration(group.wait_p50_ms)}</b> p95 <b>{duration(group.wait_p95_ms)}</b>
+      </Figure>
+      <Figure name="Granted">
+        <b>{count(group.granted_total)}</b>
+        {group.dry_run && ` of which ${count(group.would_wait_total)} would have waited`}
+      </Figure>
+      <Figure name="Rejected">
+        <Counts of={group.rejected_total} />
+      </Figure>
+      <Figure name="Refused by the upstream">
+        <Counts of={group.refusals_total} />
+      </Figure>
+      {group.paused_until !== null && (
+        <Figure name="The upstream wants no calls">
+          ends <When at={group.paused_until} />
+        </Figure>
+      )}
+      <Figure name="Breaker">
+        {group.breaker === 'half_open' ? 'half open: one call probes' : group.breaker}
+        {group.breaker_until !== null && (
+          <>
+            {', probes '}
+            <When at={group.breaker_until} />
+          </>
+        )}
+      </Figure>
+      <Oddities group={group} />
+      {group.rates !== null && (
+        <RateBars rates={group.rates} burst={config?.limits.burst ?? null} />
+      )}
+      {group.spend !== null && (
+        <SpendBars spend={group.spend} budget={config?.limits.budget_usd ?? null} />
+      )}
+      {group.overlaps_with.length > 0 && (
+        <Figure name="Shares calls with">
+          {group.overlaps_with.map((other) => (
+            <span class="count" key={other}>
+              <a href={`/admin/groups/${encodeURIComponent(other)}`}>{other}</a>
+            </span>
+          ))}
+        </Figure>
+      )}
+    </dl>
+  );
+}
+
+function Oddities({ group }: { readonly group: GroupStatus }) {
+  const odd = [
+    { n: group.expired_total, says: 'taken back by the watchdog' },
+    { n: group.resurrected_total, says: 'taken up again after their lease had lapsed' },
+    { n: group.passed_unlimited_total, says: 'passed without a slot' },
+  ].filter(({ n }) => n > 0);
+  if (odd.length === 0) return null;
+  return (
+    <Figure name="Out of the ordinary">
+      {odd.map(({ n, says }) => (
+        <span class="count" key={says}>
+          <b>{count(n)}</b> {says}
+        </span>
+      ))}
+    </Figure>
+  );
+}
+
+function Counts({ of }: { readonly of: Readonly<Record<string, number>> }) {
+  const counts = Object.entries(of).toSorted(([, a], [, b]) => b - a);
+  if (counts.length === 0) return <>none</>;
+  return (
+    <>
+      {counts.map(([name, n]) => (
+        <span class="count" key={name}>
+          <b>{count(n)}</b> {name}
+        </span>
+      ))}
+    </>
+  );
+}

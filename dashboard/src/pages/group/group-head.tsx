@@ -1,0 +1,66 @@
+import { count, duration, relative } from '../../format.ts';
+import { now, trendOf } from '../../feed.ts';
+import { attentionOf } from '../../model/attention.ts';
+import { stateOf } from '../../model/group-state.ts';
+import { slotsInWords } from '../../model/sentence.ts';
+import { slotsOfGroup } from '../../model/slots.ts';
+import type { GroupStatus } from '../../model/status.ts';
+import { may } from '../../session.ts';
+import { StateWord } from '../../ui/state-word.tsx';
+import { GroupActions } from './group-actions.tsx';
+
+/** Name, state, how it stands in one line, and what can be done. */
+export function GroupHead({ group }: { readonly group: GroupStatus }) {
+  const attention = attentionOf(group, trendOf(group.name), now.value);
+  return (
+    <header class="group-head">
+      <div class="title">
+        <h1>{group.name}</h1>
+        <StateWord state={stateOf(group)} />
+        <p class="summary">{summaryOf(group)}</p>
+      </div>
+      {group.kind === 'configured' ? <GroupActions group={group} /> : <NoActions group={group} />}
+      {/* Always there, so that what follows does not move when it comes and goes. */}
+      <p class="attention">{attention === null || attention.isPlain ? '' : attention.says}</p>
+    </header>
+  );
+}
+
+function summaryOf(group: GroupStatus): string {
+  const parts = [slotsInWords(slotsOfGroup(group))];
+  if (group.cooling > 0) parts.push(`${count(group.cooling)} cooling down`);
+  parts.push(`${count(group.queued)} waiting`);
+  if (group.queued > 0) parts.push(`oldest ${duration(group.oldest_wait_ms)}`);
+  const until = group.paused_until;
+  if (until !== null) parts.push(`paused, ends ${relative(until, now.value)}`);
+  return parts.join(' · ');
+}
+
+/** Groups that have no configuration of their own, and where what they do is decided. */
+function NoActions({ group }: { readonly group: GroupStatus }) {
+  switch (group.kind) {
+    case 'automatic':
+      return (
+        <p class="note">
+          Headgate made this group by itself: it has no configuration, so it cannot be paused or
+          edited.{' '}
+          {may('admin') && (
+            <a href={`/admin/new?like=${encodeURIComponent(group.name)}`}>
+              Configure a group for these calls
+            </a>
+          )}
+        </p>
+      );
+    case 'key':
+      return (
+        <p class="note">
+          This group holds the limits of a key. They are changed with{' '}
+          <a href="/admin/keys">the key</a>.
+        </p>
+      );
+    case 'retired':
+      return <p class="note">This group is deleted. It is shown until its last call has ended.</p>;
+    case 'configured':
+      return null;
+  }
+}

@@ -1,0 +1,57 @@
+import { count, duration } from '../../format.ts';
+import { slotsInWords } from '../../model/sentence.ts';
+import { slotsOfPool } from '../../model/slots.ts';
+import type { GroupStatus } from '../../model/status.ts';
+import { refusedTotal } from '../../model/trend.ts';
+import { SmallPicture } from '../../picture/small-picture.tsx';
+
+/** Each pool of a split group, the most pressed first. */
+export function PartitionRows({ group }: { readonly group: GroupStatus }) {
+  const pressed = group.partitions.toSorted((a, b) => pressureOf(b) - pressureOf(a));
+  return (
+    <section aria-labelledby="partitions-title">
+      <h2 id="partitions-title">
+        Partitions <small>{group.partitions.length}, each with slots of its own</small>
+      </h2>
+      <ul class="partitions" tabIndex={0} aria-labelledby="partitions-title">
+        {pressed.map((pool) => (
+          <li key={pool.partition}>
+            <Row pool={pool} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+type Pool = GroupStatus['partitions'][number];
+
+function Row({ pool }: { readonly pool: Pool }) {
+  const name = pool.partition ?? 'undivided';
+  if ('error' in pool) {
+    return (
+      <>
+        <b title={name}>{name}</b>
+        <span role="alert">cannot be reached: {pool.error}</span>
+      </>
+    );
+  }
+  const slots = slotsOfPool(pool);
+  return (
+    <>
+      <b title={name}>{name}</b>
+      <SmallPicture slots={slots} queue={pool} />
+      <span>
+        {slotsInWords(slots)}
+        {pool.retired === true && ', gets no new calls'}
+      </span>
+      <span>{count(pool.queued)} waiting</span>
+      <span>p95 {duration(pool.wait_p95_ms)}</span>
+      <span>429s {count(refusedTotal(pool))}</span>
+    </>
+  );
+}
+
+function pressureOf(pool: Pool): number {
+  return 'error' in pool ? Infinity : pool.queued * 1_000 + pool.in_use;
+}

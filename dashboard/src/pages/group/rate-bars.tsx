@@ -1,0 +1,29 @@
+import { count } from '../../format.ts';
+import { atOnceOf } from '../../model/rates.ts';
+import type { GroupStatus } from '../../model/status.ts';
+import { Level } from '../../ui/level.tsx';
+import { Figure } from './figure.tsx';
+
+interface Props {
+  readonly rates: NonNullable<GroupStatus['rates']>;
+  /** As configured; null: the default. */
+  readonly burst: number | null;
+}
+
+/** What may go at once now, of each limit of requests and tokens. */
+export function RateBars({ rates, burst }: Props) {
+  return (
+    <>
+      {Object.entries(rates).map(([name, { limit, left }]) => {
+        const atOnce = atOnceOf(name, limit, burst);
+        const per = name.endsWith('d') ? 'in 24 hours' : 'a minute';
+        return (
+          <Figure name={`${name}, ${count(limit)} ${per}`} key={name}>
+            <b>{count(Math.max(0, left))}</b> of {count(atOnce)} may go now
+            <Level part={left / atOnce} isBad={left <= 0} />
+          </Figure>
+        );
+      })}
+    </>
+  );
+}

@@ -1,0 +1,63 @@
+import { usd } from '../../format.ts';
+import type { GroupStatus } from '../../model/status.ts';
+import { Level } from '../../ui/level.tsx';
+import { Figure } from './figure.tsx';
+
+interface Budget {
+  readonly per_hour: number | null;
+  readonly per_day: number | null;
+  readonly per_month: number | null;
+}
+
+interface Props {
+  readonly spend: NonNullable<GroupStatus['spend']>;
+  /** Null: not known, or none. */
+  readonly budget: Budget | null;
+}
+
+/** What was spent in the present hour, day and month, against the budget of each. */
+export function SpendBars({ spend, budget }: Props) {
+  const spans = [
+    { name: 'this hour', spent: spend.hour_usd, of: budget?.per_hour ?? null },
+    { name: 'this day', spent: spend.day_usd, of: budget?.per_day ?? null },
+    { name: 'this month', spent: spend.month_usd, of: budget?.per_month ?? null },
+  ];
+  const free = spans.filter(({ of }) => of === null);
+  const most = Object.entries(spend.day_usd_by_key).toSorted(([, a], [, b]) => b - a);
+  return (
+    <>
+      {spans.map(
+        ({ name, spent, of }) =>
+          of !== null && (
+            <Figure name={`Spent ${name}`} key={name}>
+              <b>{usd(spent)}</b> of {usd(of)}
+              <Level part={spent / of} isBad={spent >= of} />
+            </Figure>
+          ),
+      )}
+      {free.length > 0 && (
+        <Figure name="Spent, without a budget">
+          {free.map(({ name, spent }) => (
+            <span class="count" key={name}>
+              <b>{usd(spent)}</b> {name}
+            </span>
+          ))}
+        </Figure>
+      )}
+      {spend.reserved_usd > 0 && (
+        <Figure name="Set aside for calls in flight">
+          <b>{usd(spend.reserved_usd)}</b>
+        </Figure>
+      )}
+      {most.length > 0 && (
+        <Figure name="Spent most this day">
+          {most.slice(0, 3).map(([tenant, spent]) => (
+            <span class="count" key={tenant}>
+              <b>{usd(spent)}</b> {tenant}
+            </span>
+          ))}
+        </Figure>
+      )}
+    </>
+  );
+}

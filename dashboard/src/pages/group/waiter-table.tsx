@@ -1,0 +1,71 @@
+import { useRef } from 'preact/hooks';
+import { detail, detailAt, now } from '../../feed.ts';
+import { duration } from '../../format.ts';
+import { may } from '../../session.ts';
+import { totalOf } from './lease-table.tsx';
+import { useKeptHeight } from '../../ui/use-kept-height.ts';
+import { Tenant } from './tenant.tsx';
+import { useKeptFocus } from './use-kept-focus.ts';
+import { WaiterActions } from './waiter-actions.tsx';
+
+interface Props {
+  readonly name: string;
+  readonly isSplit: boolean;
+}
+
+/** Who waits, in the order in which they will be granted. */
+export function WaiterTable({ name, isSplit }: Props) {
+  const root = useRef<HTMLDivElement>(null);
+  useKeptFocus(root);
+  useKeptHeight(root);
+  const known = detail.value?.name === name ? detail.value : null;
+  const waiters = known?.waiters ?? [];
+  const sinceMs = Math.max(0, now.value - detailAt.value);
+  return (
+    <div>
+      <h2 id="waiters-title">
+        Waiting <small>{totalOf(known?.waiters_total, waiters.length)}</small>
+      </h2>
+      <div class="table long" ref={root} tabIndex={0} aria-labelledby="waiters-title" role="region">
+        <table>
+          <thead>
+            <tr>
+              <th class="number">Ahead</th>
+              <th>Lane</th>
+              <th class="number">Waited</th>
+              <th class="number">To go</th>
+              <th>Tenant</th>
+              <th>Agent</th>
+              <th>Model</th>
+              {isSplit && <th>Partition</th>}
+              <th>
+                <span class="visually-hidden">What can be done</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {waiters.map((waiter) => (
+              <tr key={waiter.ticket}>
+                <td class="number">{waiter.position}</td>
+                <td class="lane">
+                  <i class={`mark ${waiter.lane}`} /> {waiter.lane}
+                  {waiter.promoted && ', promoted'}
+                </td>
+                <td class="number">{duration(waiter.waited_ms + sinceMs)}</td>
+                <td class="number">{`≈ ${duration(Math.max(0, waiter.estimate_ms - sinceMs))}`}</td>
+                <td>
+                  <Tenant name={waiter.tenant} />
+                </td>
+                <td>{waiter.agent ?? '–'}</td>
+                <td>{waiter.model ?? '–'}</td>
+                {isSplit && <td>{waiter.partition}</td>}
+                <td>{may('operator') && <WaiterActions name={name} waiter={waiter} />}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        {waiters.length === 0 && <p class="help">Nobody waits.</p>}
+      </div>
+    </div>
+  );
+}

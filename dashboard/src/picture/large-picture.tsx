@@ -1,0 +1,40 @@
+import { useRef } from 'preact/hooks';
+import { sentenceOf } from '../model/sentence.ts';
+import { slotsOfGroup } from '../model/slots.ts';
+import type { Detail, GroupStatus } from '../model/status.ts';
+import { LargeQueue } from './large-queue.tsx';
+import { LargeSlots } from './large-slots.tsx';
+import { useFlight } from './use-flight.ts';
+import './large.css';
+
+interface Props {
+  readonly group: GroupStatus;
+  /** Null: not told yet. */
+  readonly detail: Detail | null;
+  /** Milliseconds since it was told. */
+  readonly sinceMs: number;
+  readonly usualHoldMs: number | null;
+}
+
+/** A group with everybody who holds a slot or waits for one. */
+export function LargePicture({ group, detail, sinceMs, usualHoldMs }: Props) {
+  const root = useRef<HTMLDivElement>(null);
+  useFlight(root);
+  const slots = slotsOfGroup(group);
+  return (
+    <div class="large-picture" role="img" aria-label={sentenceOf(slots, group)} ref={root}>
+      <div class="box slots">
+        <LargeSlots
+          slots={slots}
+          leases={detail?.leases ?? []}
+          usualHoldMs={usualHoldMs}
+          sinceMs={sinceMs}
+        />
+      </div>
+      <span class="into">◂</span>
+      <div class="box queue">
+        <LargeQueue queue={group} waiters={detail?.waiters ?? []} sinceMs={sinceMs} />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,65 @@
+import { count, duration } from '../format.ts';
+import { MARKS_MAX, sectionsOf } from '../model/queue.ts';
+import type { GroupStatus, Waiter } from '../model/status.ts';
+import { toneOf } from '../model/tenant-tone.ts';
+import { LANES } from '../../../src/core/ticket.ts';
+
+interface Props {
+  readonly queue: Pick<GroupStatus, 'queued' | 'queued_by_lane'>;
+  readonly waiters: readonly Waiter[];
+  /** Milliseconds since the waiters were told. */
+  readonly sinceMs: number;
+}
+
+/** So many marks may be large. */
+const FEW = 16;
+
+/** Those who wait, the head at the left, lane by lane: a mark for each, or a count. */
+export function LargeQueue({ queue, waiters, sinceMs }: Props) {
+  if (queue.queued === 0 && waiters.length === 0) return <p class="nobody">nobody waits</p>;
+  if (queue.queued > MARKS_MAX || waiters.length === 0) return <Counts queue={queue} />;
+  return (
+    <>
+      {sectionsOf(waiters).map(({ lane, marks }) => (
+        <div class="lane" key={lane}>
+          <small>{lane}</small>
+          <div class={waiters.length <= FEW ? 'marks few' : 'marks'}>
+            {marks.map((waiter) => (
+              <i
+                key={waiter.ticket}
+                class={`mark ${lane} tone-${toneOf(waiter.tenant)}`}
+                data-flight={waiter.ticket}
+                title={titleOf(waiter, sinceMs)}
+              />
+            ))}
+          </div>
+        </div>
+      ))}
+    </>
+  );
+}
+
+function titleOf(
+  { tenant, agent, model, waited_ms, estimate_ms }: Waiter,
+  sinceMs: number,
+): string {
+  const who = [tenant, agent, model].filter((part) => part !== null).join(', ');
+  const left = Math.max(0, estimate_ms - sinceMs);
+  return `${who}: waits for ${duration(waited_ms + sinceMs)}, about ${duration(left)} to go`;
+}
+
+function Counts({ queue }: { readonly queue: Props['queue'] }) {
+  const lanes = LANES.filter((lane) => queue.queued_by_lane[lane] > 0);
+  return (
+    <>
+      {lanes.map((lane) => (
+        <div class="lane" key={lane}>
+          <small>{lane}</small>
+          <div class="marks">
+            <i class={`mark ${lane}`} /> × {count(queue.queued_by_lane[lane])}
+          </div>
+        </div>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,54 @@
+import { duration } from '../format.ts';
+import { tenantsOf } from '../model/tenants.ts';
+import { toneOf } from '../model/tenant-tone.ts';
+import type { Detail } from '../model/status.ts';
+
+interface Props {
+  readonly detail: Detail | null;
+  readonly usualHoldMs: number | null;
+}
+
+/** What the large picture means, and whose colours are in it. */
+export function Legend({ detail, usualHoldMs }: Props) {
+  const { most, others } = tenantsOf(detail);
+  return (
+    <div class="picture-legend">
+      <ul aria-label="What the picture shows">
+        <li>
+          <i class="hold unknown half" />
+          {usualHoldMs === null
+            ? ' in use'
+            : ` in use, filled after the usual ${duration(usualHoldMs)}`}
+        </li>
+        <li>
+          <i class="hold old" /> three times as long
+        </li>
+        <li>
+          <i class="hold cooling" /> cooling down
+        </li>
+        <li>
+          <i class="slot" /> free
+        </li>
+        <li>
+          <i class="ceiling" /> learned ceiling
+        </li>
+        <li>
+          <i class="mark high" /> high <i class="mark normal" /> normal <i class="mark low" /> low
+        </li>
+      </ul>
+      {most.length > 0 && (
+        <ul aria-label="Tenants by colour">
+          {most.map(({ tenant, inUse, waiting }) => (
+            <li key={tenant} title={`${inUse} in use, ${waiting} waiting`}>
+              <i class={`swatch tone-${toneOf(tenant)}`} /> <span class="name">{tenant}</span>{' '}
+              <b>
+                {inUse} + {waiting}
+              </b>
+            </li>
+          ))}
+          {others > 0 && <li>and {others} more tenants</li>}
+        </ul>
+      )}
+    </div>
+  );
+}

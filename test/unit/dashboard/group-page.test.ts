@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { consequenceOf, type GroupAct } from '../../../dashboard/src/model/consequence.ts';
+import { atOnceOf } from '../../../dashboard/src/model/rates.ts';
+import type { Detail, Lease, Waiter } from '../../../dashboard/src/model/status.ts';
+import { tenantsOf } from '../../../dashboard/src/model/tenants.ts';
+import { groupStatus } from './group-status.ts';
+
+describe('what an act will do', () => {
+  const group = groupStatus({ in_use: 1, queued: 12 });
+
+  it.each<[GroupAct, boolean, RegExp]>([
+    ['pause', true, /1 call in flight end as usual\. 12 calls waiting keep their places/],
+    ['drain', true, /503 .*1 call in flight and 12 calls waiting go on to their end/],
+    ['resume', false, /12 calls waiting go on/],
+    ['dry_run_on', true, /12 calls waiting and all that come go to the upstream at once/],
+    ['dry_run_off', true, /hold again .*1 call in flight/],
+  ])('%s says to how many, and is asked first unless it undoes', (act, isGrave, says) => {
+    const consequence = consequenceOf(act, group);
+    expect(consequence.says).toMatch(says);
+    expect(consequence.isGrave).toBe(isGrave);
+    expect(consequence.title).toContain(group.name);
+  });
+});
+
+it.each([
+  ['rpm', 600, null, 100],
+  ['rpm', 600, 0.5, 300],
+  ['rpm', 2, null, 1],
+  ['rpd', 600, null, 600],
+  ['tpd', 600, 0.5, 600],
+])('of %s, %i with a burst of %s, %i may go at once', (name, limit, burst, expected) => {
+  expect(atOnceOf(name, limit, burst)).toBe(expected);
+});
+
+describe('the tenants of a group', () => {
+  const detailOf = (leases: Partial<Lease>[], waiters: Partial<Waiter>[]): Detail => ({
+    name: 'openai-shared',
+    leases: leases.map((changes) => ({ slots: 1, state: 'held', ...changes }) as Lease),
+    waiters: waiters as Waiter[],
+    leases_total: leases.length,
+    waiters_total: waiters.length,
+  });
+
+  it('have their slots, but not those that cool down, and their waiters', () => {
+    const detail = detailOf(
+      [{ tenant: 'b', slots: 3 }, { tenant: 'a' }, { tenant: 'a', state: 'cooling' }],
+      [{ tenant: 'a' }, { tenant: 'c' }],
+    );
+    expect(tenantsOf(detail)).toEqual({
+      most: [
+        { tenant: 'a', inUse: 1, waiting: 1 },
+        { tenant: 'b', inUse: 3, waiting: 0 },
+        { tenant: 'c', inUse: 0, waiting: 1 },
+      ],
+      others: 0,
+    });
+  });
+
+  it('are the eight that have most, and a count of the others', () => {
+    const many = Array.from({ length: 11 }, (_, i) => ({ tenant: `team-${i}`, slots: 1 + i }));
+    const { most, others } = tenantsOf(detailOf(many, []));
+    expect(most.map(({ inUse }) => inUse).toSorted((a, b) => a - b)).toEqual([
+      4, 5, 6, 7, 8, 9, 10, 11,
+    ]);
+    expect(others).toBe(3);
+  });
+
+  it('are none before anything is told', () => {
+    expect(tenantsOf(null)).toEqual({ most: [], others: 0 });
+  });
+});
