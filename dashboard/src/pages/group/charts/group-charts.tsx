@@ -1,4 +1,130 @@
-/** What the group did over time. */
+import { useSignal, type Signal } from '@preact/signals';
+import { useLocation } from 'preact-iso';
+import { useEffect, useState } from 'preact/hooks';
+import { exact } from '../../../format.ts';
+import { groupNamed } from '../../../feed.ts';
+import { HISTORY_RANGES, rangeNamed } from '../../../model/history-range.ts';
+import { ChartFigure } from './chart-figure.tsx';
+import { MarkerList } from './marker-list.tsx';
+import { useHistory } from './use-history.ts';
+import './charts.css';
+
+const SUMMARISED = 'all together';
+
+/** What a group did over time: charts on one axis with one cursor. The time shown stands in the link. */
 export function GroupCharts({ name }: { readonly name: string }) {
-  return <section aria-label={`${name} over time`} />;
+  const [query, setQuery] = useQuery();
+  const range = rangeNamed(query['range']);
+  const partition = query['partition'];
+  const { shown, problem } = useHistory(name, range, partition);
+  const step = useSignal<number | null>(null);
+  const scheme = useScheme();
+  return (
+    <section class="charts" aria-labelledby="charts-title">
+      <header>
+        <h2 id="charts-title">Over time</h2>
+        <div class="ranges" role="group" aria-label="Time shown">
+          {HISTORY_RANGES.map(({ id, name: label }) => (
+            <button
+              type="button"
+              aria-pressed={id === range.id}
+              onClick={() => setQuery({ range: id })}
+            >
+              {label}
+            </button>
+          ))}
+        </div>
+        <Partitions name={name} chosen={partition} choose={(one) => setQuery({ partition: one })} />
+        {shown !== null && <Moment steps={shown.steps} step={step} />}
+      </header>
+      {problem !== null && <p role="alert">{problem.detail}</p>}
+      {shown !== null && shown.missing > 0 && (
+        <p role="status">
+          {shown.missing} partitions did not answer: their calls are missing here.
+        </p>
+      )}
+      <div class="grid" aria-busy={shown === null}>
+        {shown?.charts.map((chart) => (
+          <ChartFigure key={chart.id} data={{ ...shown, chart }} step={step} scheme={scheme} />
+        ))}
+      </div>
+      {shown !== null && <MarkerList markers={shown.markers} />}
+    </section>
+  );
+}
+
+/** The moment that all charts point at, for fingers and keys that cannot hover. */
+function Moment({
+  steps,
+  step,
+}: {
+  readonly steps: readonly number[];
+  readonly step: Signal<number | null>;
+}) {
+  const last = steps.length - 1;
+  const at = steps[step.value ?? last] ?? 0;
+  const text = step.value === null ? 'now' : exact(new Date(at * 1_000).toISOString());
+  return (
+    <label class="moment">
+      <span class="visually-hidden">Moment</span>
+      <input
+        type="range"
+        min={0}
+        max={last}
+        value={step.value ?? last}
+        aria-valuetext={text}
+        onInput={({ currentTarget }) => (step.value = Number(currentTarget.value))}
+        onBlur={() => (step.value = null)}
+      />
+      <output>{text}</output>
+    </label>
+  );
+}
+
+interface PartitionsProps {
+  readonly name: string;
+  readonly chosen: string | undefined;
+  readonly choose: (partition: string | undefined) => void;
+}
+
+/** One partition of a split group, or all of them. */
+function Partitions({ name, chosen, choose }: PartitionsProps) {
+  const names = (groupNamed(name)?.partitions ?? []).flatMap(({ partition }) => partition ?? []);
+  if (chosen === undefined && names.length < 2) return null;
+  const all = chosen === undefined || names.includes(chosen) ? names : [...names, chosen];
+  return (
+    <select
+      aria-label="Partition"
+      value={chosen ?? ''}
+      onChange={({ currentTarget }) => choose(currentTarget.value || undefined)}
+    >
+      <option value="">{SUMMARISED}</option>
+      {all.map((one) => (
+        <option value={one}>{one}</option>
+      ))}
+    </select>
+  );
+}
+
+/** The query of this page's link, and how to change it without a step back in between. */
+function useQuery() {
+  const { path, query, route } = useLocation();
+  const change = (changed: Readonly<Record<string, string | undefined>>): void => {
+    const pairs = Object.entries({ ...query, ...changed }).flatMap(([key, value]) =>
+      value === undefined ? [] : [[key, value]],
+    );
+    route(`${path}?${new URLSearchParams(pairs).toString()}`, true);
+  };
+  return [query, change] as const;
+}
+
+function useScheme(): string {
+  const [isDark, setDark] = useState(() => matchMedia('(prefers-color-scheme: dark)').matches);
+  useEffect(() => {
+    const media = matchMedia('(prefers-color-scheme: dark)');
+    const changed = (): void => setDark(media.matches);
+    media.addEventListener('change', changed);
+    return () => media.removeEventListener('change', changed);
+  }, []);
+  return isDark ? 'dark' : 'light';
 }

@@ -1,0 +1,300 @@
+import type * as z from 'zod';
+import type {
+  historyPointSchema,
+  historySchema,
+} from '../../../src/contract/admin/observation-schemas.ts';
+import { count, duration, usd } from '../format.ts';
+
+type Point = z.output<typeof historyPointSchema>;
+
+/** What happened to a group at an instant, for a line across its charts. */
+export interface HistoryMarker {
+  readonly at: string;
+  readonly kind: string;
+  readonly label: string;
+  readonly detail?: string | null;
+}
+
+/** The answer of `getHistory`. */
+export type History = Pick<z.output<typeof historySchema>, 'from' | 'to' | 'step_s'> & {
+  readonly points: readonly Point[];
+  readonly markers?: readonly HistoryMarker[];
+};
+
+/** One line of a chart. */
+export interface ChartLine {
+  readonly label: string;
+  /** Name of the token of its colour. Dashes tell lines apart besides. */
+  readonly tone: string;
+  readonly dash: readonly number[];
+  /** `steps`: what holds for a whole step; `line`: what was measured in it. */
+  readonly shape: 'steps' | 'area' | 'line';
+  /** One for each step; null: nothing is known. */
+  readonly values: readonly (number | null)[];
+}
+
+/** One chart over the steps of a history. */
+export interface Chart {
+  readonly id: string;
+  readonly title: string;
+  /** What one unit of the axis is, as in `calls per 10 min`. */
+  readonly unit: string;
+  readonly format: (value: number) => string;
+  /** By how much ticks of its axis may differ; null: by anything. */
+  readonly increments: readonly number[] | null;
+  /** What a line is told by while no moment is pointed at: the sum of its steps, or the latest of them. */
+  readonly atRest: 'sum' | 'last';
+  readonly lines: readonly ChartLine[];
+}
+
+/** Everything that charts draw, on one axis of time. */
+export interface Charts {
+  /** When each step began, in epoch seconds. */
+  readonly steps: readonly number[];
+  /** Up to when the last step tells, in epoch seconds: it may not be over. */
+  readonly end: number;
+  readonly charts: readonly Chart[];
+}
+
+const SOLID: readonly number[] = [];
+const DASHES: readonly (readonly number[])[] = [SOLID, [6, 3], [2, 3], [8, 3, 2, 3]];
+const TONES = 8;
+
+/**
+ * The charts of a history. Steps in which nothing happened are left out of the answer: here they count as
+ * none of everything, have no quantile, and the limit that was known before.
+ */
+export function chartsOf(history: History): Charts {
+  const stepMs = history.step_s * 1_000;
+  const first = Math.floor(Date.parse(history.from) / stepMs) * stepMs;
+  const length = Math.max(1, Math.floor((Date.parse(history.to) - first) / stepMs) + 1);
+  const byStep = new Map(history.points.map((point) => [Date.parse(point.at), point]));
+  const points = Array.from({ length }, (_, step) => byStep.get(first + step * stepMs));
+  const per = `per ${duration(stepMs).replace(/^1 /, '')}`;
+  return {
+    steps: points.map((_, step) => (first + step * stepMs) / 1_000),
+    end: Date.parse(history.to) / 1_000,
+    charts: [
+      slots(points),
+      queued(points),
+      waits(points),
+      { ...decided(points), unit: `calls ${per}` },
+      { ...refused(points), unit: `refusals ${per}` },
+      { ...tokens(points), unit: `tokens ${per}` },
+      { ...cost(points), unit: `USD ${per}` },
+    ],
+  };
+}
+
+/** What a line is told by at a step, or while none is pointed at. */
+export function valueOf(chart: Chart, line: ChartLine, step: number | null): number | null {
+  if (step !== null) return line.values[step] ?? null;
+  if (chart.atRest === 'last') return line.values.findLast((value) => value !== null) ?? null;
+  return line.values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+}
+
+/** A chart in a sentence, for those who do not see it. */
+export function summaryOf(chart: Chart): string {
+  const told = chart.lines.map((line) => {
+    const most = Math.max(...line.values.map((value) => value ?? 0));
+    const value = valueOf(chart, line, null);
+    const last = value === null ? 'nothing known' : chart.format(value);
+    const rest = chart.atRest === 'sum' ? `${last} in total` : `${last} at last`;
+    return `${line.label}: ${rest}, at most ${chart.format(most)}`;
+  });
+  return `${chart.title}, in ${chart.unit}. ${told.length === 0 ? 'None' : told.join('; ')}.`;
+}
+
+type Points = readonly (Point | undefined)[];
+
+function slots(points: Points): Chart {
+  const configured = kept(points, (point) => point.limit_configured);
+  const effective = kept(points, (point) => point.limit);
+  const isLearned = effective.some((value, step) => value !== configured[step]);
+  return {
+    id: 'slots',
+    title: 'In use against limit',
+    unit: 'slots',
+    format: count,
+    increments: WHOLE,
+    atRest: 'last',
+    lines: [
+      {
+        ...LINE,
+        label: 'most in use',
+        tone: '--accent',
+        shape: 'area',
+        values: sums(points, (p) => p.in_use_max),
+      },
+      {
+        ...LINE,
+        label: 'mean in use',
+        tone: '--flowing',
+        shape: 'steps',
+        values: sums(points, (p) => p.in_use_mean),
+      },
+      { ...LINE, label: 'limit', tone: '--text', dash: [6, 3], shape: 'steps', values: configured },
+      ...(isLearned
+        ? [
+            {
+              ...LINE,
+              label: 'learned',
+              tone: '--learning',
+              dash: [2, 3],
+              shape: 'steps' as const,
+              values: effective,
+            },
+          ]
+        : []),
+    ],
+  };
+}
+
+function queued(points: Points): Chart {
+  const values = sums(points, (point) => point.queued_max);
+  return {
+    id: 'queued',
+    title: 'Most queued',
+    unit: 'calls',
+    format: count,
+    increments: WHOLE,
+    atRest: 'last',
+    lines: [{ ...LINE, label: 'queued', tone: '--full', shape: 'area', values }],
+  };
+}
+
+function waits(points: Points): Chart {
+  return {
+    id: 'waits',
+    title: 'Waits of granted calls',
+    unit: 'time waited',
+    format: duration,
+    increments: ROUND_MS,
+    atRest: 'last',
+    lines: [
+      {
+        ...LINE,
+        label: 'p50',
+        tone: '--tenant-0',
+        values: points.map((p) => p?.wait_p50_ms ?? null),
+      },
+      {
+        ...LINE,
+        label: 'p95',
+        tone: '--tenant-1',
+        dash: [6, 3],
+        values: points.map((p) => p?.wait_p95_ms ?? null),
+      },
+      {
+        ...LINE,
+        label: 'p99',
+        tone: '--tenant-3',
+        dash: [2, 3],
+        values: points.map((p) => p?.wait_p99_ms ?? null),
+      },
+    ],
+  };
+}
+
+function decided(points: Points): Omit<Chart, 'unit'> {
+  const granted = sums(points, (point) => point.granted);
+  return {
+    id: 'decided',
+    title: 'Grants and rejections',
+    format: count,
+    increments: WHOLE,
+    atRest: 'sum',
+    lines: [
+      { ...LINE, label: 'granted', tone: '--flowing', shape: 'area', values: granted },
+      ...tallies(points, (point) => point.rejected),
+    ],
+  };
+}
+
+function refused(points: Points): Omit<Chart, 'unit'> {
+  return {
+    id: 'refused',
+    title: 'Refusals of the upstream',
+    format: count,
+    increments: WHOLE,
+    atRest: 'sum',
+    lines: tallies(points, (point) => point.refusals),
+  };
+}
+
+function tokens(points: Points): Omit<Chart, 'unit'> {
+  return {
+    id: 'tokens',
+    title: 'Tokens',
+    format: count,
+    increments: WHOLE,
+    atRest: 'sum',
+    lines: [
+      {
+        ...LINE,
+        label: 'input',
+        tone: '--tenant-0',
+        shape: 'steps',
+        values: sums(points, (p) => p.input_tokens),
+      },
+      {
+        ...LINE,
+        label: 'output',
+        tone: '--tenant-1',
+        dash: [6, 3],
+        shape: 'steps',
+        values: sums(points, (p) => p.output_tokens),
+      },
+    ],
+  };
+}
+
+function cost(points: Points): Omit<Chart, 'unit'> {
+  const values = sums(points, (point) => point.cost_usd);
+  return {
+    id: 'cost',
+    title: 'Cost',
+    format: usd,
+    increments: null,
+    atRest: 'sum',
+    lines: [{ ...LINE, label: 'cost', tone: '--tenant-2', shape: 'area', values }],
+  };
+}
+
+const WHOLE: readonly number[] = Array.from({ length: 10 }, (_, power) => 10 ** power).flatMap(
+  (power) => [power, 2 * power, 5 * power],
+);
+/** Durations that people count in. */
+const ROUND_MS: readonly number[] = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000],
+  ...[60_000, 120_000, 300_000, 600_000, 1_200_000, 1_800_000, 3_600_000],
+];
+
+const LINE = { dash: SOLID, shape: 'line' } as const;
+
+function sums(points: Points, of: (point: Point) => number): number[] {
+  return points.map((point) => (point === undefined ? 0 : of(point)));
+}
+
+/** What held last, through steps that say nothing. */
+function kept(points: Points, of: (point: Point) => number | null): (number | null)[] {
+  let last: number | null = null;
+  return points.map((point) => (last = point === undefined ? last : of(point)));
+}
+
+/** One line for each word that is counted, in the order of their names, so that a refresh moves nothing. */
+function tallies(
+  points: Points,
+  of: (point: Point) => Readonly<Record<string, number>>,
+): ChartLine[] {
+  const words = new Set(
+    points.flatMap((point) => (point === undefined ? [] : Object.keys(of(point)))),
+  );
+  return [...words].toSorted().map((word, index) => ({
+    label: word.replaceAll('_', ' '),
+    tone: `--tenant-${(index + 1) % TONES}`,
+    dash: DASHES[(index + 1) % DASHES.length] ?? SOLID,
+    shape: 'steps',
+    values: sums(points, (point) => of(point)[word] ?? 0),
+  }));
+}

@@ -1,0 +1,83 @@
+import type { Signal } from '@preact/signals';
+import { useId, useState } from 'preact/hooks';
+import { valueOf, type Chart, type ChartLine } from '../../../model/history-charts.ts';
+import { ChartTable } from './chart-table.tsx';
+import { PlotCanvas } from './plot-canvas.tsx';
+import type { PlotData } from './plot.ts';
+
+interface Props {
+  readonly data: PlotData;
+  readonly step: Signal<number | null>;
+  readonly scheme: string;
+}
+
+/** A chart with its legend, which has the values of the moment pointed at, and as a table. */
+export function ChartFigure({ data, step, scheme }: Props) {
+  const { chart, steps } = data;
+  const [isTable, setTable] = useState(false);
+  const table = useId();
+  return (
+    <figure class="chart">
+      <figcaption>
+        <h3>
+          {chart.title} <small>{chart.unit}</small>
+        </h3>
+        <button
+          type="button"
+          class="quiet as-table"
+          aria-expanded={isTable}
+          aria-controls={table}
+          onClick={() => setTable(!isTable)}
+        >
+          {isTable ? 'Hide table' : 'Show as table'}
+          <span class="visually-hidden">: {chart.title}</span>
+        </button>
+      </figcaption>
+      <Legend chart={chart} step={step} />
+      <PlotCanvas data={data} step={step} scheme={scheme} />
+      <div id={table} hidden={!isTable}>
+        {isTable && <ChartTable chart={chart} steps={steps} />}
+      </div>
+    </figure>
+  );
+}
+
+function Legend({ chart, step }: { readonly chart: Chart; readonly step: Signal<number | null> }) {
+  const pointed = step.value;
+  if (chart.lines.length === 0) return <p class="legend none">None in this time.</p>;
+  return (
+    <ul class="legend">
+      {chart.lines.map((line) => {
+        const value = valueOf(chart, line, pointed);
+        return (
+          <li key={line.label}>
+            <Swatch line={line} /> {line.label}{' '}
+            <b>{value === null ? unknownOf(line) : chart.format(value)}</b>
+          </li>
+        );
+      })}
+      {pointed === null && <li class="rest">{chart.atRest === 'sum' ? 'in total' : 'latest'}</li>}
+    </ul>
+  );
+}
+
+/** A limit that is not a number is none; what was not measured is unknown. */
+function unknownOf(line: ChartLine): string {
+  return line.label === 'limit' ? 'none' : '–';
+}
+
+function Swatch({ line }: { readonly line: ChartLine }) {
+  return (
+    <svg width="18" height="8" aria-hidden="true">
+      <line
+        x1="0"
+        y1="4"
+        x2="18"
+        y2="4"
+        stroke={`var(${line.tone})`}
+        stroke-width="2.5"
+        stroke-dasharray={line.dash.join(' ')}
+      />
+    </svg>
+  );
+}

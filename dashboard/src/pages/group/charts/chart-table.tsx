@@ -1,0 +1,43 @@
+import type { Chart } from '../../../model/history-charts.ts';
+import { exact } from '../../../format.ts';
+
+interface Props {
+  readonly chart: Chart;
+  readonly steps: readonly number[];
+}
+
+/** The numbers of a chart, the latest first. */
+export function ChartTable({ chart, steps }: Props) {
+  return (
+    <div class="table rows" tabIndex={0} role="region" aria-label={`${chart.title} as a table`}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">From</th>
+            {chart.lines.map(({ label }) => (
+              <th scope="col" class="number">
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {steps
+            .map((at, step) => (
+              <tr key={at}>
+                <th scope="row">{exact(new Date(at * 1_000).toISOString())}</th>
+                {chart.lines.map(({ values }) => (
+                  <td class="number">{shown(chart, values[step] ?? null)}</td>
+                ))}
+              </tr>
+            ))
+            .toReversed()}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function shown(chart: Chart, value: number | null): string {
+  return value === null ? '–' : chart.format(value);
+}

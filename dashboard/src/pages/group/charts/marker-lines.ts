@@ -1,0 +1,25 @@
+import type uPlot from 'uplot';
+import type { HistoryMarker } from '../../../model/history-charts.ts';
+
+/** Puts a line over the plot for everything that happened, which says what it was when pointed at. */
+export function drawMarkers(plot: uPlot, markers: readonly HistoryMarker[]): void {
+  const lines = markers.flatMap((marker) => {
+    const at = Date.parse(marker.at) / 1_000;
+    const { min = null, max = null } = plot.scales['x'] ?? {};
+    if (min === null || max === null || at < min || at > max) return [];
+    return [lineOf(marker, plot.valToPos(at, 'x'), plot.over.clientWidth)];
+  });
+  for (const old of plot.over.querySelectorAll('.marker')) old.remove();
+  plot.over.append(...lines);
+}
+
+function lineOf({ kind, label }: HistoryMarker, leftPx: number, widthPx: number): HTMLElement {
+  const line = document.createElement('span');
+  line.className = 'marker';
+  line.dataset['kind'] = kind;
+  line.dataset['label'] = label;
+  // A label at the right end would be cut off.
+  if (leftPx > widthPx / 2) line.dataset['end'] = '';
+  line.style.left = `${leftPx}px`;
+  return line;
+}

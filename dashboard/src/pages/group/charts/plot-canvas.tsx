@@ -1,0 +1,46 @@
+import type { Signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { summaryOf } from '../../../model/history-charts.ts';
+import { complain } from '../../../ui/toasts.tsx';
+import type { PlotData, PlotHandle } from './plot.ts';
+
+interface Props {
+  readonly data: PlotData;
+  /** The step that is pointed at in all charts. */
+  readonly step: Signal<number | null>;
+  /** Light or dark: a plot is drawn anew in the other colours. */
+  readonly scheme: string;
+}
+
+/** The place of a plot, as high before the plot is there. */
+export function PlotCanvas({ data, step, scheme }: Props) {
+  const place = useRef<HTMLDivElement>(null);
+  const plot = useRef<PlotHandle | null>(null);
+  const latest = useRef(data);
+  latest.current = data;
+
+  useEffect(() => {
+    let isOver = false;
+    const draw = async (): Promise<void> => {
+      const { drawPlot } = await import('./plot.ts');
+      if (isOver || place.current === null) return;
+      plot.current = drawPlot(place.current, latest.current, (pointed) => (step.value = pointed));
+    };
+    draw().catch(() => complain('The charts could not be loaded. Load the page again.'));
+    return () => {
+      isOver = true;
+      plot.current?.destroy();
+      plot.current = null;
+    };
+  }, [scheme, shapeOf(data), step]);
+
+  useEffect(() => plot.current?.show(data), [data]);
+  useEffect(() => step.subscribe((pointed) => plot.current?.point(pointed)), [step]);
+
+  return <div class="plot" ref={place} role="img" aria-label={summaryOf(data.chart)} />;
+}
+
+/** Changes when there are other lines, for which a plot is made anew. */
+function shapeOf({ chart }: PlotData): string {
+  return chart.lines.map(({ label }) => label).join();
+}

@@ -1,0 +1,159 @@
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import type { Chart, ChartLine, HistoryMarker } from '../../../model/history-charts.ts';
+import { drawMarkers } from './marker-lines.ts';
+
+/** Loaded when the first chart is shown: nobody else pays for the library. */
+
+export interface PlotData {
+  readonly chart: Chart;
+  readonly steps: readonly number[];
+  /** Up to when the last step tells, in epoch seconds. */
+  readonly end: number;
+  readonly markers: readonly HistoryMarker[];
+}
+
+export interface PlotHandle {
+  /** Shows another answer, which must have the same lines. */
+  readonly show: (data: PlotData) => void;
+  /** Points at a step, or at none. */
+  readonly point: (step: number | null) => void;
+  readonly destroy: () => void;
+}
+
+const HEIGHT_PX = 150;
+const AXIS_PX = 56;
+
+/** Draws a chart into an element and keeps it as wide as that. All plots of one page share their cursor. */
+export function drawPlot(
+  place: HTMLElement,
+  data: PlotData,
+  onPoint: (step: number | null) => void,
+): PlotHandle {
+  let present = data;
+  const colours = coloursOf(place, data.chart);
+  const options: uPlot.Options = {
+    width: place.clientWidth,
+    height: HEIGHT_PX,
+    legend: { show: false },
+    cursor: { y: false, sync: { key: 'group' }, drag: { x: false, y: false }, points: { size: 7 } },
+    scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+    axes: axesOf(data.chart, colours),
+    series: [{}, ...data.chart.lines.map((line) => seriesOf(line, colours))],
+    hooks: {
+      setCursor: [(plot) => onPoint(pointedAt(plot, present))],
+      draw: [(plot) => drawMarkers(plot, present.markers)],
+    },
+  };
+  const plot = new uPlot(options, columnsOf(data), place);
+  const resized = new ResizeObserver(() => {
+    const width = place.clientWidth;
+    if (width !== plot.width) plot.setSize({ width, height: HEIGHT_PX });
+  });
+  resized.observe(place);
+  return {
+    show: (next) => {
+      present = next;
+      plot.setData(columnsOf(next));
+    },
+    point: (step) => {
+      if (pointedAt(plot, present) === step) return;
+      const at = step === null ? undefined : present.steps[step];
+      plot.setCursor({ left: at === undefined ? -10 : plot.valToPos(at, 'x'), top: 1 }, false);
+    },
+    destroy: () => {
+      resized.disconnect();
+      plot.destroy();
+    },
+  };
+}
+
+type Colours = (token: string) => string;
+
+/** Tokens are `light-dark()` of two colours, and a canvas wants the one that holds now. */
+function coloursOf(place: HTMLElement, chart: Chart): Colours {
+  const probe = document.createElement('span');
+  place.append(probe);
+  const tokens = ['--dim', '--line', ...chart.lines.map(({ tone }) => tone)];
+  const known = new Map(
+    tokens.map((token) => {
+      probe.style.color = `var(${token})`;
+      return [token, getComputedStyle(probe).color];
+    }),
+  );
+  probe.remove();
+  return (token) => known.get(token) ?? 'currentcolor';
+}
+
+/** What holds for a whole step is drawn to the end of the last one. */
+function columnsOf({ chart, steps, end }: PlotData): uPlot.AlignedData {
+  const values = chart.lines.map((line) => [
+    ...line.values,
+    line.shape === 'line' ? null : (line.values.at(-1) ?? null),
+  ]);
+  return [[...steps, end], ...values];
+}
+
+function pointedAt(plot: uPlot, { steps }: PlotData): number | null {
+  const { idx = null } = plot.cursor;
+  return idx === null ? null : Math.min(idx, steps.length - 1);
+}
+
+const stepped = uPlot.paths.stepped?.({ align: 1 });
+
+function seriesOf(line: ChartLine, colours: Colours): uPlot.Series {
+  const colour = colours(line.tone);
+  return {
+    label: line.label,
+    stroke: colour,
+    width: 1.5,
+    dash: [...line.dash],
+    ...(line.shape === 'line' || stepped === undefined ? {} : { paths: stepped }),
+    ...(line.shape === 'area' ? { fill: withAlpha(colour) } : {}),
+    // A value between two gaps has no line to be seen by.
+    points: {
+      size: 4,
+      fill: colour,
+      show: true,
+      filter: (plot, series) => alone(plot.data[series]),
+    },
+  };
+}
+
+function alone(values: ArrayLike<number | null | undefined> | undefined): number[] {
+  const list = Array.from(values ?? [], (value) => value ?? null);
+  const isGap = (step: number): boolean => (list[step] ?? null) === null;
+  return [...list.keys()].filter((step) => !isGap(step) && isGap(step - 1) && isGap(step + 1));
+}
+
+function withAlpha(colour: string): string {
+  return colour.replace(/^rgb\((.*)\)$/, 'rgba($1, 0.14)');
+}
+
+function axesOf(chart: Chart, colours: Colours): uPlot.Axis[] {
+  const axis = {
+    stroke: colours('--dim'),
+    font: '11px system-ui, sans-serif',
+    grid: { stroke: colours('--line'), width: 1 },
+    ticks: { show: false },
+  };
+  return [
+    { ...axis, grid: { show: false }, size: 24, space: 64, values: clockTimes },
+    {
+      ...axis,
+      size: AXIS_PX,
+      space: 32,
+      values: (_plot, splits) => splits.map((value) => chart.format(value)),
+      ...(chart.increments === null ? {} : { incrs: [...chart.increments] }),
+    },
+  ];
+}
+
+const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+const DAY_S = 86_400;
+
+function clockTimes(_plot: uPlot, splits: number[]): string[] {
+  const isByDay = (splits[1] ?? 0) - (splits[0] ?? 0) >= DAY_S / 2;
+  return splits.map((at) => (isByDay ? DAY : CLOCK).format(at * 1_000));
+}

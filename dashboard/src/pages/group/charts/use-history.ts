@@ -1,0 +1,65 @@
+import { useEffect, useState } from 'preact/hooks';
+import { api, type Problem } from '../../../api.ts';
+import {
+  chartsOf,
+  type Charts,
+  type History,
+  type HistoryMarker,
+} from '../../../model/history-charts.ts';
+import {
+  rangeStartMs,
+  untilNextMinuteMs,
+  type HistoryRange,
+} from '../../../model/history-range.ts';
+
+/** So long after the minute is over it is asked for: by then the last call of it has been counted. */
+const AFTER_MINUTE_MS = 1_000;
+
+interface Shown extends Charts {
+  readonly markers: readonly HistoryMarker[];
+  /** Pools that did not answer, so that something is missing. */
+  readonly missing: number;
+}
+
+/**
+ * The history of a group, asked for once a minute while the page is looked at. What was shown stays until
+ * the next answer is there.
+ */
+export function useHistory(name: string, range: HistoryRange, partition: string | undefined) {
+  const [shown, setShown] = useState<Shown | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+
+  useEffect(() => {
+    let isOver = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const ask = async (): Promise<void> => {
+      const from = String(rangeStartMs(range, Date.now()));
+      const step = range.stepMs / 1_000;
+      const query = { from, step, ...(partition === undefined ? {} : { partition }) };
+      const result = await api('getHistory', { params: { name }, query });
+      if (isOver) return;
+      setProblem(result.ok ? null : result.problem);
+      if (result.ok) setShown({ ...shownOf(result.body), missing: result.body.unreachable.length });
+      timer = setTimeout(tick, untilNextMinuteMs(Date.now()) + AFTER_MINUTE_MS);
+    };
+    const start = (): void => void ask();
+    const tick = (): void => {
+      clearTimeout(timer);
+      // Nobody looks: the page asks again as soon as somebody does.
+      if (document.visibilityState === 'visible') start();
+    };
+    start();
+    document.addEventListener('visibilitychange', tick);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+      document.removeEventListener('visibilitychange', tick);
+    };
+  }, [name, range, partition]);
+
+  return { shown, problem };
+}
+
+function shownOf(history: History): Omit<Shown, 'missing'> {
+  return { ...chartsOf(history), markers: history.markers ?? [] };
+}

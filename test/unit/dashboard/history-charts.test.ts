@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import {
+  chartsOf,
+  summaryOf,
+  valueOf,
+  type Chart,
+  type History,
+} from '../../../dashboard/src/model/history-charts.ts';
+import {
+  HISTORY_RANGES,
+  rangeNamed,
+  rangeStartMs,
+  untilNextMinuteMs,
+} from '../../../dashboard/src/model/history-range.ts';
+
+type Point = History['points'][number];
+
+const POINT: Point = {
+  at: '2026-11-20T10:01:00.000Z',
+  in_use_max: 4,
+  in_use_mean: 2.5,
+  limit: 5,
+  limit_configured: 5,
+  queued_max: 7,
+  wait_p50_ms: 100,
+  wait_p95_ms: 900,
+  wait_p99_ms: 1_000,
+  granted: 12,
+  rejected: { queue_timeout: 2 },
+  refusals: { concurrency: 1 },
+  input_tokens: 300,
+  output_tokens: 40,
+  cost_usd: 0.5,
+};
+
+function history(points: readonly Point[]): History {
+  const to = '2026-11-20T10:03:30.000Z';
+  return { from: '2026-11-20T10:00:00.000Z', to, step_s: 60, points };
+}
+
+function chart(points: readonly Point[], id: string): Chart {
+  const found = chartsOf(history(points)).charts.find((one) => one.id === id);
+  if (found === undefined) throw new Error(`There is no chart ${id}.`);
+  return found;
+}
+
+function values(points: readonly Point[], id: string, label: string) {
+  return chart(points, id).lines.find((line) => line.label === label)?.values;
+}
+
+describe('the charts of a history', () => {
+  it('have one axis of every step, the one that is not over included', () => {
+    const { steps, end } = chartsOf(history([]));
+    expect(steps.map((at) => at - (steps[0] ?? 0))).toEqual([0, 60, 120, 180]);
+    expect(end - (steps[0] ?? 0)).toBe(210);
+  });
+
+  it.each([
+    ['slots', 'most in use', [0, 4, 0, 0]],
+    ['slots', 'mean in use', [0, 2.5, 0, 0]],
+    ['queued', 'queued', [0, 7, 0, 0]],
+    ['decided', 'granted', [0, 12, 0, 0]],
+    ['decided', 'queue timeout', [0, 2, 0, 0]],
+    ['refused', 'concurrency', [0, 1, 0, 0]],
+    ['tokens', 'input', [0, 300, 0, 0]],
+    ['tokens', 'output', [0, 40, 0, 0]],
+    ['cost', 'cost', [0, 0.5, 0, 0]],
+  ])('count none in %s, %s, where nothing happened', (id, label, expected) => {
+    expect(values([POINT], id, label)).toEqual(expected);
+  });
+
+  it.each([
+    ['p50', [null, 100, null, null]],
+    ['p95', [null, 900, null, null]],
+    ['p99', [null, 1_000, null, null]],
+  ])('know no %s where nobody was granted', (label, expected) => {
+    expect(values([POINT], 'waits', label)).toEqual(expected);
+  });
+
+  it('keep a limit through steps that say nothing of it', () => {
+    expect(values([POINT], 'slots', 'limit')).toEqual([null, 5, 5, 5]);
+  });
+
+  it('show a learned limit only where it is another than the configured one', () => {
+    const later = { ...POINT, at: '2026-11-20T10:02:00.000Z', limit: 3 };
+    expect(values([POINT], 'slots', 'learned')).toBeUndefined();
+    expect(values([POINT, later], 'slots', 'learned')).toEqual([null, 5, 3, 3]);
+  });
+
+  it('have a line for each reason that occurs, in an order that a later answer does not change', () => {
+    const other = { ...POINT, rejected: { draining: 1, queue_timeout: 1 } };
+    expect(chart([other], 'decided').lines.map(({ label }) => label)).toEqual([
+      'granted',
+      'draining',
+      'queue timeout',
+    ]);
+  });
+
+  it('tell a moment, and at rest the sum of counts and the latest of gauges', () => {
+    const later = { ...POINT, at: '2026-11-20T10:02:00.000Z', granted: 3, wait_p50_ms: 50 };
+    const decided = chart([POINT, later], 'decided');
+    const waits = chart([POINT, later], 'waits');
+    const [granted] = decided.lines;
+    const [p50] = waits.lines;
+    if (granted === undefined || p50 === undefined) throw new Error('There are no lines.');
+    expect(valueOf(decided, granted, 1)).toBe(12);
+    expect(valueOf(decided, granted, null)).toBe(15);
+    expect(valueOf(waits, p50, 0)).toBeNull();
+    expect(valueOf(waits, p50, null)).toBe(50);
+  });
+
+  it('say in a sentence what they show', () => {
+    expect(summaryOf(chart([POINT], 'decided'))).toBe(
+      'Grants and rejections, in calls per min. granted: 12 in total, at most 12; queue timeout: 2 in total, at most 2.',
+    );
+    expect(summaryOf(chart([], 'refused'))).toContain('None.');
+    expect(summaryOf(chart([], 'waits'))).toContain('p50: nothing known at last');
+  });
+});
+
+describe('the ranges of charts', () => {
+  it.each(HISTORY_RANGES)('make 200 steps at the most in $name', (range) => {
+    const nowMs = Date.parse('2026-11-20T10:00:59.999Z');
+    const steps = (nowMs - rangeStartMs(range, nowMs)) / range.stepMs;
+    expect(steps).toBeLessThanOrEqual(200);
+    expect(steps).toBeGreaterThanOrEqual(range.lengthMs / range.stepMs);
+    expect(rangeStartMs(range, nowMs) % range.stepMs).toBe(0);
+  });
+
+  it('are named in a link, and the shortest is taken where none is', () => {
+    expect(rangeNamed('7d').name).toBe('7 days');
+    expect(rangeNamed('a year').id).toBe('15m');
+    expect(rangeNamed(undefined).id).toBe('15m');
+  });
+
+  it('are asked for anew when the minute is over', () => {
+    expect(untilNextMinuteMs(Date.parse('2026-11-20T10:00:45.000Z'))).toBe(15_000);
+  });
+});
