@@ -1,15 +1,13 @@
 import { useSignal, type Signal } from '@preact/signals';
-import { useLocation } from 'preact-iso';
 import { useEffect, useState } from 'preact/hooks';
 import { exact } from '../../../format.ts';
 import { groupNamed } from '../../../feed.ts';
 import { HISTORY_RANGES, rangeNamed } from '../../../model/history-range.ts';
+import { useQuery } from '../../../ui/use-query.ts';
 import { ChartFigure } from './chart-figure.tsx';
 import { MarkerList } from './marker-list.tsx';
 import { useHistory } from './use-history.ts';
 import './charts.css';
-
-const SUMMARISED = 'all together';
 
 /** What a group did over time: charts on one axis with one cursor. The time shown stands in the link. */
 export function GroupCharts({ name }: { readonly name: string }) {
@@ -84,7 +82,7 @@ function Moment({
 interface PartitionsProps {
   readonly name: string;
   readonly chosen: string | undefined;
-  readonly choose: (partition: string | undefined) => void;
+  readonly choose: (partition: string) => void;
 }
 
 /** One partition of a split group, or all of them. */
@@ -96,26 +94,14 @@ function Partitions({ name, chosen, choose }: PartitionsProps) {
     <select
       aria-label="Partition"
       value={chosen ?? ''}
-      onChange={({ currentTarget }) => choose(currentTarget.value || undefined)}
+      onChange={({ currentTarget }) => choose(currentTarget.value)}
     >
-      <option value="">{SUMMARISED}</option>
+      <option value="">all together</option>
       {all.map((one) => (
         <option value={one}>{one}</option>
       ))}
     </select>
   );
-}
-
-/** The query of this page's link, and how to change it without a step back in between. */
-function useQuery() {
-  const { path, query, route } = useLocation();
-  const change = (changed: Readonly<Record<string, string | undefined>>): void => {
-    const pairs = Object.entries({ ...query, ...changed }).flatMap(([key, value]) =>
-      value === undefined ? [] : [[key, value]],
-    );
-    route(`${path}?${new URLSearchParams(pairs).toString()}`, true);
-  };
-  return [query, change] as const;
 }
 
 function useScheme(): string {

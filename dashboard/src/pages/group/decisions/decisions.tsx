@@ -1,4 +1,78 @@
-/** Why calls were granted, held up or refused. */
+import { useState } from 'preact/hooks';
+import { DECISIONS_MAX } from '../../../../../src/core/trail.ts';
+import { callsOf } from '../../../model/call-story.ts';
+import { useQuery } from '../../../ui/use-query.ts';
+import { When } from '../../../ui/when.tsx';
+import { CallLine } from './call-line.tsx';
+import { DecisionSearch } from './decision-search.tsx';
+import { useDecisions } from './use-decisions.ts';
+import './decisions.css';
+
+const SHOWN_AT_FIRST = 100;
+
+/** Explains calls: why each waited, was granted or refused, and how it ended. */
 export function Decisions({ name }: { readonly name: string }) {
-  return <section aria-label={`Decisions of ${name}`} />;
+  const [query] = useQuery();
+  const [limit, setLimit] = useState(SHOWN_AT_FIRST);
+  const { found, problem, again } = useDecisions(name, {
+    lease: query['lease'],
+    outcome: query['outcome'],
+    from: query['from'],
+    to: query['to'],
+    limit,
+  });
+  const calls = found === null ? null : callsOf(found.decisions);
+  const longestMs = Math.max(0, ...(found?.decisions.map(({ waited_ms }) => waited_ms) ?? []));
+  const isAll = found === null || found.decisions.length < limit || limit === DECISIONS_MAX;
+  return (
+    <section class="decisions" aria-labelledby="decisions-title">
+      <header>
+        <h2 id="decisions-title">Explain a call</h2>
+        {found !== null && (
+          <p>
+            <small>
+              {calls?.length} calls, asked <When at={found.askedAt} />
+            </small>{' '}
+            <button type="button" onClick={again}>
+              Refresh
+            </button>
+          </p>
+        )}
+      </header>
+      <DecisionSearch />
+      {problem !== null && (
+        <p role="alert">
+          {problem.errors?.map(({ path, message }) => `${path}: ${message}`).join('; ') ??
+            problem.detail}
+        </p>
+      )}
+      {found !== null && found.missing > 0 && (
+        <p role="status">
+          {found.missing} partitions did not answer: their calls are missing here.
+        </p>
+      )}
+      {calls?.length === 0 && <Nothing isNarrowed={Object.keys(query).length > 0} />}
+      <ul class="calls" aria-busy={found === null}>
+        {calls?.map((call) => (
+          <CallLine key={call.ticket} group={name} call={call} longestMs={longestMs} />
+        ))}
+      </ul>
+      {!isAll && (
+        <button type="button" onClick={() => setLimit(DECISIONS_MAX)}>
+          Show the last {DECISIONS_MAX}
+        </button>
+      )}
+    </section>
+  );
+}
+
+function Nothing({ isNarrowed }: { readonly isNarrowed: boolean }) {
+  return (
+    <p class="help">
+      {isNarrowed ? 'No call fits. ' : 'No call yet. '}
+      The last {DECISIONS_MAX} decisions of each partition are remembered, in memory: a deploy or
+      ten idle seconds forget them. The header <code>headgate-lease</code> of an answer names its
+      call.
+    </p>
+  );
 }

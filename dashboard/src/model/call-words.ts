@@ -1,0 +1,115 @@
+import type * as z from 'zod';
+import type { decisionSchema } from '../../../src/contract/admin/observation-schemas.ts';
+import type { Rejection } from '../../../src/core/rejection.ts';
+import type { RefusalKind } from '../../../src/core/signal.ts';
+import type { WaitCause } from '../../../src/core/trail.ts';
+import { count, duration, usd } from '../format.ts';
+
+/** One decision of a group, as the API tells it. */
+export type Decision = z.output<typeof decisionSchema>;
+
+/** Why a call waited, in the words of a list. */
+export const WAIT_WORDS: Readonly<Record<WaitCause, string>> = {
+  operator_pause: 'paused by an operator',
+  upstream_pause: 'the upstream wanted no calls',
+  breaker: 'the breaker was open',
+  settling: 'the group had just been reset',
+  cap: 'its tenant or agent had all it may',
+  slots: 'all slots in use',
+  rates: 'rate limit used up',
+  order: 'others went first',
+};
+
+/** Why a call waited, in a sentence. */
+export const WAIT_SENTENCES: Readonly<Record<WaitCause, string>> = {
+  operator_pause: 'An operator had paused the group.',
+  upstream_pause: 'The upstream had asked for no calls for a while.',
+  breaker:
+    'The upstream had failed too often: the breaker was open, or was letting one probe through.',
+  settling:
+    'The group had been reset or routed anew a moment before, and let older calls come back first.',
+  cap: 'Its tenant, its agent, or calls that wait in other groups had as many slots as they may.',
+  slots: 'All slots were in use, or fewer were free than it takes.',
+  rates: 'A limit of requests or tokens was used up.',
+  order: 'There was room, but others went first.',
+};
+
+const REJECTIONS: Readonly<Record<Rejection['reason'], (rejection: Loose) => string>> = {
+  queue_full: (rejection) => {
+    const max = figure(rejection, 'queueLengthMax');
+    const whose = { tenant: 'of its tenant', agent: 'of its agent' }[String(rejection['of'])] ?? '';
+    return `the queue ${whose ? `${whose} ` : ''}was full${max === null ? '' : `, with ${count(max)} calls`}`;
+  },
+  queue_timeout: (rejection) => `it had waited as long as it may${after(rejection, 'waitedMs')}`,
+  infeasible: (rejection) => {
+    const estimate = figure(rejection, 'estimateMs');
+    return `it would have waited past its deadline${estimate === null ? '' : `: about ${duration(estimate)}`}`;
+  },
+  busy: () => 'it did not want to wait, and no slot was free',
+  paused: (rejection) => {
+    const by =
+      figure(rejection, 'until') === null ? 'by its operator' : 'at the wish of the upstream';
+    return `the group was paused ${by}, beyond its deadline`;
+  },
+  breaker_open: () =>
+    'the upstream had failed too often, and would not be asked before its deadline',
+  budget_exhausted: (rejection) => {
+    const limit = figure(rejection, 'limitUsd');
+    const window = typeof rejection['window'] === 'string' ? ` of the ${rejection['window']}` : '';
+    return `the budget${window}${limit === null ? '' : `, ${usd(limit)},`} was spent`;
+  },
+  draining: () => 'the group was draining and took no new calls',
+  cancelled: () => 'an operator took it out of the queue',
+  nested: () => 'it would have waited for its own parent, which waits for it',
+  never_fits: (rejection) => {
+    const max = figure(rejection, 'slotsPerCallMax');
+    return `it wanted more slots than one call may have${max === null ? '' : `, which are ${count(max)}`}`;
+  },
+};
+
+const REFUSALS: Readonly<Record<RefusalKind, string>> = {
+  quota: 'the account has nothing left',
+  never_fits: 'the call is larger than it ever takes',
+  long_window: 'the limit of a day or a plan is used up',
+  concurrency: 'too many calls at once',
+  overload: 'it is short of capacity',
+  tokens: 'too many tokens a minute',
+  requests: 'too many requests a minute',
+  ramp: 'calls became more too quickly',
+  unknown: 'it did not say why',
+  error: 'it failed, or the connection broke',
+};
+
+type Loose = NonNullable<Decision['rejection']>;
+
+/** Why a call was rejected, as it follows on `because`. A reason of a newer Headgate stands as it is. */
+export function rejectionWords(rejection: Loose): string {
+  const words = new Map<string, (rejection: Loose) => string>(Object.entries(REJECTIONS));
+  return words.get(rejection.reason)?.(rejection) ?? rejection.reason.replaceAll('_', ' ');
+}
+
+/** Why an upstream refused a call, as it follows on a colon. */
+export function refusalWords(kind: string): string {
+  return new Map<string, string>(Object.entries(REFUSALS)).get(kind) ?? kind.replaceAll('_', ' ');
+}
+
+/** What the upstream said to a call, in a sentence. Null: the group was told nothing. */
+export function upstreamSentence(decision: Decision): string | null {
+  const { upstream_said: said, upstream_status: status } = decision;
+  if (said === null) return null;
+  const answered = status === null ? '' : ` with ${status}`;
+  if (said === 'served') return `${decision.upstream} answered${answered}.`;
+  const retryMs = decision.upstream_retry_after_ms;
+  const wish = retryMs === null ? '' : ` It asked to be left alone for ${duration(retryMs)}.`;
+  return `${decision.upstream} refused it${answered}: ${refusalWords(said)}.${wish}`;
+}
+
+function figure(rejection: Loose, name: string): number | null {
+  const value = rejection[name];
+  return typeof value === 'number' ? value : null;
+}
+
+function after(rejection: Loose, name: string): string {
+  const ms = figure(rejection, name);
+  return ms === null ? '' : `, ${duration(ms)}`;
+}

@@ -1,0 +1,66 @@
+import { useState } from 'preact/hooks';
+import { duration } from '../../../format.ts';
+import type { Call } from '../../../model/call-story.ts';
+import {
+  rejectionWords,
+  refusalWords,
+  WAIT_WORDS,
+  type Decision,
+} from '../../../model/call-words.ts';
+import { When } from '../../../ui/when.tsx';
+import { CallStory } from './call-story-list.tsx';
+
+interface Props {
+  readonly group: string;
+  readonly call: Call;
+  /** The longest wait of the list, for the length of the bars. */
+  readonly longestMs: number;
+}
+
+/** A call in one line, which opens to what happened to it. */
+export function CallLine({ group, call, longestMs }: Props) {
+  const [isOpen, setOpen] = useState(false);
+  const { latest, tries } = call;
+  const waitedMs = tries.reduce((sum, one) => sum + one.waited_ms, 0);
+  const share = longestMs === 0 ? 0 : Math.min(1, waitedMs / longestMs);
+  return (
+    <li>
+      <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+        <summary>
+          <When at={latest.decided_at} />
+          <span class={`outcome ${latest.outcome}`}>{OUTCOME_WORDS[latest.outcome]}</span>
+          <span class="waited">
+            <span class="bar" style={{ width: `${Math.round(100 * share)}%` }} />
+            {duration(waitedMs)}
+          </span>
+          <span class="why">{whyOf(latest, tries.length)}</span>
+          <span class="who">{whoOf(latest)}</span>
+        </summary>
+        {isOpen && <CallStory group={group} call={call} />}
+      </details>
+    </li>
+  );
+}
+
+const OUTCOME_WORDS: Readonly<Record<Decision['outcome'], string>> = {
+  granted: '✓ granted',
+  rejected: '✕ rejected',
+  declined: '↩ sent back',
+  left: '⇠ caller left',
+  moved: '⇄ routed again',
+};
+
+/** Whatever is most worth knowing: why it failed, else why it waited. */
+function whyOf(decision: Decision, tries: number): string {
+  const said = decision.upstream_said;
+  const again = tries > 1 ? `${tries} tries · ` : '';
+  if (decision.rejection !== null) return again + rejectionWords(decision.rejection);
+  if (said !== null && said !== 'served') return `${again}upstream: ${refusalWords(said)}`;
+  return again + (decision.waited_for === null ? 'at once' : WAIT_WORDS[decision.waited_for]);
+}
+
+function whoOf({ lane, tenant, agent, model, upstream, partition }: Decision): string {
+  return [lane, tenant, agent, model ?? upstream, partition]
+    .filter((word) => word !== null)
+    .join(' · ');
+}

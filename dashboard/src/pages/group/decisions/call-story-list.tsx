@@ -1,0 +1,101 @@
+import { useEffect, useState } from 'preact/hooks';
+import { api } from '../../../api.ts';
+import { groupNamed } from '../../../feed.ts';
+import { exact } from '../../../format.ts';
+import { callsOf, storyOf, type Call } from '../../../model/call-story.ts';
+
+/** A call belongs to so many groups at the most. */
+const GROUPS_MAX = 4;
+
+interface Props {
+  readonly group: string;
+  readonly call: Call;
+}
+
+/** What happened to a call, in this group and in those that it may have needed slots of besides. */
+export function CallStory({ group, call }: Props) {
+  const parts = useParts(group, call);
+  const { latest } = call;
+  return (
+    <div class="story">
+      {parts.map((part) => (
+        <section key={part.group}>
+          {parts.length > 1 && (
+            <h4>
+              In <a href={`/admin/groups/${encodeURIComponent(part.group)}`}>{part.group}</a>
+            </h4>
+          )}
+          <ol>
+            {storyOf(part.call).map((step) => (
+              <li class={step.tone}>
+                {step.at === null ? <span /> : <time datetime={step.at}>{clock(step.at)}</time>}
+                <span>{step.text}</span>
+              </li>
+            ))}
+          </ol>
+        </section>
+      ))}
+      <dl>
+        <dt>Arrived</dt>
+        <dd>{exact(call.tries[0]?.arrived_at ?? latest.arrived_at)}</dd>
+        <dt>Lane</dt>
+        <dd>{latest.lane}</dd>
+        <dt>Tenant</dt>
+        <dd>{latest.tenant}</dd>
+        <dt>Agent</dt>
+        <dd>{latest.agent ?? 'none named'}</dd>
+        <dt>Upstream</dt>
+        <dd>{latest.upstream}</dd>
+        <dt>Model</dt>
+        <dd>{latest.model ?? 'not looked at'}</dd>
+        <dt>Lease</dt>
+        <dd>
+          <code>{latest.lease}</code>
+        </dd>
+      </dl>
+    </div>
+  );
+}
+
+interface Part {
+  readonly group: string;
+  readonly call: Call;
+}
+
+/** All tries of the call that are remembered, those that the search left out included. */
+function useParts(group: string, call: Call): readonly Part[] {
+  const [parts, setParts] = useState<readonly Part[]>([{ group, call }]);
+  const { ticket } = call;
+  useEffect(() => {
+    let isOver = false;
+    const ask = async (): Promise<void> => {
+      const others = groupNamed(group)?.overlaps_with.slice(0, GROUPS_MAX - 1) ?? [];
+      const asked = await Promise.all([group, ...others].map((name) => partOf(name, ticket)));
+      const found = asked.filter((part) => part !== null);
+      if (!isOver && found.length > 0) setParts(found);
+    };
+    ask().catch(() => undefined);
+    return () => {
+      isOver = true;
+    };
+  }, [group, ticket]);
+  return parts;
+}
+
+async function partOf(group: string, ticket: string): Promise<Part | null> {
+  const query = { lease: ticket };
+  const result = await api('listDecisions', { params: { name: group }, query });
+  const call = result.ok ? callsOf(result.body.decisions)[0] : undefined;
+  return call === undefined ? null : { group, call };
+}
+
+const CLOCK = new Intl.DateTimeFormat('en-GB', {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 1,
+});
+
+function clock(at: string): string {
+  return CLOCK.format(Date.parse(at));
+}

@@ -1,0 +1,63 @@
+import { useQuery } from '../../../ui/use-query.ts';
+
+const OUTCOMES = [
+  { id: '', name: 'any' },
+  { id: 'granted', name: 'granted' },
+  { id: 'rejected', name: 'rejected' },
+  { id: 'declined', name: 'sent back' },
+  { id: 'left', name: 'caller left' },
+  { id: 'moved', name: 'routed again' },
+];
+
+/** Looks for calls by the header that their answer carried, or by time and outcome. It stands in the link. */
+export function DecisionSearch() {
+  const [query, setQuery] = useQuery();
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const fields = new FormData(event.currentTarget);
+    const said = Object.fromEntries(
+      [...fields].map(([key, value]) => [key, typeof value === 'string' ? value.trim() : '']),
+    );
+    setQuery(said);
+  };
+  const isNarrowed = ['lease', 'outcome', 'from', 'to'].some((key) => key in query);
+  return (
+    <form class="decision-search" onSubmit={submit} role="search" aria-label="Decisions">
+      <label class="lease">
+        headgate-lease of the answer
+        <input
+          type="search"
+          name="lease"
+          value={query['lease'] ?? ''}
+          placeholder="5f0c….1"
+          spellcheck={false}
+        />
+      </label>
+      <label>
+        Outcome
+        <select name="outcome" value={query['outcome'] ?? ''}>
+          {OUTCOMES.map(({ id, name }) => (
+            <option value={id}>{name}</option>
+          ))}
+        </select>
+      </label>
+      <label>
+        From
+        <input type="datetime-local" name="from" value={query['from'] ?? ''} />
+      </label>
+      <label>
+        To
+        <input type="datetime-local" name="to" value={query['to'] ?? ''} />
+      </label>
+      <button type="submit" class="primary">
+        Find
+      </button>
+      {isNarrowed && (
+        <button type="reset" onClick={() => setQuery({ lease: '', outcome: '', from: '', to: '' })}>
+          Show all
+        </button>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,63 @@
+import { useEffect, useState } from 'preact/hooks';
+import { api, type Problem } from '../../../api.ts';
+import type { Decision } from '../../../model/call-words.ts';
+
+/** What decisions are looked for by; what is absent bounds nothing. */
+export interface Search {
+  readonly lease: string | undefined;
+  readonly outcome: string | undefined;
+  /** As a link has them: local time, `2026-11-20T10:00`. */
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  readonly limit: number;
+}
+
+interface Found {
+  readonly decisions: readonly Decision[];
+  readonly missing: number;
+  readonly askedAt: string;
+}
+
+const OUTCOMES = ['granted', 'rejected', 'declined', 'left', 'moved'] as const;
+
+/** The decisions of a group that fit, asked for when the search changes and with `again`. */
+export function useDecisions(name: string, search: Search) {
+  const [found, setFound] = useState<Found | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [round, setRound] = useState(0);
+
+  useEffect(() => {
+    let isOver = false;
+    const ask = async (): Promise<void> => {
+      const result = await api('listDecisions', { params: { name }, query: queryOf(search) });
+      if (isOver) return;
+      setProblem(result.ok ? null : result.problem);
+      if (!result.ok) return;
+      const { decisions, unreachable } = result.body;
+      const askedAt = new Date().toISOString();
+      setFound({ decisions, missing: unreachable.length, askedAt });
+    };
+    ask().catch(() => undefined);
+    return () => {
+      isOver = true;
+    };
+  }, [name, JSON.stringify(search), round]);
+
+  return { found, problem, again: () => setRound(round + 1) };
+}
+
+function queryOf({ lease, outcome, from, to, limit }: Search) {
+  const known = OUTCOMES.find((one) => one === outcome);
+  return {
+    limit,
+    ...(lease === undefined ? {} : { lease: lease.trim() }),
+    ...(known === undefined ? {} : { outcome: known }),
+    ...instant('from', from),
+    ...instant('to', to),
+  };
+}
+
+function instant(name: string, local: string | undefined): Record<string, string> {
+  const at = local === undefined ? Number.NaN : Date.parse(local);
+  return Number.isNaN(at) ? {} : { [name]: String(at) };
+}

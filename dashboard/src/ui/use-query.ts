@@ -1,0 +1,22 @@
+import { useLocation } from 'preact-iso';
+
+type Query = Readonly<Record<string, string>>;
+type Change = (changed: Readonly<Record<string, string | undefined>>) => void;
+
+/**
+ * What stands behind the `?` of this page's link, and how to change it: what is empty goes out. A change
+ * makes no step back of its own.
+ */
+export function useQuery(): readonly [Query, Change] {
+  const { path, query, route } = useLocation();
+  const change: Change = (changed) => {
+    const search = new URLSearchParams(query);
+    for (const [key, value] of Object.entries(changed)) {
+      if (value === undefined || value === '') search.delete(key);
+      else search.set(key, value);
+    }
+    const text = search.toString();
+    route(text === '' ? path : `${path}?${text}`, true);
+  };
+  return [query, change];
+}

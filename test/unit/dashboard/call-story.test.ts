@@ -1,0 +1,277 @@
+import { describe, expect, it } from 'vitest';
+import { callsOf, storyOf } from '../../../dashboard/src/model/call-story.ts';
+import {
+  refusalWords,
+  rejectionWords,
+  WAIT_WORDS,
+  type Decision,
+} from '../../../dashboard/src/model/call-words.ts';
+import type { Outcome } from '../../../src/core/outcome.ts';
+import type { Rejection } from '../../../src/core/rejection.ts';
+import type { RefusalKind } from '../../../src/core/signal.ts';
+import type { WaitCause } from '../../../src/core/trail.ts';
+
+const GRANTED: Decision = {
+  partition: null,
+  lease: 'a.1',
+  ticket: 'a',
+  attempt: 1,
+  lane: 'normal',
+  tenant: 'team-search',
+  agent: null,
+  upstream: 'openai',
+  model: 'gpt-4o',
+  slots: 1,
+  arrived_at: '2026-11-20T10:00:00.000Z',
+  decided_at: '2026-11-20T10:00:02.000Z',
+  waited_ms: 0,
+  position_at_arrival: 0,
+  waited_for: null,
+  outcome: 'granted',
+  rejection: null,
+  upstream_status: null,
+  upstream_said: null,
+  upstream_retry_after_ms: null,
+  ended: null,
+  held_ms: null,
+};
+
+function told(...tries: Partial<Decision>[]): string[] {
+  const [call] = callsOf(tries.map((one) => ({ ...GRANTED, ...one })));
+  return call === undefined ? [] : storyOf(call).map(({ text }) => text);
+}
+
+describe('the story of a call', () => {
+  it('goes from its arrival to its end', () => {
+    const [call] = callsOf([
+      {
+        ...GRANTED,
+        waited_ms: 2_000,
+        waited_for: 'slots',
+        position_at_arrival: 3,
+        upstream_said: 'served',
+        upstream_status: 200,
+        ended: 'success',
+        held_ms: 3_300,
+      },
+    ]);
+    expect(call && storyOf(call)).toEqual([
+      { at: GRANTED.arrived_at, text: 'It arrived. 3 calls were ahead of it.', tone: 'plain' },
+      {
+        at: null,
+        text: 'It waited 2 s. All slots were in use, or fewer were free than it takes.',
+        tone: 'plain',
+      },
+      { at: GRANTED.decided_at, text: 'It was granted a slot.', tone: 'good' },
+      { at: null, text: 'openai answered with 200.', tone: 'good' },
+      {
+        at: '2026-11-20T10:00:05.300Z',
+        text: 'The answer ended, and the slot came back, after 3.3 s.',
+        tone: 'good',
+      },
+    ]);
+  });
+
+  it.each([
+    [0, 'It arrived. Nobody waited before it.'],
+    [1, 'It arrived. One call was ahead of it.'],
+    [12, 'It arrived. 12 calls were ahead of it.'],
+  ])('says where it stood with %i ahead', (ahead, text) => {
+    expect(told({ position_at_arrival: ahead })[0]).toBe(text);
+  });
+
+  it('says that it was granted at once, and how many slots', () => {
+    expect(told({ slots: 3 })).toContain('It was granted 3 slots at once.');
+  });
+
+  const CAUSES: Readonly<Record<WaitCause, string>> = {
+    operator_pause: 'operator',
+    upstream_pause: 'asked for no calls',
+    breaker: 'breaker',
+    settling: 'reset',
+    cap: 'tenant',
+    slots: 'All slots',
+    rates: 'limit of requests or tokens',
+    order: 'others went first',
+  };
+  it.each(Object.entries(CAUSES))('says why it waited: %s', (cause, words) => {
+    const waited_for = cause as WaitCause;
+    expect(told({ waited_for, waited_ms: 500 })[1]).toMatch(
+      new RegExp(`^It waited 500 ms\\..*${words}`),
+    );
+    expect(WAIT_WORDS[waited_for]).not.toBe('');
+  });
+
+  it.each([
+    ['declined', 'It was sent back, rather than hold slots of other groups through a pause.'],
+    ['left', 'Its caller left before it was granted anything.'],
+    ['moved', 'The groups had changed, so it was routed again and kept its age.'],
+  ] as const)('says what became of it: %s', (outcome, text) => {
+    expect(told({ outcome }).at(-1)).toBe(text);
+  });
+
+  const ENDS: Readonly<Record<Outcome | 'expired', string>> = {
+    success: 'The answer ended, and the slot came back, after 1 s.',
+    cancelled: 'The caller left or the call was cut short, and the slot came back, after 1 s.',
+    failed: 'The upstream failed or refused it, and the slot came back, after 1 s.',
+    refused: 'The upstream refused it for its own sake, and the slot came back, after 1 s.',
+    unused: 'The upstream was never called, and the slot was given back unused, after 1 s.',
+    expired: 'Its holder was gone, so the slot was taken back at the end of its lease, after 1 s.',
+  };
+  it.each(Object.entries(ENDS))('says how it ended: %s', (ended, text) => {
+    expect(told({ ended, held_ms: 1_000 }).at(-1)).toBe(text);
+  });
+
+  it('says that it still holds its slot', () => {
+    expect(told({}).at(-1)).toBe('It still holds its slot.');
+  });
+
+  it('joins the tries of one call, the first one first', () => {
+    const again = { lease: 'a.11', decided_at: '2026-11-20T10:00:09.000Z', waited_ms: 4_000 };
+    const refusal = {
+      upstream_said: 'concurrency',
+      upstream_status: 429,
+      upstream_retry_after_ms: 2_000,
+      ended: 'failed',
+      held_ms: 10,
+    };
+    const texts = told({ ...again, waited_for: 'upstream_pause' }, refusal);
+    expect(texts[2]).toBe(
+      'openai refused it with 429: too many calls at once. It asked to be left alone for 2 s.',
+    );
+    expect(texts[4]).toBe('It took its place again, for try 2. Nobody waited before it.');
+  });
+
+  it('keeps calls apart, in the order of the list', () => {
+    const calls = callsOf([{ ...GRANTED, ticket: 'b' }, GRANTED, { ...GRANTED, ticket: 'b' }]);
+    expect(calls.map(({ ticket, tries }) => [ticket, tries.length])).toEqual([
+      ['b', 2],
+      ['a', 1],
+    ]);
+  });
+});
+
+/** By reason, so that a new one is missing here until somebody finds words for it. */
+const REJECTIONS: {
+  readonly [R in Rejection['reason']]: readonly (readonly [
+    Extract<Rejection, { reason: R }>,
+    string,
+  ])[];
+} = {
+  queue_full: [
+    [
+      { reason: 'queue_full', queueLengthMax: 10, of: 'group', retryAfterMs: 1 },
+      'the queue was full, with 10 calls',
+    ],
+    [
+      { reason: 'queue_full', queueLengthMax: 3, of: 'tenant', retryAfterMs: 1 },
+      'the queue of its tenant was full, with 3 calls',
+    ],
+    [
+      { reason: 'queue_full', queueLengthMax: 2, of: 'agent', retryAfterMs: 1 },
+      'the queue of its agent was full, with 2 calls',
+    ],
+  ],
+  queue_timeout: [
+    [
+      { reason: 'queue_timeout', waitedMs: 60_000, retryAfterMs: 1 },
+      'it had waited as long as it may, 1 min',
+    ],
+  ],
+  infeasible: [
+    [
+      { reason: 'infeasible', estimateMs: 9_000, retryAfterMs: 1 },
+      'it would have waited past its deadline: about 9 s',
+    ],
+  ],
+  busy: [
+    [
+      { reason: 'busy', slotsMax: 5, retryAfterMs: 1 },
+      'it did not want to wait, and no slot was free',
+    ],
+  ],
+  paused: [
+    [
+      { reason: 'paused', waitedMs: 1, retryAfterMs: null, until: null },
+      'the group was paused by its operator, beyond its deadline',
+    ],
+    [
+      { reason: 'paused', waitedMs: 1, retryAfterMs: 1, until: 1_800_000_000_000 },
+      'the group was paused at the wish of the upstream, beyond its deadline',
+    ],
+  ],
+  breaker_open: [
+    [
+      { reason: 'breaker_open', retryAfterMs: 1 },
+      'the upstream had failed too often, and would not be asked before its deadline',
+    ],
+  ],
+  budget_exhausted: [
+    [
+      { reason: 'budget_exhausted', window: 'day', limitUsd: 20, retryAfterMs: null },
+      'the budget of the day, $20, was spent',
+    ],
+  ],
+  draining: [
+    [{ reason: 'draining', retryAfterMs: 1 }, 'the group was draining and took no new calls'],
+  ],
+  cancelled: [
+    [{ reason: 'cancelled', retryAfterMs: null }, 'an operator took it out of the queue'],
+  ],
+  nested: [
+    [
+      { reason: 'nested', retryAfterMs: null },
+      'it would have waited for its own parent, which waits for it',
+    ],
+  ],
+  never_fits: [
+    [
+      { reason: 'never_fits', slotsPerCallMax: 4, retryAfterMs: null },
+      'it wanted more slots than one call may have, which are 4',
+    ],
+  ],
+};
+
+describe('the words for a rejection', () => {
+  it.each(Object.values(REJECTIONS).flat())('of $reason are a reason', (rejection, words) => {
+    expect(rejectionWords({ ...rejection })).toBe(words);
+    expect(told({ outcome: 'rejected', rejection: { ...rejection } }).at(-1)).toBe(
+      `It was rejected, because ${words}.`,
+    );
+  });
+
+  it('need no figures', () => {
+    expect(rejectionWords({ reason: 'queue_full' })).toBe('the queue was full');
+    expect(rejectionWords({ reason: 'budget_exhausted' })).toBe('the budget was spent');
+  });
+
+  it('of a reason that is not known yet are the reason itself', () => {
+    expect(rejectionWords({ reason: 'moon_too_full' })).toBe('moon too full');
+  });
+});
+
+const KINDS: Readonly<Record<RefusalKind, string>> = {
+  quota: 'the account has nothing left',
+  never_fits: 'the call is larger than it ever takes',
+  long_window: 'the limit of a day or a plan is used up',
+  concurrency: 'too many calls at once',
+  overload: 'it is short of capacity',
+  tokens: 'too many tokens a minute',
+  requests: 'too many requests a minute',
+  ramp: 'calls became more too quickly',
+  unknown: 'it did not say why',
+  error: 'it failed, or the connection broke',
+};
+
+describe('the words for a refusal of the upstream', () => {
+  it.each(Object.entries(KINDS))('of kind %s', (kind, words) => {
+    expect(refusalWords(kind)).toBe(words);
+    expect(told({ upstream_said: kind, upstream_status: 429 })).toContain(
+      `openai refused it with 429: ${words}.`,
+    );
+  });
+
+  it('of a kind that is not known yet are the kind itself', () => {
+    expect(refusalWords('too_late')).toBe('too late');
+  });
+});
