@@ -1,3 +1,82 @@
+import { useEffect, useState } from 'preact/hooks';
+import { version } from '../../feed.ts';
+import { isFound, isUsed, type UpstreamInfo } from '../../model/upstream-view.ts';
+import { may } from '../../session.ts';
+import { useQuery } from '../../ui/use-query.ts';
+import { NotUsed } from './not-used.tsx';
+import { UpstreamDialog } from './upstream-dialog.tsx';
+import { UpstreamRow } from './upstream-row.tsx';
+import { useUpstreams } from './use-upstreams.ts';
+import './upstreams.css';
+
+/** Where calls go: how each upstream fares, and what the configuration says of it. */
 export function UpstreamsPage() {
-  return <h1>upstreams</h1>;
+  const { upstreams, etag, problem, again } = useUpstreams();
+  const [query, setQuery] = useQuery();
+  const [edited, setEdited] = useState<UpstreamInfo | 'new' | null>(null);
+  const searched = query['q'] ?? '';
+  const found = upstreams?.filter((one) => isFound(one, searched)) ?? [];
+  const used = found.filter(isUsed);
+  useEffect(again, [version.value]);
+  return (
+    <div class="upstreams">
+      <header>
+        <h1>Upstreams</h1>
+        <input
+          type="search"
+          aria-label="Search upstreams"
+          placeholder="id, address, dialect, group"
+          value={searched}
+          onInput={({ currentTarget }) => setQuery({ q: currentTarget.value })}
+        />
+        <button
+          type="button"
+          class="primary"
+          disabled={!may('admin')}
+          title={may('admin') ? undefined : 'Needs the role admin'}
+          onClick={() => setEdited('new')}
+        >
+          Add an upstream
+        </button>
+        <button type="button" onClick={again}>
+          Refresh
+        </button>
+      </header>
+      {problem !== null && <p role="alert">{problem.detail}</p>}
+      <ul class="used" aria-busy={upstreams === null}>
+        {used.map((upstream) => (
+          <UpstreamRow
+            key={upstream.id}
+            upstream={upstream}
+            etag={etag}
+            edit={() => setEdited(upstream)}
+            changed={again}
+          />
+        ))}
+      </ul>
+      {upstreams !== null && used.length === 0 && (
+        <p class="help">
+          {searched === ''
+            ? 'No upstream was called yet, and none is configured. Every provider below works as it is: set the base URL of a client, as '
+            : 'None of those in use fits. Look below, or see '}
+          <a href="/admin/setup">set-up</a> shows.
+        </p>
+      )}
+      <NotUsed
+        upstreams={found.filter((one) => !isUsed(one))}
+        isOpen={searched !== ''}
+        edit={setEdited}
+      />
+      {edited !== null && (
+        <UpstreamDialog
+          upstream={edited === 'new' ? null : edited}
+          etag={etag}
+          close={(isChanged) => {
+            setEdited(null);
+            if (isChanged) again();
+          }}
+        />
+      )}
+    </div>
+  );
 }

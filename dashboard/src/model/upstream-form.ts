@@ -1,0 +1,112 @@
+import type { UpstreamInfo } from './upstream-view.ts';
+
+/** An upstream as a form has it: every field a text or a tick. */
+export interface UpstreamForm {
+  readonly id: string;
+  readonly base_url: string;
+  /** Empty: as built in, or OpenAI's. */
+  readonly dialect: string;
+  /** One pattern a line. */
+  readonly models: string;
+  readonly openai_at: string;
+  readonly anthropic_at: string;
+  /** Name of the secret with the operator's key; empty: the caller's key passes on. */
+  readonly secret: string;
+  /** `name = model`, one a line. */
+  readonly aliases: string;
+  readonly via: string;
+  readonly limit_headers: string;
+  readonly inject_usage: boolean;
+  readonly enabled: boolean;
+}
+
+/** What is sent: fields that change, null for one that goes back to its default. */
+export type UpstreamPatch = Readonly<Record<string, unknown>>;
+
+/** The form of what is configured of an upstream; what is built in is no part of it. Null: a new one. */
+export function formOf(upstream: UpstreamInfo | null): UpstreamForm {
+  const has = upstream?.configured ?? {};
+  const { auth, aliases } = has;
+  const secret = typeof auth === 'object' && auth !== null && 'secret' in auth ? auth.secret : '';
+  return {
+    id: upstream?.id ?? '',
+    base_url: textOf(has['base_url']),
+    dialect: textOf(has['dialect']),
+    models: Array.isArray(has['models']) ? has['models'].join('\n') : '',
+    openai_at: textOf(has['openai_at']),
+    anthropic_at: textOf(has['anthropic_at']),
+    secret: textOf(secret),
+    aliases: Object.entries(aliases ?? {})
+      .map(([name, model]) => `${name} = ${textOf(model)}`)
+      .join('\n'),
+    via: textOf(has['via']),
+    limit_headers: textOf(has['limit_headers']) || 'auto',
+    inject_usage: has['inject_usage'] === true,
+    enabled: has['enabled'] !== false,
+  };
+}
+
+/** What a form changes, as a merge patch: what stands in no field of it, like prices, stays. */
+export function patchOf(before: UpstreamForm, after: UpstreamForm): UpstreamPatch {
+  const from = documentOf(before);
+  const to = documentOf(after);
+  const changed = Object.entries(to).filter(
+    ([key, value]) => JSON.stringify(value) !== JSON.stringify(from[key]),
+  );
+  const patch = Object.fromEntries(changed);
+  if ('aliases' in patch) {
+    // A merge patch keeps what it does not name.
+    const gone = Object.keys(Object(from['aliases'])).map((name) => [name, null] as const);
+    patch['aliases'] = { ...Object.fromEntries(gone), ...Object(to['aliases']) };
+  }
+  return patch;
+}
+
+/** Everything that a form says, with null for what it leaves to its default. */
+function documentOf(form: UpstreamForm): Record<string, unknown> {
+  const { models, aliases, secret, limit_headers, inject_usage, enabled } = form;
+  return {
+    base_url: form.base_url.trim() || null,
+    dialect: form.dialect || null,
+    models: models.trim() === '' ? null : linesOf(models),
+    openai_at: form.openai_at.trim() || null,
+    anthropic_at: form.anthropic_at.trim() || null,
+    auth: secret.trim() === '' ? null : { secret: secret.trim() },
+    aliases: Object.fromEntries(linesOf(aliases).map(pairOf)),
+    via: form.via.trim() || null,
+    limit_headers,
+    inject_usage,
+    enabled,
+  };
+}
+
+/** What became different between two states of one upstream, as a reader compares them. */
+export function differencesOf(before: UpstreamInfo | null, after: UpstreamInfo): readonly string[] {
+  const from = Object.entries(documentOf(formOf(before)));
+  const to = documentOf(formOf(after));
+  return from
+    .filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(to[key]))
+    .map(([key, value]) => `${key}: ${shown(value)} → ${shown(to[key])}`);
+}
+
+function shown(value: unknown): string {
+  if (value === null || value === undefined) return 'default';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+}
+
+/** A line without a sign is a name without a model, which the server refuses with its path. */
+function pairOf(line: string): readonly [string, string] {
+  const at = line.indexOf('=');
+  return at === -1 ? [line, ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

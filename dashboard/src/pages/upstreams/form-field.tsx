@@ -1,0 +1,72 @@
+import type { UpstreamForm } from '../../model/upstream-form.ts';
+
+/** The fields that are written rather than ticked. */
+export type TextName = {
+  [Name in keyof UpstreamForm]: UpstreamForm[Name] extends string ? Name : never;
+}[keyof UpstreamForm];
+
+/** What a field says of itself. */
+export interface FieldText {
+  readonly name: TextName;
+  /** Where the document has it, if not by its name. */
+  readonly path?: string;
+  readonly label: string;
+  readonly help: string;
+  /** What holds while it is empty, or an example. */
+  readonly placeholder?: string;
+  readonly isRequired?: boolean;
+  /** Several lines. */
+  readonly isLong?: boolean;
+  /** Values to choose from, with their words. */
+  readonly options?: readonly (readonly [string, string])[];
+}
+
+interface Props {
+  readonly text: FieldText;
+  readonly value: string;
+  readonly errors: readonly { readonly path: string; readonly message: string }[];
+  readonly change: (value: string) => void;
+}
+
+/** One field with its label, its help and its error. */
+export function FormField({ text, value, errors, change }: Props) {
+  const { name, label, help, options, placeholder = '', isLong = false } = text;
+  const id = `upstream-${name}`;
+  const own = text.path ?? name;
+  const wrong = errors.find(({ path }) => path.split(/[.[]/)[0] === own);
+  const shared = {
+    id,
+    value,
+    'aria-invalid': wrong !== undefined,
+    'aria-describedby': `${id}-help`,
+    onInput: (event: InputEvent & { readonly currentTarget: { readonly value: string } }) =>
+      change(event.currentTarget.value),
+  };
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {options !== undefined && (
+        <select {...shared}>
+          {options.map(([option, words]) => (
+            <option value={option}>{words}</option>
+          ))}
+        </select>
+      )}
+      {options === undefined && isLong && (
+        <textarea {...shared} rows={2} placeholder={placeholder} spellcheck={false} />
+      )}
+      {options === undefined && !isLong && (
+        <input
+          {...shared}
+          placeholder={placeholder}
+          required={text.isRequired ?? false}
+          spellcheck={false}
+        />
+      )}
+      <p id={`${id}-help`} class="help">
+        {wrong !== undefined && <strong class="wrong">{wrong.message}. </strong>}
+        {help}
+      </p>
+    </div>
+  );
+}

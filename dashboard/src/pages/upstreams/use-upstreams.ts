@@ -1,0 +1,31 @@
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import { api, type Problem } from '../../api.ts';
+import type { UpstreamInfo } from '../../model/upstream-view.ts';
+
+/** As many as one answer may have: there are some forty built in, and 200 may be configured. */
+const LIMIT = 1_000;
+
+/** All upstreams, with the version that they were read at. */
+export function useUpstreams() {
+  const [upstreams, setUpstreams] = useState<readonly UpstreamInfo[] | null>(null);
+  const [etag, setEtag] = useState<string | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    let isOver = false;
+    const ask = async (): Promise<void> => {
+      const result = await api('listUpstreams', { query: { limit: LIMIT } });
+      if (isOver) return;
+      setProblem(result.ok ? null : result.problem);
+      if (!result.ok) return;
+      setUpstreams(result.body.upstreams);
+      setEtag(result.etag);
+    };
+    ask().catch(() => undefined);
+    return () => {
+      isOver = true;
+    };
+  }, [round]);
+  const again = useCallback(() => setRound((before) => before + 1), []);
+  return { upstreams, etag, problem, again };
+}

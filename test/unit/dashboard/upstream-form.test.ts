@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { differencesOf, formOf, patchOf } from '../../../dashboard/src/model/upstream-form.ts';
+import type { UpstreamInfo } from '../../../dashboard/src/model/upstream-view.ts';
+
+const VLLM: UpstreamInfo = {
+  id: 'my-vllm',
+  is_built_in: false,
+  enabled: true,
+  base_url: 'https://llm.example.com',
+  dialect: 'openai',
+  models: ['llama-*'],
+  openai_at: '/v1',
+  anthropic_at: null,
+  via: null,
+  secret: { name: 'UPSTREAM_VLLM', is_set: true },
+  configured: {
+    id: 'my-vllm',
+    base_url: 'https://llm.example.com',
+    models: ['llama-*', 'qwen-*'],
+    auth: { secret: 'UPSTREAM_VLLM' },
+    aliases: { prod: 'llama-3' },
+    openai_at: '/v1',
+    prices: { 'llama-*': { input: 1, output: 2 } },
+    limit_headers: 'use',
+    inject_usage: true,
+    enabled: true,
+  },
+  groups: [],
+  health: {
+    state: 'unknown',
+    paused_until: null,
+    breaker_until: null,
+    refusals_total: {},
+    limits: {},
+  },
+};
+
+describe('the form of an upstream', () => {
+  it('shows what is configured', () => {
+    expect(formOf(VLLM)).toEqual({
+      id: 'my-vllm',
+      base_url: 'https://llm.example.com',
+      dialect: '',
+      models: 'llama-*\nqwen-*',
+      openai_at: '/v1',
+      anthropic_at: '',
+      secret: 'UPSTREAM_VLLM',
+      aliases: 'prod = llama-3',
+      via: '',
+      limit_headers: 'use',
+      inject_usage: true,
+      enabled: true,
+    });
+  });
+
+  it('is empty for a built-in one of which nothing is configured', () => {
+    const form = formOf({ ...VLLM, configured: null });
+    expect(form.base_url).toBe('');
+    expect(form.enabled).toBe(true);
+    expect(form.limit_headers).toBe('auto');
+  });
+});
+
+describe('the patch of an upstream', () => {
+  const form = formOf(VLLM);
+
+  it('is empty where nothing changed', () => {
+    expect(patchOf(form, { ...form, base_url: ' https://llm.example.com ' })).toEqual({});
+  });
+
+  it.each([
+    ['a new address', { base_url: 'https://b.example.com' }, { base_url: 'https://b.example.com' }],
+    ['the dialect', { dialect: 'ollama' }, { dialect: 'ollama' }],
+    ['no key of the operator', { secret: '' }, { auth: null }],
+    ['another secret', { secret: 'UPSTREAM_B' }, { auth: { secret: 'UPSTREAM_B' } }],
+    ['models', { models: 'a-*\n\n b-* ' }, { models: ['a-*', 'b-*'] }],
+    ['no models', { models: ' ' }, { models: null }],
+    ['a path back to its default', { openai_at: '' }, { openai_at: null }],
+    ['no calls', { enabled: false }, { enabled: false }],
+    ['an alias more', { aliases: 'prod = llama-3\nb=c' }, { aliases: { prod: 'llama-3', b: 'c' } }],
+    ['an alias less', { aliases: '' }, { aliases: { prod: null } }],
+    ['an alias without a model', { aliases: 'prod' }, { aliases: { prod: '' } }],
+  ])('says %s', (_what, changed, patch) => {
+    expect(patchOf(form, { ...form, ...changed })).toEqual(patch);
+  });
+});
+
+it('the differences of two states name fields, from and to', () => {
+  const after = {
+    ...VLLM,
+    configured: { ...VLLM.configured, base_url: 'https://b.example.com', via: 'NET' },
+  };
+  expect(differencesOf(VLLM, after)).toEqual([
+    'base_url: https://llm.example.com → https://b.example.com',
+    'via: default → NET',
+  ]);
+  expect(differencesOf(VLLM, VLLM)).toEqual([]);
+});
