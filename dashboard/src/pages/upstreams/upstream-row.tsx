@@ -1,14 +1,12 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.ts';
-import { groupNamed, type GroupStatus } from '../../feed.ts';
+import { groupNamed } from '../../feed.ts';
 import { count, usd } from '../../format.ts';
-import { slotsOf } from '../../model/group-state.ts';
 import { seenOf, type Seen, type UpstreamInfo } from '../../model/upstream-view.ts';
 import { may } from '../../session.ts';
-import { confirm } from '../../ui/confirm.tsx';
-import { complain, say } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
+import { GroupChip, GroupRates } from './group-chip.tsx';
 import { LastRefusals } from './last-refusals.tsx';
+import { removeUpstream } from './remove-upstream.tsx';
 
 interface Props {
   readonly upstream: UpstreamInfo;
@@ -44,7 +42,7 @@ export function UpstreamRow({ upstream, etag, edit, changed }: Props) {
           <GroupChip key={group.name} group={group} />
         ))}
         {groups.map((group) => (
-          <Rates key={group.name} group={group} />
+          <GroupRates key={group.name} group={group} />
         ))}
         {upstream.groups.length === 0 && <li class="help">no group was called yet</li>}
       </ul>
@@ -76,7 +74,7 @@ export function UpstreamRow({ upstream, etag, edit, changed }: Props) {
           <AdminButton
             name={upstream.is_built_in ? 'Put back' : 'Delete'}
             of={upstream.id}
-            act={() => void remove(upstream, etag, changed)}
+            act={() => void removeUpstream(upstream, etag, changed)}
           />
         )}
       </div>
@@ -121,39 +119,6 @@ function Secret({ upstream: { secret } }: { readonly upstream: UpstreamInfo }) {
   );
 }
 
-/** A group that stands for the upstream, with how full it is and what was learned. */
-function GroupChip({ group }: { readonly group: GroupStatus }) {
-  const slots = slotsOf(group);
-  const { configured, source } = group.limit;
-  const share = slots === null || slots === 0 ? 0 : Math.min(1, group.in_use / slots);
-  return (
-    <li>
-      <a class="chip" href={`/admin/groups/${encodeURIComponent(group.name)}`}>
-        <span class="fill" style={{ width: `${Math.round(100 * share)}%` }} />
-        {group.name}{' '}
-        <b>
-          {group.in_use}/{count(slots)}
-        </b>
-        {source === 'learned' && <small> learned, of {count(configured)}</small>}
-      </a>
-    </li>
-  );
-}
-
-/** How much of its limits of requests and tokens is left at this moment. */
-function Rates({ group: { name, rates } }: { readonly group: GroupStatus }) {
-  const limits = Object.entries(rates ?? {});
-  if (limits.length === 0) return null;
-  const words = limits.map(
-    ([rate, { limit, left }]) => `${count(left)} of ${count(limit)} ${rate}`,
-  );
-  return (
-    <li class="rates help">
-      {name}: {words.join(', ')} left
-    </li>
-  );
-}
-
 interface AdminButtonProps {
   readonly name: string;
   readonly of: string;
@@ -173,35 +138,4 @@ function AdminButton({ name, of, act }: AdminButtonProps) {
       <span class="visually-hidden"> {of}</span>
     </button>
   );
-}
-
-async function remove(
-  upstream: UpstreamInfo,
-  etag: string | null,
-  changed: () => void,
-): Promise<void> {
-  const { id, is_built_in: isBuiltIn, groups } = upstream;
-  const isSure = await confirm({
-    title: isBuiltIn ? `Put ${id} back as it was built in?` : `Delete ${id}?`,
-    says: (
-      <p>
-        {isBuiltIn
-          ? 'What is configured of it is forgotten: its address, secret and paths are the built-in ones again. '
-          : 'Calls that name it are refused from then on as upstream_unknown. '}
-        {groups.length === 0
-          ? 'No group stands for it.'
-          : `Groups that stand for it: ${groups.join(', ')}.`}{' '}
-        Calls in flight go on to their end.
-      </p>
-    ),
-    verb: isBuiltIn ? 'Put back' : 'Delete',
-  });
-  if (!isSure) return;
-  const result = await api('deleteUpstream', {
-    params: { id },
-    ...(etag === null ? {} : { ifMatch: etag }),
-  });
-  if (result.ok) say(isBuiltIn ? `${id} is as it was built in.` : `${id} is deleted.`);
-  else complain(result.problem.detail);
-  changed();
 }

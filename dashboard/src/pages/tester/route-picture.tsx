@@ -1,0 +1,131 @@
+import type * as z from 'zod';
+import type { testedSchema } from '../../../../src/contract/admin/answer-schemas.ts';
+import { groupNamed } from '../../feed.ts';
+import { count } from '../../format.ts';
+import { slotsOf, stateOf } from '../../model/group-state.ts';
+import { limitWords } from '../../model/limit-words.ts';
+import type { TestedForm } from '../../model/tested-call.ts';
+
+type Answer = z.output<typeof testedSchema>;
+type Placement = Answer['groups'][number];
+
+/** What the tester answers. */
+export type Tested = Omit<Answer, 'groups'> & { readonly groups: readonly Placement[] };
+
+interface Props {
+  readonly form: TestedForm;
+  readonly tested: Tested;
+}
+
+/** The way of a call: to its upstream, through its groups in the order in which their slots are taken. */
+export function RoutePicture({ form, tested }: Props) {
+  const { upstream, groups, refusal } = tested;
+  return (
+    <ol class="route">
+      <li class="stop">
+        <h2>Call</h2>
+        <p>
+          <b>{form.model.trim() || 'no model'}</b>
+        </p>
+        <p class="help">
+          {form.operation}
+          {form.key !== '' && ` · key ${form.key}`}
+        </p>
+      </li>
+      {upstream !== null && (
+        <li class="stop">
+          <h2>Upstream</h2>
+          <p>
+            <a href={`/admin/upstreams?q=${encodeURIComponent(upstream.id)}`}>
+              <b>{upstream.id}</b>
+            </a>{' '}
+            <small>{upstream.dialect}</small>
+          </p>
+          <p class="help">
+            {upstream.base_url}
+            <br />
+            {CHOSEN_WORDS[tested.chosen_by ?? 'upstream']}
+            <br />
+            {tested.credential === 'operator' ? "sees the operator's key" : "sees the caller's key"}
+          </p>
+        </li>
+      )}
+      {groups.map((group, index) => (
+        <GroupStop key={group.group} group={group} place={index + 1} of={groups.length} />
+      ))}
+      {refusal === null ? (
+        <li class={groups.length === 0 ? 'stop end free' : 'stop end'}>
+          <p>
+            <b>{groups.length === 0 ? 'Passes without a slot' : '✓ Sent on'}</b>
+          </p>
+          <p class="help">{END_WORDS[Math.min(groups.length, 2)]}</p>
+        </li>
+      ) : (
+        <li class="stop end refused">
+          <p>
+            <b>✕ Refused with {refusal.status}</b> <code>{refusal.reason}</code>
+          </p>
+          <p>{refusal.message}</p>
+        </li>
+      )}
+    </ol>
+  );
+}
+
+/** By the number of groups; many are as two. */
+const END_WORDS = [
+  'No group takes it.',
+  'as soon as it has its slot',
+  'as soon as it has a slot of each',
+] as const;
+
+const CHOSEN_WORDS: Readonly<Record<NonNullable<Answer['chosen_by']>, string>> = {
+  upstream: 'named by the call',
+  model: 'found by the model',
+  default: 'the default upstream',
+};
+
+interface StopProps {
+  readonly group: Placement;
+  readonly place: number;
+  readonly of: number;
+}
+
+function GroupStop({ group: placement, place, of }: StopProps) {
+  const { group, kind, partition, lane, limits, assumed } = placement;
+  const now = groupNamed(group);
+  const words = limits === null ? assumedWords(assumed) : limitWords(limits);
+  return (
+    <li class="stop group">
+      <h2>{of === 1 ? 'Group' : `Group ${place} of ${of}`}</h2>
+      <p>
+        <a href={`/admin/groups/${encodeURIComponent(group)}`}>
+          <b>{group}</b>
+        </a>{' '}
+        <small>{kind === 'key' ? "the key's own limits" : kind}</small>
+      </p>
+      <ul class="limits">
+        {words.map((word) => (
+          <li>{word}</li>
+        ))}
+      </ul>
+      <p class="help">
+        lane {lane}
+        {partition !== null && ` · partition ${partition}`}
+        {placement.is_of_provider && ' · hears what the upstream says'}
+      </p>
+      {now !== undefined && (
+        <p class="help">
+          now {stateOf(now)}: {now.in_use} of {count(slotsOf(now))} in use, {now.queued} waiting
+        </p>
+      )}
+    </li>
+  );
+}
+
+function assumedWords(assumed: Placement['assumed']): string[] {
+  if (assumed === null) return [];
+  const source =
+    assumed.source === 'built_in' ? 'known of this provider' : 'assumed until more is learned';
+  return [`${count(assumed.max_concurrency)} slots, ${source}`];
+}

@@ -1,0 +1,36 @@
+import type { GroupStatus } from '../../feed.ts';
+import { count } from '../../format.ts';
+import { slotsOf } from '../../model/group-state.ts';
+
+/** A group that stands for the upstream, with how full it is and what was learned. */
+export function GroupChip({ group }: { readonly group: GroupStatus }) {
+  const slots = slotsOf(group);
+  const { configured, source } = group.limit;
+  const share = slots === null || slots === 0 ? 0 : Math.min(1, group.in_use / slots);
+  return (
+    <li>
+      <a class="chip" href={`/admin/groups/${encodeURIComponent(group.name)}`}>
+        <span class="fill" style={{ width: `${Math.round(100 * share)}%` }} />
+        {group.name}{' '}
+        <b>
+          {group.in_use}/{count(slots)}
+        </b>
+        {source === 'learned' && <small> learned, of {count(configured)}</small>}
+      </a>
+    </li>
+  );
+}
+
+/** How much of its limits of requests and tokens is left at this moment. */
+export function GroupRates({ group: { name, rates } }: { readonly group: GroupStatus }) {
+  const limits = Object.entries(rates ?? {});
+  if (limits.length === 0) return null;
+  const words = limits.map(
+    ([rate, { limit, left }]) => `${count(left)} of ${count(limit)} ${rate}`,
+  );
+  return (
+    <li class="rates help">
+      {name}: {words.join(', ')} left
+    </li>
+  );
+}
