@@ -17,7 +17,7 @@ const NAME_CHARACTERS_MAX = 32;
 
 const EXPECTED: Record<string, string> = {
   int: 'a whole number',
-  number: 'a whole number',
+  number: 'a number',
   string: 'text',
   boolean: 'true or false',
   array: 'a list',
@@ -59,7 +59,9 @@ function explain(
   const path = [...base, ...issue.path];
   const value = valueAt(document, path);
   if (issue.code === 'unrecognized_keys') {
-    const known = fieldsAt(schema, path);
+    const known = schemasAt(schema, path).flatMap((each) =>
+      each instanceof z.ZodObject ? Object.keys(each.shape) : [],
+    );
     return issue.keys.map((name) => unknownField([...path, name], name, known));
   }
   if (issue.code === 'invalid_union') {
@@ -68,11 +70,14 @@ function explain(
     if (branch !== undefined) {
       return branch.flatMap((inner) => explain(inner, path, schema, document));
     }
-    const choices = issue.errors.map((issues) => issues.filter(isWrongKind).map(expectation));
+    const choices = issue.errors.map((issues) =>
+      issues.filter(isWrongKind).map((inner) => expectation(inner, schemasAt(schema, path))),
+    );
     return [wrong(path, choices.flat().join(' or '), value)];
   }
   if (issue.code === 'custom') return [{ path: formatPath(path), message: issue.message }];
-  return [wrong(path, expectation(issue), value)];
+  if (issue.code === 'invalid_key') return issue.issues.map((inner) => wrongName(path, inner));
+  return [wrong(path, expectation(issue, schemasAt(schema, path)), value)];
 }
 
 function isWrongKind(issue: z.core.$ZodIssue): boolean {
@@ -89,6 +94,15 @@ function wrong(path: Path, expected: string, value: unknown): ImportError {
   return { path: formatPath(path), message };
 }
 
+/** About the name of an entry, where it is for whoever writes the document to choose. */
+function wrongName(path: Path, issue: z.core.$ZodIssue): ImportError {
+  const name = String(path.at(-1));
+  return {
+    path: formatPath(path),
+    message: `${quoteName(name)} cannot be a name here: expected ${expectation(issue, [])}`,
+  };
+}
+
 function unknownField(path: Path, name: string, known: readonly string[]): ImportError {
   const near = nearestName(name, known);
   const hint = near === null ? `known here: ${known.join(', ')}` : `did you mean "${near}"?`;
@@ -98,12 +112,16 @@ function unknownField(path: Path, name: string, known: readonly string[]): Impor
   };
 }
 
-/** What would have been right, to stand after "expected". */
-function expectation(issue: z.core.$ZodIssue): string {
+/** What would have been right, to stand after "expected". `schemas`: what could have stood there. */
+function expectation(issue: z.core.$ZodIssue, schemas: readonly z.core.$ZodType[]): string {
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- zod's own words do for the rest, which no schema here leads to
   switch (issue.code) {
-    case 'invalid_type':
-      return EXPECTED[issue.expected] ?? issue.expected;
+    case 'invalid_type': {
+      // A schema of whole numbers asks for any number first.
+      const isWhole = schemas.some((each) => each instanceof z.ZodNumberFormat);
+      const expected = issue.expected === 'number' && isWhole ? 'int' : issue.expected;
+      return EXPECTED[expected] ?? expected;
+    }
     case 'invalid_value': {
       const values = issue.values.map((value) => JSON.stringify(value));
       return values.length === 1 ? values.join('') : `one of ${values.join(', ')}`;
@@ -149,17 +167,11 @@ function valueAt(document: unknown, path: Path): unknown {
   }, document);
 }
 
-/** Names of the fields that a schema knows at a path; none where it knows no names. */
-function fieldsAt(schema: z.core.$ZodType, path: Path): string[] {
+/** What a schema lets stand at a path: several where it is a union, none where it knows no such path. */
+function schemasAt(schema: z.core.$ZodType, path: Path): z.core.$ZodType[] {
   const [part, ...rest] = path;
-  if (schema instanceof z.ZodObject) {
-    if (part === undefined) return Object.keys(schema.shape);
-    const field: z.core.$ZodType | undefined = schema.shape[String(part)];
-    return field === undefined ? [] : fieldsAt(field, rest);
-  }
-  if (schema instanceof z.ZodArray) return part === undefined ? [] : fieldsAt(schema.element, rest);
   if (schema instanceof z.ZodUnion) {
-    return schema.options.flatMap((option: z.core.$ZodType) => fieldsAt(option, path));
+    return schema.options.flatMap((option: z.core.$ZodType) => schemasAt(option, path));
   }
   if (
     schema instanceof z.ZodDefault ||
@@ -167,7 +179,12 @@ function fieldsAt(schema: z.core.$ZodType, path: Path): string[] {
     schema instanceof z.ZodNullable ||
     schema instanceof z.ZodOptional
   ) {
-    return fieldsAt(schema.unwrap(), path);
+    return schemasAt(schema.unwrap(), path);
   }
-  return [];
+  if (part === undefined) return [schema];
+  if (schema instanceof z.ZodArray) return schemasAt(schema.element, rest);
+  if (schema instanceof z.ZodRecord) return schemasAt(schema.valueType, rest);
+  const field: z.core.$ZodType | undefined =
+    schema instanceof z.ZodObject ? schema.shape[String(part)] : undefined;
+  return field === undefined ? [] : schemasAt(field, rest);
 }

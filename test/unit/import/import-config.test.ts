@@ -65,6 +65,21 @@ describe('a document of our own shape', () => {
     [group({ limits: { rpm: -1 } }), 'groups[0].limits.rpm', 'expected at least 0, got -1'],
     [group({ limits: { tpm: 1.5 } }), 'groups[0].limits.tpm', 'expected a whole number, got 1.5'],
     [
+      group({ limits: { burst: '0.5' } }),
+      'groups[0].limits.burst',
+      'expected a number, got the text "0.5"',
+    ],
+    [
+      group({ fairness: { weights: { '': 2 } } }),
+      'groups[0].fairness.weights[""]',
+      '"" cannot be a name here: expected at least 1 character',
+    ],
+    [
+      group({ fairness: { reserved: { a: 'two' } } }),
+      'groups[0].fairness.reserved.a',
+      'expected a whole number, got a text of 3 characters',
+    ],
+    [
       group({ limits: { max_concurency: 5 } }),
       'groups[0].limits.max_concurency',
       'unknown field "max_concurency"; did you mean "max_concurrency"?',
