@@ -1,3 +1,98 @@
-export function EditPage() {
-  return <h1>edit</h1>;
+import { groupSchema } from '../../../../src/contract/config.ts';
+import { api } from '../../api.ts';
+import type { Document } from '../../model/document.ts';
+import { newGroupFor } from '../../model/new-group.ts';
+import { may } from '../../session.ts';
+import { useAnswer } from '../../ui/use-answer.ts';
+import { DeleteGroup } from './delete-group.tsx';
+import { GroupEditor } from './group-editor.tsx';
+import './edit.css';
+
+/** A new group at `/admin/new`, or an existing one at `/admin/groups/:name/edit`. */
+export function EditPage(props: {
+  readonly name?: string;
+  readonly query?: Readonly<Record<string, string>>;
+}) {
+  const { name } = props;
+  if (name !== undefined) return <ExistingGroup key={name} name={name} />;
+  return <NewGroup like={props.query?.['like'] ?? null} />;
+}
+
+/** Every default, with a name still to be given. */
+const BLANK: Document = { ...groupSchema.parse({ name: 'new' }), name: '' };
+
+function NewGroup({ like }: { readonly like: string | null }) {
+  return (
+    <>
+      <header class="edit-head">
+        <h1>New group</h1>
+        <p class="help">
+          What shares a limit. Say which calls count here and how many may run at once; everything
+          else has a default.
+        </p>
+      </header>
+      <GroupEditor base={BLANK} draft={newGroupFor(like, BLANK)} isNew />
+    </>
+  );
+}
+
+function ExistingGroup({ name }: { readonly name: string }) {
+  const [answer] = useAnswer(() => api('getGroup', { params: { name } }), [name]);
+  const own = encodeURIComponent(name);
+  if (answer !== null && !answer.ok) {
+    return <NotEditable name={name} problem={answer.problem.detail} />;
+  }
+  const loaded = answer === null ? null : (answer.body as Document);
+  return (
+    <>
+      <header class="edit-head">
+        <p class="help">
+          <a href={`/admin/groups/${own}`}>← {name}</a>
+        </p>
+        <h1>Edit {name}</h1>
+        {may('admin') && loaded !== null && <DeleteGroup name={name} />}
+      </header>
+      {loaded === null ? (
+        <div class="editor" aria-busy="true" />
+      ) : (
+        <GroupEditor base={loaded} draft={loaded} isNew={false} />
+      )}
+    </>
+  );
+}
+
+function NotEditable({ name, problem }: { readonly name: string; readonly problem: string }) {
+  if (name.startsWith('auto:')) {
+    return (
+      <>
+        <h1>{name}</h1>
+        <p>
+          This group is automatic: its limit is built in or learned. A group of your own that
+          matches the same calls takes its place.
+        </p>
+        <a class="button" href={`/admin/new?like=${encodeURIComponent(name)}`}>
+          Make one like it
+        </a>
+      </>
+    );
+  }
+  if (name.startsWith('key:')) {
+    return (
+      <>
+        <h1>{name}</h1>
+        <p>
+          This group is made of the limits of a key. <a href="/admin/keys">Edit the key</a>
+        </p>
+      </>
+    );
+  }
+  return (
+    <>
+      <h1>{name}</h1>
+      <p role="alert">{problem}</p>
+      <p>
+        <a href="/admin">All groups</a>
+      </p>
+    </>
+  );
 }

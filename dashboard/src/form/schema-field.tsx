@@ -1,0 +1,109 @@
+import type { ComponentType } from 'preact';
+import { boundsText, pairRows, pairsFrom } from '../model/field-text.ts';
+import { isSame, valueAt, type Document } from '../model/document.ts';
+import { messagesAt, type FieldError } from '../model/field-errors.ts';
+import { isSpecial, type FieldWords, type SpecialPath } from '../model/field-words.ts';
+import type { SchemaField as FieldOfSchema } from '../model/schema-fields.ts';
+import { Field } from '../ui/field.tsx';
+import { RowsControl } from './rows-control.tsx';
+import {
+  ChoiceControl,
+  InstantControl,
+  ListControl,
+  NumberControl,
+  SwitchControl,
+  TextControl,
+  type ControlProps,
+} from './simple-controls.tsx';
+import {
+  FairnessControl,
+  LaneRulesControl,
+  PriceControl,
+  SaturatedControl,
+  UnavailableControl,
+} from './special-controls.tsx';
+
+/** A document in the middle of being edited. */
+export interface FormState {
+  readonly draft: Document;
+  /** As it was when the form was opened. */
+  readonly base: Document;
+  readonly errors: readonly FieldError[];
+  readonly change: (path: string, value: unknown) => void;
+  /** What can be chosen, by path, where the schema does not say. */
+  readonly suggestions?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Controls of what has a shape of its own, by path. */
+const SPECIAL: Readonly<Record<SpecialPath, ComponentType<ControlProps>>> = {
+  'queue.lane_rules': LaneRulesControl,
+  'fairness.by': FairnessControl,
+  on_saturated: SaturatedControl,
+  on_unavailable: UnavailableControl,
+  'limits.budget_usd.fallback_price': PriceControl,
+};
+
+/** One field of a document: the control that its schema asks for, with the words of the configuration. */
+export function SchemaField(props: {
+  readonly field: FieldOfSchema;
+  readonly words: FieldWords;
+  readonly form: FormState;
+}) {
+  const { field, words, form } = props;
+  const { path, kind } = field;
+  const value = valueAt(form.draft, path);
+  const isNumber = kind.type === 'number';
+  const unit = isNumber ? words.unit : undefined;
+  return (
+    <Field
+      id={`field-${path.replaceAll('.', '-')}`}
+      label={words.label}
+      code={path}
+      unit={unit}
+      help={[words.help, boundsText(field, unit)].filter((part) => part !== '').join(' ')}
+      errors={messagesAt(form.errors, path)}
+      isChanged={!isSame(value ?? field.fallback, valueAt(form.base, path) ?? field.fallback)}
+      isGroup={kind.type === 'special' || kind.type === 'pairs'}
+    >
+      {(attributes) => {
+        const onChange = (next: unknown): void => form.change(path, next);
+        const given = { field, value, attributes, onChange };
+        return <Control {...given} words={words} suggestions={form.suggestions?.[path] ?? []} />;
+      }}
+    </Field>
+  );
+}
+
+function Control(
+  props: ControlProps & {
+    readonly words: FieldWords;
+    readonly suggestions: readonly string[];
+  },
+) {
+  const { field, words, suggestions, value, onChange } = props;
+  const { kind, path } = field;
+  switch (kind.type) {
+    case 'number':
+      return <NumberControl {...props} unit={words.unit} />;
+    case 'switch':
+      return <SwitchControl {...props} />;
+    case 'choice':
+      return <ChoiceControl {...props} options={kind.options} />;
+    case 'list':
+      return <ListControl {...props} suggestions={[...kind.words, ...suggestions]} />;
+    case 'instant':
+      return <InstantControl {...props} />;
+    case 'text':
+      return <TextControl {...props} />;
+    case 'pairs': {
+      const numbers = path === 'fairness.weights' ? 'Weight' : 'Slots';
+      const columns = [{ label: 'Tenant' }, { label: numbers, isShort: true }];
+      const rows = { value, columns, format: pairRows, parse: pairsFrom, onChange };
+      return <RowsControl {...rows} noun={numbers.toLowerCase()} isNamed />;
+    }
+    case 'special': {
+      const Special = isSpecial(path) ? SPECIAL[path] : TextControl;
+      return <Special {...props} />;
+    }
+  }
+}

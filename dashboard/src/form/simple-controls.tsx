@@ -1,0 +1,150 @@
+import { duration } from '../format.ts';
+import {
+  instantFrom,
+  listFrom,
+  listText,
+  localFrom,
+  textOf,
+  valueFrom,
+} from '../model/field-text.ts';
+import type { SchemaField } from '../model/schema-fields.ts';
+import type { ControlAttributes } from '../ui/field.tsx';
+import { useTyped } from './use-typed.ts';
+
+export interface ControlProps {
+  readonly field: SchemaField;
+  readonly value: unknown;
+  readonly attributes: ControlAttributes;
+  readonly onChange: (value: unknown) => void;
+}
+
+/** A number, in the unit of the configuration. Nothing typed: the default, or none where there may be none. */
+export function NumberControl({
+  field,
+  value,
+  attributes,
+  onChange,
+  unit,
+}: ControlProps & { readonly unit: string | undefined }) {
+  const parse = (text: string): unknown => valueFrom(text, field);
+  const [text, type] = useTyped(value, { format: textOf, parse }, onChange);
+  const isLong = unit === 'ms' && typeof value === 'number' && value >= 1_000;
+  return (
+    <>
+      <input
+        {...attributes}
+        value={text}
+        onInput={(event) => type(event.currentTarget.value)}
+        inputMode="decimal"
+        autocomplete="off"
+        placeholder={field.isNullable ? 'none' : textOf(field.fallback)}
+      />
+      {isLong && <span class="unit">= {duration(value)}</span>}
+    </>
+  );
+}
+
+/** One line of text. */
+export function TextControl({ value, attributes, onChange }: ControlProps) {
+  return (
+    <input
+      {...attributes}
+      type="text"
+      value={textOf(value)}
+      onInput={(event) => onChange(event.currentTarget.value)}
+      autocomplete="off"
+      spellcheck={false}
+    />
+  );
+}
+
+/** On or off. */
+export function SwitchControl({ value, attributes, onChange }: ControlProps) {
+  return (
+    <input
+      {...attributes}
+      type="checkbox"
+      checked={value === true}
+      onChange={(event) => onChange(event.currentTarget.checked)}
+    />
+  );
+}
+
+/** One of a few words. */
+export function ChoiceControl({
+  field,
+  value,
+  attributes,
+  onChange,
+  options,
+}: ControlProps & { readonly options: readonly string[] }) {
+  return (
+    <select
+      {...attributes}
+      value={textOf(value)}
+      onChange={(event) =>
+        onChange(event.currentTarget.value === '' ? null : event.currentTarget.value)
+      }
+    >
+      {field.isNullable && <option value="">none</option>}
+      {options.map((option) => (
+        <option key={option} value={option}>
+          {option}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** Texts, one per line; what is known to be possible can be added by a click. */
+export function ListControl({
+  value,
+  attributes,
+  onChange,
+  suggestions,
+}: ControlProps & { readonly suggestions: readonly string[] }) {
+  const [text, type] = useTyped(value, { format: listText, parse: listFrom }, onChange);
+  const given = listFrom(text);
+  const left = suggestions.filter((word) => !given.includes(word)).slice(0, SUGGESTIONS_MAX);
+  return (
+    <>
+      <textarea
+        {...attributes}
+        value={text}
+        onInput={(event) => type(event.currentTarget.value)}
+        rows={Math.min(12, Math.max(2, text.split('\n').length))}
+        spellcheck={false}
+        autocomplete="off"
+      />
+      {left.length > 0 && (
+        <div class="suggestions">
+          {left.map((word) => (
+            <button
+              key={word}
+              type="button"
+              aria-label={`Add ${word}`}
+              onClick={() => type([...given, word].join('\n'))}
+            >
+              + {word}
+            </button>
+          ))}
+        </div>
+      )}
+    </>
+  );
+}
+
+/** More than these are a list to read rather than to click. */
+const SUGGESTIONS_MAX = 8;
+
+/** An instant, in the time of whoever reads it. */
+export function InstantControl({ value, attributes, onChange }: ControlProps) {
+  return (
+    <input
+      {...attributes}
+      type="datetime-local"
+      value={localFrom(value)}
+      onInput={(event) => onChange(instantFrom(event.currentTarget.value))}
+    />
+  );
+}

@@ -1,0 +1,240 @@
+import { LANES } from '../../../src/core/ticket.ts';
+import {
+  laneRuleRows,
+  laneRulesFrom,
+  numberFrom,
+  spillFrom,
+  spillRows,
+  textOf,
+} from '../model/field-text.ts';
+import type { ControlProps } from './simple-controls.tsx';
+import { RowsControl } from './rows-control.tsx';
+import { useTyped } from './use-typed.ts';
+
+type Parts = Readonly<Record<string, unknown>>;
+
+function isParts(value: unknown): value is Parts {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Lanes by model, in the order in which they are tried. */
+export function LaneRulesControl({ value, onChange }: ControlProps) {
+  return (
+    <RowsControl
+      noun="rule"
+      columns={[
+        { label: 'Models of rule' },
+        { label: 'Lane of rule', options: LANES, isShort: true },
+      ]}
+      value={value}
+      format={laneRuleRows}
+      parse={laneRulesFrom}
+      onChange={onChange}
+    />
+  );
+}
+
+const HEADER = 'header:';
+
+/** Who shares a group: the caller or whom a header names, and below that perhaps the agents of each. */
+export function FairnessControl({ value, attributes, onChange }: ControlProps) {
+  const [tenant = 'caller', agent] = Array.isArray(value) ? value.map(textOf) : [];
+  const isHeader = tenant !== 'caller';
+  const set = (by: string, withAgents: boolean): void =>
+    onChange(withAgents ? [by, 'agent'] : [by]);
+  const withAgents = agent !== undefined;
+  return (
+    <>
+      <select
+        {...attributes}
+        aria-label="Shared by"
+        value={isHeader ? 'header' : 'caller'}
+        onChange={(event) =>
+          set(event.currentTarget.value === 'caller' ? 'caller' : HEADER, withAgents)
+        }
+      >
+        <option value="caller">caller</option>
+        <option value="header">a header</option>
+      </select>
+      <div class="inner-fields">
+        {isHeader && (
+          <label>
+            Header
+            <input
+              type="text"
+              value={tenant.startsWith(HEADER) ? tenant.slice(HEADER.length) : tenant}
+              onInput={(event) => set(HEADER + event.currentTarget.value.trim(), withAgents)}
+              placeholder="x-team"
+              autocomplete="off"
+              spellcheck={false}
+            />
+          </label>
+        )}
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={withAgents}
+            onChange={(event) => set(tenant, event.currentTarget.checked)}
+          />
+          The agents of each share its part
+        </label>
+      </div>
+    </>
+  );
+}
+
+/** A number within a control of several parts. */
+function Part(props: {
+  readonly label: string;
+  readonly value: unknown;
+  readonly unit?: string;
+  readonly isOptional?: boolean;
+  readonly onChange: (value: unknown) => void;
+}) {
+  const { label, value, unit, isOptional = false } = props;
+  const parse = (typed: string): unknown =>
+    typed.trim() === '' && isOptional ? undefined : numberFrom(typed);
+  const [text, type] = useTyped(value, { format: textOf, parse }, props.onChange);
+  return (
+    <label>
+      {label}
+      <span class="control with-unit">
+        <input
+          value={text}
+          inputMode="decimal"
+          autocomplete="off"
+          onInput={(event) => type(event.currentTarget.value)}
+        />
+        {unit !== undefined && <span class="unit">{unit}</span>}
+      </span>
+    </label>
+  );
+}
+
+const ORDERS = ['listed', 'least_busy', 'latency', 'price'];
+
+/** What becomes of a call that finds no room. */
+export function SaturatedControl({ value, attributes, onChange }: ControlProps) {
+  const spill = isParts(value) ? value : null;
+  return (
+    <>
+      <select
+        {...attributes}
+        aria-label="When full"
+        value={spill === null ? textOf(value) : 'spill'}
+        onChange={({ currentTarget: { value: chosen } }) =>
+          onChange(chosen === 'spill' ? { spill_to: [], after_ms: 0, order: 'listed' } : chosen)
+        }
+      >
+        <option value="queue">queue: wait</option>
+        <option value="reject">reject: be refused</option>
+        <option value="spill">spill: go to another upstream</option>
+      </select>
+      {spill !== null && (
+        <div class="inner-fields">
+          <RowsControl
+            noun="upstream"
+            columns={[{ label: 'Upstream' }, { label: 'Model there' }]}
+            value={spill['spill_to']}
+            format={spillRows}
+            parse={spillFrom}
+            onChange={(to) => onChange({ ...spill, spill_to: to })}
+          />
+          <Part
+            label="Wait at each but the last"
+            unit="ms"
+            value={spill['after_ms']}
+            isOptional
+            onChange={(after) => onChange({ ...spill, after_ms: after })}
+          />
+          <label>
+            Order
+            <select
+              value={textOf(spill['order'])}
+              onChange={(event) => onChange({ ...spill, order: event.currentTarget.value })}
+            >
+              {ORDERS.map((order) => (
+                <option key={order}>{order}</option>
+              ))}
+            </select>
+          </label>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** What happens to calls while the group cannot be asked. */
+export function UnavailableControl({ value, attributes, onChange }: ControlProps) {
+  const pass = isParts(value) ? value : null;
+  return (
+    <>
+      <select
+        {...attributes}
+        aria-label="When out of reach"
+        value={pass === null ? 'reject' : 'pass'}
+        onChange={({ currentTarget: { value: chosen } }) =>
+          onChange(chosen === 'pass' ? { pass_with_limit_each: 2 } : 'reject')
+        }
+      >
+        <option value="reject">reject: be refused</option>
+        <option value="pass">pass: let some through</option>
+      </select>
+      {pass !== null && (
+        <div class="inner-fields">
+          <Part
+            label="Calls at once per Worker isolate"
+            value={pass['pass_with_limit_each']}
+            onChange={(limit) => onChange({ pass_with_limit_each: limit })}
+          />
+        </div>
+      )}
+    </>
+  );
+}
+
+const PRICES = [
+  { name: 'input', label: 'Input', isOptional: false },
+  { name: 'output', label: 'Output', isOptional: false },
+  { name: 'cache_read', label: 'Cache read', isOptional: true },
+  { name: 'cache_write', label: 'Cache write', isOptional: true },
+];
+
+/** USD per million tokens, or none. */
+export function PriceControl({ value, attributes, onChange }: ControlProps) {
+  const price = isParts(value) ? value : null;
+  return (
+    <>
+      <label class="check">
+        <input
+          {...attributes}
+          type="checkbox"
+          checked={price !== null}
+          onChange={(event) => onChange(event.currentTarget.checked ? {} : null)}
+        />
+        There is one
+      </label>
+      {price !== null && (
+        <div class="inner-fields">
+          {PRICES.map(({ name, label, isOptional }) => (
+            <Part
+              key={name}
+              label={isOptional ? `${label}, if not that of input` : label}
+              value={price[name]}
+              isOptional
+              onChange={(usd) =>
+                onChange(
+                  Object.fromEntries(
+                    Object.entries({ ...price, [name]: usd }).filter(
+                      ([, each]) => each !== undefined,
+                    ),
+                  ),
+                )
+              }
+            />
+          ))}
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,88 @@
+import { useMemo, useState } from 'preact/hooks';
+import type * as z from 'zod';
+import { changesBetween } from '../../../src/contract/audit-changes.ts';
+import type { AuditChange } from '../../../src/contract/directory-rpc.ts';
+import { isSame, withValue, type Document } from '../model/document.ts';
+import { check, isTouched, type Checked, type FieldError } from '../model/field-errors.ts';
+import type { FormState } from './schema-field.tsx';
+
+/** A form over a document, with everything that was typed so far. */
+export interface Draft<Schema extends z.ZodType> {
+  readonly form: FormState;
+  readonly checked: Checked<Schema>;
+  /** From what the form was opened with to what it says now. */
+  readonly changes: readonly AuditChange[];
+  /** Everything that is wrong, shown or not yet. */
+  readonly errors: readonly FieldError[];
+  /** Takes another document in place of what was typed. */
+  readonly replace: (draft: Document) => void;
+  /** Begins anew from another document. */
+  readonly restart: (base: Document, draft?: Document) => void;
+  /** The document, or null after showing everything that is wrong with it. */
+  readonly attempt: () => z.output<Schema> | null;
+  /** Shows what the server found wrong, until something changes. */
+  readonly refuse: (errors: readonly FieldError[]) => void;
+}
+
+interface Typed {
+  readonly base: Document;
+  readonly draft: Document;
+  readonly touched: readonly string[];
+  readonly refused: readonly FieldError[];
+}
+
+/** Nothing has been touched yet. */
+function opened(base: Document, draft: Document): Typed {
+  return { base, draft, touched: [], refused: [] };
+}
+
+/** Every field. */
+const ALL = '';
+
+/**
+ * What is typed into a form. It is checked at every stroke by the schema that the server checks by; a
+ * field that nobody has touched does not complain before somebody tries to go on.
+ */
+export function useDraft<Schema extends z.ZodType>(
+  schema: Schema,
+  initial: Document,
+  initialDraft = initial,
+): Draft<Schema> {
+  const [typed, setTyped] = useState(() => opened(initial, initialDraft));
+  const { base, draft, touched, refused } = typed;
+  const checked = useMemo(() => check(schema, draft), [schema, draft]);
+  const changes = useMemo(() => {
+    const now = checked.ok ? (checked.value as Document) : draft;
+    return isSame(base, now) ? [] : changesBetween(base, now).changes;
+  }, [base, draft, checked]);
+  const errors = checked.ok ? refused : checked.errors;
+  const shown = errors.filter(
+    (error) => refused.includes(error) || touched.some((path) => isTouched(error, path)),
+  );
+  return {
+    form: {
+      draft,
+      base,
+      errors: shown,
+      change: (path, value) =>
+        setTyped((before) => ({
+          ...before,
+          draft: withValue(before.draft, path, value),
+          touched: before.touched.includes(path) ? before.touched : [...before.touched, path],
+          refused: [],
+        })),
+    },
+    checked,
+    changes,
+    errors,
+    replace: (next) =>
+      setTyped((before) => ({ ...before, draft: next, touched: [ALL], refused: [] })),
+    restart: (next, nextDraft = next) => setTyped(opened(next, nextDraft)),
+    attempt: () => {
+      if (checked.ok) return checked.value;
+      setTyped((before) => ({ ...before, touched: [ALL] }));
+      return null;
+    },
+    refuse: (found) => setTyped((before) => ({ ...before, refused: found })),
+  };
+}

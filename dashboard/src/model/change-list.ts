@@ -1,0 +1,81 @@
+import type { AuditChange } from '../../../src/contract/directory-rpc.ts';
+import { gatewayKeySchema, groupSchema, upstreamSchema } from '../../../src/contract/config.ts';
+import { isSame } from './document.ts';
+
+/** One object of the configuration with everything that changes about it. */
+export interface ChangedObject {
+  /** As in `groups`; empty for what stands at the top of the document. */
+  readonly list: string;
+  readonly name: string;
+  readonly kind: 'added' | 'removed' | 'changed';
+  /** With paths that begin at the object. */
+  readonly changes: readonly AuditChange[];
+}
+
+/** Changes by the group, upstream or key that they are about, in the order in which they come. */
+export function byObject(changes: readonly AuditChange[]): ChangedObject[] {
+  const objects = new Map<string, ChangedObject>();
+  for (const change of changes) {
+    const [, list = '', name = change.path, rest = ''] =
+      /^(\w+)\[([^\]]+)\]\.?(.*)$/.exec(change.path) ?? [];
+    const key = `${list}[${name}]`;
+    const isWhole = list !== '' && rest === '';
+    const kind = !isWhole ? 'changed' : 'from' in change ? 'removed' : 'added';
+    const before = objects.get(key)?.changes ?? [];
+    objects.set(key, { list, name, kind, changes: [...before, { ...change, path: rest }] });
+  }
+  return [...objects.values()];
+}
+
+/** Counts of a list of changed objects, as in `2 added, 1 removed, 3 changed`. */
+export function tally(objects: readonly ChangedObject[]): string {
+  const parts = (['added', 'removed', 'changed'] as const).flatMap((kind) => {
+    const number = objects.filter((object) => object.kind === kind).length;
+    return number === 0 ? [] : [`${number} ${kind}`];
+  });
+  return parts.length === 0 ? 'nothing changes' : parts.join(', ');
+}
+
+/** What an object of each list is without anything being said of it. */
+const DEFAULTS: Readonly<Record<string, unknown>> = {
+  groups: groupSchema.parse({ name: 'default' }),
+  upstreams: upstreamSchema.parse({ id: 'default' }),
+  keys: gatewayKeySchema.parse({ id: 'default', hash: `sha256:${'0'.repeat(64)}` }),
+};
+
+/** A whole object without what it has by default, so that what somebody chose stands out. */
+export function chosenOf(list: string, value: unknown): unknown {
+  return differing(value, DEFAULTS[list]) ?? {};
+}
+
+function differing(value: unknown, fallback: unknown): unknown {
+  if (isSame(value, fallback)) return undefined;
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (!isObject || typeof fallback !== 'object' || fallback === null) return value;
+  const parts = new Map(Object.entries(fallback));
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, part]) => {
+      const own = differing(part, parts.get(name));
+      return own === undefined ? [] : [[name, own]];
+    }),
+  );
+}
+
+/** A value on one line, or null where it takes several. */
+export function shortText(value: unknown): string | null {
+  if (value === null || value === undefined) return 'none';
+  if (typeof value === 'string') return value === '' ? 'empty' : value;
+  if (typeof value !== 'object') return JSON.stringify(value);
+  const parts = Object.values(value);
+  if (parts.length === 0) return 'none';
+  const isFlat = parts.every((part) => typeof part !== 'object' || part === null);
+  if (!isFlat) return null;
+  const text = Array.isArray(value)
+    ? parts.join(', ')
+    : Object.entries(value)
+        .map(([name, part]) => `${name}: ${String(part)}`)
+        .join(', ');
+  return text.length <= SHORT_CHARACTERS_MAX ? text : null;
+}
+
+const SHORT_CHARACTERS_MAX = 80;

@@ -1,0 +1,116 @@
+import type * as z from 'zod';
+import type { groupPreviewSchema } from '../../../src/contract/admin/preview-routes.ts';
+import { count, duration } from '../format.ts';
+
+/** What a change of a group would change and do. */
+export type GroupPreview = z.output<typeof groupPreviewSchema>;
+
+type Effect = NonNullable<GroupPreview['now']>;
+type Hour = NonNullable<GroupPreview['last_hour']>;
+
+/** One thing that a change does. `bad`: somebody had better think twice. */
+export interface Consequence {
+  readonly text: string;
+  readonly tone: 'good' | 'bad' | 'plain';
+}
+
+/** What a change does now and to whom, the gravest first. */
+export function consequences(preview: GroupPreview): Consequence[] {
+  const { now, last_hour, takes_from, overlaps_with } = preview;
+  const all: (Consequence | null)[] = [
+    ...(now === null ? [plain('A new group: nothing is in flight in it.')] : effects(now)),
+    now === null || last_hour === null ? null : lastHour(last_hour, now.slots.to),
+    takes_from.length === 0
+      ? null
+      : plain(`Takes calls that ${takes_from.join(', ')} ${has(takes_from.length)} now.`),
+    overlap(overlaps_with),
+  ];
+  return all.filter((each) => each !== null).toSorted((a, b) => RANK[a.tone] - RANK[b.tone]);
+}
+
+const RANK = { bad: 0, good: 1, plain: 2 };
+
+function plain(text: string): Consequence {
+  return { text, tone: 'plain' };
+}
+
+function effects(now: Effect): (Consequence | null)[] {
+  const { queued, granted_at_once: granted, unreachable } = now;
+  return [
+    now.slots.to === 0 && now.slots.from !== 0
+      ? { tone: 'bad', text: 'Nothing is granted any more: calls queue until they time out.' }
+      : null,
+    now.in_use_above === 0
+      ? null
+      : {
+          tone: 'bad',
+          text: `${calls(now.in_use_above)} in flight ${are(now.in_use_above)} above the new limit: they go on to their end, and nothing is granted before there is room.`,
+        },
+    now.refused_at_once === 0
+      ? null
+      : {
+          tone: 'bad',
+          text: `${calls(now.refused_at_once)} that ${now.refused_at_once === 1 ? 'waits is' : 'wait are'} refused: more slots are wanted than one call may take.`,
+        },
+    now.is_rerouted
+      ? {
+          tone: queued === 0 ? 'plain' : 'bad',
+          text: `Calls may take another way: whoever waits, in any group, is moved and routed again with its age (${calls(queued)} here). New calls follow within 5 s.`,
+        }
+      : null,
+    granted === null || granted === 0
+      ? null
+      : {
+          tone: 'good',
+          text: `${count(granted)} of ${calls(queued)} that wait get a slot at once.`,
+        },
+    unreachable.length === 0
+      ? null
+      : {
+          tone: 'bad',
+          text: `${unreachable.length === 1 ? 'One pool' : `${unreachable.length} pools`} did not answer: the figures are without ${unreachable.length === 1 ? 'it' : 'them'}.`,
+        },
+    now.in_use_above + now.refused_at_once === 0 && !now.is_rerouted
+      ? plain(`Nobody in flight is cut: ${calls(now.in_use)} in use, ${queued} waiting.`)
+      : null,
+  ];
+}
+
+function lastHour(hour: Hour, limit: number | null): Consequence {
+  const waits =
+    hour.wait_p95_ms === null
+      ? ''
+      : ` Waits were ${duration(hour.wait_p95_ms)} at the 95th percentile.`;
+  const most = `at most ${count(hour.in_use_max)} in use in one pool and ${count(hour.queued_max)} waiting`;
+  if (hour.minutes_above > 0 && limit !== null) {
+    const minutes = hour.minutes_above === 1 ? '1 minute' : `${hour.minutes_above} minutes`;
+    return {
+      tone: 'bad',
+      text: `In ${minutes} of the last hour more than ${count(limit)} were in use: ${most}.${waits}`,
+    };
+  }
+  if (hour.granted === 0) return plain('No call was granted in the last hour.');
+  return plain(`The last hour fits: ${most}.${waits}`);
+}
+
+function overlap({ from, to }: GroupPreview['overlaps_with']): Consequence | null {
+  const more = to.filter((name) => !from.includes(name));
+  const less = from.filter((name) => !to.includes(name));
+  const parts = [
+    more.length === 0 ? '' : `Calls may now take slots in ${more.join(', ')} too.`,
+    less.length === 0 ? '' : `Calls no longer take slots in ${less.join(', ')} too.`,
+  ].filter((part) => part !== '');
+  return parts.length === 0 ? null : plain(parts.join(' '));
+}
+
+function calls(number: number): string {
+  return number === 1 ? '1 call' : `${count(number)} calls`;
+}
+
+function are(number: number): string {
+  return number === 1 ? 'is' : 'are';
+}
+
+function has(number: number): string {
+  return number === 1 ? 'has' : 'have';
+}

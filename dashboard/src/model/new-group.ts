@@ -1,0 +1,15 @@
+import type { Document } from './document.ts';
+
+/** A new group that takes the calls of an automatic one, as in `auto:zai/glm-5.1`. */
+export function newGroupFor(like: string | null, blank: Document): Document {
+  const [, upstream, row] = /^auto:([^/]+)(?:\/(.+))?$/.exec(like ?? '') ?? [];
+  if (upstream === undefined) return blank;
+  const models = row === undefined ? [] : [`${row}*`];
+  const name = [upstream, row ?? []]
+    .flat()
+    .join('-')
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]/g, '-');
+  const match = { ...(blank['match'] as Document), upstreams: [upstream], models };
+  return { ...blank, name: name.slice(0, 64), match };
+}

@@ -1,0 +1,85 @@
+import type { AuditChange } from '../../../../src/contract/directory-rpc.ts';
+import { Changes } from '../../ui/changes.tsx';
+import type { FieldError } from '../../model/field-errors.ts';
+import { may } from '../../session.ts';
+
+interface EditBarProps {
+  readonly isNew: boolean;
+  readonly isRaw: boolean;
+  readonly onRaw: (isRaw: boolean) => void;
+  readonly search: string;
+  readonly onSearch: (search: string) => void;
+  readonly changes: readonly AuditChange[];
+  /** What no field shows. */
+  readonly errors: readonly FieldError[];
+  readonly problem: string | null;
+  /** The text can be read at all. */
+  readonly isReadable: boolean;
+  /** Fields that are known to be wrong. */
+  readonly wrong: number;
+  readonly isBusy: boolean;
+  readonly onDiscard: () => void;
+  readonly onReview: () => void;
+}
+
+/** What stays in sight beside a long form: what was changed so far, and how to go on. */
+export function EditBar(props: EditBarProps) {
+  const { isNew, isRaw, isReadable, changes, errors, problem } = props;
+  const wrong = isReadable ? props.wrong : 1;
+  return (
+    <aside class="edit-bar" aria-label="This change">
+      <div class="views" role="group" aria-label="View">
+        <button
+          type="button"
+          aria-pressed={!isRaw}
+          onClick={() => props.onRaw(false)}
+          disabled={!props.isReadable}
+        >
+          Form
+        </button>
+        <button type="button" aria-pressed={isRaw} onClick={() => props.onRaw(true)}>
+          YAML
+        </button>
+      </div>
+      {!isRaw && (
+        <input
+          type="search"
+          aria-label="Find a field"
+          placeholder="Find a field"
+          value={props.search}
+          onInput={(event) => props.onSearch(event.currentTarget.value)}
+        />
+      )}
+      <div class="so-far">
+        <h2>{changes.length === 0 ? 'Nothing changed yet' : 'Changed so far'}</h2>
+        {changes.length > 0 && <Changes changes={changes} />}
+      </div>
+      <div role="alert">
+        {wrong > 0 && <p>{wrong === 1 ? 'One thing is wrong.' : `${wrong} things are wrong.`}</p>}
+        {errors.map(({ path, message }) => (
+          <p key={path + message}>
+            <code>{path}</code> {message}
+          </p>
+        ))}
+        {problem !== null && errors.length === 0 && wrong === 0 && <p>{problem}</p>}
+      </div>
+      {may('admin') ? (
+        <div class="actions">
+          <button
+            type="button"
+            class="primary"
+            disabled={props.isBusy || wrong > 0 || (changes.length === 0 && !isNew)}
+            onClick={props.onReview}
+          >
+            Review change
+          </button>
+          <button type="button" disabled={changes.length === 0} onClick={props.onDiscard}>
+            Discard
+          </button>
+        </div>
+      ) : (
+        <p class="help">Your role may look; changing groups takes the role admin.</p>
+      )}
+    </aside>
+  );
+}

@@ -1,0 +1,146 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { groupSchema } from '../../../../src/contract/config.ts';
+import { SchemaField } from '../../form/schema-field.tsx';
+import { useDraft } from '../../form/use-draft.ts';
+import type { Document } from '../../model/document.ts';
+import { elsewhere } from '../../model/field-errors.ts';
+import { GROUP_SECTIONS, NAME_WORDS } from '../../model/group-fields.ts';
+import { fieldsOf } from '../../model/schema-fields.ts';
+import { may } from '../../session.ts';
+import { ChangedElsewhere } from './changed-elsewhere.tsx';
+import { Conflict } from './conflict.tsx';
+import { EditBar } from './edit-bar.tsx';
+import { RawView } from './raw-view.tsx';
+import { ReviewDialog } from './review.tsx';
+import { Section } from './section.tsx';
+import { useReview } from './use-review.ts';
+import { useSuggestions } from './use-suggestions.ts';
+
+const FIELDS = new Map(fieldsOf(groupSchema).map((field) => [field.path, field]));
+const SHOWN = GROUP_SECTIONS.flatMap(({ fields }) => Object.keys(fields));
+
+/** The form of a group, or its text: what is typed, what is wrong with it, and what it would do. */
+export function GroupEditor(props: {
+  readonly base: Document;
+  readonly draft: Document;
+  readonly isNew: boolean;
+}) {
+  const { isNew } = props;
+  const draft = useDraft(groupSchema, props.base, props.draft);
+  const { changes, errors } = draft;
+  const form = { ...draft.form, suggestions: useSuggestions() };
+  const review = useReview(isNew, draft.refuse);
+  const [isRaw, setRaw] = useState(false);
+  const [isReadable, setReadable] = useState(true);
+  const [search, setSearch] = useState('');
+  const [revision, setRevision] = useState(0);
+  const [failures, setFailures] = useState(0);
+  const page = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (failures > 0) page.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus();
+  }, [failures]);
+  useWarnBeforeLeaving(changes.length > 0);
+
+  const look = async (): Promise<void> => {
+    const group = draft.attempt();
+    if (group !== null) await review.look(group, form.base);
+    else setFailures((before) => before + 1);
+  };
+  const restart = (base: Document, next?: Document): void => {
+    draft.restart(base, next);
+    setRevision((before) => before + 1);
+    review.close();
+  };
+  const { theirs } = review;
+  return (
+    <div ref={page} class="editor">
+      {!isNew && <ChangedElsewhere key={revision} name={String(form.base['name'])} />}
+      {theirs !== undefined && (
+        <Conflict
+          base={form.base}
+          mine={draft.checked.ok ? (draft.checked.value as Document) : form.draft}
+          theirs={theirs}
+          onTakeOver={(merged) => restart(theirs ?? {}, merged)}
+          onStartAnew={() => restart(theirs ?? {})}
+        />
+      )}
+      <fieldset class="plain" disabled={!may('admin')}>
+        {isRaw ? (
+          <RawView
+            key={revision}
+            form={form}
+            errors={errors}
+            onChange={draft.replace}
+            onReadable={setReadable}
+          />
+        ) : (
+          <>
+            {isNew && <NameField form={form} />}
+            {GROUP_SECTIONS.map((section) => (
+              <Section
+                key={section.id}
+                section={section}
+                fields={FIELDS}
+                form={form}
+                search={search.trim().toLowerCase()}
+              />
+            ))}
+          </>
+        )}
+      </fieldset>
+      <EditBar
+        isNew={isNew}
+        isRaw={isRaw}
+        onRaw={setRaw}
+        search={search}
+        onSearch={setSearch}
+        changes={changes}
+        errors={isRaw ? [] : elsewhere(form.errors, isNew ? ['name', ...SHOWN] : SHOWN)}
+        problem={review.problem}
+        isReadable={isReadable}
+        wrong={form.errors.length}
+        isBusy={review.isBusy}
+        onDiscard={() => restart(form.base)}
+        onReview={() => void look()}
+      />
+      {review.reviewed !== null && draft.checked.ok && (
+        <Confirmation group={draft.checked.value} base={form.base} isNew={isNew} review={review} />
+      )}
+    </div>
+  );
+}
+
+function NameField({ form }: { readonly form: Parameters<typeof SchemaField>[0]['form'] }) {
+  const field = FIELDS.get('name');
+  if (field === undefined) return null;
+  return <SchemaField field={field} words={NAME_WORDS} form={form} />;
+}
+
+function Confirmation(props: {
+  readonly group: Parameters<ReturnType<typeof useReview>['apply']>[0];
+  readonly base: Document;
+  readonly isNew: boolean;
+  readonly review: ReturnType<typeof useReview>;
+}) {
+  const { review, group, base, isNew } = props;
+  if (review.reviewed === null) return null;
+  return (
+    <ReviewDialog
+      reviewed={review.reviewed}
+      isNew={isNew}
+      isBusy={review.isBusy}
+      onApply={() => void review.apply(group, base)}
+      onClose={review.close}
+    />
+  );
+}
+
+/** The browser asks before it throws away what was typed. */
+function useWarnBeforeLeaving(hasChanges: boolean): void {
+  useEffect(() => {
+    if (!hasChanges) return undefined;
+    const ask = (event: BeforeUnloadEvent): void => event.preventDefault();
+    addEventListener('beforeunload', ask);
+    return () => removeEventListener('beforeunload', ask);
+  }, [hasChanges]);
+}

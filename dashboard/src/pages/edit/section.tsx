@@ -1,0 +1,55 @@
+import { useState } from 'preact/hooks';
+import { SchemaField, type FormState } from '../../form/schema-field.tsx';
+import { isSame, valueAt } from '../../model/document.ts';
+import { messagesAt } from '../../model/field-errors.ts';
+import type { FieldSection } from '../../model/field-words.ts';
+import type { SchemaField as FieldOfSchema } from '../../model/schema-fields.ts';
+
+/** Sections that are open from the beginning, because nearly every group says something there. */
+const OPEN = ['match', 'limits'];
+
+/** One section of the form. It opens by itself where something in it is set, or wrong. */
+export function Section(props: {
+  readonly section: FieldSection;
+  readonly fields: ReadonlyMap<string, FieldOfSchema>;
+  readonly form: FormState;
+  /** Shows only what has this text in its words. */
+  readonly search: string;
+}) {
+  const { section, fields, form, search } = props;
+  const shown = Object.entries(section.fields).flatMap(([path, words]) => {
+    const field = fields.get(path);
+    const text = `${section.title} ${words.label} ${path} ${words.help}`.toLowerCase();
+    return field === undefined || !text.includes(search) ? [] : [{ path, words, field }];
+  });
+  const paths = Object.keys(section.fields);
+  const set = paths.filter((path) => {
+    const fallback = fields.get(path)?.fallback;
+    return !isSame(valueAt(form.draft, path) ?? fallback, fallback);
+  });
+  const wrong = paths.filter((path) => messagesAt(form.errors, path).length > 0);
+  const [chosen, setChosen] = useState(() => OPEN.includes(section.id) || set.length > 0);
+  const isOpen = chosen || wrong.length > 0 || search !== '';
+  if (shown.length === 0) return null;
+  return (
+    <details
+      class="section"
+      open={isOpen}
+      onToggle={(event) => {
+        if (search === '') setChosen(event.currentTarget.open);
+      }}
+    >
+      <summary>
+        <h2>{section.title}</h2>
+        {wrong.length > 0 && <span class="count bad">{wrong.length} wrong</span>}
+        {set.length > 0 && <span class="count">{set.length} set</span>}
+      </summary>
+      <p class="help">{section.help}</p>
+      <div class="fields">
+        {shown.map(({ path, words, field }) => (
+          <SchemaField key={path} field={field} words={words} form={form} />
+        ))}
+      </div>
+    </details>
+  );
+}

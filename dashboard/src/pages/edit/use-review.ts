@@ -1,0 +1,106 @@
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import type { GroupConfig } from '../../../../src/contract/config.ts';
+import { api, type Problem } from '../../api.ts';
+import { isSame, type Document } from '../../model/document.ts';
+import type { FieldError } from '../../model/field-errors.ts';
+import { say } from '../../ui/toasts.tsx';
+import type { Reviewed } from './review.tsx';
+
+/** Where a change of a group stands between the form and the server. */
+interface Review {
+  readonly reviewed: Reviewed | null;
+  /** What the group is by now, where somebody else changed it. Null: deleted. Undefined: nobody did. */
+  readonly theirs: Document | null | undefined;
+  readonly problem: string | null;
+  readonly isBusy: boolean;
+  /** Asks what the change would do. */
+  readonly look: (group: GroupConfig, base: Document) => Promise<void>;
+  readonly apply: (group: GroupConfig, base: Document) => Promise<void>;
+  readonly close: () => void;
+}
+
+/** Rounds of reading and comparing while others change something all the time. */
+const TRIES = 4;
+
+/**
+ * Compares with what is there, previews, and applies exactly what was previewed: `If-Match` is the
+ * version that the preview compared to.
+ */
+export function useReview(isNew: boolean, refuse: (errors: readonly FieldError[]) => void): Review {
+  const { route } = useLocation();
+  const [reviewed, setReviewed] = useState<Reviewed | null>(null);
+  const [theirs, setTheirs] = useState<Document | null | undefined>(undefined);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [isBusy, setBusy] = useState(false);
+
+  const fail = ({ detail, errors }: Problem): void => {
+    setReviewed(null);
+    refuse(errors ?? []);
+    setProblem(detail);
+  };
+
+  const look = async (group: GroupConfig, base: Document, isAgain: boolean): Promise<void> => {
+    setProblem(null);
+    const params = { name: group.name };
+    for (let attempt = 0; attempt < TRIES; attempt++) {
+      const present = await api('getGroup', { params });
+      if (!present.ok && present.status !== 404) return fail(present.problem);
+      if (isNew && present.ok) return refuse([{ path: 'name', message: TAKEN }]);
+      const now = present.ok ? (present.body as Document) : null;
+      if (!isNew && !isSame(now, base)) {
+        setReviewed(null);
+        setTheirs(now);
+        return;
+      }
+      const preview = await api('previewGroup', {
+        params,
+        query: { as: 'put' },
+        body: { ...group },
+      });
+      if (!preview.ok) return fail(preview.problem);
+      if (!present.ok || present.etag === preview.etag) {
+        // The schemas are those of the server; only lists are read-only here.
+        setReviewed({ preview: preview.body as Reviewed['preview'], etag: preview.etag, isAgain });
+        return;
+      }
+    }
+    setProblem('The configuration is being changed by others. Try again.');
+  };
+
+  const apply = async (group: GroupConfig, base: Document): Promise<void> => {
+    const ifMatch = reviewed?.etag;
+    if (ifMatch === undefined || ifMatch === null) return;
+    const params = { name: group.name };
+    const result = await api('putGroup', { params, body: group, ifMatch });
+    if (result.ok) {
+      say(isNew ? `Created ${group.name}.` : `Changed ${group.name}.`);
+      route(`/admin/groups/${encodeURIComponent(group.name)}`);
+    } else if (result.status === 412) {
+      setReviewed(null);
+      await look(group, base, true);
+    } else {
+      fail(result.problem);
+    }
+  };
+
+  const busy = async (act: () => Promise<void>): Promise<void> => {
+    setBusy(true);
+    await act();
+    setBusy(false);
+  };
+  return {
+    reviewed,
+    theirs,
+    problem,
+    isBusy,
+    look: (group, base) => busy(() => look(group, base, false)),
+    apply: (group, base) => busy(() => apply(group, base)),
+    close: () => {
+      setReviewed(null);
+      setTheirs(undefined);
+    },
+  };
+}
+
+const TAKEN = 'there is a group of this name already';

@@ -1,0 +1,33 @@
+import { api } from '../../api.ts';
+import { useAnswer } from '../../ui/use-answer.ts';
+
+/** What calls do, as far as `match.operations` most often names it. */
+const OPERATIONS = [
+  'chat',
+  'messages',
+  'responses',
+  'completions',
+  'embeddings',
+  'images',
+  'audio_transcriptions',
+];
+
+/** Words that can be clicked instead of typed: upstreams and keys that there are, operations. */
+export function useSuggestions(): Readonly<Record<string, readonly string[]>> {
+  const [known] = useAnswer(askKnown, []);
+  return { ...known, 'match.operations': OPERATIONS };
+}
+
+async function askKnown() {
+  const [asked, listed] = await Promise.all([
+    api('listUpstreams', { query: { limit: 200 } }),
+    api('listKeys', { query: { limit: 20 } }),
+  ]);
+  const all = asked.ok ? asked.body.upstreams.filter(({ enabled }) => enabled) : [];
+  // Those in use first: they are what a group is most often about.
+  const used = all.filter(({ configured, groups }) => configured !== null || groups.length > 0);
+  return {
+    'match.upstreams': [...new Set([...used, ...all].map(({ id }) => id))],
+    'match.keys': listed.ok ? listed.body.keys.map(({ id }) => id) : [],
+  };
+}

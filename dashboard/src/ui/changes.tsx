@@ -1,0 +1,41 @@
+import type { AuditChange } from '../../../src/contract/directory-rpc.ts';
+import { shortText } from '../model/change-list.ts';
+import './changes.css';
+
+/** What changes from what to what, a line for each field. */
+export function Changes(props: {
+  readonly changes: readonly AuditChange[];
+  /** Changes beyond those that are listed. */
+  readonly omitted?: number;
+}) {
+  const { changes, omitted = 0 } = props;
+  return (
+    <ul class="changes">
+      {changes.map((change) => (
+        <li key={change.path}>
+          {change.path !== '' && <code>{change.path}</code>}{' '}
+          {'from' in change && (
+            <del>
+              <span class="visually-hidden">from </span>
+              <Value value={change.from} />
+            </del>
+          )}
+          {'from' in change && 'to' in change && <span aria-hidden="true"> → </span>}
+          {'to' in change && (
+            <ins>
+              <span class="visually-hidden">{'from' in change ? ' to ' : 'set to '}</span>
+              <Value value={change.to} />
+            </ins>
+          )}
+        </li>
+      ))}
+      {omitted > 0 && <li class="help">and {omitted} more</li>}
+    </ul>
+  );
+}
+
+function Value({ value }: { readonly value: unknown }) {
+  const short = shortText(value);
+  if (short !== null) return <>{short}</>;
+  return <pre>{JSON.stringify(value, null, 2)}</pre>;
+}

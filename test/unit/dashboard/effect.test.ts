@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import { groupSchema } from '../../../src/contract/config.ts';
+import { consequences, type GroupPreview } from '../../../dashboard/src/model/effect.ts';
+
+const NOW: NonNullable<GroupPreview['now']> = {
+  slots: { from: 5, to: 8 },
+  slots_gained: 3,
+  in_use: 5,
+  in_use_above: 0,
+  queued: 12,
+  granted_at_once: 0,
+  refused_at_once: 0,
+  is_rerouted: false,
+  unreachable: [],
+};
+const HOUR: NonNullable<GroupPreview['last_hour']> = {
+  in_use_max: 5,
+  queued_max: 9,
+  minutes_above: 0,
+  granted: 400,
+  wait_p50_ms: 900,
+  wait_p95_ms: 8_200,
+};
+const PREVIEW: GroupPreview = {
+  version: 7,
+  changes: [],
+  changes_omitted: 0,
+  warnings: [],
+  group: groupSchema.parse({ name: 'a' }),
+  now: NOW,
+  last_hour: HOUR,
+  overlaps_with: { from: [], to: [] },
+  takes_from: [],
+};
+
+function said(now: Partial<typeof NOW>, rest: Partial<GroupPreview> = {}): string[] {
+  const shown = { ...PREVIEW, now: { ...NOW, ...now }, ...rest };
+  return consequences(shown).map(({ tone, text }) => `${tone}: ${text}`);
+}
+
+describe('what a change does', () => {
+  it.each([
+    [{ granted_at_once: 3 }, 'good: 3 of 12 calls that wait get a slot at once.'],
+    [
+      { slots: { from: 5, to: 1 }, in_use_above: 4 },
+      'bad: 4 calls in flight are above the new limit: they go on to their end, and nothing is granted before there is room.',
+    ],
+    [
+      { in_use_above: 1 },
+      'bad: 1 call in flight is above the new limit: they go on to their end, and nothing is granted before there is room.',
+    ],
+    [
+      { slots: { from: 5, to: 0 } },
+      'bad: Nothing is granted any more: calls queue until they time out.',
+    ],
+    [
+      { refused_at_once: 2 },
+      'bad: 2 calls that wait are refused: more slots are wanted than one call may take.',
+    ],
+    [
+      { is_rerouted: true, granted_at_once: null },
+      'bad: Calls may take another way: whoever waits, in any group, is moved and routed again with its age (12 calls here). New calls follow within 5 s.',
+    ],
+    [
+      { unreachable: [{ partition: 'x', error: 'gone' }] },
+      'bad: One pool did not answer: the figures are without it.',
+    ],
+    [{}, 'plain: Nobody in flight is cut: 5 calls in use, 12 waiting.'],
+    [
+      {},
+      'plain: The last hour fits: at most 5 in use in one pool and 9 waiting. Waits were 8.2 s at the 95th percentile.',
+    ],
+  ])('is said: %j', (now, text) => {
+    expect(said(now)).toContain(text);
+  });
+
+  it('is held against the last hour', () => {
+    const last_hour = { ...HOUR, minutes_above: 14 };
+    expect(said({ slots: { from: 5, to: 3 } }, { last_hour })).toContain(
+      'bad: In 14 minutes of the last hour more than 3 were in use: at most 5 in use in one pool and 9 waiting. Waits were 8.2 s at the 95th percentile.',
+    );
+    expect(said({}, { last_hour: { ...HOUR, granted: 0 } })).toContain(
+      'plain: No call was granted in the last hour.',
+    );
+  });
+
+  it('names the groups that calls come from, and those that they meet', () => {
+    const rest = {
+      takes_from: ['auto:openai'],
+      overlaps_with: { from: ['old', 'both'], to: ['both', 'new'] },
+    };
+    const all = said({}, rest);
+    expect(all).toContain('plain: Takes calls that auto:openai has now.');
+    expect(all).toContain(
+      'plain: Calls may now take slots in new too. Calls no longer take slots in old too.',
+    );
+  });
+
+  it('begins with what somebody had better think twice about', () => {
+    const tones = consequences({
+      ...PREVIEW,
+      now: { ...NOW, granted_at_once: 1, refused_at_once: 1 },
+    });
+    expect(tones.map(({ tone }) => tone)).toEqual(['bad', 'good', 'plain']);
+  });
+
+  it('is little where the group is new', () => {
+    expect(consequences({ ...PREVIEW, now: null, last_hour: null })).toEqual([
+      { tone: 'plain', text: 'A new group: nothing is in flight in it.' },
+    ]);
+  });
+});
