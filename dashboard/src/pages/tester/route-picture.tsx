@@ -2,8 +2,9 @@ import type * as z from 'zod';
 import type { testedSchema } from '../../../../src/contract/admin/answer-schemas.ts';
 import { groupNamed } from '../../feed.ts';
 import { count } from '../../format.ts';
-import { slotsOf, stateOf } from '../../model/group-state.ts';
+import { stateOf } from '../../model/group-state.ts';
 import { limitWords } from '../../model/limit-words.ts';
+import { slotsOfGroup } from '../../model/slots.ts';
 import type { TestedForm } from '../../model/tested-call.ts';
 
 type Answer = z.output<typeof testedSchema>;
@@ -116,7 +117,8 @@ function GroupStop({ group: placement, place, of }: StopProps) {
       </p>
       {now !== undefined && (
         <p class="help">
-          now {stateOf(now)}: {now.in_use} of {count(slotsOf(now))} in use, {now.queued} waiting
+          now {stateOf(now)}: {now.in_use} of {count(slotsOfGroup(now).capacity)} in use,{' '}
+          {now.queued} waiting
         </p>
       )}
     </li>

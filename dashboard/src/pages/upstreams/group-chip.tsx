@@ -1,19 +1,19 @@
-import type { GroupStatus } from '../../feed.ts';
 import { count } from '../../format.ts';
-import { slotsOf } from '../../model/group-state.ts';
+import { useOf } from '../../model/group-state.ts';
+import { slotsOfGroup } from '../../model/slots.ts';
+import type { GroupStatus } from '../../model/status.ts';
 
 /** A group that stands for the upstream, with how full it is and what was learned. */
 export function GroupChip({ group }: { readonly group: GroupStatus }) {
-  const slots = slotsOf(group);
   const { configured, source } = group.limit;
-  const share = slots === null || slots === 0 ? 0 : Math.min(1, group.in_use / slots);
+  const share = Math.min(1, useOf(group));
   return (
     <li>
       <a class="chip" href={`/admin/groups/${encodeURIComponent(group.name)}`}>
         <span class="fill" style={{ width: `${Math.round(100 * share)}%` }} />
         {group.name}{' '}
         <b>
-          {group.in_use}/{count(slots)}
+          {group.in_use}/{count(slotsOfGroup(group).capacity)}
         </b>
         {source === 'learned' && <small> learned, of {count(configured)}</small>}
       </a>
