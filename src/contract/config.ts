@@ -227,7 +227,7 @@ export const gatewayKeySchema = z.strictObject({
   /** Lane of its calls that name none, and the best that they may have. */
   lane_default: lane.nullable().default(null),
   lane_max: lane.default('high'),
-  /** Its part of every configured group, where the group itself names no weight for it. */
+  /** Its part of every group that it calls in, where the group itself names no weight for it. */
   weight: z.number().min(0.01).max(1_000).default(1),
   /** Limits of this key alone, over everything that it calls. */
   limits: limitsSchema

@@ -211,6 +211,8 @@ export interface GroupDefinition {
   readonly routingVersion: number;
   /** The group's configuration as JSON (`GroupConfig`), or null: automatic, or deleted. */
   readonly config: string | null;
+  /** Weights of gateway keys, for an automatic group. Absent: none; a configured one has its own. */
+  readonly weights?: Readonly<Record<string, number>>;
 }
 
 export interface WaiterInfo {

@@ -43,7 +43,7 @@ export function definedGroup(config: KeysAndGroups, name: string): GroupConfig |
   return { ...group, fairness: { ...group.fairness, weights } };
 }
 
-/** The weights of keys that have another one than most. */
+/** The weights of keys that have another one than most; automatic groups go by them alone. */
 export function keyWeights({ keys }: Pick<Config, 'keys'>): Record<string, number> {
   return Object.fromEntries(keys.flatMap(({ id, weight }) => (weight === 1 ? [] : [[id, weight]])));
 }

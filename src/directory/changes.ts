@@ -1,11 +1,14 @@
 import type { Config, GroupConfig } from '../contract/config.ts';
 import { keyGroups, keyWeights } from '../contract/key-groups.ts';
+import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { ownPool, poolKey, takesCalls, type PlacedPool } from '../contract/pool.ts';
 
 /** What a change of the configuration means to the pools. */
 export interface ConfigChange {
   /** Whether a call may take another way than before, so that every waiter must be routed again. */
   readonly routingMoved: boolean;
+  /** Whether keys have other weights, which hold in automatic groups too. */
+  readonly isWeighed: boolean;
   /** Names of the groups that were edited, added or removed. */
   readonly groups: ReadonlySet<string>;
   /** Own objects that may hold calls and that the new configuration no longer sends any to. */
@@ -31,6 +34,7 @@ export function changeBetween(before: Config, next: Config): ConfigChange {
   );
   return {
     routingMoved: !same(routingOf(before), routingOf(next)),
+    isWeighed,
     groups: new Set(groups),
     retired,
     unshared: unshared.map(({ name }) => name),
@@ -53,7 +57,10 @@ export function poolsToTell(
     known.has(group.name) ? (ownPool(group) ?? []) : [],
   );
   const touched = [...listed, ...own].filter(
-    (pool) => change.routingMoved || change.groups.has(pool.group),
+    (pool) =>
+      change.routingMoved ||
+      change.groups.has(pool.group) ||
+      (change.isWeighed && pool.group.startsWith(AUTO_PREFIX)),
   );
   return [...new Map(touched.map((pool) => [poolKey(pool), pool])).values()];
 }

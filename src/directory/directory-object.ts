@@ -12,7 +12,8 @@ import type {
 } from '../contract/directory-rpc.ts';
 import type { Env } from '../contract/env.ts';
 import type { GroupDefinition, GroupRpc } from '../contract/group-rpc.ts';
-import { definedGroup } from '../contract/key-groups.ts';
+import { definedGroup, keyWeights } from '../contract/key-groups.ts';
+import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { poolOf, takesCalls, type PlacedPool } from '../contract/pool.ts';
 import { changesBetween } from '../contract/audit-changes.ts';
 import { AuditLog } from './audit-log.ts';
@@ -138,11 +139,13 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   #definition(name: string): GroupDefinition {
     const { version, routingVersion } = this.#store.current;
-    const group = definedGroup(this.#store.current.config, name);
+    const { config } = this.#store.current;
+    const group = definedGroup(config, name);
     return {
       version,
       routingVersion,
       config: group === undefined ? null : JSON.stringify(group),
+      ...(name.startsWith(AUTO_PREFIX) ? { weights: keyWeights(config) } : {}),
     };
   }
 

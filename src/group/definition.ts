@@ -32,18 +32,26 @@ export interface Definition {
   readonly routingVersion: number;
   readonly config: GroupConfig | null;
   readonly assumed: AssumedLimit | null;
+  /** Weights of keys in an automatic group. */
+  readonly weights: Readonly<Record<string, number>>;
 }
 
-const UNDEFINED: Definition = { version: 0, routingVersion: 0, config: null, assumed: null };
+const UNDEFINED: Definition = {
+  version: 0,
+  routingVersion: 0,
+  config: null,
+  assumed: null,
+  weights: {},
+};
 
 export function definitionFrom(
   pushed: GroupDefinition | null,
   assumed: AssumedLimit | null,
 ): Definition {
   if (pushed === null) return { ...UNDEFINED, assumed };
-  const { version, routingVersion } = pushed;
+  const { version, routingVersion, weights = {} } = pushed;
   const config = pushed.config === null ? null : readConfig(JSON.parse(pushed.config));
-  return { version, routingVersion, config, assumed };
+  return { version, routingVersion, config, assumed, weights };
 }
 
 /**
@@ -62,11 +70,11 @@ export function isRetired(identity: PoolIdentity, definition: Definition): boole
 }
 
 export function settingsOf(definition: Definition): GroupSettings {
-  const { config, assumed } = definition;
+  const { config, assumed, weights } = definition;
   if (config !== null) return settingsFrom(config);
   return assumed === null
     ? UNCONFIGURED
-    : { ...UNCONFIGURED, slotsMax: assumed.slotsMax, isHard: false };
+    : { ...UNCONFIGURED, slotsMax: assumed.slotsMax, isHard: false, weights };
 }
 
 function settingsFrom({ limits, queue, holds, fairness, ...config }: GroupConfig): GroupSettings {

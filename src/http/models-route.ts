@@ -2,10 +2,13 @@ import { upstreamRequestHeaders } from '../upstream/request-headers.ts';
 import { keyPlaceFor, placeCredentials } from '../upstream/credentials.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import { unifiedPath } from '../routing/choose-upstream.ts';
+import type { RoutedCall } from '../routing/placement.ts';
+import { LIMITED_OPERATIONS } from '../upstream/operations-table.ts';
 import { within } from '../upstream/within.ts';
 import { keyFor, type Caller } from './authenticate.ts';
 import type { ProxyCall } from './call.ts';
 import { fetcherOf } from './fetcher.ts';
+import { forbiddenFor, forbiddenUpstream } from './key-access.ts';
 
 /** An upstream that takes longer is left out of the list. */
 const LIST_TIMEOUT_MS = 5_000;
@@ -17,18 +20,21 @@ interface Model {
 /**
  * The models of the upstreams that this caller may use without naming one: those whose key the operator
  * stored, behind a gateway key, and the default upstream. A caller's own provider key is shown to no
- * upstream but the default one: it belongs to a single provider, and nobody else may see it.
+ * upstream but the default one: it belongs to a single provider, and nobody else may see it. A gateway key
+ * that lists groups sees the upstreams and the models that it may call by them.
  */
 export async function listModels(call: ProxyCall, caller: Caller): Promise<Response> {
-  const { upstreams, snapshot } = call.table;
-  const asked = [...upstreams.values()].filter(
-    ({ id, secret, openaiAt }) =>
-      openaiAt !== null &&
-      (id === snapshot.config.default_upstream ||
-        (secret !== null &&
-          caller.gatewayKeyId !== null &&
-          caller.credentials.providerKey === null)),
-  );
+  const { upstreams, snapshot, routes } = call.table;
+  const { key } = caller;
+  const asked = [...upstreams.values()].filter((upstream) => {
+    const { id, secret, openaiAt } = upstream;
+    if (openaiAt === null) return false;
+    if (key !== null && forbiddenUpstream(key, upstream, routes) !== null) return false;
+    if (id === snapshot.config.default_upstream) return true;
+    return (
+      secret !== null && caller.gatewayKeyId !== null && caller.credentials.providerKey === null
+    );
+  });
   const lists = await Promise.allSettled(
     asked.map((upstream) => within(LIST_TIMEOUT_MS, modelsOf(upstream, call, caller))),
   );
@@ -56,5 +62,23 @@ async function modelsOf(upstream: Upstream, call: ProxyCall, caller: Caller): Pr
     return [];
   }
   const list: { data?: Model[] } = await answer.json();
-  return (list.data ?? []).map((model) => ({ ...model, id: `${upstream.id}/${model.id}` }));
+  return (list.data ?? [])
+    .filter(({ id }) => mayCall(call, caller, { upstream, keyFingerprint: key.fingerprint }, id))
+    .map((model) => ({ ...model, id: `${upstream.id}/${model.id}` }));
+}
+
+/** Whether the caller's key lets it call a model in some way: groups may be for some operations only. */
+function mayCall(
+  { table, request }: ProxyCall,
+  caller: Caller,
+  at: Pick<RoutedCall, 'upstream' | 'keyFingerprint'>,
+  model: string,
+): boolean {
+  const { key, keyIds, id } = caller;
+  if (key === null || key.groups.length === 0) return true;
+  const header = (name: string) => request.headers.get(name);
+  const routed = { ...at, model, keyIds, caller: id, header };
+  return LIMITED_OPERATIONS.some(
+    (operation) => forbiddenFor(key, table.routes.place({ ...routed, operation })) === null,
+  );
 }

@@ -169,3 +169,8 @@ export const OPERATIONS: readonly OperationRow[] = [
   ...NATIVE,
   ...STORED,
 ];
+
+/** Names of the operations that take a slot. */
+export const LIMITED_OPERATIONS: readonly string[] = [
+  ...new Set(OPERATIONS.flatMap(({ name, limited }) => (limited ? [name] : []))),
+];

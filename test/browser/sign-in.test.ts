@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { practiceConfig, STAGE_TOKEN, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import {
+  practiceConfig,
+  STAGE_TOKEN,
+  startStage,
+  type Stage,
+} from '../e2e/support/lifecycle-stage.ts';
 import { expectAccessible, startBrowser, type RealBrowser } from './support/chromium.ts';
 import { signedIn } from './support/dashboard.ts';
 
@@ -29,8 +34,8 @@ it('the sign-in page takes the token, and refuses another with a word that helps
   const [cookie] = await page.context().cookies();
   expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/admin' });
   // Nothing that a script of any page could read has the token.
-  const readable = await page.evaluate(
-    () => JSON.stringify([localStorage, sessionStorage, document.cookie, location.href]),
+  const readable = await page.evaluate(() =>
+    JSON.stringify([localStorage, sessionStorage, document.cookie, location.href]),
   );
   expect(readable).not.toContain(STAGE_TOKEN);
 });

@@ -2,6 +2,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { directoryOf } from '../../../src/contract/env.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
+import { pool, queueUp, take } from '../support/pool.ts';
 import { env, until } from '../support/worker.ts';
 import { asAdmin, bodyOf } from './ask.ts';
 import { ask, CHAT, configureFor, makeKey, read } from './keys-scene.ts';
@@ -86,4 +87,33 @@ it('the weight of a key holds in every configured group that names none for it',
   expect(
     bodyOf(await asAdmin('getGroup', { params: { name: 'everything' } })).fairness.weights,
   ).toEqual({});
+});
+
+it('the weight of a key holds in automatic groups too, and changes for those who wait', async () => {
+  await makeKey({ weight: 3 });
+  const name = 'auto:wired';
+  const asked = async (ticket: string, caller: string) => ({
+    assumed: { slotsMax: 1, source: 'unknown' as const },
+    configVersion: (await directoryOf(env).snapshot(null))?.version ?? 0,
+    ticketId: ticket,
+    caller,
+  });
+  await directoryOf(env).list({ group: name, partition: null });
+  const { lease } = await take(name, 'holder', await asked('holder', 'somebody'));
+  const parked = [];
+  for (let call = 0; call < 8; call += 1) {
+    for (const caller of ['other', 'team']) {
+      const ticket = `${caller}-${call}`;
+      parked.push(await queueUp(name, ticket, await asked(ticket, caller)));
+    }
+  }
+  const ofTeam = async () =>
+    (await pool(name).waiters()).slice(0, 8).filter(({ tenant }) => tenant === 'team').length;
+  // Of eight grants six go to who has thrice the weight.
+  expect(await ofTeam()).toBe(6);
+  bodyOf(await asAdmin('patchKey', { params: { id: 'team' }, body: { weight: 1 } }));
+  await until(async () => expect(await ofTeam()).toBe(4));
+  for (const { ticket } of await pool(name).waiters()) await pool(name).dismiss(ticket);
+  await Promise.all(parked.map(({ answer }) => answer));
+  await lease.release('unused', null);
 });

@@ -180,6 +180,41 @@ it('GET /v1/models lists the models of the default upstream and of those with a 
   expect((await scopes.one.stats()).uncounted).toBe(before);
 });
 
+it('GET /v1/models lists what a key may call that lists groups', async () => {
+  for (const scope of Object.values(scopes)) await scope.configure({ echo: false });
+  const { json } = await admin('POST', '/fingerprint', { key: GATEWAY_KEY });
+  const auth = { secret: 'UPSTREAM_TEST_KEY' };
+  const listed = async (groups: string[]): Promise<string[]> => {
+    await configure({
+      upstreams: [
+        { id: 'one', base_url: scopes.one.url, auth, openai_at: '/v1' },
+        { id: 'two', base_url: scopes.two.url, auth, openai_at: '/v1' },
+      ],
+      groups: [
+        { name: 'mini', match: { models: ['gpt-4o-mini'], upstreams: ['one'] } },
+        { name: 'vectors', match: { upstreams: ['two'], operations: ['embeddings'] } },
+        { name: 'everything' },
+      ],
+      keys: [{ id: 'k', hash: json.hash as string, groups }],
+    });
+    const headers = { authorization: `Bearer ${GATEWAY_KEY}` };
+    const answer = await call('/v1/models', { headers });
+    return (await answer.json<{ data: { id: string }[] }>()).data.map(({ id }) => id).toSorted();
+  };
+  const all = await listed([]);
+  expect(all.length).toBeGreaterThan(2);
+  const before = (await scopes.two.stats()).uncounted;
+  expect(await listed(['mini'])).toEqual(['one/gpt-4o-mini']);
+  // The other upstream was not even asked.
+  expect((await scopes.two.stats()).uncounted).toBe(before);
+  expect(await listed(['auto:one'])).toEqual(
+    all.filter((id) => id.startsWith('one/') && id !== 'one/gpt-4o-mini'),
+  );
+  // A group may be for some operations only: whatever can be embedded there can be called.
+  expect(await listed(['vectors'])).toEqual(all.filter((id) => id.startsWith('two/')));
+  expect(await listed(['elsewhere'])).toEqual([]);
+});
+
 it('GET /v1/models follows no redirect, which would take a key along', async () => {
   const location = `${scopes.one.url}/v1/models`;
   await configure({
