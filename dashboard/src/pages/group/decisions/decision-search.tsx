@@ -34,14 +34,14 @@ export function DecisionSearch() {
           spellcheck={false}
         />
       </label>
-      <label>
-        Outcome
-        <select name="outcome" value={query['outcome'] ?? ''}>
+      <div class="field">
+        <label for="decision-outcome">Outcome</label>
+        <select id="decision-outcome" name="outcome" value={query['outcome'] ?? ''}>
           {OUTCOMES.map(({ id, name }) => (
             <option value={id}>{name}</option>
           ))}
         </select>
-      </label>
+      </div>
       <label>
         From
         <input type="datetime-local" name="from" value={query['from'] ?? ''} />
