@@ -5,6 +5,7 @@ import { BUDGETS, LIMITS } from './of-limits.ts';
 import { LANES, ORDER } from './of-order.ts';
 import { MODES, SEVERAL } from './of-several.ts';
 import { SHARING } from './of-sharing.ts';
+import { EVIDENCE } from './of-evidence.ts';
 import { PROBES, SIGNALS } from './of-signals.ts';
 import { GRANTING, WAITING } from './of-waiting.ts';
 
@@ -23,5 +24,6 @@ export const MUTATIONS: readonly Mutation[] = [
   ...LIMITS,
   ...BUDGETS,
   ...SIGNALS,
+  ...EVIDENCE,
   ...PROBES,
 ];

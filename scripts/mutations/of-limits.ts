@@ -3,6 +3,12 @@ import type { Mutation } from './mutation.ts';
 /** Requests and tokens: what is taken, given back, settled and kept. */
 export const LIMITS: readonly Mutation[] = [
   {
+    name: 'refunds a start that happened',
+    file: 'rates.ts',
+    find: "    if (limit.name === 'startsPerS') continue;\n",
+    replace: '',
+  },
+  {
     name: 'takes requests before there is a slot',
     file: 'waiting.ts',
     find: '    if (at > now) {\n',
@@ -137,8 +143,8 @@ export const LIMITS: readonly Mutation[] = [
   {
     name: 'sleeps though only time is lacking',
     file: 'step.ts',
-    find: 'state.waitersDueAt, settled, state.roomDueAt)',
-    replace: 'state.waitersDueAt, settled)',
+    find: 'state.waitersDueAt, settled, state.roomDueAt, tried)',
+    replace: 'state.waitersDueAt, settled, tried)',
   },
   {
     name: 'measures nobody anew whose turn comes',

@@ -66,20 +66,20 @@ export const SEVERAL: readonly Mutation[] = [
   {
     name: 'ignores that a call has all its slots now',
     file: 'leases.ts',
-    find: '  lease.waitsElsewhere = false;\n  lease.callableAt = now;\n  state.slotsWaitingElsewhere -= lease.slots;\n',
+    find: '  lease.waitsElsewhere = false;\n  state.slotsWaitingElsewhere -= lease.slots;\n',
     replace: '',
   },
   {
     name: 'counts a confirmation twice',
     file: 'leases.ts',
-    find: '  if (!lease.waitsElsewhere) return;\n',
+    find: '  if (!lease.waitsElsewhere) return false;\n',
     replace: '',
   },
   {
     name: 'lets a slot that cools down wait elsewhere',
     file: 'leases.ts',
-    find: '  confirmLease(state, lease, now);\n',
-    replace: '',
+    find: '  endWaitElsewhere(state, lease);\n  chargeTo(',
+    replace: '  chargeTo(',
   },
   {
     name: 'keeps the place of an earlier attempt',

@@ -77,18 +77,18 @@ export const SIGNALS: readonly Mutation[] = [
   {
     name: 'learns where it is told not to',
     file: 'ceiling.ts',
-    find: '  if (!settings.isAdaptive) return;\n  const accepted',
-    replace: '  const accepted',
+    find: '  if (!settings.isAdaptive) return;\n  const believed',
+    replace: '  const believed',
   },
   {
     name: 'counts slots that cool down as calls at the upstream',
-    file: 'upstream-signals.ts',
+    file: 'capacity.ts',
     find: 'slotsInUse - slotsCooling - slotsWaitingElsewhere',
     replace: 'slotsInUse - slotsWaitingElsewhere',
   },
   {
     name: 'counts calls as in flight that were refused',
-    file: 'upstream-signals.ts',
+    file: 'capacity.ts',
     find: 'slotsWaitingElsewhere - slotsRefused',
     replace: 'slotsWaitingElsewhere',
   },

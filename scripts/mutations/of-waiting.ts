@@ -124,8 +124,8 @@ export const WAITING: readonly Mutation[] = [
   {
     name: 'sleeps past the end of the settle time',
     file: 'step.ts',
-    find: 'state.waitersDueAt, settled, state.roomDueAt)',
-    replace: 'state.waitersDueAt, settled + 1, state.roomDueAt + 1)',
+    find: 'state.waitersDueAt, settled, state.roomDueAt, tried)',
+    replace: 'state.waitersDueAt, settled + 1, state.roomDueAt + 1, tried)',
   },
   {
     name: 'forgets that a ticket was cancelled',

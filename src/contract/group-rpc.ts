@@ -191,7 +191,10 @@ export interface GroupRpc {
    * not wait here.
    */
   dismiss(ticketId: string): Promise<boolean>;
-  /** Resolves when the group is not paused, or after `sliceMs`. True: it is not paused. */
+  /**
+   * Resolves when the group is not paused, or after `sliceMs`; at once if too many wait for that already.
+   * True: it is not paused.
+   */
   opened(sliceMs: number): Promise<boolean>;
   /** Force-releases a lease: its holder aborts the upstream call and lets go. False: not known. */
   revoke(leaseId: string): Promise<boolean>;

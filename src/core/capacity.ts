@@ -20,6 +20,12 @@ export function slotsLearned({ settings, controls }: GroupState): number {
   return slotsMaxNow(controls.ceiling, settings);
 }
 
+/** Slots of calls that are at the upstream, as far as the group knows. */
+export function atUpstream(state: GroupState): number {
+  const { slotsInUse, slotsCooling, slotsWaitingElsewhere, slotsRefused } = state;
+  return slotsInUse - slotsCooling - slotsWaitingElsewhere - slotsRefused;
+}
+
 /** Why the group grants nothing for now, and until when; null: its upstream does not stop it. */
 export function blockOf(
   { controls }: GroupState,

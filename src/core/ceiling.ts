@@ -1,4 +1,11 @@
-import { instant, type InstantMs } from './ids.ts';
+import {
+  noEvidence,
+  noteAccepted,
+  weighRefusal,
+  type Evidence,
+  type ServedCall,
+} from './evidence.ts';
+import { instant, type InstantMs, type TicketId } from './ids.ts';
 
 /**
  * How many calls at once the upstream has shown to take, as far as that differs from what is configured.
@@ -23,6 +30,8 @@ export interface Ceiling {
   servedBeforeProbe: number;
   /** A call that was granted after the last rise was served: the upstream takes that much. */
   isRiseProven: boolean;
+  /** Whether a refusal for concurrency is to be believed. */
+  readonly evidence: Evidence;
 }
 
 export interface CeilingSettings {
@@ -88,6 +97,7 @@ export function emptyCeiling(now: InstantMs): Ceiling {
     servedSinceProbe: 0,
     servedBeforeProbe: SERVED_BEFORE_PROBE_MIN,
     isRiseProven: false,
+    evidence: noEvidence(),
   };
 }
 
@@ -99,18 +109,23 @@ export function slotsMaxNow(ceiling: Ceiling, settings: CeilingSettings): number
 /**
  * The upstream refused a call because too many were in flight: what it has accepted is its limit. Every
  * refusal of a burst counts, each sees fewer others, and the last one leaves exactly what was accepted.
+ * A refusal that stands alone does not lower the limit below what was served lately: see `evidence.ts`.
+ * Beside nobody it says nothing of how many at once are too many.
  *
  * @param namedSlotsMax the limit, where the refusal tells it
  */
 export function noteConcurrencyRefusal(
   ceiling: Ceiling,
   settings: CeilingSettings,
-  call: RefusedCall & { readonly namedSlotsMax: number | null },
+  call: RefusedCall & { readonly ticketId: TicketId; readonly namedSlotsMax: number | null },
   now: InstantMs,
 ): void {
   if (now - call.grantedAt > PROMPT_MS) return noteOverload(ceiling, settings, call, now);
   if (!settings.isAdaptive) return;
-  const accepted = Math.min(call.othersInUse, call.namedSlotsMax ?? Infinity);
+  const believed = call.othersInUse === 0 ? Infinity : weighRefusal(ceiling.evidence, call, now);
+  const accepted = Math.min(believed, call.namedSlotsMax ?? Infinity);
+  // It proves nothing, and a probe that is under way goes on.
+  if (believed > call.othersInUse && accepted >= exactSlots(ceiling, settings)) return;
   lower(ceiling, settings, accepted);
   ceiling.mode = 'tracking';
   ceiling.lastProbeAt = now;
@@ -147,9 +162,11 @@ export function noteOverload(
 export function noteServed(
   ceiling: Ceiling,
   settings: CeilingSettings,
-  { grantedAt, slotsInUse }: { readonly grantedAt: InstantMs; readonly slotsInUse: number },
+  call: ServedCall & { readonly slotsInUse: number },
   now: InstantMs,
 ): void {
+  noteAccepted(ceiling.evidence, call, now);
+  const { grantedAt, slotsInUse } = call;
   if (!settings.isAdaptive || (settings.isHard && ceiling.slots === null)) return;
   const limit = slotsMaxNow(ceiling, settings);
   if (limit === 0 || slotsInUse < SATURATED_SHARE * limit) return;

@@ -1,4 +1,5 @@
 import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './accounts.ts';
+import { atUpstream } from './capacity.ts';
 import { cooldownMs } from './cooldown.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect } from './events.ts';
@@ -9,7 +10,7 @@ import { resettle } from './queue.ts';
 import { LEASE_TTL_MS } from './settings.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteEnd } from './record.ts';
-import { noteEnded, noteSuccess } from './upstream-signals.ts';
+import { noteEnded, noteGranted, noteSuccess } from './upstream-signals.ts';
 import type { Settlement } from './usage.ts';
 
 type NewLease = Pick<
@@ -26,6 +27,7 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
     ...wanted,
     grantedAt: now,
     callableAt: now,
+    slotsAtGrant: 0,
     hasAnswer: false,
     phase: 'held',
     until: after(now, LEASE_TTL_MS),
@@ -36,6 +38,7 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
     decision: null,
   };
   addLease(state, lease, now);
+  lease.slotsAtGrant = atUpstream(state);
   chargeTo(state, lease, holdToChargeMs(state), now);
   return lease;
 }
@@ -67,10 +70,18 @@ function count(state: GroupState, lease: Lease, sign: 1 | -1, now: InstantMs): v
 
 /** All its groups have granted: the call is on its way. */
 export function confirmLease(state: GroupState, lease: Lease, now: InstantMs): void {
-  if (!lease.waitsElsewhere) return;
-  lease.waitsElsewhere = false;
+  if (!endWaitElsewhere(state, lease)) return;
   lease.callableAt = now;
+  lease.slotsAtGrant = atUpstream(state);
+  noteGranted(state, lease, now);
+}
+
+/** True: it did wait until now. */
+function endWaitElsewhere(state: GroupState, lease: Lease): boolean {
+  if (!lease.waitsElsewhere) return false;
+  lease.waitsElsewhere = false;
   state.slotsWaitingElsewhere -= lease.slots;
+  return true;
 }
 
 /**
@@ -137,7 +148,7 @@ export function endLease(
   const heldMs = now - lease.grantedAt;
   bury(state, lease.id, now);
   effects.push({ kind: 'ended', leaseId: lease.id });
-  confirmLease(state, lease, now);
+  endWaitElsewhere(state, lease);
   chargeTo(state, lease, outcome === 'unused' ? 0 : heldMs, now);
   if (outcome === 'success' || outcome === 'cancelled') observeHold(state, heldMs);
   settleLease(state, lease, isUnused ? 'unused' : settlement, now);

@@ -1,5 +1,6 @@
 import { leastAgentService, NO_AGENT, type Account } from './accounts.ts';
-import { slotsLearned } from './capacity.ts';
+import { atUpstream, slotsLearned } from './capacity.ts';
+import { letsOthersTry } from './evidence.ts';
 import type { InstantMs } from './ids.ts';
 import { laneTurns } from './lanes.ts';
 import { compareWaiters, type Line, type Waiter } from './queue.ts';
@@ -123,6 +124,9 @@ function mayGo(waiter: Waiter, view: View): boolean {
   const { slotsMaxEach, slotsMaxEachAgent } = view.state.settings;
   if (isFull(tenant, slotsMaxEach, view)) return false;
   if (agent.key !== NO_AGENT && isFull(agent, slotsMaxEachAgent, view)) return false;
+  if (letsOthersTry(view.state.controls.ceiling.evidence, ticket.id, atUpstream(view.state))) {
+    return false;
+  }
   if (!ticket.waitsElsewhere) return true;
   return !view.barred.has('elsewhere') && !wouldHoldTooMuch(view.state, 1);
 }
@@ -143,9 +147,13 @@ function fullCap(
   return waitsElsewhere && wouldHoldTooMuch(state, slots) ? 'elsewhere' : undefined;
 }
 
-/** At most a quarter of a group may be held by calls that wait in another one, or else one of them. */
+/**
+ * At most a quarter of a group may be held by calls that wait in another one, or else one of them. One
+ * only while the breaker is not closed: they take their permits when they go out, all at once perhaps.
+ */
 function wouldHoldTooMuch(state: GroupState, slots: number): boolean {
-  const { slotsWaitingElsewhere } = state;
+  const { slotsWaitingElsewhere, controls } = state;
+  if (slotsWaitingElsewhere > 0 && controls.breaker.phase !== 'closed') return true;
   const quarter = Math.floor(slotsLearned(state) / 4);
   return slotsWaitingElsewhere > 0 && slotsWaitingElsewhere + slots > quarter;
 }

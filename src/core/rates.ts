@@ -14,6 +14,7 @@ import {
   limitsOf,
   MINUTE_MS,
   type Demand,
+  type Limit,
   type LimitName,
   type RateSettings,
 } from './rate-limits.ts';
@@ -83,12 +84,11 @@ export function settle(
   call: { readonly reserved: Demand; readonly actual: Demand; readonly takenAt: InstantMs },
   now: InstantMs,
 ): void {
-  for (const { name, amountOf, bucket, window } of limitsOf(settings)) {
-    const refund = amountOf(call.reserved) - amountOf(call.actual);
-    if (bucket !== null) give(bucketOf(rates, name, bucket, now), bucket, refund, now);
-    if (window === null) continue;
-    if (refund < 0) count(windowOf(rates, name), window, -refund, now);
-    else uncount(windowOf(rates, name), window, refund, call.takenAt);
+  for (const limit of limitsOf(settings)) {
+    // The call did start, whatever its provider counts of it.
+    if (limit.name === 'startsPerS') continue;
+    const refund = limit.amountOf(call.reserved) - limit.amountOf(call.actual);
+    correct(rates, limit, { refund, takenAt: call.takenAt }, now);
   }
 }
 
@@ -99,8 +99,23 @@ export function giveBack(
   call: { readonly reserved: Demand; readonly takenAt: InstantMs },
   now: InstantMs,
 ): void {
-  const actual = { requests: 0, inputTokens: 0, outputTokens: 0 };
-  settle(rates, settings, { ...call, actual }, now);
+  for (const limit of limitsOf(settings)) {
+    const refund = limit.amountOf(call.reserved);
+    correct(rates, limit, { refund, takenAt: call.takenAt }, now);
+  }
+}
+
+/** Refunds to one limit what was taken of it too much, or debits the rest. */
+function correct(
+  rates: Rates,
+  { name, bucket, window }: Limit,
+  { refund, takenAt }: { readonly refund: number; readonly takenAt: InstantMs },
+  now: InstantMs,
+): void {
+  if (bucket !== null) give(bucketOf(rates, name, bucket, now), bucket, refund, now);
+  if (window === null) return;
+  if (refund < 0) count(windowOf(rates, name), window, -refund, now);
+  else uncount(windowOf(rates, name), window, refund, takenAt);
 }
 
 /** Takes every debt away, and leaves nothing: calls that a limit should have stopped have passed it. */

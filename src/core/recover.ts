@@ -51,6 +51,7 @@ export function recover(
       attachment: state.nextAttachment++,
       waitsElsewhere: false,
       callableAt: row.grantedAt,
+      slotsAtGrant: 0,
       hasAnswer: false,
       isRefused: false,
       chargedMs: now - row.grantedAt,

@@ -36,6 +36,8 @@ export interface Lease {
   extendedUntil: InstantMs | null;
   /** The upstream was not called before this: at its grant the call may have waited elsewhere. */
   callableAt: InstantMs;
+  /** Slots that were at the upstream then, its own among them; 0: not known any more. */
+  slotsAtGrant: number;
   /** The group has heard what the upstream said to it. */
   hasAnswer: boolean;
   /** Its holder still waits in a wider group. */

@@ -1,6 +1,7 @@
 import { levelAgents } from './accounts.ts';
 import { blockOf } from './capacity.ts';
 import type { Effect, GroupEvent } from './events.ts';
+import { endHoldBack, heldBackUntil } from './evidence.ts';
 import { after, instant, ticketOf, type InstantMs } from './ids.ts';
 import {
   attach,
@@ -33,6 +34,7 @@ import { expireWaiters, joinQueue, pump, replace } from './waiting.ts';
  */
 export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effect[] {
   const effects: Effect[] = [];
+  endHoldBack(state.controls.ceiling.evidence, now);
   const stoppedUntil = stopsUntil(state, now);
   expireLeases(state, now, effects);
   expireWaiters(state, now, effects);
@@ -69,7 +71,8 @@ export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
   const leases = state.leases.size > 0 ? state.leasesDueAt : Infinity;
   if (queueLength(state.queue) === 0) return instant(leases);
   const settled = state.grantsFrom > now ? state.grantsFrom : Infinity;
-  return instant(Math.min(leases, state.waitersDueAt, settled, state.roomDueAt));
+  const tried = heldBackUntil(state.controls.ceiling.evidence) ?? Infinity;
+  return instant(Math.min(leases, state.waitersDueAt, settled, state.roomDueAt, tried));
 }
 
 function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Effect[]): void {

@@ -1,3 +1,4 @@
+import { atUpstream } from './capacity.ts';
 import {
   allows as breakerAllows,
   hasFailedLately,
@@ -12,6 +13,7 @@ import {
   noteServed as ceilingServed,
   slotsMaxNow,
 } from './ceiling.ts';
+import { isInDoubt, noteAccepted } from './evidence.ts';
 import type { InstantMs } from './ids.ts';
 import { noteServed as pauseServed, pauseFor } from './pause.ts';
 import type { Demand } from './rate-limits.ts';
@@ -62,7 +64,12 @@ export function applySignal(
   switch (kind) {
     case 'concurrency':
       if (settings.isHard) controls.lagSeenAt = now;
-      noteConcurrencyRefusal(ceiling, settings, { ...call, namedSlotsMax: signal.slotsMax }, now);
+      noteConcurrencyRefusal(
+        ceiling,
+        settings,
+        { ...call, ticketId: lease.ticketId, namedSlotsMax: signal.slotsMax },
+        now,
+      );
       return;
     case 'overload':
       noteOverload(ceiling, settings, call, now);
@@ -93,12 +100,13 @@ export function applySignal(
 /** @param waitMs how long the next calls had better wait, because a limit is nearly used up */
 function applyServed(
   state: GroupState,
-  { id: leaseId, callableAt: grantedAt }: Lease,
+  { id: leaseId, callableAt: grantedAt, slotsAtGrant }: Lease,
   waitMs: number | null,
   now: InstantMs,
 ): void {
   const { settings, controls } = state;
-  ceilingServed(controls.ceiling, settings, { grantedAt, slotsInUse: atUpstream(state) }, now);
+  const slotsInUse = atUpstream(state);
+  ceilingServed(controls.ceiling, settings, { grantedAt, slotsAtGrant, slotsInUse }, now);
   breakerServed(controls.breaker, { leaseId, grantedAt }, now);
   pauseServed(controls.pause, grantedAt);
   if (waitMs === null) return;
@@ -119,7 +127,9 @@ export function noteGranted({ controls }: GroupState, { id }: Lease, now: Instan
  */
 export function noteSuccess({ controls }: GroupState, lease: Lease, now: InstantMs): void {
   if (lease.hasAnswer) return;
-  breakerServed(controls.breaker, { leaseId: lease.id, grantedAt: lease.callableAt }, now);
+  const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
+  breakerServed(controls.breaker, { leaseId, grantedAt }, now);
+  noteAccepted(controls.ceiling.evidence, { grantedAt, slotsAtGrant }, now);
 }
 
 /** A lease ended. `isLost`: its holder was not heard of any more. */
@@ -135,13 +145,7 @@ export function wantsServed(state: GroupState, now: InstantMs): boolean {
   const { settings, controls } = state;
   const { ceiling, breaker, pause } = controls;
   if (breaker.phase !== 'closed' || hasFailedLately(breaker, now)) return true;
-  if (pause.openMs > 0) return true;
+  if (pause.openMs > 0 || isInDoubt(ceiling.evidence, now)) return true;
   if (!settings.isAdaptive || (settings.isHard && ceiling.slots === null)) return false;
   return state.slotsInUse >= 0.8 * slotsMaxNow(ceiling, settings);
-}
-
-/** Slots of calls that are at the upstream, as far as the group knows. */
-function atUpstream(state: GroupState): number {
-  const { slotsInUse, slotsCooling, slotsWaitingElsewhere, slotsRefused } = state;
-  return slotsInUse - slotsCooling - slotsWaitingElsewhere - slotsRefused;
 }

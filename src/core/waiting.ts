@@ -167,7 +167,8 @@ function grant(
     { id: leaseId, ticketId, holder, lane, slots, waitsElsewhere, reserved },
     now,
   );
-  noteGranted(state, lease, now);
+  // One that still waits in a wider group probes nothing: others may meanwhile.
+  if (!waitsElsewhere) noteGranted(state, lease, now);
   noteGrant(state, waiter, lease, now);
   effects.push({ kind: 'save', lease }, { kind: 'grant', ticketId, lease });
 }

@@ -33,6 +33,7 @@ export class ControlsRows {
     return {
       ...empty,
       ...controls,
+      ceiling: { ...empty.ceiling, ...controls.ceiling },
       spend: { ...empty.spend, ...controls.spend, ...ofSpend },
       factors: factors ?? empty.factors,
     };

@@ -205,8 +205,9 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
   }
 
   opened(sliceMs: number): Promise<boolean> {
-    if (!isStopped(this.#state, this.#now())) return Promise.resolve(true);
-    const opened = this.#openings.park(sliceMs);
+    const now = this.#now();
+    if (!isStopped(this.#state, now)) return Promise.resolve(true);
+    const opened = this.#openings.park(sliceMs, now);
     this.#arm();
     return opened;
   }
@@ -303,11 +304,13 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
     // Whoever holds nothing and waits for the end of a pause is told when it is over.
     const opensAt = this.#openings.isAwaited ? blockOf(this.#state, now)?.until : undefined;
     const dueAt = Math.min(nextWakeAt(this.#state, now), opensAt ?? Infinity);
-    this.#timer.arm(Math.min(dueAt, this.#renewals.nextDueAt()), now);
+    const parkedUntil = Math.min(this.#renewals.nextDueAt(), this.#openings.nextDueAt());
+    this.#timer.arm(Math.min(dueAt, parkedUntil), now);
   }
 
   #wake(): void {
     this.#renewals.answerDue(this.#now());
+    this.#openings.answerDue(this.#now());
     this.#apply({ kind: 'tick' });
   }
 

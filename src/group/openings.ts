@@ -1,25 +1,47 @@
-/** Calls that are parked until the group is not paused. */
-export class Openings {
-  readonly #parked = new Set<(isOpen: boolean) => void>();
+import { WAITERS_MAX } from '../core/settings.ts';
 
-  /** Resolves with true when the group opens, with false after `sliceMs`. */
-  park(sliceMs: number): Promise<boolean> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => answer(false), sliceMs);
-      const answer = (isOpen: boolean): void => {
-        clearTimeout(timer);
-        this.#parked.delete(answer);
-        resolve(isOpen);
-      };
-      this.#parked.add(answer);
-    });
+type Answer = (isOpen: boolean) => void;
+
+/** Calls that are parked until the group is not paused, as many as may wait in its queue at the most. */
+export class Openings {
+  /** When each is answered, whether the group has opened or not. */
+  readonly #parked = new Map<Answer, number>();
+  #nextDueAt = Infinity;
+
+  /** Resolves with true when the group opens, with false after `sliceMs`, or at once if there are too many. */
+  park(sliceMs: number, now: number): Promise<boolean> {
+    if (this.#parked.size >= WAITERS_MAX) return Promise.resolve(false);
+    const dueAt = now + sliceMs;
+    this.#nextDueAt = Math.min(this.#nextDueAt, dueAt);
+    return new Promise((resolve) => this.#parked.set(resolve, dueAt));
   }
 
   get isAwaited(): boolean {
     return this.#parked.size > 0;
   }
 
+  /** No slice ends before this. */
+  nextDueAt(): number {
+    return this.#nextDueAt;
+  }
+
   open(): void {
-    for (const answer of this.#parked) answer(true);
+    for (const answer of this.#parked.keys()) answer(true);
+    this.#parked.clear();
+    this.#nextDueAt = Infinity;
+  }
+
+  /** Answers those whose slice is over. */
+  answerDue(now: number): void {
+    if (now < this.#nextDueAt) return;
+    this.#nextDueAt = Infinity;
+    for (const [answer, dueAt] of this.#parked) {
+      if (dueAt > now) {
+        this.#nextDueAt = Math.min(this.#nextDueAt, dueAt);
+        continue;
+      }
+      this.#parked.delete(answer);
+      answer(false);
+    }
   }
 }

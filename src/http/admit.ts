@@ -149,8 +149,9 @@ async function untilOpened(
       const opened = within(sliceMs + OPENED_LOST_MS, pool().opened(sliceMs));
       if (await Promise.race([opened, left])) return null;
     } catch {
-      await Promise.race([pause(OPENED_RETRY_MS), left]);
+      // As after an answer that it is still paused, which may have come at once.
     }
+    await Promise.race([pause(OPENED_RETRY_MS), left]);
   }
   const message = `The group ${placement.group} is paused.`;
   return { kind: 'refused', refusal: { reason: 'paused', message } };

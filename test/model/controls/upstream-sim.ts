@@ -1,12 +1,20 @@
-import { instant, type InstantMs } from '../../../src/core/ids.ts';
+import { instant, ticketId, type InstantMs, type TicketId } from '../../../src/core/ids.ts';
 import { Clock } from '../simulator/clock.ts';
 import { Random } from '../simulator/random.ts';
 
 /** What decides how many calls may be in flight. */
 export interface Controller {
   slotsMax(): number;
-  onRefused(call: { grantedAt: InstantMs; othersInUse: number }, now: InstantMs): void;
-  onServed(call: { grantedAt: InstantMs; slotsInUse: number }, now: InstantMs): void;
+  /** Whether a call may go that comes back after a refusal, beside so many others. */
+  mayGo(ticket: TicketId, othersInUse: number, now: InstantMs): boolean;
+  onRefused(
+    call: { ticketId: TicketId; grantedAt: InstantMs; othersInUse: number },
+    now: InstantMs,
+  ): void;
+  onServed(
+    call: { grantedAt: InstantMs; slotsAtGrant: number; slotsInUse: number },
+    now: InstantMs,
+  ): void;
 }
 
 /** A stretch of time in which the upstream takes so many calls at once. */
@@ -24,6 +32,8 @@ export interface Seen {
   /** When the limit first was the capacity, and within it for good; in ms from the segment's start. */
   reachedMs: number;
   withinMs: number;
+  /** The most refusals of one call. */
+  refusalsOfOne: number;
   /** When no more calls were at the upstream than it takes: those of before go on to their end. */
   drainedMs: number;
 }
@@ -33,6 +43,12 @@ const TRIP_MS = 40;
 const FIRST_BYTE_MS = 600;
 /** A slot stays down so long after a refused call, as it does by default. */
 const FAILURE_HOLD_MS = 2_000;
+
+/** One call, with all its tries. */
+interface SimCall {
+  readonly id: TicketId;
+  refusals: number;
+}
 
 /** A full queue before an upstream that refuses at once what exceeds a capacity that nobody told. */
 export class SaturatedUpstream {
@@ -46,6 +62,10 @@ export class SaturatedUpstream {
   #cooling = 0;
   #attempts = 0;
   #refused = 0;
+  #calls = 0;
+  #refusalsOfOne = 0;
+  /** Refused calls, which go before all others because they are older. */
+  readonly #again: SimCall[] = [];
   #slotMs = 0;
   #countedAt = 0;
   #reachedAt = Infinity;
@@ -66,6 +86,7 @@ export class SaturatedUpstream {
       this.#reachedAt = Infinity;
       this.#exceededAt = beganAt;
       this.#drainedAt = Infinity;
+      this.#refusalsOfOne = 0;
       this.#look();
       this.#grant();
       this.#clock.runTo(beganAt + settleMs);
@@ -78,6 +99,7 @@ export class SaturatedUpstream {
         refusedShare: this.#refused / this.#attempts,
         reachedMs: this.#reachedAt - beganAt,
         withinMs: this.#exceededAt - beganAt,
+        refusalsOfOne: this.#refusalsOfOne,
         drainedMs: this.#drainedAt - beganAt,
       };
     });
@@ -92,24 +114,37 @@ export class SaturatedUpstream {
 
   #grant(): void {
     while (this.#inUse + this.#cooling < this.#controller.slotsMax()) {
+      const call = this.#next();
       this.#count(1);
       const grantedAt = this.#now();
-      this.#clock.after(TRIP_MS, () => this.#arrive(grantedAt));
+      const slotsAtGrant = this.#inUse;
+      this.#clock.after(TRIP_MS, () => this.#arrive(call, grantedAt, slotsAtGrant));
     }
   }
 
-  #arrive(grantedAt: InstantMs): void {
+  /** The oldest that may go; the queue behind them never ends. */
+  #next(): SimCall {
+    const index = this.#again.findIndex(({ id }) => {
+      return this.#controller.mayGo(id, this.#inUse, this.#now());
+    });
+    const [again] = index < 0 ? [] : this.#again.splice(index, 1);
+    if (again !== undefined) return again;
+    this.#calls += 1;
+    return { id: ticketId(`call-${this.#calls}`), refusals: 0 };
+  }
+
+  #arrive(call: SimCall, grantedAt: InstantMs, slotsAtGrant: number): void {
     this.#attempts += 1;
     if (this.#atUpstream >= this.#capacity) {
       this.#refused += 1;
-      this.#clock.after(TRIP_MS, () => this.#onRefused(grantedAt));
+      this.#clock.after(TRIP_MS, () => this.#onRefused(call, grantedAt));
       return;
     }
     this.#atUpstream += 1;
     const serviceMs = this.#random.exponential(this.#serviceMs);
     this.#clock.after(Math.min(FIRST_BYTE_MS, serviceMs) + TRIP_MS, () => {
       const slotsInUse = this.#inUse + this.#cooling;
-      this.#controller.onServed({ grantedAt, slotsInUse }, this.#now());
+      this.#controller.onServed({ grantedAt, slotsAtGrant, slotsInUse }, this.#now());
       this.#look();
       this.#grant();
     });
@@ -123,10 +158,14 @@ export class SaturatedUpstream {
     });
   }
 
-  #onRefused(grantedAt: InstantMs): void {
+  #onRefused(call: SimCall, grantedAt: InstantMs): void {
     this.#count(-1);
     this.#cooling += 1;
-    this.#controller.onRefused({ grantedAt, othersInUse: this.#inUse }, this.#now());
+    call.refusals += 1;
+    this.#refusalsOfOne = Math.max(this.#refusalsOfOne, call.refusals);
+    this.#again.push(call);
+    const { id } = call;
+    this.#controller.onRefused({ ticketId: id, grantedAt, othersInUse: this.#inUse }, this.#now());
     this.#look();
     this.#clock.after(FAILURE_HOLD_MS, () => {
       this.#cooling -= 1;

@@ -9,16 +9,18 @@ import {
   type Ceiling,
   type CeilingSettings,
 } from '../../../src/core/ceiling.ts';
-import { instant, type InstantMs } from '../../../src/core/ids.ts';
+import { instant, ticketId, type InstantMs } from '../../../src/core/ids.ts';
 
 const HARD: CeilingSettings = { slotsMax: 64, isHard: true, isAdaptive: true };
 const ASSUMED: CeilingSettings = { ...HARD, isHard: false };
 
 let ceiling: Ceiling;
 let now: InstantMs;
+let refusals: number;
 
 beforeEach(() => {
   now = instant(1_000_000);
+  refusals = 0;
   ceiling = emptyCeiling(now);
 });
 
@@ -33,8 +35,11 @@ function refuse(
   settings = HARD,
   namedSlotsMax: number | null = null,
 ) {
+  // Each time another call.
+  refusals += 1;
   const call = { grantedAt: instant(now - agoMs), othersInUse, namedSlotsMax };
-  noteConcurrencyRefusal(ceiling, settings, call, now);
+  const refused = { ...call, ticketId: ticketId(`call-${refusals}`) };
+  noteConcurrencyRefusal(ceiling, settings, refused, now);
 }
 
 function overload(settings = HARD, agoMs = 100, othersInUse = 0): void {
@@ -47,7 +52,7 @@ function serve(calls: number, everyMs = 700, settings = HARD, inUse?: number): v
     const grantedAt = now;
     advance(everyMs);
     const slotsInUse = inUse ?? slotsMaxNow(ceiling, settings);
-    noteServed(ceiling, settings, { grantedAt, slotsInUse }, now);
+    noteServed(ceiling, settings, { grantedAt, slotsAtGrant: slotsInUse, slotsInUse }, now);
   }
 }
 
@@ -60,7 +65,7 @@ describe('a refusal for concurrency', () => {
   });
 
   test('leaves one slot at the least', () => {
-    refuse(0);
+    for (let others = 3; others >= 0; others -= 1) refuse(others);
     expect(slots()).toBe(1);
   });
 
@@ -182,7 +187,7 @@ describe('probing', () => {
     serve(8);
     for (let index = 0; index < 100; index += 1) {
       advance(500);
-      noteServed(ceiling, HARD, { grantedAt, slotsInUse: 5 }, now);
+      noteServed(ceiling, HARD, { grantedAt, slotsAtGrant: 4, slotsInUse: 5 }, now);
     }
     expect(slots()).toBe(5);
   });
@@ -202,7 +207,8 @@ describe('probing', () => {
   test('counts anew after a cut', () => {
     refuse(10);
     serve(7);
-    refuse(9);
+    // One alone is not believed: ten were served.
+    for (const others of [9, 9]) refuse(others);
     serve(7);
     expect(slots()).toBe(9);
     serve(1);
@@ -216,7 +222,7 @@ describe('probing', () => {
       refuse(4);
     }
     advance(30_000);
-    refuse(2);
+    for (const others of [2, 2]) refuse(others);
     serve(8);
     expect(slots()).toBe(3);
   });

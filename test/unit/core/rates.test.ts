@@ -279,3 +279,13 @@ describe('a changed limit', () => {
     expect(burst(settings, CALL, 20)).toBe(0);
   });
 });
+
+test('a start that happened stays counted, whatever the provider counts of the call', () => {
+  const settings = limits({ rpm: 60, startsPerS: 1 });
+  take(rates, settings, CALL, NOW);
+  settle(rates, settings, { reserved: CALL, actual: demand(0, 0, 0), takenAt: NOW }, NOW);
+  expect(leftOf(rates, settings, NOW)).toMatchObject({
+    rpm: leftOf(emptyRates(), settings, NOW).rpm,
+    startsPerS: 0,
+  });
+});

@@ -207,3 +207,52 @@ test('calls that only end well count too: ten failures among a hundred calls ope
   }
   expect(phaseOf(group)).toBe('closed');
 });
+
+describe('a probe that still waits in a wider group', () => {
+  function waitingProbe(): TestGroup {
+    const group = brokenGroup();
+    group.ask('waits', { waitsElsewhere: true, sliceMs });
+    group.advance(group.wakesIn());
+    expect(group.lease('waits').waitsElsewhere).toBe(true);
+    return group;
+  }
+
+  test('leaves its permit to others, who close the breaker meanwhile', () => {
+    const group = waitingProbe();
+    for (const name of ['a', 'b', 'c']) {
+      expect(group.ask(name)).toEqual([`grant ${name}.1`]);
+      group.report(name, { kind: 'served' });
+    }
+    expect(phaseOf(group)).toBe('closed');
+  });
+
+  test('takes it when it goes out', () => {
+    const group = waitingProbe();
+    group.confirm('waits');
+    expect(phaseOf(group)).toBe('half_open');
+    expect(group.ask('a', { sliceMs })).toEqual([]);
+    group.report('waits', { kind: 'served' });
+    expect(group.inUse()).toBe(2);
+  });
+
+  test('fails like any other when it went out', () => {
+    const group = waitingProbe();
+    group.report('waits', { kind: 'error' });
+    expect(phaseOf(group)).toBe('open');
+  });
+
+  test('never goes out: nothing was probed', () => {
+    const group = waitingProbe();
+    group.release('waits', 'unused');
+    expect(group.state.controls.breaker).toMatchObject({ phase: 'open', probes: [] });
+    expect(group.ask('a')).toEqual(['grant a.1']);
+  });
+
+  test('is the only one that waits there, or all of them would go out at once', () => {
+    const group = waitingProbe();
+    expect(group.ask('too', { waitsElsewhere: true, sliceMs })).toEqual([]);
+    expect(group.ask('a')).toEqual(['grant a.1']);
+    expect(group.confirm('waits')).toEqual([]);
+    expect(group.report('a', { kind: 'served' })).toEqual(['grant too.1']);
+  });
+});

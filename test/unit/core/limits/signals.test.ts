@@ -136,19 +136,19 @@ describe('too many at once', () => {
   });
 
   test('slots that cool down, and calls that wait elsewhere, are not at the upstream', () => {
-    const group = new TestGroup({ slotsMax: 10, releaseCooldownMs: 5_000 });
+    const group = new TestGroup({ slotsMax: 10, cancelCooldownMs: 5_000 });
     group.askAll('a', 'b', 'c', 'd');
     group.ask('elsewhere', { waitsElsewhere: true });
-    for (const name of ['b', 'c']) group.release(name);
+    for (const name of ['b', 'c']) group.release(name, 'cancelled');
     group.report('a', { kind: 'concurrency' });
     expect(slotsLearned(group.state)).toBe(1);
   });
 
   test('never leaves less than one slot', () => {
     const group = new TestGroup();
-    group.ask('a');
-    group.report('a', { kind: 'concurrency' });
-    group.release('a', 'failed');
+    group.askAll('a', 'c');
+    for (const name of ['a', 'c']) group.report(name, { kind: 'concurrency' });
+    for (const name of ['a', 'c']) group.release(name, 'failed');
     expect(slotsLearned(group.state)).toBe(1);
     expect(group.ask('b')).toEqual(['grant b.1']);
   });
