@@ -1,7 +1,6 @@
 import type { Reason } from '../contract/reasons.ts';
 import { siblingPath } from '../routing/sibling-path.ts';
-import { keepBody, keptBody, type KeptBody } from '../upstream/kept-body.ts';
-import { renameModel } from '../upstream/model/rename-model.ts';
+import { keepBody, renamedBody, type KeptBody } from '../upstream/kept-body.ts';
 import { classify } from '../upstream/operation.ts';
 import type { Ticket } from './admission.ts';
 import { keyFor } from './authenticate.ts';
@@ -123,8 +122,6 @@ export async function goTo(stop: SpillStop, asked: Leg): Promise<Leg | null> {
   const leg = { ...asked, key, located: there, spilledFrom: { located, isRenamed } };
   if (model === null || !isRenamed) return leg;
   const { body } = located;
-  const bytes = 'bytes' in body ? (body as KeptBody).bytes : null;
-  const renamed = bytes === null ? null : renameModel(bytes, model);
-  if (renamed === null) return null;
-  return { ...leg, located: { ...there, body: keptBody(renamed, () => body.discard()) } };
+  const renamed = 'bytes' in body ? renamedBody(body as KeptBody, model) : null;
+  return renamed === null ? null : { ...leg, located: { ...there, body: renamed } };
 }

@@ -1,5 +1,6 @@
 import { EXEMPT_BYTES_MAX, type BodyBudget } from './body-budget.ts';
 import type { OutgoingBody } from './model/outgoing-body.ts';
+import { renameModel } from './model/rename-model.ts';
 
 /** A body that is held in memory, so that it can go out more than once. */
 export interface KeptBody extends OutgoingBody {
@@ -34,7 +35,7 @@ export async function keepBody(
 }
 
 /** A body of these bytes. `release` is called once, when nobody needs it any more. */
-export function keptBody(bytes: Uint8Array | null, release: () => void): KeptBody {
+function keptBody(bytes: Uint8Array | null, release: () => void): KeptBody {
   let isHeld = true;
   return {
     bytes,
@@ -45,6 +46,27 @@ export function keptBody(bytes: Uint8Array | null, release: () => void): KeptBod
       if (isHeld) release();
       isHeld = false;
     },
+    withoutModelPrefix: () => null,
+  };
+}
+
+/**
+ * A kept body under another model name. What is held meanwhile is the body that it is made from, each time
+ * that it goes out: a call may wait for long at each upstream. Null: it names no model.
+ */
+export function renamedBody(body: KeptBody, model: string): KeptBody | null {
+  const { bytes } = body;
+  const renamed = (): Uint8Array | null => (bytes === null ? null : renameModel(bytes, model));
+  const contentLength = renamed()?.length;
+  if (contentLength === undefined) return null;
+  return {
+    get bytes() {
+      return renamed();
+    },
+    contentLength,
+    open: renamed,
+    sent: Promise.resolve(),
+    discard: () => body.discard(),
     withoutModelPrefix: () => null,
   };
 }

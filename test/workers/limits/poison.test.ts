@@ -49,6 +49,28 @@ describe('a call that is always refused', () => {
     expect((await statusOf(stage)).paused_until).toBeNull();
   });
 
+  it('for too many at once, again and again beside few, leaves the others what they had', async () => {
+    const stage = await newStage({ group: { limits: { max_concurrency: 64 } } });
+    const some = (count: number, round: number) =>
+      Promise.all(
+        Array.from({ length: count }, (_, at) => {
+          const headers = { 'headgate-max-wait': '0' };
+          return streaming(stage, `o${round}-${at}`, { headers });
+        }),
+      );
+    // It has seen that the upstream takes six at once, often enough that it was no chance.
+    for (let round = 0; round < 9; round += 1) await finish(stage, ...(await some(6, round)));
+    const kept = await some(2, 9);
+    const headers = { 'x-strict-fail': 'concurrency', 'headgate-max-wait': '0' };
+    for (let poisons = 1; poisons <= 5; poisons += 1) {
+      expect(await toldBy(send(stage, 'poison', { headers }))).toMatchObject({ status: 429 });
+      await untilGroup(stage, { in_use: 2, refusals_total: { concurrency: poisons } });
+      await later(stage, 10_000);
+    }
+    // Each of these is refused if there is no slot for it at once.
+    await finish(stage, ...kept, ...(await some(4, 10)));
+  });
+
   async function expectGoneRound(
     stage: Stage,
     kind: string,
