@@ -19,7 +19,10 @@ export default defineConfig({
         plugins: [
           cloudflareTest({
             wrangler: { configPath: './wrangler.toml' },
-            miniflare: { bindings: TEST_BINDINGS },
+            miniflare: {
+              bindings: TEST_BINDINGS,
+              analyticsEngineDatasets: { ANALYTICS: { dataset: 'headgate_calls' } },
+            },
           }),
         ],
         test: {

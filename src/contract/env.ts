@@ -17,6 +17,15 @@ interface AssetSource {
   fetch(url: string, init: { readonly headers: Record<string, string> }): Promise<Response>;
 }
 
+/** A dataset of Analytics Engine, as far as it is used. */
+export interface AnalyticsDataset {
+  writeDataPoint(point: {
+    readonly indexes: readonly string[];
+    readonly blobs: readonly string[];
+    readonly doubles: readonly number[];
+  }): void;
+}
+
 /** The bindings of the Worker and its objects. Secrets named `UPSTREAM_*` stand beside these. */
 export interface Env {
   readonly GROUPS: ObjectNamespace<GroupRpc>;
@@ -32,6 +41,8 @@ export interface Env {
   readonly ACCESS_ROLE?: string;
   /** Opens `/metrics`, which the `ADMIN_TOKEN` opens too. */
   readonly METRICS_TOKEN?: string;
+  /** Gets one data point for each call that has ended. Absent: there is none. */
+  readonly ANALYTICS?: AnalyticsDataset;
   /** `allow` where Headgate hosts itself, so that upstreams may have private addresses. */
   readonly PRIVATE_UPSTREAMS?: string;
   /** Self-hosted only: the process that wrote a row. Rows of another process died with it. */

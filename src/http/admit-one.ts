@@ -6,6 +6,7 @@ import type { Schedule } from '../upstream/call-clock.ts';
 import type { Placement, RoutedCall } from '../routing/placement.ts';
 import { within } from '../upstream/within.ts';
 import type { Ticket } from './admission.ts';
+import { noteEnd, noteRejection } from './analytics.ts';
 import { askForSlot, type PlaceListener } from './ask.ts';
 import { laneOf } from './lane-of.ts';
 import type { Metering } from './metering.ts';
@@ -69,15 +70,22 @@ export async function admitOne(
     ...requestFor(call, ticket, placement, manner, version),
     ...(metering === null ? {} : { estimate: metering.estimateFor(placement) }),
   };
+  const askedAt = Date.now();
   const asked = await askForSlot(pool, request, signal, after, listener);
+  const endedAt = Date.now();
+  const waitedMs = endedAt - askedAt;
   switch (asked.kind) {
     case 'granted': {
       const { leaseId } = asked.granted;
-      const hold = new LeaseHolder(pool, { ...request, leaseId }, asked.granted, ctx, after);
+      const self = { ...request, leaseId };
+      const hold = new LeaseHolder(pool, self, asked.granted, ctx, after, (end) =>
+        noteEnd(env, request, { ...end, waitedMs, heldMs: Date.now() - endedAt }),
+      );
       if (asked.late.length > 0) ctx.waitUntil(hold.adoptLate(asked.late));
       return { kind: 'admitted', placement, hold };
     }
     case 'rejected':
+      noteRejection(env, request, asked.rejection.reason, waitedMs);
       return { kind: 'refused', refusal: refusalOf(asked.rejection, placement) };
     case 'declined':
       return { kind: 'declined', placement, isPaused: asked.isPaused };

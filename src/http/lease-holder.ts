@@ -1,10 +1,11 @@
 import type { LeaseRpc, RenewAnswer, ResumeRequest } from '../contract/group-rpc.ts';
 import type { Outcome } from '../core/outcome.ts';
-import type { UpstreamSignal } from '../core/signal.ts';
+import type { RefusalKind, UpstreamSignal } from '../core/signal.ts';
 import type { Settlement } from '../core/usage.ts';
 import { RENEW_EVERY_MS } from '../core/settings.ts';
 import type { Schedule } from '../upstream/call-clock.ts';
 import { within } from '../upstream/within.ts';
+import type { CallEnd } from './analytics.ts';
 import type { AskEnd, Granted } from './ask.ts';
 import type { PoolSource } from './pools.ts';
 import { pause, type Background } from './waiting.ts';
@@ -24,6 +25,9 @@ const RETRY_PAUSES_MS = [0, 250, 1_000];
 /** After a resumption failed for good the stream goes on, and this is how long until the next try. */
 const RESUME_AGAIN_MS = 5_000;
 
+/** How a lease ended, as far as its holder knows. */
+type LeaseEnd = Pick<CallEnd, 'outcome' | 'status' | 'reason' | 'used'>;
+
 /**
  * The Worker's side of a lease: keeps it renewed while the call runs, takes it up again after the
  * object was reset, and gives it back exactly once.
@@ -41,6 +45,8 @@ export class LeaseHolder {
   #callOffRenewal: (() => void) | null = null;
   #onRevoked: (() => void) | null = null;
   #isRevoked = false;
+  #refusal: RefusalKind | null = null;
+  readonly #onEnd: ((end: LeaseEnd) => void) | null;
   /** Whether the group wants to hear at the headers that the upstream took the call. */
   readonly wantsServed: boolean;
 
@@ -50,7 +56,9 @@ export class LeaseHolder {
     granted: Granted,
     ctx: Background,
     after: Schedule,
+    onEnd: ((end: LeaseEnd) => void) | null = null,
   ) {
+    this.#onEnd = onEnd;
     this.#pool = pool;
     this.#self = self;
     this.#lease = granted.lease;
@@ -74,6 +82,7 @@ export class LeaseHolder {
    * kept alive beyond the call; a report that is lost costs another refusal at the most.
    */
   report(signal: UpstreamSignal, isRepeat: boolean): void {
+    if (signal.kind !== 'served') this.#refusal = signal.kind;
     const told = within(ANSWER_LOST_MS, this.#lease.report(signal, isRepeat)).catch(() =>
       within(ANSWER_LOST_MS, this.#pool().report(this.leaseId, signal, isRepeat)).catch(() => {}),
     );
@@ -132,6 +141,8 @@ export class LeaseHolder {
       await this.#releaseById(outcome, settlement);
     } finally {
       lease[Symbol.dispose]();
+      const used = settlement ?? null;
+      this.#onEnd?.({ outcome, status: this.#status, reason: this.#refusal, used });
     }
   }
 
