@@ -28,3 +28,13 @@ function queueInWords({ queued, queued_by_lane, oldest_wait_ms }: Queue): string
   );
   return `${queued} waiting (${lanes.join(', ')}), the oldest for ${duration(oldest_wait_ms)}`;
 }
+
+/** Below this an estimate is no number any more. */
+const SOON_MS = 1_000;
+
+/** How long a waiter has to go, `sinceMs` after its estimate was told. */
+export function estimateInWords(estimateMs: number, sinceMs: number, isPaused: boolean): string {
+  if (isPaused) return 'when resumed';
+  const leftMs = estimateMs - sinceMs;
+  return leftMs < SOON_MS ? 'soon' : `≈ ${duration(leftMs)}`;
+}

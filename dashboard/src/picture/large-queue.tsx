@@ -1,11 +1,12 @@
 import { count, duration } from '../format.ts';
+import { estimateInWords } from '../model/sentence.ts';
 import { MARKS_MAX, sectionsOf } from '../model/queue.ts';
 import type { GroupStatus, Waiter } from '../model/status.ts';
 import { toneOf } from '../model/tenant-tone.ts';
 import { LANES } from '../../../src/core/ticket.ts';
 
 interface Props {
-  readonly queue: Pick<GroupStatus, 'queued' | 'queued_by_lane'>;
+  readonly queue: Pick<GroupStatus, 'queued' | 'queued_by_lane' | 'paused'>;
   readonly waiters: readonly Waiter[];
   /** Milliseconds since the waiters were told. */
   readonly sinceMs: number;
@@ -29,7 +30,7 @@ export function LargeQueue({ queue, waiters, sinceMs }: Props) {
                 key={waiter.ticket}
                 class={`mark ${lane} tone-${toneOf(waiter.tenant)}`}
                 data-flight={waiter.ticket}
-                title={titleOf(waiter, sinceMs)}
+                title={titleOf(waiter, sinceMs, queue.paused)}
               />
             ))}
           </div>
@@ -39,13 +40,11 @@ export function LargeQueue({ queue, waiters, sinceMs }: Props) {
   );
 }
 
-function titleOf(
-  { tenant, agent, model, waited_ms, estimate_ms }: Waiter,
-  sinceMs: number,
-): string {
+function titleOf(waiter: Waiter, sinceMs: number, isPaused: boolean): string {
+  const { tenant, agent, model, waited_ms, estimate_ms } = waiter;
   const who = [tenant, agent, model].filter((part) => part !== null).join(', ');
-  const left = Math.max(0, estimate_ms - sinceMs);
-  return `${who}: waits for ${duration(waited_ms + sinceMs)}, about ${duration(left)} to go`;
+  const rest = estimateInWords(estimate_ms, sinceMs, isPaused);
+  return `${who}: waits for ${duration(waited_ms + sinceMs)}, goes ${rest}`;
 }
 
 function Counts({ queue }: { readonly queue: Props['queue'] }) {

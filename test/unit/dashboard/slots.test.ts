@@ -5,7 +5,11 @@ import {
   slotsOfPool,
   type Slots,
 } from '../../../dashboard/src/model/slots.ts';
-import { slotsInWords, sentenceOf } from '../../../dashboard/src/model/sentence.ts';
+import {
+  estimateInWords,
+  slotsInWords,
+  sentenceOf,
+} from '../../../dashboard/src/model/sentence.ts';
 import { groupStatus, partitionStatus } from './group-status.ts';
 
 const configured = (n: number | null) =>
@@ -94,4 +98,13 @@ describe('the sentence of a picture', () => {
       '0 of 5 slots in use, nobody waiting.',
     );
   });
+});
+
+it.each([
+  [8_200, 1_000, false, '≈ 7.2 s'],
+  [1_800, 1_000, false, 'soon'],
+  [0, 5_000, false, 'soon'],
+  [8_200, 0, true, 'when resumed'],
+])('an estimate of %i ms, %i ms ago, paused %s: %s', (estimateMs, sinceMs, isPaused, words) => {
+  expect(estimateInWords(estimateMs, sinceMs, isPaused)).toBe(words);
 });

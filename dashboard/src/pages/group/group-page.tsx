@@ -28,7 +28,7 @@ export function GroupPage({ name = '' }: { readonly name?: string }) {
       <GroupCharts name={name} />
       <div class="lists">
         <LeaseTable name={name} isSplit={split} />
-        <WaiterTable name={name} isSplit={split} />
+        <WaiterTable name={name} isSplit={split} isPaused={group.paused} />
       </div>
       <Decisions name={name} />
     </div>

@@ -1,6 +1,7 @@
 import { useRef } from 'preact/hooks';
 import { detail, detailAt, now } from '../../feed.ts';
 import { duration } from '../../format.ts';
+import { estimateInWords } from '../../model/sentence.ts';
 import { may } from '../../session.ts';
 import { totalOf } from './lease-table.tsx';
 import { useKeptHeight } from '../../ui/use-kept-height.ts';
@@ -11,10 +12,11 @@ import { WaiterActions } from './waiter-actions.tsx';
 interface Props {
   readonly name: string;
   readonly isSplit: boolean;
+  readonly isPaused: boolean;
 }
 
 /** Who waits, in the order in which they will be granted. */
-export function WaiterTable({ name, isSplit }: Props) {
+export function WaiterTable({ name, isSplit, isPaused }: Props) {
   const root = useRef<HTMLDivElement>(null);
   useKeptFocus(root);
   useKeptHeight(root);
@@ -52,7 +54,7 @@ export function WaiterTable({ name, isSplit }: Props) {
                   {waiter.promoted && ', promoted'}
                 </td>
                 <td class="number">{duration(waiter.waited_ms + sinceMs)}</td>
-                <td class="number">{`≈ ${duration(Math.max(0, waiter.estimate_ms - sinceMs))}`}</td>
+                <td class="number">{estimateInWords(waiter.estimate_ms, sinceMs, isPaused)}</td>
                 <td>
                   <Tenant name={waiter.tenant} />
                 </td>

@@ -3,6 +3,9 @@ import { attentionOf } from '../../model/attention.ts';
 import { stateOf } from '../../model/group-state.ts';
 import { StateWord } from '../../ui/state-word.tsx';
 
+/** Where so many need somebody, it is one thing that is amiss, and the rest is below. */
+const LISTED_MAX = 30;
+
 /** Groups that somebody had better look at, the worst first. Its height is fixed: nothing below jumps. */
 export function AttentionList() {
   const items = groups.value
@@ -23,13 +26,14 @@ export function AttentionList() {
         <p class="help">Nothing: calls flow, or wait no longer than is usual.</p>
       ) : (
         <ul tabIndex={0} aria-labelledby="attention-title">
-          {items.map(({ group, attention }) => (
+          {items.slice(0, LISTED_MAX).map(({ group, attention }) => (
             <li key={group.name}>
               <a href={`/admin/groups/${encodeURIComponent(group.name)}`}>{group.name}</a>
               <StateWord state={stateOf(group)} />
               <span>{attention.says}</span>
             </li>
           ))}
+          {items.length > LISTED_MAX && <li>{`and ${items.length - LISTED_MAX} more`}</li>}
         </ul>
       )}
     </section>

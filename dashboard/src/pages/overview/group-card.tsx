@@ -1,4 +1,5 @@
 import type { ReadonlySignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
 import { trendOf } from '../../feed.ts';
 import { count, duration } from '../../format.ts';
 import { stateOf } from '../../model/group-state.ts';
@@ -9,14 +10,19 @@ import { lately, refusedTotal } from '../../model/trend.ts';
 import { SmallPicture } from '../../picture/small-picture.tsx';
 import { Sparkline } from '../../picture/sparkline.tsx';
 import { StateWord } from '../../ui/state-word.tsx';
+import { useInSight } from '../../ui/in-sight.ts';
 
-/** One group: its picture, how long calls wait, what the upstream refuses. */
+/**
+ * One group: its picture, how long calls wait, what the upstream refuses. Drawn anew with each word of
+ * the feed while it is in sight, and once when it comes in sight.
+ */
 export function GroupCard({ group: live }: { readonly group: ReadonlySignal<GroupStatus> }) {
-  const group = live.value;
+  const root = useRef<HTMLElement>(null);
+  const group = useInSight(root).value ? live.value : live.peek();
   const slots = slotsOfGroup(group);
   const id = `card-${group.name}`;
   return (
-    <article class="card" aria-labelledby={id}>
+    <article class="card" aria-labelledby={id} ref={root}>
       <h3 id={id}>
         <a href={`/admin/groups/${encodeURIComponent(group.name)}`}>{group.name}</a>
         {group.kind !== 'configured' && <small>{group.kind}</small>}
