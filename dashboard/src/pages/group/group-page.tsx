@@ -1,3 +1,4 @@
+import { useComputed } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { detail, detailAt, groupNamed, heardAt, now } from '../../feed.ts';
 import { LargePicture } from '../../picture/large-picture.tsx';
@@ -15,23 +16,35 @@ import './group.css';
 
 /** One group: its picture, its figures, who holds and who waits, its past, its decisions. */
 export function GroupPage({ name = '' }: { readonly name?: string }) {
-  const group = groupNamed(name);
-  if (heardAt.value === null) return <h1 aria-busy="true">{name}</h1>;
-  if (group === undefined) return <NoGroup name={name} />;
-  const split = group.partitions.length > 0;
+  // Only whether there is such a group: its charts need not be drawn anew with each word of it.
+  const isThere = useComputed(() => groupNamed(name) !== undefined);
+  const isHeard = useComputed(() => heardAt.value !== null);
+  if (!isHeard.value) return <h1 aria-busy="true">{name}</h1>;
+  if (!isThere.value) return <NoGroup name={name} />;
   return (
     <div class="group-page" key={name}>
-      <GroupHead group={group} />
-      <LivePicture name={name} />
-      <GroupFigures group={group} />
-      {split && <PartitionRows group={group} />}
+      <LiveFigures name={name} />
       <GroupCharts name={name} />
       <div class="lists">
-        <LeaseTable name={name} isSplit={split} />
-        <WaiterTable name={name} isSplit={split} isPaused={group.paused} />
+        <LeaseTable name={name} />
+        <WaiterTable name={name} />
       </div>
       <Decisions name={name} />
     </div>
+  );
+}
+
+/** How the group stands now. */
+function LiveFigures({ name }: { readonly name: string }) {
+  const group = groupNamed(name);
+  if (group === undefined) return null;
+  return (
+    <>
+      <GroupHead group={group} />
+      <LivePicture name={name} />
+      <GroupFigures group={group} />
+      {group.partitions.length > 0 && <PartitionRows group={group} />}
+    </>
   );
 }
 

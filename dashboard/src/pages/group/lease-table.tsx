@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks';
 import { api } from '../../api.ts';
-import { detail, detailAt, now } from '../../feed.ts';
+import { detail, detailAt, groupNamed, now } from '../../feed.ts';
 import { duration } from '../../format.ts';
 import type { Lease } from '../../model/status.ts';
 import { may } from '../../session.ts';
@@ -11,16 +11,13 @@ import { useKeptHeight } from '../../ui/use-kept-height.ts';
 import { Tenant } from './tenant.tsx';
 import { useKeptFocus } from './use-kept-focus.ts';
 
-interface Props {
-  readonly name: string;
-  readonly isSplit: boolean;
-}
-
 /** Who holds a slot, the oldest first. */
-export function LeaseTable({ name, isSplit }: Props) {
+export function LeaseTable({ name }: { readonly name: string }) {
   const root = useRef<HTMLDivElement>(null);
   useKeptFocus(root);
   useKeptHeight(root);
+  const group = groupNamed(name);
+  const isSplit = (group?.partitions.length ?? 0) > 0;
   const known = detail.value?.name === name ? detail.value : null;
   const leases = known?.leases ?? [];
   const sinceMs = Math.max(0, now.value - detailAt.value);

@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks';
-import { detail, detailAt, now } from '../../feed.ts';
+import { detail, detailAt, groupNamed, now } from '../../feed.ts';
 import { duration } from '../../format.ts';
 import { estimateInWords } from '../../model/sentence.ts';
 import { may } from '../../session.ts';
@@ -9,17 +9,14 @@ import { Tenant } from './tenant.tsx';
 import { useKeptFocus } from './use-kept-focus.ts';
 import { WaiterActions } from './waiter-actions.tsx';
 
-interface Props {
-  readonly name: string;
-  readonly isSplit: boolean;
-  readonly isPaused: boolean;
-}
-
 /** Who waits, in the order in which they will be granted. */
-export function WaiterTable({ name, isSplit, isPaused }: Props) {
+export function WaiterTable({ name }: { readonly name: string }) {
   const root = useRef<HTMLDivElement>(null);
   useKeptFocus(root);
   useKeptHeight(root);
+  const group = groupNamed(name);
+  const isSplit = (group?.partitions.length ?? 0) > 0;
+  const isPaused = group?.paused === true;
   const known = detail.value?.name === name ? detail.value : null;
   const waiters = known?.waiters ?? [];
   const sinceMs = Math.max(0, now.value - detailAt.value);
