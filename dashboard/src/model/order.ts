@@ -3,6 +3,13 @@ import { stateOf, STATES, useOf } from './group-state.ts';
 import type { GroupStatus } from './status.ts';
 import type { Trend } from './trend.ts';
 
+/**
+ * Queues and slots in use are compared by their size alone, twice as long or a tenth more: a list that
+ * follows each call would never keep still.
+ */
+const queueSize = ({ queued }: GroupStatus): number => Math.ceil(Math.log2(1 + queued));
+const useSize = (group: GroupStatus): number => Math.floor(useOf(group) * 10);
+
 /** Names with the most pressed group first: what needs attention, then by state, queue and use. */
 export function byPressure(
   groups: readonly GroupStatus[],
@@ -13,14 +20,15 @@ export function byPressure(
     group,
     rank: attentionOf(group, trendOf(group.name), nowMs)?.rank ?? Infinity,
     state: STATES.indexOf(stateOf(group)),
-    use: useOf(group),
+    queue: queueSize(group),
+    use: useSize(group),
   }));
   return keyed
     .sort(
       (a, b) =>
         (a.rank === b.rank ? 0 : a.rank - b.rank) ||
         a.state - b.state ||
-        b.group.queued - a.group.queued ||
+        b.queue - a.queue ||
         b.use - a.use ||
         a.group.name.localeCompare(b.group.name),
     )

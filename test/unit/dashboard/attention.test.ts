@@ -145,6 +145,20 @@ describe('the order of the groups', () => {
     expect(names).toEqual(['long', 'short', 'most', 'half']);
   });
 
+  it('does not follow each call that comes or goes', () => {
+    const order = (a: number, b: number): readonly string[] =>
+      byPressure(
+        [groupStatus({ name: 'a', queued: a }), groupStatus({ name: 'b', queued: b })],
+        () => undefined,
+        NOW,
+      );
+    expect([order(10, 12), order(12, 10), order(10, 40)]).toEqual([
+      ['a', 'b'],
+      ['a', 'b'],
+      ['b', 'a'],
+    ]);
+  });
+
   it('is kept while nobody may move: what is gone goes, what is new comes last', () => {
     expect(keepOrder(['c', 'a', 'b'], ['a', 'b', 'd', 'c'])).toEqual(['c', 'a', 'b', 'd']);
     expect(keepOrder(['c', 'a', 'b'], ['b', 'c'])).toEqual(['c', 'b']);
