@@ -43,9 +43,32 @@ const DEFAULTS: Readonly<Record<string, unknown>> = {
   keys: gatewayKeySchema.parse({ id: 'default', hash: `sha256:${'0'.repeat(64)}` }),
 };
 
-/** A whole object without what it has by default, so that what somebody chose stands out. */
-export function chosenOf(list: string, value: unknown): unknown {
-  return differing(value, DEFAULTS[list]) ?? {};
+/**
+ * The fields that change about an object. Of one that comes or goes as a whole they are those that
+ * somebody chose: what it has by default, and the name that stands above it, say nothing.
+ */
+export function fieldChanges({ list, kind, changes }: ChangedObject): readonly AuditChange[] {
+  const [whole] = changes;
+  if (kind === 'changed' || whole === undefined) return changes;
+  const side = kind === 'added' ? 'to' : 'from';
+  const chosen = differing(whole[side], DEFAULTS[list]) ?? {};
+  return [...leavesOf('', chosen)]
+    .filter(({ path }) => !UNSAID.has(path))
+    .map(({ path, value }) => ({ path, [side]: value }));
+}
+
+/** A hash is never told. */
+const UNSAID = new Set(['name', 'id', 'hash']);
+
+function* leavesOf(path: string, value: unknown): Generator<{ path: string; value: unknown }> {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (!isObject) {
+    yield { path, value };
+    return;
+  }
+  for (const [name, part] of Object.entries(value)) {
+    yield* leavesOf(path === '' ? name : `${path}.${name}`, part);
+  }
 }
 
 function differing(value: unknown, fallback: unknown): unknown {
@@ -69,13 +92,15 @@ export function shortText(value: unknown): string | null {
   const parts = Object.values(value);
   if (parts.length === 0) return 'none';
   const isFlat = parts.every((part) => typeof part !== 'object' || part === null);
-  if (!isFlat) return null;
-  const text = Array.isArray(value)
-    ? parts.join(', ')
-    : Object.entries(value)
-        .map(([name, part]) => `${name}: ${String(part)}`)
-        .join(', ');
+  const text = isFlat ? flatText(value) : JSON.stringify(value);
   return text.length <= SHORT_CHARACTERS_MAX ? text : null;
+}
+
+function flatText(value: object): string {
+  if (Array.isArray(value)) return value.join(', ');
+  return Object.entries(value)
+    .map(([name, part]) => `${name}: ${String(part)}`)
+    .join(', ');
 }
 
 const SHORT_CHARACTERS_MAX = 80;

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { groupSchema } from '../../../src/contract/config.ts';
-import { byObject, chosenOf, shortText, tally } from '../../../dashboard/src/model/change-list.ts';
+import {
+  byObject,
+  fieldChanges,
+  shortText,
+  tally,
+} from '../../../dashboard/src/model/change-list.ts';
 
 describe('changes of a configuration', () => {
   const objects = byObject([
@@ -43,14 +48,22 @@ describe('changes of a configuration', () => {
     expect(tally([])).toBe('nothing changes');
   });
 
-  it('show of a whole object what somebody chose', () => {
+  it('show of a whole object what somebody chose, and never a hash', () => {
     const group = groupSchema.parse({ name: 'b', limits: { rpm: 5 }, match: { models: ['x'] } });
-    expect(chosenOf('groups', group)).toEqual({
-      name: 'b',
-      limits: { rpm: 5 },
-      match: { models: ['x'] },
-    });
-    expect(chosenOf('webhook', { url: 'https://x' })).toEqual({ url: 'https://x' });
+    const chosen = [
+      { path: 'match.models', to: ['x'] },
+      { path: 'limits.rpm', to: 5 },
+    ];
+    const [added] = byObject([{ path: 'groups[b]', to: group }]);
+    expect(added && fieldChanges(added)).toEqual(chosen);
+    const [removed] = byObject([
+      { path: 'admin_keys[alice]', from: { id: 'alice', hash: '(hidden)', role: 'viewer' } },
+    ]);
+    expect(removed && fieldChanges(removed)).toEqual([{ path: 'role', from: 'viewer' }]);
+  });
+
+  it('show of a changed object what changed', () => {
+    expect(objects[0] && fieldChanges(objects[0])).toEqual(objects[0]?.changes);
   });
 });
 
@@ -65,7 +78,7 @@ describe('a value on one line', () => {
     [[], 'none'],
     [['a', 'b'], 'a, b'],
     [{ a: 1, b: null }, 'a: 1, b: null'],
-    [{ a: { b: 1 } }, null],
+    [{ a: { b: 1 } }, '{"a":{"b":1}}'],
     [['x'.repeat(81)], null],
   ])('%j is %j', (value, text) => {
     expect(shortText(value)).toBe(text);

@@ -1,3 +1,65 @@
+import { useEffect, useState } from 'preact/hooks';
+import { api } from '../../api.ts';
+import { version } from '../../feed.ts';
+import { auditQuery, filterProblem, NO_FILTER, type AuditFilter } from '../../model/audit.ts';
+import { useAnswer } from '../../ui/use-answer.ts';
+import { AuditEntries, type Entry } from './audit-entries.tsx';
+import { AuditFilterForm } from './audit-filter.tsx';
+import './audit.css';
+
+/** Entries of one page of the log. */
+const PAGE = 50;
+
+/** Who changed what, newest first. */
 export function AuditPage() {
-  return <h1>audit</h1>;
+  const [filter, setFilter] = useState(NO_FILTER);
+  const [older, setOlder] = useState<readonly Entry[]>([]);
+  const [cursor, setCursor] = useState<string | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [answer] = useAnswer(() => ask(filter, null), [filter, version.value]);
+  // A new first page begins the list anew: what was under “more” may overlap with it.
+  useEffect(() => {
+    setOlder([]);
+    setCursor(answer?.ok === true ? answer.body.next_cursor : null);
+    setProblem(answer?.ok === false ? answer.problem.detail : null);
+  }, [answer]);
+
+  const more = async (): Promise<void> => {
+    const next = await ask(filter, cursor);
+    if (!next.ok) return setProblem(next.problem.detail);
+    setOlder([...older, ...(next.body.entries as Entry[])]);
+    setCursor(next.body.next_cursor);
+  };
+  const newest = answer?.ok === true ? (answer.body.entries as Entry[]) : [];
+  const isFiltered = Object.keys(auditQuery(filter)).length > 0;
+  return (
+    <>
+      <h1>Audit</h1>
+      <AuditFilterForm onFilter={setFilter} />
+      {problem !== null && <p role="alert">{problem}</p>}
+      <div class="audit" aria-busy={answer === null}>
+        {answer?.ok === true && newest.length === 0 && (
+          <p>
+            {isFiltered
+              ? 'No entry is like this. Entries are kept for 90 days.'
+              : 'Nothing was changed yet. Every change of the configuration appears here, with who made it and what was there before.'}
+          </p>
+        )}
+        <AuditEntries entries={[...newest, ...older]} />
+        {cursor !== null && (
+          <button type="button" onClick={() => void more()}>
+            More
+          </button>
+        )}
+      </div>
+    </>
+  );
+}
+
+function ask(filter: AuditFilter, cursor: string | null) {
+  // A filter that cannot be is not asked for; the form says what is wrong with it.
+  const query = filterProblem(filter) === null ? auditQuery(filter) : {};
+  return api('listAudit', {
+    query: { ...query, limit: PAGE, ...(cursor === null ? {} : { cursor }) },
+  });
 }

@@ -1,3 +1,86 @@
+import { useState } from 'preact/hooks';
+import { api } from '../../api.ts';
+import { version } from '../../feed.ts';
+import { rotations, type Key } from '../../model/keys.ts';
+import { may } from '../../session.ts';
+import { useAnswer } from '../../ui/use-answer.ts';
+import { AdminKeys } from './admin-keys.tsx';
+import { deleteKey, revokeKey, type OnAct } from './key-actions.tsx';
+import { KeyDialog } from './key-dialog.tsx';
+import { KeyTable } from './key-table.tsx';
+import { RotateDialog } from './rotate-dialog.tsx';
+import './keys.css';
+
+/** The dialog that is open. */
+type Open = { readonly kind: 'new' } | { readonly kind: 'edit' | 'rotate'; readonly id: string };
+
+/** Keys of callers, and below them keys of the admin API. */
 export function KeysPage() {
-  return <h1>keys</h1>;
+  const [answer, again] = useAnswer(askKeys, [version.value]);
+  const [open, setOpen] = useState<Open | null>(null);
+  const keys = answer?.keys ?? [];
+  const close = (): void => setOpen(null);
+  const act = async (kind: Parameters<OnAct>[0], id: string): Promise<void> => {
+    if (kind === 'edit' || kind === 'rotate') return setOpen({ kind, id });
+    await (kind === 'revoke' ? revokeKey(id) : deleteKey(id));
+    again();
+  };
+  return (
+    <>
+      <header class="page-head">
+        <h1>Keys of callers</h1>
+        {may('admin') ? (
+          <button type="button" class="primary" onClick={() => setOpen({ kind: 'new' })}>
+            New key
+          </button>
+        ) : (
+          <small>Making and changing keys takes the role admin.</small>
+        )}
+      </header>
+      {answer?.problem !== undefined && <p role="alert">{answer.problem}</p>}
+      <div class="keys-list" aria-busy={answer === null}>
+        {answer !== null && answer.problem === undefined && keys.length === 0 && <NoKeys />}
+        {answer !== null && keys.length > 0 && (
+          <KeyTable
+            keys={keys}
+            rotatedAt={answer.rotatedAt}
+            onAct={(kind, id) => void act(kind, id)}
+          />
+        )}
+      </div>
+      {open?.kind === 'new' && <KeyDialog onClose={close} onChanged={again} />}
+      {open?.kind === 'edit' && <KeyDialog id={open.id} onClose={close} onChanged={again} />}
+      {open?.kind === 'rotate' && <RotateDialog id={open.id} onClose={close} onChanged={again} />}
+      <AdminKeys />
+    </>
+  );
+}
+
+function NoKeys() {
+  return (
+    <p>
+      There is no key, so callers need none: each brings the key of its provider. With the first key
+      made here, every call needs one; then Headgate can inject keys of yours, and limit and charge
+      each caller by itself.
+    </p>
+  );
+}
+
+/** The most that a page of a list holds. */
+const PAGE = 1_000;
+
+async function askKeys() {
+  const rotated = api('listAudit', { query: { action: 'key ', limit: PAGE } });
+  const keys: Key[] = [];
+  let cursor: string | null = null;
+  do {
+    const query: { limit: number; cursor?: string } = { limit: PAGE };
+    if (cursor !== null) query.cursor = cursor;
+    const page = await api('listKeys', { query });
+    if (!page.ok) return { keys: [], rotatedAt: new Map(), problem: page.problem.detail };
+    keys.push(...(page.body.keys as Key[]));
+    cursor = page.body.next_cursor;
+  } while (cursor !== null);
+  const audit = await rotated;
+  return { keys, rotatedAt: rotations(audit.ok ? audit.body.entries : []) };
 }

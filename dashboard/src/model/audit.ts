@@ -1,0 +1,43 @@
+/** What somebody looks for in the audit log, as the form has it. */
+export interface AuditFilter {
+  readonly actor: string;
+  readonly action: string;
+  /** As `datetime-local` has it. */
+  readonly since: string;
+  readonly until: string;
+}
+
+export const NO_FILTER: AuditFilter = { actor: '', action: '', since: '', until: '' };
+
+interface AuditQuery {
+  actor?: string;
+  action?: string;
+  since?: string;
+  until?: string;
+}
+
+/** The filter as the route takes it: nothing is sent of what was left empty. */
+export function auditQuery(filter: AuditFilter): AuditQuery {
+  const query: AuditQuery = {};
+  const [actor, action] = [filter.actor.trim(), filter.action.trim()];
+  if (actor !== '') query.actor = actor;
+  if (action !== '') query.action = action;
+  if (filter.since !== '') query.since = new Date(filter.since).toISOString();
+  if (filter.until !== '') query.until = new Date(filter.until).toISOString();
+  return query;
+}
+
+/** What is wrong with a filter; null: nothing. */
+export function filterProblem({ since, until }: AuditFilter): string | null {
+  const isTurned = since !== '' && until !== '' && Date.parse(since) > Date.parse(until);
+  return isTurned ? 'The time from which to look is after the time until which.' : null;
+}
+
+/** An action taken apart, as in `group openai-shared: patch`. */
+export function actionParts(action: string): {
+  readonly group: string | null;
+  readonly verb: string;
+} {
+  const [, group, verb] = /^group (.+?): (.+)$/.exec(action) ?? [];
+  return { group: group ?? null, verb: verb ?? action };
+}

@@ -1,0 +1,78 @@
+import type * as z from 'zod';
+import type { auditEntrySchema, keySchema } from '../../../src/contract/admin/answer-schemas.ts';
+import { keyDocumentSchema } from '../../../src/contract/admin/key-routes.ts';
+import { count, usd } from '../format.ts';
+import type { Document } from './document.ts';
+
+export type Key = z.output<typeof keySchema>;
+type AuditEntry = z.output<typeof auditEntrySchema>;
+
+/** A key as it is before anybody said anything of it. */
+export const BLANK_KEY: Document = { ...keyDocumentSchema.parse({ id: 'new' }), id: '' };
+
+const OWN = Object.keys(keyDocumentSchema.shape);
+
+/** What of a key people may change, out of everything that is told of it. */
+export function keyDocument(key: Key): Document {
+  return Object.fromEntries(Object.entries(key).filter(([name]) => OWN.includes(name)));
+}
+
+/** A document as a merge patch, which brings back the default of what it leaves out. */
+export function keyPatch(document: Document): Document {
+  return Object.fromEntries(OWN.map((name) => [name, document[name] ?? null]));
+}
+
+/** The limits of a key in a few words, or null where it has none. */
+export function limitsText({ limits }: Pick<Key, 'limits'>): string | null {
+  const { budget_usd: budget } = limits;
+  const parts = [
+    limitText(limits.max_concurrency, 'slots'),
+    limitText(limits.rpm, 'req/min'),
+    limitText(limits.tpm, 'tokens/min'),
+    limitText(limits.rpd, 'req/day'),
+    limitText(limits.tpd, 'tokens/day'),
+    budget.per_hour === null ? null : `${usd(budget.per_hour)}/hour`,
+    budget.per_day === null ? null : `${usd(budget.per_day)}/day`,
+    budget.per_month === null ? null : `${usd(budget.per_month)}/month`,
+  ].filter((part) => part !== null);
+  return parts.length === 0 ? null : parts.join(', ');
+}
+
+function limitText(limit: number | null, unit: string): string | null {
+  return limit === null ? null : `${count(limit)} ${unit}`;
+}
+
+/** When each key was last rotated, by id, as far back as the audit log goes. It comes newest first. */
+export function rotations(
+  entries: readonly Pick<AuditEntry, 'action' | 'at'>[],
+): Map<string, string> {
+  const latest = new Map<string, string>();
+  for (const { action, at } of entries) {
+    const id = /^key (.+): rotate$/.exec(action)?.[1];
+    if (id !== undefined && !latest.has(id)) latest.set(id, at);
+  }
+  return latest;
+}
+
+/** How long the key before a rotation may go on to open. */
+export const GRACES = [
+  { ms: 0, label: 'not at all' },
+  { ms: 3_600_000, label: '1 hour' },
+  { ms: 86_400_000, label: '1 day' },
+  { ms: 604_800_000, label: '7 days' },
+  { ms: 2_592_000_000, label: '30 days' },
+] as const;
+
+/** How to use a key, ready to be pasted into a terminal. */
+export function keySnippet(origin: string, secret: string): string {
+  return [
+    `curl ${origin}/openai/v1/chat/completions \\`,
+    `  -H 'Authorization: Bearer ${secret}' -H 'Content-Type: application/json' \\`,
+    `  -d '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}'`,
+  ].join('\n');
+}
+
+/** The same for a key of the admin API. */
+export function adminKeySnippet(origin: string, secret: string): string {
+  return `curl ${origin}/admin/api/status \\\n  -H 'Authorization: Bearer ${secret}'`;
+}

@@ -1,0 +1,116 @@
+import { useState } from 'preact/hooks';
+import { api } from '../../api.ts';
+import { version } from '../../feed.ts';
+import { may } from '../../session.ts';
+import { confirm } from '../../ui/confirm.tsx';
+import { complain, say } from '../../ui/toasts.tsx';
+import { useAnswer } from '../../ui/use-answer.ts';
+import { When } from '../../ui/when.tsx';
+import { AdminKeyDialog } from './admin-key-dialog.tsx';
+
+/** Keys of the admin API and of this page, beside the ADMIN_TOKEN. */
+export function AdminKeys() {
+  return (
+    <section class="admin-keys" aria-labelledby="admin-keys">
+      {may('admin') ? (
+        <AdminKeyList />
+      ) : (
+        <>
+          <h2 id="admin-keys">Admin keys</h2>
+          <p class="help">Seeing and making admin keys takes the role admin.</p>
+        </>
+      )}
+    </section>
+  );
+}
+
+function AdminKeyList() {
+  const [answer, again] = useAnswer(
+    () => api('listAdminKeys', { query: { limit: 1_000 } }),
+    [version.value],
+  );
+  const [isCreating, setCreating] = useState(false);
+  const keys = answer?.ok === true ? answer.body.admin_keys : [];
+  return (
+    <>
+      <header class="page-head">
+        <h2 id="admin-keys">Admin keys</h2>
+        <button type="button" onClick={() => setCreating(true)}>
+          New admin key
+        </button>
+      </header>
+      <p class="help">
+        For this page and the admin API, beside the <code>ADMIN_TOKEN</code>. A viewer looks; an
+        operator pauses, drains, takes leases back, cancels and promotes besides; an admin does
+        everything.
+      </p>
+      {answer?.ok === false && <p role="alert">{answer.problem.detail}</p>}
+      {answer?.ok === true && keys.length === 0 && (
+        <p>
+          There is none: only the ADMIN_TOKEN opens this page. Give everybody a key of their own,
+          and the audit log tells who changed what.
+        </p>
+      )}
+      {keys.length > 0 && (
+        <div class="table" tabIndex={0} role="region" aria-label="Admin keys">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Key</th>
+                <th scope="col">Role</th>
+                <th scope="col">State</th>
+                <th scope="col">Made</th>
+                <th scope="col">Expires</th>
+                <th scope="col">
+                  <span class="visually-hidden">What to do with it</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {keys.map(({ id, role, state, created_at, expires_at }) => (
+                <tr key={id}>
+                  <th scope="row">
+                    <code>{id}</code>
+                  </th>
+                  <td>{role}</td>
+                  <td>
+                    <span class={`key-state ${state}`}>{state}</span>
+                  </td>
+                  <td>{created_at === null ? '–' : <When at={created_at} />}</td>
+                  <td>
+                    {expires_at === null ? (
+                      <span class="dim">never</span>
+                    ) : (
+                      <When at={expires_at} />
+                    )}
+                  </td>
+                  <td>
+                    <button
+                      type="button"
+                      class="danger"
+                      aria-label={`Delete ${id}`}
+                      onClick={() => void remove(id).then(again)}
+                    >
+                      Delete
+                    </button>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {isCreating && <AdminKeyDialog onClose={() => setCreating(false)} onChanged={again} />}
+    </>
+  );
+}
+
+async function remove(id: string): Promise<void> {
+  const says = (
+    <p>Whoever is signed in with it is signed out at once, and its requests are refused.</p>
+  );
+  if (!(await confirm({ title: `Delete ${id}?`, says, verb: 'Delete admin key' }))) return;
+  const result = await api('deleteAdminKey', { params: { id } });
+  if (result.ok) say(`Deleted ${id}.`);
+  else complain(result.problem.detail);
+}

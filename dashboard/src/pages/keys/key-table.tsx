@@ -1,0 +1,105 @@
+import { useState } from 'preact/hooks';
+import { limitsText, type Key } from '../../model/keys.ts';
+import { When } from '../../ui/when.tsx';
+import { KeyActions, type OnAct } from './key-actions.tsx';
+
+interface KeyTableProps {
+  readonly keys: readonly Key[];
+  /** When each was last rotated, by id. */
+  readonly rotatedAt: ReadonlyMap<string, string>;
+  readonly onAct: OnAct;
+}
+
+/** More rows than these are searched rather than read. */
+const ROWS_MAX = 200;
+
+/** Everything about every key that is no secret. */
+export function KeyTable({ keys, rotatedAt, onAct }: KeyTableProps) {
+  const [search, setSearch] = useState('');
+  const wanted = search.trim().toLowerCase();
+  const found = keys.filter(({ id, note }) => `${id} ${note}`.toLowerCase().includes(wanted));
+  return (
+    <>
+      <input
+        type="search"
+        aria-label="Find a key"
+        placeholder="Find a key by its id or note"
+        value={search}
+        onInput={(event) => setSearch(event.currentTarget.value)}
+      />
+      <div class="table" tabIndex={0} role="region" aria-label="Keys of callers">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Key</th>
+              <th scope="col">State</th>
+              <th scope="col">Groups</th>
+              <th scope="col">Lane</th>
+              <th scope="col" class="number">
+                Weight
+              </th>
+              <th scope="col">Limits</th>
+              <th scope="col">Expires</th>
+              <th scope="col">Rotated</th>
+              <th scope="col">
+                <span class="visually-hidden">What to do with it</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {found.slice(0, ROWS_MAX).map((key) => (
+              <Row key={key.id} of={key} rotatedAt={rotatedAt.get(key.id)} onAct={onAct} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p class="help" role="status">
+        {found.length > ROWS_MAX
+          ? `${ROWS_MAX} of ${found.length} are shown: search for the others.`
+          : `${found.length} of ${keys.length} keys`}
+      </p>
+    </>
+  );
+}
+
+function Row(props: {
+  readonly of: Key;
+  readonly rotatedAt: string | undefined;
+  readonly onAct: OnAct;
+}) {
+  const { of: key, rotatedAt } = props;
+  const lane =
+    key.lane_default === null
+      ? `up to ${key.lane_max}`
+      : `${key.lane_default}, up to ${key.lane_max}`;
+  const limits = limitsText(key);
+  return (
+    <tr>
+      <th scope="row">
+        <code>{key.id}</code>
+        {key.note !== '' && <small>{key.note}</small>}
+      </th>
+      <td>
+        <span class={`key-state ${key.state}`}>{key.state}</span>
+      </td>
+      <td class="wrap">{key.groups.length === 0 ? 'all' : key.groups.join(', ')}</td>
+      <td>{lane}</td>
+      <td class="number">{key.weight}</td>
+      <td class="wrap">{limits ?? <span class="dim">none</span>}</td>
+      <td>
+        {key.expires_at === null ? <span class="dim">never</span> : <When at={key.expires_at} />}
+      </td>
+      <td>
+        {rotatedAt === undefined ? <span class="dim">–</span> : <When at={rotatedAt} />}
+        {key.previous_expires_at !== null && (
+          <small>
+            the one before ends <When at={key.previous_expires_at} />
+          </small>
+        )}
+      </td>
+      <td>
+        <KeyActions of={key} onAct={props.onAct} />
+      </td>
+    </tr>
+  );
+}

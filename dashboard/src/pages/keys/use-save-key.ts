@@ -1,0 +1,74 @@
+import { useState } from 'preact/hooks';
+import type * as z from 'zod';
+import type { keyDocumentSchema } from '../../../../src/contract/admin/key-routes.ts';
+import { api, type Problem } from '../../api.ts';
+import { isSame, type Document } from '../../model/document.ts';
+import type { FieldError } from '../../model/field-errors.ts';
+import { keyDocument, keyPatch, type Key } from '../../model/keys.ts';
+import { say } from '../../ui/toasts.tsx';
+
+type KeyDocument = z.output<typeof keyDocumentSchema>;
+
+/** A key that was made this moment. */
+interface Secret {
+  readonly id: string;
+  readonly text: string;
+}
+
+/** Rounds while others change the configuration elsewhere. */
+const TRIES = 4;
+
+/** Makes or changes a key. A change on top of somebody else's is not made before both were looked at. */
+export function useSaveKey(
+  id: string | null,
+  openedAt: string | null,
+  refuse: (errors: readonly FieldError[]) => void,
+  onSaved: () => void,
+) {
+  const [secret, setSecret] = useState<Secret | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [theirs, setTheirs] = useState<Document | null | undefined>(undefined);
+  const [etag, setEtag] = useState(openedAt);
+  const [isBusy, setBusy] = useState(false);
+
+  const fail = ({ detail, errors, status }: Problem): void => {
+    refuse(status === 409 && id === null ? [{ path: 'id', message: detail }] : (errors ?? []));
+    setProblem(detail);
+  };
+
+  const create = async (document: KeyDocument): Promise<void> => {
+    const result = await api('createKey', { body: document });
+    if (result.ok) setSecret({ id: document.id, text: result.body.secret });
+    else fail(result.problem);
+  };
+
+  const change = async (name: string, document: Document, base: Document): Promise<void> => {
+    let version = etag;
+    const params = { id: name };
+    for (let attempt = 0; attempt < TRIES; attempt++) {
+      const ifMatch = version === null ? {} : { ifMatch: version };
+      const result = await api('patchKey', { params, body: { ...keyPatch(document) }, ...ifMatch });
+      if (result.ok) {
+        say(`Changed ${name}.`);
+        return onSaved();
+      }
+      if (result.status !== 412) return fail(result.problem);
+      const present = await api('getKey', { params });
+      if (!present.ok && present.status !== 404) return fail(present.problem);
+      version = present.etag;
+      setEtag(version);
+      const now = present.ok ? keyDocument(present.body as Key) : null;
+      // Something else was changed: that is no reason to ask.
+      if (!isSame(now, base)) return setTheirs(now);
+    }
+    setProblem('The configuration is being changed by others. Try again.');
+  };
+
+  const save = async (document: KeyDocument, base: Document): Promise<void> => {
+    setBusy(true);
+    setProblem(null);
+    await (id === null ? create(document) : change(id, document as Document, base));
+    setBusy(false);
+  };
+  return { secret, problem, theirs, isBusy, save, resolve: () => setTheirs(undefined) };
+}

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import {
+  actionParts,
+  auditQuery,
+  filterProblem,
+  NO_FILTER,
+} from '../../../dashboard/src/model/audit.ts';
+
+describe('the filter of the audit log', () => {
+  it('asks for nothing that was left empty', () => {
+    expect(auditQuery(NO_FILTER)).toEqual({});
+    expect(auditQuery({ ...NO_FILTER, actor: ' alice ', action: '  ' })).toEqual({
+      actor: 'alice',
+    });
+  });
+
+  it('asks for times in UTC, whatever the time zone of the reader', () => {
+    const since = '2026-11-20T10:00';
+    expect(auditQuery({ ...NO_FILTER, since, until: since })).toEqual({
+      since: new Date(since).toISOString(),
+      until: new Date(since).toISOString(),
+    });
+  });
+
+  it.each([
+    ['', '', null],
+    ['2026-11-20T10:00', '', null],
+    ['2026-11-20T10:00', '2026-11-20T11:00', null],
+    [
+      '2026-11-20T11:00',
+      '2026-11-20T10:00',
+      'The time from which to look is after the time until which.',
+    ],
+  ])('from %j until %j: %j', (since, until, problem) => {
+    expect(filterProblem({ ...NO_FILTER, since, until })).toBe(problem);
+  });
+});
+
+it.each([
+  ['group openai-shared: patch', 'openai-shared', 'patch'],
+  ['config: import', null, 'config: import'],
+  ['key team: revoke', null, 'key team: revoke'],
+])('an action names the group that it is about: %s', (action, group, verb) => {
+  expect(actionParts(action)).toEqual({ group, verb });
+});

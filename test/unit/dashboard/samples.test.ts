@@ -1,0 +1,9 @@
+import { expect, it } from 'vitest';
+import { importConfig, parseConfigText } from '../../../src/contract/import-config.ts';
+import { SAMPLES } from '../../../dashboard/src/model/samples.ts';
+
+it.each(SAMPLES)('an example can be imported: $name', ({ text }) => {
+  const imported = importConfig(parseConfigText(text, null));
+  expect(imported).toMatchObject({ ok: true });
+  expect(imported.ok && imported.config.groups.length).toBe(2);
+});
