@@ -39,7 +39,7 @@ export function NumberControl({
         autocomplete="off"
         placeholder={field.isNullable ? 'none' : textOf(field.fallback)}
       />
-      {isLong && <span class="unit">= {duration(value)}</span>}
+      {isLong && <span class="unit meaning">= {duration(value)}</span>}
     </>
   );
 }

@@ -76,10 +76,12 @@ function Slots({ preview: { now, last_hour } }: { readonly preview: GroupPreview
                 />
               )}
             </span>
-            <strong>{slots === null ? 'unlimited' : count(slots)}</strong>
-            {isNew && said !== null && (
-              <span class={gained !== null && gained < 0 ? 'lost' : 'gained'}>{said}</span>
-            )}
+            <span class="figure">
+              <strong>{slots === null ? 'unlimited' : count(slots)}</strong>
+              {isNew && said !== null && (
+                <span class={gained !== null && gained < 0 ? 'lost' : 'gained'}>{said}</span>
+              )}
+            </span>
           </dd>
         </div>
       ))}
