@@ -29,9 +29,9 @@ function chat(scope: string, headers: Headers = {}, model = 'gpt-4o'): Promise<R
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + 25_000;
   while (!condition()) {
-    if (Date.now() > deadline) throw new Error('It did not come about in 5 s.');
+    if (Date.now() > deadline) throw new Error('It did not come about in 25 s.');
     await delay(2);
   }
 }

@@ -108,17 +108,22 @@ test('in any stretch no more is taken than the capacity, what flowed in, and one
       const bucket = fullBucket(params, now);
       const log: { at: number; net: number }[] = [];
       for (const action of history) {
-        if (action.kind === 'pass') now = instant(now + action.ms);
-        latest = Math.max(latest, now);
+        if (action.kind === 'pass') {
+          now = instant(now + action.ms);
+          continue;
+        }
+        // An instant at which nothing was done to the bucket is none that it knows.
+        const at = Math.max(latest, now);
         if (action.kind === 'give') {
           give(bucket, params, action.amount, now);
           debits += Math.max(0, -action.amount);
-          log.push({ at: latest, net: -action.amount });
-        } else if (action.kind !== 'pass' && fits(bucket, params, action.amount, now)) {
+          log.push({ at, net: -action.amount });
+        } else if (fits(bucket, params, action.amount, now)) {
           takeFrom(bucket, params, action.amount, now);
           largest = Math.max(largest, action.amount);
-          log.push({ at: latest, net: action.amount });
-        }
+          log.push({ at, net: action.amount });
+        } else continue;
+        latest = at;
       }
       const bound = Math.max(params.capacity, largest) + debits;
       expect(worstExcess(log, params)).toBeLessThanOrEqual(bound + 1e-6);
