@@ -13,8 +13,22 @@ const TEST_BINDINGS = {
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 30_000 } },
-      { test: { name: 'model', include: ['test/model/**/*.test.ts'], testTimeout: 60_000 } },
+      {
+        test: {
+          name: 'unit',
+          include: ['test/unit/**/*.test.ts'],
+          isolate: false,
+          testTimeout: 30_000,
+        },
+      },
+      {
+        test: {
+          name: 'model',
+          include: ['test/model/**/*.test.ts'],
+          isolate: false,
+          testTimeout: 60_000,
+        },
+      },
       {
         plugins: [
           cloudflareTest({
@@ -31,6 +45,8 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
           include: ['test/workers/**/*.test.ts'],
           globalSetup: ['test/support/build-setup.ts', 'test/support/upstream-setup.ts'],
+          isolate: false,
+          setupFiles: ['test/workers/support/fresh.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -42,7 +58,7 @@ export default defineConfig({
           globalSetup: ['test/support/build-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          fileParallelism: false,
+          maxWorkers: 2,
           sequence: { groupOrder: 2 },
         },
       },

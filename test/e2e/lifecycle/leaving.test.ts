@@ -4,7 +4,7 @@ import type { Leaving, OpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
 import type { Stage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
-import { clock, median, until } from '../support/lifecycle-wait.ts';
+import { clock, FIGURE, median, until } from '../support/lifecycle-wait.ts';
 
 /**
  * A client that leaves frees its place. Limit 1 and no cool-downs, so that the next waiter's arrival at
@@ -111,7 +111,7 @@ function inTheMiddle(runs: readonly Run[]): typeof AT_ONCE {
 
 const hasChunk = ({ call }: { call: OpenCall }): boolean => call.text().includes('[practice]');
 
-describe.each(LEAVINGS)('a client that leaves with a %s', (how) => {
+describe.each(LEAVINGS)('a client that leaves with a %s', FIGURE, (how) => {
   it('in mid-stream aborts the upstream call, then frees its slot, both at once', async () => {
     const flowing = { 'x-strict-chunks': '2000', 'x-strict-chunk-delay-ms': '5' };
     const runs = await repeat(() => leaveWhileHolding(how, flowing, hasChunk));

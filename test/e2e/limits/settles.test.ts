@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Stage } from '../support/lifecycle-stage.ts';
-import { clock } from '../support/lifecycle-wait.ts';
+import { clock, FIGURE } from '../support/lifecycle-wait.ts';
 import { lastExcessAt, seenIn, since } from '../support/limits-load.ts';
 import { AUTO_COOLDOWN_MS, HIDDEN, fillQueue } from '../support/limits-hidden.ts';
 import { startScopes } from '../support/limits-stage.ts';
@@ -19,6 +19,7 @@ afterAll(() => stage.close());
 
 it.concurrent.each(HIDDEN)(
   'an upstream that takes 4 at once and is $name settles at 4, and no client sees a 429',
+  FIGURE,
   async ({ id }) => {
     const stats = () => stage.upstream.stats(id);
     const startedAt = clock();

@@ -2,7 +2,7 @@ import { afterEach, expect, it } from 'vitest';
 import type { StrictStats } from '../../support/strict-counts.ts';
 import type { Stage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS, startStage } from '../support/lifecycle-stage.ts';
-import { clock } from '../support/lifecycle-wait.ts';
+import { clock, FIGURE } from '../support/lifecycle-wait.ts';
 import type { Party, Span } from '../support/order-load.ts';
 import { gatewayKey, p95, PartyCalls, slotSeconds } from '../support/order-load.ts';
 
@@ -103,18 +103,22 @@ async function shareOut(flooder: Party, bursty: Party, steady: Party): Promise<S
   return stats;
 }
 
-it('two tenants get what they ask for up to their share beside a third that floods', async () => {
-  const keys = ['hg_flood', 'hg_bursts', 'hg_turns'] as const;
-  await startSharing(keys, ['caller']);
-  const stats = await shareOut(
-    { name: 'flood', key: keys[0] },
-    { name: 'bursts', key: keys[1] },
-    { name: 'turns', key: keys[2] },
-  );
-  expect(stats).toMatchObject({ rejected429: 0, models: { shared: { peak: SLOTS } } });
-});
+it(
+  'two tenants get what they ask for up to their share beside a third that floods',
+  FIGURE,
+  async () => {
+    const keys = ['hg_flood', 'hg_bursts', 'hg_turns'] as const;
+    await startSharing(keys, ['caller']);
+    const stats = await shareOut(
+      { name: 'flood', key: keys[0] },
+      { name: 'bursts', key: keys[1] },
+      { name: 'turns', key: keys[2] },
+    );
+    expect(stats).toMatchObject({ rejected429: 0, models: { shared: { peak: SLOTS } } });
+  },
+);
 
-it('so do two agents under one key beside a third that floods', async () => {
+it('so do two agents under one key beside a third that floods', FIGURE, async () => {
   await startSharing(['hg_team'], ['caller', 'agent']);
   const stats = await shareOut(
     { name: 'flood', key: 'hg_team', agent: 'run-flood' },

@@ -3,6 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Epoch milliseconds with fractions: the clock by which the strict upstream notes its arrivals. */
 export const clock = (): number => performance.timeOrigin + performance.now();
 
+/**
+ * For a test of a figure in time: what others do to the machine meanwhile is no defect, and a defect
+ * shows in every try.
+ */
+export const FIGURE = { retry: 3 };
+
 export interface UntilOptions {
   /** More than a machine takes that is busy with other things. @default 30000 */
   readonly withinMs?: number;

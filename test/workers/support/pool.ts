@@ -136,20 +136,34 @@ function rowsIn(state: DurableObjectState): Row[] {
  * that are still to be deleted: one that is lost keeps its slot down until the TTL, and a group with
  * nothing but such slots stands still for longer than a test waits.
  */
-export async function resetPool(name: string): Promise<void> {
+export function resetPool(name: string): Promise<void> {
+  return reset(name, async (instance, state) => {
+    const written = async (): Promise<string | null> => {
+      const ids = (await instance.leases()).map(({ id }) => id).toSorted();
+      const inRows = rowsIn(state).map(({ id }) => id);
+      return ids.join() === inRows.toSorted().join() ? ids.join() : null;
+    };
+    for (;;) {
+      const before = await written();
+      await state.storage.sync();
+      if (before !== null && before === (await written())) return;
+      await scheduler.wait(5);
+    }
+  });
+}
+
+/** The same for a pool whose rows somebody else has written: its object does not know them. */
+export function resetWritten(name: string): Promise<void> {
+  return reset(name, (_instance, state) => state.storage.sync());
+}
+
+async function reset(
+  name: string,
+  prepare: (instance: GroupRpc, state: DurableObjectState) => Promise<void>,
+): Promise<void> {
   try {
     await inside(name, async (instance, state) => {
-      const written = async (): Promise<string | null> => {
-        const ids = (await instance.leases()).map(({ id }) => id).toSorted();
-        const inRows = rowsIn(state).map(({ id }) => id);
-        return ids.join() === inRows.toSorted().join() ? ids.join() : null;
-      };
-      for (;;) {
-        const before = await written();
-        await state.storage.sync();
-        if (before !== null && before === (await written())) break;
-        await scheduler.wait(5);
-      }
+      await prepare(instance, state);
       state.abort('reset by the test');
     });
   } catch {
