@@ -17,6 +17,11 @@ function historyRows(name: string): Promise<{ slot: number; at: number }[]> {
   );
 }
 
+/** So that no minute ends by itself, and none is left out whole by a jump of the clock. */
+function beginMinute(): void {
+  passTime(MINUTE_MS - (Date.now() % MINUTE_MS));
+}
+
 /** Holds a slot for some time of the shifted clock. */
 async function callFor(group: string, ticket: string, heldMs: number): Promise<void> {
   const { lease } = await take(group, ticket);
@@ -58,6 +63,7 @@ describe('counters', () => {
 describe('history', () => {
   it('tells of the open minute what happened in it', async () => {
     await define('open', 2);
+    beginMinute();
     const held = await take('open', 'a');
     await pool('open').acquire(request('open', 'wide', { slots: 3 }));
     const { points, now } = await pool('open').history(
@@ -80,7 +86,7 @@ describe('history', () => {
   it('outlives the instance, with what a later one adds to the same minute', async () => {
     await define('kept', 2);
     const now = Date.now();
-    passTime(MINUTE_MS - (now % MINUTE_MS)); // so that the minute does not end by itself
+    beginMinute();
     await callFor('kept', 'a', 1_000);
     await until(async () => expect(await historyRows('kept')).toHaveLength(1));
     await resetPool('kept');
@@ -94,6 +100,7 @@ describe('history', () => {
 
   it('costs one row for a minute full of calls, and none while nothing happens', async () => {
     await define('cheap', 5);
+    beginMinute();
     const begin = await take('cheap', 'begin');
     for (let call = 0; call < 50; call += 1) {
       const { lease } = await take('cheap', `c${call}`);
@@ -134,8 +141,7 @@ describe('history', () => {
 
   it('adds steps up', async () => {
     await define('steps', 2);
-    // A minute that a jump of the clock leaves out whole has no event, and counts as a pause.
-    passTime(MINUTE_MS - (Date.now() % MINUTE_MS));
+    beginMinute();
     const from = Date.now();
     await callFor('steps', 'a', 90_000);
     await callFor('steps', 'b', 1_000);
