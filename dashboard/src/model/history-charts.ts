@@ -2,23 +2,18 @@ import type * as z from 'zod';
 import type {
   historyPointSchema,
   historySchema,
+  markerSchema,
 } from '../../../src/contract/admin/observation-schemas.ts';
 import { count, duration, usd } from '../format.ts';
 
 type Point = z.output<typeof historyPointSchema>;
 
 /** What happened to a group at an instant, for a line across its charts. */
-export interface HistoryMarker {
-  readonly at: string;
-  readonly kind: string;
-  readonly label: string;
-  readonly detail?: string | null;
-}
+export type HistoryMarker = z.output<typeof markerSchema>;
 
 /** The answer of `getHistory`. */
 export type History = Pick<z.output<typeof historySchema>, 'from' | 'to' | 'step_s'> & {
   readonly points: readonly Point[];
-  readonly markers?: readonly HistoryMarker[];
 };
 
 /** One line of a chart. */
@@ -84,6 +79,11 @@ export function chartsOf(history: History): Charts {
       { ...cost(points), unit: `USD ${per}` },
     ],
   };
+}
+
+/** A marker in one line, as in `max_concurrency 5 → 3, by night-shift`. */
+export function markerWords({ label, actor }: HistoryMarker): string {
+  return actor === null ? label : `${label}, by ${actor}`;
 }
 
 /** What a line is told by at a step, or while none is pointed at. */

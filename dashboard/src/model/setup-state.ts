@@ -77,13 +77,14 @@ function groupsItem(groups: number): SetupItem {
 function keysItem(keys: number, upstreams: readonly UpstreamInfo[]): SetupItem {
   const title = 'Gateway keys';
   const link = { href: '/admin/keys', link: keys > 0 ? 'See them' : 'Make a key' };
-  if (keys > 0)
+  if (keys > 0) {
     return {
       title,
       state: 'ready',
       says: `${keys >= PAGE_MAX ? `${PAGE_MAX} or more` : keys} configured.`,
       ...link,
     };
+  }
   const stored = upstreams.filter(({ secret }) => secret !== null).map(({ id }) => id);
   return stored.length === 0
     ? {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   chartsOf,
+  markerWords,
   summaryOf,
   valueOf,
   type Chart,
@@ -116,6 +117,17 @@ describe('the charts of a history', () => {
     expect(summaryOf(chart([], 'refused'))).toContain('None.');
     expect(summaryOf(chart([], 'waits'))).toContain('p50: nothing known at last');
   });
+});
+
+it.each([
+  [null, 'breaker open'],
+  ['night-shift', 'breaker open, by night-shift'],
+])('a marker of %s says who it was', (actor, words) => {
+  const at = POINT.at;
+  const label = 'breaker open';
+  expect(
+    markerWords({ at, kind: 'breaker_opened', label, detail: '', actor, partition: null }),
+  ).toBe(words);
 });
 
 describe('the ranges of charts', () => {

@@ -55,7 +55,7 @@ export function SendTestCall({ upstreams }: { readonly upstreams: readonly Upstr
           else start();
         }}
       >
-        <div class="field">
+        <div class="labelled">
           <label for="test-upstream">Upstream</label>
           <select
             id="test-upstream"
@@ -67,7 +67,7 @@ export function SendTestCall({ upstreams }: { readonly upstreams: readonly Upstr
             ))}
           </select>
         </div>
-        <div class="field">
+        <div class="labelled">
           <label for="test-model">Model</label>
           <input
             id="test-model"
@@ -78,7 +78,7 @@ export function SendTestCall({ upstreams }: { readonly upstreams: readonly Upstr
             onInput={({ currentTarget }) => setModel(currentTarget.value)}
           />
         </div>
-        <div class="field">
+        <div class="labelled">
           <label for="test-key">Key</label>
           <input
             id="test-key"

@@ -43,7 +43,7 @@ export function FormField({ text, value, errors, change }: Props) {
       change(event.currentTarget.value),
   };
   return (
-    <div class="field">
+    <div class="labelled">
       <label for={id}>{label}</label>
       {options !== undefined && (
         <select {...shared}>

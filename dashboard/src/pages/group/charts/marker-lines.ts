@@ -1,5 +1,5 @@
 import type uPlot from 'uplot';
-import type { HistoryMarker } from '../../../model/history-charts.ts';
+import { markerWords, type HistoryMarker } from '../../../model/history-charts.ts';
 
 /** Puts a line over the plot for everything that happened, which says what it was when pointed at. */
 export function drawMarkers(plot: uPlot, markers: readonly HistoryMarker[]): void {
@@ -13,11 +13,11 @@ export function drawMarkers(plot: uPlot, markers: readonly HistoryMarker[]): voi
   plot.over.append(...lines);
 }
 
-function lineOf({ kind, label }: HistoryMarker, leftPx: number, widthPx: number): HTMLElement {
+function lineOf(marker: HistoryMarker, leftPx: number, widthPx: number): HTMLElement {
   const line = document.createElement('span');
   line.className = 'marker';
-  line.dataset['kind'] = kind;
-  line.dataset['label'] = label;
+  line.dataset['kind'] = marker.kind;
+  line.dataset['label'] = markerWords(marker);
   // A label at the right end would be cut off.
   if (leftPx > widthPx / 2) line.dataset['end'] = '';
   line.style.left = `${leftPx}px`;

@@ -1,22 +1,46 @@
-import type { HistoryMarker } from '../../../model/history-charts.ts';
+import { markerWords, type HistoryMarker } from '../../../model/history-charts.ts';
 import { When } from '../../../ui/when.tsx';
+
+/** The rest opens: a week may have hundreds. */
+const SHOWN_AT_FIRST = 8;
 
 /** What happened to the group in the time that the charts show, the latest first. */
 export function MarkerList({ markers }: { readonly markers: readonly HistoryMarker[] }) {
   if (markers.length === 0) return null;
+  const latestFirst = markers.toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at));
+  const earlier = latestFirst.slice(SHOWN_AT_FIRST);
   return (
     <section class="markers">
       <h3>Pauses, changes and resets</h3>
-      <ul>
-        {markers
-          .toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))
-          .map((marker) => (
-            <li key={`${marker.at} ${marker.kind} ${marker.label}`} data-kind={marker.kind}>
-              <When at={marker.at} /> <b>{marker.label}</b>
-              {Boolean(marker.detail) && <small> {marker.detail}</small>}
-            </li>
-          ))}
-      </ul>
+      <Items markers={latestFirst.slice(0, SHOWN_AT_FIRST)} />
+      {earlier.length > 0 && (
+        <details>
+          <summary>{earlier.length} earlier</summary>
+          <Items markers={earlier} />
+        </details>
+      )}
     </section>
   );
+}
+
+function Items({ markers }: { readonly markers: readonly HistoryMarker[] }) {
+  return (
+    <ul>
+      {markers.map((marker) => (
+        <li
+          key={`${marker.at} ${marker.kind} ${marker.label} ${marker.partition}`}
+          data-kind={marker.kind}
+        >
+          <When at={marker.at} /> <b>{markerWords(marker)}</b>
+          {marker.partition !== null && ` in ${marker.partition}`}{' '}
+          <small>{beyondLabel(marker)}</small>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** What a detail tells that the words do not. */
+function beyondLabel({ label, detail }: HistoryMarker): string {
+  return detail.startsWith(label) ? '' : detail;
 }

@@ -1,11 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api, type Problem } from '../../../api.ts';
-import {
-  chartsOf,
-  type Charts,
-  type History,
-  type HistoryMarker,
-} from '../../../model/history-charts.ts';
+import { chartsOf, type Charts, type HistoryMarker } from '../../../model/history-charts.ts';
 import {
   rangeStartMs,
   untilNextMinuteMs,
@@ -39,7 +34,12 @@ export function useHistory(name: string, range: HistoryRange, partition: string 
       const result = await api('getHistory', { params: { name }, query });
       if (isOver) return;
       setProblem(result.ok ? null : result.problem);
-      if (result.ok) setShown({ ...shownOf(result.body), missing: result.body.unreachable.length });
+      if (result.ok) {
+        const { markers, unreachable } = result.body;
+        setShown({ ...chartsOf(result.body), markers, missing: unreachable.length });
+      }
+      // Another ask may have been made meanwhile, because the page was looked at again.
+      clearTimeout(timer);
       timer = setTimeout(tick, untilNextMinuteMs(Date.now()) + AFTER_MINUTE_MS);
     };
     const start = (): void => void ask();
@@ -58,8 +58,4 @@ export function useHistory(name: string, range: HistoryRange, partition: string 
   }, [name, range, partition]);
 
   return { shown, problem };
-}
-
-function shownOf(history: History): Omit<Shown, 'missing'> {
-  return { ...chartsOf(history), markers: history.markers ?? [] };
 }

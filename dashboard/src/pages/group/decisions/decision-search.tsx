@@ -34,7 +34,7 @@ export function DecisionSearch() {
           spellcheck={false}
         />
       </label>
-      <div class="field">
+      <div class="labelled">
         <label for="decision-outcome">Outcome</label>
         <select id="decision-outcome" name="outcome" value={query['outcome'] ?? ''}>
           {OUTCOMES.map(({ id, name }) => (
