@@ -109,6 +109,8 @@ export class LimitLedger {
     const usd = how === 'unused' ? 0 : (how?.usd ?? reservedUsd);
     taken.settled = { at: now, actual, usd };
     for (const limit of this.#limits()) {
+      // Whatever the provider counts of it, the call did start.
+      if (limit.name === 'startsPerS' && how !== 'unused') continue;
       this.#give(limit, limit.amountOf(reserved) - limit.amountOf(actual), now);
     }
   }
