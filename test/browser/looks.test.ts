@@ -1,0 +1,97 @@
+import { mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import {
+  expectAccessible,
+  expectNoSidewaysScroll,
+  startBrowser,
+  VIEWS,
+  type RealBrowser,
+} from './support/chromium.ts';
+import { signedIn } from './support/dashboard.ts';
+import { startLoad, type Load } from './support/load.ts';
+
+/** Every page, on a phone and a desktop, by day and by night, while calls queue. */
+
+/** `docs/images` where the docs shall have new ones; nobody wants a changed picture from every test. */
+const FOLDER = process.env['SCREENSHOTS'] ?? join(tmpdir(), 'headgate-screenshots');
+
+const PAGES = [
+  { name: 'overview', path: '/admin', heading: 'Groups' },
+  { name: 'group', path: '/admin/groups/openai-shared', heading: 'openai-shared' },
+  { name: 'edit', path: '/admin/groups/openai-shared/edit', heading: 'Edit openai-shared' },
+  { name: 'upstreams', path: '/admin/upstreams', heading: 'Upstreams' },
+  { name: 'tester', path: '/admin/tester', heading: 'Tester' },
+  { name: 'keys', path: '/admin/keys', heading: 'Keys' },
+  { name: 'audit', path: '/admin/audit', heading: 'Audit' },
+  { name: 'config', path: '/admin/config', heading: 'Import / export' },
+  { name: 'setup', path: '/admin/setup', heading: 'Set-up' },
+] as const;
+
+const LOOKS = (['desktop', 'phone'] as const).flatMap((view) =>
+  (['light', 'dark'] as const).map((scheme) => ({ view, scheme })),
+);
+
+let stage: Stage;
+let browser: RealBrowser;
+let loads: Load[] = [];
+const pages = new Map<string, Page>();
+
+const group = (name: string, models: string[], rest: object) => ({
+  name,
+  match: { upstreams: ['practice'], models },
+  ...rest,
+});
+
+beforeAll(async () => {
+  stage = await startStage({
+    upstream: { limit: 100, chunks: 20, chunkDelayMs: 150 },
+    config: ({ url }) => ({
+      upstreams: [{ id: 'practice', base_url: url, dialect: 'openai' }],
+      groups: [
+        group('openai-shared', ['gpt-*'], { limits: { max_concurrency: 5, rpm: 600 } }),
+        group('claude-batch', ['claude-*'], { limits: { max_concurrency: 20 } }),
+        group('nightly', ['nightly-*'], { limits: { max_concurrency: 4 }, paused: true }),
+        group('embeddings', ['embed-*'], { limits: { max_concurrency: 100 } }),
+      ],
+    }),
+  });
+  browser = await startBrowser();
+  loads = [
+    startLoad(stage, 14, { model: 'gpt-5' }),
+    startLoad(stage, 9, { model: 'claude-sonnet-4-6' }),
+    startLoad(stage, 3, { model: 'nightly-run' }),
+  ];
+  await mkdir(FOLDER, { recursive: true });
+  for (const { view, scheme } of LOOKS) {
+    const look = `${view}-${scheme}`;
+    pages.set(look, await signedIn(browser, stage, '/admin', { ...VIEWS[view], scheme }));
+  }
+});
+
+afterAll(async () => {
+  for (const call of loads) call.abandon();
+  await browser.close();
+  await stage.close();
+});
+
+it.each(PAGES.flatMap((page) => LOOKS.map((look) => ({ ...page, ...look }))))(
+  'the page $name is accessible and fits: $view, $scheme',
+  async ({ name, path, heading, view, scheme }) => {
+    const page = pages.get(`${view}-${scheme}`);
+    if (page === undefined) throw new Error('no such look');
+    await page.goto(`${stage.url()}${path}`);
+    await page.getByRole('heading', { name: heading, level: 1, exact: true }).waitFor();
+    await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0);
+    await page.screenshot({ path: join(FOLDER, `dashboard-${name}-${view}-${scheme}.png`) });
+    await expectNoSidewaysScroll(page);
+    await expectAccessible(page);
+  },
+);
+
+it('none of them complains', () => {
+  expect(browser.complaints).toEqual([]);
+});

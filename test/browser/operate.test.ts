@@ -1,0 +1,173 @@
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { openChat } from '../e2e/support/lifecycle-call.ts';
+import { NO_HOLDS, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { startBrowser, type RealBrowser } from './support/chromium.ts';
+import { signedIn } from './support/dashboard.ts';
+import { openSilent, startLoad, type Load } from './support/load.ts';
+
+/** What operators do with a group while callers use it, as a person with a browser does it. */
+
+let stage: Stage;
+let browser: RealBrowser;
+let page: Page;
+let load: Load | null = null;
+
+/** Calls of half a second. */
+const UPSTREAM = { limit: 100, chunks: 5, chunkDelayMs: 100 };
+
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
+
+beforeEach(async () => {
+  stage = await startStage({
+    upstream: UPSTREAM,
+    config: ({ url }) => ({
+      upstreams: [{ id: 'practice', base_url: url, dialect: 'openai' }],
+      groups: [
+        {
+          name: 'practice',
+          match: { upstreams: ['practice'], models: ['practice'] },
+          limits: { max_concurrency: 2 },
+          holds: NO_HOLDS,
+        },
+      ],
+    }),
+  });
+});
+
+afterEach(async () => {
+  await load?.stop();
+  load = null;
+  await page.context().close();
+  await stage.close();
+});
+
+const openGroup = async (name = 'practice'): Promise<void> => {
+  page = await signedIn(browser, stage, `/admin/groups/${name}`);
+  await page.getByRole('heading', { name, level: 1 }).waitFor();
+};
+const rows = (region: 'In flight' | 'Waiting') =>
+  page.getByRole('region', { name: new RegExp(`^${region}`) }).locator('tbody tr');
+
+it('calls are seen to queue and to drain, without a reload', async () => {
+  await openGroup();
+  await expect.poll(() => rows('In flight').count()).toBe(0);
+  const held = ['a', 'b'].map((label) => openSilent(stage, label));
+  await Promise.all(held.map((call) => call.answered));
+  const waiting = openChat(stage.url(), { label: 'c' });
+  await expect.poll(() => rows('In flight').count()).toBe(2);
+  await expect.poll(() => rows('Waiting').count()).toBe(1);
+  await page.getByText('full', { exact: true }).first().waitFor();
+  for (const call of held) call.leave('FIN');
+  expect(await waiting.ended).toBe('complete');
+  await expect.poll(() => rows('In flight').count()).toBe(0);
+  await expect.poll(() => rows('Waiting').count()).toBe(0);
+});
+
+it('a group is made in the form, with a preview, and takes the next call', async () => {
+  page = await signedIn(browser, stage, '/admin');
+  await page.getByRole('link', { name: 'New group' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('tiny');
+  await page.getByLabel('Models', { exact: true }).fill('tiny-model');
+  await page.getByLabel('Max concurrency', { exact: true }).fill('1');
+  await page.getByRole('button', { name: 'Review change' }).click();
+  await page.getByRole('dialog', { name: 'Create tiny' }).waitFor();
+  expect(await stage.admin.request('GET', '/groups/tiny').then(({ status }) => status)).toBe(404);
+  await page.getByRole('button', { name: 'Create group' }).click();
+  await page.getByRole('heading', { name: 'tiny', level: 1 }).waitFor();
+  expect(await (await stage.admin.request('GET', '/groups/tiny')).json()).toMatchObject({
+    match: { models: ['tiny-model'] },
+    limits: { max_concurrency: 1 },
+  });
+  const call = openChat(stage.url(), { label: 'tiny', model: 'tiny-model' });
+  expect(await call.ended).toBe('complete');
+  await expect
+    .poll(async () => (await stage.admin.group('tiny')).granted_total, { timeout: 10_000 })
+    .toBe(1);
+});
+
+it('a lowered limit shows what it does first, then holds for the load that goes on', async () => {
+  load = startLoad(stage, 6);
+  await openGroup();
+  await expect.poll(() => rows('In flight').count(), { timeout: 10_000 }).toBe(2);
+  await page.getByRole('link', { name: 'Edit' }).click();
+  await page.getByLabel('Max concurrency', { exact: true }).fill('1');
+  await page.getByRole('button', { name: 'Review change' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Change practice' });
+  await dialog.getByText('limits.max_concurrency').first().waitFor();
+  await dialog.getByRole('button', { name: 'Apply change' }).click();
+  await page.getByRole('heading', { name: 'practice', level: 1 }).waitFor();
+  await expect
+    .poll(async () => (await stage.admin.group('practice')).in_use, { timeout: 20_000 })
+    .toBe(1);
+  stage.upstream.reset();
+  const { arrivals: before } = stage.upstream.stats();
+  await expect
+    .poll(() => stage.upstream.stats().arrivals.length, { timeout: 20_000 })
+    .toBeGreaterThan(before.length + 3);
+  expect(stage.upstream.stats().peak).toBe(1);
+});
+
+it('a pause stops grants until it is resumed', async () => {
+  load = startLoad(stage, 4);
+  await openGroup();
+  await expect.poll(() => rows('In flight').count(), { timeout: 10_000 }).toBe(2);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
+  await page.getByText('paused', { exact: true }).first().waitFor();
+  await expect.poll(() => rows('In flight').count(), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => rows('Waiting').count()).toBe(4);
+  const { arrivals } = stage.upstream.stats();
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expect
+    .poll(() => stage.upstream.stats().arrivals.length, { timeout: 10_000 })
+    .toBeGreaterThan(arrivals.length);
+});
+
+it('a stuck lease is taken back: its caller is cut off, and the next one gets the slot', async () => {
+  const stuck = openSilent(stage, 'stuck');
+  await stuck.answered;
+  await openGroup();
+  await expect.poll(() => rows('In flight').count()).toBe(1);
+  await page.getByRole('button', { name: /^Release the slot/ }).click();
+  const dialog = page.getByRole('dialog', { name: 'Take this slot back?' });
+  await dialog.getByText('It is cut off').waitFor();
+  await dialog.getByRole('button', { name: 'Release' }).click();
+  expect(await stuck.ended).toBe('cut');
+  await expect.poll(() => rows('In flight').count(), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => stage.upstream.stats().inFlight, { timeout: 10_000 }).toBe(0);
+});
+
+it('a call that waits is taken out of the queue, and is told so', async () => {
+  const held = ['a', 'b'].map((label) => openSilent(stage, label));
+  await Promise.all(held.map((call) => call.answered));
+  const waiting = openChat(stage.url(), { label: 'c' });
+  await openGroup();
+  await expect.poll(() => rows('Waiting').count()).toBe(1);
+  await page.getByRole('button', { name: /^Cancel the call/ }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Take out' }).click();
+  expect(await waiting.answered).toBe(409);
+  expect(waiting.headers()['headgate-reason']).toBe('cancelled');
+  await expect.poll(() => rows('Waiting').count()).toBe(0);
+  for (const call of held) call.leave('FIN');
+});
+
+it('a feed that falls silent is shown as offline within seconds, and goes on by itself', async () => {
+  await openGroup();
+  const badge = page.locator('.badge');
+  await expect.poll(() => badge.textContent()).toBe('live');
+  process.kill(stage.workerdPid(), 'SIGSTOP');
+  const stoppedAt = Date.now();
+  await expect.poll(() => badge.textContent(), { timeout: 20_000 }).toContain('offline');
+  // The server says every 2 s that it is there, and the page gives it 5.
+  expect(Date.now() - stoppedAt).toBeLessThan(10_000);
+  process.kill(stage.workerdPid(), 'SIGCONT');
+  await expect.poll(() => badge.textContent(), { timeout: 20_000 }).toBe('live');
+});
+
+it('none of this made the page complain', () => {
+  expect(browser.complaints).toEqual([]);
+});

@@ -1,0 +1,54 @@
+import { openChat, type ChatOptions, type OpenCall } from '../../e2e/support/lifecycle-call.ts';
+import type { Stage } from '../../e2e/support/lifecycle-stage.ts';
+
+/** Callers that call again and again. */
+export interface Load {
+  /** Starts no more calls, and waits for those in flight. */
+  stop(): Promise<void>;
+  /** Leaves all at once. */
+  abandon(): void;
+}
+
+const LANES = ['high', 'normal', 'low'];
+
+/** Lets so many callers call without a pause, each in a lane and for an agent of its own. */
+export function startLoad(
+  stage: Stage,
+  callers: number,
+  options: Pick<ChatOptions, 'model'> = {},
+): Load {
+  let runs = true;
+  const open = new Set<OpenCall>();
+  const caller = async (index: number): Promise<void> => {
+    while (runs) {
+      const call = openChat(stage.url(), {
+        ...options,
+        label: `load-${index}`,
+        key: `key-${index % 4}`,
+        headers: {
+          'headgate-lane': LANES[index % 3] ?? 'normal',
+          'headgate-agent': `agent-${index}`,
+        },
+      });
+      open.add(call);
+      await call.ended;
+      open.delete(call);
+    }
+  };
+  const all = Array.from({ length: callers }, (_, index) => caller(index));
+  return {
+    async stop() {
+      runs = false;
+      await Promise.all(all);
+    },
+    abandon() {
+      runs = false;
+      for (const call of open) call.leave('FIN');
+    },
+  };
+}
+
+/** A call whose stream goes silent after its first chunk, so that it keeps its slot. */
+export function openSilent(stage: Stage, label: string): OpenCall {
+  return openChat(stage.url(), { label, headers: { 'x-strict-silent-after-chunks': '1' } });
+}
