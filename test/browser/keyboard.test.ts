@@ -1,0 +1,82 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import {
+  practiceConfig,
+  STAGE_TOKEN,
+  startStage,
+  type Stage,
+} from '../e2e/support/lifecycle-stage.ts';
+import { startBrowser, type RealBrowser } from './support/chromium.ts';
+
+/** From the sign-in page to a pause and back, without a mouse. */
+
+let stage: Stage;
+let browser: RealBrowser;
+
+beforeAll(async () => {
+  stage = await startStage({ config: practiceConfig(3) });
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+  await stage.close();
+});
+
+/** Presses Tab until the control with that role and name has the focus. */
+async function tabTo(page: Page, role: 'link' | 'button', name: string): Promise<void> {
+  const control = page.getByRole(role, { name, exact: true }).first();
+  for (let presses = 0; presses < 60; presses += 1) {
+    if (await control.evaluate((element) => element === document.activeElement)) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`Tab does not reach the ${role} ${name}.`);
+}
+
+it('everything that an operator needs in a hurry is done with keys', async () => {
+  const page = await browser.open();
+  await page.goto(`${stage.url()}/admin`);
+  // The field has the focus already.
+  await page.getByLabel('Token').waitFor();
+  await page.keyboard.type(STAGE_TOKEN);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Groups' }).waitFor();
+
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  await page.keyboard.press('Escape');
+
+  await page.getByRole('article').first().waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('pract');
+  await tabTo(page, 'link', 'practice');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'practice', level: 1 }).waitFor();
+
+  await tabTo(page, 'button', 'Pause');
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Pause practice?' });
+  await dialog.waitFor();
+  // Whoever presses Enter without reading has done nothing.
+  await page.keyboard.press('Enter');
+  await dialog.waitFor({ state: 'hidden' });
+  expect(await stage.admin.group('practice')).toMatchObject({ paused: false });
+  await tabTo(page, 'button', 'Pause');
+  await page.keyboard.press('Enter');
+  await dialog.waitFor();
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await expect
+    .poll(async () => stage.admin.group('practice'), { timeout: 10_000 })
+    .toMatchObject({ paused: true });
+
+  await tabTo(page, 'button', 'Resume');
+  await page.keyboard.press('Enter');
+  await expect
+    .poll(async () => stage.admin.group('practice'), { timeout: 10_000 })
+    .toMatchObject({ paused: false });
+
+  await page.keyboard.press('g');
+  await page.keyboard.press('a');
+  await page.getByRole('heading', { name: 'Audit' }).waitFor();
+});
