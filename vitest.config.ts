@@ -69,6 +69,8 @@ export default defineConfig({
           globalSetup: ['test/support/build-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          // What a person sees comes over the feed, at most once a second.
+          expect: { poll: { timeout: 15_000, interval: 100 } },
           fileParallelism: false,
         },
       },

@@ -66,15 +66,11 @@ it('everything that an operator needs in a hurry is done with keys', async () =>
   await dialog.waitFor();
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
-  await expect
-    .poll(async () => stage.admin.group('practice'), { timeout: 10_000 })
-    .toMatchObject({ paused: true });
+  await expect.poll(async () => stage.admin.group('practice')).toMatchObject({ paused: true });
 
   await tabTo(page, 'button', 'Resume');
   await page.keyboard.press('Enter');
-  await expect
-    .poll(async () => stage.admin.group('practice'), { timeout: 10_000 })
-    .toMatchObject({ paused: false });
+  await expect.poll(async () => stage.admin.group('practice')).toMatchObject({ paused: false });
 
   await page.keyboard.press('g');
   await page.keyboard.press('a');

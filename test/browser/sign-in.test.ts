@@ -52,7 +52,7 @@ it('a reload stays signed in, and signing out ends it', async () => {
 
 it('a page that is asked for is shown after signing in', async () => {
   const page = await signedIn(browser, stage, '/admin/keys');
-  await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor();
+  await page.getByRole('heading', { name: 'Keys of callers' }).waitFor();
   expect(new URL(page.url()).pathname).toBe('/admin/keys');
 });
 
