@@ -1,0 +1,144 @@
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { openChat } from '../e2e/support/lifecycle-call.ts';
+import { practiceConfig, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { startBrowser, type RealBrowser } from './support/chromium.ts';
+import { signedIn, signedInAs } from './support/dashboard.ts';
+
+/** What operators change of the configuration in a browser, and every word that helps when it is wrong. */
+
+let stage: Stage;
+let browser: RealBrowser;
+let page: Page;
+
+beforeAll(async () => {
+  stage = await startStage({ config: practiceConfig(3) });
+  browser = await startBrowser();
+});
+
+afterEach(() => page.context().close());
+
+afterAll(async () => {
+  await browser.close();
+  await stage.close();
+});
+
+const config = async () =>
+  (await (await stage.admin.request('GET', '/config')).json()) as {
+    groups: { name: string }[];
+  };
+
+it('the example configuration is imported after a look at what it changes', async () => {
+  page = await signedIn(browser, stage, '/admin/config');
+  await page.getByLabel('Example', { exact: true }).selectOption({ label: 'Two groups' });
+  await page.getByRole('button', { name: 'Check what changes' }).click();
+  await page.getByText('openai-shared').first().waitFor();
+  await page.getByRole('button', { name: 'Apply import' }).waitFor();
+  expect((await config()).groups.map(({ name }) => name)).toEqual(['practice']);
+  // What it takes away is told too, before anybody agrees to it.
+  expect(await page.getByRole('main').textContent()).toContain('practice');
+  const before = await config();
+  await page.getByRole('button', { name: 'Apply import' }).click();
+  await expect
+    .poll(async () => (await config()).groups.map(({ name }) => name))
+    .toEqual(['openai-shared', 'anthropic-batch']);
+  expect((await stage.admin.request('PUT', '/config', before)).status).toBe(200);
+});
+
+it('a text that is no configuration is refused with its line or its field', async () => {
+  page = await signedIn(browser, stage, '/admin/config');
+  const text = page.getByLabel('Configuration', { exact: true });
+  const check = page.getByRole('button', { name: 'Check what changes' });
+  await text.fill('groups:\n  - name: [unclosed\n');
+  await check.click();
+  await expect
+    .poll(() => page.getByRole('alert').allTextContents())
+    .toContainEqual(expect.stringMatching(/line \d/i));
+  await text.fill('groups:\n  - name: a\n    limits: { max_concurrency: -1 }\n');
+  await check.click();
+  await expect.poll(() => page.getByRole('main').textContent()).toContain('max_concurrency');
+  expect((await config()).groups.map(({ name }) => name)).toEqual(['practice']);
+});
+
+it('a key is made, shown once, opens, and opens no more once it is revoked', async () => {
+  page = await signedIn(browser, stage, '/admin/keys');
+  await page.getByRole('button', { name: 'New key' }).click();
+  await page.getByLabel('Id', { exact: true }).fill('team-blue');
+  await page.getByRole('button', { name: 'Create key' }).click();
+  const secret = await page.getByLabel('Secret', { exact: true }).inputValue();
+  expect(secret).toMatch(/^hg_/);
+  await page.getByRole('button', { name: 'I have it' }).click();
+  const everything = await page.evaluate(
+    () =>
+      document.documentElement.outerHTML +
+      JSON.stringify([localStorage, sessionStorage, location.href]),
+  );
+  expect(everything).not.toContain(secret);
+  const status = async (): Promise<number> =>
+    openChat(stage.url(), { label: 'key', key: secret }).answered;
+  await expect.poll(status).toBe(200);
+  await page.getByRole('button', { name: 'Revoke team-blue' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke key' }).click();
+  await expect.poll(status).toBe(401);
+  await page.getByRole('button', { name: 'Delete team-blue' }).click();
+  await page
+    .getByRole('dialog')
+    .getByRole('button', { name: /delete/i })
+    .click();
+  await expect.poll(() => page.getByText('team-blue').count()).toBe(0);
+});
+
+it.each([
+  { label: 'Max concurrency', value: '-1', says: /0/ },
+  { label: 'Max concurrency', value: 'many', says: /number/ },
+  { label: 'Max concurrency', value: '1.5', says: /whole number|integer/i },
+  { label: 'Name', value: 'auto:mine', says: /auto/ },
+])(
+  'the form of a group says at $label what is wrong with $value',
+  async ({ label, value, says }) => {
+    page = await signedIn(browser, stage, '/admin/new');
+    const field = page.getByLabel(label, { exact: true });
+    await field.fill(value);
+    await field.blur();
+    if (label !== 'Name') await page.getByLabel('Name', { exact: true }).fill('fine');
+    const errors = page.locator(`[id="${await field.getAttribute('id')}-errors"]`);
+    await expect.poll(() => errors.textContent()).toMatch(says);
+    await expect.poll(() => field.getAttribute('aria-invalid')).toBe('true');
+    await expect
+      .poll(() => page.getByRole('button', { name: 'Review change' }).isDisabled())
+      .toBe(true);
+  },
+);
+
+it('who has changed the same field meanwhile is shown, and nothing is overwritten unseen', async () => {
+  page = await signedIn(browser, stage, '/admin/groups/practice/edit');
+  await page.getByLabel('Max concurrency', { exact: true }).fill('7');
+  await page.getByRole('button', { name: 'Review change' }).click();
+  await page.getByRole('button', { name: 'Apply change' }).waitFor();
+  await stage.admin.setLimit('practice', 5);
+  await page.getByRole('button', { name: 'Apply change' }).click();
+  await page.getByRole('region', { name: 'Conflict' }).waitFor();
+  expect(await (await stage.admin.request('GET', '/groups/practice')).json()).toMatchObject({
+    limits: { max_concurrency: 5 },
+  });
+  await stage.admin.setLimit('practice', 3);
+});
+
+it('a viewer may look at everything, and change nothing', async () => {
+  const made = await stage.admin.request('POST', '/admin-keys', { id: 'looker', role: 'viewer' });
+  const { secret } = (await made.json()) as { secret: string };
+  page = await signedInAs(browser, stage, secret, '/admin/groups/practice');
+  const pause = page.getByRole('button', { name: 'Pause' });
+  await pause.waitFor();
+  expect(await pause.isDisabled()).toBe(true);
+  await page.goto(`${stage.url()}/admin/keys`);
+  await page.getByRole('heading', { name: 'Keys of callers' }).waitFor();
+  expect(await page.getByRole('button', { name: 'New key' }).count()).toBe(0);
+  await stage.admin.request('DELETE', '/admin-keys/looker');
+  await page.reload();
+  await page.getByLabel('Token').waitFor();
+});
+
+it('none of this made the page complain', () => {
+  expect(browser.complaints).toEqual([]);
+});
