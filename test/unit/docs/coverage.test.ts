@@ -25,7 +25,7 @@ const rows: readonly Row[] = page
 
 /** Every file that a row names, each with the titles behind it. */
 function filesOf({ tests }: Row): { readonly file: string; readonly titles: readonly string[] }[] {
-  const pieces = tests.split(/`((?:unit|model|workers|e2e)\/[^`]*)`/).slice(1);
+  const pieces = tests.split(/`((?:unit|model|workers|e2e|browser)\/[^`]*)`/).slice(1);
   return pieces.flatMap((file, at) => {
     if (at % 2 === 1) return [];
     const behind = pieces[at + 1] ?? '';
