@@ -43,30 +43,48 @@ let browser: RealBrowser;
 let loads: Load[] = [];
 const pages = new Map<string, Page>();
 
-const group = (name: string, models: string[], rest: object) => ({
+const group = (name: string, models: string[], limits: object, rest: object = {}) => ({
   name,
   match: { upstreams: ['practice'], models },
+  limits,
   ...rest,
 });
 
 beforeAll(async () => {
   stage = await startStage({
     upstream: { limit: 100, chunks: 20, chunkDelayMs: 150 },
-    config: ({ url }) => ({
-      upstreams: [{ id: 'practice', base_url: url, dialect: 'openai' }],
+    config: ({ url, scopeUrl }) => ({
+      upstreams: [
+        { id: 'practice', base_url: url, dialect: 'openai' },
+        { id: 'tight', base_url: scopeUrl('tight'), dialect: 'openai' },
+      ],
       groups: [
-        group('openai-shared', ['gpt-*'], { limits: { max_concurrency: 5, rpm: 600 } }),
-        group('claude-batch', ['claude-*'], { limits: { max_concurrency: 20 } }),
-        group('nightly', ['nightly-*'], { limits: { max_concurrency: 4 }, paused: true }),
-        group('embeddings', ['embed-*'], { limits: { max_concurrency: 100 } }),
+        group('openai-shared', ['gpt-*'], { max_concurrency: 5, rpm: 600 }),
+        group('claude-batch', ['claude-*'], { max_concurrency: 20 }),
+        group('nightly', ['nightly-*'], { max_concurrency: 4 }, { paused: true }),
+        group('embeddings', ['embed-*'], { max_concurrency: 100 }),
+        group('by-model', ['mini-*'], { max_concurrency: 2 }, { partition_by: ['model'] }),
+        group('research', ['o1-*'], { max_concurrency: 8 }, { dry_run: true }),
+        // Allows 3, which nobody told Headgate.
+        { name: 'glm-coding', match: { upstreams: ['tight'] }, limits: { max_concurrency: 12 } },
+        group('vision', ['vision-*'], { max_concurrency: 16 }),
+        group('retired-soon', ['old-*'], { max_concurrency: 3 }, { draining: true }),
       ],
     }),
   });
+  stage.upstream.configure({ limit: 3, chunks: 20, chunkDelayMs: 150 }, 'tight');
   browser = await startBrowser();
+  const load = (callers: number, model: string, path?: string) =>
+    startLoad(stage, callers, { model, ...(path !== undefined && { path }) });
   loads = [
-    startLoad(stage, 14, { model: 'gpt-5' }),
-    startLoad(stage, 9, { model: 'claude-sonnet-4-6' }),
-    startLoad(stage, 3, { model: 'nightly-run' }),
+    load(14, 'gpt-5'),
+    load(9, 'claude-sonnet-4-6'),
+    load(3, 'nightly-run'),
+    load(3, 'mini-a'),
+    load(4, 'mini-b'),
+    load(5, 'o1-pro'),
+    load(7, 'glm-5', '/tight/v1/chat/completions'),
+    load(11, 'vision-1'),
   ];
   await mkdir(FOLDER, { recursive: true });
   for (const { view, scheme } of LOOKS) {

@@ -15,7 +15,7 @@ const LANES = ['high', 'normal', 'low'];
 export function startLoad(
   stage: Stage,
   callers: number,
-  options: Pick<ChatOptions, 'model'> = {},
+  options: Pick<ChatOptions, 'model' | 'path'> = {},
 ): Load {
   let runs = true;
   const open = new Set<OpenCall>();
