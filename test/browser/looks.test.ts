@@ -53,10 +53,10 @@ const group = (name: string, models: string[], limits: object, rest: object = {}
 beforeAll(async () => {
   stage = await startStage({
     upstream: { limit: 100, chunks: 20, chunkDelayMs: 150 },
-    config: ({ url, scopeUrl }) => ({
+    config: (upstream) => ({
       upstreams: [
-        { id: 'practice', base_url: url, dialect: 'openai' },
-        { id: 'tight', base_url: scopeUrl('tight'), dialect: 'openai' },
+        { id: 'practice', base_url: upstream.url, dialect: 'openai' },
+        { id: 'tight', base_url: upstream.scopeUrl('tight'), dialect: 'openai' },
       ],
       groups: [
         group('openai-shared', ['gpt-*'], { max_concurrency: 5, rpm: 600 }),
