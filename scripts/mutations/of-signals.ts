@@ -3,6 +3,24 @@ import type { Mutation } from './mutation.ts';
 /** What the group makes of the answers of its upstream. */
 export const SIGNALS: readonly Mutation[] = [
   {
+    name: 'keeps the pause that an operator wants forgotten',
+    file: 'step.ts',
+    find: '  Object.assign(controls.pause, emptyPause());\n',
+    replace: '',
+  },
+  {
+    name: 'keeps the breaker open that an operator wants forgotten',
+    file: 'step.ts',
+    find: '  Object.assign(controls.breaker, closedBreaker());\n',
+    replace: '',
+  },
+  {
+    name: 'keeps the ceiling that an operator wants forgotten',
+    file: 'step.ts',
+    find: '  Object.assign(controls.ceiling, emptyCeiling(now));\n',
+    replace: '',
+  },
+  {
     name: 'lets one call pause a group again and again',
     file: 'upstream-signals.ts',
     find: 'if (!isRepeat) pauseFor',

@@ -196,6 +196,8 @@ export interface GroupRpc {
    * True: it is not paused.
    */
   opened(sliceMs: number): Promise<boolean>;
+  /** Forgets what was learned of the upstream: ceiling, pause and breaker. What was used of limits stays. */
+  relearn(): Promise<void>;
   /** Force-releases a lease: its holder aborts the upstream call and lets go. False: not known. */
   revoke(leaseId: string): Promise<boolean>;
   /**

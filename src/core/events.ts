@@ -59,6 +59,8 @@ export type GroupEvent =
       readonly lane: Lane | null;
       readonly toFront: boolean;
     }
+  /** An operator knows better: what was learned of the upstream is forgotten. */
+  | { readonly kind: 'relearn' }
   /** Calls may go another way from now on: everybody who waits is sent back to be routed again. */
   | { readonly kind: 'move' }
   /** Time passed. */

@@ -1,5 +1,7 @@
 import { levelAgents } from './accounts.ts';
+import { closedBreaker } from './breaker.ts';
 import { blockOf } from './capacity.ts';
+import { emptyCeiling } from './ceiling.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { endHoldBack, heldBackUntil } from './evidence.ts';
 import { after, instant, ticketOf, type InstantMs } from './ids.ts';
@@ -17,6 +19,7 @@ import {
 import { decline, dismiss, letGo, sendBack, turnAway } from './leaving.ts';
 import { MOVE_SETTLE_MS } from './settings.ts';
 import type { GroupState } from './state.ts';
+import { emptyPause } from './pause.ts';
 import { queueLength } from './queue.ts';
 import { forgive } from './rates.ts';
 import { refuseStopped, refuseWide } from './refuse.ts';
@@ -99,6 +102,8 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
       return reconfigure(state, event, now, effects);
     case 'promote':
       return promote(state, event);
+    case 'relearn':
+      return relearn(state, now);
     case 'move':
       return move(state, now, effects);
     case 'tick':
@@ -221,6 +226,16 @@ function promote(state: GroupState, event: EventOf<'promote'>) {
   const waiter = state.queue.byTicket.get(event.ticketId);
   if (waiter === undefined) return;
   replace(state, waiter, event.lane ?? waiter.lane, event.toFront || waiter.isPromoted);
+}
+
+/** What was used of the configured limits is no lesson, and stays. */
+function relearn(state: GroupState, now: InstantMs) {
+  const { controls } = state;
+  Object.assign(controls.ceiling, emptyCeiling(now));
+  Object.assign(controls.pause, emptyPause());
+  Object.assign(controls.breaker, closedBreaker());
+  controls.lagSeenAt = instant(0);
+  state.isControlsDirty = true;
 }
 
 function move(state: GroupState, now: InstantMs, effects: Effect[]) {

@@ -181,6 +181,11 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
   }
 
   // oxlint-disable-next-line require-await -- as above
+  async relearn(): Promise<void> {
+    this.#apply({ kind: 'relearn' });
+  }
+
+  // oxlint-disable-next-line require-await -- as above
   async promote(ticket: string, lane: Lane | null, toFront: boolean): Promise<boolean> {
     const id = ticketId(ticket);
     const waits = this.#state.queue.byTicket.has(id);

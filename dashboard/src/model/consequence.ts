@@ -1,7 +1,7 @@
 import type { GroupStatus } from './status.ts';
 
 /** What can be done with a group at once. */
-export type GroupAct = 'pause' | 'drain' | 'resume' | 'dry_run_on' | 'dry_run_off';
+export type GroupAct = 'pause' | 'drain' | 'resume' | 'dry_run_on' | 'dry_run_off' | 'relearn';
 
 /** What an act will do, in words, and what is said when it is done. */
 interface Consequence {
@@ -42,6 +42,14 @@ export function consequenceOf(act: GroupAct, group: GroupStatus): Consequence {
         verb: 'Resume',
         done: `${name} goes on.`,
         isGrave: false,
+      };
+    case 'relearn':
+      return {
+        title: `Forget what ${name} has learned?`,
+        says: `A pause that the upstream asked for ends, the breaker closes, and the limit is the configured one again. ${waiting} go on at once. If the upstream still refuses, it is learned anew.`,
+        verb: 'Forget',
+        done: `${name} has forgotten what the upstream said.`,
+        isGrave: true,
       };
     case 'dry_run_on':
       return {

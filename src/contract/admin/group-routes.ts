@@ -114,6 +114,20 @@ export const GROUP_ROUTES = routes({
   pauseGroup: switchOf('pause', 'Grants nothing until it is resumed; calls queue'),
   drainGroup: switchOf('drain', 'Refuses new calls; queue and leases go on to their end'),
   resumeGroup: switchOf('resume', 'Ends a pause and a drain'),
+  relearnGroup: {
+    method: 'POST',
+    path: '/groups/{name}/relearn',
+    tag: 'groups',
+    summary: 'Forgets what was learned of the upstream, in all pools of a group',
+    description:
+      'Ends a pause that the upstream asked for, closes the breaker, and forgets the learned limit: for when its quota was raised or it is well again, and nobody wants to wait until Headgate has noticed. Automatic groups too. What was used of requests, tokens and budgets stays.',
+    role: 'operator',
+    params,
+    answers: {
+      200: z.object({ group: z.string(), pools: z.int().min(0), unreachable: unreachableSchema }),
+    },
+    problems: [404],
+  },
   getGroupStatus: {
     method: 'GET',
     path: '/groups/{name}/status',

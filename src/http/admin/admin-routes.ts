@@ -11,6 +11,7 @@ import { addKeyRoutes } from './key-routes.ts';
 import { addLeaseRoutes } from './lease-routes.ts';
 import { addPreviewRoutes } from './preview-routes.ts';
 import { ProblemError, problemResponse } from './problem.ts';
+import { addRelearnRoutes } from './relearn-routes.ts';
 import { serveTheRest } from './serve.ts';
 import { addStatusRoutes } from './status-routes.ts';
 import { addTesterRoutes } from './tester-routes.ts';
@@ -44,6 +45,7 @@ export function createAdminRoutes(): AdminApp {
   addGroupRoutes(app);
   addLeaseRoutes(app);
   addWaiterRoutes(app);
+  addRelearnRoutes(app);
   addStatusRoutes(app);
   addUpstreamRoutes(app);
   addKeyRoutes(app);

@@ -12,6 +12,7 @@ describe('what an act will do', () => {
     ['pause', true, /1 call in flight end as usual\. 12 calls waiting keep their places/],
     ['drain', true, /503 .*1 call in flight and 12 calls waiting go on to their end/],
     ['resume', false, /12 calls waiting go on/],
+    ['relearn', true, /breaker closes.*12 calls waiting go on at once/],
     ['dry_run_on', true, /12 calls waiting and all that come go to the upstream at once/],
     ['dry_run_off', true, /hold again .*1 call in flight/],
   ])('%s says to how many, and is asked first unless it undoes', (act, isGrave, says) => {

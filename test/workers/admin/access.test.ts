@@ -106,6 +106,7 @@ describe('roles', () => {
     'pauseGroup',
     'drainGroup',
     'resumeGroup',
+    'relearnGroup',
     'releaseLease',
     'cancelWaiter',
     'promoteWaiter',

@@ -50,6 +50,7 @@ const SAMPLES: Record<string, Sample> = {
   pauseGroup: shared,
   drainGroup: shared,
   resumeGroup: shared,
+  relearnGroup: shared,
   getGroupStatus: shared,
   getHistory: { before: () => held('past'), path: { name: 'past' }, query: '?step=60' },
   listDecisions: { before: () => refused('why'), path: { name: 'why' }, query: '?limit=2' },

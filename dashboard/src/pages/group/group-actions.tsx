@@ -9,7 +9,7 @@ import { complain, say } from '../../ui/toasts.tsx';
 import { consequenceOf, type GroupAct } from '../../model/consequence.ts';
 import { lastChangeOf } from './last-change.ts';
 
-/** What an operator can do with a configured group. */
+/** What an operator can do with a group. */
 export function GroupActions({ group }: { readonly group: GroupStatus }) {
   const [isBusy, setBusy] = useState(false);
   const { name } = group;
@@ -36,10 +36,14 @@ export function GroupActions({ group }: { readonly group: GroupStatus }) {
     );
   };
   const isHeld = group.paused || group.draining;
+  const relearn = hasLearned(group) ? button('relearn', 'Forget what was learned') : null;
+  // The rest are settings, and a group that is made by itself has none.
+  if (group.kind !== 'configured') return relearn;
   return (
     <div class="actions" role="group" aria-label="What can be done">
       {isHeld ? button('resume', 'Resume') : button('pause', 'Pause')}
       {!group.draining && button('drain', 'Drain')}
+      {relearn}
       {group.dry_run ? button('dry_run_off', 'End dry run') : button('dry_run_on', 'Dry run')}
       {may('admin') && (
         <a class="button" href={`/admin/groups/${encodeURIComponent(name)}/edit`}>
@@ -57,6 +61,11 @@ export function GroupActions({ group }: { readonly group: GroupStatus }) {
   );
 }
 
+/** Something that the upstream said holds calls back. */
+function hasLearned({ paused_until, breaker, limit }: GroupStatus): boolean {
+  return paused_until !== null || breaker !== 'closed' || limit.source === 'learned';
+}
+
 async function run(what: GroupAct, name: string): Promise<Problem | null> {
   const params = { name };
   const result = await (() => {
@@ -67,6 +76,8 @@ async function run(what: GroupAct, name: string): Promise<Problem | null> {
         return api('drainGroup', { params });
       case 'resume':
         return api('resumeGroup', { params });
+      case 'relearn':
+        return api('relearnGroup', { params });
       case 'dry_run_on':
       case 'dry_run_off':
         return api('patchGroup', {

@@ -19,7 +19,8 @@ export function GroupHead({ group }: { readonly group: GroupStatus }) {
         <StateWord state={stateOf(group)} />
         <p class="summary">{summaryOf(group)}</p>
       </div>
-      {group.kind === 'configured' ? <GroupActions group={group} /> : <NoActions group={group} />}
+      {group.kind !== 'configured' && <NoActions group={group} />}
+      <GroupActions group={group} />
       {/* Always there, so that what follows does not move when it comes and goes. */}
       <p class="attention">{attention === null || attention.isPlain ? '' : attention.says}</p>
     </header>
