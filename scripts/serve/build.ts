@@ -61,6 +61,8 @@ function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): 
 export async function ensureBuilt(): Promise<string> {
   if (await isFresh()) return BUILT_WORKER;
   const args = [WRANGLER, 'deploy', '--dry-run', '--outdir', 'dist'];
-  await run(process.execPath, args, { ...process.env, WRANGLER_SEND_METRICS: 'false' });
+  // A test runner's own NODE_ENV would make a page for developers, which is a third larger.
+  const env = { ...process.env, NODE_ENV: 'production', WRANGLER_SEND_METRICS: 'false' };
+  await run(process.execPath, args, env);
   return BUILT_WORKER;
 }
