@@ -4,15 +4,21 @@ import { Frame } from './frame/frame.tsx';
 import { ClosedPage } from './sign-in/closed-page.tsx';
 import { SignInPage } from './sign-in/sign-in-page.tsx';
 import { askSession, session } from './session.ts';
-import { AuditPage } from './pages/audit/audit-page.tsx';
-import { ConfigPage } from './pages/config/config-page.tsx';
-import { EditPage } from './pages/edit/edit-page.tsx';
 import { GroupPage } from './pages/group/group-page.tsx';
-import { KeysPage } from './pages/keys/keys-page.tsx';
 import { OverviewPage } from './pages/overview/overview-page.tsx';
-import { SetupPage } from './pages/setup/setup-page.tsx';
-import { TesterPage } from './pages/tester/tester-page.tsx';
-import { UpstreamsPage } from './pages/upstreams/upstreams-page.tsx';
+import { loaded } from './loaded.tsx';
+
+const configuration = () => import('./pages/configuration.ts');
+const connection = () => import('./pages/connection.ts');
+
+// Who looks at a group in a hurry does not wait for what changes one.
+const AuditPage = loaded(async () => (await configuration()).AuditPage);
+const ConfigPage = loaded(async () => (await configuration()).ConfigPage);
+const EditPage = loaded(async () => (await configuration()).EditPage);
+const KeysPage = loaded(async () => (await configuration()).KeysPage);
+const SetupPage = loaded(async () => (await connection()).SetupPage);
+const TesterPage = loaded(async () => (await connection()).TesterPage);
+const UpstreamsPage = loaded(async () => (await connection()).UpstreamsPage);
 
 /** The dashboard: whoever is signed in sees the pages, everybody else how to sign in. */
 export function App() {

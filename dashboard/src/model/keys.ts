@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { auditEntrySchema, keySchema } from '../../../src/contract/admin/answer-schemas.ts';
-import { keyDocumentSchema } from '../../../src/contract/admin/key-routes.ts';
+import { keyDocumentSchema } from '../../../src/contract/admin/key-documents.ts';
 import { count, usd } from '../format.ts';
 import type { Document } from './document.ts';
 

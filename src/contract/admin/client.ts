@@ -1,7 +1,8 @@
 import type * as z from 'zod';
-import { ADMIN_ROUTES, type AdminRoutes, type RouteName } from './routes.ts';
+import { ROUTE_ADDRESSES } from './addresses.ts';
 import type { problemSchema } from './answer-schemas.ts';
-import type { AdminRoute, Answer, Sent } from './route.ts';
+import type { Answer, Sent } from './route.ts';
+import type { AdminRoutes, RouteName } from './routes.ts';
 
 type Takes<Name extends RouteName, Part extends string> =
   AdminRoutes[Name] extends Readonly<Record<Part, z.ZodType>> ? true : false;
@@ -54,7 +55,7 @@ export interface AdminClientOptions {
 export function createAdminClient(options: AdminClientOptions): AdminClient {
   const send = options.fetch ?? ((url, init) => fetch(url, init));
   return async (name, ...[request = {}]) => {
-    const route: AdminRoute = ADMIN_ROUTES[name];
+    const route = ROUTE_ADDRESSES[name];
     const { params, query, body, ifMatch } = request as Readonly<Record<string, unknown>>;
     const response = await send(options.baseUrl + pathOf(route.path, params) + searchOf(query), {
       method: route.method,

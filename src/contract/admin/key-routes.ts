@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { adminKeySchema, gatewayKeySchema } from '../config.ts';
 import {
   adminKeyInfoSchema,
   changedKeySchema,
@@ -12,17 +11,10 @@ import {
   sessionSchema,
 } from './answer-schemas.ts';
 import { mergePatchSchema, pageQuery } from './group-routes.ts';
+import { adminKeyDocumentSchema, keyDocumentSchema } from './key-documents.ts';
 import { routes } from './route.ts';
 
 const params = z.strictObject({ id: z.string().min(1).max(300) });
-
-/** What is said of a key by people; the rest is Headgate's. */
-export const keyDocumentSchema = gatewayKeySchema.omit({
-  hash: true,
-  created_at: true,
-  revoked_at: true,
-  previous: true,
-});
 
 /** The old key goes on to open for a day, unless said otherwise; 30 days are the most. */
 const rotationSchema = z.strictObject({
@@ -168,7 +160,7 @@ export const ACCESS_ROUTES = routes({
     tag: 'access',
     summary: 'Makes a key of the admin API, and shows it this once',
     role: 'admin',
-    body: adminKeySchema.omit({ hash: true, created_at: true }),
+    body: adminKeyDocumentSchema,
     answers: { 201: newAdminKeySchema },
     hasEtag: true,
     takesIfMatch: true,

@@ -10,7 +10,7 @@ import {
 } from './answer-schemas.ts';
 import { configSchema, groupSchema, upstreamSchema } from '../config.ts';
 import { groupDocumentSchema } from './group-routes.ts';
-import { keyDocumentSchema } from './key-routes.ts';
+import { keyDocumentSchema } from './key-documents.ts';
 import { testedCallSchema, upstreamDocumentSchema } from './config-routes.ts';
 import {
   decisionSchema,

@@ -1,6 +1,6 @@
 import type { Config, GatewayKeyConfig } from '../../contract/config.ts';
 import { gatewayKeySchema } from '../../contract/config.ts';
-import { keyDocumentSchema } from '../../contract/admin/key-routes.ts';
+import { keyDocumentSchema } from '../../contract/admin/key-documents.ts';
 import { KEY_PREFIX } from '../../contract/key-groups.ts';
 import { poolKey } from '../../contract/pool.ts';
 import { askPools, readDirectory } from '../../overview/pools.ts';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { ACCESS_ROUTES } from '../../../../src/contract/admin/key-routes.ts';
+import { adminKeyDocumentSchema } from '../../../../src/contract/admin/key-documents.ts';
 import { SchemaField } from '../../form/schema-field.tsx';
 import { useDraft } from '../../form/use-draft.ts';
 import { api } from '../../api.ts';
@@ -9,7 +9,7 @@ import { fieldsOf } from '../../model/schema-fields.ts';
 import { Modal } from '../../ui/modal.tsx';
 import { SecretOnce } from '../../ui/secret-once.tsx';
 
-const schema = ACCESS_ROUTES.createAdminKey.body;
+const schema = adminKeyDocumentSchema;
 const FIELDS = fieldsOf(schema);
 const BLANK = { id: '', role: 'viewer', expires_at: null };
 

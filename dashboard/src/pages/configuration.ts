@@ -1,0 +1,5 @@
+/** The pages that check by the schemas of the configuration: one file, since they share most of it. */
+export { AuditPage } from './audit/audit-page.tsx';
+export { ConfigPage } from './config/config-page.tsx';
+export { EditPage } from './edit/edit-page.tsx';
+export { KeysPage } from './keys/keys-page.tsx';

@@ -1,0 +1,59 @@
+import type { AdminRoutes, RouteName } from './routes.ts';
+
+/** Method and path of every route, each as its route has it. */
+type RouteAddresses = {
+  readonly [Name in RouteName]: Pick<AdminRoutes[Name], 'method' | 'path'>;
+};
+
+/**
+ * Where the routes are, without their schemas: a client checks nothing by itself, and a page in a
+ * browser need not load what it does not use. The compiler holds every line to its route.
+ */
+export const ROUTE_ADDRESSES: RouteAddresses = {
+  listGroups: { method: 'GET', path: '/groups' },
+  getGroup: { method: 'GET', path: '/groups/{name}' },
+  putGroup: { method: 'PUT', path: '/groups/{name}' },
+  patchGroup: { method: 'PATCH', path: '/groups/{name}' },
+  deleteGroup: { method: 'DELETE', path: '/groups/{name}' },
+  pauseGroup: { method: 'POST', path: '/groups/{name}/pause' },
+  drainGroup: { method: 'POST', path: '/groups/{name}/drain' },
+  resumeGroup: { method: 'POST', path: '/groups/{name}/resume' },
+  getGroupStatus: { method: 'GET', path: '/groups/{name}/status' },
+  listLeases: { method: 'GET', path: '/groups/{name}/leases' },
+  releaseLease: { method: 'DELETE', path: '/groups/{name}/leases/{id}' },
+  listWaiters: { method: 'GET', path: '/groups/{name}/waiters' },
+  cancelWaiter: { method: 'DELETE', path: '/groups/{name}/waiters/{ticket}' },
+  promoteWaiter: { method: 'POST', path: '/groups/{name}/waiters/{ticket}/promote' },
+  getHistory: { method: 'GET', path: '/groups/{name}/history' },
+  listDecisions: { method: 'GET', path: '/groups/{name}/decisions' },
+  listWarnings: { method: 'GET', path: '/groups/{name}/warnings' },
+  previewConfig: { method: 'POST', path: '/config/preview' },
+  previewGroup: { method: 'POST', path: '/groups/{name}/preview' },
+  listUpstreams: { method: 'GET', path: '/upstreams' },
+  getUpstream: { method: 'GET', path: '/upstreams/{id}' },
+  putUpstream: { method: 'PUT', path: '/upstreams/{id}' },
+  patchUpstream: { method: 'PATCH', path: '/upstreams/{id}' },
+  deleteUpstream: { method: 'DELETE', path: '/upstreams/{id}' },
+  listKeys: { method: 'GET', path: '/keys' },
+  createKey: { method: 'POST', path: '/keys' },
+  getKey: { method: 'GET', path: '/keys/{id}' },
+  patchKey: { method: 'PATCH', path: '/keys/{id}' },
+  deleteKey: { method: 'DELETE', path: '/keys/{id}' },
+  rotateKey: { method: 'POST', path: '/keys/{id}/rotate' },
+  revokeKey: { method: 'POST', path: '/keys/{id}/revoke' },
+  getConfig: { method: 'GET', path: '/config' },
+  putConfig: { method: 'PUT', path: '/config' },
+  fingerprint: { method: 'POST', path: '/fingerprint' },
+  listAudit: { method: 'GET', path: '/audit' },
+  testCall: { method: 'POST', path: '/tester' },
+  getStatus: { method: 'GET', path: '/status' },
+  getSession: { method: 'GET', path: '/session' },
+  signIn: { method: 'POST', path: '/session' },
+  signOut: { method: 'DELETE', path: '/session' },
+  listAdminKeys: { method: 'GET', path: '/admin-keys' },
+  createAdminKey: { method: 'POST', path: '/admin-keys' },
+  deleteAdminKey: { method: 'DELETE', path: '/admin-keys/{id}' },
+  getOpenApi: { method: 'GET', path: '/openapi.json' },
+  getDocs: { method: 'GET', path: '/docs' },
+  getDocsStyle: { method: 'GET', path: '/docs.css' },
+};

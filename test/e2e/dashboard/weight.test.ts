@@ -1,0 +1,36 @@
+// What a browser loads of the dashboard. A page that grows by a library is seen here, not by its users.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { expect, it } from 'vitest';
+
+const DIST = join(import.meta.dirname, '../../../dashboard/dist');
+const KB = 1_000;
+
+/** Every built file by its path, as in `assets/index-1a2b3c4d.js`. */
+const files = new Map(
+  readdirSync(DIST, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((path) => [path.slice(DIST.length + 1), readFileSync(path)]),
+);
+
+function sumOf(paths: Iterable<string>, compress: (file: Buffer) => Buffer): number {
+  return [...paths].reduce(
+    (sum, path) => sum + compress(files.get(path) ?? Buffer.alloc(0)).length,
+    0,
+  );
+}
+
+it('weighs less than 150 KB compressed, everything that any page may load taken together', () => {
+  // Browsers take Brotli from Cloudflare.
+  expect(sumOf(files.keys(), brotliCompressSync)).toBeLessThan(150 * KB);
+});
+
+it('weighs less than 50 KB in gzip until the groups can be seen', () => {
+  const html = files.get('index.html')?.toString() ?? '';
+  const named = [...html.matchAll(/(?:src|href)="\/admin\/([^"]+)"/g)].map(([, path = '']) => path);
+  expect(named.some((path) => path.endsWith('.js'))).toBe(true);
+  for (const path of named) expect(files.has(path), path).toBe(true);
+  expect(sumOf(['index.html', ...named], gzipSync)).toBeLessThan(50 * KB);
+});
