@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { closeFeed, heardAt, isStale, openFeed } from '../feed.ts';
 import icon from '../icon.svg';
 import { session, signOut } from '../session.ts';
 import { ConfirmDialog } from '../ui/confirm.tsx';
 import { Toasts } from '../ui/toasts.tsx';
+import { Guarded } from './guarded.tsx';
 import { KeysHelp } from './keys-help.tsx';
 
 const PAGES = [
@@ -21,9 +22,15 @@ const PAGES = [
 /** What stands around every page: where to go, who is signed in, and whether what is shown is live. */
 export function Frame({ children }: { readonly children: ComponentChildren }) {
   const { path } = useLocation();
-  const group = /^\/admin\/groups\/([^/]+)$/.exec(path)?.[1];
-  useEffect(() => openFeed(group === undefined ? null : decodeURIComponent(group)), [group]);
+  const [, group, isEdited] = /^\/admin\/groups\/([^/]+)(\/edit)?$/.exec(path) ?? [];
+  const name = group === undefined ? null : decoded(group);
+  const shown = isEdited === undefined ? name : null;
+  useEffect(() => openFeed(shown), [shown]);
   useEffect(() => closeFeed, []);
+  useEffect(() => {
+    const about = name ?? PAGES.findLast(({ href }) => isAt(path, href))?.name ?? 'Dashboard';
+    document.title = `${about} · Headgate`;
+  }, [name, path]);
   return (
     <>
       <a class="skip" href="#page">
@@ -33,18 +40,12 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
         <a class="brand" href="/admin">
           <img src={icon} alt="" width="20" height="20" /> Headgate
         </a>
-        <nav aria-label="Pages">
-          {PAGES.map(({ href, name }) => (
-            <a href={href} aria-current={isAt(path, href) ? 'page' : undefined}>
-              {name}
-            </a>
-          ))}
-        </nav>
+        <Navigation path={path} />
         <LiveBadge />
         <Account />
       </header>
       <main id="page" tabIndex={-1} class={isStale.value ? 'stale' : undefined}>
-        {children}
+        <Guarded>{children}</Guarded>
       </main>
       <Toasts />
       <ConfirmDialog />
@@ -53,8 +54,36 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
   );
 }
 
+/** Wider than a phone, so it scrolls there: to where one is. */
+function Navigation({ path }: { readonly path: string }) {
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' });
+  }, [path]);
+  return (
+    <nav aria-label="Pages" ref={nav}>
+      {PAGES.map(({ href, name }) => (
+        <a href={href} aria-current={isAt(path, href) ? 'page' : undefined}>
+          {name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+/** A part of an address as text; one that was typed wrong as it stands there. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function isAt(path: string, href: string): boolean {
-  if (href === '/admin') return path === href || path.startsWith('/admin/groups');
+  if (href === '/admin') {
+    return path === href || path === '/admin/new' || path.startsWith('/admin/groups');
+  }
   return path.startsWith(href);
 }
 

@@ -51,8 +51,8 @@ function AuditObject(props: { readonly object: ChangedObject; readonly about: st
     <div class="audit-object">
       {(!isNamed || kind !== 'changed') && (
         <span class="audit-name">
-          {!isNamed && <small>{list} </small>}
-          {!isNamed && (list === 'groups' ? <GroupLink name={name} after=" " /> : `${name} `)}
+          {!isNamed && <small>{list.replace(/s$/, '')} </small>}
+          {!isNamed && (list === 'groups' ? <GroupLink name={name} after=" " /> : <b>{name} </b>)}
           {kind !== 'changed' && <small>{kind}</small>}
         </span>
       )}

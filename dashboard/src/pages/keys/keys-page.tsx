@@ -27,8 +27,9 @@ export function KeysPage() {
   };
   return (
     <>
+      <h1>Keys</h1>
       <header class="page-head">
-        <h1>Keys of callers</h1>
+        <h2>Keys of callers</h2>
         {may('admin') ? (
           <button type="button" class="primary" onClick={() => setOpen({ kind: 'new' })}>
             New key

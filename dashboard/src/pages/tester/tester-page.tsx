@@ -34,7 +34,7 @@ export function TesterPage() {
 
   return (
     <div class="tester">
-      <h1>Which groups would this call take?</h1>
+      <h1>Tester</h1>
       <div class="halves">
         <TesterForm
           form={form}
@@ -45,8 +45,9 @@ export function TesterPage() {
         <section aria-label="Route" aria-live="polite">
           {tested === null ? (
             <p class="help">
-              Say something of a call, and see where it would go and whose slots it would take, in
-              their order. Nothing is sent anywhere. The link of this page keeps what you ask.
+              Which groups would a call take? Say something of it, and see where it would go and
+              whose slots it would take, in their order. Nothing is sent anywhere. The link of this
+              page keeps what you ask.
             </p>
           ) : (
             <RoutePicture form={form} tested={tested} />

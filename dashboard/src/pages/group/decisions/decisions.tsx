@@ -8,7 +8,7 @@ import { DecisionSearch } from './decision-search.tsx';
 import { useDecisions } from './use-decisions.ts';
 import './decisions.css';
 
-const SHOWN_AT_FIRST = 50;
+const SHOWN_AT_FIRST = 20;
 
 /** Explains calls: why each waited, was granted or refused, and how it ended. */
 export function Decisions({ name }: { readonly name: string }) {
