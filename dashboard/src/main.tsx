@@ -1,4 +1,5 @@
 import { render } from 'preact';
+import './ui/leave-guard.ts'; // before the router listens
 import { App } from './app.tsx';
 import './style/index.css';
 

@@ -1,4 +1,3 @@
-import { useLocation } from 'preact-iso';
 import { useEffect, useRef } from 'preact/hooks';
 
 /** Two keys after another lead to a page, as on GitHub. */
@@ -16,15 +15,15 @@ const GO_TO: Readonly<Record<string, { readonly href: string; readonly name: str
 export function KeysHelp() {
   const dialog = useRef<HTMLDialogElement>(null);
   const afterG = useRef(false);
-  const { route } = useLocation();
 
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || isBusy(event.target)) return;
       const goTo = afterG.current ? GO_TO[event.key] : undefined;
       afterG.current = event.key === 'g' && !afterG.current;
       if (goTo !== undefined) {
-        route(goTo.href);
+        // As by hand, so that a page that holds something unsaved can ask first.
+        document.querySelector<HTMLAnchorElement>(`nav a[href="${goTo.href}"]`)?.click();
       } else if (event.key === '?') {
         dialog.current?.showModal();
       } else if (event.key === '/') {
@@ -36,7 +35,7 @@ export function KeysHelp() {
     };
     document.addEventListener('keydown', press);
     return () => document.removeEventListener('keydown', press);
-  }, [route]);
+  }, []);
 
   return (
     <dialog ref={dialog} aria-labelledby="keys-title">
@@ -66,6 +65,8 @@ export function KeysHelp() {
   );
 }
 
-function isTyping(target: EventTarget | null): boolean {
+/** Somebody types, or a dialog waits for an answer. */
+function isBusy(target: EventTarget | null): boolean {
+  if (document.querySelector('dialog[open]') !== null) return true;
   return target instanceof HTMLElement && target.matches('input, textarea, select');
 }

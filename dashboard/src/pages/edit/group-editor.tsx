@@ -7,6 +7,7 @@ import { elsewhere } from '../../model/field-errors.ts';
 import { GROUP_SECTIONS, NAME_WORDS } from '../../model/group-fields.ts';
 import { fieldsOf } from '../../model/schema-fields.ts';
 import { may } from '../../session.ts';
+import { useLeaveGuard } from '../../ui/leave-guard.ts';
 import { ChangedElsewhere } from './changed-elsewhere.tsx';
 import { Conflict } from './conflict.tsx';
 import { EditBar } from './edit-bar.tsx';
@@ -39,7 +40,7 @@ export function GroupEditor(props: {
   useEffect(() => {
     if (failures > 0) page.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus();
   }, [failures]);
-  useWarnBeforeLeaving(changes.length > 0);
+  useLeaveGuard(changes.length > 0);
 
   const look = async (): Promise<void> => {
     const group = draft.attempt();
@@ -133,14 +134,4 @@ function Confirmation(props: {
       onClose={review.close}
     />
   );
-}
-
-/** The browser asks before it throws away what was typed. */
-function useWarnBeforeLeaving(hasChanges: boolean): void {
-  useEffect(() => {
-    if (!hasChanges) return undefined;
-    const ask = (event: BeforeUnloadEvent): void => event.preventDefault();
-    addEventListener('beforeunload', ask);
-    return () => removeEventListener('beforeunload', ask);
-  }, [hasChanges]);
 }

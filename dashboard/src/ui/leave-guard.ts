@@ -1,0 +1,64 @@
+import { useLocation } from 'preact-iso';
+import { useEffect } from 'preact/hooks';
+import { confirm } from './confirm.tsx';
+
+const QUESTION = {
+  title: 'Leave without saving?',
+  says: 'What was typed here is not applied yet, and will be lost.',
+  verb: 'Leave',
+};
+
+/** A page with something that is not saved: where it is, and how to go elsewhere after all. */
+interface Guarded {
+  readonly url: string;
+  readonly route: (target: string) => void;
+}
+
+let guarded: Guarded | null = null;
+
+// Listens from the start, since whoever listens to `window` first hears first: before the router.
+addEventListener('click', (event) => {
+  const link = event.target instanceof Element ? event.target.closest('a') : null;
+  if (guarded === null || link === null || !leads(link, event)) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  askToLeave(guarded, link.pathname + link.search);
+});
+addEventListener('popstate', (event) => {
+  if (guarded === null) return;
+  event.stopImmediatePropagation();
+  const target = location.pathname + location.search;
+  history.pushState(null, '', guarded.url);
+  askToLeave(guarded, target);
+});
+addEventListener('beforeunload', (event) => {
+  if (guarded !== null) event.preventDefault();
+});
+
+/** Asks before what was typed is lost: by a link of the dashboard, by going back, by closing the page. */
+export function useLeaveGuard(hasChanges: boolean): void {
+  const { route, url } = useLocation();
+  useEffect(() => {
+    if (!hasChanges) return undefined;
+    guarded = { url, route };
+    return () => {
+      guarded = null;
+    };
+  }, [hasChanges, route, url]);
+}
+
+/** Whether a click on a link leads this very tab to another page of the dashboard. */
+function leads(link: HTMLAnchorElement, event: MouseEvent): boolean {
+  if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return false;
+  if (link.target !== '' || link.hasAttribute('download')) return false;
+  return link.origin === location.origin && link.pathname !== location.pathname;
+}
+
+function askToLeave({ route }: Guarded, target: string): void {
+  confirm(QUESTION).then(
+    (isSure) => {
+      if (isSure) route(target);
+    },
+    () => undefined,
+  );
+}
