@@ -20,6 +20,8 @@ export interface Ceiling {
   slots: number | null;
   mode: 'tracking' | 'aimd';
   lastCutAt: InstantMs;
+  /** The call whose refusal that was; null: there was none. */
+  lastCutBy: TicketId | null;
   /** The last rise, and the last time that a probe began or failed. */
   lastRiseAt: InstantMs;
   lastProbeAt: InstantMs;
@@ -45,6 +47,7 @@ export interface CeilingSettings {
 
 /** A refused call, and what was in flight beside it. */
 export interface RefusedCall {
+  readonly ticketId: TicketId;
   /** When the upstream could have been called first. */
   readonly grantedAt: InstantMs;
   /** Slots of the other calls that are at the upstream. Not of those that have ended and cool down. */
@@ -91,6 +94,7 @@ export function emptyCeiling(now: InstantMs): Ceiling {
     slots: null,
     mode: 'tracking',
     lastCutAt: instant(0),
+    lastCutBy: null,
     lastRiseAt: instant(0),
     lastProbeAt: now,
     step: 1,
@@ -117,7 +121,7 @@ export function slotsMaxNow(ceiling: Ceiling, settings: CeilingSettings): number
 export function noteConcurrencyRefusal(
   ceiling: Ceiling,
   settings: CeilingSettings,
-  call: RefusedCall & { readonly ticketId: TicketId; readonly namedSlotsMax: number | null },
+  call: RefusedCall & { readonly namedSlotsMax: number | null },
   now: InstantMs,
 ): void {
   if (now - call.grantedAt > PROMPT_MS) return noteOverload(ceiling, settings, call, now);
@@ -138,24 +142,28 @@ export function noteConcurrencyRefusal(
     : SERVED_BEFORE_PROBE_MIN;
   ceiling.isRiseProven = false;
   ceiling.lastCutAt = now;
+  ceiling.lastCutBy = call.ticketId;
 }
 
 /**
  * The upstream is overloaded: cuts the limit by a part, once for all calls that were granted before the
- * cut, because they tell of the same jam.
+ * cut, because they tell of the same jam. Nor does the call that it was cut for bring any news: it may be
+ * refused whatever happens.
  */
 export function noteOverload(
   ceiling: Ceiling,
   settings: CeilingSettings,
-  { grantedAt, othersInUse }: RefusedCall,
+  { ticketId, grantedAt, othersInUse }: RefusedCall,
   now: InstantMs,
 ): void {
   if (!settings.isAdaptive || grantedAt <= ceiling.lastCutAt) return;
+  if (ticketId === ceiling.lastCutBy) return;
   const limit = exactSlots(ceiling, settings);
   const from = Number.isFinite(limit) ? limit : othersInUse + 1;
   lower(ceiling, settings, from * OVERLOAD_SHARE);
   ceiling.mode = 'aimd';
   ceiling.lastCutAt = now;
+  ceiling.lastCutBy = ticketId;
 }
 
 /** The upstream took a call: where all slots are in use, the limit may be higher than was thought. */

@@ -7,6 +7,7 @@ import { compareWaiters, type Line, type Waiter } from './queue.ts';
 import { LANES, type Lane, type Ticket } from './ticket.ts';
 import type { GroupSettings } from './settings.ts';
 import type { GroupState } from './state.ts';
+import { refusalsOf } from './turned-back.ts';
 
 /**
  * Whose turn it is. The whole order is `precedes`; everything else here says who may be compared.
@@ -20,6 +21,8 @@ interface View {
   readonly turns: Readonly<Record<Lane, number>>;
   /** Whose best waiter has no room under a cap of its own: the others behind it wait for that too. */
   readonly barred: Set<Account | 'elsewhere'>;
+  /** Who was refused more often lets others go first. */
+  readonly refusalsMax: number;
 }
 
 /** The comparator: whether `a` goes before `b`. */
@@ -48,12 +51,22 @@ export function ageOf(
   return Math.min(ticket.enqueuedAt, Math.max(agentStartedAt, earliest)) as InstantMs;
 }
 
+/** A call that was refused once for concurrency keeps its place. */
+const REFUSALS_FREE = 1;
+
 /** The waiter that goes next, whether the group has room for it or not; undefined: nobody is ready. */
 export function nextWaiter(state: GroupState): Waiter | undefined {
-  const view: View = { state, turns: laneTurns(state), barred: new Set() };
+  const turns = laneTurns(state);
+  for (let refusalsMax = REFUSALS_FREE; ; refusalsMax += 1) {
+    const best = nextOf({ state, turns, barred: new Set(), refusalsMax });
+    if (best !== undefined || refusalsMax >= state.turnedBack.refusalsMax) return best;
+  }
+}
+
+function nextOf(view: View): Waiter | undefined {
   for (;;) {
     const best = bestOf(candidates(view), view);
-    const cap = best === undefined ? undefined : fullCap(state, best);
+    const cap = best === undefined ? undefined : fullCap(view.state, best);
     if (cap === undefined) return best;
     view.barred.add(cap);
   }
@@ -121,6 +134,7 @@ function headOf({ tenant, waiters }: Line, view: View): Waiter | undefined {
 function mayGo(waiter: Waiter, view: View): boolean {
   if (waiter.sliceEndsAt === null) return false;
   const { ticket, tenant, agent } = waiter;
+  if (refusalsOf(view.state.turnedBack, ticket.id) > view.refusalsMax) return false;
   const { slotsMaxEach, slotsMaxEachAgent } = view.state.settings;
   if (isFull(tenant, slotsMaxEach, view)) return false;
   if (agent.key !== NO_AGENT && isFull(agent, slotsMaxEachAgent, view)) return false;

@@ -9,6 +9,7 @@ import type { Holder, Lane } from './ticket.ts';
 import { Tombstones } from './tombstones.ts';
 import { emptyTotals, type Totals } from './totals.ts';
 import { emptyTrail, type Decision, type Trail } from './trail.ts';
+import { noneTurnedBack, type TurnedBack } from './turned-back.ts';
 
 /**
  * A lease is `held` from its grant, `revoking` once an operator took it away and its holder has yet to
@@ -91,6 +92,7 @@ export interface GroupState {
   nextSequence: number;
   nextAttachment: number;
   readonly controls: Controls;
+  readonly turnedBack: TurnedBack;
   /** The controls have changed and are to be kept. */
   isControlsDirty: boolean;
   /** When the next in line will have room, where only time is lacking. */
@@ -131,6 +133,7 @@ export function emptyState(
     nextSequence: 0,
     nextAttachment: firstAttachment,
     controls,
+    turnedBack: noneTurnedBack(),
     isControlsDirty: false,
     roomDueAt: NEVER,
     totals: emptyTotals(),

@@ -21,6 +21,7 @@ import { drain, lowerToHint } from './rates.ts';
 import { noteSignal } from './record.ts';
 import type { UpstreamSignal } from './signal.ts';
 import type { GroupState, Lease } from './state.ts';
+import { noteTaken, noteTurnedBack } from './turned-back.ts';
 
 const NOTHING: Demand = { requests: 0, inputTokens: 0, outputTokens: 0 };
 
@@ -56,7 +57,7 @@ export function applySignal(
   for (const hint of signal.hints) lowerToHint(rates, settings.rates, hint, NOTHING, now);
   if (kind === 'served') return applyServed(state, lease, retryAfterMs, now);
   totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;
-  const call = { grantedAt, othersInUse: atUpstream(state) };
+  const call = { ticketId: lease.ticketId, grantedAt, othersInUse: atUpstream(state) };
   const failed = { leaseId, grantedAt, retryAfterMs };
   const pauseOnce = (isLongWindow: boolean): void => {
     if (!isRepeat) pauseFor(pause, { grantedAt, retryAfterMs, isLongWindow }, now);
@@ -64,13 +65,13 @@ export function applySignal(
   switch (kind) {
     case 'concurrency':
       if (settings.isHard) controls.lagSeenAt = now;
-      noteConcurrencyRefusal(
+      noteTurnedBack(state.turnedBack, lease.ticketId, now);
+      return noteConcurrencyRefusal(
         ceiling,
         settings,
-        { ...call, ticketId: lease.ticketId, namedSlotsMax: signal.slotsMax },
+        { ...call, namedSlotsMax: signal.slotsMax },
         now,
       );
-      return;
     case 'overload':
       noteOverload(ceiling, settings, call, now);
       breakerFailed(breaker, failed, now);
@@ -108,6 +109,7 @@ function applyServed(
   const slotsInUse = atUpstream(state);
   ceilingServed(controls.ceiling, settings, { grantedAt, slotsAtGrant, slotsInUse }, now);
   breakerServed(controls.breaker, { leaseId, grantedAt }, now);
+  noteTaken(state.turnedBack, grantedAt);
   pauseServed(controls.pause, grantedAt);
   if (waitMs === null) return;
   pauseFor(controls.pause, { grantedAt, retryAfterMs: waitMs, isLongWindow: false }, now);
@@ -125,11 +127,13 @@ export function noteGranted({ controls }: GroupState, { id }: Lease, now: Instan
  * A call ended well. Most groups hear of it only now, and without it a few failures among many calls would
  * seem to be all there is. Not worth a row of its own: that is written when something fails.
  */
-export function noteSuccess({ controls }: GroupState, lease: Lease, now: InstantMs): void {
+export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): void {
+  const { controls, turnedBack } = state;
   if (lease.hasAnswer) return;
   const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
   breakerServed(controls.breaker, { leaseId, grantedAt }, now);
   noteAccepted(controls.ceiling.evidence, { grantedAt, slotsAtGrant }, now);
+  noteTaken(turnedBack, grantedAt);
 }
 
 /** A lease ended. `isLost`: its holder was not heard of any more. */

@@ -34,16 +34,24 @@ function refuse(
   agoMs = 100,
   settings = HARD,
   namedSlotsMax: number | null = null,
+  ticket?: string,
 ) {
-  // Each time another call.
+  // Each time another call, if it is not said which.
   refusals += 1;
   const call = { grantedAt: instant(now - agoMs), othersInUse, namedSlotsMax };
-  const refused = { ...call, ticketId: ticketId(`call-${refusals}`) };
+  const refused = { ...call, ticketId: ticketId(ticket ?? `call-${refusals}`) };
   noteConcurrencyRefusal(ceiling, settings, refused, now);
 }
 
-function overload(settings = HARD, agoMs = 100, othersInUse = 0): void {
-  noteOverload(ceiling, settings, { grantedAt: instant(now - agoMs), othersInUse }, now);
+function overload(settings = HARD, agoMs = 100, othersInUse = 0, ticket?: string): void {
+  refusals += 1;
+  const id = ticketId(ticket ?? `call-${refusals}`);
+  noteOverload(
+    ceiling,
+    settings,
+    { ticketId: id, grantedAt: instant(now - agoMs), othersInUse },
+    now,
+  );
 }
 
 /** So many calls, each granted and served in its turn, with that many slots in use; all by default. */
@@ -95,6 +103,21 @@ describe('a refusal for concurrency', () => {
     refuse(4, 2_001);
     expect(slots()).toBe(44);
   });
+
+  test('that comes late cuts once for one and the same call, however often it comes back', () => {
+    for (let attempt = 0; attempt < 4; attempt += 1) {
+      refuse(4, 2_001, HARD, null, 'poison');
+      expect(slots()).toBe(44);
+      advance(60_000);
+    }
+  });
+
+  test('that cut already cuts no more when it comes late', () => {
+    refuse(40, 100, HARD, null, 'poison');
+    advance(10_000);
+    refuse(4, 2_001, HARD, null, 'poison');
+    expect(slots()).toBe(40);
+  });
 });
 
 describe('overload', () => {
@@ -105,6 +128,16 @@ describe('overload', () => {
     overload(HARD, 500);
     expect(slots()).toBe(44);
     overload(HARD, 499);
+    expect(slots()).toBe(31);
+  });
+
+  test('cuts once for one and the same call, however often it comes back', () => {
+    for (let attempt = 0; attempt < 4; attempt += 1) {
+      overload(HARD, 100, 0, 'poison');
+      expect(slots()).toBe(44);
+      advance(60_000);
+    }
+    overload(HARD, 100, 0, 'other');
     expect(slots()).toBe(31);
   });
 
