@@ -70,9 +70,9 @@ export const KNOWN_LIMITS: readonly KnownLimit[] = [
     upstream: 'ollama',
     modelPrefix: '',
     maxConcurrency: 1,
-    source: 'awesome-ollama-models, a community list',
+    source: 'https://github.com/RedBeret/awesome-ollama-models',
     date: '2026-07-12',
-    note: 'Free plan. Pro 3, Max 10.',
+    note: 'Free plan. Pro 3, Max 10. A list that the community keeps.',
   },
   {
     upstream: 'scaleway',

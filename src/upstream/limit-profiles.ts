@@ -76,9 +76,10 @@ export const LIMIT_PROFILES: readonly ProfileRow[] = [
   {
     of: 'azure',
     counts: { reserveOutput: 'max_tokens', refundsUnused: true },
-    source: 'https://learn.microsoft.com/answers, as Microsoft answers there',
+    source:
+      'https://learn.microsoft.com/en-us/answers/questions/1381398/question-about-max-tokens-per-minute-in-azure-open',
     date: '2026-11-20',
-    note: 'Without max_tokens it reserves the most that the model can write.',
+    note: 'As Microsoft answers there. Without max_tokens it reserves the most that the model can write.',
   },
   {
     of: 'bedrock',
@@ -105,7 +106,7 @@ export const LIMIT_PROFILES: readonly ProfileRow[] = [
   {
     of: 'gemini',
     counts: { reserveOutput: 'none' },
-    source: 'tables of third parties',
+    source: 'https://ai.google.dev/gemini-api/docs/rate-limits',
     date: '2026-11-20',
     note: 'Its limit of tokens per minute is one of input.',
   },

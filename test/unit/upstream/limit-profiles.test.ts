@@ -17,7 +17,7 @@ describe('the table of limit profiles', () => {
 
   it.each(LIMIT_PROFILES)('says of $of where its rule is from and when it held', (row) => {
     expect(known).toContain(row.of);
-    expect(row.source).not.toBe('');
+    expect(new URL(row.source).protocol).toBe('https:');
     expect(new Date(row.date).toISOString().slice(0, 10)).toBe(row.date);
     expect(row.counts.outputWeight ?? 1).toBeGreaterThanOrEqual(1);
     expect(row.models?.map((name) => name.toLowerCase())).toEqual(row.models);

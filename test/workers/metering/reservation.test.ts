@@ -3,7 +3,7 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { nothingLeaks, NO_COOLDOWN, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Settings } from '../support/strict.ts';
-import { admin, call, configure, until, type OpenCall } from '../support/worker.ts';
+import { admin, call, change, configure, until, type OpenCall } from '../support/worker.ts';
 import {
   CHAT,
   chatBody,
@@ -168,6 +168,16 @@ describe('a call takes nothing that never goes out:', () => {
     expect(await seen()).toEqual(ONE);
   });
 
+  it('the queue was full', async () => {
+    await change('PATCH', `/groups/${scene.group}`, { queue: { max_length: 1 } });
+    const first = await queued();
+    const { response } = open(`/up${CHAT}`, BODY);
+    expect((await response).headers.get('headgate-reason')).toBe('queue_full');
+    expect(await seen()).toEqual(ONE);
+    first.leave();
+    await untilStatus(scene.group, { queued: 0 });
+  });
+
   it('its caller did not want to wait', async () => {
     const { response } = open(`/up${CHAT}`, BODY, { 'headgate-max-wait': '0' });
     expect((await response).headers.get('headgate-reason')).toBe('busy');
@@ -214,6 +224,14 @@ it('a call gives back its request whose caller leaves between the grant and the 
 });
 
 describe('a call that the upstream did not serve counts as one request and no token:', () => {
+  it('no connection, of which nobody can tell that it was never made', async () => {
+    const { group } = await newScene(USAGE, COUNTING, { base_url: 'http://127.0.0.1:9' });
+    const response = await post(`/up${CHAT}`, BODY);
+    expect(response.headers.get('headgate-reason')).toBe('upstream_unreachable');
+    await untilStatus(group, { in_use: 0 });
+    await untilCounted(group, { ...NOTHING, requests: 1 });
+  });
+
   it.each([
     ['refused for requests', 'requests', 429],
     ['refused for tokens', 'tokens', 429],
