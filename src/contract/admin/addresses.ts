@@ -18,6 +18,7 @@ export const ROUTE_ADDRESSES: RouteAddresses = {
   pauseGroup: { method: 'POST', path: '/groups/{name}/pause' },
   drainGroup: { method: 'POST', path: '/groups/{name}/drain' },
   resumeGroup: { method: 'POST', path: '/groups/{name}/resume' },
+  relearnGroup: { method: 'POST', path: '/groups/{name}/relearn' },
   getGroupStatus: { method: 'GET', path: '/groups/{name}/status' },
   listLeases: { method: 'GET', path: '/groups/{name}/leases' },
   releaseLease: { method: 'DELETE', path: '/groups/{name}/leases/{id}' },
