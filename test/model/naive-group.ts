@@ -109,6 +109,7 @@ export class NaiveGroup extends NaiveLeases {
         this.#waiters = [];
         this.grantsFrom = Math.max(this.grantsFrom, this.now + 250);
         return;
+      case 'relearn': // nothing is learned here
       case 'report':
       case 'tick':
         return;

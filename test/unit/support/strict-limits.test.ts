@@ -119,10 +119,10 @@ describe('limits of concurrency', () => {
   });
 
   it('see a call end only after the lag', async () => {
-    upstream.configure({ limit: 1, accountingLagMs: 120 }, 'lag');
+    upstream.configure({ limit: 1, accountingLagMs: 1_000 }, 'lag');
     expect(await statusOf('lag')).toBe(200);
     expect(await statusOf('lag')).toBe(429);
-    await delay(140);
+    await delay(1_100);
     expect(await statusOf('lag')).toBe(200);
   });
 });
