@@ -24,19 +24,29 @@ export const api = createAdminClient({
     try {
       const response = await fetch(url, { ...init, credentials: 'same-origin' });
       if (response.status === 401 && !url.endsWith('/session')) onSignedOut();
-      return response;
+      return isOurs(response)
+        ? response
+        : problemOf(
+            response.status,
+            `Not Headgate but something before it answered, with status ${response.status}.`,
+          );
     } catch {
-      return unreachable();
+      return problemOf(0, 'Headgate cannot be reached.');
     }
   },
 });
 
-function unreachable(): Response {
+/** Whether an answer is one of the admin API: a proxy on the way refuses in words of its own. */
+function isOurs(response: Response): boolean {
+  return response.ok || /[/+]json/.test(response.headers.get('content-type') ?? '');
+}
+
+function problemOf(status: number, detail: string): Response {
   const problem: Problem = {
     type: 'about:blank',
     title: 'Out of reach',
-    status: 0,
-    detail: 'Headgate cannot be reached. Nothing was changed as far as is known; try again.',
+    status,
+    detail: `${detail} Nothing was changed as far as is known; try again.`,
   };
   return new Response(JSON.stringify(problem), {
     status: 503,

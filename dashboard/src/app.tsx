@@ -2,6 +2,7 @@ import { LocationProvider, Route, Router } from 'preact-iso';
 import { useEffect } from 'preact/hooks';
 import { Frame } from './frame/frame.tsx';
 import { ClosedPage } from './sign-in/closed-page.tsx';
+import { SessionEnded } from './sign-in/session-ended.tsx';
 import { SignInPage } from './sign-in/sign-in-page.tsx';
 import { askSession, session } from './session.ts';
 import { GroupPage } from './pages/group/group-page.tsx';
@@ -31,7 +32,12 @@ export function App() {
     case 'signed_out':
       return <SignInPage reason={session.value.reason} />;
     case 'signed_in':
-      return <Pages />;
+      return (
+        <>
+          <Pages />
+          {session.value.hasEnded && <SessionEnded />}
+        </>
+      );
   }
 }
 

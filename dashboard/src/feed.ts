@@ -1,4 +1,5 @@
 import { batch, computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import { checkSession } from './session.ts';
 import type { Detail, GroupStatus, Warning } from './model/status.ts';
 import { withStatus, type Trend } from './model/trend.ts';
 
@@ -107,6 +108,8 @@ function connect(): void {
   on('beat', () => undefined);
   opened.addEventListener('error', () => {
     if (opened.readyState !== EventSource.CLOSED || source !== opened) return;
+    // It does not say why: the session may have ended.
+    checkSession().catch(() => undefined);
     retry = setTimeout(connect, RETRY_MS);
   });
 }

@@ -10,13 +10,14 @@ interface Who {
 
 /**
  * `asking`: not known yet. `signed_out`: a token is needed. `closed`: no ADMIN_TOKEN is set, so nobody
- * gets in. `signed_in`: everything that the role allows.
+ * gets in. `signed_in`: everything that the role allows; `hasEnded`: the server no longer knows the
+ * session, so the page waits behind a question for the token, with everything that was typed.
  */
 type Session =
   | { readonly state: 'asking' }
   | { readonly state: 'signed_out'; readonly reason: string | null }
   | { readonly state: 'closed'; readonly detail: string }
-  | { readonly state: 'signed_in'; readonly who: Who };
+  | { readonly state: 'signed_in'; readonly who: Who; readonly hasEnded: boolean };
 
 /** Who uses the page, as far as is known. */
 export const session = signal<Session>({ state: 'asking' });
@@ -32,16 +33,24 @@ export function may(role: AdminRole): boolean {
   return rank.value >= RANKS[role];
 }
 
-whenSignedOut(() => {
-  if (session.peek().state !== 'signed_in') return;
-  session.value = { state: 'signed_out', reason: 'Your session has ended. Sign in again.' };
-});
+whenSignedOut(endSession);
+
+function endSession(): void {
+  const before = session.peek();
+  if (before.state === 'signed_in') session.value = { ...before, hasEnded: true };
+}
+
+/** Asks whether the session is still known, where an answer did not tell. */
+export async function checkSession(): Promise<void> {
+  const result = await api('getSession');
+  if (!result.ok && result.status === 401) endSession();
+}
 
 /** Asks who uses the page: a cookie of before, or Cloudflare Access, may have said it already. */
 export async function askSession(): Promise<void> {
   const result = await api('getSession');
   session.value = result.ok
-    ? { state: 'signed_in', who: result.body }
+    ? { state: 'signed_in', who: result.body, hasEnded: false }
     : withoutSession(result.status, result.problem.detail);
 }
 
@@ -54,7 +63,7 @@ function withoutSession(status: number, detail: string): Session {
 export async function signIn(token: string): Promise<Problem | null> {
   const result = await api('signIn', { body: { token } });
   if (!result.ok) return result.problem;
-  session.value = { state: 'signed_in', who: result.body };
+  session.value = { state: 'signed_in', who: result.body, hasEnded: false };
   return null;
 }
 

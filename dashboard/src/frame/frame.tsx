@@ -25,7 +25,8 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
   const [, group, isEdited] = /^\/admin\/groups\/([^/]+)(\/edit)?$/.exec(path) ?? [];
   const name = group === undefined ? null : decoded(group);
   const shown = isEdited === undefined ? name : null;
-  useEffect(() => openFeed(shown), [shown]);
+  const hasEnded = session.value.state === 'signed_in' && session.value.hasEnded;
+  useEffect(() => (hasEnded ? closeFeed() : openFeed(shown)), [shown, hasEnded]);
   useEffect(() => closeFeed, []);
   useEffect(() => {
     const about = name ?? PAGES.findLast(({ href }) => isAt(path, href))?.name ?? 'Dashboard';

@@ -1,45 +1,12 @@
-import { useState } from 'preact/hooks';
-import { signIn } from '../session.ts';
+import { SignInForm } from './sign-in-form.tsx';
 
-/** Asks for the ADMIN_TOKEN or an admin key. The token goes into a cookie's making and is kept nowhere. */
+/** Shown to whoever is not signed in, with why where there is a reason. */
 export function SignInPage({ reason }: { readonly reason: string | null }) {
-  const [token, setToken] = useState('');
-  const [wrong, setWrong] = useState<string | null>(null);
-  const [isBusy, setBusy] = useState(false);
-
-  const submit = async (event: SubmitEvent): Promise<void> => {
-    event.preventDefault();
-    setBusy(true);
-    const problem = await signIn(token.trim());
-    setBusy(false);
-    setWrong(problem?.detail ?? null);
-  };
-
   return (
     <main class="gate">
       <h1>Headgate</h1>
       {reason !== null && <p role="status">{reason}</p>}
-      <form onSubmit={(event) => void submit(event)}>
-        <label for="token">Token</label>
-        <input
-          id="token"
-          value={token}
-          onInput={(event) => setToken(event.currentTarget.value)}
-          type="password"
-          autocomplete="current-password"
-          required
-          autofocus
-          aria-describedby="token-help"
-          aria-invalid={wrong !== null}
-        />
-        <p id="token-help" class="help">
-          The <code>ADMIN_TOKEN</code> of this deployment, or an admin key (<code>hga_…</code>).
-        </p>
-        {wrong !== null && <p role="alert">{wrong}</p>}
-        <button type="submit" class="primary" disabled={isBusy}>
-          Sign in
-        </button>
-      </form>
+      <SignInForm />
     </main>
   );
 }

@@ -43,7 +43,7 @@ export function UpstreamsPage() {
         </button>
       </header>
       {problem !== null && <p role="alert">{problem.detail}</p>}
-      <ul class="used" aria-busy={upstreams === null}>
+      <ul class="used" aria-busy={upstreams === null && problem === null}>
         {used.map((upstream) => (
           <UpstreamRow
             key={upstream.id}

@@ -52,7 +52,7 @@ export function Decisions({ name }: { readonly name: string }) {
         </p>
       )}
       {calls?.length === 0 && <Nothing isNarrowed={Object.keys(query).length > 0} />}
-      <ul class="calls" aria-busy={found === null}>
+      <ul class="calls" aria-busy={found === null && problem === null}>
         {calls?.map((call) => (
           <CallLine key={call.ticket} group={name} call={call} longestMs={longestMs} />
         ))}
