@@ -53,7 +53,7 @@ export const EVIDENCE: readonly Mutation[] = [
   {
     name: 'takes chance for what the upstream takes',
     file: 'evidence.ts',
-    find: 'const SEEN_MIN = 3;',
+    find: 'const SEEN_MIN = 8;',
     replace: 'const SEEN_MIN = 1;',
   },
   {
