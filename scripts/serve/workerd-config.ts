@@ -26,6 +26,7 @@ interface Compatibility {
 const OBJECTS = [
   { binding: 'GROUPS', className: 'GroupObject' },
   { binding: 'DIRECTORY', className: 'DirectoryObject' },
+  { binding: 'FEED', className: 'FeedObject' },
 ];
 
 /** The runtime's date and flags, from the one place that states them. */

@@ -1,4 +1,5 @@
 import type { DirectoryRpc } from './directory-rpc.ts';
+import type { FeedRpc } from './feed-rpc.ts';
 import type { GroupRpc } from './group-rpc.ts';
 
 /** Where an object may be created; see `location` and `jurisdiction` of a group. */
@@ -30,6 +31,7 @@ export interface AnalyticsDataset {
 export interface Env {
   readonly GROUPS: ObjectNamespace<GroupRpc>;
   readonly DIRECTORY: ObjectNamespace<DirectoryRpc>;
+  readonly FEED: ObjectNamespace<FeedRpc>;
   /** The dashboard's files. Absent: they were never built. */
   readonly ASSETS?: AssetSource;
   /** Opens the admin routes. Without it they are closed. */
@@ -52,4 +54,9 @@ export interface Env {
 /** The directory is one object. */
 export function directoryOf(env: Env): DirectoryRpc {
   return env.DIRECTORY.getByName('directory');
+}
+
+/** The hub of the dashboards is one object. */
+export function feedOf(env: Pick<Env, 'FEED'>): FeedRpc {
+  return env.FEED.getByName('feed');
 }

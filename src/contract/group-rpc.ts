@@ -5,6 +5,7 @@ import type { Lane } from '../core/ticket.ts';
 import type { CallEstimate, Settlement } from '../core/usage.ts';
 import type { PoolPreview } from './change-preview.ts';
 import type { GroupConfig } from './config.ts';
+import type { PoolReport, WatchRequest } from './feed-rpc.ts';
 import type {
   DecisionFilter,
   DecisionInfo,
@@ -12,7 +13,7 @@ import type {
   PoolMetrics,
   Warning,
 } from './observations.ts';
-import type { PoolStatus } from './pool-status.ts';
+import type { LeaseInfo, PoolStatus, WaiterInfo } from './pool-status.ts';
 
 /**
  * What a Worker may ask of a group's object. Worker and object run different versions for minutes
@@ -184,6 +185,8 @@ export interface GroupRpc {
   waiters(): Promise<WaiterInfo[]>;
   /** What one caller has here, for itself to see. */
   callsOf(caller: string): Promise<CallerCalls>;
+  /** Tells how the pool is, and from now on pushes to the hub of the dashboards what changes. */
+  watch(request: WatchRequest): Promise<PoolReport>;
   /** Puts a waiter first, or into another lane, or both. False: it does not wait here. */
   promote(ticketId: string, lane: Lane | null, toFront: boolean): Promise<boolean>;
   /**
@@ -220,21 +223,6 @@ export interface GroupDefinition {
   readonly weights?: Readonly<Record<string, number>>;
 }
 
-export interface WaiterInfo {
-  readonly ticket: string;
-  readonly lane: Lane;
-  readonly tenant: string;
-  readonly agent: string | null;
-  readonly upstream: string;
-  readonly model: string | null;
-  readonly slots: number;
-  readonly waited_ms: number;
-  /** Waiters that will probably be granted before this one. */
-  readonly position: number;
-  readonly estimate_ms: number;
-  readonly promoted: boolean;
-}
-
 /** What one caller has in a pool. */
 export interface CallerCalls {
   /** The pool's own; a caller may see some of it only. */
@@ -244,19 +232,4 @@ export interface CallerCalls {
   readonly slots_in_use: number;
   /** The next one first. */
   readonly waiters: readonly WaiterInfo[];
-}
-
-export interface LeaseInfo {
-  readonly id: string;
-  readonly caller: string;
-  readonly tenant: string;
-  readonly agent: string | null;
-  readonly lane: Lane;
-  readonly slots: number;
-  readonly upstream: string;
-  readonly model: string | null;
-  readonly granted_at: string;
-  readonly age_ms: number;
-  readonly expires_at: string;
-  readonly state: 'held' | 'revoking' | 'cooling';
 }

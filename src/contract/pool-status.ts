@@ -63,3 +63,35 @@ export interface SpendStatus {
   readonly day_usd_by_key: Readonly<Record<string, number>>;
   readonly day_usd_by_agent: Readonly<Record<string, number>>;
 }
+
+/** A slot that is held. */
+export interface LeaseInfo {
+  readonly id: string;
+  readonly caller: string;
+  readonly tenant: string;
+  readonly agent: string | null;
+  readonly lane: Lane;
+  readonly slots: number;
+  readonly upstream: string;
+  readonly model: string | null;
+  readonly granted_at: string;
+  readonly age_ms: number;
+  readonly expires_at: string;
+  readonly state: 'held' | 'revoking' | 'cooling';
+}
+
+/** A call that waits for a slot. */
+export interface WaiterInfo {
+  readonly ticket: string;
+  readonly lane: Lane;
+  readonly tenant: string;
+  readonly agent: string | null;
+  readonly upstream: string;
+  readonly model: string | null;
+  readonly slots: number;
+  readonly waited_ms: number;
+  /** Waiters that will probably be granted before this one. */
+  readonly position: number;
+  readonly estimate_ms: number;
+  readonly promoted: boolean;
+}

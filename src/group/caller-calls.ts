@@ -1,4 +1,5 @@
-import type { CallerCalls, WaiterInfo } from '../contract/group-rpc.ts';
+import type { CallerCalls } from '../contract/group-rpc.ts';
+import type { WaiterInfo } from '../contract/pool-status.ts';
 import type { InstantMs } from '../core/ids.ts';
 import type { GroupState } from '../core/state.ts';
 import { waiterInfos } from './status.ts';

@@ -34,7 +34,7 @@ import type { LeaseKeeper } from './lease-handle.ts';
 import { Performer } from './performer.ts';
 import { Observation } from './observation.ts';
 import { Openings } from './openings.ts';
-import { READ, ReadableGroup, type Reading } from './readable-group.ts';
+import { READ, ReadableGroup, reportOf, type Reading } from './readable-group.ts';
 import { Renewals } from './renewals.ts';
 import { holderOf, ticketFrom } from './requests.ts';
 import { GroupStore } from './store.ts';
@@ -114,6 +114,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
         identity: this.#identity,
         bounds: () => warningBoundsOf(this.#link.definition),
         leasesBefore: loaded.heldBefore,
+        report: (isDetailed) => reportOf(this[READ](), isDetailed),
       },
       now,
     );

@@ -1,4 +1,5 @@
-import { directoryOf, type Env } from '../contract/env.ts';
+import { directoryOf, feedOf, type Env } from '../contract/env.ts';
+import type { PoolReport } from '../contract/feed-rpc.ts';
 import type { PoolHistory, PoolMetrics, Warning } from '../contract/observations.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
 import type { GroupEvent } from '../core/events.ts';
@@ -6,6 +7,7 @@ import type { InstantMs } from '../core/ids.ts';
 import { queueLength } from '../core/queue.ts';
 import type { GroupState } from '../core/state.ts';
 import type { PoolIdentity, WarningBounds } from './definition.ts';
+import { FeedLink } from './feed-link.ts';
 import { HistoryRows } from './history-rows.ts';
 import { History, waitQuantiles } from './history.ts';
 import { Markers } from './markers.ts';
@@ -22,10 +24,12 @@ interface Watched {
   readonly bounds: () => WarningBounds;
   /** Leases that the instance before held when it ended. */
   readonly leasesBefore: number;
+  readonly report: (isDetailed: boolean) => PoolReport;
 }
 
 /** Watches a pool and tells of it: its history, its warnings and its counters. It decides nothing. */
 export class Observation {
+  readonly feed: FeedLink;
   readonly #state: GroupState;
   readonly #history: History;
   readonly #warnings: Warnings;
@@ -34,7 +38,7 @@ export class Observation {
 
   constructor(
     state: GroupState,
-    { env, ctx, store, identity, bounds, leasesBefore }: Watched,
+    { env, ctx, store, identity, bounds, leasesBefore, report }: Watched,
     now: InstantMs,
   ) {
     this.#state = state;
@@ -42,9 +46,14 @@ export class Observation {
     this.#markers = new Markers(ctx.storage.sql, state);
     if (leasesBefore > 0) this.#markers.noteReset(leasesBefore, now);
     this.#history = new History(new HistoryRows(ctx.storage.sql), now);
-    this.#warnings = new Warnings(store, identity, (warning) =>
-      ctx.waitUntil(deliverWarning(warning, webhookStage(env))),
-    );
+    this.feed = new FeedLink(store, report, {
+      hub: () => feedOf(env),
+      waitUntil: (work) => ctx.waitUntil(work),
+    });
+    this.#warnings = new Warnings(store, identity, (warning) => {
+      this.feed.warn(warning);
+      ctx.waitUntil(deliverWarning(warning, webhookStage(env)));
+    });
     this.#warnings.begin(state);
     this.#history.note(state, now);
   }
@@ -60,6 +69,7 @@ export class Observation {
     this.#history.note(this.#state, now);
     this.#markers.note(this.#state, event, now);
     this.#warnings.note(this.#state, this.#bounds(), now);
+    this.feed.note(now);
     return this.#markers.isDue || this.#history.isDue(this.#isInUse(), now);
   }
 

@@ -1,8 +1,9 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { PoolPreview } from '../contract/change-preview.ts';
 import type { Env } from '../contract/env.ts';
-import type { CallerCalls, GroupRpc, LeaseInfo, WaiterInfo } from '../contract/group-rpc.ts';
-import type { PoolStatus } from '../contract/pool-status.ts';
+import type { PoolReport, WatchRequest } from '../contract/feed-rpc.ts';
+import type { CallerCalls, GroupRpc } from '../contract/group-rpc.ts';
+import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/pool-status.ts';
 import type {
   DecisionFilter,
   DecisionInfo,
@@ -17,7 +18,7 @@ import { decisionInfos } from './decisions.ts';
 import type { Definition, PoolIdentity } from './definition.ts';
 import type { Observation } from './observation.ts';
 import { poolPreview } from './preview.ts';
-import { leaseInfos, poolStatus, waiterInfos } from './status.ts';
+import { leaseInfos, poolDetail, poolStatus, waiterInfos } from './status.ts';
 
 /** A pool at one instant, with everything that is due done. */
 export interface Reading {
@@ -41,6 +42,7 @@ type Readings = Pick<
   | 'waiters'
   | 'callsOf'
   | 'leases'
+  | 'watch'
 >;
 
 /** A symbol: nobody can call it from outside, as he could a method with a name. */
@@ -103,6 +105,18 @@ export abstract class ReadableGroup extends DurableObject<Env> implements Readin
     const { state, now } = this[READ]();
     return leaseInfos(state, now);
   }
+
+  // oxlint-disable-next-line require-await -- as above
+  async watch(request: WatchRequest): Promise<PoolReport> {
+    return this[READ]().watch.feed.watch(request);
+  }
+}
+
+/** What the hub of the dashboards is told. */
+export function reportOf(reading: Reading, isDetailed: boolean): PoolReport {
+  const { state, now, definition } = reading;
+  const detail = isDetailed ? poolDetail(state, now) : null;
+  return { at: now, configVersion: definition.version, status: statusOf(reading), detail };
 }
 
 function statusOf({ identity, definition, state, watch, now, ...seen }: Reading): PoolStatus {

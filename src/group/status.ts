@@ -1,5 +1,5 @@
-import type { LeaseInfo, WaiterInfo } from '../contract/group-rpc.ts';
-import type { PoolStatus } from '../contract/pool-status.ts';
+import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/pool-status.ts';
+import { DETAIL_ROWS_MAX, type PoolDetail } from '../contract/feed-rpc.ts';
 import type { InstantMs } from '../core/ids.ts';
 import { estimateWaitMs } from '../core/estimate.ts';
 import { probableOrder } from '../core/forecast.ts';
@@ -54,10 +54,11 @@ export function poolStatus(
   };
 }
 
-/** The leases of one pool, oldest first. */
-export function leaseInfos(state: GroupState, now: InstantMs): LeaseInfo[] {
+/** The leases of one pool, oldest first, so many of them. */
+export function leaseInfos(state: GroupState, now: InstantMs, most = Infinity): LeaseInfo[] {
   return [...state.leases.values()]
     .toSorted((a, b) => a.grantedAt - b.grantedAt)
+    .slice(0, most)
     .map((lease) => ({
       id: lease.id,
       ...lease.holder,
@@ -70,9 +71,10 @@ export function leaseInfos(state: GroupState, now: InstantMs): LeaseInfo[] {
     }));
 }
 
-/** Who waits in one pool, who will probably be granted first in front. */
-export function waiterInfos(state: GroupState, now: InstantMs): WaiterInfo[] {
-  return probableOrder(state).map(({ ticket, lane, isPromoted }, position) => {
+/** Who waits in one pool, who will probably be granted first in front, so many of them. */
+export function waiterInfos(state: GroupState, now: InstantMs, most = Infinity): WaiterInfo[] {
+  const first = probableOrder(state).slice(0, most);
+  return first.map(({ ticket, lane, isPromoted }, position) => {
     const { tenant, agent, upstream, model } = ticket.holder;
     return {
       ticket: ticket.id,
@@ -88,4 +90,14 @@ export function waiterInfos(state: GroupState, now: InstantMs): WaiterInfo[] {
       promoted: isPromoted,
     };
   });
+}
+
+/** The first leases and waiters of one pool, for who looks at it. */
+export function poolDetail(state: GroupState, now: InstantMs): PoolDetail {
+  return {
+    leases: leaseInfos(state, now, DETAIL_ROWS_MAX),
+    waiters: waiterInfos(state, now, DETAIL_ROWS_MAX),
+    leasesTotal: state.leases.size,
+    waitersTotal: queueLength(state.queue),
+  };
 }

@@ -9,7 +9,7 @@ import { within } from '../upstream/within.ts';
 const ASKED_AT_ONCE = 32;
 
 /** Pools asked in one request: a request may make a bounded number of calls. */
-const ASKED_MAX = 800;
+export const ASKED_MAX = 800;
 
 /** A pool that has not answered by then is shown as out of reach. */
 const ANSWER_MS_MAX = 5_000;

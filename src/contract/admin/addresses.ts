@@ -26,6 +26,7 @@ export const ROUTE_ADDRESSES: RouteAddresses = {
   cancelWaiter: { method: 'DELETE', path: '/groups/{name}/waiters/{ticket}' },
   promoteWaiter: { method: 'POST', path: '/groups/{name}/waiters/{ticket}/promote' },
   getHistory: { method: 'GET', path: '/groups/{name}/history' },
+  streamEvents: { method: 'GET', path: '/events' },
   listDecisions: { method: 'GET', path: '/groups/{name}/decisions' },
   listWarnings: { method: 'GET', path: '/groups/{name}/warnings' },
   previewConfig: { method: 'POST', path: '/config/preview' },

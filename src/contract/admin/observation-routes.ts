@@ -17,6 +17,11 @@ const queryInstant = z.union(
   'expected RFC 3339, or epoch milliseconds',
 );
 
+const EVENTS = `Server-sent events, each with JSON as its data. \`snapshot\` comes first and is what \`GET /status\` answers.
+Then, at most once a second, \`groups\`: those that changed, and names of those that are \`gone\`. With \`group\` also
+\`detail\`: its first 200 leases and waiters. \`warning\` when one is raised, \`version\` when the configuration changed,
+and \`beat\` every two seconds. A stream that breaks off or ends is opened anew, and begins with a snapshot.`;
+
 /** Why calls of a group were granted, held up or refused, what it did over time, and what it warned of. */
 export const OBSERVATION_ROUTES = routes({
   getHistory: {
@@ -38,6 +43,20 @@ export const OBSERVATION_ROUTES = routes({
     }),
     answers: { 200: historySchema },
     problems: [404],
+  },
+  streamEvents: {
+    method: 'GET',
+    path: '/events',
+    tag: 'status',
+    summary: 'What happens in the groups, live',
+    description: EVENTS.replaceAll('\n', ' '),
+    role: 'viewer',
+    query: z.strictObject({
+      /** The group whose leases and waiters are told besides. */
+      group: z.string().min(1).max(300).optional(),
+    }),
+    answers: { 200: 'text' },
+    contentType: 'text/event-stream',
   },
   listDecisions: {
     method: 'GET',

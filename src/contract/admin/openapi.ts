@@ -9,6 +9,7 @@ import {
   upstreamInfoSchema,
 } from './answer-schemas.ts';
 import { configSchema, groupSchema, upstreamSchema } from '../config.ts';
+import { feedDetailSchema, feedGroupsSchema, feedSnapshotSchema } from './feed-events.ts';
 import { groupDocumentSchema } from './group-routes.ts';
 import { keyDocumentSchema } from './key-documents.ts';
 import { testedCallSchema, upstreamDocumentSchema } from './config-routes.ts';
@@ -78,6 +79,9 @@ const NAMED_ANSWERS = {
   HistoryMarker: markerSchema,
   Decision: decisionSchema,
   Warning: warningSchema,
+  FeedSnapshot: feedSnapshotSchema,
+  FeedGroups: feedGroupsSchema,
+  FeedDetail: feedDetailSchema,
   AuditEntry: auditEntrySchema,
   Session: sessionSchema,
   TestedCall: testedSchema,

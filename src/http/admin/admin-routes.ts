@@ -5,6 +5,7 @@ import { addConfigRoutes } from './config-routes.ts';
 import type { AdminApp } from './context.ts';
 import { addDecisionRoutes } from './decision-routes.ts';
 import { addDocsRoutes } from './docs-routes.ts';
+import { addEventRoutes } from './event-routes.ts';
 import { addGroupRoutes } from './group-routes.ts';
 import { addHistoryRoutes } from './history-routes.ts';
 import { addKeyRoutes } from './key-routes.ts';
@@ -47,6 +48,7 @@ export function createAdminRoutes(): AdminApp {
   addWaiterRoutes(app);
   addRelearnRoutes(app);
   addStatusRoutes(app);
+  addEventRoutes(app);
   addUpstreamRoutes(app);
   addKeyRoutes(app);
   addHistoryRoutes(app);

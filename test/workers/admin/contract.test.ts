@@ -90,6 +90,7 @@ const SAMPLES: Record<string, Sample> = {
   fingerprint: { body: { key: 'sk-4711' } },
   listAudit: { before: group('shared'), query: '?limit=1&action=group' },
   testCall: { before: group('shared'), body: { model: 'gpt-4o', upstream: 'openai' } },
+  streamEvents: { before: () => held('seen'), query: '?group=seen' },
   getStatus: { before: () => held('busy') },
   getSession: {},
   signIn: { body: { token: 'test-admin-token' } },
@@ -152,9 +153,18 @@ async function call(of: Operation, ways: Ways = {}) {
     ...(body === null ? {} : { body }),
   });
   const type = response.headers.get('content-type')?.split(';')[0] ?? '';
-  const text = await response.text();
+  const text = await textOf(response, type);
   expectDescribed(of, response.status, type, text);
   return { status: response.status, headers: response.headers, text };
+}
+
+/** The whole body, or what a stream that never ends begins with. */
+async function textOf(response: Response, type: string): Promise<string> {
+  if (type !== 'text/event-stream') return response.text();
+  const reader = response.body?.getReader();
+  const first = await reader?.read();
+  await reader?.cancel();
+  return new TextDecoder().decode(first?.value);
 }
 
 /** The heart of it: status, media type and body are those of the document. */

@@ -1,0 +1,35 @@
+import { DurableObject } from 'cloudflare:workers';
+import type { Env } from '../contract/env.ts';
+import type { FeedRpc, FeedWants, PoolReport } from '../contract/feed-rpc.ts';
+import type { Warning } from '../contract/observations.ts';
+import { Hub } from './hub.ts';
+
+/**
+ * The one object that all dashboards read. It keeps nothing: with no reader it forgets everything, and
+ * after a reset its readers come back and it asks again.
+ */
+export class FeedObject extends DurableObject<Env> implements FeedRpc {
+  /** Null: nobody reads. */
+  #hub: Hub | null = null;
+
+  // oxlint-disable-next-line require-await -- the contract is a promise; a throw must become a rejection
+  override async fetch(request: Request): Promise<Response> {
+    const group = new URL(request.url).searchParams.get('group');
+    this.#hub ??= new Hub(this.env, () => {
+      this.#hub = null;
+    });
+    const { body, welcomed } = this.#hub.join(group);
+    this.ctx.waitUntil(welcomed);
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async push(key: string, report: PoolReport): Promise<FeedWants> {
+    return this.#hub?.take(key, report) ?? 'nothing';
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async warned(warning: Warning): Promise<void> {
+    this.#hub?.tell('warning', warning);
+  }
+}

@@ -1,0 +1,194 @@
+import type { FeedEventName } from '../contract/admin/feed-events.ts';
+import type { Env } from '../contract/env.ts';
+import type { FeedWants, PoolReport } from '../contract/feed-rpc.ts';
+import { logEvent } from '../contract/log.ts';
+import { readDirectory } from '../overview/pools.ts';
+import { eventBytes, retryBytes } from './event.ts';
+import { Picture } from './picture.ts';
+import { PoolWatch } from './pool-watch.ts';
+import { Reader } from './reader.ts';
+
+/** Changes are told this often, to everybody at once. */
+const TICK_MS = 1_000;
+
+/** Ticks between two beats, and between two looks at what the directory lists. */
+const BEAT_TICKS = 2;
+const LOOK_TICKS = 5;
+
+/** A reader that comes later than this after a look is welcomed with another one. */
+const LOOKED_LATELY_MS = 250;
+
+/** A browser whose stream broke off opens another one after this long. */
+const REOPEN_MS = 1_000;
+
+/** A stream that was opened, and what still goes on for its sake. */
+interface Joined {
+  readonly body: ReadableStream;
+  readonly welcomed: Promise<void>;
+}
+
+/**
+ * What goes on while at least one dashboard is open: the pools push what changes in them, and every event
+ * is made once and sent to all. It ends with its last reader.
+ */
+export class Hub {
+  readonly #env: Env;
+  readonly #onEmpty: () => void;
+  readonly #readers = new Set<Reader>();
+  readonly #watch: PoolWatch;
+  /** Resolves once all pools have been asked for the first time. */
+  readonly #opened: Promise<Picture>;
+  /** Null: the directory has not been read yet. */
+  #picture: Picture | null = null;
+  readonly #ticker: ReturnType<typeof setInterval>;
+  #ticks = 0;
+  #looking: Promise<void> | null = null;
+  /** Null: not all pools have been asked yet. */
+  #lookedAt: number | null = null;
+  #snapshot: { readonly at: number; readonly bytes: Uint8Array } | null = null;
+
+  constructor(env: Env, onEmpty: () => void) {
+    this.#env = env;
+    this.#onEmpty = onEmpty;
+    this.#watch = new PoolWatch(env, (group) => this.#isLookedAt(group));
+    this.#opened = this.#open();
+    // Every reader is told by itself.
+    this.#opened.catch(() => {});
+    this.#ticker = setInterval(() => this.#tick(), TICK_MS);
+  }
+
+  /** Opens a stream: beats at once, the snapshot as soon as there is one, and then what changes. */
+  join(group: string | null): Joined {
+    const reader = new Reader(group, (gone) => this.#leave(gone));
+    this.#readers.add(reader);
+    reader.send(retryBytes(REOPEN_MS));
+    reader.send(beatBytes());
+    const welcomed = this.#welcome(reader).catch((error: unknown) => {
+      logEvent('feed_failed', { error: String(error) });
+      reader.end();
+    });
+    return { body: reader.body, welcomed };
+  }
+
+  /** Takes what a pool pushes, and says what to push from now on. */
+  take(key: string, report: PoolReport): FeedWants {
+    const picture = this.#picture;
+    const pool = picture?.pools.get(key);
+    if (picture === null || pool === undefined) return 'nothing';
+    picture.note({ pool, answer: report }, Date.now());
+    if (report.configVersion > picture.directory.version && !this.#lookedLately()) {
+      this.#lookSoon(picture);
+    }
+    return this.#isLookedAt(pool.group) ? 'detail' : 'status';
+  }
+
+  /** Sends an event to everybody who knows what was before it, or to some of them. */
+  tell(
+    name: FeedEventName,
+    data: unknown,
+    isMeant: (reader: Reader) => boolean = () => true,
+  ): void {
+    const readers = [...this.#readers].filter((reader) => reader.isWelcomed && isMeant(reader));
+    if (readers.length === 0) return;
+    const bytes = eventBytes(name, data);
+    for (const reader of readers) reader.send(bytes);
+  }
+
+  async #open(): Promise<Picture> {
+    const picture = new Picture(await readDirectory(this.#env));
+    this.#picture = picture;
+    await this.#watch.askDue(picture);
+    picture.changes(Date.now()); // All of it is in the snapshots.
+    this.#lookedAt = Date.now();
+    return picture;
+  }
+
+  async #welcome(reader: Reader): Promise<void> {
+    const picture = await this.#opened;
+    if (!this.#lookedLately()) await this.#look(picture);
+    reader.send(this.#snapshotOf(picture));
+    reader.isWelcomed = true;
+    const { group } = reader;
+    if (group === null) return;
+    await this.#watch.ask(picture, picture.poolsOf(group));
+    reader.send(eventBytes('detail', picture.detail(group, Date.now())));
+  }
+
+  /** Dashboards that open at the same time share one. */
+  #snapshotOf(picture: Picture): Uint8Array {
+    const now = Date.now();
+    if (this.#snapshot === null || now - this.#snapshot.at >= TICK_MS) {
+      const { version } = picture.directory;
+      const bytes = eventBytes('snapshot', { version, groups: picture.groups(now) });
+      this.#snapshot = { at: now, bytes };
+    }
+    return this.#snapshot.bytes;
+  }
+
+  #tick(): void {
+    this.#ticks += 1;
+    if (this.#picture !== null && this.#lookedAt !== null) {
+      const now = Date.now();
+      const changes = this.#picture.changes(now);
+      if (changes.groups.length + changes.gone.length > 0) {
+        this.#snapshot = null;
+        this.tell('groups', changes);
+      }
+      for (const detail of this.#picture.changedDetails(now)) {
+        this.tell('detail', detail, ({ group }) => group === detail.name);
+      }
+      if (this.#ticks % LOOK_TICKS === 0) this.#lookSoon(this.#picture);
+    }
+    if (this.#ticks % BEAT_TICKS !== 0) return;
+    const beat = beatBytes();
+    for (const reader of this.#readers) reader.send(beat);
+  }
+
+  /** Looks for a new version and for new pools, and asks those anew who have said nothing for long. */
+  #look(picture: Picture): Promise<void> {
+    this.#looking ??= this.#lookOnce(picture).finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  #lookSoon(picture: Picture): void {
+    this.#look(picture).catch(() => {});
+  }
+
+  async #lookOnce(picture: Picture): Promise<void> {
+    try {
+      const { version } = picture.directory;
+      picture.turn(await readDirectory(this.#env, picture.directory));
+      this.#snapshot = null;
+      if (picture.directory.version !== version) {
+        this.tell('version', { version: picture.directory.version });
+      }
+      await this.#watch.askDue(picture);
+    } catch (error) {
+      // What is known is better than nothing, and the next look comes soon.
+      logEvent('directory_unreachable', { error: String(error) });
+    }
+    this.#lookedAt = Date.now();
+  }
+
+  #lookedLately(): boolean {
+    return this.#lookedAt !== null && Date.now() - this.#lookedAt <= LOOKED_LATELY_MS;
+  }
+
+  #isLookedAt(group: string): boolean {
+    for (const reader of this.#readers) if (reader.group === group) return true;
+    return false;
+  }
+
+  #leave(reader: Reader): void {
+    this.#readers.delete(reader);
+    if (this.#readers.size > 0) return;
+    clearInterval(this.#ticker);
+    this.#onEmpty();
+  }
+}
+
+function beatBytes(): Uint8Array {
+  return eventBytes('beat', { at: new Date().toISOString() });
+}

@@ -1,0 +1,174 @@
+import { DETAIL_ROWS_MAX, withoutAges, type PoolReport } from '../contract/feed-rpc.ts';
+import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/pool-status.ts';
+import { poolKey, type PlacedPool } from '../contract/pool.ts';
+import { groupNames, statusOfGroups } from '../overview/all-groups.ts';
+import type { GroupStatus } from '../overview/group-status.ts';
+import { ASKED_MAX, type Asked, type Directory } from '../overview/pools.ts';
+
+/** What a pool said last, and when that came. */
+interface Known {
+  readonly one: Asked<PoolReport>;
+  readonly heardAt: number;
+}
+
+/** The leases and waiters of a group, as `GET /groups/{name}/leases` and `/waiters` show them. */
+export interface GroupDetail {
+  readonly name: string;
+  readonly leases: readonly (LeaseInfo & { readonly partition: string | null })[];
+  readonly waiters: readonly (WaiterInfo & { readonly partition: string | null })[];
+  readonly leases_total: number;
+  readonly waiters_total: number;
+}
+
+/** The groups that are not any more as they were shown. */
+interface Changes {
+  readonly groups: readonly GroupStatus[];
+  readonly gone: readonly string[];
+}
+
+/**
+ * What all pools said last, put together by groups. It asks nobody and keeps no time: both come from
+ * whoever holds it.
+ */
+export class Picture {
+  #directory: Directory;
+  /** The listed pools by their keys. */
+  #pools: ReadonlyMap<string, PlacedPool> = new Map();
+  #byGroup: ReadonlyMap<string, readonly PlacedPool[]> = new Map();
+  readonly #known = new Map<string, Known>();
+  /** Every group as it was shown last, without ages. */
+  readonly #shown = new Map<string, string>();
+  /** Groups to look at when changes are asked for. */
+  readonly #touched = new Set<string>();
+  /** Groups whose leases or waiters are not as they were told. */
+  readonly #changedDetails = new Set<string>();
+
+  constructor(directory: Directory) {
+    this.#directory = directory;
+    this.turn(directory);
+  }
+
+  get directory(): Directory {
+    return this.#directory;
+  }
+
+  /** The listed pools by their keys. */
+  get pools(): ReadonlyMap<string, PlacedPool> {
+    return this.#pools;
+  }
+
+  poolsOf(group: string): readonly PlacedPool[] {
+    return this.#byGroup.get(group) ?? [];
+  }
+
+  /** Takes over what the directory says now. Every group is looked at again: time passes for idle ones. */
+  turn(directory: Directory): void {
+    this.#directory = directory;
+    const listed = directory.pools.slice(0, ASKED_MAX);
+    this.#pools = new Map(listed.map((pool) => [poolKey(pool), pool]));
+    this.#byGroup = Map.groupBy(listed, (pool) => pool.group);
+    for (const key of this.#known.keys()) if (!this.#pools.has(key)) this.#known.delete(key);
+    for (const name of [...groupNames(directory), ...this.#shown.keys()]) this.#touched.add(name);
+  }
+
+  /** Takes what a pool says. What is older than what is known changes nothing. */
+  note(one: Asked<PoolReport>, now: number): void {
+    const { group } = one.pool;
+    const key = poolKey(one.pool);
+    const before = this.#known.get(key)?.one;
+    if (!this.#pools.has(key) || isOlder(one, before)) return;
+    this.#known.set(key, { one, heardAt: now });
+    this.#touched.add(group);
+    if (detailNews(one) !== detailNews(before)) this.#changedDetails.add(group);
+  }
+
+  /** What changed since this was asked last. */
+  changes(now: number): Changes {
+    const names = [...this.#touched];
+    this.#touched.clear();
+    const all = this.#statusOf(names, now);
+    const groups = all.filter((group) => {
+      const news = JSON.stringify(group, withoutAges);
+      if (this.#shown.get(group.name) === news) return false;
+      this.#shown.set(group.name, news);
+      return true;
+    });
+    const left = new Set(all.map(({ name }) => name));
+    const gone = names.filter((name) => !left.has(name) && this.#shown.delete(name));
+    return { groups, gone };
+  }
+
+  /** All groups, as `GET /status` tells of them. */
+  groups(now: number): GroupStatus[] {
+    return this.#statusOf(groupNames(this.#directory), now);
+  }
+
+  /** What the pools said of themselves, as if they said it now. */
+  statuses(names: readonly string[], now: number): Asked<PoolStatus>[] {
+    return names.flatMap((name) =>
+      this.poolsOf(name).flatMap((pool): Asked<PoolStatus>[] => {
+        const known = this.#known.get(poolKey(pool));
+        if (known === undefined) return [];
+        const { one, heardAt } = known;
+        if ('error' in one) return [one];
+        return [{ pool, answer: aged(one.answer.status, Math.max(0, now - heardAt)) }];
+      }),
+    );
+  }
+
+  /** The details that changed since this was asked last. */
+  changedDetails(now: number): GroupDetail[] {
+    const changed = [...this.#changedDetails].map((name) => this.detail(name, now));
+    this.#changedDetails.clear();
+    return changed;
+  }
+
+  detail(name: string, now: number): GroupDetail {
+    const told = this.poolsOf(name).flatMap((pool) => {
+      const known = this.#known.get(poolKey(pool));
+      if (known === undefined || !('answer' in known.one)) return [];
+      const { detail } = known.one.answer;
+      const sinceMs = Math.max(0, now - known.heardAt);
+      return detail === null ? [] : [{ ...detail, partition: pool.partition, sinceMs }];
+    });
+    const leases = told.flatMap(({ leases: all, partition, sinceMs }) =>
+      all.map((lease) => ({ ...lease, age_ms: lease.age_ms + sinceMs, partition })),
+    );
+    const waiters = told.flatMap(({ waiters: all, partition, sinceMs }) =>
+      all.map((waiter) => ({ ...waiter, waited_ms: waiter.waited_ms + sinceMs, partition })),
+    );
+    return {
+      name,
+      leases: leases.toSorted((a, b) => b.age_ms - a.age_ms).slice(0, DETAIL_ROWS_MAX),
+      waiters: waiters.slice(0, DETAIL_ROWS_MAX),
+      leases_total: told.reduce((sum, { leasesTotal }) => sum + leasesTotal, 0),
+      waiters_total: told.reduce((sum, { waitersTotal }) => sum + waitersTotal, 0),
+    };
+  }
+
+  #statusOf(names: readonly string[], now: number): GroupStatus[] {
+    return statusOfGroups(this.#directory, names, this.statuses(names, now));
+  }
+}
+
+function detailNews(one: Asked<PoolReport> | undefined): string | null {
+  if (one === undefined || 'error' in one || one.answer.detail === null) return null;
+  return JSON.stringify(one.answer.detail, withoutAges);
+}
+
+/** Reports of a pool may overtake each other on their way. */
+function isOlder(one: Asked<PoolReport>, known: Asked<PoolReport> | undefined): boolean {
+  return (
+    known !== undefined && 'answer' in known && 'answer' in one && one.answer.at < known.answer.at
+  );
+}
+
+/** A pool that says nothing goes on as it was: who waits waits longer, who is idle is idle for longer. */
+function aged(status: PoolStatus, sinceMs: number): PoolStatus {
+  const { in_use, cooling, queued, oldest_wait_ms, idle_ms } = status;
+  return {
+    ...status,
+    oldest_wait_ms: queued > 0 ? oldest_wait_ms + sinceMs : oldest_wait_ms,
+    idle_ms: in_use + cooling + queued === 0 ? idle_ms + sinceMs : idle_ms,
+  };
+}

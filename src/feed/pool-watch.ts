@@ -1,0 +1,82 @@
+import type { Env } from '../contract/env.ts';
+import type { PoolStatus } from '../contract/pool-status.ts';
+import { poolKey, type PlacedPool } from '../contract/pool.ts';
+import { askPools, forgetIdle, type Asked } from '../overview/pools.ts';
+import type { Picture } from './picture.ts';
+
+/** For how long a pool goes on telling if it is not asked again. */
+const WATCH_MS = 600_000;
+
+/** A pool that was in use lately is asked again this often: some figures fall with time alone. */
+const LATELY_MS = 360_000;
+const ASK_BUSY_EVERY_MS = 20_000;
+
+/** An idle one sleeps, and is woken no more often than its watch needs. */
+const ASK_IDLE_EVERY_MS = 240_000;
+
+/** All pools together push so many times a second at the most: this object has other work besides. */
+const PUSHES_PER_S = 250;
+
+/** Asks pools to tell what happens in them, and asks again in time. */
+export class PoolWatch {
+  readonly #env: Env;
+  readonly #isLookedAt: (group: string) => boolean;
+  /** When each pool answered last. One that did not is asked at the next occasion. */
+  readonly #askedAt = new Map<string, number>();
+
+  constructor(env: Env, isLookedAt: (group: string) => boolean) {
+    this.#env = env;
+    this.#isLookedAt = isLookedAt;
+  }
+
+  /** Asks those that are new, did not answer, or were not asked for long. */
+  async askDue(picture: Picture): Promise<void> {
+    const now = Date.now();
+    for (const key of this.#askedAt.keys()) if (!picture.pools.has(key)) this.#askedAt.delete(key);
+    const names = new Set([...picture.pools.values()].map((pool) => pool.group));
+    const busy = new Set(
+      picture
+        .statuses([...names], now)
+        .filter(isBusyLately)
+        .map(keyOf),
+    );
+    const due = [...picture.pools].filter(([key]) => {
+      const everyMs = busy.has(key) ? ASK_BUSY_EVERY_MS : ASK_IDLE_EVERY_MS;
+      return now - (this.#askedAt.get(key) ?? -Infinity) >= everyMs;
+    });
+    const asked = await this.ask(
+      picture,
+      due.map(([, pool]) => pool),
+    );
+    await forgetIdle(this.#env, picture.directory, asked);
+  }
+
+  /** Asks some pools, and puts what they say into the picture as it comes. */
+  async ask(picture: Picture, pools: readonly PlacedPool[]): Promise<Asked<PoolStatus>[]> {
+    const { config } = picture.directory;
+    const asked = await askPools(this.#env, config, pools, async (stub, pool) => {
+      const key = poolKey(pool);
+      const now = Date.now();
+      const isDetailed = this.#isLookedAt(pool.group);
+      const everyMs = Math.ceil(picture.pools.size / PUSHES_PER_S) * 1_000;
+      const answer = await stub.watch({ key, untilAt: now + WATCH_MS, everyMs, isDetailed });
+      this.#askedAt.set(key, now);
+      picture.note({ pool, answer }, Date.now());
+      return answer.status;
+    });
+    for (const one of asked) {
+      if ('answer' in one) continue;
+      this.#askedAt.delete(poolKey(one.pool));
+      picture.note(one, Date.now());
+    }
+    return asked;
+  }
+}
+
+function isBusyLately(one: Asked<PoolStatus>): boolean {
+  return 'answer' in one && one.answer.idle_ms < LATELY_MS;
+}
+
+function keyOf({ pool }: Asked<PoolStatus>): string {
+  return poolKey(pool);
+}

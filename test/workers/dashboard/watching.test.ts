@@ -1,0 +1,213 @@
+// What the live feed asks of a pool, what it costs, and what becomes of it after a reset.
+import { describe, expect, it, vi } from 'vitest';
+import { FeedObject } from '../../../src/feed/feed-object.ts';
+import { GroupObject } from '../../../src/group/group-object.ts';
+import { inside, pool, queueUp, request, resetPool, take } from '../support/pool.ts';
+import { passTime } from '../support/time.ts';
+import { admin, until } from '../support/worker.ts';
+import {
+  keyOf,
+  resetHub,
+  snapshotOf,
+  untilEvent,
+  untilInUse,
+  usesFeed,
+  wanted,
+  withGroups,
+} from './feed-scene.ts';
+
+usesFeed();
+
+async function watchRows(name: string): Promise<number> {
+  return inside(name, (_instance, { storage }) => {
+    const rows = storage.sql.exec(`SELECT value FROM memory WHERE key = 'watched'`);
+    return rows.toArray().length;
+  });
+}
+
+async function watchedUntil(name: string): Promise<number> {
+  return inside(name, (_instance, { storage }) => {
+    const { value } = storage.sql
+      .exec<{ value: string }>(`SELECT value FROM memory WHERE key = 'watched'`)
+      .one();
+    return (JSON.parse(value) as { untilAt: number }).untilAt;
+  });
+}
+
+describe('details of a group', () => {
+  it('come after the snapshot, and whenever they change', async () => {
+    const [name = '', other = ''] = await withGroups(2, 1);
+    const held = await take(name, 'holds');
+    const reader = await snapshotOf(`?group=${name}`);
+    const first = await untilEvent(reader, 'detail', () => true);
+    expect(first).toMatchObject({ name, leases_total: 1, waiters_total: 0 });
+    const { json } = await admin('GET', `/groups/${name}/leases`);
+    const ageless = { age_ms: expect.any(Number) };
+    expect(first).toMatchObject({
+      leases: json.leases.map((lease: object) => ({ ...lease, ...ageless })),
+    });
+    const order = reader.events.map((event) => event.name).filter((event) => event !== 'beat');
+    expect(order.slice(0, 2)).toEqual(['snapshot', 'detail']);
+    const waiting = await queueUp(name, 'waits');
+    const second = await untilEvent(
+      reader,
+      'detail',
+      (detail: { waiters_total: number }) => detail.waiters_total === 1,
+    );
+    const waiters = await admin('GET', `/groups/${name}/waiters`);
+    const waitless = { waited_ms: expect.any(Number), estimate_ms: expect.any(Number) };
+    expect(second).toMatchObject({
+      waiters: waiters.json.waiters.map((waiter: object) => ({ ...waiter, ...waitless })),
+    });
+    const elsewhere = await take(other, 'elsewhere');
+    await untilInUse(reader, other, 1);
+    expect(reader.of('detail').every((detail) => detail.name === name)).toBe(true);
+    await held.lease.release('success', 200);
+    await elsewhere.lease.release('success', 200);
+    const granted = await waiting.answer;
+    if (granted.kind === 'granted') await granted.lease.release('success', 200);
+  });
+
+  it('hold the first 200, and count the rest', async () => {
+    const [name = ''] = await withGroups(1, 1);
+    const held = await take(name, 'holds');
+    const asked = Array.from({ length: 230 }, (_, index) =>
+      pool(name).acquire(request(name, `waits-${index}`, { sliceMs: 20_000 })),
+    );
+    const reader = await snapshotOf(`?group=${name}`);
+    const detail = await untilEvent<{ waiters: unknown[]; waiters_total: number }>(
+      reader,
+      'detail',
+      ({ waiters_total }) => waiters_total === 230,
+    );
+    expect(detail.waiters).toHaveLength(200);
+    await Promise.all(
+      Array.from({ length: 230 }, (_, index) => pool(name).cancel(`waits-${index}`)),
+    );
+    await held.lease.release('success', 200);
+    await Promise.all(asked);
+  });
+
+  it('are not computed for who looks at another group', async () => {
+    const [name = ''] = await withGroups(1);
+    const reader = await snapshotOf();
+    const push = vi.spyOn(FeedObject.prototype, 'push');
+    const held = await take(name, 'a');
+    await untilInUse(reader, name, 1);
+    const own = push.mock.calls.filter(([key]) => key === keyOf(name));
+    expect(own.map(([, { detail }]) => detail)).toEqual([null]);
+    await held.lease.release('success', 200);
+  });
+
+  it('of a group that nobody knows are empty', async () => {
+    await withGroups(1);
+    const reader = await snapshotOf('?group=nobody');
+    expect(await untilEvent(reader, 'detail', () => true)).toEqual({
+      name: 'nobody',
+      leases: [],
+      waiters: [],
+      leases_total: 0,
+      waiters_total: 0,
+    });
+  });
+});
+
+describe('nobody looks', () => {
+  it('and a pool sends nothing, writes nothing and computes nothing', async () => {
+    const [name = ''] = await withGroups(1);
+    const push = vi.spyOn(FeedObject.prototype, 'push');
+    const watch = vi.spyOn(GroupObject.prototype, 'watch');
+    for (let index = 0; index < 3; index += 1) {
+      const { lease } = await take(name, `call-${index}`);
+      await lease.release('success', 200);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(push.mock.calls.filter(([key]) => key === keyOf(name))).toEqual([]);
+    expect(watch).not.toHaveBeenCalled();
+    expect(await watchRows(name)).toBe(0);
+  });
+
+  it('any more: the reader that left is forgotten, and the pool stops', async () => {
+    const [name = ''] = await withGroups(1);
+    const reader = await snapshotOf();
+    expect(await wanted(name)).toBe('status');
+    await reader.close();
+    await until(async () => expect(await wanted(name)).toBe('nothing'));
+    const push = vi.spyOn(FeedObject.prototype, 'push');
+    const held = await take(name, 'a');
+    const pushes = () => push.mock.calls.filter(([key]) => key === keyOf(name)).length;
+    await until(() => expect(pushes()).toBe(1));
+    await held.lease.release('success', 200);
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(pushes()).toBe(1);
+  });
+
+  it('but one of two, and the other is told on', async () => {
+    const [name = ''] = await withGroups(1);
+    const [leaves, stays] = [await snapshotOf(), await snapshotOf()];
+    await leaves.close();
+    const held = await take(name, 'a');
+    await untilInUse(stays, name, 1);
+    await held.lease.release('success', 200);
+    expect((await untilInUse(stays, name, 0)).gone).toEqual([]);
+    expect(leaves.of('groups')).toEqual([]);
+  });
+});
+
+describe('after a reset', () => {
+  it('of a pool, or its sleep, its next call is seen', async () => {
+    const [name = ''] = await withGroups(1);
+    const reader = await snapshotOf();
+    await resetPool(name);
+    const held = await take(name, 'a');
+    await untilInUse(reader, name, 1);
+    await held.lease.release('success', 200);
+    expect((await untilInUse(reader, name, 0)).groups).toHaveLength(1);
+  });
+
+  it('of a pool, its details go on', async () => {
+    const [name = ''] = await withGroups(1, 1);
+    const reader = await snapshotOf(`?group=${name}`);
+    await untilEvent(reader, 'detail', () => true);
+    await resetPool(name);
+    const held = await take(name, 'a');
+    const detail = await untilEvent<{ leases: unknown[] }>(
+      reader,
+      'detail',
+      ({ leases }) => leases.length > 0,
+    );
+    expect(detail.leases).toMatchObject([{ id: held.leaseId, state: 'held' }]);
+    await held.lease.release('success', 200);
+  });
+
+  it('of the hub, the stream breaks off, and the next one is right', async () => {
+    const [name = ''] = await withGroups(1);
+    const reader = await snapshotOf();
+    await resetHub();
+    expect(await reader.end).not.toBe('closed');
+    const held = await take(name, 'a');
+    const again = await snapshotOf();
+    expect(again.of('snapshot')[0].groups[0]).toMatchObject({ name, in_use: 1 });
+    await held.lease.release('success', 200);
+    await untilInUse(again, name, 0);
+  });
+
+  it('a watch is written down once, and not at every look', async () => {
+    const [name = ''] = await withGroups(1);
+    await snapshotOf();
+    expect(await watchRows(name)).toBe(1);
+    const until1 = await watchedUntil(name);
+    passTime(60_000);
+    const asked = {
+      key: keyOf(name),
+      everyMs: 1_000,
+      isDetailed: false,
+      untilAt: Date.now() + 600_000,
+    };
+    await pool(name).watch(asked);
+    expect(await watchedUntil(name)).toBe(until1);
+    passTime(300_000);
+    await pool(name).watch({ ...asked, untilAt: Date.now() + 600_000 });
+    expect(await watchedUntil(name)).toBeGreaterThan(until1);
+  });
+});
