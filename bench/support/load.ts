@@ -6,7 +6,7 @@ const HEAD_END = '\r\n\r\n';
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 
 /** One keep-alive connection that sends one request at a time. It reads no more HTTP than it needs. */
-class Caller {
+export class Caller {
   readonly #socket: Socket;
   #whenDone: (() => void) | null = null;
   #whenBroken: ((error: Error) => void) | null = null;

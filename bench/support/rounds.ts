@@ -95,7 +95,8 @@ export async function runRounds(
   return samples;
 }
 
-function median(values: readonly number[]): number {
+/** The middle of some values. */
+export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
   const [low = NaN, high = NaN] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
