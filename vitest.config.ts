@@ -45,8 +45,6 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
           include: ['test/workers/**/*.test.ts'],
           globalSetup: ['test/support/build-setup.ts', 'test/support/upstream-setup.ts'],
-          isolate: false,
-          setupFiles: ['test/workers/support/fresh.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
