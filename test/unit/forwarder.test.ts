@@ -72,7 +72,8 @@ describe('forwarder', () => {
     expect(received).toBe(size);
   });
 
-  it('lets a server that does not read hold the client back', async () => {
+  // 64 MB through four sockets: tried again where a busy machine takes half a minute for them.
+  it('lets a server that does not read hold the client back', { retry: 2 }, async () => {
     const { client, target } = await join();
     target.pause();
     const size = 64_000_000;
