@@ -251,7 +251,7 @@ describe('what was served at once', () => {
 
   test('is not known of calls beside which another was refused', () => {
     group = new TestGroup({ slotsMax: 64 });
-    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const names = Array.from({ length: 2 * ROUNDS }, (_, index) => `beside-${index}`);
     group.askAll(...names, 'poison');
     group.report('poison', { kind: 'concurrency' });
     for (const name of names) group.report(name, { kind: 'served' });
