@@ -17,7 +17,6 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
-          isolate: false,
           testTimeout: 30_000,
         },
       },
@@ -25,7 +24,6 @@ export default defineConfig({
         test: {
           name: 'model',
           include: ['test/model/**/*.test.ts'],
-          isolate: false,
           testTimeout: 60_000,
         },
       },
