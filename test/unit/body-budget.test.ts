@@ -88,9 +88,9 @@ describe('the body budget', () => {
     const budget = createBodyBudget(10);
     const held = budget.tryTake(10);
     // Its timer never fires again, as on Workers after the context has ended.
-    const timer = vi.spyOn(globalThis, 'setTimeout').mockImplementationOnce(() => 0 as never);
+    vi.stubGlobal('setTimeout', () => 0);
     const dead = budget.take(10, never);
-    timer.mockRestore();
+    vi.unstubAllGlobals();
     const next = budget.take(10, never);
     held?.release();
     await vi.advanceTimersByTimeAsync(1_000);

@@ -1,5 +1,5 @@
 import { ReadableStream, WritableStream } from 'node:stream/web';
-import { describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { pipeMetered } from '../../../../src/upstream/usage/metered-pipe.ts';
 import type { ByteFilter } from '../../../../src/upstream/usage/usage-drop.ts';
 import { encode } from './frames.ts';
@@ -183,8 +183,14 @@ describe('a metered pipe', () => {
 });
 
 describe('silence', () => {
-  test('of the upstream is noticed when it has lasted', async () => {
+  beforeEach(() => {
     vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test('of the upstream is noticed when it has lasted', async () => {
     const pipe = new Pipe({ idleMs: 100 });
     for (let chunk = 0; chunk < 5; chunk += 1) {
       await vi.advanceTimersByTimeAsync(90);
@@ -195,11 +201,9 @@ describe('silence', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(pipe.idle).toHaveBeenCalledOnce();
     await expect(pipe.done).rejects.toThrow('aborted');
-    vi.useRealTimers();
   });
 
   test('of a client that takes nothing is none', async () => {
-    vi.useFakeTimers();
     const pipe = new Pipe({ idleMs: 100, isSlow: true });
     await pipe.send('one');
     await vi.advanceTimersByTimeAsync(1_000);
@@ -209,16 +213,13 @@ describe('silence', () => {
     expect(pipe.idle).not.toHaveBeenCalled();
     await vi.advanceTimersByTimeAsync(1);
     expect(pipe.idle).toHaveBeenCalledOnce();
-    vi.useRealTimers();
   });
 
   test('is watched no longer when the body has ended', async () => {
-    vi.useFakeTimers();
     const pipe = new Pipe({ idleMs: 100 });
     await pipe.send('one');
     await pipe.end();
     await pipe.done;
     expect(vi.getTimerCount()).toBe(0);
-    vi.useRealTimers();
   });
 });
