@@ -1,4 +1,4 @@
-import { isAlias, LineCounter, parseDocument, visit } from 'yaml';
+import { isAlias, isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml';
 
 /** Aliases that one document may use: a few lines of nested ones would unfold into gigabytes. */
 const ALIASES_MAX = 100;
@@ -40,19 +40,25 @@ function parseYaml(text: string): unknown {
     customTags: [],
     resolveKnownTags: false,
     merge: false,
-    uniqueKeys: true,
+    // Checked below: the parser compares each key with all before it, minutes for a large document.
+    uniqueKeys: false,
     stringKeys: true,
     prettyErrors: false,
     logLevel: 'error',
     lineCounter: lines,
   });
+  const refuse = (offset: number, why: string): never => {
+    const { line, col } = lines.linePos(offset);
+    throw new ConfigSyntaxError(
+      `The document is not valid YAML at line ${line}, column ${col}: ${why}.`,
+    );
+  };
   const problem = document.errors[0] ?? document.warnings[0];
   if (problem !== undefined) {
-    const { line, col } = lines.linePos(problem.pos[0]);
-    throw new ConfigSyntaxError(
-      `The document is not valid YAML at line ${line}, column ${col}: ${problem.code.toLowerCase().replaceAll('_', ' ')}.`,
-    );
+    refuse(problem.pos[0], problem.code.toLowerCase().replaceAll('_', ' '));
   }
+  const repeatedAt = repeatedKeyAt(document);
+  if (repeatedAt !== null) refuse(repeatedAt, 'duplicate key');
   let aliases = 0;
   visit(document, (_key, node) => {
     if (isAlias(node)) aliases += 1;
@@ -65,6 +71,26 @@ function parseYaml(text: string): unknown {
   } catch {
     throw new ConfigSyntaxError('The YAML aliases of the document cannot be resolved.');
   }
+}
+
+/** Where a key stands that its map has already; null: nowhere. */
+function repeatedKeyAt(document: Document): number | null {
+  let repeatedAt: number | null = null;
+  visit(document, {
+    Map(_key, { items }) {
+      const names = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (names.has(key.value)) {
+          repeatedAt = key.range?.[0] ?? 0;
+          return visit.BREAK;
+        }
+        names.add(key.value);
+      }
+      return undefined;
+    },
+  });
+  return repeatedAt;
 }
 
 function placeOf(text: string, offset: number): string {

@@ -22,6 +22,11 @@ describe('parseConfigText', () => {
       'text/yaml',
       'The document is not valid YAML at line 2, column 1: duplicate key.',
     ],
+    [
+      'a:\n  - { b: 1, "b": 2 }',
+      'text/yaml',
+      'The document is not valid YAML at line 2, column 13: duplicate key.',
+    ],
     ['a: !!js/function f', 'text/yaml', 'at line 1, column 4: tag resolve failed.'],
     ['a: !ours f', 'text/yaml', 'at line 1, column 4: tag resolve failed.'],
     ['a: 1\n---\nb: 2', 'text/yaml', 'multiple docs.'],
@@ -40,6 +45,20 @@ describe('parseConfigText', () => {
     expect(() => parseConfigText(levels.join('\n'), 'text/yaml')).toThrow('cannot be resolved');
     const many = `a: &a x\nb: [${Array.from({ length: 101 }, () => '*a').join(', ')}]`;
     expect(() => parseConfigText(many, 'text/yaml')).toThrow('more than 100 YAML aliases');
+  });
+
+  it('reads a document of many keys in a time that grows with its length', () => {
+    const keys = (count: number) =>
+      Array.from({ length: count }, (_, at) => `k${at}: 1`).join('\n');
+    const msOf = (text: string): number => {
+      const startedAt = performance.now();
+      parseConfigText(text, 'text/yaml');
+      return performance.now() - startedAt;
+    };
+    msOf(keys(2_000));
+    const [few, ...many] = [2_000, 20_000, 20_000].map((count) => msOf(keys(count)));
+    // With every key compared to every other, it would be a hundred times.
+    expect(Math.min(...many)).toBeLessThan(40 * Math.max(10, few ?? 0));
   });
 
   it.each(['{"key": sk-live-4711}', 'key: "sk-live-4711', '{"sk-live-4711"}'])(
