@@ -163,7 +163,8 @@ function describe(value: unknown, path: Path): string {
 function valueAt(document: unknown, path: Path): unknown {
   return path.reduce<unknown>((value, part) => {
     if (typeof value !== 'object' || value === null) return undefined;
-    return Object.entries(value).find(([name]) => name === String(part))?.[1];
+    // Asked for by name: a document may have as many fields as mistakes.
+    return Object.getOwnPropertyDescriptor(value, part)?.value as unknown;
   }, document);
 }
 

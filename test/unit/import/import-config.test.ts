@@ -154,6 +154,21 @@ describe('a document of our own shape', () => {
     expect(errors.map(({ path }) => path)).toEqual(['groups[0].name', 'groups[1].limit', 'key']);
   });
 
+  it('is refused in a time that grows with its mistakes', () => {
+    const aliases = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`a${at}`, at]));
+    const msOf = (count: number): number => {
+      const document = { upstreams: [{ id: 'x', aliases: aliases(count) }] };
+      const startedAt = performance.now();
+      expect(errorsOf(document)).toHaveLength(count);
+      return performance.now() - startedAt;
+    };
+    msOf(500);
+    const [few, ...many] = [500, 5_000, 5_000].map(msOf);
+    // With the document gone through anew for each of them, it would be a hundred times.
+    expect(Math.min(...many)).toBeLessThan(40 * Math.max(5, few ?? 0));
+  });
+
   it.each([
     { upstreams: [{ id: 'openai', auth: { secret: 'sk-live-4711' } }] },
     { keys: [{ id: 'hg_4711', hash: 'sk-live-4711' }] },
