@@ -22,6 +22,9 @@ import { addWaiterRoutes } from './waiter-routes.ts';
 /** Largest body of a request. */
 const BODY_BYTES_MAX = 1_048_576;
 
+/** Largest body of who signs in: it is read before anybody knows who sends it. */
+const SIGN_IN_BYTES_MAX = 8_192;
+
 /** The admin API, to be mounted at `/admin/api`. Every answer that is not a 2xx is a problem (RFC 9457). */
 export function createAdminRoutes(): AdminApp {
   const app: AdminApp = new Hono();
@@ -32,15 +35,8 @@ export function createAdminRoutes(): AdminApp {
     context.res.headers.set('cache-control', 'no-store');
     context.res.headers.set('x-content-type-options', 'nosniff');
   });
-  app.use(
-    '*',
-    bodyLimit({
-      maxSize: BODY_BYTES_MAX,
-      onError: () => {
-        throw new ProblemError(413, `A body may have at most ${BODY_BYTES_MAX} bytes.`);
-      },
-    }),
-  );
+  app.use('/session', atMost(SIGN_IN_BYTES_MAX));
+  app.use('*', atMost(BODY_BYTES_MAX));
   addDocsRoutes(app);
   addAccessRoutes(app);
   addGroupRoutes(app);
@@ -58,4 +54,13 @@ export function createAdminRoutes(): AdminApp {
   addPreviewRoutes(app);
   serveTheRest(app);
   return app;
+}
+
+function atMost(bytes: number) {
+  return bodyLimit({
+    maxSize: bytes,
+    onError: () => {
+      throw new ProblemError(413, `A body may have at most ${bytes} bytes.`);
+    },
+  });
 }

@@ -166,6 +166,13 @@ describe('a session', () => {
     expect(cookie).not.toContain('test-admin-token');
   });
 
+  it('is opened by a short body only, since it is read before anybody is known', async () => {
+    const long = await signIn('x'.repeat(9_000));
+    expect(long.status).toBe(413);
+    expect(await long.json()).toMatchObject({ detail: 'A body may have at most 8192 bytes.' });
+    expect((await signIn('\u{1F511}'.repeat(500))).status).toBe(401);
+  });
+
   it.each([
     ['http://localhost:8787', false],
     ['http://127.0.0.1:8787', false],
