@@ -3,6 +3,7 @@ import type { Env } from '../../contract/env.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/group-rpc.ts';
 import type { PoolMetrics } from '../../contract/observations.ts';
 import { askPools, readDirectory, type Asked } from '../../overview/pools.ts';
+import { refuseBlocked, slowDown } from '../admin/access/attempts.ts';
 import { ProblemError, problemResponse } from '../admin/problem.ts';
 import { isSameHash, secretHash } from '../secret-hash.ts';
 import { Exposition } from './exposition.ts';
@@ -13,7 +14,7 @@ import { addPools } from './pool-samples.ts';
 export async function metrics(context: Context<{ Bindings: Env }>): Promise<Response> {
   const { env, req } = context;
   try {
-    await requireToken(env, req.header('authorization') ?? '');
+    await requireToken(context);
     const directory = await readDirectory(env);
     const { config, pools, version } = directory;
     const asked = await askPools(env, config, pools, (pool: GroupRpc) => pool.metrics());
@@ -33,8 +34,12 @@ function isShown(one: Asked<PoolMetrics>): boolean {
   return 'error' in one || one.pool.partition === null || one.answer.status.idle_ms < POOL_IDLE_MS;
 }
 
-/** Lets through who knows `METRICS_TOKEN`, or `ADMIN_TOKEN`. Without either the route is closed. */
-async function requireToken(env: Env, authorization: string): Promise<void> {
+/**
+ * Lets through who knows `METRICS_TOKEN`, or `ADMIN_TOKEN`. Without either the route is closed. Failures are
+ * slowed down as those of the admin API are, or the token could be guessed here as fast as one likes.
+ */
+async function requireToken(context: Context<{ Bindings: Env }>): Promise<void> {
+  const { env, req } = context;
   const expected = [env.METRICS_TOKEN ?? '', env.ADMIN_TOKEN ?? ''].filter((token) => token !== '');
   if (expected.length === 0) {
     throw new ProblemError(
@@ -42,10 +47,12 @@ async function requireToken(env: Env, authorization: string): Promise<void> {
       'No METRICS_TOKEN is set, so the metrics are closed. Set one with `npx wrangler secret put METRICS_TOKEN`, or in the environment where Headgate hosts itself, and give it to Prometheus as `authorization: { credentials: … }`.',
     );
   }
-  const given = /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim() ?? '';
+  refuseBlocked(context);
+  const given = /^bearer +(.+)$/i.exec(req.header('authorization') ?? '')?.[1]?.trim() ?? '';
   const [hash = '', ...hashes] = await Promise.all([given, ...expected].map(secretHash));
   // Each is looked at, whichever it is, so that the time says nothing.
   if (hashes.filter((each) => isSameHash(hash, each)).length > 0) return;
+  if (given !== '') await slowDown(context);
   throw new ProblemError(401, 'Send `Authorization: Bearer <METRICS_TOKEN>`.', {
     headers: { 'www-authenticate': 'Bearer realm="headgate-metrics"' },
   });

@@ -309,6 +309,16 @@ describe('wrong tokens', () => {
     }
   });
 
+  it('are slowed down at the metrics too, which the same token opens', async () => {
+    const scrape = (token: string) =>
+      worker.fetch(`${ORIGIN}/metrics`, {
+        headers: { authorization: `Bearer ${token}`, 'cf-connecting-ip': '192.0.2.60' },
+      });
+    await failedBefore('192.0.2.60', 19);
+    expect((await scrape('wrong')).status).toBe(401);
+    expect((await scrape('test-admin-token')).status).toBe(429);
+  });
+
   it('shut nobody out where callers could write their address themselves', async () => {
     const hosted = { ...env, BOOT_ID: 'self-hosted' };
     await failedBefore('everybody', 25);

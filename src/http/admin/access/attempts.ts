@@ -1,6 +1,5 @@
-import { directoryOf } from '../../../contract/env.ts';
+import { directoryOf, type Env } from '../../../contract/env.ts';
 import { pause } from '../../waiting.ts';
-import type { AdminContext } from '../context.ts';
 import { ProblemError } from '../problem.ts';
 
 /** Failed attempts of one address within a minute that cost nothing: people mistype. */
@@ -20,8 +19,14 @@ const ADDRESSES_MAX = 1_000;
 /** Addresses that are not listened to, and until when. */
 const blockedUntil = new Map<string, number>();
 
+/** What is asked of a request: where it comes from. */
+interface Asker {
+  readonly env: Env;
+  readonly req: { header(name: string): string | undefined };
+}
+
 /** Refuses an address that failed too often, before its token is looked at. */
-export function refuseBlocked(context: AdminContext): void {
+export function refuseBlocked(context: Asker): void {
   const until = blockedUntil.get(addressOf(context)) ?? 0;
   const leftMs = until - Date.now();
   if (leftMs <= 0) return;
@@ -32,7 +37,7 @@ export function refuseBlocked(context: AdminContext): void {
 }
 
 /** Makes somebody wait whose token was wrong. The directory counts, so that isolates do it together. */
-export async function slowDown(context: AdminContext): Promise<void> {
+export async function slowDown(context: Asker): Promise<void> {
   const address = addressOf(context);
   const failures = await directoryOf(context.env).failedAttempt(address);
   if (failures <= FREE) return;
@@ -51,6 +56,6 @@ function block(address: string): void {
 }
 
 /** Cloudflare sets the header. Where Headgate hosts itself, callers could write any. */
-function addressOf({ env, req }: AdminContext): string {
+function addressOf({ env, req }: Asker): string {
   return env.BOOT_ID === undefined ? (req.header('cf-connecting-ip') ?? EVERYBODY) : EVERYBODY;
 }
