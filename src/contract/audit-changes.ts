@@ -11,6 +11,9 @@ const ENTRY_CHARACTERS_MAX = 64_000;
 const HIDDEN_FIELDS = new Set(['hash']);
 const HIDDEN = '(hidden)';
 
+/** A receiver's address often holds what lets somebody send to it, behind its host. */
+const ADDRESS_FIELD = 'url';
+
 /** What is different between two documents, field by field. Parts of lists are told apart by name or id. */
 export function changesBetween(
   before: unknown,
@@ -63,7 +66,12 @@ function nameOf(item: unknown): string | null {
 /** A value as it is written down: without what is hidden, and not too long. */
 function shown(value: unknown, field: string): unknown {
   const text = JSON.stringify(value, (name, inner: unknown) =>
-    HIDDEN_FIELDS.has(name === '' ? field : name) && typeof inner === 'string' ? HIDDEN : inner,
+    typeof inner === 'string' ? shownText(inner, name === '' ? field : name) : inner,
   );
   return text.length > VALUE_CHARACTERS_MAX ? `(${text.length} characters)` : JSON.parse(text);
+}
+
+function shownText(text: string, field: string): string {
+  if (HIDDEN_FIELDS.has(field)) return HIDDEN;
+  return field === ADDRESS_FIELD && URL.canParse(text) ? `${new URL(text).origin}/${HIDDEN}` : text;
 }

@@ -20,7 +20,7 @@ export type ReplaceAnswer =
   /** Somebody else changed the configuration since `expected`. */
   | { readonly kind: 'conflict'; readonly version: number };
 
-/** One field that a change of the configuration changed. Hashes are hidden, and secrets stand nowhere. */
+/** One field that a change of the configuration changed. Hashes are hidden, and of a webhook's address all but the host. */
 export interface AuditChange {
   /** As in `groups[openai-shared].limits.max_concurrency`. */
   readonly path: string;

@@ -48,6 +48,19 @@ describe('changes between two documents', () => {
     ]);
   });
 
+  it('tell where warnings go by the host alone', () => {
+    const webhook = (path: string) => ({ webhook: { url: `https://u:p-1@hooks.example/${path}` } });
+    const set = changesBetween({ webhook: null }, webhook('secret-1')).changes;
+    expect(set).toEqual([
+      { path: 'webhook', from: null, to: { url: 'https://hooks.example/(hidden)' } },
+    ]);
+    const moved = changesBetween(webhook('secret-1'), webhook('secret-2')).changes;
+    expect(moved.map(({ path }) => path)).toEqual(['webhook.url']);
+    expect(JSON.stringify([set, moved])).not.toMatch(/secret-|p-1/);
+    const alias = changesBetween({ aliases: {} }, { aliases: { url: 'gpt-4o' } }).changes;
+    expect(alias).toEqual([{ path: 'aliases.url', to: 'gpt-4o' }]);
+  });
+
   it('are counted beyond the first hundred', () => {
     const fields = (value: number) =>
       Object.fromEntries(Array.from({ length: 130 }, (_, at) => [`f${at}`, value]));
