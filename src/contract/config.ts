@@ -247,6 +247,9 @@ export const ADMIN_ROLES = ['viewer', 'operator', 'admin'] as const;
 
 export type AdminRole = (typeof ADMIN_ROLES)[number];
 
+/** The audit log's name of who holds `ADMIN_TOKEN`. */
+export const TOKEN_ACTOR = 'admin-token';
+
 /** A key of the admin API, beside `ADMIN_TOKEN`. */
 export const adminKeySchema = z.strictObject({
   id: keyId,

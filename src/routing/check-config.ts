@@ -1,4 +1,9 @@
-import type { Config, GroupConfig, UpstreamConfig } from '../contract/config.ts';
+import {
+  TOKEN_ACTOR,
+  type Config,
+  type GroupConfig,
+  type UpstreamConfig,
+} from '../contract/config.ts';
 import { quoteName } from '../contract/import-errors.ts';
 import { hasBudget } from '../contract/metered.ts';
 import type { Upstream } from '../contract/upstream.ts';
@@ -47,6 +52,9 @@ export function checkConfig(
       ...duplicates('groups', 'name', config.groups),
       ...duplicates('keys', 'id', config.keys),
       ...duplicates('keys', 'hash', config.keys),
+      ...duplicates('admin_keys', 'id', config.admin_keys),
+      ...duplicates('admin_keys', 'hash', config.admin_keys),
+      ...adminKeyErrors(config),
       ...config.upstreams.flatMap((entry, index) =>
         upstreamErrors(entry, `upstreams[${index}]`, builtInIds, options),
       ),
@@ -78,6 +86,15 @@ function duplicates<Field extends string>(
     }
     first.set(entry[field], index);
     return [];
+  });
+}
+
+/** What an admin key does is in the audit log under its id, and its sessions are known by it. */
+function adminKeyErrors({ admin_keys: keys }: Config): ConfigError[] {
+  return keys.flatMap(({ id }, index) => {
+    if (id !== TOKEN_ACTOR) return [];
+    const message = 'is what the audit log calls the ADMIN_TOKEN; take another one';
+    return [{ path: `admin_keys[${index}].id`, message }];
   });
 }
 

@@ -54,6 +54,7 @@ export function addAccessRoutes(app: AdminApp): void {
         }
         return { ...config, admin_keys: [...config.admin_keys, made] };
       },
+      pathOf: (path, { admin_keys }) => path.replace(`admin_keys[${admin_keys.length}].`, ''),
     });
     return { status: 201, body: { version, warnings, admin_key: info(made), secret }, version };
   });

@@ -51,6 +51,31 @@ describe('refuses, with the path', () => {
       /^keys\[1\]\.id: /,
     ],
     [
+      'the same admin key id twice',
+      {
+        admin_keys: [
+          { id: 'a', hash: HASH, role: 'viewer' },
+          { id: 'a', hash: HASH.replace(/0$/, '1'), role: 'admin' },
+        ],
+      },
+      /^admin_keys\[1\]\.id: is the same as admin_keys\[0\]\.id/,
+    ],
+    [
+      'the same admin key under two ids',
+      {
+        admin_keys: [
+          { id: 'a', hash: HASH, role: 'viewer' },
+          { id: 'b', hash: HASH, role: 'admin' },
+        ],
+      },
+      /^admin_keys\[1\]\.hash: is the same as admin_keys\[0\]\.hash/,
+    ],
+    [
+      'an admin key that the audit log would take for the ADMIN_TOKEN',
+      { admin_keys: [{ id: 'admin-token', hash: HASH, role: 'viewer' }] },
+      /^admin_keys\[0\]\.id: is what the audit log calls the ADMIN_TOKEN/,
+    ],
+    [
       'the same key under two ids',
       {
         keys: [

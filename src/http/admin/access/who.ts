@@ -1,4 +1,9 @@
-import { ADMIN_ROLES, type AdminKeyConfig, type AdminRole } from '../../../contract/config.ts';
+import {
+  ADMIN_ROLES,
+  TOKEN_ACTOR,
+  type AdminKeyConfig,
+  type AdminRole,
+} from '../../../contract/config.ts';
 import type { AdminAccess } from '../../../contract/directory-rpc.ts';
 import { directoryOf, type Env } from '../../../contract/env.ts';
 import type { AdminContext, Who } from '../context.ts';
@@ -7,9 +12,6 @@ import { isSameHash, secretHash } from '../../secret-hash.ts';
 import { readAccess } from './cloudflare-access.ts';
 import { refuseBlocked, slowDown } from './attempts.ts';
 import { readSession, requireSameSite, type Known } from './session.ts';
-
-/** The audit log's name of who holds `ADMIN_TOKEN`. */
-const TOKEN_ACTOR = 'admin-token';
 
 /** Finds out who asks, and refuses who may not. Without an `ADMIN_TOKEN` everything is closed. */
 export async function requireRole(context: AdminContext, needed: AdminRole): Promise<Who> {
