@@ -25,6 +25,7 @@ import { forgive } from './rates.ts';
 import { refuseStopped, refuseWide } from './refuse.ts';
 import { countInFlight } from './reservation.ts';
 import { noteStatus } from './record.ts';
+import { forgetTurnedBack } from './turned-back.ts';
 import { applySignal } from './upstream-signals.ts';
 import { expireWaiters, joinQueue, pump, replace } from './waiting.ts';
 
@@ -231,6 +232,7 @@ function promote(state: GroupState, event: EventOf<'promote'>) {
 /** What was used of the configured limits is no lesson, and stays. */
 function relearn(state: GroupState, now: InstantMs) {
   const { controls } = state;
+  forgetTurnedBack(state.turnedBack);
   Object.assign(controls.ceiling, emptyCeiling(now));
   Object.assign(controls.pause, emptyPause());
   Object.assign(controls.breaker, closedBreaker());

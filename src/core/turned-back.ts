@@ -24,7 +24,7 @@ export function noneTurnedBack(): TurnedBack {
 /** The upstream refused a call because too many were in flight. */
 export function noteTurnedBack(turnedBack: TurnedBack, ticketId: TicketId, now: InstantMs): void {
   const { refusals } = turnedBack;
-  if (refusals.size >= TICKETS_MAX) forget(turnedBack);
+  if (refusals.size >= TICKETS_MAX) forgetTurnedBack(turnedBack);
   const count = refusalsOf(turnedBack, ticketId) + 1;
   refusals.set(ticketId, count);
   turnedBack.refusalsMax = Math.max(turnedBack.refusalsMax, count);
@@ -33,7 +33,7 @@ export function noteTurnedBack(turnedBack: TurnedBack, ticketId: TicketId, now: 
 
 /** The upstream took a call: if it was granted after the last refusal, there is room again. */
 export function noteTaken(turnedBack: TurnedBack, grantedAt: InstantMs): void {
-  if (grantedAt > turnedBack.refusedAt) forget(turnedBack);
+  if (grantedAt > turnedBack.refusedAt) forgetTurnedBack(turnedBack);
 }
 
 /** How often a call was refused while there was no room. */
@@ -41,7 +41,8 @@ export function refusalsOf({ refusals }: TurnedBack, ticketId: TicketId): number
   return refusals.get(ticketId) ?? 0;
 }
 
-function forget(turnedBack: TurnedBack): void {
+/** Everybody goes by age again. */
+export function forgetTurnedBack(turnedBack: TurnedBack): void {
   turnedBack.refusals.clear();
   turnedBack.refusalsMax = 0;
 }

@@ -89,6 +89,16 @@ describe('a call that was refused', () => {
     expect(end('young')).toEqual(['grant old.3']);
   });
 
+  test('keeps it too when an operator has what was learned forgotten', () => {
+    group.ask('old', { enqueuedMs: 0 });
+    group.ask('young', { enqueuedMs: 1 });
+    end('a');
+    refuse('old');
+    end('b');
+    refuse('old');
+    expect(group.send({ kind: 'relearn' })[0]).toBe('grant old.3');
+  });
+
   test('is not let go by one that was granted before', () => {
     group.ask('old', { enqueuedMs: 0 });
     group.ask('young', { enqueuedMs: 1 });
