@@ -142,13 +142,24 @@ function groupErrors(
     const message = `${quoteName(pattern)} names no enabled upstream`;
     return [{ path: `${path}.match.upstreams[${index}]`, message }];
   });
-  const credentials = group.partition_by.flatMap((by, index) => {
-    if (!by.startsWith('header:') || !CREDENTIAL_HEADERS.has(by.slice('header:'.length))) return [];
-    const message = `"${by}" would write keys into the names of partitions; use api_key or caller`;
-    return [{ path: `${path}.partition_by[${index}]`, message }];
-  });
+  const credentials = [
+    ...group.partition_by.flatMap((by, index) => {
+      if (!isCredential(by)) return [];
+      const message = `"${by}" would write keys into the names of partitions; use api_key or caller`;
+      return [{ path: `${path}.partition_by[${index}]`, message }];
+    }),
+    ...group.fairness.by.flatMap((by, index) => {
+      if (!isCredential(by)) return [];
+      const message = `"${by}" would show keys as the names of tenants; use caller`;
+      return [{ path: `${path}.fairness.by[${index}]`, message }];
+    }),
+  ];
   const spilling = spillErrors(group, path, upstreams);
   return [...unknown, ...credentials, ...spilling];
+}
+
+function isCredential(by: string): boolean {
+  return by.startsWith('header:') && CREDENTIAL_HEADERS.has(by.slice('header:'.length));
 }
 
 /** The receiver hears of groups and tenants: it is called as a stranger would be. */

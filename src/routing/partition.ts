@@ -19,7 +19,7 @@ const VALUE_LENGTH_MAX = 100;
  */
 const ENCODED_LENGTH_MAX = 300;
 
-/** Headers whose value is a credential: it would be written into the name of an object. */
+/** Headers whose value is a credential: it would be written into names that are stored and shown. */
 export const CREDENTIAL_HEADERS: ReadonlySet<string> = new Set([
   'authorization',
   'proxy-authorization',

@@ -113,6 +113,11 @@ describe('refuses, with the path', () => {
       },
       /^groups\[0\]\.partition_by\[0\]: .*use api_key/,
     ],
+    [
+      'tenants that would be called by their keys',
+      { groups: [{ name: 'a', fairness: { by: ['header:authorization', 'agent'] } }] },
+      /^groups\[0\]\.fairness\.by\[0\]: .*use caller/,
+    ],
   ])('%s', (_, input, expected) => {
     expect(errors(input)).toEqual([expect.stringMatching(expected)]);
   });
