@@ -24,8 +24,10 @@ export const api = createAdminClient({
     try {
       const response = await fetch(url, { ...init, credentials: 'same-origin' });
       if (response.status === 401 && !url.endsWith('/session')) onSignedOut();
-      return isOurs(response)
-        ? response
+      // Read here, so that an answer that breaks off is a problem as well.
+      const text = await response.text();
+      return isOurs(response, text)
+        ? new Response(text, response)
         : problemOf(
             response.status,
             `Not Headgate but something before it answered, with status ${response.status}.`,
@@ -36,9 +38,12 @@ export const api = createAdminClient({
   },
 });
 
-/** Whether an answer is one of the admin API: a proxy on the way refuses in words of its own. */
-function isOurs(response: Response): boolean {
-  return response.ok || /[/+]json/.test(response.headers.get('content-type') ?? '');
+/** Whether an answer is one of the admin API: a proxy on the way answers with pages of its own. */
+function isOurs(response: Response, text: string): boolean {
+  const type = response.headers.get('content-type') ?? '';
+  if (!/[/+]json/.test(type)) return response.ok && type.includes('yaml');
+  const body: unknown = JSON.parse(text);
+  return typeof body === 'object' && body !== null;
 }
 
 function problemOf(status: number, detail: string): Response {

@@ -89,7 +89,7 @@ function pathOf(template: string, params: unknown): string {
 function searchOf(query: unknown): string {
   const pairs = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
   const search = new URLSearchParams(
-    pairs.map(([name, value]) => [name, String(value)]),
+    pairs.map(([name, value]): [string, string] => [name, String(value)]),
   ).toString();
   return search === '' ? '' : `?${search}`;
 }

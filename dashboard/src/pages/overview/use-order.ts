@@ -36,7 +36,10 @@ export function useOrder(
     return () => element?.removeEventListener('pointermove', point);
   }, [list]);
 
-  useSignalEffect(() => void readMatches(version.value));
+  useSignalEffect(() => {
+    // Groups are found by their names all the same.
+    readMatches(version.value).catch(() => undefined);
+  });
 
   useSignalEffect(() => {
     const at = now.value;
@@ -71,7 +74,7 @@ const GROUPS_MAX = 1_000;
 async function readMatches(ofVersion: number | null): Promise<void> {
   if (ofVersion === null) return;
   const result = await api('listGroups', { query: { limit: GROUPS_MAX } });
-  if (!result.ok) return; // groups are found by their names all the same
+  if (!result.ok) return;
   matches.value = new Map(
     result.body.groups.map(({ name, match }) => [name, [...match.models, ...match.upstreams]]),
   );
