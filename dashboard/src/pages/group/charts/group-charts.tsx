@@ -41,7 +41,7 @@ export function GroupCharts({ name }: { readonly name: string }) {
           {shown.missing} partitions did not answer: their calls are missing here.
         </p>
       )}
-      <div class="grid" aria-busy={shown === null}>
+      <div class="grid" aria-busy={shown === null && problem === null}>
         {shown?.charts.map((chart) => (
           <ChartFigure key={chart.id} data={{ ...shown, chart }} step={step} scheme={scheme} />
         ))}

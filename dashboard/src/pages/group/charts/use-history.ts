@@ -38,11 +38,17 @@ export function useHistory(name: string, range: HistoryRange, partition: string 
         const { markers, unreachable } = result.body;
         setShown({ ...chartsOf(result.body), markers, missing: unreachable.length });
       }
+    };
+    const planNext = (): void => {
       // Another ask may have been made meanwhile, because the page was looked at again.
       clearTimeout(timer);
-      timer = setTimeout(tick, untilNextMinuteMs(Date.now()) + AFTER_MINUTE_MS);
+      if (!isOver) timer = setTimeout(tick, untilNextMinuteMs(Date.now()) + AFTER_MINUTE_MS);
     };
-    const start = (): void => void ask();
+    const start = (): void => {
+      ask()
+        .catch(() => undefined)
+        .finally(planNext);
+    };
     const tick = (): void => {
       clearTimeout(timer);
       // Nobody looks: the page asks again as soon as somebody does.
