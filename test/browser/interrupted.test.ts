@@ -60,6 +60,18 @@ it('a link, the keyboard and going back ask before what was typed is lost', asyn
   await page.getByRole('heading', { name: 'Audit', level: 1 }).waitFor();
 });
 
+it('a link asks before a pasted configuration is lost', async () => {
+  const page = await signedIn(browser, stage, '/admin/config');
+  const pasted = page.getByRole('textbox', { name: 'Configuration' });
+  await pasted.fill('groups: []');
+  await page.getByRole('link', { name: 'Audit' }).click();
+  const question = page.getByRole('dialog', { name: 'Leave without saving?' });
+  await question.waitFor();
+  await page.keyboard.press('Escape');
+  await question.waitFor({ state: 'hidden' });
+  expect(await pasted.inputValue()).toBe('groups: []');
+});
+
 it('a session that ends while somebody types asks for the token, and goes on with what was typed', async () => {
   const page = await withTypedLimit();
   await page.context().clearCookies();

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { SAMPLES } from '../../model/samples.ts';
+import { useLeaveGuard } from '../../ui/leave-guard.ts';
 import { ImportResult } from './import-result.tsx';
 import { useImport } from './use-import.ts';
 
@@ -7,6 +8,7 @@ import { useImport } from './use-import.ts';
 export function ImportSection() {
   const [text, setText] = useState('');
   const { state, isBusy, check, apply, reopen } = useImport();
+  useLeaveGuard(text.trim() !== '' && state.kind !== 'applied');
   const take = (next: string): void => {
     setText(next);
     reopen();

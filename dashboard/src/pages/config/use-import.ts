@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type * as z from 'zod';
 import type { PREVIEW_ROUTES } from '../../../../src/contract/admin/preview-routes.ts';
 import { api, type Problem } from '../../api.ts';
@@ -31,10 +31,19 @@ export type ImportState =
 const NOTHING =
   'There is nothing to import: paste a configuration, choose a file, or take an example.';
 
+/** What reads a text is loaded when it is needed, and a newer Headgate has other files. */
+const NOT_READ: ImportState = {
+  kind: 'wrong',
+  message:
+    'The text could not be read: Headgate cannot be reached, or has been updated since this dashboard was opened. Copy what you typed, and load the page again.',
+  errors: [],
+};
+
 /** Reads a text, asks what it would change, and applies exactly that. */
 export function useImport() {
   const [state, setState] = useState<ImportState>({ kind: 'open' });
   const [isBusy, setBusy] = useState(false);
+  const opened = useRef(0);
 
   const check = async (text: string, isAgain: boolean): Promise<ImportState> => {
     if (text.trim() === '') return { kind: 'wrong', message: NOTHING, errors: [] };
@@ -66,16 +75,22 @@ export function useImport() {
   };
 
   const busy = async (act: () => Promise<ImportState>): Promise<void> => {
+    const before = opened.current;
     setBusy(true);
-    setState(await act());
+    const next = await act().catch(() => NOT_READ);
     setBusy(false);
+    // It is not about what was typed since.
+    if (opened.current === before) setState(next);
   };
   return {
     state,
     isBusy,
     check: (text: string) => busy(() => check(text, false)),
     apply: (text: string) => busy(() => apply(text)),
-    reopen: () => setState({ kind: 'open' }),
+    reopen: () => {
+      opened.current += 1;
+      setState({ kind: 'open' });
+    },
   };
 }
 
