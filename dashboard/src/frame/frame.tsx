@@ -3,6 +3,7 @@ import { useLocation } from 'preact-iso';
 import { useEffect, useRef } from 'preact/hooks';
 import { closeFeed, heardAt, isStale, openFeed } from '../feed.ts';
 import icon from '../icon.svg';
+import { decoded } from '../model/decoded.ts';
 import { session, signOut } from '../session.ts';
 import { ConfirmDialog } from '../ui/confirm.tsx';
 import { Toasts } from '../ui/toasts.tsx';
@@ -70,15 +71,6 @@ function Navigation({ path }: { readonly path: string }) {
       ))}
     </nav>
   );
-}
-
-/** A part of an address as text; one that was typed wrong as it stands there. */
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }
 
 function isAt(path: string, href: string): boolean {

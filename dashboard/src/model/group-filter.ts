@@ -1,3 +1,4 @@
+import { partitionName } from './decoded.ts';
 import { stateOf, type GroupState } from './group-state.ts';
 import type { GroupStatus } from './status.ts';
 
@@ -21,7 +22,9 @@ export function isSought(
   if (filter.state !== 'all' && stateOf(group) !== filter.state) return false;
   const words = filter.text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return true;
-  const partitions = group.partitions.map(({ partition }) => partition ?? '');
+  const partitions = group.partitions.flatMap(({ partition }) =>
+    partition === null ? [] : [partition, partitionName(partition)],
+  );
   const texts = [group.name, ...partitions, ...matches].map((text) => text.toLowerCase());
   return words.every((word) => texts.some((text) => text.includes(word)));
 }

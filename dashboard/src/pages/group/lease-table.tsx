@@ -2,6 +2,7 @@ import { useRef } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { detail, detailAt, groupNamed, now } from '../../feed.ts';
 import { duration } from '../../format.ts';
+import { partitionName } from '../../model/decoded.ts';
 import type { Lease } from '../../model/status.ts';
 import { may } from '../../session.ts';
 import { confirm } from '../../ui/confirm.tsx';
@@ -54,7 +55,7 @@ export function LeaseTable({ name }: { readonly name: string }) {
                 <td>{lease.agent ?? '–'}</td>
                 <td>{lease.model ?? '–'}</td>
                 <td>{lease.upstream}</td>
-                {isSplit && <td>{lease.partition}</td>}
+                {isSplit && <td>{partitionName(lease.partition ?? '')}</td>}
                 <td>{lease.lane}</td>
                 <td class="number">{lease.slots}</td>
                 <td>

@@ -1,4 +1,5 @@
 import { count, duration } from '../../format.ts';
+import { partitionName } from '../../model/decoded.ts';
 import { slotsInWords } from '../../model/sentence.ts';
 import { slotsOfPool } from '../../model/slots.ts';
 import type { GroupStatus } from '../../model/status.ts';
@@ -28,10 +29,11 @@ type Pool = GroupStatus['partitions'][number];
 
 function Row({ pool }: { readonly pool: Pool }) {
   const name = pool.partition ?? 'undivided';
+  const shown = partitionName(name);
   if ('error' in pool) {
     return (
       <>
-        <b title={name}>{name}</b>
+        <b title={name}>{shown}</b>
         <span role="alert">cannot be reached: {pool.error}</span>
       </>
     );
@@ -39,7 +41,7 @@ function Row({ pool }: { readonly pool: Pool }) {
   const slots = slotsOfPool(pool);
   return (
     <>
-      <b title={name}>{name}</b>
+      <b title={name}>{shown}</b>
       <SmallPicture slots={slots} queue={pool} />
       <span>
         {slotsInWords(slots)}

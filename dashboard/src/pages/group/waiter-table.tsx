@@ -1,6 +1,7 @@
 import { useRef } from 'preact/hooks';
 import { detail, detailAt, groupNamed, now } from '../../feed.ts';
 import { duration } from '../../format.ts';
+import { partitionName } from '../../model/decoded.ts';
 import { estimateInWords } from '../../model/sentence.ts';
 import { may } from '../../session.ts';
 import { totalOf } from './lease-table.tsx';
@@ -57,7 +58,7 @@ export function WaiterTable({ name }: { readonly name: string }) {
                 </td>
                 <td>{waiter.agent ?? '–'}</td>
                 <td>{waiter.model ?? '–'}</td>
-                {isSplit && <td>{waiter.partition}</td>}
+                {isSplit && <td>{partitionName(waiter.partition ?? '')}</td>}
                 <td>{may('operator') && <WaiterActions name={name} waiter={waiter} />}</td>
               </tr>
             ))}

@@ -1,4 +1,5 @@
 import { warnings } from '../../feed.ts';
+import { partitionName } from '../../model/decoded.ts';
 import { When } from '../../ui/when.tsx';
 
 /** What groups have warned of, the latest first. */
@@ -16,7 +17,9 @@ export function WarningList() {
             <li key={id}>
               <When at={at} />
               <a href={`/admin/groups/${encodeURIComponent(group)}`}>{group}</a>
-              <span title={kind}>{partition === null ? message : `${partition}: ${message}`}</span>
+              <span title={kind}>
+                {partition === null ? message : `${partitionName(partition)}: ${message}`}
+              </span>
             </li>
           ))}
         </ul>

@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import type { testedSchema } from '../../../../src/contract/admin/answer-schemas.ts';
 import { groupNamed } from '../../feed.ts';
 import { count } from '../../format.ts';
+import { partitionName } from '../../model/decoded.ts';
 import { stateOf } from '../../model/group-state.ts';
 import { limitWords } from '../../model/limit-words.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
@@ -112,7 +113,7 @@ function GroupStop({ group: placement, place, of }: StopProps) {
       </ul>
       <p class="help">
         lane {lane}
-        {partition !== null && ` · partition ${partition}`}
+        {partition !== null && ` · partition ${partitionName(partition)}`}
         {placement.is_of_provider && ' · hears what the upstream says'}
       </p>
       {now !== undefined && (

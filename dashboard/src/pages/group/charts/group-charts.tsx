@@ -2,6 +2,7 @@ import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { exact } from '../../../format.ts';
 import { groupNamed } from '../../../feed.ts';
+import { partitionName } from '../../../model/decoded.ts';
 import { HISTORY_RANGES, rangeNamed } from '../../../model/history-range.ts';
 import { useQuery } from '../../../ui/use-query.ts';
 import { ChartFigure } from './chart-figure.tsx';
@@ -98,7 +99,7 @@ function Partitions({ name, chosen, choose }: PartitionsProps) {
     >
       <option value="">all together</option>
       {all.map((one) => (
-        <option value={one}>{one}</option>
+        <option value={one}>{partitionName(one)}</option>
       ))}
     </select>
   );

@@ -1,3 +1,4 @@
+import { partitionName } from '../../../model/decoded.ts';
 import { markerWords, type HistoryMarker } from '../../../model/history-charts.ts';
 import { When } from '../../../ui/when.tsx';
 
@@ -32,7 +33,7 @@ function Items({ markers }: { readonly markers: readonly HistoryMarker[] }) {
           data-kind={marker.kind}
         >
           <When at={marker.at} /> <b>{markerWords(marker)}</b>
-          {marker.partition !== null && ` in ${marker.partition}`}{' '}
+          {marker.partition !== null && ` in ${partitionName(marker.partition)}`}{' '}
           <small>{beyondLabel(marker)}</small>
         </li>
       ))}

@@ -7,6 +7,7 @@ import {
   WAIT_WORDS,
   type Decision,
 } from '../../../model/call-words.ts';
+import { partitionName } from '../../../model/decoded.ts';
 import { When } from '../../../ui/when.tsx';
 import { CallStory } from './call-story-list.tsx';
 
@@ -60,7 +61,6 @@ function whyOf(decision: Decision, tries: number): string {
 }
 
 function whoOf({ lane, tenant, agent, model, upstream, partition }: Decision): string {
-  return [lane, tenant, agent, model ?? upstream, partition]
-    .filter((word) => word !== null)
-    .join(' · ');
+  const pool = partition === null ? null : partitionName(partition);
+  return [lane, tenant, agent, model ?? upstream, pool].filter((word) => word !== null).join(' · ');
 }
