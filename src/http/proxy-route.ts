@@ -56,7 +56,16 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   const response =
     answer instanceof Response ? answer : refusalResponse(shapeOf(request, url, table), answer);
   if (cors !== null) addCors(response.headers, cors);
+  if (isPageVisit(request)) response.headers.append('content-security-policy', 'sandbox');
   return response;
+}
+
+/**
+ * A browser opens the answer as a page. Upstreams share the dashboard's origin, so a script of theirs could
+ * do what whoever is signed in there may do: it does not run. No client of an API says this of itself.
+ */
+function isPageVisit(request: Request): boolean {
+  return request.headers.get('sec-fetch-mode') === 'navigate';
 }
 
 async function answerTo(call: ProxyCall): Promise<Response | Refusal> {

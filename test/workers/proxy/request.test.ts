@@ -150,6 +150,17 @@ it('browsers of a configured origin may call, others learn nothing', async () =>
   expect(refused.headers.get('access-control-allow-origin')).toBe('https://app.test');
 });
 
+it('a page of an upstream runs no script where the dashboard is, and programs get what it sent', async () => {
+  const policyFor = async (mode: string): Promise<string | null> => {
+    const headers = { 'sec-fetch-mode': mode };
+    const answer = await call('/up/v1/chat/completions', { json: { model: 'm' }, headers });
+    await answer.text();
+    return answer.headers.get('content-security-policy');
+  };
+  expect(await policyFor('navigate')).toBe('sandbox');
+  expect(await policyFor('cors')).toBeNull();
+});
+
 it('CORS is off until origins are configured', async () => {
   await configure({ upstreams: [{ id: 'up', base_url: strict.url }] });
   const headers = { origin: 'https://app.test' };
