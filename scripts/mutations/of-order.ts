@@ -176,6 +176,12 @@ export const LANES: readonly Mutation[] = [
     replace: '',
   },
   {
+    name: 'gives lanes a share of what the lanes above get, and not of all grants',
+    file: 'lanes.ts',
+    find: 'for (const lane of LANES) {',
+    replace: 'for (const lane of LANES.slice(LANES.indexOf(granted) + 1)) {',
+  },
+  {
     name: 'lets lower lanes starve',
     file: 'lanes.ts',
     find: 'laneCredit[lane] + settings.laneShares[lane]',

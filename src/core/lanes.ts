@@ -32,14 +32,14 @@ export function laneTurns({ laneCredit }: Pick<LaneState, 'laneCredit'>): Record
 }
 
 /**
- * Notes a grant to a lane: every lane below it where somebody waits earns its share of a turn, and the
- * lane itself pays for the turn that it was owed. So a lane gets its share of the grants for as long as
- * it has waiters, without timers. A share of 0 earns nothing, and the lane may starve.
+ * Notes a grant to a lane, which pays a turn: every lane where somebody waits earns its share of one, the
+ * granted one too, or its share would be one of what the others get and not of all grants. So a lane gets
+ * its share for as long as it has waiters, without timers. A share of 0 earns nothing, and may starve.
  */
 export function noteLaneGrant(state: LaneState, granted: Lane): void {
   const { laneCredit, queue, settings } = state;
   laneCredit[granted] = Math.max(0, laneCredit[granted] - 1);
-  for (const lane of LANES.slice(LANES.indexOf(granted) + 1)) {
+  for (const lane of LANES) {
     if (queue.lanes[lane].length === 0) continue;
     laneCredit[lane] = Math.min(CREDIT_MAX, laneCredit[lane] + settings.laneShares[lane]);
   }

@@ -136,9 +136,9 @@ export class NaiveOrder {
   /** A waiter, already out of the queue, is granted. */
   granted({ ticket, lane }: NaiveWaiter, now: number, view: NaiveView): void {
     this.credit[lane] = Math.max(0, this.credit[lane] - 1);
-    for (const lower of LANES.slice(LANES.indexOf(lane) + 1)) {
-      if (!view.waiters.some((waiter) => waiter.lane === lower)) continue;
-      this.credit[lower] = Math.min(2, this.credit[lower] + view.settings.laneShares[lower]);
+    for (const each of LANES) {
+      if (!view.waiters.some((waiter) => waiter.lane === each)) continue;
+      this.credit[each] = Math.min(2, this.credit[each] + view.settings.laneShares[each]);
     }
     const { tenant, agent } = ticket.holder;
     const account = this.account(tenant, null, now);

@@ -129,9 +129,11 @@ it('a lane below gets its share of the turns though higher ones wait', async () 
   const lane_shares = { normal: 0.5, low: 0 };
   await configureGroups(scene, [groupOf(group, 1, { queue: { lane_shares } })]);
   const high = (at: number) => [`h${at}`, lane('high')] as const;
-  const asks = [['l', lane('low')], ['n', {}], high(1), high(2), high(3), high(4)] as const;
-  const expected = { l: 'low', n: 'normal', h1: 'high', h2: 'high', h3: 'high', h4: 'high' };
-  expect(await orderOf(asks, expected)).toEqual(['h1', 'h2', 'n', 'h3', 'h4', 'l']);
+  const normal = ['n1', 'n2'].map((name) => [name, {}] as const);
+  const asks = [['l', lane('low')], ...normal, high(1), high(2), high(3), high(4)] as const;
+  const highs = { h1: 'high', h2: 'high', h3: 'high', h4: 'high' } as const;
+  const expected = { l: 'low', n1: 'normal', n2: 'normal', ...highs } as const;
+  expect(await orderOf(asks, expected)).toEqual(['h1', 'h2', 'n1', 'h3', 'n2', 'h4', 'l']);
 });
 
 it.each([
