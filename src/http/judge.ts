@@ -1,4 +1,5 @@
 import type { GroupConfig } from '../contract/config.ts';
+import { logEvent } from '../contract/log.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import { instant } from '../core/ids.ts';
 import type { UpstreamSignal } from '../core/signal.ts';
@@ -14,6 +15,7 @@ import { HEADER_FAMILIES } from '../upstream/refusal/header-families.ts';
 import { headerProfileOf, type HeaderProfile } from '../upstream/refusal/header-profiles.ts';
 import { readLimitHints } from '../upstream/refusal/limit-headers.ts';
 import { REFUSAL_INSIDE_200_BYTES_MAX } from '../upstream/refusal/refusal-table.ts';
+import { refusesRegion } from '../upstream/refusal/refuses-region.ts';
 
 /** What is made of an upstream's answer. */
 export interface Verdict {
@@ -41,8 +43,16 @@ export async function judge(answer: Response | null, upstream: Upstream): Promis
   const peeked = await peekAnswer(answer);
   const now = instant(Date.now());
   const said = { upstreamId, host, status, headers, body: peeked.text, now, headerProfile };
-  return { refusal: classifyRefusal(said), answer: peeked.answer };
+  const refusal = classifyRefusal(said);
+  // Nothing that waits or counts can mend it, so it goes to the caller as it is, and the operator reads why.
+  if (refusal === null && refusesRegion(status, headers, peeked.text)) {
+    logEvent('upstream_refused_region', { upstream: upstreamId, status, set: WHAT_TO_SET });
+  }
+  return { refusal, answer: peeked.answer };
 }
+
+const WHAT_TO_SET =
+  'A Worker calls from near its caller. Set [placement] in wrangler.toml to a region that this upstream serves, and deploy.';
 
 /** Some providers refuse inside a 200, in a small JSON body. */
 function mayHideRefusal({ headers }: Response, upstreamId: string, host: string): boolean {

@@ -7,7 +7,7 @@ import { bytesAnswer, seededHash } from './strict-bytes.ts';
 import { control, readBody, sendJson } from './strict-control.ts';
 import type { CountedCall } from './strict-counts.ts';
 import { makeAnswer } from './strict-dialects.ts';
-import { errorBody } from './strict-errors.ts';
+import { errorBody, regionError } from './strict-errors.ts';
 import { checkFailure, withFault } from './strict-failures.ts';
 import type { StrictPrompt } from './strict-prompt.ts';
 import { readPrompt } from './strict-prompt.ts';
@@ -64,6 +64,9 @@ function answeredShort(exchange: Exchange, onBreak: () => void): boolean {
     res.writeHead(302, { location: behaviour.redirect }).end();
   } else if (behaviour.noContent) {
     res.writeHead(204).end();
+  } else if (behaviour.regionRefused) {
+    const { status, body } = regionError(route.dialect);
+    sendError(exchange, status, body);
   } else if (behaviour.status !== null) {
     sendError(exchange, behaviour.status, errorBody(route.dialect, behaviour.status));
   } else return false;

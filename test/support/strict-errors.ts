@@ -50,3 +50,14 @@ export function errorBody(dialect: StrictDialect, status: number): unknown {
       return openaiError(status >= 500 ? 'server_error' : 'invalid_request_error', null, message);
   }
 }
+
+/** How calls are refused whose region is not served. */
+export function regionError(dialect: StrictDialect): { status: number; body: unknown } {
+  if (dialect === 'gemini') {
+    const message = 'User location is not supported for the API use.';
+    return { status: 400, body: { error: { code: 400, message, status: 'FAILED_PRECONDITION' } } };
+  }
+  const message = 'Country, region, or territory not supported';
+  const code = 'unsupported_country_region_territory';
+  return { status: 403, body: openaiError('request_forbidden', code, message) };
+}

@@ -31,6 +31,8 @@ export interface StrictBehaviour {
   readonly resetBeforeHeaders: boolean;
   /** Answers this status with an error body in the caller's dialect. */
   readonly status: number | null;
+  /** Refuses as OpenAI and Gemini do calls from a region that they do not serve. */
+  readonly regionRefused: boolean;
   /** Sends a `retry-after` of so many seconds with a 429 or another error. */
   readonly retryAfterS: number | null;
   /** Compresses with gzip, with a flush after every chunk. */
@@ -93,6 +95,7 @@ const DEFAULT_BEHAVIOUR: StrictBehaviour = {
   errorAfterChunks: null,
   resetBeforeHeaders: false,
   status: null,
+  regionRefused: false,
   retryAfterS: null,
   gzip: false,
   brotli: false,
