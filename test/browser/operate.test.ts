@@ -122,16 +122,21 @@ it('a pause stops grants until it is resumed', async () => {
 });
 
 it('a stuck lease is taken back: its caller is cut off, and the next one gets the slot', async () => {
+  await stage.admin.setLimit('practice', 1);
   const stuck = openSilent(stage, 'stuck');
   await stuck.answered;
+  const next = openChat(stage.url(), { label: 'next' });
   await openGroup();
   await expect.poll(() => rows('In flight').count()).toBe(1);
+  await expect.poll(() => rows('Waiting').count()).toBe(1);
   await page.getByRole('button', { name: /^Release the slot/ }).click();
   const dialog = page.getByRole('dialog', { name: 'Take this slot back?' });
   await dialog.getByText('It is cut off').waitFor();
   await dialog.getByRole('button', { name: 'Release' }).click();
   await stuck.ended;
   expect(stuck.text()).not.toContain('[DONE]');
+  expect(await next.ended).toBe('complete');
+  expect(stage.upstream.stats().peak).toBe(1);
   await expect.poll(() => rows('In flight').count()).toBe(0);
   await expect.poll(() => stage.upstream.stats().inFlight).toBe(0);
 });
