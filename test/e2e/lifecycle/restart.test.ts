@@ -5,7 +5,7 @@ import { openChat } from '../support/lifecycle-call.ts';
 import { leaseRows } from '../support/lifecycle-rows.ts';
 import type { Stage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
-import { clock, until } from '../support/lifecycle-wait.ts';
+import { clock, FIGURE, until } from '../support/lifecycle-wait.ts';
 
 /**
  * What a power cut leaves behind. The holders of the leases died with the process, so their slots are
@@ -14,8 +14,8 @@ import { clock, until } from '../support/lifecycle-wait.ts';
 const LIMIT = 3;
 const FULL_SERVICE_MS = 2_000;
 
-/** Or within so many times what a first start takes on a machine that is busy with other things. */
-const STARTS_MAX = 3;
+/** Or half as long again as the first start just took, on a machine that is busy with other things. */
+const STARTS_MAX = 1.5;
 
 /** Deletes ride on the next batch, 50 ms later at most; this is generous. */
 const DELETES_WRITTEN_MS = 300;
@@ -37,34 +37,38 @@ afterEach(() => stage.close());
 const send = (name: string, count: number): OpenCall[] =>
   Array.from({ length: count }, (_, i) => openChat(stage.url(), { label: `${name}-${i}` }));
 
-it('kill -9 in mid-stream: full service within 2 s of the restart, and nothing leaks', async () => {
-  const { upstream, admin } = stage;
-  const before = send('before', LIMIT + 4);
-  await until('all slots are held', () => upstream.stats().inFlight === LIMIT);
-  await admin.untilGroup('practice', { in_use: LIMIT, queued: 4 });
-  await stage.kill9();
-  expect(new Set(await Promise.all(before.map((call) => call.ended)))).toEqual(new Set(['cut']));
-  await until('the upstream sees the end', () => upstream.stats().inFlight === 0);
-  expect(await leaseRows(stage.dataDir)).toBe(LIMIT);
-  upstream.reset();
+it(
+  'kill -9 in mid-stream: full service within 2 s of the restart, and nothing leaks',
+  FIGURE,
+  async () => {
+    const { upstream, admin } = stage;
+    const before = send('before', LIMIT + 4);
+    await until('all slots are held', () => upstream.stats().inFlight === LIMIT);
+    await admin.untilGroup('practice', { in_use: LIMIT, queued: 4 });
+    await stage.kill9();
+    expect(new Set(await Promise.all(before.map((call) => call.ended)))).toEqual(new Set(['cut']));
+    await until('the upstream sees the end', () => upstream.stats().inFlight === 0);
+    expect(await leaseRows(stage.dataDir)).toBe(LIMIT);
+    upstream.reset();
 
-  const restartedAt = clock();
-  await stage.start();
-  const after = send('after', LIMIT + 4);
-  await until('all slots are held again', () => upstream.stats().inFlight === LIMIT);
-  expect(clock() - restartedAt).toBeLessThan(Math.max(FULL_SERVICE_MS, STARTS_MAX * startMs));
-  await admin.untilGroup('practice', { in_use: LIMIT, queued: 4 });
+    const restartedAt = clock();
+    await stage.start();
+    const after = send('after', LIMIT + 4);
+    await until('all slots are held again', () => upstream.stats().inFlight === LIMIT);
+    expect(clock() - restartedAt).toBeLessThan(Math.max(FULL_SERVICE_MS, STARTS_MAX * startMs));
+    await admin.untilGroup('practice', { in_use: LIMIT, queued: 4 });
 
-  upstream.configure({ silentAfterChunks: null });
-  upstream.resume();
-  const ends = await Promise.all(after.map((call) => call.ended));
-  expect(new Set(ends)).toEqual(new Set(['complete']));
-  expect(upstream.stats()).toMatchObject({ peak: LIMIT, completed: LIMIT + 4, rejected429: 0 });
-  await admin.untilIdle();
-  await delay(DELETES_WRITTEN_MS);
-  await stage.stop();
-  expect(await leaseRows(stage.dataDir)).toBe(0);
-});
+    upstream.configure({ silentAfterChunks: null });
+    upstream.resume();
+    const ends = await Promise.all(after.map((call) => call.ended));
+    expect(new Set(ends)).toEqual(new Set(['complete']));
+    expect(upstream.stats()).toMatchObject({ peak: LIMIT, completed: LIMIT + 4, rejected429: 0 });
+    await admin.untilIdle();
+    await delay(DELETES_WRITTEN_MS);
+    await stage.stop();
+    expect(await leaseRows(stage.dataDir)).toBe(0);
+  },
+);
 
 it('kill -9 again and again keeps the limit and the configuration', async () => {
   const { upstream, admin } = stage;

@@ -10,7 +10,7 @@ import { openCall, openChat } from '../support/lifecycle-call.ts';
 import type { Script } from '../support/lifecycle-script.ts';
 import { runScript } from '../support/lifecycle-script.ts';
 import { practiceConfig, STAGE_TOKEN } from '../support/lifecycle-stage.ts';
-import { clock, until } from '../support/lifecycle-wait.ts';
+import { clock, FIGURE, until } from '../support/lifecycle-wait.ts';
 
 /** `npm run serve` as people start it: a process, a folder, a file, signals. */
 let dataDir: string;
@@ -153,24 +153,28 @@ describe('a signal', () => {
     await until('the upstream sees it', () => upstream.stats().aborted === 1);
   });
 
-  it('kill -9 of the process takes workerd along, and a restart serves in full within 2 s', async () => {
-    upstream.configure({ limit: 2, silentAfterChunks: 1 });
-    const startedAt = clock();
-    const first = await startServed('--config', await jsonFile(2));
-    const startMs = clock() - startedAt;
-    send(first.url, 4);
-    await until('all slots are held', () => upstream.stats().inFlight === 2);
-    first.script.kill('SIGKILL');
-    expect(await first.script.exited).toBe(null);
-    await until('the upstream sees the end', () => upstream.stats().inFlight === 0);
-    upstream.reset();
+  it(
+    'kill -9 of the process takes workerd along, and a restart serves in full within 2 s',
+    FIGURE,
+    async () => {
+      upstream.configure({ limit: 2, silentAfterChunks: 1 });
+      const startedAt = clock();
+      const first = await startServed('--config', await jsonFile(2));
+      const startMs = clock() - startedAt;
+      send(first.url, 4);
+      await until('all slots are held', () => upstream.stats().inFlight === 2);
+      first.script.kill('SIGKILL');
+      expect(await first.script.exited).toBe(null);
+      await until('the upstream sees the end', () => upstream.stats().inFlight === 0);
+      upstream.reset();
 
-    const restartedAt = clock();
-    const second = await startServed();
-    send(second.url, 4);
-    await until('all slots are held again', () => upstream.stats().inFlight === 2);
-    // Or within so many times what a first start takes on a machine that is busy with other things.
-    expect(clock() - restartedAt).toBeLessThan(Math.max(2_000, 3 * startMs));
-    expect(upstream.stats().rejected429).toBe(0);
-  });
+      const restartedAt = clock();
+      const second = await startServed();
+      send(second.url, 4);
+      await until('all slots are held again', () => upstream.stats().inFlight === 2);
+      // Or half as long again as the first start just took, on a machine that is busy with other things.
+      expect(clock() - restartedAt).toBeLessThan(Math.max(2_000, 1.5 * startMs));
+      expect(upstream.stats().rejected429).toBe(0);
+    },
+  );
 });
