@@ -7,6 +7,7 @@ import {
   type Placement,
   type RoutedCall,
   type Routes,
+  keepaliveAfterMs,
 } from '../../../src/routing/placement.ts';
 import { crowd, overlaps } from '../../../src/routing/overlaps.ts';
 import { aCall, aConfig, anUpstream, byId } from './fixtures.ts';
@@ -296,6 +297,20 @@ describe('needsModel', () => {
     );
     expect(routes.needsModel({ ...before, upstream: late })).toBe(true);
     expect(names(routes.place(aCall(late, { model: 'x' })))).toEqual(['a']);
+  });
+});
+
+describe('comments to streams that wait', () => {
+  test.each<[object, number | null]>([
+    [{}, null],
+    [{ timeout_ms: 240_000 }, null],
+    [{ timeout_ms: 240_001 }, 200_000],
+    [{ timeout_ms: 900_000, keepalive: { after_ms: 1_000 } }, 1_000],
+    [{ keepalive: { after_ms: 0 } }, 0],
+  ])('begin before Node gives up, or as the group says: %j after %j ms', (queue, afterMs) => {
+    const [group] = aConfig({ groups: [{ name: 'g', queue }] }).groups;
+    if (group === undefined) throw new Error('no group');
+    expect(keepaliveAfterMs(group)).toBe(afterMs);
   });
 });
 
