@@ -1,0 +1,89 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openChat, type OpenCall } from '../e2e/support/lifecycle-call.ts';
+import { practiceConfig, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { startBrowser, type RealBrowser } from './support/chromium.ts';
+import { signedIn } from './support/dashboard.ts';
+import { openSilent } from './support/load.ts';
+
+/** Why a call waited, what a group did, and where a call would go: what operators ask when somebody complains. */
+
+let stage: Stage;
+let browser: RealBrowser;
+let page: Page;
+
+/** A call that waited behind another one, and one that did not want to. */
+let waited: OpenCall;
+
+beforeAll(async () => {
+  stage = await startStage({ config: practiceConfig(1) });
+  browser = await startBrowser();
+  const holder = openSilent(stage, 'holder');
+  await holder.answered;
+  waited = openChat(stage.url(), { label: 'waited' });
+  await stage.admin.untilGroup('practice', { queued: 1 });
+  const busy = openChat(stage.url(), { label: 'busy', headers: { 'headgate-max-wait': '0' } });
+  await busy.answered;
+  holder.leave('FIN');
+  await waited.ended;
+  page = await signedIn(browser, stage, '/admin/groups/practice');
+});
+
+afterAll(async () => {
+  await browser.close();
+  await stage.close();
+});
+
+const calls = () => page.getByRole('region', { name: 'Explain a call' }).locator('.calls > li');
+
+it('a call is explained by the headgate-lease of its answer', async () => {
+  await expect.poll(() => calls().count()).toBe(3);
+  const lease = String(waited.headers()['headgate-lease']);
+  await page.getByLabel('headgate-lease of the answer').fill(lease);
+  await page.getByRole('button', { name: 'Find' }).click();
+  await expect.poll(() => calls().count()).toBe(1);
+  await calls().locator('summary').click();
+  const story = calls().locator('.story ol');
+  await story.getByText('It was granted a slot.').waitFor();
+  await story.getByText(/^It waited \d/).waitFor();
+  await story.getByText(/^The answer ended, and the slot came back/).waitFor();
+});
+
+it('a refused one is found by its outcome', async () => {
+  await page.getByRole('button', { name: 'Show all' }).click();
+  await page.getByLabel('Outcome').selectOption('rejected');
+  await page.getByRole('button', { name: 'Find' }).click();
+  await expect.poll(() => calls().count()).toBe(1);
+  await expect.poll(() => calls().locator('summary').textContent()).toContain('✕ rejected');
+});
+
+it('its charts have what happened, over each length of time', async () => {
+  const charts = page.getByRole('region', { name: 'Over time' });
+  for (const range of await charts
+    .getByRole('group', { name: 'Time shown' })
+    .getByRole('button')
+    .all()) {
+    await range.click();
+    await expect.poll(() => charts.locator('[aria-busy=true]').count()).toBe(0);
+    expect(await charts.locator('canvas').count()).toBeGreaterThan(4);
+    const grants = charts.locator('figure').filter({ hasText: 'Grants and rejections' });
+    await expect.poll(() => grants.locator('.legend').textContent()).toMatch(/granted 2/);
+  }
+});
+
+it('the tester shows the groups that a call would take', async () => {
+  await page.goto(`${stage.url()}/admin/tester`);
+  await page.getByLabel('Model', { exact: true }).fill('gpt-4o');
+  await page.getByLabel('Upstream', { exact: true }).selectOption('practice');
+  await page.getByRole('button', { name: 'Show its route' }).click();
+  const route = page.getByRole('region', { name: 'Route' });
+  await route.getByRole('link', { name: 'practice' }).last().waitFor();
+  await route.getByText('1 slot', { exact: false }).first().waitFor();
+  await route.getByText('✓ Sent on').waitFor();
+  // Nothing was sent anywhere.
+  expect(stage.upstream.stats().total).toBe(2);
+});
+
+it('none of this made the page complain', () => {
+  expect(browser.complaints).toEqual([]);
+});
