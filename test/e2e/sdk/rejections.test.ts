@@ -40,6 +40,17 @@ beforeAll(async () => {
         holds,
       },
       { name: 'resting', match: { models: ['resting'] }, paused: true },
+      { name: 'draining', match: { models: ['draining'] }, draining: true },
+      {
+        name: 'broke',
+        match: { models: ['broke'] },
+        limits: { budget_usd: { per_day: 0, fallback_price: { input: 1, output: 1 } } },
+      },
+      {
+        name: 'unpriced',
+        match: { models: ['unpriced'] },
+        limits: { budget_usd: { per_day: 1 } },
+      },
     ],
   });
   held = await Promise.all([holdSlot(stage.url, 'one'), holdSlot(stage.url, 'no-queue')]);
@@ -77,6 +88,15 @@ const REFUSED: readonly Refused[] = [
     status: 503,
     ask: { model: 'resting', headers: { 'headgate-max-wait': '100ms' } },
   },
+  { reason: 'draining', status: 503, ask: { model: 'draining' } },
+  { reason: 'budget_exhausted', status: 402, permanent: true, ask: { model: 'broke' } },
+  { reason: 'price_unknown', status: 400, permanent: true, ask: { model: 'unpriced' } },
+  {
+    reason: 'never_fits',
+    status: 413,
+    permanent: true,
+    ask: { model: 'one', headers: { 'headgate-weight': '2' } },
+  },
   { reason: 'upstream_unreachable', status: 502, prefix: 'dead-' },
   { reason: 'key_invalid', status: 401, permanent: true, ask: { key: 'hg_nobody_knows_it' } },
   { reason: 'key_missing', status: 401, permanent: true, prefix: 'sealed-' },
@@ -98,9 +118,16 @@ const KINDS: Readonly<Record<number, string>> = {
   503: 'InternalServerError',
 };
 
-function kindOf({ name }: Caller, status: number): string | undefined {
+/** Errors that Anthropic's SDK has classes for and OpenAI's does not. */
+const ANTHROPIC_KINDS: Readonly<Record<number, string>> = {
+  402: 'PaymentRequiredError',
+  413: 'ContentTooLargeError',
+};
+
+function kindOf({ name, upstream }: Caller, status: number): string | null {
   if (name === '@google/genai') return 'ApiError';
-  return name.startsWith('ai ') ? 'APICallError' : KINDS[status];
+  if (name.startsWith('ai ')) return 'APICallError';
+  return KINDS[status] ?? (upstream === 'anthropic' ? ANTHROPIC_KINDS[status] : null) ?? null;
 }
 
 const askOf = (caller: Caller, { prefix = '', path, ask }: Refused): Ask => ({

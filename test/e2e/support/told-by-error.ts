@@ -27,7 +27,9 @@ const OPENAI_KINDS = [
 const ANTHROPIC_KINDS = [
   AnthropicSdk.BadRequestError,
   AnthropicSdk.AuthenticationError,
+  AnthropicSdk.PaymentRequiredError,
   AnthropicSdk.NotFoundError,
+  AnthropicSdk.ContentTooLargeError,
   AnthropicSdk.RateLimitError,
   AnthropicSdk.InternalServerError,
 ];
