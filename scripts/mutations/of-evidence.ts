@@ -131,7 +131,7 @@ export const EVIDENCE: readonly Mutation[] = [
   {
     name: 'never gives a refused call its place back',
     file: 'turned-back.ts',
-    find: '  if (grantedAt > turnedBack.refusedAt) forget(turnedBack);\n',
+    find: '  if (grantedAt > turnedBack.refusedAt) forgetTurnedBack(turnedBack);\n',
     replace: '',
   },
   {
@@ -149,7 +149,7 @@ export const EVIDENCE: readonly Mutation[] = [
   {
     name: 'remembers refused calls without a bound',
     file: 'turned-back.ts',
-    find: '  if (refusals.size >= TICKETS_MAX) forget(turnedBack);\n',
+    find: '  if (refusals.size >= TICKETS_MAX) forgetTurnedBack(turnedBack);\n',
     replace: '',
   },
   {
