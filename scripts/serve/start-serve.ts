@@ -79,11 +79,16 @@ interface Parts {
 /** Waits until no call is in flight. */
 async function drain({ workerd }: Parts, drainMs: number): Promise<void> {
   const deadline = Date.now() + drainMs;
-  while (Date.now() < deadline) {
+  let hasEnded = false;
+  const ended = workerd.ended.then(() => {
+    hasEnded = true;
+  });
+  while (Date.now() < deadline && !hasEnded) {
     const urls = workerd.ports.map((port) => `http://127.0.0.1:${port}`);
     const counts = await Promise.all(urls.map(callsInFlight));
-    if (counts.every((count) => count === 0 || count === null)) return;
-    await delay(DRAIN_POLL_MS);
+    // One that is too busy to answer has calls in flight.
+    if (counts.every((count) => count === 0)) return;
+    await Promise.race([delay(DRAIN_POLL_MS), ended]);
   }
 }
 

@@ -8,6 +8,7 @@ import type { Refusal } from '../contract/reasons.ts';
 import type { CallerHeaders } from '../contract/request-headers.ts';
 import { keepaliveAfterMs, type Placement } from '../routing/placement.ts';
 import type { PlaceListener } from './ask.ts';
+import { counted } from './calls-in-flight.ts';
 import type { Located } from './locate.ts';
 import { pause, type Background } from './waiting.ts';
 
@@ -94,7 +95,8 @@ export function answerWaiting(
       await writer.abort(error).catch(() => {});
     }
   };
-  ctx.waitUntil(feed());
+  // Its caller has a response by now, so that the call would no longer count as one that waits.
+  ctx.waitUntil(Promise.allSettled([counted(answer), feed()]));
   const headers = {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',

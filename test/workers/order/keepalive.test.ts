@@ -2,7 +2,7 @@
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
-import { chat, until } from '../support/worker.ts';
+import { call, chat, until } from '../support/worker.ts';
 import {
   bytesFromUpstream,
   keptAlive,
@@ -169,4 +169,16 @@ it('a client that leaves the stream behind its comments frees the slot', async (
   await reader.cancel();
   await allFree(group);
   await until(async () => expect(await scene.strict.stats()).toMatchObject({ aborted: 1 }));
+});
+
+it('a stream that waits with comments counts as in flight, once', async () => {
+  await configureKeepalive();
+  const calls = [await streaming(scene, 'holder'), await queued(group, 'ahead')];
+  const { reader } = await keptAlive(CHAT, { json: bodyOf('waits') });
+  expect(await (await call('/healthz')).json()).toEqual({ ok: true, calls_in_flight: 3 });
+  await finish(scene, calls);
+  await restOf(reader);
+  await until(async () =>
+    expect(await (await call('/healthz')).json()).toEqual({ ok: true, calls_in_flight: 0 }),
+  );
 });
