@@ -106,6 +106,18 @@ export function routedCall(
   };
 }
 
+/**
+ * Whether a body has no bytes. Clients that say the length of every body, or write each in chunks, do so for a
+ * GET as well; the runtime has one then, and sends no GET with it.
+ */
+async function isEmpty(body: BodyInit | null): Promise<boolean> {
+  if (!(body instanceof ReadableStream)) return body === null;
+  const reader = body.getReader();
+  const { done } = await reader.read();
+  reader.cancel().catch(() => {});
+  return done;
+}
+
 /** A call that takes no slot: the runtime passes its body on by itself. */
 async function passThrough(
   { request, ctx }: ProxyCall,
@@ -115,10 +127,15 @@ async function passThrough(
   const { body, upstream } = located;
   ctx.waitUntil(body.sent);
   try {
+    const goesBare = request.method === 'GET' || request.method === 'HEAD';
+    if (goesBare && !(await isEmpty(body.open()))) {
+      const message = `A ${request.method} cannot be passed on with a body.`;
+      return { kind: 'refused', refusal: { reason: 'body_unreadable', message }, located };
+    }
     const answer = await fetcher.fetch(url, {
       method: request.method,
       headers,
-      body: body.open(),
+      body: goesBare ? null : body.open(),
       redirect: 'manual',
       encodeResponseBody: 'manual',
     });

@@ -1,8 +1,9 @@
 // Calls that generate nothing take no slot, even where there is none; and the pages of Headgate's own.
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { proxy } from '../../../src/http/proxy-route.ts';
 import { nothingLeaks, pool } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { call, configure, open, until } from '../support/worker.ts';
+import { call, configure, env, open, until } from '../support/worker.ts';
 
 let strict: Strict;
 
@@ -42,6 +43,24 @@ it.each([
   await response.text();
   expect(await strict.stats()).toMatchObject({ total: 0 });
   expect(await pool('closed').status()).toMatchObject({ granted_total: 0, queued: 0 });
+});
+
+/** A request as it may come from the network: `fetch` would make none like it. */
+function bodied(method: string, body: string): Request {
+  const request = new Request('https://headgate.test/up/v1/models', { method: 'POST', body });
+  return Object.defineProperty(request, 'method', { value: method });
+}
+
+it('a GET that says that it has a body, of no bytes, passes on without one', async () => {
+  const response = await proxy(bodied('GET', ''), env, { waitUntil: () => {} });
+  expect(response.status).toBe(200);
+  await response.text();
+});
+
+it('a GET with a body is refused: it could not be passed on', async () => {
+  const response = await proxy(bodied('GET', '{}'), env, { waitUntil: () => {} });
+  expect(response.status).toBe(400);
+  expect(response.headers.get('headgate-reason')).toBe('body_unreadable');
 });
 
 it.each([
