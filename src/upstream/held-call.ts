@@ -87,24 +87,29 @@ export class HeldCall {
     this.#stop.abort();
   }
 
-  /** Sends the call. Null: there are no headers, because it was cut (`cutBy`) or the connection broke. */
+  /**
+   * Sends the call. Null: there are no headers, because it was cut (`cutBy`) or the connection broke, or none
+   * that could be passed on.
+   */
   async send(fetcher: Fetcher, url: string, init: RequestInit): Promise<Response | null> {
     const waitMs = this.#limits.idleMs ?? HEADERS_WAIT_MS;
     const callOff = this.#after(waitMs, () => this.cut('idle'));
     try {
       // Manual: otherwise a compressed stream is unpacked, packed anew, and held back meanwhile.
-      return await fetcher.fetch(url, {
+      const answer = await fetcher.fetch(url, {
         ...init,
         signal: this.#stop.signal,
         redirect: 'manual',
         encodeResponseBody: 'manual',
       });
+      if (canBeRelayed(answer)) return answer;
     } catch {
-      this.#finish();
-      return null;
+      // There is no answer.
     } finally {
       callOff();
     }
+    this.giveUp();
+    return null;
   }
 
   /**
@@ -126,10 +131,6 @@ export class HeldCall {
       return response;
     };
     const length = isFiltered ? null : headers.get('content-length');
-    if (!canBeRelayed(status, length)) {
-      this.#finish();
-      return { response: null, done: Promise.resolve(this.#brokenOff(status)) };
-    }
     const isSmall = length !== null && Number(length) <= WHOLE_BYTES_MAX;
     if (isSmall && this.#limits.idleMs === null) {
       return this.#passWhole(upstream, relayed, metering?.meter ?? null);
@@ -202,8 +203,9 @@ export class HeldCall {
 }
 
 /** The runtime takes any status and length from an upstream, but passes on only those of HTTP. */
-function canBeRelayed(status: number, length: string | null): boolean {
-  return status >= 200 && status <= 599 && (length === null || /^\d+$/.test(length));
+function canBeRelayed({ status, headers }: Response): boolean {
+  const length = headers.get('content-length');
+  return status >= 200 && status <= 599 && (length === null || /^\d{1,15}$/.test(length));
 }
 
 function outcomeOf(status: number): Outcome {
