@@ -62,6 +62,12 @@ function modelOf({ model, operation }: Located, bytes: Uint8Array | null): strin
   return modelIn(bytes) ?? model;
 }
 
+/** The model that a name stands for. Names of aliases are compared as in matching: in lower case. */
+function aliasedModel({ aliases }: Upstream, model: string): string {
+  const name = model.toLowerCase();
+  return Object.entries(aliases).find(([alias]) => alias.toLowerCase() === name)?.[1] ?? model;
+}
+
 /** What one call will use, uses and has used, as each of its groups counts it. */
 export class Metering {
   /**
@@ -86,7 +92,7 @@ export class Metering {
     this.injected = injected;
     this.#upstream = upstream;
     this.#shape = operation.shape;
-    this.#model = model === null ? null : (upstream.aliases[model] ?? model);
+    this.#model = model === null ? null : aliasedModel(upstream, model);
     this.#profile = limitProfileFor(upstream, this.#model);
     this.#inputTokens = estimate.inputTokens;
     this.#maxOutputTokens = estimate.maxOutputTokens;

@@ -1,14 +1,8 @@
+import { packingOf, unpacked } from './packing.ts';
 import { REFUSAL_BYTES_MAX } from './refusal/error-fields.ts';
 
 /** A refusal that has not said so much by then is judged by what it has said. */
 const READ_WAIT_MS = 2_000;
-
-/** Compressions that the runtime can undo. */
-const FORMATS: Readonly<Record<string, 'gzip' | 'deflate'>> = {
-  gzip: 'gzip',
-  'x-gzip': 'gzip',
-  deflate: 'deflate',
-};
 
 /** The beginning of an answer's body, and the same answer with its body still unread. */
 export interface PeekedAnswer {
@@ -31,14 +25,12 @@ async function beginningOf(
   body: ReadableStream<Uint8Array>,
   contentEncoding: string | null,
 ): Promise<string> {
-  const encoding = contentEncoding?.trim().toLowerCase() ?? '';
-  const format = FORMATS[encoding];
-  if (encoding !== '' && encoding !== 'identity' && format === undefined) {
+  const packing = packingOf(contentEncoding);
+  if (packing === null) {
     body.cancel().catch(() => {});
     return '';
   }
-  const plain = format === undefined ? body : body.pipeThrough(new DecompressionStream(format));
-  const reader = plain.getReader();
+  const reader = unpacked(body, packing).getReader();
   const decoder = new TextDecoder();
   const { promise: late, resolve } = Promise.withResolvers<null>();
   const timer = setTimeout(() => resolve(null), READ_WAIT_MS);

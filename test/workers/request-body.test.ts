@@ -202,6 +202,7 @@ describe('a body whose model is looked for', () => {
     const cases: [Uint8Array, Record<string, string>][] = [
       [encode('{"a":'), {}],
       [encode('{}'), { 'content-encoding': 'br' }],
+      [encode('{}'), { 'content-encoding': 'constructor' }],
       [encode('{"not":"gzip"}'), { 'content-encoding': 'gzip' }],
       [bomb, { 'content-encoding': 'gzip' }],
       [encode('--'), { 'content-type': 'multipart/form-data' }],

@@ -1,4 +1,5 @@
 import { SCAN_BYTES_MAX } from '../body-budget.ts';
+import { packingOf } from '../packing.ts';
 import { unreadable } from './model-scan.ts';
 import type { ModelScan, ScanState } from './model-scan.ts';
 
@@ -15,21 +16,14 @@ export interface BodyScan {
 /** One compressed byte can stand for a thousand: small bites bound what is unpacked at a time. */
 const BITE_BYTES = 4_096;
 
-const FORMATS: Readonly<Record<string, 'gzip' | 'deflate'>> = {
-  gzip: 'gzip',
-  'x-gzip': 'gzip',
-  deflate: 'deflate',
-};
-
 /**
  * Wraps a scan so that it sees what a `content-encoding` stands for. Null: an encoding that the
  * runtime cannot undo.
  */
 export function scanEncoded(scan: ModelScan, contentEncoding: string | null): BodyScan | null {
-  const encoding = contentEncoding?.trim().toLowerCase() ?? '';
-  if (encoding === '' || encoding === 'identity') return new PlainScan(scan);
-  const format = FORMATS[encoding];
-  return format === undefined ? null : new UnpackingScan(scan, format);
+  const packing = packingOf(contentEncoding);
+  if (packing === 'plain') return new PlainScan(scan);
+  return packing === null ? null : new UnpackingScan(scan, packing);
 }
 
 class PlainScan implements BodyScan {
