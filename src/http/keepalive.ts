@@ -7,6 +7,7 @@ import {
 import type { Refusal } from '../contract/reasons.ts';
 import type { CallerHeaders } from '../contract/request-headers.ts';
 import { keepaliveAfterMs, type Placement } from '../routing/placement.ts';
+import { packingOf, unpacked } from '../upstream/packing.ts';
 import type { PlaceListener } from './ask.ts';
 import { counted } from './calls-in-flight.ts';
 import type { Located } from './locate.ts';
@@ -112,12 +113,17 @@ async function tell(
   if (!(answer instanceof Response)) {
     return writer.write(encoder.encode(refusalFrame(shape, answer)));
   }
-  const isStream = answer.headers.get('content-type')?.includes('text/event-stream') === true;
-  if (!answer.ok || !isStream || answer.body === null) {
-    const text = (await answer.text()).slice(0, ERROR_CHARACTERS_MAX);
-    return writer.write(encoder.encode(upstreamErrorFrame(shape, answer.status, text)));
+  const { status, headers } = answer;
+  const packing = packingOf(headers.get('content-encoding'));
+  if (packing === null) await answer.body?.cancel();
+  // Plain bytes were asked for, and not every upstream heeds that: ours are out, and are not compressed.
+  const plain = packing === null || answer.body === null ? null : unpacked(answer.body, packing);
+  const isStream = headers.get('content-type')?.includes('text/event-stream') === true;
+  if (!answer.ok || !isStream || plain === null) {
+    const text = (await new Response(plain).text()).slice(0, ERROR_CHARACTERS_MAX);
+    return writer.write(encoder.encode(upstreamErrorFrame(shape, status, text)));
   }
-  const reader: ReadableStreamDefaultReader<Uint8Array> = answer.body.getReader();
+  const reader: ReadableStreamDefaultReader<Uint8Array> = plain.getReader();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;

@@ -182,3 +182,16 @@ it('a stream that waits with comments counts as in flight, once', async () => {
     expect(await (await call('/healthz')).json()).toEqual({ ok: true, calls_in_flight: 0 }),
   );
 });
+
+it('what an upstream compresses unasked goes on as plain text behind the comments', async () => {
+  await configureKeepalive();
+  const holder = await streaming(scene, 'holder');
+  await scene.strict.configure({ gzip: true });
+  const json = bodyOf('waits');
+  const { reader } = await keptAlive(CHAT, { json });
+  await finish(scene, [holder]);
+  const rest = withoutComments(await restOf(reader));
+  expect(rest).toBe(await bytesFromUpstream(scene.strict, JSON.stringify(json)));
+  expect(rest).toContain('data: [DONE]');
+  await allFree(group);
+});
