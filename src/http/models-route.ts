@@ -1,5 +1,5 @@
 import { upstreamRequestHeaders } from '../upstream/request-headers.ts';
-import { keyPlaceFor, placeCredentials } from '../upstream/credentials.ts';
+import { dropCredentials, keyPlaceFor, placeCredentials } from '../upstream/credentials.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import { unifiedPath } from '../routing/choose-upstream.ts';
 import type { RoutedCall } from '../routing/placement.ts';
@@ -50,7 +50,10 @@ async function modelsOf(upstream: Upstream, call: ProxyCall, caller: Caller): Pr
   headers.set('accept-encoding', 'identity');
   const place = keyPlaceFor(upstream, 'openai');
   const injected = key.injected === null ? null : { place, key: key.injected };
-  placeCredentials(headers, new URLSearchParams(), caller.credentials, injected);
+  const noQuery = new URLSearchParams();
+  // With the operator's key, the list is asked of upstreams that the caller did not name.
+  if (injected !== null) dropCredentials(headers, noQuery);
+  placeCredentials(headers, noQuery, caller.credentials, injected);
   // A redirect would take the key to wherever it leads, so it counts as no list.
   const answer = await fetcherOf(upstream.via, call.env).fetch(`${upstream.baseUrl}${path}`, {
     headers,

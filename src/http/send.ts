@@ -8,6 +8,7 @@ import type { Caller, UpstreamKey } from './authenticate.ts';
 import { callRules } from './call-rules.ts';
 import type { ProxyCall } from './call.ts';
 import { forbiddenFor, forbiddenUpstream } from './key-access.ts';
+import type { Leg } from './leg.ts';
 import type { Located } from './locate.ts';
 import { measure } from './metering.ts';
 import { sendHeld, unreachable, type Again } from './send-held.ts';
@@ -27,11 +28,7 @@ export type Sent =
   | { readonly kind: 'moved'; readonly configVersion: number; readonly located: Located };
 
 /** A call at one upstream. */
-export interface Stop {
-  readonly call: ProxyCall;
-  readonly located: Located;
-  readonly caller: Caller;
-  readonly key: UpstreamKey;
+export interface Stop extends Leg {
   readonly ticket: Ticket;
   readonly tries: Tries;
   readonly listener: PlaceListener | null;
@@ -42,7 +39,7 @@ export interface Stop {
 /** Sends a call to its upstream, after it has waited for its slot if it needs one. */
 export async function send(stop: Stop): Promise<Sent> {
   const { call, caller, key, ticket, tries, listener, hasNext } = stop;
-  const target = targetOf(call, stop.located, caller, key);
+  const target = targetOf(call, stop.located, caller, key, stop.spilledFrom !== null);
   // What may come behind comments of ours cannot be compressed.
   if (listener !== null) target.headers.set('accept-encoding', 'identity');
   const { request, env, ctx, table, after } = call;

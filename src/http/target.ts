@@ -1,4 +1,4 @@
-import { keyPlaceFor, placeCredentials } from '../upstream/credentials.ts';
+import { dropCredentials, keyPlaceFor, placeCredentials } from '../upstream/credentials.ts';
 import type { Fetcher } from '../upstream/held-call.ts';
 import { upstreamRequestHeaders } from '../upstream/request-headers.ts';
 import type { Caller, UpstreamKey } from './authenticate.ts';
@@ -13,12 +13,16 @@ export interface Target {
   readonly fetcher: Fetcher;
 }
 
-/** The way out of a call, with the right key in the right place. */
+/**
+ * The way out of a call, with the right key in the right place. `isSpilled`: its caller sent it to another
+ * upstream, and all its credentials with it.
+ */
 export function targetOf(
   call: ProxyCall,
   located: Located,
   caller: Caller,
   key: UpstreamKey,
+  isSpilled: boolean,
 ): Target {
   const { request, url, env } = call;
   const { upstream, path, operation } = located;
@@ -30,6 +34,7 @@ export function targetOf(
   // Nothing can leave an empty query, so that need not be a copy.
   const query = url.search === '' ? call.query : new URLSearchParams(call.query);
   const { injected } = key;
+  if (isSpilled) dropCredentials(headers, query);
   const place = keyPlaceFor(upstream, operation.shape);
   placeCredentials(
     headers,

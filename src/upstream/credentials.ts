@@ -76,6 +76,24 @@ export function placeCredentials(
   else headers.set(injected.place, injected.key);
 }
 
+/** What headers and parameters that carry a credential are called, whoever it is for. */
+const CREDENTIAL_NAME = /(?:^|[-_])(?:authorization|cookie|key|password|secret|token)$/i;
+
+/**
+ * Takes out, in place, whatever may be a credential: for a call on its way to an upstream that its caller
+ * did not send it to. What is not known to be one by its place is told by its name.
+ */
+export function dropCredentials(headers: Headers, query: URLSearchParams): void {
+  const isOne = (name: string): boolean => CREDENTIAL_NAME.test(name);
+  // Found first, deleted afterwards: deleting while iterating skips entries.
+  const named = {
+    headers: [...headers.keys()].filter(isOne),
+    query: [...query.keys()].filter(isOne),
+  };
+  for (const name of named.headers) headers.delete(name);
+  for (const name of named.query) query.delete(name);
+}
+
 /**
  * Where an injected key goes on a call of a given shape: Gemini's OpenAI-shaped routes want a bearer
  * token where its own want `x-goog-api-key`.

@@ -49,6 +49,16 @@ describe("a caller's own provider key", () => {
     ['in a header of another dialect', { 'x-api-key': OWN_KEY }, ''],
     ['in several places', { authorization: `Bearer ${OWN_KEY}`, 'api-key': OWN_KEY }, ''],
     ['in the query', {}, `?key=${OWN_KEY}`],
+    [
+      'beside one of a gateway',
+      { authorization: `Bearer ${OWN_KEY}`, 'cf-aig-authorization': `Bearer ${OWN_KEY}` },
+      '',
+    ],
+    [
+      'in places that some know',
+      { 'api-key': OWN_KEY, 'x-portkey-api-key': OWN_KEY, cookie: `session=${OWN_KEY}` },
+      `?access_token=${OWN_KEY}`,
+    ],
   ])(
     'goes to the upstream that it is for, and not to the other one: %s',
     async (_, headers, query) => {
