@@ -20,7 +20,7 @@ export interface Operation {
 }
 
 /** Azure's older API names a deployment in the path and has OpenAI's routes behind it. */
-const AZURE_DEPLOYMENT = /(?:^|\/openai)\/deployments\/(?<model>[^/]+)(?<rest>\/.+)$/;
+const AZURE_DEPLOYMENT = /(?:^|\/openai)\/deployments\/(?<model>[^/]+)(?<rest>\/.+)$/i;
 
 /** Segments that tell the shape of a path which no row knows, where an upstream has several. */
 const SHAPE_HINTS: readonly (readonly [RegExp, Dialect])[] = [
@@ -60,12 +60,23 @@ export function classify(
   };
 }
 
-/** Upstreams decode paths before they route: an escape in a path must not dodge the slot. */
+/**
+ * Upstreams decode paths before they route, and some go up where an escaped slash stands behind two dots: no
+ * escape in a path may dodge the slot.
+ */
 function lookUpDecoded(method: string, path: string, dialect: Dialect): Operation {
   const operation = lookUp(method, path, dialect);
   if (operation.limited || !path.includes('%')) return operation;
-  const decoded = lookUp(method, decode(path), dialect);
+  const { pathname } = new URL(`http://upstream${decodeAscii(path)}`);
+  const decoded = lookUp(method, withoutTrailingSlashes(pathname), dialect);
   return decoded.limited ? decoded : operation;
+}
+
+/** Routes are ASCII. Whatever else is escaped, well or badly, stays as it came. */
+function decodeAscii(path: string): string {
+  return path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
 }
 
 function lookUp(method: string, path: string, dialect: Dialect): Operation {

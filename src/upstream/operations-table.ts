@@ -19,12 +19,17 @@ export interface OperationRow {
 }
 
 function slot(name: string, shape: Dialect | null, path: RegExp, only?: Dialect): OperationRow {
-  const row = { name, shape, path, limited: true };
+  const row = { name, shape, path: ofAnyCase(path), limited: true };
   return only === undefined ? row : { ...row, only };
 }
 
 function free(name: string, shape: Dialect | null, path: RegExp): OperationRow {
-  return { name, shape, path, limited: false };
+  return { name, shape, path: ofAnyCase(path), limited: false };
+}
+
+/** Azure and many servers that people run themselves route whatever the case: it must not dodge the slot. */
+function ofAnyCase(path: RegExp): RegExp {
+  return new RegExp(path, 'i');
 }
 
 /** Calls that look like generation by their path and are none: pollings, counts, batches, storage. */

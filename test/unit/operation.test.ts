@@ -280,6 +280,24 @@ it.each([
   ['/v1/mess%61ges', 'anthropic', 'messages'],
   ['/v1/chat%2Fcompletions', 'openai', 'chat'],
   ['/v1beta/models/gemini-pro:generate%43ontent', 'gemini', 'generate'],
+  ['/v1/chat/completions%2F', 'openai', 'chat'],
+  ['/v1/batches/..%2Fchat/completions', 'openai', 'chat'],
+  ['/v1/files/%2E%2E%2Fchat%2Fcompletions', 'openai', 'chat'],
+  ['/v1/%FF/..%2Fmess%61ges', 'anthropic', 'messages'],
+  ['/%2F%2Fhost/chat%2Fcompletions', 'openai', 'chat'],
 ])('an escape in the path of %s does not dodge the slot', (path, dialect, name) => {
   expect(classifyUrl('POST', path, dialect)).toMatchObject({ name, limited: true });
+});
+
+it.each([
+  ['/v1/Chat/Completions', 'openai', 'chat', { from: 'body' }],
+  ['/v1/MESSAGES', 'anthropic', 'messages', { from: 'body' }],
+  [
+    '/openai/Deployments/My-Gpt/Chat/Completions',
+    'azure',
+    'chat',
+    { from: 'path', value: 'My-Gpt' },
+  ],
+] as const)('nor does the case of %s', (path, dialect, name, model) => {
+  expect(classifyUrl('POST', path, dialect)).toMatchObject({ name, limited: true, model });
 });
