@@ -10,6 +10,7 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const LETTER_T = 0x74;
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
 /**
  * What the next byte belongs to, at the top level of the object: `start` → `key` → (`in_key`) →
@@ -114,7 +115,8 @@ class JsonModelScan implements ModelScan {
     if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) return;
     if (this.#place === 'start') {
       if (byte === OPEN_BRACE) this.#place = 'key';
-      else this.#state = ABSENT;
+      // Some parsers, Python's among them, pass over a byte order mark.
+      else if (byte !== BYTE_ORDER_MARK[this.#offset + at]) this.#state = ABSENT;
     } else if (this.#place === 'key') {
       if (byte === QUOTE) this.#beginString('in_key');
       else if (byte === CLOSE_BRACE) this.#state = this.#found ?? ABSENT;
