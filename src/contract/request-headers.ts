@@ -37,6 +37,10 @@ const AGENT_HEADERS = [
 
 const AGENT_LENGTH_MAX = 200;
 const PARENTS_MAX = 4;
+
+/** Our own ids are half as long; what is longer names no lease. */
+const PARENT_LENGTH_MAX = 100;
+
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000 } as const;
 
 const maxWait = z
@@ -104,7 +108,7 @@ export function readCallerHeaders(headers: Headers): HeadersRead {
     parents: (headers.get('headgate-parent') ?? '')
       .split(',')
       .map((lease) => lease.trim())
-      .filter((lease) => lease !== '')
+      .filter((lease) => lease !== '' && lease.length <= PARENT_LENGTH_MAX)
       .slice(0, PARENTS_MAX),
     maxWaitMs: clientMs === null ? maxWaitMs : Math.min(maxWaitMs ?? Infinity, clientMs),
     wantsKeepalive: own['headgate-keepalive'] !== null,

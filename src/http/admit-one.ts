@@ -4,6 +4,7 @@ import { poolName } from '../contract/pool-name.ts';
 import type { Refusal } from '../contract/reasons.ts';
 import type { Schedule } from '../upstream/call-clock.ts';
 import type { Placement, RoutedCall } from '../routing/placement.ts';
+import { MODEL_BYTES_MAX } from '../upstream/model/model-scan.ts';
 import { within } from '../upstream/within.ts';
 import type { Ticket } from './admission.ts';
 import { noteEnd, noteRejection } from './analytics.ts';
@@ -143,7 +144,8 @@ function requestFor(
     slots: ticket.slots,
     parents: ticket.parents,
     upstream: call.upstream.id,
-    model: call.model,
+    // A header or a path may hold as much as there is room for in a request, and a queue a thousand of them.
+    model: call.model?.slice(0, MODEL_BYTES_MAX) ?? null,
     passedUnlimited: takeUnreportedPasses(poolName(group, partition)),
   };
 }

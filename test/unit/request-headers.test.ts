@@ -21,3 +21,10 @@ it.each([
 it('a time-out that an SDK has cut down to 0 seconds still lets the call wait', () => {
   expect(maxWaitOf({ 'x-stainless-timeout': '0' })).toBe(1_000);
 });
+
+it('what is too long to be a lease is no parent', () => {
+  const read = readCallerHeaders(
+    new Headers({ 'headgate-parent': `a.1, ${'x'.repeat(101)}, b.1` }),
+  );
+  expect(read).toMatchObject({ ok: true, value: { parents: ['a.1', 'b.1'] } });
+});

@@ -235,4 +235,23 @@ describe('over the wire', () => {
     await until(async () => expect(await inUse()).toBe(0));
     expect((await strict.stats()).total).toBe(0);
   });
+
+  it('are kept with no more of a model than a name can have, wherever it stood', async () => {
+    const strict = await strictScope('waiters');
+    await configure({
+      upstreams: [{ id: 'wired', base_url: strict.url, dialect: 'gemini' }],
+      groups: [{ name: 'wide', match: { upstreams: ['wired'] }, limits: { max_concurrency: 0 } }],
+    });
+    const long = 'm'.repeat(5_000);
+    const answers = [
+      chat('/wired/v1/chat/completions', 'named', { headers: { 'headgate-model': long } }),
+      chat(`/wired/v1beta/models/${long}:generateContent`, 'in the path'),
+    ];
+    await until(async () => expect(await waiters('wide')).toHaveLength(2));
+    for (const { ticket, model } of await waiters('wide')) {
+      expect(model).toBe('m'.repeat(1_024));
+      await admin('DELETE', `/groups/wide/waiters/${ticket}`);
+    }
+    for (const answer of answers) await (await answer).text();
+  });
 });
