@@ -24,9 +24,24 @@ export function upstreamRequestHeaders(
 ): Headers {
   const headers = new Headers(incoming);
   deleteHeaders(headers, isNotForUpstream);
+  dropOurCookies(headers);
   const accepted = (clientAcceptEncoding ?? headers.get('accept-encoding') ?? '').trim();
   headers.set('accept-encoding', accepted === '' ? 'identity' : accepted);
   return headers;
+}
+
+/** Cookies by which Cloudflare Access lets a browser in here. */
+const OF_ACCESS = /^cf_(?:authorization|appsession|binding)/i;
+
+/** Leaves the cookies that upstreams have set. */
+function dropOurCookies(headers: Headers): void {
+  const cookie = headers.get('cookie');
+  if (cookie === null) return;
+  const all = cookie.split(';').map((pair) => pair.trim());
+  const theirs = all.filter((pair) => !OF_ACCESS.test(pair));
+  if (theirs.length === all.length) return;
+  if (theirs.length === 0) headers.delete('cookie');
+  else headers.set('cookie', theirs.join('; '));
 }
 
 function isNotForUpstream(name: string): boolean {

@@ -57,6 +57,16 @@ describe('headers on the way to the upstream', () => {
     expect(headers.has(name)).toBe(false);
   });
 
+  it.each([
+    ['a=1; b=2', 'a=1; b=2'],
+    ['a=1;b=2', 'a=1;b=2'],
+    ['CF_Authorization=ey.x.y; __cf_bm=z', '__cf_bm=z'],
+    ['a=1; CF_AppSession=n; CF_Binding=n', 'a=1'],
+    ['CF_Authorization=ey.x.y', null],
+  ])('of the cookies %s leaves %s: none that lets somebody in here', (cookie, left) => {
+    expect(upstreamRequestHeaders(new Headers({ cookie })).get('cookie')).toBe(left);
+  });
+
   it('removes what Connection names', () => {
     const headers = upstreamRequestHeaders(
       new Headers({ connection: 'close, X-Hop', 'x-hop': '1', 'x-end': '2' }),
