@@ -139,7 +139,7 @@ export class Crowd {
     const waiter: Waiter = {
       ticket,
       leaseId: leaseIdOf(ticket.id, 1),
-      need: needOf(this.state.controls.factors, ticket),
+      need: needOf(this.state.controls.factors, this.state.settings.rates, ticket),
       tenant,
       agent,
       arrivedAt: this.now,

@@ -147,9 +147,15 @@ export const LIMITS: readonly Mutation[] = [
     replace: 'state.waitersDueAt, settled, tried)',
   },
   {
+    name: 'sets aside whatever a call claims to write',
+    file: 'need.ts',
+    find: 'Math.min(outputTokens, leastOf(rates.otpm, rates.tpm, rates.tpd))',
+    replace: 'outputTokens',
+  },
+  {
     name: 'measures nobody anew whose turn comes',
     file: 'waiting.ts',
-    find: '    waiter.need = needOf(state.controls.factors, waiter.ticket);\n',
+    find: '    waiter.need = needOf(state.controls.factors, state.settings.rates, waiter.ticket);\n',
     replace: '',
   },
   {

@@ -22,7 +22,7 @@ export function newWaiter(
   return {
     ticket,
     leaseId: event.leaseId,
-    need: needOf(state.controls.factors, ticket),
+    need: needOf(state.controls.factors, state.settings.rates, ticket),
     tenant,
     agent,
     arrivedAt: arrivalOf(state, ticket, now),

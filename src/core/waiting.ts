@@ -115,7 +115,7 @@ export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void
     const waiter = nextWaiter(state);
     if (waiter === undefined) break;
     // The group has learned since: guesses that were made before the first call ended are far too high.
-    waiter.need = needOf(state.controls.factors, waiter.ticket);
+    waiter.need = needOf(state.controls.factors, state.settings.rates, waiter.ticket);
     const unaffordable = refuseUnaffordable(state, waiter, now);
     if (unaffordable !== null) {
       if (state.settings.isDryRun) letPass(state, waiter, now, effects);
