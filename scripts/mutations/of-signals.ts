@@ -89,13 +89,19 @@ export const SIGNALS: readonly Mutation[] = [
   {
     name: 'cuts twice for one jam',
     file: 'ceiling.ts',
-    find: 'if (!settings.isAdaptive || grantedAt <= ceiling.lastCutAt) return;',
-    replace: 'if (!settings.isAdaptive) return;',
+    find: 'if (!isLearning(settings) || grantedAt <= ceiling.lastCutAt) return;',
+    replace: 'if (!isLearning(settings)) return;',
+  },
+  {
+    name: 'learns of a limit of 0 that it is 0',
+    file: 'ceiling.ts',
+    find: 'isAdaptive && slotsMax > 0',
+    replace: 'isAdaptive',
   },
   {
     name: 'learns where it is told not to',
     file: 'ceiling.ts',
-    find: '  if (!settings.isAdaptive) return;\n  const believed',
+    find: '  if (!isLearning(settings)) return;\n  const believed',
     replace: '  const believed',
   },
   {

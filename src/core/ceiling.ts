@@ -125,7 +125,7 @@ export function noteConcurrencyRefusal(
   now: InstantMs,
 ): void {
   if (now - call.grantedAt > PROMPT_MS) return noteOverload(ceiling, settings, call, now);
-  if (!settings.isAdaptive) return;
+  if (!isLearning(settings)) return;
   const believed = call.othersInUse === 0 ? Infinity : weighRefusal(ceiling.evidence, call, now);
   const accepted = Math.min(believed, call.namedSlotsMax ?? Infinity);
   // It proves nothing, and a probe that is under way goes on.
@@ -156,7 +156,7 @@ export function noteOverload(
   { ticketId, grantedAt, othersInUse }: RefusedCall,
   now: InstantMs,
 ): void {
-  if (!settings.isAdaptive || grantedAt <= ceiling.lastCutAt) return;
+  if (!isLearning(settings) || grantedAt <= ceiling.lastCutAt) return;
   if (ticketId === ceiling.lastCutBy) return;
   const limit = exactSlots(ceiling, settings);
   const from = Number.isFinite(limit) ? limit : othersInUse + 1;
@@ -207,6 +207,14 @@ function isProbeDue({ servedSinceProbe, servedBeforeProbe }: Ceiling, sinceMs: n
   if (sinceMs >= PROBE_EVERY_MAX_MS) return true;
   if (sinceMs < servedBeforeProbe * PROBE_EVERY_PER_CALL_MS) return false;
   return servedSinceProbe >= servedBeforeProbe;
+}
+
+/**
+ * Of a limit of 0 nothing is learned: a part of it is 0 too, and would stay when the limit is raised again,
+ * because nothing is served at it.
+ */
+function isLearning({ isAdaptive, slotsMax }: CeilingSettings): boolean {
+  return isAdaptive && slotsMax > 0;
 }
 
 function lower(ceiling: Ceiling, settings: CeilingSettings, slots: number): void {

@@ -295,6 +295,17 @@ describe('the configuration', () => {
     expect(slots({ ...ASSUMED, slotsMax: 0 })).toBe(0);
   });
 
+  test.each<[string, (settings: CeilingSettings) => void]>([
+    ['a refusal for concurrency', (settings) => refuse(7, 100, settings)],
+    ['a refusal for concurrency that comes late', (settings) => refuse(7, 2_001, settings)],
+    ['overload', (settings) => overload(settings)],
+  ])('of 0 is in force when calls meet %s: nothing stays of it once it is raised', (_, meet) => {
+    meet({ ...HARD, slotsMax: 0 });
+    expect(slots()).toBe(64);
+    meet(HARD);
+    expect(slots()).toBeLessThan(64);
+  });
+
   test('is followed up and down where nothing was learned', () => {
     expect(slots({ ...HARD, slotsMax: 128 })).toBe(128);
     expect(slots({ ...HARD, slotsMax: 2 })).toBe(2);
