@@ -133,7 +133,8 @@ export class Crowd {
     const key = ticket.holder.agent ?? NO_AGENT;
     const agent = agentAccount(accounts, tenant, key, this.now, ticket.enqueuedAt);
     const { lines, byTenant } = queue.lanes[ticket.lane];
-    if (!byTenant.has(tenant)) lift(tenant, lines[0]?.tenant.service ?? 0);
+    const level = lines[0]?.tenant.shares[ticket.lane].service ?? 0;
+    if (!byTenant.has(tenant)) lift(tenant.shares[ticket.lane], level);
     resettle(queue, tenant);
     const sliceEndsAt = after(this.now, SLICE_MS);
     const waiter: Waiter = {

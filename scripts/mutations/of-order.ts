@@ -162,8 +162,8 @@ export const ORDER: readonly Mutation[] = [
   {
     name: 'stops looking among agents that share too early',
     file: 'order.ts',
-    find: 'if (view.state.settings.byAgent) return tenant.service <= best.tenant.service;',
-    replace: 'if (view.state.settings.byAgent) return tenant.service < best.tenant.service;',
+    find: 'if (view.state.settings.byAgent) return hadBy(line) <= hadBy(best);',
+    replace: 'if (view.state.settings.byAgent) return hadBy(line) < hadBy(best);',
   },
 ];
 

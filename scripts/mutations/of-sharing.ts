@@ -5,14 +5,14 @@ export const SHARING: readonly Mutation[] = [
   {
     name: 'ignores what tenants have had',
     file: 'order.ts',
-    find: '  if (a.tenant.service !== b.tenant.service) return a.tenant.service < b.tenant.service;\n',
+    find: '  if (one !== two) return one < two;\n',
     replace: '',
   },
   {
     name: 'lets the one go that has had most',
     file: 'order.ts',
-    find: 'return a.tenant.service < b.tenant.service;',
-    replace: 'return a.tenant.service > b.tenant.service;',
+    find: 'return one < two;',
+    replace: 'return one > two;',
   },
   {
     name: 'leaves the lines of a tenant where they were when it is charged',
@@ -119,8 +119,8 @@ export const SHARING: readonly Mutation[] = [
   {
     name: 'ignores weights',
     file: 'accounts.ts',
-    find: 'account.service + slotMs / weight',
-    replace: 'account.service + slotMs',
+    find: 'share.service + slotMs / weight',
+    replace: 'share.service + slotMs',
   },
   {
     name: 'finds weights in names that every object has',
@@ -131,63 +131,56 @@ export const SHARING: readonly Mutation[] = [
   {
     name: 'lets tenants save up credit while they are idle',
     file: 'accounts.ts',
-    find: '  account.service = Math.max(account.service, level);\n',
+    find: '  share.service = Math.max(share.service, level);\n',
     replace: '',
   },
   {
     name: 'forgives debts to who was idle',
     file: 'accounts.ts',
-    find: 'account.service = Math.max(account.service, level);',
-    replace: 'account.service = level;',
+    find: 'share.service = Math.max(share.service, level);',
+    replace: 'share.service = level;',
   },
   {
     name: 'starts newcomers at nothing when nobody waits',
     file: 'waiting.ts',
-    find: 'lines[0]?.tenant.service ?? accounts.lastService[lane]',
-    replace: 'lines[0]?.tenant.service ?? 0',
+    find: 'lines[0]?.tenant.shares[lane].service ?? accounts.lastService[lane]',
+    replace: 'lines[0]?.tenant.shares[lane].service ?? 0',
   },
   {
     name: 'keeps no floor under corrections',
     file: 'accounts.ts',
-    find: 'Math.max(account.floor, account.service + slotMs / weight)',
-    replace: 'account.service + slotMs / weight',
+    find: 'Math.max(share.floor, share.service + slotMs / weight)',
+    replace: 'share.service + slotMs / weight',
   },
   {
     name: 'sets the floor at the whole charge, so that refunds are lost',
     file: 'accounts.ts',
-    find: 'account.waiting === 0 ? level : Math.max(account.floor, level)',
-    replace: 'account.service',
+    find: 'share.floor = level;',
+    replace: 'share.floor = share.service;',
   },
   {
     name: 'levels with those that have had most',
     file: 'waiting.ts',
-    find: 'lines[0]?.tenant.service ?? accounts',
-    replace: 'lines.at(-1)?.tenant.service ?? accounts',
+    find: 'lines[0]?.tenant.shares[lane].service ?? accounts',
+    replace: 'lines.at(-1)?.tenant.shares[lane].service ?? accounts',
   },
   {
     name: 'levels with those of a lane that is hardly served',
     file: 'waiting.ts',
-    find: 'lines[0]?.tenant.service ?? accounts.lastService[lane]',
-    replace:
-      'queue.lanes.low.lines[0]?.tenant.service ?? lines[0]?.tenant.service ?? accounts.lastService[lane]',
+    find: 'lines[0]?.tenant.shares[lane].service ?? accounts.lastService[lane]',
+    replace: 'queue.lanes.low.lines[0]?.tenant.shares[lane].service ?? accounts.lastService[lane]',
   },
   {
     name: 'lets a tenant bring credit along from another lane',
     file: 'waiting.ts',
-    find: 'if (!byTenant.has(tenant)) lift',
-    replace: 'if (tenant.waiting === 0) lift',
+    find: 'if (byTenant.has(tenant)) continue;',
+    replace: 'if (tenant.waiting > 0) continue;',
   },
   {
-    name: 'leaves the other lines of a tenant where they were when it is levelled',
+    name: 'puts a tenant behind in its lane because those in another have had more',
     file: 'waiting.ts',
-    find: '  resettle(queue, tenant);\n  enqueue',
-    replace: '  enqueue',
-  },
-  {
-    name: 'lowers the floor of who waits in another lane already',
-    file: 'accounts.ts',
-    find: 'account.waiting === 0 ? level : Math.max(account.floor, level)',
-    replace: 'level',
+    find: 'lift(tenant.shares[lane], lines',
+    replace: 'for (const each of LANES) lift(tenant.shares[each], lines',
   },
   {
     name: 'does not share among agents',
@@ -222,7 +215,7 @@ export const SHARING: readonly Mutation[] = [
   {
     name: 'keeps the account of a run that is over',
     file: 'accounts.ts',
-    find: '{ startedAt: seenAt, service: 0, floor: 0 }',
+    find: '{ startedAt: seenAt, ...emptyShare() }',
     replace: '{ startedAt: seenAt }',
   },
   {
@@ -234,8 +227,8 @@ export const SHARING: readonly Mutation[] = [
   {
     name: 'forgets debts before anything else',
     file: 'accounts.ts',
-    find: 'idle.filter(({ service }) => service <= level)',
-    replace: 'idle.filter(({ service }) => service > level)',
+    find: 'shares[lane].service <= levels[lane]',
+    replace: 'shares[lane].service > levels[lane]',
   },
   {
     name: 'remembers agents whose run is over',

@@ -1,31 +1,40 @@
 import type { InstantMs } from './ids.ts';
 import type { GroupSettings } from './settings.ts';
-import type { Lane } from './ticket.ts';
+import { LANES, type Lane } from './ticket.ts';
 import { ACCOUNTS_MAX, AGENT_FORGOTTEN_MS, AGENTS_MAX } from './settings.ts';
 
 /**
- * What one tenant, or one agent of a tenant, has had of the group: its virtual service, in
- * slot-milliseconds over its weight. Start-time fair queuing: whoever has had least goes next. A grant
- * is charged with the mean hold at once, a long hold as it goes on, and the end corrects both.
+ * What somebody has had of the group: its virtual service, in slot-milliseconds over its weight. Start-time
+ * fair queuing: whoever has had least goes next. A grant is charged with the mean hold at once, a long hold
+ * as it goes on, and the end corrects both.
  */
-export interface Account {
-  readonly key: string;
+export interface Share {
   service: number;
   /** Corrections do not lower the service below this: nobody gains credit from before its backlog. */
   floor: number;
+}
+
+/** A tenant, or one agent of a tenant. */
+export interface Account {
+  readonly key: string;
   /** Waiters of this account. */
   waiting: number;
   /** Slots that it holds, cooling ones included. */
   slots: number;
 }
 
-export interface AgentAccount extends Account {
+export interface AgentAccount extends Account, Share {
   /** When the run began, as far as the group knows. */
   startedAt: InstantMs;
   lastSeenAt: InstantMs;
 }
 
 export interface TenantAccount extends Account {
+  /**
+   * One for each lane. A charge counts in all of them; but those who wait in one lane may have had far more
+   * than those in another, and to start level with the former must not put anybody behind the latter.
+   */
+  readonly shares: Readonly<Record<Lane, Share>>;
   readonly agents: Map<string, AgentAccount>;
   /** Service of its agent that was granted last, before the charge: where new agents start. */
   lastAgentService: number;
@@ -36,7 +45,7 @@ export interface Accounts {
   readonly tenants: Map<string, TenantAccount>;
   /** Agents of all tenants. */
   agentCount: number;
-  /** In each lane the service of the tenant that was granted last, before its charge. */
+  /** By the count of each lane the service where a newcomer starts if nobody waits there. */
   readonly lastService: Record<Lane, number>;
 }
 
@@ -49,13 +58,18 @@ export function emptyAccounts(): Accounts {
 }
 
 function newAccount(key: string): Account {
-  return { key, service: 0, floor: 0, waiting: 0, slots: 0 };
+  return { key, waiting: 0, slots: 0 };
+}
+
+function emptyShare(): Share {
+  return { service: 0, floor: 0 };
 }
 
 export function tenantAccount(accounts: Accounts, key: string): TenantAccount {
   let account = accounts.tenants.get(key);
   if (account === undefined) {
-    account = { ...newAccount(key), agents: new Map(), lastAgentService: 0 };
+    const shares = { high: emptyShare(), normal: emptyShare(), low: emptyShare() };
+    account = { ...newAccount(key), shares, agents: new Map(), lastAgentService: 0 };
     accounts.tenants.set(key, account);
     forgetTenants(accounts, account);
   }
@@ -76,12 +90,12 @@ export function agentAccount(
 ): AgentAccount {
   let account = tenant.agents.get(key);
   if (account === undefined) {
-    account = { ...newAccount(key), startedAt: seenAt, lastSeenAt: now };
+    account = { ...newAccount(key), ...emptyShare(), startedAt: seenAt, lastSeenAt: now };
     tenant.agents.set(key, account);
     accounts.agentCount += 1;
     forgetAgents(accounts, tenant, account, now);
   } else if (isOver(account, now)) {
-    Object.assign(account, { startedAt: seenAt, service: 0, floor: 0 });
+    Object.assign(account, { startedAt: seenAt, ...emptyShare() });
   } else if (seenAt < account.startedAt) {
     account.startedAt = seenAt;
   }
@@ -90,14 +104,28 @@ export function agentAccount(
 }
 
 /**
- * Begins an account's backlog at the level of those who wait beside it: nobody brings credit along from
- * being idle, or from a lane that is served less.
+ * Begins a backlog at the level of those who wait beside it: nobody brings credit along from being idle.
  *
  * @param level the least service of those who wait; if nobody does, that of the last one granted
  */
-export function lift(account: Account, level: number): void {
-  account.service = Math.max(account.service, level);
-  account.floor = account.waiting === 0 ? level : Math.max(account.floor, level);
+export function lift(share: Share, level: number): void {
+  share.service = Math.max(share.service, level);
+  share.floor = level;
+}
+
+/**
+ * Notes a grant, before its charge. What a tenant has had by the count of a lane where it does not wait may
+ * lie far behind those who were served there: that must not take the next newcomers back.
+ */
+export function noteServiceOf(
+  { lastService }: Accounts,
+  tenant: TenantAccount,
+  granted: Lane,
+): void {
+  for (const lane of LANES) {
+    const { service } = tenant.shares[lane];
+    lastService[lane] = lane === granted ? service : Math.max(lastService[lane], service);
+  }
 }
 
 /** The least service of the tenant's agents that wait; Infinity: none does. */
@@ -113,13 +141,13 @@ export function leastAgentService({ agents }: TenantAccount): number {
 export function levelAgents({ tenants }: Accounts): void {
   for (const tenant of tenants.values()) {
     tenant.lastAgentService = 0;
-    for (const agent of tenant.agents.values()) Object.assign(agent, { service: 0, floor: 0 });
+    for (const agent of tenant.agents.values()) Object.assign(agent, emptyShare());
   }
 }
 
-/** Adds slot time to an account; negative to give back. */
-export function charge(account: Account, slotMs: number, weight: number): void {
-  account.service = Math.max(account.floor, account.service + slotMs / weight);
+/** Adds slot time to what somebody has had; negative to give back. */
+export function charge(share: Share, slotMs: number, weight: number): void {
+  share.service = Math.max(share.floor, share.service + slotMs / weight);
 }
 
 /** A tenant's weight: 1 unless the group says otherwise. */
@@ -142,13 +170,16 @@ function isOver(agent: AgentAccount, now: InstantMs): boolean {
 function forgetTenants(accounts: Accounts, newest: TenantAccount): void {
   const { tenants, lastService } = accounts;
   if (tenants.size <= ACCOUNTS_MAX) return;
-  let level = Infinity;
-  for (const { waiting, service } of tenants.values()) {
-    if (waiting > 0) level = Math.min(level, service);
-  }
-  if (level === Infinity) level = Math.max(...Object.values(lastService));
+  const waiting = [...tenants.values()].filter((each) => each.waiting > 0);
+  const levelIn = (lane: Lane): number => {
+    const least = waiting.reduce((low, each) => Math.min(low, each.shares[lane].service), Infinity);
+    return least === Infinity ? lastService[lane] : least;
+  };
+  const levels = { high: levelIn('high'), normal: levelIn('normal'), low: levelIn('low') };
   const idle = [...tenants.values()].filter((each) => isIdle(each) && each !== newest);
-  const unindebted = idle.filter(({ service }) => service <= level);
+  const unindebted = idle.filter(({ shares }) =>
+    LANES.every((lane) => shares[lane].service <= levels[lane]),
+  );
   for (const { key, agents } of unindebted.length > 0 ? unindebted : idle.slice(0, 1)) {
     tenants.delete(key);
     accounts.agentCount -= agents.size;

@@ -12,14 +12,14 @@ import { LANES, type Lane } from './ticket.ts';
  */
 export function probableOrder(state: GroupState): Waiter[] {
   const waiters = [...state.queue.byTicket.values()];
-  const service = new Map<TenantAccount, number>();
+  const charged = new Map<TenantAccount, number>();
   const laneCredit = { ...state.laneCredit };
   return [
-    ...playForward(state, waiters.filter(isPromoted), service, laneCredit),
+    ...playForward(state, waiters.filter(isPromoted), charged, laneCredit),
     ...playForward(
       state,
       waiters.filter((waiter) => !isPromoted(waiter)),
-      service,
+      charged,
       laneCredit,
     ),
   ];
@@ -47,12 +47,14 @@ interface Backlog {
 function playForward(
   state: GroupState,
   waiters: readonly Waiter[],
-  service: Map<TenantAccount, number>,
+  charged: Map<TenantAccount, number>,
   laneCredit: Record<Lane, number>,
 ): Waiter[] {
-  const serviceOf = (tenant: TenantAccount) => service.get(tenant) ?? tenant.service;
-  const inLane = (lane: Lane) =>
-    new LaneBacklogs(backlogsOf(state, waiters, lane, serviceOf), serviceOf);
+  const inLane = (lane: Lane) => {
+    const serviceOf = (tenant: TenantAccount) =>
+      tenant.shares[lane].service + (charged.get(tenant) ?? 0);
+    return new LaneBacklogs(backlogsOf(state, waiters, lane, serviceOf), serviceOf);
+  };
   const lanes = { high: inLane('high'), normal: inLane('normal'), low: inLane('low') };
   const order: Waiter[] = [];
   for (;;) {
@@ -67,7 +69,7 @@ function playForward(
     const { tenant } = waiter;
     const cost =
       (holdToChargeMs(state) * waiter.ticket.slots) / weightOf(state.settings, tenant.key);
-    service.set(tenant, serviceOf(tenant) + cost);
+    charged.set(tenant, (charged.get(tenant) ?? 0) + cost);
   }
 }
 

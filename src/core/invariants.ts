@@ -107,7 +107,9 @@ function brokenAccounts({ accounts, slotsInUse, queue }: GroupState): string[] {
     if (ofAgents !== tenant.slots || waitingOfAgents !== tenant.waiting) {
       broken.push(`tenant ${tenant.key} and its agents differ`);
     }
-    if (!Number.isFinite(tenant.service)) broken.push(`tenant ${tenant.key} has no service`);
+    if (LANES.some((lane) => !Number.isFinite(tenant.shares[lane].service))) {
+      broken.push(`tenant ${tenant.key} has no service`);
+    }
   }
   if (slots !== slotsInUse) broken.push(`tenants hold ${slots} slots, leases ${slotsInUse}`);
   if (waiting !== queue.byTicket.size) broken.push('tenants count other waiters than the queue');

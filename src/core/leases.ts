@@ -10,6 +10,7 @@ import { resettle } from './queue.ts';
 import { LEASE_TTL_MS } from './settings.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteEnd } from './record.ts';
+import { LANES } from './ticket.ts';
 import { noteEnded, noteGranted, noteSuccess } from './upstream-signals.ts';
 import type { Settlement } from './usage.ts';
 
@@ -99,7 +100,8 @@ export function chargeTo(state: GroupState, lease: Lease, heldMs: number, now: I
   const { tenant, agent } = accountsOf(state, lease, now);
   const slotMs = lease.slots * (heldMs - lease.chargedMs);
   lease.chargedMs = heldMs;
-  charge(tenant, slotMs, weightOf(state.settings, tenant.key));
+  const weight = weightOf(state.settings, tenant.key);
+  for (const lane of LANES) charge(tenant.shares[lane], slotMs, weight);
   charge(agent, slotMs, 1);
   resettle(state.queue, tenant);
 }

@@ -31,10 +31,16 @@ function precedes(a: Waiter, b: Waiter, { state, turns }: View): boolean {
   const isReserved = hasReserve(state, a);
   if (isReserved !== hasReserve(state, b)) return isReserved;
   if (turns[a.lane] !== turns[b.lane]) return turns[a.lane] < turns[b.lane];
-  if (a.tenant.service !== b.tenant.service) return a.tenant.service < b.tenant.service;
+  const [one, two] = [hadBy(a), hadBy(b)];
+  if (one !== two) return one < two;
   const { byAgent } = state.settings;
   if (byAgent && a.agent.service !== b.agent.service) return a.agent.service < b.agent.service;
   return compareWaiters(a, b) < 0;
+}
+
+/** What a waiter's tenant has had, by the count of its lane: no two lanes have the same turn. */
+function hadBy({ tenant, lane }: Pick<Waiter, 'tenant' | 'lane'>): number {
+  return tenant.shares[lane].service;
 }
 
 /**
@@ -108,10 +114,10 @@ function bestOfLane(lines: readonly Line[], view: View): Waiter | undefined {
 }
 
 /** Whether somebody of a line, or of one behind it, could go before `best`. */
-function mayPrecede({ tenant, waiters }: Line, best: Waiter, view: View): boolean {
+function mayPrecede(line: Line, best: Waiter, view: View): boolean {
   // The oldest of an agent that has had more stands behind younger ones of other agents.
-  if (view.state.settings.byAgent) return tenant.service <= best.tenant.service;
-  const [oldest] = waiters;
+  if (view.state.settings.byAgent) return hadBy(line) <= hadBy(best);
+  const [oldest] = line.waiters;
   return oldest !== undefined && precedes(oldest, best, view);
 }
 

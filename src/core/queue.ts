@@ -36,6 +36,7 @@ export interface Waiter {
 
 /** The waiters of one tenant in one lane, oldest first; there is at least one. */
 export interface Line {
+  readonly lane: Lane;
   readonly tenant: TenantAccount;
   readonly waiters: Waiter[];
 }
@@ -72,7 +73,8 @@ export function compareWaiters(a: Waiter, b: Waiter): number {
 
 /** Among the lines of one lane: by service, then by the oldest waiter. */
 export function compareLines(a: Line, b: Line): number {
-  if (a.tenant.service !== b.tenant.service) return a.tenant.service - b.tenant.service;
+  const [one, two] = [a.tenant.shares[a.lane].service, b.tenant.shares[b.lane].service];
+  if (one !== two) return one - two;
   const [oldest] = a.waiters;
   const [other] = b.waiters;
   return oldest === undefined || other === undefined ? 0 : compareWaiters(oldest, other);
@@ -82,7 +84,7 @@ export function compareLines(a: Line, b: Line): number {
 export function enqueue(queue: Queue, waiter: Waiter): void {
   const { lane, tenant, agent, ticket } = waiter;
   const inLane = queue.lanes[lane];
-  const line = inLane.byTenant.get(tenant) ?? { tenant, waiters: [] };
+  const line = inLane.byTenant.get(tenant) ?? { lane, tenant, waiters: [] };
   const { waiters } = line;
   const place = placeOf(waiters, waiter, compareWaiters);
   waiters.splice(place, 0, waiter);

@@ -1,5 +1,5 @@
 import { isStopped, roomAt, slotsLearned } from './capacity.ts';
-import { leastAgentService, lift } from './accounts.ts';
+import { leastAgentService, lift, noteServiceOf } from './accounts.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
 import { after, instant, type InstantMs, type TicketId } from './ids.ts';
@@ -9,7 +9,7 @@ import { decline, letGo, reject, turnAway } from './leaving.ts';
 import { nextWaiter } from './order.ts';
 import { needOf } from './need.ts';
 import { newWaiter } from './new-waiter.ts';
-import { dequeue, enqueue, queueLength, resettle, type Waiter } from './queue.ts';
+import { dequeue, enqueue, queueLength, type Waiter } from './queue.ts';
 import { ORPHAN_GRACE_MS } from './settings.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import {
@@ -22,7 +22,7 @@ import {
 import { noteArrival, noteGrant, noteRefusedAtDoor } from './record.ts';
 import { reserveFor } from './reservation.ts';
 import { noteGranted } from './upstream-signals.ts';
-import type { Lane } from './ticket.ts';
+import { LANES, type Lane } from './ticket.ts';
 
 type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
 
@@ -156,7 +156,7 @@ function grant(
   const { ticket, leaseId, lane, tenant, agent } = waiter;
   dequeue(state.queue, waiter);
   noteLaneGrant(state, lane);
-  state.accounts.lastService[lane] = tenant.service;
+  noteServiceOf(state.accounts, tenant, lane);
   tenant.lastAgentService = agent.service;
   agent.lastSeenAt = now;
   const { id: ticketId, holder, waitsElsewhere } = ticket;
@@ -196,26 +196,28 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
 }
 
 /**
- * Puts a waiter into the queue, its tenant and agent level with those who wait beside them.
+ * Puts a waiter into the queue, its tenant and agent level with those who wait beside them: the tenant in
+ * every lane where it does not wait, or it would bring credit into one that nobody used for a while.
  *
  * @returns takes that levelling back, once the waiter has left
  */
 function lineUp(state: GroupState, waiter: Waiter): () => void {
   const { queue, accounts, settings } = state;
-  const { tenant, agent, lane } = waiter;
-  const { lines, byTenant } = queue.lanes[lane];
-  const levels = [tenant, agent].map(({ service, floor }) => ({ service, floor }));
-  if (!byTenant.has(tenant)) lift(tenant, lines[0]?.tenant.service ?? accounts.lastService[lane]);
+  const { tenant, agent } = waiter;
+  const shares = [...LANES.map((lane) => tenant.shares[lane]), agent];
+  const levels = shares.map(({ service, floor }) => ({ service, floor }));
+  for (const lane of LANES) {
+    const { lines, byTenant } = queue.lanes[lane];
+    if (byTenant.has(tenant)) continue;
+    lift(tenant.shares[lane], lines[0]?.tenant.shares[lane].service ?? accounts.lastService[lane]);
+  }
   if (settings.byAgent && agent.waiting === 0) {
     const least = leastAgentService(tenant);
     lift(agent, least === Infinity ? tenant.lastAgentService : least);
   }
-  resettle(queue, tenant);
   enqueue(queue, waiter);
   return () => {
-    Object.assign(tenant, levels[0]);
-    Object.assign(agent, levels[1]);
-    resettle(queue, tenant);
+    for (const [index, share] of shares.entries()) Object.assign(share, levels[index]);
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Outcome } from '../../src/core/outcome.ts';
 import type { GroupSettings } from '../../src/core/settings.ts';
 import type { Lease } from '../../src/core/state.ts';
+import type { Lane } from '../../src/core/ticket.ts';
 import { NaiveOrder, slotsOf, type NaiveHold, type NaiveView } from './naive-order.ts';
 
 export type NaiveLease = Pick<
@@ -33,9 +34,10 @@ export abstract class NaiveLeases {
     return this.leaseList;
   }
 
-  /** What a tenant has had. */
-  service(tenant: string): number {
-    return this.order.account(tenant, null, this.now).service;
+  /** What a tenant has had, by the count of each lane. */
+  services(tenant: string): Record<Lane, number> {
+    const { high, normal, low } = this.order.account(tenant, null, this.now).lanes;
+    return { high: high.service, normal: normal.service, low: low.service };
   }
 
   slotsInUse(): number {

@@ -6,13 +6,17 @@ import type { Lane, Ticket } from '../../src/core/ticket.ts';
  * tuple. Nothing is kept sorted and nothing is remembered but what tenants and agents have had.
  */
 
-/** What a tenant has had, or an agent of one. */
-interface NaiveAccount {
-  readonly tenant: string;
-  /** Null: the tenant itself. */
-  readonly agent: string | null;
+interface NaiveShare {
   service: number;
   floor: number;
+}
+
+/** What a tenant has had, or an agent of one. */
+interface NaiveAccount extends NaiveShare {
+  readonly tenant: string;
+  /** Null: the tenant itself, which has a share for each lane instead of one. */
+  readonly agent: string | null;
+  readonly lanes: Record<Lane, NaiveShare>;
   startedAt: number;
   lastSeenAt: number;
   /** Of a tenant: service of its agent that was granted last, before its charge. */
@@ -65,7 +69,9 @@ export class NaiveOrder {
     const found = this.#known(tenant, agent);
     if (found !== undefined) return found;
     const times = { startedAt: now, lastSeenAt: now };
-    const fresh = { tenant, agent, service: 0, floor: 0, lastAgentService: 0, ...times };
+    const none = () => ({ service: 0, floor: 0 });
+    const lanes = { high: none(), normal: none(), low: none() };
+    const fresh = { tenant, agent, ...none(), lanes, lastAgentService: 0, ...times };
     this.#accounts.push(fresh);
     return fresh;
   }
@@ -96,40 +102,36 @@ export class NaiveOrder {
   }
 
   /**
-   * Somebody begins to wait: who did not in that lane before starts level with those who do. Returns how
+   * Somebody begins to wait: in each lane where it did not, it starts level with those who do. Returns how
    * to put them back where they were.
    */
-  join({ holder, lane }: Ticket, now: number, view: NaiveView): () => void {
+  join({ holder }: Ticket, now: number, view: NaiveView): () => void {
     const { tenant, agent } = holder;
     const ofTenant = this.account(tenant, null, now);
     const ofAgent = this.account(tenant, agent ?? '', now);
-    const before = [ofTenant, ofAgent].map(({ service, floor }) => ({ service, floor }));
+    const shares = [...LANES.map((each) => ofTenant.lanes[each]), ofAgent];
+    const before = shares.map(({ service, floor }) => ({ service, floor }));
     const all = view.waiters.map(({ ticket }) => ticket.holder);
-    const lift = (account: NaiveAccount, services: number[], last: number, isIdle: boolean) => {
+    const lift = (share: NaiveShare, services: number[], last: number) => {
       const level = services.length > 0 ? Math.min(...services) : last;
-      account.service = Math.max(account.service, level);
-      account.floor = isIdle ? level : Math.max(account.floor, level);
+      share.service = Math.max(share.service, level);
+      share.floor = level;
     };
-    const beside = view.waiters.filter((each) => each.lane === lane);
-    if (!beside.some(({ ticket }) => ticket.holder.tenant === tenant)) {
+    for (const lane of LANES) {
+      const beside = view.waiters.filter((each) => each.lane === lane);
+      if (beside.some(({ ticket }) => ticket.holder.tenant === tenant)) continue;
       const services = beside.map(
-        ({ ticket }) => this.account(ticket.holder.tenant, null, now).service,
+        ({ ticket }) => this.account(ticket.holder.tenant, null, now).lanes[lane].service,
       );
-      lift(
-        ofTenant,
-        services,
-        this.#lastService[lane],
-        all.every((each) => each.tenant !== tenant),
-      );
+      lift(ofTenant.lanes[lane], services, this.#lastService[lane]);
     }
     const siblings = all.filter((each) => each.tenant === tenant);
     if (view.settings.byAgent && siblings.every((each) => each.agent !== agent)) {
       const services = siblings.map((each) => this.account(tenant, each.agent ?? '', now).service);
-      lift(ofAgent, services, ofTenant.lastAgentService, true);
+      lift(ofAgent, services, ofTenant.lastAgentService);
     }
     return () => {
-      Object.assign(ofTenant, before[0]);
-      Object.assign(ofAgent, before[1]);
+      for (const [index, share] of shares.entries()) Object.assign(share, before[index]);
     };
   }
 
@@ -142,7 +144,11 @@ export class NaiveOrder {
     }
     const { tenant, agent } = ticket.holder;
     const account = this.account(tenant, null, now);
-    this.#lastService[lane] = account.service;
+    for (const each of LANES) {
+      const { service } = account.lanes[each];
+      this.#lastService[each] =
+        each === lane ? service : Math.max(this.#lastService[each], service);
+    }
     const ofAgent = this.account(tenant, agent ?? '', now);
     account.lastAgentService = ofAgent.service;
     ofAgent.lastSeenAt = now;
@@ -153,12 +159,11 @@ export class NaiveOrder {
     const { tenant, agent } = holder;
     const weight =
       Object.entries(view.settings.weights).find(([name]) => name === tenant)?.[1] ?? 1;
-    for (const [account, share] of [
-      [this.account(tenant, null, now), weight],
-      [this.account(tenant, agent ?? '', now), 1],
-    ] as const) {
-      account.service = Math.max(account.floor, account.service + slotMs / share);
-    }
+    const charge = (share: NaiveShare, by: number) => {
+      share.service = Math.max(share.floor, share.service + slotMs / by);
+    };
+    for (const lane of LANES) charge(this.account(tenant, null, now).lanes[lane], weight);
+    charge(this.account(tenant, agent ?? '', now), 1);
   }
 
   /** From now on the agents of a tenant share: they begin level. */
@@ -223,7 +228,7 @@ export class NaiveOrder {
       isReserved ? 0 : 1,
       isOwed ? -this.credit[lane] : 1,
       LANES.indexOf(lane),
-      this.account(tenant, null, 0).service,
+      this.account(tenant, null, 0).lanes[lane].service,
       settings.byAgent ? agentService : 0,
       waiter.age,
       waiter.arrival,

@@ -60,11 +60,7 @@ function faceOf({ leases, queue, accounts, laneCredit, totals }: GroupState): un
       tenant: tenant.key,
       agent: agent.key,
     })),
-    services: [...accounts.tenants.values()].map(({ key, service, slots }) => [
-      key,
-      service,
-      slots,
-    ]),
+    services: [...accounts.tenants.values()].map(({ key, shares, slots }) => [key, shares, slots]),
     laneCredit,
     totals,
   };

@@ -297,8 +297,10 @@ export class World {
       }
     }
     assert.deepEqual([...leases.values()].map(faceOf), this.naive.leases().map(faceOf), told);
-    for (const { key, service } of accounts.tenants.values()) {
-      assert.equal(service, this.naive.service(key), `${told}: what ${key} has had`);
+    for (const { key, shares } of accounts.tenants.values()) {
+      const { high, normal, low } = shares;
+      const had = { high: high.service, normal: normal.service, low: low.service };
+      assert.deepEqual(had, this.naive.services(key), `${told}: what ${key} has had`);
     }
     const waiters = [...queue.byTicket.values()];
     assert.deepEqual(waiters.map(placeOf), this.naive.waiters().map(placeOf), told);

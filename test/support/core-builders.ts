@@ -337,9 +337,9 @@ export class TestGroup {
     return lines.flatMap(({ waiters }) => waiters.map(({ ticket }) => ticket.id));
   }
 
-  /** What a tenant has had. */
-  service(tenant: string): number {
-    return this.state.accounts.tenants.get(tenant)?.service ?? 0;
+  /** What a tenant has had, by the count of a lane. */
+  service(tenant: string, lane: Lane = 'normal'): number {
+    return this.state.accounts.tenants.get(tenant)?.shares[lane].service ?? 0;
   }
 
   /** Milliseconds until the group wants to be woken. */

@@ -6,7 +6,14 @@ import { TestGroup } from '../../support/core-builders.ts';
 /** How long tenants and agents are remembered, and how many of them. */
 
 function idle(key: string) {
-  return { key, service: 0, floor: 0, waiting: 0, slots: 0 };
+  const none = () => ({ service: 0, floor: 0 });
+  return {
+    key,
+    ...none(),
+    waiting: 0,
+    slots: 0,
+    shares: { high: none(), normal: none(), low: none() },
+  };
 }
 
 function tenantOf(group: TestGroup, key: string): TenantAccount {
@@ -36,7 +43,7 @@ describe('of tenants', () => {
 
   test('those go first that owe nothing', () => {
     const group = crowded();
-    tenantOf(group, 't7').service = 30_000;
+    tenantOf(group, 't7').shares.normal.service = 30_000;
     group.ask('a', { tenant: 'ann' });
     expect([...group.state.accounts.tenants.keys()]).toEqual(['t7', 'ann']);
   });
@@ -44,17 +51,17 @@ describe('of tenants', () => {
   test('those owe nothing that have had no more than who waits', () => {
     const group = crowded();
     group.ask('holder', { tenant: 't8' });
-    tenantOf(group, 't9').service = 5_000;
+    tenantOf(group, 't9').shares.normal.service = 5_000;
     group.ask('waits', { tenant: 't9' });
-    tenantOf(group, 't7').service = 5_000;
-    tenantOf(group, 't6').service = 5_001;
+    tenantOf(group, 't7').shares.normal.service = 5_000;
+    tenantOf(group, 't6').shares.normal.service = 5_001;
     group.ask('a', { tenant: 'ann' });
     expect([...group.state.accounts.tenants.keys()]).toEqual(['t6', 't8', 't9', 'ann']);
   });
 
   test('one goes that owes something if there is no other', () => {
     const group = crowded();
-    for (const tenant of group.state.accounts.tenants.values()) tenant.service = 1;
+    for (const tenant of group.state.accounts.tenants.values()) tenant.shares.normal.service = 1;
     group.ask('a', { tenant: 'ann' });
     expect(group.state.accounts.tenants.size).toBe(ACCOUNTS_MAX);
     expect(group.state.accounts.tenants.has('t0')).toBe(false);

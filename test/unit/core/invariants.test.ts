@@ -56,7 +56,7 @@ describe('is told', () => {
     [
       'a line before one that has had less',
       /out of order/,
-      (state) => (lineIn(state).tenant.service = 1e9),
+      (state) => (lineIn(state).tenant.shares.normal.service = 1e9),
     ],
     ['a lane that counts wrong', /lane normal counts/, (state) => (laneIn(state).length += 1)],
     ['a backlog that drifted', /backlogs/, (state) => (laneIn(state).backlogs[0] = 3)],
@@ -68,7 +68,7 @@ describe('is told', () => {
     [
       'an empty line',
       /empty line/,
-      (state) => laneIn(state).lines.push({ tenant: lineIn(state).tenant, waiters: [] }),
+      (state) => laneIn(state).lines.push({ ...lineIn(state), waiters: [] }),
     ],
     [
       'a waiter in a line of another lane',
@@ -86,7 +86,11 @@ describe('is told', () => {
     ['slots that were refused', /refused slots/, (state) => (state.slotsRefused = 1)],
     ['slots of a tenant that drifted', /tenant/, (state) => (lineIn(state).tenant.slots = 9)],
     ['waiters of a tenant that drifted', /tenant/, (state) => (lineIn(state).tenant.waiting = 9)],
-    ['a service that is none', /no service/, (state) => (lineIn(state).tenant.service = NaN)],
+    [
+      'a service that is none',
+      /no service/,
+      (state) => (lineIn(state).tenant.shares.normal.service = NaN),
+    ],
     ['agents that drifted', /agents drifted/, (state) => (state.accounts.agentCount = 9)],
     [
       'a waiter that holds',

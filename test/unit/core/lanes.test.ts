@@ -176,40 +176,63 @@ describe('who begins to wait in a lane', () => {
 
   test('starts level with those there, not with those of a lane that is hardly served', () => {
     const group = uneven();
-    expect(group.service('bob')).toBe(1_000);
+    expect(group.service('bob', 'low')).toBe(1_000);
     group.ask('new', { tenant: 'new', lane: 'high' });
-    expect(group.service('new')).toBe(group.service('ann'));
+    expect(group.service('new', 'high')).toBe(group.service('ann', 'high'));
   });
 
   test('brings no credit along from waiting in a lane that is hardly served', () => {
     const group = uneven();
     group.ask('high', { tenant: 'bob', lane: 'high' });
-    expect(group.service('bob')).toBe(group.service('ann'));
+    expect(group.service('bob', 'high')).toBe(group.service('ann', 'high'));
     expect(group.waiting()).toEqual(['ann-4', 'high', 'low-2']);
   });
 
   test('starts where the last one was granted there, if nobody waits there', () => {
     const group = uneven();
-    const level = group.service('ann') - group.lease('ann-3').chargedMs;
+    const level = group.service('ann', 'high') - group.lease('ann-3').chargedMs;
     next(group, 40_000);
     group.ask('new', { tenant: 'new', lane: 'high' });
-    expect(group.service('new')).toBe(level + 40_000);
+    expect(group.service('new', 'high')).toBe(level + 40_000);
   });
 
-  test('has its calls in other lanes stand where they belong then', () => {
+  test('keeps its place in another lane, until it is served', () => {
     const group = uneven();
-    group.ask('low-3', { tenant: 'cid', lane: 'low' });
+    group.ask('low-3', { tenant: 'cid', lane: 'low', sliceMs: 600_000 });
     expect(group.waiting()).toEqual(['ann-4', 'low-2', 'low-3']);
-    group.ask('high', { tenant: 'bob', lane: 'high' });
-    expect(group.waiting()).toEqual(['ann-4', 'high', 'low-3', 'low-2']);
+    group.ask('high', { tenant: 'bob', lane: 'high', sliceMs: 600_000 });
+    expect(group.waiting()).toEqual(['ann-4', 'high', 'low-2', 'low-3']);
+    for (const heldMs of [40_000, 40_000]) next(group, heldMs);
+    expect(group.waiting()).toEqual(['low-3', 'low-2']);
+  });
+
+  test('does not fall behind in its own lane because those in another have had far more', () => {
+    const laneShares = { high: 0, normal: 0, low: 0 };
+    const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000, laneShares }).learned();
+    const high = (tenant: string, ...names: string[]) => {
+      for (const name of names) group.ask(name, { tenant, lane: 'high', sliceMs: 600_000 });
+    };
+    high('ann', 'ann-1', 'ann-2', 'ann-3');
+    high('bob', 'bob-1', 'bob-2');
+    group.ask('night', { tenant: 'night', lane: 'low' });
+    for (const share of Object.values(group.state.accounts.tenants.get('night')?.shares ?? {})) {
+      share.service += 3_600_000;
+    }
+    group.ask('ann-low', { tenant: 'ann', lane: 'low' });
+    expect(group.service('ann', 'low')).toBeGreaterThanOrEqual(3_600_000);
+    const served = [1, 2, 3, 4].map(() => {
+      next(group, 10_000);
+      return [...group.state.leases.values()].map(({ ticketId }) => ticketId).join();
+    });
+    expect(served).toEqual(['ann-2', 'bob-1', 'ann-3', 'bob-2']);
   });
 
   test('gets no more back than what it had when it began to wait anywhere', () => {
     const group = uneven();
     group.ask('high', { tenant: 'bob', lane: 'high' });
-    const { floor } = group.state.accounts.tenants.get('bob') ?? {};
+    const { floor } = group.state.accounts.tenants.get('bob')?.shares.high ?? {};
     group.ask('normal', { tenant: 'bob', lane: 'normal' });
-    expect(floor).toBe(group.service('ann'));
-    expect(group.state.accounts.tenants.get('bob')?.floor).toBe(floor);
+    expect(floor).toBe(group.service('ann', 'high'));
+    expect(group.state.accounts.tenants.get('bob')?.shares.high.floor).toBe(floor);
   });
 });

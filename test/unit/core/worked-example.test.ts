@@ -14,7 +14,7 @@ function example(): TestGroup {
   group.ask('bolt-0', { tenant: 'bolt' });
   const had: Record<string, number> = { acme: 40_000, bolt: 30_000 };
   for (const tenant of group.state.accounts.tenants.values()) {
-    Object.assign(tenant, { service: had[tenant.key] });
+    Object.assign(tenant.shares.normal, { service: had[tenant.key] });
   }
   group.now = (START + NOW_MS) as typeof group.now;
   group.ask('W3', { tenant: 'bolt' });
