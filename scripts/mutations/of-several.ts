@@ -124,8 +124,14 @@ export const MODES: readonly Mutation[] = [
   {
     name: 'takes new calls while it drains',
     file: 'refuse.ts',
-    find: 'if (!state.settings.isDraining) return',
+    find: 'if (!state.settings.isDraining || !isNew) return',
     replace: 'if (ticket.slots > 0) return',
+  },
+  {
+    name: 'takes who was sent back for new while it drains',
+    file: 'refuse.ts',
+    find: 'ticket.enqueuedAt >= state.drainsFrom',
+    replace: 'ticket.slots > 0',
   },
   {
     name: 'blocks in a dry run',

@@ -35,7 +35,7 @@ export const GRANTING: readonly Mutation[] = [
   {
     name: 'does not wait for callers to come back after a reset',
     file: 'recover.ts',
-    find: '  if (rows.length > 0) state.grantsFrom = after(now, SETTLE_MS);\n',
+    find: '    state.grantsFrom = after(now, SETTLE_MS);\n',
     replace: '',
   },
   {

@@ -64,7 +64,10 @@ export function recover(
   }
   keepProbes(controls.breaker, (id) => state.leases.has(id));
   keepReserved(state);
-  if (rows.length > 0) state.grantsFrom = after(now, SETTLE_MS);
+  if (rows.length > 0) {
+    state.grantsFrom = after(now, SETTLE_MS);
+    state.drainsFrom = now;
+  }
   return { state, effects };
 }
 

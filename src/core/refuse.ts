@@ -14,7 +14,8 @@ const LONG_BLOCK_MS = 600_000;
 
 /** Why a newcomer is not even looked at, or null. */
 export function refuseAtDoor(state: GroupState, ticket: Ticket, now: InstantMs): Rejection | null {
-  if (!state.settings.isDraining) return refuseWide(state, ticket);
+  const isNew = ticket.enqueuedAt >= state.drainsFrom;
+  if (!state.settings.isDraining || !isNew) return refuseWide(state, ticket);
   const retry = retryAfterMs(estimateAtEnd(state, now), ticket.id);
   return { reason: 'draining', retryAfterMs: retry };
 }

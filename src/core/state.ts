@@ -81,6 +81,8 @@ export interface GroupState {
   readonly tombstones: Tombstones;
   /** Nothing is granted before this: callers of an older instance are still on their way back. */
   grantsFrom: InstantMs;
+  /** While the group drains, who came before this is not new, though it has to ask as if it were. */
+  drainsFrom: InstantMs;
   /** No lease ends by itself before this. */
   leasesDueAt: InstantMs;
   /** No waiter's slice, grace or deadline ends before this. */
@@ -126,6 +128,7 @@ export function emptyState(
     laneCredit: { high: 0, normal: 0, low: 0 },
     tombstones: new Tombstones(),
     grantsFrom: instant(0),
+    drainsFrom: instant(0),
     leasesDueAt: NEVER,
     waitersDueAt: NEVER,
     holdMeanMs: HOLD_GUESS_MS,

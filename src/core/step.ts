@@ -213,6 +213,11 @@ function reconfigure(
     forgive(state.controls.rates, settings.rates, now);
     state.isControlsDirty = true;
   }
+  if (settings.isDraining && !state.settings.isDraining) {
+    // Where nobody is, nobody comes back: who brings the news to an idle group is new himself.
+    const isInUse = state.leases.size + queueLength(state.queue) > 0;
+    state.drainsFrom = isInUse ? now : instant(0);
+  }
   state.settings = settings;
   if (settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {

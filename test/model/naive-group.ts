@@ -15,6 +15,7 @@ type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind
 export class NaiveGroup extends NaiveLeases {
   #waiters: NaiveWaiter[] = [];
   #arrivals = 0;
+  #drainsFrom = 0;
 
   recover(rows: readonly LeaseRow[], firstAttachment: number, now: number): void {
     this.attachments = firstAttachment;
@@ -33,6 +34,7 @@ export class NaiveGroup extends NaiveLeases {
     const cooling = rows.filter(({ phase }) => phase === 'cooling');
     this.ended = cooling.map(({ id }) => ({ id, at: now }));
     this.grantsFrom = rows.length > 0 ? now + 500 : 0;
+    this.#drainsFrom = rows.length > 0 ? now : 0;
   }
 
   /** The answers that the event must bring, in order. */
@@ -141,7 +143,8 @@ export class NaiveGroup extends NaiveLeases {
 
   #joinQueue(ticket: Ticket, leaseId: string, sliceMs: number): void {
     const { timeoutMs, isDryRun, isDraining } = this.settings;
-    const refusal = isDraining ? 'draining' : tooWide(ticket, this.settings);
+    const isNew = ticket.enqueuedAt >= this.#drainsFrom;
+    const refusal = isDraining && isNew ? 'draining' : tooWide(ticket, this.settings);
     if (refusal !== null && !isDryRun) {
       this.answers.push(`reject ${ticket.id} ${refusal}`);
       return;
@@ -209,6 +212,9 @@ export class NaiveGroup extends NaiveLeases {
 
   #reconfigure(settings: GroupSettings): void {
     if (settings.byAgent && !this.settings.byAgent) this.order.levelAgents();
+    if (settings.isDraining && !this.settings.isDraining) {
+      this.#drainsFrom = this.leaseList.length + this.#waiters.length > 0 ? this.now : 0;
+    }
     this.settings = settings;
     if (settings.isDryRun) return;
     for (const waiter of this.#waiters) {

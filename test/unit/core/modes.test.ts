@@ -93,6 +93,44 @@ describe('a group that drains', () => {
     expect(group.release('b')).toEqual(['ended b.1']);
   });
 
+  test('takes those back who waited when they were sent to be routed again, and nobody else', () => {
+    const group = new TestGroup({ slotsMax: 1 });
+    group.askAll('a', 'b');
+    group.advance(10);
+    group.reconfigure({ isDraining: true });
+    expect(group.move()).toEqual(['moved b']);
+    expect(group.ask('b', { attempt: 2, enqueuedMs: 0 })).toEqual([]);
+    expect(group.ask('new')).toEqual(['reject new draining']);
+    group.advance(1_000);
+    expect(group.release('a')).toEqual(['ended a.1', 'grant b.2']);
+  });
+
+  test('takes nobody who brings the news that it drains to a group that nobody used', () => {
+    const group = new TestGroup();
+    group.advance(10);
+    group.reconfigure({ isDraining: true });
+    expect(group.ask('a', { enqueuedMs: 5 })).toEqual(['reject a draining']);
+  });
+
+  test('takes a call back that its upstream refused', () => {
+    const group = new TestGroup({ slotsMax: 1 });
+    group.ask('a');
+    group.advance(10);
+    group.reconfigure({ isDraining: true });
+    group.release('a', 'failed');
+    expect(group.ask('a', { attempt: 2, enqueuedMs: 0 })).toEqual(['grant a.2']);
+  });
+
+  test('takes those back who waited before a reset', () => {
+    const group = new TestGroup({ slotsMax: 1 });
+    group.askAll('a', 'b');
+    group.reconfigure({ isDraining: true });
+    group.advance(10);
+    const after = group.reset();
+    expect(after.ask('b', { enqueuedMs: 0 })).toEqual([]);
+    expect(after.ask('new')).toEqual(['reject new draining']);
+  });
+
   test('lets holders resume', () => {
     const group = new TestGroup({ isDraining: true });
     expect(group.resume('a')).toEqual(['grant a.1']);
