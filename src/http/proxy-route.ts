@@ -24,6 +24,7 @@ import { listModels } from './models-route.ts';
 import { routedCall } from './send.ts';
 import { routingTable, type RoutingTable } from './snapshots.ts';
 import { ticketTime } from './ticket-time.ts';
+import { traceError } from './trace.ts';
 import type { Background } from './waiting.ts';
 
 /** Bounds of the wait for a body: uploads take their time, even of callers who do not want to queue. */
@@ -53,8 +54,9 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   const { after } = new CallClock();
   const query = url.search === '' ? NO_QUERY : url.searchParams;
   const answer = await counted(answerTo({ request, url, query, env, ctx, table, after }));
-  const response =
-    answer instanceof Response ? answer : refusalResponse(shapeOf(request, url, table), answer);
+  const isOurs = !(answer instanceof Response);
+  if (isOurs) traceError(answer.reason);
+  const response = isOurs ? refusalResponse(shapeOf(request, url, table), answer) : answer;
   if (cors !== null) addCors(response.headers, cors);
   if (isPageVisit(request)) response.headers.append('content-security-policy', 'sandbox');
   return response;

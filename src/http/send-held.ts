@@ -14,6 +14,7 @@ import { judge, nearlyEmpty, type Verdict } from './judge.ts';
 import type { Located } from './locate.ts';
 import type { Metering } from './metering.ts';
 import type { Target } from './target.ts';
+import { TRACED_MODEL_MAX, traceCall, traceError, traceUsage } from './trace.ts';
 import type { Tries } from './tries.ts';
 import { noteLatency } from './upstream-latency.ts';
 
@@ -30,9 +31,6 @@ export interface Again {
 
 /** Bodies up to this size are kept without asking the budget: hundreds may be at their upstreams. */
 const EXEMPT_BYTES = 32_768;
-
-/** A caller may call a model whatever it likes. */
-const LOGGED_MODEL_MAX = 100;
 
 const UNSAID: Verdict = { refusal: null, answer: null };
 
@@ -94,6 +92,8 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
     body.discard();
     // What the upstream did not do because the call is wrong uses no tokens.
     const settlement = answer.ok ? metering?.settlement(meter) : metering?.notServed;
+    const [placement] = admission.placements;
+    if (placement !== undefined) traceUsage(settlement?.(placement).seen ?? null);
     return admission.release(outcome, settlement);
   };
   ctx.waitUntil(counted(done.then(settle)));
@@ -111,7 +111,7 @@ async function refused(
   const { call, located, tries, admission, metering } = sending;
   const { body } = located;
   const { kind, retryAfterMs } = refusal.signal;
-  const model = located.model?.slice(0, LOGGED_MODEL_MAX) ?? null;
+  const model = located.model?.slice(0, TRACED_MODEL_MAX) ?? null;
   logEvent('upstream_refused', {
     upstream: located.upstream.id,
     model,
@@ -150,6 +150,7 @@ async function refused(
   };
   call.ctx.waitUntil(counted(done.then(settle)));
   if (response === null) return noAnswer(sending, held);
+  traceError(kind);
   if (refusal.isFinal) response.headers.set('x-should-retry', 'false');
   return signed(response, sending, waitMs);
 }
@@ -188,9 +189,12 @@ function whereTo(sending: Sending, kind: UpstreamSignal['kind']): Again['where']
   }
 }
 
-function signed(response: Response, { admission, tries }: Sending, waitMs: number): Response {
+function signed(response: Response, sending: Sending, waitMs: number): Response {
+  const { admission, tries, located } = sending;
+  const groups = groupsOf(admission);
+  traceCall({ located, groups, waitMs, tries: tries.sent });
   const { headers } = response;
-  headers.set('headgate-groups', groupsOf(admission));
+  headers.set('headgate-groups', groups);
   headers.set('headgate-wait-ms', String(waitMs));
   headers.set('headgate-tries', String(tries.sent));
   if (admission.leaseIds.length > 0) headers.set('headgate-lease', admission.leaseIds.join(', '));
