@@ -10,7 +10,7 @@ const layers = {
   feed: ['src/core/', 'src/contract/', 'src/overview/', 'cloudflare:workers'],
   http: [
     ...['src/core/', 'src/contract/', 'src/upstream/', 'src/routing/', 'src/overview/'],
-    ...['hono/', 'zod/'],
+    ...['hono/', 'zod/', 'cloudflare:workers'],
   ],
 };
 
