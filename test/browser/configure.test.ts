@@ -1,27 +1,14 @@
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { openChat } from '../e2e/support/lifecycle-call.ts';
-import { practiceConfig, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
-import { startBrowser, type RealBrowser } from './support/chromium.ts';
 import { signedIn, signedInAs } from './support/dashboard.ts';
+import { browser, stage } from './support/practice-stage.ts';
 
 /** What operators change of the configuration in a browser, and every word that helps when it is wrong. */
 
-let stage: Stage;
-let browser: RealBrowser;
 let page: Page;
 
-beforeAll(async () => {
-  stage = await startStage({ config: practiceConfig(3) });
-  browser = await startBrowser();
-});
-
 afterEach(() => page.context().close());
-
-afterAll(async () => {
-  await browser.close();
-  await stage.close();
-});
 
 const config = async () =>
   (await (await stage.admin.request('GET', '/config')).json()) as {

@@ -1,28 +1,11 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
-import {
-  practiceConfig,
-  STAGE_TOKEN,
-  startStage,
-  type Stage,
-} from '../e2e/support/lifecycle-stage.ts';
-import { expectAccessible, startBrowser, type RealBrowser } from './support/chromium.ts';
+import { STAGE_TOKEN } from '../e2e/support/lifecycle-stage.ts';
+import { expectAccessible } from './support/chromium.ts';
 import { signedIn } from './support/dashboard.ts';
+import { browser, stage } from './support/practice-stage.ts';
 
 /** Somebody types, and is interrupted: what was typed is still there. */
-
-let stage: Stage;
-let browser: RealBrowser;
-
-beforeAll(async () => {
-  stage = await startStage({ config: practiceConfig(3) });
-  browser = await startBrowser();
-});
-
-afterAll(async () => {
-  await browser.close();
-  await stage.close();
-});
 
 /** The form of the group `practice` with a number typed that is not applied. */
 async function withTypedLimit() {

@@ -1,27 +1,9 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  practiceConfig,
-  STAGE_TOKEN,
-  startStage,
-  type Stage,
-} from '../e2e/support/lifecycle-stage.ts';
-import { startBrowser, type RealBrowser } from './support/chromium.ts';
+import { expect, it } from 'vitest';
+import { STAGE_TOKEN } from '../e2e/support/lifecycle-stage.ts';
+import { browser, stage } from './support/practice-stage.ts';
 
 /** From the sign-in page to a pause and back, without a mouse. */
-
-let stage: Stage;
-let browser: RealBrowser;
-
-beforeAll(async () => {
-  stage = await startStage({ config: practiceConfig(3) });
-  browser = await startBrowser();
-});
-
-afterAll(async () => {
-  await browser.close();
-  await stage.close();
-});
 
 /** Presses Tab until the control with that role and name has the focus. */
 async function tabTo(page: Page, role: 'link' | 'button', name: string): Promise<void> {

@@ -1,25 +1,8 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  practiceConfig,
-  STAGE_TOKEN,
-  startStage,
-  type Stage,
-} from '../e2e/support/lifecycle-stage.ts';
-import { expectAccessible, startBrowser, type RealBrowser } from './support/chromium.ts';
+import { expect, it } from 'vitest';
+import { STAGE_TOKEN } from '../e2e/support/lifecycle-stage.ts';
+import { expectAccessible } from './support/chromium.ts';
 import { signedIn } from './support/dashboard.ts';
-
-let stage: Stage;
-let browser: RealBrowser;
-
-beforeAll(async () => {
-  stage = await startStage({ config: practiceConfig(3) });
-  browser = await startBrowser();
-});
-
-afterAll(async () => {
-  await browser.close();
-  await stage.close();
-});
+import { browser, stage } from './support/practice-stage.ts';
 
 it('the sign-in page takes the token, and refuses another with a word that helps', async () => {
   const page = await browser.open();

@@ -42,6 +42,16 @@ function refuseAll(granted: string[]): void {
   }
 }
 
+/** Two calls wait, and the older of them is refused at each of its first two turns. */
+function refuseOldTwice(): void {
+  group.ask('old', { enqueuedMs: 0 });
+  group.ask('young', { enqueuedMs: 1 });
+  end('a');
+  refuse('old');
+  end('b');
+  refuse('old');
+}
+
 describe('a call that was refused', () => {
   test('once keeps its place', () => {
     group.ask('old', { enqueuedMs: 0 });
@@ -52,25 +62,15 @@ describe('a call that was refused', () => {
   });
 
   test('twice lets those go first who were refused less often', () => {
-    group.ask('old', { enqueuedMs: 0 });
-    group.ask('young', { enqueuedMs: 1 });
-    end('a');
-    refuse('old');
-    end('b');
-    refuse('old');
+    refuseOldTwice();
     expect(end('c')).toEqual(['grant young.1']);
     refuse('young');
     expect(end('d')).toEqual(['grant young.2']);
   });
 
   test('keeps its place when a call was served that was granted since', () => {
-    group.ask('old', { enqueuedMs: 0 });
-    group.ask('young', { enqueuedMs: 1 });
+    refuseOldTwice();
     group.ask('younger', { enqueuedMs: 2 });
-    end('a');
-    refuse('old');
-    end('b');
-    refuse('old');
     expect(end('c')).toEqual(['grant young.1']);
     group.advance(1);
     group.report('young', { kind: 'served' });
@@ -78,34 +78,19 @@ describe('a call that was refused', () => {
   });
 
   test('keeps it too when that is only known at the end of the call', () => {
-    group.ask('old', { enqueuedMs: 0 });
-    group.ask('young', { enqueuedMs: 1 });
+    refuseOldTwice();
     group.ask('younger', { enqueuedMs: 2 });
-    end('a');
-    refuse('old');
-    end('b');
-    refuse('old');
     expect(end('c')).toEqual(['grant young.1']);
     expect(end('young')).toEqual(['grant old.3']);
   });
 
   test('keeps it too when an operator has what was learned forgotten', () => {
-    group.ask('old', { enqueuedMs: 0 });
-    group.ask('young', { enqueuedMs: 1 });
-    end('a');
-    refuse('old');
-    end('b');
-    refuse('old');
+    refuseOldTwice();
     expect(group.send({ kind: 'relearn' })[0]).toBe('grant old.3');
   });
 
   test('is not let go by one that was granted before', () => {
-    group.ask('old', { enqueuedMs: 0 });
-    group.ask('young', { enqueuedMs: 1 });
-    end('a');
-    refuse('old');
-    end('b');
-    refuse('old');
+    refuseOldTwice();
     group.report('d', { kind: 'served' });
     expect(end('c')).toEqual(['grant young.1']);
   });

@@ -1,0 +1,19 @@
+import { afterAll, beforeAll } from 'vitest';
+import { practiceConfig, startStage, type Stage } from '../../e2e/support/lifecycle-stage.ts';
+import { startBrowser, type RealBrowser } from './chromium.ts';
+
+/** A Headgate with one group `practice` of three slots, for all tests of the file that imports it. */
+export let stage: Stage;
+
+/** The browser of these tests. */
+export let browser: RealBrowser;
+
+beforeAll(async () => {
+  stage = await startStage({ config: practiceConfig(3) });
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+  await stage.close();
+});
