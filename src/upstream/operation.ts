@@ -67,14 +67,23 @@ export function classify(
 function lookUpDecoded(method: string, path: string, dialect: Dialect): Operation {
   const operation = lookUp(method, path, dialect);
   if (operation.limited || !path.includes('%')) return operation;
-  const { pathname } = new URL(`http://upstream${decodeAscii(path)}`);
-  const decoded = lookUp(method, withoutTrailingSlashes(pathname), dialect);
-  return decoded.limited ? decoded : operation;
+  const decoded = decodeAscii(path);
+  const { pathname } = new URL(`http://upstream${decoded}`);
+  // How far it goes up depends on what a server takes for a segment: empty ones, ones with a backslash.
+  const behindDots = decoded.replace(/^.*[/\\]\.\.(?=[/\\])/s, '');
+  return (
+    [pathname, behindDots]
+      .map((each) => lookUp(method, withoutTrailingSlashes(each), dialect))
+      .find(({ limited }) => limited) ?? operation
+  );
 }
 
-/** Routes are ASCII. Whatever else is escaped, well or badly, stays as it came. */
+/**
+ * Routes are ASCII. Whatever else is escaped, well or badly, stays as it came, and so do question marks and
+ * hashes: an escaped one does not end a path.
+ */
 function decodeAscii(path: string): string {
-  return path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) =>
+  return path.replace(/%(?!23|3f)([0-7][0-9a-f])/gi, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );
 }

@@ -285,6 +285,10 @@ it.each([
   ['/v1/files/%2E%2E%2Fchat%2Fcompletions', 'openai', 'chat'],
   ['/v1/%FF/..%2Fmess%61ges', 'anthropic', 'messages'],
   ['/%2F%2Fhost/chat%2Fcompletions', 'openai', 'chat'],
+  ['/v1/x%3Fy/..%2Fchat%2Fcompletions', 'openai', 'chat'],
+  ['/v1/x%23y/..%2Fmessages', 'anthropic', 'messages'],
+  ['/v1/batch//..%2Fchat/completions', 'openai', 'chat'],
+  ['/v1/batch/x%5Cy/..%2F..%2Fchat%2Fcompletions', 'openai', 'chat'],
 ])('an escape in the path of %s does not dodge the slot', (path, dialect, name) => {
   expect(classifyUrl('POST', path, dialect)).toMatchObject({ name, limited: true });
 });
