@@ -76,8 +76,9 @@ export function placeCredentials(
   else headers.set(injected.place, injected.key);
 }
 
-/** What headers and parameters that carry a credential are called, whoever it is for. */
-const CREDENTIAL_NAME = /(?:^|[-_])(?:authorization|cookie|key|password|secret|token)$/i;
+/** How the names of headers and parameters end that carry a credential, whoever it is for: `apikey`, `Helicone-Auth`. */
+const CREDENTIAL_NAME =
+  /(?:auth|authorization|cookie|credential|jwt|key|password|secret|sig|signature|token)$/i;
 
 /**
  * Takes out, in place, whatever may be a credential: for a call on its way to an upstream that its caller

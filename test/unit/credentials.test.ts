@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { KeyPlace } from '../../src/contract/upstream.ts';
 import { BUILT_IN_UPSTREAMS } from '../../src/upstream/catalog.ts';
-import { keyPlaceFor, placeCredentials, readCredentials } from '../../src/upstream/credentials.ts';
+import {
+  dropCredentials,
+  keyPlaceFor,
+  placeCredentials,
+  readCredentials,
+} from '../../src/upstream/credentials.ts';
 
 const SIGNED =
   'AWS4-HMAC-SHA256 Credential=AKIAEXAMPLE/20261120/us-east-1/bedrock/aws4_request, SignedHeaders=host;x-amz-date, Signature=abc';
@@ -187,3 +192,18 @@ describe('keyPlaceFor', () => {
     expect(upstream && keyPlaceFor(upstream, shape)).toBe(expected);
   });
 });
+
+it.each(['apikey', 'X-ApiKey', 'Helicone-Auth', 'X-Gateway-JWT', 'x-amz-signature', 'Api-Key'])(
+  'what is called like a credential goes to nobody it was not sent to: %s',
+  (name) => {
+    const headers = new Headers({ [name]: 's', 'content-type': 'c', 'openai-project': 'p' });
+    const query = new URLSearchParams([
+      [name, 's'],
+      ['accessToken', 's'],
+      ['api-version', 'v'],
+    ]);
+    dropCredentials(headers, query);
+    expect([...headers.keys()]).toEqual(['content-type', 'openai-project']);
+    expect(query.toString()).toBe('api-version=v');
+  },
+);
