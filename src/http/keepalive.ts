@@ -11,6 +11,7 @@ import { packingOf, unpacked } from '../upstream/packing.ts';
 import type { PlaceListener } from './ask.ts';
 import { counted } from './calls-in-flight.ts';
 import type { Located } from './locate.ts';
+import { traceError } from './trace.ts';
 import { pause, type Background } from './waiting.ts';
 
 /** From when on a caller that asks for comments gets them, and how often, if its groups say nothing. */
@@ -111,6 +112,7 @@ async function tell(
   answer: Response | Refusal,
 ): Promise<void> {
   if (!(answer instanceof Response)) {
+    traceError(answer.reason);
     return writer.write(encoder.encode(refusalFrame(shape, answer)));
   }
   const { status, headers } = answer;

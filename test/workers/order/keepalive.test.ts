@@ -1,5 +1,6 @@
 // Streams that wait are kept alive by comments, and then get the upstream's bytes as they are.
-import { afterAll, beforeEach, expect, it } from 'vitest';
+import { tracing } from 'cloudflare:workers';
+import { afterAll, beforeEach, expect, it, vi } from 'vitest';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { call, chat, until } from '../support/worker.ts';
@@ -194,4 +195,22 @@ it('what an upstream compresses unasked goes on as plain text behind the comment
   expect(rest).toBe(await bytesFromUpstream(scene.strict, JSON.stringify(json)));
   expect(rest).toContain('data: [DONE]');
   await allFree(group);
+});
+
+it('the trace of a stream that is refused behind its comments says why', async () => {
+  await configureKeepalive();
+  const holder = await streaming(scene, 'holder');
+  const noted: unknown[] = [];
+  const span = {
+    isTraced: true,
+    setAttribute: (...attribute: unknown[]) => noted.push(attribute),
+    setAttributes: () => {},
+  };
+  const active = vi.spyOn(tracing, 'getActiveSpan').mockReturnValue(span as never);
+  const headers = { 'headgate-max-wait': '700ms' };
+  const { reader } = await keptAlive(CHAT, { json: bodyOf('waits'), headers });
+  expect(await restOf(reader)).toContain('queue_timeout');
+  active.mockRestore();
+  expect(noted).toEqual([['error.type', 'queue_timeout']]);
+  await finish(scene, [holder]);
 });
