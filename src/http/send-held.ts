@@ -92,9 +92,10 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
     body.discard();
     // What the upstream did not do because the call is wrong uses no tokens.
     const settlement = answer.ok ? metering?.settlement(meter) : metering?.notServed;
+    const released = admission.release(outcome, settlement);
     const [placement] = admission.placements;
     if (placement !== undefined) traceUsage(settlement?.(placement).seen ?? null);
-    return admission.release(outcome, settlement);
+    return released;
   };
   ctx.waitUntil(counted(done.then(settle)));
   return response === null ? noAnswer(sending, held) : signed(response, sending, waitMs);
