@@ -1,7 +1,7 @@
 // The dependency rule of this codebase. A folder may import only what its row lists.
 const layers = {
   core: [],
-  contract: ['src/core/', 'zod/', 'yaml/'],
+  contract: ['src/core/', 'leven/', 'zod/', 'yaml/'],
   group: ['src/core/', 'src/contract/', 'cloudflare:workers'],
   directory: ['src/core/', 'src/contract/', 'cloudflare:workers'],
   upstream: ['src/core/', 'src/contract/'],

@@ -52,7 +52,8 @@ export default defineConfig({
           name: 'model',
           ...SHARED_PROCESSES,
           include: ['test/model/**/*.test.ts'],
-          testTimeout: 60_000,
+          // A minute of computing alone, and several beside others.
+          testTimeout: 300_000,
         },
       },
       {
@@ -96,6 +97,15 @@ export default defineConfig({
           // What a person sees comes over the feed, at most once a second.
           expect: { poll: { timeout: 15_000, interval: 100 } },
           fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'agents',
+          include: ['test/agents/**/*.test.ts'],
+          globalSetup: ['test/support/build-setup.ts', 'test/agents/install.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 60_000,
         },
       },
       {

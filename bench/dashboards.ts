@@ -100,9 +100,9 @@ async function dashboards(
 }
 
 async function turn({ serve, load }: Subject): Promise<Sample> {
-  const before = cpuOf(serve.workerdPid);
+  const before = cpuOf(serve.workerdPid());
   const latenciesMs = await pacedCalls(load, TURN_MS);
-  return { latenciesMs, busy: (cpuOf(serve.workerdPid) - before) / (TURN_MS * 1_000) };
+  return { latenciesMs, busy: (cpuOf(serve.workerdPid()) - before) / (TURN_MS * 1_000) };
 }
 
 function joined(slices: readonly Sample[]): Sample {

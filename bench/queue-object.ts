@@ -169,7 +169,7 @@ function report(name: string, idle: readonly number[], full: readonly number[]):
 }
 
 async function fillAndReport(place: Place, waiters: number): Promise<void> {
-  const { workerdPid } = place.serve;
+  const workerdPid = place.serve.workerdPid();
   const before = await residentMiB(workerdPid);
   const from = performance.now();
   await fill(place, 0, waiters);

@@ -84,7 +84,8 @@ async function configure(target: AdminTarget, baseUrl: string): Promise<void> {
     ],
     default_upstream: 'practice',
   };
-  if (await importFirst(target, JSON.stringify(first), 'application/json')) return;
+  const { imported } = await importFirst(target, JSON.stringify(first), 'application/json');
+  if (imported) return;
   const stored = await readConfig(target);
   if (stored === null) return;
   const config = JSON.parse(stored.body) as { upstreams?: Record<string, unknown>[] };
@@ -99,6 +100,7 @@ function describe(url: string, token: string, upstream: StrictUpstream): void {
   console.log(`
 Headgate      ${url}
 practice      ${upstream.url}, allows ${LIMIT} calls at a time and needs no key
+dashboard     ${url}/admin
 admin token   ${token}
 
 A streaming call; start more than ${LIMIT} of them and see them wait:

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigRefused } from './serve/admin-client.ts';
+import { fewOpenFiles } from './serve/open-files.ts';
 import type { Serve } from './serve/start-serve.ts';
 import { startServe } from './serve/start-serve.ts';
 
@@ -60,7 +61,7 @@ function readArguments(): Arguments {
   }
 }
 
-function describe(serve: Serve, { dataDir, configFile, host }: Arguments): void {
+async function describe(serve: Serve, { dataDir, configFile, host }: Arguments): Promise<void> {
   console.log(`Headgate listens on ${serve.url}, its data is in ${resolve(dataDir)}.`);
   if (configFile !== undefined) {
     console.log(
@@ -75,6 +76,8 @@ function describe(serve: Serve, { dataDir, configFile, host }: Arguments): void 
   if (host !== '127.0.0.1' && host !== 'localhost') {
     console.log('Reached from other machines, it wants TLS in front of it.');
   }
+  const files = await fewOpenFiles();
+  if (files !== null) console.log(files);
 }
 
 async function main(): Promise<void> {
@@ -87,7 +90,6 @@ async function main(): Promise<void> {
     ...(args.configFile !== undefined && { configFile: args.configFile }),
     onLog: (line) => console.log(line),
   });
-  describe(serve, args);
   const stop = (signal: NodeJS.Signals): void => {
     // A second signal is somebody who does not want to wait.
     if (stopping) process.exit(1);
@@ -100,8 +102,7 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-  const sentence = await serve.ended;
-  if (!stopping) fail(sentence);
+  await describe(serve, args);
 }
 
 try {

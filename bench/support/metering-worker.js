@@ -5,18 +5,20 @@ import { pipeWatched } from '../../src/upstream/watched-pipe.ts';
 
 // The identity pipe of `bare-worker.js` with metering in it. `env.KIND` says how much.
 
-/** Longer than any run: the timer is there, and does not fire. */
+/** Longer than any run: the timers are there, and do not fire. */
 const IDLE_MS = 600_000;
+const STALLED_MS = 60_000;
 
 function pipe(kind, upstream, writable, signal) {
   const { body, headers } = upstream;
   if (kind === 'native') return body.pipeTo(writable, { signal });
-  const onIdle = () => {};
-  if (kind === 'watched') return pipeWatched(body, writable, signal, IDLE_MS, onIdle);
+  const idle = { afterMs: IDLE_MS, onOver() {} };
+  const stalled = kind === 'metered' ? null : { afterMs: STALLED_MS, onOver() {} };
+  if (kind === 'watched') return pipeWatched(body, writable, { signal, idle, stalled });
   const meter = createUsageMeter('openai', headers.get('content-type'), null);
   const filter = kind === 'dropping' ? createUsageDrop() : null;
-  const idle = kind === 'metered' ? null : { afterMs: IDLE_MS, onIdle };
-  return pipeMetered(body, writable, { signal, idle }, { meter, filter });
+  const bounds = { signal, idle: kind === 'metered' ? null : idle, stalled };
+  return pipeMetered(body, writable, bounds, { meter, filter });
 }
 
 export default {

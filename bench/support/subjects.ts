@@ -119,7 +119,7 @@ export async function startHeadgate(options: HeadgateOptions): Promise<Subject> 
     group === 'configured' ? ['bench', 'gpt-4o-mini'] : [KNOWN_UPSTREAM, KNOWN_MODEL];
   return {
     name,
-    pid: serve.workerdPid,
+    pid: serve.workerdPid(),
     port: Number(new URL(serve.url).port),
     request: (chunks) => chatRequest(`/${upstream}/v1/chat/completions`, model, chunks),
     stop: () => serve.stop(),

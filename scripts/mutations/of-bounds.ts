@@ -83,13 +83,13 @@ export const BOUNDS: readonly Mutation[] = [
   {
     name: 'lets calls wait that never fit',
     file: 'refuse.ts',
-    find: 'if (ticket.slots <= most) return null;',
-    replace: 'if (ticket.slots > 0) return null;',
+    find: 'if (ticket.slots > most) return tooWide;',
+    replace: 'if (ticket.slots < 0) return tooWide;',
   },
   {
     name: 'keeps those that never fit since the limit fell',
     file: 'step.ts',
-    find: 'if (tooWide !== null) turnAway(state, waiter, tooWide, now, effects);\n    else if',
+    find: 'if (tooLarge !== null) turnAway(state, waiter, tooLarge, now, effects);\n    else if',
     replace: 'if',
   },
   {

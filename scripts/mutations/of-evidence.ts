@@ -89,8 +89,8 @@ export const EVIDENCE: readonly Mutation[] = [
   {
     name: 'does not wake for a call that was held back',
     file: 'step.ts',
-    find: 'settled, state.roomDueAt, tried));',
-    replace: 'settled, state.roomDueAt, tried + Infinity));',
+    find: 'settled, room, tried));',
+    replace: 'settled, room, tried + Infinity));',
   },
   {
     name: 'learns from a refusal beside nobody',

@@ -51,6 +51,48 @@ export const LEASES: readonly Mutation[] = [
     replace: 'if (lease !== undefined) {',
   },
   {
+    name: 'counts time in which nobody could be heard',
+    file: 'leases.ts',
+    find: '    lease.until = after(lease.until, lostMs);\n',
+    replace: '',
+  },
+  {
+    name: 'starts the TTL of everybody anew after time in which nobody could be heard',
+    file: 'step.ts',
+    find: 'giveTimeBack(state, event.lostMs, effects);',
+    replace: 'giveTimeBack(state, 45_000, effects);',
+  },
+  {
+    name: 'forgets with a reset what was given back of an extension',
+    file: 'leases.ts',
+    find: '    lease.extendedUntil = lease.until;\n',
+    replace: '',
+  },
+  {
+    name: 'cools a slot down again for time in which nobody could be heard',
+    file: 'leases.ts',
+    find: "    if (lease.phase === 'cooling') continue;\n    lease.until = after",
+    replace: '    lease.until = after',
+  },
+  {
+    name: 'keeps a slot down until an instant that a clock which was ahead has written',
+    file: 'rebase.ts',
+    find: 'coolingUntil: within(coolingUntil, HOLD_MAX_MS)',
+    replace: 'coolingUntil',
+  },
+  {
+    name: 'stays paused until an instant that a clock which was ahead has written',
+    file: 'rebase.ts',
+    find: '  pause.until = instant(pause.until - aheadMs);\n',
+    replace: '',
+  },
+  {
+    name: 'gives a holder that resumes a smaller attachment after the clock was set back',
+    file: 'step.ts',
+    find: '(event.attachment ?? 0) + 1',
+    replace: '0',
+  },
+  {
     name: 'ignores renewals',
     file: 'step.ts',
     find: '  prolong(lease, now, effects);\n  // A hold',
@@ -129,14 +171,32 @@ export const RECOVERY: readonly Mutation[] = [
   {
     name: 'does not extend leases after a reset',
     file: 'recover.ts',
-    find: 'row.extendedUntil ?? after(now, LEASE_TTL_MS)',
-    replace: 'row.extendedUntil ?? after(row.grantedAt, LEASE_TTL_MS)',
+    find: '{ extendedUntil: after(now, LEASE_TTL_MS), extensions',
+    replace: '{ extendedUntil: after(now, 0), extensions',
   },
   {
     name: 'extends leases at every reset',
     file: 'recover.ts',
-    find: 'row.extendedUntil ?? after(now, LEASE_TTL_MS)',
-    replace: 'after(now, LEASE_TTL_MS)',
+    find: 'if (isEnough || extensions',
+    replace: 'if (extensions',
+  },
+  {
+    name: 'extends leases at every reset that comes late',
+    file: 'recover.ts',
+    find: 'if (isEnough || extensions >= EXTENSIONS_MAX) return',
+    replace: 'if (isEnough) return',
+  },
+  {
+    name: 'extends a lease once, though its holder had no time to come back',
+    file: 'recover.ts',
+    find: 'extendedUntil >= after(now, COMES_BACK_MS)',
+    replace: 'extendedUntil > 0',
+  },
+  {
+    name: 'counts the extensions of before the holder was heard',
+    file: 'leases.ts',
+    find: '    lease.extensions = 0;\n',
+    replace: '',
   },
   {
     name: 'does not write the extension',
@@ -153,8 +213,8 @@ export const RECOVERY: readonly Mutation[] = [
   {
     name: 'forgets cool-downs at a reset',
     file: 'recover.ts',
-    find: 'until: coolingUntil ?? extendedUntil,',
-    replace: 'until: coolingUntil === null ? extendedUntil : now,',
+    find: 'until: coolingUntil ?? extension.extendedUntil,',
+    replace: 'until: coolingUntil === null ? extension.extendedUntil : now,',
   },
   {
     name: 'gives a slot that cools down back to its old holder',

@@ -11,8 +11,9 @@ export const LIMITS: readonly Mutation[] = [
   {
     name: 'takes requests before there is a slot',
     file: 'waiting.ts',
-    find: '    if (at > now) {\n',
-    replace: '    if (at > now) {\n      reserveFor(state, waiter.need, null, now);\n',
+    find: '    state.roomDueAt = at > now ? at : NEVER;\n',
+    replace:
+      '    state.roomDueAt = at > now ? at : NEVER;\n    if (at > now) reserveFor(state, waiter.need, null, now);\n',
   },
   {
     name: 'takes nothing of the limits',
@@ -143,14 +144,62 @@ export const LIMITS: readonly Mutation[] = [
   {
     name: 'sleeps though only time is lacking',
     file: 'step.ts',
-    find: 'state.waitersDueAt, settled, state.roomDueAt, tried)',
+    find: 'state.waitersDueAt, settled, room, tried)',
     replace: 'state.waitersDueAt, settled, tried)',
   },
   {
-    name: 'sets aside whatever a call claims to write',
+    name: 'refuses for good because of a guess',
     file: 'need.ts',
-    find: 'Math.min(outputTokens, leastOf(rates.otpm, rates.tpm, rates.tpd))',
-    replace: 'outputTokens',
+    find: 'Math.min(expected, leastOf(rates.otpm), besideInput)',
+    replace: 'expected',
+  },
+  {
+    name: 'refuses for good because of a guessed length',
+    file: 'need.ts',
+    find: 'estimate.isInputGuess === true ? Math.min(counted, inputMax) : counted',
+    replace: 'counted',
+  },
+  {
+    name: 'lets a call wait that is larger than a limit',
+    file: 'refuse.ts',
+    find: 'exceeded === null ? null : { ...tooWide, exceeded }',
+    replace: 'null',
+  },
+  {
+    name: 'lets what is large exceed the minute',
+    file: 'window.ts',
+    find: '(1 + TOLERANCE) - amount;\n',
+    replace: '(1 + TOLERANCE) - Math.min(amount, params.limit / 20);\n',
+  },
+  {
+    name: 'lets small calls delay a large one',
+    file: 'overtaking.ts',
+    find: 'isSpare(settings.rates, spares, waiter.need.demand)',
+    replace: 'true',
+  },
+  {
+    name: 'lets small calls take what a large one needs of the bucket',
+    file: 'overtaking.ts',
+    find: 'at < first.at && fillInTime(controls.rates, rates, demand, expected, at)',
+    replace: 'at < first.at',
+  },
+  {
+    name: 'gives away the slot of who waits for tokens',
+    file: 'overtaking.ts',
+    find: 'const both = slots + first.waiter.need.slots;',
+    replace: 'const both = slots;',
+  },
+  {
+    name: 'lets nobody use what a large call leaves while it waits',
+    file: 'overtaking.ts',
+    find: 'if (at <= now) return { waiter, at };',
+    replace: 'if (at < 0) return { waiter, at };',
+  },
+  {
+    name: 'sleeps though somebody may overtake',
+    file: 'step.ts',
+    find: 'Math.min(state.roomDueAt, state.overtakingDueAt)',
+    replace: 'state.roomDueAt',
   },
   {
     name: 'measures nobody anew whose turn comes',
@@ -177,14 +226,14 @@ export const BUDGETS: readonly Mutation[] = [
   {
     name: 'grants beyond the budget',
     file: 'waiting.ts',
-    find: '    if (unaffordable !== null) {\n',
-    replace: '    if (unaffordable !== null && now < 0) {\n',
+    find: ' ?? refuseUnaffordable(state, waiter, now);\n',
+    replace: ';\n',
   },
   {
     name: 'lets nested calls go beyond the budget',
     file: 'waiting.ts',
-    find: '    if (unaffordable !== null) return turnAway(state, waiter, unaffordable, now, effects);\n',
-    replace: '',
+    find: 'if (unaffordable !== null) turnAway(state, waiter, unaffordable, now, effects);\n    else grant',
+    replace: 'if (unaffordable === null || ticket.slots > 0) grant',
   },
   {
     name: 'refuses in a dry run what has no budget',

@@ -149,9 +149,9 @@ export const ORDER: readonly Mutation[] = [
   {
     name: 'lets narrow calls overtake a wide one',
     file: 'waiting.ts',
-    find: '    if (at > now) {\n',
+    find: '    state.roomDueAt = at > now ? at : NEVER;\n',
     replace:
-      '    if (at > now && roomAt(state, { ...waiter.need, slots: 1 }, now) <= now) { waiter.sliceEndsAt = null; continue; }\n    if (at > now) {\n',
+      '    if (at > now && roomAt(state, { ...waiter.need, slots: 1 }, now) <= now) { waiter.sliceEndsAt = null; continue; }\n    state.roomDueAt = at > now ? at : NEVER;\n',
   },
   {
     name: 'stops looking for the best too early',

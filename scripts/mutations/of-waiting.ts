@@ -47,8 +47,8 @@ export const GRANTING: readonly Mutation[] = [
   {
     name: 'grants to waiters that nobody is parked behind',
     file: 'order.ts',
-    find: '  if (waiter.sliceEndsAt === null) return false;\n',
-    replace: '',
+    find: 'waiter.sliceEndsAt === null || view.passedOver',
+    replace: 'view.passedOver',
   },
   {
     name: 'orders by arrival at this instance',
@@ -124,8 +124,8 @@ export const WAITING: readonly Mutation[] = [
   {
     name: 'sleeps past the end of the settle time',
     file: 'step.ts',
-    find: 'state.waitersDueAt, settled, state.roomDueAt, tried)',
-    replace: 'state.waitersDueAt, settled + 1, state.roomDueAt + 1, tried)',
+    find: 'state.waitersDueAt, settled, room, tried)',
+    replace: 'state.waitersDueAt, settled + 1, room + 1, tried)',
   },
   {
     name: 'forgets that a ticket was cancelled',

@@ -26,20 +26,48 @@ export async function callsInFlight(url: string): Promise<number | null> {
   }
 }
 
-/** Waits until the Worker answers; false when it does not in time, or `gaveUp` says so. */
-export async function untilReady(url: string, gaveUp: () => boolean): Promise<boolean> {
+async function untilTrue(
+  check: () => Promise<boolean>,
+  gaveUp: () => boolean = () => false,
+): Promise<boolean> {
   const deadline = Date.now() + READY_WAIT_MS;
   while (Date.now() < deadline && !gaveUp()) {
-    if ((await callsInFlight(url)) !== null) return true;
+    if (await check()) return true;
     await delay(20);
   }
   return false;
 }
 
+/** Waits until the Worker answers; false when it does not in time, or `gaveUp` says so. */
+export function untilReady(url: string, gaveUp: () => boolean): Promise<boolean> {
+  return untilTrue(async () => (await callsInFlight(url)) !== null, gaveUp);
+}
+
+/** The version of the configuration that the Worker routes by, or null while it has none. */
+async function routedVersion(url: string): Promise<number | null> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
+    const version = /^ *Configuration +version (\d+)$/m.exec(await response.text())?.[1];
+    return version === undefined ? null : Number(version);
+  } catch {
+    return null;
+  }
+}
+
+/** Waits until the Worker routes by that version or a newer one; false when it does not in time. */
+export function untilRouted(url: string, version: number, gaveUp: () => boolean): Promise<boolean> {
+  return untilTrue(async () => ((await routedVersion(url)) ?? -1) >= version, gaveUp);
+}
+
 async function refusal(response: Response): Promise<ConfigRefused> {
   const text = await response.text();
   try {
-    const problem = JSON.parse(text) as { title?: string; detail?: string; errors?: unknown[] };
+    const problem = JSON.parse(text) as {
+      title?: string;
+      detail?: string;
+      errors?: unknown[];
+      more?: number;
+    };
     const lines = (problem.errors ?? []).map((error) => {
       const { path, message } = error as { path?: string; message?: string };
       return message === undefined ? JSON.stringify(error) : `  ${path ?? ''}: ${message}`;
@@ -47,16 +75,21 @@ async function refusal(response: Response): Promise<ConfigRefused> {
     const head = problem.detail ?? problem.title ?? `status ${response.status}`;
     // With one mistake the detail is that mistake.
     const told = lines.filter((line) => !head.includes(line.trim()));
-    return new ConfigRefused([head, ...told].join('\n'));
+    const rest = (problem.more ?? 0) > 0 ? [`  and ${problem.more} more`] : [];
+    return new ConfigRefused([head, ...told, ...rest].join('\n'));
   } catch {
     return new ConfigRefused(`status ${response.status}: ${text.slice(0, 2_000)}`);
   }
 }
 
-/** The whole configuration and its version, or null where none was ever written. */
-export async function readConfig(
-  target: AdminTarget,
-): Promise<{ readonly etag: string; readonly body: string } | null> {
+/** A configuration, and the tag of its version. */
+interface StoredConfig {
+  readonly etag: string;
+  readonly body: string;
+}
+
+/** The whole configuration, or null where none was ever written. */
+export async function readConfig(target: AdminTarget): Promise<StoredConfig | null> {
   const response = await fetch(`${target.url}/admin/api/config`, {
     headers: { authorization: `Bearer ${target.adminToken}`, accept: 'application/json' },
   });
@@ -66,13 +99,16 @@ export async function readConfig(
   return etag.replace(/^W\//, '') === '"0"' ? null : { etag, body };
 }
 
-/** Replaces the configuration if its version is still `etag`. Throws `ConfigRefused`. */
+/** The number in the tag of a version. */
+const versionOf = (etag: string): number => Number(/"(\d+)"/.exec(etag)?.[1] ?? 0);
+
+/** Replaces the configuration if its version is still `etag`, and answers with its new one. Throws `ConfigRefused`. */
 export async function writeConfig(
   target: AdminTarget,
   etag: string,
   body: string,
   contentType: 'application/json' | 'application/yaml',
-): Promise<void> {
+): Promise<number> {
   const response = await fetch(`${target.url}/admin/api/config`, {
     method: 'PUT',
     headers: {
@@ -84,15 +120,24 @@ export async function writeConfig(
   });
   if (!response.ok) throw await refusal(response);
   await response.body?.cancel();
+  return versionOf(response.headers.get('etag') ?? '');
 }
 
-/** Writes the first configuration. False: there is one already, and nothing was changed. */
+/** What came of writing the first configuration. */
+export interface FirstImport {
+  /** False: there was one already, and nothing was changed. */
+  readonly imported: boolean;
+  /** The version that is stored now. */
+  readonly version: number;
+}
+
+/** Writes the first configuration. */
 export async function importFirst(
   target: AdminTarget,
   body: string,
   contentType: 'application/json' | 'application/yaml',
-): Promise<boolean> {
-  if ((await readConfig(target)) !== null) return false;
-  await writeConfig(target, '"0"', body, contentType);
-  return true;
+): Promise<FirstImport> {
+  const stored = await readConfig(target);
+  if (stored !== null) return { imported: false, version: versionOf(stored.etag) };
+  return { imported: true, version: await writeConfig(target, '"0"', body, contentType) };
 }

@@ -3,11 +3,21 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { callsInFlight, importFirst, untilReady } from './admin-client.ts';
+import type { FirstImport } from './admin-client.ts';
+import {
+  callsInFlight,
+  ConfigRefused,
+  importFirst,
+  untilReady,
+  untilRouted,
+} from './admin-client.ts';
 import { BUILT_DASHBOARD, ensureBuilt } from './build.ts';
+import { lockFolder } from './folder-lock.ts';
 import type { Forwarder } from './forwarder.ts';
 import { startForwarder } from './forwarder.ts';
 import { readCompatibility, workerdConfig } from './workerd-config.ts';
+import type { KeptRunning } from './keep-running.ts';
+import { keepRunning } from './keep-running.ts';
 import type { WorkerdProcess } from './workerd.ts';
 import { startWorkerd } from './workerd.ts';
 
@@ -23,10 +33,11 @@ export interface ServeOptions {
   readonly dataDir: string;
   /** Environment of workerd: what `PASSED_ON` names becomes bindings. @default that of this process */
   readonly env?: NodeJS.ProcessEnv;
-  /** False: clients speak to workerd itself, which does not notice all that leave. @default true */
+  /**
+   * False: clients speak to workerd itself, which does not notice all that leave, and is not started again.
+   * @default true
+   */
   readonly forwarder?: boolean;
-  /** @default random */
-  readonly bootId?: string;
   /** Opens the admin routes. @default ADMIN_TOKEN of the environment; without it they are closed */
   readonly adminToken?: string;
   /** JSON or YAML, imported if no configuration was ever written. */
@@ -47,11 +58,10 @@ export interface Serve {
   readonly url: string;
   /** One per Worker service. */
   readonly urls: readonly string[];
-  readonly workerdPid: number;
+  /** The process of workerd; another one after a crash. */
+  workerdPid(): number;
   /** Whether the configuration that was given has been imported; false: there was one. */
   readonly imported: boolean;
-  /** Resolves with a sentence when workerd has ended, for whatever reason. */
-  readonly ended: Promise<string>;
   /** What workerd printed, the last lines of it. */
   logs(): string;
   /** Takes no more connections, waits for the calls in flight at most so long, ends workerd. */
@@ -71,97 +81,139 @@ const NO_DRAIN_TERM_WAIT_MS = 500;
 const FLUSH_MS = 50;
 
 interface Parts {
-  readonly workerd: WorkerdProcess;
+  readonly kept: KeptRunning;
   /** None where clients speak to workerd itself. */
   readonly forwarders: readonly Forwarder[];
 }
 
+const directUrls = ({ ports }: WorkerdProcess): string[] =>
+  ports.map((port) => `http://127.0.0.1:${port}`);
+
 /** Waits until no call is in flight. */
-async function drain({ workerd }: Parts, drainMs: number): Promise<void> {
+async function drain(workerd: WorkerdProcess, drainMs: number): Promise<void> {
   const deadline = Date.now() + drainMs;
   let hasEnded = false;
   const ended = workerd.ended.then(() => {
     hasEnded = true;
   });
   while (Date.now() < deadline && !hasEnded) {
-    const urls = workerd.ports.map((port) => `http://127.0.0.1:${port}`);
-    const counts = await Promise.all(urls.map(callsInFlight));
+    const counts = await Promise.all(directUrls(workerd).map(callsInFlight));
     // One that is too busy to answer has calls in flight.
     if (counts.every((count) => count === 0)) return;
     await Promise.race([delay(DRAIN_POLL_MS), ended]);
   }
 }
 
-async function stopParts(parts: Parts, drainMs: number): Promise<void> {
-  const { workerd, forwarders } = parts;
+async function stopParts({ kept, forwarders }: Parts, drainMs: number): Promise<void> {
   for (const forwarder of forwarders) forwarder.stopAccepting();
-  if (drainMs > 0) {
-    await drain(parts, drainMs);
+  const workerd = await kept.letGo();
+  if (drainMs > 0 && workerd !== null) {
+    await drain(workerd, drainMs);
     await delay(FLUSH_MS);
     // workerd closes what is idle in good order, and the forwarders pass that on.
     await workerd.terminate(TERM_WAIT_MS);
   }
   await Promise.all(forwarders.map((forwarder) => forwarder.close()));
-  await workerd.terminate(NO_DRAIN_TERM_WAIT_MS);
+  await workerd?.terminate(NO_DRAIN_TERM_WAIT_MS);
 }
 
-async function startParts(
-  options: ServeOptions,
-  adminToken: string | null,
-  onLog: (line: string) => void,
-): Promise<Parts> {
+/** What a workerd is started with, the first one and those after it. */
+interface Runtime {
+  readonly options: ServeOptions;
+  readonly adminToken: string | null;
+  /** Path of the built module. */
+  readonly module: string;
+  /** Only the forwarders and workerd know it: who knows it could write any address as its own. */
+  readonly cfHeader: string;
+  readonly onLog: (line: string) => void;
+}
+
+async function startRuntime(
+  { options, adminToken, module, cfHeader, onLog }: Runtime,
+  givenUp?: AbortSignal,
+): Promise<WorkerdProcess> {
   const dataDir = resolve(options.dataDir);
-  const module = options.module ?? (await ensureBuilt());
   const environment = options.env ?? process.env;
   const env: NodeJS.ProcessEnv = { ...environment, ADMIN_TOKEN: adminToken ?? undefined };
   const workers = options.workers ?? 1;
-  await mkdir(dataDir, { recursive: true });
   const config = workerdConfig({
     module: relative(dataDir, module),
     objectsDir: resolve(dataDir, 'objects'),
     workers,
     // workerd does not start where a folder that it serves is missing.
     dashboardDir: existsSync(BUILT_DASHBOARD) ? BUILT_DASHBOARD : null,
-    bootId: options.bootId ?? randomBytes(9).toString('base64url'),
+    // Another one for each process, also after a crash: rows of the one before died with it.
+    bootId: randomBytes(9).toString('base64url'),
+    cfHeader,
     fromEnvironment: Object.keys(env).filter((name) =>
       name === 'ADMIN_TOKEN' ? adminToken !== null : PASSED_ON.test(name),
     ),
     compatibility: await readCompatibility(),
   });
-  const workerd = await startWorkerd({ dataDir, config, workers, env, onLog });
-  if (options.forwarder === false) return { workerd, forwarders: [] };
+  return startWorkerd({ dataDir, config, workers, env, onLog, ...(givenUp && { givenUp }) });
+}
+
+/** Opens the ports: from here on anybody may call. */
+async function listen(
+  { options, cfHeader }: Runtime,
+  ports: readonly number[],
+): Promise<Forwarder[]> {
+  if (options.forwarder === false) return [];
   const { host = '127.0.0.1', port } = options;
   const forwarders: Forwarder[] = [];
   try {
-    for (const [index, targetPort] of workerd.ports.entries()) {
+    for (const [index, targetPort] of ports.entries()) {
       const wanted = index === 0 ? port : 0;
-      forwarders.push(await startForwarder({ host, port: wanted, targetPort }));
+      forwarders.push(await startForwarder({ host, port: wanted, targetPort, cfHeader }));
     }
+    return forwarders;
   } catch (error) {
-    await stopParts({ workerd, forwarders }, 0);
+    await Promise.all(forwarders.map((forwarder) => forwarder.close()));
     throw error;
   }
-  return { workerd, forwarders };
 }
 
 async function importConfig(
   options: ServeOptions,
   url: string,
-  adminToken: string,
-): Promise<boolean> {
+  adminToken: string | null,
+): Promise<FirstImport> {
   const { config, configFile } = options;
+  const nothing = { imported: false, version: 0 };
+  if (adminToken === null) return nothing;
   const target = { url, adminToken };
   if (config !== undefined) {
     return importFirst(target, JSON.stringify(config), 'application/json');
   }
-  if (configFile === undefined) return false;
+  if (configFile === undefined) return nothing;
   const text = await readFile(configFile, 'utf8');
   const isJson = configFile.endsWith('.json');
   return importFirst(target, text, isJson ? 'application/json' : 'application/yaml');
 }
 
-/** Starts Headgate on plain workerd; resolves when it answers. */
+/** Starts Headgate on plain workerd; resolves when it answers. The data folder is its own until it stops. */
 export async function startServe(options: ServeOptions): Promise<Serve> {
+  const dataDir = resolve(options.dataDir);
+  await mkdir(dataDir, { recursive: true });
+  const lock = await lockFolder(dataDir);
+  try {
+    const serve = await startLocked(options);
+    const releaseAfter = async (end: Promise<void>): Promise<void> => {
+      await end;
+      await lock.release();
+    };
+    return {
+      ...serve,
+      stop: (how) => releaseAfter(serve.stop(how)),
+      kill9: () => releaseAfter(serve.kill9()),
+    };
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function startLocked(options: ServeOptions): Promise<Serve> {
   const given = options.adminToken ?? (options.env ?? process.env)['ADMIN_TOKEN'];
   if (given) return run(options, given);
   const { config, configFile, ...rest } = options;
@@ -182,43 +234,106 @@ async function importAlone(options: ServeOptions): Promise<boolean> {
   return serve.imported;
 }
 
+/**
+ * Waits until every Worker routes by the configuration: what `bringConfig` has written, if there was none.
+ * Answers whether it has.
+ */
+async function prepare(
+  workerd: WorkerdProcess,
+  bringConfig: (url: string) => Promise<FirstImport>,
+): Promise<boolean> {
+  const urls = directUrls(workerd);
+  let dead = false;
+  const isDead = (): boolean => dead;
+  workerd.ended.then(() => (dead = true)).catch(() => undefined);
+  const ready = await Promise.all(urls.map((url) => untilReady(url, isDead)));
+  if (!ready.every(Boolean)) throw new Error('The Worker does not answer.');
+  const { imported, version } = await bringConfig(urls[0] ?? '');
+  const routed = await Promise.all(urls.map((url) => untilRouted(url, version, isDead)));
+  if (!routed.every(Boolean)) throw new Error('The Worker cannot read its configuration.');
+  return imported;
+}
+
+/** The next workerd after one that crashed: on the same folder, with whatever is configured there. */
+async function startAgain(runtime: Runtime, signal: AbortSignal): Promise<WorkerdProcess> {
+  const workerd = await startRuntime(runtime, signal);
+  const kill = (): void => void workerd.kill9();
+  signal.addEventListener('abort', kill);
+  try {
+    await prepare(workerd, () => Promise.resolve({ imported: false, version: 0 }));
+    signal.throwIfAborted();
+    return workerd;
+  } catch (error) {
+    await workerd.kill9();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', kill);
+  }
+}
+
+function keep(workerd: WorkerdProcess, runtime: Runtime, forwarders: readonly Forwarder[]): Parts {
+  if (forwarders.length === 0) {
+    const kept = { latest: () => workerd, letGo: () => Promise.resolve(workerd) };
+    return { kept, forwarders };
+  }
+  const kept = keepRunning(workerd, {
+    start: (signal) => startAgain(runtime, signal),
+    onEnd: () => {
+      for (const forwarder of forwarders) forwarder.leadTo(null);
+    },
+    onServing: ({ ports }) => {
+      for (const [index, forwarder] of forwarders.entries()) forwarder.leadTo(ports[index] ?? null);
+    },
+    onLog: runtime.onLog,
+  });
+  return { kept, forwarders };
+}
+
 async function run(options: ServeOptions, adminToken: string | null): Promise<Serve> {
   const lines: string[] = [];
-  const parts = await startParts(options, adminToken, (line) => {
-    if (lines.push(line) > LOG_LINES_MAX) lines.splice(0, LOG_LINES_MAX / 2);
-    options.onLog?.(line);
-  });
-  const { workerd, forwarders } = parts;
-  const direct = workerd.ports.map((port) => `http://127.0.0.1:${port}`);
-  const host = options.host ?? '127.0.0.1';
-  const shown = host.includes(':') ? `[${host}]` : host;
-  const urls =
-    forwarders.length === 0 ? direct : forwarders.map(({ port }) => `http://${shown}:${port}`);
-  let dead = false;
-  const ended = workerd.ended.then((sentence) => {
-    dead = true;
-    return sentence;
-  });
+  const runtime: Runtime = {
+    options,
+    adminToken,
+    module: options.module ?? (await ensureBuilt()),
+    cfHeader: `headgate-cf-${randomBytes(18).toString('hex')}`,
+    onLog(line) {
+      if (lines.push(line) > LOG_LINES_MAX) lines.splice(0, LOG_LINES_MAX / 2);
+      options.onLog?.(line);
+    },
+  };
+  const workerd = await startRuntime(runtime);
   try {
-    const ready = await Promise.all(direct.map((url) => untilReady(url, () => dead)));
-    if (!ready.every(Boolean)) {
-      throw new Error(`The Worker does not answer.\n${lines.slice(-20).join('\n')}`);
-    }
-    return {
-      url: urls[0] ?? '',
-      urls,
-      workerdPid: workerd.pid,
-      imported: adminToken !== null && (await importConfig(options, direct[0] ?? '', adminToken)),
-      ended,
-      logs: () => lines.join('\n'),
-      stop: (how) => stopParts(parts, how?.drainMs ?? 0),
-      async kill9() {
-        await workerd.kill9();
-        await Promise.all(forwarders.map((forwarder) => forwarder.close()));
-      },
-    };
+    const imported = await prepare(workerd, (url) => importConfig(options, url, adminToken));
+    // Not before: whoever comes first is to find what is configured, and nothing else.
+    const forwarders = await listen(runtime, workerd.ports);
+    const parts = keep(workerd, runtime, forwarders);
+    return asServe(options, parts, { imported, logs: () => lines.join('\n') });
   } catch (error) {
-    await stopParts(parts, 0);
-    throw error;
+    await workerd.terminate(NO_DRAIN_TERM_WAIT_MS);
+    if (error instanceof ConfigRefused || !(error instanceof Error)) throw error;
+    throw new Error([error.message, ...lines.slice(-20)].join('\n'), { cause: error });
   }
+}
+
+function asServe(
+  { host = '127.0.0.1' }: ServeOptions,
+  parts: Parts,
+  known: Pick<Serve, 'imported' | 'logs'>,
+): Serve {
+  const { kept, forwarders } = parts;
+  const shown = host.includes(':') ? `[${host}]` : host;
+  const outside = forwarders.map(({ port }) => `http://${shown}:${port}`);
+  const urls = outside.length === 0 ? directUrls(kept.latest()) : outside;
+  return {
+    ...known,
+    url: urls[0] ?? '',
+    urls,
+    workerdPid: () => kept.latest().pid,
+    stop: (how) => stopParts(parts, how?.drainMs ?? 0),
+    async kill9() {
+      const workerd = await kept.letGo();
+      await workerd?.kill9();
+      await Promise.all(forwarders.map((forwarder) => forwarder.close()));
+    },
+  };
 }

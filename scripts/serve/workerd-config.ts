@@ -11,6 +11,8 @@ export interface WorkerdConfigInput {
   /** Worker services, a socket each, all bound to the objects of the first. */
   readonly workers: number;
   readonly bootId: string;
+  /** Header in which requests bring their `cf`, by which the Worker learns the caller's address. */
+  readonly cfHeader: string;
   /** Absolute path of the dashboard's files; null: they were never built. */
   readonly dashboardDir: string | null;
   /** Environment variables that become bindings. Their values never stand in the file. */
@@ -27,6 +29,7 @@ const OBJECTS = [
   { binding: 'GROUPS', className: 'GroupObject' },
   { binding: 'DIRECTORY', className: 'DirectoryObject' },
   { binding: 'FEED', className: 'FeedObject' },
+  { binding: 'TRIALS', className: 'TrialsObject' },
 ];
 
 /** The runtime's date and flags, from the one place that states them. */
@@ -94,7 +97,7 @@ export function workerdConfig(input: WorkerdConfigInput): string {
   // Port 0: workerd says on its control pipe which one it got.
   const sockets = indexes.map(
     (index) =>
-      `(name = ${quote(serviceName(index))}, address = "127.0.0.1:0", http = (), service = ${quote(serviceName(index))})`,
+      `(name = ${quote(serviceName(index))}, address = "127.0.0.1:0", http = (cfBlobHeader = ${quote(input.cfHeader)}), service = ${quote(serviceName(index))})`,
   );
   return `# Written at every start; a change here is lost.
 using Workerd = import "/workerd/workerd.capnp";

@@ -4,16 +4,16 @@ import { once } from 'node:events';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { readLines, safeLine } from './log-lines.ts';
 import { serviceName } from './workerd-config.ts';
 
 /** Path of the runtime's program. Its package has no types. */
 const { default: workerdBinary } = createRequire(import.meta.url)('workerd') as { default: string };
 
-/** How long another process may still hold the data folder after the death of its parent. */
+/** How long it may take to notice the death of its parent. */
 const LOCK_WAIT_MS = 2_000;
 
 export interface WorkerdOptions {
@@ -22,8 +22,10 @@ export interface WorkerdOptions {
   readonly config: string;
   readonly workers: number;
   readonly env: NodeJS.ProcessEnv;
-  /** Takes every line that workerd prints. */
+  /** Takes every line that workerd prints, without what may be secret. */
   readonly onLog: (line: string) => void;
+  /** Kills it if that comes before it listens. */
+  readonly givenUp?: AbortSignal;
 }
 
 /** A running workerd. */
@@ -56,14 +58,14 @@ async function runsOn(pid: number, configPath: string): Promise<boolean> {
   }
 }
 
-/** Two processes on one data folder would each grant the whole limit. */
+/** A workerd may outlive the process that started it for a moment, when that was killed. */
 async function claim(dataDir: string, configPath: string): Promise<string> {
   const path = join(dataDir, 'workerd.pid');
   const owner = Number(await readFile(path, 'utf8').catch(() => '0'));
   const deadline = Date.now() + LOCK_WAIT_MS;
   while (owner > 0 && (await runsOn(owner, configPath))) {
     if (Date.now() > deadline) {
-      throw new Error(`Another Headgate (process ${owner}) runs on ${dataDir} already.`);
+      throw new Error(`A workerd (process ${owner}) runs on ${dataDir} already.`);
     }
     await delay(20);
   }
@@ -89,10 +91,6 @@ function watch(pid: number): () => void {
   };
 }
 
-function readLines(stream: Readable | null, onLine: (line: string) => void): void {
-  if (stream !== null) createInterface({ input: stream }).on('line', onLine);
-}
-
 /** The ports, once workerd has told all of them on its control pipe. */
 function readPorts(child: ChildProcess, workers: number): Promise<number[]> {
   return new Promise((resolve) => {
@@ -109,7 +107,7 @@ function readPorts(child: ChildProcess, workers: number): Promise<number[]> {
 
 /** Starts workerd on a data folder and waits until it listens. */
 export async function startWorkerd(options: WorkerdOptions): Promise<WorkerdProcess> {
-  const { dataDir, config, workers, env, onLog } = options;
+  const { dataDir, config, workers, env, onLog, givenUp } = options;
   const configPath = join(dataDir, 'workerd.capnp');
   await mkdir(join(dataDir, 'objects'), { recursive: true });
   const pidPath = await claim(dataDir, configPath);
@@ -122,10 +120,10 @@ export async function startWorkerd(options: WorkerdOptions): Promise<WorkerdProc
   });
   await once(child, 'spawn');
   const pid = child.pid ?? 0;
-  await writeFile(pidPath, String(pid));
   const unwatch = watch(pid);
-  readLines(child.stdout, onLog);
-  readLines(child.stderr, onLog);
+  for (const output of [child.stdout, child.stderr]) {
+    readLines(output, (line) => onLog(safeLine(line)));
+  }
   const ended = once(child, 'exit').then(async ([code, signal]: (number | string | null)[]) => {
     unwatch();
     await rm(pidPath, { force: true });
@@ -135,7 +133,15 @@ export async function startWorkerd(options: WorkerdOptions): Promise<WorkerdProc
     child.kill(signal);
     await ended;
   };
-  const ports = await Promise.race([readPorts(child, workers), ended]);
+  const written = writeFile(pidPath, String(pid)).catch(async (error: unknown) => {
+    await end('SIGKILL');
+    throw error;
+  });
+  const kill = (): void => void child.kill('SIGKILL');
+  givenUp?.addEventListener('abort', kill);
+  if (givenUp?.aborted === true) kill();
+  const [ports] = await Promise.all([Promise.race([readPorts(child, workers), ended]), written]);
+  givenUp?.removeEventListener('abort', kill);
   if (typeof ports === 'string') throw new Error(ports);
   return {
     pid,

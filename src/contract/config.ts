@@ -88,7 +88,7 @@ export const groupSchema = z.strictObject({
           every_ms: z.int().min(1_000).max(120_000).default(15_000),
         })
         .prefault({}),
-      /** What becomes of a call that would wait for its own parent. */
+      /** What becomes of a call that would wait for its own parent: as many pass as that has slots. */
       nested: z.enum(['reject', 'pass']).default('reject'),
     })
     .prefault({}),
@@ -97,7 +97,7 @@ export const groupSchema = z.strictObject({
       /** Who shares: the caller, or whom a header names, and below that the agents of each. */
       by: z
         .union([z.tuple([tenantBy]), z.tuple([tenantBy, z.literal('agent')])])
-        .default(['caller']),
+        .default(['caller', 'agent']),
       max_concurrency_each: z.int().min(1).max(100_000).nullable().default(null),
       max_concurrency_each_agent: z.int().min(1).max(100_000).nullable().default(null),
       /** Weights by tenant; 1 for who is not named. */
@@ -112,7 +112,9 @@ export const groupSchema = z.strictObject({
       cancel_cooldown_ms: cooldown.default('auto'),
       failure_hold_ms: z.int().min(0).max(60_000).default(2_000),
       /** Longest silence of the upstream, in milliseconds; null watches only the wait for its headers. */
-      idle_ms: z.int().min(1).max(86_400_000).nullable().default(null),
+      idle_ms: z.int().min(1).max(86_400_000).nullable().default(600_000),
+      /** Longest time in which the caller takes nothing of what there is for it; null: any. */
+      stalled_ms: z.int().min(1).max(86_400_000).nullable().default(60_000),
       /** Longest time that one call may hold its slot. */
       max_hold_ms: z.int().min(1).max(86_400_000).default(3_600_000),
     })
@@ -150,6 +152,20 @@ export const groupSchema = z.strictObject({
   dry_run: z.boolean().default(false),
 });
 
+/** All that can be set of a group that Headgate makes by itself. */
+export const autoGroupSchema = z.strictObject({
+  name: z
+    .string()
+    .regex(
+      /^auto:[^\s/#]{1,64}(\/[^\s#]{1,128})?$/,
+      'expected auto:<upstream> or auto:<upstream>/<models>, as in auto:openai',
+    ),
+  /** Queues and grants nothing, in all its pools. */
+  paused: z.boolean().default(false),
+  /** Takes no new calls, in all its pools. */
+  draining: z.boolean().default(false),
+});
+
 export const upstreamSchema = z.strictObject({
   id: z
     .string()
@@ -174,6 +190,8 @@ export const upstreamSchema = z.strictObject({
     ])
     .default('passthrough'),
   aliases: z.record(text, text).default({}),
+  /** Operations without a slot that calls with the secret may use: files, batches … */
+  allow: patterns,
   /** Where the OpenAI-shaped routes begin under base_url, as in "/v1". */
   openai_at: z
     .string()
@@ -224,6 +242,8 @@ export const gatewayKeySchema = z.strictObject({
   note: z.string().trim().max(200).default(''),
   /** Globs of the groups that its calls may use; empty: all. */
   groups: patterns,
+  /** Operations without a slot that it may use with a secret of the operator's: files, batches … */
+  allow: patterns,
   /** Lane of its calls that name none, and the best that they may have. */
   lane_default: lane.nullable().default(null),
   lane_max: lane.default('high'),
@@ -271,6 +291,8 @@ const webhookSchema = z.strictObject({
 export const configSchema = z.strictObject({
   upstreams: z.array(upstreamSchema).max(200).default([]),
   groups: z.array(groupSchema).max(1_000).default([]),
+  /** Automatic groups that are paused or drained. */
+  auto_groups: z.array(autoGroupSchema).max(1_000).default([]),
   keys: z.array(gatewayKeySchema).max(10_000).default([]),
   /** Keys of the admin API. */
   admin_keys: z.array(adminKeySchema).max(100).default([]),
@@ -295,6 +317,7 @@ export const configSchema = z.strictObject({
 export type Config = z.output<typeof configSchema>;
 export type ConfigInput = z.input<typeof configSchema>;
 export type GroupConfig = z.output<typeof groupSchema>;
+export type AutoGroupConfig = z.output<typeof autoGroupSchema>;
 export type UpstreamConfig = z.output<typeof upstreamSchema>;
 export type WebhookConfig = z.output<typeof webhookSchema>;
 export type GatewayKeyConfig = z.output<typeof gatewayKeySchema>;

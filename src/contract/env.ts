@@ -1,6 +1,7 @@
 import type { DirectoryRpc } from './directory-rpc.ts';
 import type { FeedRpc } from './feed-rpc.ts';
 import type { GroupRpc } from './group-rpc.ts';
+import type { TrialsRpc } from './trials-rpc.ts';
 
 /** Where an object may be created; see `location` and `jurisdiction` of a group. */
 interface PlaceOptions {
@@ -32,6 +33,8 @@ export interface Env {
   readonly GROUPS: ObjectNamespace<GroupRpc>;
   readonly DIRECTORY: ObjectNamespace<DirectoryRpc>;
   readonly FEED: ObjectNamespace<FeedRpc>;
+  /** Self-hosted only, where every object has a file: pools whose keys had no success yet are in one. */
+  readonly TRIALS?: ObjectNamespace<TrialsRpc>;
   /** The dashboard's files. Absent: they were never built. */
   readonly ASSETS?: AssetSource;
   /** Opens the admin routes. Without it they are closed. */
@@ -54,6 +57,12 @@ export interface Env {
 /** The directory is one object. */
 export function directoryOf(env: Env): DirectoryRpc {
   return env.DIRECTORY.getByName('directory');
+}
+
+/** All pools on trial are in one object. Where there is none, each has its own from the start. */
+export function trialsOf({ TRIALS }: Pick<Env, 'TRIALS'>): TrialsRpc {
+  if (TRIALS === undefined) throw new Error('There are no trials here.');
+  return TRIALS.getByName('trials');
 }
 
 /** The hub of the dashboards is one object. */

@@ -1,6 +1,7 @@
 import type { Outcome } from '../core/outcome.ts';
 import type { Rejection } from '../core/rejection.ts';
 import type { UpstreamSignal } from '../core/signal.ts';
+import type { HandedGroup } from '../core/state.ts';
 import type { Lane } from '../core/ticket.ts';
 import type { CallEstimate, Settlement } from '../core/usage.ts';
 import type { PoolPreview } from './change-preview.ts';
@@ -36,6 +37,11 @@ export interface AcquireRequest {
   readonly ticketId: string;
   /** 1 for the first try of the ticket. Lease id = ticket id + attempt. */
   readonly attempt: number;
+  /**
+   * When this ask was sent, by the clock that the instants below are by: the object's may show something
+   * else. Absent: it shows the same.
+   */
+  readonly sentAt?: number;
   /** When the call reached Headgate, in epoch milliseconds. Kept over every ask. */
   readonly enqueuedAt: number;
   /** The caller's own deadline in epoch milliseconds; the group's time-out applies besides. */
@@ -145,12 +151,19 @@ export interface ResumeRequest {
   readonly tenant?: string;
   readonly lane?: Lane;
   readonly slots?: number;
+  /** That of the answer that it holds the lease by: the new one's is larger. Absent: not known. */
+  readonly attachment?: number;
 }
 
 export type ResumeAnswer =
   | Extract<AcquireAnswer, { kind: 'granted' }>
   /** The lease had ended for good (released, or force-released): stop and do not resume. */
   | { readonly kind: 'gone' };
+
+/** A pool that was on trial, for its own object to go on with. */
+export interface HandedPool extends HandedGroup {
+  readonly assumed: AssumedLimit | null;
+}
 
 export interface GroupRpc {
   acquire(request: AcquireRequest): Promise<AcquireAnswer>;
@@ -208,6 +221,13 @@ export interface GroupRpc {
    * it did. `jurisdiction` is the one that the pool is in, which it does not know itself.
    */
   forget(jurisdiction: GroupConfig['jurisdiction']): Promise<boolean>;
+  /**
+   * Goes on with a pool whose key had its first success: counts its leases, and answers with a hold on each,
+   * in the same order.
+   */
+  takeOver(handed: HandedPool): Promise<LeaseRpc[]>;
+  /** Whether the pool's key had a success. True where nobody asks for one. */
+  isProved(): Promise<boolean>;
   /** Pushed by the directory at a change. A version that is not newer changes nothing. */
   reconfigure(definition: GroupDefinition): Promise<void>;
 }
@@ -221,6 +241,9 @@ export interface GroupDefinition {
   readonly config: string | null;
   /** Weights of gateway keys, for an automatic group. Absent: none; a configured one has its own. */
   readonly weights?: Readonly<Record<string, number>>;
+  /** What an operator set of an automatic group. Absent: it is open. */
+  readonly paused?: boolean;
+  readonly draining?: boolean;
 }
 
 /** What one caller has in a pool. */

@@ -1,34 +1,35 @@
+import leven from 'leven';
+
 /** Farther than this, a name is not a misspelling any more but another word. */
 const DISTANCE_MAX = 3;
 
+/** Longer names are no misspelling of a short one. */
+const NAME_CHARACTERS_MAX = 64;
+
+/** So many names are worth showing to whoever misspelled one. */
+const NEAR_MAX = 3;
+
 /** The name that `name` was most likely meant to be, or null where none comes near. */
 export function nearestName(name: string, known: readonly string[]): string | null {
-  const lower = name.toLowerCase().replaceAll('-', '_');
-  // A half-remembered name: `concurrency` for `max_concurrency`.
-  const part = known.find((candidate) => lower.length > 3 && candidate.includes(lower));
-  const ranked = known
-    .map((candidate) => ({ candidate, distance: distance(lower, candidate) }))
-    .sort((a, b) => a.distance - b.distance);
-  const best = ranked[0];
-  const limit = Math.min(DISTANCE_MAX, Math.ceil(name.length / 3));
-  if (best !== undefined && best.distance <= limit) return best.candidate;
-  const camel = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return known.find((candidate) => candidate === camel) ?? part ?? null;
+  return nearestNames(name, known)[0] ?? null;
 }
 
-/** Levenshtein's distance, row by row. Long names are cut: they are no misspelling of a short one. */
-function distance(from: string, to: string): number {
-  const a = from.slice(0, 64);
-  let row = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (let line = 1; line <= a.length; line++) {
-    const next = [line];
-    for (let column = 1; column <= to.length; column++) {
-      const replaced = (row[column - 1] ?? 0) + (a[line - 1] === to[column - 1] ? 0 : 1);
-      const removed = (row[column] ?? 0) + 1;
-      const added = (next[column - 1] ?? 0) + 1;
-      next.push(Math.min(replaced, removed, added));
-    }
-    row = next;
-  }
-  return row[to.length] ?? 0;
+/** The names that `name` may have been meant to be, the likeliest first. */
+export function nearestNames(name: string, known: readonly string[]): string[] {
+  const lower = name.toLowerCase().replaceAll('-', '_');
+  const limit = Math.min(DISTANCE_MAX, Math.ceil(name.length / 3));
+  const short = lower.slice(0, NAME_CHARACTERS_MAX);
+  const near = known
+    .map((candidate) => ({
+      candidate,
+      distance: leven(short, candidate, { maxDistance: limit + 1 }),
+    }))
+    .filter(({ distance }) => distance <= limit)
+    .toSorted((a, b) => a.distance - b.distance)
+    .map(({ candidate }) => candidate);
+  const camel = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  // A half-remembered name: `concurrency` for `max_concurrency`.
+  const isPart = (candidate: string) => lower.length > 3 && candidate.includes(lower);
+  const others = [...known.filter((candidate) => candidate === camel), ...known.filter(isPart)];
+  return [...new Set([...near, ...others])].slice(0, NEAR_MAX);
 }

@@ -77,7 +77,7 @@ export interface DecisionInfo {
 }
 
 /**
- * - `near_limit`: the part `warn_at` of the limit was in use for a minute, with calls waiting.
+ * - `near_limit`: the part `warn_at` of the limit was in use for a minute.
  * - `queue_growing`: the queue was longer at the end of each of the last minutes.
  * - `wait_long`: calls wait longer than `warn_wait_ms`.
  * - `breaker_open`: the upstream failed too often and is left alone.

@@ -11,3 +11,17 @@ export const AUTO_PREFIX = 'auto:';
  * becomes this: encoded, it has no at sign.
  */
 export const OVERFLOW_PARTITION = '@overflow';
+
+/**
+ * Whether a pool is made by whatever key somebody sends. Such a one keeps nothing until its key's first
+ * success: whoever makes keys up would fill the storage otherwise, a pool for each.
+ */
+export function isProvedLater({
+  group,
+  partition,
+}: {
+  readonly group: string;
+  readonly partition: string | null;
+}): boolean {
+  return group.startsWith(AUTO_PREFIX) && partition !== null && partition !== OVERFLOW_PARTITION;
+}

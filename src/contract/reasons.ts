@@ -7,6 +7,7 @@ export type Reason =
   | 'price_unknown'
   | 'too_many_groups'
   | 'upstream_unreachable'
+  | 'secret_missing'
   | 'upstream_unknown'
   | 'model_unknown'
   | 'model_ambiguous'
@@ -16,6 +17,7 @@ export type Reason =
   | 'key_forbidden'
   | 'header_invalid'
   | 'websocket_unsupported'
+  | 'http_required'
   | 'internal';
 
 interface ReasonShape {
@@ -41,6 +43,8 @@ export const REASONS: Record<Reason, ReasonShape> = {
   too_many_groups: { status: 400, permanent: true },
   limiter_unavailable: { status: 503, permanent: false },
   upstream_unreachable: { status: 502, permanent: false },
+  // An operator has to act first, and clients repeat any 5xx.
+  secret_missing: { status: 424, permanent: true },
   upstream_unknown: { status: 404, permanent: true },
   model_unknown: { status: 404, permanent: true },
   model_ambiguous: { status: 400, permanent: true },
@@ -50,6 +54,7 @@ export const REASONS: Record<Reason, ReasonShape> = {
   key_forbidden: { status: 403, permanent: true },
   header_invalid: { status: 400, permanent: true },
   websocket_unsupported: { status: 501, permanent: true },
+  http_required: { status: 426, permanent: true },
   internal: { status: 500, permanent: false },
 };
 
@@ -59,6 +64,8 @@ export interface Refusal {
   /** A full sentence for people: what was wrong, and what was expected. Never a secret. */
   readonly message: string;
   readonly retryAfterMs?: number;
+  /** Nobody knows how long it will last. */
+  readonly isUnforeseen?: boolean;
   /** Another try will not help for long, whatever is usual for the reason. */
   readonly isPermanent?: boolean;
   /** How often the upstream was called. */

@@ -22,6 +22,8 @@ export interface Upstream {
   readonly aliases: Readonly<Record<string, string>>;
   /** Name of the environment variable with the operator's key, or null: the caller's key passes on. */
   readonly secret: string | null;
+  /** Globs of the operations without a slot that calls with the operator's key may use. */
+  readonly allow: readonly string[];
   /**
    * Whether a key names its account for good. Where credentials are short-lived OAuth tokens, calls
    * cannot be told apart by account, so the automatic group is not partitioned.

@@ -1,5 +1,5 @@
 import type { Dialect } from './dialect.ts';
-import { REASONS, type Refusal } from './reasons.ts';
+import { REASONS, type Reason, type Refusal } from './reasons.ts';
 
 /** Retry-After of a temporary refusal that has no better estimate. */
 const RETRY_AFTER_DEFAULT_MS = 1_000;
@@ -9,16 +9,16 @@ const RETRY_AFTER_DEFAULT_MS = 1_000;
  * `headgate-reason` marks it as ours; an upstream's error never carries that header.
  */
 export function refusalResponse(dialect: Dialect, refusal: Refusal): Response {
-  const { status, permanent } = REASONS[refusal.reason];
+  const status = statusIn(dialect, refusal.reason);
   const headers = new Headers({
     'content-type': dialect === 'opaque' ? 'application/problem+json' : 'application/json',
     'headgate-reason': refusal.reason,
   });
   if (refusal.tries !== undefined) headers.set('headgate-tries', String(refusal.tries));
-  if (permanent || refusal.isPermanent === true) {
+  const retryAfterMs = retryAfterMsOf(refusal);
+  if (retryAfterMs === null) {
     headers.set('x-should-retry', 'false');
   } else {
-    const retryAfterMs = Math.ceil(refusal.retryAfterMs ?? RETRY_AFTER_DEFAULT_MS);
     headers.set('retry-after', String(Math.ceil(retryAfterMs / 1_000)));
     headers.set('retry-after-ms', String(retryAfterMs));
   }
@@ -26,8 +26,22 @@ export function refusalResponse(dialect: Dialect, refusal: Refusal): Response {
   return new Response(JSON.stringify(errorBody(dialect, refusal, status)), { status, headers });
 }
 
+/**
+ * The status of a reason in a dialect. Claude Code takes each 413 for a body that is too large for Anthropic,
+ * whatever it says, and tells its user to remove images: there a call that never fits is an invalid one.
+ */
+export function statusIn(dialect: Dialect, reason: Reason): number {
+  return dialect === 'anthropic' && reason === 'never_fits' ? 400 : REASONS[reason].status;
+}
+
+/** When another try may succeed; null: it will not. */
+export function retryAfterMsOf({ reason, isPermanent, retryAfterMs }: Refusal): number | null {
+  if (REASONS[reason].permanent || isPermanent === true) return null;
+  return Math.ceil(retryAfterMs ?? RETRY_AFTER_DEFAULT_MS);
+}
+
 /** The body of an error in a dialect, before it is written out. */
-export function errorBody(dialect: Dialect, refusal: Refusal, status: number): unknown {
+export function errorBody(dialect: Dialect, refusal: Refusal, status: number): object {
   const { reason, message } = refusal;
   switch (dialect) {
     case 'openai':
@@ -47,7 +61,7 @@ export function errorBody(dialect: Dialect, refusal: Refusal, status: number): u
 }
 
 /** https://google.aip.dev/193: a canonical status, and details that machines read. */
-function geminiBody(refusal: Refusal, status: number): unknown {
+function geminiBody(refusal: Refusal, status: number): object {
   const { reason, message, retryAfterMs } = refusal;
   const details: unknown[] = [
     { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason, domain: 'headgate' },
@@ -66,6 +80,7 @@ function openaiType(status: number): string {
   return status >= 500 ? 'server_error' : 'invalid_request_error';
 }
 
+/** Never `overloaded_error`: Claude Code takes a few of those for Anthropic's own want of capacity and gives up. */
 function anthropicType(status: number): string {
   switch (status) {
     case 401:
@@ -76,8 +91,6 @@ function anthropicType(status: number): string {
       return 'not_found_error';
     case 429:
       return 'rate_limit_error';
-    case 503:
-      return 'overloaded_error';
     default:
       return status >= 500 ? 'api_error' : 'invalid_request_error';
   }

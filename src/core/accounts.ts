@@ -36,6 +36,8 @@ export interface TenantAccount extends Account {
    */
   readonly shares: Readonly<Record<Lane, Share>>;
   readonly agents: Map<string, AgentAccount>;
+  /** Those of its agents that wait: there may be thousands that do not. */
+  readonly waitingAgents: Set<AgentAccount>;
   /** Service of its agent that was granted last, before the charge: where new agents start. */
   lastAgentService: number;
 }
@@ -69,7 +71,8 @@ export function tenantAccount(accounts: Accounts, key: string): TenantAccount {
   let account = accounts.tenants.get(key);
   if (account === undefined) {
     const shares = { high: emptyShare(), normal: emptyShare(), low: emptyShare() };
-    account = { ...newAccount(key), shares, agents: new Map(), lastAgentService: 0 };
+    const nobody = { agents: new Map(), waitingAgents: new Set<AgentAccount>() };
+    account = { ...newAccount(key), shares, ...nobody, lastAgentService: 0 };
     accounts.tenants.set(key, account);
     forgetTenants(accounts, account);
   }
@@ -78,8 +81,8 @@ export function tenantAccount(accounts: Accounts, key: string): TenantAccount {
 
 /**
  * The account of an agent run, which has a call now. A run that is known by its id only began when the
- * group first saw it, and anew, with nothing on its account, after a minute without a call: sessions live
- * for days, turns do not.
+ * group first saw it, and anew, with nothing on its account, after a while without a call: sessions live for
+ * days, turns do not, and between two calls of a turn a tool may run for minutes.
  */
 export function agentAccount(
   accounts: Accounts,
@@ -129,11 +132,9 @@ export function noteServiceOf(
 }
 
 /** The least service of the tenant's agents that wait; Infinity: none does. */
-export function leastAgentService({ agents }: TenantAccount): number {
+export function leastAgentService({ waitingAgents }: TenantAccount): number {
   let least = Infinity;
-  for (const { waiting, service } of agents.values()) {
-    if (waiting > 0 && service < least) least = service;
-  }
+  for (const { service } of waitingAgents) least = Math.min(least, service);
   return least;
 }
 

@@ -14,6 +14,8 @@ export interface BucketParams {
   readonly ratePerMs: number;
   /** The most it holds. 0: nothing is ever granted. */
   readonly capacity: number;
+  /** Of a larger amount only so much must be there: the rest is owed. */
+  readonly wholeMax: number;
 }
 
 /** Rounding may be wrong by this part of the capacity; the difference is owed, not lost. */
@@ -30,8 +32,8 @@ export function levelAt(bucket: Bucket, { ratePerMs, capacity }: BucketParams, n
 }
 
 /**
- * Whether `amount` may be taken now. More than the capacity needs a full bucket and goes into debt, so
- * that what is large gets its turn and those after it pay.
+ * Whether `amount` may be taken now. What is large needs only a part of itself and goes into debt: so it
+ * gets its turn, and those after it pay.
  */
 export function fits(
   bucket: Bucket,
@@ -80,5 +82,5 @@ export function drain(bucket: Bucket, params: BucketParams, now: InstantMs): voi
 function lacking(bucket: Bucket, params: BucketParams, amount: number, now: InstantMs): number {
   if (amount <= 0) return 0;
   if (params.capacity <= 0) return Infinity;
-  return Math.min(amount, params.capacity) - levelAt(bucket, params, now);
+  return Math.min(amount, params.wholeMax, params.capacity) - levelAt(bucket, params, now);
 }

@@ -1,7 +1,7 @@
 import { blockOf, isHeldByRates, slotsLearned } from './capacity.ts';
 import type { InstantMs } from './ids.ts';
 import { compareWaiters, laneLength, placeOf, queueLength, type Waiter } from './queue.ts';
-import { RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from './settings.ts';
+import { COMEBACK_MS, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from './settings.ts';
 import { MINUTE_MS } from './rate-limits.ts';
 import { requestsAtOnce } from './rates.ts';
 import type { GroupState } from './state.ts';
@@ -85,11 +85,23 @@ export function waitersAhead({ queue }: GroupState, waiter: Waiter): number {
  * Retry-After for a wait of about `estimateMs`: at least one second, at most a minute. The bounds are set
  * before the jitter, or everybody who is told a minute would come back at once.
  */
-export function retryAfterMs(estimateMs: number, ticketId: TicketId): number {
-  const least = RETRY_AFTER_MIN_MS / (1 - JITTER);
+export function retryAfterMs(
+  estimateMs: number,
+  ticketId: TicketId,
+  leastMs = RETRY_AFTER_MIN_MS,
+): number {
+  const least = leastMs / (1 - JITTER);
   const most = RETRY_AFTER_MAX_MS / (1 + JITTER);
   const spread = 1 - JITTER + 2 * JITTER * fraction(ticketId);
   return Math.round(Math.min(most, Math.max(least, estimateMs)) * spread);
+}
+
+/**
+ * Retry-After where nobody knows how long it will last. A shorter one would have a client spend all its
+ * tries in a moment, since it goes before its own back-off.
+ */
+export function retryUnforeseenMs(ticketId: TicketId): number {
+  return retryAfterMs(COMEBACK_MS, ticketId, COMEBACK_MS);
 }
 
 /** The estimate for somebody who would join the end of the queue. */

@@ -4,7 +4,7 @@ import type { Outcome } from './outcome.ts';
 import type { Rejection } from './rejection.ts';
 import type { GroupSettings } from './settings.ts';
 import type { UpstreamSignal } from './signal.ts';
-import type { Lease } from './state.ts';
+import type { HandedGroup, Lease } from './state.ts';
 import type { Holder, Lane, Ticket } from './ticket.ts';
 import type { Settlement } from './usage.ts';
 
@@ -48,6 +48,19 @@ export type GroupEvent =
       readonly holder: Holder;
       readonly lane: Lane;
       readonly slots: number;
+      /** Nothing was stored of an instance before: where one holder comes from, others may follow. */
+      readonly othersMayFollow?: boolean;
+      /** What it holds the lease by, where that is known. */
+      readonly attachment?: number;
+    }
+  /** Another instance hands its leases to this one. */
+  | {
+      readonly kind: 'take_over';
+      readonly handed: HandedGroup;
+      /** This one has used and learned nothing by itself. */
+      readonly isNew: boolean;
+      /** Exceeds every attachment that the other instance gave out. */
+      readonly firstAttachment: number;
     }
   /** An operator takes a lease away. */
   | { readonly kind: 'revoke'; readonly leaseId: LeaseId }
@@ -63,6 +76,8 @@ export type GroupEvent =
   | { readonly kind: 'relearn' }
   /** Calls may go another way from now on: everybody who waits is sent back to be routed again. */
   | { readonly kind: 'move' }
+  /** Time passed in which nobody could be heard, the process being frozen or its clock set forward. */
+  | { readonly kind: 'held_up'; readonly lostMs: number }
   /** Time passed. */
   | { readonly kind: 'tick' };
 

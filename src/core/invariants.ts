@@ -1,9 +1,10 @@
 import type { InstantMs } from './ids.ts';
+import { passesOn } from './nesting.ts';
 import { nextWaiter } from './order.ts';
 import { compareLines, compareWaiters, type Line } from './queue.ts';
 import { TOMBSTONES_MAX } from './settings.ts';
 import { hasRoom } from './capacity.ts';
-import type { GroupState } from './state.ts';
+import type { GroupState, Lease } from './state.ts';
 import { LANES, type Lane } from './ticket.ts';
 
 /** What is wrong with the state, in words; an empty list is a sound state. For tests and after a load. */
@@ -26,6 +27,7 @@ function brokenLeases(state: GroupState): string[] {
   const byLane = { high: 0, normal: 0, low: 0 };
   for (const lease of state.leases.values()) {
     slots += lease.slots;
+    if (!isWellNested(state, lease)) broken.push(`lease ${lease.id} passes beyond its parent`);
     if (lease.phase === 'cooling') cooling += lease.slots;
     byLane[lease.lane] += lease.slots;
     if (lease.waitsElsewhere) waitingElsewhere += lease.slots;
@@ -47,6 +49,19 @@ function brokenLeases(state: GroupState): string[] {
   return broken;
 }
 
+/** What passes on a lease takes no more than that has, which is held and passes on none itself. */
+function isWellNested({ leases, nestedIn }: GroupState, lease: Lease): boolean {
+  let taken = 0;
+  for (const each of nestedIn.get(lease.id) ?? []) {
+    if (leases.get(each.id) !== each || passesOn(each) !== lease.id) return false;
+    taken += each.nested?.slots ?? 0;
+  }
+  const root = passesOn(lease);
+  if (root === null) return taken <= lease.slots;
+  const phase = leases.get(root)?.phase ?? 'cooling';
+  return taken === 0 && phase !== 'cooling' && nestedIn.get(root)?.has(lease) === true;
+}
+
 function brokenLines(state: GroupState): string[] {
   const { queue } = state;
   const broken: string[] = [];
@@ -66,6 +81,9 @@ function brokenLines(state: GroupState): string[] {
     for (const line of lines) broken.push(...brokenLine(state, line, lane));
   }
   if (waiting !== queue.byTicket.size) broken.push('the queue and its index differ');
+  for (const waiter of queue.nested) {
+    if (queue.byTicket.get(waiter.ticket.id) !== waiter) broken.push('a nested one has gone');
+  }
   for (const waiter of queue.promoted) {
     if (queue.byTicket.get(waiter.ticket.id) !== waiter) broken.push('a promoted one has gone');
   }
@@ -101,6 +119,9 @@ function brokenAccounts({ accounts, slotsInUse, queue }: GroupState): string[] {
     let ofAgents = 0;
     let waitingOfAgents = 0;
     for (const agent of tenant.agents.values()) {
+      if (agent.waiting > 0 !== tenant.waitingAgents.has(agent)) {
+        broken.push(`agent ${agent.key} of ${tenant.key} waits or not`);
+      }
       ofAgents += agent.slots;
       waitingOfAgents += agent.waiting;
     }

@@ -6,6 +6,7 @@ import type { Effect } from './events.ts';
 import { after, instant, type InstantMs, type LeaseId, type TicketId } from './ids.ts';
 import type { Outcome } from './outcome.ts';
 import { settleLease } from './reservation.ts';
+import { forgetNested, noteNested } from './nesting.ts';
 import { resettle } from './queue.ts';
 import { LEASE_TTL_MS } from './settings.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
@@ -16,7 +17,7 @@ import type { Settlement } from './usage.ts';
 
 type NewLease = Pick<
   Lease,
-  'id' | 'ticketId' | 'holder' | 'lane' | 'slots' | 'waitsElsewhere' | 'reserved'
+  'id' | 'ticketId' | 'holder' | 'lane' | 'slots' | 'nested' | 'waitsElsewhere' | 'reserved'
 >;
 
 /**
@@ -34,6 +35,7 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
     until: after(now, LEASE_TTL_MS),
     attachment: state.nextAttachment++,
     extendedUntil: null,
+    extensions: 0,
     isRefused: false,
     chargedMs: 0,
     decision: null,
@@ -47,6 +49,7 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
 /** Puts a lease into the set, and its slots into the sums. */
 export function addLease(state: GroupState, lease: Lease, now: InstantMs): void {
   state.leases.set(lease.id, lease);
+  noteNested(state, lease);
   if (lease.phase === 'cooling') state.slotsCooling += lease.slots;
   count(state, lease, 1, now);
   noteDue(state, lease.until);
@@ -54,6 +57,7 @@ export function addLease(state: GroupState, lease: Lease, now: InstantMs): void 
 
 function removeLease(state: GroupState, lease: Lease, now: InstantMs): void {
   state.leases.delete(lease.id);
+  forgetNested(state, lease);
   if (lease.phase === 'cooling') state.slotsCooling -= lease.slots;
   count(state, lease, -1, now);
 }
@@ -129,6 +133,21 @@ export function prolong(lease: Lease, now: InstantMs, effects: Effect[]): void {
   lease.until = after(now, LEASE_TTL_MS);
   if (lease.extendedUntil !== null) {
     lease.extendedUntil = null;
+    lease.extensions = 0;
+    effects.push({ kind: 'save', lease });
+  }
+}
+
+/**
+ * Nobody could renew for so long, so of no holder's TTL it has passed. A dead holder's lease gets just what
+ * was lost, however often. What cools down did so meanwhile.
+ */
+export function giveTimeBack(state: GroupState, lostMs: number, effects: Effect[]): void {
+  for (const lease of state.leases.values()) {
+    if (lease.phase === 'cooling') continue;
+    lease.until = after(lease.until, lostMs);
+    if (lease.extendedUntil === null) continue;
+    lease.extendedUntil = lease.until;
     effects.push({ kind: 'save', lease });
   }
 }
@@ -150,6 +169,7 @@ export function endLease(
   const heldMs = now - lease.grantedAt;
   bury(state, lease.id, now);
   effects.push({ kind: 'ended', leaseId: lease.id });
+  endNesting(state, lease.id, now, effects);
   endWaitElsewhere(state, lease);
   chargeTo(state, lease, outcome === 'unused' ? 0 : heldMs, now);
   if (outcome === 'success' || outcome === 'cancelled') observeHold(state, heldMs);
@@ -173,6 +193,28 @@ export function endLease(
   }
 }
 
+/** A lease is held no more: what passes on its slots, and goes on, counts itself from now on. */
+function endNesting(state: GroupState, parent: LeaseId, now: InstantMs, effects: Effect[]): void {
+  for (const lease of state.nestedIn.get(parent) ?? []) {
+    const slots = lease.nested?.slots ?? 0;
+    forgetNested(state, lease);
+    count(state, lease, -1, now);
+    lease.slots = slots;
+    // What it held until now cost nothing, so nothing of that comes back at its end.
+    lease.chargedMs = now - lease.grantedAt;
+    count(state, lease, 1, now);
+    effects.push({ kind: 'save', lease });
+  }
+}
+
+/** The same for what passes on leases that are not here. */
+export function endLostNesting(state: GroupState, now: InstantMs, effects: Effect[]): void {
+  for (const parent of state.nestedIn.keys()) {
+    const isHeld = (state.leases.get(parent)?.phase ?? 'cooling') !== 'cooling';
+    if (!isHeld) endNesting(state, parent, now, effects);
+  }
+}
+
 /** Ends every lease whose time is over: lapsed ones, and cool-downs. */
 export function expireLeases(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (now < state.leasesDueAt) return;
@@ -187,6 +229,7 @@ export function expireLeases(state: GroupState, now: InstantMs, effects: Effect[
       chargeTo(state, lease, now - lease.grantedAt, now);
       settleLease(state, lease, null, now);
       noteEnded(state, lease, true, now);
+      endNesting(state, lease.id, now, effects);
     }
     removeLease(state, lease, now);
     effects.push({ kind: 'drop', leaseId: lease.id });

@@ -8,8 +8,8 @@ import type { Need } from './usage.ts';
 const OUTPUT_GUESS_TOKENS = 1_000;
 
 /**
- * What a ticket needs, by what the group has learned of its model. No more is set aside than a limit lets
- * pass at all: what a call claims is its caller's word, and where its end is never heard of, it counts.
+ * What a ticket needs, by what the group has learned of its model. What is only guessed is never more than
+ * the limits let pass beside the rest: nobody is refused for good because of a guess.
  */
 export function needOf(
   factors: TokenFactors,
@@ -20,18 +20,17 @@ export function needOf(
   const model = holder.model ?? '';
   const { maxOutputTokens, reserve, price } = estimate;
   // At least one, or a call of an unknown length would cost nothing.
-  const inputTokens = Math.max(1, Math.round(estimate.inputTokens * inputFactor(factors, model)));
+  const counted = Math.max(1, Math.round(estimate.inputTokens * inputFactor(factors, model)));
+  const inputMax = leastOf(rates.itpm, rates.tpm, rates.tpd);
+  const inputTokens = estimate.isInputGuess === true ? Math.min(counted, inputMax) : counted;
   const likely = Math.round(outputMean(factors, model) ?? OUTPUT_GUESS_TOKENS);
   const expected = Math.min(likely, maxOutputTokens ?? Infinity);
-  const most = maxOutputTokens ?? expected;
-  const outputTokens = { max_tokens: most, mean: expected, none: 0 }[reserve];
+  const besideInput = Math.max(0, leastOf(rates.tpm, rates.tpd) - inputTokens);
+  const guessed = Math.min(expected, leastOf(rates.otpm), besideInput);
+  const most = maxOutputTokens ?? guessed;
+  const outputTokens = { max_tokens: most, mean: guessed, none: 0 }[reserve];
   const usd = price === null ? 0 : inputTokens * price.input + expected * price.output;
-  const demand = {
-    requests: 1,
-    inputTokens: Math.min(inputTokens, leastOf(rates.itpm, rates.tpm, rates.tpd)),
-    outputTokens: Math.min(outputTokens, leastOf(rates.otpm, rates.tpm, rates.tpd)),
-  };
-  return { slots, demand, usd };
+  return { slots, demand: { requests: 1, inputTokens, outputTokens }, usd };
 }
 
 /** The least of the limits that are set, and 1 where it is 0: a call that takes nothing would pass it. */

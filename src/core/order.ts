@@ -23,6 +23,8 @@ interface View {
   readonly barred: Set<Account | 'elsewhere'>;
   /** Who was refused more often lets others go first. */
   readonly refusalsMax: number;
+  /** Who is looked at no more, as if it did not wait. */
+  readonly passedOver: ReadonlySet<Waiter>;
 }
 
 /** The comparator: whether `a` goes before `b`. */
@@ -60,11 +62,17 @@ export function ageOf(
 /** A call that was refused once for concurrency keeps its place. */
 const REFUSALS_FREE = 1;
 
-/** The waiter that goes next, whether the group has room for it or not; undefined: nobody is ready. */
-export function nextWaiter(state: GroupState): Waiter | undefined {
+const NOBODY: ReadonlySet<Waiter> = new Set();
+
+/**
+ * The waiter that goes next, whether the group has room for it or not; undefined: nobody is ready.
+ *
+ * @param passedOver as if these did not wait
+ */
+export function nextWaiter(state: GroupState, passedOver = NOBODY): Waiter | undefined {
   const turns = laneTurns(state);
   for (let refusalsMax = REFUSALS_FREE; ; refusalsMax += 1) {
-    const best = nextOf({ state, turns, barred: new Set(), refusalsMax });
+    const best = nextOf({ state, turns, barred: new Set(), refusalsMax, passedOver });
     if (best !== undefined || refusalsMax >= state.turnedBack.refusalsMax) return best;
   }
 }
@@ -138,7 +146,7 @@ function headOf({ tenant, waiters }: Line, view: View): Waiter | undefined {
 
 /** Whether somebody is parked behind a waiter and no cap of its own is used up. It blocks nobody if so. */
 function mayGo(waiter: Waiter, view: View): boolean {
-  if (waiter.sliceEndsAt === null) return false;
+  if (waiter.sliceEndsAt === null || view.passedOver.has(waiter)) return false;
   const { ticket, tenant, agent } = waiter;
   if (refusalsOf(view.state.turnedBack, ticket.id) > view.refusalsMax) return false;
   const { slotsMaxEach, slotsMaxEachAgent } = view.state.settings;

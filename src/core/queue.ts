@@ -55,6 +55,8 @@ export interface Queue {
   readonly lanes: Readonly<Record<Lane, LaneQueue>>;
   readonly byTicket: Map<TicketId, Waiter>;
   readonly promoted: Set<Waiter>;
+  /** Who is made for another call, in the order in which they came. */
+  readonly nested: Set<Waiter>;
 }
 
 export function emptyQueue(): Queue {
@@ -63,6 +65,7 @@ export function emptyQueue(): Queue {
     lanes: { high: emptyLane(), normal: emptyLane(), low: emptyLane() },
     byTicket: new Map(),
     promoted: new Set(),
+    nested: new Set(),
   };
 }
 
@@ -94,8 +97,10 @@ export function enqueue(queue: Queue, waiter: Waiter): void {
   inLane.length += 1;
   tenant.waiting += 1;
   agent.waiting += 1;
+  tenant.waitingAgents.add(agent);
   queue.byTicket.set(ticket.id, waiter);
   if (waiter.isPromoted) queue.promoted.add(waiter);
+  if (ticket.parents.length > 0) queue.nested.add(waiter);
 }
 
 /** Takes a waiter out. One that is not in the queue changes nothing. */
@@ -104,8 +109,10 @@ export function dequeue(queue: Queue, waiter: Waiter): void {
   const { lane, tenant, agent } = waiter;
   const inLane = queue.lanes[lane];
   queue.promoted.delete(waiter);
+  queue.nested.delete(waiter);
   tenant.waiting -= 1;
   agent.waiting -= 1;
+  if (agent.waiting === 0) tenant.waitingAgents.delete(agent);
   const line = inLane.byTenant.get(tenant);
   if (line === undefined) return;
   const { waiters } = line;

@@ -7,8 +7,9 @@ import type { WindowParams } from './window.ts';
  * A bucket alone cannot do it: one of capacity c that fills at rate r lets c + 60 r pass in some minute,
  * so either it wastes a part of the limit as large as its burst, or it exceeds it. So each limit per minute
  * has two: a bucket that spreads the calls, and a window that adds up what was taken in the last minute and
- * lets no call pass that would exceed the limit. Together they use at least 95 % of it under load and never
- * meet the refusal of an upstream that counts as strictly as can be. A limit per day is a window alone.
+ * lets no call pass that would exceed the limit, however large it is. Together they use at least 95 % of it
+ * under load and never meet the refusal of an upstream that counts as strictly as can be. A limit per day is
+ * a window alone.
  */
 
 /** The rate limits of a group. Null: none. 0 lets nothing pass. */
@@ -57,11 +58,10 @@ export const BURST_MS = 10_000;
 const STEADY_SHARE = 0.97;
 
 /**
- * The part of a token limit that a call must find free, if it is larger than that. Up to it the limit
- * holds in every minute. Beyond it waiting for room would leave much of the limit unused: such a call may
- * exceed what is left, and those after it wait the longer.
+ * The part of a limit that a call must find in the bucket, if it is larger than that. The window sees to it
+ * that the minute holds. To wait for the bucket as well would leave unused what flows over meanwhile.
  */
-const WHOLE_SHARE = 0.05;
+const WHOLE_SHARE = 0.01;
 
 export const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -112,13 +112,12 @@ export function limitsOf(settings: RateSettings): readonly Limit[] {
 
 function limitOf(name: LimitName, limit: number, burstMs: number): Limit {
   const amountOf = AMOUNTS[name];
-  const isRequests = name === 'rpm' || name === 'rpd' || name === 'startsPerS';
   if (name === 'startsPerS') {
     const capacity = limit === 0 ? 0 : Math.max(1, limit * STARTS_BURST_S);
-    return { name, amountOf, bucket: { ratePerMs: limit / 1_000, capacity }, window: null };
+    const bucket = { ratePerMs: limit / 1_000, capacity, wholeMax: 1 };
+    return { name, amountOf, bucket, window: null };
   }
-  const wholeMax = isRequests ? 1 : Math.max(1, limit * WHOLE_SHARE);
-  const window = { limit, wholeMax, marginMs: MARGIN_MS };
+  const window = { limit, marginMs: MARGIN_MS };
   if (name === 'rpd' || name === 'tpd') {
     return {
       name,
@@ -132,7 +131,7 @@ function limitOf(name: LimitName, limit: number, burstMs: number): Limit {
   return {
     name,
     amountOf,
-    bucket: { ratePerMs, capacity },
+    bucket: { ratePerMs, capacity, wholeMax: Math.max(1, limit * WHOLE_SHARE) },
     window: { ...window, lengthMs: MINUTE_MS, binMs: MINUTE_BIN_MS },
   };
 }

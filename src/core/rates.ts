@@ -19,7 +19,16 @@ import {
   type RateSettings,
 } from './rate-limits.ts';
 import type { LimitHint } from './signal.ts';
-import { count, emptyWindow, uncount, usedAt, windowFitsAt, type Window } from './window.ts';
+import {
+  count,
+  emptyWindow,
+  rebase as rebaseWindow,
+  uncount,
+  usedAt,
+  windowFitsAt,
+  windowSpare,
+  type Window,
+} from './window.ts';
 
 /** What of the limits was used. Kept in a row: whoever starts anew gets no second helping. */
 export interface Rates {
@@ -38,6 +47,17 @@ const LIMIT_OF_HINT: Record<LimitHint['dimension'], LimitName> = {
 /** The rates of a group that has not made a call. */
 export function emptyRates(): Rates {
   return { buckets: {}, windows: {} };
+}
+
+/** What was taken later than now, by a clock that was ahead, was taken now. */
+export function rebase(rates: Rates, settings: RateSettings, now: InstantMs): void {
+  for (const bucket of Object.values(rates.buckets)) {
+    bucket.at = instant(Math.min(bucket.at, now));
+  }
+  for (const { name, window } of limitsOf(settings)) {
+    const taken = rates.windows[name];
+    if (window !== null && taken !== undefined) rebaseWindow(taken, window, now);
+  }
 }
 
 /**
@@ -63,6 +83,71 @@ export function roomAt(
     }
   }
   return instant(at);
+}
+
+/** A limit that a call is larger than, with both figures. */
+export interface Exceeded {
+  readonly limit: LimitName;
+  readonly limitAmount: number;
+  readonly amount: number;
+}
+
+/** The limit that `demand` exceeds by itself, whatever others take; null: it fits when they do not. */
+export function exceededBy(settings: RateSettings, demand: Demand): Exceeded | null {
+  for (const { name, amountOf, window } of limitsOf(settings)) {
+    const amount = amountOf(demand);
+    // A limit of 0 stops all calls for a while, and makes none too large.
+    if (window === null || window.limit === 0 || amount <= window.limit) continue;
+    return { limit: name, limitAmount: window.limit, amount };
+  }
+  return null;
+}
+
+/** A call that has room at an instant to come, if nobody else takes what it needs. */
+export interface Expected {
+  readonly demand: Demand;
+  readonly at: InstantMs;
+}
+
+/** What is to spare of each window beside a call that is expected; in the order of `limitsOf`. */
+export function sparesBeside(
+  { windows }: Rates,
+  settings: RateSettings,
+  { demand, at }: Expected,
+): readonly number[] {
+  return limitsOf(settings).map(({ name, amountOf, window }) => {
+    const amount = amountOf(demand);
+    if (window === null || amount === 0) return Infinity;
+    return windowSpare(windows[name] ?? emptyWindow(), window, amount, at);
+  });
+}
+
+/** Whether `demand` takes no more than what is to spare. */
+export function isSpare(
+  settings: RateSettings,
+  spares: readonly number[],
+  demand: Demand,
+): boolean {
+  return limitsOf(settings).every(({ amountOf }, index) => {
+    const amount = amountOf(demand);
+    return amount === 0 || amount <= (spares[index] ?? 0);
+  });
+}
+
+/** Whether the buckets fill in time for a call that is expected, though `demand` is taken at `at`. */
+export function fillInTime(
+  { buckets }: Rates,
+  settings: RateSettings,
+  demand: Demand,
+  expected: Expected,
+  at: InstantMs,
+): boolean {
+  return limitsOf(settings).every(({ name, amountOf, bucket }) => {
+    if (bucket === null) return true;
+    const left = { ...(buckets[name] ?? fullBucket(bucket, at)) };
+    takeFrom(left, bucket, amountOf(demand), at);
+    return fitsAt(left, bucket, amountOf(expected.demand), at) <= expected.at;
+  });
 }
 
 /** Takes `demand` from all limits. The caller has seen that it has room in each. */

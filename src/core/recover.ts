@@ -2,35 +2,24 @@ import { keepProbes } from './breaker.ts';
 import type { Controls } from './controls.ts';
 import type { Effect } from './events.ts';
 import { after, type InstantMs } from './ids.ts';
-import { addLease, bury } from './leases.ts';
-import { LEASE_TTL_MS, SETTLE_MS, type GroupSettings } from './settings.ts';
-import { emptyState, type GroupState, type Lease } from './state.ts';
-
-/** A lease as its row tells it: an expiry is not in there, because renewals are not written. */
-export type LeaseRow = Pick<
-  Lease,
-  | 'id'
-  | 'ticketId'
-  | 'holder'
-  | 'lane'
-  | 'slots'
-  | 'grantedAt'
-  | 'extendedUntil'
-  | 'phase'
-  | 'reserved'
-> & {
-  /** End of the cool-down of a `cooling` lease. */
-  readonly coolingUntil: InstantMs | null;
-};
+import { addLease, bury, endLostNesting } from './leases.ts';
+import { rebaseControls, rebasedRow } from './rebase.ts';
+import {
+  COMES_BACK_MS,
+  EXTENSIONS_MAX,
+  LEASE_TTL_MS,
+  SETTLE_MS,
+  type GroupSettings,
+} from './settings.ts';
+import { emptyState, type GroupState, type Lease, type LeaseRow } from './state.ts';
 
 /**
  * The state of a group after a reset, from its rows.
  *
- * Renewals were never written, so every lease may be alive: each gets one more TTL, written once, so
- * that a later reset does not prolong a dead holder's lease again; its first renewal clears that. Slots
- * that were cooling down stay down. If there were leases, there may have been waiters, who come back
+ * Renewals were never written, so every lease may be alive: each is extended, and that is written until its
+ * first renewal. Slots that were cooling down stay down. If there were leases, there may have been waiters, who come back
  * within `SETTLE_MS` and are put in their old order before anything is granted. What tenants had had is
- * forgotten, but for what they hold.
+ * forgotten, but for what they hold. What a clock that was ahead has written is brought back to now.
  */
 export function recover(
   settings: GroupSettings,
@@ -39,29 +28,19 @@ export function recover(
   firstAttachment: number,
   now: InstantMs,
 ): { readonly state: GroupState; readonly effects: Effect[] } {
+  rebaseControls(controls, settings, now);
   const state = emptyState(settings, firstAttachment, controls);
   const effects: Effect[] = [];
   for (const row of rows) {
-    const { coolingUntil, ...rest } = row;
-    const extendedUntil = row.extendedUntil ?? after(now, LEASE_TTL_MS);
-    const lease: Lease = {
-      ...rest,
-      until: coolingUntil ?? extendedUntil,
-      extendedUntil: coolingUntil === null ? extendedUntil : null,
-      attachment: state.nextAttachment++,
-      waitsElsewhere: false,
-      callableAt: row.grantedAt,
-      slotsAtGrant: 0,
-      hasAnswer: false,
-      isRefused: false,
-      chargedMs: now - row.grantedAt,
-      decision: null,
-    };
+    const { coolingUntil } = row;
+    const lease = leaseFrom(row, state.nextAttachment++, now);
     addLease(state, lease, now);
     // Its holder has let go: an ask or a resumption that comes late must not take it up again.
     if (coolingUntil !== null) bury(state, lease.id, now);
-    if (coolingUntil === null && row.extendedUntil === null) effects.push({ kind: 'save', lease });
+    const isNews = coolingUntil === null && lease.extendedUntil !== row.extendedUntil;
+    if (isNews) effects.push({ kind: 'save', lease });
   }
+  endLostNesting(state, now, effects);
   keepProbes(controls.breaker, (id) => state.leases.has(id));
   keepReserved(state);
   if (rows.length > 0) {
@@ -69,6 +48,60 @@ export function recover(
     state.drainsFrom = now;
   }
   return { state, effects };
+}
+
+/** The lease that a row tells of. Its holder may live, so it gets the time to come back in. */
+export function leaseFrom(row: LeaseRow, attachment: number, now: InstantMs): Lease {
+  const { coolingUntil, ...rest } = rebasedRow(row, now);
+  const extension = extensionOf(rest, now);
+  return {
+    ...rest,
+    ...(coolingUntil === null ? extension : { extendedUntil: null, extensions: 0 }),
+    until: coolingUntil ?? extension.extendedUntil,
+    attachment,
+    waitsElsewhere: false,
+    callableAt: rest.grantedAt,
+    slotsAtGrant: 0,
+    hasAnswer: false,
+    isRefused: false,
+    chargedMs: now - rest.grantedAt,
+    decision: null,
+  };
+}
+
+/**
+ * The first reset since the holder was heard gives the lease one more TTL. At a later one the rest of that may
+ * have passed in a freeze, which no turn lived to see: who has too little time left to come back gets another.
+ * A dead holder's lease ends all the same, because that happens only so often.
+ */
+function extensionOf(row: Pick<LeaseRow, 'extendedUntil' | 'extensions'>, now: InstantMs) {
+  const { extendedUntil, extensions } = row;
+  if (extendedUntil !== null) {
+    const isEnough = extendedUntil >= after(now, COMES_BACK_MS);
+    if (isEnough || extensions >= EXTENSIONS_MAX) return { extendedUntil, extensions };
+  }
+  return { extendedUntil: after(now, LEASE_TTL_MS), extensions: extensions + 1 };
+}
+
+/** The row of a lease. */
+export function rowOf(lease: Lease): LeaseRow {
+  const { id, ticketId, holder, lane, slots, grantedAt, phase } = lease;
+  const { extendedUntil, extensions, reserved, nested } = lease;
+  const coolingUntil = phase === 'cooling' ? lease.until : null;
+  return {
+    id,
+    ticketId,
+    holder,
+    lane,
+    slots,
+    grantedAt,
+    phase,
+    extendedUntil,
+    extensions,
+    coolingUntil,
+    reserved,
+    nested,
+  };
 }
 
 /** What is in flight counts with its estimate: a call that was lost with its row must not count for ever. */

@@ -1,8 +1,16 @@
 import { NO_AGENT } from './accounts.ts';
 import { blockOf, requestFreeAt, slotsMaxAt } from './capacity.ts';
-import { estimateAtEnd, estimateWaitMs, retryAfterMs, waitersAhead } from './estimate.ts';
+import {
+  estimateAtEnd,
+  estimateWaitMs,
+  retryAfterMs,
+  retryUnforeseenMs,
+  waitersAhead,
+} from './estimate.ts';
 import type { InstantMs } from './ids.ts';
+import { needOf } from './need.ts';
 import { compareWaiters, laneLength, lanesBelow, queueLength, type Waiter } from './queue.ts';
+import { exceededBy } from './rates.ts';
 import type { Rejection } from './rejection.ts';
 import { HOLD_SAMPLES_MIN, WAITERS_MAX } from './settings.ts';
 import { budgetBlock } from './spend.ts';
@@ -13,24 +21,29 @@ import type { Ticket } from './ticket.ts';
 const LONG_BLOCK_MS = 600_000;
 
 /** Why a newcomer is not even looked at, or null. */
-export function refuseAtDoor(state: GroupState, ticket: Ticket, now: InstantMs): Rejection | null {
+export function refuseAtDoor(state: GroupState, ticket: Ticket): Rejection | null {
   const isNew = ticket.enqueuedAt >= state.drainsFrom;
-  if (!state.settings.isDraining || !isNew) return refuseWide(state, ticket);
-  const retry = retryAfterMs(estimateAtEnd(state, now), ticket.id);
-  return { reason: 'draining', retryAfterMs: retry };
+  if (!state.settings.isDraining || !isNew) return refuseTooLarge(state, ticket);
+  return { reason: 'draining', retryAfterMs: retryUnforeseenMs(ticket.id) };
 }
 
 /**
- * Refuses a ticket that is wider than any bound that it must fit under, or null. It would bar everybody
- * behind it until its deadline. A bound of 0 stops all calls for a while and makes none too wide.
+ * Refuses a ticket that wants more than there ever is of slots, requests or tokens, or null. It would bar
+ * everybody behind it until its deadline. A bound of 0 stops all calls for a while, and makes none too large.
  */
-export function refuseWide({ settings }: GroupState, ticket: Ticket): Rejection | null {
+export function refuseTooLarge(
+  { settings, controls }: GroupState,
+  ticket: Ticket,
+): Rejection | null {
   const { slotsPerCallMax, slotsMax, slotsMaxEach, slotsMaxEachAgent } = settings;
   const ofAgent = ticket.holder.agent === null ? Infinity : slotsMaxEachAgent;
   const bounds = [slotsPerCallMax, slotsMax, slotsMaxEach, ofAgent].filter((bound) => bound > 0);
   const most = Math.min(...bounds);
-  if (ticket.slots <= most) return null;
-  return { reason: 'never_fits', slotsPerCallMax: most, retryAfterMs: null };
+  const tooWide = { reason: 'never_fits', slotsPerCallMax: most, retryAfterMs: null } as const;
+  if (ticket.slots > most) return tooWide;
+  const { demand } = needOf(controls.factors, settings.rates, ticket);
+  const exceeded = exceededBy(settings.rates, demand);
+  return exceeded === null ? null : { ...tooWide, exceeded };
 }
 
 /** A rejection, and of whom: of a waiter that makes room (`evicted`), or of the newcomer itself. */
@@ -79,7 +92,7 @@ export function refuseStopped(
 ): Rejection | null {
   const patientUntil = ticket.wait ? deadlineAt : now;
   if (state.settings.paused && !ticket.wait) {
-    const retry = retryAfterMs(estimateAtEnd(state, now), ticket.id);
+    const retry = retryUnforeseenMs(ticket.id);
     return { reason: 'paused', waitedMs: 0, retryAfterMs: retry, until: null };
   }
   const block = blockOf(state, now);
@@ -139,11 +152,14 @@ function worstBelow({ queue }: GroupState, { lane: own }: Waiter): Waiter | null
 
 export function timeoutOf(state: GroupState, ticket: Ticket, now: InstantMs): Rejection {
   const waitedMs = Math.max(0, Math.round(now - ticket.enqueuedAt));
+  if (state.settings.paused) {
+    const retry = retryUnforeseenMs(ticket.id);
+    return { reason: 'paused', waitedMs, retryAfterMs: retry, until: null };
+  }
   const retry = retryAfterMs(estimateAtEnd(state, now), ticket.id);
   const block = blockOf(state, now);
-  if (!state.settings.paused && block?.reason !== 'paused') {
+  if (block?.reason !== 'paused') {
     return { reason: 'queue_timeout', waitedMs, retryAfterMs: retry };
   }
-  const until = state.settings.paused ? null : (block?.until ?? null);
-  return { reason: 'paused', waitedMs, retryAfterMs: retry, until };
+  return { reason: 'paused', waitedMs, retryAfterMs: retry, until: block.until };
 }

@@ -1,3 +1,5 @@
+import type { Exceeded } from './rates.ts';
+
 /** Every reason for which the core refuses a ticket. */
 export type Rejection =
   /** The queue is full, or as full as one tenant or agent may make it. */
@@ -37,9 +39,11 @@ export type Rejection =
   | { readonly reason: 'cancelled'; readonly retryAfterMs: null }
   /** The call would wait for its own parent, which waits for it. */
   | { readonly reason: 'nested'; readonly retryAfterMs: null }
-  /** The call wants more slots than the group ever gives to one. */
+  /** The call wants more slots than the group ever gives to one, or more tokens than it lets pass at all. */
   | {
       readonly reason: 'never_fits';
       readonly slotsPerCallMax: number;
+      /** The limit that the call is larger than by itself. Absent: it is about slots. */
+      readonly exceeded?: Exceeded;
       readonly retryAfterMs: null;
     };

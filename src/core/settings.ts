@@ -56,8 +56,20 @@ export interface GroupSettings {
 /** A lease nobody renewed for this long has lost its holder. Three renewals may be missed. */
 export const LEASE_TTL_MS = 45_000;
 
+/** No slot stays down for longer after its call, whatever is configured. */
+export const HOLD_MAX_MS = 60_000;
+
 /** How often a holder renews. A third of the TTL. */
 export const RENEW_EVERY_MS = 15_000;
+
+/**
+ * The holder of a lease is back within this time of a reset: it may have to find out first that its renewal is
+ * lost.
+ */
+export const COMES_BACK_MS = 2 * RENEW_EVERY_MS;
+
+/** So often a lease is extended by resets at most, without a word of its holder between them. */
+export const EXTENSIONS_MAX = 3;
 
 /**
  * After a reset nothing is granted for this long: callers ask again within 100 ms and take their old
@@ -86,6 +98,9 @@ export const RETRY_AFTER_MAX_MS = 60_000;
 /** Nor below this: who comes back sooner finds the same queue. */
 export const RETRY_AFTER_MIN_MS = 1_000;
 
+/** Nor below this where nobody knows how long it will last. */
+export const COMEBACK_MS = 15_000;
+
 /** Below this many slots the provider's own lagging counter is felt, so `auto` cools slots down. */
 export const AUTO_COOLDOWN_SLOTS_MAX = 4;
 
@@ -108,7 +123,7 @@ export const ACCOUNTS_MAX = 10_000;
 export const AGENTS_MAX = 20_000;
 
 /** An agent run that is known by its id only has ended when it made no call for this long. */
-export const AGENT_FORGOTTEN_MS = 60_000;
+export const AGENT_FORGOTTEN_MS = 900_000;
 
 /** So many calls must have ended before an estimate may refuse anybody. */
 export const HOLD_SAMPLES_MIN = 10;

@@ -22,8 +22,10 @@ export interface Lease {
   readonly ticketId: TicketId;
   readonly holder: Holder;
   readonly lane: Lane;
-  /** 0 for a call that passes on its parent's slot. */
-  readonly slots: number;
+  /** 0 while it passes on the slots of another lease. */
+  slots: number;
+  /** The lease on whose slots it was let pass, and how many of them it takes; null: on none. */
+  readonly nested: { readonly in: LeaseId; readonly slots: number } | null;
   readonly grantedAt: InstantMs;
   phase: LeasePhase;
   /** When it ends by itself: its expiry, or the end of its cool-down. */
@@ -31,10 +33,12 @@ export interface Lease {
   /** Which answer holds it. Only the disposal of that one frees it. */
   attachment: number;
   /**
-   * The expiry that recovery gave it, until its holder renews. It is in the row, so that a second
-   * reset does not extend a dead holder's lease again.
+   * The expiry that recovery gave it, until its holder renews. It is in the row, so that resets which
+   * repeat do not extend a dead holder's lease for ever.
    */
   extendedUntil: InstantMs | null;
+  /** How often recovery has extended it since its holder was heard. It is in the row too. */
+  extensions: number;
   /** The upstream was not called before this: at its grant the call may have waited elsewhere. */
   callableAt: InstantMs;
   /** Slots that were at the upstream then, its own among them; 0: not known any more. */
@@ -51,6 +55,34 @@ export interface Lease {
   reserved: Reserved | null;
   /** Where it is noted what becomes of the call. Null: granted by an earlier instance, or resumed. */
   decision: Decision | null;
+}
+
+/** A lease as its row tells it: an expiry is not in there, because renewals are not written. */
+export type LeaseRow = Pick<
+  Lease,
+  | 'id'
+  | 'ticketId'
+  | 'holder'
+  | 'lane'
+  | 'slots'
+  | 'grantedAt'
+  | 'extendedUntil'
+  | 'extensions'
+  | 'phase'
+  | 'nested'
+  | 'reserved'
+> & {
+  /** End of the cool-down of a `cooling` lease. */
+  readonly coolingUntil: InstantMs | null;
+};
+
+/** What one instance of a group hands to another, which decides from then on. */
+export interface HandedGroup {
+  readonly leases: readonly LeaseRow[];
+  /** What was used and learned. */
+  readonly controls: Controls;
+  /** What was counted. */
+  readonly totals: Totals;
 }
 
 /**
@@ -73,6 +105,8 @@ export interface GroupState {
   slotsWaitingElsewhere: number;
   /** Slots of leases whose calls the upstream refused: none of them is there any more. */
   slotsRefused: number;
+  /** The leases that pass on the slots of another one, by its id. */
+  readonly nestedIn: Map<LeaseId, Set<Lease>>;
   readonly queue: Queue;
   readonly accounts: Accounts;
   /** Turns that lower lanes are owed. */
@@ -99,6 +133,8 @@ export interface GroupState {
   isControlsDirty: boolean;
   /** When the next in line will have room, where only time is lacking. */
   roomDueAt: InstantMs;
+  /** When somebody behind it may have room that does not delay it. */
+  overtakingDueAt: InstantMs;
   readonly totals: Totals;
   readonly trail: Trail;
 }
@@ -123,6 +159,7 @@ export function emptyState(
     slotsCooling: 0,
     slotsWaitingElsewhere: 0,
     slotsRefused: 0,
+    nestedIn: new Map(),
     queue: emptyQueue(),
     accounts: emptyAccounts(),
     laneCredit: { high: 0, normal: 0, low: 0 },
@@ -139,6 +176,7 @@ export function emptyState(
     turnedBack: noneTurnedBack(),
     isControlsDirty: false,
     roomDueAt: NEVER,
+    overtakingDueAt: NEVER,
     totals: emptyTotals(),
     trail: emptyTrail(),
   };

@@ -12,19 +12,21 @@ import {
   confirmLease,
   endLease,
   expireLeases,
+  giveTimeBack,
   openLease,
   prolong,
   refuseLease,
 } from './leases.ts';
 import { decline, dismiss, letGo, sendBack, turnAway } from './leaving.ts';
-import { MOVE_SETTLE_MS } from './settings.ts';
+import { MOVE_SETTLE_MS, SETTLE_MS } from './settings.ts';
 import type { GroupState } from './state.ts';
 import { emptyPause } from './pause.ts';
 import { queueLength } from './queue.ts';
 import { forgive } from './rates.ts';
-import { refuseStopped, refuseWide } from './refuse.ts';
+import { refuseStopped, refuseTooLarge } from './refuse.ts';
 import { countInFlight } from './reservation.ts';
 import { noteStatus } from './record.ts';
+import { takeOver } from './take-over.ts';
 import { forgetTurnedBack } from './turned-back.ts';
 import { applySignal } from './upstream-signals.ts';
 import { expireWaiters, joinQueue, pump, replace } from './waiting.ts';
@@ -40,6 +42,7 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   const effects: Effect[] = [];
   endHoldBack(state.controls.ceiling.evidence, now);
   const stoppedUntil = stopsUntil(state, now);
+  if (event.kind === 'held_up') giveTimeBack(state, event.lostMs, effects);
   expireLeases(state, now, effects);
   expireWaiters(state, now, effects);
   apply(state, event, now, effects);
@@ -76,7 +79,8 @@ export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
   if (queueLength(state.queue) === 0) return instant(leases);
   const settled = state.grantsFrom > now ? state.grantsFrom : Infinity;
   const tried = heldBackUntil(state.controls.ceiling.evidence) ?? Infinity;
-  return instant(Math.min(leases, state.waitersDueAt, settled, state.roomDueAt, tried));
+  const room = Math.min(state.roomDueAt, state.overtakingDueAt);
+  return instant(Math.min(leases, state.waitersDueAt, settled, room, tried));
 }
 
 function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Effect[]): void {
@@ -97,6 +101,8 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
       return cancel(state, event, now, effects);
     case 'resume':
       return resume(state, event, now, effects);
+    case 'take_over':
+      return takeOver(state, event, now, effects);
     case 'revoke':
       return revoke(state, event, effects);
     case 'reconfigure':
@@ -107,6 +113,7 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
       return relearn(state, now);
     case 'move':
       return move(state, now, effects);
+    case 'held_up':
     case 'tick':
       return;
   }
@@ -175,6 +182,8 @@ function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, eff
     effects.push({ kind: 'gone', ticketId });
     return;
   }
+  // The clock of an earlier instance may have been ahead, and its attachments with it.
+  state.nextAttachment = Math.max(state.nextAttachment, (event.attachment ?? 0) + 1);
   const waiter = state.queue.byTicket.get(ticketId);
   if (waiter !== undefined) letGo(state, waiter, now);
   let lease = state.leases.get(leaseId);
@@ -182,10 +191,11 @@ function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, eff
     // The lease lapsed, but the stream is still there and counts at the provider: so it counts here,
     // even above the limit. Nothing is granted until it has gone.
     const { holder, lane, slots } = event;
-    const nothing = { waitsElsewhere: false, reserved: null };
+    const nothing = { nested: null, waitsElsewhere: false, reserved: null };
     const wanted = { id: leaseId, ticketId, holder, lane, slots, ...nothing };
     lease = openLease(state, wanted, now);
     state.totals.resurrected += 1;
+    if (event.othersMayFollow === true) state.grantsFrom = after(now, SETTLE_MS);
     effects.push({ kind: 'save', lease });
   } else {
     attach(state, lease, now, effects);
@@ -222,8 +232,8 @@ function reconfigure(
   if (settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {
     const { ticket } = waiter;
-    const tooWide = refuseWide(state, ticket);
-    if (tooWide !== null) turnAway(state, waiter, tooWide, now, effects);
+    const tooLarge = refuseTooLarge(state, ticket);
+    if (tooLarge !== null) turnAway(state, waiter, tooLarge, now, effects);
     else if (settings.paused && ticket.holdsNarrower) decline(state, waiter, now, effects);
   }
 }

@@ -12,8 +12,9 @@ export interface Holder {
   readonly tenant: string;
   /** The agent run of the tenant, or null: the call belongs to none. */
   readonly agent: string | null;
-  /** Carried along and never looked into. */
+  /** Only calls of one caller pass on each other's slots. */
   readonly caller: string;
+  /** Carried along and never looked into. */
   readonly upstream: string;
   readonly model: string | null;
 }

@@ -6,6 +6,8 @@ import type { Demand } from './rate-limits.ts';
 export interface CallEstimate {
   /** Its input by a rule of thumb; the group corrects it by what it learned of the model. */
   readonly inputTokens: number;
+  /** Nobody knows how long the body is, and `inputTokens` stands for anything. Absent: it is known. */
+  readonly isInputGuess?: boolean;
   /** The most output tokens that the call allows; null: it does not say. */
   readonly maxOutputTokens: number | null;
   /** How much output to reserve, by what the provider does: the most, the mean of the model, or none. */

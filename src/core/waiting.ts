@@ -6,15 +6,18 @@ import { after, instant, type InstantMs, type TicketId } from './ids.ts';
 import { noteLaneGrant } from './lanes.ts';
 import { attach, openLease } from './leases.ts';
 import { decline, letGo, reject, turnAway } from './leaving.ts';
-import { nextWaiter } from './order.ts';
+import { findPassage, waitsForItself } from './nesting.ts';
 import { needOf } from './need.ts';
 import { newWaiter } from './new-waiter.ts';
+import { nextWaiter } from './order.ts';
+import { findOvertaker } from './overtaking.ts';
 import { dequeue, enqueue, queueLength, type Waiter } from './queue.ts';
 import { ORPHAN_GRACE_MS } from './settings.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import {
   refuseAtDoor,
   refuseStopped,
+  refuseTooLarge,
   refuseToWait,
   refuseUnaffordable,
   timeoutOf,
@@ -63,7 +66,7 @@ export function joinQueue(
     return;
   }
   const { isDryRun } = state.settings;
-  const refusal = refuseAtDoor(state, ticket, now);
+  const refusal = refuseAtDoor(state, ticket);
   if (refusal !== null && !isDryRun) {
     noteRefusedAtDoor(state, event, refusal, now);
     return reject(state, ticket.id, refusal, effects);
@@ -85,15 +88,7 @@ function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effe
   const { ticket } = waiter;
   const { settings } = state;
   if (!ticket.isTry) noteArrival(state, waiter, now);
-  const waitsForItself = ticket.parents.some((id) => {
-    const parent = state.leases.get(id);
-    return parent !== undefined && parent.phase !== 'cooling';
-  });
-  if (waitsForItself && settings.nested === 'pass') {
-    const unaffordable = refuseUnaffordable(state, waiter, now);
-    if (unaffordable !== null) return turnAway(state, waiter, unaffordable, now, effects);
-    grant(state, waiter, 0, now, effects);
-  } else if (waitsForItself) {
+  if (waitsForItself(state, ticket)) {
     turnAway(state, waiter, { reason: 'nested', retryAfterMs: null }, now, effects);
   } else if (ticket.isTry || (isStopped(state, now) && ticket.holdsNarrower)) {
     // It waits without what it holds, unless it would wait in vain. An operator's pause may end at any time.
@@ -108,31 +103,60 @@ function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effe
   }
 }
 
-/** Grants as long as there is room for whose turn it is. A wide call that does not fit bars the others. */
+/** Grants whatever can be granted. */
 export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void {
+  do grantInTurn(state, now, effects);
+  while (passNested(state, now, effects));
+  if (!state.settings.isDryRun) return;
+  for (const waiter of state.queue.byTicket.values()) {
+    if (waiter.sliceEndsAt !== null) letPass(state, waiter, now, effects);
+  }
+}
+
+/** Grants as long as there is room for whose turn it is. A call that does not fit bars whom it would wait for. */
+function grantInTurn(state: GroupState, now: InstantMs, effects: Effect[]): void {
   state.roomDueAt = NEVER;
+  state.overtakingDueAt = NEVER;
   while (queueLength(state.queue) > 0 && mayHaveRoom(state)) {
     const waiter = nextWaiter(state);
     if (waiter === undefined) break;
     // The group has learned since: guesses that were made before the first call ended are far too high.
     waiter.need = needOf(state.controls.factors, state.settings.rates, waiter.ticket);
-    const unaffordable = refuseUnaffordable(state, waiter, now);
-    if (unaffordable !== null) {
+    const hopeless = refuseTooLarge(state, waiter.ticket) ?? refuseUnaffordable(state, waiter, now);
+    if (hopeless !== null) {
       if (state.settings.isDryRun) letPass(state, waiter, now, effects);
-      else turnAway(state, waiter, unaffordable, now, effects);
+      else turnAway(state, waiter, hopeless, now, effects);
       continue;
     }
     const at = roomAt(state, waiter.need, now);
-    if (at > now) {
-      state.roomDueAt = at;
+    const next = at > now ? findOvertaker(state, { waiter, at }, now) : { waiter, at };
+    state.roomDueAt = at > now ? at : NEVER;
+    if (next.waiter === null) {
+      state.overtakingDueAt = next.at;
       break;
     }
-    grant(state, waiter, waiter.need.slots, now, effects);
+    grant(state, next.waiter, next.waiter.need.slots, now, effects);
   }
-  if (!state.settings.isDryRun) return;
-  for (const waiter of state.queue.byTicket.values()) {
-    if (waiter.sliceEndsAt !== null) letPass(state, waiter, now, effects);
+}
+
+/**
+ * Lets those pass on the slots of the calls that they are made for who find room there.
+ *
+ * @returns whether anybody left the queue
+ */
+function passNested(state: GroupState, now: InstantMs, effects: Effect[]): boolean {
+  if (state.settings.nested === 'reject' || state.settings.isDryRun) return false;
+  let hasChanged = false;
+  for (const waiter of state.queue.nested) {
+    const { ticket, sliceEndsAt } = waiter;
+    const leaseId = sliceEndsAt === null ? null : findPassage(state, ticket);
+    if (leaseId === null) continue;
+    hasChanged = true;
+    const unaffordable = refuseUnaffordable(state, waiter, now);
+    if (unaffordable !== null) turnAway(state, waiter, unaffordable, now, effects);
+    else grant(state, waiter, 0, now, effects, { in: leaseId, slots: ticket.slots });
   }
+  return hasChanged;
 }
 
 /** Spares the search for who goes next where nobody can go. */
@@ -152,6 +176,7 @@ function grant(
   slots: number,
   now: InstantMs,
   effects: Effect[],
+  nested: Lease['nested'] = null,
 ): void {
   const { ticket, leaseId, lane, tenant, agent } = waiter;
   dequeue(state.queue, waiter);
@@ -164,7 +189,7 @@ function grant(
   const reserved = reserveFor(state, waiter.need, ticket.estimate?.inputTokens ?? null, now);
   const lease: Lease = openLease(
     state,
-    { id: leaseId, ticketId, holder, lane, slots, waitsElsewhere, reserved },
+    { id: leaseId, ticketId, holder, lane, slots, nested, waitsElsewhere, reserved },
     now,
   );
   // One that still waits in a wider group probes nothing: others may meanwhile.

@@ -15,8 +15,6 @@ export interface WindowParams {
   readonly binMs: number;
   /** How much later than a bin's last instant plus the length it leaves: messages travel unevenly. */
   readonly marginMs: number;
-  /** Of a larger amount only this much must fit, or what is large would never get its turn. */
-  readonly wholeMax: number;
 }
 
 /** Rounding of sums may be wrong by this part of the limit. */
@@ -33,7 +31,7 @@ export function usedAt(window: Window, params: WindowParams, now: InstantMs): nu
   return used;
 }
 
-/** The instant from which `amount` fits, if nobody else takes: `now` if it does already. */
+/** The instant from which `amount` fits, if nobody else takes: `now` if it does already, Infinity if never. */
 export function windowFitsAt(
   window: Window,
   params: WindowParams,
@@ -41,8 +39,8 @@ export function windowFitsAt(
   now: InstantMs,
 ): InstantMs {
   if (amount <= 0) return now;
-  if (params.limit <= 0) return instant(Infinity);
-  const room = params.limit * (1 + TOLERANCE) - Math.min(amount, params.wholeMax, params.limit);
+  const room = params.limit * (1 + TOLERANCE) - amount;
+  if (params.limit <= 0 || room < 0) return instant(Infinity);
   let used = usedAt(window, params, now);
   let fitsAt = now;
   for (const [bin, taken] of window.bins) {
@@ -53,6 +51,16 @@ export function windowFitsAt(
     fitsAt = leaves;
   }
   return fitsAt;
+}
+
+/** What may still be taken before `at` for `amount` to fit then. Negative: it will not fit anyway. */
+export function windowSpare(
+  window: Window,
+  params: WindowParams,
+  amount: number,
+  at: InstantMs,
+): number {
+  return params.limit * (1 + TOLERANCE) - amount - usedAt(window, params, at);
 }
 
 /** Counts `amount` as taken now. */
@@ -77,6 +85,12 @@ export function uncount(
 ): void {
   const entry = window.bins.find(([bin]) => bin === binOf(params, takenAt));
   if (entry !== undefined) entry[1] = Math.max(0, entry[1] - amount);
+}
+
+/** Brings bins of the future back to now, all by as much: they leave one after the other. */
+export function rebase(window: Window, params: WindowParams, now: InstantMs): void {
+  const ahead = Math.max(0, (window.bins.at(-1)?.[0] ?? 0) - binOf(params, now));
+  if (ahead > 0) window.bins = window.bins.map(([bin, amount]) => [bin - ahead, amount]);
 }
 
 function binOf({ binMs }: WindowParams, at: InstantMs): number {

@@ -1,3 +1,4 @@
+import { switchedBetween } from '../contract/auto-groups.ts';
 import type { Config, GroupConfig } from '../contract/config.ts';
 import { keyGroups, keyWeights } from '../contract/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
@@ -9,7 +10,7 @@ export interface ConfigChange {
   readonly routingMoved: boolean;
   /** Whether keys have other weights, which hold in automatic groups too. */
   readonly isWeighed: boolean;
-  /** Names of the groups that were edited, added or removed. */
+  /** Names of the groups that were edited, added or removed, and of automatic ones that were paused, drained or resumed. */
   readonly groups: ReadonlySet<string>;
   /** Own objects that may hold calls and that the new configuration no longer sends any to. */
   readonly retired: readonly PlacedPool[];
@@ -35,7 +36,7 @@ export function changeBetween(before: Config, next: Config): ConfigChange {
   return {
     routingMoved: !same(routingOf(before), routingOf(next)),
     isWeighed,
-    groups: new Set(groups),
+    groups: new Set([...groups, ...switchedBetween(before, next)]),
     retired,
     unshared: unshared.map(({ name }) => name),
   };

@@ -1,4 +1,5 @@
 import { DurableObject } from 'cloudflare:workers';
+import { switchesOf } from '../contract/auto-groups.ts';
 import type { Config, GroupConfig, WebhookConfig } from '../contract/config.ts';
 import type {
   AdminAccess,
@@ -18,7 +19,8 @@ import { poolOf, takesCalls, type PlacedPool } from '../contract/pool.ts';
 import { changesBetween } from '../contract/audit-changes.ts';
 import { AuditLog } from './audit-log.ts';
 import { changeBetween, poolsToTell } from './changes.ts';
-import { FailedAttempts } from './failed-attempts.ts';
+import { FailedAttempts } from '../contract/failed-attempts.ts';
+import { steadyClock } from '../contract/steady-clock.ts';
 import { PoolList } from './pool-list.ts';
 import { DirectoryStore } from './store.ts';
 
@@ -126,7 +128,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   }
 
   async failedAttempt(address: string): Promise<number> {
-    return this.#attempts.count(address, Date.now());
+    return this.#attempts.count(address, steadyClock.now());
   }
 
   #note(entry: Omit<AuditEntry, 'sequence' | 'at'>): void {
@@ -145,7 +147,9 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       version,
       routingVersion,
       config: group === undefined ? null : JSON.stringify(group),
-      ...(name.startsWith(AUTO_PREFIX) ? { weights: keyWeights(config) } : {}),
+      ...(name.startsWith(AUTO_PREFIX)
+        ? { weights: keyWeights(config), ...switchesOf(config, name) }
+        : {}),
     };
   }
 
@@ -163,7 +167,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   /** Asks the pools of a full group to leave the list if nobody used them for long. */
   #sweep(group: string): void {
-    const now = Date.now();
+    const now = steadyClock.now();
     if (now - (this.#sweptAt.get(group) ?? -Infinity) < SWEEP_EVERY_MS) return;
     this.#sweptAt.set(group, now);
     const pools = this.#list.all().filter((pool) => pool.group === group);

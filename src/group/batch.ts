@@ -44,6 +44,14 @@ export class Batch {
     this.#answers.push(answer);
   }
 
+  /** Resolves once everything noted so far is written. */
+  written(): Promise<void> {
+    return new Promise((resolve) => {
+      this.afterWrite(resolve);
+      this.settle();
+    });
+  }
+
   /** Ends a turn: writes now if somebody waits for it and no write was made in this turn yet. */
   settle(): void {
     if (this.#answers.length > 0) {

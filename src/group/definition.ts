@@ -1,3 +1,4 @@
+import type { Switches } from '../contract/auto-groups.ts';
 import { groupSchema, type GroupConfig } from '../contract/config.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/group-rpc.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
@@ -34,6 +35,8 @@ export interface Definition {
   readonly assumed: AssumedLimit | null;
   /** Weights of keys in an automatic group. */
   readonly weights: Readonly<Record<string, number>>;
+  /** What an operator set of an automatic group. */
+  readonly switches: Switches;
 }
 
 const UNDEFINED: Definition = {
@@ -42,6 +45,7 @@ const UNDEFINED: Definition = {
   config: null,
   assumed: null,
   weights: {},
+  switches: { paused: false, draining: false },
 };
 
 export function definitionFrom(
@@ -49,9 +53,9 @@ export function definitionFrom(
   assumed: AssumedLimit | null,
 ): Definition {
   if (pushed === null) return { ...UNDEFINED, assumed };
-  const { version, routingVersion, weights = {} } = pushed;
+  const { version, routingVersion, weights = {}, paused = false, draining = false } = pushed;
   const config = pushed.config === null ? null : readConfig(JSON.parse(pushed.config));
-  return { version, routingVersion, config, assumed, weights };
+  return { version, routingVersion, config, assumed, weights, switches: { paused, draining } };
 }
 
 /**
@@ -70,11 +74,12 @@ export function isRetired(identity: PoolIdentity, definition: Definition): boole
 }
 
 export function settingsOf(definition: Definition): GroupSettings {
-  const { config, assumed, weights } = definition;
+  const { config, assumed, weights, switches } = definition;
   if (config !== null) return settingsFrom(config);
+  const set = { paused: switches.paused, isDraining: switches.draining };
   return assumed === null
-    ? UNCONFIGURED
-    : { ...UNCONFIGURED, slotsMax: assumed.slotsMax, isHard: false, weights };
+    ? { ...UNCONFIGURED, ...set }
+    : { ...UNCONFIGURED, ...set, slotsMax: assumed.slotsMax, isHard: false, weights };
 }
 
 function settingsFrom({ limits, queue, holds, fairness, ...config }: GroupConfig): GroupSettings {

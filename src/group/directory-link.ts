@@ -1,3 +1,4 @@
+import { steadyClock } from '../contract/steady-clock.ts';
 import type { GroupConfig } from '../contract/config.ts';
 import { directoryOf, type Env } from '../contract/env.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/group-rpc.ts';
@@ -9,6 +10,9 @@ import type { GroupStore } from './store.ts';
 const LIST_AGAIN_MS = 60_000;
 /** How long tickets wait for the directory before the pool goes on with what it knows. */
 const DIRECTORY_TIMEOUT_MS = 1_000;
+
+/** A pool that the directory tells nothing reads it at most this often. */
+const HEAR_EVERY_MS = 2_000;
 
 /** Told when the definition changed; `moved`: calls may go another way than before. */
 type OnChange = (moved: boolean) => void;
@@ -24,6 +28,7 @@ export class DirectoryLink {
   #catchingUp: Promise<void> | null = null;
   #listed: boolean;
   #listAgainAt = 0;
+  #hearAgainAt = -Infinity;
   /** What the directory is told, one after the other: a late `unlist` must not undo a `list`. */
   #told: Promise<unknown> = Promise.resolve();
 
@@ -55,6 +60,18 @@ export class DirectoryLink {
   /** The group was configured once and is no more. */
   get isRetired(): boolean {
     return isRetired(this.#identity, this.#definition);
+  }
+
+  /**
+   * Has the directory read where it pushes nothing to a paused pool, for somebody who waits and asks again:
+   * nobody who waits brings a newer version along, and a pause that has ended would hold for all of them.
+   */
+  hear(): void {
+    const now = steadyClock.now();
+    const { paused } = this.#definition.switches;
+    if (!paused || this.#listed || now < this.#hearAgainAt) return;
+    this.#hearAgainAt = now + HEAR_EVERY_MS;
+    this.#waitUntil(this.catchUp());
   }
 
   /** Reads the directory, for a ticket that was routed by a newer configuration than this one. */
@@ -99,17 +116,17 @@ export class DirectoryLink {
     this.#onChange(false);
   }
 
-  /** The first 2xx gets the pool listed: a key that no provider accepts never does. */
-  observe(status: number | null): void {
-    if (this.#listed || status === null || status < 200 || status > 299) return;
-    if (Date.now() < this.#listAgainAt) return;
+  /** Told at every 2xx. The first gets the pool listed: a key that no provider accepts never does. */
+  proved(): void {
+    if (this.#listed) return;
+    if (steadyClock.now() < this.#listAgainAt) return;
     this.#setListed(true);
     const listed = this.#tell(() => directoryOf(this.#env).list(this.#identity));
     this.#waitUntil(
       listed
         .then((isListed) => {
           if (isListed !== false) return;
-          this.#listAgainAt = Date.now() + LIST_AGAIN_MS;
+          this.#listAgainAt = steadyClock.now() + LIST_AGAIN_MS;
           this.#setListed(false);
         })
         .catch(() => this.#setListed(false)),

@@ -1,21 +1,25 @@
 import type { GroupConfig } from '../contract/config.ts';
 import type { Env } from '../contract/env.ts';
+import { SteadyClock } from '../contract/steady-clock.ts';
 import {
   POOL_IDLE_MS,
   type AcquireAnswer,
   type AcquireRequest,
   type GroupDefinition,
   type GroupRpc,
+  type HandedPool,
+  type LeaseRpc,
   type RenewAnswer,
   type ResumeAnswer,
   type ResumeRequest,
 } from '../contract/group-rpc.ts';
+import { isProvedLater } from '../contract/pool-name.ts';
 import { blockOf, isStopped } from '../core/capacity.ts';
 import type { GroupEvent } from '../core/events.ts';
 import { instant, leaseId, leaseIdOf, ticketId, type InstantMs } from '../core/ids.ts';
 import type { LeaseId, TicketId } from '../core/ids.ts';
 import type { Outcome } from '../core/outcome.ts';
-import { recover } from '../core/recover.ts';
+import { recover, rowOf } from '../core/recover.ts';
 import type { GroupState } from '../core/state.ts';
 import { queueLength } from '../core/queue.ts';
 import { nextWakeAt, step } from '../core/step.ts';
@@ -30,18 +34,32 @@ import { identityOf, settingsOf, warningBoundsOf, type PoolIdentity } from './de
 import { ControlsRows } from './controls-rows.ts';
 import { DirectoryLink } from './directory-link.ts';
 import { Idleness } from './idleness.ts';
-import type { LeaseKeeper } from './lease-handle.ts';
+import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
 import { Performer } from './performer.ts';
 import { Observation } from './observation.ts';
 import { Openings } from './openings.ts';
 import { READ, ReadableGroup, reportOf, type Reading } from './readable-group.ts';
 import { Renewals } from './renewals.ts';
 import { holderOf, ticketFrom } from './requests.ts';
+import type { Seat } from './seat.ts';
 import { GroupStore } from './store.ts';
+import { Tables } from './tables.ts';
 import { WakeTimer } from './wake-timer.ts';
+
+/** While there are leases the object wakes at least this often, so that it notices when it is held up. */
+const PULSE_MS = 5_000;
+
+/** A timer that is later than this was held up: the process was frozen, or the wall clock set forward. */
+const HELD_UP_MS = 5_000;
 
 /** Attachments of a later instance are larger than all of an earlier one, at this many a millisecond. */
 const ATTACHMENTS_PER_MS = 1_000;
+
+/** Symbols, as for `READ`: only the object that a pool sits in may ask for these. */
+export const USE = Symbol('use');
+export const HAND_OVER = Symbol('hand over');
+export const GO_ON = Symbol('go on');
+export const LET_GO = Symbol('let go');
 
 /**
  * One pool of slots. It decides nothing itself: calls become events of the core, the core's effects
@@ -49,6 +67,9 @@ const ATTACHMENTS_PER_MS = 1_000;
  */
 export class GroupObject extends ReadableGroup implements GroupRpc {
   readonly #identity: PoolIdentity;
+  /** Null: it has an object of its own. */
+  readonly #seat: Seat | null;
+  readonly #tables: Tables;
   readonly #store: GroupStore;
   readonly #controls: ControlsRows;
   readonly #link: DirectoryLink;
@@ -57,17 +78,21 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
   readonly #renewals = new Renewals();
   readonly #openings = new Openings();
   readonly #asks: Asks;
+  readonly #keeper: LeaseKeeper;
   readonly #idleness: Idleness;
   readonly #batch = new Batch((writes) => this.#write(writes));
   readonly #watch: Observation;
+  #isHandedOver = false;
   #passedUnlimited = 0;
-  #clock = instant(0);
-  readonly #timer = new WakeTimer(() => this.#wake());
+  readonly #clock = new SteadyClock();
+  readonly #timer = new WakeTimer(this.#clock, () => this.#apply({ kind: 'tick' }));
 
-  constructor(ctx: DurableObjectState, env: Env) {
+  constructor(ctx: DurableObjectState, env: Env, seat: Seat | null = null) {
     super(ctx, env);
-    this.#identity = identityOf(ctx.id.name ?? '');
-    this.#store = new GroupStore(ctx.storage.sql, env.BOOT_ID ?? '');
+    this.#seat = seat;
+    this.#identity = identityOf(seat?.name ?? ctx.id.name ?? '');
+    this.#tables = tablesOf(ctx, this.#identity, seat);
+    this.#store = new GroupStore(this.#tables, env.BOOT_ID ?? '');
     this.#controls = new ControlsRows(this.#store);
     this.#link = new DirectoryLink(
       env,
@@ -77,7 +102,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
       (moved) => this.#definitionChanged(moved),
     );
     this.#asks = new Asks(() => this.#link.definition.version);
-    const keeper: LeaseKeeper = {
+    this.#keeper = {
       renew: (id, status) => this.#renew(id, status),
       report: (id, signal, isRepeat) => this.#report(id, signal, isRepeat),
       release: (id, outcome, status, settlement) => this.#release(id, outcome, status, settlement),
@@ -88,7 +113,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
       batch: this.#batch,
       asks: this.#asks,
       renewals: this.#renewals,
-      keeper,
+      keeper: seat?.keeperFor(this.#keeper) ?? this.#keeper,
       said: () => ({
         configVersion: this.#link.definition.version,
         ...(wantsServed(this.#state, this.#now()) ? { wantsServed: true } : {}),
@@ -110,6 +135,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
       {
         env,
         ctx,
+        tables: this.#tables,
         store: this.#store,
         identity: this.#identity,
         bounds: () => warningBoundsOf(this.#link.definition),
@@ -126,14 +152,15 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
     if (request.configVersion > this.#link.definition.version) await this.#link.catchUp();
     this.#link.assume(request.assumed);
     this.#passedUnlimited += request.passedUnlimited;
-    if (this.#link.isRetired) return this.#asks.moved();
+    if (this.#link.isRetired || this.#isHandedOver) return this.#asks.moved();
     const id = ticketId(request.ticketId);
+    if (this.#state.queue.byTicket.has(id)) this.#link.hear();
     const superseded = this.#asks.current(id);
     const answer = this.#ask(id, {
       kind: 'acquire',
       leaseId: leaseIdOf(id, request.attempt),
       sliceMs: request.sliceMs,
-      ticket: ticketFrom(request),
+      ticket: ticketFrom(request, this.#now()),
     });
     superseded?.(this.#asks.pending(standing(this.#state, id, this.#now())));
     return (await answer) as AcquireAnswer;
@@ -150,6 +177,8 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
       holder: holderOf(request),
       lane: request.lane ?? 'normal',
       slots: request.slots ?? 1,
+      othersMayFollow: !this.#tables.isOpen,
+      ...(request.attachment === undefined ? {} : { attachment: request.attachment }),
     });
     superseded?.({ kind: 'gone' });
     return (await answer) as ResumeAnswer;
@@ -175,15 +204,17 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
     this.#report(leaseId(id), signal, isRepeat);
   }
 
-  // oxlint-disable-next-line require-await -- as above
+  /** As with `relearn`: the operator hears that it is done once no reset can undo it. */
   async revoke(id: string): Promise<boolean> {
     this.#apply({ kind: 'revoke', leaseId: leaseId(id) });
-    return this.#state.leases.get(leaseId(id))?.phase === 'revoking';
+    const isRevoking = this.#state.leases.get(leaseId(id))?.phase === 'revoking';
+    await this.#batch.written();
+    return isRevoking;
   }
 
-  // oxlint-disable-next-line require-await -- as above
   async relearn(): Promise<void> {
     this.#apply({ kind: 'relearn' });
+    await this.#batch.written();
   }
 
   // oxlint-disable-next-line require-await -- as above
@@ -213,6 +244,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
   opened(sliceMs: number): Promise<boolean> {
     const now = this.#now();
     if (!isStopped(this.#state, now)) return Promise.resolve(true);
+    this.#link.hear();
     const opened = this.#openings.park(sliceMs, now);
     this.#arm();
     return opened;
@@ -221,6 +253,54 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
   // oxlint-disable-next-line require-await -- as above
   async reconfigure(pushed: GroupDefinition): Promise<void> {
     this.#link.adopt(pushed);
+  }
+
+  // oxlint-disable-next-line require-await -- as above
+  async isProved(): Promise<boolean> {
+    return this.#tables.isOpen;
+  }
+
+  async takeOver({ assumed, ...handed }: HandedPool): Promise<LeaseRpc[]> {
+    this.#link.assume(assumed);
+    const isNew = !this.#tables.isOpen;
+    this.#prove();
+    const firstAttachment = this.#now() * ATTACHMENTS_PER_MS;
+    this.#apply({ kind: 'take_over', handed, isNew, firstAttachment });
+    const { promise: written, resolve } = Promise.withResolvers<void>();
+    this.#batch.afterWrite(resolve);
+    this.#batch.settle();
+    await written;
+    return handed.leases.map(({ id }) => {
+      const attachment = this.#state.leases.get(id)?.attachment ?? 0;
+      return new LeaseHandle(this.#keeper, id, attachment);
+    });
+  }
+
+  /** Whether somebody holds or awaits something, or it is worth remembering for a while. */
+  [USE](): 'in_use' | 'pause' | 'nothing' {
+    if (this.#isInUse()) return 'in_use';
+    return isStopped(this.#state, this.#now()) ? 'pause' : 'nothing';
+  }
+
+  /** What the pool's own object needs to go on with it. Who waits, and who comes now, is sent there. */
+  [HAND_OVER](): HandedPool {
+    this.#isHandedOver = true;
+    this.#apply({ kind: 'move' });
+    const { leases, controls, totals } = this.#state;
+    const { assumed } = this.#link.definition;
+    return { leases: [...leases.values()].map(rowOf), controls, totals, assumed };
+  }
+
+  /** The pool's own object could not take over. */
+  [GO_ON](): void {
+    this.#isHandedOver = false;
+  }
+
+  /** The pool's own object has taken over: holders are sent there, and nothing is left here. */
+  [LET_GO](): void {
+    for (const id of this.#state.leases.keys()) {
+      this.#apply({ kind: 'release', leaseId: id, outcome: 'unused', settlement: null });
+    }
   }
 
   [READ](): Reading {
@@ -251,8 +331,20 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
     status: number | null,
     settlement: Settlement | null = null,
   ): void {
-    this.#link.observe(status);
+    this.#observe(status);
     this.#apply({ kind: 'release', leaseId: id, outcome, settlement, status });
+  }
+
+  /** The first 2xx proves the pool: it is stored from now on, and listed. */
+  #observe(status: number | null): void {
+    if (status === null || status < 200 || status > 299) return;
+    if (this.#seat === null) this.#prove();
+    else this.#seat.onProved();
+  }
+
+  #prove(): void {
+    if (!this.#tables.isOpen) this.#tryToWrite(() => this.#store.open());
+    this.#link.proved();
   }
 
   #report(id: LeaseId, signal: UpstreamSignal, isRepeat: boolean): void {
@@ -260,7 +352,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
   }
 
   async #renew(id: LeaseId, status: number | null): Promise<RenewAnswer> {
-    this.#link.observe(status);
+    this.#observe(status);
     this.#apply({ kind: 'renew', leaseId: id });
     const phase = this.#state.leases.get(id)?.phase ?? 'cooling';
     if (phase === 'cooling') return 'gone';
@@ -280,29 +372,48 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
   #apply(event: GroupEvent): void {
     const now = this.#now();
     this.#watch.before(now);
+    this.#answerDue(now);
     this.#performer.perform(step(this.#state, event, now));
     if (this.#watch.after(event, now)) this.#batch.soon();
     this.#idleness.note(this.#isInUse(), now);
     if (!this.#isInUse()) this.#link.leave();
     if (this.#openings.isAwaited && !isStopped(this.#state, now)) this.#openings.open();
     this.#arm();
+    this.#seat?.onEvent();
   }
 
   #isInUse(): boolean {
     return this.#state.leases.size + queueLength(this.#state.queue) > 0;
   }
 
-  /** An instance that cannot write is not the current one, or is lost: nothing of it may stay. */
   #write(writes: Writes): void {
-    try {
+    this.#tryToWrite(() => {
       this.#store.write(writes);
       if (writes.controls !== null) {
         this.#controls.write(writes.controls, this.#isInUse(), this.#now());
       }
       this.#watch.write(this.#now());
+    });
+  }
+
+  /** An instance that cannot write is not the current one, or is lost: nothing of it may stay. */
+  #tryToWrite(write: () => void): void {
+    try {
+      write();
     } catch (error) {
       this.ctx.abort(`the lease rows cannot be written: ${String(error)}`);
     }
+  }
+
+  /** Every turn does what the timer is late with, before anything that is due by the clock alone ends. */
+  #answerDue(now: InstantMs): void {
+    const lateMs = this.#timer.takeOver();
+    if (lateMs === null) return;
+    if (lateMs > HELD_UP_MS) {
+      this.#performer.perform(step(this.#state, { kind: 'held_up', lostMs: lateMs }, now));
+    }
+    this.#renewals.answerDue(now);
+    this.#openings.answerDue(now);
   }
 
   #arm(): void {
@@ -311,18 +422,20 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
     const opensAt = this.#openings.isAwaited ? blockOf(this.#state, now)?.until : undefined;
     const dueAt = Math.min(nextWakeAt(this.#state, now), opensAt ?? Infinity);
     const parkedUntil = Math.min(this.#renewals.nextDueAt(), this.#openings.nextDueAt());
-    this.#timer.arm(Math.min(dueAt, parkedUntil), now);
+    const pulseAt = this.#state.leases.size > 0 ? now + PULSE_MS : Infinity;
+    this.#timer.arm(Math.min(dueAt, parkedUntil, pulseAt));
   }
 
-  #wake(): void {
-    this.#renewals.answerDue(this.#now());
-    this.#openings.answerDue(this.#now());
-    this.#apply({ kind: 'tick' });
-  }
-
-  /** Never steps back, though the wall clock may. */
   #now(): InstantMs {
-    this.#clock = instant(Math.max(this.#clock, Date.now()));
-    return this.#clock;
+    return instant(this.#clock.now());
   }
+}
+
+function tablesOf(
+  { storage }: DurableObjectState,
+  identity: PoolIdentity,
+  seat: Seat | null,
+): Tables {
+  if (seat !== null) return new Tables(storage.sql, false);
+  return isProvedLater(identity) ? Tables.ofUnproved(storage.sql) : new Tables(storage.sql, true);
 }

@@ -6,6 +6,7 @@ import {
   QUARTERS_KEPT_MS,
   type HistoryPoint,
 } from '../contract/history.ts';
+import type { Tables } from './tables.ts';
 
 /** Where the points of one length lie: a slot each, and the slot of a point that is as old as all of them. */
 interface Ring {
@@ -26,13 +27,13 @@ const QUARTERS: Ring = {
  * the table is bounded, and nothing is ever deleted, which would cost as much as a write.
  */
 export class HistoryRows {
-  readonly #sql: SqlStorage;
+  readonly #tables: Tables;
   /** The quarter that the latest written minute is in. Null: not known to this instance. */
   #quarterAt: number | null = null;
 
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-    sql.exec(
+  constructor(tables: Tables) {
+    this.#tables = tables;
+    tables.declare(
       'CREATE TABLE IF NOT EXISTS history (slot INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)',
     );
   }
@@ -74,15 +75,13 @@ export class HistoryRows {
   #lastQuarterAt(quarterAt: number): number {
     const from = quarterAt - MINUTES_KEPT_MS - QUARTER_MS;
     for (const [low, high] of slotsOf(QUARTERS, from, quarterAt).toReversed()) {
-      const [last] = this.#sql
-        .exec<{ at: number }>(
-          'SELECT at FROM history WHERE slot BETWEEN ? AND ? AND at >= ? AND at < ? ORDER BY slot DESC LIMIT 1',
-          low,
-          high,
-          from,
-          quarterAt,
-        )
-        .toArray();
+      const [last] = this.#tables.read<{ at: number }>(
+        'SELECT at FROM history WHERE slot BETWEEN ? AND ? AND at >= ? AND at < ? ORDER BY slot DESC LIMIT 1',
+        low,
+        high,
+        from,
+        quarterAt,
+      );
       if (last !== undefined) return last.at;
     }
     return from;
@@ -99,21 +98,20 @@ export class HistoryRows {
   /** Reads the rows of the slots that are meant, and no others: whoever starts cold pays for each. */
   #between(ring: Ring, fromMs: number, toMs: number): HistoryPoint[] {
     return slotsOf(ring, fromMs, toMs).flatMap(([low, high]) =>
-      this.#sql
-        .exec<{ data: string }>(
+      this.#tables
+        .read<{ data: string }>(
           'SELECT data FROM history WHERE slot BETWEEN ? AND ? AND at >= ? AND at < ? ORDER BY slot',
           low,
           high,
           fromMs,
           toMs,
         )
-        .toArray()
         .map(({ data }) => JSON.parse(data) as HistoryPoint),
     );
   }
 
   #put({ stepMs, first, length }: Ring, point: HistoryPoint): void {
-    this.#sql.exec(
+    this.#tables.write(
       `INSERT INTO history (slot, at, data) VALUES (?, ?, ?)
        ON CONFLICT (slot) DO UPDATE SET at = excluded.at, data = excluded.data`,
       first + ((point.at / stepMs) % length),

@@ -8,15 +8,15 @@ import type { Settlement } from '../core/usage.ts';
 /** What a handle asks of its group's object. */
 export interface LeaseKeeper {
   renew(leaseId: LeaseId, status: number | null): Promise<RenewAnswer>;
-  report(leaseId: LeaseId, signal: UpstreamSignal, isRepeat: boolean): void;
+  report(leaseId: LeaseId, signal: UpstreamSignal, isRepeat: boolean): Promise<void> | void;
   release(
     leaseId: LeaseId,
     outcome: Outcome,
     status: number | null,
     settlement: Settlement | undefined,
-  ): void;
-  confirm(leaseId: LeaseId): void;
-  detach(leaseId: LeaseId, attachment: number): void;
+  ): Promise<void> | void;
+  confirm(leaseId: LeaseId): Promise<void> | void;
+  detach(leaseId: LeaseId, attachment: number): Promise<void> | void;
 }
 
 /**
@@ -39,22 +39,19 @@ export class LeaseHandle extends RpcTarget implements LeaseRpc {
     return this.#keeper.renew(this.#leaseId, status);
   }
 
-  // oxlint-disable-next-line require-await -- as below
   async confirm(): Promise<void> {
-    this.#keeper.confirm(this.#leaseId);
+    await this.#keeper.confirm(this.#leaseId);
   }
 
-  // oxlint-disable-next-line require-await -- the contract is a promise; a throw must become a rejection
   async release(outcome: Outcome, status: number | null, settlement?: Settlement): Promise<void> {
-    this.#keeper.release(this.#leaseId, outcome, status, settlement);
+    await this.#keeper.release(this.#leaseId, outcome, status, settlement);
   }
 
-  // oxlint-disable-next-line require-await -- as above
   async report(signal: UpstreamSignal, isRepeat: boolean): Promise<void> {
-    this.#keeper.report(this.#leaseId, signal, isRepeat);
+    await this.#keeper.report(this.#leaseId, signal, isRepeat);
   }
 
   [Symbol.dispose](): void {
-    this.#keeper.detach(this.#leaseId, this.#attachment);
+    Promise.resolve(this.#keeper.detach(this.#leaseId, this.#attachment)).catch(() => {});
   }
 }

@@ -9,6 +9,7 @@ import { slotsMaxNow } from '../core/ceiling.ts';
 import type { GroupEvent } from '../core/events.ts';
 import type { InstantMs } from '../core/ids.ts';
 import type { GroupState } from '../core/state.ts';
+import type { Tables } from './tables.ts';
 
 /** What the controls looked like after the event before. */
 interface Seen {
@@ -23,7 +24,7 @@ interface Seen {
  * call. An upstream that refuses again and again makes one marker a minute of each kind.
  */
 export class Markers {
-  readonly #sql: SqlStorage;
+  readonly #tables: Tables;
   #seen: Seen;
   /** The latest of each kind, to which others of the same minute are added. */
   readonly #latest = new Map<PoolMarkerKind, { readonly sequence: number; marker: PoolMarker }>();
@@ -33,10 +34,10 @@ export class Markers {
   /** A marker is new, and not only counted up. */
   #isDue = false;
 
-  constructor(sql: SqlStorage, state: GroupState) {
-    this.#sql = sql;
+  constructor(tables: Tables, state: GroupState) {
+    this.#tables = tables;
     this.#seen = seenOf(state);
-    sql.exec(
+    tables.declare(
       'CREATE TABLE IF NOT EXISTS marker (sequence INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)',
     );
   }
@@ -83,7 +84,7 @@ export class Markers {
   write(): void {
     if (this.#unwritten.size === 0) return;
     for (const [sequence, marker] of this.#unwritten) {
-      this.#sql.exec(
+      this.#tables.write(
         `INSERT OR REPLACE INTO marker (sequence, at, data) VALUES (?, ?, ?)`,
         sequence,
         marker.at,
@@ -94,18 +95,17 @@ export class Markers {
     if (!this.#isDue) return;
     this.#isDue = false;
     const last = this.#sequence ?? 0;
-    this.#sql.exec('DELETE FROM marker WHERE sequence <= ?', last - POOL_MARKERS_MAX);
+    this.#tables.write('DELETE FROM marker WHERE sequence <= ?', last - POOL_MARKERS_MAX);
   }
 
   /** The markers from `fromMs` up to `toMs`, the oldest first. */
   read(fromMs: number, toMs: number): PoolMarker[] {
-    const written = this.#sql
-      .exec<{ sequence: number; data: string }>(
+    const written = this.#tables
+      .read<{ sequence: number; data: string }>(
         'SELECT sequence, data FROM marker WHERE at >= ? AND at < ? ORDER BY sequence',
         fromMs,
         toMs,
       )
-      .toArray()
       .map(({ sequence, data }) => [sequence, JSON.parse(data) as PoolMarker] as const);
     const markers = new Map([...written, ...this.#unwritten]);
     return [...markers.values()].filter(({ at }) => at >= fromMs && at < toMs);
@@ -135,9 +135,9 @@ export class Markers {
   }
 
   #lastSequence(): number {
-    const [row] = this.#sql
-      .exec<{ last: number | null }>('SELECT max(sequence) AS last FROM marker')
-      .toArray();
+    const [row] = this.#tables.read<{ last: number | null }>(
+      'SELECT max(sequence) AS last FROM marker',
+    );
     return row?.last ?? 0;
   }
 }

@@ -12,6 +12,7 @@ import { HistoryRows } from './history-rows.ts';
 import { History, waitQuantiles } from './history.ts';
 import { Markers } from './markers.ts';
 import type { GroupStore } from './store.ts';
+import type { Tables } from './tables.ts';
 import { Warnings } from './warnings.ts';
 import { deliverWarning } from './webhook.ts';
 
@@ -19,6 +20,7 @@ import { deliverWarning } from './webhook.ts';
 interface Watched {
   readonly env: Env;
   readonly ctx: DurableObjectState;
+  readonly tables: Tables;
   readonly store: GroupStore;
   readonly identity: PoolIdentity;
   readonly bounds: () => WarningBounds;
@@ -35,17 +37,19 @@ export class Observation {
   readonly #warnings: Warnings;
   readonly #markers: Markers;
   readonly #bounds: () => WarningBounds;
+  readonly #tables: Tables;
 
   constructor(
     state: GroupState,
-    { env, ctx, store, identity, bounds, leasesBefore, report }: Watched,
+    { env, ctx, tables, store, identity, bounds, leasesBefore, report }: Watched,
     now: InstantMs,
   ) {
     this.#state = state;
     this.#bounds = bounds;
-    this.#markers = new Markers(ctx.storage.sql, state);
+    this.#tables = tables;
+    this.#markers = new Markers(tables, state);
     if (leasesBefore > 0) this.#markers.noteReset(leasesBefore, now);
-    this.#history = new History(new HistoryRows(ctx.storage.sql), now);
+    this.#history = new History(new HistoryRows(tables), now);
     this.feed = new FeedLink(store, report, {
       hub: () => feedOf(env),
       waitUntil: (work) => ctx.waitUntil(work),
@@ -70,11 +74,13 @@ export class Observation {
     this.#markers.note(this.#state, event, now);
     this.#warnings.note(this.#state, this.#bounds(), now);
     this.feed.note(now);
+    if (!this.#tables.isOpen) return false;
     return this.#markers.isDue || this.#history.isDue(this.#isInUse(), now);
   }
 
   /** Writes what is due, in the transaction of whoever writes anyway. */
   write(now: InstantMs): void {
+    if (!this.#tables.isOpen) return;
     this.#history.write(this.#state, this.#isInUse(), now);
     this.#markers.write();
   }

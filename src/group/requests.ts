@@ -1,18 +1,27 @@
 import type { AcquireRequest, ResumeRequest } from '../contract/group-rpc.ts';
-import { instant, leaseId, ticketId } from '../core/ids.ts';
+import { instant, leaseId, ticketId, type InstantMs } from '../core/ids.ts';
 import type { Holder, Ticket } from '../core/ticket.ts';
 
-/** The core's ticket of an ask. Fields that older Workers do not send get their meaning here. */
-export function ticketFrom(request: AcquireRequest): Ticket {
+/** Clocks that differ by less agree, and a message may take as long. */
+const AGREED_MS = 5_000;
+
+/**
+ * The core's ticket of an ask that came at `now`. Fields that older Workers do not send get their meaning
+ * here. Where the clock of the Worker shows another time, what counts is how long ago its instants were.
+ */
+export function ticketFrom(request: AcquireRequest, now: InstantMs): Ticket {
   const { deadlineAt, agentStartedAt = null, parents = [] } = request;
+  const aheadMs = (request.sentAt ?? now) - now;
+  const byOurs = (at: number): InstantMs =>
+    instant(Math.abs(aheadMs) > AGREED_MS ? at - aheadMs : at);
   return {
     id: ticketId(request.ticketId),
     holder: holderOf(request),
     lane: request.lane ?? 'normal',
     slots: request.slots ?? 1,
-    enqueuedAt: instant(request.enqueuedAt),
-    agentStartedAt: agentStartedAt === null ? null : instant(agentStartedAt),
-    deadlineAt: deadlineAt === null ? null : instant(deadlineAt),
+    enqueuedAt: byOurs(request.enqueuedAt),
+    agentStartedAt: agentStartedAt === null ? null : byOurs(agentStartedAt),
+    deadlineAt: deadlineAt === null ? null : byOurs(deadlineAt),
     wait: request.wait,
     isTry: request.isTry ?? false,
     waitsElsewhere: request.waitsElsewhere ?? false,

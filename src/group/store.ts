@@ -1,8 +1,9 @@
 import { instant, leaseId, ticketId } from '../core/ids.ts';
-import type { LeaseRow } from '../core/recover.ts';
-import type { Lease } from '../core/state.ts';
+import { rowOf } from '../core/recover.ts';
+import type { Lease, LeaseRow } from '../core/state.ts';
 import type { Reserved } from '../core/usage.ts';
 import type { Writes } from './batch.ts';
+import type { Tables } from './tables.ts';
 
 /** At most one write per object in this time for the renewals' sake. */
 const HEARTBEAT_EVERY_MS = 10_000;
@@ -32,19 +33,22 @@ export interface GroupMemory {
  *
  * `bootId` names the process where Headgate hosts itself: rows of another one died with it, because
  * their upstream calls did. On Cloudflare there is none, and every row may have a living holder.
+ *
+ * What comes before the tables are open stays in memory and is written when they are.
  */
 export class GroupStore {
-  readonly #sql: SqlStorage;
+  readonly #tables: Tables;
   readonly #bootId: string;
+  readonly #early = { leases: new Map<string, Lease>(), memory: new Map<string, string>() };
   #heartbeatAt = 0;
 
-  constructor(sql: SqlStorage, bootId: string) {
-    this.#sql = sql;
+  constructor(tables: Tables, bootId: string) {
+    this.#tables = tables;
     this.#bootId = bootId;
-    sql.exec(
+    tables.declare(
       'CREATE TABLE IF NOT EXISTS lease (id TEXT PRIMARY KEY, boot TEXT NOT NULL, data TEXT NOT NULL) WITHOUT ROWID',
     );
-    sql.exec(
+    tables.declare(
       'CREATE TABLE IF NOT EXISTS memory (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID',
     );
   }
@@ -54,11 +58,12 @@ export class GroupStore {
    * when the instance before ended, in whatever process.
    */
   loadLeases(): { readonly leases: LeaseRow[]; readonly heldBefore: number } {
-    const rows = this.#sql
-      .exec<{ boot: string; data: string }>('SELECT boot, data FROM lease')
-      .toArray()
+    const rows = this.#tables
+      .read<{ boot: string; data: string }>('SELECT boot, data FROM lease')
       .map(({ boot, data }) => ({ boot, lease: parseLease(data) }));
-    this.#sql.exec('DELETE FROM lease WHERE boot <> ?', this.#bootId);
+    if (this.#tables.isOpen) {
+      this.#tables.write('DELETE FROM lease WHERE boot <> ?', this.#bootId);
+    }
     return {
       leases: rows.flatMap(({ boot, lease }) => (boot === this.#bootId ? [lease] : [])),
       heldBefore: rows.filter(({ lease }) => lease.phase !== 'cooling').length,
@@ -66,9 +71,14 @@ export class GroupStore {
   }
 
   /** Writes and deletes in one transaction: nothing is awaited between the statements. */
-  write({ saved, dropped }: Writes): void {
+  write({ saved, dropped }: Pick<Writes, 'saved' | 'dropped'>): void {
+    if (!this.#tables.isOpen) {
+      for (const lease of saved) this.#early.leases.set(lease.id, lease);
+      for (const id of dropped) this.#early.leases.delete(id);
+      return;
+    }
     if (saved.length > 0) {
-      this.#sql.exec(
+      this.#tables.write(
         `INSERT OR REPLACE INTO lease (id, boot, data)
          SELECT value ->> 'id', ?, value FROM json_each(?)`,
         this.#bootId,
@@ -76,7 +86,7 @@ export class GroupStore {
       );
     }
     if (dropped.length > 0) {
-      this.#sql.exec(
+      this.#tables.write(
         'DELETE FROM lease WHERE id IN (SELECT value FROM json_each(?))',
         JSON.stringify(dropped),
       );
@@ -84,14 +94,27 @@ export class GroupStore {
   }
 
   recall(key: keyof GroupMemory): string | null {
-    const row = this.#sql
-      .exec<{ value: string }>('SELECT value FROM memory WHERE key = ?', key)
-      .toArray()[0];
+    const [row] = this.#tables.read<{ value: string }>(
+      'SELECT value FROM memory WHERE key = ?',
+      key,
+    );
     return row?.value ?? null;
   }
 
   remember(key: keyof GroupMemory, value: string): void {
-    this.#sql.exec('INSERT OR REPLACE INTO memory (key, value) VALUES (?, ?)', key, value);
+    if (this.#tables.isOpen) this.#remember(key, value);
+    else this.#early.memory.set(key, value);
+  }
+
+  /** Makes the tables, and writes what there is so far. */
+  open(): void {
+    if (this.#tables.isOpen) return;
+    this.#tables.open();
+    const { leases, memory } = this.#early;
+    this.write({ saved: [...leases.values()], dropped: [] });
+    for (const [key, value] of memory) this.#remember(key, value);
+    leases.clear();
+    memory.clear();
   }
 
   /**
@@ -99,39 +122,25 @@ export class GroupStore {
    * answer to a renewal waits for it.
    */
   heartbeat(now: number): void {
-    if (now - this.#heartbeatAt < HEARTBEAT_EVERY_MS) return;
+    if (!this.#tables.isOpen || now - this.#heartbeatAt < HEARTBEAT_EVERY_MS) return;
     this.#heartbeatAt = now;
-    this.#sql.exec(
-      `INSERT OR REPLACE INTO memory (key, value) VALUES ('heartbeat', ?)`,
-      String(now),
-    );
+    this.#remember('heartbeat', String(now));
+  }
+
+  #remember(key: string, value: string): void {
+    this.#tables.write('INSERT OR REPLACE INTO memory (key, value) VALUES (?, ?)', key, value);
   }
 }
 
+/** Of what most leases have not, nothing is written. */
 function formatLease(lease: Lease): string {
-  const {
-    id,
-    ticketId: ticket,
-    holder,
-    lane,
-    slots,
-    grantedAt,
-    phase,
-    extendedUntil,
-    reserved,
-  } = lease;
-  const coolingUntil = phase === 'cooling' ? lease.until : null;
+  const { ticketId: ticket, extensions, reserved, nested, ...row } = rowOf(lease);
   return JSON.stringify({
-    id,
     ticket,
-    holder,
-    lane,
-    slots,
-    grantedAt,
-    phase,
-    extendedUntil,
-    coolingUntil,
+    ...row,
+    ...(extensions === 0 ? {} : { extensions }),
     ...(reserved === null ? {} : { reserved }),
+    ...(nested === null ? {} : { nested }),
   });
 }
 
@@ -146,8 +155,10 @@ function parseLease(data: string): LeaseRow {
     grantedAt: number;
     phase: LeaseRow['phase'];
     extendedUntil: number | null;
+    extensions?: number;
     coolingUntil: number | null;
     reserved?: Reserved;
+    nested?: { in: string; slots: number };
   };
   return {
     id: leaseId(row.id),
@@ -158,7 +169,10 @@ function parseLease(data: string): LeaseRow {
     grantedAt: instant(row.grantedAt),
     phase: row.phase,
     extendedUntil: row.extendedUntil === null ? null : instant(row.extendedUntil),
+    // Rows of the first release that a reset extended do not count how often.
+    extensions: row.extensions ?? (row.extendedUntil === null ? 0 : 1),
     coolingUntil: row.coolingUntil === null ? null : instant(row.coolingUntil),
     reserved: row.reserved ?? null,
+    nested: row.nested ? { in: leaseId(row.nested.in), slots: row.nested.slots } : null,
   };
 }

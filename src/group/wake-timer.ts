@@ -1,10 +1,15 @@
+import type { SteadyClock } from '../contract/steady-clock.ts';
+
 /** One timer for everything: the runtime allows 10,000, and every waiter has a deadline. */
 export class WakeTimer {
+  readonly #clock: SteadyClock;
   readonly #wake: () => void;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #at = Infinity;
+  #timesSetBack = 0;
 
-  constructor(wake: () => void) {
+  constructor(clock: SteadyClock, wake: () => void) {
+    this.#clock = clock;
     this.#wake = wake;
   }
 
@@ -12,12 +17,26 @@ export class WakeTimer {
    * Wakes at `at` at the latest; an earlier instant that was asked for before still holds, which costs
    * less than to set the timer anew. Infinity: nobody needs to be woken.
    */
-  arm(at: number, now: number): void {
-    if (at === Infinity) this.#disarm();
+  arm(at: number): void {
+    const now = this.#clock.now();
+    const { timesSetBack } = this.#clock;
+    if (at === Infinity || timesSetBack !== this.#timesSetBack) this.#disarm();
+    this.#timesSetBack = timesSetBack;
     if (at >= this.#at) return;
     this.#disarm();
     this.#at = at;
     this.#timer = setTimeout(() => this.#fire(), Math.max(0, at - now));
+  }
+
+  /**
+   * Whoever comes at or after the instant does the timer's work, and the timer is off. Returns how late it
+   * was; null: it is not due.
+   */
+  takeOver(): number | null {
+    const lateMs = this.#clock.now() - this.#at;
+    if (lateMs < 0) return null;
+    this.#disarm();
+    return lateMs;
   }
 
   #disarm(): void {
@@ -28,7 +47,7 @@ export class WakeTimer {
 
   #fire(): void {
     this.#timer = null;
-    this.#at = Infinity;
+    this.#clock.reach(this.#at);
     this.#wake();
   }
 }

@@ -88,14 +88,15 @@ export class Warnings {
     }
     const limit = slotsLearned(state);
     const queued = queueLength(state.queue);
-    const isNear = warnAt !== null && queued > 0 && limit > 0 && slotsInUse >= warnAt * limit;
+    const isNear = warnAt !== null && limit > 0 && slotsInUse >= warnAt * limit;
     if (!isNear) {
       this.#nearSince = null;
       return;
     }
     this.#nearSince ??= now;
     if (now - this.#nearSince < NEAR_MS) return;
-    const message = `${slotsInUse} of ${limit} slots have been in use for a minute, and ${queued} calls wait.`;
+    const waiting = queued === 0 ? 'no call waits yet' : `${queued} calls wait`;
+    const message = `${slotsInUse} of ${limit} slots have been in use for a minute, and ${waiting}.`;
     this.#warn('near_limit', message, { in_use: slotsInUse, limit, queued }, now);
   }
 

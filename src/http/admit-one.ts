@@ -1,6 +1,7 @@
 import type { Env } from '../contract/env.ts';
 import { CONTRACT_VERSION, type AcquireRequest } from '../contract/group-rpc.ts';
 import { poolName } from '../contract/pool-name.ts';
+import { steadyClock } from '../contract/steady-clock.ts';
 import type { Refusal } from '../contract/reasons.ts';
 import type { Schedule } from '../upstream/call-clock.ts';
 import type { Placement, RoutedCall } from '../routing/placement.ts';
@@ -63,7 +64,7 @@ export async function admitOne(
   manner: Manner,
   { env, table, signal, ctx, after, listener, metering }: AdmitContext,
 ): Promise<AdmittedOne> {
-  const pool = poolSource(env, placement);
+  const pool = poolSource(env, placement, table);
   const unpriced = metering?.refuseUnpriced(placement) ?? null;
   if (unpriced !== null) return { kind: 'refused', refusal: unpriced };
   const { version } = table.snapshot;
@@ -71,16 +72,16 @@ export async function admitOne(
     ...requestFor(call, ticket, placement, manner, version),
     ...(metering === null ? {} : { estimate: metering.estimateFor(placement) }),
   };
-  const askedAt = Date.now();
+  const askedAt = steadyClock.now();
   const asked = await askForSlot(pool, request, signal, after, listener);
-  const endedAt = Date.now();
+  const endedAt = steadyClock.now();
   const waitedMs = endedAt - askedAt;
   switch (asked.kind) {
     case 'granted': {
       const { leaseId } = asked.granted;
       const self = { ...request, leaseId };
       const hold = new LeaseHolder(pool, self, asked.granted, ctx, after, (end) =>
-        noteEnd(env, request, { ...end, waitedMs, heldMs: Date.now() - endedAt }),
+        noteEnd(env, request, { ...end, waitedMs, heldMs: steadyClock.now() - endedAt }),
       );
       if (asked.late.length > 0) ctx.waitUntil(hold.adoptLate(asked.late));
       return { kind: 'admitted', placement, hold };

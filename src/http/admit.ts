@@ -1,3 +1,4 @@
+import { steadyClock } from '../contract/steady-clock.ts';
 import { poolName } from '../contract/pool-name.ts';
 import type { Refusal } from '../contract/reasons.ts';
 import type { Outcome } from '../core/outcome.ts';
@@ -6,7 +7,7 @@ import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../routing
 import { within } from '../upstream/within.ts';
 import type { Admission, Ticket } from './admission.ts';
 import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './admit-one.ts';
-import { poolSource } from './pools.ts';
+import { isOnTrial, poolSource } from './pools.ts';
 import { ownOrShared } from './shared-partition.ts';
 import { pause } from './waiting.ts';
 
@@ -39,7 +40,9 @@ export async function admit(
   const { env, table } = context;
   const mayShare = (table.snapshot.fullGroups?.length ?? 0) > 0;
   const placements = mayShare
-    ? await Promise.all(placed.map((placement) => ownOrShared(env, table, placement)))
+    ? await Promise.all(
+        placed.map(async (one) => (isOnTrial(env, one) ? one : ownOrShared(env, table, one))),
+      )
     : placed;
   const [narrowest, ...wider] = placements;
   if (narrowest === undefined || placements.length > GROUPS_PER_CALL_MAX) {
@@ -134,24 +137,24 @@ async function takeInOrder(
 async function untilOpened(
   placement: Placement,
   { enqueuedAt, maxWaitMs }: Ticket,
-  { env, signal }: AdmitContext,
+  { env, table, signal, after }: AdmitContext,
 ): Promise<Admitted | null> {
-  const pool = poolSource(env, placement);
+  const pool = poolSource(env, placement, table);
   const timeoutMs = placement.config?.queue.timeout_ms ?? Infinity;
   const deadlineAt = enqueuedAt + Math.min(maxWaitMs ?? Infinity, timeoutMs);
   const { promise: left, resolve } = Promise.withResolvers<false>();
   signal.addEventListener('abort', () => resolve(false), { once: true });
-  while (Date.now() < deadlineAt) {
+  while (steadyClock.now() < deadlineAt) {
     if (signal.aborted) return { kind: 'left' };
-    const sliceMs = Math.min(OPENED_SLICE_MS, deadlineAt - Date.now());
+    const sliceMs = Math.min(OPENED_SLICE_MS, deadlineAt - steadyClock.now());
     try {
       // What is parked in an instance that was replaced may never come back.
-      const opened = within(sliceMs + OPENED_LOST_MS, pool().opened(sliceMs));
+      const opened = within(sliceMs + OPENED_LOST_MS, pool().opened(sliceMs), after);
       if (await Promise.race([opened, left])) return null;
     } catch {
       // As after an answer that it is still paused, which may have come at once.
     }
-    await Promise.race([pause(OPENED_RETRY_MS), left]);
+    await Promise.race([pause(OPENED_RETRY_MS, after), left]);
   }
   const message = `The group ${placement.group} is paused.`;
   return { kind: 'refused', refusal: { reason: 'paused', message } };
@@ -204,14 +207,14 @@ function hasQueuedRecently({ group, partition }: Placement): boolean {
   const name = poolName(group, partition);
   const at = queuedAt.get(name);
   if (at === undefined) return false;
-  if (Date.now() - at < QUEUED_RECENTLY_MS) return true;
+  if (steadyClock.now() - at < QUEUED_RECENTLY_MS) return true;
   queuedAt.delete(name);
   return false;
 }
 
 function noteQueued({ group, partition }: Placement): void {
   if (queuedAt.size >= QUEUED_MAX) queuedAt.clear();
-  queuedAt.set(poolName(group, partition), Date.now());
+  queuedAt.set(poolName(group, partition), steadyClock.now());
 }
 
 function takenAway(): Admitted {

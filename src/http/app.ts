@@ -1,6 +1,7 @@
 import { Hono } from 'hono';
 import type { Env } from '../contract/env.ts';
 import { logEvent } from '../contract/log.ts';
+import { MALFORMED_PATH, malformedRefusal } from '../contract/malformed.ts';
 import { refusalResponse } from '../contract/wire-error.ts';
 import { createAdminRoutes } from './admin/admin-routes.ts';
 import { callsInFlight } from './calls-in-flight.ts';
@@ -11,7 +12,7 @@ import { proxy } from './proxy-route.ts';
 import { limitForm, status, statusForm } from './status/status-route.ts';
 
 /** URLs of our own routes, and of whatever else an upstream cannot be called. */
-const OWN_URL = /^[^/]+\/\/[^/]+\/?(?:(?:admin|healthz|metrics|status)(?:[/?]|$)|\?|$)/;
+const OWN_URL = /^[^/]+\/\/[^/]+\/?(?:(?:admin|healthz|metrics|status|!malformed)(?:[/?]|$)|\?|$)/;
 
 /** The Worker: own routes, and calls to pass on. */
 export function createApp(): ExportedHandler<Env> {
@@ -34,6 +35,9 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   const app = new Hono<{ Bindings: Env }>();
   app.get('/', home);
   app.get('/healthz', (context) => context.json({ ok: true, calls_in_flight: callsInFlight() }));
+  app.get(`${MALFORMED_PATH}:what`, ({ req }) =>
+    refusalResponse('openai', malformedRefusal(req.param('what'))),
+  );
   app.get('/metrics', metrics);
   app.get('/status', status);
   app.post('/status', limitForm, statusForm);

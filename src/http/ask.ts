@@ -1,4 +1,5 @@
 import type { AcquireAnswer, AcquireRequest } from '../contract/group-rpc.ts';
+import { steadyClock } from '../contract/steady-clock.ts';
 import type { Rejection } from '../core/rejection.ts';
 import { onTimer, type Schedule } from '../upstream/call-clock.ts';
 import type { PoolSource } from './pools.ts';
@@ -119,13 +120,13 @@ export async function askForSlot(
         failures += 1;
         superseded = open;
         if (!turn.overloaded && failures < FAILURES_MAX) {
-          await Promise.race([pause(RETRY_PAUSE_MS * 2 ** (failures - 1)), left]);
+          await Promise.race([pause(RETRY_PAUSE_MS * 2 ** (failures - 1), after), left]);
         }
         if (turn.overloaded) failures = FAILURES_MAX;
         break;
     }
     // An object that lives has rejected it by then: one that is silent keeps nobody longer.
-    const isOver = Date.now() > (request.deadlineAt ?? Infinity) + DEADLINE_GRACE_MS;
+    const isOver = steadyClock.now() > (request.deadlineAt ?? Infinity) + DEADLINE_GRACE_MS;
     if (failures >= FAILURES_MAX || isOver) {
       giveBackLate(superseded);
       return { kind: 'unavailable' };
@@ -160,7 +161,7 @@ function nextTurn(
 
 async function ask(pool: PoolSource, request: AcquireRequest): Promise<AskEnd> {
   try {
-    return await pool().acquire(request);
+    return await pool().acquire({ ...request, sentAt: steadyClock.now() });
   } catch (error) {
     const overloaded = (error as { overloaded?: boolean }).overloaded === true;
     return { kind: 'failed', overloaded };

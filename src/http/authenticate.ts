@@ -2,6 +2,7 @@ import type { GatewayKeyConfig } from '../contract/config.ts';
 import type { Env } from '../contract/env.ts';
 import type { Refusal } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/upstream.ts';
+import { upstreamSecret } from '../contract/upstream-secret.ts';
 import { readCredentials, type Credentials } from '../upstream/credentials.ts';
 import type { Ticket } from './admission.ts';
 import { fingerprint, gatewayKeyHash } from './fingerprint.ts';
@@ -14,7 +15,7 @@ export interface Caller {
   readonly id: string;
   readonly gatewayKeyId: string | null;
   /** Its gateway key, by which it may use some groups and not others. */
-  readonly key: Pick<GatewayKeyConfig, 'id' | 'groups'> | null;
+  readonly key: Pick<GatewayKeyConfig, 'id' | 'groups' | 'allow'> | null;
   /** What its gateway key gives to calls that ask for no lane, and the best lane that it allows. */
   readonly keyLanes: Ticket['keyLanes'];
   readonly credentials: Credentials;
@@ -98,10 +99,10 @@ export async function keyFor(
   if (caller.credentials.providerKey !== null && !isSpilled) {
     return { injected: null, fingerprint: caller.fingerprint };
   }
-  const injected = (env as unknown as Record<string, unknown>)[upstream.secret];
-  if (typeof injected !== 'string' || injected === '') {
+  const injected = upstreamSecret(env, upstream.secret);
+  if (injected === null) {
     return {
-      reason: 'upstream_unreachable',
+      reason: 'secret_missing',
       message: `The operator's key for the upstream ${upstream.id} is not set: the secret ${upstream.secret} is missing.`,
     };
   }

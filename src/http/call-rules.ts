@@ -1,13 +1,10 @@
 import { groupSchema, type GroupConfig } from '../contract/config.ts';
 import { countsTokens } from '../contract/metered.ts';
 import type { Placement } from '../routing/placement.ts';
-import type { HoldLimits } from '../upstream/held-call.ts';
+import type { HoldLimits } from '../upstream/hold-limits.ts';
 
 /** What a group that nobody configured goes by. */
 const DEFAULTS = groupSchema.parse({ name: 'defaults' });
-
-/** Bounds of calls in automatic groups, and the widest that a configured one can set by default. */
-const AUTO_LIMITS: HoldLimits = { idleMs: null, maxHoldMs: 3_600_000 };
 
 /** What the groups of a call say of it while it is under way. */
 export interface CallRules {
@@ -26,20 +23,26 @@ export interface CallRules {
  * said by the narrowest group that stands for it.
  */
 export function callRules(placements: readonly Placement[]): CallRules {
-  let { idleMs, maxHoldMs } = AUTO_LIMITS;
-  for (const { config } of placements) {
-    if (config === null) continue;
-    if (config.holds.idle_ms !== null) idleMs = Math.min(idleMs ?? Infinity, config.holds.idle_ms);
-    maxHoldMs = Math.min(maxHoldMs, config.holds.max_hold_ms);
-  }
+  const holds = placements.map(({ config }) => (config ?? DEFAULTS).holds);
   const ofProvider = placements.find(({ isOfProvider }) => isOfProvider)?.config ?? DEFAULTS;
   const spilling = placements.find(({ config }) => typeof config?.on_saturated === 'object');
   return {
-    hold: { idleMs, maxHoldMs },
+    hold: {
+      idleMs: strictest(holds.map((each) => each.idle_ms)),
+      // A directory of the version before knows nothing of it.
+      stalledMs: strictest(holds.map((each) => each.stalled_ms ?? null)),
+      maxHoldMs: Math.min(...holds.map((each) => each.max_hold_ms)),
+    },
     retries: ofProvider.retries,
     feedForward: ofProvider.feed_forward,
     mayWait: placements.every(({ config }) => config?.on_saturated !== 'reject'),
     onSaturated: spilling?.config?.on_saturated ?? 'queue',
     isMetered: placements.some(({ config }) => config !== null && countsTokens(config)),
   };
+}
+
+/** Null: nobody sets a bound. */
+function strictest(bounds: readonly (number | null)[]): number | null {
+  const set = bounds.filter((bound) => bound !== null);
+  return set.length === 0 ? null : Math.min(...set);
 }

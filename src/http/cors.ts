@@ -1,3 +1,5 @@
+import { dropCors } from '../upstream/response-headers.ts';
+
 const EXPOSED =
   'headgate-groups, headgate-lease, headgate-wait-ms, headgate-tries, headgate-reason, retry-after, retry-after-ms, x-should-retry, x-request-id, request-id';
 
@@ -17,6 +19,8 @@ export function corsHeaders(request: Request, origins: readonly string[]): Heade
 
 /** Adds them to an answer, in place. `Vary` says more than ours: what the upstream's says stays. */
 export function addCors(headers: Headers, cors: Headers): void {
+  // What the upstream says beside an origin of its own would be taken for ours.
+  dropCors(headers);
   for (const [name, value] of cors) {
     if (name === 'vary') headers.append(name, value);
     else headers.set(name, value);

@@ -1,5 +1,7 @@
 import type { Context } from 'hono';
 import type { Env } from '../contract/env.ts';
+import { howToSet } from '../contract/how-to-set.ts';
+import { withoutSecret } from '../contract/upstream-secret.ts';
 import { routingTable } from './snapshots.ts';
 
 /** What a newcomer sees: what this is, whether it is set up, and what is missing. */
@@ -10,22 +12,28 @@ export async function home(context: Context<{ Bindings: Env }>): Promise<Respons
   const isAdminOpen = (env.ADMIN_TOKEN ?? '') !== '';
   const groups = table?.snapshot.config.groups.length ?? 0;
   const keys = table?.snapshot.config.keys.length ?? 0;
+  const missing = withoutSecret(env, table?.upstreams.values() ?? []);
   return context.text(
     [
       'Headgate: caps how many LLM calls run at once across every client that shares a key.',
       '',
-      'Use it: set the base URL of your client, and keep your provider key.',
+      `Use it: set the base URL of your client, and ${keys === 0 ? 'keep your provider key' : 'send a gateway key, in the header headgate-key or as the API key'}.`,
       `  OpenAI      ${origin}/openai/v1`,
       `  Anthropic   ${origin}/anthropic`,
       `  Gemini      ${origin}/gemini`,
       `  any model   ${origin}/v1   with models such as openai/gpt-4o`,
       '',
       'Set up:',
-      `  Directory     ${table === null ? 'OUT OF REACH: calls are refused until it answers' : 'ready'}`,
-      `  Admin routes  ${isAdminOpen ? `open at ${origin}/admin/api with the ADMIN_TOKEN` : 'CLOSED: the secret ADMIN_TOKEN is missing. Set it: npx wrangler secret put ADMIN_TOKEN'}`,
-      `  Dashboard     ${origin}/admin`,
-      `  Groups        ${groups === 0 ? 'none configured: every provider key has an automatic group with its known or assumed limit' : `${groups} configured`}`,
-      `  Gateway keys  ${keys === 0 ? 'none configured: callers bring their own provider keys' : `${keys} configured`}`,
+      `  Directory      ${table === null ? 'OUT OF REACH: calls are refused until it answers' : 'ready'}`,
+      ...(table === null ? [] : [`  Configuration  version ${table.snapshot.version}`]),
+      `  Admin routes   ${isAdminOpen ? `open at ${origin}/admin/api with the ADMIN_TOKEN` : 'CLOSED: the secret ADMIN_TOKEN is missing. Set it: ' + howToSet(env, 'ADMIN_TOKEN')}`,
+      `  Dashboard      ${origin}/admin`,
+      `  Groups         ${groups === 0 ? 'none configured: every provider key has an automatic group with its known or assumed limit' : `${groups} configured`}`,
+      `  Gateway keys   ${keys === 0 ? 'none configured: callers bring their own provider keys' : `${keys} configured`}`,
+      ...missing.map(
+        ({ id, secret }) =>
+          `  Upstream keys  MISSING: the secret ${secret} is not set, so calls to ${id} are refused`,
+      ),
       '',
     ].join('\n'),
   );

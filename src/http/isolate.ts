@@ -1,10 +1,14 @@
 import { createBodyBudget } from '../upstream/body-budget.ts';
+import { Comebacks } from './comebacks.ts';
 import { RetryBudget } from './tries.ts';
 
 /** What all calls of an isolate share. */
 
 /** What every isolate may hold of bodies at a time. */
 export const bodyBudget = createBodyBudget();
+
+/** Who comes back to what nobody knows the end of. */
+export const comebacks = new Comebacks();
 
 const retryBudgets = new Map<string, RetryBudget>();
 

@@ -57,7 +57,7 @@ export async function journey(
       sent.kind === 'refused' ? sent.refusal : unreachable(leg.located.upstream.id, null);
     if (sent.kind === 'refused' && !mayServeElsewhere(refusal.reason)) return end(refusal);
     const next = await nextLeg(stops, order, leg);
-    if (next === null || next === 'left') return end(next ?? refusal);
+    if (next === null || next === 'left' || 'reason' in next) return end(next ?? refusal);
     leg = next;
     here = ticketHere();
   }
@@ -68,14 +68,14 @@ async function nextLeg(
   stops: SpillStop[],
   order: SpillOrder,
   leg: Leg,
-): Promise<Leg | null | 'left'> {
+): Promise<Leg | Refusal | null | 'left'> {
   // What it was called at the last stop is of no concern to the next.
   let from = asAsked(leg);
   // Only now: most calls never go elsewhere, and pools are asked for the order.
   const ordered = await inSpillOrder(stops.splice(0), order, from);
   for (const [index, stop] of ordered.entries()) {
     const ready = await withBodyFor(stop, from);
-    if (ready === 'left') return ready;
+    if (ready === 'left' || 'reason' in ready) return ready;
     from = ready;
     const there = await goTo(stop, from);
     if (there === null) continue;

@@ -7,10 +7,13 @@ import {
 import type { Refusal } from '../contract/reasons.ts';
 import type { CallerHeaders } from '../contract/request-headers.ts';
 import { keepaliveAfterMs, type Placement } from '../routing/placement.ts';
+import type { Schedule } from '../upstream/call-clock.ts';
 import { packingOf, unpacked } from '../upstream/packing.ts';
+import { headerDelay } from '../upstream/refusal/refusal-delay.ts';
 import type { PlaceListener } from './ask.ts';
-import { counted } from './calls-in-flight.ts';
+import { countInFlight } from './calls-in-flight.ts';
 import type { Located } from './locate.ts';
+import { Opening } from './opening.ts';
 import { traceError } from './trace.ts';
 import { pause, type Background } from './waiting.ts';
 
@@ -26,17 +29,18 @@ const encoder = new TextEncoder();
 /** When and how a stream that waits is kept alive. */
 export interface Keepalive {
   readonly shape: FrameShape;
+  readonly model: string | null;
   readonly afterMs: number;
   readonly everyMs: number;
 }
 
 /** How a call is kept alive while it waits; null: not at all. */
 export function keepaliveOf(
-  { isStream, operation }: Located,
+  { isStream, operation, model }: Located,
   { wantsKeepalive }: CallerHeaders,
   placements: readonly Placement[],
 ): Keepalive | null {
-  const shape = frameShapeOf(operation.shape, operation.name);
+  const shape = frameShapeOf(operation);
   if (!isStream || shape === null) return null;
   const kept = placements.flatMap(({ config }) => {
     const afterMs = config === null ? null : keepaliveAfterMs(config);
@@ -45,11 +49,11 @@ export function keepaliveOf(
       : [{ afterMs, everyMs: config.queue.keepalive.every_ms }];
   });
   if (wantsKeepalive && kept.length === 0) {
-    return { shape, afterMs: ASKED_AFTER_MS, everyMs: EVERY_MS };
+    return { shape, model, afterMs: ASKED_AFTER_MS, everyMs: EVERY_MS };
   }
   if (kept.length === 0) return null;
   const afterMs = Math.min(...kept.map((each) => each.afterMs));
-  return { shape, afterMs, everyMs: Math.min(...kept.map((each) => each.everyMs)) };
+  return { shape, model, afterMs, everyMs: Math.min(...kept.map((each) => each.everyMs)) };
 }
 
 /** The last that the queue said of a call's place in it. */
@@ -66,31 +70,37 @@ export class LastPlace implements PlaceListener {
     this.#text = `waiting for a slot: ${position} ahead, about ${seconds} s`;
   }
 
-  /** A comment of the event stream, which every client passes over. */
+  /** A comment of the event stream. */
   get comment(): string {
     return `: headgate ${this.#text}\n\n`;
   }
 }
 
 /**
- * Answers with an event stream at once, sends comments into it while there is no answer yet, and then
+ * Answers with an event stream at once, keeps it alive while there is no answer yet, and then
  * the answer's body. The status is out by then, so an error comes as the last event, in the dialect of
  * the caller; and the body is copied by hand, because one identity stream cannot be piped into another.
  */
 export function answerWaiting(
-  { shape, everyMs }: Keepalive,
+  keepalive: Keepalive,
   place: LastPlace,
   answer: Promise<Response | Refusal>,
   ctx: Background,
+  after: Schedule,
 ): Response {
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
+  const opening = new Opening(keepalive.shape);
   const feed = async (): Promise<void> => {
     try {
       const settled = answer.then(() => true);
-      do await writer.write(encoder.encode(place.comment));
-      while (!(await Promise.race([settled, pause(everyMs).then(() => false)])));
-      await tell(writer, shape, await answer);
+      do await writer.write(opening.filler(place.comment));
+      while (!(await Promise.race([settled, pause(keepalive.everyMs, after).then(() => false)])));
+      const write = async (bytes: Uint8Array): Promise<void> => {
+        if (bytes.length > 0) await writer.write(bytes);
+      };
+      await tell((bytes) => write(opening.join(bytes)), keepalive, await answer);
+      await write(opening.end());
       await writer.close();
     } catch (error) {
       // The caller has gone, or the upstream broke off: a clean end would look like success.
@@ -98,7 +108,8 @@ export function answerWaiting(
     }
   };
   // Its caller has a response by now, so that the call would no longer count as one that waits.
-  ctx.waitUntil(Promise.allSettled([counted(answer), feed()]));
+  countInFlight(answer, ctx);
+  ctx.waitUntil(feed());
   const headers = {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',
@@ -106,14 +117,15 @@ export function answerWaiting(
   return new Response(readable, { headers });
 }
 
+/** Writes the answer as what is left of the event stream. */
 async function tell(
-  writer: WritableStreamDefaultWriter<Uint8Array>,
-  shape: FrameShape,
+  write: (bytes: Uint8Array) => Promise<void>,
+  { shape, model }: Keepalive,
   answer: Response | Refusal,
 ): Promise<void> {
   if (!(answer instanceof Response)) {
     traceError(answer.reason);
-    return writer.write(encoder.encode(refusalFrame(shape, answer)));
+    return write(encoder.encode(refusalFrame(shape, answer, model)));
   }
   const { status, headers } = answer;
   const packing = packingOf(headers.get('content-encoding'));
@@ -123,12 +135,15 @@ async function tell(
   const isStream = headers.get('content-type')?.includes('text/event-stream') === true;
   if (!answer.ok || !isStream || plain === null) {
     const text = (await new Response(plain).text()).slice(0, ERROR_CHARACTERS_MAX);
-    return writer.write(encoder.encode(upstreamErrorFrame(shape, status, text)));
+    const isHopeless = headers.get('x-should-retry') === 'false';
+    const retryAfterMs = isHopeless ? null : headerDelay({ headers, now: Date.now() });
+    const failure = { status, text, retryAfterMs };
+    return write(encoder.encode(upstreamErrorFrame(shape, failure, model)));
   }
   const reader: ReadableStreamDefaultReader<Uint8Array> = plain.getReader();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    await writer.write(value);
+    await write(value);
   }
 }

@@ -5,6 +5,8 @@ import type { Refusal } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import { compileGlobs } from '../routing/glob.ts';
 import type { Placement, Routes } from '../routing/placement.ts';
+import { ADMINISTRATION_NAME, neededRoutes, UNKNOWN_NAME } from '../upstream/operation.ts';
+import { LISTED_OPERATIONS } from '../upstream/operations-table.ts';
 
 /** What keys of callers open, and for how long. */
 
@@ -63,15 +65,62 @@ export function forbiddenUpstream(
   return names.some(compiled(key)) ? null : forbidden(key.id, `the upstream ${upstream.id}`);
 }
 
+/** Headers by which a request says that it means another method than its own. */
+const METHOD_OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override'];
+
+/**
+ * The refusal of a call that the operator's key must not go out with: what takes no slot is the whole
+ * account's, other callers' answers and files too, so it is closed unless the operator lists it.
+ */
+export function closedRoute(
+  key: Pick<GatewayKeyConfig, 'id' | 'allow'>,
+  { upstream, path }: { readonly upstream: Upstream; readonly path: string },
+  { method, headers }: Pick<Request, 'method' | 'headers'>,
+): Refusal | null {
+  const override = METHOD_OVERRIDES.find((name) => headers.has(name));
+  if (override !== undefined) return closed(upstream, `a call with the header ${override}`);
+  const isListed = [key.allow, upstream.allow].map(matcherOf);
+  const shut = neededRoutes(method, path, upstream.dialect).filter(
+    (name) => !(LISTED.has(name) && isListed.some((matches) => matches(name))),
+  );
+  const [first] = shut.toSorted((a, b) => Number(LISTED.has(a)) - Number(LISTED.has(b)));
+  switch (first) {
+    case undefined:
+      return null;
+    case ADMINISTRATION_NAME:
+      return closed(upstream, 'a route that administers the account');
+    case UNKNOWN_NAME:
+      return closed(upstream, 'a route that Headgate does not know');
+    case 'realtime':
+      return closed(upstream, 'a realtime session, which runs past every limit (use HTTP)');
+    default: {
+      const message = `The operation ${first} takes no slot, so the operator's key of the upstream ${upstream.id} is not used for it unless it is listed: allow: [${first}] of the gateway key ${key.id} or of the upstream. With a provider key of your own it is open.`;
+      return { reason: 'key_forbidden', message };
+    }
+  }
+}
+
+const LISTED: ReadonlySet<string> = new Set(LISTED_OPERATIONS);
+
+function closed({ id }: Upstream, what: string): Refusal {
+  const message = `The operator's key of the upstream ${id} is never used for ${what}. Bring a provider key of your own.`;
+  return { reason: 'key_forbidden', message };
+}
+
 /** Keys never change within one version of the configuration, so each one's globs are compiled once. */
 const matchers = new WeakMap<readonly string[], (name: string) => boolean>();
 
 function compiled({ groups }: Pick<GatewayKeyConfig, 'groups'>): (name: string) => boolean {
-  let matches = matchers.get(groups);
+  const matches = matcherOf(groups);
+  return (name) => name.startsWith(KEY_PREFIX) || matches(name);
+}
+
+/** A configuration of the version before says nothing of what it allows. */
+function matcherOf(globs: readonly string[] = []): (name: string) => boolean {
+  let matches = matchers.get(globs);
   if (matches === undefined) {
-    const globs = compileGlobs(groups);
-    matches = (name) => name.startsWith(KEY_PREFIX) || globs(name);
-    matchers.set(groups, matches);
+    matches = compileGlobs(globs);
+    matchers.set(globs, matches);
   }
   return matches;
 }

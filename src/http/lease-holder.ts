@@ -83,8 +83,13 @@ export class LeaseHolder {
    */
   report(signal: UpstreamSignal, isRepeat: boolean): void {
     if (signal.kind !== 'served') this.#refusal = signal.kind;
-    const told = within(ANSWER_LOST_MS, this.#lease.report(signal, isRepeat)).catch(() =>
-      within(ANSWER_LOST_MS, this.#pool().report(this.leaseId, signal, isRepeat)).catch(() => {}),
+    const told = within(ANSWER_LOST_MS, this.#lease.report(signal, isRepeat), this.#after).catch(
+      () =>
+        within(
+          ANSWER_LOST_MS,
+          this.#pool().report(this.leaseId, signal, isRepeat),
+          this.#after,
+        ).catch(() => {}),
     );
     this.#reported = Promise.all([this.#reported, told]);
     this.#ctx.waitUntil(told);
@@ -119,7 +124,7 @@ export class LeaseHolder {
   /** The call has its slots in all its groups: this one no longer counts as held by one that waits. */
   async confirm(): Promise<void> {
     try {
-      await within(ANSWER_LOST_MS, this.#lease.confirm());
+      await within(ANSWER_LOST_MS, this.#lease.confirm(), this.#after);
     } catch {
       // Then a quarter of the group is a little fuller than it need be, until the lease ends.
     }
@@ -165,7 +170,7 @@ export class LeaseHolder {
       if (answer === 'revoking') return this.#revoke();
       let resumed = await this.#resume();
       while (resumed === 'unreachable' && !this.#isReleased) {
-        await pause(RESUME_AGAIN_MS);
+        await pause(RESUME_AGAIN_MS, this.#after);
         resumed = await this.#resume();
       }
       if (resumed === 'gone') return this.#revoke();
@@ -179,7 +184,7 @@ export class LeaseHolder {
 
   async #renew(): Promise<RenewAnswer> {
     try {
-      return await within(RENEWAL_LOST_MS, this.#lease.renew(this.#status));
+      return await within(RENEWAL_LOST_MS, this.#lease.renew(this.#status), this.#after);
     } catch {
       return 'gone';
     }
@@ -187,11 +192,11 @@ export class LeaseHolder {
 
   async #resume(): Promise<'resumed' | 'gone' | 'unreachable'> {
     for (const pauseMs of RETRY_PAUSES_MS) {
-      if (pauseMs > 0) await pause(pauseMs);
+      if (pauseMs > 0) await pause(pauseMs, this.#after);
       if (this.#isReleased) return 'resumed';
       const resuming = this.#resumeOnce();
       try {
-        return await within(ANSWER_LOST_MS, resuming);
+        return await within(ANSWER_LOST_MS, resuming, this.#after);
       } catch {
         // The next try. An answer that comes late is adopted all the same.
         resuming.catch(() => {});
@@ -201,7 +206,7 @@ export class LeaseHolder {
   }
 
   async #resumeOnce(): Promise<'resumed' | 'gone'> {
-    const answer = await this.#pool().resume(this.#self);
+    const answer = await this.#pool().resume({ ...this.#self, attachment: this.#attachment });
     if (answer.kind === 'gone') return 'gone';
     this.#adopt(answer);
     return 'resumed';
@@ -209,10 +214,10 @@ export class LeaseHolder {
 
   async #releaseById(outcome: Outcome, settlement?: Settlement): Promise<void> {
     for (const pauseMs of RETRY_PAUSES_MS) {
-      if (pauseMs > 0) await pause(pauseMs);
+      if (pauseMs > 0) await pause(pauseMs, this.#after);
       try {
         const work = this.#pool().release(this.leaseId, outcome, this.#status, settlement);
-        return await within(ANSWER_LOST_MS, work);
+        return await within(ANSWER_LOST_MS, work, this.#after);
       } catch {
         // The next try; after the last one the lease's TTL ends it.
       }

@@ -5,8 +5,24 @@ import type { Upstream } from '../contract/upstream.ts';
 import { chooseUpstream, unifiedPath, type UnifiedShape } from '../routing/choose-upstream.ts';
 import type { Schedule } from '../upstream/call-clock.ts';
 import { classify, type Operation } from '../upstream/operation.ts';
-import { readModel, unreadBody, type OutgoingBody } from '../upstream/request-body.ts';
+import {
+  mayHoldKeys,
+  readModel,
+  unprove,
+  unreadBody,
+  type OutgoingBody,
+  type Proof,
+  type Search,
+} from '../upstream/request-body.ts';
 import { bodyBudget } from './isolate.ts';
+import {
+  disagreement,
+  maybeTrue,
+  modelRule,
+  proofOf,
+  type Believed,
+  type ModelRule,
+} from './model-rule.ts';
 import type { RoutingTable } from './snapshots.ts';
 
 /** Where a call goes, and what it asks for. */
@@ -17,6 +33,10 @@ export interface Located {
   readonly operation: Operation;
   /** Null: not known, because nobody needs it or the call names none. */
   readonly model: string | null;
+  /** Whether it is the one that the upstream will read, or the call shows none. */
+  readonly isProven: boolean;
+  /** What the header calls the model, at this upstream. */
+  readonly said: string | null;
   /** Whether an event stream is asked for. Looked for only where comments may be sent meanwhile. */
   readonly isStream: boolean;
   readonly body: OutgoingBody;
@@ -28,7 +48,7 @@ export interface Incoming {
   readonly query: URLSearchParams;
   readonly table: RoutingTable;
   readonly headers: Pick<CallerHeaders, 'upstream' | 'model' | 'wantsKeepalive'>;
-  readonly keyIds: readonly string[];
+  readonly caller: Believed;
   /** How long the reading of a body may wait for its turn, in milliseconds. */
   readonly bodyWaitMs: number;
   readonly after: Schedule;
@@ -46,28 +66,68 @@ export function splitPath(pathname: string): { readonly id: string; readonly res
   return { id: pathname.slice(1, slash), rest: pathname.slice(slash) };
 }
 
-/** A call to `/{upstream}/*`: its body is read only if some group needs the model. */
+/** A call to `/{upstream}/*`: its body is read only if something goes by the model. */
 export async function locateDirect(
   incoming: Incoming,
   upstream: Upstream,
   path: string,
 ): Promise<Located | Refusal | 'left'> {
-  const { request, query, table, headers, keyIds } = incoming;
+  const { request, query, table, headers, caller } = incoming;
   const operation = classify(request.method, path, query, upstream.dialect);
-  // What the path shows is what the upstream will serve: the header only says what is not shown.
-  const known = pathModel(operation) ?? headers.model;
-  const located = { upstream, path, operation };
-  const call = { upstream, operation: operation.name, keyIds };
-  const isJson = operation.limited && operation.model.from === 'body';
-  const wantsModel = isJson && known === null && table.routes.needsModel(call);
-  const wantsStream = isJson && (headers.wantsKeepalive || table.routes.mayKeepAlive(call));
-  if (!wantsModel && !wantsStream) {
-    const isStream = isStreamPath(path, query);
-    return { ...located, model: known, isStream, body: unreadBody(request) };
+  const rule = modelRule(table, caller, upstream, operation);
+  const said = headers.model;
+  const shown = pathModel(operation);
+  if (shown !== null && rule.isTrue) {
+    const refusal = disagreement({ said, shown, where: 'path' }, upstream, table);
+    if (refusal !== null) return refusal;
   }
-  const read = await readBody(incoming, wantsStream);
+  // What the path shows is what the upstream will serve: the header only says what is not shown.
+  const known = shown ?? said;
+  const located = { upstream, path, operation, said };
+  const wantsModel = looksIntoBody(operation, rule, known !== null);
+  const wantsStream = mayStream(incoming, upstream, operation);
+  if (!wantsModel && !wantsStream && !mayHoldKeys(request)) {
+    const isStream = isStreamPath(path, query);
+    const body = unreadBody(request);
+    return { ...located, model: known, isProven: shown !== null, isStream, body };
+  }
+  const proof = wantsModel && rule.isTrue ? proofOf(rule, said, upstream, table) : null;
+  const read = await readBody(incoming, {
+    wantsModel: wantsModel || wantsStream,
+    wantsStream,
+    proof,
+  });
   if (read === 'left' || 'reason' in read) return read;
-  return { ...located, ...read, model: known ?? read.model };
+  const { kind, ...found } = read;
+  if (proof === null) {
+    const isStream = read.isStream || isStreamPath(path, query);
+    const model = known ?? read.model;
+    return { ...located, ...found, isStream, model, isProven: shown !== null };
+  }
+  const against = read.model === null ? null : proof.against(read.model);
+  if (against !== null) {
+    read.body.discard();
+    return against;
+  }
+  const isProven = kind !== 'hidden';
+  return { ...located, ...found, model: read.model ?? (isProven ? said : null), isProven };
+}
+
+/** Whether the body of a call must be looked into for its model. */
+function looksIntoBody({ limited, model }: Operation, rule: ModelRule, isKnown: boolean): boolean {
+  if (!limited || model.from === 'path') return false;
+  // Of an opaque upstream nobody knows where a model may stand: one in the body is the best guess.
+  if (model.from === 'none') return rule.isTrue && rule.isWanted;
+  return rule.isTrue || (rule.isWanted && !isKnown);
+}
+
+function mayStream(
+  { table, headers, caller: { keyIds } }: Incoming,
+  upstream: Upstream,
+  { name, limited, model }: Operation,
+): boolean {
+  if (!limited || model.from !== 'body') return false;
+  return headers.wantsKeepalive || table.routes.mayKeepAlive({ upstream, operation: name, keyIds });
 }
 
 /** Gemini says it in the path; without `alt=sse` its stream is an array, which has no comments. */
@@ -75,83 +135,103 @@ function isStreamPath(path: string, query: URLSearchParams): boolean {
   return path.endsWith(':streamGenerateContent') && query.get('alt') === 'sse';
 }
 
-type Read = Pick<Located, 'model' | 'isStream' | 'body'>;
+type Read = Pick<Located, 'model' | 'isStream' | 'body'> & {
+  readonly kind: 'found' | 'absent' | 'hidden';
+};
 
 /** Reads the body until its model is known, for as long as the caller is there and willing to wait. */
 async function readBody(
-  { request, bodyWaitMs, after }: Incoming,
-  wantsStream: boolean,
+  { request, caller, bodyWaitMs, after }: Incoming,
+  of: Omit<Search, 'ownKey'>,
 ): Promise<Read | Refusal | 'left'> {
+  const search = { ...of, ownKey: caller.credentials.gatewayKey };
   const stop = new AbortController();
   const abort = (): void => stop.abort();
   if (request.signal.aborted) abort();
   request.signal.addEventListener('abort', abort, { once: true });
   const callOff = after(bodyWaitMs, abort);
-  const read = await readModel(request, bodyBudget, stop.signal, wantsStream);
+  const read = await readModel(request, bodyBudget, stop.signal, search);
   callOff();
   if (read.kind === 'unreadable') return { reason: 'body_unreadable', message: read.message };
-  if (read.kind !== 'aborted') {
-    const { model, isStream, body } = read;
-    return { model, isStream, body };
-  }
+  if (read.kind !== 'aborted') return read;
   if (request.signal.aborted) return 'left';
-  return {
-    reason: 'queue_timeout',
-    message: `The body could not be read within ${bodyWaitMs} ms. The header headgate-model spares the reading.`,
-  };
+  const help =
+    search.wantsModel && search.proof === null
+      ? ' The header headgate-model spares the reading.'
+      : '';
+  const message = `The body could not be read within ${bodyWaitMs} ms.${help}`;
+  return { reason: 'queue_timeout', message };
 }
 
 /** A call to `/v1/*`: the upstream is chosen by the header, the model, or the default. */
 export async function locateUnified(incoming: Incoming): Promise<Located | Refusal | 'left'> {
-  const { request, url, query, table, headers } = incoming;
+  const { request, url, query, table, headers, caller } = incoming;
   const shape = unifiedShape(url.pathname);
-  if (headers.upstream !== null) {
-    const choice = choose(table, { header: headers.upstream, model: headers.model, shape });
-    if ('reason' in choice) return choice;
-    return toUpstream(incoming, choice.upstream, shape);
-  }
   const operation = classify(request.method, url.pathname, query, shape);
-  let model = headers.model;
-  let isStream = false;
-  let body = unreadBody(request);
   // A count takes no slot, but its upstream is found by its model like that of the call it is for.
   const isCount = operation.name === 'count_tokens' && request.method === 'POST';
   const isInBody = operation.model.from === 'body';
+  if (headers.upstream !== null || headers.model !== null || !(isInBody || isCount)) {
+    return locateNamed(incoming, shape);
+  }
   const wantsStream = isInBody && (headers.wantsKeepalive || table.routes.keepsSomeAlive);
-  if (wantsStream || (model === null && (isInBody || isCount))) {
-    const read = await readBody(incoming, wantsStream);
-    if (read === 'left' || 'reason' in read) return read;
-    ({ isStream, body } = read);
-    model ??= read.model;
-  }
-  const choice = choose(table, { header: null, model, shape });
-  if ('reason' in choice) {
+  const proof = isInBody && maybeTrue(table, caller) ? UNSAID : null;
+  const read = await readBody(incoming, { wantsModel: true, wantsStream, proof });
+  if (read === 'left' || 'reason' in read) return read;
+  const { model, isStream, body } = read;
+  const chosen = choosePath(incoming, shape, model);
+  if ('reason' in chosen) {
     body.discard();
-    return choice;
+    return chosen;
   }
-  const { upstream, prefix } = choice;
-  const path = unifiedPath(upstream, shape, url.pathname);
-  if (path === null) {
-    body.discard();
-    return noSuchShape(upstream, shape);
-  }
-  if (prefix !== '' && headers.model === null) {
-    const stripped = body.withoutModelPrefix(prefix.length);
-    if (stripped === null) {
-      body.discard();
-      const message = `The prefix ${prefix} could not be removed from the body's model. Send the model without it and name the upstream in the header headgate-upstream.`;
-      return { reason: 'body_unreadable', message };
-    }
-    body = stripped;
-  }
-  return {
+  const { upstream, path, prefix } = chosen;
+  const located: Located = {
     upstream,
     path,
     operation: classify(request.method, path, query, upstream.dialect),
-    model: model?.slice(prefix.length) ?? null,
+    model,
+    isProven: proof !== null,
+    said: null,
     isStream,
     body,
   };
+  const { isTrue } = modelRule(table, caller, upstream, located.operation);
+  if (!isTrue) unprove(body);
+  return withoutPrefix({ ...located, isProven: isTrue && proof !== null }, prefix);
+}
+
+/** Of a call whose upstream goes by the model in its body, that model must be found. */
+const UNSAID: Proof = { isBound: true, against: () => null };
+
+/** A call whose headers say where it goes, or of whose body nothing says so. */
+async function locateNamed(
+  incoming: Incoming,
+  shape: UnifiedShape,
+): Promise<Located | Refusal | 'left'> {
+  const { headers } = incoming;
+  const chosen = choosePath(incoming, shape, headers.model);
+  if ('reason' in chosen) return chosen;
+  const { upstream, path, prefix } = chosen;
+  const said = headers.model?.slice(prefix.length) ?? null;
+  const of = { ...incoming, headers: { ...headers, model: said } };
+  const located = await locateDirect(of, upstream, path);
+  if (located === 'left' || 'reason' in located || located.model === said) return located;
+  return withoutPrefix(located, prefix);
+}
+
+/** The call with the prefix gone that named its upstream in front of the body's model. */
+function withoutPrefix(located: Located, prefix: string): Located | Refusal {
+  const { body, model } = located;
+  if (prefix === '' || model?.toLowerCase().startsWith(prefix.toLowerCase()) !== true) {
+    return located;
+  }
+  const stripped = body.withoutModelPrefix(prefix.length);
+  if (stripped === null) {
+    body.discard();
+    const message = `The prefix ${prefix} could not be removed from the body's model. Send the model without it and name the upstream in the header headgate-upstream.`;
+    return { reason: 'body_unreadable', message };
+  }
+  return { ...located, model: model.slice(prefix.length), body: stripped };
 }
 
 /** A located call by a newer configuration, which may want to know a model that nobody read yet. */
@@ -159,25 +239,56 @@ export async function relocate(
   incoming: Incoming,
   located: Located,
 ): Promise<Located | Refusal | 'left'> {
-  const { table, request } = incoming;
+  const { table, request, caller, headers } = incoming;
   const upstream = table.upstreams.get(located.upstream.id);
   if (upstream === undefined) {
     located.body.discard();
     const message = `The upstream ${located.upstream.id} has been removed.`;
     return { reason: 'upstream_unknown', message };
   }
-  if (located.model !== null || request.bodyUsed) return { ...located, upstream };
-  return locateDirect(incoming, upstream, located.path);
+  const { isTrue } = modelRule(table, caller, upstream, located.operation);
+  const isKnown = located.isProven || (!isTrue && (located.model !== null || request.bodyUsed));
+  if (isKnown) return { ...located, upstream };
+  const again = {
+    ...incoming,
+    request: asRequest(request, located.body),
+    headers: { ...headers, model: located.said },
+  };
+  return locateDirect(again, upstream, located.path);
 }
 
-async function toUpstream(
-  incoming: Incoming,
-  upstream: Upstream,
+/** A request with what is there of its body, to be read once more. */
+function asRequest(request: Request, body: OutgoingBody): Request {
+  const { url, method, signal } = request;
+  const headers = new Headers(request.headers);
+  if (body.contentLength === null) headers.delete('content-length');
+  else headers.set('content-length', String(body.contentLength));
+  // It is looked at anew.
+  body.watch?.stop();
+  const again = new Request(url, { method, headers, body: body.open(), signal });
+  // Of bytes the request has a copy.
+  if ('bytes' in body) body.discard();
+  return again;
+}
+
+interface Chosen {
+  readonly upstream: Upstream;
+  /** Behind the upstream's base URL. */
+  readonly path: string;
+  /** What stands in front of the model to name the upstream. */
+  readonly prefix: string;
+}
+
+/** Where a unified call goes. */
+function choosePath(
+  { table, url, headers }: Incoming,
   shape: UnifiedShape,
-): Promise<Located | Refusal | 'left'> {
-  const path = unifiedPath(upstream, shape, incoming.url.pathname);
-  if (path === null) return noSuchShape(upstream, shape);
-  return locateDirect(incoming, upstream, path);
+  model: string | null,
+): Chosen | Refusal {
+  const choice = choose(table, { header: headers.upstream, model, shape });
+  if ('reason' in choice) return choice;
+  const path = unifiedPath(choice.upstream, shape, url.pathname);
+  return path === null ? noSuchShape(choice.upstream, shape) : { ...choice, path };
 }
 
 function choose(

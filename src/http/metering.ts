@@ -8,7 +8,6 @@ import { keepBody } from '../upstream/kept-body.ts';
 import { countedTokens, limitProfileFor, type LimitProfile } from '../upstream/limit-profiles.ts';
 import { costUsd, priceListId, priceOf, type Price } from '../upstream/prices/price-table.ts';
 import { estimateCall } from '../upstream/usage/estimate.ts';
-import { modelIn } from '../upstream/model/rename-model.ts';
 import { injectUsage } from '../upstream/usage/inject-usage.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import { createUsageDrop } from '../upstream/usage/usage-drop.ts';
@@ -35,12 +34,18 @@ export interface Measured {
   readonly metering: Metering;
 }
 
-/** Looks into the body of a call for what it will use. `left`: its caller has gone meanwhile. */
-export async function measure(call: ProxyCall, located: Located): Promise<Measured | 'left'> {
+/**
+ * Looks into the body of a call for what it will use. `left`: its caller has gone meanwhile. A refusal: what was
+ * left of the body may not go out.
+ */
+export async function measure(
+  call: ProxyCall,
+  located: Located,
+): Promise<Measured | Refusal | 'left'> {
   const { headers, signal } = call.request;
   const { upstream, operation } = located;
   const kept = await keepBody(located.body, READ_BYTES_MAX, bodyBudget, signal, EXEMPT_BYTES);
-  if (kept === 'aborted') return 'left';
+  if (kept === 'aborted') return located.body.watch?.fault ?? 'left';
   const bytes = kept?.bytes ?? null;
   const estimate = estimateCall({
     chunks: bytes === null ? [] : [bytes],
@@ -52,14 +57,8 @@ export async function measure(call: ProxyCall, located: Located): Promise<Measur
   const injected = asks && operation.name === 'chat' && bytes !== null ? injectUsage(bytes) : null;
   return {
     located: kept === null ? located : { ...located, body: kept },
-    metering: new Metering(located, modelOf(located, bytes), estimate, injected),
+    metering: new Metering(located, estimate, injected),
   };
-}
-
-/** The model that the upstream will see: what a header says of it is no ground for a price. */
-function modelOf({ model, operation }: Located, bytes: Uint8Array | null): string | null {
-  if (bytes === null || operation.model.from !== 'body') return model;
-  return modelIn(bytes) ?? model;
 }
 
 /** The model that a name stands for. Names of aliases are compared as in matching: in lower case. */
@@ -80,12 +79,12 @@ export class Metering {
   readonly #model: string | null;
   readonly #profile: LimitProfile;
   readonly #inputTokens: number;
+  readonly #isInputGuess: boolean;
   readonly #maxOutputTokens: number | null;
   readonly #price: Price | null;
 
   constructor(
-    { upstream, operation }: Located,
-    model: string | null,
+    { upstream, operation, body, model }: Located,
     estimate: Pick<CallEstimate, 'inputTokens' | 'maxOutputTokens'>,
     injected: Uint8Array | null,
   ) {
@@ -95,6 +94,7 @@ export class Metering {
     this.#model = model === null ? null : aliasedModel(upstream, model);
     this.#profile = limitProfileFor(upstream, this.#model);
     this.#inputTokens = estimate.inputTokens;
+    this.#isInputGuess = body.contentLength === null;
     this.#maxOutputTokens = estimate.maxOutputTokens;
     this.#price = priceOf(priceListId(upstream), this.#model, upstream.prices);
   }
@@ -104,6 +104,7 @@ export class Metering {
     const price = this.#priceFor(config);
     return {
       inputTokens: this.#inputTokens,
+      isInputGuess: this.#isInputGuess,
       maxOutputTokens: this.#maxOutputTokens,
       reserve: this.#profile.reserveOutput,
       price:

@@ -1,7 +1,14 @@
 import { upstreamRequestHeaders } from '../upstream/request-headers.ts';
-import { dropCredentials, keyPlaceFor, placeCredentials } from '../upstream/credentials.ts';
+import { textWithin } from '../upstream/bounded-text.ts';
+import {
+  CREDENTIAL_HEADERS,
+  dropCredentials,
+  keyPlaceFor,
+  placeCredentials,
+} from '../upstream/credentials.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import { unifiedPath } from '../routing/choose-upstream.ts';
+import { configuredModels } from '../routing/configured-models.ts';
 import type { RoutedCall } from '../routing/placement.ts';
 import { LIMITED_OPERATIONS } from '../upstream/operations-table.ts';
 import { within } from '../upstream/within.ts';
@@ -10,8 +17,21 @@ import type { ProxyCall } from './call.ts';
 import { fetcherOf } from './fetcher.ts';
 import { forbiddenFor, forbiddenUpstream } from './key-access.ts';
 
-/** An upstream that takes longer is left out of the list. */
+/** An upstream that takes longer is left out of the list, and so is one whose own list is longer. */
 const LIST_TIMEOUT_MS = 5_000;
+const LIST_BYTES_MAX = 4 * 1_024 * 1_024;
+
+/** What the list depends on, besides its address. */
+const VARY = [
+  ...CREDENTIAL_HEADERS,
+  'headgate-upstream',
+  'openai-organization',
+  'openai-project',
+].join(', ');
+
+/** Without it Anthropic lists nothing, and clients of the other shape do not send it. */
+const ANTHROPIC_VERSION = 'anthropic-version';
+const ANTHROPIC_VERSION_DEFAULT = '2023-06-01';
 
 interface Model {
   readonly id: string;
@@ -20,16 +40,18 @@ interface Model {
 /**
  * The models of the upstreams that this caller may use without naming one: those whose key the operator
  * stored, behind a gateway key, and the default upstream. A caller's own provider key is shown to no
- * upstream but the default one: it belongs to a single provider, and nobody else may see it. A gateway key
+ * upstream but the default one: it belongs to a single provider, and nobody else may see it. Of the
+ * others, and of those that give no list, there are the models that the configuration names. A gateway key
  * that lists groups sees the upstreams and the models that it may call by them.
  */
 export async function listModels(call: ProxyCall, caller: Caller): Promise<Response> {
   const { upstreams, snapshot, routes } = call.table;
   const { key } = caller;
-  const asked = [...upstreams.values()].filter((upstream) => {
-    const { id, secret, openaiAt } = upstream;
+  const open = [...upstreams.values()].filter(
+    (upstream) => key === null || forbiddenUpstream(key, upstream, routes) === null,
+  );
+  const asked = open.filter(({ id, secret, openaiAt }) => {
     if (openaiAt === null) return false;
-    if (key !== null && forbiddenUpstream(key, upstream, routes) !== null) return false;
     if (id === snapshot.config.default_upstream) return true;
     return (
       secret !== null && caller.gatewayKeyId !== null && caller.credentials.providerKey === null
@@ -38,16 +60,55 @@ export async function listModels(call: ProxyCall, caller: Caller): Promise<Respo
   const lists = await Promise.allSettled(
     asked.map((upstream) => within(LIST_TIMEOUT_MS, modelsOf(upstream, call, caller))),
   );
-  const data = lists.flatMap((list) => (list.status === 'fulfilled' ? list.value : []));
-  return Response.json({ object: 'list', data });
+  const told = new Map(
+    asked.flatMap((upstream, index) => {
+      const list = lists[index];
+      const models = list?.status === 'fulfilled' ? list.value : null;
+      return models === null ? [] : [[upstream, models] as const];
+    }),
+  );
+  const untold = new Set(open.filter((upstream) => !told.has(upstream)));
+  const data = [...[...told.values()].flat(), ...(await namedModels(untold, call, caller))];
+  const headers = { 'cache-control': 'private', vary: VARY };
+  return Response.json({ object: 'list', data }, { headers });
 }
 
-async function modelsOf(upstream: Upstream, call: ProxyCall, caller: Caller): Promise<Model[]> {
+/** What the configuration names at these upstreams, as far as the caller has a key for them. */
+async function namedModels(
+  at: ReadonlySet<Upstream>,
+  call: ProxyCall,
+  caller: Caller,
+): Promise<Model[]> {
+  const { table, env } = call;
+  const named = configuredModels(table.snapshot.config, table.upstreams);
+  const models: Model[] = [];
+  for (const { upstream, model } of named) {
+    if (!at.has(upstream) || (upstream.openaiAt ?? upstream.anthropicAt) === null) continue;
+    const key = await keyFor(upstream, caller, table, env);
+    if ('reason' in key) continue;
+    if (!mayCall(call, caller, { upstream, keyFingerprint: key.fingerprint }, model)) continue;
+    const { id } = upstream;
+    const said = { object: 'model', created: 0, owned_by: id };
+    models.push({ id: `${id}/${model}`, ...said });
+  }
+  return models;
+}
+
+/** Null: it gives none, or one that is too long. */
+async function modelsOf(
+  upstream: Upstream,
+  call: ProxyCall,
+  caller: Caller,
+): Promise<Model[] | null> {
   const key = await keyFor(upstream, caller, call.table, call.env);
   const path = unifiedPath(upstream, 'openai', '/v1/models');
-  if ('reason' in key || path === null) return [];
-  const headers = upstreamRequestHeaders(call.request.headers);
+  if ('reason' in key || path === null) return null;
+  const { gatewayKey } = caller.credentials;
+  const headers = upstreamRequestHeaders(call.request.headers, null, gatewayKey);
   headers.set('accept-encoding', 'identity');
+  if (upstream.dialect === 'anthropic' && !headers.has(ANTHROPIC_VERSION)) {
+    headers.set(ANTHROPIC_VERSION, ANTHROPIC_VERSION_DEFAULT);
+  }
   const place = keyPlaceFor(upstream, 'openai');
   const injected = key.injected === null ? null : { place, key: key.injected };
   const noQuery = new URLSearchParams();
@@ -62,12 +123,19 @@ async function modelsOf(upstream: Upstream, call: ProxyCall, caller: Caller): Pr
   });
   if (!answer.ok) {
     await answer.body?.cancel();
-    return [];
+    return null;
   }
-  const list: { data?: Model[] } = await answer.json();
-  return (list.data ?? [])
+  const text = await textWithin(answer, LIST_BYTES_MAX);
+  const list = text === null ? null : (JSON.parse(text) as { readonly data?: unknown });
+  if (!Array.isArray(list?.data)) return null;
+  return list.data
+    .filter(isModel)
     .filter(({ id }) => mayCall(call, caller, { upstream, keyFingerprint: key.fingerprint }, id))
     .map((model) => ({ ...model, id: `${upstream.id}/${model.id}` }));
+}
+
+function isModel(one: unknown): one is Model {
+  return typeof (one as Partial<Model> | null)?.id === 'string';
 }
 
 /** Whether the caller's key lets it call a model in some way: groups may be for some operations only. */

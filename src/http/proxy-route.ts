@@ -2,15 +2,17 @@ import type { Dialect } from '../contract/dialect.ts';
 import type { Env } from '../contract/env.ts';
 import type { Refusal } from '../contract/reasons.ts';
 import { readCallerHeaders, type CallerHeaders } from '../contract/request-headers.ts';
+import { steadyClock } from '../contract/steady-clock.ts';
 import { refusalResponse } from '../contract/wire-error.ts';
 import { CallClock } from '../upstream/call-clock.ts';
 import { classify } from '../upstream/operation.ts';
 import type { Ticket } from './admission.ts';
 import { identify, keyFor, type Caller } from './authenticate.ts';
 import type { ProxyCall } from './call.ts';
-import { counted } from './calls-in-flight.ts';
+import { countInFlight } from './calls-in-flight.ts';
 import { addCors, corsHeaders, preflightResponse } from './cors.ts';
 import { answerWaiting, keepaliveOf, LastPlace } from './keepalive.ts';
+import { comebacks } from './isolate.ts';
 import { journey } from './journey.ts';
 import {
   locateDirect,
@@ -20,9 +22,10 @@ import {
   type Incoming,
   type Located,
 } from './locate.ts';
+import { delayNewKey, delayUnknownKey, noteKeyAnswer } from './new-keys.ts';
 import { listModels } from './models-route.ts';
 import { routedCall } from './send.ts';
-import { routingTable, type RoutingTable } from './snapshots.ts';
+import { newerTable, routingTable, type RoutingTable } from './snapshots.ts';
 import { ticketTime } from './ticket-time.ts';
 import { traceError } from './trace.ts';
 import type { Background } from './waiting.ts';
@@ -33,6 +36,9 @@ const BODY_WAIT_MAX_MS = 240_000;
 
 /** Shared by all calls without a query: nobody adds to it. */
 const NO_QUERY = new URLSearchParams();
+
+/** What a newer configuration may have. */
+const NOT_THERE: ReadonlySet<Refusal['reason']> = new Set(['upstream_unknown', 'model_unknown']);
 
 /** The status of an answer that nobody is left to read. */
 const LEFT_STATUS = 499;
@@ -53,13 +59,26 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   if (preflight !== null) return preflight;
   const { after } = new CallClock();
   const query = url.search === '' ? NO_QUERY : url.searchParams;
-  const answer = await counted(answerTo({ request, url, query, env, ctx, table, after }));
+  const answering = answerByNewest({ request, url, query, env, ctx, table, after });
+  countInFlight(answering, ctx);
+  const answer = await answering;
   const isOurs = !(answer instanceof Response);
   if (isOurs) traceError(answer.reason);
   const response = isOurs ? refusalResponse(shapeOf(request, url, table), answer) : answer;
   if (cors !== null) addCors(response.headers, cors);
   if (isPageVisit(request)) response.headers.append('content-security-policy', 'sandbox');
   return response;
+}
+
+/** Says that something is not there only where the directory does not know it either. */
+async function answerByNewest(call: ProxyCall): Promise<Response | Refusal> {
+  const answer = await answerTo(call);
+  if (answer instanceof Response || !NOT_THERE.has(answer.reason)) return answer;
+  const table = await newerTable(call.env, call.ctx);
+  if (table === null || table === call.table) return answer;
+  if (!call.request.bodyUsed) return answerTo({ ...call, table });
+  const message = 'The configuration has changed while the call was read. Send it again.';
+  return { reason: 'limiter_unavailable', message };
 }
 
 /**
@@ -75,8 +94,11 @@ async function answerTo(call: ProxyCall): Promise<Response | Refusal> {
   const read = readCallerHeaders(request.headers);
   if (!read.ok) return { reason: 'header_invalid', message: read.message };
   const caller = await identify(table, request.headers, query);
-  if ('reason' in caller) return caller;
-  const early = refuseEarly(request, caller);
+  if ('reason' in caller) {
+    if (caller.reason === 'key_invalid') await delayUnknownKey(call);
+    return caller;
+  }
+  const early = refuseEarly(request, url, caller);
   if (early !== null) return early;
   if (isModelList(request, url) && read.value.upstream === null) return listModels(call, caller);
   return sendLocated(call, caller, read.value);
@@ -90,7 +112,7 @@ async function sendLocated(
 ): Promise<Response | Refusal> {
   const { request, url, query, env, ctx, table, after } = call;
   const bodyWaitMs = Math.max(headers.maxWaitMs ?? BODY_WAIT_MAX_MS, BODY_WAIT_MIN_MS);
-  const common = { request, url, query, headers, keyIds: caller.keyIds, bodyWaitMs, after };
+  const common = { request, url, query, headers, caller, bodyWaitMs, after };
   const ticket = newTicket(headers, caller);
   const located = await locate({ ...common, table });
   if (located === 'left') return nobodyListens();
@@ -101,13 +123,23 @@ async function sendLocated(
     return key;
   }
   const leg = { call, caller, located, key, spilledFrom: null };
-  const travel = async (place: LastPlace | null): Promise<Response | Refusal> => {
-    const arrived = await journey(leg, ticket, common, place);
-    return arrived === 'left' ? nobodyListens() : arrived;
+  // Behind a gateway key nobody is unknown.
+  const isOwnKey = caller.gatewayKeyId === null && key.fingerprint !== null;
+  const ownKey = isOwnKey ? `${located.upstream.id} ${key.fingerprint}` : null;
+  const placed = () => table.routes.place(routedCall(call, located, caller, key));
+  if (ownKey !== null) await delayNewKey(call, ownKey, placed);
+  const travel = async (listener: LastPlace | null): Promise<Response | Refusal> => {
+    const arrived = await journey(leg, ticket, common, listener);
+    if (ownKey !== null && arrived instanceof Response) {
+      noteKeyAnswer(call, ownKey, arrived.status, located.operation.limited);
+    }
+    if (arrived === 'left') return nobodyListens();
+    return arrived instanceof Response
+      ? arrived
+      : comebacks.space(arrived, caller.id, steadyClock.now());
   };
   if (!located.isStream || !located.operation.limited) return travel(null);
-  const placements = table.routes.place(routedCall(call, located, caller, key));
-  const keepalive = keepaliveOf(located, headers, placements);
+  const keepalive = keepaliveOf(located, headers, placed());
   if (keepalive === null) return travel(null);
   const place = new LastPlace(keepalive.everyMs);
   const answer = travel(place);
@@ -115,7 +147,7 @@ async function sendLocated(
   const callOff = after(keepalive.afterMs, () => early.resolve(null));
   const sent = await Promise.race([answer, early.promise]);
   callOff();
-  return sent ?? answerWaiting(keepalive, place, answer, ctx);
+  return sent ?? answerWaiting(keepalive, place, answer, ctx, after);
 }
 
 async function locate(incoming: Incoming): Promise<Located | Refusal | 'left'> {
@@ -124,7 +156,10 @@ async function locate(incoming: Incoming): Promise<Located | Refusal | 'left'> {
   const { id, rest } = splitPath(url.pathname);
   const upstream = table.upstreams.get(id);
   if (upstream === undefined) {
-    const message = `There is no upstream ${id}. The path begins with the id of one, or with /v1.`;
+    const message =
+      id === 'v1'
+        ? '/v1 is a base URL: a route stands behind it, such as /v1/chat/completions or /v1/models.'
+        : `There is no upstream ${id}. The path begins with the id of one, or with /v1.`;
     return { reason: 'upstream_unknown', message };
   }
   return locateDirect(incoming, upstream, rest);
@@ -144,8 +179,14 @@ function nobodyListens(): Response {
 }
 
 /** What no upstream could do anything about. */
-function refuseEarly(request: Request, caller: Caller): Refusal | null {
+function refuseEarly(request: Request, url: URL, caller: Caller): Refusal | null {
   if (request.headers.get('upgrade')?.toLowerCase() === 'websocket') {
+    // Coding agents go on with HTTP at once on 426. Its header `Upgrade` would not get through: the runtime
+    // keeps what is of the connection for itself.
+    if (/\/responses\/*$/.test(url.pathname)) {
+      const message = `Responses are not served over WebSocket here. Use HTTP: POST ${url.pathname}.`;
+      return { reason: 'http_required', message };
+    }
     const message = 'WebSocket calls are not supported yet. Use the HTTP routes.';
     return { reason: 'websocket_unsupported', message };
   }

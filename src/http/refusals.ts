@@ -1,4 +1,6 @@
 import type { Refusal } from '../contract/reasons.ts';
+import type { LimitName } from '../core/rate-limits.ts';
+import type { Exceeded } from '../core/rates.ts';
 import type { Rejection } from '../core/rejection.ts';
 import type { Placement } from '../routing/placement.ts';
 
@@ -34,7 +36,7 @@ export function refusalOf(rejection: Rejection, { group }: Placement): Refusal {
           ? 'is paused by its operator'
           : `is paused until ${new Date(until).toISOString()}, because its upstream refused calls`;
       const message = `The group ${group} ${why}. The call waited ${rejection.waitedMs} ms.`;
-      return { reason, ...retry, message };
+      return { reason, ...retry, message, isUnforeseen: until === null };
     }
     case 'infeasible': {
       const message = `The wait for a slot of the group ${group} would be about ${rejection.estimateMs} ms, longer than the call may wait.`;
@@ -50,7 +52,7 @@ export function refusalOf(rejection: Rejection, { group }: Placement): Refusal {
     }
     case 'draining': {
       const message = `The group ${group} is being drained and takes no new calls.`;
-      return { reason, ...retry, message };
+      return { reason, ...retry, message, isUnforeseen: true };
     }
     case 'cancelled': {
       const message = `The operator took the call out of the queue of the group ${group}.`;
@@ -61,8 +63,29 @@ export function refusalOf(rejection: Rejection, { group }: Placement): Refusal {
       return { reason, message };
     }
     case 'never_fits': {
-      const message = `headgate-weight: a call may take at most ${rejection.slotsPerCallMax} slots of the group ${group}.`;
+      const { exceeded, slotsPerCallMax } = rejection;
+      const message =
+        exceeded === undefined
+          ? `headgate-weight: a call may take at most ${slotsPerCallMax} slots of the group ${group}.`
+          : tooManyTokens(exceeded, group);
       return { reason, message };
     }
   }
+}
+
+/** What of a call counts towards a limit, and in which time. */
+const LIMIT_WORDS: Record<LimitName, readonly [what: string, time: string]> = {
+  rpm: ['request', 'minute'],
+  rpd: ['request', '24 hours'],
+  tpm: ['tokens, with the output that it allows', 'minute'],
+  tpd: ['tokens, with the output that it allows', '24 hours'],
+  itpm: ['tokens of input', 'minute'],
+  otpm: ['tokens of output that it allows', 'minute'],
+  startsPerS: ['request', 'second'],
+};
+
+function tooManyTokens({ limit, limitAmount, amount }: Exceeded, group: string): string {
+  const [what, time] = LIMIT_WORDS[limit];
+  const article = time === 'minute' ? 'a' : 'any';
+  return `The call is estimated at ${amount} ${what}, and the group ${group} lets ${limitAmount} pass in ${article} ${time} (${limit}). Make the call smaller, or raise the limit.`;
 }

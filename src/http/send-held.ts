@@ -1,3 +1,4 @@
+import { steadyClock } from '../contract/steady-clock.ts';
 import { logEvent } from '../contract/log.ts';
 import type { Refusal } from '../contract/reasons.ts';
 import type { Outcome } from '../core/outcome.ts';
@@ -7,7 +8,7 @@ import { keepBody } from '../upstream/kept-body.ts';
 import type { Refusal as UpstreamRefusal } from '../upstream/refusal/classify-refusal.ts';
 import type { Admission, Ticket } from './admission.ts';
 import type { CallRules } from './call-rules.ts';
-import { counted } from './calls-in-flight.ts';
+import { countInFlight } from './calls-in-flight.ts';
 import type { ProxyCall } from './call.ts';
 import { bodyBudget, retryBudgetOf } from './isolate.ts';
 import { judge, nearlyEmpty, type Verdict } from './judge.ts';
@@ -52,7 +53,7 @@ export interface Sending {
 export async function sendHeld(sending: Sending): Promise<Response | Refusal | Again | 'left'> {
   const { call, rules, target, tries, metering, admission, hasNext } = sending;
   const { request, ctx, after } = call;
-  const waitMs = Math.round(Date.now() - sending.ticket.enqueuedAt);
+  const waitMs = Math.round(steadyClock.now() - sending.ticket.enqueuedAt);
   const held = new HeldCall(request.signal, rules.hold, after);
   admission.keep(() => held.cut('revoked'));
   const mayBeNeeded = hasNext || (rules.mayWait && sending.ticket.maxWaitMs !== 0);
@@ -68,20 +69,27 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
   const { body, upstream } = located;
   tries.noteSent();
   retryBudgetOf(upstream.id).noteCall();
-  const outgoing = metering?.injected ?? body.open();
-  const init = { method: request.method, headers: target.headers, body: outgoing };
-  const sentAt = Date.now();
-  const sent = await held.send(target.fetcher, target.url, init);
+  body.watch?.onFault(() => held.cut('body'));
+  const open = (): BodyInit | null => metering?.injected ?? body.open();
+  const init = { method: request.method, headers: target.headers, body: open() };
+  const openAgain = (): BodyInit | null => {
+    tries.noteSent();
+    logEvent('upstream_not_http', { upstream: upstream.id });
+    return open();
+  };
+  const sentAt = steadyClock.now();
+  const again = 'bytes' in body ? openAgain : null;
+  const sent = await held.send(target.fetcher, target.url, init, again);
   // A call that we cut says nothing of its upstream, unless that was silent for too long.
   const isCut = sent === null && held.cutBy !== null && held.cutBy !== 'idle';
   const { refusal, answer } = isCut ? UNSAID : await judge(sent, upstream);
   if (refusal !== null) return refused({ ...sending, located }, held, refusal, answer, waitMs);
-  if (answer === null) {
+  if (answer === null || held.cutBy === 'body') {
     body.discard();
     ctx.waitUntil(admission.release('cancelled'));
     return noAnswer(sending, held);
   }
-  noteLatency(upstream.id, Date.now() - sentAt);
+  noteLatency(upstream.id, steadyClock.now() - sentAt);
   admission.reportStatus(answer.status);
   admission.reportServed(nearlyEmpty(answer, upstream, rules.feedForward));
   // It will not be sent again, so there is no need to hold it for as long as the answer takes.
@@ -97,7 +105,7 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
     if (placement !== undefined) traceUsage(settlement?.(placement).seen ?? null);
     return released;
   };
-  ctx.waitUntil(counted(done.then(settle)));
+  countInFlight(done.then(settle), ctx);
   return response === null ? noAnswer(sending, held) : signed(response, sending, waitMs);
 }
 
@@ -149,7 +157,7 @@ async function refused(
     // What is refused for its own sake says nothing of the slot.
     return admission.release(refusal.isFinal ? 'refused' : outcome, notServed);
   };
-  call.ctx.waitUntil(counted(done.then(settle)));
+  countInFlight(done.then(settle), call.ctx);
   if (response === null) return noAnswer(sending, held);
   traceError(kind);
   if (refusal.isFinal) response.headers.set('x-should-retry', 'false');
@@ -207,6 +215,8 @@ function groupsOf({ placements }: Admission): string {
 }
 
 function noAnswer({ located }: Sending, { cutBy }: HeldCall): Refusal | 'left' {
+  const fault = located.body.watch?.fault ?? null;
+  if (fault !== null) return fault;
   return cutBy === 'left' ? 'left' : unreachable(located.upstream.id, cutBy);
 }
 
@@ -214,8 +224,10 @@ function noAnswer({ located }: Sending, { cutBy }: HeldCall): Refusal | 'left' {
 export function unreachable(upstreamId: string, cutBy: CutReason | null): Refusal {
   const why: Record<CutReason, string> = {
     left: 'the caller has gone',
+    body: 'what was left of the body may not go out',
     revoked: 'the call was ended by the operator',
     idle: 'it sent nothing in time',
+    stalled: 'the caller took nothing of it in time',
     max_hold: 'the call took longer than its group allows',
   };
   const because = cutBy === null ? 'the connection failed' : why[cutBy];

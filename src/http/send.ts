@@ -1,4 +1,6 @@
 import type { Refusal } from '../contract/reasons.ts';
+import { fetchAnswer } from '../upstream/fetch-answer.ts';
+import type { OutgoingBody } from '../upstream/request-body.ts';
 import { callerResponseHeaders } from '../upstream/response-headers.ts';
 import type { RoutedCall } from '../routing/placement.ts';
 import type { Ticket } from './admission.ts';
@@ -7,7 +9,7 @@ import type { PlaceListener } from './ask.ts';
 import type { Caller, UpstreamKey } from './authenticate.ts';
 import { callRules } from './call-rules.ts';
 import type { ProxyCall } from './call.ts';
-import { forbiddenFor, forbiddenUpstream } from './key-access.ts';
+import { closedRoute, forbiddenFor, forbiddenUpstream } from './key-access.ts';
 import type { Leg } from './leg.ts';
 import type { Located } from './locate.ts';
 import { measure } from './metering.ts';
@@ -44,6 +46,12 @@ export async function send(stop: Stop): Promise<Sent> {
   if (listener !== null) target.headers.set('accept-encoding', 'identity');
   const { request, env, ctx, table, after } = call;
   const { upstream, operation } = stop.located;
+  // Only behind a gateway key the operator's goes out.
+  const shut =
+    key.injected === null || caller.key === null
+      ? null
+      : closedRoute(caller.key, stop.located, request);
+  if (shut !== null) return { kind: 'refused', refusal: shut, located: stop.located };
   if (!operation.limited) {
     const barred = caller.key && forbiddenUpstream(caller.key, upstream, table.routes);
     if (barred !== null) return { kind: 'refused', refusal: barred, located: stop.located };
@@ -56,6 +64,9 @@ export async function send(stop: Stop): Promise<Sent> {
   const rules = callRules(placed);
   const measured = rules.isMetered ? await measure(call, stop.located) : null;
   if (measured === 'left') return measured;
+  if (measured !== null && 'reason' in measured) {
+    return { kind: 'refused', refusal: measured, located: stop.located };
+  }
   const { located, metering } = measured ?? { located: stop.located, metering: null };
   // Tokens are counted on their way through, which compressed ones are not.
   if (metering !== null) target.headers.set('accept-encoding', 'identity');
@@ -107,10 +118,14 @@ export function routedCall(
  * Whether a body has no bytes. Clients that say the length of every body, or write each in chunks, do so for a
  * GET as well; the runtime has one then, and sends no GET with it.
  */
-async function isEmpty(body: BodyInit | null): Promise<boolean> {
+async function isEmpty(body: BodyInit | null, signal: AbortSignal): Promise<boolean> {
   if (!(body instanceof ReadableStream)) return body === null;
   const reader = body.getReader();
-  const { done } = await reader.read();
+  const { promise: left, reject } = Promise.withResolvers<never>();
+  signal.addEventListener('abort', () => reject(new Error('left')), { once: true });
+  signal.throwIfAborted();
+  // On Workers a read may stay open for ever when the client has left: only the signal tells.
+  const { done } = await Promise.race([reader.read(), left]);
   reader.cancel().catch(() => {});
   return done;
 }
@@ -123,27 +138,52 @@ async function passThrough(
 ): Promise<Sent> {
   const { body, upstream } = located;
   ctx.waitUntil(body.sent);
+  // The incoming signal does not reach subrequests by itself, so it is bridged.
+  const left = new AbortController();
+  request.signal.addEventListener('abort', () => left.abort(), { once: true });
+  body.watch?.onFault(() => left.abort());
   try {
     const goesBare = request.method === 'GET' || request.method === 'HEAD';
-    if (goesBare && !(await isEmpty(body.open()))) {
+    if (goesBare && !(await isEmpty(body.open(), left.signal))) {
       const message = `A ${request.method} cannot be passed on with a body.`;
       return { kind: 'refused', refusal: { reason: 'body_unreadable', message }, located };
     }
-    const answer = await fetcher.fetch(url, {
+    const outgoing: RequestInit = {
       method: request.method,
       headers,
       body: goesBare ? null : body.open(),
+      signal: left.signal,
       redirect: 'manual',
       encodeResponseBody: 'manual',
-    });
+    };
+    const answer = await fetchAnswer(fetcher, url, outgoing, goesBare ? () => null : null);
     const { status, statusText, headers: given } = answer;
     const init: ResponseInit = { status, statusText, headers: given, encodeBody: 'manual' };
-    const response = new Response(answer.body, init);
+    const response = new Response(untilSent(answer.body, body, ctx), init);
     callerResponseHeaders(response.headers);
     return response;
   } catch {
-    return { kind: 'refused', refusal: unreachable(upstream.id, null), located };
-  } finally {
     body.discard();
+    const refusal = body.watch?.fault ?? unreachable(upstream.id, null);
+    return { kind: 'refused', refusal, located };
   }
+}
+
+/**
+ * The body of an answer. The call's own goes out while that comes, for upstreams that answer early, and is
+ * given up at its end.
+ */
+function untilSent(
+  answer: ReadableStream | null,
+  body: OutgoingBody,
+  ctx: ProxyCall['ctx'],
+): ReadableStream | null {
+  if (body.watch === null || answer === null) {
+    body.discard();
+    return answer;
+  }
+  const { readable, writable } = new IdentityTransformStream();
+  const passed = answer.pipeTo(writable).catch(() => {});
+  ctx.waitUntil(passed.then(() => body.discard()));
+  return readable;
 }

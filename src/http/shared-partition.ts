@@ -1,3 +1,4 @@
+import { steadyClock } from '../contract/steady-clock.ts';
 import { directoryOf, type Env } from '../contract/env.ts';
 import { logEvent } from '../contract/log.ts';
 import { poolName } from '../contract/pool-name.ts';
@@ -32,7 +33,7 @@ export async function ownOrShared(
   if (partition === null || snapshot.fullGroups?.includes(group) !== true) return placement;
   const name = poolName(group, partition);
   const known = answers.get(name);
-  if (known !== undefined && Date.now() < known.until) {
+  if (known !== undefined && steadyClock.now() < known.until) {
     return { ...placement, partition: known.partition };
   }
   try {
@@ -49,7 +50,7 @@ export async function ownOrShared(
 
 function remember(name: string, partition: string): void {
   answers.delete(name);
-  answers.set(name, { partition, until: Date.now() + REMEMBERED_MS });
+  answers.set(name, { partition, until: steadyClock.now() + REMEMBERED_MS });
   const [oldest] = answers.keys();
   if (answers.size > REMEMBERED_MAX && oldest !== undefined) answers.delete(oldest);
 }

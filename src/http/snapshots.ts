@@ -1,3 +1,4 @@
+import { steadyClock } from '../contract/steady-clock.ts';
 import type { GatewayKeyConfig } from '../contract/config.ts';
 import { directoryOf, type Env } from '../contract/env.ts';
 import type { Snapshot } from '../contract/directory-rpc.ts';
@@ -8,13 +9,22 @@ import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../upstream/catalog.ts';
 import { within } from '../upstream/within.ts';
 import { keysByHash } from './key-access.ts';
-import type { Background } from './waiting.ts';
+import { pause, type Background } from './waiting.ts';
 
-/** A snapshot younger than this is used as it is. */
-const FRESH_MS = 2_000;
+/**
+ * A snapshot younger than `freshMs` is used as it is; one younger than `usableMs` is used while a newer one
+ * is fetched. Together: changes apply within 5 s.
+ */
+const AGES = { freshMs: 2_000, usableMs: 4_000 };
 
-/** One younger than this is used while a newer one is fetched; together: changes apply within 5 s. */
-const USABLE_MS = 4_000;
+/** Before a first configuration everybody may do everything, so that is not kept up for long. */
+const AGES_OF_EMPTY = { freshMs: 500, usableMs: 1_000 };
+
+/** How often callers of what is not there may make an isolate ask for something newer. */
+const ASK_EVERY_MS = 1_000;
+
+/** How often a call looks whether the directory has answered another one. */
+const LOOK_EVERY_MS = 10;
 
 /** How long a request waits for the directory before it goes on with what is known. */
 const DIRECTORY_TIMEOUT_MS = 1_000;
@@ -32,6 +42,12 @@ export interface RoutingTable {
 let table: RoutingTable | null = null;
 let checkedAt = -Infinity;
 
+/** When the directory was last asked for the sake of something that is not there. */
+let askedAt = -Infinity;
+
+/** The newest version that this isolate has heard of. */
+let heardOf = 0;
+
 /**
  * The configuration to route by, not older than `minVersion` if the directory can be reached.
  *
@@ -42,16 +58,41 @@ export async function routingTable(
   ctx: Background,
   minVersion = 0,
 ): Promise<RoutingTable | null> {
-  const now = Date.now();
+  const now = steadyClock.now();
   const age = now - checkedAt;
-  if (table !== null && table.snapshot.version >= minVersion && age < USABLE_MS) {
-    if (age >= FRESH_MS) {
-      checkedAt = now - FRESH_MS + DIRECTORY_TIMEOUT_MS; // one request fetches, the others go on
+  const { freshMs, usableMs } = table?.snapshot.version === 0 ? AGES_OF_EMPTY : AGES;
+  const isNew = table !== null && table.snapshot.version >= Math.max(minVersion, heardOf);
+  if (isNew && age < usableMs) {
+    if (age >= freshMs) {
+      checkedAt = now - freshMs + DIRECTORY_TIMEOUT_MS; // one request fetches, the others go on
       ctx.waitUntil(refresh(env));
     }
     return table;
   }
   await refresh(env);
+  return table;
+}
+
+/** Tells that this isolate has made a version: its next call is routed by that one. */
+export function hearOf(version: number): void {
+  heardOf = Math.max(heardOf, version);
+}
+
+/**
+ * The configuration for a call of something that `routingTable` does not have. The directory is asked at
+ * most once a second, whatever is called; who comes while it is asked waits for that answer.
+ */
+export async function newerTable(env: Env, ctx: Background): Promise<RoutingTable | null> {
+  const now = steadyClock.now();
+  if (now - askedAt >= ASK_EVERY_MS) {
+    askedAt = now;
+    const asked = refresh(env);
+    // The others wait for it even if this caller leaves.
+    ctx.waitUntil(asked);
+    await asked;
+  }
+  const deadline = askedAt + DIRECTORY_TIMEOUT_MS;
+  while (checkedAt < askedAt && steadyClock.now() < deadline) await pause(LOOK_EVERY_MS);
   return table;
 }
 
@@ -65,7 +106,7 @@ async function refresh(env: Env): Promise<void> {
   } catch (error) {
     logEvent('directory_unreachable', { error: String(error) });
   }
-  checkedAt = Date.now();
+  checkedAt = steadyClock.now();
 }
 
 function compile(snapshot: Snapshot): RoutingTable {

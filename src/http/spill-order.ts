@@ -1,3 +1,4 @@
+import { steadyClock } from '../contract/steady-clock.ts';
 import type { OnSaturated } from '../contract/config-limits.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
 import { poolName } from '../contract/pool-name.ts';
@@ -62,14 +63,14 @@ async function busynessOf(stop: SpillStop, leg: Leg): Promise<number> {
     placements.map(async (placement) => {
       const name = poolName(placement.group, placement.partition);
       const known = busyness.get(name);
-      if (known !== undefined && Date.now() - known.at < BUSY_FRESH_MS) return known.value;
+      if (known !== undefined && steadyClock.now() - known.at < BUSY_FRESH_MS) return known.value;
       if (busyness.size >= BUSY_MAX) busyness.clear();
-      const pool = poolSource(call.env, placement)();
+      const pool = poolSource(call.env, placement, call.table)();
       const value = await within(BUSY_FRESH_MS / 2, pool.status()).then(
         (status) => fullness(status, placement),
         () => Infinity,
       );
-      busyness.set(name, { at: Date.now(), value });
+      busyness.set(name, { at: steadyClock.now(), value });
       return value;
     }),
   );

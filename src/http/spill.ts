@@ -1,4 +1,5 @@
-import type { Reason } from '../contract/reasons.ts';
+import type { Reason, Refusal } from '../contract/reasons.ts';
+import { steadyClock } from '../contract/steady-clock.ts';
 import { siblingPath } from '../routing/sibling-path.ts';
 import { keepBody, renamedBody, type KeptBody } from '../upstream/kept-body.ts';
 import { classify } from '../upstream/operation.ts';
@@ -69,7 +70,7 @@ export async function planSpill(leg: Leg): Promise<SpillPlan> {
 
 /** The ticket of a call that waits here so long, from now on, and then goes on to the next stop. */
 export function ticketUntilNext(ticket: Ticket, afterMs: number): Ticket {
-  const maxWaitMs = afterMs === 0 ? 0 : Math.round(Date.now() - ticket.enqueuedAt) + afterMs;
+  const maxWaitMs = afterMs === 0 ? 0 : Math.round(steadyClock.now() - ticket.enqueuedAt) + afterMs;
   return { ...ticket, maxWaitMs: Math.min(ticket.maxWaitMs ?? Infinity, maxWaitMs) };
 }
 
@@ -101,13 +102,13 @@ async function canGo(stop: SpillStop, leg: Leg): Promise<boolean> {
 
 /**
  * The call with its body at hand, where a stop wants another model in it: what is read for one stop must
- * be there for the next. `left`: its caller has gone meanwhile.
+ * be there for the next. `left`: its caller has gone meanwhile. A refusal: the rest of it may not go out.
  */
-export async function withBodyFor({ model }: SpillStop, leg: Leg): Promise<Leg | 'left'> {
+export async function withBodyFor({ model }: SpillStop, leg: Leg): Promise<Leg | Refusal | 'left'> {
   const { call, located } = leg;
   if (model === null || located.operation.model.from === 'path') return leg;
   const kept = await keepBody(located.body, RENAMED_BYTES_MAX, bodyBudget, call.request.signal);
-  if (kept === 'aborted') return 'left';
+  if (kept === 'aborted') return located.body.watch?.fault ?? 'left';
   return kept === null ? leg : { ...leg, located: { ...located, body: kept } };
 }
 

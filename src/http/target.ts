@@ -1,5 +1,5 @@
 import { dropCredentials, keyPlaceFor, placeCredentials } from '../upstream/credentials.ts';
-import type { Fetcher } from '../upstream/held-call.ts';
+import type { Fetcher } from '../upstream/fetch-answer.ts';
 import { upstreamRequestHeaders } from '../upstream/request-headers.ts';
 import type { Caller, UpstreamKey } from './authenticate.ts';
 import type { ProxyCall } from './call.ts';
@@ -30,6 +30,7 @@ export function targetOf(
   const headers = upstreamRequestHeaders(
     request.headers,
     typeof clientAcceptEncoding === 'string' ? clientAcceptEncoding : null,
+    caller.credentials.gatewayKey,
   );
   // Nothing can leave an empty query, so that need not be a copy.
   const query = url.search === '' ? call.query : new URLSearchParams(call.query);

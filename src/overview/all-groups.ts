@@ -1,3 +1,4 @@
+import { heldAutoGroups } from '../contract/auto-groups.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
 import { overlaps, type Overlap } from '../routing/overlaps.ts';
 import { groupStatus, type GroupStatus } from './group-status.ts';
@@ -7,7 +8,7 @@ import { isLongIdle, type Asked, type Directory } from './pools.ts';
 export function groupNames({ config, pools }: Directory): string[] {
   const names = new Set([
     ...config.groups.map((group) => group.name),
-    ...pools.map((pool) => pool.group).sort(),
+    ...[...pools.map((pool) => pool.group), ...heldAutoGroups(config)].sort(),
   ]);
   return [...names];
 }

@@ -1,9 +1,13 @@
+import { isHeld, switchesOf } from '../contract/auto-groups.ts';
 import type { Config, GroupConfig } from '../contract/config.ts';
 import type { PoolStatus, SpendStatus } from '../contract/pool-status.ts';
 import { takesCalls } from '../contract/pool.ts';
 import { definedGroup, KEY_PREFIX } from '../contract/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import { autoGroupNamed } from '../routing/auto-groups.ts';
 import type { Overlap } from '../routing/overlaps.ts';
+import { resolveUpstreams } from '../routing/upstreams.ts';
+import { BUILT_IN_UPSTREAMS } from '../upstream/catalog.ts';
 import type { Asked } from './pools.ts';
 
 type Gauges = Omit<PoolStatus, 'group' | 'partition'>;
@@ -26,7 +30,7 @@ export interface GroupStatus extends Gauges {
   readonly partitions: readonly PartitionStatus[];
 }
 
-/** Adds up the answers of a group's pools. Null: one that is not configured, and holds nothing any more. */
+/** Adds up the answers of a group's pools. Null: nothing is set of it, and it holds nothing any more. */
 export function groupStatus(
   name: string,
   config: Config,
@@ -36,7 +40,9 @@ export function groupStatus(
   const group = definedGroup(config, name) ?? null;
   const shown = asked.filter((one) => takesCalls(one.pool, config) || isBusy(one));
   const kind = kindOf(name, group);
-  if (group === null && shown.length === 0) return null;
+  const set = group ?? (kind === 'automatic' ? switchesOf(config, name) : null);
+  const isKept = group !== null || (set !== null && isHeld(set));
+  if (!isKept && shown.length === 0) return null;
   const answers = shown.flatMap((one) => ('answer' in one ? [one.answer] : []));
   const isSplit = shown.some((one) => one.pool.partition !== null || !takesCalls(one.pool, config));
   const meeting = overlaps.filter((pair) => pair.includes(name));
@@ -44,10 +50,10 @@ export function groupStatus(
   return {
     name,
     kind,
-    limit: limitOf(group, answers),
+    limit: answers.length === 0 ? limitWithoutPools(name, group, config) : limitOf(group, answers),
     ...totals(answers),
-    paused: group?.paused ?? answers.some((pool) => pool.paused),
-    draining: group?.draining ?? answers.some((pool) => pool.draining),
+    paused: set?.paused ?? answers.some((pool) => pool.paused),
+    draining: set?.draining ?? answers.some((pool) => pool.draining),
     dry_run: group?.dry_run ?? answers.some((pool) => pool.dry_run),
     overlaps_with: meeting.map(([a, b]) => (a === name ? b : a)),
     ...(failed === 0 ? {} : { error: failureNote(failed, shown) }),
@@ -77,6 +83,19 @@ function limitOf(group: GroupConfig | null, answers: readonly PoolStatus[]): Gau
   const configured = group.limits.max_concurrency;
   const effective = limits.length === 0 ? configured : smallest;
   return { configured, effective, source: limits[0]?.source ?? 'configured' };
+}
+
+/** What a group grants once it is called: one that is paused is shown without a pool, too. */
+function limitWithoutPools(
+  name: string,
+  group: GroupConfig | null,
+  config: Config,
+): Gauges['limit'] {
+  if (group !== null) return limitOf(group, []);
+  const automatic = autoGroupNamed(name, resolveUpstreams(config, BUILT_IN_UPSTREAMS));
+  if (automatic === null) return limitOf(null, []);
+  const { slotsMax, source } = automatic.assumed;
+  return { configured: null, effective: slotsMax, source };
 }
 
 /** An object that has had no call yet knows no limit and says so with a 0 that nobody configured. */

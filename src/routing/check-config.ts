@@ -8,6 +8,9 @@ import { quoteName } from '../contract/import-errors.ts';
 import { hasBudget } from '../contract/metered.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import { PRICE_LISTS, priceListId } from '../upstream/prices/price-table.ts';
+import { autoGroupErrors } from './auto-groups.ts';
+import { modelWarnings } from './check-models.ts';
+import { operationErrors } from './check-operations.ts';
 import { spillErrors } from './check-spill.ts';
 import { compileGlobs } from './glob.ts';
 import { baseUrlGlobs, baseUrlsOf, namesUpstreams, upstreamsOf } from './group-match.ts';
@@ -50,6 +53,8 @@ export function checkConfig(
     errors: [
       ...duplicates('upstreams', 'id', config.upstreams),
       ...duplicates('groups', 'name', config.groups),
+      ...duplicates('auto_groups', 'name', config.auto_groups),
+      ...autoGroupErrors(config, upstreams),
       ...duplicates('keys', 'id', config.keys),
       ...duplicates('keys', 'hash', config.keys),
       ...duplicates('admin_keys', 'id', config.admin_keys),
@@ -59,6 +64,7 @@ export function checkConfig(
         upstreamErrors(entry, `upstreams[${index}]`, builtInIds, options),
       ),
       ...config.groups.flatMap((group, index) => groupErrors(group, `groups[${index}]`, upstreams)),
+      ...operationErrors(config),
       ...defaultErrors(config, upstreams),
       ...webhookErrors(config, options),
     ],
@@ -67,6 +73,7 @@ export function checkConfig(
       ...secretWarnings(config, upstreams),
       ...config.groups.flatMap((group) => groupWarnings(group, [...upstreams.values()])),
       ...config.groups.flatMap((group) => budgetWarnings(group, config, upstreams)),
+      ...modelWarnings(config, upstreams),
       ...crowdWarnings(config),
     ],
   };

@@ -82,7 +82,8 @@ function routesAt(upstream: Upstream, shape: UnifiedShape): string | null {
 /** Upstreams never change, so that each one's patterns are compiled once, at the first question. */
 const matchers = new WeakMap<Upstream, (name: string) => boolean>();
 
-function servesModel(upstream: Upstream, model: string): boolean {
+/** Whether an upstream's patterns say that it has a model. */
+export function servesModel(upstream: Upstream, model: string): boolean {
   let matches = matchers.get(upstream);
   if (matches === undefined) {
     matches = compileGlobs(upstream.models);

@@ -1,4 +1,5 @@
 import type { GroupConfig } from '../contract/config.ts';
+import { countsTokens } from '../contract/metered.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import type { Lane } from '../core/ticket.ts';
 import { compileGlobs } from './glob.ts';
@@ -18,6 +19,13 @@ export interface ModelNames {
   readonly names: readonly string[];
 }
 
+/**
+ * What of a group goes by a call's model. `place`: whether or where in it a call belongs, so that the model must be
+ * found first. `counts`: prices and what is learned of tokens as well, or calls may go on to where the
+ * operator's key pays for them.
+ */
+export type ModelUse = 'none' | 'place' | 'counts';
+
 /** A group with its patterns compiled. A field without patterns matches everything. */
 export interface CompiledGroup {
   readonly config: GroupConfig;
@@ -30,6 +38,7 @@ export interface CompiledGroup {
   matchesCaller(keyIds: readonly string[]): boolean;
   /** Null: the group does not look at the model, so that a call without one matches too. */
   readonly matchesModel: ((model: ModelNames) => boolean) | null;
+  readonly modelUse: ModelUse;
   /** In the order in which they count. */
   readonly laneRules: readonly { readonly lane: Lane; matches(model: ModelNames): boolean }[];
 }
@@ -97,11 +106,23 @@ function compileGroup(config: GroupConfig): CompiledGroup {
     matchesOperation: operations,
     matchesCaller: (keyIds) => match.keys.length === 0 || keyIds.some(keys),
     matchesModel: compileModels(match.models),
+    modelUse: modelUseOf(config),
     laneRules: config.queue.lane_rules.map(({ models, lane }) => ({
       lane,
       matches: compileModels(models) ?? (() => false),
     })),
   };
+}
+
+/**
+ * A call must not slip past the groups of the upstream that it goes on to because it began where nobody
+ * asked: so one that may go on counts.
+ */
+function modelUseOf(config: GroupConfig): ModelUse {
+  if (countsTokens(config) || typeof config.on_saturated === 'object') return 'counts';
+  const { match, partition_by: by, queue } = config;
+  const isPlaced = match.models.length > 0 || by.includes('model') || queue.lane_rules.length > 0;
+  return isPlaced ? 'place' : 'none';
 }
 
 function compileUpstreams({ match }: Pick<GroupConfig, 'match'>): (upstream: Upstream) => boolean {

@@ -1,17 +1,18 @@
 import type { Config, GroupConfig } from '../contract/config.ts';
 import type { AssumedLimit } from '../contract/group-rpc.ts';
-import { countsTokens } from '../contract/metered.ts';
 import { keyGroups } from '../contract/key-groups.ts';
-import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/upstream.ts';
 import type { Lane } from '../core/ticket.ts';
-import { hasModelRows, knownLimitFor, UNKNOWN_LIMIT } from '../upstream/known-limits.ts';
+import { hasModelRows } from '../upstream/known-limits.ts';
+import { providerOfUpstream } from '../upstream/refusal/provider-of.ts';
+import { autoGroupOf } from './auto-groups.ts';
 import {
   autoRank,
   compareRanked,
   compileGroups,
   type CompiledGroup,
   type ModelNames,
+  type ModelUse,
 } from './group-match.ts';
 import { partitionOf } from './partition.ts';
 
@@ -53,8 +54,12 @@ export const GROUPS_PER_CALL_MAX = 4;
 
 /** The way of every call at one version of the configuration. */
 export interface Routes {
-  /** Whether `place` may answer differently by model, so that the model must be found first. */
-  needsModel(call: CallBeforeModel): boolean;
+  /** What may go by the call's model, in any group that it may belong to. */
+  useOfModel(call: CallBeforeModel): ModelUse;
+  /** Whether any group counts tokens or cost, or sends calls on to where the operator's key pays. */
+  readonly countsSome: boolean;
+  /** Whether two names are of one model at an upstream, however they are written. */
+  isSameModel(upstream: Upstream, one: string, other: string): boolean;
   /** Whether some group may send comments to the call's stream while it waits. */
   mayKeepAlive(call: CallBeforeModel): boolean;
   /** Whether any group of the configuration does. */
@@ -88,6 +93,7 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
   return {
     groupsOf: (upstream) =>
       of(upstream).groups.flatMap((group) => (group.isTargeted ? [group.config.name] : [])),
+    countsSome: [...groups, ...ofKeys.values()].some(({ modelUse }) => modelUse === 'counts'),
     spillsSome: config.groups.some((group) => typeof group.on_saturated === 'object'),
     keepsSomeAlive: config.groups.some((group) => keepaliveAfterMs(group) !== null),
     mayKeepAlive(call) {
@@ -95,12 +101,23 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
         (group) => keepaliveAfterMs(group.config) !== null,
       );
     },
-    needsModel(call) {
+    useOfModel(call) {
       const routes = of(call.upstream);
       const all = candidatesFor(routes, call);
+      if (all.some(({ modelUse }) => modelUse === 'counts')) return 'counts';
       // One that is for the upstream whatever the model takes the automatic group's place for certain.
       const isReplaced = all.some((group) => group.isTargeted && group.matchesModel === null);
-      return (routes.isAutoSplit && !isReplaced) || all.some(looksAtModel);
+      const isSplit = routes.isAutoSplit && !isReplaced;
+      return isSplit || all.some(({ modelUse }) => modelUse === 'place') ? 'place' : 'none';
+    },
+    isSameModel(upstream, one, other) {
+      const routes = of(upstream);
+      const prefix = `${upstream.id}/`;
+      const [first, second] = [one, other].map((name) => {
+        const isPrefixed = name.toLowerCase().startsWith(prefix);
+        return canonicalModel(routes, isPrefixed ? name.slice(prefix.length) : name);
+      });
+      return first === second;
     },
     place(call) {
       const routes = of(call.upstream);
@@ -130,17 +147,6 @@ export function keepaliveAfterMs({ queue }: GroupConfig): number | null {
   const { after_ms: configured } = queue.keepalive;
   if (configured !== null) return configured;
   return queue.timeout_ms > SILENT_WAIT_MAX_MS ? SILENCE_ENDS_MS : null;
-}
-
-/**
- * Prices, and what is learned of tokens, go by the model too. So may the groups of an upstream that a call
- * goes on to: it must not slip past them because it began where nobody asked.
- */
-function looksAtModel({ matchesModel, config }: CompiledGroup): boolean {
-  const { partition_by: by, queue, on_saturated: onSaturated } = config;
-  const isSplit = by.includes('model') || queue.lane_rules.length > 0;
-  const spills = typeof onSaturated === 'object';
-  return matchesModel !== null || isSplit || spills || countsTokens(config);
 }
 
 function configuredPlacement(
@@ -181,7 +187,7 @@ function compileUpstream(upstream: Upstream, groups: readonly CompiledGroup[]): 
     aliases: new Map(
       Object.entries(upstream.aliases).map(([alias, model]) => [alias.toLowerCase(), model]),
     ),
-    isAutoSplit: hasModelRows(upstream.id),
+    isAutoSplit: hasModelRows(providerOfUpstream(upstream)),
   };
 }
 
@@ -211,18 +217,12 @@ function modelNames(upstream: Upstream, sent: string | null, canonical: string |
   return { upstream: upstream.id, names: [...new Set(names)] };
 }
 
-/** All models of one row of the table share a group; the rest of an upstream's models share one too. */
 function automaticPlacement({ upstream, keyFingerprint }: RoutedCall, model: string | null) {
-  const row = knownLimitFor(upstream.id, model);
-  const isOfModels = row !== null && row.modelPrefix !== '';
-  const name = `${AUTO_PREFIX}${upstream.id}${isOfModels ? `/${row.modelPrefix}` : ''}`;
+  const { name, assumed, isOfModels } = autoGroupOf(upstream, model);
   const placement: Placement = {
     group: name,
     partition: upstream.keyNamesAccount ? keyFingerprint : null,
-    assumed:
-      row === null
-        ? { slotsMax: UNKNOWN_LIMIT, source: 'unknown' }
-        : { slotsMax: row.maxConcurrency, source: 'built_in' },
+    assumed,
     config: null,
     isOfProvider: true,
     ruledLane: null,

@@ -45,6 +45,8 @@ function isPrivateV6(address: string): boolean {
     isPrivateV4((words[high] ?? 0) * 65_536 + (words[low] ?? 0));
   if ((first & 0xfe00) === 0xfc00) return true; // unique local, fc00::/7
   if (first >= 0xfe80) return true; // link-local, site-local and multicast, fe80::/9 and ff00::/8
+  if (first === 0x2001 && second === 0) return true; // Teredo, 2001::/32: a host behind some other address
+  if (first === 0x100 && words.slice(1, 4).every((word) => word === 0)) return true; // discard, 100::/64
   if (first === 0x2002) return embedded(1, 2); // 6to4
   if (first === 0x64 && second === 0xff9b) return third === 1 || embedded(6, 7); // NAT64
   // `::`, `::1`, and IPv4 in its mapped, translated and compatible forms.

@@ -56,6 +56,7 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
     models: entry.models ?? base.models,
     aliases: { ...base.aliases, ...entry.aliases },
     secret: entry.auth === 'passthrough' ? base.secret : entry.auth.secret,
+    allow: entry.allow,
     keyNamesAccount: base.keyNamesAccount,
     prices: entry.prices,
     limitHeaders: entry.limit_headers,
@@ -79,6 +80,7 @@ function custom(baseUrl: string, dialect: Dialect = 'openai'): Omit<Upstream, 'i
     models: [],
     aliases: {},
     secret: null,
+    allow: [],
     // An Azure resource is its own account, and its callers may hold Entra tokens; Vertex knows only
     // short-lived ones.
     keyNamesAccount: dialect !== 'azure' && !isVertex,

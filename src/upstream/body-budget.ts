@@ -1,3 +1,5 @@
+import { steadyClock } from '../contract/steady-clock.ts';
+
 /** Bytes of request bodies that one isolate holds at a time. An isolate has 128 MB for everything. */
 export const BODY_BUDGET_BYTES = 48 * 1024 * 1024;
 
@@ -75,10 +77,10 @@ export function createBodyBudget(bytesMax: number = BODY_BUDGET_BYTES): BodyBudg
     tryTake: (bytes) => (line.size === 0 && bytes <= bytesFree ? reserve(bytes) : null),
     async take(bytes, signal) {
       if (bytes > bytesMax) throw new RangeError(`${bytes} bytes never fit into ${bytesMax}`);
-      const place: Place = { seenAt: Date.now() };
+      const place: Place = { seenAt: steadyClock.now() };
       try {
         while (!signal.aborted) {
-          place.seenAt = Date.now();
+          place.seenAt = steadyClock.now();
           line.add(place);
           if (firstOf(line) === place && bytes <= bytesFree) return reserve(bytes);
           await pause(isNear(line, place) ? POLL_NEAR_MS : POLL_FAR_MS, signal);
@@ -103,7 +105,7 @@ interface Place {
 
 function firstOf(line: Set<Place>): Place | undefined {
   for (const place of line) {
-    if (Date.now() - place.seenAt <= LOST_AFTER_MS) return place;
+    if (steadyClock.now() - place.seenAt <= LOST_AFTER_MS) return place;
     line.delete(place);
   }
   return undefined;

@@ -1,3 +1,5 @@
+import { SteadyClock } from '../contract/steady-clock.ts';
+
 /** Runs something after a time, unless it is called off by what this returns. */
 export type Schedule = (ms: number, run: () => void) => () => void;
 
@@ -24,14 +26,20 @@ interface Entry {
  */
 export class CallClock {
   readonly #entries = new Set<Entry>();
-  #now = 0;
+  readonly #clock = new SteadyClock();
+  #timesSetBack = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #firesAt = Infinity;
 
   readonly after: Schedule = (ms, run) => {
-    const entry = { at: this.#read() + ms, run };
+    const now = this.#clock.now();
+    const entry = { at: now + ms, run };
     this.#entries.add(entry);
-    this.#arm(Math.min(entry.at, this.#now + FIRST_LOOK_MS));
+    const { timesSetBack } = this.#clock;
+    // The timer that is set already, which the runtime would keep for as much longer.
+    if (timesSetBack !== this.#timesSetBack) this.#firesAt = Infinity;
+    this.#timesSetBack = timesSetBack;
+    this.#arm(Math.min(entry.at, now + FIRST_LOOK_MS));
     return () => this.#entries.delete(entry);
   };
 
@@ -39,25 +47,19 @@ export class CallClock {
     if (at >= this.#firesAt) return;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#firesAt = at;
-    this.#timer = setTimeout(() => this.#fire(), at - this.#now);
+    this.#timer = setTimeout(() => this.#fire(), at - this.#clock.now());
   }
 
   #fire(): void {
-    this.#now = Math.max(this.#now, this.#firesAt);
+    this.#clock.reach(this.#firesAt);
     this.#timer = null;
     this.#firesAt = Infinity;
-    this.#read();
+    const now = this.#clock.now();
     for (const entry of this.#entries) {
-      if (entry.at > this.#now) continue;
+      if (entry.at > now) continue;
       this.#entries.delete(entry);
       entry.run();
     }
     for (const { at } of this.#entries) this.#arm(at);
-  }
-
-  /** Never steps back, though the wall clock may. */
-  #read(): number {
-    this.#now = Math.max(this.#now, Date.now());
-    return this.#now;
   }
 }

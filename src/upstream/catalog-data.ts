@@ -48,6 +48,7 @@ export const CATALOG: Readonly<Record<string, CatalogRow>> = {
   anthropic: {
     baseUrl: 'https://api.anthropic.com',
     dialect: 'anthropic',
+    openaiAt: '/v1', // Chat alone: https://platform.claude.com/docs/en/api/openai-sdk
     models: ['claude-*'],
   },
   baseten: { baseUrl: 'https://inference.baseten.co' },

@@ -36,6 +36,7 @@ function upstreamOf(id: string, row: CatalogRow): Upstream {
     models: row.models ?? [],
     aliases: {},
     secret: null,
+    allow: [],
     keyNamesAccount,
     prices: {},
     limitHeaders: 'auto',

@@ -1,5 +1,6 @@
 import type { Dialect } from '../contract/dialect.ts';
 import type { KeyPlace, Upstream } from '../contract/upstream.ts';
+import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
 
 /** The keys that a call brought. */
 export interface Credentials {
@@ -12,9 +13,15 @@ export interface Credentials {
 }
 
 const GATEWAY_HEADER = 'headgate-key';
-const GATEWAY_PREFIX = 'hg_';
 const KEY_HEADERS = ['x-api-key', 'x-goog-api-key', 'api-key'] as const;
 const KEY_PARAMETER = 'key';
+
+/** Every header that says who calls. */
+export const CREDENTIAL_HEADERS: readonly string[] = [
+  GATEWAY_HEADER,
+  'authorization',
+  ...KEY_HEADERS,
+];
 const BEARER = /^bearer(?:\s+|$)/i;
 const SIGNATURE = /^AWS4-/i;
 
@@ -33,7 +40,7 @@ export function readCredentials(headers: Headers, query: URLSearchParams): Crede
 
   const named = (headers.get(GATEWAY_HEADER) ?? '').trim();
   const gatewayKey =
-    named !== '' ? named : (candidates.find((value) => value.startsWith(GATEWAY_PREFIX)) ?? null);
+    named !== '' ? named : (candidates.find((value) => isGatewayKey(value, null)) ?? null);
   return {
     gatewayKey,
     providerKey: candidates.find((value) => !isGatewayKey(value, gatewayKey)) ?? null,
@@ -42,8 +49,8 @@ export function readCredentials(headers: Headers, query: URLSearchParams): Crede
 }
 
 /**
- * Makes the headers and the query of a call fit for the upstream, in place: gateway keys leave
- * wherever they stood. With a key to inject, every other credential leaves too; without one, the
+ * Makes the headers and the query of a call fit for the upstream, in place: gateway keys leave the places
+ * of credentials and the whole query; of other headers `upstreamRequestHeaders` has left none. With a key to inject, every other credential leaves too; without one, the
  * caller's credentials stay where its SDK put them. The query is not touched needlessly, because
  * that would encode it anew.
  */
@@ -53,12 +60,17 @@ export function placeCredentials(
   credentials: Credentials,
   injected: { readonly place: KeyPlace; readonly key: string } | null,
 ): void {
-  const leaves = (value: string): boolean =>
-    injected !== null || isGatewayKey(value, credentials.gatewayKey);
+  const { gatewayKey } = credentials;
+  const leaves = (value: string): boolean => injected !== null || isGatewayKey(value, gatewayKey);
 
   headers.delete(GATEWAY_HEADER);
-  // Without a gateway key anywhere, what the caller sent is what the upstream gets.
-  if (injected === null && credentials.gatewayKey === null) return;
+  // Found first, deleted afterwards: deleting while iterating skips entries.
+  const found = [...query].filter(([name, value]) =>
+    holdsGatewayKey(`${name} ${value}`, gatewayKey),
+  );
+  for (const [name, value] of found) query.delete(name, value);
+  // Without a gateway key of its own, what the caller sent is what the upstream gets.
+  if (injected === null && gatewayKey === null) return;
   const authorization = headers.get('authorization');
   if (authorization !== null && leaves(keyOfAuthorization(authorization))) {
     headers.delete('authorization');
@@ -96,20 +108,15 @@ export function dropCredentials(headers: Headers, query: URLSearchParams): void 
 }
 
 /**
- * Where an injected key goes on a call of a given shape: Gemini's OpenAI-shaped routes want a bearer
- * token where its own want `x-goog-api-key`.
+ * Where an injected key goes on a call of a given shape: the OpenAI-shaped routes of Gemini and Anthropic
+ * want a bearer token where their own want a header of theirs.
  */
 export function keyPlaceFor(upstream: Upstream, shape: Dialect): KeyPlace {
-  return shape === 'openai' && upstream.keyPlace === 'x-goog-api-key'
-    ? 'bearer'
-    : upstream.keyPlace;
+  const isOfItsOwn = upstream.keyPlace === 'x-goog-api-key' || upstream.keyPlace === 'x-api-key';
+  return shape === 'openai' && isOfItsOwn ? 'bearer' : upstream.keyPlace;
 }
 
 /** The token of `Bearer <token>`; of any other scheme the whole value, which then is the credential. */
 function keyOfAuthorization(value: string): string {
   return value.replace(BEARER, '').trim();
-}
-
-function isGatewayKey(value: string, gatewayKey: string | null): boolean {
-  return value === gatewayKey || value.startsWith(GATEWAY_PREFIX);
 }

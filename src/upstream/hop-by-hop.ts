@@ -11,11 +11,14 @@ export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Deletes, in place, the headers that `Connection` names and those whose name, in lower case, fits. */
-export function deleteHeaders(headers: Headers, fits: (name: string) => boolean): void {
+/** Deletes, in place, the headers that `Connection` names and those that fit. Names are in lower case. */
+export function deleteHeaders(
+  headers: Headers,
+  fits: (name: string, value: string) => boolean,
+): void {
   const connection = headers.get('connection');
   const named = connection?.split(',').map((name) => name.trim().toLowerCase()) ?? [];
   // Found first, deleted afterwards: deleting while iterating skips entries.
-  const leaving = [...headers.keys()].filter((name) => fits(name) || named.includes(name));
-  for (const name of leaving) headers.delete(name);
+  const leaving = [...headers].filter(([name, value]) => fits(name, value) || named.includes(name));
+  for (const [name] of leaving) headers.delete(name);
 }

@@ -10,7 +10,8 @@ export interface KeptBody extends OutgoingBody {
 
 /**
  * Reads a body whole and keeps it. Null, and the body is as it was: it is longer than `bytesMax`, its
- * length is not known, or the budget has no room for it, which is asked above `exemptBytes`. `aborted`: the caller left, and nothing is left of it.
+ * length is not known, or the budget has no room for it, which is asked above `exemptBytes`. `aborted`: the caller left, or its watch found a
+ * fault, and nothing is left of it.
  */
 export async function keepBody(
   body: OutgoingBody | KeptBody,
@@ -42,6 +43,7 @@ function keptBody(bytes: Uint8Array | null, release: () => void): KeptBody {
     contentLength: bytes?.length ?? 0,
     open: () => bytes,
     sent: Promise.resolve(),
+    watch: null,
     discard() {
       if (isHeld) release();
       isHeld = false;
@@ -66,6 +68,7 @@ export function renamedBody(body: KeptBody, model: string): KeptBody | null {
     contentLength,
     open: renamed,
     sent: Promise.resolve(),
+    watch: null,
     discard: () => body.discard(),
     withoutModelPrefix: () => null,
   };

@@ -1,4 +1,5 @@
 import type { Dialect } from '../contract/dialect.ts';
+import { providerOfUpstream } from './refusal/provider-of.ts';
 
 /** How a provider counts calls and tokens against its limits per minute and day. */
 export interface LimitProfile {
@@ -126,16 +127,17 @@ export const LIMIT_PROFILES: readonly ProfileRow[] = [
 ];
 
 /**
- * How the provider of an upstream counts calls of a model. An upstream of the catalog is known by its id;
- * Azure and Bedrock, whose hosts have ids of the operator's choice, by their dialect.
+ * How the provider of an upstream counts calls of a model. A provider is known by its host, and behind one
+ * that nobody knows by the upstream's id; Azure and Bedrock by their dialect too.
  */
 export function limitProfileFor(
-  upstream: { readonly id: string; readonly dialect: Dialect },
+  upstream: { readonly id: string; readonly baseUrl: string; readonly dialect: Dialect },
   model: string | null,
 ): LimitProfile {
-  const { id, dialect } = upstream;
+  const { dialect } = upstream;
+  const provider = providerOfUpstream(upstream);
   const isOf = (row: ProfileRow) =>
-    row.of === id || (row.of === dialect && (dialect === 'azure' || dialect === 'bedrock'));
+    row.of === provider || (row.of === dialect && (dialect === 'azure' || dialect === 'bedrock'));
   // As in `models/…`, `vendor/…` and Bedrock's `eu.anthropic.…`, of which the end is the name.
   const path = `.${(model ?? '').toLowerCase().replaceAll('/', '.')}`;
   const isFor = ({ models }: ProfileRow) =>

@@ -1,5 +1,7 @@
 import type { Dialect } from '../contract/dialect.ts';
-import { OPERATIONS } from './operations-table.ts';
+import type { OperationRow } from './operation-row.ts';
+import { OPAQUE, OPERATIONS } from './operations-table.ts';
+import { readingsOf } from './path-readings.ts';
 
 /** Where the model of a call stands. */
 type ModelPlace =
@@ -30,6 +32,11 @@ const SHAPE_HINTS: readonly (readonly [RegExp, Dialect])[] = [
 
 const NO_MODEL: ModelPlace = { from: 'none' };
 
+/** What no row knows. */
+export const UNKNOWN_NAME = 'other';
+
+export const ADMINISTRATION_NAME = 'administration';
+
 /**
  * Tells what a call is by its method and its path behind the upstream's base URL. Only calls that
  * generate take a slot: what is not known passes, because a slot held for a poll or an upload would
@@ -42,67 +49,92 @@ export function classify(
   dialect: Dialect,
 ): Operation {
   if (dialect === 'opaque') {
-    const limited = method === 'POST' || method === 'PUT' || method === 'PATCH';
-    return { name: 'opaque', shape: 'opaque', limited, model: NO_MODEL };
+    return { name: OPAQUE, shape: 'opaque', limited: hasBody(method), model: NO_MODEL };
   }
-  // Some clients encode the colon before Gemini's verb.
-  const plain = withoutTrailingSlashes(path.replace(/%3a/gi, ':'));
-  const deployment = AZURE_DEPLOYMENT.exec(plain)?.groups;
-  const operation = lookUpDecoded(method, deployment?.['rest'] ?? plain, dialect);
-  const isAzure = deployment !== undefined || query.has('api-version');
-  return {
-    ...operation,
-    shape: isAzure && operation.shape === 'openai' ? 'azure' : operation.shape,
-    model:
-      deployment?.['model'] !== undefined && operation.limited
-        ? { from: 'path', value: decode(deployment['model']) }
-        : operation.model,
-  };
+  const plain = plainPath(path);
+  const asItStands = operationAt(method, plain, dialect);
+  // How the likeliest server reads it: a decorated name of a model must not make it another one.
+  const { isDeployment, ...operation } =
+    readingsOf(plain)
+      .map((reading) => operationAt(method, reading, dialect))
+      .find(({ limited }) => limited) ?? asItStands;
+  const isAzure = isDeployment || query.has('api-version');
+  return isAzure && operation.shape === 'openai' ? { ...operation, shape: 'azure' } : operation;
 }
 
 /**
- * Upstreams decode paths before they route, and some go up where an escaped slash stands behind two dots: no
- * escape in a path may dodge the slot.
+ * What must be open for a call that goes out with the operator's key: the name of every operation that takes
+ * no slot and that some server may take its path for. Administration and what nobody knows are never open.
  */
-function lookUpDecoded(method: string, path: string, dialect: Dialect): Operation {
-  const operation = lookUp(method, path, dialect);
-  if (operation.limited || !path.includes('%')) return operation;
-  const decoded = decodeAscii(path);
-  const { pathname } = new URL(`http://upstream${decoded}`);
-  // How far it goes up depends on what a server takes for a segment: empty ones, ones with a backslash.
-  const behindDots = decoded.replace(/^.*[/\\]\.\.(?=[/\\])/s, '');
-  return (
-    [pathname, behindDots]
-      .map((each) => lookUp(method, withoutTrailingSlashes(each), dialect))
-      .find(({ limited }) => limited) ?? operation
-  );
+export function neededRoutes(method: string, path: string, dialect: Dialect): readonly string[] {
+  const plain = plainPath(path);
+  const needed = [plain, ...readingsOf(plain)].map((each) => neededFor(method, each, dialect));
+  return [...new Set(needed.filter((name) => name !== null))];
 }
 
-/**
- * Routes are ASCII. Whatever else is escaped, well or badly, stays as it came, and so do question marks and
- * hashes: an escaped one does not end a path.
- */
-function decodeAscii(path: string): string {
-  return path.replace(/%(?!23|3f)([0-7][0-9a-f])/gi, (_, hex: string) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  );
+/** Routes that administer an account, wherever they are mounted and whatever else they end like. */
+const ADMINISTRATION =
+  /\/(?:organizations?|admin_api_keys|api[_-]?keys?|keys?|invites|users?|members|permissions|roles|billing|balance|credits|costs|usage|service_accounts|audit_logs|certificates|projects(?!\/[^/]+\/locations\/))(?:\/|$)/i;
+
+function neededFor(method: string, path: string, dialect: Dialect): string | null {
+  if (ADMINISTRATION.test(path)) return ADMINISTRATION_NAME;
+  if (dialect === 'opaque') return hasBody(method) ? null : OPAQUE;
+  const { row } = rowAt(AZURE_DEPLOYMENT.exec(path)?.groups?.['rest'] ?? path, dialect);
+  if (row === null) return UNKNOWN_NAME;
+  if (row.limited && method === 'POST') return null;
+  if (row.access === 'open') return null;
+  const reads = method === 'GET' || method === 'HEAD';
+  return row.access === 'readable' && reads ? null : row.name;
 }
 
-function lookUp(method: string, path: string, dialect: Dialect): Operation {
+function hasBody(method: string): boolean {
+  return method === 'POST' || method === 'PUT' || method === 'PATCH';
+}
+
+/** Some clients encode the colon before Gemini's verb. */
+function plainPath(path: string): string {
+  return withoutTrailingSlashes(path.replace(/%3a/gi, ':'));
+}
+
+/** What one reading of a path asks for. */
+function operationAt(
+  method: string,
+  path: string,
+  dialect: Dialect,
+): Operation & { readonly isDeployment: boolean } {
+  const deployment = AZURE_DEPLOYMENT.exec(path)?.groups;
+  const operation = lookUp(method, deployment?.['rest'] ?? path, dialect);
+  const isDeployment = deployment !== undefined;
+  if (!isDeployment || !operation.limited) return { ...operation, isDeployment };
+  const model = { from: 'path', value: decode(deployment['model'] ?? '') } as const;
+  return { ...operation, isDeployment, model };
+}
+
+function rowAt(
+  path: string,
+  dialect: Dialect,
+): { readonly row: OperationRow | null; readonly match: RegExpExecArray | null } {
   for (const row of OPERATIONS) {
     if (row.only !== undefined && row.only !== dialect) continue;
     const match = row.path.exec(path);
-    if (match === null) continue;
-    const shape = row.shape ?? shapeOf(path, dialect);
-    if (!row.limited || method !== 'POST') {
-      return { name: row.name, shape, limited: false, model: NO_MODEL };
-    }
-    const value = match.groups?.['model'];
-    const model: ModelPlace =
-      value === undefined ? { from: 'body' } : { from: 'path', value: decode(value) };
-    return { name: row.name, shape, limited: true, model };
+    if (match !== null) return { row, match };
   }
-  return { name: 'other', shape: shapeOf(path, dialect), limited: false, model: NO_MODEL };
+  return { row: null, match: null };
+}
+
+function lookUp(method: string, path: string, dialect: Dialect): Operation {
+  const { row, match } = rowAt(path, dialect);
+  if (row === null) {
+    return { name: UNKNOWN_NAME, shape: shapeOf(path, dialect), limited: false, model: NO_MODEL };
+  }
+  const shape = row.shape ?? shapeOf(path, dialect);
+  if (!row.limited || method !== 'POST') {
+    return { name: row.name, shape, limited: false, model: NO_MODEL };
+  }
+  const value = match?.groups?.['model'];
+  const model: ModelPlace =
+    value === undefined ? { from: 'body' } : { from: 'path', value: decode(value) };
+  return { name: row.name, shape, limited: true, model };
 }
 
 /** A regular expression would take quadratic time over a path of slashes. */

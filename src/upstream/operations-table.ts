@@ -1,48 +1,31 @@
-import type { Dialect } from '../contract/dialect.ts';
-
-/**
- * The routes of all providers as one table, read from top to bottom; the first row whose path matches
- * decides. Paths are told by their end, because every upstream mounts them somewhere else, and a base
- * URL may hold their first segments. Callers write the paths, so no pattern may take more than linear
- * time: nothing but the last part of one may run over several segments.
- */
-export interface OperationRow {
-  readonly name: string;
-  /** The shape in which the call and its errors are spoken. Null: the upstream's own. */
-  readonly shape: Dialect | null;
-  /** The group `model`, where there is one, captures the model, still URL-encoded. */
-  readonly path: RegExp;
-  /** Whether a POST takes a slot. */
-  readonly limited: boolean;
-  /** The row holds for upstreams of this dialect only. */
-  readonly only?: Dialect;
-}
-
-function slot(name: string, shape: Dialect | null, path: RegExp, only?: Dialect): OperationRow {
-  const row = { name, shape, path: ofAnyCase(path), limited: true };
-  return only === undefined ? row : { ...row, only };
-}
-
-function free(name: string, shape: Dialect | null, path: RegExp): OperationRow {
-  return { name, shape, path: ofAnyCase(path), limited: false };
-}
-
-/** Azure and many servers that people run themselves route whatever the case: it must not dodge the slot. */
-function ofAnyCase(path: RegExp): RegExp {
-  return new RegExp(path, 'i');
-}
+import { free, slot, type OperationRow } from './operation-row.ts';
+import { NATIVE, STORED } from './operations-native.ts';
 
 /** Calls that look like generation by their path and are none: pollings, counts, batches, storage. */
 const LOOKALIKES: readonly OperationRow[] = [
-  free('count_tokens', 'openai', /\/responses\/input_tokens$/),
-  free('count_tokens', 'anthropic', /\/messages\/count_tokens$/),
-  free('count_tokens', 'anthropic', /\/publishers\/anthropic\/models\/count-tokens:rawPredict$/),
-  free('count_tokens', 'gemini', /:(?:countTokens|computeTokens)$/),
-  free('count_tokens', 'bedrock', /\/model\/[^/]+(?:\/[^/]+)?\/count-tokens$/),
-  free('count_tokens', null, /\/(?:de)?tokenize$/),
+  free('count_tokens', 'openai', /\/responses\/input_tokens$/, 'open'),
+  free('count_tokens', 'anthropic', /\/messages\/count_tokens$/, 'open'),
+  free(
+    'count_tokens',
+    'anthropic',
+    /\/publishers\/anthropic\/models\/count-tokens:rawPredict$/,
+    'open',
+  ),
+  free('count_tokens', 'gemini', /:(?:countTokens|computeTokens)$/, 'open'),
+  free('count_tokens', 'bedrock', /\/model\/[^/]+(?:\/[^/]+)?\/count-tokens$/, 'open'),
+  free(
+    'count_tokens',
+    null,
+    /\/(?:(?:de)?tokenize|tokenize-text|tokenizer|estimate-token-count)$/,
+    'open',
+  ),
   free('batches', 'anthropic', /\/messages\/batches(?:\/|$)/),
   free('batches', 'gemini', /:(?:batchGenerateContent|asyncBatchEmbedContent)$/),
-  free('batches', null, /\/batch(?:es)?(?:\/|$)/),
+  free('batches', null, /\/(?:batch(?:es)?|batchPredictionJobs|embed-jobs)(?:\/|$)/),
+  slot('runs', 'openai', /\/threads\/(?:[^/]+\/)?runs$/),
+  slot('runs', 'openai', /\/threads\/[^/]+\/runs\/[^/]+\/submit_tool_outputs$/),
+  free('chat', 'openai', /\/chat\/completions\/.+$/),
+  free('conversations', null, /\/conversations\/[^/]+\/(?!restart$).+$/),
   // A thread's messages are stored, not answered.
   free('threads', 'openai', /\/threads(?:\/|$)/),
   free('images', 'openai', /\/workflows\/accounts\/[^/]+\/models\/[^/]+\/get_result$/),
@@ -58,8 +41,9 @@ const OPENAI: readonly OperationRow[] = [
   slot('embed', 'ollama', /^\/embed(?:dings)?$/, 'ollama'),
   slot('embeddings', 'openai', /\/embeddings$/),
   slot('moderations', 'openai', /\/moderations$/),
-  slot('images', 'openai', /\/images\/(?:generations|edits|variations)$/),
+  slot('images', 'openai', /\/images\/(?:generations(?::submit)?|edits|variations)$/),
   slot('videos', 'openai', /\/videos(?:\/(?:generations|edits|extensions|[^/]+\/remix))?$/),
+  slot('videos', 'openai', /\/video\/generations(?:\/jobs)?$/),
   slot('audio_transcriptions', 'openai', /\/audio\/transcriptions$/),
   slot('audio_translations', 'openai', /\/audio\/translations$/),
   slot('audio_speech', 'openai', /\/audio\/speech$/),
@@ -79,20 +63,21 @@ const GEMINI: readonly OperationRow[] = [
   slot(
     'generate',
     'gemini',
-    /\/(?:models\/)?(?<model>(?:(?:tunedModels|endpoints)\/)?[^/:]+):(?:generateContent|streamGenerateContent|generateAnswer)$/,
+    /\/(?:models\/)?(?<model>(?:(?:tunedModels|endpoints)\/)?[^/:]+):(?:generateContent|streamGenerateContent|generateAnswer|generateText|generateMessage)$/,
   ),
   slot('generate', 'gemini', /\/interactions$/),
   slot(
     'embed',
     'gemini',
-    /\/(?:models\/)?(?<model>(?:endpoints\/)?[^/:]+):(?:embedContent|batchEmbedContents)$/,
+    /\/(?:models\/)?(?<model>(?:endpoints\/)?[^/:]+):(?:embedContent|batchEmbedContents|embedText|batchEmbedText)$/,
   ),
   slot(
     'predict',
     'gemini',
-    /\/(?:models\/)?(?<model>(?:endpoints\/)?[^/:]+):(?:predict|rawPredict|streamRawPredict)$/,
+    /\/(?:models\/)?(?<model>(?:endpoints\/)?[^/:]+):(?:predict|explain|(?:stream)?rawPredict|(?:serverStreaming|streaming|(?:stream)?direct)(?:Raw)?Predict)$/,
   ),
   slot('videos', 'gemini', /\/(?:models\/)?(?<model>[^/:]+):predictLongRunning$/),
+  slot('agents', 'gemini', /\/reasoningEngines\/[^/:]+:(?:query|streamQuery)$/),
 ];
 
 /** An ARN that came unencoded has one slash. */
@@ -103,6 +88,10 @@ const BEDROCK: readonly OperationRow[] = [
     /\/model\/(?<model>[^/]+(?:\/[^/]+)?)\/invoke(?:-with-(?:response|bidirectional)-stream)?$/,
   ),
   slot('converse', 'bedrock', /\/model\/(?<model>[^/]+(?:\/[^/]+)?)\/converse(?:-stream)?$/),
+  slot('moderations', 'bedrock', /\/guardrail\/[^/]+\/version\/[^/]+\/apply$/),
+  slot('generate', 'bedrock', /\/retrieveAndGenerate(?:Stream)?$/),
+  slot('agents', 'bedrock', /\/agents\/[^/]+\/agentAliases\/[^/]+\/sessions\/[^/]+\/text$/),
+  slot('agents', 'bedrock', /\/flows\/[^/]+\/aliases\/[^/]+$/),
 ];
 
 const OLLAMA: readonly OperationRow[] = [
@@ -113,57 +102,12 @@ const OLLAMA: readonly OperationRow[] = [
   slot('ollama_generate', 'ollama', /^\/generate$/, 'ollama'),
 ];
 
-/** Routes that one provider or one kind of server has for itself. */
-const NATIVE: readonly OperationRow[] = [
-  // Cohere and the servers that copy its routes; LM Studio's own chat.
-  slot('chat', null, /(?:^|\/v[12])\/chat$/),
-  slot('embed', null, /(?:^|\/v[12])\/embed$/),
-  slot('rerank', null, /\/re-?rank$/),
-  // Perplexity.
-  slot('chat', null, /\/sonar$/),
-  // Mistral.
-  slot('ocr', null, /\/ocr$/),
-  slot('classifications', null, /\/classif(?:ications|y)$/),
-  // NVIDIA.
-  slot('rerank', null, /\/ranking$/),
-  // Fireworks names the model of an image in the path.
-  slot('images', null, /\/image_generation\/(?<model>.+)$/),
-  slot('images', null, /\/workflows\/(?<model>accounts\/[^/]+\/models\/[^/]+)(?:\/[^/]+)?$/),
-  // DeepInfra.
-  slot('predict', null, /\/v1\/inference\/(?<model>.+)$/),
-  // Workers AI: models begin with @.
-  slot('predict', null, /\/run\/(?<model>(?:@|%40).+)$/),
-  // MiniMax.
-  slot('chat', null, /\/text\/chatcompletion_(?:v2|pro)$/),
-  slot('audio_speech', null, /\/t2a_v2$/),
-  slot('images', null, /\/image_generation$/),
-  slot('videos', null, /\/video_generation$/),
-  // DashScope.
-  slot('generate', null, /\/services\/aigc\/(?:text|multimodal)-generation\/generation$/),
-  slot('images', null, /\/services\/aigc\/[^/]+\/image-synthesis$/),
-  slot('videos', null, /\/services\/aigc\/[^/]+\/video-synthesis$/),
-  slot('embeddings', null, /\/services\/embeddings\/.+$/),
-  slot('rerank', null, /\/services\/rerank\/.+$/),
-  // vLLM, llama.cpp, Text Generation Inference.
-  slot('embed', null, /\/pooling$/),
-  slot('rerank', null, /\/score$/),
-  slot('embed', null, /^\/embedding$/),
-  slot('completions', null, /^\/(?:completion|infill|generate|generate_stream)$/),
-];
-
-/** Names for what passes without a slot; a path that no row knows does so as `other`. */
-const STORED: readonly OperationRow[] = [
-  free('realtime', 'openai', /\/realtime(?:\/|$)/),
-  free('fine_tuning', null, /\/fine[_-]tuning(?:\/|$)/),
-  free('vector_stores', 'openai', /\/vector_stores(?:\/|$)/),
-  free('assistants', 'openai', /\/assistants(?:\/|$)/),
-  free('uploads', null, /\/uploads(?:\/|$)/),
-  free('files', null, /\/files(?:\/|$|:)/),
-  free('async_invoke', 'bedrock', /\/async-invoke(?:\/|$)/),
-  free('models', 'ollama', /\/api\/(?:tags|show|ps|pull|push|create|copy|delete|version)$/),
-  free('models', null, /\/(?:models|tunedModels)(?:\/|$)/),
-];
-
+/**
+ * The routes of all providers as one table, read from top to bottom; the first row whose path matches
+ * decides. Paths are told by their end, because every upstream mounts them somewhere else, and a base
+ * URL may hold their first segments. Callers write the paths, so no pattern may take more than linear
+ * time: nothing but the last part of one may run over several segments.
+ */
 export const OPERATIONS: readonly OperationRow[] = [
   ...LOOKALIKES,
   ...OPENAI,
@@ -175,7 +119,21 @@ export const OPERATIONS: readonly OperationRow[] = [
   ...STORED,
 ];
 
+/** The operation of an upstream of which nothing is known. */
+export const OPAQUE = 'opaque';
+
 /** Names of the operations that take a slot. */
 export const LIMITED_OPERATIONS: readonly string[] = [
   ...new Set(OPERATIONS.flatMap(({ name, limited }) => (limited ? [name] : []))),
+  OPAQUE,
+];
+
+/** Names of the operations that take none and are closed with the operator's key, unless they are listed. */
+export const LISTED_OPERATIONS: readonly string[] = [
+  ...new Set(
+    OPERATIONS.flatMap(({ name, access }) =>
+      access === 'listed' || access === 'readable' ? [name] : [],
+    ),
+  ),
+  OPAQUE,
 ];

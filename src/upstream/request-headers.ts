@@ -1,3 +1,5 @@
+import { isOurCookie } from './our-cookies.ts';
+import { holdsGatewayKey } from './gateway-key.ts';
 import { deleteHeaders, HOP_BY_HOP } from './hop-by-hop.ts';
 
 /** Headers that Cloudflare or a proxy before us added: they speak of the way to us. */
@@ -11,7 +13,8 @@ const OF_THE_RUNTIME = new Set([
 ]);
 
 /**
- * The headers of a caller's request as the upstream gets them: end-to-end ones alone, without ours.
+ * The headers of a caller's request as the upstream gets them: end-to-end ones alone, without ours, and
+ * without any that holds a gateway key; `gatewayKey` is the call's own.
  * Without an Accept-Encoding the caller gets plain bytes; `identity` says so, lest a proxy on the way
  * put in an encoding that the caller never offered to undo.
  *
@@ -21,24 +24,26 @@ const OF_THE_RUNTIME = new Set([
 export function upstreamRequestHeaders(
   incoming: Headers,
   clientAcceptEncoding: string | null = null,
+  gatewayKey: string | null = null,
 ): Headers {
   const headers = new Headers(incoming);
-  deleteHeaders(headers, isNotForUpstream);
-  dropOurCookies(headers);
+  deleteHeaders(
+    headers,
+    (name, value) =>
+      isNotForUpstream(name) || (name !== 'cookie' && holdsGatewayKey(value, gatewayKey)),
+  );
+  dropOurCookies(headers, gatewayKey);
   const accepted = (clientAcceptEncoding ?? headers.get('accept-encoding') ?? '').trim();
   headers.set('accept-encoding', accepted === '' ? 'identity' : accepted);
   return headers;
 }
 
-/** Cookies by which Cloudflare Access lets a browser in here. */
-const OF_ACCESS = /^cf_(?:authorization|appsession|binding)/i;
-
 /** Leaves the cookies that upstreams have set. */
-function dropOurCookies(headers: Headers): void {
+function dropOurCookies(headers: Headers, gatewayKey: string | null): void {
   const cookie = headers.get('cookie');
   if (cookie === null) return;
   const all = cookie.split(';').map((pair) => pair.trim());
-  const theirs = all.filter((pair) => !OF_ACCESS.test(pair));
+  const theirs = all.filter((pair) => !isOurCookie(pair) && !holdsGatewayKey(pair, gatewayKey));
   if (theirs.length === all.length) return;
   if (theirs.length === 0) headers.delete('cookie');
   else headers.set('cookie', theirs.join('; '));

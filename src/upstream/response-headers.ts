@@ -1,4 +1,5 @@
 import { deleteHeaders, HOP_BY_HOP } from './hop-by-hop.ts';
+import { reachesIn } from './our-cookies.ts';
 
 /** What Cloudflare says of its own connection to whoever asked, and so says anew to our caller. */
 const OF_THE_CONNECTION = [
@@ -7,6 +8,32 @@ const OF_THE_CONNECTION = [
   'nel',
   'report-to',
   'alt-svc', // It offers another port of the upstream's host, which a caller would look for at ours.
+];
+
+/**
+ * What a browser would keep or do for the whole origin, which is not the upstream's alone: the dashboard
+ * is there, too.
+ */
+const OF_THE_ORIGIN = [
+  'accept-ch',
+  'clear-site-data',
+  'refresh',
+  'reporting-endpoints',
+  'service-worker-allowed',
+  'strict-transport-security',
+];
+
+/** By which alone another origin may read an answer: it is the operator who says which. */
+const CORS = 'access-control-allow-origin';
+
+/** What goes with it. Without it these mean nothing, so most answers need not be searched for them. */
+const WITH_CORS = [
+  'access-control-allow-credentials',
+  'access-control-allow-headers',
+  'access-control-allow-methods',
+  'access-control-allow-private-network',
+  'access-control-expose-headers',
+  'access-control-max-age',
 ];
 
 /** Every header that Headgate answers with: an upstream must not speak as Headgate. */
@@ -18,11 +45,16 @@ const OURS = [
   'headgate-wait-ms',
 ];
 
-const NOT_FOR_CALLER: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...OF_THE_CONNECTION, ...OURS]);
+const NOT_FOR_CALLER: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  ...OF_THE_CONNECTION,
+  ...OF_THE_ORIGIN,
+  ...OURS,
+]);
 
 /**
  * Leaves of an upstream's headers, in place, what the caller gets: everything that is end-to-end,
- * Content-Encoding, Content-Length and each Set-Cookie included.
+ * Content-Encoding, Content-Length and each Set-Cookie included, but for what would reach into Headgate.
  */
 export function callerResponseHeaders(headers: Headers): Headers {
   if (headers.has('connection')) {
@@ -31,5 +63,21 @@ export function callerResponseHeaders(headers: Headers): Headers {
     // By name, though there are many: to list the headers that there are costs a small call much more.
     for (const name of NOT_FOR_CALLER) headers.delete(name);
   }
+  if (headers.has(CORS)) dropCors(headers);
+  if (headers.has('set-cookie')) dropOurCookies(headers);
   return headers;
+}
+
+/** Takes out, in place, what lets pages of other origins read an answer. */
+export function dropCors(headers: Headers): void {
+  headers.delete(CORS);
+  for (const name of WITH_CORS) headers.delete(name);
+}
+
+function dropOurCookies(headers: Headers): void {
+  const all = headers.getSetCookie();
+  const theirs = all.filter((cookie) => !reachesIn(cookie));
+  if (theirs.length === all.length) return;
+  headers.delete('set-cookie');
+  for (const cookie of theirs) headers.append('set-cookie', cookie);
 }

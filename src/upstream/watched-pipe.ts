@@ -1,11 +1,23 @@
+import { steadyClock } from '../contract/steady-clock.ts';
+import type { Schedule } from './call-clock.ts';
+
 /** Events of a stream are far smaller; a large answer comes in pieces of this length. */
 const BUFFER_BYTES = 16_384;
+
+/** How long something may take. `onOver` is called then, and must abort the pipe's signal. */
+export interface Bound {
+  readonly afterMs: number;
+  readonly onOver: () => void;
+  readonly after: Schedule;
+}
 
 /** How the chunks of a body go from one stream to another. */
 export interface ChunkPipe {
   readonly signal: AbortSignal;
-  /** Calls `onIdle`, which must abort `signal`, when the upstream sends nothing for so long. Null: never. */
-  readonly idle: { readonly afterMs: number; readonly onIdle: () => void } | null;
+  /** How long the upstream may send nothing. Null: for ever. */
+  readonly idle: Bound | null;
+  /** How long the caller may take nothing of a chunk that is there for it. Null: for ever. */
+  readonly stalled: Bound | null;
   /** Takes each chunk; its answer goes on, before the next one comes. Neither may be kept. */
   readonly pass: (chunk: Uint8Array) => Uint8Array;
   /** What goes on behind the last chunk. */
@@ -13,19 +25,15 @@ export interface ChunkPipe {
 }
 
 /**
- * Pipes a body and watches for silence: `onIdle` is called when the upstream sends nothing for `idleMs`,
- * and must abort `signal`. Costs JavaScript for every chunk, which the native pipe does not: only for
- * groups that ask for it.
+ * Pipes a body and watches both its sides. Costs JavaScript for every chunk, which the native pipe does not:
+ * that one cannot be watched from outside, and to interrupt it may lose bytes.
  */
 export async function pipeWatched(
   body: ReadableStream<Uint8Array>,
   writable: WritableStream<Uint8Array>,
-  signal: AbortSignal,
-  idleMs: number,
-  onIdle: () => void,
+  bounds: Pick<ChunkPipe, 'signal' | 'idle' | 'stalled'>,
 ): Promise<void> {
-  const idle = { afterMs: idleMs, onIdle };
-  await pipeChunks(body, writable, { signal, idle, pass: unchanged, last: nothing });
+  await pipeChunks(body, writable, { ...bounds, pass: unchanged, last: nothing });
 }
 
 /**
@@ -38,31 +46,38 @@ export async function pipeWatched(
 export async function pipeChunks(
   body: ReadableStream<Uint8Array>,
   writable: WritableStream<Uint8Array>,
-  { signal, idle, pass, last }: ChunkPipe,
+  { signal, idle, stalled, pass, last }: ChunkPipe,
 ): Promise<void> {
   const reader = body.getReader({ mode: 'byob' });
   const writer = writable.getWriter();
   const abort = new AbortWatch(signal);
-  const silence = idle === null ? null : new Silence(idle.afterMs, idle.onIdle);
+  const reading = idle === null ? null : new Watch(idle);
+  const writing = stalled === null ? null : new Watch(stalled);
+  const write = async (chunk: Uint8Array): Promise<void> => {
+    if (chunk.length === 0) return;
+    writing?.begin();
+    await abort.or(writer.write(chunk));
+    writing?.end();
+  };
   let buffer = new ArrayBuffer(BUFFER_BYTES);
   try {
     for (;;) {
-      silence?.begin();
+      reading?.begin();
       const { done, value } = await abort.or(reader.read(new Uint8Array(buffer)));
-      silence?.end();
+      reading?.end();
       if (done) break;
       buffer = value.buffer;
-      const passed = pass(value);
-      if (passed.length > 0) await abort.or(writer.write(passed));
+      await write(pass(value));
     }
-    const rest = last();
-    if (rest.length > 0) await abort.or(writer.write(rest));
-    await writer.close();
+    await write(last());
+    writing?.begin();
+    await abort.or(writer.close());
   } catch (error) {
     await Promise.allSettled([reader.cancel(error), writer.abort(error)]);
     throw error;
   } finally {
-    silence?.stop();
+    reading?.stop();
+    writing?.stop();
     abort.stop();
   }
 }
@@ -92,21 +107,19 @@ class AbortWatch {
 }
 
 /** Watches how long something takes. One timer for many times, because a timer for each costs more than they. */
-class Silence {
-  readonly #afterMs: number;
-  readonly #onIdle: () => void;
+class Watch {
+  readonly #bound: Bound;
   /** Null: nothing is waited for. */
   #beganAt: number | null = null;
-  #timer: ReturnType<typeof setTimeout> | null = null;
+  #callOff: (() => void) | null = null;
 
-  constructor(afterMs: number, onIdle: () => void) {
-    this.#afterMs = afterMs;
-    this.#onIdle = onIdle;
+  constructor(bound: Bound) {
+    this.#bound = bound;
   }
 
   begin(): void {
-    this.#beganAt = Date.now();
-    this.#timer ??= setTimeout(this.#check, this.#afterMs);
+    this.#beganAt = steadyClock.now();
+    if (this.#callOff === null) this.#arm(this.#beganAt + this.#bound.afterMs);
   }
 
   end(): void {
@@ -114,16 +127,21 @@ class Silence {
   }
 
   stop(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#callOff?.();
   }
 
-  readonly #check = (): void => {
-    this.#timer = null;
+  #arm(at: number): void {
+    this.#callOff = this.#bound.after(at - steadyClock.now(), () => this.#check(at));
+  }
+
+  #check(at: number): void {
+    steadyClock.reach(at);
+    this.#callOff = null;
     if (this.#beganAt === null) return;
-    const leftMs = this.#beganAt + this.#afterMs - Date.now();
-    if (leftMs <= 0) this.#onIdle();
-    else this.#timer = setTimeout(this.#check, leftMs);
-  };
+    const endsAt = this.#beganAt + this.#bound.afterMs;
+    if (endsAt <= steadyClock.now()) this.#bound.onOver();
+    else this.#arm(endsAt);
+  }
 }
 
 function aborted(): Error {

@@ -55,6 +55,8 @@ export type Action =
   | { readonly kind: 'reconfigure'; readonly changes: Partial<GroupSettings> }
   | { readonly kind: 'move' }
   | { readonly kind: 'advance'; readonly ms: number }
+  /** Nobody is heard for so long, and the group is told. */
+  | { readonly kind: 'held_up'; readonly ms: number }
   /** To the next instant at which time alone changes something, or a millisecond beside it. */
   | { readonly kind: 'advance_to_due'; readonly offsetMs: number }
   /** The instance is replaced; what was not written yet is lost or was written just in time. */
@@ -205,6 +207,7 @@ export const actionArb: fc.Arbitrary<Action> = fc.oneof(
       offsetMs: fc.constantFrom(-1, 0, 0, 1),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('held_up' as const), ms: stepMsArb }) },
   {
     weight: 2,
     arbitrary: fc.record({ kind: fc.constant('reset' as const), isLossy: fc.boolean() }),

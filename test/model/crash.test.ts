@@ -68,6 +68,7 @@ const mishapArb: fc.Arbitrary<Mishap> = fc.oneof(
     }),
   },
   { weight: 8, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: stepMsArb }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('freeze' as const), ms: stepMsArb }) },
   { weight: 2, arbitrary: plain('reset') },
   { weight: 1, arbitrary: plain('lossy_reset') },
 );

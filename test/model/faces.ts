@@ -5,9 +5,10 @@ import type { NaiveWaiter } from './naive-order.ts';
 
 /** What of a lease must be the same in both groups. An extension means nothing once it cools down. */
 export function faceOf(lease: NaiveLease | Lease): unknown {
-  const { id, phase, until, attachment, extendedUntil, lane, slots, waitsElsewhere } = lease;
-  const extended = phase === 'cooling' ? null : extendedUntil;
-  return [id, phase, until, attachment, extended, lane, slots, waitsElsewhere];
+  const { id, phase, until, attachment, lane, slots, waitsElsewhere } = lease;
+  const { extendedUntil, extensions, nested } = lease;
+  const extended = phase === 'cooling' ? null : [extendedUntil, extensions];
+  return [id, phase, until, attachment, extended, lane, slots, waitsElsewhere, nested];
 }
 
 /** What of a waiter must be the same in both groups. */

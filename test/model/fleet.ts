@@ -5,7 +5,12 @@ import { instant, leaseIdOf, type InstantMs, type LeaseId } from '../../src/core
 import { checkInvariants } from '../../src/core/invariants.ts';
 import type { Outcome } from '../../src/core/outcome.ts';
 import { recover } from '../../src/core/recover.ts';
-import { LEASE_TTL_MS, type GroupSettings } from '../../src/core/settings.ts';
+import {
+  COMES_BACK_MS,
+  EXTENSIONS_MAX,
+  LEASE_TTL_MS,
+  type GroupSettings,
+} from '../../src/core/settings.ts';
 import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
 import type { Ticket } from '../../src/core/ticket.ts';
@@ -25,6 +30,8 @@ interface Call {
   attachment: number;
   /** A strict holder stops here unless a renewal was acknowledged before. */
   fenceAt: number;
+  /** Resets since a renewal was acknowledged. */
+  resets: number;
 }
 
 /** Something that happens to the calls. `pick` chooses among those it can happen to. */
@@ -46,7 +53,9 @@ export type Mishap =
   | { readonly kind: 'lose_next_grant'; readonly isHeard: boolean }
   /** A message that was delivered before is delivered again. */
   | { readonly kind: 'echo'; readonly pick: number }
-  | { readonly kind: 'advance'; readonly ms: number };
+  | { readonly kind: 'advance'; readonly ms: number }
+  /** The group and all holders stand still for so long. The upstream does not. */
+  | { readonly kind: 'freeze'; readonly ms: number };
 
 /**
  * Callers, holders and an upstream that counts, around a group whose instances come and go. The group's
@@ -122,6 +131,8 @@ export class Fleet {
       }
       case 'advance':
         return this.#advance(mishap.ms);
+      case 'freeze':
+        return this.#freeze(mishap.ms);
       case 'reset':
       case 'lossy_reset':
         return this.#reset(mishap.kind === 'lossy_reset');
@@ -129,12 +140,13 @@ export class Fleet {
   }
 
   /**
-   * Ends every call without a word, and replaces the instance again and again: one TTL after the first
-   * time nothing may be left.
+   * Ends every call without a word, and replaces the instance again and again: nothing may be left once the
+   * leases have been extended as often as they are at most.
    */
   abandon(): void {
     for (const call of this.#calls) call.phase = 'over';
-    for (let sinceMs = 0; sinceMs < LEASE_TTL_MS; sinceMs += LEASE_TTL_MS / 5) {
+    const lastMs = EXTENSIONS_MAX * LEASE_TTL_MS;
+    for (let sinceMs = 0; sinceMs < lastMs; sinceMs += LEASE_TTL_MS / 5) {
       this.#reset(false);
       this.#advance(LEASE_TTL_MS / 5);
     }
@@ -157,7 +169,7 @@ export class Fleet {
       slots: count % 5 === 4 ? 2 : 1,
     });
     const leaseId = leaseIdOf(ticket.id, 1);
-    const call: Call = { ticket, leaseId, phase: 'asking', attachment: 0, fenceAt: 0 };
+    const call: Call = { ticket, leaseId, phase: 'asking', attachment: 0, fenceAt: 0, resets: 0 };
     this.#calls.push(call);
     this.#ask(call);
   }
@@ -218,6 +230,17 @@ export class Fleet {
     );
     this.#state = recovered.state;
     this.#table.note(recovered.effects, this.now);
+    if (this.#isStrict) for (const call of this.#in('running')) this.#seekOut(call);
+  }
+
+  /**
+   * A holder learns of a reset, because its parked renewal breaks. One that was not heard since the last one
+   * has only so long to come back; and it takes its lease for lost when that has happened too often.
+   */
+  #seekOut(call: Call): void {
+    call.resets += 1;
+    if (call.resets > EXTENSIONS_MAX) call.phase = 'over';
+    if (call.resets > 1) call.fenceAt = Math.min(call.fenceAt, this.now + COMES_BACK_MS);
   }
 
   /** Time passes: fences are met and the group is woken, each at its instant. */
@@ -232,6 +255,14 @@ export class Fleet {
     }
   }
 
+  /** A holder counts the time in which it could have renewed. */
+  #freeze(ms: number): void {
+    for (const call of this.#in('running')) call.fenceAt += ms;
+    for (const [call, sentAt] of this.#unacknowledged) this.#unacknowledged.set(call, sentAt + ms);
+    this.#moveTo(this.now + ms);
+    this.#step({ kind: 'held_up', lostMs: ms });
+  }
+
   #moveTo(at: number): void {
     this.now = instant(at);
     this.#table.advanceTo(at);
@@ -242,7 +273,10 @@ export class Fleet {
 
   #acknowledge(): void {
     if (!this.#table.isWritten) return;
-    for (const [call, sentAt] of this.#unacknowledged) call.fenceAt = sentAt + LEASE_TTL_MS;
+    for (const [call, sentAt] of this.#unacknowledged) {
+      call.fenceAt = sentAt + LEASE_TTL_MS;
+      call.resets = 0;
+    }
     this.#unacknowledged.clear();
   }
 

@@ -1,7 +1,7 @@
 import type { Effect } from '../../src/core/events.ts';
-import type { LeaseRow } from '../../src/core/recover.ts';
+import type { LeaseRow } from '../../src/core/state.ts';
 import type { Lease } from '../../src/core/state.ts';
-import { rowOf } from '../support/core-builders.ts';
+import { rowOf } from '../../src/core/recover.ts';
 
 /** A write that nobody waits for may take this long. */
 const WRITE_DELAY_MS = 50;

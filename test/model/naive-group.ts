@@ -1,5 +1,6 @@
 import type { GroupEvent } from '../../src/core/events.ts';
-import type { LeaseRow } from '../../src/core/recover.ts';
+import { instant } from '../../src/core/ids.ts';
+import type { LeaseRow } from '../../src/core/state.ts';
 import type { GroupSettings } from '../../src/core/settings.ts';
 import type { Ticket } from '../../src/core/ticket.ts';
 import { NaiveLeases, type NaiveLease } from './naive-leases.ts';
@@ -23,12 +24,36 @@ export class NaiveGroup extends NaiveLeases {
     this.order = new NaiveOrder();
     this.holds = [];
     this.leaseList = rows.map(({ coolingUntil, ...row }) => {
-      const extendedUntil = coolingUntil === null ? (row.extendedUntil ?? now + 45_000) : null;
+      let { extendedUntil, extensions } = row as {
+        extendedUntil: number | null;
+        extensions: number;
+      };
+      if (extendedUntil === null) {
+        extendedUntil = now + 45_000;
+        extensions = 1;
+      } else if (extendedUntil < now + 30_000 && extensions < 3) {
+        extendedUntil = now + 45_000;
+        extensions += 1;
+      }
       const until = coolingUntil ?? extendedUntil;
       const attachment = this.attachments++;
       const chargedMs = now - row.grantedAt;
-      return { ...row, until, extendedUntil, attachment, chargedMs, waitsElsewhere: false };
+      return {
+        ...row,
+        until,
+        extendedUntil,
+        extensions,
+        attachment,
+        chargedMs,
+        waitsElsewhere: false,
+      };
     }) as unknown as NaiveLease[];
+    for (const { nested } of this.leaseList) {
+      const isHeld = this.leaseList.some(
+        ({ id, phase }) => id === nested?.in && phase !== 'cooling',
+      );
+      if (nested !== null && !isHeld) this.endNesting(nested.in);
+    }
     this.#waiters = [];
     for (const { holder } of this.leaseList) this.order.see(holder, now, this.view());
     const cooling = rows.filter(({ phase }) => phase === 'cooling');
@@ -41,6 +66,7 @@ export class NaiveGroup extends NaiveLeases {
   handle(event: GroupEvent, now: number): string[] {
     this.now = now;
     this.answers = [];
+    if (event.kind === 'held_up') this.#giveBack(event.lostMs);
     this.#endWhatIsDue();
     this.#apply(event);
     this.#grantWhatFits();
@@ -111,10 +137,20 @@ export class NaiveGroup extends NaiveLeases {
         this.#waiters = [];
         this.grantsFrom = Math.max(this.grantsFrom, this.now + 250);
         return;
+      case 'take_over': // no pool here has been on trial
       case 'relearn': // nothing is learned here
       case 'report':
+      case 'held_up':
       case 'tick':
         return;
+    }
+  }
+
+  /** Who could not renew for a while has as long left as before it. */
+  #giveBack(lostMs: number): void {
+    for (const lease of this.leaseList.filter(({ phase }) => phase !== 'cooling')) {
+      lease.until = instant(lease.until + lostMs);
+      if (lease.extendedUntil !== null) lease.extendedUntil = lease.until;
     }
   }
 
@@ -178,12 +214,9 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   #decide(waiter: NaiveWaiter): void {
-    const { paused, nested, queueLengthMax } = this.settings;
+    const { paused, queueLengthMax } = this.settings;
     const { ticket } = waiter;
-    const parents = this.leaseList.filter(({ id }) => ticket.parents.includes(id));
-    if (parents.some(({ phase }) => phase !== 'cooling')) {
-      return nested === 'pass' ? this.#grant(waiter, 0) : this.#reject(waiter, 'nested');
-    }
+    if (this.#waitsForItself(ticket)) return this.#reject(waiter, 'nested');
     if (ticket.isTry || (paused && ticket.holdsNarrower)) return this.#decline(waiter);
     if (!ticket.wait) return this.#reject(waiter, paused ? 'paused' : 'busy');
     const { tenant, agent } = ticket.holder;
@@ -245,6 +278,7 @@ export class NaiveGroup extends NaiveLeases {
 
   #endWhatIsDue(): void {
     for (const lease of this.leaseList.filter(({ until }) => this.now >= until)) {
+      if (lease.phase !== 'cooling') this.endNesting(lease.id);
       if (lease.phase !== 'cooling') this.chargeTo(lease, this.now - lease.grantedAt);
       this.order.see(lease.holder, this.now, this.view());
       this.leaseList = this.leaseList.filter((other) => other !== lease);
@@ -266,23 +300,76 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   #grantWhatFits(): void {
-    while (this.hasRoom(1)) {
-      const waiter = this.order.next(this.view());
-      if (waiter === undefined || !this.hasRoom(waiter.ticket.slots)) break;
-      this.#grant(waiter, waiter.ticket.slots);
-    }
+    do {
+      while (this.hasRoom(1)) {
+        const waiter = this.order.next(this.view());
+        if (waiter === undefined || !this.hasRoom(waiter.ticket.slots)) break;
+        this.#grant(waiter, waiter.ticket.slots);
+      }
+    } while (this.#passNested());
     if (!this.settings.isDryRun) return;
     for (const waiter of this.#waiters.filter(({ sliceEndsAt }) => sliceEndsAt !== null)) {
       this.#grant(waiter, waiter.ticket.slots);
     }
   }
 
-  #grant(waiter: NaiveWaiter, slots: number): void {
+  /** Lets everybody pass who finds room on the slots of a parent. */
+  #passNested(): boolean {
+    if (this.settings.nested === 'reject' || this.settings.isDryRun) return false;
+    const waiting = this.#waiters.length;
+    for (const waiter of this.#waiters.filter(({ sliceEndsAt }) => sliceEndsAt !== null)) {
+      const { ticket } = waiter;
+      const way = this.#ways(ticket).find(({ root, inside }) => {
+        return this.#sum(inside) + ticket.slots <= root.slots;
+      });
+      const nested = way && { in: way.root.id, slots: ticket.slots };
+      if (nested !== undefined) this.#grant(waiter, 0, nested);
+    }
+    return this.#waiters.length < waiting;
+  }
+
+  #waitsForItself(ticket: Ticket): boolean {
+    if (this.settings.nested === 'reject') return this.#parentsOf(ticket).length > 0;
+    const ways = this.#ways(ticket);
+    return (
+      ways.length > 0 &&
+      !ways.some(({ root, inside }) => {
+        const stay = inside.filter(({ id }) => ticket.parents.includes(id));
+        return this.#sum(stay) + ticket.slots <= root.slots;
+      })
+    );
+  }
+
+  #parentsOf({ parents }: Ticket): NaiveLease[] {
+    const held = parents.map((id) => this.leaseList.find((lease) => lease.id === id));
+    return held.filter((lease) => lease !== undefined && lease.phase !== 'cooling') as NaiveLease[];
+  }
+
+  /** The leases on whose slots a ticket may ever pass, and what passes on each. */
+  #ways(ticket: Ticket): { readonly root: NaiveLease; readonly inside: NaiveLease[] }[] {
+    const own = this.#parentsOf(ticket).filter(
+      ({ holder }) => holder.caller === ticket.holder.caller,
+    );
+    return own.map((parent) => {
+      if (parent.nested === null) return { root: parent, inside: this.nestedIn(parent.id) };
+      // One that has outlived the call that it was made for has nothing to pass on.
+      if (parent.slots > 0) return { root: { ...parent, slots: 0 }, inside: [] };
+      const root = this.lease(parent.nested.in);
+      if (root === undefined) throw new Error(`${parent.id} passes on what is not there`);
+      return { root, inside: this.nestedIn(root.id) };
+    });
+  }
+
+  #sum(leases: readonly NaiveLease[]): number {
+    return leases.reduce((sum, { nested }) => sum + (nested?.slots ?? 0), 0);
+  }
+
+  #grant(waiter: NaiveWaiter, slots: number, nested: NaiveLease['nested'] = null): void {
     const { ticketId, leaseId, lane, ticket } = waiter;
     const { holder, waitsElsewhere } = ticket;
     this.#remove(waiter);
     this.order.granted(waiter, this.now, this.view());
-    this.open({ id: leaseId, ticketId, holder, lane, slots, waitsElsewhere });
+    this.open({ id: leaseId, ticketId, holder, lane, slots, waitsElsewhere }, nested);
   }
 
   #reject(waiter: NaiveWaiter, reason: string): void {

@@ -6,7 +6,15 @@ import { NaiveOrder, slotsOf, type NaiveHold, type NaiveView } from './naive-ord
 
 export type NaiveLease = Pick<
   Lease,
-  'id' | 'ticketId' | 'phase' | 'until' | 'attachment' | 'extendedUntil' | 'chargedMs'
+  | 'id'
+  | 'ticketId'
+  | 'phase'
+  | 'until'
+  | 'attachment'
+  | 'extendedUntil'
+  | 'extensions'
+  | 'chargedMs'
+  | 'nested'
 > &
   NaiveHold & { readonly grantedAt: number };
 
@@ -50,14 +58,19 @@ export abstract class NaiveLeases {
     return this.slotsInUse() + slots <= slotsMax;
   }
 
-  protected open(wanted: NaiveHold & { readonly id: string; readonly ticketId: string }): void {
+  protected open(
+    wanted: NaiveHold & { readonly id: string; readonly ticketId: string },
+    nested: NaiveLease['nested'] = null,
+  ): void {
     const lease = {
       ...wanted,
+      nested,
       phase: 'held',
       grantedAt: this.now,
       until: this.now + 45_000,
       attachment: this.attachments++,
       extendedUntil: null,
+      extensions: 0,
       chargedMs: 0,
     } as NaiveLease;
     this.order.see(lease.holder, this.now, this.view());
@@ -79,7 +92,7 @@ export abstract class NaiveLeases {
   }
 
   protected prolong(lease: NaiveLease): void {
-    Object.assign(lease, { until: this.now + 45_000, extendedUntil: null });
+    Object.assign(lease, { until: this.now + 45_000, extendedUntil: null, extensions: 0 });
   }
 
   protected end(lease: NaiveLease, outcome: Outcome): void {
@@ -88,6 +101,7 @@ export abstract class NaiveLeases {
     this.answers.push(`ended ${lease.id}`);
     const heldMs = this.now - lease.grantedAt;
     lease.waitsElsewhere = false;
+    this.endNesting(lease.id);
     this.chargeTo(lease, outcome === 'unused' ? 0 : heldMs);
     if (outcome === 'success' || outcome === 'cancelled') this.holds.push(heldMs);
     const { releaseCooldownMs, cancelCooldownMs, failureHoldMs, slotsMax } = this.settings;
@@ -102,6 +116,19 @@ export abstract class NaiveLeases {
     const downMs = lease.slots === 0 ? 0 : hold === 'auto' ? autoMs : hold;
     if (downMs > 0) Object.assign(lease, { phase: 'cooling', until: this.now + downMs });
     else this.leaseList = this.leaseList.filter((other) => other !== lease);
+  }
+
+  /** What passed on its slots counts itself from now on. */
+  protected endNesting(id: string): void {
+    for (const lease of this.nestedIn(id)) {
+      const chargedMs = this.now - lease.grantedAt;
+      Object.assign(lease, { slots: lease.nested?.slots, chargedMs });
+    }
+  }
+
+  /** What passes on the slots of a lease. */
+  protected nestedIn(id: string): NaiveLease[] {
+    return this.leaseList.filter(({ nested, slots }) => nested?.in === id && slots === 0);
   }
 
   /** Of n samples the newest counts an n-th, and a fifth from the fifth on; ten seconds before the first. */

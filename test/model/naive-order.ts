@@ -82,14 +82,14 @@ export class NaiveOrder {
 
   /**
    * An agent run has a call at this instant, the first of which the group knows reached it at `at`: after
-   * a minute without one it is another run.
+   * a quarter of an hour without one it is another run.
    */
   see({ tenant, agent }: Holder, now: number, view: NaiveView, at = now): NaiveAccount {
     const known = this.#known(tenant, agent ?? '');
     const isBusy =
       view.waiters.some(({ ticket }) => isAgent(ticket.holder, { tenant, agent })) ||
       view.leases.some(({ holder, slots }) => slots > 0 && isAgent(holder, { tenant, agent }));
-    const isNew = known === undefined || (!isBusy && now - known.lastSeenAt > 60_000);
+    const isNew = known === undefined || (!isBusy && now - known.lastSeenAt > 900_000);
     const account = this.account(tenant, agent ?? '', now);
     if (isNew) Object.assign(account, { startedAt: at, service: 0, floor: 0 });
     account.startedAt = Math.min(at, account.startedAt);

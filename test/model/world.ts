@@ -61,6 +61,10 @@ export class World {
   run(action: Action): void {
     if (action.kind === 'advance') return this.#advanceTo(this.now + action.ms);
     if (action.kind === 'reset') return this.#reset(action.isLossy);
+    if (action.kind === 'held_up') {
+      this.#moveTo(this.now + action.ms);
+      return this.#step({ kind: 'held_up', lostMs: action.ms });
+    }
     if (action.kind === 'advance_to_due') {
       const due = this.naive.nextDueAt(this.now);
       if (due !== Infinity) this.#advanceTo(Math.max(this.now, due + action.offsetMs));
@@ -111,7 +115,9 @@ export class World {
     assert.deepEqual(this.#table.rows(), [], 'a row stayed behind');
   }
 
-  #eventOf(action: Exclude<Action, { kind: 'advance' | 'advance_to_due' | 'reset' }>): GroupEvent {
+  #eventOf(
+    action: Exclude<Action, { kind: 'advance' | 'advance_to_due' | 'held_up' | 'reset' }>,
+  ): GroupEvent {
     if (action.kind === 'ask') return this.#newAsk(action);
     if (action.kind === 'move') return action;
     if (action.kind === 'end') return this.#endOf(action.pick, action.outcome) ?? { kind: 'tick' };
@@ -161,7 +167,7 @@ export class World {
     const { tenant, agent, lane, slots, wait, manner } = action;
     const parents = parent === null ? [] : [this.#picked(parent)];
     const ticket = someTicket(`t${this.#issued.length}`, instant(this.now - ageMs), {
-      holder: { ...SOMEBODY, tenant, agent },
+      holder: { ...SOMEBODY, tenant, agent, caller: tenant === 'cid' ? tenant : SOMEBODY.caller },
       lane,
       slots,
       wait,

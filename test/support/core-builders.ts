@@ -3,11 +3,11 @@ import type { Effect, GroupEvent } from '../../src/core/events.ts';
 import { instant, leaseIdOf, ticketId, type InstantMs } from '../../src/core/ids.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
 import type { Outcome } from '../../src/core/outcome.ts';
-import { recover, type LeaseRow } from '../../src/core/recover.ts';
+import { recover, rowOf } from '../../src/core/recover.ts';
 import type { Rejection } from '../../src/core/rejection.ts';
 import type { GroupSettings } from '../../src/core/settings.ts';
 import { SERVED, type UpstreamSignal } from '../../src/core/signal.ts';
-import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
+import { emptyState, type GroupState, type Lease, type LeaseRow } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
 import { LANES, type Holder, type Lane, type Ticket } from '../../src/core/ticket.ts';
 import type { Settlement } from '../../src/core/usage.ts';
@@ -78,6 +78,8 @@ export interface AskOptions {
   readonly deadlineMs?: number;
   readonly wait?: boolean;
   readonly tenant?: string;
+  /** The tenant, where nothing else is said. */
+  readonly caller?: string;
   readonly agent?: string | null;
   /** When the agent run began, as its caller says. */
   readonly agentMs?: number;
@@ -114,10 +116,10 @@ export function someTicket(name: string, at: InstantMs, changes: Partial<Ticket>
 function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
   const at = (ms: number | undefined) => (ms === undefined ? null : instant(START + ms));
   const { tenant = SOMEBODY.tenant, agent = null, parents = [] } = options;
-  const { lane = 'normal', slots = 1, wait = true, isTry = false } = options;
+  const { caller = tenant, lane = 'normal', slots = 1, wait = true, isTry = false } = options;
   const { waitsElsewhere = false, holdsNarrower = false } = options;
   return someTicket(name, at(options.enqueuedMs) ?? now, {
-    holder: { ...SOMEBODY, tenant, agent },
+    holder: { ...SOMEBODY, tenant, caller, agent },
     lane,
     slots,
     wait,
@@ -154,15 +156,6 @@ export function answersOf(effects: readonly Effect[]): string[] {
         return [`${effect.kind} ${effect.leaseId}`];
     }
   });
-}
-
-/** A lease's row as the shell writes it. */
-export function rowOf(lease: Lease): LeaseRow {
-  const { id, ticketId: ticket, holder, lane, slots } = lease;
-  const { grantedAt, phase, extendedUntil, until, reserved } = lease;
-  const coolingUntil = phase === 'cooling' ? until : null;
-  const times = { grantedAt, extendedUntil, coolingUntil };
-  return { id, ticketId: ticket, holder, lane, slots, phase, reserved, ...times };
 }
 
 /** The controls as they come back from their row. */
@@ -252,7 +245,7 @@ export class TestGroup {
     return this.send({ kind: 'cancel', ticketId: ticketId(name) });
   }
 
-  resume(name: string): string[] {
+  resume(name: string, attachment = 0): string[] {
     const id = ticketId(name);
     return this.send({
       kind: 'resume',
@@ -261,6 +254,7 @@ export class TestGroup {
       holder: SOMEBODY,
       lane: 'normal',
       slots: 1,
+      attachment,
     });
   }
 

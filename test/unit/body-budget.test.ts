@@ -10,9 +10,13 @@ import type { BodyBudget, Reservation } from '../../src/upstream/body-budget.ts'
 
 const never = new AbortController().signal;
 
+/** The clock of the isolate never goes back, from one test to the next neither. */
+let startsAt = Date.now();
+
 describe('the body budget', () => {
   beforeEach(() => {
-    vi.useFakeTimers();
+    startsAt += 60_000;
+    vi.useFakeTimers({ now: startsAt });
   });
   afterEach(() => {
     vi.useRealTimers();
@@ -100,6 +104,19 @@ describe('the body budget', () => {
     expect(budget.tryTake(10)?.bytes).toBe(10);
     const verdict = await Promise.race([dead, Promise.resolve('still waiting')]);
     expect(verdict).toBe('still waiting');
+  });
+
+  it('passes over it in the same time where the wall clock is set back', async () => {
+    const budget = createBodyBudget(10);
+    const held = budget.tryTake(10);
+    vi.stubGlobal('setTimeout', () => 0);
+    budget.take(10, never).catch(() => {});
+    vi.unstubAllGlobals();
+    const next = budget.take(10, never);
+    vi.setSystemTime(Date.now() - 3_600_000);
+    held?.release();
+    await vi.advanceTimersByTimeAsync(2_500);
+    expect((await next)?.bytes).toBe(10);
   });
 
   it('refuses what could never fit', async () => {

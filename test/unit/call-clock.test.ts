@@ -95,3 +95,16 @@ it('runs everything that fell due while the process was held up', () => {
   vi.advanceTimersByTime(LOOK_MS);
   expect(ran).toEqual(['2000', '10000']);
 });
+
+it('sets its timer anew where the wall clock was set back: the runtime would keep the old one for as much longer', () => {
+  schedule('it', 20_000);
+  vi.advanceTimersByTime(LOOK_MS);
+  vi.setSystemTime(Date.now() - 3_600_000);
+  const setTimer = vi.spyOn(globalThis, 'setTimeout');
+  schedule('other', 30_000);
+  expect(setTimer).toHaveBeenCalledWith(expect.any(Function), LOOK_MS);
+  vi.advanceTimersByTime(19_000);
+  expect(ran).toEqual(['it']);
+  vi.advanceTimersByTime(11_000);
+  expect(ran).toEqual(['it', 'other']);
+});

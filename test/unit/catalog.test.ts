@@ -81,7 +81,7 @@ describe('the catalog', () => {
     ['baseten', 'https://inference.baseten.co/v1/chat/completions'],
     ['scaleway', 'https://api.scaleway.ai/v1/chat/completions'],
     ['vercel', 'https://ai-gateway.vercel.sh/v1/chat/completions'],
-    ['anthropic', null],
+    ['anthropic', 'https://api.anthropic.com/v1/chat/completions'],
     ['vertex', null],
     ['workers-ai', null],
   ])('knows where the OpenAI-shaped routes of %s begin', (id, url) => {

@@ -129,6 +129,8 @@ describe('placeCredentials', () => {
       '',
     ],
     ['in the query', {}, '?key=hg_1&alt=sse', {}, '?alt=sse'],
+    ['in any parameter', {}, '?token=hg_1&alt=sse&x=a%3Dhg_2', {}, '?alt=sse'],
+    ['as the name of a parameter', {}, '?hg_1&alt=sse', {}, '?alt=sse'],
     [
       'in the query, beside a provider key of the same name',
       {},
@@ -185,6 +187,7 @@ describe('keyPlaceFor', () => {
     ['gemini', 'openai', 'bearer'],
     ['vertex', 'anthropic', 'bearer'],
     ['anthropic', 'anthropic', 'x-api-key'],
+    ['anthropic', 'openai', 'bearer'],
     ['deepseek', 'anthropic', 'bearer'],
     ['openai', 'openai', 'bearer'],
   ] as const)('a call to %s spoken as %s: %s', (id, shape, expected) => {

@@ -9,7 +9,7 @@ import {
 
 describe('the table of known limits', () => {
   it.each(KNOWN_LIMITS)(
-    'says of $upstream $modelPrefix where its figure is from and when it held',
+    'says of $provider $modelPrefix where its figure is from and when it held',
     ({ source, date }) => {
       expect(new URL(source).protocol).toBe('https:');
       expect(new Date(date).toISOString().slice(0, 10)).toBe(date);
@@ -20,10 +20,10 @@ describe('the table of known limits', () => {
     const ids = new Set(BUILT_IN_UPSTREAMS.map((upstream) => upstream.id));
     const rows = new Set<string>();
     for (const row of KNOWN_LIMITS) {
-      expect(ids).toContain(row.upstream);
+      expect(ids).toContain(row.provider);
       expect(row.modelPrefix).toBe(row.modelPrefix.toLowerCase());
       expect(row.maxConcurrency).toBeGreaterThan(0);
-      rows.add(`${row.upstream} ${row.modelPrefix}`);
+      rows.add(`${row.provider} ${row.modelPrefix}`);
     }
     expect(rows.size).toBe(KNOWN_LIMITS.length);
   });
@@ -44,6 +44,9 @@ describe('knownLimitFor', () => {
     ['zai', 'glm-4.5-air', 10],
     ['zai', 'zai-org/GLM-4.6', 10],
     ['zai', 'models/glm-5.1', 1],
+    ['zhipu', 'glm-5.1', 1],
+    ['zhipu', 'glm-4.6', 10],
+    ['kimi-code', 'kimi-for-coding', 1],
     ['moonshot', 'kimi-k2.6', 1],
     ['moonshot', null, 1],
     ['moonshot-cn', 'kimi-k2.6', 1],
@@ -77,6 +80,7 @@ describe('knownLimitFor', () => {
 describe('hasModelRows', () => {
   it.each([
     ['zai', true],
+    ['zhipu', true],
     ['deepseek', true],
     ['moonshot', false],
     ['deepinfra', false],

@@ -106,7 +106,7 @@ it.each(['fails', 'says gone', 'hangs'])('a renewal that %s leads to a resumptio
   if (how === 'fails') renewals[0]?.reject(new Error('reset'));
   if (how === 'says gone') renewals[0]?.resolve('gone');
   await vi.advanceTimersByTimeAsync(how === 'hangs' ? 20_000 : 0);
-  expect(resume).toHaveBeenCalledExactlyOnceWith(SELF);
+  expect(resume).toHaveBeenCalledExactlyOnceWith({ ...SELF, attachment: 5 });
   // The attachment of a new instance holds, however small.
   expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
   expect(second.lease.renew).toHaveBeenCalledOnce();

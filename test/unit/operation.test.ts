@@ -1,7 +1,9 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DIALECTS } from '../../src/contract/dialect.ts';
 import type { Dialect } from '../../src/contract/dialect.ts';
-import { classify } from '../../src/upstream/operation.ts';
+import { classify, neededRoutes } from '../../src/upstream/operation.ts';
+import { OPERATIONS } from '../../src/upstream/operations-table.ts';
 
 /**
  * Every line is a call that a provider's documentation or SDK makes, behind the base URL that the
@@ -74,6 +76,25 @@ describe('calls that take a slot and name their model in the body', () => {
     ['openai', '/v1/text/chatcompletion_v2', 'chat', 'openai'], // MiniMax
     ['openai', '/client/v4/accounts/a1/ai/v1/chat/completions', 'chat', 'openai'], // Workers AI
     ['openai', '/completion', 'completions', 'openai'], // llama.cpp
+    ['openai', '/', 'completions', 'openai'], // Text Generation Inference
+    ['openai', '/v1/conversations', 'conversations', 'openai'], // Mistral
+    ['openai', '/v1/conversations/conv_1', 'conversations', 'openai'],
+    ['openai', '/v1/conversations/conv_1/restart', 'conversations', 'openai'],
+    ['openai', '/v1/generate', 'generate', 'openai'], // Cohere
+    ['openai', '/v1/summarize', 'summarize', 'openai'],
+    ['openai', '/v1/classify', 'classifications', 'openai'],
+    ['openai', '/v1/threads/runs', 'runs', 'openai'],
+    ['openai', '/v1/threads/thread_1/runs', 'runs', 'openai'],
+    ['openai', '/v1/threads/thread_1/runs/run_1/submit_tool_outputs', 'runs', 'openai'],
+    ['azure', '/openai/threads/thread_1/runs?api-version=2024-05-01-preview', 'runs', 'azure'],
+    ['azure', '/openai/v1/video/generations/jobs', 'videos', 'openai'],
+    ['openai', '/api/v1/apps/app_1/completion', 'completions', 'openai'], // DashScope
+    ['openai', '/api/v1/services/audio/asr/transcription', 'audio_transcriptions', 'openai'],
+    ['openai', '/v1/music_generation', 'music', 'openai'], // MiniMax
+    ['openai', '/v1/t2a_async_v2', 'audio_speech', 'openai'],
+    ['openai', '/v1/contextualizedembeddings', 'embeddings', 'openai'], // Voyage
+    ['openai', '/v1/video/submit', 'videos', 'openai'], // SiliconFlow
+    ['bedrock', '/retrieveAndGenerateStream', 'generate', 'bedrock'],
     // Anthropic's shape, at Anthropic and elsewhere.
     ['anthropic', '/v1/messages', 'messages', 'anthropic'],
     ['anthropic', '/v1/messages?beta=true', 'messages', 'anthropic'],
@@ -149,6 +170,8 @@ describe('calls that take a slot and name their model in the path', () => {
     openai /inference/v1/image_generation/accounts/fireworks/models/playground-v2-5-1024px-aesthetic images openai accounts/fireworks/models/playground-v2-5-1024px-aesthetic
     openai /inference/v1/workflows/accounts/fireworks/models/flux-1-schnell-fp8/text_to_image images openai accounts/fireworks/models/flux-1-schnell-fp8
     openai /client/v4/accounts/a1/ai/run/@cf/meta/llama-3.1-8b-instruct predict openai @cf/meta/llama-3.1-8b-instruct
+    openai /hf-inference/models/openai/whisper-large-v3 predict openai openai/whisper-large-v3 # Hugging Face
+    gemini /v1/projects/p/locations/l/publishers/google/models/x:serverStreamingPredict predict gemini x
     openai /run/@cf/meta/llama-3.1-8b-instruct predict openai @cf/meta/llama-3.1-8b-instruct # A base URL that ends in /ai.
     openai /v1/inference/meta-llama/Llama-3.3-70B-Instruct predict openai meta-llama/Llama-3.3-70B-Instruct # DeepInfra
     gemini /v1beta/models/half-%E0%A4:generateContent generate gemini half-%E0%A4 # Escapes that decode to nothing.
@@ -174,7 +197,11 @@ describe('calls that pass without a slot', () => {
     openai GET /v1/responses/resp_1/input_items responses openai
     openai POST /v1/responses/input_tokens count_tokens openai
     openai GET /v1/chat/completions?limit=5 chat openai
-    openai GET /v1/videos/video_68 other openai
+    openai GET /v1/videos/video_68 videos openai
+    openai GET /v1/chat/completions/chatcmpl_1/messages chat openai
+    openai GET /v1/conversations/conv_1/messages conversations openai
+    openai POST /v1/evals/eval_1/runs evals openai
+    openai GET /api/paas/v4/async-result/1 results openai
     openai POST /v1/files files openai
     openai GET /v1/files/file-1/content files openai
     openai POST /v1/uploads/upload_1/parts uploads openai
@@ -183,13 +210,11 @@ describe('calls that pass without a slot', () => {
     openai POST /v1/fine_tuning/jobs fine_tuning openai
     openai POST /v1/vector_stores/vs_1/search vector_stores openai
     openai POST /v1/threads/thread_1/messages threads openai
-    openai POST /v1/threads/thread_1/runs threads openai
     openai POST /v1/realtime/client_secrets realtime openai
     openai GET /v1/organization/usage/completions completions openai
     openai OPTIONS /v1/chat/completions chat openai
     openai HEAD /v1/chat/completions chat openai
     openai POST /v1/no/such/route other openai
-    openai POST / other openai
     openai POST /v1/batch/jobs batches openai # Mistral
     openai GET /api/v1/key other openai # OpenRouter
     openai GET /v1/users/me/balance other openai # Moonshot
@@ -208,9 +233,9 @@ describe('calls that pass without a slot', () => {
     gemini POST /v1beta/models/gemini-2.5-flash:countTokens count_tokens gemini
     gemini POST /v1beta/models/gemini-2.5-flash:batchGenerateContent batches gemini
     gemini POST /upload/v1beta/files files gemini
-    gemini POST /v1beta/cachedContents other gemini
-    gemini GET /v1beta/models/veo-3.0/operations/op1 models gemini
-    gemini GET /v1beta/interactions/i1 other gemini
+    gemini POST /v1beta/cachedContents caches gemini
+    gemini GET /v1beta/models/veo-3.0/operations/op1 results gemini
+    gemini GET /v1beta/interactions/i1 interactions gemini
     gemini POST /v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict count_tokens anthropic
     azure GET /openai/v1/models models openai
     azure GET /openai/deployments?api-version=2022-12-01 other azure
@@ -246,12 +271,30 @@ describe('a path that a caller wrote to keep us busy', () => {
     '/responses/',
     '/videos/',
     '/%3A',
+    '/threads/',
+    '/hf-inference/models/',
+    '/agents/a/agentAliases/',
+    '/services/audio/',
+    '/projects/',
+    '%25',
+    '%2',
+    '%',
+    ';',
+    '/;',
+    '/..;',
+    '//',
+    '%2e',
+    '. ',
+    '.json',
+    '%3b/',
+    '%00',
     ':',
     'a',
   ])('is read in linear time: %s, repeated', (part) => {
     const path = `${part.repeat(Math.ceil(65_536 / part.length))}!/`;
     const started = process.cpuUsage();
     classify('POST', path, new URLSearchParams(), 'azure');
+    neededRoutes('POST', path, 'openai');
     // Quadratic time over 64 KiB takes more than a second; microseconds of this process, not of others.
     expect(process.cpuUsage(started).user).toBeLessThan(500_000);
   });
@@ -304,4 +347,191 @@ it.each([
   ],
 ] as const)('nor does the case of %s', (path, dialect, name, model) => {
   expect(classifyUrl('POST', path, dialect)).toMatchObject({ name, limited: true, model });
+});
+
+/** Ways to write a path that some server or proxy undoes before it routes. */
+const DECORATIONS: readonly (readonly [string, (path: string) => string])[] = [
+  ['a parameter at the end', (path) => `${path};x=1`],
+  ['a parameter of every segment', (path) => path.replaceAll(/(?<=[^/])(?=\/|$)/g, ';v')],
+  ['an escaped parameter', (path) => `${path}%3bx`],
+  ['one that was escaped twice', (path) => `${path}%253Bx`],
+  ['a parameter with a colon', (path) => `${path};a:b`],
+  ['dots behind a parameter', (path) => `/batches/..;${path}`],
+  ['escaped dots behind a parameter', (path) => `/batches/%252e%2e%3b${path}`],
+  ['slashes that were escaped twice', (path) => `/${path.slice(1).replaceAll('/', '%252f')}`],
+  ['backslashes', (path) => `/${path.slice(1).replaceAll('/', '%5c')}`],
+  ['a dot at the end', (path) => `${path}.`],
+  ['a dot behind every segment', (path) => path.replaceAll(/(?<=[^/])(?=\/|$)/g, '.')],
+  ['a space at the end', (path) => `${path}%20`],
+  ['a format', (path) => `${path}.json`],
+  ['an escaped format', (path) => `${path}%2Ejson/`],
+  ['a byte that ends texts', (path) => `${path}%00x`],
+  ['an escaped question mark', (path) => `${path}%3Fx`],
+  ['empty segments', (path) => path.replaceAll('/', '//')],
+  ['a line break', (path) => `${path}%0a`],
+  ['every letter escaped', (path) => path.replaceAll(/[a-z]/gi, escaped)],
+  [
+    'every letter escaped twice',
+    (path) => path.replaceAll(/[a-z]/gi, (c) => `%25${escaped(c).slice(1)}`),
+  ],
+];
+
+function escaped(character: string): string {
+  return `%${character.charCodeAt(0).toString(16)}`;
+}
+
+/** A path for every row of the table that takes a slot, with the dialect that it belongs to. */
+const SLOT_PATHS = OPERATIONS.filter(({ limited }) => limited).flatMap((row) => {
+  const dialect = row.only ?? row.shape ?? 'openai';
+  const path = examplePath(row.path);
+  return [{ name: row.name, dialect, path }];
+});
+
+/** One path that a pattern of the table matches: the first of each choice, and of every part that may be there. */
+function examplePath(pattern: RegExp): string {
+  let text = pattern.source.replaceAll(/\(\?<model>/g, '(?:').replace(/\(\?![^)]*\)/g, '');
+  text = text
+    .replaceAll('[^/:]+', 'm1')
+    .replaceAll('[^/]+', 'p1')
+    .replaceAll(/\.\+\??/g, 'm2');
+  text = text
+    .replaceAll('[12]', '1')
+    .replaceAll('-?', '')
+    .replace(/^\^|\$$/g, '')
+    .replaceAll('\\/', '/');
+  for (let last = ''; last !== text;) {
+    last = text;
+    text = text.replace(
+      /\(\?:([^()]*)\)\??/,
+      (_, choices: string) => choices.replace('^', '').split('|').at(-1) ?? '',
+    );
+  }
+  return text.startsWith('/') || text === '' ? text : `/${text}`;
+}
+
+describe('however a path is written', () => {
+  it('the examples are of the table', () => {
+    for (const { path, dialect } of SLOT_PATHS) {
+      const { limited } = classify('POST', path, new URLSearchParams(), dialect);
+      expect({ path, limited }).toEqual({ path, limited: true });
+    }
+    expect(SLOT_PATHS.length).toBeGreaterThan(60);
+  });
+
+  it('a call that generates takes its slot, as the same operation of the same model', () => {
+    const some = fc.constantFrom(...SLOT_PATHS.filter(({ path }) => path !== ''));
+    const ways = fc.array(fc.constantFrom(...DECORATIONS), { minLength: 1, maxLength: 2 });
+    fc.assert(
+      fc.property(some, ways, ({ path, dialect }, [first, second]) => {
+        const plain = classify('POST', path, new URLSearchParams(), dialect);
+        // Two at once only where the first leaves nothing for the second to undo.
+        const both = second === undefined || second === first ? [first] : [first, second];
+        const odd = both.reduce((text, way) => (way === undefined ? text : way[1](text)), path);
+        const { pathname } = new URL(`http://upstream${odd}`);
+        const seen = classify('POST', pathname, new URLSearchParams(), dialect);
+        expect({ odd, ...seen }).toMatchObject({ odd, limited: true });
+        // What two of them at once leave of a name is nobody's.
+        expect({ odd, ...seen }).toEqual({ odd, ...(both.length === 1 ? plain : seen) });
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it.each(SLOT_PATHS.map(({ path, dialect }) => [dialect, path] as const))(
+    '%s %s with a parameter that has a slash takes its slot',
+    (dialect, path) => {
+      expect(classifyUrl('POST', `${path};a/b`, dialect).limited).toBe(true);
+    },
+  );
+
+  it.each([
+    ['gemini', '/v1beta/models/gemini-2.5-pro;x:generateContent', 'gemini-2.5-pro'],
+    ['gemini', '/v1beta/models/gemini-2.5-pro%3bx:generateContent;y', 'gemini-2.5-pro'],
+    ['gemini', '/v1beta/models/gemini-2.5-pro.:generateContent', 'gemini-2.5-pro.'],
+    ['azure', '/openai/deployments/prod;x/chat/completions', 'prod'],
+    ['azure', '/openai/deployments/prod./chat/completions', 'prod'],
+    ['azure', '/openai/deployments/prod;a:b/chat/completions', 'prod'],
+    ['bedrock', '/model/us.amazon.nova-pro-v1:0;x/converse', 'us.amazon.nova-pro-v1:0'],
+    ['bedrock', '/model/other/..;/nova/converse', 'nova'],
+    ['openai', '/run/@cf/meta/llama;x', '@cf/meta/llama'],
+  ])('the model of %s %s is %s', (dialect, path, value) => {
+    const seen = classifyUrl('POST', path, dialect);
+    expect(seen).toMatchObject({ limited: true, model: { from: 'path', value } });
+  });
+});
+
+describe('with the key of the operator', () => {
+  it.each(
+    rows(`
+    openai POST /v1/chat/completions
+    openai GET /v1/models
+    openai GET /v1/models/gpt-4o
+    openai HEAD /v1/models
+    openai POST /v1/responses/input_tokens
+    openai POST //v1/chat/completions
+    openai POST /v1/tokenize
+    openai GET /health
+    openai HEAD /
+    anthropic HEAD /api/hello
+    anthropic POST /v1/messages/count_tokens
+    gemini POST /v1beta/models/gemini-2.5-flash:countTokens
+    gemini GET /v1beta/models
+    gemini POST /v1/models/gemini-2.5-pro%3AgenerateContent
+    gemini POST /v1/projects/p/locations/l/publishers/google/models/x:generateContent
+    bedrock POST /model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fx/converse
+    ollama POST /api/show
+    opaque POST /anything
+    azure POST /openai/deployments/batches/chat/completions
+  `),
+  )('%s %s %s needs nothing more', (dialect, method, path) => {
+    expect(neededRoutes(method, path, dialect as Dialect)).toEqual([]);
+  });
+
+  it.each(
+    rows(`
+    openai POST /v1/batches batches
+    openai POST /v1/fine_tuning/jobs fine_tuning
+    openai DELETE /v1/files/file-1 files
+    openai GET /v1/responses/resp_1 responses
+    openai POST /v1/responses/resp_1/cancel responses
+    openai GET /v1/chat/completions chat
+    openai PUT /v1/chat/completions chat
+    openai GET /v1/videos videos
+    openai GET /v1/videos/video_1/content videos
+    openai DELETE /v1/models/ft:gpt-4o:me models
+    openai POST /v1/no/such/route other
+    openai GET /v1/no/such/route other
+    openai POST /v1/realtime/calls realtime
+    openai POST /v1/realtime/sessions realtime
+    openai POST /v1/realtime/client_secrets realtime
+    openai POST /v1/realtime/transcription_sessions realtime
+    openai GET /v1/organization/admin_api_keys administration
+    openai GET /v1/organization/usage/completions administration
+    openai POST /v1/organization/usage/completions administration
+    openai GET /v1/organization/projects/proj_1/users administration
+    openai POST /v1/projects/proj_1/service_accounts administration
+    openai GET /v1/fine_tuning/checkpoints/x/permissions administration
+    openai GET /v1/organization%2Finvites administration
+    openai POST /v1/organization/admin_api_keys;/chat/completions administration
+    openai POST /v1/models/..;/organization/invites administration
+    openai GET /v1/models/..;/files files
+    openai GET /v1/files/..;/models files
+    openai GET /v1/models%2F..%2Ffiles files
+    openai GET /v1/models/..%252ffiles files
+    openai POST /v1/batches;/chat/completions batches
+    openai GET /v1/dashboard/billing/usage administration
+    anthropic GET /v1/organizations/api_keys administration
+    anthropic POST /v1/messages/batches batches
+    gemini POST /v1beta/models/gemini-2.5-flash:batchGenerateContent batches
+    gemini POST /v1beta/tunedModels models
+    gemini POST /v1beta/tunedModels/x/permissions administration
+    gemini GET /v1beta/files files
+    ollama POST /api/pull models
+    opaque GET /anything opaque
+    opaque DELETE /anything opaque
+    opaque POST /v1/organization/invites administration
+  `),
+  )('%s %s %s needs %s', (dialect, method, path, name) => {
+    expect(neededRoutes(method, path, dialect as Dialect)).toContain(name);
+  });
 });

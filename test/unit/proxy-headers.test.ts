@@ -63,9 +63,48 @@ describe('headers on the way to the upstream', () => {
     ['CF_Authorization=ey.x.y; __cf_bm=z', '__cf_bm=z'],
     ['a=1; CF_AppSession=n; CF_Binding=n', 'a=1'],
     ['CF_Authorization=ey.x.y', null],
+    ['headgate_session=e.y.J; a=1', 'a=1'],
+    ['headgate_status=e.y.J', null],
+    ['=headgate_session=e.y.J; a=1', 'a=1'],
+    ['b=2, headgate_session=e.y.J; a=1', 'a=1'],
+    ['a=hg_0815; b=2; c="hg_0815"; d=hg%5F0815', 'b=2'],
   ])('of the cookies %s leaves %s: none that lets somebody in here', (cookie, left) => {
     expect(upstreamRequestHeaders(new Headers({ cookie })).get('cookie')).toBe(left);
   });
+
+  const MINTED = `hg_${'0123456789abcdef'.repeat(3)}`;
+
+  it.each([
+    ['x-session-id', 'hg_0815'],
+    ['authorization', 'Bearer hg_0815'],
+    ['helicone-auth', 'Bearer hg_0815'],
+    ['x-api-keys', 'sk-1, hg_0815'],
+    ['sec-websocket-protocol', `openai-insecure-api-key.${MINTED}`],
+    ['referer', `https://app.test/?key=${MINTED}`],
+    ['x-encoded', 'key%3Dhg%5F0815'],
+  ])('removes a gateway key wherever it stands: %s: %s', (name, value) => {
+    const headers = upstreamRequestHeaders(new Headers([[name, value]]));
+    expect(Object.fromEntries(headers)).toEqual({ 'accept-encoding': 'identity' });
+  });
+
+  it('removes the own key of the call, however it begins', () => {
+    const own = 'operators-own-key-4711';
+    const sent = { 'x-copy': `of ${own}`, cookie: `k=${own}; a=1`, 'x-other': 'operators' };
+    const headers = upstreamRequestHeaders(new Headers(sent), null, own);
+    expect(Object.fromEntries(headers)).toEqual({
+      'accept-encoding': 'identity',
+      cookie: 'a=1',
+      'x-other': 'operators',
+    });
+  });
+
+  it.each(['Bearer ya29.hg_x7', 'Bearer sk-projhg_123', 'e.hg_x.y', 'https://a.test/hg_x'])(
+    'keeps what has the letters by chance: %s',
+    (authorization) => {
+      const headers = upstreamRequestHeaders(new Headers({ authorization }));
+      expect(headers.get('authorization')).toBe(authorization);
+    },
+  );
 
   it('removes what Connection names', () => {
     const headers = upstreamRequestHeaders(
@@ -119,7 +158,6 @@ describe('headers on the way back to the caller', () => {
       'retry-after': '2',
       'retry-after-ms': '1500',
       server: 'cloudflare',
-      'strict-transport-security': 'max-age=31536000',
       vary: 'accept-encoding',
       'x-ratelimit-remaining-requests': '0',
       'x-request-id': 'req_1',
@@ -141,6 +179,13 @@ describe('headers on the way back to the caller', () => {
     'nel',
     'report-to',
     'alt-svc',
+    'accept-ch',
+    'clear-site-data',
+    'refresh',
+    'reporting-endpoints',
+    'service-worker-allowed',
+    'strict-transport-security',
+    'access-control-allow-origin',
     'headgate-reason',
     'headgate-lease',
   ])('removes %s', (name) => {
@@ -152,6 +197,35 @@ describe('headers on the way back to the caller', () => {
       new Headers({ connection: 'keep-alive, x-hop', 'x-hop': '1', 'x-end': '2' }),
     );
     expect(Object.fromEntries(headers)).toEqual({ 'x-end': '2' });
+  });
+
+  it('removes everything that goes with a CORS origin', () => {
+    const headers = callerResponseHeaders(
+      new Headers({
+        'access-control-allow-origin': '*',
+        'access-control-allow-credentials': 'true',
+        'access-control-expose-headers': '*',
+        vary: 'origin',
+      }),
+    );
+    expect(Object.fromEntries(headers)).toEqual({ vary: 'origin' });
+  });
+
+  it.each([
+    'headgate_session=evil; Path=/',
+    'Headgate_Status=evil; Path=/openai',
+    ' =headgate_session=evil',
+    'CF_Authorization=evil',
+    'a=1; Path=/admin',
+    'a=1; path="/admin/api"; Secure',
+    'a=1; Path=/openai; Path = /status',
+    'a=1;PATH=/metrics;HttpOnly',
+  ])('keeps an upstream out of the cookies of Headgate: %s', (cookie) => {
+    const upstream = new Headers([
+      ['set-cookie', cookie],
+      ['set-cookie', 'b=2; Path=/administrators'],
+    ]);
+    expect(callerResponseHeaders(upstream).getSetCookie()).toEqual(['b=2; Path=/administrators']);
   });
 
   it('keeps every Set-Cookie apart', () => {

@@ -26,7 +26,7 @@ async function acquire(
     enqueuedAt: Date.now(),
     deadlineAt: null,
     wait: true,
-    sliceMs: 8_000,
+    sliceMs: 60_000,
     caller: 'acme',
     agent: null,
     upstream: 'openai',
@@ -73,7 +73,10 @@ beforeEach(async () => {
 
 describe('waiters', () => {
   it('are listed in the order in which they will be granted', async () => {
-    await admin('PUT', '/groups/line', { limits: { max_concurrency: 1 } });
+    await admin('PUT', '/groups/line', {
+      limits: { max_concurrency: 1 },
+      fairness: { by: ['caller'] },
+    });
     const holder = await acquire('line', 'holder');
     const parked = await queueUp('line', [
       ['low', { lane: 'low' }],
@@ -187,6 +190,10 @@ describe('a group', () => {
     const held = await acquire('drained', 'held');
     const parked = await queueUp('drained', [['waits']]);
     await admin('POST', '/groups/drained/drain');
+    // Whoever comes before its pool has heard of it still waits.
+    await until(async () =>
+      expect(await poolOf(env, 'drained', null, null).status()).toMatchObject({ draining: true }),
+    );
     expect(await acquire('drained', 'late')).toMatchObject({ rejection: { reason: 'draining' } });
     if (held.kind === 'granted') await held.lease.release('unused', null);
     const waited = await parked.get('waits');

@@ -67,6 +67,25 @@ describe('routes', () => {
     expect(wrong.headers.get('allow')).toBe('GET, PUT');
   });
 
+  it('list the first 50 mistakes of a document, and say how many more there are', async () => {
+    const mistakes = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`nonsense${index}`, 1]));
+    const many = await ask('PUT', '/config', mistakes(1_234));
+    expect(many.status).toBe(422);
+    expect(many.json.errors).toHaveLength(50);
+    expect(many.json.errors[49]).toMatchObject({ path: 'nonsense49' });
+    expect(many.json).toMatchObject({ more: 1_184 });
+    expect(many.json.detail).toMatch(/^nonsense0: .* \(and 1233 more\)$/);
+    const groups = Array.from({ length: 51 }, (_, index) => ({
+      name: `g${index}`,
+      match: { operations: ['chta'] },
+    }));
+    expect((await ask('PUT', '/config', { groups })).json).toMatchObject({ status: 422, more: 1 });
+    const few = await ask('PUT', '/config', mistakes(50));
+    expect(few.json.errors).toHaveLength(50);
+    expect(few.json).toMatchObject({ more: 0 });
+  });
+
   it('refuse a body of more than 1 MiB', async () => {
     const answer = await ask('PUT', '/config', `# ${'x'.repeat(1_048_576)}`);
     expect(answer.json).toMatchObject({ status: 413 });
@@ -164,7 +183,8 @@ describe('a group', () => {
     ['DELETE', '/groups/none'],
     ['POST', '/groups/none/pause'],
     ['POST', '/groups/none/drain'],
-    ['POST', '/groups/auto%3Azai%2Fglm-5.1/pause'],
+    ['PATCH', '/groups/auto%3Azai%2Fglm-5.1'],
+    ['POST', '/groups/auto%3Azai%2Fglm-9/pause'],
   ])('that does not exist cannot be changed: %s %s', async (method, path) => {
     const answer = await ask(method, path, method === 'PATCH' ? {} : undefined);
     expect(answer.json).toMatchObject({ status: 404 });
@@ -265,6 +285,20 @@ describe('the whole configuration', () => {
     expect([config.upstreams.length, config.keys.length]).toEqual([1, 1]);
   });
 
+  it('warns of an entry whose models its providers do not have', async () => {
+    const { status, json } = await ask('PUT', '/config', {
+      concurrency_groups: [
+        { name: 'glm', max_concurrency: 2, models: ['gpt-4o'], providers: ['z.ai'] },
+        { name: 'gpt', max_concurrency: 2, models: ['gpt-4o'], providers: ['openai'] },
+      ],
+    });
+    expect(status).toBe(200);
+    const warnings = (json.warnings as string[]).filter((each) => each.includes('not known to'));
+    expect(warnings).toEqual([
+      expect.stringContaining('Group "glm": zai is not known to have "gpt-4o"'),
+    ]);
+  });
+
   it('takes rate limits per model', async () => {
     const limit = { model: 'gpt-4', rate_limit: { rpm: 50, tpm: 10_000 } };
     const { json } = await ask('PUT', '/config', limit);
@@ -272,6 +306,21 @@ describe('the whole configuration', () => {
     expect(json.warnings).not.toContainEqual(expect.stringContaining('gpt-4'));
     const { json: config } = await ask('GET', '/config');
     expect(config.groups[0].limits).toMatchObject({ rpm: 50, tpm: 10_000 });
+  });
+
+  it('keeps the known concurrency of a model that comes with rates alone, and says so', async () => {
+    const rate_limit = { rpm: 50, tpm: 10_000 };
+    const models = ['glm-5.1', 'zai/glm-4.6', 'kimi-k2.6', 'gpt-4', 'glm-*'];
+    const document = models.map((model) => ({ model, rate_limit }));
+    const { json } = await ask('PUT', '/config', document);
+    const { json: config } = await ask('GET', '/config');
+    const caps = config.groups.map(({ limits }: { limits: { max_concurrency: number | null } }) => {
+      return limits.max_concurrency;
+    });
+    expect(caps).toEqual([1, 10, 1, null, null]);
+    expect(json.warnings).toContain(
+      'The group "glm-5.1" keeps the known concurrency of "glm-5.1" at zai and zhipu: max_concurrency 1. Set limits.max_concurrency for another.',
+    );
   });
 
   it('names a provider that it does not know by its place in the foreign document', async () => {

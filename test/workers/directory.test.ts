@@ -135,6 +135,11 @@ describe('the routing version', () => {
     ['a pause', edited({ paused: true }), false],
     ['a queue', edited({ queue: { max_length: 3 } }), false],
     ['the keys', { ...base, keys: [{ id: 'k', hash: `sha256:${'0'.repeat(64)}` }] }, false],
+    [
+      'an automatic group',
+      { ...base, auto_groups: [{ name: 'auto:openai', paused: true }] },
+      false,
+    ],
     ['the matching', edited({ match: { models: ['y'] } }), true],
     ['the split', edited({ partition_by: ['api_key'] }), true],
     ['the jurisdiction', edited({ jurisdiction: 'eu' }), true],

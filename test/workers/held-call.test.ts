@@ -1,14 +1,15 @@
 // What becomes of a call whose upstream gives an answer that cannot be passed on.
 import { expect, it } from 'vitest';
 import { onTimer } from '../../src/upstream/call-clock.ts';
-import { HeldCall, type Fetcher } from '../../src/upstream/held-call.ts';
+import type { Fetcher } from '../../src/upstream/fetch-answer.ts';
+import { HeldCall } from '../../src/upstream/held-call.ts';
 
 it.each([
   ['a status that is none', 999, {}],
   ['a length that is none', 200, { 'content-length': '5, 6' }],
   ['a length that no stream has', 200, { 'content-length': '99999999999999999999' }],
 ])('an answer with %s is none, and its upstream is let go', async (_, status, given) => {
-  const limits = { idleMs: null, maxHoldMs: 60_000 };
+  const limits = { idleMs: null, stalledMs: null, maxHoldMs: 60_000 };
   const held = new HeldCall(new AbortController().signal, limits, onTimer);
   const { body } = new Response('hello');
   const answer = { status, statusText: '', headers: new Headers(given), body } as Response;

@@ -1,6 +1,7 @@
 import { count, duration } from '../format.ts';
 import { stateOf } from './group-state.ts';
 import type { GroupStatus } from './status.ts';
+import type { UpstreamInfo } from './upstream-view.ts';
 import { isQueueGrowing, lately, type Trend } from './trend.ts';
 
 /** A group that somebody had better look at. */
@@ -78,6 +79,17 @@ const RULES: readonly Rule[] = [
 
 /** These say no more than the state of the group in its word, its queue and its pause. */
 const PLAIN: ReadonlySet<Rule> = new Set([isFailing, isPaused, isWaitedFor, isSlow]);
+
+/** Upstreams whose calls are all refused because their secret is not set. */
+export function missingSecrets(
+  upstreams: readonly Pick<UpstreamInfo, 'id' | 'secret'>[],
+): { readonly id: string; readonly says: string }[] {
+  return upstreams.flatMap(({ id, secret }) =>
+    secret === null || secret.is_set
+      ? []
+      : [{ id, says: `the secret ${secret.name} is not set: its calls are refused` }],
+  );
+}
 
 /** Why a group needs somebody to look at it. Null: it does not. */
 export function attentionOf(

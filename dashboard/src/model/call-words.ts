@@ -62,6 +62,7 @@ const REJECTIONS: Readonly<Record<Rejection['reason'], (rejection: Loose) => str
   cancelled: () => 'an operator took it out of the queue',
   nested: () => 'it would have waited for its own parent, which waits for it',
   never_fits: (rejection) => {
+    if ('exceeded' in rejection) return 'it alone is larger than a limit of tokens';
     const max = figure(rejection, 'slotsPerCallMax');
     return `it wanted more slots than one call may have${max === null ? '' : `, which are ${count(max)}`}`;
   },

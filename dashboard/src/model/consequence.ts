@@ -3,6 +3,24 @@ import type { GroupStatus } from './status.ts';
 /** What can be done with a group at once. */
 export type GroupAct = 'pause' | 'drain' | 'resume' | 'dry_run_on' | 'dry_run_off' | 'relearn';
 
+/** What can be done with a group as it is. One that is made by itself has switches, and no settings. */
+export function actsOf(group: GroupStatus): GroupAct[] {
+  const { kind, paused, draining, dry_run: isDry } = group;
+  const acts: GroupAct[] = [];
+  if (kind === 'configured' || kind === 'automatic') {
+    acts.push(paused || draining ? 'resume' : 'pause');
+    if (!draining) acts.push('drain');
+  }
+  if (hasLearned(group)) acts.push('relearn');
+  if (kind === 'configured') acts.push(isDry ? 'dry_run_off' : 'dry_run_on');
+  return acts;
+}
+
+/** Something that the upstream said holds calls back. */
+function hasLearned({ paused_until, breaker, limit }: GroupStatus): boolean {
+  return paused_until !== null || breaker !== 'closed' || limit.source === 'learned';
+}
+
 /** What an act will do, in words, and what is said when it is done. */
 interface Consequence {
   readonly title: string;

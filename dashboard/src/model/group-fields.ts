@@ -248,7 +248,7 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
     fields: {
       warn_at: {
         label: 'Warn at',
-        help: 'Warns when this part of the limit is in use for a minute while calls wait. Empty: never.',
+        help: 'Warns when this part of the limit is in use for a minute. Empty: never.',
         unit: 'of the limit',
       },
       warn_wait_ms: {

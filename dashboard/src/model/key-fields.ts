@@ -27,6 +27,10 @@ export const KEY_SECTIONS: readonly FieldSection[] = [
         label: 'Groups',
         help: 'Groups that its calls may use, one per line; * stands for anything. Empty: all.',
       },
+      allow: {
+        label: 'Also open',
+        help: "Operations without a slot that it may use with the operator's keys, one per line: files, batches, responses … Models and the counting of tokens are open anyway.",
+      },
       lane_default: {
         label: 'Default lane',
         help: 'Lane of its calls that name none. None: that of the group.',

@@ -57,7 +57,12 @@ export const REACTION_FIELDS: FieldSection = {
     },
     'holds.idle_ms': {
       label: 'Longest silence',
-      help: 'Then the call is cut. Empty: only the wait for headers is watched, 10 minutes.',
+      help: 'Of the upstream; then the call is cut. Empty: only the wait for headers is watched, 10 minutes.',
+      unit: 'ms',
+    },
+    'holds.stalled_ms': {
+      label: 'Longest stall',
+      help: 'In which the caller takes nothing of what is there for it; then the call is cut. Empty: any.',
       unit: 'ms',
     },
     'holds.max_hold_ms': {

@@ -42,14 +42,14 @@ export function setupItems({ groups, keys, upstreams }: SetupFacts): SetupItem[]
 
 function secretItem({ id, secret }: UpstreamInfo): SetupItem[] {
   if (secret === null) return [];
-  const { name, is_set: isSet } = secret;
+  const { name, is_set: isSet, set_with: setWith } = secret;
   return [
     isSet
       ? { title: `Key for ${id}`, state: 'ready', says: `${name} is set.` }
       : {
           title: `Key for ${id}`,
           state: 'todo',
-          says: `${name} is not set, so calls to ${id} are refused: npx wrangler secret put ${name}`,
+          says: `${name} is not set, so calls to ${id} are refused: ${setWith}`,
         },
   ];
 }

@@ -15,7 +15,7 @@ const MODELS: Readonly<Record<string, string>> = {
   gemini: 'gemini-2.5-flash',
 };
 
-type Callable = Pick<UpstreamInfo, 'id' | 'openai_at' | 'anthropic_at' | 'enabled'>;
+type Callable = Pick<UpstreamInfo, 'id' | 'dialect' | 'openai_at' | 'anthropic_at' | 'enabled'>;
 
 /** Whether there is a route of a shape that is known. */
 export function isCallable({ enabled, openai_at, anthropic_at }: Callable): boolean {
@@ -32,7 +32,8 @@ export function firstModelOf(id: string): string {
  * keys of every provider with these routes may; empty: none is sent.
  */
 export function testCallOf(upstream: Callable, model: string, key: string): TestCall {
-  const isOpenai = upstream.openai_at !== null;
+  const hasOwn = upstream.dialect === 'anthropic' && upstream.anthropic_at !== null;
+  const isOpenai = upstream.openai_at !== null && !hasOwn;
   const messages = [{ role: 'user', content: 'Say hello in one word.' }];
   const path = isOpenai
     ? `/${upstream.id}${upstream.openai_at}/chat/completions`

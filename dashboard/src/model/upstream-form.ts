@@ -12,6 +12,8 @@ export interface UpstreamForm {
   readonly anthropic_at: string;
   /** Name of the secret with the operator's key; empty: the caller's key passes on. */
   readonly secret: string;
+  /** Operations without a slot that are open with the operator's key, one a line. */
+  readonly allow: string;
   /** `name = model`, one a line. */
   readonly aliases: string;
   readonly via: string;
@@ -36,6 +38,7 @@ export function formOf(upstream: UpstreamInfo | null): UpstreamForm {
     openai_at: textOf(has['openai_at']),
     anthropic_at: textOf(has['anthropic_at']),
     secret: textOf(secret),
+    allow: Array.isArray(has['allow']) ? has['allow'].join('\n') : '',
     aliases: Object.entries(aliases ?? {})
       .map(([name, model]) => `${name} = ${textOf(model)}`)
       .join('\n'),
@@ -64,7 +67,7 @@ export function patchOf(before: UpstreamForm, after: UpstreamForm): UpstreamPatc
 
 /** Everything that a form says, with null for what it leaves to its default. */
 function documentOf(form: UpstreamForm): Record<string, unknown> {
-  const { models, aliases, secret, limit_headers, inject_usage, enabled } = form;
+  const { models, aliases, secret, allow, limit_headers, inject_usage, enabled } = form;
   return {
     base_url: form.base_url.trim() || null,
     dialect: form.dialect || null,
@@ -72,6 +75,7 @@ function documentOf(form: UpstreamForm): Record<string, unknown> {
     openai_at: form.openai_at.trim() || null,
     anthropic_at: form.anthropic_at.trim() || null,
     auth: secret.trim() === '' ? null : { secret: secret.trim() },
+    allow: linesOf(allow),
     aliases: Object.fromEntries(linesOf(aliases).map(pairOf)),
     via: form.via.trim() || null,
     limit_headers,

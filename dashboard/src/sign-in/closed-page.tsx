@@ -4,7 +4,6 @@ export function ClosedPage({ detail }: { readonly detail: string }) {
     <main class="gate">
       <h1>Headgate</h1>
       <p>{detail}</p>
-      <pre>npx wrangler secret put ADMIN_TOKEN</pre>
       <p>
         Any long random text will do, as <code>openssl rand -hex 32</code> makes it. Calls pass
         meanwhile; only the admin routes and this page are closed.

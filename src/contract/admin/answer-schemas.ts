@@ -1,5 +1,11 @@
 import * as z from 'zod';
-import { ADMIN_ROLES, gatewayKeySchema, groupSchema, upstreamSchema } from '../config.ts';
+import {
+  ADMIN_ROLES,
+  autoGroupSchema,
+  gatewayKeySchema,
+  groupSchema,
+  upstreamSchema,
+} from '../config.ts';
 import { DIALECTS } from '../dialect.ts';
 import { LANES } from '../../core/ticket.ts';
 
@@ -15,7 +21,12 @@ export const problemSchema = z.object({
   title: z.string(),
   status: z.int(),
   detail: z.string(),
-  errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  /** The first 50, and how many more there are. */
+  errors: z
+    .array(z.object({ path: z.string(), message: z.string() }))
+    .max(50)
+    .optional(),
+  more: z.int().min(0).optional(),
 });
 
 /** A list that goes on where `next_cursor` is sent back as `cursor`. Null: that was all. */
@@ -29,6 +40,10 @@ export function pageOf<Name extends string, Item extends z.ZodType>(name: Name, 
 export const changedSchema = z.object({ version, warnings });
 
 export const changedGroupSchema = changedSchema.extend({ group: groupSchema });
+/** Of an automatic group nothing else can be set. */
+export const switchedGroupSchema = changedSchema.extend({
+  group: z.union([groupSchema, autoGroupSchema]),
+});
 export const changedUpstreamSchema = changedSchema.extend({ upstream: upstreamSchema });
 export const changedConfigSchema = changedSchema.extend({ groups: z.array(z.string()) });
 
@@ -70,7 +85,8 @@ export const upstreamInfoSchema = z.object({
   openai_at: z.string().nullable(),
   anthropic_at: z.string().nullable(),
   via: z.string().nullable(),
-  secret: z.object({ name: z.string(), is_set: z.boolean() }).nullable(),
+  /** `set_with`: how it is set where this Headgate runs, for people. */
+  secret: z.object({ name: z.string(), is_set: z.boolean(), set_with: z.string() }).nullable(),
   /** What the configuration says of it; null: nothing. */
   configured: upstreamSchema.nullable(),
   /** Groups that stand for it, as far as they have been called. */

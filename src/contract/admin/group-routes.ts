@@ -1,7 +1,12 @@
 import * as z from 'zod';
 import { LANES } from '../../core/ticket.ts';
 import { groupSchema } from '../config.ts';
-import { changedGroupSchema, changedSchema, pageOf } from './answer-schemas.ts';
+import {
+  changedGroupSchema,
+  changedSchema,
+  pageOf,
+  switchedGroupSchema,
+} from './answer-schemas.ts';
 import { routes } from './route.ts';
 import {
   groupStatusSchema,
@@ -40,9 +45,11 @@ function switchOf(action: string, summary: string) {
     path: `/groups/{name}/${action}`,
     tag: 'groups',
     summary,
+    description:
+      'Automatic groups too, in all their pools and in those that there will be. The answer has their `name`, `paused` and `draining` alone.',
     role: 'operator',
     params,
-    answers: { 200: changedGroupSchema },
+    answers: { 200: switchedGroupSchema },
     hasEtag: true,
     takesIfMatch: true,
     problems: [404],

@@ -8,7 +8,7 @@ import {
   testedSchema,
   upstreamInfoSchema,
 } from './answer-schemas.ts';
-import { configSchema, groupSchema, upstreamSchema } from '../config.ts';
+import { autoGroupSchema, configSchema, groupSchema, upstreamSchema } from '../config.ts';
 import { feedDetailSchema, feedGroupsSchema, feedSnapshotSchema } from './feed-events.ts';
 import { groupDocumentSchema } from './group-routes.ts';
 import { keyDocumentSchema } from './key-documents.ts';
@@ -68,6 +68,7 @@ interface OpenApiResponse {
 const NAMED_ANSWERS = {
   Config: configSchema,
   Group: groupSchema,
+  AutoGroup: autoGroupSchema,
   Upstream: upstreamSchema,
   UpstreamInfo: upstreamInfoSchema,
   Key: keySchema,
@@ -221,7 +222,8 @@ function problemsOf(route: AdminRoute): number[] {
   if (route.tag !== 'about') for (const status of [500, 503]) all.add(status);
   if (route.role !== 'open') for (const status of [401, 403, 429]) all.add(status);
   if (route.body !== undefined) for (const status of [400, 413, 422]) all.add(status);
-  if (route.query !== undefined || route.takesIfMatch === true) all.add(422);
+  const isChecked = route.params !== undefined || route.query !== undefined;
+  if (isChecked || route.takesIfMatch === true) all.add(422);
   if (route.takesIfMatch === true) for (const status of [409, 412]) all.add(status);
   return [...all].toSorted((a, b) => a - b);
 }

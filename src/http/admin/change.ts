@@ -1,9 +1,12 @@
 import type { Config } from '../../contract/config.ts';
 import { directoryOf, type Env } from '../../contract/env.ts';
 import { importConfig } from '../../contract/import-config.ts';
+import { withoutSecret } from '../../contract/upstream-secret.ts';
 import { checkConfig } from '../../routing/check-config.ts';
 import { rankOf } from '../../routing/group-match.ts';
+import { resolveUpstreams } from '../../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../../upstream/catalog.ts';
+import { hearOf } from '../snapshots.ts';
 import type { AdminContext } from './context.ts';
 import { ProblemError, type FieldError } from './problem.ts';
 import { etag, invalid } from './serve.ts';
@@ -51,7 +54,10 @@ export async function changeConfig(context: AdminContext, edit: Edit): Promise<C
     }
     const { actor } = context.get('who');
     const answer = await directoryOf(context.env).replace(config, version, actor, edit.action);
-    if (answer.kind === 'replaced') return { version: answer.version, before, config, warnings };
+    if (answer.kind === 'replaced') {
+      hearOf(answer.version);
+      return { version: answer.version, before, config, warnings };
+    }
     if (wanted !== null) throw changedMeanwhile(answer.version);
   }
   throw new ProblemError(409, 'The configuration is being changed by others. Try again.');
@@ -82,7 +88,12 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
       `With every default filled in, the configuration takes ${bytes} bytes; at most ${CONFIG_BYTES_MAX} can be stored.`,
     );
   }
-  return { config, warnings: [...notes, ...checked.warnings] };
+  const missing = withoutSecret(env, resolveUpstreams(config, BUILT_IN_UPSTREAMS).values());
+  const secrets = missing.map(
+    ({ id, secret }) =>
+      `Upstream "${id}": the secret ${secret} is not set. Until it is, calls on it are refused with secret_missing.`,
+  );
+  return { config, warnings: [...notes, ...checked.warnings, ...secrets] };
 }
 
 /**

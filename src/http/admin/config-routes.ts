@@ -1,6 +1,7 @@
 import type { Config } from '../../contract/config.ts';
 import { directoryOf } from '../../contract/env.ts';
 import { exportConfig, importConfig } from '../../contract/import-config.ts';
+import { keepKnownCaps } from '../../routing/known-caps.ts';
 import { fingerprint, gatewayKeyHash } from '../fingerprint.ts';
 import { changeConfig, type Changed, type Edit } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
@@ -65,7 +66,10 @@ export function importEdit(document: unknown): {
 } {
   const imported = importConfig(document);
   if (!imported.ok) throw invalid(imported.errors);
-  const { config: wanted, groupsOnly, notes } = imported;
+  const { groupsOnly } = imported;
+  const kept = groupsOnly ? keepKnownCaps(imported.config) : { config: imported.config, notes: [] };
+  const { config: wanted } = kept;
+  const notes = [...imported.notes, ...kept.notes];
   const isWithAdminKeys = 'admin_keys' in Object(document);
   return {
     edit: {
@@ -77,8 +81,8 @@ export function importEdit(document: unknown): {
       pathOf: (path) => (groupsOnly ? foreignPath(path) : path),
     },
     warningsOf: ({ before, config, warnings }) => {
-      const kept = groupsOnly ? replacedGroups(before, config) : [];
-      return [...notes, ...kept, ...warnings];
+      const replaced = groupsOnly ? replacedGroups(before, config) : [];
+      return [...notes, ...replaced, ...warnings];
     },
   };
 }

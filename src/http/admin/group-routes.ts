@@ -1,8 +1,13 @@
+import { isHeld, switchesOf, withSwitches, type Switches } from '../../contract/auto-groups.ts';
 import { groupSchema, type Config, type GroupConfig } from '../../contract/config.ts';
+import { AUTO_PREFIX } from '../../contract/pool-name.ts';
+import { autoGroupNamed } from '../../routing/auto-groups.ts';
+import { resolveUpstreams } from '../../routing/upstreams.ts';
+import { BUILT_IN_UPSTREAMS } from '../../upstream/catalog.ts';
 import type { AdminContext, AdminApp } from './context.ts';
 import { changeConfig, type Edit } from './change.ts';
 import { mergePatch } from './merge-patch.ts';
-import { noGroup } from './pools.ts';
+import { noAutoGroup, noGroup } from './pools.ts';
 import { pageByName } from './pages.ts';
 import { check, invalid, madeOr, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
@@ -41,24 +46,49 @@ export function addGroupRoutes(app: AdminApp): void {
     return { status: 200, body: { version, warnings }, version };
   });
 
-  // What operators reach for in a hurry.
+  // What operators reach for in a hurry, of automatic groups too.
   serve(app, 'pauseGroup', switchTo('pause', { paused: true }));
   serve(app, 'drainGroup', switchTo('drain', { draining: true }));
   serve(app, 'resumeGroup', switchTo('resume', { paused: false, draining: false }));
 }
 
-function switchTo(verb: string, edit: Partial<GroupConfig>) {
+function switchTo(verb: string, edit: Partial<Switches>) {
   return async (asked: {
     readonly context: AdminContext;
     readonly params: { readonly name: string };
   }) => {
-    const { context, params } = asked;
-    const { reply } = await changeGroup(context, params.name, verb, (config) => ({
-      ...requireGroup(config, params.name),
+    const {
+      context,
+      params: { name },
+    } = asked;
+    if (name.startsWith(AUTO_PREFIX)) return switchAutomatic(context, name, verb, edit);
+    const { reply } = await changeGroup(context, name, verb, (config) => ({
+      ...requireGroup(config, name),
       ...edit,
     }));
     return { status: 200, ...reply } as const;
   };
+}
+
+/** An automatic group need not be listed, or called at all, to be switched: its name says what it stands for. */
+async function switchAutomatic(
+  context: AdminContext,
+  name: string,
+  verb: string,
+  edit: Partial<Switches>,
+) {
+  const { version, config, warnings } = await changeConfig(context, {
+    action: `group ${name}: ${verb}`,
+    next: (present) => {
+      const before = switchesOf(present, name);
+      const upstreams = resolveUpstreams(present, BUILT_IN_UPSTREAMS);
+      const isKnown = isHeld(before) || autoGroupNamed(name, upstreams) !== null;
+      if (!isKnown) throw noAutoGroup(name);
+      return withSwitches(present, name, { ...before, ...edit });
+    },
+  });
+  const group = { name, ...switchesOf(config, name) };
+  return { status: 200, body: { version, group, warnings }, version } as const;
 }
 
 /** What `PUT` makes of a group. */

@@ -1,23 +1,26 @@
 import type * as z from 'zod';
 import type { markerSchema } from '../../contract/admin/observation-schemas.ts';
+import type { Switches } from '../../contract/auto-groups.ts';
 import type { AuditChange, AuditEntry } from '../../contract/directory-rpc.ts';
 import type { PoolMarker } from '../../contract/history-markers.ts';
 import { KEY_PREFIX } from '../../contract/key-groups.ts';
+import { AUTO_PREFIX } from '../../contract/pool-name.ts';
 
 /** What a chart is marked with. */
 export type Marker = z.output<typeof markerSchema>;
 
 /** Where the audit log tells of a group. */
 export function auditPathOf(group: string): string {
-  return group.startsWith(KEY_PREFIX)
-    ? `keys[${group.slice(KEY_PREFIX.length)}]`
-    : `groups[${group}]`;
+  if (group.startsWith(KEY_PREFIX)) return `keys[${group.slice(KEY_PREFIX.length)}]`;
+  return group.startsWith(AUTO_PREFIX) ? `auto_groups[${group}]` : `groups[${group}]`;
 }
 
 /** What operators did to a group. One entry may make several markers. */
 export function auditMarkers(entry: AuditEntry, path: string): Marker[] {
   const { at, actor } = entry;
-  const below = entry.changes.map((change) => ({
+  const isAutomatic = path.startsWith('auto_groups[');
+  const changes = isAutomatic ? entry.changes.flatMap(switchChanges) : entry.changes;
+  const below = changes.map((change) => ({
     ...change,
     field: change.path.slice(path.length + 1),
   }));
@@ -41,6 +44,16 @@ export function auditMarkers(entry: AuditEntry, path: string): Marker[] {
       : [mark('limit_changed', labelOf(limits), `${limits.map(told).join('; ')}, by ${actor}`)]),
     ...editMarker(rest, (label, detail) => mark('edited', label, `${detail}, by ${actor}`)),
   ];
+}
+
+/** An automatic group is listed while something is set of it: its entry comes and goes with that. */
+function switchChanges(change: AuditChange): AuditChange[] {
+  if (!change.path.endsWith(']')) return [change];
+  const [was, is] = [Object(change.from), Object(change.to)] as Partial<Switches>[];
+  return (['paused', 'draining'] as const).flatMap((field) => {
+    const [from, to] = [was?.[field] ?? false, is?.[field] ?? false];
+    return from === to ? [] : [{ path: `${change.path}.${field}`, from, to }];
+  });
 }
 
 type Below = AuditChange & { readonly field: string };

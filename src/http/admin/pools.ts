@@ -1,3 +1,5 @@
+import { isHeld, switchesOf } from '../../contract/auto-groups.ts';
+import type { Config } from '../../contract/config.ts';
 import { definedGroup, KEY_PREFIX } from '../../contract/key-groups.ts';
 import { ownPool } from '../../contract/pool.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';
@@ -7,15 +9,20 @@ import { ProblemError } from './problem.ts';
 /** The pools of a group, or the problem that there is no such group. */
 export function requirePools(directory: Directory, name: string): Directory['pools'] {
   const pools = poolsOf(directory, name);
-  if (pools.length > 0 || directory.config.groups.some((group) => group.name === name)) {
-    return pools;
-  }
+  const { config } = directory;
+  const isSet = config.groups.some((group) => group.name === name) || isHeldAuto(config, name);
+  if (pools.length > 0 || isSet) return pools;
   throw name.startsWith(AUTO_PREFIX)
     ? new ProblemError(
         404,
         `Nothing is known of "${name}": an automatic group is shown from its first successful call on.`,
       )
     : noGroup(name);
+}
+
+/** An automatic group that an operator has stopped is shown whether anybody calls it or not. */
+function isHeldAuto(config: Config, name: string): boolean {
+  return isHeld(switchesOf(config, name));
 }
 
 /**
@@ -29,12 +36,20 @@ export function poolsOf({ pools, config }: Directory, name: string): Directory['
   return known.length === 0 && own !== null ? [own] : known;
 }
 
+/** The problem that no call can belong to an automatic group of that name. */
+export function noAutoGroup(name: string): ProblemError {
+  return new ProblemError(
+    404,
+    `There is no automatic group "${name}": expected auto: and the id of an enabled upstream, and the models behind a slash where those have a group of their own.`,
+  );
+}
+
 /** The problem that no configuration holds a group of that name. */
 export function noGroup(name: string): ProblemError {
   if (name.startsWith(AUTO_PREFIX)) {
     return new ProblemError(
       404,
-      `"${name}" is an automatic group, which no configuration holds. Configure a group that matches the same calls instead.`,
+      `"${name}" is an automatic group: it can be paused, drained and resumed, and has no settings. Configure a group that matches the same calls instead.`,
     );
   }
   if (name.startsWith(KEY_PREFIX)) {

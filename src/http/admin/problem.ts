@@ -25,6 +25,8 @@ type ProblemStatus = keyof typeof TITLES;
 
 interface ProblemExtras {
   readonly errors?: readonly FieldError[];
+  /** How many more errors there are than are listed. */
+  readonly more?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -48,6 +50,7 @@ export class ProblemError extends Error {
       status: this.#status,
       detail: this.message,
       ...(this.#extras.errors === undefined ? {} : { errors: this.#extras.errors }),
+      ...(this.#extras.more === undefined ? {} : { more: this.#extras.more }),
     };
     return new Response(`${JSON.stringify(body)}\n`, {
       status: this.#status,

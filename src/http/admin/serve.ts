@@ -95,12 +95,19 @@ export function check<Schema extends z.ZodType>(schema: Schema, value: unknown):
   return parsed.data;
 }
 
+/** Mistakes that one answer lists. Whoever has more of them mends these first. */
+const ERRORS_MAX = 50;
+
 /** The problem of a request whose fields are wrong. */
 export function invalid(errors: readonly FieldError[]): ProblemError {
   const [first] = errors;
   const rest = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
   const detail = first === undefined ? '' : `${first.path}: ${first.message}${rest}`;
-  return new ProblemError(422, detail.replace(/^: /, ''), { errors });
+  const more = Math.max(0, errors.length - ERRORS_MAX);
+  return new ProblemError(422, detail.replace(/^: /, ''), {
+    errors: errors.slice(0, ERRORS_MAX),
+    more,
+  });
 }
 
 /** A version as an entity tag. */

@@ -1,7 +1,9 @@
 import { upstreamSchema, type Config, type UpstreamConfig } from '../../contract/config.ts';
 import type { Env } from '../../contract/env.ts';
+import { howToSet } from '../../contract/how-to-set.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';
 import type { Upstream } from '../../contract/upstream.ts';
+import { upstreamSecret } from '../../contract/upstream-secret.ts';
 import type { GroupStatus } from '../../overview/group-status.ts';
 import { readDirectory } from '../../overview/pools.ts';
 import { compileGroups } from '../../routing/group-match.ts';
@@ -132,8 +134,7 @@ function infoOf(id: string, config: Config, env: Env, all: readonly GroupStatus[
 function secretOf(upstream: Upstream | null, env: Env) {
   const name = upstream?.secret ?? null;
   if (name === null) return null;
-  const value = (env as unknown as Record<string, unknown>)[name];
-  return { name, is_set: typeof value === 'string' && value !== '' };
+  return { name, is_set: upstreamSecret(env, name) !== null, set_with: howToSet(env, name) };
 }
 
 /** Groups that stand for an upstream: its automatic ones, and those that name it and take its calls. */

@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
 import type { Env } from '../../contract/env.ts';
+import { howToSet } from '../../contract/how-to-set.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/group-rpc.ts';
 import type { PoolMetrics } from '../../contract/observations.ts';
 import { askPools, readDirectory, type Asked } from '../../overview/pools.ts';
@@ -44,7 +45,7 @@ async function requireToken(context: Context<{ Bindings: Env }>): Promise<void> 
   if (expected.length === 0) {
     throw new ProblemError(
       403,
-      'No METRICS_TOKEN is set, so the metrics are closed. Set one with `npx wrangler secret put METRICS_TOKEN`, or in the environment where Headgate hosts itself, and give it to Prometheus as `authorization: { credentials: … }`.',
+      `No METRICS_TOKEN is set, so the metrics are closed. Give one to Prometheus as \`authorization: { credentials: … }\`, and set it here: ${howToSet(env, 'METRICS_TOKEN')}`,
     );
   }
   refuseBlocked(context);

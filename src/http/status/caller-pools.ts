@@ -1,3 +1,4 @@
+import { steadyClock } from '../../contract/steady-clock.ts';
 import type { GatewayKeyConfig, GroupConfig } from '../../contract/config.ts';
 import { directoryOf, type Env } from '../../contract/env.ts';
 import { keyGroup } from '../../contract/key-groups.ts';
@@ -128,10 +129,10 @@ async function automaticPools(
 }
 
 async function listedPools(env: Env): Promise<readonly PlacedPool[]> {
-  if (listed !== null && Date.now() - listed.at < LISTED_FOR_MS) return listed.pools;
+  if (listed !== null && steadyClock.now() - listed.at < LISTED_FOR_MS) return listed.pools;
   try {
     const pools = await within(ANSWER_MS_MAX, directoryOf(env).pools());
-    listed = { at: Date.now(), pools };
+    listed = { at: steadyClock.now(), pools };
     return pools;
   } catch (error) {
     logEvent('directory_unreachable', { error: String(error) });

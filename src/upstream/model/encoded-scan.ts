@@ -1,12 +1,16 @@
 import { SCAN_BYTES_MAX } from '../body-budget.ts';
 import { packingOf } from '../packing.ts';
-import { unreadable } from './model-scan.ts';
+import { MORE, unreadable } from './model-scan.ts';
 import type { ModelScan, ScanState } from './model-scan.ts';
 
 /** Scans a body that may be compressed. Like a `ModelScan`, but what it answers may lag behind. */
 export interface BodyScan {
   /** Whether the positions that the state names are those of the body as it came. */
   readonly isPlain: boolean;
+  /** Whether what follows may change its state. */
+  readonly goesOn: boolean;
+  /** So many bytes at the end of what was pushed stand in something that is not decided yet. */
+  readonly undecidedBytes: number;
   push(bytes: Uint8Array): Promise<ScanState>;
   end(): Promise<ScanState>;
   /** Ends the scan early. Nothing may be pushed afterwards. */
@@ -34,6 +38,14 @@ class PlainScan implements BodyScan {
     this.#scan = scan;
   }
 
+  get goesOn(): boolean {
+    return this.#scan.goesOn;
+  }
+
+  get undecidedBytes(): number {
+    return this.#scan.undecidedBytes;
+  }
+
   push(bytes: Uint8Array): Promise<ScanState> {
     return Promise.resolve(this.#scan.push(bytes));
   }
@@ -49,11 +61,15 @@ class PlainScan implements BodyScan {
 
 class UnpackingScan implements BodyScan {
   readonly isPlain = false;
+  /** Nobody knows which of the packed bytes they are. */
+  readonly undecidedBytes = 0;
   readonly #scan: ModelScan;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #unpacked: Promise<void>;
-  #state: ScanState = { kind: 'more' };
+  #state: ScanState = MORE;
+  /** It cannot be unpacked any further. */
+  #isLost = false;
 
   constructor(scan: ModelScan, format: 'gzip' | 'deflate') {
     const stream = new DecompressionStream(format);
@@ -63,8 +79,12 @@ class UnpackingScan implements BodyScan {
     this.#unpacked = this.#readAll();
   }
 
+  get goesOn(): boolean {
+    return !this.#isLost && this.#scan.goesOn;
+  }
+
   async push(bytes: Uint8Array): Promise<ScanState> {
-    for (let at = 0; at < bytes.length && this.#state.kind === 'more'; at += BITE_BYTES) {
+    for (let at = 0; at < bytes.length && this.goesOn; at += BITE_BYTES) {
       try {
         // The stream keeps what it is given, and the buffer is still to be filled on: hence a copy.
         await this.#writer.write(bytes.slice(at, at + BITE_BYTES));
@@ -96,19 +116,24 @@ class UnpackingScan implements BodyScan {
       for (;;) {
         const { done, value } = await this.#reader.read();
         if (done) {
-          if (this.#state.kind === 'more') this.#state = this.#scan.end();
+          if (this.goesOn) this.#state = this.#scan.end();
           return;
         }
-        if (this.#state.kind !== 'more') continue;
+        if (!this.goesOn) continue;
         scanned += value.length;
         this.#state = this.#scan.push(value);
-        if (this.#state.kind === 'more' && scanned >= SCAN_BYTES_MAX) {
-          this.#state = unreadable(`it is not within the first ${SCAN_BYTES_MAX} unpacked bytes`);
+        if (this.goesOn && scanned >= SCAN_BYTES_MAX) {
+          this.#lose(`the body has more than ${SCAN_BYTES_MAX} bytes once unpacked`);
         }
       }
     } catch {
-      if (this.#state.kind === 'more') this.#state = unreadable('the body could not be unpacked');
+      if (this.goesOn) this.#lose('the body could not be unpacked');
     }
+  }
+
+  #lose(why: string): void {
+    this.#state = unreadable(why);
+    this.#isLost = true;
   }
 }
 

@@ -1,5 +1,14 @@
-import { ABSENT, Capture, MODEL_BYTES_MAX, MORE, unreadable } from './model-scan.ts';
-import type { ModelScan, ScanState } from './model-scan.ts';
+import {
+  ABSENT,
+  Capture,
+  foundAt,
+  goesOn,
+  MODEL_BYTES_MAX,
+  ModelNames,
+  MORE,
+  unreadable,
+} from './model-scan.ts';
+import type { Depth, ModelScan, ScanState } from './model-scan.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -9,12 +18,15 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
+const LETTER_N = 0x6e;
 const LETTER_T = 0x74;
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
+const MALFORMED = unreadable('the JSON is malformed');
+
 /**
  * What the next byte belongs to, at the top level of the object: `start` → `key` → (`in_key`) →
- * `colon` → `value` → `in_nested`, `in_string` or `in_model` → `after` → `key` …
+ * `colon` → `value` → `in_nested`, `in_string` or `in_model` → `after` → `key` … `end`
  */
 type Place =
   | 'start'
@@ -25,26 +37,29 @@ type Place =
   | 'in_nested'
   | 'in_string'
   | 'in_model'
-  | 'after';
+  | 'after'
+  | 'end';
 
 /**
  * Finds the string under the key `model` at the top level of a JSON object. It checks no more of the
  * syntax than it must: what is inside other values is stepped over, and is the upstream's to judge.
  *
- * Of several `model` keys the first counts. Parsers take the last, but to know that there is none,
- * each body would have to be read and kept to its end, which is what this scan is there to avoid. Who
- * writes the key twice only misplaces their own call.
+ * Parsers take the last of several `model` keys, and some take `Model` for one. Where nothing but the caller's own
+ * turn goes by the model, the first one will do, and the rest of the body need not be read; a thorough scan
+ * reads on.
  */
-export function createJsonModelScan(): ModelScan {
-  return new JsonModelScan(false);
+export function createJsonModelScan(depth: Depth = 'first'): ModelScan {
+  return new JsonModelScan(false, depth);
 }
 
-/** The same, and whether `stream` is true: it ends only when both are known. */
-export function createJsonStreamScan(): ModelScan {
-  return new JsonModelScan(true);
+/** The same, and whether `stream` is true: a model counts as found only when both are known. */
+export function createJsonStreamScan(depth: Depth = 'first'): ModelScan {
+  return new JsonModelScan(true, depth);
 }
 
 class JsonModelScan implements ModelScan {
+  readonly depth: Depth;
+  readonly undecidedBytes = 0;
   #state: ScanState = MORE;
   #place: Place = 'start';
   /** Open brackets inside the value that is stepped over. */
@@ -65,27 +80,43 @@ class JsonModelScan implements ModelScan {
   /** Bytes in the chunks before this one. */
   #offset = 0;
   readonly #capture = new Capture(MODEL_BYTES_MAX);
+  /** Null: the first model will do. */
+  readonly #names: ModelNames | null;
 
-  constructor(wantsStream: boolean) {
+  constructor(wantsStream: boolean, depth: Depth) {
+    this.depth = depth;
     this.#wantsStream = wantsStream;
+    this.#names = depth === 'thorough' ? new ModelNames() : null;
   }
 
   get isStream(): boolean {
     return this.#isStream;
   }
 
+  get goesOn(): boolean {
+    return goesOn(this.#state, this.depth);
+  }
+
   push(chunk: Uint8Array): ScanState {
     let at = 0;
-    while (at < chunk.length && this.#state.kind === 'more') at = this.#advance(chunk, at);
+    while (at < chunk.length && this.goesOn) at = this.#advance(chunk, at);
     this.#offset += chunk.length;
     return this.#state;
   }
 
   end(): ScanState {
-    if (this.#state.kind !== 'more') return this.#state;
-    const early = unreadable('the JSON ends too early');
-    this.#state = this.#found ?? (this.#place === 'start' ? ABSENT : early);
+    if (!this.goesOn) return this.#state;
+    const isWhole = this.#place === 'start' || this.#place === 'end';
+    const found = isWhole || this.#names === null ? this.#found : null;
+    const absent = isWhole ? (this.#names?.end() ?? ABSENT) : unreadable('the JSON ends too early');
+    this.#state = found ?? absent;
     return this.#state;
+  }
+
+  /** The object is closed. Another value behind it would be one that some parsers read. */
+  #endObject(): void {
+    if (this.#names === null) this.#state = this.#found ?? ABSENT;
+    else this.#place = 'end';
   }
 
   /** Takes one byte, or a run of them; the answer is the index behind it. */
@@ -106,6 +137,7 @@ class JsonModelScan implements ModelScan {
       case 'colon':
       case 'value':
       case 'after':
+      case 'end':
         this.#structure(chunk[at] ?? 0, at);
         return at + 1;
     }
@@ -116,33 +148,40 @@ class JsonModelScan implements ModelScan {
     if (this.#place === 'start') {
       if (byte === OPEN_BRACE) this.#place = 'key';
       // Some parsers, Python's among them, pass over a byte order mark.
-      else if (byte !== BYTE_ORDER_MARK[this.#offset + at]) this.#state = ABSENT;
+      else if (byte !== BYTE_ORDER_MARK[this.#offset + at]) this.#state = this.#noObject();
     } else if (this.#place === 'key') {
       if (byte === QUOTE) this.#beginString('in_key');
-      else if (byte === CLOSE_BRACE) this.#state = this.#found ?? ABSENT;
-      else this.#state = unreadable('the JSON is malformed');
+      else if (byte === CLOSE_BRACE) this.#endObject();
+      else this.#state = MALFORMED;
     } else if (this.#place === 'colon') {
       if (byte === COLON) this.#place = 'value';
-      else this.#state = unreadable('the JSON is malformed');
+      else this.#state = MALFORMED;
     } else if (this.#place === 'value') {
       this.#beginValue(byte, at);
+    } else if (this.#place === 'end') {
+      this.#state = unreadable('something follows the JSON');
     } else if (byte === COMMA) {
       this.#place = 'key';
     } else if (byte === CLOSE_BRACE) {
-      this.#state = this.#found ?? ABSENT;
+      this.#endObject();
     } else if (!isScalarByte(byte)) {
-      this.#state = unreadable('the JSON is malformed');
+      this.#state = MALFORMED;
     }
   }
 
+  /** UTF-16 and other encodings, forms that do not say so, or no object at all. */
+  #noObject(): ScanState {
+    return this.#names === null ? ABSENT : unreadable('it is no JSON object in UTF-8');
+  }
+
   #beginValue(byte: number, at: number): void {
-    if (this.#isModelKey) {
-      if (byte !== QUOTE) {
-        this.#state = ABSENT;
-        return;
-      }
+    // Null is as good as none.
+    if (this.#isModelKey && byte !== QUOTE && byte !== LETTER_N) this.#names?.takeNoText();
+    if (this.#isModelKey && byte === QUOTE) {
       this.#modelStart = this.#offset + at + 1;
       this.#beginString('in_model');
+    } else if (this.#isModelKey && this.#names === null) {
+      this.#state = ABSENT;
     } else if (byte === QUOTE) {
       this.#inString = true;
       this.#place = 'in_string';
@@ -153,7 +192,7 @@ class JsonModelScan implements ModelScan {
       this.#place = 'after';
       if (this.#isStreamKey) this.#endStream(byte === LETTER_T);
     } else {
-      this.#state = unreadable('the JSON is malformed');
+      this.#state = MALFORMED;
     }
   }
 
@@ -183,6 +222,11 @@ class JsonModelScan implements ModelScan {
             break;
           }
         }
+      }
+      // Some parsers pass over comments, or know other quotes: what they read would be hidden from this scan.
+      if (this.#names !== null && OUTSIDE_STRINGS[byte] === 0) {
+        this.#state = MALFORMED;
+        break;
       }
     }
     this.#depth = depth;
@@ -240,9 +284,12 @@ class JsonModelScan implements ModelScan {
     this.#place = 'colon';
     const { length, isCut } = this.#capture;
     const mayMatch = this.#sawEscape || length === 'model'.length || length === 'stream'.length;
-    const key = mayMatch && !isCut ? this.#decoded() : null;
+    const key = (mayMatch || this.#names !== null) && !isCut ? this.#decoded() : null;
     this.#isModelKey = key === 'model' && this.#found === null;
     this.#isStreamKey = key === 'stream' && this.#wantsStream;
+    if (this.#names === null || isCut) return;
+    const against = key === null ? unreadable('a key is no JSON text') : this.#names.take(key);
+    if (against !== null) this.#state = against;
   }
 
   #endStream(isStream: boolean): void {
@@ -257,9 +304,8 @@ class JsonModelScan implements ModelScan {
       this.#state = unreadable(`its value is not a JSON text of at most ${MODEL_BYTES_MAX} bytes`);
       return;
     }
-    const found: ScanState = { kind: 'found', model, start: this.#modelStart, end };
-    if (this.#wantsStream) this.#found = found;
-    else this.#state = found;
+    this.#found = foundAt(model, this.#modelStart, end, this.depth);
+    if (!this.#wantsStream) this.#state = this.#found;
     this.#place = 'after';
   }
 
@@ -295,3 +341,8 @@ function isScalarByte(byte: number): boolean {
     byte === 0x2e
   );
 }
+
+/** 1 for every byte that may stand outside of strings. */
+const OUTSIDE_STRINGS = Uint8Array.from({ length: 256 }, (_, byte) =>
+  Number(isScalarByte(byte) || ' \t\r\n"{}[],:'.includes(String.fromCharCode(byte))),
+);

@@ -1,4 +1,7 @@
-/** Where a scan stands after the bytes it was given. All but `more` is final. */
+/**
+ * Where a scan stands after the bytes it was given. All but `more` is final, and of a thorough scan `found` is
+ * not: what follows may still be a second model.
+ */
 export type ScanState =
   | { readonly kind: 'more' }
   /** `start` and `end` bound the bytes of the value in the body, without its quotes. */
@@ -11,7 +14,17 @@ export type ScanState =
   /** The body has no model, or one that is not a text. */
   | { readonly kind: 'absent' }
   /** `why` continues the sentence "The model could not be read: …". */
-  | { readonly kind: 'unreadable'; readonly why: string };
+  | { readonly kind: 'unreadable'; readonly why: string }
+  /** A thorough scan has seen a second one. Which of them counts, every parser decides for itself. */
+  | { readonly kind: 'twice' }
+  /** A field of the form holds a gateway key. `field` is its name; null: the key is the name. */
+  | { readonly kind: 'key'; readonly field: string | null };
+
+/**
+ * How a body is scanned. `thorough`: to its end, taking nothing that another parser could take for another model.
+ * Otherwise the first model counts, and what follows is not looked at.
+ */
+export type Depth = 'first' | 'thorough';
 
 /** Looks for the model in a body that comes in chunks, whatever their borders. */
 export interface ModelScan {
@@ -21,10 +34,53 @@ export interface ModelScan {
   end(): ScanState;
   /** Whether the body asks for a stream, as far as the scan was asked to look for that. */
   readonly isStream: boolean;
+  /** Whether what follows may change its state. */
+  readonly goesOn: boolean;
+  /** So many bytes at the end of what was pushed stand in something that is not decided yet. */
+  readonly undecidedBytes: number;
+}
+
+/** Whether what follows may change the state of a scan. */
+export function goesOn({ kind }: ScanState, depth: Depth): boolean {
+  return kind === 'more' || (kind === 'found' && depth === 'thorough');
 }
 
 export const MORE: ScanState = { kind: 'more' };
 export const ABSENT: ScanState = { kind: 'absent' };
+const TWICE: ScanState = { kind: 'twice' };
+
+/** Names under which some providers take models in place of the one that is named, in lower case. */
+const LISTS: ReadonlySet<string> = new Set(['models', 'fallbacks']);
+
+/**
+ * Counts the top-level names of a body that some parser may take for `model`: those of Go and .NET make no
+ * difference between upper and lower case.
+ */
+export class ModelNames {
+  #models = 0;
+  #oddity: string | null = null;
+
+  /** Takes a name. The answer is what speaks against the body from here on; null: nothing does. */
+  take(name: string): ScanState | null {
+    const folded = name.toLowerCase();
+    const isList = LISTS.has(folded) || folded.startsWith('model[');
+    if (isList) return unreadable(`there are several, under ${folded}`);
+    if (folded !== 'model') return null;
+    this.#models += 1;
+    if (name !== folded) this.#oddity = 'its name is not written in lower case';
+    return this.#models === 1 ? null : TWICE;
+  }
+
+  /** What stands under `model` is no text. Nobody knows what that means to an upstream. */
+  takeNoText(): void {
+    this.#oddity = 'its value is not a text';
+  }
+
+  /** The state at the end of a body in which no model was found. */
+  end(): ScanState {
+    return this.#oddity === null ? ABSENT : unreadable(this.#oddity);
+  }
+}
 
 /** A model's name longer than this many bytes is taken for a mistake: it would travel in every ticket. */
 export const MODEL_BYTES_MAX = 1_024;
@@ -32,6 +88,12 @@ export const MODEL_BYTES_MAX = 1_024;
 /** The state of a scan that cannot go on. */
 export function unreadable(why: string): ScanState {
   return { kind: 'unreadable', why };
+}
+
+/** The state of a scan that has found the model. Some routers take a list of names for several models. */
+export function foundAt(model: string, start: number, end: number, depth: Depth): ScanState {
+  const isList = depth === 'thorough' && model.includes(',');
+  return isList ? unreadable('its value names several') : { kind: 'found', model, start, end };
 }
 
 /** Bytes kept while a name or a value passes by, up to a bound: no allocation per byte. */
@@ -60,6 +122,11 @@ export class Capture {
   /** Whether more passed by than could be kept. */
   get isCut(): boolean {
     return this.#length > this.#bytes.length;
+  }
+
+  /** What was kept. Changes with the next byte. */
+  get bytes(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
   }
 
   /** What was kept, or the first `bytes` of it, as text; null: not UTF-8. */

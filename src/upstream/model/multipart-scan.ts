@@ -1,5 +1,15 @@
-import { ABSENT, Capture, MODEL_BYTES_MAX, MORE, unreadable } from './model-scan.ts';
-import type { ModelScan, ScanState } from './model-scan.ts';
+import { parameters, plainField } from './form-field.ts';
+import {
+  ABSENT,
+  Capture,
+  foundAt,
+  goesOn,
+  MODEL_BYTES_MAX,
+  ModelNames,
+  MORE,
+  unreadable,
+} from './model-scan.ts';
+import type { Depth, ModelScan, ScanState } from './model-scan.ts';
 
 const CR = 0x0d;
 const LF = 0x0a;
@@ -12,17 +22,17 @@ const PART_HEADERS_BYTES_MAX = 8_192;
 
 /**
  * What the next byte belongs to: `content` (of a part, or what stands before the first one) →
- * `boundary_end` (behind a boundary: `--` or the end of the line) → `headers` → `content` …
+ * `boundary_end` (behind a boundary: `--` or the end of the line) → `headers` → `content` … `end`
  */
-type Place = 'content' | 'boundary_end' | 'headers';
+type Place = 'content' | 'boundary_end' | 'headers' | 'end';
 
 /**
  * Finds the form field `model` in multipart/form-data. Parts with a file name are files whatever
- * their field is called. The search for a boundary starts at carriage returns only, so a file passes
- * at the speed of the engine's own search.
+ * their field is called. The search for a boundary starts at the ends of lines only, so a file passes
+ * at the speed of the engine's own search. A thorough scan takes only forms that every parser takes apart alike.
  */
-export function createMultipartModelScan(boundary: string): ModelScan {
-  return new MultipartModelScan(boundary);
+export function createMultipartModelScan(boundary: string, depth: Depth = 'first'): ModelScan {
+  return new MultipartModelScan(boundary, depth);
 }
 
 /** The boundary that a multipart/form-data content type names; null: none. */
@@ -34,6 +44,8 @@ export function multipartBoundary(contentType: string): string | null {
 class MultipartModelScan implements ModelScan {
   /** No form asks for an event stream. */
   readonly isStream = false;
+  readonly depth: Depth;
+  readonly undecidedBytes = 0;
   readonly #delimiter: Uint8Array;
   #state: ScanState = MORE;
   #place: Place = 'content';
@@ -52,16 +64,26 @@ class MultipartModelScan implements ModelScan {
   #offset = 0;
   readonly #headers = new Capture(PART_HEADERS_BYTES_MAX);
   readonly #value: Capture;
+  /** Null: the first model will do. */
+  readonly #names: ModelNames | null;
+  /** Whether what matches so far began at the end of a line that other parsers alone take for one. */
+  #isBare = false;
 
-  constructor(boundary: string) {
+  constructor(boundary: string, depth: Depth) {
+    this.depth = depth;
+    this.#names = depth === 'thorough' ? new ModelNames() : null;
     this.#delimiter = new TextEncoder().encode(`\r\n--${boundary}`);
     // The delimiter is captured with the value that it ends.
     this.#value = new Capture(MODEL_BYTES_MAX + this.#delimiter.length);
   }
 
+  get goesOn(): boolean {
+    return goesOn(this.#state, this.depth);
+  }
+
   push(chunk: Uint8Array): ScanState {
     let at = 0;
-    while (at < chunk.length && this.#state.kind === 'more') {
+    while (at < chunk.length && this.goesOn) {
       if (this.#place === 'content' && !this.#isModel) {
         at = this.#skipContent(chunk, at);
         continue;
@@ -70,6 +92,7 @@ class MultipartModelScan implements ModelScan {
       if (this.#isModel) this.#value.add(byte);
       if (this.#place === 'boundary_end') this.#boundaryEnd(byte);
       else if (this.#place === 'headers') this.#header(byte, this.#offset + at);
+      else if (this.#place === 'end') this.#behind(byte);
       else this.#valueByte(byte, this.#offset + at);
       at += 1;
     }
@@ -78,7 +101,11 @@ class MultipartModelScan implements ModelScan {
   }
 
   end(): ScanState {
-    if (this.#state.kind !== 'more') return this.#state;
+    if (!this.goesOn) return this.#state;
+    if (this.#place === 'end') {
+      if (this.#state.kind === 'more') this.#state = this.#names?.end() ?? ABSENT;
+      return this.#state;
+    }
     this.#state = unreadable(
       this.#sawBoundary
         ? 'the form ends before its last boundary'
@@ -89,10 +116,13 @@ class MultipartModelScan implements ModelScan {
 
   #skipContent(chunk: Uint8Array, from: number): number {
     let at = from;
-    while (at < chunk.length && this.#place === 'content') {
+    let [cr, lf] = [-1, -1];
+    while (at < chunk.length && this.#place === 'content' && this.goesOn) {
       if (this.#matched === 0) {
-        at = chunk.indexOf(CR, at);
-        if (at === -1) return chunk.length;
+        if (cr < at) cr = indexIn(chunk, CR, at);
+        if (lf < at && this.#names !== null) lf = indexIn(chunk, LF, at);
+        at = this.#names === null ? cr : Math.min(cr, lf);
+        if (at === chunk.length) return at;
       }
       this.#match(chunk[at] ?? 0, this.#offset + at);
       at += 1;
@@ -110,11 +140,21 @@ class MultipartModelScan implements ModelScan {
   /** A carriage return stands nowhere in the delimiter but at its start: no other overlap exists. */
   #match(byte: number, position: number): void {
     if (byte === this.#delimiter[this.#matched]) this.#matched += 1;
-    else this.#matched = byte === CR ? 1 : 0;
+    else if (this.#names === null) this.#matched = byte === CR ? 1 : 0;
+    else this.#matchBare(byte);
     if (this.#matched < this.#delimiter.length) return;
+    if (this.#isBare) this.#state = BARE;
     this.#contentEnd = position + 1 - this.#delimiter.length;
     this.#place = 'boundary_end';
     this.#last = 0;
+  }
+
+  /** To some parsers a line ends with either of the two characters that end it: they see other parts. */
+  #matchBare(byte: number): void {
+    const isBehindCr = this.#matched === 1 && byte === DASH;
+    this.#isBare = byte === LF || isBehindCr;
+    this.#matched = byte === CR ? 1 : byte === LF ? 2 : isBehindCr ? 3 : 0;
+    if (!this.#sawBoundary) this.#state = unreadable('the form does not begin with its boundary');
   }
 
   /** Only `--`, or blanks and the end of the line, make it a boundary: it may begin a longer word. */
@@ -131,11 +171,20 @@ class MultipartModelScan implements ModelScan {
       this.#blank = 2;
     } else if (last === DASH && byte === DASH) {
       this.#endPart();
-      if (this.#state.kind === 'more') this.#state = ABSENT;
+      this.#place = 'end';
+      if (this.#names === null && this.#state.kind === 'more') this.#state = ABSENT;
+    } else if (this.#names !== null && (last !== 0 || (byte !== CR && byte !== DASH))) {
+      this.#state = BARE;
     } else if (byte === DASH ? last !== 0 : !isPadding || !isLineEnd(byte)) {
       this.#place = 'content';
       this.#matched = byte === CR ? 1 : 0;
     }
+  }
+
+  /** What some parsers would still take for a part. */
+  #behind(byte: number): void {
+    const isBlank = isLineEnd(byte) || byte === LF;
+    if (!isBlank) this.#state = unreadable('something follows the form');
   }
 
   #header(byte: number, position: number): void {
@@ -144,26 +193,51 @@ class MultipartModelScan implements ModelScan {
     else if (byte === LF && this.#blank % 2 === 1) this.#blank += 1;
     else this.#blank = 0;
     if (this.#blank === 4) {
-      this.#isModel = isModelField(this.#headers.text() ?? '');
+      this.#isModel = this.#isModelField(this.#headers.text() ?? '');
       this.#modelStart = position + 1;
       this.#value.clear();
       this.#place = 'content';
       // A part without content may end right here: its empty line is the delimiter's.
       this.#matched = 2;
+      this.#isBare = false;
     } else if (this.#headers.isCut) {
       this.#state = unreadable(`the headers of a part exceed ${PART_HEADERS_BYTES_MAX} bytes`);
     }
   }
 
+  #isModelField(headers: string): boolean {
+    if (this.#names === null) return isModelField(headers);
+    const field = plainField(headers);
+    if (field === null) {
+      this.#state = unreadable('the headers of a part can be read in several ways');
+      return false;
+    }
+    const isModel = field.name === 'model';
+    const against = this.#names.take(field.name);
+    if (against !== null) this.#state = against;
+    else if (isModel && !field.isText) this.#state = unreadable('its field is a file, or encoded');
+    return isModel;
+  }
+
   #endPart(): void {
     if (!this.#isModel) return;
+    this.#isModel = false;
     const end = Math.max(this.#contentEnd, this.#modelStart);
     const model = this.#value.text(end - this.#modelStart);
     this.#state =
       model === null
         ? unreadable('its value is not UTF-8')
-        : { kind: 'found', model, start: this.#modelStart, end };
+        : foundAt(model, this.#modelStart, end, this.depth);
   }
+}
+
+/** The boundary between lines that do not end as they should, or with more behind it than the end of its line. */
+const BARE = unreadable('its boundary stands where some parsers see one and others do not');
+
+/** Where a byte is from there on; the length of the chunk: nowhere. */
+function indexIn(chunk: Uint8Array, byte: number, from: number): number {
+  const at = chunk.indexOf(byte, from);
+  return at === -1 ? chunk.length : at;
 }
 
 function isLineEnd(byte: number): boolean {
@@ -176,15 +250,3 @@ function isModelField(headers: string): boolean {
   const found = parameters(disposition);
   return found.get('name') === 'model' && !found.has('filename') && !found.has('filename*');
 }
-
-/** The parameters of a header's value, as in `form-data; name="model"`. The first of a name counts. */
-function parameters(value: string): Map<string, string> {
-  const found = new Map<string, string>();
-  for (const [, name = '', quoted, plain = ''] of value.matchAll(PARAMETER)) {
-    const key = name.toLowerCase();
-    if (!found.has(key)) found.set(key, quoted?.replaceAll(/\\(.)/g, '$1') ?? plain.trim());
-  }
-  return found;
-}
-
-const PARAMETER = /;\s*([^=;\s"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;]*))/g;

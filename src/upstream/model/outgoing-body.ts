@@ -1,5 +1,6 @@
 import { EXEMPT_BYTES_MAX } from '../body-budget.ts';
 import type { Reservation } from '../body-budget.ts';
+import { bytesOf, type Watch } from './watch.ts';
 
 /** A request's body on its way to the upstream. Exactly one of `open` and `discard` comes first. */
 export interface OutgoingBody {
@@ -15,6 +16,8 @@ export interface OutgoingBody {
    * `waitUntil` from `open` on, and comes to an end by `discard` where the upstream stops reading.
    */
   readonly sent: Promise<void>;
+  /** What looks on while the rest of it goes out, and may break it off; null: nobody need. */
+  readonly watch: Watch | null;
   /** Gives up what was not handed over. Must be called when the call ends; may be called at any time. */
   discard(): void;
   /**
@@ -35,6 +38,7 @@ export function unreadBody(request: Request): OutgoingBody {
       return body;
     },
     sent: Promise.resolve(),
+    watch: null,
     discard() {
       if (!isOpen) body?.cancel().catch(ignore);
       isOpen = true;
@@ -60,6 +64,8 @@ export interface ReadParts {
   readonly reservation: Reservation | null;
   /** Where the model stands in the chunks, and whether as a JSON string; null: not in plain sight. */
   readonly model: { readonly start: number; readonly end: number; readonly isJson: boolean } | null;
+  /** Scans the rest as it goes out; null: it need not be looked at. */
+  readonly watch: Watch | null;
 }
 
 /** The body of a request that was read in part or as a whole. */
@@ -70,6 +76,7 @@ export function readBody(parts: ReadParts): OutgoingBody {
 class ReadOutgoingBody implements OutgoingBody {
   readonly contentLength: number | null;
   readonly sent: Promise<void>;
+  readonly watch: Watch | null;
   readonly #parts: ReadParts;
   readonly #chunks: Uint8Array[];
   /** Stops the handing over of a body in pieces. */
@@ -80,6 +87,7 @@ class ReadOutgoingBody implements OutgoingBody {
   constructor(parts: ReadParts) {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#parts = parts;
+    this.watch = parts.watch;
     this.#chunks = [...parts.chunks];
     this.#settle = resolve;
     this.sent = promise;
@@ -129,7 +137,7 @@ class ReadOutgoingBody implements OutgoingBody {
 
   /** Hands over what was read, giving back its bytes as they go, and then the rest natively. */
   async #pump(writable: WritableStream<Uint8Array>): Promise<void> {
-    const { rest, reservation } = this.#parts;
+    const { rest, reservation, watch } = this.#parts;
     this.#stop = new AbortController();
     const { signal } = this.#stop;
     const writer = writable.getWriter();
@@ -138,18 +146,23 @@ class ReadOutgoingBody implements OutgoingBody {
     };
     signal.addEventListener('abort', stop);
     try {
+      // What is watched goes out a piece behind.
+      const isWatched = rest !== null && watch?.isOn === true;
+      const held = isWatched ? watch.heldBytes : 0;
       for (;;) {
-        const chunk = this.#chunks[0];
-        if (chunk === undefined) break;
+        const [chunk, ...others] = this.#chunks;
+        if (chunk === undefined || bytesOf(others) < held) break;
         await writer.write(chunk);
         this.#chunks.shift();
         free(chunk, this.#chunks[0]);
         reservation?.keep(bytesOf(this.#chunks));
       }
-      signal.removeEventListener('abort', stop);
       if (rest === null) {
         await writer.close();
+      } else if (isWatched) {
+        await watch.pass(this.#chunks, rest, writer, signal);
       } else {
+        signal.removeEventListener('abort', stop);
         writer.releaseLock();
         await rest.pipeTo(writable, { signal });
       }
@@ -163,6 +176,7 @@ class ReadOutgoingBody implements OutgoingBody {
   }
 
   #release(): void {
+    this.watch?.stop();
     this.#chunks.length = 0;
     this.#parts.reservation?.release();
     this.#settle();
@@ -176,10 +190,6 @@ class ReadOutgoingBody implements OutgoingBody {
 function free(done: Uint8Array, next: Uint8Array | undefined): void {
   const { buffer } = done;
   if (buffer !== next?.buffer && buffer instanceof ArrayBuffer) buffer.transfer(0);
-}
-
-function bytesOf(chunks: readonly Uint8Array[]): number {
-  return chunks.reduce((sum, chunk) => sum + chunk.length, 0);
 }
 
 function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {

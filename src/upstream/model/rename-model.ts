@@ -3,12 +3,6 @@ import type { ScanState } from './model-scan.ts';
 
 const encoder = new TextEncoder();
 
-/** The model that a JSON body names; null: none, or it is no plain JSON. */
-export function modelIn(body: Uint8Array): string | null {
-  const state = scanned(body);
-  return state.kind === 'found' ? state.model : null;
-}
-
 function scanned(body: Uint8Array): ScanState {
   const scan = createJsonModelScan();
   const pushed = scan.push(body);

@@ -29,3 +29,18 @@ export function providerOf(upstreamId: string, host: string): string {
   if (known !== undefined) return known;
   return HOST_PATTERNS.find(({ pattern }) => pattern.test(name))?.provider ?? upstreamId;
 }
+
+const known = new WeakMap<object, string>();
+
+/** The same of an upstream as it is configured, which never changes. */
+export function providerOfUpstream(upstream: {
+  readonly id: string;
+  readonly baseUrl: string;
+}): string {
+  let provider = known.get(upstream);
+  if (provider === undefined) {
+    provider = providerOf(upstream.id, new URL(upstream.baseUrl).host);
+    known.set(upstream, provider);
+  }
+  return provider;
+}

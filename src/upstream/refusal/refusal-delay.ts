@@ -22,7 +22,11 @@ export function readDelay(sources: DelaySources): number | null {
   return headerDelay(sources) ?? bodyDelay(sources) ?? hintDelay(sources);
 }
 
-function headerDelay({ headers, now }: DelaySources): number | null {
+/** How long the headers that are meant for it ask to wait. */
+export function headerDelay({
+  headers,
+  now,
+}: Pick<DelaySources, 'headers' | 'now'>): number | null {
   for (const name of ['retry-after-ms', 'x-ms-retry-after-ms']) {
     const ms = parseMs(headers.get(name) ?? '');
     if (ms !== null) return ms;

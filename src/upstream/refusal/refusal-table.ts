@@ -138,6 +138,8 @@ const LONG_WINDOWS: readonly RefusalRow[] = [
 const CONCURRENCY: readonly RefusalRow[] = [
   { kind: 'concurrency', scope: 'model', only: ZAI, codes: ['1302'] },
   { kind: 'concurrency', scope: 'model', only: MINIMAX, codes: ['1041'] },
+  // With 503: anthropics/claude-code#562.
+  { kind: 'concurrency', scope: 'model', only: ['bedrock'], text: /too many connections/ },
   // The only limit that it has: api-docs.deepseek.com/quick_start/rate_limit, as of 2026-11-20.
   { kind: 'concurrency', scope: 'model', only: ['deepseek'], statuses: [429] },
   {

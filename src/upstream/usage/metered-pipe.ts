@@ -27,12 +27,11 @@ export interface Metering {
 export function pipeMetered(
   body: ReadableStream<Uint8Array>,
   writable: WritableStream<Uint8Array>,
-  { signal, idle }: Pick<ChunkPipe, 'signal' | 'idle'>,
+  bounds: Pick<ChunkPipe, 'signal' | 'idle' | 'stalled'>,
   { meter, filter }: Metering,
 ): Promise<void> {
   return pipeChunks(body, writable, {
-    signal,
-    idle,
+    ...bounds,
     pass(chunk) {
       meter.push(chunk);
       return filter === null ? chunk : filter.push(chunk);

@@ -14,6 +14,9 @@ let folder: string;
 
 const USUAL_PORT = 8787;
 
+/** A test runner starts in it, which takes a while on a machine that is busy. */
+const ALL_OVER = { timeout: 300_000 };
+
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'headgate-command-'));
 });
@@ -39,6 +42,8 @@ it('npm run dev answers, prints a token that opens the admin routes, and ends at
   try {
     const [, url = ''] = await dev.untilPrinted(/Headgate +(http:\S+)/, 50_000);
     const [, token = ''] = await dev.untilPrinted(/admin token +(\S+)/);
+    const [, dashboard = ''] = await dev.untilPrinted(/dashboard +(http\S+)/);
+    expect([dashboard, (await fetch(dashboard)).status]).toEqual([`${url}/admin`, 200]);
     expect(url).not.toBe(`http://127.0.0.1:${USUAL_PORT}`);
     const call = openChat(url, { label: 'try', headers: { 'x-strict-chunk-delay-ms': '0' } });
     expect(await call.answered).toBe(200);
@@ -64,6 +69,19 @@ it('wrangler deploy --dry-run passes', async () => {
   expect(await readFile(join(folder, 'dist', 'index.js'), 'utf8')).toContain('GroupObject');
 });
 
+it('npm test says little of what passes, and keeps what the runtimes print', ALL_OVER, async () => {
+  const log = join(folder, 'test.log');
+  // A file that resets objects, which workerd writes whole stacks about.
+  const test = runScript(['scripts/test.ts', 'test/workers/proxy/reset.test.ts'], {
+    TEST_LOG: log,
+  });
+  expect(await test.exited).toBe(0);
+  expect(test.output().split('\n').length).toBeLessThan(30);
+  expect(test.output()).toMatch(/Tests +\d+ passed/);
+  expect(test.output()).not.toContain('uncaught exception');
+  expect(await readFile(log, 'utf8')).toContain('uncaught exception');
+});
+
 it('GET / of a fresh Headgate says what is missing and how to set it', async () => {
   const serve = await startServe({ port: 0, dataDir: folder, env: {} });
   try {
@@ -71,7 +89,9 @@ it('GET / of a fresh Headgate says what is missing and how to set it', async () 
     const text = await response.text();
     expect(response.status).toBe(200);
     expect(text).toMatch(/Admin routes +CLOSED: the secret ADMIN_TOKEN is missing/);
-    expect(text).toContain('npx wrangler secret put ADMIN_TOKEN');
+    expect(text).toContain('ADMIN_TOKEN=… in the environment of npm run serve');
+    expect(text).not.toContain('wrangler');
+    expect(await (await fetch(`${serve.url}/v1`)).text()).toContain('/v1 is a base URL');
     expect(text).toMatch(/Groups +none configured/);
     expect(text).toMatch(/Gateway keys +none configured/);
     expect(text).toContain(`${serve.url}/openai/v1`);

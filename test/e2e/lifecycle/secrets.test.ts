@@ -222,7 +222,7 @@ it('the key of the operator is used behind a gateway key alone', async () => {
     401,
   );
   const unset = '/unset/v1/chat/completions';
-  expect(await send('a secret that is not set', { path: unset, headers: known })).toBe(502);
+  expect(await send('a secret that is not set', { path: unset, headers: known })).toBe(424);
   expect(new Set(await sendAll('both keys', known))).toEqual(new Set([200]));
 });
 

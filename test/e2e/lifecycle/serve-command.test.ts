@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { callsInFlight } from '../../../scripts/serve/admin-client.ts';
 import type { StrictUpstream } from '../../support/strict-upstream.ts';
 import { startStrictUpstream } from '../../support/strict-upstream.ts';
 import { createAdmin } from '../support/lifecycle-admin.ts';
@@ -138,6 +139,30 @@ describe('a signal', () => {
     for (const call of calls) expect(call.text()).toContain('[DONE]');
     expect(await script.exited).toBe(0);
     expect(upstream.stats()).toMatchObject({ completed: 3, peak: 1, aborted: 0 });
+  });
+
+  it('SIGTERM waits for nobody who has left before an answer, wherever the call was then', async () => {
+    const { script, url } = await startServed('--drain-s', '60', '--config', await jsonFile(1));
+    const admin = createAdmin(() => url, STAGE_TOKEN);
+    const silent = { 'x-strict-first-byte-delay-ms': '600000' };
+    const holder = openChat(url, { label: 'holder', headers: silent });
+    await until('the holder is upstream', () => upstream.stats().inFlight === 1);
+    const queued = openChat(url, { label: 'queued' });
+    await admin.untilGroup('practice', { in_use: 1, queued: 1 });
+    const slotless = openCall(url, { method: 'GET', path: '/practice/v1/models', headers: silent });
+    const uploading = openCall(url, {
+      path: '/practice/v1/chat/completions',
+      headers: { 'content-type': 'application/json' },
+      bodyBytes: 10_000,
+      body: '{"messages":[',
+    });
+    await until('all are under way', async () => (await callsInFlight(url)) === 4);
+    for (const call of [holder, queued, slotless, uploading]) call.leave('FIN');
+    await until('nothing is in flight', async () => (await callsInFlight(url)) === 0);
+    const askedAt = clock();
+    script.kill('SIGTERM');
+    expect(await script.exited).toBe(0);
+    expect(clock() - askedAt).toBeLessThan(30_000);
   });
 
   it('SIGTERM ends the wait after --drain-s', async () => {

@@ -14,6 +14,9 @@ const CLOCK_MS = 5;
 /** Whoever may go is there within this time, on a machine that is busy with other things. */
 const LATE_MS = 2_000;
 
+/** Of input, in each call. */
+const CALL_TOKENS = 160;
+
 interface Pace {
   readonly id: string;
   readonly name: string;
@@ -48,7 +51,8 @@ const PACES: readonly Pace[] = [
     limits: { tpm: 10_000 },
     calls: 12,
     amountOf: ({ inputTokens }) => inputTokens,
-    allowed: (ms) => (10_000 / 60) * (10 + ms / 1_000),
+    // Of a call of more than 1 % of the limit only that much need be there: the rest of one is owed.
+    allowed: (ms) => (10_000 / 60) * (10 + ms / 1_000) + (CALL_TOKENS - 100),
   },
 ];
 
@@ -76,7 +80,7 @@ it.concurrent.each(PACES)(
       openSized(stage.url(), {
         upstream: id,
         label: `call-${i}`,
-        inputTokens: 160,
+        inputTokens: CALL_TOKENS,
         outputTokens: 5,
       }),
     );

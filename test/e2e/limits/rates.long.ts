@@ -30,6 +30,8 @@ interface Case {
   readonly burst: number;
   /** Until then it is found out how much calls write, which is far less than is assumed at first. */
   readonly skipMs: number;
+  /** What of the limit whole calls can use in a minute, where that is less. */
+  readonly fitting?: number;
 }
 
 const BOTH = { rpm: 60, tpm: 10_000 };
@@ -87,12 +89,23 @@ const CASES: readonly Case[] = [
     sizeOf: (random) => [
       random.pick([
         [9, random.between(20, 500)],
-        [1, random.between(1_000, 2_500)],
+        [1, random.between(1_000, 1_800)],
       ]),
       random.between(5, 200),
     ],
     burst: 0,
     skipMs: 60_000,
+  },
+  {
+    id: 'whole',
+    name: 'TPM 10,000, calls of which two fit into a minute',
+    limits: { tpm: 10_000 },
+    bound: 'tpm',
+    calls: 10,
+    sizeOf: () => [3_900, 50],
+    burst: 0,
+    skipMs: 0,
+    fitting: 2 * 3_950,
   },
 ];
 
@@ -131,13 +144,13 @@ const AMOUNTS: Readonly<Record<Limit, (arrival: StrictArrival) => number>> = {
 
 /** The part of the limit that was used between the first call after `skipMs` and the last call. */
 function usedShare(arrivals: readonly StrictArrival[], given: Case): number {
-  const { bound, limits, skipMs, burst } = given;
+  const { bound, limits, skipMs, burst, fitting } = given;
   const from = (arrivals[0]?.at ?? NaN) + skipMs;
   const counted = arrivals.filter(({ at, refusedAs }) => refusedAs === null && at >= from);
   const last = counted.pop()?.at ?? NaN;
   const minutes = (last - (counted[0]?.at ?? NaN)) / 60_000;
   const used = counted.reduce((sum, arrival) => sum + AMOUNTS[bound](arrival), 0);
-  return (used - burst) / ((limits[bound] ?? NaN) * minutes);
+  return (used - burst) / ((fitting ?? limits[bound] ?? NaN) * minutes);
 }
 
 async function run(given: Case): Promise<Endings> {

@@ -1,7 +1,8 @@
-// Claude Code and Codex are not run here. The requests that they are documented to send are replayed
-// with the settings that docs/clients.md gives them, and the upstream says what it got.
+// The agents are not run here, but by `npm run test:agents`. The requests that they send are replayed with the
+// settings that docs/clients.md gives them, and with each kind of key; the upstream says what it got.
 import { createHash, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SdkStage } from '../support/sdk-stage.ts';
 import { startSdkStage } from '../support/sdk-stage.ts';
@@ -18,7 +19,7 @@ beforeAll(async () => {
     startSdkStage(),
     startSdkStage({
       upstreams: (strict) =>
-        ['openai', 'anthropic'].map((id) => ({
+        ['openai', 'anthropic', 'gemini'].map((id) => ({
           id,
           base_url: strict.url,
           auth: { secret: 'UPSTREAM_KEY' },
@@ -36,6 +37,7 @@ async function recipe(name: string, headgate: string): Promise<string> {
   return text
     .replaceAll('https://headgate.example.workers.dev', headgate)
     .replaceAll('sk-ant-your-provider-key', CALLER_KEY)
+    .replaceAll('your-provider-or-gateway-key', GATEWAY_KEY)
     .replaceAll('hg_your-gateway-key', GATEWAY_KEY);
 }
 
@@ -69,7 +71,7 @@ async function expectArrival(request: Replay, path: string): Promise<Echo['heade
   expect(`${echo.path}${echo.query === '' ? '' : '?'}${echo.query}`).toBe(path);
   expect(echo.sha256).toBe(createHash('sha256').update(JSON.stringify(request.body)).digest('hex'));
   for (const [name, value] of Object.entries(request.headers)) {
-    if (['authorization', 'x-api-key', 'headgate-key'].includes(name)) continue;
+    if (['authorization', 'x-api-key', 'x-goog-api-key', 'headgate-key'].includes(name)) continue;
     expect(echo.headers[name]).toBe(value);
   }
   expect(JSON.stringify(echo)).not.toContain(GATEWAY_KEY);
@@ -205,4 +207,114 @@ describe('Codex', () => {
     expect(events[0]).toBe('response.created');
     expect(events.at(-1)).toBe('response.completed');
   });
+});
+
+/** Opens a WebSocket as a client does that was told where, and returns what it is answered instead. */
+function upgrade(url: string): Promise<{ status: number; text: string }> {
+  const headers = {
+    authorization: `Bearer ${CALLER_KEY}`,
+    connection: 'Upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': Buffer.from(randomUUID().slice(0, 16)).toString('base64'),
+  };
+  return new Promise((resolve, reject) => {
+    const asked = httpRequest(url, { headers }, (answer) => {
+      answer.toArray().then((chunks: Buffer[]) => {
+        const { statusCode: status = 0 } = answer;
+        resolve({ status, text: Buffer.concat(chunks).toString() });
+      }, reject);
+    });
+    asked.once('error', reject);
+    asked.once('upgrade', (answer, socket) => {
+      socket.destroy();
+      reject(new Error(`upgraded: ${answer.statusCode}`));
+    });
+    asked.end();
+  });
+}
+
+describe('over WebSocket', () => {
+  test('responses are answered with 426, which agents take for "use HTTP"', async () => {
+    for (const path of ['/openai/v1/responses', '/v1/responses']) {
+      const seen = await upgrade(`${open.url}${path}`);
+      expect(seen).toMatchObject({ status: 426 });
+      expect(seen.text).toContain(`Use HTTP: POST ${path}.`);
+    }
+  });
+
+  test('what has no HTTP route of its kind is answered with 501', async () => {
+    expect(await upgrade(`${open.url}/openai/v1/realtime?model=m`)).toMatchObject({ status: 501 });
+  });
+});
+
+/** The variables that a shell recipe sets. */
+async function exported(name: string): Promise<Record<string, string>> {
+  const lines = (await recipe(name, keyed.url)).matchAll(/^export (\w+)="(.*)"$/gm);
+  return Object.fromEntries([...lines].map(([, key = '', value = '']) => [key, value]));
+}
+
+/** What agents send that have one key and one kind of call. */
+const SIMPLE: readonly {
+  readonly recipe: string;
+  readonly path: string;
+  readonly keyIn: string;
+  readonly request: () => Promise<Replay>;
+}[] = [
+  {
+    recipe: 'gemini-cli.sh',
+    path: '/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse',
+    keyIn: 'x-goog-api-key',
+    async request() {
+      const env = await exported('gemini-cli.sh');
+      return {
+        url: `${env['GOOGLE_GEMINI_BASE_URL']}/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse`,
+        headers: { 'x-goog-api-key': env['GEMINI_API_KEY'] ?? '' },
+        body: { contents: [{ role: 'user', parts: [{ text: QUESTION }] }] },
+      };
+    },
+  },
+  {
+    recipe: 'qwen-code.sh',
+    path: '/v1/chat/completions',
+    keyIn: 'authorization',
+    async request() {
+      const env = await exported('qwen-code.sh');
+      return {
+        url: `${env['OPENAI_BASE_URL']}/chat/completions`,
+        headers: { authorization: `Bearer ${env['OPENAI_API_KEY']}` },
+        body: {
+          model: env['OPENAI_MODEL'],
+          messages: [{ role: 'user', content: QUESTION }],
+          stream: true,
+          stream_options: { include_usage: true },
+        },
+      };
+    },
+  },
+  {
+    recipe: 'opencode.json',
+    path: '/v1/responses',
+    keyIn: 'authorization',
+    async request() {
+      const text = await recipe('opencode.json', keyed.url);
+      const { provider } = JSON.parse(text) as {
+        provider: { openai: { options: { baseURL: string } } };
+      };
+      return {
+        url: `${provider.openai.options.baseURL}/responses`,
+        headers: { authorization: `Bearer ${GATEWAY_KEY}` },
+        body: { model: 'gpt-4o-mini', input: QUESTION, stream: true },
+      };
+    },
+  },
+];
+
+test.each(SIMPLE)('$recipe', async ({ path, keyIn, request }) => {
+  const sent = await request();
+  const headers = await expectArrival(sent, path);
+  expect(headers[keyIn]).toContain(OPERATOR_KEY);
+  const answer = await replay(sent);
+  expect(answer.status).toBe(200);
+  expect(await answer.text()).toContain('data: ');
 });

@@ -1,6 +1,7 @@
 // Every recipe of docs/clients.md works through Headgate, and the page quotes it word for word.
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { configSchema } from '../../../src/contract/config.ts';
@@ -132,6 +133,29 @@ describe('keys', () => {
   });
 });
 
+describe('the README', () => {
+  test('shows a model of Anthropic that an OpenAI client reaches at /v1', async () => {
+    const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
+    const [, model = ''] = /`(anthropic\/claude-[\w-]+)`/.exec(readme) ?? [];
+    const client = new OpenAI({ baseURL: `${keyed.url}/v1`, apiKey: GATEWAY_KEY });
+    const messages = [{ role: 'user' as const, content: QUESTION }];
+    const answer = await client.chat.completions.create({ model, messages });
+    const plainName = model.replace('anthropic/', '');
+    expect(answer.choices[0]?.message.content).toBe(`[${plainName}] How much water does`);
+    const stream = await client.chat.completions.create({ model, messages, stream: true });
+    const chunks = await collect(stream);
+    expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe(
+      `[${plainName}] How much water does`,
+    );
+    const echo = { headers: { 'x-strict-echo': '1' } };
+    const seen = await client.chat.completions.create({ model, messages }, echo);
+    expect(seen).toMatchObject({
+      path: '/v1/chat/completions',
+      headers: { authorization: `Bearer ${OPERATOR_KEY}` },
+    });
+  });
+});
+
 test('skip-when-busy: an answer, or null while the slot is taken', async () => {
   const question = (): ReturnType<typeof askUnlessBusy> =>
     askUnlessBusy(open.url, CALLER_KEY, QUESTION);
@@ -147,6 +171,8 @@ describe('docs/clients.md', () => {
     yaml: 'yaml',
     sh: 'sh',
     toml: 'toml',
+    json: 'json',
+    mjs: 'js',
   };
 
   test('quotes every recipe word for word, and no code besides', async () => {

@@ -8,6 +8,7 @@ import { startSdkStage } from '../support/sdk-stage.ts';
 import { errorOf } from '../support/told-by-error.ts';
 import type { Ask, Caller } from './callers.ts';
 import { CALLERS } from './callers.ts';
+import { CALLER_KEY } from './cases/sdk-case.ts';
 
 /** Nothing listens on the port of TCP's discard service. */
 const NOBODY = 'http://127.0.0.1:9';
@@ -121,14 +122,18 @@ const KINDS: Readonly<Record<number, string>> = {
 /** Errors that Anthropic's SDK has classes for and OpenAI's does not. */
 const ANTHROPIC_KINDS: Readonly<Record<number, string>> = {
   402: 'PaymentRequiredError',
-  413: 'ContentTooLargeError',
+  503: 'ServiceUnavailableError',
 };
 
 function kindOf({ name, upstream }: Caller, status: number): string | null {
   if (name === '@google/genai') return 'ApiError';
   if (name.startsWith('ai ')) return 'APICallError';
-  return KINDS[status] ?? (upstream === 'anthropic' ? ANTHROPIC_KINDS[status] : null) ?? null;
+  return (upstream === 'anthropic' ? ANTHROPIC_KINDS[status] : null) ?? KINDS[status] ?? null;
 }
+
+/** Claude Code misreads a 413, whatever it says. */
+const statusFor = ({ upstream }: Caller, { status }: Refused): number =>
+  upstream === 'anthropic' && status === 413 ? 400 : status;
 
 const askOf = (caller: Caller, { prefix = '', path, ask }: Refused): Ask => ({
   origin: `${stage.url}/${path ?? prefix + caller.upstream}`,
@@ -148,7 +153,8 @@ function chances({ name }: Caller, { permanent }: Refused): object {
 
 describe.each(CALLERS)("$name raises its own error for Headgate's", (caller) => {
   test.each(REFUSED)('$reason: $status', async (refused) => {
-    const { reason, status } = refused;
+    const { reason } = refused;
+    const status = statusFor(caller, refused);
     const before = stage.strict.stats().total;
     for (const streams of [false, true]) {
       const ask = askOf(caller, refused);
@@ -160,6 +166,22 @@ describe.each(CALLERS)("$name raises its own error for Headgate's", (caller) => 
     expect(stage.strict.stats().total).toBe(before);
   });
 });
+
+test.each([
+  { model: 'draining', headers: {}, status: 503, type: 'api_error' },
+  { model: 'one', headers: { 'headgate-weight': '2' }, status: 400, type: 'invalid_request_error' },
+])(
+  'Claude Code does not take a refusal of Headgate for one of Anthropic: $status $type',
+  async ({ model, headers, status, type }) => {
+    const response = await fetch(`${stage.url}/anthropic/v1/messages`, {
+      method: 'POST',
+      headers: { 'x-api-key': CALLER_KEY, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ model, max_tokens: 9, messages: [{ role: 'user', content: 'x' }] }),
+    });
+    expect(response.status).toBe(status);
+    expect(await response.json()).toMatchObject({ type: 'error', error: { type } });
+  },
+);
 
 test.each(CALLERS.filter(({ upstream }) => upstream !== 'gemini'))(
   '$name: NotFoundError or the like for a model that no upstream knows',

@@ -8,6 +8,10 @@ export interface CallOptions {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
+  /** What the call says of its length, if its body is never to end. @default that of the body */
+  readonly bodyBytes?: number;
+  /** From where it is sent, as 127.0.0.2. @default wherever the machine sends it from */
+  readonly from?: string;
 }
 
 /** A piece of a response's body, as it came off the wire. */
@@ -38,12 +42,14 @@ export interface OpenCall {
 /** Sends a call. */
 export function openCall(url: string, options: CallOptions): OpenCall {
   const { method = 'POST', path, headers = {}, body = '' } = options;
+  const { bodyBytes = Buffer.byteLength(body), from } = options;
   const received: Received[] = [];
   let answer: IncomingMessage | null = null;
   const outgoing = request(`${url}${path}`, {
+    ...(from !== undefined && { localAddress: from }),
     method,
     agent: false,
-    headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+    headers: { ...headers, 'content-length': bodyBytes },
   });
   outgoing.setNoDelay(true);
   const answered = new Promise<number>((resolve, reject) => {
@@ -64,7 +70,8 @@ export function openCall(url: string, options: CallOptions): OpenCall {
       response.once('end', () => resolve('complete'));
     });
   });
-  outgoing.end(body);
+  if (bodyBytes > Buffer.byteLength(body)) outgoing.write(body);
+  else outgoing.end(body);
   const bytes = (): Buffer => Buffer.concat(received.map(({ data }) => data));
   return {
     answered,
@@ -92,6 +99,7 @@ export interface ChatOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** @default true */
   readonly stream?: boolean;
+  readonly from?: string;
 }
 
 /** Sends a chat call. */
@@ -100,6 +108,7 @@ export function openChat(url: string, options: ChatOptions): OpenCall {
   const { stream = true } = options;
   return openCall(url, {
     path,
+    ...(options.from !== undefined && { from: options.from }),
     headers: {
       'content-type': 'application/json',
       authorization: `Bearer ${options.key ?? 'practice-key'}`,

@@ -5,6 +5,7 @@ import { until } from './lifecycle-wait.ts';
 
 /** A script of the project that runs as a process of its own. */
 export interface Script {
+  readonly pid: number | undefined;
   /** What it printed so far, both streams. */
   output(): string;
   /** Waits for something in its output; fails if it ends before. Answers with the match. */
@@ -23,9 +24,14 @@ function cleanEnv(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...own, WRANGLER_SEND_METRICS: 'false', NO_COLOR: '1', ...env };
 }
 
-/** Runs a Node script of the project with the Node that runs the tests. */
-export function runScript(args: readonly string[], env: NodeJS.ProcessEnv = {}): Script {
-  const child: ChildProcess = spawn(process.execPath, args, {
+/** Runs a Node script of the project with the Node that runs the tests; `through` is what starts that, if not we. */
+export function runScript(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  through: readonly string[] = [],
+): Script {
+  const [program = '', ...rest] = [...through, process.execPath, ...args];
+  const child: ChildProcess = spawn(program, rest, {
     cwd: ROOT,
     env: cleanEnv(env),
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -47,6 +53,7 @@ export function runScript(args: readonly string[], env: NodeJS.ProcessEnv = {}):
     });
   });
   return {
+    pid: child.pid,
     output: () => printed,
     exited,
     async untilPrinted(pattern, withinMs = 20_000) {

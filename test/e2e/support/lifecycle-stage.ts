@@ -94,7 +94,7 @@ export async function startStage(options: StageOptions): Promise<Stage> {
     admin: createAdmin(() => serve.url, STAGE_TOKEN),
     url: () => serve.url,
     urls: () => serve.urls,
-    workerdPid: () => serve.workerdPid,
+    workerdPid: () => serve.workerdPid(),
     logs: () => lines.join('\n'),
     kill9: () => end(() => serve.kill9()),
     async start() {

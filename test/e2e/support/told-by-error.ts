@@ -31,6 +31,8 @@ const ANTHROPIC_KINDS = [
   AnthropicSdk.NotFoundError,
   AnthropicSdk.ContentTooLargeError,
   AnthropicSdk.RateLimitError,
+  // Before its parent, or it would never be found.
+  AnthropicSdk.ServiceUnavailableError,
   AnthropicSdk.InternalServerError,
 ];
 

@@ -41,6 +41,7 @@ export async function startTracedWorker(folder: string, token: string): Promise<
     workers: 1,
     dashboardDir: null,
     bootId: 'traced',
+    cfHeader: 'traced-cf',
     fromEnvironment: ['ADMIN_TOKEN'],
     compatibility: await readCompatibility(),
   })

@@ -19,6 +19,7 @@ import { Gcra } from './gcra.ts';
 const bucketParamsArb = fc.record({
   ratePerMs: fc.constantFrom(0.001, 0.25, 1, 3),
   capacity: fc.integer({ min: 1, max: 200 }),
+  wholeMax: fc.constantFrom(1, 20, 300),
 });
 
 type BucketAction =
@@ -125,7 +126,8 @@ test('in any stretch no more is taken than the capacity, what flowed in, and one
         } else continue;
         latest = at;
       }
-      const bound = Math.max(params.capacity, largest) + debits;
+      const { capacity, wholeMax } = params;
+      const bound = capacity + Math.max(0, largest - Math.min(wholeMax, capacity)) + debits;
       expect(worstExcess(log, params)).toBeLessThanOrEqual(bound + 1e-6);
     }),
     runs(1_000),

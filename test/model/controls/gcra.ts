@@ -5,20 +5,22 @@ export class Gcra {
   readonly #perUnitMs: number;
   readonly #capacityMs: number;
   readonly #capacity: number;
+  readonly #wholeMax: number;
   /** The theoretical arrival time: when it is full again. */
   #fullAt: number;
   #now: number;
 
-  constructor({ ratePerMs, capacity }: BucketParams, now: number) {
+  constructor({ ratePerMs, capacity, wholeMax }: BucketParams, now: number) {
     this.#fullAt = now;
     this.#now = now;
     this.#perUnitMs = 1 / ratePerMs;
     this.#capacityMs = capacity / ratePerMs;
     this.#capacity = capacity;
+    this.#wholeMax = wholeMax;
   }
 
   fits(amount: number, now: number): boolean {
-    const neededMs = Math.min(amount, this.#capacity) * this.#perUnitMs;
+    const neededMs = Math.min(amount, this.#capacity, this.#wholeMax) * this.#perUnitMs;
     return amount <= 0 || this.#aheadMs(now) + neededMs <= this.#capacityMs + 1e-6;
   }
 

@@ -54,10 +54,7 @@ export type LimitAction =
 /** Limits per day that are never reached: their windows tell what was counted in all. */
 const LEDGER = { rpd: 1e9, tpd: 1e9 };
 
-/**
- * Limits so small that they are felt. No call takes more of one than a twentieth: larger ones may exceed
- * what is left.
- */
+/** Limits so small that they are felt. Some calls take most of one, and some more than there is. */
 const ratesArb: fc.Arbitrary<RateSettings> = fc.record({
   rpm: fc.constantFrom(null, null, 1, 5, 20, 60, 60),
   tpm: fc.constantFrom(null, null, 1_000, 2_000),
@@ -103,7 +100,11 @@ const outcome = fc.constantFrom<Outcome>('success', 'cancelled', 'failed', 'refu
 const askArb = fc.record({
   kind: fc.constant('ask' as const),
   size: fc.record({
-    input: fc.integer({ min: 1, max: 30 }),
+    input: fc.oneof(
+      { weight: 5, arbitrary: fc.integer({ min: 1, max: 30 }) },
+      { weight: 2, arbitrary: fc.integer({ min: 1, max: 400 }) },
+      { weight: 1, arbitrary: fc.integer({ min: 400, max: 1_100 }) },
+    ),
     output: fc.nat(20),
     usd: fc.constantFrom(0, 0.25, 1, 3),
   }),

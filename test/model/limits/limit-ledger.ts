@@ -18,6 +18,8 @@ interface NaiveLimit {
   readonly perMinute: number | null;
   readonly ratePerMs: number;
   readonly capacity: number;
+  /** Of what is larger only this much must be there. */
+  readonly wholeMax: number;
   readonly amountOf: (demand: Demand) => number;
 }
 
@@ -92,7 +94,7 @@ export class LimitLedger {
       const most = amount === 0 ? Infinity : (limit.perMinute ?? Infinity);
       assert.ok(used <= most, `${id}: ${used} in a minute, ${limit.name} is ${most}`);
       const level = this.#level(limit, now);
-      const isThere = level + EPSILON >= Math.min(amount, limit.capacity);
+      const isThere = level + EPSILON >= Math.min(amount, limit.wholeMax, limit.capacity);
       assert.ok(isThere || amount === 0, `${id}: ${limit.name} has ${level}, and not ${amount}`);
       this.#give(limit, -amount, now);
     }
@@ -122,7 +124,10 @@ export class LimitLedger {
       if (amount === 0) return true;
       const used = this.#countedSince(limit, now - LEFT_MS) + amount;
       const level = this.#level(limit, now) - EPSILON;
-      return used <= (limit.perMinute ?? Infinity) && level >= Math.min(amount, limit.capacity);
+      return (
+        used <= (limit.perMinute ?? Infinity) &&
+        level >= Math.min(amount, limit.wholeMax, limit.capacity)
+      );
     });
   }
 
@@ -151,7 +156,7 @@ export class LimitLedger {
         if (settled === null) committed += reservedUsd;
         else if (isCurrent) committed += settled.usd;
       }
-      const isWithin = usd === 0 || committed <= (limit ?? Infinity);
+      const isWithin = usd === 0 || committed <= (limit ?? Infinity) + EPSILON;
       assert.ok(isWithin, `${id}: ${committed} USD where ${limit} are allowed`);
     }
   }
@@ -197,7 +202,8 @@ export class LimitLedger {
       if (limit === null) return [];
       const ratePerMs = (0.97 * limit) / 60_000;
       const capacity = Math.max(1, ratePerMs * rates.burstMs);
-      return [{ name, perMinute: limit, ratePerMs, capacity, amountOf }];
+      const wholeMax = Math.max(1, limit / 100);
+      return [{ name, perMinute: limit, ratePerMs, capacity, wholeMax, amountOf }];
     };
     const { startsPerS: starts } = rates;
     return [
@@ -213,6 +219,7 @@ export class LimitLedger {
               perMinute: null,
               ratePerMs: starts / 1_000,
               capacity: Math.max(1, starts / 10),
+              wholeMax: 1,
               amountOf: ({ requests }: Demand) => requests,
             },
           ]),

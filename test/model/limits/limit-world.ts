@@ -9,7 +9,8 @@ import { emptyState, type GroupState, type Lease } from '../../../src/core/state
 import { nextWakeAt, step } from '../../../src/core/step.ts';
 import type { Ticket } from '../../../src/core/ticket.ts';
 import type { Settlement } from '../../../src/core/usage.ts';
-import { answersOf, keptControls, rowOf, someTicket, START } from '../../support/core-builders.ts';
+import { rowOf } from '../../../src/core/recover.ts';
+import { answersOf, keptControls, someTicket, START } from '../../support/core-builders.ts';
 import type { LimitAction, Size } from './limit-actions.ts';
 import { checkGranted, checkLedger, checkRest } from './limit-checks.ts';
 import { LimitLedger } from './limit-ledger.ts';
@@ -28,7 +29,16 @@ export class LimitWorld {
   now: InstantMs = START;
   /** Every answer, with its time, and what the controls were at the end of it. */
   readonly history: string[] = [];
-  readonly seen = { granted: 0, waitedForTime: 0, stopped: 0, opened: 0, probed: 0, refused: 0 };
+  readonly seen = {
+    granted: 0,
+    waitedForTime: 0,
+    overtook: 0,
+    tooLarge: 0,
+    stopped: 0,
+    opened: 0,
+    probed: 0,
+    refused: 0,
+  };
   readonly #ledger: LimitLedger;
   readonly #tickets = new Map<string, Ticket>();
   readonly #ended: LeaseId[] = [];
@@ -209,6 +219,8 @@ export class LimitWorld {
     const live = new Map(this.#held().map((lease) => [lease.id, lease.until]));
     const isLive = (id: LeaseId): boolean => (live.get(id) ?? 0) > this.now;
     if (event.kind === 'report' && isLive(event.leaseId)) this.#hear(event);
+    const first = nextWaiter(this.#state);
+    const roomDueAt = this.#state.roomDueAt;
     const effects = step(this.#state, event, this.now);
     const told = `at ${this.now - START}, ${event.kind}`;
     const fresh: Lease[] = [];
@@ -230,6 +242,17 @@ export class LimitWorld {
     assert.ok(!wasOpen || fresh.length === 0, `${told}: granted though the breaker is open`);
     if (wasOpen) this.seen.opened += 1;
     this.#check(told, fresh);
+    // Only those who come or go by themselves: what an upstream or an operator says changes everything.
+    const isQuiet = event.kind === 'acquire' || event.kind === 'tick';
+    // Whoever is older and came back was in front, so that first in line changed for a moment.
+    const isBehind = ({ ticketId }: Lease): boolean =>
+      (this.#tickets.get(ticketId)?.enqueuedAt ?? 0) > (first?.ticket.enqueuedAt ?? Infinity);
+    const hasOvertaken = isQuiet && fresh.length > 0 && fresh.every(isBehind);
+    if (hasOvertaken && first !== undefined && nextWaiter(this.#state) === first) {
+      this.seen.overtook += fresh.length;
+      const isInTime = this.#state.roomDueAt <= Math.max(roomDueAt, this.now);
+      assert.ok(isInTime, `${told}: ${first.ticket.id} is delayed by who overtook it`);
+    }
     if (event.kind === 'tick') {
       assert.ok(nextWakeAt(this.#state, this.now) > this.now, `${told}: it would spin`);
     }
@@ -250,6 +273,7 @@ export class LimitWorld {
     if (effect.kind === 'declined' && effect.isPaused) this.seen.stopped += 1;
     if (effect.kind !== 'reject') return;
     assert.notEqual(effect.rejection.reason, 'queue_full');
+    if (effect.rejection.reason === 'never_fits') this.seen.tooLarge += 1;
     if (effect.rejection.reason === 'paused') this.seen.stopped += 1;
     if (effect.rejection.reason === 'budget_exhausted') this.seen.refused += 1;
   }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { GroupSettings } from '../../../src/core/settings.ts';
+import { someSettings } from '../../support/core-builders.ts';
 import { runs } from '../runs.ts';
 import {
   anyActionArb,
@@ -37,7 +38,7 @@ function totalOf(
   count: number,
   settingsArb = limitSettingsArb,
 ): LimitWorld['seen'] {
-  const total = { granted: 0, waitedForTime: 0, stopped: 0, opened: 0, probed: 0, refused: 0 };
+  const total = { ...new LimitWorld(someSettings()).seen };
   fc.assert(
     fc.property(settingsArb, histories, (settings, history) => {
       const world = lived(settings, history);
@@ -54,6 +55,8 @@ test('with an upstream that refuses nothing, limits are kept, used, and at rest'
   expect(total.granted, 'what the histories grant').toBeGreaterThan(2_000);
   expect(total.waitedForTime, 'who waits for time alone').toBeGreaterThan(1_000);
   expect(total.refused, 'what is beyond a budget').toBeGreaterThan(200);
+  expect(total.overtook, 'who goes before a larger one').toBeGreaterThan(10);
+  expect(total.tooLarge, 'what never fits').toBeGreaterThan(100);
 });
 
 test('whatever the upstream says, and whatever is changed, limits are kept and come to rest', () => {

@@ -7,7 +7,8 @@ import type { GroupSettings } from '../../../src/core/settings.ts';
 import { emptyState, type GroupState, type Lease } from '../../../src/core/state.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
 import type { Ticket } from '../../../src/core/ticket.ts';
-import { keptControls, rowOf, someSettings, START } from '../../support/core-builders.ts';
+import { rowOf } from '../../../src/core/recover.ts';
+import { keptControls, someSettings, START } from '../../support/core-builders.ts';
 import type { Clock } from './clock.ts';
 
 /** What a caller hears. `lost`: the instance was replaced, and its ask went with it. */

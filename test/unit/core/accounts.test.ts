@@ -27,7 +27,8 @@ function crowded(): TestGroup {
   const group = new TestGroup({ slotsMax: 1 });
   for (let index = 0; index < ACCOUNTS_MAX; index += 1) {
     const name = `t${index}`;
-    const account = { ...idle(name), agents: new Map(), lastAgentService: 0 };
+    const nobody = { agents: new Map(), waitingAgents: new Set<AgentAccount>() };
+    const account = { ...idle(name), ...nobody, lastAgentService: 0 };
     group.state.accounts.tenants.set(name, account);
   }
   return group;

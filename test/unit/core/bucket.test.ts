@@ -13,7 +13,7 @@ import {
 import { instant } from '../../../src/core/ids.ts';
 
 /** A bucket of 100 that gets 2 per millisecond. */
-const PARAMS = { ratePerMs: 2, capacity: 100 };
+const PARAMS = { ratePerMs: 2, capacity: 100, wholeMax: 100 };
 const NOW = instant(1_000);
 const at = (ms: number) => instant(1_000 + ms);
 
@@ -42,6 +42,15 @@ test('it says from which millisecond on an amount fits', () => {
   expect(fits(bucket, PARAMS, 61, at(30))).toBe(false);
   expect(fits(bucket, PARAMS, 61, from)).toBe(true);
   expect(fitsAt(bucket, PARAMS, 0, NOW)).toBe(NOW);
+});
+
+test('of a large amount a part must be there, and the rest is owed', () => {
+  const params = { ...PARAMS, wholeMax: 20 };
+  take(bucket, params, 81, NOW);
+  expect(fits(bucket, params, 20, NOW)).toBe(false);
+  expect(fitsAt(bucket, params, 90, NOW)).toBe(at(1));
+  take(bucket, params, 90, at(1));
+  expect(levelAt(bucket, params, at(1))).toBe(-69);
 });
 
 describe('an amount larger than the capacity', () => {
@@ -104,13 +113,13 @@ describe('a clock that goes back', () => {
 });
 
 test('a bucket without capacity grants nothing, ever', () => {
-  const none = { ratePerMs: 0, capacity: 0 };
+  const none = { ratePerMs: 0, capacity: 0, wholeMax: 0 };
   expect(fitsAt(fullBucket(none, NOW), none, 1, NOW)).toBe(Infinity);
 });
 
 test('less capacity cuts what is held; more brings nothing by itself', () => {
-  expect(levelAt(bucket, { ratePerMs: 2, capacity: 10 }, NOW)).toBe(10);
-  expect(levelAt(bucket, { ratePerMs: 2, capacity: 900 }, NOW)).toBe(100);
+  expect(levelAt(bucket, { ...PARAMS, capacity: 10 }, NOW)).toBe(10);
+  expect(levelAt(bucket, { ...PARAMS, capacity: 900 }, NOW)).toBe(100);
 });
 
 test('it is the same after it was written and read', () => {

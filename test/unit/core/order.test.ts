@@ -154,14 +154,17 @@ describe('a run that is known by its id only', () => {
     expect(group.waiting()).toEqual(['late', 'other']);
   });
 
-  test('began anew after a minute without a call', () => {
-    const group = new TestGroup({ slotsMax: 0, timeoutMs: 600_000 });
+  test.each([
+    [900_000, ['late', 'other']],
+    [900_001, ['other', 'late']],
+  ])('began anew after 15 minutes without a call: %i ms', (ms, expected) => {
+    const group = new TestGroup({ slotsMax: 0, timeoutMs: 3_600_000, ageCreditMs: null });
     group.ask('early', { agent: 'run' });
     group.cancel('early');
-    group.advance(60_001);
+    group.advance(ms);
     group.ask('other', { agent: 'other', enqueuedMs: 50_000 });
     group.ask('late', { agent: 'run' });
-    expect(group.waiting()).toEqual(['other', 'late']);
+    expect(group.waiting()).toEqual(expected);
   });
 
   test('goes on while it waits, however long that takes', () => {

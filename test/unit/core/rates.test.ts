@@ -87,10 +87,10 @@ test('a call needs room in every limit, and waits for the last', () => {
   const settings = limits({ rpm: 60, tpm: 6_000 });
   take(rates, settings, demand(900, 70), NOW);
   // What is left of the tokens is 0; a request is free.
-  expect(waitMs(settings, demand(97, 0))).toBe(1_000);
+  expect(waitMs(settings, demand(48.5, 0))).toBe(500);
   for (let index = 0; index < 8; index += 1) take(rates, settings, demand(0, 0), NOW);
   expect(waitMs(settings, demand(0, 0))).toBe(310);
-  expect(waitMs(settings, demand(97, 0))).toBe(1_000);
+  expect(waitMs(settings, demand(48.5, 0))).toBe(500);
 });
 
 describe('the burst', () => {

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { LEASE_TTL_MS, SETTLE_MS } from '../../../src/core/settings.ts';
+import { after } from '../../../src/core/ids.ts';
+import {
+  COMES_BACK_MS,
+  EXTENSIONS_MAX,
+  LEASE_TTL_MS,
+  SETTLE_MS,
+} from '../../../src/core/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** The state after a reset, from the rows of the leases. */
@@ -33,23 +39,51 @@ describe('a lease', () => {
     expect(second.writes()).toEqual([]);
   });
 
-  test('of a dead holder ends one TTL after the first of many resets', () => {
-    let group = resetGroup();
-    for (let resets = 1; resets < 9; resets += 1) {
-      group.advance(LEASE_TTL_MS / 9);
-      group = group.reset();
-    }
-    group.advance(LEASE_TTL_MS / 9 - 1);
-    expect(group.inUse()).toBe(1);
-    expect(group.advance(1)).toEqual(['ended holder.1']);
+  test.each([1, COMES_BACK_MS - 1])(
+    'with %i ms left lasts until its holder can be back',
+    (leftMs) => {
+      const first = resetGroup();
+      first.advance(LEASE_TTL_MS - leftMs);
+      const second = first.reset();
+      expect(second.lease('holder').until).toBe(second.now + LEASE_TTL_MS);
+      expect(second.writes()).toEqual(['save holder.1']);
+    },
+  );
+
+  test('whose time passed in a freeze that no turn has seen waits for its holder', () => {
+    const first = resetGroup();
+    first.now = after(first.lease('holder').until, 3_600_000);
+    const second = first.reset();
+    expect(second.ask('waiter')).toEqual([]);
+    expect(second.advance(COMES_BACK_MS - 1)).toEqual([]);
+    second.renew('holder');
+    expect(second.lease('holder').until).toBe(second.now + LEASE_TTL_MS);
+    expect(second.rows()).toMatchObject([{ extendedUntil: null, extensions: 0 }]);
   });
 
-  test('that lapsed before the next reset is dropped by the first event', () => {
-    const first = resetGroup();
-    first.now = first.lease('holder').until;
-    const second = first.reset();
-    expect(second.tick()).toEqual(['ended holder.1']);
-    expect(second.writes()).toEqual(['drop holder.1']);
+  test.each([1_000, 15_001, 44_000])(
+    'of a dead holder ends, though the object is reset every %i ms',
+    (everyMs) => {
+      let group = resetGroup();
+      const endsAt = group.now + EXTENSIONS_MAX * LEASE_TTL_MS;
+      while (group.inUse() > 0 && group.now <= endsAt) {
+        group.advance(everyMs);
+        group = group.reset();
+      }
+      expect(group.tick()).toEqual([]);
+      expect(group.inUse()).toBe(0);
+    },
+  );
+
+  test('of a dead holder is extended as often as it may be, in freezes too', () => {
+    let group = resetGroup();
+    for (let extensions = 1; extensions < EXTENSIONS_MAX; extensions += 1) {
+      group.now = after(group.now, 3_600_000);
+      group = group.reset();
+      expect(group.tick()).toEqual([]);
+    }
+    group.now = after(group.now, 3_600_000);
+    expect(group.reset().tick()).toEqual(['ended holder.1']);
   });
 
   test('keeps its id, ticket, holder and time', () => {

@@ -18,7 +18,9 @@ function traceIn(state: GroupState): unknown {
     ]),
     accounts: [...accounts.tenants.values()]
       .filter(({ key }) => key !== 'fresh')
-      .map(({ agents, ...tenant }) => [tenant, [...agents.keys()]]),
+      .map(({ agents, waitingAgents, ...tenant }) => {
+        return [tenant, [...agents.keys()], [...waitingAgents].map(({ key }) => key)];
+      }),
     lastService: accounts.lastService,
     laneCredit,
     totals,

@@ -6,11 +6,12 @@ import {
   uncount,
   usedAt,
   windowFitsAt,
+  windowSpare,
   type Window,
 } from '../../../src/core/window.ts';
 
-/** 100 in any minute, counted in bins of a second; of a large amount 20 must fit. */
-const PARAMS = { limit: 100, lengthMs: 60_000, binMs: 1_000, marginMs: 500, wholeMax: 20 };
+/** 100 in any minute, counted in bins of a second. */
+const PARAMS = { limit: 100, lengthMs: 60_000, binMs: 1_000, marginMs: 500 };
 const at = (ms: number) => instant(7_000_000 + ms);
 
 /** When what was taken in the first second has left. */
@@ -50,11 +51,18 @@ test('what has left makes no room a second time', () => {
   expect(windowFitsAt(window, PARAMS, 20, at(LEFT))).toBe(at(LEFT + 30_000));
 });
 
-test('of a large amount only a part must fit, and all of it counts', () => {
-  count(window, PARAMS, 80, at(0));
-  expect(windowFitsAt(window, PARAMS, 500, at(0))).toBe(at(0));
-  count(window, PARAMS, 500, at(0));
-  expect(windowFitsAt(window, PARAMS, 1, at(0))).toBe(at(LEFT));
+test('a large amount fits whole or not at all, and never where it is more than the limit', () => {
+  count(window, PARAMS, 1, at(0));
+  expect(windowFitsAt(window, PARAMS, 99, at(0))).toBe(at(0));
+  expect(windowFitsAt(window, PARAMS, 100, at(0))).toBe(at(LEFT));
+  expect(windowFitsAt(window, PARAMS, 101, at(0))).toBe(Infinity);
+});
+
+test('what may be taken before another amount is what that leaves', () => {
+  count(window, PARAMS, 60, at(0));
+  count(window, PARAMS, 30, at(5_000));
+  expect(windowSpare(window, PARAMS, 50, at(LEFT))).toBeCloseTo(20);
+  expect(windowSpare(window, PARAMS, 50, at(LEFT - 1))).toBeCloseTo(-40);
 });
 
 test('a limit of 0 lets nothing pass, and nothing always fits', () => {
@@ -94,7 +102,8 @@ test('a clock that goes back forgets nothing and counts as late as it was', () =
   count(window, PARAMS, 30, at(10_000));
   count(window, PARAMS, 5, at(0));
   expect(usedAt(window, PARAMS, at(LEFT))).toBe(35);
-  expect(windowFitsAt(window, PARAMS, 70, at(-5_000))).toBe(at(-5_000));
+  expect(windowFitsAt(window, PARAMS, 65, at(-5_000))).toBe(at(-5_000));
+  expect(windowFitsAt(window, PARAMS, 66, at(-5_000))).toBe(at(LEFT + 10_000));
 });
 
 test('it is the same after it was written and read', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { attentionOf } from '../../../dashboard/src/model/attention.ts';
+import { attentionOf, missingSecrets } from '../../../dashboard/src/model/attention.ts';
 import { stateOf } from '../../../dashboard/src/model/group-state.ts';
 import { byPressure, keepOrder } from '../../../dashboard/src/model/order.ts';
 import { STEP_MS, withStatus, type Trend } from '../../../dashboard/src/model/trend.ts';
@@ -163,4 +163,19 @@ describe('the order of the groups', () => {
     expect(keepOrder(['c', 'a', 'b'], ['a', 'b', 'd', 'c'])).toEqual(['c', 'a', 'b', 'd']);
     expect(keepOrder(['c', 'a', 'b'], ['b', 'c'])).toEqual(['c', 'b']);
   });
+});
+
+it('names the upstreams whose secret is not set', () => {
+  const secret = (isSet: boolean) => ({
+    name: 'UPSTREAM_KEY',
+    is_set: isSet,
+    set_with: 'UPSTREAM_KEY=…',
+  });
+  expect(
+    missingSecrets([
+      { id: 'bare', secret: null },
+      { id: 'set', secret: secret(true) },
+      { id: 'unset', secret: secret(false) },
+    ]),
+  ).toEqual([{ id: 'unset', says: 'the secret UPSTREAM_KEY is not set: its calls are refused' }]);
 });

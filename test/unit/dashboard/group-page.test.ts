@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { consequenceOf, type GroupAct } from '../../../dashboard/src/model/consequence.ts';
+import { actsOf, consequenceOf, type GroupAct } from '../../../dashboard/src/model/consequence.ts';
 import { atOnceOf } from '../../../dashboard/src/model/rates.ts';
-import type { Detail, Lease, Waiter } from '../../../dashboard/src/model/status.ts';
+import type { Detail, GroupStatus, Lease, Waiter } from '../../../dashboard/src/model/status.ts';
 import { tenantsOf } from '../../../dashboard/src/model/tenants.ts';
 import { groupStatus } from './group-status.ts';
 
@@ -21,6 +21,18 @@ describe('what an act will do', () => {
     expect(consequence.isGrave).toBe(isGrave);
     expect(consequence.title).toContain(group.name);
   });
+});
+
+it.each<[Partial<GroupStatus>, GroupAct[]]>([
+  [{}, ['pause', 'drain', 'dry_run_on']],
+  [{ paused: true }, ['resume', 'drain', 'dry_run_on']],
+  [{ kind: 'automatic' }, ['pause', 'drain']],
+  [{ kind: 'automatic', paused: true }, ['resume', 'drain']],
+  [{ kind: 'automatic', draining: true, breaker: 'open' }, ['resume', 'relearn']],
+  [{ kind: 'key' }, []],
+  [{ kind: 'retired', breaker: 'open' }, ['relearn']],
+])('of a group that is %j, these can be done: %j', (changes, acts) => {
+  expect(actsOf(groupStatus(changes))).toEqual(acts);
 });
 
 it.each([

@@ -72,8 +72,11 @@ describe('a test call', () => {
     expect(JSON.parse(call.body)).toMatchObject({ model: 'gpt-4o-mini' });
   });
 
-  it("takes Anthropic's otherwise, with a bound on the answer, which is needed there", () => {
-    const anthropic = { ...OPENAI, id: 'anthropic', openai_at: null, anthropic_at: '/v1' };
+  it.each<[string, Partial<UpstreamInfo>]>([
+    ['otherwise', { openai_at: null }],
+    ['at Anthropic, which has both', { dialect: 'anthropic' }],
+  ])("takes Anthropic's %s, with a bound on the answer, which is needed there", (_, how) => {
+    const anthropic = { ...OPENAI, id: 'anthropic', anthropic_at: '/v1', ...how };
     const call = testCallOf(anthropic, 'claude-haiku-4-5', '');
     expect(call.path).toBe('/anthropic/v1/messages');
     expect(call.headers).toEqual({
@@ -119,7 +122,11 @@ describe('a test call', () => {
 describe('what is missing', () => {
   const stored = (isSet: boolean): UpstreamInfo => ({
     ...OPENAI,
-    secret: { name: 'UPSTREAM_OPENAI_KEY', is_set: isSet },
+    secret: {
+      name: 'UPSTREAM_OPENAI_KEY',
+      is_set: isSet,
+      set_with: 'UPSTREAM_OPENAI_KEY=… where it runs',
+    },
   });
   const FRESH: SetupFacts = { groups: 0, keys: 0, upstreams: [OPENAI] };
   const states = (facts: SetupFacts) =>
@@ -132,6 +139,13 @@ describe('what is missing', () => {
       'Groups: open',
       'Gateway keys: open',
     ]);
+  });
+
+  it('says how a secret is set where this Headgate runs', () => {
+    const item = setupItems({ groups: 0, keys: 0, upstreams: [stored(false)] }).find(
+      ({ title }) => title === 'Key for openai',
+    );
+    expect(item?.says).toContain('UPSTREAM_OPENAI_KEY=… where it runs');
   });
 
   it('is nothing where all is set up', () => {

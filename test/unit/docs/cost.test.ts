@@ -131,10 +131,13 @@ describe('what the platform costs', () => {
     const month10M = DAYS * (CALLS_A_DAY.at(-1) ?? Number.NaN);
     const priceOf = (resource: string) => (numbers(prices, resource)[1] ?? Number.NaN) / 1e6;
     const row = priceOf('rows written');
+    const chunks = (ms: number): number =>
+      Math.round(month10M * 500 * ms * priceOf('Worker CPU, ms'));
     const told = [...features].map(([name, cells]) => [name, Number(cells.at(-1))]);
     expect(Object.fromEntries(told)).toMatchObject({
       'a group of at most 4 slots': Math.round(month10M * row),
-      'counting tokens or cost': Math.round(month10M * 500 * 0.084 * priceOf('Worker CPU, ms')),
+      'watching both sides of a stream, the default': chunks(0.055),
+      'counting tokens or cost': chunks(0.003),
       'one more group for the same call': Math.round(
         month10M * (priceOf('object requests') + 2 * row),
       ),

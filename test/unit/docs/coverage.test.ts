@@ -13,19 +13,23 @@ interface Named {
   readonly title: string;
 }
 
-const page = await readFile('docs/coverage.md', 'utf8');
+const coverage = await readFile('docs/coverage.md', 'utf8');
+const security = await readFile('SECURITY.md', 'utf8');
 
-const rows: readonly Row[] = page
-  .slice(page.indexOf('\n## 1. '), page.indexOf('\n## Skipped'))
-  .split('\n')
+/** The promises, and the attacks with what stops them: both name tests in their last column. */
+const rows: readonly Row[] = [
+  coverage.slice(coverage.indexOf('\n## 1. '), coverage.indexOf('\n## Skipped')),
+  security.slice(security.indexOf('\n## Who tries what')),
+]
+  .flatMap((page) => page.split('\n'))
   .map((line) => /^\| (?<promise>.*) \| (?<tests>.*) \|$/.exec(line)?.groups)
   .filter((row) => row !== undefined)
-  .filter((row) => row['promise'] !== 'promise')
+  .filter((row) => row['tests'] !== 'test')
   .map((row) => ({ promise: row['promise'] ?? '', tests: row['tests'] ?? '' }));
 
 /** Every file that a row names, each with the titles behind it. */
 function filesOf({ tests }: Row): { readonly file: string; readonly titles: readonly string[] }[] {
-  const pieces = tests.split(/`((?:unit|model|workers|e2e|browser)\/[^`]*)`/).slice(1);
+  const pieces = tests.split(/`((?:unit|model|workers|e2e|browser|agents)\/[^`]*)`/).slice(1);
   return pieces.flatMap((file, at) => {
     if (at % 2 === 1) return [];
     const behind = pieces[at + 1] ?? '';

@@ -52,6 +52,15 @@ test.each(PAGES)('every link of %s leads to a file, and to a heading in it', asy
   expect(broken.filter((one) => one !== null)).toEqual([]);
 });
 
+test.each(PAGES)('%s names no repository or button of ours while there is none', async (page) => {
+  const { repository } = JSON.parse(await readFile('package.json', 'utf8')) as {
+    repository?: unknown;
+  };
+  const text = await readFile(page, 'utf8');
+  if (repository !== undefined) return;
+  expect(text).not.toMatch(/github\.com\/headgate|deploy\.workers\.cloudflare\.com/);
+});
+
 test.each([
   ["Little's law, with numbers", 'littles-law-with-numbers'],
   ['Ceiling, pause, breaker', 'ceiling-pause-breaker'],

@@ -32,3 +32,25 @@ test('reservations of lanes and tenants are told apart', () => {
     reservedLanes: { high: 1 },
   });
 });
+
+test('shares between callers, and between the agents of each', () => {
+  expect(settingsFrom({ name: 'a' }).byAgent).toBe(true);
+  const assumed = { slotsMax: 64, source: 'unknown' } as const;
+  expect(settingsOf(definitionFrom(null, assumed)).byAgent).toBe(true);
+  expect(settingsFrom({ name: 'a', fairness: { by: ['caller'] } }).byAgent).toBe(false);
+});
+
+test('what is set of an automatic group holds with the limit of its table, and without one', () => {
+  const assumed = { slotsMax: 64, source: 'unknown' } as const;
+  const pushed = { version: 3, routingVersion: 3, config: null };
+  const settings = (set: object, limit: typeof assumed | null) =>
+    settingsOf(definitionFrom({ ...pushed, ...set }, limit));
+  expect(settings({ paused: true }, assumed)).toMatchObject({
+    slotsMax: 64,
+    paused: true,
+    isDraining: false,
+  });
+  expect(settings({ draining: true }, null)).toMatchObject({ paused: false, isDraining: true });
+  // As a directory of the release before tells it.
+  expect(settings({}, assumed)).toMatchObject({ paused: false, isDraining: false });
+});

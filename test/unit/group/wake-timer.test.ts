@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { SteadyClock } from '../../../src/contract/steady-clock.ts';
 import { WakeTimer } from '../../../src/group/wake-timer.ts';
 
 beforeEach(() => {
@@ -9,11 +10,11 @@ afterEach(() => {
 });
 
 it('wakes at the earliest instant that was asked for', () => {
-  const wake = vi.fn<() => void>();
-  const timer = new WakeTimer(wake);
-  timer.arm(1_000, 0);
-  timer.arm(200, 0);
-  timer.arm(5_000, 0);
+  const { timer, wake } = newTimer();
+  const start = Date.now();
+  timer.arm(start + 1_000);
+  timer.arm(start + 200);
+  timer.arm(start + 5_000);
   vi.advanceTimersByTime(199);
   expect(wake).not.toHaveBeenCalled();
   vi.advanceTimersByTime(1);
@@ -22,12 +23,41 @@ it('wakes at the earliest instant that was asked for', () => {
 });
 
 it('keeps no timer once nobody needs to be woken, and sets one again when somebody does', () => {
-  const wake = vi.fn<() => void>();
-  const timer = new WakeTimer(wake);
-  timer.arm(45_000, 0);
-  timer.arm(Infinity, 10);
+  const { timer, wake } = newTimer();
+  timer.arm(Date.now() + 45_000);
+  timer.arm(Infinity);
   expect(vi.getTimerCount()).toBe(0);
-  timer.arm(45_000, 20);
+  timer.arm(Date.now() + 45_000);
   vi.advanceTimersByTime(45_000);
   expect(wake).toHaveBeenCalledTimes(1);
 });
+
+it('hands its work to whoever comes when it is due, and says how late that is', () => {
+  const { timer } = newTimer();
+  timer.arm(Date.now() + 200);
+  expect(timer.takeOver()).toBeNull();
+  vi.setSystemTime(Date.now() + 50_200);
+  expect(timer.takeOver()).toBe(50_000);
+  expect(vi.getTimerCount()).toBe(0);
+  expect(timer.takeOver()).toBeNull();
+});
+
+it('is set anew where the clock was set back: the runtime would keep it for as much longer', () => {
+  const { timer, wake, clock } = newTimer();
+  timer.arm(clock.now() + 10_000);
+  const setTimer = vi.spyOn(globalThis, 'setTimeout');
+  vi.setSystemTime(Date.now() - 3_600_000);
+  timer.arm(clock.now() + 10_000);
+  expect(setTimer).toHaveBeenCalledWith(expect.any(Function), 10_000);
+  vi.advanceTimersByTime(10_000);
+  expect(wake).toHaveBeenCalledTimes(1);
+});
+
+function newTimer() {
+  const wake = vi.fn<() => void>(() => {
+    timer.takeOver();
+  });
+  const clock = new SteadyClock();
+  const timer = new WakeTimer(clock, wake);
+  return { timer, wake, clock };
+}

@@ -34,7 +34,7 @@ describe('a document of our own shape', () => {
       nested: 'reject',
     });
     expect(config.groups[0]?.fairness).toEqual({
-      by: ['caller'],
+      by: ['caller', 'agent'],
       max_concurrency_each: null,
       max_concurrency_each_agent: null,
       weights: {},

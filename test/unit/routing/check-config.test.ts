@@ -103,6 +103,21 @@ describe('refuses, with the path', () => {
       },
       /^groups\[0\]\.match\.upstreams\[0\]: /,
     ],
+    [
+      'an automatic group of an unknown upstream',
+      { auto_groups: [{ name: 'auto:openai' }, { name: 'auto:opnai' }] },
+      /^auto_groups\[1\]\.name: "auto:opnai" names no enabled upstream$/,
+    ],
+    [
+      'an automatic group of models that have none',
+      { auto_groups: [{ name: 'auto:zai/glm-5.1' }, { name: 'auto:zai/glm-9' }] },
+      /^auto_groups\[1\]\.name: "auto:zai\/glm-9" is no automatic group; that upstream has auto:zai, .*auto:zai\/glm-5\.1/,
+    ],
+    [
+      'the same automatic group twice',
+      { auto_groups: [{ name: 'auto:openai' }, { name: 'auto:openai' }] },
+      /^auto_groups\[1\]\.name: is the same as auto_groups\[0\]\.name/,
+    ],
     ['an unknown default', { default_upstream: 'opnai' }, /^default_upstream: "opnai" names no/],
     [
       'a partition by a header that holds a key',
@@ -209,4 +224,64 @@ describe('warns', () => {
     expect(check(input).errors).toEqual([]);
     expect(check(input).warnings).toEqual([expect.stringMatching(expected)]);
   });
+});
+
+describe('names of operations', () => {
+  const group = (...operations: string[]): ConfigInput => ({
+    groups: [{ name: 'g', match: { operations } }],
+  });
+  const key = (...allow: string[]): ConfigInput => ({ keys: [{ id: 'k', hash: HASH, allow }] });
+  const upstream = (...allow: string[]): ConfigInput => ({ upstreams: [{ id: 'openai', allow }] });
+  const at = 'groups[0].match.operations';
+
+  test.each<[ConfigInput, string]>([
+    [group('chta'), `${at}[0]: "chta" is no operation; did you mean "chat"?`],
+    [
+      group('chat', 'embedings'),
+      `${at}[1]: "embedings" is no operation; did you mean "embeddings"`,
+    ],
+    [group('batches'), `${at}[0]: "batches" takes no slot, so no call of it is ever counted; `],
+    [group('realtime'), `${at}[0]: "realtime" takes no slot`],
+    [group('count_tokens'), `${at}[0]: "count_tokens" takes no slot`],
+    [group('batch*'), `${at}[0]: "batch*" takes no slot`],
+    [group('zzzzzz*'), `${at}[0]: "zzzzzz*" is no operation; known here: `],
+    [key('file'), 'keys[0].allow[0]: "file" is no operation; did you mean "files"'],
+    [key('files', 'administration'), 'keys[0].allow[1]: "administration" cannot be listed here'],
+    [upstream('realtime'), 'upstreams[0].allow[0]: "realtime" cannot be listed here'],
+    [upstream('other'), 'upstreams[0].allow[0]: "other" cannot be listed here'],
+    [
+      upstream('bathces'),
+      'upstreams[0].allow[0]: "bathces" is no operation; did you mean "batches"',
+    ],
+  ])('%j is refused', (input, message) => {
+    const found = errors(input);
+    expect(found).toHaveLength(1);
+    expect(found[0]?.slice(0, message.length)).toBe(message);
+  });
+
+  test.each<[ConfigInput]>([
+    [group('chat', 'Embeddings', 'audio_*', '*', 'opaque', 'runs', 'conversations')],
+    [key('files', 'batches', 'responses', 'opaque', '*')],
+    [upstream('fine_tuning', 'vector_*', 'models')],
+  ])('%j is taken', (input) => {
+    expect(errors(input)).toEqual([]);
+  });
+});
+
+test.each<[string[], string[], string | null]>([
+  [['gpt-4o'], ['zai'], 'zai is not known to have "gpt-4o"'],
+  [['glm-4.6', 'gpt-4o', 'o1-*'], ['zai'], 'zai is not known to have "gpt-4o", "o1-*"'],
+  [['claude-*'], ['openai', 'gemini'], 'gemini, openai are not known to have "claude-*"'],
+  [['glm-4.6'], ['zai'], null],
+  [['GLM-*'], ['zai'], null],
+  [['*'], ['zai'], null],
+  [['zai/glm-4.6'], ['zai'], null],
+  [['gpt-4o', 'claude-*'], ['openai', 'anthropic'], null],
+  [['gpt-4o'], ['zai', 'openrouter'], null],
+  [['gpt-4o'], [], null],
+  [['gpt-oss-120b'], ['groq'], null],
+])('models %j at upstreams %j: %s', (models, upstreams, warning) => {
+  const { warnings } = check({ groups: [{ name: 'g', match: { models, upstreams } }] });
+  const begun = warnings.map((each) => each.split(', so that perhaps ')[0]);
+  expect(begun).toEqual(warning === null ? [] : [`Group "g": ${warning}`]);
 });

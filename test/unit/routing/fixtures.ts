@@ -14,6 +14,7 @@ export function anUpstream(id: string, more: Partial<Upstream> = {}): Upstream {
     models: [],
     aliases: {},
     secret: null,
+    allow: [],
     keyNamesAccount: true,
     prices: {},
     limitHeaders: 'auto',

@@ -9,6 +9,7 @@ import {
   type Routes,
   keepaliveAfterMs,
 } from '../../../src/routing/placement.ts';
+import type { ModelUse } from '../../../src/routing/group-match.ts';
 import { crowd, overlaps } from '../../../src/routing/overlaps.ts';
 import { aCall, aConfig, anUpstream, byId } from './fixtures.ts';
 
@@ -160,7 +161,7 @@ test('the first lane rule of a group that matches the model counts', () => {
     null,
     null,
   ]);
-  expect(routes.needsModel({ upstream: openrouter, operation: 'chat', keyIds: [] })).toBe(true);
+  expect(routes.useOfModel({ upstream: openrouter, operation: 'chat', keyIds: [] })).toBe('place');
 });
 
 describe('an automatic group', () => {
@@ -182,6 +183,18 @@ describe('an automatic group', () => {
       isOfProvider: true,
       ruledLane: null,
     });
+  });
+
+  test.each([
+    ['https://api.z.ai/api/coding/paas/v4', 'GLM-5.1', 'auto:mine/glm-5.1', 1],
+    ['https://open.bigmodel.cn', 'glm-4.6', 'auto:mine/glm-4.', 10],
+    ['https://api.kimi.com/coding', 'kimi-for-coding', 'auto:mine', 1],
+    ['https://gateway.example', 'glm-5.1', 'auto:mine', 64],
+  ])('of an upstream of any name has the limits of its host: %s', (baseUrl, model, group, most) => {
+    const upstream = anUpstream('mine', { baseUrl });
+    const routes = compileRoutes(aConfig({}), byId(upstream));
+    const placement = only(routes.place(aCall(upstream, { model })));
+    expect(placement).toMatchObject({ group, assumed: { slotsMax: most } });
   });
 
   test('knows models by their aliases', () => {
@@ -253,40 +266,44 @@ describe('partitions', () => {
   });
 });
 
-describe('needsModel', () => {
+describe('the use of the model', () => {
   const before = { upstream: openai, operation: 'chat', keyIds: ['team-a'] };
-  test.each<[string, Group[], boolean]>([
-    ['no group', [], false],
-    ['a group of the upstream', [{ name: 'a', match: { upstreams: ['openai'] } }], false],
-    ['a group of models', [{ name: 'a', match: { models: ['x'] } }], true],
+  test.each<[string, Group[], ModelUse]>([
+    ['no group', [], 'none'],
+    ['a group of the upstream', [{ name: 'a', match: { upstreams: ['openai'] } }], 'none'],
+    ['a group of models', [{ name: 'a', match: { models: ['x'] } }], 'place'],
     [
       'one of another upstream',
       [{ name: 'a', match: { models: ['x'], upstreams: ['azure'] } }],
-      false,
+      'none',
     ],
     [
       'one of another operation',
       [{ name: 'a', match: { models: ['x'], operations: ['x'] } }],
-      false,
+      'none',
     ],
-    ['one of another caller', [{ name: 'a', match: { models: ['x'], keys: ['team-b'] } }], false],
-    ['one of this caller', [{ name: 'a', match: { models: ['x'], keys: ['team-a'] } }], true],
-    ['one split by model', [{ name: 'a', partition_by: ['model'] }], true],
-    ['one split by caller', [{ name: 'a', partition_by: ['caller'] }], false],
-    ['one whose calls go elsewhere', [{ name: 'a', on_saturated: { spill_to: ['azure'] } }], true],
-    ['one that counts requests', [{ name: 'a', limits: { rpm: 1, rpd: 1 } }], false],
-    ['one that counts tokens', [{ name: 'a', limits: { tpm: 1 } }], true],
-    ['one that counts cost', [{ name: 'a', limits: { budget_usd: { per_day: 1 } } }], true],
-    ['one that counts without a limit', [{ name: 'a', track_usage: true }], true],
+    ['one of another caller', [{ name: 'a', match: { models: ['x'], keys: ['team-b'] } }], 'none'],
+    ['one of this caller', [{ name: 'a', match: { models: ['x'], keys: ['team-a'] } }], 'place'],
+    ['one split by model', [{ name: 'a', partition_by: ['model'] }], 'place'],
+    ['one split by caller', [{ name: 'a', partition_by: ['caller'] }], 'none'],
+    [
+      'one whose calls go elsewhere',
+      [{ name: 'a', on_saturated: { spill_to: ['azure'] } }],
+      'counts',
+    ],
+    ['one that counts requests', [{ name: 'a', limits: { rpm: 1, rpd: 1 } }], 'none'],
+    ['one that counts tokens', [{ name: 'a', limits: { tpm: 1 } }], 'counts'],
+    ['one that counts cost', [{ name: 'a', limits: { budget_usd: { per_day: 1 } } }], 'counts'],
+    ['one that counts without a limit', [{ name: 'a', track_usage: true }], 'counts'],
   ])('%s', (_, groups, expected) => {
     const routes = routesOf(...groups);
-    expect(routes.needsModel(before)).toBe(expected);
+    expect(routes.useOfModel(before)).toBe(expected);
   });
 
-  test('is true where the table of known limits has rows by model, until a group takes the calls', () => {
+  test('is the place where the table of known limits has rows by model, until a group takes the calls', () => {
     const call = { ...before, upstream: zai };
-    expect(routesOf().needsModel(call)).toBe(true);
-    expect(routesOf({ name: 'a', match: { upstreams: ['zai'] } }).needsModel(call)).toBe(false);
+    expect(routesOf().useOfModel(call)).toBe('place');
+    expect(routesOf({ name: 'a', match: { upstreams: ['zai'] } }).useOfModel(call)).toBe('none');
   });
 
   test('answers for an upstream that came with another version too', () => {
@@ -295,7 +312,7 @@ describe('needsModel', () => {
       aConfig({ groups: [{ name: 'a', match: { models: ['x'] } }] }),
       byId(),
     );
-    expect(routes.needsModel({ ...before, upstream: late })).toBe(true);
+    expect(routes.useOfModel({ ...before, upstream: late })).toBe('place');
     expect(names(routes.place(aCall(late, { model: 'x' })))).toEqual(['a']);
   });
 });
@@ -355,7 +372,7 @@ describe('whatever is configured and called', () => {
     fc.assert(
       fc.property(documents, calls, ([groups], call) => {
         const routes = routesOf(...groups);
-        if (routes.needsModel(call)) return;
+        if (routes.useOfModel(call) !== 'none') return;
         expect(routes.place({ ...call, model: null })).toEqual(routes.place(call));
       }),
     );

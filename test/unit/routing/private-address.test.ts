@@ -34,6 +34,10 @@ test.each([
   '[64:ff9b::a9fe:a9fe]',
   '[64:ff9b:1::1]',
   '[2002:c0a8:101::]',
+  '[2001::1]',
+  '[2001:0:4136:e378:8000:63bf:3fff:fdd2]',
+  '[100::]',
+  '[100::dead:beef]',
 ])('%s is private', (host) => {
   expect(isPrivateHost(new URL(`http://${host}/`).hostname)).toBe(true);
 });
@@ -55,6 +59,9 @@ test.each([
   '[::ffff:8.8.8.8]',
   '[64:ff9b::808:808]',
   '[2002:808:808::]',
+  '[2001:1::1]',
+  '[100:0:0:1::1]',
+  '[1000::1]',
 ])('%s is public', (host) => {
   expect(isPrivateHost(new URL(`http://${host}/`).hostname)).toBe(false);
 });

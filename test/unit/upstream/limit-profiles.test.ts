@@ -9,7 +9,7 @@ import {
 } from '../../../src/upstream/limit-profiles.ts';
 
 function profileOf(id: string, dialect: Dialect = 'openai', model: string | null = null) {
-  return limitProfileFor({ id, dialect }, model);
+  return limitProfileFor({ id, dialect, baseUrl: 'https://upstream.example' }, model);
 }
 
 describe('the table of limit profiles', () => {
@@ -43,6 +43,13 @@ describe('limitProfileFor', () => {
     ['frankfurt', 'bedrock', { reserveOutput: 'max_tokens', refundsUnused: true, outputWeight: 1 }],
   ])('%s, in the dialect %s', (id, dialect, expected) => {
     expect(profileOf(id, dialect)).toMatchObject(expected);
+  });
+
+  it('goes by a host that is known, whatever the upstream is called', () => {
+    const mine = { id: 'mine', dialect: 'openai' as const, baseUrl: 'https://api.openai.com/v1' };
+    expect(limitProfileFor(mine, null)).toEqual(profileOf('openai'));
+    const other = { ...mine, id: 'openai', baseUrl: 'https://api.groq.com/openai/v1' };
+    expect(limitProfileFor(other, null)).toEqual(DEFAULT_PROFILE);
   });
 
   it.each<[string, Dialect]>([

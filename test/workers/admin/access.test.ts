@@ -268,10 +268,10 @@ describe('a session', () => {
 });
 
 describe('wrong tokens', () => {
-  async function attempt(token: string, address: string, bindings: Env = env) {
+  async function attempt(token: string, address: string, bindings: Env = env, cf = {}) {
     const headers = { authorization: `Bearer ${token}`, 'cf-connecting-ip': address };
     const began = performance.now();
-    const request = new Request(`${ORIGIN}/session`, { headers });
+    const request = new Request(`${ORIGIN}/session`, { headers, cf });
     const response = await createAdminRoutes().fetch(request, bindings);
     return { status: response.status, headers: response.headers, ms: performance.now() - began };
   }
@@ -319,8 +319,18 @@ describe('wrong tokens', () => {
     expect((await scrape('test-admin-token')).status).toBe(429);
   });
 
-  it('shut nobody out where callers could write their address themselves', async () => {
-    const hosted = { ...env, BOOT_ID: 'self-hosted' };
+  const hosted: Env = { ...env, BOOT_ID: 'self-hosted' };
+
+  it('shut nobody out where an address may be a proxy that all come through', async () => {
+    await failedBefore('192.0.2.5', 25);
+    const told = { clientIp: '192.0.2.5' };
+    expect((await attempt('wrong', '192.0.2.4', hosted, told)).status).toBe(401);
+    expect((await attempt('test-admin-token', '192.0.2.4', hosted, told)).status).toBe(200);
+    // The wrong one counted for the address that the forwarder tells, as this does.
+    expect(await directoryOf(env).failedAttempt('192.0.2.5')).toBe(27);
+  });
+
+  it('count for everybody where nobody tells the address, whatever the caller writes', async () => {
     await failedBefore('everybody', 25);
     expect((await attempt('wrong', '192.0.2.4', hosted)).status).toBe(401);
     expect((await attempt('test-admin-token', '192.0.2.4', hosted)).status).toBe(200);

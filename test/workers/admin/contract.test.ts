@@ -49,7 +49,7 @@ const SAMPLES: Record<string, Sample> = {
   deleteGroup: shared,
   pauseGroup: shared,
   drainGroup: shared,
-  resumeGroup: shared,
+  resumeGroup: { path: { name: 'auto%3Aopenai' } },
   relearnGroup: shared,
   getGroupStatus: shared,
   getHistory: { before: () => held('past'), path: { name: 'past' }, query: '?step=60' },
@@ -248,6 +248,15 @@ describe('every operation', () => {
       expect((await call(of, { path: nobody })).status).toBe(404);
     },
   );
+
+  it.each(
+    operations.filter(({ operation }) => operation.parameters.some((each) => each.in === 'path')),
+  )('describes what it says to a path that it cannot take: $id', async (of) => {
+    const { path = {} } = sampleOf(of);
+    const tooLong = Object.fromEntries(Object.keys(path).map((name) => [name, 'x'.repeat(301)]));
+    expect(of.operation.responses).toHaveProperty('422');
+    expect((await call(of, { path: tooLong })).status).toBe(422);
+  });
 
   it.each(operations.filter(({ operation }) => '412' in operation.responses))(
     'refuses a change on top of another one: $id',

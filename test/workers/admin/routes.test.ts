@@ -98,8 +98,16 @@ describe('an upstream', () => {
     const list = await asAdmin('listUpstreams', { query: { limit: 1_000 } });
     const secretOf = (id: string) =>
       bodyOf(list).upstreams.find((upstream) => upstream.id === id)?.secret;
-    expect(secretOf('openai')).toEqual({ name: 'UPSTREAM_TEST_KEY', is_set: true });
-    expect(secretOf('groq')).toEqual({ name: 'UPSTREAM_NOT_THERE', is_set: false });
+    expect(secretOf('openai')).toEqual({
+      name: 'UPSTREAM_TEST_KEY',
+      is_set: true,
+      set_with: 'npx wrangler secret put UPSTREAM_TEST_KEY',
+    });
+    expect(secretOf('groq')).toEqual({
+      name: 'UPSTREAM_NOT_THERE',
+      is_set: false,
+      set_with: 'npx wrangler secret put UPSTREAM_NOT_THERE',
+    });
     expect(JSON.stringify(list)).not.toContain('operator-secret-4711');
   });
 

@@ -2,13 +2,14 @@
 // object; `proxy/reset.test.ts` does the same with whole calls and lets the upstream count.
 import { evictDurableObject } from 'cloudflare:test';
 import { afterAll, expect, it } from 'vitest';
-import { LEASE_TTL_MS } from '../../../src/core/settings.ts';
+import { COMES_BACK_MS, EXTENSIONS_MAX, LEASE_TTL_MS } from '../../../src/core/settings.ts';
 import { askForSlot } from '../../../src/http/ask.ts';
 import {
   define,
   inside,
   loseNextAnswer,
   nothingLeaks,
+  passAwake,
   pool,
   request,
   resetPool,
@@ -99,23 +100,44 @@ it('a holder that takes its lease up again counts its TTL from then, without the
   expect(await parked).toBe('gone');
 });
 
-it('resets that repeat extend the lease of a dead holder once', async () => {
+it('resets that repeat extend the lease of a dead holder only so often', async () => {
   await define('dead', 1);
   await take('dead', 'a');
-  await resetPool('dead');
-  let extended = 0;
-  await until(async () => {
-    extended = (await rows('dead'))[0]?.extendedUntil ?? 0;
-    expect(extended).toBeGreaterThan(Date.now() + LEASE_TTL_MS - 5_000);
-  });
+  for (let extensions = 1; extensions <= EXTENSIONS_MAX; extensions += 1) {
+    passTime(LEASE_TTL_MS - COMES_BACK_MS + 1);
+    await resetPool('dead');
+    await until(async () => expect(await rows('dead')).toMatchObject([{ extensions }]));
+  }
+  const extended = (await rows('dead'))[0]?.extendedUntil ?? 0;
+  expect(extended).toBeGreaterThan(Date.now() + LEASE_TTL_MS - 5_000);
   for (let boot = 0; boot < 3; boot += 1) {
     passTime(13_000);
     await resetPool('dead');
     await pool('dead').acquire(request('dead', `busy-${boot}`, { wait: false }));
     expect((await rows('dead'))[0]?.extendedUntil).toBe(extended);
   }
-  passTime(extended - Date.now() + 1);
+  await passAwake('dead', extended - Date.now() + 1);
   expect(await pool('dead').status()).toMatchObject({ in_use: 0, expired_total: 1 });
+});
+
+it('a lease whose time passed between two resets is not given out before its holder is back', async () => {
+  await define('unseen', 1);
+  await take('unseen', 'a');
+  await resetPool('unseen');
+  await until(async () => expect((await rows('unseen'))[0]?.extendedUntil).toBeTypeOf('number'));
+  await inside('unseen', (_instance, { storage }) =>
+    storage.sql.exec(
+      `UPDATE lease SET data = json_set(data, '$.extendedUntil', ?)`,
+      Date.now() - 1_000,
+    ),
+  );
+  await resetPool('unseen');
+  const refused = await pool('unseen').acquire(request('unseen', 'b', { wait: false }));
+  expect(refused.kind).toBe('rejected');
+  const resumed = await pool('unseen').resume({ ...request('unseen', 'a'), leaseId: 'a.1' });
+  if (resumed.kind !== 'granted') throw new Error(resumed.kind);
+  expect(await pool('unseen').status()).toMatchObject({ in_use: 1, resurrected_total: 0 });
+  await resumed.lease.release('unused', null);
 });
 
 it('rows of a process that has died are freed at the start, and nobody waits for their holders', async () => {

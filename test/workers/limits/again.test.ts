@@ -134,7 +134,7 @@ describe('at its deadline a call that was refused', () => {
 
   it.each([
     ['openai', 'v1/chat/completions', { error: { type: 'server_error', code: 'paused' } }],
-    ['anthropic', 'v1/messages', { type: 'error', error: { type: 'overloaded_error' } }],
+    ['anthropic', 'v1/messages', { type: 'error', error: { type: 'api_error' } }],
     ['gemini', 'v1beta/models/m:generateContent', { error: { code: 503, status: 'UNAVAILABLE' } }],
   ] as const)(
     'is told so in the dialect of %s, at once if it waits in vain',

@@ -50,7 +50,7 @@ async function arrivedSince(stage: Stage): Promise<(string | null)[]> {
 
 const DIALECTS = [
   ['openai', 'v1/chat/completions', { error: { type: 'server_error', code: 'breaker_open' } }],
-  ['anthropic', 'v1/messages', { type: 'error', error: { type: 'overloaded_error' } }],
+  ['anthropic', 'v1/messages', { type: 'error', error: { type: 'api_error' } }],
   ['gemini', 'v1beta/models/m:generateContent', { error: { code: 503, status: 'UNAVAILABLE' } }],
 ] as const;
 

@@ -1,7 +1,7 @@
 // One call that is refused as if for a limit whatever happens: the others go on, and so does the stream
 // that gets comments while it waits.
 import { afterAll, describe, expect, it } from 'vitest';
-import { keptAlive, restOf, withoutComments } from '../order/event-stream.ts';
+import { keptAlive, restOf, withoutSignsOfLife } from '../order/event-stream.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { call, type OpenCall } from '../support/worker.ts';
 import {
@@ -120,9 +120,9 @@ describe('behind the comments of a stream that waits', () => {
     const { reader, first } = await keptAlive(`/${stage.upstream}/${path}`, init);
     await untilGroup(stage, { queued: 1, refusals_total: { requests: 1 } });
     await later(stage, PAUSE_MS);
-    const text = withoutComments(first + (await restOf(reader)));
+    const text = withoutSignsOfLife(first + (await restOf(reader)));
     const straight = await call(`/${stage.upstream}/${path}`, init);
-    expect(text).toBe(await straight.text());
+    expect(text).toBe(withoutSignsOfLife(await straight.text()));
     expect(text).toContain('data: ');
   });
 
@@ -131,7 +131,7 @@ describe('behind the comments of a stream that waits', () => {
     const holder = await streaming(stage, 'holder');
     const headers = { 'headgate-max-wait': '700ms' };
     const { reader, first } = await keptAlive(stage.chat, { json, headers });
-    const text = withoutComments(first + (await restOf(reader)));
+    const text = withoutSignsOfLife(first + (await restOf(reader)));
     expect(text).toMatch(/^data: \{"error":\{.*"code":"queue_timeout"\}\}\n\n$/);
     expect(await statusOf(stage)).toMatchObject({ refusals_total: { concurrency: 1 } });
     await finish(stage, holder);
@@ -146,7 +146,7 @@ describe('behind the comments of a stream that waits', () => {
       const { reader, first } = await keptAlive(`/${stage.upstream}/${path}`, init);
       await untilGroup(stage, { queued: 1, refusals_total: { requests: 1 } });
       await later(stage, PAUSE_MS);
-      expect(withoutComments(first + (await restOf(reader)))).toMatch(LAST_EVENT[dialect]);
+      expect(withoutSignsOfLife(first + (await restOf(reader)))).toMatch(LAST_EVENT[dialect]);
       expect((await stage.strict.stats()).total).toBe(4);
     },
   );

@@ -1,7 +1,17 @@
 // An operator knows that what the upstream said last is over: the quota was raised, or it was a mistake.
 import { afterAll, expect, it } from 'vitest';
-import { nothingLeaks, resetPool } from '../support/pool.ts';
-import { admin } from '../support/worker.ts';
+import { SERVED } from '../../../src/core/signal.ts';
+import {
+  define,
+  inside,
+  nothingLeaks,
+  pool,
+  resetPool,
+  resetWritten,
+  rows,
+  take,
+} from '../support/pool.ts';
+import { admin, until } from '../support/worker.ts';
 import { newStage, send, served, statusOf, toldBy } from './stage.ts';
 
 afterAll(nothingLeaks);
@@ -22,6 +32,27 @@ it('calls go again at once after a limit of days, also for an object that was re
   expect(await toldBy(send(stage, 'served'))).toEqual(served(1));
 });
 
+it('is done when its operator hears so: a reset right after it undoes nothing', async () => {
+  await define('undone', 1);
+  const { lease } = await take('undone', 'a');
+  await lease.report({ ...SERVED, kind: 'requests', retryAfterMs: 3_600_000 }, false);
+  await until(async () => expect(await controlsRow('undone')).toContain('until'));
+  expect((await pool('undone').status()).paused_until).not.toBe(null);
+  await pool('undone').relearn();
+  await resetWritten('undone');
+  expect((await pool('undone').status()).paused_until).toBe(null);
+  await pool('undone').release('a.1', 'unused', null);
+});
+
+it('and so is a lease that was taken away', async () => {
+  await define('taken', 1);
+  await take('taken', 'a');
+  expect(await pool('taken').revoke('a.1')).toBe(true);
+  await resetWritten('taken');
+  expect(await rows('taken')).toMatchObject([{ phase: 'revoking' }]);
+  await pool('taken').release('a.1', 'unused', null);
+});
+
 it('is written into the audit log, and needs a group', async () => {
   const stage = await newStage();
   await admin('POST', `/groups/${stage.group}/relearn`);
@@ -29,3 +60,11 @@ it('is written into the audit log, and needs a group', async () => {
   expect(json.entries[0]).toMatchObject({ action: `group ${stage.group}: relearn` });
   expect((await admin('POST', '/groups/nobody/relearn')).status).toBe(404);
 });
+
+function controlsRow(name: string): Promise<string> {
+  return inside(name, (_instance, { storage }) =>
+    JSON.stringify(
+      storage.sql.exec("SELECT value ->> 'pause' FROM memory WHERE key = 'controls'").toArray(),
+    ),
+  );
+}

@@ -12,9 +12,11 @@ function inputPriceOf(model: string, aliases: Record<string, string>): number | 
   const openai = BUILT_IN_UPSTREAMS.find(({ id }) => id === 'openai');
   const located = {
     upstream: { ...openai, aliases, prices: { priced: { input: 3_000_000, output: 1 } } },
+    model,
+    body: { contentLength: 1 },
     operation: { name: 'chat', shape: 'openai', limited: true, model: { from: 'body' } },
   } as unknown as Located;
-  return new Metering(located, model, ESTIMATE, null).estimateFor(PLACEMENT).price?.input;
+  return new Metering(located, ESTIMATE, null).estimateFor(PLACEMENT).price?.input;
 }
 
 it('an alias stands for its model however it is written', () => {

@@ -55,6 +55,16 @@ const CALLS: Record<string, Call> = {
     path: '/v1/messages',
     json: { model: 'm', max_tokens: 600, messages: MESSAGES, ...STREAM },
   },
+  'OpenAI chat at Anthropic': {
+    id: 'claude',
+    path: CHAT,
+    json: { model: 'm', messages: MESSAGES },
+  },
+  'an OpenAI chat stream at Anthropic that was asked for its usage': {
+    id: 'claude',
+    path: CHAT,
+    json: { model: 'm', messages: MESSAGES, ...STREAM, stream_options: { include_usage: true } },
+  },
   Gemini: { id: 'gem', path: `${OF_GEMINI}:generateContent`, json: { contents: CONTENTS } },
   'a Gemini stream of events': {
     id: 'gem',

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { MINUTE_MS, QUARTER_MS, type HistoryPoint } from '../../../src/contract/history.ts';
 import { emptyCounts } from '../../../src/core/histogram.ts';
 import { HistoryRows } from '../../../src/group/history-rows.ts';
+import { Tables } from '../../../src/group/tables.ts';
 import { inside } from '../support/pool.ts';
 
 const DAY_MS = 86_400_000;
@@ -54,12 +55,12 @@ function inStorage<T>(name: string, use: (storage: Counting) => T): Promise<T> {
 describe('an instance that starts cold', () => {
   it('reads a few rows of 30 days of history, at every quarter of the hour', async () => {
     const worst = await inStorage('cold-history', ({ sql, read }) => {
-      const first = new HistoryRows(sql);
+      const first = new HistoryRows(new Tables(sql, true));
       for (let at = NOW - 31 * DAY_MS; at < NOW; at += 5 * MINUTE_MS) first.write(point(at));
       let most = 0;
       for (let at = NOW; at < NOW + DAY_MS; at += QUARTER_MS) {
         read();
-        const rows = new HistoryRows(sql);
+        const rows = new HistoryRows(new Tables(sql, true));
         rows.minute(at);
         rows.write(point(at));
         most = Math.max(most, read());
@@ -72,14 +73,14 @@ describe('an instance that starts cold', () => {
 
   it('closes the quarters of a whole day at once, and forgets none', async () => {
     const quarters = await inStorage('cold-day', ({ sql }) => {
-      const early = new HistoryRows(sql);
+      const early = new HistoryRows(new Tables(sql, true));
       // The quarters before the last day were closed; then minutes came, but no quarter was over.
       sql.exec('DELETE FROM history');
       for (let at = NOW - DAY_MS + MINUTE_MS; at < NOW; at += MINUTE_MS) {
         early.write(point(at));
         sql.exec('DELETE FROM history WHERE slot >= 1440');
       }
-      new HistoryRows(sql).write(point(NOW));
+      new HistoryRows(new Tables(sql, true)).write(point(NOW));
       return early.read(NOW - 2 * DAY_MS, NOW, QUARTER_MS, NOW);
     });
     expect(quarters.reduce((sum, { granted }) => sum + granted, 0)).toBe(1_439);
@@ -88,11 +89,11 @@ describe('an instance that starts cold', () => {
 
   it('does not take rows of a month ago for those of today', async () => {
     const points = await inStorage('stale-history', ({ sql }) => {
-      const early = new HistoryRows(sql);
+      const early = new HistoryRows(new Tables(sql, true));
       for (let at = NOW - 30 * DAY_MS; at < NOW - 29 * DAY_MS; at += MINUTE_MS) {
         early.write(point(at));
       }
-      const rows = new HistoryRows(sql);
+      const rows = new HistoryRows(new Tables(sql, true));
       rows.write(point(NOW));
       expect(rows.minute(NOW + MINUTE_MS)).toBe(null);
       return rows.read(NOW - DAY_MS, NOW + MINUTE_MS, MINUTE_MS, NOW);

@@ -16,8 +16,7 @@ import * as families from '../../../src/http/metrics/families.ts';
 import { PARTITIONS_MAX } from '../../../src/http/metrics/pool-samples.ts';
 import { parseExposition, type ParsedFamily } from '../../unit/metrics/exposition-parser.ts';
 import { selectorsOf } from '../../unit/metrics/queries.ts';
-import { pool, request } from '../support/pool.ts';
-import { passTime } from '../support/time.ts';
+import { passAwake, pool, request } from '../support/pool.ts';
 import { call, configure, env } from '../support/worker.ts';
 
 const TOKEN = 'test-metrics-token';
@@ -59,8 +58,7 @@ async function haveCalls(group: GroupRpc): Promise<void> {
   await first.lease.release('success', 200, { requests: 1, ...seen, usd: 0.25, seen });
   const second = await group.acquire(request('watched', 'a', { attempt: 2 }));
   if (second.kind !== 'granted') throw new Error(second.kind);
-  passTime(60_000); // nobody renews it
-  await group.status();
+  await passAwake('watched', 60_000); // nobody renews it
   second.lease[Symbol.dispose]();
 }
 

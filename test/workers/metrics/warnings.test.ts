@@ -1,7 +1,16 @@
 /** When a pool warns, and where it says so. */
 import { describe, expect, it, vi } from 'vitest';
 import { SERVED } from '../../../src/core/signal.ts';
-import { define, pool, queueUp, request, resetPool, take, type Granted } from '../support/pool.ts';
+import {
+  define,
+  passAwake,
+  pool,
+  queueUp,
+  request,
+  resetPool,
+  take,
+  type Granted,
+} from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { configure } from '../support/worker.ts';
 
@@ -27,11 +36,28 @@ async function refuse(name: string, count: number, kind: 'quota' | 'error'): Pro
 }
 
 describe('near the limit', () => {
-  it('warns after a minute with a queue, once in ten', async () => {
+  it('warns at 80 % after a minute, without a queue', async () => {
+    await define('nearly', 5, {});
+    const held: Granted[] = [];
+    for (const name of ['a', 'b', 'c']) held.push(await take('nearly', name));
+    await passMinutes('nearly', 2, held);
+    expect(await kinds('nearly')).toEqual([]);
+    held.push(await take('nearly', 'd'));
+    await passMinutes('nearly', 0.75, held);
+    expect(await kinds('nearly')).toEqual([]);
+    await passMinutes('nearly', 0.5, held);
+    const [warning] = await pool('nearly').warnings();
+    expect(warning).toMatchObject({
+      kind: 'near_limit',
+      message: '4 of 5 slots have been in use for a minute, and no call waits yet.',
+      figures: { in_use: 4, limit: 5, queued: 0 },
+    });
+    for (const { lease } of held) await lease.release('success', 200);
+  });
+
+  it('warns once in ten minutes, and says how many calls wait', async () => {
     await define('near', 2, { queue: { timeout_ms: 3_600_000 } });
     const held = [await take('near', 'a'), await take('near', 'b')];
-    await passMinutes('near', 2, held);
-    expect(await kinds('near')).toEqual([]);
     const { answer } = await queueUp('near', 'c', { sliceMs: 3_600_000 });
     await passMinutes('near', 0.75, held);
     expect(await kinds('near')).toEqual([]);
@@ -113,8 +139,7 @@ describe('a lease whose holder is gone', () => {
   it('warns', async () => {
     await define('gone', 2);
     const { lease } = await take('gone', 'a');
-    passTime(60_000);
-    await pool('gone').status();
+    await passAwake('gone', 60_000);
     expect(await pool('gone').warnings()).toMatchObject([
       { kind: 'lease_expired', figures: { leases: 1 } },
     ]);

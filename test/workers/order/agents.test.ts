@@ -1,4 +1,4 @@
-// The oldest agent run goes first, however its agent names it.
+// Agent runs share their caller's part, or the oldest goes first, however its agent names it.
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { nothingLeaks, pool } from '../support/pool.ts';
 import {
@@ -12,13 +12,15 @@ import {
   type Scene,
 } from './scene.ts';
 
+const OLDEST_FIRST = { by: ['caller'] as ['caller'] };
+
 let scene: Scene;
 let group = '';
 
 beforeEach(async () => {
   scene = await newScene();
   group = scene.name('agents');
-  await configureGroups(scene, [groupOf(group, 1)]);
+  await configureGroups(scene, [groupOf(group, 1, { fairness: OLDEST_FIRST })]);
 });
 
 afterAll(nothingLeaks);
@@ -41,7 +43,9 @@ it('the call of the older agent run goes first, though it came last', async () =
 });
 
 it('a claim to be older than the age credit is worth the age credit', async () => {
-  await configureGroups(scene, [groupOf(group, 1, { queue: { age_credit_ms: 10_000 } })]);
+  await configureGroups(scene, [
+    groupOf(group, 1, { fairness: OLDEST_FIRST, queue: { age_credit_ms: 10_000 } }),
+  ]);
   const calls = [
     await streaming(scene, 'holder'),
     await queued(group, 'first', run('first', 60_000)),
@@ -53,7 +57,9 @@ it('a claim to be older than the age credit is worth the age credit', async () =
 });
 
 it.each([0, null])('age_credit_ms: %s', async (age_credit_ms) => {
-  await configureGroups(scene, [groupOf(group, 1, { queue: { age_credit_ms } })]);
+  await configureGroups(scene, [
+    groupOf(group, 1, { fairness: OLDEST_FIRST, queue: { age_credit_ms } }),
+  ]);
   const calls = [
     await streaming(scene, 'holder'),
     await queued(group, 'first', run('first', 200_000)),
@@ -84,8 +90,8 @@ it.each([
   expect(await arrived(scene)).toEqual(['holder', 'older', 'younger', 'younger-2']);
 });
 
-it('agents under one key share its part fairly where the group says so', async () => {
-  await configureGroups(scene, [groupOf(group, 1, { fairness: { by: ['caller', 'agent'] } })]);
+it('agents under one key share its part fairly, unless the group says otherwise', async () => {
+  await configureGroups(scene, [groupOf(group, 1)]);
   await scene.strict.configure({ chunkDelayMs: 10 });
   const calls = [await streaming(scene, 'holder')];
   for (const label of ['a1', 'a2', 'a3']) {

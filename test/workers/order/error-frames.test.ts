@@ -30,6 +30,8 @@ interface Shape {
   readonly path: string;
   readonly json: object;
   readonly event: string | null;
+  /** Events that go before the error. @default none */
+  readonly before?: readonly string[];
   /** What a refusal for want of time looks like, and an upstream's 500. */
   readonly refused: object;
   readonly failed: object;
@@ -51,6 +53,7 @@ const SHAPES: readonly Shape[] = [
     path: '/up/v1/responses',
     json: { model: 'm', stream: true, input: 'x' },
     event: 'error',
+    before: ['response.created', 'response.failed'],
     refused: { type: 'error', code: 'queue_timeout', error: { code: 'queue_timeout' } },
     failed: { type: 'error', error: { message: expect.any(String) } },
   },
@@ -72,6 +75,15 @@ const SHAPES: readonly Shape[] = [
     refused: { error: { code: 429, status: 'RESOURCE_EXHAUSTED' } },
     failed: { error: { code: 500 } },
   },
+  {
+    shape: 'gemini interactions',
+    dialect: 'gemini',
+    path: '/up/v1beta/interactions',
+    json: { model: 'm', input: 'x', stream: true },
+    event: 'error',
+    refused: { event_type: 'error', error: { code: 429, status: 'RESOURCE_EXHAUSTED' } },
+    failed: { event_type: 'error', error: { message: expect.any(String) } },
+  },
 ];
 
 async function configureShape({ dialect }: Shape): Promise<void> {
@@ -82,14 +94,29 @@ async function configureShape({ dialect }: Shape): Promise<void> {
   });
 }
 
-/** The one event behind the comments. */
-function lastEvent(text: string): { event: string | null; data: unknown } {
+interface Event {
+  readonly event: string | null;
+  readonly data: unknown;
+}
+
+/** The events behind the comments. */
+function eventsOf(text: string): Event[] {
   const events = text.split('\n\n').filter((one) => one !== '' && !one.startsWith(': headgate'));
-  expect(events).toHaveLength(1);
-  const lines = (events[0] ?? '').split('\n');
-  const field = (name: string) =>
-    lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? null;
-  return { event: field('event'), data: JSON.parse(field('data') ?? 'null') };
+  return events.map((one) => {
+    const field = (name: string) =>
+      one
+        .split('\n')
+        .find((line) => line.startsWith(`${name}: `))
+        ?.slice(name.length + 2) ?? null;
+    return { event: field('event'), data: JSON.parse(field('data') ?? 'null') };
+  });
+}
+
+/** The error at the end, with nothing but what its shape wants before it. */
+function lastEvent(text: string, { before = [] }: Shape): Event {
+  const events = eventsOf(text);
+  expect(events.slice(0, -1).map(({ event }) => event)).toEqual(before);
+  return events.at(-1) ?? { event: null, data: null };
 }
 
 it.each(SHAPES)('a refusal after the early answer is an error frame: $shape', async (shape) => {
@@ -98,7 +125,7 @@ it.each(SHAPES)('a refusal after the early answer is an error frame: $shape', as
   const headers = { 'headgate-max-wait': '700ms' };
   const response = await call(shape.path, { json: shape.json, headers });
   expect(response.status).toBe(200);
-  const { event, data } = lastEvent(await response.text());
+  const { event, data } = lastEvent(await response.text(), shape);
   expect(event).toBe(shape.event);
   expect(data).toMatchObject(shape.refused);
   await finish(scene, [holder]);
@@ -113,11 +140,51 @@ it.each(SHAPES)('an upstream error after the early answer is one too: $shape', a
   expect(response.status).toBe(200);
   const text = response.text();
   await finish(scene, [holder]);
-  const { event, data } = lastEvent(await text);
+  const { event, data } = lastEvent(await text, shape);
   expect(event).toBe(shape.event);
   expect(data).toMatchObject(shape.failed);
   await allFree(group);
 });
+
+it.each([
+  ['that passes', 'queue_timeout', 'rate_limit_exceeded', / Please try again in \d+s\.$/],
+  ['for good', 'upstream_unknown', 'invalid_prompt', /^(?!.*try again)/],
+])(
+  'a Responses stream fails in the words of the API for a refusal %s',
+  async (_, reason, code, message) => {
+    const [, responses] = SHAPES;
+    if (responses === undefined) throw new Error('no shape');
+    await configureShape(responses);
+    const holder = await streaming(scene, 'holder');
+    const isForGood = reason === 'upstream_unknown';
+    const headers = { 'headgate-max-wait': isForGood ? '60s' : '700ms' };
+    const response = await call(responses.path, { json: responses.json, headers });
+    if (isForGood) {
+      await configure({ upstreams: [{ id: 'another', base_url: scene.strict.url }] });
+    }
+    const events = eventsOf(await response.text()).map(({ data }) => data);
+    const common = { id: expect.stringMatching(/^resp_/), object: 'response', model: 'm' };
+    expect(events).toMatchObject([
+      {
+        type: 'response.created',
+        sequence_number: 0,
+        response: { ...common, status: 'in_progress', error: null, output: [] },
+      },
+      {
+        type: 'response.failed',
+        sequence_number: 1,
+        response: {
+          ...common,
+          status: 'failed',
+          error: { code, message: expect.stringMatching(message) },
+        },
+      },
+      { type: 'error', sequence_number: 2, code: reason },
+    ]);
+    await finish(scene, [holder]);
+    await allFree(group);
+  },
+);
 
 it('a refusal before the early answer has its own status', async () => {
   const [chat] = SHAPES;

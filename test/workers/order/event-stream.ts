@@ -30,9 +30,9 @@ export function readerOf(response: Response): Reader {
   return response.body.getReader();
 }
 
-/** What is left of a stream without the comments of a call that waits. */
-export function withoutComments(text: string): string {
-  return text.replaceAll(/: headgate [^\n]*\n\n/g, '');
+/** What is left of a stream without the signs of life of a call that waits: comments, or spaces in its first line. */
+export function withoutSignsOfLife(text: string): string {
+  return text.replaceAll(/: headgate [^\n]*\n\n/g, '').replace(/^data: +/, 'data: ');
 }
 
 /** A call that has its early answer, with what came so far. */
@@ -43,7 +43,7 @@ export async function keptAlive(path: string, init: CallInit) {
     throw new Error(`no early answer: ${response.status} ${await response.text()}`);
   }
   const reader = readerOf(response);
-  return { reader, first: await readUntil(reader, /\n\n/) };
+  return { reader, first: await readUntil(reader, /\n\n|^data: +$/) };
 }
 
 /** What the upstream answers to a call, without Headgate in between. */

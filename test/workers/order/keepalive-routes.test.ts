@@ -7,7 +7,7 @@ import {
   keptAlive,
   readUntil,
   restOf,
-  withoutComments,
+  withoutSignsOfLife,
 } from './event-stream.ts';
 import {
   allFree,
@@ -92,7 +92,7 @@ it.each(UNIFIED)(
     expect(first).toMatch(/^: headgate waiting for a slot/);
     await untilStatus(group, { in_use: 1, queued: 1 });
     await finish(scene, [holder]);
-    const rest = withoutComments(await restOf(reader));
+    const rest = withoutSignsOfLife(await restOf(reader));
     // Nothing but the prefix is gone from what the upstream got.
     const sent = JSON.stringify(bodyOf('m', json));
     expect(rest).toBe(await bytesFromUpstream(scene.strict, sent, path));
@@ -124,7 +124,7 @@ it('a stream that is kept alive goes another way when its group is deleted, and 
   expect(await pool(group).status()).toMatchObject({ in_use: 1, queued: 0 });
   await readUntil(reader, /: headgate [^\n]+\n\n/);
   await finish(scene, holders);
-  const rest = withoutComments(await restOf(reader));
+  const rest = withoutSignsOfLife(await restOf(reader));
   expect(rest).toBe(await bytesFromUpstream(scene.strict, JSON.stringify(bodyOf('m'))));
   await allFree(group, wide);
   expect(await scene.strict.stats()).toMatchObject({ peak: 2, rejected429: 0 });
@@ -146,7 +146,7 @@ it('a stream that is kept alive begins at once where it moves to and there is ro
 it('a stream that is kept alive is told as its last event that its upstream was removed', async () => {
   const { wide, holders, reader } = await waitingBeforeTwo();
   await configure({ upstreams: [{ id: 'another', base_url: scene.strict.url }] });
-  const last = withoutComments(await restOf(reader));
+  const last = withoutSignsOfLife(await restOf(reader));
   expect(JSON.parse(last.replace(/^data: /, ''))).toMatchObject({
     error: { code: 'upstream_unknown', message: 'The upstream up has been removed.' },
   });

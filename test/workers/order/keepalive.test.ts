@@ -10,7 +10,7 @@ import {
   readerOf,
   readUntil,
   restOf,
-  withoutComments,
+  withoutSignsOfLife,
 } from './event-stream.ts';
 import {
   allFree,
@@ -54,9 +54,9 @@ it('a stream that waits gets comments with its place, then the upstream byte for
   const { reader, first } = await keptAlive(CHAT, { json });
   expect(first).toMatch(/^: headgate waiting for a slot/);
   const later = await readUntil(reader, /: 1 ahead, about \d+ s\n\n/);
-  expect(withoutComments(later)).toBe('');
+  expect(withoutSignsOfLife(later)).toBe('');
   await finish(scene, calls);
-  const rest = withoutComments(await restOf(reader));
+  const rest = withoutSignsOfLife(await restOf(reader));
   expect(rest).toBe(await bytesFromUpstream(scene.strict, JSON.stringify(json)));
   expect(rest).toContain('data: [DONE]');
   await allFree(group);
@@ -128,7 +128,7 @@ it.each([
   const reader = readerOf(response);
   expect(await readUntil(reader, /\n\n/)).toMatch(/^: headgate waiting/);
   await finish(scene, [holder]);
-  const rest = withoutComments(await restOf(reader));
+  const rest = withoutSignsOfLife(await restOf(reader));
   expect(rest).toBe(await bytesFromUpstream(scene.strict, body));
 });
 
@@ -191,7 +191,7 @@ it('what an upstream compresses unasked goes on as plain text behind the comment
   const json = bodyOf('waits');
   const { reader } = await keptAlive(CHAT, { json });
   await finish(scene, [holder]);
-  const rest = withoutComments(await restOf(reader));
+  const rest = withoutSignsOfLife(await restOf(reader));
   expect(rest).toBe(await bytesFromUpstream(scene.strict, JSON.stringify(json)));
   expect(rest).toContain('data: [DONE]');
   await allFree(group);

@@ -1,13 +1,16 @@
 // Calls of an agent from within its own call, which would wait for themselves.
 import { afterAll, beforeEach, expect, it } from 'vitest';
-import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
-import type { OpenCall } from '../support/worker.ts';
+import { nothingLeaks, pool, resetPool, untilStatus } from '../support/pool.ts';
+import { until, type OpenCall } from '../support/worker.ts';
 import {
   allFree,
+  arrived,
   ask,
   configureGroups,
   finish,
   groupOf,
+  keyHeader,
+  keyOf,
   newScene,
   queued,
   refusal,
@@ -15,6 +18,8 @@ import {
   untilInFlight,
   type Scene,
 } from './scene.ts';
+
+const PASS = { queue: { nested: 'pass' } } as const;
 
 let scene: Scene;
 let group = '';
@@ -30,6 +35,12 @@ async function childOf(parent: OpenCall): Promise<{ headers: Record<string, stri
   const lease = (await parent.response).headers.get('headgate-lease') ?? '';
   expect(lease).not.toBe('');
   return { headers: { 'headgate-parent': lease } };
+}
+
+/** The calls that are at the upstream. */
+async function runningNow(): Promise<(string | null)[]> {
+  const { arrivals } = await scene.strict.stats();
+  return arrivals.filter(({ state }) => state === 'open').map(({ label }) => label);
 }
 
 it('a call that would wait for its own parent is refused as nested', async () => {
@@ -53,17 +64,58 @@ it('a nested call that need not wait takes a slot like any other', async () => {
 });
 
 it('a nested call passes without a slot of its own where the group says so', async () => {
-  await configureGroups(scene, [groupOf(group, 1, { queue: { nested: 'pass' } })]);
+  await configureGroups(scene, [groupOf(group, 1, PASS)]);
   const parent = await streaming(scene, 'parent');
   const other = await queued(group, 'other');
   const child = await streaming(scene, 'child', await childOf(parent));
   expect(await pool(group).status()).toMatchObject({ in_use: 1, queued: 1 });
-  const grandchild = await streaming(scene, 'grandchild', await childOf(child));
-  expect(await pool(group).status()).toMatchObject({ in_use: 1, queued: 1 });
+  expect(await refusal(ask('grandchild', await childOf(child)))).toMatchObject({
+    reason: 'nested',
+  });
   child.leave();
-  await untilInFlight(scene.strict, 2);
+  await untilInFlight(scene.strict, 1);
+  const next = await streaming(scene, 'next', await childOf(parent));
   expect(await pool(group).status()).toMatchObject({ in_use: 1, queued: 1 });
-  await finish(scene, [parent, grandchild, other]);
+  await finish(scene, [parent, next, other]);
+  await allFree(group);
+});
+
+it('of 31 nested calls one at a time passes on a lease of one slot, over a reset too', async () => {
+  await configureGroups(scene, [groupOf(group, 1, PASS)]);
+  const parent = await streaming(scene, 'parent');
+  const child = await childOf(parent);
+  const children = Array.from({ length: 31 }, (_, index) => ask(`child-${index}`, child));
+  await untilStatus(group, { in_use: 1, queued: 30 });
+  await untilInFlight(scene.strict, 2);
+  await resetPool(group);
+  await untilStatus(group, { in_use: 1, queued: 30 });
+  await untilInFlight(scene.strict, 2);
+  for (let ended = 1; ended <= children.length; ended += 1) {
+    const running = (await runningNow()).find((label) => label !== 'parent');
+    children.find(({ label }) => label === running)?.leave();
+    const left = children.length - ended;
+    await until(async () => expect(await runningNow()).not.toContain(running));
+    await untilInFlight(scene.strict, left === 0 ? 1 : 2);
+    await untilStatus(group, { in_use: 1, queued: Math.max(0, left - 1) });
+  }
+  expect(await scene.strict.stats()).toMatchObject({ peak: 2, rejected429: 0 });
+  await finish(scene, [parent]);
+  await allFree(group);
+});
+
+it("another caller's nested call waits like any other", async () => {
+  const keys = [await keyOf('acme'), await keyOf('bolt')];
+  await configureGroups(scene, [groupOf(group, 1, PASS)], keys);
+  const parent = await streaming(scene, 'parent', { headers: keyHeader('acme') });
+  const { headers } = await childOf(parent);
+  const stranger = await queued(group, 'stranger', {
+    headers: { ...headers, ...keyHeader('bolt') },
+  });
+  const child = await streaming(scene, 'child', { headers: { ...headers, ...keyHeader('acme') } });
+  expect(await pool(group).status()).toMatchObject({ in_use: 1, queued: 1 });
+  await finish(scene, [parent, child, stranger]);
+  expect(await arrived(scene)).toEqual(['parent', 'child', 'stranger']);
+  expect(await scene.strict.stats()).toMatchObject({ peak: 2, rejected429: 0 });
   await allFree(group);
 });
 

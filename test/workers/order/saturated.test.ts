@@ -27,7 +27,8 @@ beforeEach(async () => {
     limits: { a: 2, b: 2 },
     silentAfterChunks: null,
     chunks: 4,
-    chunkDelayMs: 5,
+    // Long enough that three are under way at once on a busy machine, too.
+    chunkDelayMs: 25,
   });
   const ofModel = (model: string) =>
     groupOf(scene.name(`model-${model}`), 2, { match: { models: [model] } });

@@ -18,7 +18,11 @@ beforeEach(async () => {
 
 afterAll(nothingLeaks);
 
-async function limitTo(holds: { idle_ms?: number; max_hold_ms?: number }): Promise<void> {
+async function limitTo(holds: {
+  idle_ms?: number;
+  stalled_ms?: number;
+  max_hold_ms?: number;
+}): Promise<void> {
   await configure({
     upstreams: [{ id: 'up', base_url: strict.url }],
     groups: [
@@ -65,6 +69,34 @@ it('a stream that says something now and then is not idle', async () => {
   await strict.configure({ chunks: 8, chunkDelayMs: 100 });
   const answer = await chat(CHAT, 'slow');
   expect(await answer.text()).toContain('[DONE]');
+});
+
+const FLOWING = { 'x-strict-chunks': '100000', 'x-strict-chunk-delay-ms': '5' };
+
+it('a caller that takes nothing for longer than stalled_ms is cut, then its slot returns', async () => {
+  await limitTo({ stalled_ms: 300 });
+  const stalled = await chat(CHAT, 'first', { headers: FLOWING });
+  const second = open(CHAT, 'second');
+  expect(await second.end).toBe('done');
+  await expect(stalled.text()).rejects.toBeInstanceOf(Error);
+  await expectAbortBeforeNext();
+});
+
+it('a caller that takes its time, but takes, is not stalled', async () => {
+  await limitTo({ stalled_ms: 1_000 });
+  await strict.configure({ chunks: 12 });
+  const answer = await chat(CHAT, 'slow');
+  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  for (;;) {
+    const read = await reader?.read();
+    if (read === undefined || read.done) break;
+    text += read.value;
+    await new Promise((resolve) => {
+      setTimeout(resolve, 150);
+    });
+  }
+  expect(text).toContain('[DONE]');
 });
 
 it('an upstream that gives no headers within idle_ms is aborted, and the caller is told', async () => {

@@ -117,6 +117,19 @@ describe('with gateway keys', () => {
     expect(seen.text).not.toContain(GATEWAY_KEY);
   });
 
+  it('no copy of it goes upstream: in another header, a cookie, a parameter', async () => {
+    const seen = await ask(`/open/v1/chat/completions?trace=${GATEWAY_KEY}&n=1`, {
+      'headgate-key': GATEWAY_KEY,
+      'x-request-id': GATEWAY_KEY,
+      referer: `https://app.test/?key=${GATEWAY_KEY}`,
+      cookie: `k=${GATEWAY_KEY}; headgate_session=e.y.J; theirs=1`,
+    });
+    expect(seen).toMatchObject({ status: 200, query: 'n=1' });
+    expect(seen.text).not.toContain(GATEWAY_KEY);
+    expect(seen.text).not.toContain('headgate_session');
+    expect(seen.text).toContain('theirs=1');
+  });
+
   it("the caller's provider key beside it passes on, even to an upstream with a secret", async () => {
     for (const upstream of ['open', 'secret-openai']) {
       const seen = await ask(`/${upstream}/v1/chat/completions`, {
@@ -147,8 +160,9 @@ describe('with gateway keys', () => {
   it("an operator's key that is not set is named, and nothing is called", async () => {
     const { total } = await strict.stats();
     const seen = await ask('/unset/v1/chat/completions', { 'headgate-key': GATEWAY_KEY });
-    expect(seen).toMatchObject({ status: 502, reason: 'upstream_unreachable' });
+    expect(seen).toMatchObject({ status: 424, reason: 'secret_missing' });
     expect(seen.text).toContain('UPSTREAM_NOT_SET');
+    expect(seen.text).toContain('["x-should-retry","false"]');
     expect((await strict.stats()).total).toBe(total);
   });
 

@@ -151,6 +151,18 @@ it.each(['/x-openai/v1/realtime?model=m', '/v1/realtime', '/x-gemini/ws/live'])(
   },
 );
 
+it.each(['/x-openai/v1/responses', '/v1/responses', '/x-openai/v1/responses/?model=m'])(
+  'a WebSocket call for responses is answered with 426, and told to use HTTP: %s',
+  async (path) => {
+    const headers = { upgrade: 'websocket', connection: 'upgrade' };
+    const response = await worker.fetch(`https://headgate.test${path}`, { headers });
+    expect(refusalOf(response)).toEqual(refusal(426, 'http_required'));
+    expect(await response.json()).toMatchObject({
+      error: { message: expect.stringContaining('Use HTTP: POST /') },
+    });
+  },
+);
+
 it('a call signed with SigV4 is refused with an explanation', async () => {
   const headers = {
     authorization:

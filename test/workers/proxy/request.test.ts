@@ -67,6 +67,14 @@ it('a streamed body of unknown length goes on whole', async () => {
   expect(seen.sha256).toBe(await sha256(new Uint8Array(250_000).fill(7)));
 });
 
+it('nothing comes out of a cache on the way', async () => {
+  const fetched = vi.spyOn(globalThis, 'fetch');
+  for (const path of ['/up/v1/chat/completions', '/up/v1/files']) {
+    await echo(path, { json: { model: 'm' } });
+    expect(fetched.mock.lastCall?.[1]).toMatchObject({ cache: 'no-store' });
+  }
+});
+
 it("headers of Headgate's and of the connection stay here, all others go on", async () => {
   const { headers } = await echo('/up/v1/chat/completions', {
     json: { model: 'm' },
@@ -161,10 +169,39 @@ it('a page of an upstream runs no script where the dashboard is, and programs ge
   expect(await policyFor('cors')).toBeNull();
 });
 
+const OPEN_TO_ALL = {
+  'access-control-allow-origin': '*',
+  'access-control-allow-credentials': 'true',
+  'access-control-expose-headers': '*',
+};
+
+it('what an upstream says of other origins is no part of what the operator says of them', async () => {
+  vi.spyOn(globalThis, 'fetch').mockImplementation(() =>
+    Promise.resolve(
+      new Response('{}', { headers: { 'access-control-allow-credentials': 'true' } }),
+    ),
+  );
+  const headers = { origin: 'https://app.test' };
+  const answer = await call('/up/v1/chat/completions', { json: { model: 'm' }, headers });
+  await answer.text();
+  expect(answer.headers.get('access-control-allow-origin')).toBe('https://app.test');
+  expect(answer.headers.has('access-control-allow-credentials')).toBe(false);
+});
+
 it('CORS is off until origins are configured', async () => {
   await configure({ upstreams: [{ id: 'up', base_url: strict.url }] });
   const headers = { origin: 'https://app.test' };
   const answer = await call('/up/v1/chat/completions', { json: { model: 'm' }, headers });
   expect(answer.headers.has('access-control-allow-origin')).toBe(false);
   await answer.text();
+  vi.spyOn(globalThis, 'fetch').mockImplementation(() =>
+    Promise.resolve(new Response('{}', { headers: OPEN_TO_ALL })),
+  );
+  for (const path of ['/up/v1/chat/completions', '/up/v1/files']) {
+    const open = await call(path, { json: { model: 'm' }, headers });
+    await open.text();
+    expect([...open.headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual(
+      [],
+    );
+  }
 });

@@ -1,5 +1,5 @@
 // The unified routes under /v1: which upstream a call goes to, and that nothing but the prefix is removed.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { nothingLeaks } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { admin, call, configure, type CallInit } from '../support/worker.ts';
@@ -213,6 +213,75 @@ it('GET /v1/models lists what a key may call that lists groups', async () => {
   // A group may be for some operations only: whatever can be embedded there can be called.
   expect(await listed(['vectors'])).toEqual(all.filter((id) => id.startsWith('two/')));
   expect(await listed(['elsewhere'])).toEqual([]);
+});
+
+it('GET /v1/models names what is configured where callers bring their own key', async () => {
+  const { json } = await admin('POST', '/fingerprint', { key: GATEWAY_KEY });
+  const upstreams = [
+    { id: 'one', base_url: scopes.one.url, openai_at: '/v1', aliases: { mine: 'gpt-4o' } },
+    { id: 'two', base_url: scopes.two.url, openai_at: '/v1', models: ['beta-*', 'beta-1'] },
+    {
+      id: 'stored',
+      base_url: scopes.two.url,
+      models: ['s'],
+      auth: { secret: 'UPSTREAM_TEST_KEY' },
+    },
+  ];
+  const groups = [{ name: 'beta', match: { models: ['beta-1', 'beta-2'] } }];
+  const before = [await scopes.one.stats(), await scopes.two.stats()].map((one) => one.uncounted);
+  const listed = async (headers: Record<string, string>): Promise<string[]> => {
+    const answer = await call('/v1/models', { headers });
+    return (await answer.json<{ data: { id: string }[] }>()).data.map(({ id }) => id);
+  };
+  await configure({ upstreams, groups });
+  const all = ['one/mine', 'two/beta-1', 'two/beta-2'];
+  expect(await listed({ authorization: 'Bearer sk-mine' })).toEqual(all);
+  const keys = [{ id: 'k', hash: json.hash as string, groups: ['beta'] }];
+  await configure({ upstreams, groups, keys });
+  const both = { 'headgate-key': GATEWAY_KEY, authorization: 'Bearer sk-mine' };
+  expect(await listed(both)).toEqual(['two/beta-1', 'two/beta-2']);
+  // The key of one provider is shown to no other.
+  const after = [await scopes.one.stats(), await scopes.two.stats()].map((one) => one.uncounted);
+  expect(after).toEqual(before);
+});
+
+it('GET /v1/models is private to who asks, and an endless list of an upstream is let go', async () => {
+  await configure({
+    upstreams: [{ id: 'two', base_url: `${scopes.two.url}/v1`, aliases: { mine: 'gpt-4o' } }],
+    default_upstream: 'two',
+  });
+  let pulled = 0;
+  let isCancelled = false;
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      pulled += 1;
+      controller.enqueue(new TextEncoder().encode(' '.repeat(65_536)));
+    },
+    cancel() {
+      isCancelled = true;
+    },
+  });
+  vi.spyOn(globalThis, 'fetch').mockImplementation(() => Promise.resolve(new Response(endless)));
+  const answer = await call('/v1/models', { headers: { authorization: 'Bearer sk-mine' } });
+  vi.restoreAllMocks();
+  expect(answer.headers.get('cache-control')).toBe('private');
+  expect(answer.headers.get('vary')).toContain('authorization');
+  expect((await answer.json<{ data: { id: string }[] }>()).data).toMatchObject([
+    { id: 'two/mine', object: 'model' },
+  ]);
+  expect({ isCancelled, isBounded: pulled < 70 }).toEqual({ isCancelled: true, isBounded: true });
+});
+
+it('GET /v1/models asks Anthropic in the way that it answers', async () => {
+  for (const scope of Object.values(scopes)) await scope.configure({ echo: false });
+  await configure({
+    upstreams: [{ id: 'anthropic', base_url: scopes.claude.url }],
+    default_upstream: 'anthropic',
+  });
+  const answer = await call('/v1/models', { headers: { authorization: 'Bearer sk-ant-mine' } });
+  const [model] = (await answer.json<{ data: { id: string }[] }>()).data;
+  // The upstream shows its own shape only to whom says a version.
+  expect(model).toMatchObject({ id: expect.stringMatching(/^anthropic\//), type: 'model' });
 });
 
 it('GET /v1/models follows no redirect, which would take a key along', async () => {

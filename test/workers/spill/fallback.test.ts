@@ -118,7 +118,8 @@ describe('a call does not go to another upstream', () => {
   });
 
   it('that takes no slot: files and lists are of one upstream', async () => {
-    const at = await scene();
+    const upstreams = { a: { allow: ['files'] } };
+    const at = await newScene({ spill: { spill_to: ['b'] }, upstreams });
     await at.a.configure({ resetBeforeHeaders: true });
     for (const [method, path] of [
       ['GET', '/v1/models'],

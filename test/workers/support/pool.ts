@@ -4,6 +4,7 @@ import { groupSchema, type GroupConfig } from '../../../src/contract/config.ts';
 import type { AcquireAnswer, AcquireRequest, GroupRpc } from '../../../src/contract/group-rpc.ts';
 import type { PoolStatus } from '../../../src/contract/pool-status.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
+import { passTime } from './time.ts';
 import { env, until } from './worker.ts';
 
 export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
@@ -96,6 +97,20 @@ export function untilStatus(group: string, expected: Partial<PoolStatus>): Promi
   return until(async () => expect(await pool(group).status()).toMatchObject(expected));
 }
 
+/**
+ * Lets time pass for a pool that is awake all the while: its timers do not run with the clock of a test, and
+ * one that wakes a minute late takes its holders for held up, not for dead.
+ */
+export async function passAwake(group: string, ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= AWAKE_EVERY_MS) {
+    passTime(Math.min(left, AWAKE_EVERY_MS));
+    await pool(group).status();
+  }
+}
+
+/** Less than a pool with leases sleeps at a time. */
+const AWAKE_EVERY_MS = 4_000;
+
 /** Runs inside a pool's object. */
 export function inside<Result>(
   name: string,
@@ -113,6 +128,8 @@ export interface Row {
   readonly id: string;
   readonly phase: string;
   readonly extendedUntil: number | null;
+  /** Absent: 0. */
+  readonly extensions?: number;
   readonly coolingUntil: number | null;
 }
 
@@ -124,7 +141,20 @@ export function untilNoRows(name: string): Promise<void> {
   return until(async () => expect(await rows(name)).toEqual([]));
 }
 
+/** The tables that an object has made. */
+export function tables(name: string): Promise<string[]> {
+  return inside(name, (_instance, state) => tablesIn(state));
+}
+
+function tablesIn({ storage }: DurableObjectState): string[] {
+  const made = storage.sql.exec<{ name: string }>(
+    `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\' ORDER BY name`,
+  );
+  return made.toArray().map(({ name }) => name);
+}
+
 function rowsIn(state: DurableObjectState): Row[] {
+  if (!tablesIn(state).includes('lease')) return [];
   return state.storage.sql
     .exec<{ data: string }>('SELECT data FROM lease ORDER BY id')
     .toArray()

@@ -101,9 +101,12 @@ function bodyOf(document: unknown): Parameters<typeof api<'putConfig'>>[1]['body
 
 function refused(problem: Problem, lineOf: (path: string) => number | null): ImportState {
   const errors = (problem.errors ?? []).map((error) => ({ ...error, line: lineOf(error.path) }));
+  const { more = 0 } = problem;
+  const count = errors.length + more;
+  const listed = more === 0 ? '' : ` These are the first ${errors.length}.`;
   const message =
-    errors.length === 0
+    count === 0
       ? problem.detail
-      : `${errors.length === 1 ? 'One thing is' : `${errors.length} things are`} wrong. Nothing was changed.`;
+      : `${count === 1 ? 'One thing is' : `${count} things are`} wrong. Nothing was changed.${listed}`;
   return { kind: 'wrong', message, errors };
 }

@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { api, type Problem } from '../../api.ts';
 import { version } from '../../feed.ts';
@@ -6,7 +5,7 @@ import type { GroupStatus } from '../../model/status.ts';
 import { may } from '../../session.ts';
 import { confirm } from '../../ui/confirm.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
-import { consequenceOf, type GroupAct } from '../../model/consequence.ts';
+import { actsOf, consequenceOf, type GroupAct } from '../../model/consequence.ts';
 import { lastChangeOf } from './last-change.ts';
 
 /** What an operator can do with a group. */
@@ -22,49 +21,47 @@ export function GroupActions({ group }: { readonly group: GroupStatus }) {
     if (problem === null) say(done);
     else complain(problem.status === 412 ? await lastChangeOf(name) : `${title} ${problem.detail}`);
   };
-  const button = (what: GroupAct, label: ComponentChildren) => {
+  const button = (what: GroupAct) => {
     const role = what === 'dry_run_on' || what === 'dry_run_off' ? 'admin' : 'operator';
     return (
       <button
+        key={what}
         type="button"
         disabled={isBusy || !may(role)}
         title={may(role) ? undefined : `Needs the role ${role}`}
         onClick={() => void act(what)}
       >
-        {label}
+        {LABELS[what]}
       </button>
     );
   };
-  const isHeld = group.paused || group.draining;
-  const relearn = hasLearned(group) ? button('relearn', 'Forget what was learned') : null;
-  // The rest are settings, and a group that is made by itself has none.
-  if (group.kind !== 'configured') return relearn;
+  const acts = actsOf(group);
+  const isConfigured = group.kind === 'configured';
+  if (acts.length === 0) return null;
   return (
     <div class="actions" role="group" aria-label="What can be done">
-      {isHeld ? button('resume', 'Resume') : button('pause', 'Pause')}
-      {!group.draining && button('drain', 'Drain')}
-      {relearn}
-      {group.dry_run ? button('dry_run_off', 'End dry run') : button('dry_run_on', 'Dry run')}
-      {may('admin') && (
+      {acts.map((what) => button(what))}
+      {isConfigured && may('admin') && (
         <a class="button" href={`/admin/groups/${encodeURIComponent(name)}/edit`}>
           Edit
         </a>
       )}
-      {!may('admin') && (
-        <small>
-          {may('operator')
-            ? 'Editing needs the role admin.'
-            : 'You may look: pausing needs the role operator.'}
-        </small>
+      {!may('operator') && <small>You may look: pausing needs the role operator.</small>}
+      {isConfigured && may('operator') && !may('admin') && (
+        <small>Editing needs the role admin.</small>
       )}
     </div>
   );
 }
 
-/** Something that the upstream said holds calls back. */
-function hasLearned({ paused_until, breaker, limit }: GroupStatus): boolean {
-  return paused_until !== null || breaker !== 'closed' || limit.source === 'learned';
-}
+const LABELS: Readonly<Record<GroupAct, string>> = {
+  pause: 'Pause',
+  drain: 'Drain',
+  resume: 'Resume',
+  relearn: 'Forget what was learned',
+  dry_run_on: 'Dry run',
+  dry_run_off: 'End dry run',
+};
 
 async function run(what: GroupAct, name: string): Promise<Problem | null> {
   const params = { name };

@@ -19,7 +19,7 @@ export function GroupHead({ group }: { readonly group: GroupStatus }) {
         <StateWord state={stateOf(group)} />
         <p class="summary">{summaryOf(group)}</p>
       </div>
-      {group.kind !== 'configured' && <NoActions group={group} />}
+      {group.kind !== 'configured' && <NoSettings group={group} />}
       <GroupActions group={group} />
       {/* Always there, so that what follows does not move when it comes and goes. */}
       <p class="attention">{attention === null || attention.isPlain ? '' : attention.says}</p>
@@ -38,13 +38,12 @@ function summaryOf(group: GroupStatus): string {
 }
 
 /** Groups that have no configuration of their own, and where what they do is decided. */
-function NoActions({ group }: { readonly group: GroupStatus }) {
+function NoSettings({ group }: { readonly group: GroupStatus }) {
   switch (group.kind) {
     case 'automatic':
       return (
         <p class="note">
-          Headgate made this group by itself: it has no configuration, so it cannot be paused or
-          edited.{' '}
+          Headgate made this group by itself: it can be paused and drained, and has no settings.{' '}
           {may('admin') && (
             <a href={`/admin/new?like=${encodeURIComponent(group.name)}`}>
               Configure a group for these calls

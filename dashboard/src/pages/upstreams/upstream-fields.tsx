@@ -94,6 +94,13 @@ function moreFields(builtIn: UpstreamInfo | null): readonly FieldText[] {
       true,
     ],
     [
+      'allow',
+      'Also open',
+      "Operations without a slot that are open to everybody with the operator's key, one a line.",
+      'files',
+      true,
+    ],
+    [
       'aliases',
       'Aliases',
       'Names that stand for a model in matching: an Azure deployment, an ARN. One a line.',

@@ -1,4 +1,6 @@
+import { steadyClock } from '../../../contract/steady-clock.ts';
 import { directoryOf, type Env } from '../../../contract/env.ts';
+import { addressOf, isOwnAddress } from '../../address.ts';
 import { pause } from '../../waiting.ts';
 import { ProblemError } from '../problem.ts';
 
@@ -22,13 +24,13 @@ const blockedUntil = new Map<string, number>();
 /** What is asked of a request: where it comes from. */
 interface Asker {
   readonly env: Env;
-  readonly req: { header(name: string): string | undefined };
+  readonly req: { readonly raw: Request };
 }
 
 /** Refuses an address that failed too often, before its token is looked at. */
 export function refuseBlocked(context: Asker): void {
-  const until = blockedUntil.get(addressOf(context)) ?? 0;
-  const leftMs = until - Date.now();
+  const until = blockedUntil.get(addressFor(context)) ?? 0;
+  const leftMs = until - steadyClock.now();
   if (leftMs <= 0) return;
   const seconds = Math.ceil(leftMs / 1_000);
   throw new ProblemError(429, `Too many failed attempts. Try again in ${seconds} s.`, {
@@ -38,24 +40,21 @@ export function refuseBlocked(context: Asker): void {
 
 /** Makes somebody wait whose token was wrong. The directory counts, so that isolates do it together. */
 export async function slowDown(context: Asker): Promise<void> {
-  const address = addressOf(context);
+  const address = addressFor(context);
   const failures = await directoryOf(context.env).failedAttempt(address);
   if (failures <= FREE) return;
-  // Without an address everybody would be shut out together, so there it stays at the delay.
-  if (failures >= BLOCKED_FROM && address !== EVERYBODY) block(address);
+  // Who shares an address would be shut out together, so there it stays at the delay.
+  if (failures >= BLOCKED_FROM && isOwnAddress(context.env, address)) block(address);
   await pause(Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (failures - FREE - 1)));
 }
 
-const EVERYBODY = 'everybody';
+function addressFor({ env, req }: Asker): string {
+  return addressOf(env, req.raw);
+}
 
 function block(address: string): void {
   const [oldest] = blockedUntil.keys();
   if (blockedUntil.size >= ADDRESSES_MAX && oldest !== undefined) blockedUntil.delete(oldest);
   blockedUntil.delete(address);
-  blockedUntil.set(address, Date.now() + BLOCKED_MS);
-}
-
-/** Cloudflare sets the header. Where Headgate hosts itself, callers could write any. */
-function addressOf({ env, req }: Asker): string {
-  return env.BOOT_ID === undefined ? (req.header('cf-connecting-ip') ?? EVERYBODY) : EVERYBODY;
+  blockedUntil.set(address, steadyClock.now() + BLOCKED_MS);
 }

@@ -6,6 +6,7 @@ import {
 } from '../../../contract/config.ts';
 import type { AdminAccess } from '../../../contract/directory-rpc.ts';
 import { directoryOf, type Env } from '../../../contract/env.ts';
+import { howToSet } from '../../../contract/how-to-set.ts';
 import type { AdminContext, Who } from '../context.ts';
 import { ProblemError } from '../problem.ts';
 import { isSameHash, secretHash } from '../../secret-hash.ts';
@@ -28,7 +29,7 @@ export function requireOpen(env: Env): void {
   if ((env.ADMIN_TOKEN ?? '') !== '') return;
   throw new ProblemError(
     403,
-    'No ADMIN_TOKEN is set, so the admin routes are closed. Set one with `npx wrangler secret put ADMIN_TOKEN`, or in the environment where Headgate hosts itself.',
+    `No ADMIN_TOKEN is set, so the admin routes are closed. Set one: ${howToSet(env, 'ADMIN_TOKEN')}`,
   );
 }
 

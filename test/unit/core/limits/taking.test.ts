@@ -235,31 +235,6 @@ test('a call that passes on the slot of its parent is counted all the same', () 
   expect(leftIn(group)).toMatchObject({ rpd: 8, tpd: 9_000, slotsInUse: 1, reservedUsd: 4 });
 });
 
-test('a large call that waits for its tokens is not overtaken by small ones', () => {
-  const group = metered({ tpm: 10_000 });
-  call(group, 'a', { input: 9_500 });
-  call(group, 'large', { input: 9_000 });
-  expect(call(group, 'small', { input: 10 })).toEqual([]);
-  expect(group.release('a', 'unused')).toEqual(['ended a.1', 'grant large.1', 'grant small.1']);
-});
-
-test('a call that claims to write without end stops the others for a minute or two, not for good', () => {
-  const group = metered({ tpm: 10_000 }, { timeoutMs: 300_000 });
-  call(group, 'endless', { input: 10, output: Number.MAX_SAFE_INTEGER });
-  group.release('endless', 'cancelled');
-  expect(call(group, 'a')).toEqual([]);
-  expect(group.wakesIn()).toBeLessThan(120_000);
-  expect(group.advance(group.wakesIn())).toEqual(['grant a.1']);
-});
-
-test('a body that is larger than a limit is set aside as that limit, and settled as what it was', () => {
-  const group = metered({ itpm: 1_000 });
-  call(group, 'large', { input: 50_000 });
-  expect(group.lease('large').reserved?.demand.inputTokens).toBe(1_000);
-  group.release('large', 'success', 1, used({ input: 3_000 }));
-  expect(leftIn(group)['itpm']).toBe(0.97 * 1_000 - 3_000);
-});
-
 test('a call that came without an estimate takes one request, and no tokens', () => {
   const group = metered({ rpm: 10, tpm: 10_000 });
   const { rpm = 0, tpm } = leftIn(group);

@@ -191,6 +191,12 @@ const AWS_TYPE = { 'x-amzn-errortype': 'ThrottlingException:http://internal.amaz
 
 export const BEDROCK_REFUSALS: readonly SeenRefusal[] = [
   {
+    name: 'connections',
+    status: 503,
+    body: '{"message":"Too many connections, please wait before trying again."}',
+    kind: 'concurrency' as const,
+  },
+  {
     name: 'tokens',
     status: 429,
     headers: AWS_TYPE,

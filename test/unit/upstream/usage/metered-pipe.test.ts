@@ -1,5 +1,6 @@
 import { ReadableStream, WritableStream } from 'node:stream/web';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { onTimer } from '../../../../src/upstream/call-clock.ts';
 import { pipeMetered } from '../../../../src/upstream/usage/metered-pipe.ts';
 import type { ByteFilter } from '../../../../src/upstream/usage/usage-drop.ts';
 import { encode } from './frames.ts';
@@ -10,6 +11,7 @@ class Pipe {
   readonly seen: string[] = [];
   readonly taken: string[] = [];
   readonly idle = vi.fn<() => void>(() => this.stop.abort());
+  readonly stalled = vi.fn<() => void>(() => this.stop.abort());
   /** How the source and the sink ended. */
   cancelledWith: unknown = null;
   abortedWith: unknown = null;
@@ -24,8 +26,14 @@ class Pipe {
   constructor({
     isSlow = false,
     idleMs = null,
+    stalledMs = null,
     filter = null,
-  }: { isSlow?: boolean; idleMs?: number | null; filter?: ByteFilter | null } = {}) {
+  }: {
+    isSlow?: boolean;
+    idleMs?: number | null;
+    stalledMs?: number | null;
+    filter?: ByteFilter | null;
+  } = {}) {
     this.#isSlow = isSlow;
     const body = new ReadableStream({
       type: 'bytes',
@@ -48,7 +56,9 @@ class Pipe {
         this.abortedWith = reason;
       },
     });
-    const idle = idleMs === null ? null : { afterMs: idleMs, onIdle: this.idle };
+    const idle = idleMs === null ? null : { afterMs: idleMs, onOver: this.idle, after: onTimer };
+    const stalled =
+      stalledMs === null ? null : { afterMs: stalledMs, onOver: this.stalled, after: onTimer };
     const meter = {
       push: (chunk: Uint8Array) => this.seen.push(text(chunk)),
       end: () => ({ usage: null, outputTokensSeen: 0 }),
@@ -56,7 +66,7 @@ class Pipe {
     this.done = pipeMetered(
       body as globalThis.ReadableStream<Uint8Array>,
       client as globalThis.WritableStream<Uint8Array>,
-      { signal: this.stop.signal, idle },
+      { signal: this.stop.signal, idle, stalled },
       { meter, filter },
     );
     this.done.catch(() => {});
@@ -166,7 +176,7 @@ describe('a metered pipe', () => {
     const ended = pipeMetered(
       body as globalThis.ReadableStream<Uint8Array>,
       new WritableStream<Uint8Array>() as globalThis.WritableStream<Uint8Array>,
-      { signal: stop, idle: null },
+      { signal: stop, idle: null, stalled: null },
       { meter: { push() {}, end: () => ({ usage: null, outputTokensSeen: 0 }) }, filter: null },
     );
     await expect(ended).rejects.toThrow('aborted');
@@ -182,9 +192,13 @@ describe('a metered pipe', () => {
   });
 });
 
+/** The clock of the isolate never goes back, from one test to the next neither. */
+let startsAt = Date.now();
+
 describe('silence', () => {
   beforeEach(() => {
-    vi.useFakeTimers();
+    startsAt += 60_000;
+    vi.useFakeTimers({ now: startsAt });
   });
   afterEach(() => {
     vi.useRealTimers();
@@ -203,6 +217,17 @@ describe('silence', () => {
     await expect(pipe.done).rejects.toThrow('aborted');
   });
 
+  test('lasts no longer where the wall clock is set back', async () => {
+    const pipe = new Pipe({ idleMs: 10_000 });
+    await vi.advanceTimersByTimeAsync(4_000);
+    await pipe.send('token');
+    vi.setSystemTime(Date.now() - 3_600_000);
+    await vi.advanceTimersByTimeAsync(9_999);
+    expect(pipe.idle).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(pipe.idle).toHaveBeenCalledOnce();
+  });
+
   test('of a client that takes nothing is none', async () => {
     const pipe = new Pipe({ idleMs: 100, isSlow: true });
     await pipe.send('one');
@@ -215,8 +240,25 @@ describe('silence', () => {
     expect(pipe.idle).toHaveBeenCalledOnce();
   });
 
+  test('a client that takes nothing of what is there is noticed, a slow one is not', async () => {
+    const pipe = new Pipe({ idleMs: 1_000, stalledMs: 100, isSlow: true });
+    for (let chunk = 0; chunk < 5; chunk += 1) {
+      await pipe.send('token');
+      await vi.advanceTimersByTimeAsync(90);
+      await pipe.take();
+    }
+    // Nothing is there for it.
+    await vi.advanceTimersByTimeAsync(500);
+    await pipe.send('last');
+    await vi.advanceTimersByTimeAsync(99);
+    expect(pipe.stalled).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(pipe.stalled).toHaveBeenCalledOnce();
+    expect(pipe.idle).not.toHaveBeenCalled();
+  });
+
   test('is watched no longer when the body has ended', async () => {
-    const pipe = new Pipe({ idleMs: 100 });
+    const pipe = new Pipe({ idleMs: 100, stalledMs: 100 });
     await pipe.send('one');
     await pipe.end();
     await pipe.done;

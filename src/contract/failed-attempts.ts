@@ -3,9 +3,15 @@ const WINDOW_MS = 60_000;
 /** Addresses that are remembered; the one heard of the longest ago goes first. */
 const ADDRESSES_MAX = 10_000;
 
-/** Wrong tokens by the address that they came from. In memory only: a reset forgives. */
+/** Wrong tokens and keys by the address that they came from. In memory only: a reset forgives. */
 export class FailedAttempts {
   readonly #byAddress = new Map<string, { count: number; sinceMs: number }>();
+
+  /** How many there were within the last minute. */
+  recent(address: string, nowMs: number): number {
+    const known = this.#byAddress.get(address);
+    return known === undefined || nowMs - known.sinceMs >= WINDOW_MS ? 0 : known.count;
+  }
 
   /** Counts one more. How many there were within the last minute. */
   count(address: string, nowMs: number): number {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Forwarder } from '../../scripts/serve/forwarder.ts';
-import { startForwarder } from '../../scripts/serve/forwarder.ts';
+import type { Forwarder } from '../../../scripts/serve/forwarder.ts';
+import { startForwarder } from '../../../scripts/serve/forwarder.ts';
 
 /** What stands behind the forwarder notices a client's leaving only by a reset: each case ends in one. */
 let server: Server;
@@ -28,6 +28,8 @@ async function join(): Promise<Pair> {
   return { client, target };
 }
 
+const GET = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
+
 async function errorOf(socket: Socket): Promise<string | undefined> {
   const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
   return error.code;
@@ -42,7 +44,7 @@ describe('forwarder', () => {
   it('turns the FIN of a client into a reset', async () => {
     const { client, target } = await join();
     target.resume();
-    client.write('GET / HTTP/1.1\r\n\r\n');
+    client.write(GET);
     await once(target, 'data');
     client.end();
     expect(await errorOf(target)).toBe('ECONNRESET');
@@ -76,6 +78,8 @@ describe('forwarder', () => {
     const { client, target } = await join();
     target.pause();
     const size = 64_000_000;
+    const head = `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${size}\r\n\r\n`;
+    client.write(head);
     client.write(Buffer.alloc(size));
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(client.bytesWritten - client.writableLength).toBeLessThan(size);
@@ -83,12 +87,80 @@ describe('forwarder', () => {
     const whole = new Promise<void>((resolve) => {
       target.on('data', (data) => {
         received += data.length;
-        if (received === size) resolve();
+        if (received === size + head.length) resolve();
       });
     });
     target.resume();
     await whole;
-    expect(received).toBe(size);
+    expect(received).toBe(size + head.length);
+  });
+
+  it('asks for a refusal in the place of a malformed request, and passes nothing on behind it', async () => {
+    const { client, target } = await join();
+    let received = '';
+    target.on('data', (data) => (received += data.toString()));
+    client.write(`${GET}GET http://h/?key=secret HTTP/1.1\r\nHost: h\r\n\r\n${GET}`);
+    await once(target, 'end');
+    expect(received).toBe(`${GET}GET /!malformed/request-line HTTP/1.1\r\nHost: headgate\r\n\r\n`);
+    client.write(GET);
+    target.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n');
+    const [answer] = (await once(client, 'data')) as [Buffer];
+    expect(answer.toString()).toContain('400');
+    await once(client, 'end');
+  });
+
+  it('cuts a call off whose body turns out to be malformed', async () => {
+    const { client, target } = await join();
+    target.resume();
+    client.write('POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n');
+    await once(target, 'data');
+    client.write('no size\r\n');
+    expect(await Promise.all([errorOf(client), errorOf(target)])).toEqual([
+      'ECONNRESET',
+      'ECONNRESET',
+    ]);
+  });
+
+  it('lets who comes while there is no server wait for the next one', async () => {
+    const { client } = await join();
+    client.resume();
+    forwarder.leadTo(null);
+    const waiting = connect({ port: forwarder.port, host: '127.0.0.1' });
+    waiting.on('error', () => undefined);
+    waiting.write(GET);
+    await once(waiting, 'connect');
+    const next = createServer().listen(0, '127.0.0.1');
+    await once(next, 'listening');
+    const arrives = once(next, 'connection') as Promise<[Socket]>;
+    forwarder.leadTo((next.address() as AddressInfo).port);
+    const [target] = await arrives;
+    const [data] = (await once(target, 'data')) as [Buffer];
+    expect(data.toString()).toBe(GET);
+    target.on('error', () => undefined);
+    next.close();
+  });
+
+  it('says in a header of each request who sends it, if it has one for that', async () => {
+    const { client } = await join();
+    client.resetAndDestroy();
+    const { port: targetPort } = server.address() as AddressInfo;
+    const telling = await startForwarder({
+      host: '127.0.0.1',
+      port: 0,
+      targetPort,
+      cfHeader: 'x-cf',
+    });
+    const arrives = once(server, 'connection') as Promise<[Socket]>;
+    const local = { host: '127.0.0.1', localAddress: '127.0.0.2' };
+    const caller = connect({ port: telling.port, ...local });
+    caller.on('error', () => undefined);
+    caller.write(GET);
+    const [target] = await arrives;
+    target.on('error', () => undefined);
+    const [data] = (await once(target, 'data')) as [Buffer];
+    const told = `x-cf: {"clientIp":"127.0.0.2"}`;
+    expect(data.toString()).toBe(`${GET.slice(0, -2)}${told}\r\n\r\n`);
+    await telling.close();
   });
 
   it('takes no more connections once it is told so, and keeps the open ones', async () => {
@@ -96,9 +168,9 @@ describe('forwarder', () => {
     forwarder.stopAccepting();
     const late = connect(forwarder.port, '127.0.0.1');
     expect(await errorOf(late)).toBe('ECONNREFUSED');
-    client.write('still here');
+    client.write(GET);
     const [data] = (await once(target, 'data')) as [Buffer];
-    expect(data.toString()).toBe('still here');
+    expect(data.toString()).toBe(GET);
     expect(forwarder.connections()).toBe(1);
   });
 });

@@ -1,0 +1,60 @@
+import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+
+/** Nothing that we write is nearly as long. */
+const LINE_LENGTH_MAX = 16_384;
+
+/**
+ * Controls, line ends of every kind, and what turns the direction of a text: on a terminal or in a viewer
+ * they would make one line look like another, or like two.
+ */
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+const escapeUnseen = (text: string): string =>
+  text.replaceAll(UNSEEN, (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** Values that workerd adds to its errors, as in `; url = http://…`: they may hold whatever a caller sent. */
+const VALUES = /(; [\w.()>-]+ = ).*/s;
+
+const ADDRESS = /\b[a-z][a-z0-9+.-]*:\/\/\S*|\S*\?\S*/gi;
+const CREDENTIAL = /\b(bearer|basic)\s+\S+/gi;
+const HEADER = /([\w-]*(?:authorization|cookie|key|token|secret)["']?\s*[:=]).*/gi;
+
+function isEvent(line: string): boolean {
+  if (!line.startsWith('{"event":')) return false;
+  try {
+    JSON.parse(line);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * A line of workerd's output as it may be shown. Events of the Worker hold no secrets by themselves; what
+ * workerd says itself is cut where it may repeat a URL, a header or a body.
+ */
+export function safeLine(line: string): string {
+  if (isEvent(line)) return escapeUnseen(line);
+  const cut = line
+    .replace(VALUES, '$1…')
+    .replaceAll(ADDRESS, '…')
+    .replaceAll(CREDENTIAL, '$1 …')
+    .replaceAll(HEADER, '$1 …');
+  return escapeUnseen(cut);
+}
+
+/** Calls `onLine` for every line of a stream. Nothing but LF ends one; of a very long one the end is cut. */
+export function readLines(stream: Readable | null, onLine: (line: string) => void): void {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  stream?.on('data', (data: Buffer) => {
+    const lines = (rest + decoder.write(data)).split('\n');
+    rest = (lines.pop() ?? '').slice(0, LINE_LENGTH_MAX);
+    for (const line of lines) onLine(line.slice(0, LINE_LENGTH_MAX));
+  });
+  stream?.on('end', () => {
+    if (rest !== '') onLine(rest);
+  });
+}

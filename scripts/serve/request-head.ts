@@ -1,0 +1,51 @@
+import type { Malformed } from '../../src/contract/malformed.ts';
+
+/** How long a body is, by the head before it. */
+export type BodyLength = number | 'chunked';
+
+/** A request line, and header lines. What may stand in a path or a value: no controls, and no more is asked. */
+const REQUEST_LINE = /^(?!CONNECT )[A-Z][A-Z-]* \/[\x21-\x7e\x80-\xff]* HTTP\/1\.[01]$/;
+const HEADERS = /^(?:[!#$%&'*+.^_`|~\w-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
+
+/** The headers that say to whom a request goes and where it ends. Of a space behind a value workerd makes a 500. */
+const FRAMING = /^(host|content-length|transfer-encoding):[\t ]*(.*)\r$/gim;
+
+const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
+const LENGTH = /^\d{1,15}$/;
+
+/** Hosts that were looked at last: callers send one and the same. */
+const goodHosts = new Set<string>();
+const GOOD_HOSTS_MAX = 64;
+
+function isHost(text: string): boolean {
+  if (goodHosts.has(text)) return true;
+  if (!HOST.test(text) || !URL.canParse(`http://${text}/`)) return false;
+  if (goodHosts.size >= GOOD_HOSTS_MAX) goodHosts.clear();
+  goodHosts.add(text);
+  return true;
+}
+
+/**
+ * Reads the head of a request, strictly: what two readers could take for different things is malformed.
+ * `text` has every line with its CR LF, without the empty one at the end.
+ */
+export function readHead(text: string): BodyLength | Malformed {
+  const lineEnd = text.indexOf('\r\n');
+  if (!REQUEST_LINE.test(text.slice(0, lineEnd))) return 'request-line';
+  const headers = text.slice(lineEnd + 2);
+  if (!HEADERS.test(headers)) return 'header';
+  const found: Record<string, string> = {};
+  for (const [, name = '', value = ''] of headers.matchAll(FRAMING)) {
+    const known = name.toLowerCase() as 'host' | 'content-length' | 'transfer-encoding';
+    if (found[known] !== undefined) return known;
+    found[known] = value;
+  }
+  const { host, 'content-length': length, 'transfer-encoding': encoding } = found;
+  if (host === undefined || !isHost(host)) return 'host';
+  if (encoding !== undefined) {
+    const isClear = /^chunked$/i.test(encoding) && length === undefined;
+    return isClear && text.startsWith('HTTP/1.1', lineEnd - 8) ? 'chunked' : 'transfer-encoding';
+  }
+  if (length === undefined) return 0;
+  return LENGTH.test(length) ? Number(length) : 'content-length';
+}

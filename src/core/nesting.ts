@@ -1,0 +1,78 @@
+import type { LeaseId } from './ids.ts';
+import type { GroupState, Lease } from './state.ts';
+import type { Ticket } from './ticket.ts';
+
+/**
+ * Calls that are made for a call which holds slots, and pass on these: as many at once as it has, of the
+ * same caller. What is made for one of them passes on the same slots, and one that has outlived the call
+ * that it was made for lets nobody pass: a chain would have no end.
+ */
+
+/** The lease on whose slots this one passes, or null. */
+export function passesOn({ slots, nested }: Lease): LeaseId | null {
+  return nested !== null && slots === 0 ? nested.in : null;
+}
+
+export function noteNested({ nestedIn }: GroupState, lease: Lease): void {
+  const root = passesOn(lease);
+  if (root === null) return;
+  const others = nestedIn.get(root);
+  if (others === undefined) nestedIn.set(root, new Set([lease]));
+  else others.add(lease);
+}
+
+export function forgetNested({ nestedIn }: GroupState, lease: Lease): void {
+  const root = passesOn(lease);
+  if (root === null) return;
+  const others = nestedIn.get(root);
+  others?.delete(lease);
+  if (others?.size === 0) nestedIn.delete(root);
+}
+
+/** Whether a call would wait for one that waits for it. */
+export function waitsForItself(state: GroupState, ticket: Ticket): boolean {
+  const parents = parentsOf(state, ticket);
+  if (state.settings.nested === 'reject') return parents.length > 0;
+  const passages = parents.flatMap((parent) => passageOf(state, parent, ticket) ?? []);
+  return passages.length > 0 && passages.every(({ slotsMax }) => ticket.slots > slotsMax);
+}
+
+/** The lease on whose slots a call may pass now, or null. */
+export function findPassage(state: GroupState, ticket: Ticket): LeaseId | null {
+  for (const parent of parentsOf(state, ticket)) {
+    const passage = passageOf(state, parent, ticket);
+    if (passage === null) continue;
+    if (ticket.slots + passage.slotsOfOthers <= passage.slotsMax) return passage.leaseId;
+  }
+  return null;
+}
+
+/** The leases here of the call that this one is made for. What cools down waits for nobody. */
+function parentsOf({ leases }: GroupState, { parents }: Ticket): Lease[] {
+  return parents.flatMap((id) => {
+    const parent = leases.get(id);
+    return parent === undefined || parent.phase === 'cooling' ? [] : [parent];
+  });
+}
+
+/**
+ * Where the calls of a parent pass, how many slots they may take there once all others have ended, and
+ * how many the others take now. Null: the parent is another caller's.
+ */
+function passageOf(
+  state: GroupState,
+  parent: Lease,
+  { holder, parents }: Ticket,
+): { readonly leaseId: LeaseId; readonly slotsMax: number; readonly slotsOfOthers: number } | null {
+  if (parent.holder.caller !== holder.caller) return null;
+  const root = parent.nested === null ? parent : state.leases.get(passesOn(parent) ?? parent.id);
+  if (root === undefined || root.nested !== null) {
+    return { leaseId: parent.id, slotsMax: 0, slotsOfOthers: 0 };
+  }
+  let [slotsOfParents, slotsOfOthers] = [0, 0];
+  for (const { id, nested } of state.nestedIn.get(root.id) ?? []) {
+    if (parents.includes(id)) slotsOfParents += nested?.slots ?? 0;
+    else slotsOfOthers += nested?.slots ?? 0;
+  }
+  return { leaseId: root.id, slotsMax: root.slots - slotsOfParents, slotsOfOthers };
+}

@@ -1,0 +1,89 @@
+import { NO_AGENT } from './accounts.ts';
+import { roomAt, slotsLearned } from './capacity.ts';
+import { instant, type InstantMs } from './ids.ts';
+import { needOf } from './need.ts';
+import { nextWaiter } from './order.ts';
+import type { Waiter } from './queue.ts';
+import type { Demand } from './rate-limits.ts';
+import { exceededBy, fillInTime, isSpare, sparesBeside } from './rates.ts';
+import { budgetBlock } from './spend.ts';
+import { NEVER, type GroupState } from './state.ts';
+
+/** So many of those behind the first in line are looked at. */
+const LOOKED_AT_MAX = 16;
+
+/** The least that a call takes. Where not even that is to spare nobody need be looked at. */
+const LEAST: Demand = { requests: 1, inputTokens: 1, outputTokens: 0 };
+
+/** The next in line, which lacks nothing but time, and when it has room. */
+interface First {
+  readonly waiter: Waiter;
+  readonly at: InstantMs;
+}
+
+/** Who may go before the first in line, or null: nobody yet, but perhaps from `at` on. */
+interface Overtaker {
+  readonly waiter: Waiter | null;
+  readonly at: InstantMs;
+}
+
+const NOBODY: Overtaker = { waiter: null, at: NEVER };
+
+/**
+ * Somebody smaller who uses what the first in line leaves of the limits while it waits, and does not delay
+ * it: with this call in, the first has room no later than without. So what is large is not starved, and
+ * nothing is wasted that nobody else waits for.
+ */
+export function findOvertaker(state: GroupState, first: First, now: InstantMs): Overtaker {
+  const { settings, controls } = state;
+  // Permits of the breaker, and the slots of a ramp, are for whose turn it is.
+  if (settings.isDryRun || first.at === NEVER || controls.breaker.phase !== 'closed') return NOBODY;
+  const expected = { demand: first.waiter.need.demand, at: first.at };
+  const spares = sparesBeside(controls.rates, settings.rates, expected);
+  if (!isSpare(settings.rates, spares, LEAST)) return NOBODY;
+  if (!fillInTime(controls.rates, settings.rates, LEAST, expected, now)) return NOBODY;
+  const passedOver = new Set([first.waiter]);
+  let soonest: number = NEVER;
+  while (passedOver.size <= LOOKED_AT_MAX) {
+    const waiter = nextWaiter(state, passedOver);
+    if (waiter === undefined) break;
+    waiter.need = needOf(controls.factors, settings.rates, waiter.ticket);
+    const isSmall = isSpare(settings.rates, spares, waiter.need.demand);
+    const at = isSmall ? roomBeside(state, waiter, first, now) : NEVER;
+    if (at <= now) return { waiter, at };
+    soonest = Math.min(soonest, at);
+    passedOver.add(waiter);
+  }
+  return { waiter: null, at: instant(soonest) };
+}
+
+/** When there is room for a waiter that is not taken from the first in line; NEVER: not before that. */
+function roomBeside(state: GroupState, waiter: Waiter, first: First, now: InstantMs): InstantMs {
+  const { settings, controls } = state;
+  const { rates, budgets } = settings;
+  const { demand, slots, usd } = waiter.need;
+  const both = slots + first.waiter.need.slots;
+  if (state.slotsInUse + both > slotsLearned(state) || !areUnderCaps(state, waiter, first, both)) {
+    return NEVER;
+  }
+  const usdOfBoth = usd + first.waiter.need.usd;
+  if (usd > 0 && budgetBlock(controls.spend, budgets, usdOfBoth, now) !== null) return NEVER;
+  if (waiter.ticket.waitsElsewhere || exceededBy(rates, demand) !== null) return NEVER;
+  const at = roomAt(state, { slots: both, demand, usd }, now);
+  const expected = { demand: first.waiter.need.demand, at: first.at };
+  const isInTime = at < first.at && fillInTime(controls.rates, rates, demand, expected, at);
+  return isInTime ? at : NEVER;
+}
+
+/** Whether no cap of their own keeps the first from its slots once the other has gone. */
+function areUnderCaps(
+  { settings }: GroupState,
+  { tenant, agent }: Waiter,
+  { waiter: first }: First,
+  slots: number,
+): boolean {
+  if (first.tenant !== tenant) return true;
+  if (tenant.slots + slots > settings.slotsMaxEach) return false;
+  if (first.agent !== agent || agent.key === NO_AGENT) return true;
+  return agent.slots + slots <= settings.slotsMaxEachAgent;
+}

@@ -1,0 +1,156 @@
+import type { Env } from '../contract/env.ts';
+import type { GroupRpc, LeaseRpc, RenewAnswer } from '../contract/group-rpc.ts';
+import type { LeaseId } from '../core/ids.ts';
+import { GO_ON, GroupObject, HAND_OVER, LET_GO, USE } from './group-object.ts';
+import type { LeaseKeeper } from './lease-handle.ts';
+import { READ } from './readable-group.ts';
+
+/** What a trial tells the object that it is in. */
+interface TrialEvents {
+  /** Once: it is to be handed over, after the event that proved it. */
+  readonly onProved: () => void;
+  /** Nothing is left in it that anybody would miss. */
+  readonly onIdle: () => void;
+}
+
+interface Taken {
+  readonly lease: LeaseRpc;
+  readonly attachment: number | undefined;
+}
+
+/**
+ * A pool in memory, until its key has its first success. Then it is handed over to the pool's own object,
+ * exactly: nothing is decided here from the moment on at which its leases are read, and nobody is sent there
+ * before they count there. Who holds one of them notices nothing: what is still said to this object about it
+ * is passed on.
+ */
+export class Trial {
+  readonly #pool: GroupObject;
+  #isProved = false;
+  readonly #events: TrialEvents;
+  /** Calls that are under way in the pool. */
+  #calls = 0;
+  /** While the pool is being handed over. */
+  #handing: Promise<unknown> | null = null;
+  /** Once it is: the leases that were taken over, as its own object holds them, and which answer holds each here. */
+  #taken: ReadonlyMap<LeaseId | undefined, Taken> | null = null;
+
+  constructor(ctx: DurableObjectState, env: Env, name: string, events: TrialEvents) {
+    this.#events = events;
+    this.#pool = new GroupObject(ctx, env, {
+      name,
+      keeperFor: (own) => this.#keeperFor(own),
+      onProved: () => this.#prove(),
+      onEvent: () => this.#settle(),
+    });
+  }
+
+  /** Its key had its success, and it is being handed over, or that is done. */
+  get isProved(): boolean {
+    return this.#isProved;
+  }
+
+  get isInUse(): boolean {
+    return this.#calls > 0 || this.#isProved || this.#pool[USE]() === 'in_use';
+  }
+
+  /** Calls the pool. Null: it has an object of its own by now. */
+  async call<T>(work: (pool: GroupObject) => Promise<T>): Promise<T | null> {
+    while (this.#handing !== null) await this.#handing;
+    if (this.#taken !== null) return null;
+    this.#calls += 1;
+    try {
+      return await work(this.#pool);
+    } finally {
+      this.#calls -= 1;
+      this.#settle();
+    }
+  }
+
+  /** Hands the pool over. A failure leaves everything as it was. */
+  async handOver(own: GroupRpc): Promise<void> {
+    const handed = this.#pool[HAND_OVER]();
+    const { leases: held } = this.#pool[READ]().state;
+    const attachments = handed.leases.map(({ id }) => held.get(id)?.attachment ?? 0);
+    const taking = own.takeOver(handed);
+    this.#handing = taking.catch(() => {});
+    try {
+      const leases = await taking;
+      this.#taken = new Map(
+        leases.map((lease, index) => [
+          handed.leases[index]?.id,
+          { lease, attachment: attachments[index] },
+        ]),
+      );
+      this.#pool[LET_GO]();
+    } finally {
+      this.#handing = null;
+    }
+  }
+
+  /** Its own object could not be reached: the next success tries again. */
+  goOn(): void {
+    this.#isProved = false;
+    this.#pool[GO_ON]();
+    this.#settle();
+  }
+
+  #prove(): void {
+    if (this.#isProved) return;
+    this.#isProved = true;
+    this.#events.onProved();
+  }
+
+  #settle(): void {
+    const mayEnd = this.#calls === 0 && !this.#isProved;
+    if (mayEnd && this.#pool[USE]() === 'nothing') this.#events.onIdle();
+  }
+
+  /** Passes on what holders say of leases that were taken over. */
+  #keeperFor(own: LeaseKeeper): LeaseKeeper {
+    return {
+      // Its holder takes it up again, there.
+      renew: (id, status) =>
+        this.#where<Promise<RenewAnswer>>(
+          id,
+          () => own.renew(id, status),
+          () => Promise.resolve('gone'),
+        ),
+      report: (id, signal, isRepeat) =>
+        this.#where<Promise<void> | void>(
+          id,
+          () => own.report(id, signal, isRepeat),
+          ({ lease }) => lease.report(signal, isRepeat),
+        ),
+      release: (id, outcome, status, settlement) =>
+        this.#where<Promise<void> | void>(
+          id,
+          () => own.release(id, outcome, status, settlement),
+          ({ lease }) => lease.release(outcome, status, settlement),
+        ),
+      confirm: (id) =>
+        this.#where<Promise<void> | void>(
+          id,
+          () => own.confirm(id),
+          ({ lease }) => lease.confirm(),
+        ),
+      detach: (id, attachment) =>
+        this.#where<Promise<void> | void>(
+          id,
+          () => own.detach(id, attachment),
+          (taken) => {
+            if (taken.attachment === attachment) taken.lease[Symbol.dispose]();
+          },
+        ),
+    };
+  }
+
+  /** Acts on a lease where it is; in the same turn, unless it is on its way. */
+  #where<T>(id: LeaseId, here: () => T, there: (taken: Taken) => T): T | Promise<Awaited<T>> {
+    if (this.#handing !== null) {
+      return this.#handing.then(() => this.#where(id, here, there)) as Promise<Awaited<T>>;
+    }
+    const taken = this.#taken?.get(id);
+    return taken === undefined ? here() : there(taken);
+  }
+}

@@ -1,0 +1,182 @@
+import { steadyClock } from '../contract/steady-clock.ts';
+import { DurableObject } from 'cloudflare:workers';
+import type { ListedPool } from '../contract/directory-rpc.ts';
+import { directoryOf, type Env } from '../contract/env.ts';
+import type {
+  AcquireAnswer,
+  AcquireRequest,
+  GroupDefinition,
+  GroupRpc,
+  ResumeAnswer,
+  ResumeRequest,
+} from '../contract/group-rpc.ts';
+import { logEvent } from '../contract/log.ts';
+import { poolOf } from '../contract/pool.ts';
+import { isProvedLater, poolName } from '../contract/pool-name.ts';
+import type { PoolStatus } from '../contract/pool-status.ts';
+import type { Proved, TrialsRpc } from '../contract/trials-rpc.ts';
+import type { Outcome } from '../core/outcome.ts';
+import type { UpstreamSignal } from '../core/signal.ts';
+import type { Settlement } from '../core/usage.ts';
+import type { GroupObject } from './group-object.ts';
+import { ProvedPools } from './proved-pools.ts';
+import { Trial } from './trial.ts';
+
+/** From so many pools on those go that only remember that their upstream wants a pause. */
+const TRIALS_MAX = 2_000;
+const FORGET_EVERY_MS = 1_000;
+
+const PROVED: Proved = { kind: 'proved' };
+
+/**
+ * All pools whose keys had no success yet, in one object. They store nothing, and go when nobody uses them;
+ * what is stored is which pools have had their success.
+ *
+ * Only where Headgate hosts itself: there the runtime opens a file for every object that is called.
+ */
+export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
+  readonly #proved: ProvedPools;
+  readonly #trials = new Map<string, Trial>();
+  #forgottenAt = 0;
+  /** What the directory said last of each group, so that not every new pool asks it. */
+  readonly #definitions = new Map<string, GroupDefinition>();
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#proved = new ProvedPools(ctx.storage.sql);
+    if (this.#proved.knowsOlder) return;
+    // Pools that a release without trials made go on where they are.
+    ctx.blockConcurrencyWhile(() => this.#learnOlder()).catch(() => {});
+  }
+
+  async acquire(request: AcquireRequest): Promise<AcquireAnswer | Proved> {
+    for (;;) {
+      const trial = this.#trialOf(request);
+      if (trial === null) return PROVED;
+      const answer = await trial.call(async (pool) => {
+        await this.#bringUpToDate(pool, request);
+        return pool.acquire(request);
+      });
+      const isElsewhere = answer?.kind === 'moved' && trial.isProved;
+      if (answer !== null && !isElsewhere) return answer;
+    }
+  }
+
+  async resume(request: ResumeRequest): Promise<ResumeAnswer | Proved> {
+    const answer = await this.#trialOf(request)?.call((pool) => pool.resume(request));
+    return answer ?? PROVED;
+  }
+
+  async cancel(of: ListedPool, ticketId: string): Promise<void> {
+    await this.#call(of, (pool) => pool.cancel(ticketId));
+  }
+
+  async release(
+    of: ListedPool,
+    leaseId: string,
+    outcome: Outcome,
+    status: number | null,
+    settlement?: Settlement,
+  ): Promise<void> {
+    await this.#call(of, (pool) => pool.release(leaseId, outcome, status, settlement));
+  }
+
+  async report(
+    of: ListedPool,
+    leaseId: string,
+    signal: UpstreamSignal,
+    isRepeat: boolean,
+  ): Promise<void> {
+    await this.#call(of, (pool) => pool.report(leaseId, signal, isRepeat));
+  }
+
+  opened(of: ListedPool, sliceMs: number): Promise<boolean> {
+    return this.#call(of, (pool) => pool.opened(sliceMs));
+  }
+
+  status(of: ListedPool): Promise<PoolStatus> {
+    return this.#call(of, (pool) => pool.status());
+  }
+
+  // oxlint-disable-next-line require-await -- the contract is a promise; a throw must become a rejection
+  async isProved({ group, partition }: ListedPool): Promise<boolean> {
+    return this.#proved.has(poolName(group, partition));
+  }
+
+  /** Calls a pool wherever it is. */
+  async #call<T>(of: ListedPool, work: (pool: GroupRpc) => Promise<T>): Promise<T> {
+    const trial = this.#trialOf(of);
+    const here =
+      trial === null ? null : await trial.call(async (pool) => [await work(pool)] as const);
+    if (here !== null) return here[0];
+    return work(poolOf(this.env, of.group, await this.#partitionOf(of), null));
+  }
+
+  /** Null: the pool is past its trial. */
+  #trialOf(of: ListedPool): Trial | null {
+    const name = poolName(of.group, of.partition);
+    const known = this.#trials.get(name);
+    if (known !== undefined) return known;
+    if (this.#proved.has(name)) return null;
+    if (this.#trials.size >= TRIALS_MAX) this.#forgetUnused();
+    const trial: Trial = new Trial(this.ctx, this.env, name, {
+      onProved: () => this.ctx.waitUntil(this.#handOver(of, trial)),
+      onIdle: () => this.#trials.delete(name),
+    });
+    this.#trials.set(name, trial);
+    return trial;
+  }
+
+  async #handOver(of: ListedPool, trial: Trial): Promise<void> {
+    const name = poolName(of.group, of.partition);
+    try {
+      const partition = await this.#partitionOf(of);
+      await trial.handOver(poolOf(this.env, of.group, partition, null));
+      this.#proved.add(name);
+      this.#trials.delete(name);
+    } catch (error) {
+      trial.goOn();
+      logEvent('hand_over_failed', { group: of.group, error: String(error) });
+    }
+  }
+
+  /** Lets go of what was learned of keys that nobody uses now. */
+  #forgetUnused(): void {
+    const now = steadyClock.now();
+    if (now - this.#forgottenAt < FORGET_EVERY_MS) return;
+    this.#forgottenAt = now;
+    for (const [name, trial] of this.#trials) {
+      if (!trial.isInUse) this.#trials.delete(name);
+    }
+  }
+
+  /** Where the directory puts a pool: its group may have as many as it may. */
+  #partitionOf({ group, partition }: ListedPool): Promise<string | null> {
+    return partition === null
+      ? Promise.resolve(null)
+      : directoryOf(this.env).share(group, partition);
+  }
+
+  async #bringUpToDate(pool: GroupObject, { group, configVersion }: AcquireRequest): Promise<void> {
+    let known = this.#definitions.get(group);
+    if (known === undefined || known.version < configVersion) {
+      known = await directoryOf(this.env)
+        .definition(group)
+        .catch(() => undefined);
+      if (known !== undefined) this.#definitions.set(group, known);
+    }
+    if (known !== undefined) await pool.reconfigure(known);
+  }
+
+  async #learnOlder(): Promise<void> {
+    try {
+      const pools = await directoryOf(this.env).pools();
+      this.#proved.learnOlder(
+        pools.filter(isProvedLater).map(({ group, partition }) => poolName(group, partition)),
+      );
+    } catch (error) {
+      // They are on trial once more, and the next instance asks again.
+      logEvent('directory_unreachable', { error: String(error) });
+    }
+  }
+}

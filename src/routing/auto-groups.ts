@@ -1,0 +1,71 @@
+import type { Config } from '../contract/config.ts';
+import type { AssumedLimit } from '../contract/group-rpc.ts';
+import { quoteName } from '../contract/import-errors.ts';
+import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import type { Upstream } from '../contract/upstream.ts';
+import {
+  knownLimitFor,
+  knownLimitsOf,
+  UNKNOWN_LIMIT,
+  type KnownLimit,
+} from '../upstream/known-limits.ts';
+import { providerOfUpstream } from '../upstream/refusal/provider-of.ts';
+
+/** A group that Headgate makes by itself. */
+export interface AutoGroup {
+  readonly name: string;
+  readonly assumed: AssumedLimit;
+  /** It stands for some models of the upstream, and not for the rest of them. */
+  readonly isOfModels: boolean;
+}
+
+/** All models of one row of the table share a group; the rest of an upstream's models share one too. */
+export function autoGroupOf(upstream: Upstream, model: string | null): AutoGroup {
+  return groupOfRow(upstream, knownLimitFor(providerOfUpstream(upstream), model));
+}
+
+/** The automatic group of that name. Null: no call can ever belong to it. */
+export function autoGroupNamed(
+  name: string,
+  upstreams: ReadonlyMap<string, Upstream>,
+): AutoGroup | null {
+  return groupsOf(name, upstreams).find((group) => group.name === name) ?? null;
+}
+
+/** What is wrong with the names of automatic groups. */
+export function autoGroupErrors(
+  { auto_groups: all }: Pick<Config, 'auto_groups'>,
+  upstreams: ReadonlyMap<string, Upstream>,
+): { path: string; message: string }[] {
+  return all.flatMap(({ name }, index) => {
+    if (autoGroupNamed(name, upstreams) !== null) return [];
+    const others = groupsOf(name, upstreams).map((group) => group.name);
+    const why =
+      others.length === 0
+        ? `${quoteName(name)} names no enabled upstream`
+        : `${quoteName(name)} is no automatic group; that upstream has ${others.join(', ')}`;
+    return [{ path: `auto_groups[${index}].name`, message: why }];
+  });
+}
+
+/** The automatic groups of the upstream that a name speaks of. */
+function groupsOf(name: string, upstreams: ReadonlyMap<string, Upstream>): AutoGroup[] {
+  const [id = ''] = name.slice(AUTO_PREFIX.length).split('/');
+  const upstream = name.startsWith(AUTO_PREFIX) ? upstreams.get(id) : undefined;
+  if (upstream === undefined) return [];
+  const rows = knownLimitsOf(providerOfUpstream(upstream));
+  const ofModels = rows.filter(({ modelPrefix }) => modelPrefix !== '');
+  return [autoGroupOf(upstream, null), ...ofModels.map((row) => groupOfRow(upstream, row))];
+}
+
+function groupOfRow({ id }: Upstream, row: KnownLimit | null): AutoGroup {
+  const models = row === null ? '' : row.modelPrefix;
+  return {
+    name: `${AUTO_PREFIX}${id}${models === '' ? '' : `/${models}`}`,
+    assumed:
+      row === null
+        ? { slotsMax: UNKNOWN_LIMIT, source: 'unknown' }
+        : { slotsMax: row.maxConcurrency, source: 'built_in' },
+    isOfModels: models !== '',
+  };
+}

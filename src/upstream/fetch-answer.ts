@@ -1,0 +1,38 @@
+export interface Fetcher {
+  fetch(url: string, init: RequestInit): Promise<Response>;
+}
+
+/** How the runtime's error begins for an answer that is no HTTP; a connection that broke is told by name. */
+const NOT_HTTP = /^internal error/;
+
+/** Each try ends one connection that is spoilt. Of so many in a row hardly ever all are. */
+const TRIES_MAX = 4;
+
+/**
+ * Asks an upstream. Some write behind the end of an answer: more than its length, or a body on a 204. The
+ * runtime keeps the connection all the same and takes those bytes for the beginning of the next answer,
+ * which is an innocent call's. Nothing in a Worker keeps a connection from being used again, but such a call
+ * ends that one, so it is sent once more where its body is there: `again` gives it, and is null otherwise.
+ * The upstream may have worked on the call already; its connection is closed then, as if its caller had left.
+ */
+export async function fetchAnswer(
+  fetcher: Fetcher,
+  url: string,
+  init: RequestInit,
+  again: (() => BodyInit | null) | null,
+): Promise<Response> {
+  let attempt = init;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await fetcher.fetch(url, attempt);
+    } catch (error) {
+      if (again === null || tries === TRIES_MAX || !isNotHttp(error)) throw error;
+      if (init.signal?.aborted === true) throw error;
+      attempt = { ...init, body: again() };
+    }
+  }
+}
+
+function isNotHttp(error: unknown): boolean {
+  return error instanceof Error && NOT_HTTP.test(error.message);
+}

@@ -1,0 +1,107 @@
+import type { Refusal } from '../../contract/reasons.ts';
+import type { BodyScan } from './encoded-scan.ts';
+import type { ScanState } from './model-scan.ts';
+
+const PIECE_BYTES = 64 * 1024;
+
+/** Why a body may not go out, by the state of its scan; null: nothing is against it yet. */
+export type FaultIn = (state: ScanState) => Refusal | null;
+
+/** The scan of a body that goes on while the body is on its way out. */
+export class Watch {
+  readonly #scan: BodyScan;
+  #faultIn: FaultIn;
+  #isOn = true;
+  #fault: Refusal | null = null;
+  #onFault: () => void = ignore;
+
+  constructor(scan: BodyScan, faultIn: FaultIn) {
+    this.#scan = scan;
+    this.#faultIn = faultIn;
+  }
+
+  /** Why the body was not let through to its end; null: nothing is known against it. */
+  get fault(): Refusal | null {
+    return this.#fault;
+  }
+
+  get isOn(): boolean {
+    return this.#isOn;
+  }
+
+  /** Calls back once a fault is found, before the upstream hears of it. */
+  onFault(listener: () => void): void {
+    this.#onFault = listener;
+  }
+
+  /** So many bytes that were scanned must not go out yet. */
+  get heldBytes(): number {
+    return this.#isOn && this.#scan.goesOn ? Math.max(1, this.#scan.undecidedBytes) : 0;
+  }
+
+  /** Looks for other faults in what is left of the body. */
+  lookFor(faultIn: FaultIn): void {
+    this.#faultIn = faultIn;
+  }
+
+  /** Lets what is left of the body pass unread. */
+  stop(): void {
+    this.#isOn = false;
+    this.#scan.close();
+  }
+
+  /**
+   * Passes on what is left of a body, one piece behind what was scanned, or more while something is
+   * undecided: a body with a fault never arrives whole. The `first` pieces were scanned before.
+   */
+  async pass(
+    first: readonly Uint8Array[],
+    rest: ReadableStream<Uint8Array>,
+    writer: WritableStreamDefaultWriter<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const reader = rest.getReader({ mode: 'byob' });
+    const stop = (): void => {
+      reader.cancel().catch(ignore);
+    };
+    signal.addEventListener('abort', stop);
+    try {
+      const scanned = [...first];
+      for (;;) {
+        const { done, value } = await reader.read(new Uint8Array(PIECE_BYTES));
+        signal.throwIfAborted();
+        await this.#take(done ? null : value);
+        const heldBytes = done ? 0 : this.heldBytes - value.length;
+        while (scanned.length > 0 && bytesOf(scanned.slice(1)) >= heldBytes) {
+          await writer.write(scanned.shift());
+        }
+        if (done) break;
+        scanned.push(value);
+      }
+      await writer.close();
+    } catch (error) {
+      stop();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  /** Scans a piece; null: the body has ended. */
+  async #take(piece: Uint8Array | null): Promise<void> {
+    if (!this.#isOn || !this.#scan.goesOn) return;
+    const state = piece === null ? await this.#scan.end() : await this.#scan.push(piece);
+    this.#fault = this.#faultIn(state);
+    if (this.#fault === null) return;
+    this.#onFault();
+    throw new Error(this.#fault.message);
+  }
+}
+
+export function bytesOf(chunks: readonly Uint8Array[]): number {
+  return chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+}
+
+function ignore(): void {
+  // Nobody listens, or the body is given up and how that went concerns nobody.
+}

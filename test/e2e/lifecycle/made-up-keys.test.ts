@@ -1,0 +1,88 @@
+import { afterEach, expect, it } from 'vitest';
+import { openChat } from '../support/lifecycle-call.ts';
+import type { Stage } from '../support/lifecycle-stage.ts';
+import { startStage } from '../support/lifecycle-stage.ts';
+import { until } from '../support/lifecycle-wait.ts';
+import { footprint, storm } from '../support/made-up-keys.ts';
+
+/**
+ * Keys that somebody makes up, in the default set-up without gateway keys. Each would have a pool of its
+ * own, and on plain workerd a file.
+ */
+/** Two bursts of one key stay below the eight calls after which its group would try a second one at once. */
+const CALLS = 3;
+const MADE_UP = 800;
+
+/** Enough that every one of them would be seen. */
+const FILES_MORE_MAX = 20;
+
+const PATH = '/zai/api/paas/v4/chat/completions';
+
+let stage: Stage;
+
+afterEach(() => stage.close());
+
+/** Calls of one key at once, of which its limit lets one through at a time. */
+function burst(key: string): Promise<number[]> {
+  const calls = Array.from({ length: CALLS }, (_, at) =>
+    openChat(stage.url(), { path: PATH, model: 'glm-5.1', key, label: `${key}-${at}` }),
+  );
+  return Promise.all(
+    calls.map(async (call) => {
+      const status = await call.answered;
+      await call.ended;
+      return status;
+    }),
+  );
+}
+
+const ALL_SERVED = Array.from({ length: CALLS }, () => 200);
+
+it('keys that are made up leave no file and no pool behind, while right ones, known and new, have their limit', async () => {
+  stage = await startStage({
+    config: ({ url }) => ({ upstreams: [{ id: 'zai', base_url: url }] }),
+    upstream: { limits: { 'glm-5.1': 1 }, chunks: 3, chunkDelayMs: 5 },
+  });
+  const { upstream, admin, dataDir } = stage;
+  expect(await burst('known')).toEqual(ALL_SERVED);
+  const before = await footprint(stage.workerdPid(), dataDir);
+  const storming = storm({ url: stage.url(), keys: MADE_UP, keysPerSecond: 100, path: PATH });
+  await until('the storm is on', () => upstream.stats().total > 100);
+  expect(await burst('known')).toEqual(ALL_SERVED);
+  expect(await burst('new')).toEqual(ALL_SERVED);
+  expect((await storming).statuses).toEqual({ 401: MADE_UP });
+  // One call at a time of each key, as the upstream counts them: more of one would have been refused.
+  expect(upstream.stats()).toMatchObject({
+    rejected429: 0,
+    models: { 'glm-5.1': { peak: 1 } },
+  });
+  const after = await footprint(stage.workerdPid(), dataDir);
+  expect(after.files - before.files).toBeLessThan(FILES_MORE_MAX);
+  await until('connections and objects that nobody uses are gone', async () => {
+    const { open } = await footprint(stage.workerdPid(), dataDir);
+    return open < before.open + FILES_MORE_MAX;
+  });
+  await admin.untilIdle();
+});
+
+it('who sends them waits, whatever it says of its address, and nobody else', async () => {
+  stage = await startStage({
+    config: ({ url }) => ({ upstreams: [{ id: 'zai', base_url: url }] }),
+  });
+  const [here, there] = ['127.0.0.1', '127.0.0.2'];
+  const first = { url: stage.url(), keys: 20, keysPerSecond: 100, path: PATH, from: there };
+  expect((await storm(first)).statuses).toEqual({ 401: 20 });
+  const chat = (key: string, from: string, headers = {}): Promise<string> => {
+    const call = openChat(stage.url(), { path: PATH, key, label: key, from, headers });
+    return call.answered.then(() => key);
+  };
+  const forged = { 'cf-connecting-ip': here, 'x-forwarded-for': here, 'headgate-cf': '{}' };
+  const waits = chat('waits', there, forged);
+  // Sent after it, and let through before it: it is one second late.
+  expect(await Promise.race([waits, chat('waits-not', here)])).toBe('waits-not');
+  expect(await waits).toBe('waits');
+  // It had its success.
+  const another = chat('waits-too', there);
+  expect(await Promise.race([another, chat('waits', there)])).toBe('waits');
+  expect(await another).toBe('waits-too');
+});

@@ -1,0 +1,172 @@
+import { expect, test } from 'vitest';
+import { TestGroup, type AskOptions } from '../../support/core-builders.ts';
+
+/** Calls that pass on the slots of the call that they are made for. */
+
+/** All slots are held by the parent. */
+function nestedGroup(slotsMax = 1): TestGroup {
+  const group = new TestGroup({ slotsMax, nested: 'pass', timeoutMs: 600_000 });
+  group.ask('parent', { slots: slotsMax });
+  return group;
+}
+
+/** What the child of these parents says. */
+function childOf(...parents: string[]): AskOptions {
+  return { parents, sliceMs: 600_000 };
+}
+
+/** Of how many leases it is noted that others pass on them. */
+function parentsNoted({ state }: TestGroup): number {
+  return state.nestedIn.size;
+}
+
+test('as many pass as the lease has slots; the others wait and pass one after the other', () => {
+  const group = nestedGroup(2);
+  expect(group.ask('a', childOf('parent'))).toEqual(['grant a.1']);
+  expect(group.ask('b', childOf('parent'))).toEqual(['grant b.1']);
+  expect(group.ask('c', childOf('parent'))).toEqual([]);
+  expect(group.ask('d', childOf('parent'))).toEqual([]);
+  expect(group.release('a')).toEqual(['ended a.1', 'grant c.1']);
+  expect(group.waiting()).toEqual(['d']);
+  expect(group.inUse()).toBe(2);
+  expect(group.release('b')).toEqual(['ended b.1', 'grant d.1']);
+  group.release('c');
+  group.release('d');
+  expect(parentsNoted(group)).toBe(0);
+});
+
+test('a wide one takes as many of them as it has slots', () => {
+  const group = nestedGroup(3);
+  expect(group.ask('wide', { ...childOf('parent'), slots: 2 })).toEqual(['grant wide.1']);
+  expect(group.ask('next', { ...childOf('parent'), slots: 2 })).toEqual([]);
+  expect(group.ask('narrow', childOf('parent'))).toEqual(['grant narrow.1']);
+  expect(group.release('wide')).toEqual(['ended wide.1', 'grant next.1']);
+});
+
+test('one that is wider than its parent is refused: no wait would help', () => {
+  const group = new TestGroup({ slotsMax: 2, nested: 'pass' });
+  group.ask('parent');
+  expect(group.ask('wide', { ...childOf('parent'), slots: 2 })).toEqual(['reject wide nested']);
+});
+
+test('another caller waits like anybody, whatever it claims', () => {
+  const group = nestedGroup();
+  expect(group.ask('stranger', { ...childOf('parent'), caller: 'another' })).toEqual([]);
+  expect(group.ask('same', { ...childOf('parent'), caller: 'somebody' })).toEqual(['grant same.1']);
+  const ofStranger = { ...childOf('same'), caller: 'another' };
+  expect(group.ask('deeper', ofStranger)).toEqual([]);
+  expect(group.waiting()).toEqual(['stranger', 'deeper']);
+  group.release('same');
+  expect(group.release('parent')).toEqual(['ended parent.1', 'grant stranger.1']);
+});
+
+test('tenants do not matter: the caller counts', () => {
+  const group = nestedGroup();
+  const child = { ...childOf('parent'), tenant: 'another', caller: 'somebody' };
+  expect(group.ask('child', child)).toEqual(['grant child.1']);
+});
+
+test('a chain passes on the slots of its first call, and no further', () => {
+  const group = nestedGroup(2);
+  expect(group.ask('a', childOf('parent'))).toEqual(['grant a.1']);
+  expect(group.ask('b', childOf('a'))).toEqual(['grant b.1']);
+  expect(group.ask('sibling', childOf('parent'))).toEqual([]);
+  expect(group.ask('c', childOf('a', 'b'))).toEqual(['reject c nested']);
+});
+
+test('one that outlives its parent counts itself: no chain gets past the limit', () => {
+  const group = nestedGroup();
+  group.ask('a', childOf('parent'));
+  expect(group.ask('waits', childOf('parent'))).toEqual([]);
+  expect(group.release('parent')).toEqual(['ended parent.1']);
+  expect(group.writes()).toEqual(['save a.1', 'drop parent.1']);
+  expect(group.inUse()).toBe(1);
+  expect(group.release('a')).toEqual(['ended a.1', 'grant waits.1']);
+});
+
+test('one that has outlived its parent lets nobody pass, or its caller would keep the slot for ever', () => {
+  const group = nestedGroup();
+  group.ask('a', childOf('parent'));
+  group.release('parent');
+  expect(group.ask('b', childOf('a'))).toEqual(['reject b nested']);
+  const next = group.reset();
+  next.advance(1_000);
+  expect(next.ask('c', childOf('a'))).toEqual(['reject c nested']);
+});
+
+test('of what a nested call held before its parent ended nothing is charged, and nothing comes back', () => {
+  const group = nestedGroup().learned();
+  group.ask('a', childOf('parent'));
+  group.advance(1_000);
+  group.release('parent');
+  const before = group.service('somebody');
+  group.advance(1_000);
+  group.release('a');
+  expect(group.service('somebody')).toBe(before + 1_000);
+});
+
+test('it counts itself too where the parent lapses, and is charged from then on', () => {
+  const group = nestedGroup();
+  group.ask('a', childOf('parent'));
+  group.advance(40_000);
+  group.renew('a');
+  const before = group.service('somebody');
+  group.advance(5_000);
+  expect(group.lease('a').slots).toBe(1);
+  const atLapse = group.service('somebody');
+  expect(atLapse).toBeGreaterThanOrEqual(before);
+  group.advance(1_000);
+  group.release('a');
+  expect(group.service('somebody')).toBeGreaterThan(atLapse);
+});
+
+test('who waits for room on a lease may take a free slot in its turn', () => {
+  const group = nestedGroup();
+  group.ask('a', childOf('parent'));
+  expect(group.ask('b', childOf('parent'))).toEqual([]);
+  expect(group.reconfigure({ slotsMax: 2 })).toEqual(['grant b.1']);
+  expect(group.lease('b').slots).toBe(1);
+  expect(group.inUse()).toBe(2);
+});
+
+test('when a wide one passes that barred the queue, the next in line goes', () => {
+  const group = new TestGroup({ slotsMax: 3, nested: 'pass', timeoutMs: 600_000 });
+  group.ask('parent', { slots: 2 });
+  expect(group.ask('a', childOf('parent'))).toEqual(['grant a.1']);
+  expect(group.ask('b', childOf('parent'))).toEqual(['grant b.1']);
+  expect(group.ask('wide', { ...childOf('parent'), slots: 2 })).toEqual([]);
+  expect(group.ask('other', { sliceMs: 600_000 })).toEqual([]);
+  group.release('a');
+  expect(group.release('b')).toEqual(['ended b.1', 'grant wide.1', 'grant other.1']);
+});
+
+test('who nobody is parked behind passes once its caller asks again', () => {
+  const group = nestedGroup();
+  group.ask('a', childOf('parent'));
+  group.ask('b', { parents: ['parent'], sliceMs: 1_000 });
+  group.advance(1_000);
+  expect(group.release('a')).toEqual(['ended a.1']);
+  expect(group.ask('b', childOf('parent'))).toEqual(['grant b.1']);
+});
+
+test('a reset forgets none of it', () => {
+  const group = nestedGroup();
+  group.ask('a', childOf('parent'));
+  const next = group.reset();
+  expect(next.lease('a')).toMatchObject({ slots: 0, nested: { in: 'parent.1', slots: 1 } });
+  next.resume('parent');
+  next.resume('a');
+  next.advance(1_000);
+  expect(next.ask('b', childOf('parent'))).toEqual([]);
+  expect(next.release('a')).toEqual(['ended a.1', 'grant b.1']);
+});
+
+test('after a reset that lost its parent a nested call counts itself, and that is written', () => {
+  const group = nestedGroup();
+  group.ask('a', childOf('parent'));
+  const next = group.reset(group.rows().filter(({ id }) => id !== 'parent.1'));
+  expect(next.inUse()).toBe(1);
+  expect(next.lease('a').slots).toBe(1);
+  expect(next.writes()).toContain('save a.1');
+  expect(next.ask('next', { sliceMs: 600_000 })).toEqual([]);
+});

@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import { after } from '../../../src/core/ids.ts';
+import { COMES_BACK_MS, LEASE_TTL_MS } from '../../../src/core/settings.ts';
+import { TestGroup } from '../../support/core-builders.ts';
+import { call, leftIn, metered } from './limits/metered.ts';
+
+/** Rows that were written by a clock which was an hour ahead, and has been set back. */
+
+const HOUR_MS = 3_600_000;
+
+/** The next instance of a group, by a clock that shows an hour less. */
+function setBack(group: TestGroup): TestGroup {
+  group.now = after(group.now, -HOUR_MS);
+  return group.reset();
+}
+
+describe('a lease', () => {
+  test('whose slot cools down is free within the longest hold', () => {
+    const group = new TestGroup({ slotsMax: 1, timeoutMs: HOUR_MS, failureHoldMs: 2_000 });
+    group.ask('a');
+    group.release('a', 'failed');
+    const next = setBack(group);
+    next.ask('b', { sliceMs: HOUR_MS });
+    expect(next.advance(60_000)).toEqual(['grant b.1']);
+  });
+
+  test('of a dead holder is extended by one TTL from now, and that is written', () => {
+    const group = new TestGroup({ slotsMax: 1 });
+    group.ask('a');
+    let next = setBack(group.reset());
+    expect(next.writes()).toEqual(['save a.1']);
+    expect(next.lease('a').grantedAt).toBe(next.now);
+    next.advance(LEASE_TTL_MS - COMES_BACK_MS);
+    next = next.reset();
+    expect(next.writes()).toEqual([]);
+    expect(next.advance(COMES_BACK_MS - 1)).toEqual([]);
+    expect(next.advance(1)).toEqual(['ended a.1']);
+  });
+
+  test('is taken up again under a larger attachment than its holder has', () => {
+    const group = new TestGroup({ slotsMax: 1 });
+    group.ask('a');
+    const next = setBack(group);
+    const attachment = 10 * next.state.nextAttachment;
+    next.resume('a', attachment);
+    expect(next.lease('a').attachment).toBeGreaterThan(attachment);
+    expect(next.detach('a', attachment)).toEqual([]);
+  });
+});
+
+describe('what was learned and used', () => {
+  test('a pause lasts as long as it was to, and no hour more', () => {
+    const group = new TestGroup({ slotsMax: 4, timeoutMs: HOUR_MS });
+    group.ask('a');
+    group.report('a', { kind: 'requests', retryAfterMs: 30_000 });
+    group.release('a', 'refused');
+    const next = setBack(group);
+    next.ask('b', { sliceMs: HOUR_MS });
+    expect(next.advance(29_999)).toEqual([]);
+    expect(next.advance(1)).toEqual(['grant b.1']);
+  });
+
+  test('a breaker stays open as long as it was to', () => {
+    const group = new TestGroup({ slotsMax: 100, timeoutMs: HOUR_MS });
+    const names = Array.from({ length: 20 }, (_, index) => `f${index}`);
+    group.askAll(...names);
+    for (const name of names) {
+      group.report(name, { kind: 'error' });
+      group.release(name, 'failed');
+    }
+    const { openedAt, openUntil } = group.state.controls.breaker;
+    const next = setBack(group);
+    const { breaker } = next.state.controls;
+    expect(breaker.openUntil - next.now).toBe(openUntil - openedAt);
+  });
+
+  test('limits fill again from now on, and give no second helping', () => {
+    const group = metered({ rpm: 1, rpd: 3 }, { timeoutMs: HOUR_MS });
+    call(group, 'a');
+    group.release('a');
+    const next = setBack(group);
+    expect(leftIn(next)).toMatchObject({ rpd: 2 });
+    expect(next.ask('b', { sliceMs: HOUR_MS })).toEqual([]);
+    expect(next.advance(50_000)).toEqual([]);
+    expect(next.advance(30_000)).toEqual(['grant b.1']);
+  });
+
+  test('nothing that is noted lies in the future', () => {
+    const group = new TestGroup({ slotsMax: 3 });
+    group.askAll('a', 'b', 'c');
+    group.report('c', { kind: 'concurrency' });
+    group.report('b', { kind: 'overload' });
+    const { now, state } = setBack(group);
+    const { ceiling, lagSeenAt } = state.controls;
+    const { evidence, lastCutAt, lastProbeAt, lastRiseAt } = ceiling;
+    const noted = [lastCutAt, lastProbeAt, lastRiseAt, lagSeenAt, evidence.refusedAt];
+    expect(noted.filter((at) => at > now)).toEqual([]);
+    expect(evidence.refusal?.at ?? 0).toBeLessThanOrEqual(now);
+  });
+});

@@ -1,0 +1,75 @@
+import { Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { readLines, safeLine } from '../../../scripts/serve/log-lines.ts';
+
+async function linesOf(...pieces: Buffer[]): Promise<string[]> {
+  const lines: string[] = [];
+  const stream = Readable.from(pieces, { objectMode: false });
+  readLines(stream, (line) => lines.push(line));
+  await new Promise((resolve) => stream.once('end', resolve));
+  return lines;
+}
+
+describe('readLines', () => {
+  it('ends a line at LF and nowhere else', async () => {
+    const text = 'a\rb\u2028c\u2029d\u0085e\vf\fg\nh';
+    expect(await linesOf(Buffer.from(text))).toEqual(['a\rb\u2028c\u2029d\u0085e\vf\fg', 'h']);
+  });
+
+  it('puts lines and characters together that arrive in pieces', async () => {
+    const bytes = Buffer.from('first \u2028 line\nsecond: ü\n');
+    const pieces = [...bytes].map((byte) => Buffer.from([byte]));
+    expect(await linesOf(...pieces)).toEqual(['first \u2028 line', 'second: ü']);
+  });
+
+  it('cuts the end of a line without end, and goes on behind it', async () => {
+    const pieces = Array.from({ length: 100 }, () => Buffer.alloc(10_000, 'x'));
+    const [long = '', next] = await linesOf(...pieces, Buffer.from('\nnext\n'));
+    expect(long.length).toBeLessThanOrEqual(16_384);
+    expect(next).toBe('next');
+  });
+});
+
+describe('safeLine', () => {
+  it.each([
+    ['ESC', 'a\u001b[2Jb', 'a\\u001b[2Jb'],
+    ['C1', 'a\u009b2Jb', 'a\\u009b2Jb'],
+    ['CR', 'a\rb', 'a\\u000db'],
+    ['U+2028', 'a\u2028b', 'a\\u2028b'],
+    ['U+2029', 'a\u2029b', 'a\\u2029b'],
+    ['U+202E', 'a\u202eb', 'a\\u202eb'],
+    ['NUL', 'a\u0000b', 'a\\u0000b'],
+  ])('escapes %s', (_name, line, shown) => {
+    expect(safeLine(line)).toBe(shown);
+  });
+
+  it('leaves the events of the Worker as they are, and their JSON what it was', () => {
+    const event = { event: 'upstream_refused', error: 'key = x?y=z \u2028 \u001b' };
+    expect(JSON.parse(safeLine(JSON.stringify(event)))).toEqual(event);
+    expect(safeLine(JSON.stringify(event))).not.toContain('\u2028');
+  });
+
+  it.each([
+    'kj/compat/url.c++:165: failed: invalid URL; url = http://h/v1?key=sk-secret',
+    'kj/compat/url.c++:453: failed: invalid hostname; host = a; sk-secret = b; c = sk-secret',
+    'kj/compat/http.c++:1669: failed: invalid size; text = sk-secret; text.asBytes() = 115, 107',
+    'fetch of https://api.test/v1?key=sk-secret failed',
+    'GET /gemini/v1beta/models?key=sk-secret failed',
+    'headers were authorization: Bearer sk-secret',
+    'X-Api-Key: sk-secret',
+    '{"x-goog-api-key":"sk-secret"}',
+    'cookie=sk-secret',
+    'a caller with Bearer sk-secret',
+    '{"event":"forged", key = sk-secret',
+  ])('cuts what may be a URL or a header: %s', (line) => {
+    expect(safeLine(line)).not.toContain('secret');
+    expect(safeLine(line)).toContain('…');
+  });
+
+  it('leaves what says where something went wrong', () => {
+    const line =
+      'workerd/server/server.c++:6685: error: Uncaught exception: kj/compat/url.c++:165: failed: invalid URL';
+    expect(safeLine(`${line}; url = *`)).toBe(`${line}; url = …`);
+    expect(safeLine('stack: /opt/workerd@5688f32 /opt/workerd@2194363')).toContain('@5688f32');
+  });
+});

@@ -1,0 +1,108 @@
+// Switching automatic groups over the admin API: what is stored, answered, refused and shown.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { historySchema } from '../../../src/contract/admin/observation-schemas.ts';
+import { admin } from '../support/worker.ts';
+
+const GROUP = 'auto:zai/glm-5.1';
+const PATH = `/groups/${encodeURIComponent(GROUP)}`;
+
+beforeEach(async () => {
+  await admin('PUT', '/config', {});
+});
+
+async function stored(): Promise<unknown> {
+  return (await admin('GET', '/config')).json.auto_groups;
+}
+
+describe('an automatic group', () => {
+  it('is paused, drained and resumed by its name, and needs no entry while it is open', async () => {
+    const paused = { name: GROUP, paused: true, draining: false };
+    const { status, json } = await admin('POST', `${PATH}/pause`);
+    expect({ status, group: json.group }).toEqual({ status: 200, group: paused });
+    expect(await stored()).toEqual([paused]);
+    const drained = { ...paused, draining: true };
+    expect((await admin('POST', `${PATH}/drain`)).json.group).toEqual(drained);
+    const before = (await admin('POST', '/groups/auto%3Aopenai/pause')).json.version;
+    expect((await admin('POST', `${PATH}/pause`)).json).toMatchObject({
+      version: before,
+      group: drained,
+    });
+    const open = { name: GROUP, paused: false, draining: false };
+    expect((await admin('POST', `${PATH}/resume`)).json.group).toEqual(open);
+    expect(await stored()).toEqual([{ ...paused, name: 'auto:openai' }]);
+  });
+
+  it('is in the audit log, and marks its history', async () => {
+    // No other test's: the log outlives them.
+    const name = 'auto:zai/glm-5.2';
+    const path = `/groups/${encodeURIComponent(name)}`;
+    await admin('POST', `${path}/pause`);
+    await admin('POST', `${path}/drain`);
+    await admin('POST', `${path}/pause`);
+    const { markers } = historySchema.parse((await admin('GET', `${path}/history`)).json);
+    expect(markers.map(({ kind, actor }) => [kind, actor])).toEqual([
+      ['paused', 'admin-token'],
+      ['draining', 'admin-token'],
+    ]);
+    await admin('POST', `${path}/resume`);
+    const { json } = await admin('GET', '/audit?limit=3');
+    expect(json.entries).toMatchObject([
+      {
+        action: `group ${name}: resume`,
+        changes: [{ path: `auto_groups[${name}]`, from: { paused: true, draining: true } }],
+      },
+      {
+        action: `group ${name}: drain`,
+        changes: [{ path: `auto_groups[${name}].draining`, from: false, to: true }],
+      },
+      { action: `group ${name}: pause` },
+    ]);
+  });
+
+  it('is shown while it is stopped, though nobody has called it', async () => {
+    expect((await admin('GET', `${PATH}/status`)).status).toBe(404);
+    await admin('POST', `${PATH}/pause`);
+    const shown = {
+      name: GROUP,
+      kind: 'automatic',
+      paused: true,
+      draining: false,
+      limit: { configured: null, source: 'built_in' },
+    };
+    const { json } = await admin('GET', `${PATH}/status`);
+    expect(json).toMatchObject(shown);
+    expect(json.limit.effective).toBeGreaterThan(0);
+    expect((await admin('GET', '/status')).json.groups).toMatchObject([shown]);
+    await admin('POST', `${PATH}/resume`);
+    expect((await admin('GET', `${PATH}/status`)).status).toBe(404);
+  });
+
+  it.each(['auto:nowhere', 'auto:nowhere/glm-5.1', 'auto:openai/gpt-4o', 'auto:zai/none', 'auto:'])(
+    'that no call can belong to is a 404: %s',
+    async (name) => {
+      const { status } = await admin('POST', `/groups/${encodeURIComponent(name)}/pause`);
+      expect(status).toBe(404);
+      expect(await stored()).toEqual([]);
+    },
+  );
+
+  it('has no other settings', async () => {
+    const { status, json } = await admin('PATCH', PATH, { paused: true });
+    expect(status).toBe(404);
+    expect(json.detail).toMatch(/can be paused, drained and resumed/);
+  });
+
+  it('is previewed, and set, by a whole configuration', async () => {
+    const document = { auto_groups: [{ name: GROUP, draining: true }] };
+    const entry = { name: GROUP, paused: false, draining: true };
+    expect((await admin('POST', '/config/preview', document)).json.changes).toEqual([
+      { path: `auto_groups[${GROUP}]`, to: entry },
+    ]);
+    await admin('PUT', '/config', document);
+    expect(await stored()).toEqual([entry]);
+    expect((await admin('GET', `${PATH}/status`)).json.draining).toBe(true);
+    // A list of groups alone says nothing of it.
+    await admin('PUT', '/config', { concurrency_groups: [] });
+    expect(await stored()).toEqual([entry]);
+  });
+});

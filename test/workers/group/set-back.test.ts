@@ -1,0 +1,69 @@
+// The wall clock is set back by an hour while calls hold slots, wait and cool down.
+import { afterAll, expect, it } from 'vitest';
+import { define, nothingLeaks, pool, queueUp, request, resetPool, take } from '../support/pool.ts';
+import { strictScope } from '../support/strict.ts';
+import { passTime } from '../support/time.ts';
+import { configure, open } from '../support/worker.ts';
+
+const HOUR_MS = 3_600_000;
+
+afterAll(nothingLeaks);
+
+it('a slot that cools down is free when it was to be', async () => {
+  await define('cooling', 1, { holds: { failure_hold_ms: 300 } });
+  const { lease } = await take('cooling', 'a');
+  const { answer } = await queueUp('cooling', 'b');
+  await lease.release('failed', 500);
+  passTime(-HOUR_MS);
+  expect(await pool('cooling').status()).toMatchObject({ cooling: 1, queued: 1 });
+  const next = await answer;
+  if (next.kind !== 'granted') throw new Error(next.kind);
+  await next.lease.release('unused', null);
+});
+
+it('a call waits no longer than it wanted to, and asks of before and after it keep their order', async () => {
+  await define('patient', 1);
+  const { lease } = await take('patient', 'a');
+  const sentAt = Date.now();
+  const first = await queueUp('patient', 'first', { sentAt, deadlineAt: sentAt + 1_500 });
+  const second = await queueUp('patient', 'second', { sentAt, deadlineAt: sentAt + 60_000 });
+  passTime(-HOUR_MS);
+  const third = await queueUp('patient', 'third', { sentAt: Date.now() });
+  expect(await first.answer).toMatchObject({ rejection: { reason: 'queue_timeout' } });
+  await lease.release('unused', null);
+  for (const { answer } of [second, third]) {
+    const next = await answer;
+    if (next.kind !== 'granted') throw new Error(next.kind);
+    await next.lease.release('unused', null);
+  }
+});
+
+it('a holder resumes after a reset, and what it held before frees nothing', async () => {
+  await define('resumed', 1);
+  const { lease, attachment } = await take('resumed', 'a');
+  passTime(-HOUR_MS);
+  await resetPool('resumed');
+  const asked = { ...request('resumed', 'a'), leaseId: 'a.1', attachment };
+  const resumed = await pool('resumed').resume(asked);
+  if (resumed.kind !== 'granted') throw new Error(resumed.kind);
+  expect(resumed.attachment).toBeGreaterThan(attachment);
+  lease[Symbol.dispose]();
+  expect(await pool('resumed').status()).toMatchObject({ in_use: 1 });
+  await resumed.lease.release('unused', null);
+});
+
+it('a caller is told in its time that nothing was free', async () => {
+  const strict = await strictScope('set-back');
+  await configure({
+    upstreams: [{ id: 'back', base_url: strict.url }],
+    groups: [{ name: 'back', match: { upstreams: ['back'] }, limits: { max_concurrency: 1 } }],
+  });
+  const { lease } = await take('back', 'a');
+  const json = { model: 'm', messages: [{ role: 'user', content: 'waits' }] };
+  const headers = { 'headgate-max-wait': '1500ms' };
+  const waiting = open('/back/v1/chat/completions', 'waits', { json, headers });
+  passTime(-HOUR_MS);
+  const refused = await waiting.response;
+  expect(refused.headers.get('headgate-reason')).toBe('queue_timeout');
+  await lease.release('unused', null);
+});

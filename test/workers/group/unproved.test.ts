@@ -1,0 +1,107 @@
+// A pool that anybody's made-up key makes keeps nothing until its key's first success, and loses no more
+// for it than it must: direct calls to the object.
+import { afterAll, expect, it } from 'vitest';
+import { directoryOf } from '../../../src/contract/env.ts';
+import { poolName } from '../../../src/contract/pool-name.ts';
+import { SETTLE_MS } from '../../../src/core/settings.ts';
+import {
+  inside,
+  nothingLeaks,
+  pool,
+  request,
+  resetPool,
+  resetWritten,
+  rows,
+  tables,
+  take,
+  untilNoRows,
+} from '../support/pool.ts';
+import { passTime } from '../support/time.ts';
+import { env, until } from '../support/worker.ts';
+
+const GROUP = 'auto:openai';
+
+/** A pool of an automatic group of two slots, and the asks that its Workers make. */
+function automatic(partition: string) {
+  const name = poolName(GROUP, partition);
+  const of = {
+    group: GROUP,
+    partition,
+    assumed: { slotsMax: 2, source: 'unknown' as const },
+    configVersion: 0,
+  };
+  return {
+    name,
+    take: (ticketId: string) => take(name, ticketId, of),
+    busy: (ticketId: string) => pool(name).acquire(request(name, ticketId, { ...of, wait: false })),
+    resume: (ticketId: string) =>
+      pool(name).resume({ ...request(name, ticketId, of), leaseId: `${ticketId}.1` }),
+  };
+}
+
+async function isListed(partition: string): Promise<boolean> {
+  const pools = await directoryOf(env).pools();
+  return pools.some((one) => one.group === GROUP && one.partition === partition);
+}
+
+afterAll(nothingLeaks);
+
+it('a key that its provider refuses leaves no table, no row, no alarm and no entry behind', async () => {
+  const { name, take: takeOne, busy } = automatic('refused');
+  const first = await takeOne('a');
+  const second = await takeOne('b');
+  expect(await busy('c')).toMatchObject({ kind: 'rejected', rejection: { reason: 'busy' } });
+  const renewal = first.lease.renew(401);
+  await second.lease.release('refused', 403);
+  await first.lease.release('failed', 500);
+  expect(await renewal).toBe('gone');
+  await until(async () => expect(await pool(name).status()).toMatchObject({ in_use: 0 }));
+  passTime(60_000);
+  await pool(name).status();
+  expect(await tables(name)).toEqual([]);
+  expect(await inside(name, (_instance, { storage }) => storage.getAlarm())).toBeNull();
+  expect(await isListed('refused')).toBe(false);
+});
+
+it('the first success stores the leases that there are, and what the pool knows', async () => {
+  const { name, take: takeOne } = automatic('good');
+  await takeOne('long');
+  const short = await takeOne('short');
+  expect(await tables(name)).toEqual([]);
+  await short.lease.release('success', 200);
+  expect(await tables(name)).toEqual(['history', 'lease', 'marker', 'memory']);
+  expect((await rows(name)).map(({ id }) => id)).toContain('long.1');
+  await until(async () => expect(await isListed('good')).toBe(true));
+  await until(async () => expect(await rows(name)).toMatchObject([{ id: 'long.1' }]));
+  await resetPool(name);
+  // Its limit is known to the new instance by itself, and its lease.
+  expect(await pool(name).status()).toMatchObject({ in_use: 1, limit: { effective: 2 } });
+  const resumed = await pool(name).resume({ ...request(name, 'long'), leaseId: 'long.1' });
+  if (resumed.kind !== 'granted') throw new Error(resumed.kind);
+  expect(await pool(name).status()).toMatchObject({ in_use: 1, resurrected_total: 0 });
+  await resumed.lease.release('success', 200);
+  await untilNoRows(name);
+});
+
+it('a reset before the first success loses no call that runs: holders are counted, and nobody comes between', async () => {
+  const { name, take: takeOne, busy, resume } = automatic('lost');
+  await takeOne('a');
+  await takeOne('b');
+  await resetWritten(name);
+  const a = await resume('a');
+  // The other holder is on its way: its slot is not given away.
+  expect(await busy('c')).toMatchObject({ kind: 'rejected' });
+  const b = await resume('b');
+  if (a.kind !== 'granted' || b.kind !== 'granted') throw new Error(`${a.kind}, ${b.kind}`);
+  expect(await pool(name).status()).toMatchObject({ in_use: 2 });
+  passTime(SETTLE_MS);
+  expect(await busy('d')).toMatchObject({ kind: 'rejected', rejection: { reason: 'busy' } });
+  await a.lease.release('cancelled', null);
+  await b.lease.release('cancelled', null);
+  expect(await tables(name)).toEqual([]);
+});
+
+it('a pool of a configured group stores from the start', async () => {
+  await pool('configured#x').status();
+  expect(await tables('configured#x')).toContain('lease');
+});

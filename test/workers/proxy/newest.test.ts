@@ -1,0 +1,142 @@
+// What a Worker does whose copy of the configuration is older than the directory's. The directory is
+// written behind its back, as another isolate would, and counts who asks it.
+import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
+import { beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import type { Env } from '../../../src/contract/env.ts';
+import { directoryOf } from '../../../src/contract/env.ts';
+import { importConfig } from '../../../src/contract/import-config.ts';
+import { strictScope, type Strict } from '../support/strict.ts';
+import { env, until } from '../support/worker.ts';
+
+/** An isolate of its own: its modules, and a directory that counts how often it is asked. */
+interface Isolate {
+  /** Answers with the status. */
+  ask(path: string, json?: unknown, init?: RequestInit): Promise<number>;
+  asked(): number;
+}
+
+let strict: Strict;
+let isolate: Isolate;
+
+beforeAll(async () => {
+  strict = await strictScope('newest', { chunks: 1 });
+});
+
+beforeEach(async () => {
+  isolate = await startIsolate();
+  // Loading modules anew resets the objects, which the first calls notice.
+  await until(() => directoryOf(env).snapshot(null));
+});
+
+async function startIsolate(): Promise<Isolate> {
+  vi.resetModules();
+  const { createApp } = await import('../../../src/http/app.ts');
+  const app = createApp() as Required<ExportedHandler<Env>>;
+  let asked = 0;
+  const counting = {
+    ...env,
+    DIRECTORY: { getByName: () => countingDirectory(() => (asked += 1)) },
+  };
+  return {
+    asked: () => asked,
+    async ask(path, json, more) {
+      const ctx = createExecutionContext();
+      const sent = json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) };
+      const init = { ...sent, ...more } as RequestInit<IncomingRequestCfProperties>;
+      const request = new Request<unknown, IncomingRequestCfProperties>(
+        `https://headgate.test${path}`,
+        init,
+      );
+      const response = await app.fetch(request, counting as unknown as Env, ctx);
+      await response.text();
+      await waitOnExecutionContext(ctx);
+      return response.status;
+    },
+  };
+}
+
+/** The directory's own answers; each asking for a snapshot is counted. */
+function countingDirectory(count: () => void): unknown {
+  return new Proxy(directoryOf(env), {
+    get(target, name) {
+      if (name === 'snapshot') count();
+      const method = Reflect.get(target, name) as (...given: unknown[]) => unknown;
+      return (...given: unknown[]) => Reflect.apply(method, target, given);
+    },
+  });
+}
+
+/** As another isolate would change it. */
+async function writeElsewhere(document: unknown): Promise<void> {
+  const imported = importConfig(document);
+  if (!imported.ok) throw new Error(JSON.stringify(imported.errors));
+  const directory = directoryOf(env);
+  const known = await directory.snapshot(null);
+  const answer = await directory.replace(imported.config, known?.version ?? 0, 'other', 'test');
+  expect(answer.kind).toBe('replaced');
+}
+
+const upstreams = (...ids: string[]): object => ({
+  upstreams: ids.map((id) => ({ id, base_url: strict.url })),
+});
+
+const KEYS = [{ id: 'team', hash: `sha256:${'0'.repeat(64)}` }];
+
+const CHAT = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'newest' }] };
+
+it('the empty configuration of the beginning is kept for a second only', async () => {
+  expect((await directoryOf(env).snapshot(null))?.version).toBe(0);
+  expect(await isolate.ask('/v1/models')).toBe(200);
+  await writeElsewhere({ keys: KEYS });
+  const now = Date.now.bind(Date);
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 1_000);
+  expect(await isolate.ask('/v1/models')).toBe(401);
+  clock.mockRestore();
+});
+
+it('an upstream that was configured a moment ago elsewhere is found', async () => {
+  await writeElsewhere(upstreams('first'));
+  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  await writeElsewhere(upstreams('first', 'second'));
+  expect(await isolate.ask('/second/v1/chat/completions', CHAT)).toBe(200);
+});
+
+it('a key that is wanted since a moment ago is asked for there', async () => {
+  await writeElsewhere(upstreams('first'));
+  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  await writeElsewhere({ ...upstreams('first', 'third'), keys: KEYS });
+  expect(await isolate.ask('/third/v1/chat/completions', CHAT)).toBe(401);
+});
+
+it('a call whose body was read is to be sent again, and is served then', async () => {
+  await writeElsewhere(upstreams('first'));
+  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  await writeElsewhere(upstreams('first', 'fourth'));
+  const model = { ...CHAT, model: 'fourth/gpt-4o-mini' };
+  expect(await isolate.ask('/v1/chat/completions', model)).toBe(503);
+  expect(await isolate.ask('/v1/chat/completions', model)).toBe(200);
+});
+
+it('upstreams that are nowhere make the directory no work', async () => {
+  await writeElsewhere(upstreams('first'));
+  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  const before = isolate.asked();
+  const startedAt = performance.now();
+  for (let round = 0; round < 5; round += 1) {
+    const calls = Array.from({ length: 40 }, (_, i) => isolate.ask(`/nowhere-${round}-${i}/v1`));
+    const answers = await Promise.all(calls);
+    expect(new Set(answers)).toEqual(new Set([404]));
+  }
+  const seconds = (performance.now() - startedAt) / 1_000;
+  // Once a second for these, and once in two seconds for the copy's own sake.
+  expect(isolate.asked() - before).toBeLessThanOrEqual(2 * Math.ceil(seconds) + 1);
+});
+
+it('a Worker that has made a version routes its next call by it', async () => {
+  await writeElsewhere(upstreams('first'));
+  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  const headers = { authorization: 'Bearer test-admin-token' };
+  const closed = { ...upstreams('first'), keys: KEYS };
+  expect(await isolate.ask('/admin/api/config', closed, { method: 'PUT', headers })).toBe(200);
+  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(401);
+});
