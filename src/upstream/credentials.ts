@@ -23,6 +23,7 @@ export const CREDENTIAL_HEADERS: readonly string[] = [
   ...KEY_HEADERS,
 ];
 const BEARER = /^bearer(?:\s+|$)/i;
+const BASIC = /^basic\s+([\w+/=-]+)\s*$/i;
 const SIGNATURE = /^AWS4-/i;
 
 /**
@@ -116,7 +117,21 @@ export function keyPlaceFor(upstream: Upstream, shape: Dialect): KeyPlace {
   return shape === 'openai' && isOfItsOwn ? 'bearer' : upstream.keyPlace;
 }
 
-/** The token of `Bearer <token>`; of any other scheme the whole value, which then is the credential. */
+/**
+ * The token of `Bearer <token>`, and the gateway key that is the user or the password of `Basic`; of any other
+ * scheme the whole value, which then is the credential.
+ */
 function keyOfAuthorization(value: string): string {
-  return value.replace(BEARER, '').trim();
+  const [, encoded] = BASIC.exec(value) ?? [];
+  const named = encoded === undefined ? [] : decoded(encoded).split(':');
+  return named.find((each) => isGatewayKey(each, null)) ?? value.replace(BEARER, '').trim();
+}
+
+/** What is no base64 holds nothing. */
+function decoded(base64: string): string {
+  try {
+    return atob(base64);
+  } catch {
+    return '';
+  }
 }
