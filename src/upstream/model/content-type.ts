@@ -1,3 +1,4 @@
+import { hasOddCharset } from './charset.ts';
 import { multipartBoundary } from './multipart-scan.ts';
 
 /** What a body is read as. */
@@ -12,8 +13,8 @@ const FORM = /^\s*multipart\/form-data\s*(?:;|$)/i;
 /** Types under which clients send JSON, the one of plain `fetch` and none at all among them. */
 const JSON_TYPE = /^\s*(?:application\/(?:[\w.+-]+\+)?json|text\/(?:json|plain))?\s*(?:;|$)/i;
 
-/** Encodings in which the structure of JSON and of forms is the same bytes. */
-const CHARSET = /^(?:utf-?8|us-ascii|iso-8859-1)$/i;
+/** Parsers disagree about what is escaped, left open, commented or bracketed: `"a\\b"`, `"a`, `a b`, `<a>`. */
+const PLAIN_BOUNDARY = /;\s*boundary=("?)[^\s"\\;()<>]+\1\s*(?:;|$)/i;
 
 const NO_BOUNDARY = 'the content type names no boundary';
 
@@ -30,12 +31,13 @@ export function certainForm(contentType: string): BodyForm {
   const form = bodyForm(contentType);
   if (form.kind === 'hidden') return form;
   if (contentType.includes(',')) return hidden('it has several content types');
-  for (const [, charset = ''] of contentType.matchAll(/charset[^=;]*=\s*"?([^";\s]*)/gi)) {
-    if (!CHARSET.test(charset)) return hidden('its charset is not UTF-8');
-  }
+  if (hasOddCharset(contentType)) return hidden('its charset is not UTF-8');
   if (form.kind === 'form') {
     const boundaries = contentType.match(/boundary/gi) ?? [];
-    return boundaries.length === 1 ? form : hidden('its content type names several boundaries');
+    if (boundaries.length > 1) return hidden('its content type names several boundaries');
+    return PLAIN_BOUNDARY.test(contentType)
+      ? form
+      : hidden('its boundary can be read in several ways');
   }
   return JSON_TYPE.test(contentType)
     ? form

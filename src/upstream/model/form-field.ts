@@ -1,3 +1,5 @@
+import { hasOddCharset } from './charset.ts';
+
 /** What the headers of a part of a form say of it. */
 export interface FormField {
   readonly name: string;
@@ -27,7 +29,9 @@ export function plainField(headers: string): FormField | null {
   const [first, ...more] = names.filter(([, key = '']) => /^name\b/i.test(key));
   if (first === undefined || more.length > 0 || first[1]?.toLowerCase() !== 'name') return null;
   const isFile = names.some(([, key = '']) => /^filename\b/i.test(key));
-  const isEncoded = valuesOf('content-transfer-encoding').length > 0;
+  const isEncoded =
+    valuesOf('content-transfer-encoding').length > 0 ||
+    valuesOf('content-type').some(hasOddCharset);
   return { name: first[2] ?? first[3] ?? '', isText: !isFile && !isEncoded };
 }
 
