@@ -82,6 +82,10 @@ async function wayTo({ upstream, model }: SpillStop, leg: Leg) {
   const key = await keyFor(upstream, caller, call.table, call.env, true);
   if ('reason' in key) return null;
   const operation = classify(call.request.method, path, call.query, upstream.dialect);
+  if (model !== null && operation.model.from === 'path' && operation.model.value !== model) {
+    // A path whose name cannot be changed here: the call would count as one model and be served by another.
+    if (path === siblingPath(located.upstream, upstream, located.path, null)) return null;
+  }
   const there = { ...located, upstream, path, operation, model: model ?? located.model };
   const placements = call.table.routes.place(routedCall(call, there, caller, key));
   if (caller.key !== null && forbiddenFor(caller.key, placements) !== null) return null;

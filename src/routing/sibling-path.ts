@@ -1,7 +1,7 @@
 import type { Upstream } from '../contract/upstream.ts';
 
-/** Paths that name the model: Gemini's and Bedrock's, and Azure's deployments. */
-const MODEL_IN_PATH = /(?<=\/(?:models|model|deployments)\/)[^/:]+/;
+/** Paths that name the model: Gemini's and Bedrock's, Azure's deployments and what is like them. */
+const MODEL_IN_PATH = /(?<=\/(?:models|model|deployments|engines|serving-endpoints)\/)[^/:]+/;
 
 /**
  * Where a path of one upstream lies at another that speaks the same dialect, under another model name if

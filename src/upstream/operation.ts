@@ -24,6 +24,19 @@ export interface Operation {
 /** Azure's older API names a deployment in the path and has OpenAI's routes behind it. */
 const AZURE_DEPLOYMENT = /(?:^|\/openai)\/deployments\/(?<model>[^/]+)(?<rest>\/.+)$/i;
 
+/** So do others, which read no model in the body then: what it says there is not what the upstream serves. */
+const NAMED_BEFORE: readonly RegExp[] = [
+  AZURE_DEPLOYMENT,
+  // LiteLLM, as OpenAI did once.
+  /\/engines\/(?<model>[^/]+(?:\/[^/]+)??)(?<rest>\/(?:(?:chat\/)?completions|embeddings))$/i,
+  // Databricks.
+  /\/serving-endpoints\/(?<model>[^/]+)(?<rest>\/invocations)$/i,
+  // Hugging Face.
+  /\/hf-inference\/models\/(?<model>[^/]+(?:\/[^/]+)??)(?<rest>\/v1\/.+)$/i,
+  // Vertex, but for the endpoint that stands for all its models.
+  /\/(?<model>endpoints\/(?!openapi\/)[^/]+)(?<rest>\/chat\/completions)$/i,
+];
+
 /** Segments that tell the shape of a path which no row knows, where an upstream has several. */
 const SHAPE_HINTS: readonly (readonly [RegExp, Dialect])[] = [
   [/\/anthropic\//, 'anthropic'],
@@ -79,7 +92,7 @@ const ADMINISTRATION =
 function neededFor(method: string, path: string, dialect: Dialect): string | null {
   if (ADMINISTRATION.test(path)) return ADMINISTRATION_NAME;
   if (dialect === 'opaque') return hasBody(method) ? null : OPAQUE;
-  const { row } = rowAt(AZURE_DEPLOYMENT.exec(path)?.groups?.['rest'] ?? path, dialect);
+  const { row } = rowAt(namedBefore(path)?.rest ?? path, dialect);
   if (row === null) return UNKNOWN_NAME;
   if (row.limited && method === 'POST') return null;
   if (row.access === 'open') return null;
@@ -102,12 +115,21 @@ function operationAt(
   path: string,
   dialect: Dialect,
 ): Operation & { readonly isDeployment: boolean } {
-  const deployment = AZURE_DEPLOYMENT.exec(path)?.groups;
-  const operation = lookUp(method, deployment?.['rest'] ?? path, dialect);
-  const isDeployment = deployment !== undefined;
-  if (!isDeployment || !operation.limited) return { ...operation, isDeployment };
-  const model = { from: 'path', value: decode(deployment['model'] ?? '') } as const;
+  const named = namedBefore(path);
+  const operation = lookUp(method, named?.rest ?? path, dialect);
+  const isDeployment = AZURE_DEPLOYMENT.test(path);
+  if (named === null || !operation.limited) return { ...operation, isDeployment };
+  const model = { from: 'path', value: decode(named.model) } as const;
   return { ...operation, isDeployment, model };
+}
+
+/** A path that names a model in front of the route, taken apart; null: it does not. */
+function namedBefore(path: string): { readonly model: string; readonly rest: string } | null {
+  for (const pattern of NAMED_BEFORE) {
+    const { model, rest } = pattern.exec(path)?.groups ?? {};
+    if (model !== undefined && rest !== undefined) return { model, rest };
+  }
+  return null;
 }
 
 function rowAt(

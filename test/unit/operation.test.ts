@@ -162,6 +162,12 @@ describe('calls that take a slot and name their model in the path', () => {
     azure /openai/deployments/whisper/audio/transcriptions?api-version=2024-10-21 audio_transcriptions azure whisper
     azure /deployments/prod-7/chat/completions?api-version=2024-10-21 chat azure prod-7 # A base URL that ends in /openai.
     azure /openai/deployments/batches/chat/completions?api-version=2024-10-21 chat azure batches
+    openai /engines/prod-7/chat/completions chat openai prod-7 # LiteLLM
+    openai /v1/engines/azure/prod-7/completions completions openai azure/prod-7
+    openai /v1/engines/ada%2D2/embeddings embeddings openai ada-2
+    openai /serving-endpoints/prod-7/invocations completions openai prod-7 # Databricks
+    openai /hf-inference/models/openai/gpt-oss-20b/v1/chat/completions chat openai openai/gpt-oss-20b # Hugging Face
+    gemini /v1/projects/p/locations/l/endpoints/4711/chat/completions chat openai endpoints/4711
     bedrock /model/anthropic.claude-3-haiku-20240307-v1%3A0/invoke invoke bedrock anthropic.claude-3-haiku-20240307-v1:0
     bedrock /model/us.amazon.nova-pro-v1:0/invoke-with-response-stream invoke bedrock us.amazon.nova-pro-v1:0
     bedrock /model/us.amazon.nova-pro-v1%3A0/converse converse bedrock us.amazon.nova-pro-v1:0
@@ -263,6 +269,10 @@ describe('a path that a caller wrote to keep us busy', () => {
     '/workflows/',
     '/workflows/accounts/a/models/',
     '/openai/deployments/',
+    '/engines/',
+    '/serving-endpoints/',
+    '/hf-inference/models/a/v1/',
+    '/endpoints/',
     '/publishers/anthropic/models/',
     '/models/',
     '/services/embeddings/',

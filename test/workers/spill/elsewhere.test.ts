@@ -101,12 +101,24 @@ describe('in the path', () => {
     ],
     ['of Azure', 'azure', azure, 'there', '/openai/deployments/there/chat/completions'],
     ['of Bedrock', 'bedrock', '/model/here/converse', 'there', '/model/there/converse'],
+    ['of LiteLLM', 'openai', '/engines/here/embeddings', 'there', '/engines/there/embeddings'],
   ] as const)('the model has its other name: %s', async (_, dialect, path, model, expected) => {
     const body = bodyOf('here');
     const got = await spilled(path, body, { upstream: 'b', model }, { dialect });
     expect(got.path).toBe(expected);
     expect(got.sha256).toBe(await sha256(body));
     expect(got.query).toBe(path.split('?')[1] ?? '');
+  });
+
+  it('a call whose model cannot be renamed there skips that upstream', async () => {
+    const scene = await newScene({
+      spill: { spill_to: [{ upstream: 'b', model: 'there' }, 'c'], after_ms: 60_000 },
+    });
+    await scene.a.failNext('quota');
+    const path = '/v1/inference/here';
+    expect((await post(pathTo(scene, 'a', path), bodyOf('here'), KEY)).status).toBe(200);
+    expect((await scene.b.stats()).total).toBe(0);
+    expect((await scene.c.stats()).total).toBe(1);
   });
 
   it('the routes begin where they do at the other upstream', async () => {
