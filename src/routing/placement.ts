@@ -179,7 +179,11 @@ interface UpstreamRoutes {
   readonly aliases: ReadonlyMap<string, string>;
   /** Whether its automatic group is split by model. */
   readonly isAutoSplit: boolean;
+  readonly isOfGoogle: boolean;
 }
+
+/** What Google's routes let stand in front of a model, and what means the same without it. */
+const GOOGLE_PREFIX = /^(?:models|google|publishers\/google\/models)\//;
 
 function compileUpstream(upstream: Upstream, groups: readonly CompiledGroup[]): UpstreamRoutes {
   return {
@@ -188,6 +192,7 @@ function compileUpstream(upstream: Upstream, groups: readonly CompiledGroup[]): 
       Object.entries(upstream.aliases).map(([alias, model]) => [alias.toLowerCase(), model]),
     ),
     isAutoSplit: hasModelRows(providerOfUpstream(upstream)),
+    isOfGoogle: upstream.dialect === 'gemini',
   };
 }
 
@@ -208,8 +213,9 @@ function candidates(
 /** The model that a name stands for, in lower case. */
 function canonicalModel(routes: UpstreamRoutes, model: string | null): string | null {
   if (model === null) return null;
-  const name = model.toLowerCase();
-  return routes.aliases.get(name)?.toLowerCase() ?? name;
+  const sent = model.toLowerCase();
+  const name = routes.isOfGoogle ? sent.replace(GOOGLE_PREFIX, '') : sent;
+  return (routes.aliases.get(sent) ?? routes.aliases.get(name) ?? name).toLowerCase();
 }
 
 function modelNames(upstream: Upstream, sent: string | null, canonical: string | null): ModelNames {

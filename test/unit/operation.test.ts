@@ -464,6 +464,7 @@ describe('however a path is written', () => {
     ['bedrock', '/model/us.amazon.nova-pro-v1:0;x/converse', 'us.amazon.nova-pro-v1:0'],
     ['bedrock', '/model/other/..;/nova/converse', 'nova'],
     ['openai', '/run/@cf/meta/llama;x', '@cf/meta/llama'],
+    ['openai', '/run/@cf/meta/llama%252525252525253Bx', '@cf/meta/llama'],
   ])('the model of %s %s is %s', (dialect, path, value) => {
     const seen = classifyUrl('POST', path, dialect);
     expect(seen).toMatchObject({ limited: true, model: { from: 'path', value } });

@@ -24,7 +24,8 @@ const azure = anUpstream('azure', {
 });
 const openrouter = anUpstream('openrouter', { baseUrl: 'https://openrouter.ai/api' });
 const zai = anUpstream('zai');
-const upstreams = byId(openai, azure, openrouter, zai);
+const gemini = anUpstream('gemini', { dialect: 'gemini' });
+const upstreams = byId(openai, azure, openrouter, zai, gemini);
 
 function routesOf(...groups: Group[]) {
   return compileRoutes(aConfig({ groups }), upstreams);
@@ -64,6 +65,13 @@ describe('an explicit group matches', () => {
     ['a model whose name has a slash', { models: ['openai/gpt-4o'] }, routed, true],
     ['with its upstream before it', { models: ['openrouter/openai/*'] }, routed, true],
     ['not without the vendor', { models: ['gpt-4o'] }, routed, false],
+    ...['models/Gemini-2.5-Pro', 'google/gemini-2.5-pro'].flatMap(
+      (model): [string, Match, RoutedCall, boolean][] => [
+        [`${model} of Google`, { models: ['gemini-2.5-pro'] }, aCall(gemini, { model }), true],
+        [`${model} as it is sent`, { models: [model] }, aCall(gemini, { model }), true],
+        [`not ${model} elsewhere`, { models: ['gemini-*'] }, aCall(openrouter, { model }), false],
+      ],
+    ),
     ['what an alias stands for', { models: ['gpt-4o'] }, deployment, true],
     ['with its upstream', { models: ['azure/gpt-4o'] }, deployment, true],
     ['the alias itself', { models: ['prod-*'] }, deployment, true],
