@@ -7,6 +7,7 @@ import { RequestScanner } from '../../../scripts/serve/request-scanner.ts';
 import { createRandom, type Random } from '../support/lifecycle-random.ts';
 import type { Stage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
+import { until } from '../support/lifecycle-wait.ts';
 import { exchange } from '../support/wire.ts';
 
 /** Requests that are no proper HTTP, before a real workerd. All of them carry a key that nobody may see. */
@@ -68,12 +69,49 @@ it.each(HOSTILE)(
   },
 );
 
-it('a body that becomes malformed under way ends the call, without an answer that is not its own', async () => {
-  const head = post('Transfer-Encoding: chunked\r\n', '');
-  const { answers, rest } = await exchange(port(), [latin1(HEALTH + head)], 1);
-  expect([answers.map(({ status }) => status), rest]).toEqual([[200], '']);
-  await stage.admin.untilIdle();
-});
+/** Chunks that no reader may take for anything: all of a call before the third was proper. */
+const BAD_CHUNKS: readonly (readonly [string, string])[] = [
+  ['a size that is a key', `${KEY}\r\n`],
+  ['no size', '\r\n'],
+  ['a sign', '-5\r\n'],
+  ['0x', '0x5\r\nabcde\r\n'],
+  ['a space behind the size', '5 \r\nabcde\r\n'],
+  ['an extension', `5;${KEY}\r\nabcde\r\n`],
+  ['LF alone', '5\nabcde\r\n'],
+  ['a size beyond every body', 'fffffffffffffffff\r\n'],
+  ['more bytes than its size', '5\r\nabcdefgh\r\n'],
+  ['a last one with a bare CR', '0\r\r\n'],
+];
+
+it.each(BAD_CHUNKS)(
+  'a body whose third chunk has %s under way ends the call, and nothing behind it is a request',
+  async (_name, bad) => {
+    const { upstream, admin } = stage;
+    upstream.reset();
+    const before = await admin.group('practice');
+    const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
+    const headers = `Authorization: Bearer ${KEY}\r\nTransfer-Encoding: chunked\r\n`;
+    const prompt = `{"model":"m","messages":[{"role":"user","content":"${KEY}`;
+    const head = post(headers, chunk(prompt) + chunk('x'.repeat(1_000_000)));
+    const behind = `0\r\n\r\n${withHost('GET /practice/v1/smuggled HTTP/1.1')}`;
+    const { answers, rest } = await exchange(port(), [latin1(HEALTH + head)], 2, {
+      then: async () => {
+        await until('the upstream has the call', () => upstream.stats().inFlight === 1);
+        expect((await admin.group('practice')).in_use).toBe(1);
+        return latin1(bad + behind + HEALTH);
+      },
+    });
+    expect([answers.map(({ status }) => status), rest]).toEqual([[200], '']);
+    await admin.untilIdle();
+    await until('the call is over upstream', () => upstream.stats().inFlight === 0);
+    // Its model is known to the upstream once its body is whole.
+    const { arrivals, uncounted } = upstream.stats();
+    expect([arrivals, uncounted]).toMatchObject([[{ state: 'aborted', model: null }], 0]);
+    const after = await admin.group('practice');
+    expect(after.granted_total - before.granted_total).toBe(1);
+    expect(stage.logs()).not.toContain('leak');
+  },
+);
 
 const BODY = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: KEY }] });
 const AUTH = `Authorization: Bearer ${KEY}\r\nX-Api-Key: ${KEY}\r\n`;

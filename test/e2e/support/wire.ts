@@ -53,6 +53,12 @@ export interface Exchange extends Read {
   readonly isReset: boolean;
 }
 
+interface ExchangeOptions {
+  readonly withinMs?: number;
+  /** Gives the last piece when it is time for it. */
+  readonly then?: () => Promise<Buffer>;
+}
+
 /**
  * Sends pieces of bytes over one connection, and reads until it has so many answers and nothing behind
  * them, or the connection ends, or it takes too long.
@@ -61,9 +67,9 @@ export function exchange(
   port: number,
   pieces: readonly Buffer[],
   wanted: number,
-  withinMs = 20_000,
+  { withinMs = 20_000, then }: ExchangeOptions = {},
 ): Promise<Exchange> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
     let text = '';
     let isReset = false;
@@ -84,5 +90,6 @@ export function exchange(
     });
     socket.on('end', finish);
     for (const piece of pieces) socket.write(piece);
+    then?.().then((piece) => socket.write(piece), reject);
   });
 }
