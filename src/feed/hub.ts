@@ -2,6 +2,7 @@ import type { FeedEventName } from '../contract/admin/feed-events.ts';
 import type { Env } from '../contract/env.ts';
 import type { FeedWants, PoolReport } from '../contract/feed-rpc.ts';
 import { logEvent } from '../contract/log.ts';
+import { steadyClock } from '../contract/steady-clock.ts';
 import { readDirectory } from '../overview/pools.ts';
 import { eventBytes, retryBytes } from './event.ts';
 import { Picture } from './picture.ts';
@@ -40,7 +41,8 @@ export class Hub {
   readonly #opened: Promise<Picture>;
   /** Null: the directory has not been read yet. */
   #picture: Picture | null = null;
-  readonly #ticker: ReturnType<typeof setInterval>;
+  #ticker: ReturnType<typeof setInterval>;
+  #timesSetBack = steadyClock.timesSetBack;
   #ticks = 0;
   #looking: Promise<void> | null = null;
   /** Null: not all pools have been asked yet. */
@@ -75,7 +77,7 @@ export class Hub {
     const picture = this.#picture;
     const pool = picture?.pools.get(key);
     if (picture === null || pool === undefined) return 'nothing';
-    picture.note({ pool, answer: report }, Date.now());
+    picture.note({ pool, answer: report }, this.#now());
     if (report.configVersion > picture.directory.version && !this.#lookedLately()) {
       this.#lookSoon(picture);
     }
@@ -98,8 +100,8 @@ export class Hub {
     const picture = new Picture(await readDirectory(this.#env));
     this.#picture = picture;
     await this.#watch.askDue(picture);
-    picture.changes(Date.now()); // All of it is in the snapshots.
-    this.#lookedAt = Date.now();
+    picture.changes(this.#now()); // All of it is in the snapshots.
+    this.#lookedAt = this.#now();
     return picture;
   }
 
@@ -111,12 +113,12 @@ export class Hub {
     const { group } = reader;
     if (group === null) return;
     await this.#watch.ask(picture, picture.poolsOf(group));
-    reader.send(eventBytes('detail', picture.detail(group, Date.now())));
+    reader.send(eventBytes('detail', picture.detail(group, this.#now())));
   }
 
   /** Dashboards that open at the same time share one. */
   #snapshotOf(picture: Picture): Uint8Array {
-    const now = Date.now();
+    const now = this.#now();
     if (this.#snapshot === null || now - this.#snapshot.at >= TICK_MS) {
       const { version } = picture.directory;
       const bytes = eventBytes('snapshot', { version, groups: picture.groups(now) });
@@ -128,7 +130,7 @@ export class Hub {
   #tick(): void {
     this.#ticks += 1;
     if (this.#picture !== null && this.#lookedAt !== null) {
-      const now = Date.now();
+      const now = this.#now();
       const changes = this.#picture.changes(now);
       if (changes.groups.length + changes.gone.length > 0) {
         this.#snapshot = null;
@@ -169,11 +171,23 @@ export class Hub {
       // What is known is better than nothing, and the next look comes soon.
       logEvent('directory_unreachable', { error: String(error) });
     }
-    this.#lookedAt = Date.now();
+    this.#lookedAt = this.#now();
   }
 
   #lookedLately(): boolean {
-    return this.#lookedAt !== null && Date.now() - this.#lookedAt <= LOOKED_LATELY_MS;
+    return this.#lookedAt !== null && this.#now() - this.#lookedAt <= LOOKED_LATELY_MS;
+  }
+
+  /** The time. Where the wall clock was set back, the ticker would come as much later, so it begins anew. */
+  #now(): number {
+    const now = steadyClock.now();
+    const { timesSetBack } = steadyClock;
+    if (timesSetBack !== this.#timesSetBack && this.#readers.size > 0) {
+      this.#timesSetBack = timesSetBack;
+      clearInterval(this.#ticker);
+      this.#ticker = setInterval(() => this.#tick(), TICK_MS);
+    }
+    return now;
   }
 
   #isLookedAt(group: string): boolean {

@@ -5,6 +5,9 @@ import { groupNames, statusOfGroups } from '../overview/all-groups.ts';
 import type { GroupStatus } from '../overview/group-status.ts';
 import { ASKED_MAX, type Asked, type Directory } from '../overview/pools.ts';
 
+/** By how much a report may come before an earlier one. */
+const OVERTAKEN_MS_MAX = 60_000;
+
 /** What a pool said last, and when that came. */
 interface Known {
   readonly one: Asked<PoolReport>;
@@ -156,11 +159,14 @@ function detailNews(one: Asked<PoolReport> | undefined): string | null {
   return JSON.stringify(one.answer.detail, withoutAges);
 }
 
-/** Reports of a pool may overtake each other on their way. */
+/**
+ * Reports of a pool may overtake each other on their way, by seconds. One from longer ago is news: the wall
+ * clock was set back, and the pool has begun anew by it.
+ */
 function isOlder(one: Asked<PoolReport>, known: Asked<PoolReport> | undefined): boolean {
-  return (
-    known !== undefined && 'answer' in known && 'answer' in one && one.answer.at < known.answer.at
-  );
+  if (known === undefined || !('answer' in known) || !('answer' in one)) return false;
+  const aheadMs = known.answer.at - one.answer.at;
+  return aheadMs > 0 && aheadMs <= OVERTAKEN_MS_MAX;
 }
 
 /** A pool that says nothing goes on as it was: who waits waits longer, who is idle is idle for longer. */

@@ -1,6 +1,7 @@
 import type { Env } from '../contract/env.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
 import { poolKey, type PlacedPool } from '../contract/pool.ts';
+import { steadyClock } from '../contract/steady-clock.ts';
 import { askPools, forgetIdle, type Asked } from '../overview/pools.ts';
 import type { Picture } from './picture.ts';
 
@@ -31,7 +32,7 @@ export class PoolWatch {
 
   /** Asks those that are new, did not answer, or were not asked for long. */
   async askDue(picture: Picture): Promise<void> {
-    const now = Date.now();
+    const now = steadyClock.now();
     for (const key of this.#askedAt.keys()) if (!picture.pools.has(key)) this.#askedAt.delete(key);
     const names = new Set([...picture.pools.values()].map((pool) => pool.group));
     const busy = new Set(
@@ -56,18 +57,18 @@ export class PoolWatch {
     const { config } = picture.directory;
     const asked = await askPools(this.#env, config, pools, async (stub, pool) => {
       const key = poolKey(pool);
-      const now = Date.now();
+      const now = steadyClock.now();
       const isDetailed = this.#isLookedAt(pool.group);
       const everyMs = Math.ceil(picture.pools.size / PUSHES_PER_S) * 1_000;
       const answer = await stub.watch({ key, untilAt: now + WATCH_MS, everyMs, isDetailed });
       this.#askedAt.set(key, now);
-      picture.note({ pool, answer }, Date.now());
+      picture.note({ pool, answer }, steadyClock.now());
       return answer.status;
     });
     for (const one of asked) {
       if ('answer' in one) continue;
       this.#askedAt.delete(poolKey(one.pool));
-      picture.note(one, Date.now());
+      picture.note(one, steadyClock.now());
     }
     return asked;
   }

@@ -6,10 +6,12 @@ import {
   type WatchRequest,
 } from '../contract/feed-rpc.ts';
 import type { Warning } from '../contract/observations.ts';
-import type { GroupStore } from './store.ts';
 
 /** Who waits for a slot is answered first, and what comes with it is told together. */
 const PUSH_DELAY_MS = 50;
+
+/** A push that is so late has a timer from before the wall clock was set back, which would come as much later. */
+const LATE_MS = 1_000;
 
 /** A push that did not arrive is made again after this long. */
 const RETRY_MS = 5_000;
@@ -18,6 +20,12 @@ const RETRY_MS = 5_000;
 const STORED_AHEAD_MS = 300_000;
 
 type Watch = Omit<WatchRequest, 'isDetailed'>;
+
+/** Where it is written down that a pool is watched. */
+interface Memory {
+  recall(key: 'watched'): string | null;
+  remember(key: 'watched', value: string): void;
+}
 
 interface Way {
   readonly hub: () => FeedRpc;
@@ -32,7 +40,7 @@ interface Way {
  * That it is watched outlives the instance: an idle pool is unloaded, and must be seen when it wakes.
  */
 export class FeedLink {
-  readonly #store: GroupStore;
+  readonly #memory: Memory;
   readonly #report: (isDetailed: boolean) => PoolReport;
   readonly #way: Way;
   /** Null: nobody looks. */
@@ -45,14 +53,15 @@ export class FeedLink {
   #told: string | null = null;
   #toldAt = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
+  #dueAt = 0;
   /** Reading is an event, too, and no news. */
   #isReading = false;
 
-  constructor(store: GroupStore, report: (isDetailed: boolean) => PoolReport, way: Way) {
-    this.#store = store;
+  constructor(memory: Memory, report: (isDetailed: boolean) => PoolReport, way: Way) {
+    this.#memory = memory;
     this.#report = report;
     this.#way = way;
-    const row = store.recall('watched');
+    const row = memory.recall('watched');
     this.#watch = row === null ? null : (JSON.parse(row) as Watch);
     this.#stored = this.#watch;
   }
@@ -70,13 +79,13 @@ export class FeedLink {
 
   /** Told after every event. */
   note(now: number): void {
-    if (this.#watch === null || this.#isReading || this.#timer !== null) return;
+    if (this.#watch === null || this.#isReading) return;
+    if (this.#timer !== null && now < this.#dueAt + LATE_MS) return;
     if (now >= this.#watch.untilAt) {
       this.#watch = null;
       return;
     }
-    const dueAt = Math.max(now + PUSH_DELAY_MS, this.#toldAt + this.#watch.everyMs);
-    this.#timer = setTimeout(() => this.#push(), dueAt - now);
+    this.#pushAt(Math.max(now + PUSH_DELAY_MS, this.#toldAt + this.#watch.everyMs), now);
   }
 
   warn(warning: Warning): void {
@@ -115,7 +124,13 @@ export class FeedLink {
   #retry(): void {
     this.#told = null;
     if (this.#watch === null || this.#timer !== null) return;
-    this.#timer = setTimeout(() => this.#push(), RETRY_MS);
+    this.#pushAt(this.#toldAt + RETRY_MS, this.#toldAt);
+  }
+
+  #pushAt(dueAt: number, now: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#dueAt = dueAt;
+    this.#timer = setTimeout(() => this.#push(), dueAt - now);
   }
 
   #read(): PoolReport {
@@ -132,7 +147,7 @@ export class FeedLink {
     const isSame = key === watch.key && everyMs === watch.everyMs;
     if (isSame && untilAt - now >= Math.min(STORED_AHEAD_MS, watch.untilAt - now)) return;
     this.#stored = watch;
-    this.#store.remember('watched', JSON.stringify(watch));
+    this.#memory.remember('watched', JSON.stringify(watch));
   }
 }
 

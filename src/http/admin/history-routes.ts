@@ -11,6 +11,7 @@ import {
   type HistoryPoint,
 } from '../../contract/history.ts';
 import type { PoolHistory } from '../../contract/observations.ts';
+import { steadyClock } from '../../contract/steady-clock.ts';
 import { quantileMs } from '../../core/histogram.ts';
 import { askPools, readDirectory, type Asked } from '../../overview/pools.ts';
 import type { AdminApp } from './context.ts';
@@ -38,7 +39,8 @@ interface Range {
 /** What a group did, over time. */
 export function addHistoryRoutes(app: AdminApp): void {
   serve(app, 'getHistory', async ({ context, params: { name }, query }) => {
-    const range = rangeOf(query, Date.now());
+    // As the pools tell time: the wall clock, set back an hour, would leave out what they did since.
+    const range = rangeOf(query, steadyClock.now());
     const { fromMs, toMs, stepMs, partition } = range;
     const directory = await readDirectory(context.env);
     const all = requirePools(directory, name);

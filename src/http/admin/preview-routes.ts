@@ -7,6 +7,7 @@ import { inSteps, MINUTE_MS, type HistoryPoint } from '../../contract/history.ts
 import { definedGroup } from '../../contract/key-groups.ts';
 import { takesCalls, type PlacedPool } from '../../contract/pool.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';
+import { steadyClock } from '../../contract/steady-clock.ts';
 import { addCounts, emptyCounts, quantileMs } from '../../core/histogram.ts';
 import { askPools, readDirectory, type Asked } from '../../overview/pools.ts';
 import { meeting, replacedBy } from '../../routing/overlaps.ts';
@@ -87,7 +88,7 @@ async function effectOf(
 ): Promise<Pick<Shown, 'now' | 'last_hour'>> {
   const own = pools.filter((pool) => pool.group === group.name && takesCalls(pool, before));
   const definitionIn = (each: Config) => JSON.stringify(definedGroup(each, group.name));
-  const now = Date.now();
+  const now = steadyClock.now();
   const asked = await askPools(env, before, own, async (pool): Promise<PoolSays> => {
     const [preview, { points }] = await Promise.all([
       pool.preview(definitionIn(before), definitionIn(config)),

@@ -143,6 +143,15 @@ describe('a token of Cloudflare Access', () => {
     expect(asked).toBe(2);
   });
 
+  it('is believed by a new key of the team, though the wall clock was set back by an hour', async () => {
+    expect((await ask(await tokenOf())).status).toBe(200);
+    published = [ours.published, theirs.published];
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3_600_000 });
+    expect((await ask(await tokenOf({}, theirs))).status).toBe(401);
+    vi.setSystemTime(Date.now() + 61_000);
+    expect((await ask(await tokenOf({}, theirs))).status).toBe(200);
+  });
+
   it('of a browser changes something only from a page of its own; a service has no page', async () => {
     const body = { method: 'PUT', body: '{}' };
     const admin = { ACCESS_ROLE: 'admin' };

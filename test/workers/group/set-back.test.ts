@@ -3,7 +3,7 @@ import { afterAll, expect, it } from 'vitest';
 import { define, nothingLeaks, pool, queueUp, request, resetPool, take } from '../support/pool.ts';
 import { strictScope } from '../support/strict.ts';
 import { passTime } from '../support/time.ts';
-import { configure, open } from '../support/worker.ts';
+import { admin, configure, open } from '../support/worker.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -50,6 +50,24 @@ it('a holder resumes after a reset, and what it held before frees nothing', asyn
   lease[Symbol.dispose]();
   expect(await pool('resumed').status()).toMatchObject({ in_use: 1 });
   await resumed.lease.release('unused', null);
+});
+
+it('a chart of the last hour shows what goes on', async () => {
+  await configure({
+    groups: [{ name: 'charted', match: { upstreams: ['openai'] }, limits: { max_concurrency: 1 } }],
+  });
+  const calls = async (ticket: string): Promise<void> => {
+    const { lease } = await take('charted', ticket);
+    await lease.release('unused', null);
+  };
+  await calls('before');
+  passTime(-HOUR_MS);
+  await calls('after');
+  const { json } = await admin('GET', '/groups/charted/history');
+  const granted = json.points.map((point: { granted: number }) => point.granted);
+  expect(granted.reduce((sum: number, one: number) => sum + one, 0)).toBe(2);
+  const preview = await admin('POST', '/groups/charted/preview?as=patch', {});
+  expect(preview.json).toMatchObject({ last_hour: { granted: 2 } });
 });
 
 it('a caller is told in its time that nothing was free', async () => {

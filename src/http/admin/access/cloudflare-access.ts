@@ -2,6 +2,7 @@ import { verifyWithJwks } from 'hono/jwt';
 import { ADMIN_ROLES, type AdminRole } from '../../../contract/config.ts';
 import type { Env } from '../../../contract/env.ts';
 import { logEvent } from '../../../contract/log.ts';
+import { steadyClock } from '../../../contract/steady-clock.ts';
 import { within } from '../../../upstream/within.ts';
 import type { AdminContext, Who } from '../context.ts';
 
@@ -65,7 +66,8 @@ async function verified(token: string, origin: string, audience: string) {
   try {
     return await check(KEYS_FRESH_MS);
   } catch (error) {
-    if (!isOfUnknownKey(error) || Date.now() - (known?.atMs ?? 0) < KEYS_RETRY_MS) throw error;
+    if (!isOfUnknownKey(error) || steadyClock.now() - (known?.atMs ?? 0) < KEYS_RETRY_MS)
+      throw error;
   }
   return check(KEYS_RETRY_MS);
 }
@@ -75,11 +77,11 @@ function isOfUnknownKey(error: unknown): boolean {
 }
 
 async function keysOf(team: string, freshMs: number): Promise<Keys> {
-  if (known?.team === team && Date.now() - known.atMs < freshMs) return known.keys;
+  if (known?.team === team && steadyClock.now() - known.atMs < freshMs) return known.keys;
   const answer = await within(KEYS_TIMEOUT_MS, fetch(`${team}/cdn-cgi/access/certs`));
   if (!answer.ok) throw new Error('The keys of Cloudflare Access cannot be read.');
   const { keys } = await answer.json<{ keys: Keys }>();
-  known = { team, keys, atMs: Date.now() };
+  known = { team, keys, atMs: steadyClock.now() };
   return keys;
 }
 
