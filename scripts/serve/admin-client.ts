@@ -30,8 +30,8 @@ async function untilTrue(
   check: () => Promise<boolean>,
   gaveUp: () => boolean = () => false,
 ): Promise<boolean> {
-  const deadline = Date.now() + READY_WAIT_MS;
-  while (Date.now() < deadline && !gaveUp()) {
+  const deadline = performance.now() + READY_WAIT_MS;
+  while (performance.now() < deadline && !gaveUp()) {
     if (await check()) return true;
     await delay(20);
   }

@@ -58,13 +58,13 @@ async function claimed(lock: DatabaseSync, ownerPath: string): Promise<FolderLoc
 /** Two processes on one data folder would each grant the whole limit: the second one is refused. */
 export async function lockFolder(dataDir: string): Promise<FolderLock> {
   const ownerPath = join(dataDir, 'serve.owner');
-  const deadline = Date.now() + LOCK_WAIT_MS;
+  const deadline = performance.now() + LOCK_WAIT_MS;
   for (;;) {
     const lock = tryLock(join(dataDir, 'serve.lock'));
     if (lock !== null) {
       return claimed(lock, ownerPath);
     }
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       const owner = await readFile(ownerPath, 'utf8').catch(() => '');
       throw new Error(
         `Another Headgate${owner && ` (${owner})`} has ${dataDir}. Two of them would each grant the whole limit.`,

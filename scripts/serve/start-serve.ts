@@ -91,12 +91,12 @@ const directUrls = ({ ports }: WorkerdProcess): string[] =>
 
 /** Waits until no call is in flight. */
 async function drain(workerd: WorkerdProcess, drainMs: number): Promise<void> {
-  const deadline = Date.now() + drainMs;
+  const deadline = performance.now() + drainMs;
   let hasEnded = false;
   const ended = workerd.ended.then(() => {
     hasEnded = true;
   });
-  while (Date.now() < deadline && !hasEnded) {
+  while (performance.now() < deadline && !hasEnded) {
     const counts = await Promise.all(directUrls(workerd).map(callsInFlight));
     // One that is too busy to answer has calls in flight.
     if (counts.every((count) => count === 0)) return;

@@ -62,9 +62,9 @@ async function runsOn(pid: number, configPath: string): Promise<boolean> {
 async function claim(dataDir: string, configPath: string): Promise<string> {
   const path = join(dataDir, 'workerd.pid');
   const owner = Number(await readFile(path, 'utf8').catch(() => '0'));
-  const deadline = Date.now() + LOCK_WAIT_MS;
+  const deadline = performance.now() + LOCK_WAIT_MS;
   while (owner > 0 && (await runsOn(owner, configPath))) {
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       throw new Error(`A workerd (process ${owner}) runs on ${dataDir} already.`);
     }
     await delay(20);
