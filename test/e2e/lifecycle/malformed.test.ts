@@ -95,7 +95,7 @@ it.each(BAD_CHUNKS)(
     const head = post(headers, chunk(prompt) + chunk('x'.repeat(1_000_000)));
     const behind = `0\r\n\r\n${withHost('GET /practice/v1/smuggled HTTP/1.1')}`;
     const { answers, rest } = await exchange(port(), [latin1(HEALTH + head)], 2, {
-      then: async () => {
+      last: async () => {
         await until('the upstream has the call', () => upstream.stats().inFlight === 1);
         expect((await admin.group('practice')).in_use).toBe(1);
         return latin1(bad + behind + HEALTH);

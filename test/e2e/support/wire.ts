@@ -56,7 +56,7 @@ export interface Exchange extends Read {
 interface ExchangeOptions {
   readonly withinMs?: number;
   /** Gives the last piece when it is time for it. */
-  readonly then?: () => Promise<Buffer>;
+  readonly last?: () => Promise<Buffer>;
 }
 
 /**
@@ -67,7 +67,7 @@ export function exchange(
   port: number,
   pieces: readonly Buffer[],
   wanted: number,
-  { withinMs = 20_000, then }: ExchangeOptions = {},
+  { withinMs = 20_000, last }: ExchangeOptions = {},
 ): Promise<Exchange> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
@@ -90,6 +90,6 @@ export function exchange(
     });
     socket.on('end', finish);
     for (const piece of pieces) socket.write(piece);
-    then?.().then((piece) => socket.write(piece), reject);
+    last?.().then((piece) => socket.write(piece), reject);
   });
 }
