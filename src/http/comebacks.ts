@@ -1,9 +1,11 @@
 import type { Refusal } from '../contract/reasons.ts';
 
-/** How often a caller was refused for something of which nobody knows the end, and when it was last. */
+/** The last time that a caller came back to what nobody knows the end of. */
 interface Comeback {
   readonly times: number;
   readonly at: number;
+  /** Whoever heeds what was told then comes after this. */
+  readonly untilAt: number;
 }
 
 /** So many callers are remembered; who was refused longest ago is forgotten first. */
@@ -12,13 +14,20 @@ export const COMEBACKS_MAX = 1_000;
 /** Who was not refused for so long begins anew. */
 const FORGOTTEN_MS = 300_000;
 
-/** Of what the group says, which is 15 s and a part by chance, at the most 22.5 s: so it stays within a minute. */
-const GROWTH_MAX = 60 / 22.5;
+/** What a group says at the first time, and up to half of it more by chance. */
+const STOPPED_MS = 15_000;
+
+/** An object that cannot be reached is being moved or deployed, mostly, and there again within a second. */
+const UNREACHED_MS = 1_000;
+
+/** No longer wait is told; with the half by chance it stays within a minute. */
+const GROWN_MAX_MS = 40_000;
 
 /**
  * Spaces the tries of callers that are refused without anybody knowing for how long: each is told twice as
- * long with each time that it comes back, up to a minute. An isolate's own, since a group's object sleeps
- * between the tries of a caller, and to write them down would cost more than they do.
+ * long with each time that it comes back, up to a minute. Its other calls meanwhile are of the same time.
+ * An isolate's own, since a group's object sleeps between the tries of a caller, and to write them down
+ * would cost more than they do.
  */
 export class Comebacks {
   readonly #byCaller = new Map<string, Comeback>();
@@ -29,16 +38,38 @@ export class Comebacks {
 
   /** The refusal as this caller gets it at `now`. */
   space(refusal: Refusal, callerId: string, now: number): Refusal {
-    const { isUnforeseen, retryAfterMs } = refusal;
-    if (isUnforeseen !== true || retryAfterMs === undefined) return refusal;
+    const firstMs = firstMsOf(refusal);
+    if (firstMs === null) return refusal;
+    const { times } = this.#note(callerId, firstMs, now);
+    const retryAfterMs = (refusal.retryAfterMs ?? firstMs) * growth(firstMs, times);
+    return { ...refusal, retryAfterMs };
+  }
+
+  #note(callerId: string, firstMs: number, now: number): Comeback {
     const known = this.#byCaller.get(callerId);
-    const times = known === undefined || now - known.at > FORGOTTEN_MS ? 0 : known.times;
+    const noted = known !== undefined && now < known.untilAt ? known : after(known, firstMs, now);
     this.#byCaller.delete(callerId);
-    this.#byCaller.set(callerId, { times: times + 1, at: now });
+    this.#byCaller.set(callerId, noted);
     if (this.#byCaller.size > COMEBACKS_MAX) {
       const [oldest = ''] = this.#byCaller.keys();
       this.#byCaller.delete(oldest);
     }
-    return { ...refusal, retryAfterMs: retryAfterMs * Math.min(2 ** times, GROWTH_MAX) };
+    return noted;
   }
+}
+
+function after(known: Comeback | undefined, firstMs: number, now: number): Comeback {
+  const isAnew = known === undefined || now - known.at > FORGOTTEN_MS;
+  const times = isAnew ? 0 : known.times + 1;
+  return { times, at: now, untilAt: now + firstMs * growth(firstMs, times) };
+}
+
+function growth(firstMs: number, times: number): number {
+  return Math.min(2 ** times, GROWN_MAX_MS / firstMs);
+}
+
+/** Null: its end is known, or it has none. */
+function firstMsOf({ reason, isUnforeseen, retryAfterMs }: Refusal): number | null {
+  if (reason === 'limiter_unavailable') return UNREACHED_MS;
+  return isUnforeseen === true && retryAfterMs !== undefined ? STOPPED_MS : null;
 }

@@ -20,6 +20,24 @@ describe('a caller that comes back to what nobody knows the end of', () => {
     expect(comebacks.space(drained(15_000), 'bob', 0).retryAfterMs).toBe(15_000);
   });
 
+  test('is told from a second on, where the limiter is out of reach', () => {
+    const comebacks = new Comebacks();
+    const refusal: Refusal = { reason: 'limiter_unavailable', message: '' };
+    const told: (number | undefined)[] = [];
+    for (let now = 0; told.length < 8; now += (told.at(-1) ?? 0) + 3_000) {
+      told.push(comebacks.space(refusal, 'ann', now).retryAfterMs);
+    }
+    expect(told).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 40_000, 40_000]);
+  });
+
+  test('is told the same with all the calls that it has under way', () => {
+    const comebacks = new Comebacks();
+    const told = (now: number) => comebacks.space(drained(22_500), 'ann', now).retryAfterMs;
+    expect([0, 10, 14_999].map(told)).toEqual([22_500, 22_500, 22_500]);
+    expect([15_000, 15_010, 44_999].map(told)).toEqual([45_000, 45_000, 45_000]);
+    expect(told(45_000)).toBe(60_000);
+  });
+
   test('begins anew after five minutes', () => {
     const comebacks = new Comebacks();
     comebacks.space(drained(15_000), 'ann', 0);

@@ -28,7 +28,7 @@ it('a pool that begins anew by it is heard', async () => {
   passTime(-HOUR_MS);
   await resetPool(name);
   const held = await take(name, 'a');
-  await untilInUse(reader, name, 1);
+  expect((await untilInUse(reader, name, 1)).gone).toEqual([]);
   await held.lease.release('unused', null);
 });
 

@@ -77,6 +77,9 @@ it('a call is refused with 503 in its dialect after some tries, if the group say
   expect(refused.status).toBe(503);
   expect(refused.headers.get('headgate-reason')).toBe('limiter_unavailable');
   expect(refused.headers.get('retry-after')).toBe('1');
+  const again = await chat('/rejects/v1/chat/completions', 'comes back');
+  expect(again.headers.get('retry-after')).toBe('2');
+  await again.body?.cancel();
   expect(await refused.json()).toMatchObject({
     error: { type: 'server_error', code: 'limiter_unavailable' },
   });

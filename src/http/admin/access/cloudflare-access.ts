@@ -66,8 +66,8 @@ async function verified(token: string, origin: string, audience: string) {
   try {
     return await check(KEYS_FRESH_MS);
   } catch (error) {
-    if (!isOfUnknownKey(error) || steadyClock.now() - (known?.atMs ?? 0) < KEYS_RETRY_MS)
-      throw error;
+    const knownForMs = steadyClock.now() - (known?.atMs ?? 0);
+    if (!isOfUnknownKey(error) || knownForMs < KEYS_RETRY_MS) throw error;
   }
   return check(KEYS_RETRY_MS);
 }
