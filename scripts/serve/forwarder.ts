@@ -1,6 +1,8 @@
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
+import type { Forwarded } from '../../src/contract/departures.ts';
 import { MALFORMED_PATH, type Malformed } from '../../src/contract/malformed.ts';
+import { DepartureNotices } from './departures.ts';
 import { RequestScanner } from './request-scanner.ts';
 
 /** Where the forwarder listens and where it leads. */
@@ -30,11 +32,12 @@ export interface Forwarder {
 const TARGET_WAIT_MS = 10_000;
 
 /** What workerd is to know of a client, as it wants it: `request.cf` of the Worker. */
-function addedLines(cfHeader: string | undefined, client: Socket): string {
+function addedLines(cfHeader: string | undefined, client: Socket, connection: number): string {
   if (cfHeader === undefined) return '';
   // An address of IPv4 comes so where we listen on both.
   const clientIp = client.remoteAddress?.replace(/^::ffff:(?=[\d.]+$)/, '');
-  return `${cfHeader}: ${JSON.stringify({ clientIp })}\r\n`;
+  const forwarded: Forwarded = { clientIp, connection };
+  return `${cfHeader}: ${JSON.stringify(forwarded)}\r\n`;
 }
 
 /**
@@ -91,8 +94,12 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   let { targetPort }: { targetPort: number | null } = options;
   const clients = new Set<Socket>();
   const waiting = new Set<Socket>();
+  const notices = cfHeader === undefined ? null : new DepartureNotices(cfHeader, () => targetPort);
+  let connections = 0;
   const lead = (client: Socket, to: number): void => {
-    const scanner = new RequestScanner(addedLines(cfHeader, client));
+    const connection = ++connections;
+    const scanner = new RequestScanner(addedLines(cfHeader, client, connection));
+    client.once('close', () => notices?.note(connection));
     join(client, connect({ host: '127.0.0.1', port: to, allowHalfOpen: true }), scanner);
   };
   const wait = (client: Socket): void => {
@@ -134,6 +141,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     },
     close() {
       for (const client of clients) client.resetAndDestroy();
+      notices?.close();
       return closeServer();
     },
   };

@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import type { Env } from '../contract/env.ts';
+import { DEPARTED_PATH } from '../contract/departures.ts';
 import { logEvent } from '../contract/log.ts';
 import { MALFORMED_PATH, malformedRefusal } from '../contract/malformed.ts';
 import { refusalResponse } from '../contract/wire-error.ts';
@@ -7,12 +8,14 @@ import { createAdminRoutes } from './admin/admin-routes.ts';
 import { callsInFlight } from './calls-in-flight.ts';
 import { createDashboardRoutes } from './dashboard/dashboard-routes.ts';
 import { home } from './home.ts';
+import { departures } from './isolate.ts';
 import { metrics } from './metrics/metrics-route.ts';
 import { proxy } from './proxy-route.ts';
 import { limitForm, status, statusForm } from './status/status-route.ts';
 
 /** URLs of our own routes, and of whatever else an upstream cannot be called. */
-const OWN_URL = /^[^/]+\/\/[^/]+\/?(?:(?:admin|healthz|metrics|status|!malformed)(?:[/?]|$)|\?|$)/;
+const OWN_URL =
+  /^[^/]+\/\/[^/]+\/?(?:(?:admin|healthz|metrics|status|!malformed|!departed)(?:[/?]|$)|\?|$)/;
 
 /** The Worker: own routes, and calls to pass on. */
 export function createApp(): ExportedHandler<Env> {
@@ -38,6 +41,10 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   app.get(`${MALFORMED_PATH}:what`, ({ req }) =>
     refusalResponse('openai', malformedRefusal(req.param('what'))),
   );
+  app.get(DEPARTED_PATH, ({ req }) => {
+    departures.tell(req.raw);
+    return new Response(null, { status: 204 });
+  });
   app.get('/metrics', metrics);
   app.get('/status', status);
   app.post('/status', limitForm, statusForm);

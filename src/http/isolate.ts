@@ -1,5 +1,6 @@
 import { createBodyBudget } from '../upstream/body-budget.ts';
 import { Comebacks } from './comebacks.ts';
+import { Departures } from './departures.ts';
 import { RetryBudget } from './tries.ts';
 
 /** What all calls of an isolate share. */
@@ -9,6 +10,9 @@ export const bodyBudget = createBodyBudget();
 
 /** Who comes back to what nobody knows the end of. */
 export const comebacks = new Comebacks();
+
+/** Callers that have left though the runtime does not say so. */
+export const departures = new Departures();
 
 const retryBudgets = new Map<string, RetryBudget>();
 

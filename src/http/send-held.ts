@@ -10,7 +10,7 @@ import type { Admission, Ticket } from './admission.ts';
 import type { CallRules } from './call-rules.ts';
 import { countInFlight } from './calls-in-flight.ts';
 import type { ProxyCall } from './call.ts';
-import { bodyBudget, retryBudgetOf } from './isolate.ts';
+import { bodyBudget, departures, retryBudgetOf } from './isolate.ts';
 import { judge, nearlyEmpty, type Verdict } from './judge.ts';
 import type { Located } from './locate.ts';
 import type { Metering } from './metering.ts';
@@ -105,7 +105,7 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
     if (placement !== undefined) traceUsage(settlement?.(placement).seen ?? null);
     return released;
   };
-  countInFlight(done.then(settle), ctx);
+  keepUntil(done.then(settle), held, call);
   return response === null ? noAnswer(sending, held) : signed(response, sending, waitMs);
 }
 
@@ -157,11 +157,19 @@ async function refused(
     // What is refused for its own sake says nothing of the slot.
     return admission.release(refusal.isFinal ? 'refused' : outcome, notServed);
   };
-  countInFlight(done.then(settle), call.ctx);
+  keepUntil(done.then(settle), held, call);
   if (response === null) return noAnswer(sending, held);
   traceError(kind);
   if (refusal.isFinal) response.headers.set('x-should-retry', 'false');
   return signed(response, sending, waitMs);
+}
+
+/** Counts the call until it is settled, and ends it before if its caller leaves. */
+function keepUntil(settled: Promise<void>, held: HeldCall, { request, ctx }: ProxyCall): void {
+  countInFlight(
+    departures.watch(request, settled, () => held.cut('left')),
+    ctx,
+  );
 }
 
 /** Whether its body is there to be sent again. One may be kept for its tokens' sake alone, and too long. */

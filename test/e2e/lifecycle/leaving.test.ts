@@ -137,3 +137,25 @@ describe.each(LEAVINGS)('a client that leaves with a %s', FIGURE, (how) => {
     expect(Math.max(...freedMs)).toBeLessThanOrEqual(FREED_AT_LAST_MS);
   });
 });
+
+it('clients that leave as the answer begins leave no slot behind', async () => {
+  const CLIENTS = 24;
+  await stage.admin.setLimit('practice', CLIENTS);
+  const silent = { 'x-strict-silent-after-chunks': '1' };
+  const leaveOften = async (how: Leaving): Promise<void> => {
+    for (let i = 0; i < 30; i += 1) {
+      const { call } = send('hasty', silent);
+      await call.answered;
+      // The first piece may be on its way to it: a write to who has left is not seen as a departure.
+      call.leave(how);
+      await call.ended;
+    }
+  };
+  const clients = Array.from({ length: CLIENTS }, (_, i) =>
+    leaveOften(i % 2 === 0 ? 'FIN' : 'RST'),
+  );
+  await Promise.all(clients);
+  await stage.admin.untilIdle();
+  expect(stage.upstream.stats().inFlight).toBe(0);
+  await stage.admin.setLimit('practice', 1);
+});

@@ -1,0 +1,44 @@
+import { request } from 'node:http';
+import { DEPARTED_PATH, type Departed } from '../../src/contract/departures.ts';
+
+/** Little for a slot, and enough for one notice to tell of many: every client leaves some time. */
+const TELL_AFTER_MS = 100;
+
+/**
+ * Tells the Worker which clients have left. workerd mostly sees that itself, by the reset of their connections,
+ * and always before the notice comes; but not all that it sees it passes on.
+ */
+export class DepartureNotices {
+  readonly #cfHeader: string;
+  readonly #targetPort: () => number | null;
+  #departed: number[] = [];
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(cfHeader: string, targetPort: () => number | null) {
+    this.#cfHeader = cfHeader;
+    this.#targetPort = targetPort;
+  }
+
+  note(connection: number): void {
+    this.#departed.push(connection);
+    this.#timer ??= setTimeout(() => this.#tell(), TELL_AFTER_MS).unref();
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  /** A notice that is lost was for a workerd that has ended, and its calls with it. */
+  #tell(): void {
+    const notice: Departed = { departed: this.#departed };
+    this.#departed = [];
+    this.#timer = null;
+    const port = this.#targetPort();
+    if (port === null) return;
+    const headers = { [this.#cfHeader]: JSON.stringify(notice) };
+    request({ host: '127.0.0.1', port, path: DEPARTED_PATH, headers, agent: false })
+      .on('response', (response) => response.resume())
+      .on('error', () => {})
+      .end();
+  }
+}

@@ -1,0 +1,15 @@
+/** Where the forwarder of `serve` says that callers have left: `request.cf` of such a request is a `Departed`. */
+export const DEPARTED_PATH = '/!departed';
+
+/** What the forwarder tells the Worker of a request, as `request.cf`: no header of a caller can set that. */
+export interface Forwarded {
+  /** The client's address. */
+  readonly clientIp?: string | undefined;
+  /** Which connection of the forwarder it came in on. */
+  readonly connection: number;
+}
+
+/** Connections whose clients have left, since this was last told. */
+export interface Departed {
+  readonly departed: readonly number[];
+}
