@@ -1,5 +1,6 @@
 // What SDKs do of themselves after a refusal. Every request that leaves them is counted.
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { countingFetch } from '../support/counting-fetch.ts';
 import { groupStatus } from '../support/group-status.ts';
 import { holdSlot } from '../support/held-slot.ts';
 import type { SdkStage } from '../support/sdk-stage.ts';
@@ -15,27 +16,6 @@ const RETRY_WAIT_MS_MAX = 2_500;
 
 /** So many make the mean hold time of a new group, which begins with many seconds, a short one. */
 const SHORT_CALLS = 18;
-
-interface Sent {
-  readonly at: number;
-  readonly status: number;
-  readonly retryAfterMs: number;
-}
-
-/** A fetch that notes what it sends, and what comes back. */
-function countingFetch(): { readonly sent: Sent[]; readonly fetch: typeof fetch } {
-  const sent: Sent[] = [];
-  return {
-    sent,
-    async fetch(input, init) {
-      const at = performance.now();
-      const response = await fetch(input, init);
-      const retryAfterMs = Number(response.headers.get('retry-after-ms') ?? NaN);
-      sent.push({ at, status: response.status, retryAfterMs });
-      return response;
-    },
-  };
-}
 
 const models = (use: string): string[] => CALLERS.map((_, index) => `${use}-${index}`);
 const callers = CALLERS.map((caller, index) => ({ caller, name: caller.name, index }));

@@ -1,0 +1,20 @@
+interface Sent {
+  readonly at: number;
+  readonly status: number;
+  readonly retryAfterMs: number;
+}
+
+/** A fetch that notes what it sends, and what comes back. */
+export function countingFetch(): { readonly sent: readonly Sent[]; readonly fetch: typeof fetch } {
+  const sent: Sent[] = [];
+  return {
+    sent,
+    async fetch(input, init) {
+      const at = performance.now();
+      const response = await fetch(input, init);
+      const retryAfterMs = Number(response.headers.get('retry-after-ms') ?? NaN);
+      sent.push({ at, status: response.status, retryAfterMs });
+      return response;
+    },
+  };
+}
