@@ -104,6 +104,23 @@ describe('the configuration', () => {
     const snapshot = await directoryNamed('older').snapshot(null);
     expect(snapshot?.config).toEqual(configOf({ groups: [{ name: 'old' }] }));
   });
+
+  it('of an older release keeps the defaults of its time, until it is written anew', async () => {
+    const directory = directoryNamed('older-defaults');
+    const by = async () =>
+      (await directoryNamed('older-defaults').snapshot(null))?.config.groups[0]?.fairness.by;
+    await put(directory, { groups: [{ name: 'a' }] });
+    await runInDurableObject(directory as never, (_instance, { storage }: DurableObjectState) => {
+      const { body } = storage.sql.exec<{ body: string }>('SELECT body FROM configuration').one();
+      expect(body).toContain('"by":["caller","agent"]');
+      const older = body.replace('["caller","agent"]', '["caller"]');
+      storage.sql.exec('UPDATE configuration SET body = ?', older);
+    });
+    await abortAllDurableObjects();
+    expect(await by()).toEqual(['caller']);
+    await put(directoryNamed('older-defaults'), { groups: [{ name: 'a' }] });
+    expect(await by()).toEqual(['caller', 'agent']);
+  });
 });
 
 it('wrong tokens are counted by address', async () => {
