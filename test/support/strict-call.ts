@@ -190,6 +190,15 @@ function open(
   return exchange;
 }
 
+/** The body, which is kept with the rest of the request if the scope keeps them. */
+async function received({ req, scope }: Exchange, target: string): Promise<Buffer> {
+  const request = { target, rawHeaders: req.rawHeaders, chunks: [] as Buffer[], isWhole: false };
+  if (scope.settings.keepsRequests) scope.received.push(request);
+  const body = await readBody(req, request.chunks);
+  request.isWhole = true;
+  return body;
+}
+
 /** Answers one request, a provider's or one of the controls. */
 export async function handleCall(
   scope: StrictScope,
@@ -203,7 +212,7 @@ export async function handleCall(
   }
   const exchange = open(scope, target, req, res);
   try {
-    const body = await readBody(req);
+    const body = await received(exchange, target);
     const prompt = readPrompt(req.headers, body);
     exchange.gone.throwIfAborted();
     exchange.behaviour = behaviourOf(exchange.behaviour, prompt.asked);

@@ -10,9 +10,8 @@ export function sendJson(res: ServerResponse, status: number, body: unknown): vo
   res.end(JSON.stringify(body));
 }
 
-/** Reads a request's body to its end. */
-export async function readBody(req: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+/** Reads a request's body to its end. `chunks` has what came, also where the end never does. */
+export async function readBody(req: IncomingMessage, chunks: Buffer[] = []): Promise<Buffer> {
   for await (const chunk of req) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
 }

@@ -3,12 +3,23 @@ import { FailureScript } from './strict-failures.ts';
 import { StrictRateLimiter } from './strict-rates.ts';
 import type { StrictSettings } from './strict-settings.ts';
 
+/** A request as it arrived, where requests are kept. */
+export interface StrictRequest {
+  readonly target: string;
+  /** Names and values in turn, as they were written. */
+  readonly rawHeaders: readonly string[];
+  /** What came of its body so far. */
+  readonly chunks: Buffer[];
+  isWhole: boolean;
+}
+
 /** Settings and counters that tests on one server do not share. */
 export class StrictScope {
   settings: StrictSettings;
   counts = new StrictCounts();
   limiter = new StrictRateLimiter();
   failures = new FailureScript();
+  received: StrictRequest[] = [];
   #silent: (() => void)[] = [];
   #resumes = 0;
 
@@ -21,6 +32,7 @@ export class StrictScope {
     this.counts = new StrictCounts();
     this.limiter = new StrictRateLimiter();
     this.failures = new FailureScript();
+    this.received = [];
   }
 
   /** How a call that arrives now waits for the next `resume`, however late it goes silent. */

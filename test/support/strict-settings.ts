@@ -83,6 +83,8 @@ export interface StrictSettings extends StrictBehaviour {
   readonly sendsLimitHeaders: boolean | null;
   /** Limit headers say that nothing remains, whatever does. */
   readonly liesInHeaders: boolean;
+  /** Keeps all that arrives, to be asked for with `received`. */
+  readonly keepsRequests: boolean;
 }
 
 const DEFAULT_BEHAVIOUR: StrictBehaviour = {
@@ -123,6 +125,7 @@ export const DEFAULT_SETTINGS: StrictSettings = {
   refusal: null,
   sendsLimitHeaders: null,
   liesInHeaders: false,
+  keepsRequests: false,
 };
 
 const NUMBERS = new Set<string>([

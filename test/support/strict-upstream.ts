@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { handleCall } from './strict-call.ts';
 import type { StrictStats } from './strict-counts.ts';
 import type { StrictFailure } from './strict-failures.ts';
-import { StrictScope } from './strict-scope.ts';
+import { StrictScope, type StrictRequest } from './strict-scope.ts';
 import type { StrictSettings } from './strict-settings.ts';
 import { DEFAULT_SETTINGS, mergeSettings } from './strict-settings.ts';
 
@@ -24,6 +24,8 @@ export interface StrictUpstream {
   readonly url: string;
   readonly port: number;
   stats(scope?: string): StrictStats;
+  /** The requests since the last reset, byte by byte, if `keepsRequests` is set. */
+  received(scope?: string): readonly StrictRequest[];
   /**
    * Sets the counters and what was used of the rate limits to zero, drops failures that are to come, and
    * keeps the settings. Calls that are still open are no longer counted.
@@ -83,6 +85,7 @@ export async function startStrictUpstream(options: StrictOptions = {}): Promise<
     url,
     port,
     stats: (name) => scopeOf(name ?? null).counts.stats(),
+    received: (name) => scopeOf(name ?? null).received,
     reset: (name) => scopeOf(name ?? null).reset(),
     failNext: (calls, failure, name) => scopeOf(name ?? null).failures.add(calls, failure),
     resume: (name) => scopeOf(name ?? null).resume(),
