@@ -140,7 +140,7 @@ describe('forwarder', () => {
     next.close();
   });
 
-  it('says in a header of each request who sends it, if it has one for that', async () => {
+  it('says in a header of each request who sends it, if it has one for that, and when who sent it has left', async () => {
     const { client } = await join();
     client.resetAndDestroy();
     const { port: targetPort } = server.address() as AddressInfo;
@@ -158,8 +158,15 @@ describe('forwarder', () => {
     const [target] = await arrives;
     target.on('error', () => undefined);
     const [data] = (await once(target, 'data')) as [Buffer];
-    const told = `x-cf: {"clientIp":"127.0.0.2"}`;
+    const told = `x-cf: {"clientIp":"127.0.0.2","connection":1}`;
     expect(data.toString()).toBe(`${GET.slice(0, -2)}${told}\r\n\r\n`);
+
+    const noticeArrives = once(server, 'connection') as Promise<[Socket]>;
+    caller.resetAndDestroy();
+    const [notice] = await noticeArrives;
+    const [said] = (await once(notice, 'data')) as [Buffer];
+    expect(said.toString()).toMatch(/^GET \/!departed HTTP/);
+    expect(said.toString()).toContain('x-cf: {"departed":[1]}');
     await telling.close();
   });
 
