@@ -26,10 +26,10 @@ afterEach(() => vi.restoreAllMocks());
 afterAll(nothingLeaks);
 
 it('an upstream with via is called through its binding, and nothing goes over the network', async () => {
-  const asked: string[] = [];
+  const asked: (readonly [url: string, cache: RequestInit['cache']])[] = [];
   const binding = {
     fetch: (url: string, init: RequestInit) => {
-      asked.push(url);
+      asked.push([url, init.cache]);
       return network(url.replace(PRIVATE_URL, strict.url), init);
     },
   };
@@ -38,7 +38,7 @@ it('an upstream with via is called through its binding, and nothing goes over th
   const response = await chat('/house/v1/chat/completions', 'carried');
   expect(response.status).toBe(200);
   expect(await response.text()).toContain('[DONE]');
-  expect(asked).toEqual([`${PRIVATE_URL}/v1/chat/completions`]);
+  expect(asked).toEqual([[`${PRIVATE_URL}/v1/chat/completions`, 'no-store']]);
   vi.restoreAllMocks();
   expect((await strict.stats()).arrivals.map(({ label }) => label)).toEqual(['carried']);
 });
