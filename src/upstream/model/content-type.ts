@@ -14,7 +14,7 @@ const FORM = /^\s*multipart\/form-data\s*(?:;|$)/i;
 const JSON_TYPE = /^\s*(?:application\/(?:[\w.+-]+\+)?json|text\/(?:json|plain))?\s*(?:;|$)/i;
 
 /** Parsers disagree about what is escaped, left open, commented or bracketed: `"a\\b"`, `"a`, `a b`, `<a>`. */
-const PLAIN_BOUNDARY = /;\s*boundary=("?)[^\s"\\;()<>]+\1\s*(?:;|$)/i;
+const PLAIN_BOUNDARY = /;\s*boundary=(?:"[^\s"\\;()<>]+"|[!#$%&'*+.^_`|~\w-]+)\s*(?:;|$)/i;
 
 const NO_BOUNDARY = 'the content type names no boundary';
 

@@ -9,13 +9,13 @@ export interface FormField {
 
 const HEADER = /^([!#$%&'*+.^_`|~\w-]+):(.*)$/;
 
-/** No backslash: some parsers escape with it, to others it is a character. */
+/** No line but these: what is in another place, in blanks, comments or escapes, parsers see in different ways. */
 const DISPOSITION =
-  /^\s*form-data\s*(?:;\s*[^\s;="\\*]+\*?\s*=\s*(?:"[^"\\]*"|[^\s;"\\]+)\s*)+;?\s*$/i;
+  /^\s*form-data((?:\s*;\s*(?:name=(?:"[^"\\;=]*"|[\w.-]+)|filename\*?=(?:"[^"\\]*"|[^\s;"\\]+)))+)\s*$/i;
 
 /**
  * The field that the headers of a part name, if every parser reads them alike. Null: folded lines, a name said
- * twice or in an encoding, a part without a name.
+ * twice or in an encoding, a part without a name or with parts of its own.
  */
 export function plainField(headers: string): FormField | null {
   const lines = headers.split('\r\n').filter((line) => line !== '');
@@ -24,15 +24,23 @@ export function plainField(headers: string): FormField | null {
   const valuesOf = (name: string): string[] =>
     pairs.flatMap((pair) => (pair?.[1]?.toLowerCase() === name ? [pair[2] ?? ''] : []));
   const [value, another] = valuesOf('content-disposition');
-  if (value === undefined || another !== undefined || !DISPOSITION.test(value)) return null;
-  const names = [...value.matchAll(/;\s*([^\s;="]+)\s*=\s*(?:"([^"]*)"|([^\s;"]+))/g)];
-  const [first, ...more] = names.filter(([, key = '']) => /^name\b/i.test(key));
-  if (first === undefined || more.length > 0 || first[1]?.toLowerCase() !== 'name') return null;
-  const isFile = names.some(([, key = '']) => /^filename\b/i.test(key));
+  const types = valuesOf('content-type');
+  if (value === undefined || another !== undefined || types.some(isMultipart)) return null;
+  const said = [...(DISPOSITION.exec(value)?.[1] ?? '').matchAll(SAID)];
+  const [name, oneMore] = said.filter(([, key]) => key?.toLowerCase() === 'name');
+  if (name === undefined || oneMore !== undefined) return null;
+  const encodings = valuesOf('content-transfer-encoding');
   const isEncoded =
-    valuesOf('content-transfer-encoding').length > 0 ||
-    valuesOf('content-type').some(hasOddCharset);
-  return { name: first[2] ?? first[3] ?? '', isText: !isFile && !isEncoded };
+    encodings.some((each) => !PLAIN_ENCODING.test(each)) || types.some(hasOddCharset);
+  return { name: name[2] ?? name[3] ?? '', isText: said.length === 1 && !isEncoded };
+}
+
+const SAID = /;\s*(name|filename\*?)=(?:"([^"]*)"|([^\s;"]+))/gi;
+
+const PLAIN_ENCODING = /^\s*(?:7bit|8bit|binary)\s*$/i;
+
+function isMultipart(contentType: string): boolean {
+  return /multipart\//i.test(contentType);
 }
 
 /** The parameters of a header's value, as in `form-data; name="model"`. The first of a name counts. */

@@ -197,9 +197,9 @@ class MultipartModelScan implements ModelScan {
       this.#modelStart = position + 1;
       this.#value.clear();
       this.#place = 'content';
-      // A part without content may end right here: its empty line is the delimiter's.
+      // A part without content may end right here: its empty line is the delimiter's, to some parsers.
       this.#matched = 2;
-      this.#isBare = false;
+      this.#isBare = this.#names !== null;
     } else if (this.#headers.isCut) {
       this.#state = unreadable(`the headers of a part exceed ${PART_HEADERS_BYTES_MAX} bytes`);
     }

@@ -23,7 +23,12 @@ const READABLE: [string, string | null][] = [
   [`${MODEL}--B--`, 'whisper-1'],
   [field('language', 'en') + MODEL + file('file', 'x\r\n--b\n\r\n-B') + END, 'whisper-1'],
   [part('content-disposition:form-data;NAME=model', 'm') + END, 'm'],
-  [part('X: y\r\nContent-Disposition: form-data ; name = model ', 'm') + END, 'm'],
+  [part('X: y\r\nContent-Disposition: form-data ; name=model ', 'm') + END, 'm'],
+  [
+    part('Content-Transfer-Encoding: 8bit\r\nContent-Disposition: form-data; name=model', 'm') +
+      END,
+    'm',
+  ],
   [
     part(
       'Content-Disposition: form-data; name="model"\r\nContent-Type: text/plain; charset=UTF-8',
@@ -57,6 +62,16 @@ const UNREADABLE = [
   MODEL + part("Content-Disposition: form-data; name*=utf-8''model", 'other') + END,
   MODEL + part('Content-Disposition: form-data; name*0=mo; name*1=del', 'other') + END,
   MODEL + part('Content-Disposition: form-data;\r\n name="model"', 'other') + END,
+  MODEL + part('Content-Disposition: form-data; name= "x;name=model"', 'other') + END,
+  MODEL + part('Content-Disposition: form-data; name="x;name=model"', 'other') + END,
+  MODEL + part('Content-Disposition: form-data; x="; name=model"; name="x"', 'other') + END,
+  MODEL + part('Content-Disposition: form-data; name=model:x', 'other') + END,
+  MODEL + part('Content-Disposition: form-data; name=(x)model', 'other') + END,
+  MODEL + part('Content-Disposition: form-data; name="=?utf-8?q?model?="', 'other') + END,
+  MODEL + part('Content-Disposition: attachment; name="model"', 'other') + END,
+  `${part('Content-Disposition: form-data; name="model"\r\nContent-Type: multipart/mixed; boundary=C', 'other')}${END}`,
+  // An empty line that is the end of the headers, and of the part for some.
+  `${MODEL}--B\r\nContent-Disposition: form-data; name="x"\r\n\r\n${field('y', '')}${END}`,
   MODEL + part('Content-Disposition : form-data; name="model"', 'other') + END,
   MODEL + part('Content-Disposition: form-data; name="a\\"; name="model"', 'other') + END,
   `${MODEL}${part('Content-Disposition: form-data; name="x"\r\nContent-Disposition: form-data; name="model"', 'other')}${END}`,
@@ -179,6 +194,8 @@ describe('the content type of a body whose model counts', () => {
     ['multipart/form-data; boundary=B C', 'hidden'],
     ['multipart/form-data; boundary=B(C)', 'hidden'],
     ['multipart/form-data; boundary=<B>', 'hidden'],
+    ['multipart/form-data; boundary=B:C', 'hidden'],
+    ['multipart/form-data; boundary=B=', 'hidden'],
     ['multipart/form-data; boundary="B;C"', 'hidden'],
     ['multipart/form-data; boundary=A; boundary=B', 'hidden'],
     ['multipart/form-data; boundary=A; charset=utf-7', 'hidden'],
