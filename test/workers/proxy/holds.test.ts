@@ -82,6 +82,13 @@ it('a caller that takes nothing for longer than stalled_ms is cut, then its slot
   await expectAbortBeforeNext();
 });
 
+it('an upstream that says nothing for longer than stalled_ms stalls nobody', async () => {
+  await limitTo({ stalled_ms: 200 });
+  await strict.configure({ chunks: 3, chunkDelayMs: 700 });
+  const answer = await chat(CHAT, 'slow');
+  expect(await answer.text()).toContain('[DONE]');
+});
+
 it('a caller that takes its time, but takes, is not stalled', async () => {
   await limitTo({ stalled_ms: 1_000 });
   await strict.configure({ chunks: 12 });
