@@ -9,6 +9,7 @@ import {
   type Routes,
   keepaliveAfterMs,
 } from '../../../src/routing/placement.ts';
+import { autoGroupNamed } from '../../../src/routing/auto-groups.ts';
 import type { ModelUse } from '../../../src/routing/group-match.ts';
 import { crowd, overlaps } from '../../../src/routing/overlaps.ts';
 import { aCall, aConfig, anUpstream, byId } from './fixtures.ts';
@@ -194,15 +195,17 @@ describe('an automatic group', () => {
   });
 
   test.each([
-    ['https://api.z.ai/api/coding/paas/v4', 'GLM-5.1', 'auto:mine/glm-5.1', 1],
-    ['https://open.bigmodel.cn', 'glm-4.6', 'auto:mine/glm-4.', 10],
-    ['https://api.kimi.com/coding', 'kimi-for-coding', 'auto:mine', 1],
-    ['https://gateway.example', 'glm-5.1', 'auto:mine', 64],
-  ])('of an upstream of any name has the limits of its host: %s', (baseUrl, model, group, most) => {
+    ['https://api.z.ai/api/coding/paas/v4', 'GLM-5.1', 'auto:mine/glm-5.1', 1, 'place'],
+    ['https://open.bigmodel.cn', 'glm-4.6', 'auto:mine/glm-4.', 10, 'place'],
+    ['https://api.kimi.com/coding', 'kimi-for-coding', 'auto:mine', 1, 'none'],
+    ['https://gateway.example', 'glm-5.1', 'auto:mine', 64, 'none'],
+  ])('of an upstream of any name is that of its host: %s', (baseUrl, model, group, most, use) => {
     const upstream = anUpstream('mine', { baseUrl });
     const routes = compileRoutes(aConfig({}), byId(upstream));
-    const placement = only(routes.place(aCall(upstream, { model })));
-    expect(placement).toMatchObject({ group, assumed: { slotsMax: most } });
+    const call = aCall(upstream, { model });
+    expect(only(routes.place(call))).toMatchObject({ group, assumed: { slotsMax: most } });
+    expect(routes.useOfModel(call)).toBe(use);
+    expect(autoGroupNamed(group, byId(upstream))?.assumed.slotsMax).toBe(most);
   });
 
   test('knows models by their aliases', () => {
