@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -80,6 +80,27 @@ it('npm test says little of what passes, and keeps what the runtimes print', ALL
   expect(test.output()).toMatch(/Tests +\d+ passed/);
   expect(test.output()).not.toContain('uncaught exception');
   expect(await readFile(log, 'utf8')).toContain('uncaught exception');
+});
+
+it('npm test shows what fails, and what that printed, and ends with 1', ALL_OVER, async () => {
+  await writeFile(
+    join(folder, 'vitest.config.mjs'),
+    "export default { test: { projects: [{ test: { name: 'unit', globals: true, include: ['*.test.mjs'] } }] } };",
+  );
+  await writeFile(
+    join(folder, 'some.test.mjs'),
+    "test('passes', () => console.log('said by', 'who passes'));\n" +
+      "test('falls', () => { console.log('said by', 'who falls'); expect('this').toBe('that'); });\n",
+  );
+  const log = join(folder, 'test.log');
+  const args = ['scripts/test.ts', '--root', folder, '--project', 'unit'];
+  const test = runScript(args, { TEST_LOG: log });
+  expect(await test.exited).toBe(1);
+  expect(test.output()).toMatch(/FAIL .*some\.test\.mjs > falls/);
+  expect(test.output()).toContain("expected 'this' to be 'that'");
+  expect(test.output()).toContain('said by who falls');
+  expect(test.output()).not.toContain('said by who passes');
+  expect(test.output()).toMatch(/Tests +1 failed \| 1 passed/);
 });
 
 it('GET / of a fresh Headgate says what is missing and how to set it', async () => {

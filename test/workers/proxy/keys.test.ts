@@ -93,6 +93,12 @@ describe('with gateway keys', () => {
     expect(seen.text).not.toContain('sk-mine');
   });
 
+  it('/ says that one is to be sent', async () => {
+    const text = await (await call('/')).text();
+    expect(text).toContain('send a gateway key, in the header headgate-key or as the API key');
+    expect(text).toMatch(/Gateway keys +1 configured/);
+  });
+
   it.each<[string, Record<string, string>]>([
     ['/open/v1/chat/completions', { 'headgate-key': 'hg_wrong' }],
     ['/open/v1/chat/completions', { authorization: 'Bearer hg_wrong' }],

@@ -185,6 +185,12 @@ it.each(['/nowhere/v1/chat/completions', '/constructor/v1', '/favicon.ico'])(
   },
 );
 
+it('/v1 alone says that it is a base URL', async () => {
+  const response = await call('/v1');
+  expect(refusalOf(response)).toEqual(refusal(404, 'upstream_unknown'));
+  expect(await response.text()).toContain('/v1 is a base URL: a route stands behind it');
+});
+
 it('an upstream that cannot be reached is a 502, and its slot is free again', async () => {
   const response = await chat('/dead/v1/chat/completions', 'dead');
   expect(refusalOf(response)).toEqual(refusal(502, 'upstream_unreachable'));
