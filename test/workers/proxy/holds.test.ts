@@ -2,7 +2,7 @@
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { NO_COOLDOWN, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { admin, chat, configure, open, until } from '../support/worker.ts';
+import { admin, call, chat, configure, open, until } from '../support/worker.ts';
 
 const CHAT = '/up/v1/chat/completions';
 
@@ -115,6 +115,19 @@ it('an upstream that gives no headers within idle_ms is aborted, and the caller 
   expect(await answer.text()).toContain('it sent nothing in time');
   await until(async () => expect(await strict.stats()).toMatchObject({ inFlight: 0, aborted: 1 }));
   await untilStatus(group, { in_use: 0 });
+});
+
+it('a caller that stops sending its request is cut after idle_ms, and its slot is free', async () => {
+  await limitTo({ idle_ms: 300 });
+  const { readable, writable } = new IdentityTransformStream();
+  const answer = call(CHAT, { method: 'POST', body: readable });
+  const written = writable.getWriter().write(new TextEncoder().encode('{"model":"gpt-4o-mini",'));
+  const second = open(CHAT, 'second');
+  expect((await answer).status).toBe(502);
+  expect(await second.end).toBe('done');
+  await until(async () => expect(await strict.stats()).toMatchObject({ inFlight: 0, aborted: 1 }));
+  await untilStatus(group, { in_use: 0 });
+  await written.catch(() => {});
 });
 
 it.each<[string, Record<string, string>]>([
