@@ -61,6 +61,11 @@ test.each(PAGES)('%s names no repository or button of ours while there is none',
   expect(text).not.toMatch(/github\.com\/headgate|deploy\.workers\.cloudflare\.com/);
 });
 
+test('the data folder of the README is not committed by accident', async () => {
+  const [, folder] = /--data \.\/(\w+)/.exec(await readFile('README.md', 'utf8')) ?? [];
+  expect((await readFile('.gitignore', 'utf8')).split('\n')).toContain(`/${folder}/`);
+});
+
 test.each([
   ["Little's law, with numbers", 'littles-law-with-numbers'],
   ['Ceiling, pause, breaker', 'ceiling-pause-breaker'],
