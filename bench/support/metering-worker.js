@@ -1,3 +1,4 @@
+import { onTimer } from '../../src/upstream/call-clock.ts';
 import { pipeMetered } from '../../src/upstream/usage/metered-pipe.ts';
 import { createUsageDrop } from '../../src/upstream/usage/usage-drop.ts';
 import { createUsageMeter } from '../../src/upstream/usage/usage-meter.ts';
@@ -12,8 +13,8 @@ const STALLED_MS = 60_000;
 function pipe(kind, upstream, writable, signal) {
   const { body, headers } = upstream;
   if (kind === 'native') return body.pipeTo(writable, { signal });
-  const idle = { afterMs: IDLE_MS, onOver() {} };
-  const stalled = kind === 'metered' ? null : { afterMs: STALLED_MS, onOver() {} };
+  const idle = { afterMs: IDLE_MS, onOver() {}, after: onTimer };
+  const stalled = kind === 'metered' ? null : { afterMs: STALLED_MS, onOver() {}, after: onTimer };
   if (kind === 'watched') return pipeWatched(body, writable, { signal, idle, stalled });
   const meter = createUsageMeter('openai', headers.get('content-type'), null);
   const filter = kind === 'dropping' ? createUsageDrop() : null;
