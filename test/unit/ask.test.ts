@@ -7,6 +7,7 @@ import type {
   GroupRpc,
   LeaseRpc,
 } from '../../src/contract/group-rpc.ts';
+import { steadyClock } from '../../src/contract/steady-clock.ts';
 import { askForSlot, type Asked } from '../../src/http/ask.ts';
 
 beforeEach(() => {
@@ -79,11 +80,11 @@ function pending(estimateMs: number): AcquireAnswer {
 }
 
 /** Starts asking, and tells what became of it so far. */
-function start() {
+function start(of: Partial<AcquireRequest> = {}) {
   const pool = scriptedPool();
   const caller = new AbortController();
   const seen: { result: Asked | null } = { result: null };
-  const work = askForSlot(pool.source, REQUEST, caller.signal).then((result) => {
+  const work = askForSlot(pool.source, { ...REQUEST, ...of }, caller.signal).then((result) => {
     seen.result = result;
   });
   return { ...pool, caller, seen, work };
@@ -251,6 +252,17 @@ it('an object that hangs is given up, and one that answers superseded asks never
   expect(lives.seen.result).toBeNull();
   lives.caller.abort();
   await lives.work;
+});
+
+it('an object that lives and does not end the wait keeps nobody past the deadline', async () => {
+  const lives = start({ deadlineAt: steadyClock.now() + 20_000 });
+  // Elapsed time counts: by the wall clock there is an hour left from here on.
+  vi.setSystemTime(Date.now() - 3_600_000);
+  for (let slice = 0; slice < 6 && lives.seen.result === null; slice += 1) {
+    await vi.advanceTimersByTimeAsync(7_000);
+    lives.asks.at(-2)?.answer(pending(0));
+  }
+  expect(lives.seen.result).toEqual({ kind: 'unavailable' });
 });
 
 it('leaves no timer behind', async () => {

@@ -1,5 +1,6 @@
 // The wall clock is set back by an hour while calls hold slots, wait and cool down.
 import { afterAll, expect, it } from 'vitest';
+import { steadyClock } from '../../../src/contract/steady-clock.ts';
 import { define, nothingLeaks, pool, queueUp, request, resetPool, take } from '../support/pool.ts';
 import { strictScope } from '../support/strict.ts';
 import { passTime } from '../support/time.ts';
@@ -82,6 +83,22 @@ it('a caller is told in its time that nothing was free', async () => {
   const waiting = open('/back/v1/chat/completions', 'waits', { json, headers });
   passTime(-HOUR_MS);
   const refused = await waiting.response;
+  expect(refused.headers.get('headgate-reason')).toBe('queue_timeout');
+  await lease.release('unused', null);
+});
+
+it('a caller is told in its time too by a group that nobody had used before', async () => {
+  const strict = await strictScope('set-back-new');
+  const group = { name: 'unused', match: { upstreams: ['new'] }, limits: { max_concurrency: 1 } };
+  await configure({ upstreams: [{ id: 'new', base_url: strict.url }], groups: [group] });
+  // The Worker's clock goes on from where it was; the object's begins with the one on the wall.
+  steadyClock.now();
+  passTime(-HOUR_MS);
+  steadyClock.now();
+  const { lease } = await take('unused', 'a');
+  const json = { model: 'm', messages: [{ role: 'user', content: 'waits' }] };
+  const headers = { 'headgate-max-wait': '1500ms' };
+  const refused = await open('/new/v1/chat/completions', 'waits', { json, headers }).response;
   expect(refused.headers.get('headgate-reason')).toBe('queue_timeout');
   await lease.release('unused', null);
 });
