@@ -54,6 +54,8 @@ describe('safeLine', () => {
     'kj/compat/url.c++:453: failed: invalid hostname; host = a; sk-secret = b; c = sk-secret',
     'kj/compat/http.c++:1669: failed: invalid size; text = sk-secret; text.asBytes() = 115, 107',
     'fetch of https://api.test/v1?key=sk-secret failed',
+    'fetch of https://sk-secret@api.test/v1 failed',
+    'GET /v1/files?of=sk-secret failed',
     'GET /gemini/v1beta/models?key=sk-secret failed',
     'headers were authorization: Bearer sk-secret',
     'X-Api-Key: sk-secret',
