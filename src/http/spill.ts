@@ -7,7 +7,7 @@ import type { Ticket } from './admission.ts';
 import { keyFor } from './authenticate.ts';
 import { callRules } from './call-rules.ts';
 import { bodyBudget } from './isolate.ts';
-import { forbiddenFor } from './key-access.ts';
+import { closedRoute, forbiddenFor } from './key-access.ts';
 import type { Leg, SpillStop } from './leg.ts';
 import { routedCall } from './send.ts';
 import type { SpillOrder } from './spill-order.ts';
@@ -88,7 +88,10 @@ async function wayTo({ upstream, model }: SpillStop, leg: Leg) {
   }
   const there = { ...located, upstream, path, operation, model: model ?? located.model };
   const placements = call.table.routes.place(routedCall(call, there, caller, key));
-  if (caller.key !== null && forbiddenFor(caller.key, placements) !== null) return null;
+  if (caller.key !== null) {
+    if (forbiddenFor(caller.key, placements) !== null) return null;
+    if (closedRoute(caller.key, there, call.request) !== null) return null;
+  }
   return { key, path, operation, renamesBody: model !== null && operation.model.from !== 'path' };
 }
 

@@ -120,6 +120,21 @@ async function holdPlain(scene: Scene) {
   return holder;
 }
 
+it.each(['/v1/batches/..;/chat/completions', '/v1/chat/completions;x'])(
+  "a path that the operator's key is closed to stays with the caller's own: %s",
+  async (path) => {
+    const scene = await newScene({ spill: SPILL });
+    const headers = { ...KEY, authorization: `Bearer ${OWN_KEY}` };
+    await scene.a.failNext('quota');
+    const response = await post(pathTo(scene, 'a', path), BODY, headers);
+    expect({ status: response.status, reason: response.headers.get('headgate-reason') }).toEqual({
+      status: 429,
+      reason: null,
+    });
+    expect((await scene.b.stats()).total).toBe(0);
+  },
+);
+
 it('without a gateway key a call goes nowhere else', async () => {
   const scene = await newScene({ spill: SPILL });
   const { json: config } = await admin('GET', '/config');
