@@ -1,4 +1,5 @@
 import type { Env } from '../contract/env.ts';
+import { v6Words } from '../routing/ipv6.ts';
 
 /** Stands for whoever comes from an address that is not known. */
 const EVERYBODY = 'everybody';
@@ -10,13 +11,31 @@ interface Asked {
 }
 
 /**
- * Where a request comes from. Cloudflare sets `cf-connecting-ip`, which callers could write themselves where
+ * Where a request comes from, as it counts for whoever misbehaves: one of IPv6 by its first 64 bits, since
+ * whoever has one address has all that begin with them. Cloudflare sets `cf-connecting-ip`, which callers could write themselves where
  * Headgate hosts itself: there the forwarder says it, as a property that no header of theirs can set.
  */
 export function addressOf(env: Pick<Env, 'BOOT_ID'>, { headers, cf }: Asked): string {
-  if (env.BOOT_ID === undefined) return headers.get('cf-connecting-ip') ?? EVERYBODY;
+  if (env.BOOT_ID === undefined) return asCounted(headers.get('cf-connecting-ip') ?? EVERYBODY);
   const { clientIp }: { clientIp?: unknown } = { ...cf };
-  return typeof clientIp === 'string' ? clientIp : EVERYBODY;
+  return asCounted(typeof clientIp === 'string' ? clientIp : EVERYBODY);
+}
+
+function asCounted(address: string): string {
+  // A link-local one may come with the name of its interface.
+  const host = `[${address.replace(/%.*$/s, '')}]`;
+  if (!address.includes(':') || !URL.canParse(`http://${host}`)) return address;
+  const words = v6Words(new URL(`http://${host}`).hostname.slice(1, -1));
+  const isMapped = words[5] === 0xffff && words.slice(0, 5).every((word) => word === 0);
+  if (isMapped)
+    return words
+      .slice(6)
+      .flatMap((word) => [word >> 8, word & 0xff])
+      .join('.');
+  return `${words
+    .slice(0, 4)
+    .map((word) => word.toString(16))
+    .join(':')}::/64`;
 }
 
 /** Whether nobody else comes from there. Where Headgate hosts itself it may be the proxy that does TLS. */

@@ -1,3 +1,5 @@
+import { v6Words } from './ipv6.ts';
+
 /** Endings of names that only a private network resolves (RFC 6761, 6762, 8375, and custom). */
 const PRIVATE_NAMES = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|private|home\.arpa)$/;
 
@@ -52,14 +54,4 @@ function isPrivateV6(address: string): boolean {
   // `::`, `::1`, and IPv4 in its mapped, translated and compatible forms.
   if (words.slice(0, 4).every((word) => word === 0)) return embedded(6, 7);
   return false;
-}
-
-/** The eight words of an address as `URL` writes it: lower-case hexadecimal, one `::` at most. */
-function v6Words(address: string): number[] {
-  const [head = '', tail] = address.split('::');
-  const words = (text: string) =>
-    text === '' ? [] : text.split(':').map((word) => Number.parseInt(word, 16));
-  if (tail === undefined) return words(head);
-  const [start, end] = [words(head), words(tail)];
-  return [...start, ...Array<number>(8 - start.length - end.length).fill(0), ...end];
 }
