@@ -45,7 +45,7 @@ let checkedAt = -Infinity;
 /** When the directory was last asked for the sake of something that is not there. */
 let askedAt = -Infinity;
 
-/** The newest version that this isolate has heard of. */
+/** A version that this isolate has heard of, and not asked for yet. */
 let heardOf = 0;
 
 /**
@@ -97,6 +97,7 @@ export async function newerTable(env: Env, ctx: Background): Promise<RoutingTabl
 }
 
 async function refresh(env: Env): Promise<void> {
+  const askedFor = heardOf;
   try {
     const known = table?.snapshot.tag ?? null;
     const snapshot = await within(DIRECTORY_TIMEOUT_MS, directoryOf(env).snapshot(known));
@@ -106,6 +107,8 @@ async function refresh(env: Env): Promise<void> {
   } catch (error) {
     logEvent('directory_unreachable', { error: String(error) });
   }
+  // Where that was not to be had either, the next calls need not all wait for it.
+  if (heardOf === askedFor) heardOf = 0;
   checkedAt = steadyClock.now();
 }
 

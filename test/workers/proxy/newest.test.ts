@@ -13,6 +13,8 @@ interface Isolate {
   /** Answers with the status. */
   ask(path: string, json?: unknown, init?: RequestInit): Promise<number>;
   asked(): number;
+  /** From now on the directory gives it no snapshot. */
+  cutOff(): void;
 }
 
 let strict: Strict;
@@ -33,12 +35,18 @@ async function startIsolate(): Promise<Isolate> {
   const { createApp } = await import('../../../src/http/app.ts');
   const app = createApp() as Required<ExportedHandler<Env>>;
   let asked = 0;
+  let isCutOff = false;
+  const count = (): void => {
+    asked += 1;
+    if (isCutOff) throw new Error('The directory is out of reach.');
+  };
   const counting = {
     ...env,
-    DIRECTORY: { getByName: () => countingDirectory(() => (asked += 1)) },
+    DIRECTORY: { getByName: () => countingDirectory(count) },
   };
   return {
     asked: () => asked,
+    cutOff: () => (isCutOff = true),
     async ask(path, json, more) {
       const ctx = createExecutionContext();
       const sent = json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) };
@@ -139,4 +147,22 @@ it('a Worker that has made a version routes its next call by it', async () => {
   const closed = { ...upstreams('first'), keys: KEYS };
   expect(await isolate.ask('/admin/api/config', closed, { method: 'PUT', headers })).toBe(200);
   expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(401);
+});
+
+it('a version that it has made and cannot get is asked for once, and not by every call', async () => {
+  await writeElsewhere(upstreams('first'));
+  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  const headers = { authorization: 'Bearer test-admin-token' };
+  const closed = { ...upstreams('first'), keys: KEYS };
+  expect(await isolate.ask('/admin/api/config', closed, { method: 'PUT', headers })).toBe(200);
+  isolate.cutOff();
+  const before = isolate.asked();
+  const startedAt = performance.now();
+  const calls = 20;
+  for (let call = 0; call < calls; call += 1) {
+    expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  }
+  const seconds = (performance.now() - startedAt) / 1_000;
+  // Once for it, and once a second at the most for the copy's own sake.
+  expect(isolate.asked() - before).toBeLessThanOrEqual(Math.min(calls - 1, 2 + Math.ceil(seconds)));
 });
