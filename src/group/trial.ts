@@ -82,6 +82,10 @@ export class Trial {
           { lease, attachment: attachments[index] },
         ]),
       );
+      // Of those that were given back nobody lets go any more, and as long as one is held its pool stays loaded.
+      for (const [index, { phase }] of handed.leases.entries()) {
+        if (phase === 'cooling') leases[index]?.[Symbol.dispose]();
+      }
       this.#pool[LET_GO]();
     } finally {
       this.#handing = null;
