@@ -21,6 +21,8 @@ const DROP_DELAY_MS = 50;
  */
 export class Batch {
   readonly #write: (writes: Writes) => void;
+  /** False: nothing is written, so nobody waits for it and no timer is set. */
+  readonly #isStored: boolean;
   /** Null stands for a row to delete. */
   #rows = new Map<LeaseId, Lease | null>();
   #controls: Controls | null = null;
@@ -28,8 +30,9 @@ export class Batch {
   #turnIsOpen = false;
   #dropTimer: ReturnType<typeof setTimeout> | null = null;
 
-  constructor(write: (writes: Writes) => void) {
+  constructor(write: (writes: Writes) => void, isStored: boolean) {
     this.#write = write;
+    this.#isStored = isStored;
   }
 
   /** Notes a row to write or delete. Call `settle` when the turn's decisions are all in. */
@@ -63,10 +66,12 @@ export class Batch {
 
   /** Writes within a moment, together with whatever else comes by then. */
   soon(): void {
+    if (!this.#isStored) return this.#flush();
     this.#dropTimer ??= setTimeout(() => this.#flush(), DROP_DELAY_MS);
   }
 
   #openTurn(): void {
+    if (!this.#isStored) return this.#flush();
     this.#turnIsOpen = true;
     this.#flush();
     setTimeout(() => {

@@ -80,7 +80,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
   readonly #asks: Asks;
   readonly #keeper: LeaseKeeper;
   readonly #idleness: Idleness;
-  readonly #batch = new Batch((writes) => this.#write(writes));
+  readonly #batch: Batch;
   readonly #watch: Observation;
   #isHandedOver = false;
   #passedUnlimited = 0;
@@ -90,6 +90,8 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
   constructor(ctx: DurableObjectState, env: Env, seat: Seat | null = null) {
     super(ctx, env);
     this.#seat = seat;
+    // Where hundreds of pools share an object, the runtime fires their timers one by one, and allows 10,000.
+    this.#batch = new Batch((writes) => this.#write(writes), seat === null);
     this.#identity = identityOf(seat?.name ?? ctx.id.name ?? '');
     this.#tables = tablesOf(ctx, this.#identity, seat);
     this.#store = new GroupStore(this.#tables, env.BOOT_ID ?? '');
