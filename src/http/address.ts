@@ -27,15 +27,9 @@ function asCounted(address: string): string {
   if (!address.includes(':') || !URL.canParse(`http://${host}`)) return address;
   const words = v6Words(new URL(`http://${host}`).hostname.slice(1, -1));
   const isMapped = words[5] === 0xffff && words.slice(0, 5).every((word) => word === 0);
-  if (isMapped)
-    return words
-      .slice(6)
-      .flatMap((word) => [word >> 8, word & 0xff])
-      .join('.');
-  return `${words
-    .slice(0, 4)
-    .map((word) => word.toString(16))
-    .join(':')}::/64`;
+  const bytes = words.slice(6).flatMap((word) => [word >> 8, word & 0xff]);
+  const prefix = words.slice(0, 4).map((word) => word.toString(16));
+  return isMapped ? bytes.join('.') : `${prefix.join(':')}::/64`;
 }
 
 /** Whether nobody else comes from there. Where Headgate hosts itself it may be the proxy that does TLS. */

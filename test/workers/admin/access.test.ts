@@ -309,6 +309,13 @@ describe('wrong tokens', () => {
     }
   });
 
+  it('shut out all addresses of IPv6 that begin with the same 64 bits, and no other', async () => {
+    await failedBefore('2001:db8:0:7::/64', 19);
+    expect((await attempt('wrong', '2001:db8:0:7::1')).status).toBe(401);
+    expect((await attempt('test-admin-token', '2001:db8:0:7:1:2:3:4')).status).toBe(429);
+    expect((await attempt('test-admin-token', '2001:db8:0:8::1')).status).toBe(200);
+  });
+
   it('are slowed down at the metrics too, which the same token opens', async () => {
     const scrape = (token: string) =>
       worker.fetch(`${ORIGIN}/metrics`, {
