@@ -42,6 +42,21 @@ export interface Located {
   readonly body: OutgoingBody;
 }
 
+/** A refusal of a call that may belong somewhere by a newer configuration, with what was read of it for this one. */
+export interface Misplaced extends Refusal {
+  readonly read: EarlierRead;
+}
+
+/** What was found in a body, and what was looked for. */
+export interface EarlierRead extends Read {
+  readonly search: Pick<Search, 'wantsStream' | 'proof'>;
+}
+
+/** What there is of the body of a refused call; null: it was not read, or nothing is left. */
+export function readOf(refusal: Refusal | Misplaced): EarlierRead | null {
+  return 'read' in refusal ? refusal.read : null;
+}
+
 export interface Incoming {
   readonly request: Request;
   readonly url: URL;
@@ -52,6 +67,8 @@ export interface Incoming {
   /** How long the reading of a body may wait for its turn, in milliseconds. */
   readonly bodyWaitMs: number;
   readonly after: Schedule;
+  /** Null: the body was not read yet. */
+  readonly earlier: EarlierRead | null;
 }
 
 /** The dialect that a path of the unified routes is spoken in. */
@@ -164,7 +181,9 @@ async function readBody(
 }
 
 /** A call to `/v1/*`: the upstream is chosen by the header, the model, or the default. */
-export async function locateUnified(incoming: Incoming): Promise<Located | Refusal | 'left'> {
+export async function locateUnified(
+  incoming: Incoming,
+): Promise<Located | Misplaced | Refusal | 'left'> {
   const { request, url, query, table, headers, caller } = incoming;
   const shape = unifiedShape(url.pathname);
   const operation = classify(request.method, url.pathname, query, shape);
@@ -176,14 +195,14 @@ export async function locateUnified(incoming: Incoming): Promise<Located | Refus
   }
   const wantsStream = isInBody && (headers.wantsKeepalive || table.routes.keepsSomeAlive);
   const proof = isInBody && maybeTrue(table, caller) ? UNSAID : null;
-  const read = await readBody(incoming, { wantsModel: true, wantsStream, proof });
+  const search = { wantsModel: true, wantsStream, proof };
+  const { earlier } = incoming;
+  if (earlier !== null && !suffices(earlier, search)) return changedMeanwhile();
+  const read = earlier ?? (await readBody(incoming, search));
   if (read === 'left' || 'reason' in read) return read;
   const { model, isStream, body } = read;
   const chosen = choosePath(incoming, shape, model);
-  if ('reason' in chosen) {
-    body.discard();
-    return chosen;
-  }
+  if ('reason' in chosen) return { ...chosen, read: { ...read, search } };
   const { upstream, path, prefix } = chosen;
   const located: Located = {
     upstream,
@@ -198,6 +217,17 @@ export async function locateUnified(incoming: Incoming): Promise<Located | Refus
   const { isTrue } = modelRule(table, caller, upstream, located.operation);
   if (!isTrue) unprove(body);
   return withoutPrefix({ ...located, isProven: isTrue && proof !== null }, prefix);
+}
+
+/** Whether all was looked for that is to be known. */
+function suffices({ search: had }: EarlierRead, wanted: EarlierRead['search']): boolean {
+  return (had.wantsStream || !wanted.wantsStream) && (had.proof !== null || wanted.proof === null);
+}
+
+/** Of a call nothing is left that it could be routed anew with. */
+export function changedMeanwhile(): Refusal {
+  const message = 'The configuration has changed while the call was read. Send it again.';
+  return { reason: 'limiter_unavailable', message };
 }
 
 /** Of a call whose upstream goes by the model in its body, that model must be found. */

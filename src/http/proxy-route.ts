@@ -15,12 +15,15 @@ import { answerWaiting, keepaliveOf, LastPlace } from './keepalive.ts';
 import { comebacks } from './isolate.ts';
 import { journey } from './journey.ts';
 import {
+  changedMeanwhile,
   locateDirect,
   locateUnified,
+  readOf,
   splitPath,
   unifiedShape,
   type Incoming,
   type Located,
+  type Misplaced,
 } from './locate.ts';
 import { delayNewKey, delayUnknownKey, noteKeyAnswer } from './new-keys.ts';
 import { listModels } from './models-route.ts';
@@ -59,7 +62,16 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   if (preflight !== null) return preflight;
   const { after } = new CallClock();
   const query = url.search === '' ? NO_QUERY : url.searchParams;
-  const answering = answerByNewest({ request, url, query, env, ctx, table, after });
+  const answering = answerByNewest({
+    request,
+    earlier: null,
+    url,
+    query,
+    env,
+    ctx,
+    table,
+    after,
+  });
   countInFlight(answering, ctx);
   const answer = await answering;
   const isOurs = !(answer instanceof Response);
@@ -73,12 +85,17 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
 /** Says that something is not there only where the directory does not know it either. */
 async function answerByNewest(call: ProxyCall): Promise<Response | Refusal> {
   const answer = await answerTo(call);
-  if (answer instanceof Response || !NOT_THERE.has(answer.reason)) return answer;
-  const table = await newerTable(call.env, call.ctx);
-  if (table === null || table === call.table) return answer;
-  if (!call.request.bodyUsed) return answerTo({ ...call, table });
-  const message = 'The configuration has changed while the call was read. Send it again.';
-  return { reason: 'limiter_unavailable', message };
+  if (answer instanceof Response) return answer;
+  const earlier = readOf(answer);
+  const table = NOT_THERE.has(answer.reason) ? await newerTable(call.env, call.ctx) : null;
+  const isNewer = table !== null && table !== call.table;
+  const again = isNewer ? await answerAgain({ ...call, table, earlier }) : answer;
+  if (!(again instanceof Response)) earlier?.body.discard();
+  return again;
+}
+
+function answerAgain(call: ProxyCall): Promise<Response | Refusal> | Refusal {
+  return call.earlier === null && call.request.bodyUsed ? changedMeanwhile() : answerTo(call);
 }
 
 /**
@@ -89,7 +106,7 @@ function isPageVisit(request: Request): boolean {
   return request.headers.get('sec-fetch-mode') === 'navigate';
 }
 
-async function answerTo(call: ProxyCall): Promise<Response | Refusal> {
+async function answerTo(call: ProxyCall): Promise<Response | Refusal | Misplaced> {
   const { request, url, query, table } = call;
   const read = readCallerHeaders(request.headers);
   if (!read.ok) return { reason: 'header_invalid', message: read.message };
@@ -109,10 +126,10 @@ async function sendLocated(
   call: ProxyCall,
   caller: Caller,
   headers: CallerHeaders,
-): Promise<Response | Refusal> {
-  const { request, url, query, env, ctx, table, after } = call;
+): Promise<Response | Refusal | Misplaced> {
+  const { request, earlier, url, query, env, ctx, table, after } = call;
   const bodyWaitMs = Math.max(headers.maxWaitMs ?? BODY_WAIT_MAX_MS, BODY_WAIT_MIN_MS);
-  const common = { request, url, query, headers, caller, bodyWaitMs, after };
+  const common = { request, earlier, url, query, headers, caller, bodyWaitMs, after };
   const ticket = newTicket(headers, caller);
   const located = await locate({ ...common, table });
   if (located === 'left') return nobodyListens();
@@ -150,7 +167,7 @@ async function sendLocated(
   return sent ?? answerWaiting(keepalive, place, answer, ctx, after);
 }
 
-async function locate(incoming: Incoming): Promise<Located | Refusal | 'left'> {
+async function locate(incoming: Incoming): Promise<Located | Refusal | Misplaced | 'left'> {
   const { url, table } = incoming;
   if (isUnified(url)) return locateUnified(incoming);
   const { id, rest } = splitPath(url.pathname);

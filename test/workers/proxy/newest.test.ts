@@ -12,6 +12,8 @@ import { env, until } from '../support/worker.ts';
 interface Isolate {
   /** Answers with the status. */
   ask(path: string, json?: unknown, init?: RequestInit): Promise<number>;
+  /** Answers with what the answer says, in JSON. */
+  answer(path: string, json: unknown, init: RequestInit): Promise<unknown>;
   asked(): number;
   /** From now on the directory gives it no snapshot. */
   cutOff(): void;
@@ -44,22 +46,24 @@ async function startIsolate(): Promise<Isolate> {
     ...env,
     DIRECTORY: { getByName: () => countingDirectory(count) },
   };
+  const send = async (path: string, json?: unknown, more?: RequestInit) => {
+    const ctx = createExecutionContext();
+    const sent = json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) };
+    const init = { ...sent, ...more } as RequestInit<IncomingRequestCfProperties>;
+    const request = new Request<unknown, IncomingRequestCfProperties>(
+      `https://headgate.test${path}`,
+      init,
+    );
+    const response = await app.fetch(request, counting as unknown as Env, ctx);
+    const text = await response.text();
+    await waitOnExecutionContext(ctx);
+    return { status: response.status, text };
+  };
   return {
     asked: () => asked,
     cutOff: () => (isCutOff = true),
-    async ask(path, json, more) {
-      const ctx = createExecutionContext();
-      const sent = json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) };
-      const init = { ...sent, ...more } as RequestInit<IncomingRequestCfProperties>;
-      const request = new Request<unknown, IncomingRequestCfProperties>(
-        `https://headgate.test${path}`,
-        init,
-      );
-      const response = await app.fetch(request, counting as unknown as Env, ctx);
-      await response.text();
-      await waitOnExecutionContext(ctx);
-      return response.status;
-    },
+    ask: async (...of) => (await send(...of)).status,
+    answer: async (...of) => JSON.parse((await send(...of)).text) as unknown,
   };
 }
 
@@ -84,11 +88,18 @@ async function writeElsewhere(document: unknown): Promise<void> {
   expect(answer.kind).toBe('replaced');
 }
 
+async function sha256(bytes: Uint8Array): Promise<string> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)).toHex();
+}
+
 const upstreams = (...ids: string[]): object => ({
   upstreams: ids.map((id) => ({ id, base_url: strict.url })),
 });
 
 const KEYS = [{ id: 'team', hash: `sha256:${'0'.repeat(64)}` }];
+
+/** Has the upstream answer with what it got. */
+const ECHO = { 'x-strict-echo': '1' };
 
 const CHAT = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'newest' }] };
 
@@ -116,13 +127,36 @@ it('a key that is wanted since a moment ago is asked for there', async () => {
   expect(await isolate.ask('/third/v1/chat/completions', CHAT)).toBe(401);
 });
 
-it('a call whose body was read is to be sent again, and is served then', async () => {
+it.each([
+  ['small', 10],
+  // More than is read to find the model: the rest of it comes from the caller.
+  ['large', 2_000_000],
+])('a %s body that was read is routed by the newer one, byte for byte', async (_, bytes) => {
+  const id = `late-${bytes}`;
   await writeElsewhere(upstreams('first'));
   expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
-  await writeElsewhere(upstreams('first', 'fourth'));
-  const model = { ...CHAT, model: 'fourth/gpt-4o-mini' };
-  expect(await isolate.ask('/v1/chat/completions', model)).toBe(503);
-  expect(await isolate.ask('/v1/chat/completions', model)).toBe(200);
+  await writeElsewhere(upstreams('first', id));
+  const messages = [{ role: 'user', content: 'newest '.repeat(bytes / 5) }];
+  const call = { model: `${id}/gpt-4o-mini`, messages };
+  const echoed = await isolate.answer('/v1/chat/completions', call, { headers: ECHO });
+  const sent = new TextEncoder().encode(JSON.stringify({ ...call, model: 'gpt-4o-mini' }));
+  expect(echoed).toMatchObject({ bodyBytes: sent.length, sha256: await sha256(sent) });
+});
+
+it('a body that was read by an older one is asked for its key by the newer one', async () => {
+  await writeElsewhere(upstreams('first'));
+  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  await writeElsewhere({ ...upstreams('first', 'fifth'), keys: KEYS });
+  const call = { ...CHAT, model: 'fifth/gpt-4o-mini' };
+  expect(await isolate.ask('/v1/chat/completions', call)).toBe(401);
+});
+
+it('a model that is nowhere is refused by the newer one too', async () => {
+  await writeElsewhere(upstreams('first'));
+  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  await writeElsewhere(upstreams('first', 'sixth'));
+  const call = { ...CHAT, model: 'nobody/gpt-4o-mini' };
+  expect(await isolate.ask('/v1/chat/completions', call)).toBe(404);
 });
 
 it('upstreams that are nowhere make the directory no work', async () => {
