@@ -1,10 +1,11 @@
 import { poolName } from '../contract/pool-name.ts';
 import type { Placement } from '../routing/placement.ts';
+import { NewestNames } from './newest-names.ts';
 
-/** Pools that this isolate remembers; the one heard of the longest ago goes first, and is asked for again. */
+/** Pools that this isolate remembers; of others it asks again. */
 const PROVED_MAX = 10_000;
 
-const proved = new Set<string>();
+const proved = new NewestNames(PROVED_MAX);
 
 type Pool = Pick<Placement, 'group' | 'partition'>;
 
@@ -14,9 +15,5 @@ export function isKnownProved({ group, partition }: Pool): boolean {
 }
 
 export function noteProved({ group, partition }: Pool): void {
-  const name = poolName(group, partition);
-  proved.delete(name);
-  const [oldest] = proved;
-  if (proved.size >= PROVED_MAX && oldest !== undefined) proved.delete(oldest);
-  proved.add(name);
+  proved.add(poolName(group, partition));
 }

@@ -25,7 +25,7 @@ import {
   type Located,
   type Misplaced,
 } from './locate.ts';
-import { delayNewKey, delayUnknownKey, noteKeyAnswer } from './new-keys.ts';
+import { delayNewKey, delayUnknownKey, noteKeyAnswer, takePlace } from './new-keys.ts';
 import { listModels } from './models-route.ts';
 import { routedCall } from './send.ts';
 import { newerTable, routingTable, type RoutingTable } from './snapshots.ts';
@@ -117,8 +117,39 @@ async function answerTo(call: ProxyCall): Promise<Response | Refusal | Misplaced
   }
   const early = refuseEarly(request, url, caller);
   if (early !== null) return early;
-  if (isModelList(request, url) && read.value.upstream === null) return listModels(call, caller);
-  return sendLocated(call, caller, read.value);
+  // Behind a gateway key nobody is unknown.
+  if (caller.gatewayKeyId !== null || caller.fingerprint === null) {
+    return answerCaller(call, caller, read.value, null);
+  }
+  const { id } = splitPath(url.pathname);
+  const name = `${table.upstreams.has(id) ? id : 'v1'} ${caller.fingerprint}`;
+  const leave = takePlace(call, name);
+  if ('reason' in leave) return leave;
+  const ownKey = { name, travels: false, leave };
+  try {
+    return await answerCaller(call, caller, read.value, ownKey);
+  } finally {
+    if (!ownKey.travels) leave();
+  }
+}
+
+function answerCaller(
+  call: ProxyCall,
+  caller: Caller,
+  headers: CallerHeaders,
+  ownKey: OwnKey | null,
+): Promise<Response | Refusal | Misplaced> {
+  return isModelList(call.request, call.url) && headers.upstream === null
+    ? listModels(call, caller)
+    : sendLocated(call, caller, headers, ownKey);
+}
+
+/** A provider key that the caller brought, with the place of its call among those of such keys. */
+interface OwnKey {
+  readonly name: string;
+  /** Set once the call is on its journey, at whose end it leaves by itself. */
+  travels: boolean;
+  readonly leave: () => void;
 }
 
 /** Sends the call where it belongs; a stream that waits for long is answered with comments meanwhile. */
@@ -126,6 +157,7 @@ async function sendLocated(
   call: ProxyCall,
   caller: Caller,
   headers: CallerHeaders,
+  ownKey: OwnKey | null,
 ): Promise<Response | Refusal | Misplaced> {
   const { request, earlier, url, query, env, ctx, table, after } = call;
   const bodyWaitMs = Math.max(headers.maxWaitMs ?? BODY_WAIT_MAX_MS, BODY_WAIT_MIN_MS);
@@ -140,15 +172,16 @@ async function sendLocated(
     return key;
   }
   const leg = { call, caller, located, key, spilledFrom: null };
-  // Behind a gateway key nobody is unknown.
-  const isOwnKey = caller.gatewayKeyId === null && key.fingerprint !== null;
-  const ownKey = isOwnKey ? `${located.upstream.id} ${key.fingerprint}` : null;
   const placed = () => table.routes.place(routedCall(call, located, caller, key));
-  if (ownKey !== null) await delayNewKey(call, ownKey, placed);
+  // On the unified routes the path does not say whose key it is.
+  const keyHere = `${located.upstream.id} ${key.fingerprint}`;
+  if (ownKey !== null) await delayNewKey(call, keyHere, placed);
   const travel = async (listener: LastPlace | null): Promise<Response | Refusal> => {
-    const arrived = await journey(leg, ticket, common, listener);
+    if (ownKey !== null) ownKey.travels = true;
+    const arrived = await journey(leg, ticket, common, listener).finally(ownKey?.leave);
     if (ownKey !== null && arrived instanceof Response) {
-      noteKeyAnswer(call, ownKey, arrived.status, located.operation.limited);
+      const { status } = arrived;
+      noteKeyAnswer(call, [keyHere, ownKey.name], status, located.operation.limited);
     }
     if (arrived === 'left') return nobodyListens();
     return arrived instanceof Response

@@ -16,6 +16,11 @@ const MADE_UP = 800;
 /** Enough that every one of them would be seen. */
 const FILES_MORE_MAX = 20;
 
+/** More than may be under way, and what they may add to what workerd takes up. */
+const AT_ONCE = 2_000;
+const UNDER_WAY_MAX = 1_000;
+const MEGABYTES_MORE_MAX = 500;
+
 const PATH = '/zai/api/paas/v4/chat/completions';
 
 let stage: Stage;
@@ -63,6 +68,43 @@ it('keys that are made up leave no file and no pool behind, while right ones, kn
     return open < before.open + FILES_MORE_MAX;
   });
   await admin.untilIdle();
+});
+
+it('however many come at once, few are under way, and a key that had its success is served meanwhile', async () => {
+  stage = await startStage({
+    config: ({ url }) => ({ upstreams: [{ id: 'zai', base_url: url }] }),
+    upstream: { limits: { 'glm-5.1': 1 }, chunks: 3, chunkDelayMs: 5 },
+  });
+  const { upstream, dataDir } = stage;
+  expect(await burst('known')).toEqual(ALL_SERVED);
+  const before = await footprint(stage.workerdPid(), dataDir);
+  const slow = { 'x-strict-first-byte-delay-ms': '5000' };
+  const many = { url: stage.url(), keys: AT_ONCE, keysPerSecond: AT_ONCE, path: PATH };
+  const storming = storm({ ...many, headers: slow });
+  await until('the storm is on', () => upstream.stats().inFlight > 100);
+  expect(await burst('known')).toEqual(ALL_SERVED);
+  const { statuses } = await storming;
+  expect((statuses[401] ?? 0) + (statuses[429] ?? 0)).toBe(AT_ONCE);
+  expect(upstream.stats().peak).toBeLessThanOrEqual(UNDER_WAY_MAX + 1);
+  const after = await footprint(stage.workerdPid(), dataDir);
+  expect(after.megabytes - before.megabytes).toBeLessThan(MEGABYTES_MORE_MAX);
+  // Who was turned away, or comes for the first time, is served as well.
+  expect(await burst('new')).toEqual(ALL_SERVED);
+});
+
+it('what right keys have opened is closed when nobody uses it', async () => {
+  stage = await startStage({
+    config: ({ url }) => ({ upstreams: [{ id: 'zai', base_url: url }] }),
+    upstream: { limits: { 'glm-5.1': 1 } },
+  });
+  const { dataDir } = stage;
+  const before = await footprint(stage.workerdPid(), dataDir);
+  const keys = Array.from({ length: FILES_MORE_MAX }, (_, at) => `right-${at}`);
+  expect(await Promise.all(keys.map(burst))).toEqual(keys.map(() => ALL_SERVED));
+  await until('the files of their pools are closed', async () => {
+    const { open } = await footprint(stage.workerdPid(), dataDir);
+    return open < before.open + FILES_MORE_MAX;
+  });
 });
 
 it('who sends them waits, whatever it says of its address, and nobody else', async () => {

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -77,10 +77,12 @@ export async function storm(options: StormOptions): Promise<StormResult> {
 export async function footprint(
   pid: number,
   dataDir: string,
-): Promise<{ readonly open: number; readonly files: number }> {
-  const [open, files] = await Promise.all([
+): Promise<{ readonly open: number; readonly files: number; readonly megabytes: number }> {
+  const [open, files, status] = await Promise.all([
     readdir(`/proc/${pid}/fd`),
     readdir(join(dataDir, 'objects'), { recursive: true }),
+    readFile(`/proc/${pid}/status`, 'utf8'),
   ]);
-  return { open: open.length, files: files.length };
+  const kilobytes = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]);
+  return { open: open.length, files: files.length, megabytes: kilobytes / 1_024 };
 }

@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, type Mock, vi } from 'vitest';
 import type { Env } from '../../../src/contract/env.ts';
-import { delayNewKey, delayUnknownKey, noteKeyAnswer } from '../../../src/http/new-keys.ts';
+import {
+  delayNewKey,
+  delayUnknownKey,
+  noteKeyAnswer,
+  takePlace,
+} from '../../../src/http/new-keys.ts';
 import type { Placement } from '../../../src/routing/placement.ts';
 
 /** Keys that somebody makes up: whoever sends many waits, and nobody else does. */
@@ -49,7 +54,7 @@ const waitOf = (key: string, of = asked()): Promise<number> =>
   msOf(delayNewKey(of, key, () => [OWN]));
 
 function refuse(times: number, status = 401): void {
-  for (let at = 0; at < times; at += 1) noteKeyAnswer(asked(), `${address} ${at}`, status, true);
+  for (let at = 0; at < times; at += 1) noteKeyAnswer(asked(), [`${address} ${at}`], status, true);
 }
 
 describe('a key that never had a success', () => {
@@ -96,7 +101,7 @@ describe('a key that never had a success', () => {
 
 describe('a key that had a success', () => {
   it('never waits, whoever else comes from there', async () => {
-    noteKeyAnswer(asked(), `${address} good`, 200, true);
+    noteKeyAnswer(asked(), [`${address} good`], 200, true);
     refuse(FREE + 10);
     expect(await waitOf(`${address} good`)).toBe(0);
     expect(proved).not.toHaveBeenCalled();
@@ -111,13 +116,15 @@ describe('a key that had a success', () => {
   });
 
   it('is counted no more when it is refused', async () => {
-    noteKeyAnswer(asked(), `${address} good`, 200, true);
-    for (let at = 0; at < FREE + 10; at += 1) noteKeyAnswer(asked(), `${address} good`, 401, true);
+    noteKeyAnswer(asked(), [`${address} good`], 200, true);
+    for (let at = 0; at < FREE + 10; at += 1) {
+      noteKeyAnswer(asked(), [`${address} good`], 401, true);
+    }
     expect(await waitOf('new')).toBe(0);
   });
 
   it('is not one that a list of models was given to', async () => {
-    noteKeyAnswer(asked(), `${address} lists`, 200, false);
+    noteKeyAnswer(asked(), [`${address} lists`], 200, false);
     refuse(FREE + 10);
     expect(await waitOf(`${address} lists`)).toBe(1_000);
   });
@@ -144,10 +151,89 @@ describe('hosted by oneself', () => {
 
   it('an address is what the forwarder says, whatever the caller writes', async () => {
     for (let at = 0; at < FREE + 10; at += 1) {
-      noteKeyAnswer(hosted('203.0.113.1'), `${address} ${at}`, 401, true);
+      noteKeyAnswer(hosted('203.0.113.1'), [`${address} ${at}`], 401, true);
     }
     expect(await waitOf('new', hosted('203.0.113.1'))).toBe(1_000);
     expect(await waitOf('new', hosted('203.0.113.2'))).toBe(0);
     expect(await waitOf('new', hosted(null))).toBe(0);
   });
+});
+
+describe('calls of keys that had no success', () => {
+  const PLACES = 1_000;
+  const PLACES_OF_WAITING = 500;
+  const leaves: (() => void)[] = [];
+
+  afterEach(() => {
+    for (const leave of leaves.splice(0)) leave();
+  });
+
+  /** Whether the call of a key may go on; it is under way then. */
+  function goesOn(key: string, of = asked()): boolean {
+    const place = takePlace(of, `${address} ${key}`);
+    if ('reason' in place) return false;
+    leaves.push(place);
+    return true;
+  }
+
+  function crowd(keys: number, of = asked()): number {
+    return Array.from({ length: keys }, (_, at) => goesOn(`made-up-${at}`, of)).filter(Boolean)
+      .length;
+  }
+
+  it('are under way of so many keys at once, and of fewer where their address waits', () => {
+    expect(crowd(PLACES + 100)).toBe(PLACES);
+    for (const leave of leaves.splice(0)) leave();
+    refuse(FREE + 1);
+    expect(crowd(PLACES)).toBe(PLACES_OF_WAITING);
+  });
+
+  it('have room for who comes from elsewhere, however many wait', () => {
+    refuse(FREE + 1);
+    crowd(PLACES);
+    expect(goesOn('new', asked('198.51.100.2'))).toBe(true);
+  });
+
+  it('have room for one that was told to come again, and comes', () => {
+    refuse(FREE + 1);
+    crowd(PLACES_OF_WAITING);
+    const place = takePlace(asked(), `${address} new`);
+    expect(place).toMatchObject({ reason: 'busy', retryAfterMs: 1_000 });
+    expect(goesOn('another')).toBe(false);
+    expect(goesOn('new')).toBe(true);
+  });
+
+  it('are as many as there are of one key, and take one place', () => {
+    refuse(FREE + 1);
+    const calls = Array.from({ length: 3 * PLACES_OF_WAITING }, () => goesOn('one'));
+    expect(calls).not.toContain(false);
+    expect(crowd(PLACES)).toBe(PLACES_OF_WAITING - 1);
+  });
+
+  it('give their place back when the last one of the key has its answer', () => {
+    refuse(FREE + 1);
+    crowd(PLACES_OF_WAITING);
+    goesOn('made-up-0');
+    const [first, ...others] = leaves.splice(0);
+    first?.();
+    expect(goesOn('too-many')).toBe(false);
+    others.at(-1)?.();
+    expect(goesOn('next')).toBe(true);
+    leaves.push(...others.slice(0, -1));
+  });
+
+  it('take no place where the key had a success', () => {
+    noteKeyAnswer(asked(), [`${address} good`], 200, true);
+    crowd(PLACES + 1);
+    expect(goesOn('new')).toBe(false);
+    expect(goesOn('good')).toBe(true);
+  });
+});
+
+it('of gateway keys that nobody knows no more wait at once than a Worker can bear', async () => {
+  for (let at = 0; at < FREE + 10; at += 1) await msOf(delayUnknownKey(asked()));
+  const waiting = Array.from({ length: 500 }, () => delayUnknownKey(asked()));
+  expect(await msOf(delayUnknownKey(asked()))).toBe(0);
+  await msOf(Promise.all(waiting));
+  expect(await msOf(delayUnknownKey(asked()))).toBe(1_000);
 });
