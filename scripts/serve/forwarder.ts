@@ -14,6 +14,8 @@ export interface ForwarderOptions {
   readonly targetPort: number;
   /** Header that tells workerd who calls. Nobody else may know it. @default none */
   readonly cfHeader?: string;
+  /** More clients at once are cut off. @default as many as come */
+  readonly clientsMax?: number;
 }
 
 export interface Forwarder {
@@ -90,7 +92,7 @@ function join(client: Socket, target: Socket, scanner: RequestScanner): void {
 
 /** Starts a TCP forwarder to a workerd on this machine. */
 export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
-  const { host, port, cfHeader } = options;
+  const { host, port, cfHeader, clientsMax = Infinity } = options;
   let { targetPort }: { targetPort: number | null } = options;
   const clients = new Set<Socket>();
   const waiting = new Set<Socket>();
@@ -115,6 +117,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     if (targetPort === null) wait(client);
     else lead(client, targetPort);
   });
+  server.maxConnections = clientsMax;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port, backlog: 4_096 }, resolve);

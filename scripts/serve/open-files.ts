@@ -4,18 +4,36 @@ import { promisify } from 'node:util';
 /** Fewer than these a busy Headgate may need: two for each call, and three for each pool in use. */
 const FILES_LOW = 4_096;
 
+/** What is open without any call, and some more. */
+const FILES_OF_OUR_OWN = 64;
+
 /**
- * What to say of how many files workerd may open, or null where they are enough. Node raises its own soft limit
+ * How many files we may open, and workerd as well; Infinity: as many as there are. Node raises its own soft limit
  * to the hard one when it starts, and whatever it starts inherits that.
  */
-export async function fewOpenFiles(): Promise<string | null> {
-  if (process.platform === 'win32') return null;
+async function openFilesMax(): Promise<number> {
+  if (process.platform === 'win32') return Infinity;
   const { stdout } = await promisify(execFile)('/bin/sh', ['-c', 'ulimit -n']);
   const files = Number(stdout);
   // `unlimited` is no number.
-  if (!(files < FILES_LOW)) return null;
+  return Number.isNaN(files) ? Infinity : files;
+}
+
+/** What to say of how many files workerd may open, or null where they are enough. */
+export async function fewOpenFiles(): Promise<string | null> {
+  const files = await openFilesMax();
+  if (files >= FILES_LOW) return null;
   return (
     `workerd may open ${files} files, which is few: each call needs two, each pool in use three. ` +
     `Raise the hard limit (ulimit -Hn, LimitNOFILE, --ulimit nofile) to ${FILES_LOW} at least.`
   );
+}
+
+/**
+ * How many connections of clients there is room for, each of which needs one to workerd: were there more, they would
+ * leave no file to serve any of them.
+ */
+export async function clientsMax(): Promise<number> {
+  const files = await openFilesMax();
+  return Math.floor(Math.max(files - FILES_OF_OUR_OWN, FILES_OF_OUR_OWN) / 2);
 }

@@ -18,6 +18,7 @@ import { startForwarder } from './forwarder.ts';
 import { readCompatibility, workerdConfig } from './workerd-config.ts';
 import type { KeptRunning } from './keep-running.ts';
 import { keepRunning } from './keep-running.ts';
+import { clientsMax } from './open-files.ts';
 import type { WorkerdProcess } from './workerd.ts';
 import { startWorkerd } from './workerd.ts';
 
@@ -161,10 +162,13 @@ async function listen(
   if (options.forwarder === false) return [];
   const { host = '127.0.0.1', port } = options;
   const forwarders: Forwarder[] = [];
+  const each = Math.floor((await clientsMax()) / ports.length);
   try {
     for (const [index, targetPort] of ports.entries()) {
       const wanted = index === 0 ? port : 0;
-      forwarders.push(await startForwarder({ host, port: wanted, targetPort, cfHeader }));
+      forwarders.push(
+        await startForwarder({ host, port: wanted, targetPort, cfHeader, clientsMax: each }),
+      );
     }
     return forwarders;
   } catch (error) {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Forwarder } from '../../../scripts/serve/forwarder.ts';
+import type { Forwarder, ForwarderOptions } from '../../../scripts/serve/forwarder.ts';
 import { startForwarder } from '../../../scripts/serve/forwarder.ts';
 
 /** What stands behind the forwarder notices a client's leaving only by a reset: each case ends in one. */
@@ -15,12 +15,12 @@ interface Pair {
   readonly target: Socket;
 }
 
-async function join(): Promise<Pair> {
+async function join(more: Partial<ForwarderOptions> = {}): Promise<Pair> {
   server = createServer({ allowHalfOpen: true });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const targetPort = (server.address() as AddressInfo).port;
-  forwarder = await startForwarder({ host: '127.0.0.1', port: 0, targetPort });
+  forwarder = await startForwarder({ host: '127.0.0.1', port: 0, targetPort, ...more });
   const client = connect({ port: forwarder.port, host: '127.0.0.1', allowHalfOpen: true });
   const [target] = (await once(server, 'connection')) as [Socket];
   // At the end of every test what is left is reset.
@@ -48,6 +48,21 @@ describe('forwarder', () => {
     await once(target, 'data');
     client.end();
     expect(await errorOf(target)).toBe('ECONNRESET');
+  });
+
+  it('cuts off clients for whom there is no room, and serves the others', async () => {
+    const { client, target } = await join({ clientsMax: 1 });
+    const tooMany = connect({ port: forwarder.port, host: '127.0.0.1' });
+    tooMany.on('error', () => undefined);
+    await once(tooMany, 'close');
+    target.end('served');
+    const [data] = (await once(client, 'data')) as [Buffer];
+    expect(data.toString()).toBe('served');
+    client.destroy();
+    await expect.poll(() => forwarder.connections()).toBe(0);
+    const next = connect({ port: forwarder.port, host: '127.0.0.1' });
+    const [served] = (await once(server, 'connection')) as [Socket];
+    for (const socket of [next, served]) socket.on('error', () => undefined);
   });
 
   it('passes the reset of a client on', async () => {
