@@ -42,6 +42,16 @@ it('hands its work to whoever comes when it is due, and says how late that is', 
   expect(timer.takeOver()).toBeNull();
 });
 
+it('what it was set for is due when it fires, whatever the clock on the wall shows by then', () => {
+  const { timer, wake, clock } = newTimer();
+  const dueAt = clock.now() + 10_000;
+  wake.mockImplementation(() => expect(clock.now()).toBe(dueAt));
+  timer.arm(dueAt);
+  vi.setSystemTime(Date.now() - 3_600_000);
+  vi.advanceTimersByTime(10_000);
+  expect(wake).toHaveReturnedTimes(1);
+});
+
 it('is set anew where the clock was set back: the runtime would keep it for as much longer', () => {
   const { timer, wake, clock } = newTimer();
   timer.arm(clock.now() + 10_000);

@@ -18,18 +18,17 @@ beforeEach(async () => {
 
 afterAll(nothingLeaks);
 
-async function limitTo(holds: {
-  idle_ms?: number;
-  stalled_ms?: number;
-  max_hold_ms?: number;
-}): Promise<void> {
+async function limitTo(
+  holds: { idle_ms?: number; stalled_ms?: number; max_hold_ms?: number },
+  limits: { tpm?: number } = {},
+): Promise<void> {
   await configure({
     upstreams: [{ id: 'up', base_url: strict.url }],
     groups: [
       {
         name: group,
         match: { upstreams: ['up'] },
-        limits: { max_concurrency: 1 },
+        limits: { max_concurrency: 1, ...limits },
         holds: { ...NO_COOLDOWN, ...holds },
       },
     ],
@@ -73,14 +72,20 @@ it('a stream that says something now and then is not idle', async () => {
 
 const FLOWING = { 'x-strict-chunks': '100000', 'x-strict-chunk-delay-ms': '5' };
 
-it('a caller that takes nothing for longer than stalled_ms is cut, then its slot returns', async () => {
-  await limitTo({ stalled_ms: 300 });
-  const stalled = await chat(CHAT, 'first', { headers: FLOWING });
-  const second = open(CHAT, 'second');
-  expect(await second.end).toBe('done');
-  await expect(stalled.text()).rejects.toBeInstanceOf(Error);
-  await expectAbortBeforeNext();
-});
+it.each([
+  ['', {}],
+  [', where its tokens are counted', { tpm: 10_000_000 }],
+])(
+  'a caller that takes nothing for longer than stalled_ms is cut, then its slot returns%s',
+  async (_, limits) => {
+    await limitTo({ stalled_ms: 300 }, limits);
+    const stalled = await chat(CHAT, 'first', { headers: FLOWING });
+    const second = open(CHAT, 'second');
+    expect(await second.end).toBe('done');
+    await expect(stalled.text()).rejects.toBeInstanceOf(Error);
+    await expectAbortBeforeNext();
+  },
+);
 
 it('an upstream that says nothing for longer than stalled_ms stalls nobody', async () => {
   await limitTo({ stalled_ms: 200 });
