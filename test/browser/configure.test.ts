@@ -13,6 +13,7 @@ afterEach(() => page.context().close());
 const config = async () =>
   (await (await stage.admin.request('GET', '/config')).json()) as {
     groups: { name: string }[];
+    upstreams: object[];
   };
 
 it('the example configuration is imported after a look at what it changes', async () => {
@@ -45,6 +46,26 @@ it('a text that is no configuration is refused with its line or its field', asyn
   await check.click();
   await expect.poll(() => page.getByRole('main').textContent()).toContain('max_concurrency');
   expect((await config()).groups.map(({ name }) => name)).toEqual(['practice']);
+});
+
+it('an upstream whose secret is not set is what the first page shows first', async () => {
+  const before = await config();
+  const sealed = {
+    id: 'sealed',
+    base_url: 'https://llm.example.com',
+    auth: { secret: 'UPSTREAM_NOT_SET' },
+  };
+  const document = { ...before, upstreams: [...before.upstreams, sealed] };
+  expect((await stage.admin.request('PUT', '/config', document)).status).toBe(200);
+  page = await signedIn(browser, stage, '/admin');
+  const first = page
+    .getByRole('region', { name: /Needs attention/ })
+    .getByRole('listitem')
+    .first();
+  await expect
+    .poll(() => first.textContent())
+    .toBe('sealedthe secret UPSTREAM_NOT_SET is not set: its calls are refused');
+  expect((await stage.admin.request('PUT', '/config', before)).status).toBe(200);
 });
 
 it('a key is made, shown once, opens, and opens no more once it is revoked', async () => {
