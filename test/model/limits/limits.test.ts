@@ -51,11 +51,11 @@ function totalOf(
 }
 
 test('with an upstream that refuses nothing, limits are kept, used, and at rest', () => {
-  const total = totalOf(historyOf(calmActionArb), 400);
+  const total = totalOf(historyOf(calmActionArb), 800);
   expect(total.granted, 'what the histories grant').toBeGreaterThan(2_000);
   expect(total.waitedForTime, 'who waits for time alone').toBeGreaterThan(1_000);
   expect(total.refused, 'what is beyond a budget').toBeGreaterThan(200);
-  expect(total.overtook, 'who goes before a larger one').toBeGreaterThan(10);
+  expect(total.overtook, 'who goes before a larger one').toBeGreaterThan(3);
   expect(total.tooLarge, 'what never fits').toBeGreaterThan(100);
 });
 
