@@ -29,11 +29,14 @@ export async function fewOpenFiles(): Promise<string | null> {
   );
 }
 
+/** Two here, and as many in workerd, which looks late at those that were closed when it has much to do. */
+const FILES_PER_CLIENT = 3;
+
 /**
  * How many connections of clients there is room for, each of which needs one to workerd: were there more, they would
  * leave no file to serve any of them.
  */
 export async function clientsMax(): Promise<number> {
   const files = await openFilesMax();
-  return Math.floor(Math.max(files - FILES_OF_OUR_OWN, FILES_OF_OUR_OWN) / 2);
+  return Math.floor(Math.max(files - FILES_OF_OUR_OWN, FILES_OF_OUR_OWN) / FILES_PER_CLIENT);
 }
