@@ -186,6 +186,22 @@ it.each([
   },
 );
 
+it('a Responses stream says when its upstream wants to be asked again', async () => {
+  const [, responses] = SHAPES;
+  if (responses === undefined) throw new Error('no shape');
+  await configureShape(responses);
+  await scene.strict.configure({ retryAfterS: 7 });
+  const holder = await streaming(scene, 'holder');
+  const headers = { 'x-strict-status': '503' };
+  const response = await call(responses.path, { json: responses.json, headers });
+  const text = response.text();
+  await finish(scene, [holder]);
+  const [, failed] = eventsOf(await text).map(({ data }) => data);
+  const message = expect.stringMatching(/ Please try again in 7s\.$/);
+  expect(failed).toMatchObject({ type: 'response.failed', response: { error: { message } } });
+  await allFree(group);
+});
+
 it('a refusal before the early answer has its own status', async () => {
   const [chat] = SHAPES;
   if (chat === undefined) throw new Error('no shape');
