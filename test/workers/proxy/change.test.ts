@@ -94,6 +94,7 @@ it('a limit of 0 lets what streams go on and starts nothing until it is raised',
   await configureLimit(1);
   const [first, second] = await start(['a', 'b'], 1);
   await setLimit(0);
+  await untilStatus(group, { limit: { configured: 0, effective: 0, source: 'configured' } });
   await strict.resume();
   expect(await first?.end).toBe('done');
   await untilStatus(group, { in_use: 0, queued: 1 });
