@@ -14,6 +14,9 @@ const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u206
 const escapeUnseen = (text: string): string =>
   text.replaceAll(UNSEEN, (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
+/** Neither a word nor a part of a stack is as long, and what looks through such a one takes its time. */
+const LONG_WORD = /\S{200,}/g;
+
 /** Values that workerd adds to its errors, as in `; url = http://…`: they may hold whatever a caller sent. */
 const VALUES = /(; [\w.()>-]+ = ).*/s;
 
@@ -38,6 +41,7 @@ function isEvent(line: string): boolean {
 export function safeLine(line: string): string {
   if (isEvent(line)) return escapeUnseen(line);
   const cut = line
+    .replaceAll(LONG_WORD, '…')
     .replace(VALUES, '$1…')
     .replaceAll(ADDRESS, '…')
     .replaceAll(CREDENTIAL, '$1 …')

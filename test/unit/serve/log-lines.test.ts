@@ -68,6 +68,10 @@ describe('safeLine', () => {
     expect(safeLine(line)).toContain('…');
   });
 
+  it('cuts a word that is longer than any of ours, which would take seconds to look through', () => {
+    expect(safeLine(`failed: ${'a-'.repeat(8_000)} at`)).toBe('failed: … at');
+  });
+
   it('leaves what says where something went wrong', () => {
     const line =
       'workerd/server/server.c++:6685: error: Uncaught exception: kj/compat/url.c++:165: failed: invalid URL';
