@@ -1,3 +1,4 @@
+import type { Forwarded } from '../contract/forwarded.ts';
 import type { Env } from '../contract/env.ts';
 import { v6Words } from '../routing/ipv6.ts';
 
@@ -6,19 +7,20 @@ const EVERYBODY = 'everybody';
 
 interface Asked {
   readonly headers: Headers;
-  /** Unlike Cloudflare's, that of the forwarder has `clientIp`. */
+  /** Unlike Cloudflare's, that of the forwarder is `Forwarded`. */
   readonly cf?: object | undefined;
 }
 
 /**
  * Where a request comes from, as it counts for whoever misbehaves: one of IPv6 by its first 64 bits, since
- * whoever has one address has all that begin with them. Cloudflare sets `cf-connecting-ip`, which callers could write themselves where
- * Headgate hosts itself: there the forwarder says it, as a property that no header of theirs can set.
+ * whoever has one address has all that begin with them. Cloudflare sets `cf-connecting-ip`, which callers
+ * could write themselves where Headgate hosts itself: there the forwarder says it, as a property that no
+ * header of theirs can set.
  */
 export function addressOf(env: Pick<Env, 'BOOT_ID'>, { headers, cf }: Asked): string {
   if (env.BOOT_ID === undefined) return asCounted(headers.get('cf-connecting-ip') ?? EVERYBODY);
-  const { clientIp }: { clientIp?: unknown } = { ...cf };
-  return asCounted(typeof clientIp === 'string' ? clientIp : EVERYBODY);
+  const { clientIp = EVERYBODY }: Partial<Forwarded> = { ...cf };
+  return asCounted(clientIp);
 }
 
 function asCounted(address: string): string {

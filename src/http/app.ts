@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import type { Env } from '../contract/env.ts';
-import { DEPARTED_PATH } from '../contract/departures.ts';
+import { DEPARTED_PATH } from '../contract/forwarded.ts';
 import { logEvent } from '../contract/log.ts';
 import { MALFORMED_PATH, malformedRefusal } from '../contract/malformed.ts';
 import { refusalResponse } from '../contract/wire-error.ts';

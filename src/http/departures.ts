@@ -1,4 +1,4 @@
-import type { Departed, Forwarded } from '../contract/departures.ts';
+import type { Departed, Forwarded } from '../contract/forwarded.ts';
 
 /** A request as the forwarder passes it on. */
 interface Asked {

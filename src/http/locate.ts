@@ -42,7 +42,7 @@ export interface Located {
   readonly body: OutgoingBody;
 }
 
-/** A refusal of a call that may belong somewhere by a newer configuration, with what was read of it for this one. */
+/** The refusal of a call that may belong somewhere by a newer configuration, with what was read of it already. */
 export interface Misplaced extends Refusal {
   readonly read: EarlierRead;
 }
