@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { AGENT_FORGOTTEN_MS } from '../../../src/core/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** Whose turn it is among the calls of one tenant: by age, which is by arrival unless a run is older. */
@@ -167,40 +168,60 @@ describe('a run that is known by its id only', () => {
     expect(group.waiting()).toEqual(expected);
   });
 
-  test('goes on while it waits, however long that takes', () => {
-    const group = fullGroup();
-    group.ask('first', { agent: 'run', sliceMs: 50_000 });
-    for (let slices = 0; slices < 3; slices += 1) {
-      group.advance(30_000);
-      group.renew('holder');
+  describe('goes on for longer than it is remembered without a call', () => {
+    const LONG_MS = AGENT_FORGOTTEN_MS + 30_000;
+    const JUST_BEFORE = { agent: 'other', enqueuedMs: LONG_MS - 5_000 };
+
+    /** Passes the time, with something to do every 30 s. */
+    function pass(group: TestGroup, meanwhile: () => void): void {
+      for (let passedMs = 0; passedMs < LONG_MS; passedMs += 30_000) {
+        group.advance(30_000);
+        meanwhile();
+      }
+    }
+
+    test('while it waits', () => {
+      const group = new TestGroup({ slotsMax: 1, timeoutMs: 3_600_000 });
+      group.ask('holder');
       group.ask('first', { agent: 'run', sliceMs: 50_000 });
-    }
-    group.release('holder');
-    group.ask('other', { agent: 'other', enqueuedMs: 85_000 });
-    group.ask('second', { agent: 'run' });
-    expect(group.waiting()).toEqual(['second', 'other']);
-  });
+      pass(group, () => {
+        group.renew('holder');
+        group.ask('first', { agent: 'run', sliceMs: 50_000 });
+      });
+      group.ask('other', JUST_BEFORE);
+      group.ask('second', { agent: 'run' });
+      expect(group.waiting()).toEqual(['first', 'second', 'other']);
+    });
 
-  test('goes on while it is parked in one long ask', () => {
-    const group = new TestGroup({ slotsMax: 0, timeoutMs: 600_000 });
-    group.ask('first', { agent: 'run', sliceMs: 600_000 });
-    group.advance(90_000);
-    group.reconfigure({ slotsMax: 1 });
-    group.ask('other', { agent: 'other', enqueuedMs: 85_000 });
-    group.ask('second', { agent: 'run' });
-    expect(group.waiting()).toEqual(['second', 'other']);
-  });
+    test('while it is parked in one long ask', () => {
+      const group = new TestGroup({ slotsMax: 0, timeoutMs: 3_600_000 });
+      group.ask('first', { agent: 'run', sliceMs: 3_600_000 });
+      group.advance(LONG_MS);
+      group.ask('other', JUST_BEFORE);
+      group.ask('second', { agent: 'run' });
+      expect(group.waiting()).toEqual(['first', 'second', 'other']);
+    });
 
-  test('goes on while it holds', () => {
-    const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000 });
-    group.ask('first', { agent: 'run' });
-    for (let renewals = 0; renewals < 3; renewals += 1) {
-      group.advance(30_000);
-      group.renew('first');
-    }
-    group.ask('other', { agent: 'other', enqueuedMs: 85_000 });
-    group.ask('second', { agent: 'run' });
-    expect(group.waiting()).toEqual(['second', 'other']);
+    test('after a long ask that was granted', () => {
+      const group = new TestGroup({ slotsMax: 0, timeoutMs: 3_600_000 });
+      group.ask('first', { agent: 'run', sliceMs: 3_600_000 });
+      group.advance(LONG_MS);
+      group.reconfigure({ slotsMax: 1 });
+      group.release('first');
+      group.reconfigure({ slotsMax: 0 });
+      group.ask('other', JUST_BEFORE);
+      group.ask('second', { agent: 'run' });
+      expect(group.waiting()).toEqual(['second', 'other']);
+    });
+
+    test('while it holds', () => {
+      const group = new TestGroup({ slotsMax: 1, timeoutMs: 3_600_000 });
+      group.ask('first', { agent: 'run' });
+      pass(group, () => group.renew('first'));
+      group.ask('other', JUST_BEFORE);
+      group.ask('second', { agent: 'run' });
+      expect(group.waiting()).toEqual(['second', 'other']);
+    });
   });
 
   test('is another one with another tenant', () => {
