@@ -4,6 +4,9 @@ import { DEPARTED_PATH, type Departed } from '../../src/contract/forwarded.ts';
 /** Little for a slot, and enough for one notice to tell of many: every client leaves some time. */
 const TELL_AFTER_MS = 100;
 
+/** So many numbers fit into a header, of which workerd takes 128 KiB in all. */
+const TOLD_MAX = 1_000;
+
 /**
  * Tells the Worker which clients have left. workerd mostly sees that itself, by the reset of their connections,
  * and always before the notice comes; but not all that it sees it passes on.
@@ -11,7 +14,7 @@ const TELL_AFTER_MS = 100;
 export class DepartureNotices {
   readonly #cfHeader: string;
   readonly #targetPort: () => number | null;
-  #departed: number[] = [];
+  readonly #departed: number[] = [];
   #timer: NodeJS.Timeout | null = null;
 
   constructor(cfHeader: string, targetPort: () => number | null) {
@@ -30,11 +33,16 @@ export class DepartureNotices {
 
   /** A notice that is lost was for a workerd that has ended, and its calls with it. */
   #tell(): void {
-    const notice: Departed = { departed: this.#departed };
-    this.#departed = [];
     this.#timer = null;
     const port = this.#targetPort();
+    const departed = this.#departed.splice(0);
     if (port === null) return;
+    for (let from = 0; from < departed.length; from += TOLD_MAX) {
+      this.#send(port, { departed: departed.slice(from, from + TOLD_MAX) });
+    }
+  }
+
+  #send(port: number, notice: Departed): void {
     const headers = { [this.#cfHeader]: JSON.stringify(notice) };
     request({ host: '127.0.0.1', port, path: DEPARTED_PATH, headers, agent: false })
       .on('response', (response) => response.resume())
