@@ -39,7 +39,11 @@ const common = ({ key, headers, fetch: fetcher }: Ask) => ({
   ...(fetcher !== undefined && { fetch: fetcher }),
 });
 
-async function joined<T>(stream: AsyncIterable<T>, textOf: (item: T) => unknown): Promise<string> {
+/** The text of a stream, whose pieces may be without one. */
+export async function joined<T>(
+  stream: AsyncIterable<T>,
+  textOf: (item: T) => unknown,
+): Promise<string> {
   let text = '';
   for await (const item of stream) {
     const piece = textOf(item);

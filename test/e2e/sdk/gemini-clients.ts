@@ -6,21 +6,13 @@ import { ChatGoogleGenerativeAI } from '@langchain/google-genai';
 import { streamText } from 'ai';
 import { GoogleGenAI as GoogleGenAI1 } from 'google-genai-1';
 import { CALLER_KEY, QUESTION } from './cases/sdk-case.ts';
+import { joined } from './callers.ts';
 
 /** A question that is answered by a stream. */
 export interface StreamCaller {
   readonly name: string;
   /** The text of the answer, and where the client keeps a chat, what stands in it. */
   ask(origin: string, model: string): Promise<string>;
-}
-
-async function joined<T>(stream: AsyncIterable<T>, textOf: (item: T) => unknown): Promise<string> {
-  let text = '';
-  for await (const item of stream) {
-    const piece = textOf(item);
-    if (typeof piece === 'string') text += piece;
-  }
-  return text;
 }
 
 interface Content {
