@@ -7,6 +7,8 @@ import type { Background } from './waiting.ts';
 /** One proxied call, and what has been found out about it. */
 export interface ProxyCall {
   readonly request: Request;
+  /** Aborts when the caller has gone, as far as anybody notices. */
+  readonly signal: AbortSignal;
   /** What was read of its body for an older configuration; null: nothing. */
   readonly earlier: EarlierRead | null;
   readonly url: URL;

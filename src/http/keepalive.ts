@@ -7,15 +7,16 @@ import {
 import type { Refusal } from '../contract/reasons.ts';
 import type { CallerHeaders } from '../contract/request-headers.ts';
 import { keepaliveAfterMs, type Placement } from '../routing/placement.ts';
-import type { Schedule } from '../upstream/call-clock.ts';
 import { packingOf, unpacked } from '../upstream/packing.ts';
 import { headerDelay } from '../upstream/refusal/refusal-delay.ts';
 import type { PlaceListener } from './ask.ts';
+import type { ProxyCall } from './call.ts';
 import { countInFlight } from './calls-in-flight.ts';
+import { departures } from './isolate.ts';
 import type { Located } from './locate.ts';
 import { Opening } from './opening.ts';
 import { traceError } from './trace.ts';
-import { pause, type Background } from './waiting.ts';
+import { pause } from './waiting.ts';
 
 /** From when on a caller that asks for comments gets them, and how often, if its groups say nothing. */
 const ASKED_AFTER_MS = 15_000;
@@ -80,25 +81,33 @@ export class LastPlace implements PlaceListener {
  * Answers with an event stream at once, keeps it alive while there is no answer yet, and then
  * the answer's body. The status is out by then, so an error comes as the last event, in the dialect of
  * the caller; and the body is copied by hand, because one identity stream cannot be piped into another.
+ *
+ * `leave` is called when the caller has gone: the runtime says nothing of it where a comment cannot be written.
  */
 export function answerWaiting(
   keepalive: Keepalive,
   place: LastPlace,
   answer: Promise<Response | Refusal>,
-  ctx: Background,
-  after: Schedule,
+  { request, ctx, after }: Pick<ProxyCall, 'request' | 'ctx' | 'after'>,
+  leave: () => void,
 ): Response {
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
   const opening = new Opening(keepalive.shape);
+  const write = async (bytes: Uint8Array): Promise<void> => {
+    if (bytes.length === 0) return;
+    try {
+      await writer.write(bytes);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  };
   const feed = async (): Promise<void> => {
     try {
       const settled = answer.then(() => true);
-      do await writer.write(opening.filler(place.comment));
+      do await write(opening.filler(place.comment));
       while (!(await Promise.race([settled, pause(keepalive.everyMs, after).then(() => false)])));
-      const write = async (bytes: Uint8Array): Promise<void> => {
-        if (bytes.length > 0) await writer.write(bytes);
-      };
       await tell((bytes) => write(opening.join(bytes)), keepalive, await answer);
       await write(opening.end());
       await writer.close();
@@ -108,7 +117,7 @@ export function answerWaiting(
     }
   };
   // Its caller has a response by now, so that the call would no longer count as one that waits.
-  countInFlight(answer, ctx);
+  countInFlight(departures.watch(request, answer, leave), ctx);
   ctx.waitUntil(feed());
   const headers = {
     'content-type': 'text/event-stream; charset=utf-8',

@@ -14,6 +14,7 @@ import { addCors, corsHeaders, preflightResponse } from './cors.ts';
 import { answerWaiting, keepaliveOf, LastPlace } from './keepalive.ts';
 import { comebacks } from './isolate.ts';
 import { journey } from './journey.ts';
+import type { Leg } from './leg.ts';
 import {
   changedMeanwhile,
   locateDirect,
@@ -64,6 +65,7 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   const query = url.search === '' ? NO_QUERY : url.searchParams;
   const answering = answerByNewest({
     request,
+    signal: request.signal,
     earlier: null,
     url,
     query,
@@ -159,7 +161,7 @@ async function sendLocated(
   headers: CallerHeaders,
   ownKey: OwnKey | null,
 ): Promise<Response | Refusal | Misplaced> {
-  const { request, earlier, url, query, env, ctx, table, after } = call;
+  const { request, earlier, url, query, env, table, after } = call;
   const bodyWaitMs = Math.max(headers.maxWaitMs ?? BODY_WAIT_MAX_MS, BODY_WAIT_MIN_MS);
   const common = { request, earlier, url, query, headers, caller, bodyWaitMs, after };
   const ticket = newTicket(headers, caller);
@@ -171,14 +173,14 @@ async function sendLocated(
     located.body.discard();
     return key;
   }
-  const leg = { call, caller, located, key, spilledFrom: null };
+  const leg: Leg = { call, caller, located, key, spilledFrom: null };
   const placed = () => table.routes.place(routedCall(call, located, caller, key));
   // On the unified routes the path does not say whose key it is.
   const keyHere = `${located.upstream.id} ${key.fingerprint}`;
   if (ownKey !== null) await delayNewKey(call, keyHere, placed);
-  const travel = async (listener: LastPlace | null): Promise<Response | Refusal> => {
+  const travel = async (from: Leg, listener: LastPlace | null): Promise<Response | Refusal> => {
     if (ownKey !== null) ownKey.travels = true;
-    const arrived = await journey(leg, ticket, common, listener).finally(ownKey?.leave);
+    const arrived = await journey(from, ticket, common, listener).finally(ownKey?.leave);
     if (ownKey !== null && arrived instanceof Response) {
       const { status } = arrived;
       noteKeyAnswer(call, [keyHere, ownKey.name], status, located.operation.limited);
@@ -188,16 +190,18 @@ async function sendLocated(
       ? arrived
       : comebacks.space(arrived, caller.id, steadyClock.now());
   };
-  if (!located.isStream || !located.operation.limited) return travel(null);
+  if (!located.isStream || !located.operation.limited) return travel(leg, null);
   const keepalive = keepaliveOf(located, headers, placed());
-  if (keepalive === null) return travel(null);
+  if (keepalive === null) return travel(leg, null);
   const place = new LastPlace(keepalive.everyMs);
-  const answer = travel(place);
+  const gone = new AbortController();
+  const signal = AbortSignal.any([call.signal, gone.signal]);
+  const answer = travel({ ...leg, call: { ...call, signal } }, place);
   const early = Promise.withResolvers<null>();
   const callOff = after(keepalive.afterMs, () => early.resolve(null));
   const sent = await Promise.race([answer, early.promise]);
   callOff();
-  return sent ?? answerWaiting(keepalive, place, answer, ctx, after);
+  return sent ?? answerWaiting(keepalive, place, answer, call, () => gone.abort());
 }
 
 async function locate(incoming: Incoming): Promise<Located | Refusal | Misplaced | 'left'> {

@@ -54,7 +54,7 @@ export async function sendHeld(sending: Sending): Promise<Response | Refusal | A
   const { call, rules, target, tries, metering, admission, hasNext } = sending;
   const { request, ctx, after } = call;
   const waitMs = Math.round(steadyClock.now() - sending.ticket.enqueuedAt);
-  const held = new HeldCall(request.signal, rules.hold, after);
+  const held = new HeldCall(call.signal, rules.hold, after);
   admission.keep(() => held.cut('revoked'));
   const mayBeNeeded = hasNext || (rules.mayWait && sending.ticket.maxWaitMs !== 0);
   const keptBytesMax = mayBeNeeded ? rules.retries.max_body_bytes : 0;

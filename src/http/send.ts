@@ -44,7 +44,7 @@ export async function send(stop: Stop): Promise<Sent> {
   const target = targetOf(call, stop.located, caller, key, stop.spilledFrom !== null);
   // What may come behind comments of ours cannot be compressed.
   if (listener !== null) target.headers.set('accept-encoding', 'identity');
-  const { request, env, ctx, table, after } = call;
+  const { request, signal, env, ctx, table, after } = call;
   const { upstream, operation } = stop.located;
   // Only behind a gateway key the operator's goes out.
   const shut =
@@ -70,7 +70,7 @@ export async function send(stop: Stop): Promise<Sent> {
   const { located, metering } = measured ?? { located: stop.located, metering: null };
   // Tokens are counted on their way through, which compressed ones are not.
   if (metering !== null) target.headers.set('accept-encoding', 'identity');
-  const context = { env, table, ctx, signal: request.signal, after, listener, metering };
+  const context = { env, table, ctx, signal, after, listener, metering };
   const admitted = await admit(routed, ticket, placed, context);
   switch (admitted.kind) {
     case 'admitted': {

@@ -114,7 +114,7 @@ async function canGo(stop: SpillStop, leg: Leg): Promise<boolean> {
 export async function withBodyFor({ model }: SpillStop, leg: Leg): Promise<Leg | Refusal | 'left'> {
   const { call, located } = leg;
   if (model === null || located.operation.model.from === 'path') return leg;
-  const kept = await keepBody(located.body, RENAMED_BYTES_MAX, bodyBudget, call.request.signal);
+  const kept = await keepBody(located.body, RENAMED_BYTES_MAX, bodyBudget, call.signal);
   if (kept === 'aborted') return located.body.watch?.fault ?? 'left';
   return kept === null ? leg : { ...leg, located: { ...located, body: kept } };
 }

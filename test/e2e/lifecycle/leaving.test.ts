@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StrictArrival } from '../../support/strict-counts.ts';
 import type { Leaving, OpenCall } from '../support/lifecycle-call.ts';
@@ -158,4 +159,29 @@ it('clients that leave as the answer begins leave no slot behind', async () => {
   await stage.admin.untilIdle();
   expect(stage.upstream.stats().inFlight).toBe(0);
   await stage.admin.setLimit('practice', 1);
+});
+
+it('clients that leave while comments are written to them leave the queue', async () => {
+  const queue = { keepalive: { after_ms: 0, every_ms: 1_000 } };
+  const waits = await startStage({ config: practiceConfig(1, { queue }) });
+  try {
+    const chat = (label: string): OpenCall =>
+      openChat(waits.url(), { label, headers: { 'x-strict-silent-after-chunks': '1' } });
+    const holder = chat('holder');
+    await until('the holder is under way', () => hasChunk({ call: holder }));
+    const others = Array.from({ length: 40 }, (_, i) => chat(`waits-${i}`));
+    await Promise.all(others.map((each) => each.answered));
+    // For as long as it stands still it sees nobody leave, and comments are due when it goes on.
+    process.kill(waits.workerdPid(), 'SIGSTOP');
+    for (const each of others) each.leave('RST');
+    await Promise.all(others.map((each) => each.ended));
+    await delay(1_500);
+    process.kill(waits.workerdPid(), 'SIGCONT');
+    await waits.admin.untilGroup('practice', { in_use: 1, queued: 0 });
+    holder.leave('RST');
+    await waits.admin.untilIdle();
+    expect(waits.upstream.stats().total).toBe(1);
+  } finally {
+    await waits.close();
+  }
 });

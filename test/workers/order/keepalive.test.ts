@@ -1,6 +1,9 @@
 // Streams that wait are kept alive by comments, and then get the upstream's bytes as they are.
 import { tracing } from 'cloudflare:workers';
 import { afterAll, beforeEach, expect, it, vi } from 'vitest';
+import type { Refusal } from '../../../src/contract/reasons.ts';
+import { answerWaiting, LastPlace } from '../../../src/http/keepalive.ts';
+import { onTimer } from '../../../src/upstream/call-clock.ts';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { call, chat, until } from '../support/worker.ts';
@@ -157,6 +160,22 @@ it('a client that cancels the body while it is kept alive leaves the queue', asy
   await untilStatus(group, { queued: 0 });
   await finish(scene, [holder]);
   expect((await scene.strict.stats()).total).toBe(1);
+});
+
+it('a comment that cannot be written tells that the caller has gone', async () => {
+  // No request is aborted here, as where the runtime finds out by a write that fails.
+  const answer = Promise.withResolvers<Refusal>();
+  const leave = vi.fn<() => void>();
+  const waiting = { request: new Request('https://h/'), ctx: { waitUntil() {} }, after: onTimer };
+  const shape = 'openai';
+  const keepalive = { shape, model: null, afterMs: 0, everyMs: 20 } as const;
+  const response = answerWaiting(keepalive, new LastPlace(20), answer.promise, waiting, leave);
+  const reader = readerOf(response);
+  await readUntil(reader, /\n\n/);
+  expect(leave).not.toHaveBeenCalled();
+  await reader.cancel();
+  await until(() => expect(leave).toHaveBeenCalled());
+  answer.resolve({ reason: 'busy', message: '' });
 });
 
 it('a client that leaves the stream behind its comments frees the slot', async () => {
