@@ -151,6 +151,22 @@ it('a body that was read by an older one is asked for its key by the newer one',
   expect(await isolate.ask('/v1/chat/completions', call)).toBe(401);
 });
 
+it.each([
+  ['whether a stream is asked for', { queue: { keepalive: { after_ms: 0 } } }],
+  ['which model is the true one', { track_usage: true }],
+])('a body in which nobody looked for %s is sent again by its caller', async (_, group) => {
+  const id = `unsaid-${Object.keys(group)[0]}`.replace('_', '-');
+  await writeElsewhere(upstreams('first'));
+  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  const groups = [{ name: 'wants-more', match: { upstreams: [id] }, ...group }];
+  await writeElsewhere({ ...upstreams('first', id), groups });
+  const call = { ...CHAT, model: `${id}/gpt-4o-mini` };
+  expect(await isolate.answer('/v1/chat/completions', call, {})).toMatchObject({
+    error: { message: expect.stringContaining('has changed while the call was read') },
+  });
+  expect(await isolate.ask('/v1/chat/completions', call)).toBe(200);
+});
+
 it('a model that is nowhere is refused by the newer one too', async () => {
   await writeElsewhere(upstreams('first'));
   expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
