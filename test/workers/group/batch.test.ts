@@ -1,6 +1,8 @@
 // Many asks of one turn: every lease has its row before its caller hears of it, and they share writes.
 import { afterAll, expect, it, vi } from 'vitest';
+import { poolName } from '../../../src/contract/pool-name.ts';
 import { GroupStore } from '../../../src/group/store.ts';
+import { Trial } from '../../../src/group/trial.ts';
 import {
   define,
   inside,
@@ -11,6 +13,7 @@ import {
   take,
   untilNoRows,
 } from '../support/pool.ts';
+import { env } from '../support/worker.ts';
 
 const CALLS = 200;
 
@@ -68,4 +71,26 @@ it('rows of leases that have ended are deleted together, within a moment', async
   await untilNoRows('deletes');
   expect(write.mock.calls.length).toBeLessThan(20);
   write.mockRestore();
+});
+
+it('pools on trial, of which many share an object, set one timer each and none for writes', async () => {
+  const POOLS = 50;
+  const group = 'auto:openai';
+  const set = await inside('trials', async (_instance, ctx) => {
+    const timers = vi.spyOn(globalThis, 'setTimeout');
+    for (let at = 0; at < POOLS; at += 1) {
+      const partition = `trial-${at}`;
+      const events = { onProved: () => undefined, onIdle: () => undefined };
+      const trial = new Trial(ctx, env, poolName(group, partition), events);
+      const assumed = { slotsMax: 1, source: 'unknown' as const };
+      const asked = request(group, 'a', { partition, assumed, configVersion: 0 });
+      const answer = await trial.call((own) => own.acquire(asked));
+      expect(answer).toMatchObject({ kind: 'granted' });
+      await trial.call((own) => own.release('a.1', 'refused', 401));
+    }
+    const delays = timers.mock.calls.map(([, ms]) => ms);
+    timers.mockRestore();
+    return delays;
+  });
+  expect(set.length).toBeLessThanOrEqual(POOLS);
 });
