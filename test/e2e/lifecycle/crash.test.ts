@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -149,5 +151,28 @@ describe('open files', () => {
     serveWith(512, 1_024);
     await script.untilPrinted(/workerd may open 1024 files, which is few/);
     expect(await openFilesOf(await workerdPid())).toEqual(['1024', '1024']);
+  });
+
+  it('are left for the clients that there is room for, and the others are cut off', async () => {
+    serveWith(512, 512);
+    const [, port = ''] = await script.untilPrinted(/listens on http:\S+:(\d+)/);
+    let cutOff = 0;
+    const clients = Array.from({ length: 200 }, () => {
+      const client = connect({ port: Number(port), host: '127.0.0.1' });
+      client.on('error', () => undefined);
+      client.once('close', () => (cutOff += 1));
+      return client;
+    });
+    try {
+      // Each needs three files, and 64 are open without any.
+      await until('51 are cut off', () => cutOff >= 51, { withinMs: 10_000 });
+      const [first] = clients;
+      first?.write('GET /v1/models HTTP/1.1\r\nHost: h\r\n\r\n');
+      const [data] = first === undefined ? [] : ((await once(first, 'data')) as [Buffer]);
+      expect(data?.toString()).toMatch(/^HTTP\/1\.1 200 /);
+      expect(cutOff).toBe(51);
+    } finally {
+      for (const client of clients) client.destroy();
+    }
   });
 });
