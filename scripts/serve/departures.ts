@@ -7,6 +7,14 @@ const TELL_AFTER_MS = 100;
 /** So many numbers fit into a header, of which workerd takes 128 KiB in all. */
 const TOLD_MAX = 1_000;
 
+/** The notices that tell of those connections. */
+export function noticesOf(departed: readonly number[]): Departed[] {
+  const count = Math.ceil(departed.length / TOLD_MAX);
+  return Array.from({ length: count }, (_, at) => ({
+    departed: departed.slice(at * TOLD_MAX, (at + 1) * TOLD_MAX),
+  }));
+}
+
 /**
  * Tells the Worker which clients have left. workerd mostly sees that itself, by the reset of their connections,
  * and always before the notice comes; but not all that it sees it passes on.
@@ -37,9 +45,7 @@ export class DepartureNotices {
     const port = this.#targetPort();
     const departed = this.#departed.splice(0);
     if (port === null) return;
-    for (let from = 0; from < departed.length; from += TOLD_MAX) {
-      this.#send(port, { departed: departed.slice(from, from + TOLD_MAX) });
-    }
+    for (const notice of noticesOf(departed)) this.#send(port, notice);
   }
 
   #send(port: number, notice: Departed): void {
