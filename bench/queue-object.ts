@@ -13,8 +13,8 @@ import { parseArgs } from 'node:util';
 import type { Serve } from '../scripts/serve/start-serve.ts';
 import { startServe } from '../scripts/serve/start-serve.ts';
 import { residentMiB } from '../test/e2e/support/lifecycle-memory.ts';
-import type { StrictUpstream } from '../test/support/strict-upstream.ts';
-import { startStrictUpstream } from '../test/support/strict-upstream.ts';
+import type { StrictUpstream } from '../test/strict-upstream/strict-upstream.ts';
+import { startStrictUpstream } from '../test/strict-upstream/strict-upstream.ts';
 
 const ADMIN_TOKEN = 'bench-admin-token';
 

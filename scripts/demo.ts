@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { StrictUpstream } from '../test/support/strict-upstream.ts';
-import { startStrictUpstream } from '../test/support/strict-upstream.ts';
+import type { StrictUpstream } from '../test/strict-upstream/strict-upstream.ts';
+import { startStrictUpstream } from '../test/strict-upstream/strict-upstream.ts';
 import type { Round } from './demo/calls.ts';
 import { runRound } from './demo/calls.ts';
 import { startServe } from './serve/start-serve.ts';

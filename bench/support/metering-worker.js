@@ -1,8 +1,8 @@
-import { onTimer } from '../../src/upstream/call-clock.ts';
+import { onTimer } from '../../src/runtime/call-clock.ts';
 import { pipeMetered } from '../../src/upstream/usage/metered-pipe.ts';
 import { createUsageDrop } from '../../src/upstream/usage/usage-drop.ts';
 import { createUsageMeter } from '../../src/upstream/usage/usage-meter.ts';
-import { pipeWatched } from '../../src/upstream/watched-pipe.ts';
+import { pipeWatched } from '../../src/upstream/transfer/watched-pipe.ts';
 
 // The identity pipe of `bare-worker.js` with metering in it. `env.KIND` says how much.
 

@@ -1,15 +1,15 @@
-import { needOf } from '../../src/core/need.ts';
+import { needOf } from '../../src/core/parts/demand.ts';
 import { UNMETERED } from '../../test/support/core-builders.ts';
-import { agentAccount, lift, NO_AGENT, tenantAccount } from '../../src/core/accounts.ts';
+import { agentAccount, lift, NO_AGENT, tenantAccount } from '../../src/core/parts/accounts.ts';
 import { waitersAhead } from '../../src/core/estimate.ts';
 import type { GroupEvent } from '../../src/core/events.ts';
-import { after, instant, leaseIdOf, ticketId, type InstantMs } from '../../src/core/ids.ts';
+import { after, instant, leaseIdOf, ticketId, type InstantMs } from '../../src/core/words/ids.ts';
 import { ageOf } from '../../src/core/order.ts';
-import { enqueue, queueLength, resettle, type Waiter } from '../../src/core/queue.ts';
-import { WAITERS_MAX, type GroupSettings } from '../../src/core/settings.ts';
+import { enqueue, queueLength, resettle, type Waiter } from '../../src/core/parts/queue.ts';
+import { WAITERS_MAX, type GroupSettings } from '../../src/core/words/settings.ts';
 import { emptyState, type GroupState } from '../../src/core/state.ts';
 import { step } from '../../src/core/step.ts';
-import { LANES, type Ticket } from '../../src/core/ticket.ts';
+import { LANES, type Ticket } from '../../src/core/words/ticket.ts';
 
 /** Who waits: how many tenants and agents share the waiters. */
 export interface Shape {

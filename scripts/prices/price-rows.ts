@@ -1,5 +1,5 @@
-import { listedNames } from '../../src/upstream/prices/model-name.ts';
-import type { RateRow } from '../../src/upstream/prices/price-list.ts';
+import { listedNames } from '../../src/providers/prices/model-name.ts';
+import type { RateRow } from '../../src/providers/prices/price-list.ts';
 
 /** What of a models.dev model counts here. Figures are USD per million tokens. */
 export interface SourceModel {

@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { DEPARTED_PATH, type Departed } from '../../src/contract/forwarded.ts';
+import { DEPARTED_PATH, type Departed } from '../../src/contract/rpc/forwarded.ts';
 
 /** Little for a slot, and enough for one notice to tell of many: every client leaves some time. */
 const TELL_AFTER_MS = 100;

@@ -1,7 +1,7 @@
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
-import type { Forwarded } from '../../src/contract/forwarded.ts';
-import { MALFORMED_PATH, type Malformed } from '../../src/contract/malformed.ts';
+import type { Forwarded } from '../../src/contract/rpc/forwarded.ts';
+import { MALFORMED_PATH, type Malformed } from '../../src/http/malformed.ts';
 import { DepartureNotices } from './departures.ts';
 import { RequestScanner } from './request-scanner.ts';
 

@@ -1,4 +1,4 @@
-import type { Malformed } from '../../src/contract/malformed.ts';
+import type { Malformed } from '../../src/http/malformed.ts';
 
 /** How long a body is, by the head before it. */
 export type BodyLength = number | 'chunked';

@@ -1,4 +1,4 @@
-import type { Malformed } from '../../src/contract/malformed.ts';
+import type { Malformed } from '../../src/http/malformed.ts';
 import { readHead } from './request-head.ts';
 
 /** Longest request line and headers. workerd takes twice as much. */

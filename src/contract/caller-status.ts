@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { LANES } from '../core/ticket.ts';
+import { LANES } from '../core/words/ticket.ts';
 
 /** What `GET /status` tells a caller: of its own calls, and of nobody else's. */
 

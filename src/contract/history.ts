@@ -1,4 +1,4 @@
-import { addCounts } from '../core/histogram.ts';
+import { addCounts } from '../core/parts/histogram.ts';
 
 /** A point of a pool's history is about so long a time; after a day only longer ones are kept. */
 export const MINUTE_MS = 60_000;

@@ -1,9 +1,9 @@
-import type { Histogram } from '../core/histogram.ts';
-import type { Outcome } from '../core/outcome.ts';
-import type { Rejection } from '../core/rejection.ts';
-import type { RefusalKind } from '../core/signal.ts';
-import type { Lane } from '../core/ticket.ts';
-import type { Decision, WaitCause } from '../core/trail.ts';
+import type { Histogram } from '../core/parts/histogram.ts';
+import type { Outcome } from '../core/words/outcome.ts';
+import type { Rejection } from '../core/words/rejection.ts';
+import type { RefusalKind } from '../core/words/signal.ts';
+import type { Lane } from '../core/words/ticket.ts';
+import type { Decision, WaitCause } from '../core/parts/decision-log.ts';
 import type { HistoryPoint } from './history.ts';
 import type { PoolMarker } from './history-markers.ts';
 import type { PoolStatus } from './pool-status.ts';

@@ -1,4 +1,4 @@
-import type { Lane } from '../core/ticket.ts';
+import type { Lane } from '../core/words/ticket.ts';
 
 /** One pool of slots: a group, or one partition of it. */
 export interface PoolStatus {

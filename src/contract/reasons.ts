@@ -1,4 +1,4 @@
-import type { Rejection } from '../core/rejection.ts';
+import type { Rejection } from '../core/words/rejection.ts';
 
 /** The machine-readable reason of a rejection of ours: the value of `headgate-reason`. */
 export type Reason =

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { LANES, type Lane } from '../core/ticket.ts';
+import { LANES, type Lane } from '../core/words/ticket.ts';
 
 /** What a caller may say of its call in headers, all optional. */
 export interface CallerHeaders {

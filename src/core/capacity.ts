@@ -1,14 +1,11 @@
-import { allows, nextChangeAt as breakerChangesAt } from './breaker.ts';
-import { slotsMaxNow } from './ceiling.ts';
-import { instant, type InstantMs } from './ids.ts';
-import type { Need } from './usage.ts';
-import { nextChangeAt as pauseChangesAt, rampSlotsMax } from './pause.ts';
-import type { Demand } from './rate-limits.ts';
-import { roomAt as ratesRoomAt } from './rates.ts';
+import { allows, nextChangeAt as breakerChangesAt } from './parts/breaker.ts';
+import { slotsMaxNow } from './parts/ceiling.ts';
+import { instant, type InstantMs } from './words/ids.ts';
+import type { Need } from './words/usage.ts';
+import { nextChangeAt as pauseChangesAt, rampSlotsMax } from './parts/pause.ts';
+import { ONE_REQUEST } from './parts/demand.ts';
+import { roomAt as ratesRoomAt } from './parts/rates.ts';
 import { NEVER, type GroupState } from './state.ts';
-
-/** Also what a call takes that no estimate came with. */
-export const ONE_REQUEST: Demand = { requests: 1, inputTokens: 0, outputTokens: 0 };
 
 /** Slots that may be in use now: by the limit, by what was learned, and by the ramp after a pause. */
 export function slotsMaxAt(state: GroupState, now: InstantMs): number {

@@ -1,10 +1,10 @@
-import { closedBreaker, type Breaker } from './breaker.ts';
-import { emptyCeiling, type Ceiling } from './ceiling.ts';
-import { instant, type InstantMs } from './ids.ts';
-import { emptyPause, type Pause } from './pause.ts';
-import { emptyRates, type Rates } from './rates.ts';
-import { emptySpend, type Spend } from './spend.ts';
-import { emptyTokenFactors, type TokenFactors } from './token-factors.ts';
+import { closedBreaker, type Breaker } from './parts/breaker.ts';
+import { emptyCeiling, type Ceiling } from './parts/ceiling.ts';
+import { instant, type InstantMs } from './words/ids.ts';
+import { emptyPause, type Pause } from './parts/pause.ts';
+import { emptyRates, type Rates } from './parts/rates.ts';
+import { emptySpend, type Spend } from './parts/spend.ts';
+import { emptyTokenFactors, type TokenFactors } from './parts/token-factors.ts';
 
 /**
  * What a group has used of its limits, slots aside, and what it has learned of its upstream. Kept in one

@@ -1,7 +1,7 @@
-import type { Outcome } from './outcome.ts';
+import type { Outcome } from './words/outcome.ts';
 import { slotsLearned } from './capacity.ts';
-import type { InstantMs } from './ids.ts';
-import { AUTO_COOLDOWN_MS, AUTO_COOLDOWN_SLOTS_MAX, LAG_REMEMBERED_MS } from './settings.ts';
+import type { InstantMs } from './words/ids.ts';
+import { AUTO_COOLDOWN_MS, AUTO_COOLDOWN_SLOTS_MAX, LAG_REMEMBERED_MS } from './words/settings.ts';
 import type { GroupState } from './state.ts';
 
 /**

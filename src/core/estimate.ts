@@ -1,12 +1,12 @@
 import { blockOf, isHeldByRates, slotsLearned } from './capacity.ts';
-import type { InstantMs } from './ids.ts';
-import { compareWaiters, laneLength, placeOf, queueLength, type Waiter } from './queue.ts';
-import { COMEBACK_MS, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from './settings.ts';
-import { MINUTE_MS } from './rate-limits.ts';
-import { requestsAtOnce } from './rates.ts';
+import type { InstantMs } from './words/ids.ts';
+import { compareWaiters, laneLength, placeOf, queueLength, type Waiter } from './parts/queue.ts';
+import { COMEBACK_MS, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from './words/settings.ts';
+import { MINUTE_MS } from './parts/rate-limits.ts';
+import { requestsAtOnce } from './parts/rates.ts';
 import type { GroupState } from './state.ts';
-import { LANES } from './ticket.ts';
-import type { TicketId } from './ids.ts';
+import { LANES } from './words/ticket.ts';
+import type { TicketId } from './words/ids.ts';
 
 /** Least weight of the newest sample in the mean hold time. The first ones weigh as much as each other. */
 const HOLD_SAMPLE_WEIGHT = 0.2;

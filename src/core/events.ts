@@ -1,12 +1,12 @@
 import type { Controls } from './controls.ts';
-import type { LeaseId, TicketId } from './ids.ts';
-import type { Outcome } from './outcome.ts';
-import type { Rejection } from './rejection.ts';
-import type { GroupSettings } from './settings.ts';
-import type { UpstreamSignal } from './signal.ts';
+import type { LeaseId, TicketId } from './words/ids.ts';
+import type { Outcome } from './words/outcome.ts';
+import type { Rejection } from './words/rejection.ts';
+import type { GroupSettings } from './words/settings.ts';
+import type { UpstreamSignal } from './words/signal.ts';
 import type { HandedGroup, Lease } from './state.ts';
-import type { Holder, Lane, Ticket } from './ticket.ts';
-import type { Settlement } from './usage.ts';
+import type { Holder, Lane, Ticket } from './words/ticket.ts';
+import type { Settlement } from './words/usage.ts';
 
 /** Everything that can happen to a group. */
 export type GroupEvent =

@@ -1,9 +1,9 @@
-import { weightOf, type TenantAccount } from './accounts.ts';
+import { weightOf, type TenantAccount } from './parts/accounts.ts';
 import { holdToChargeMs } from './estimate.ts';
-import { laneTurns, noteLaneGrant } from './lanes.ts';
-import { compareWaiters, placeOf, type Waiter } from './queue.ts';
+import { laneTurns, noteLaneGrant } from './parts/lanes.ts';
+import { compareWaiters, placeOf, type Waiter } from './parts/queue.ts';
 import type { GroupState } from './state.ts';
-import { LANES, type Lane } from './ticket.ts';
+import { LANES, type Lane } from './words/ticket.ts';
 
 /**
  * Everybody who waits, in the order in which they will probably be granted: the comparator of

@@ -1,11 +1,11 @@
-import type { InstantMs } from './ids.ts';
+import type { InstantMs } from './words/ids.ts';
 import { passesOn } from './nesting.ts';
 import { nextWaiter } from './order.ts';
-import { compareLines, compareWaiters, type Line } from './queue.ts';
-import { TOMBSTONES_MAX } from './settings.ts';
+import { compareLines, compareWaiters, type Line } from './parts/queue.ts';
+import { TOMBSTONES_MAX } from './words/settings.ts';
 import { hasRoom } from './capacity.ts';
 import type { GroupState, Lease } from './state.ts';
-import { LANES, type Lane } from './ticket.ts';
+import { LANES, type Lane } from './words/ticket.ts';
 
 /** What is wrong with the state, in words; an empty list is a sound state. For tests and after a load. */
 export function checkInvariants(state: GroupState, now: InstantMs): string[] {

@@ -1,19 +1,19 @@
-import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './accounts.ts';
+import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './parts/accounts.ts';
 import { atUpstream } from './capacity.ts';
 import { cooldownMs } from './cooldown.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect } from './events.ts';
-import { after, instant, type InstantMs, type LeaseId, type TicketId } from './ids.ts';
-import type { Outcome } from './outcome.ts';
+import { after, instant, type InstantMs, type LeaseId, type TicketId } from './words/ids.ts';
+import type { Outcome } from './words/outcome.ts';
 import { settleLease } from './reservation.ts';
 import { forgetNested, noteNested } from './nesting.ts';
-import { resettle } from './queue.ts';
-import { LEASE_TTL_MS } from './settings.ts';
+import { resettle } from './parts/queue.ts';
+import { LEASE_TTL_MS } from './words/settings.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
-import { noteEnd } from './record.ts';
-import { LANES } from './ticket.ts';
+import { noteEnd } from './stats.ts';
+import { LANES } from './words/ticket.ts';
 import { noteEnded, noteGranted, noteSuccess } from './upstream-signals.ts';
-import type { Settlement } from './usage.ts';
+import type { Settlement } from './words/usage.ts';
 
 type NewLease = Pick<
   Lease,

@@ -1,9 +1,9 @@
 import { isStopped } from './capacity.ts';
 import type { Effect } from './events.ts';
-import type { InstantMs, TicketId } from './ids.ts';
-import { dequeue, type Waiter } from './queue.ts';
-import { noteDeparture, noteRejection } from './record.ts';
-import type { Rejection } from './rejection.ts';
+import type { InstantMs, TicketId } from './words/ids.ts';
+import { dequeue, type Waiter } from './parts/queue.ts';
+import { noteDeparture, noteRejection } from './stats.ts';
+import type { Rejection } from './words/rejection.ts';
 import type { GroupState } from './state.ts';
 
 /** The ways out of the queue, but for the grant. */

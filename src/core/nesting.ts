@@ -1,6 +1,6 @@
-import type { LeaseId } from './ids.ts';
+import type { LeaseId } from './words/ids.ts';
 import type { GroupState, Lease } from './state.ts';
-import type { Ticket } from './ticket.ts';
+import type { Ticket } from './words/ticket.ts';
 
 /**
  * Calls that are made for a call which holds slots, and pass on these: as many at once as it has, of the

@@ -1,11 +1,11 @@
-import { agentAccount, NO_AGENT, tenantAccount } from './accounts.ts';
+import { agentAccount, NO_AGENT, tenantAccount } from './parts/accounts.ts';
 import type { GroupEvent } from './events.ts';
-import { after, instant, type InstantMs } from './ids.ts';
-import { needOf } from './need.ts';
+import { after, instant, type InstantMs } from './words/ids.ts';
+import { needOf } from './parts/demand.ts';
 import { ageOf } from './order.ts';
-import type { Waiter } from './queue.ts';
+import type { Waiter } from './parts/queue.ts';
 import type { GroupState } from './state.ts';
-import type { Ticket } from './ticket.ts';
+import type { Ticket } from './words/ticket.ts';
 
 /** The entry of a ticket that comes for the first time. It does not stand in the queue yet. */
 export function newWaiter(

@@ -1,13 +1,13 @@
-import { leastAgentService, NO_AGENT, type Account } from './accounts.ts';
+import { leastAgentService, NO_AGENT, type Account } from './parts/accounts.ts';
 import { atUpstream, slotsLearned } from './capacity.ts';
-import { letsOthersTry } from './evidence.ts';
-import type { InstantMs } from './ids.ts';
-import { laneTurns } from './lanes.ts';
-import { compareWaiters, type Line, type Waiter } from './queue.ts';
-import { LANES, type Lane, type Ticket } from './ticket.ts';
-import type { GroupSettings } from './settings.ts';
+import { letsOthersTry } from './parts/evidence.ts';
+import type { InstantMs } from './words/ids.ts';
+import { laneTurns } from './parts/lanes.ts';
+import { compareWaiters, type Line, type Waiter } from './parts/queue.ts';
+import { LANES, type Lane, type Ticket } from './words/ticket.ts';
+import type { GroupSettings } from './words/settings.ts';
 import type { GroupState } from './state.ts';
-import { refusalsOf } from './turned-back.ts';
+import { refusalsOf } from './parts/turned-back.ts';
 
 /**
  * Whose turn it is. The whole order is `precedes`; everything else here says who may be compared.

@@ -1,12 +1,12 @@
-import { NO_AGENT } from './accounts.ts';
+import { NO_AGENT } from './parts/accounts.ts';
 import { roomAt, slotsLearned } from './capacity.ts';
-import { instant, type InstantMs } from './ids.ts';
-import { needOf } from './need.ts';
+import { instant, type InstantMs } from './words/ids.ts';
+import { needOf } from './parts/demand.ts';
 import { nextWaiter } from './order.ts';
-import type { Waiter } from './queue.ts';
-import type { Demand } from './rate-limits.ts';
-import { exceededBy, fillInTime, isSpare, sparesBeside } from './rates.ts';
-import { budgetBlock } from './spend.ts';
+import type { Waiter } from './parts/queue.ts';
+import type { Demand } from './parts/rate-limits.ts';
+import { exceededBy, fillInTime, isSpare, sparesBeside } from './parts/rates.ts';
+import { budgetBlock } from './parts/spend.ts';
 import { NEVER, type GroupState } from './state.ts';
 
 /** So many of those behind the first in line are looked at. */

@@ -1,10 +1,10 @@
-import type { Breaker } from './breaker.ts';
-import type { Ceiling } from './ceiling.ts';
+import type { Breaker } from './parts/breaker.ts';
+import type { Ceiling } from './parts/ceiling.ts';
 import type { Controls } from './controls.ts';
-import { after, instant, type InstantMs } from './ids.ts';
-import type { Pause } from './pause.ts';
-import { rebase as rebaseRates } from './rates.ts';
-import { HOLD_MAX_MS, LEASE_TTL_MS, type GroupSettings } from './settings.ts';
+import { after, instant, type InstantMs } from './words/ids.ts';
+import type { Pause } from './parts/pause.ts';
+import { rebase as rebaseRates } from './parts/rates.ts';
+import { HOLD_MAX_MS, LEASE_TTL_MS, type GroupSettings } from './words/settings.ts';
 import type { Lease } from './state.ts';
 
 /** The instants in the row of a lease. */

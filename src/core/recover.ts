@@ -1,7 +1,7 @@
-import { keepProbes } from './breaker.ts';
+import { keepProbes } from './parts/breaker.ts';
 import type { Controls } from './controls.ts';
 import type { Effect } from './events.ts';
-import { after, type InstantMs } from './ids.ts';
+import { after, type InstantMs } from './words/ids.ts';
 import { addLease, bury, endLostNesting } from './leases.ts';
 import { rebaseControls, rebasedRow } from './rebase.ts';
 import {
@@ -10,7 +10,7 @@ import {
   LEASE_TTL_MS,
   SETTLE_MS,
   type GroupSettings,
-} from './settings.ts';
+} from './words/settings.ts';
 import { emptyState, type GroupState, type Lease, type LeaseRow } from './state.ts';
 
 /**

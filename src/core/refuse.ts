@@ -1,4 +1,4 @@
-import { NO_AGENT } from './accounts.ts';
+import { NO_AGENT } from './parts/accounts.ts';
 import { blockOf, requestFreeAt, slotsMaxAt } from './capacity.ts';
 import {
   estimateAtEnd,
@@ -7,15 +7,15 @@ import {
   retryUnforeseenMs,
   waitersAhead,
 } from './estimate.ts';
-import type { InstantMs } from './ids.ts';
-import { needOf } from './need.ts';
-import { compareWaiters, laneLength, lanesBelow, queueLength, type Waiter } from './queue.ts';
-import { exceededBy } from './rates.ts';
-import type { Rejection } from './rejection.ts';
-import { HOLD_SAMPLES_MIN, WAITERS_MAX } from './settings.ts';
-import { budgetBlock } from './spend.ts';
+import type { InstantMs } from './words/ids.ts';
+import { needOf } from './parts/demand.ts';
+import { compareWaiters, laneLength, lanesBelow, queueLength, type Waiter } from './parts/queue.ts';
+import { exceededBy } from './parts/rates.ts';
+import type { Rejection } from './words/rejection.ts';
+import { HOLD_SAMPLES_MIN, WAITERS_MAX } from './words/settings.ts';
+import { budgetBlock } from './parts/spend.ts';
 import type { GroupState } from './state.ts';
-import type { Ticket } from './ticket.ts';
+import type { Ticket } from './words/ticket.ts';
 
 /** Who is told to come back within a minute, again and again for longer than this, had better be told no. */
 const LONG_BLOCK_MS = 600_000;

@@ -1,11 +1,15 @@
-import { forgive, giveBack as giveBackRates, settle as settleRates, take } from './rates.ts';
-import { noteUsage } from './record.ts';
-import { giveBack as giveBackUsd, reserve as reserveUsd, settle as settleUsd } from './spend.ts';
-import type { InstantMs } from './ids.ts';
+import { forgive, giveBack as giveBackRates, settle as settleRates, take } from './parts/rates.ts';
+import { noteUsage } from './stats.ts';
+import {
+  giveBack as giveBackUsd,
+  reserve as reserveUsd,
+  settle as settleUsd,
+} from './parts/spend.ts';
+import type { InstantMs } from './words/ids.ts';
 import type { GroupState, Lease } from './state.ts';
-import { observeUsage } from './token-factors.ts';
-import { limitsAdded, limitsOf, type Demand, type RateSettings } from './rate-limits.ts';
-import type { Need, Reserved, Settlement } from './usage.ts';
+import { observeUsage } from './parts/token-factors.ts';
+import { limitsAdded, limitsOf, type Demand, type RateSettings } from './parts/rate-limits.ts';
+import type { Need, Reserved, Settlement } from './words/usage.ts';
 
 /** Takes of the group's rates and budgets what a call needs besides slots. Null: there is nothing to take. */
 export function reserveFor(

@@ -1,15 +1,15 @@
-import { emptyAccounts, type Accounts } from './accounts.ts';
+import { emptyAccounts, type Accounts } from './parts/accounts.ts';
 import { emptyControls, type Controls } from './controls.ts';
-import type { InstantMs, LeaseId, TicketId } from './ids.ts';
-import { instant } from './ids.ts';
-import { emptyQueue, type Queue } from './queue.ts';
-import { HOLD_GUESS_MS, type GroupSettings } from './settings.ts';
-import type { Reserved } from './usage.ts';
-import type { Holder, Lane } from './ticket.ts';
-import { Tombstones } from './tombstones.ts';
-import { emptyTotals, type Totals } from './totals.ts';
-import { emptyTrail, type Decision, type Trail } from './trail.ts';
-import { noneTurnedBack, type TurnedBack } from './turned-back.ts';
+import type { InstantMs, LeaseId, TicketId } from './words/ids.ts';
+import { instant } from './words/ids.ts';
+import { emptyQueue, type Queue } from './parts/queue.ts';
+import { HOLD_GUESS_MS, type GroupSettings } from './words/settings.ts';
+import type { Reserved } from './words/usage.ts';
+import type { Holder, Lane } from './words/ticket.ts';
+import { Tombstones } from './parts/tombstones.ts';
+import { emptyTotals, type Totals } from './parts/totals.ts';
+import { emptyTrail, type Decision, type Trail } from './parts/decision-log.ts';
+import { noneTurnedBack, type TurnedBack } from './parts/turned-back.ts';
 
 /**
  * A lease is `held` from its grant, `revoking` once an operator took it away and its holder has yet to

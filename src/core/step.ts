@@ -1,10 +1,10 @@
-import { levelAgents } from './accounts.ts';
-import { closedBreaker } from './breaker.ts';
+import { levelAgents } from './parts/accounts.ts';
+import { closedBreaker } from './parts/breaker.ts';
 import { blockOf } from './capacity.ts';
-import { emptyCeiling } from './ceiling.ts';
+import { emptyCeiling } from './parts/ceiling.ts';
 import type { Effect, GroupEvent } from './events.ts';
-import { endHoldBack, heldBackUntil } from './evidence.ts';
-import { after, instant, ticketOf, type InstantMs } from './ids.ts';
+import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
+import { after, instant, ticketOf, type InstantMs } from './words/ids.ts';
 import {
   attach,
   bury,
@@ -18,16 +18,16 @@ import {
   refuseLease,
 } from './leases.ts';
 import { decline, dismiss, letGo, sendBack, turnAway } from './leaving.ts';
-import { MOVE_SETTLE_MS, SETTLE_MS } from './settings.ts';
+import { MOVE_SETTLE_MS, SETTLE_MS } from './words/settings.ts';
 import type { GroupState } from './state.ts';
-import { emptyPause } from './pause.ts';
-import { queueLength } from './queue.ts';
-import { forgive } from './rates.ts';
+import { emptyPause } from './parts/pause.ts';
+import { queueLength } from './parts/queue.ts';
+import { forgive } from './parts/rates.ts';
 import { refuseStopped, refuseTooLarge } from './refuse.ts';
 import { countInFlight } from './reservation.ts';
-import { noteStatus } from './record.ts';
+import { noteStatus } from './stats.ts';
 import { takeOver } from './take-over.ts';
-import { forgetTurnedBack } from './turned-back.ts';
+import { forgetTurnedBack } from './parts/turned-back.ts';
 import { applySignal } from './upstream-signals.ts';
 import { expireWaiters, joinQueue, pump, replace } from './waiting.ts';
 

@@ -1,9 +1,9 @@
 import type { Effect, GroupEvent } from './events.ts';
-import { after, type InstantMs } from './ids.ts';
+import { after, type InstantMs } from './words/ids.ts';
 import { addLease, bury, endLostNesting } from './leases.ts';
 import { rebaseControls } from './rebase.ts';
 import { leaseFrom } from './recover.ts';
-import { MOVE_SETTLE_MS } from './settings.ts';
+import { MOVE_SETTLE_MS } from './words/settings.ts';
 import type { GroupState } from './state.ts';
 
 /** Counts the leases that another instance has granted: they are the same holders'. */

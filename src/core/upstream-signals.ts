@@ -6,22 +6,22 @@ import {
   noteFailed as breakerFailed,
   noteGranted as breakerGranted,
   noteServed as breakerServed,
-} from './breaker.ts';
+} from './parts/breaker.ts';
 import {
   noteConcurrencyRefusal,
   noteOverload,
   noteServed as ceilingServed,
   slotsMaxNow,
-} from './ceiling.ts';
-import { isInDoubt, noteAccepted } from './evidence.ts';
-import type { InstantMs } from './ids.ts';
-import { noteServed as pauseServed, pauseFor } from './pause.ts';
-import type { Demand } from './rate-limits.ts';
-import { drain, lowerToHint } from './rates.ts';
-import { noteSignal } from './record.ts';
-import type { UpstreamSignal } from './signal.ts';
+} from './parts/ceiling.ts';
+import { isInDoubt, noteAccepted } from './parts/evidence.ts';
+import type { InstantMs } from './words/ids.ts';
+import { noteServed as pauseServed, pauseFor } from './parts/pause.ts';
+import type { Demand } from './parts/rate-limits.ts';
+import { drain, lowerToHint } from './parts/rates.ts';
+import { noteSignal } from './stats.ts';
+import type { UpstreamSignal } from './words/signal.ts';
 import type { GroupState, Lease } from './state.ts';
-import { noteTaken, noteTurnedBack } from './turned-back.ts';
+import { noteTaken, noteTurnedBack } from './parts/turned-back.ts';
 
 const NOTHING: Demand = { requests: 0, inputTokens: 0, outputTokens: 0 };
 

@@ -1,10 +1,10 @@
 import { blockOf, roomAt, slotsMaxAt } from './capacity.ts';
-import { allows } from './breaker.ts';
-import type { InstantMs } from './ids.ts';
+import { allows } from './parts/breaker.ts';
+import type { InstantMs } from './words/ids.ts';
 import { isUnderCap } from './order.ts';
-import type { Waiter } from './queue.ts';
+import type { Waiter } from './parts/queue.ts';
 import type { GroupState } from './state.ts';
-import type { WaitCause } from './trail.ts';
+import type { WaitCause } from './parts/decision-log.ts';
 
 /** What keeps a waiter from being granted now. Of several causes the one that lasts whatever others do. */
 export function waitCause(state: GroupState, waiter: Waiter, now: InstantMs): WaitCause {

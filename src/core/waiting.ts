@@ -1,18 +1,18 @@
 import { isStopped, roomAt, slotsLearned } from './capacity.ts';
-import { leastAgentService, lift, noteServiceOf } from './accounts.ts';
+import { leastAgentService, lift, noteServiceOf } from './parts/accounts.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
-import { after, instant, type InstantMs, type TicketId } from './ids.ts';
-import { noteLaneGrant } from './lanes.ts';
+import { after, instant, type InstantMs, type TicketId } from './words/ids.ts';
+import { noteLaneGrant } from './parts/lanes.ts';
 import { attach, openLease } from './leases.ts';
 import { decline, letGo, reject, turnAway } from './leaving.ts';
 import { findPassage, waitsForItself } from './nesting.ts';
-import { needOf } from './need.ts';
+import { needOf } from './parts/demand.ts';
 import { newWaiter } from './new-waiter.ts';
 import { nextWaiter } from './order.ts';
 import { findOvertaker } from './overtaking.ts';
-import { dequeue, enqueue, queueLength, type Waiter } from './queue.ts';
-import { ORPHAN_GRACE_MS } from './settings.ts';
+import { dequeue, enqueue, queueLength, type Waiter } from './parts/queue.ts';
+import { ORPHAN_GRACE_MS } from './words/settings.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import {
   refuseAtDoor,
@@ -22,10 +22,10 @@ import {
   refuseUnaffordable,
   timeoutOf,
 } from './refuse.ts';
-import { noteArrival, noteGrant, noteRefusedAtDoor } from './record.ts';
+import { noteArrival, noteGrant, noteRefusedAtDoor } from './stats.ts';
 import { reserveFor } from './reservation.ts';
 import { noteGranted } from './upstream-signals.ts';
-import { LANES, type Lane } from './ticket.ts';
+import { LANES, type Lane } from './words/ticket.ts';
 
 type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
 

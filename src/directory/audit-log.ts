@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditPage, AuditQuery } from '../contract/directory-rpc.ts';
+import type { AuditEntry, AuditPage, AuditQuery } from '../contract/rpc/directory-rpc.ts';
 
 /**
  * - `audit_log (sequence, at, version, actor, action, changes)`: who did what, one row per change or deed;

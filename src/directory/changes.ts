@@ -1,8 +1,8 @@
-import { switchedBetween } from '../contract/auto-groups.ts';
-import type { Config, GroupConfig } from '../contract/config.ts';
-import { keyGroups, keyWeights } from '../contract/key-groups.ts';
+import { switchedBetween } from '../routing/auto-group-switches.ts';
+import type { Config, GroupConfig } from '../contract/config/config.ts';
+import { keyGroups, keyWeights } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
-import { ownPool, poolKey, takesCalls, type PlacedPool } from '../contract/pool.ts';
+import { ownPool, poolKey, takesCalls, type PlacedPool } from '../routing/pool.ts';
 
 /** What a change of the configuration means to the pools. */
 export interface ConfigChange {

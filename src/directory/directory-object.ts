@@ -1,6 +1,6 @@
 import { DurableObject } from 'cloudflare:workers';
-import { switchesOf } from '../contract/auto-groups.ts';
-import type { Config, GroupConfig, WebhookConfig } from '../contract/config.ts';
+import { switchesOf } from '../routing/auto-group-switches.ts';
+import type { Config, GroupConfig, WebhookConfig } from '../contract/config/config.ts';
 import type {
   AdminAccess,
   AuditEntry,
@@ -10,17 +10,17 @@ import type {
   ListedPool,
   ReplaceAnswer,
   Snapshot,
-} from '../contract/directory-rpc.ts';
-import type { Env } from '../contract/env.ts';
-import type { GroupDefinition, GroupRpc } from '../contract/group-rpc.ts';
-import { definedGroup, keyWeights } from '../contract/key-groups.ts';
+} from '../contract/rpc/directory-rpc.ts';
+import type { Env } from '../env.ts';
+import type { GroupDefinition, GroupRpc } from '../contract/rpc/group-rpc.ts';
+import { definedGroup, keyWeights } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
-import { poolOf, takesCalls, type PlacedPool } from '../contract/pool.ts';
-import { changesBetween } from '../contract/audit-changes.ts';
+import { poolOf, takesCalls, type PlacedPool } from '../routing/pool.ts';
+import { changesBetween } from '../config/audit-changes.ts';
 import { AuditLog } from './audit-log.ts';
 import { changeBetween, poolsToTell } from './changes.ts';
-import { FailedAttempts } from '../contract/failed-attempts.ts';
-import { steadyClock } from '../contract/steady-clock.ts';
+import { FailedAttempts } from '../runtime/failed-attempts.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
 import { PoolList } from './pool-list.ts';
 import { DirectoryStore } from './store.ts';
 

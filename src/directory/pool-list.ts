@@ -1,4 +1,4 @@
-import type { PlacedPool } from '../contract/pool.ts';
+import type { PlacedPool } from '../routing/pool.ts';
 import { OVERFLOW_PARTITION, poolName } from '../contract/pool-name.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { configSchema, type Config } from '../contract/config.ts';
+import { configSchema, type Config } from '../contract/config/config.ts';
 
 /**
  * The directory's rows, but for those of `PoolList` and `AuditLog`. The tables are `WITHOUT ROWID`: an

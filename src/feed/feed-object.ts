@@ -1,6 +1,6 @@
 import { DurableObject } from 'cloudflare:workers';
-import type { Env } from '../contract/env.ts';
-import type { FeedRpc, FeedWants, PoolReport } from '../contract/feed-rpc.ts';
+import type { Env } from '../env.ts';
+import type { FeedRpc, FeedWants, PoolReport } from '../contract/rpc/feed-rpc.ts';
 import type { Warning } from '../contract/observations.ts';
 import { Hub } from './hub.ts';
 

@@ -1,8 +1,8 @@
 import type { FeedEventName } from '../contract/admin/feed-events.ts';
-import type { Env } from '../contract/env.ts';
-import type { FeedWants, PoolReport } from '../contract/feed-rpc.ts';
-import { logEvent } from '../contract/log.ts';
-import { steadyClock } from '../contract/steady-clock.ts';
+import type { Env } from '../env.ts';
+import type { FeedWants, PoolReport } from '../contract/rpc/feed-rpc.ts';
+import { logEvent } from '../runtime/log.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
 import { readDirectory } from '../overview/pools.ts';
 import { eventBytes, retryBytes } from './event.ts';
 import { Picture } from './picture.ts';

@@ -1,6 +1,6 @@
-import { DETAIL_ROWS_MAX, withoutAges, type PoolReport } from '../contract/feed-rpc.ts';
+import { DETAIL_ROWS_MAX, withoutAges, type PoolReport } from '../contract/rpc/feed-rpc.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/pool-status.ts';
-import { poolKey, type PlacedPool } from '../contract/pool.ts';
+import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { groupNames, statusOfGroups } from '../overview/all-groups.ts';
 import type { GroupStatus } from '../overview/group-status.ts';
 import { ASKED_MAX, type Asked, type Directory } from '../overview/pools.ts';

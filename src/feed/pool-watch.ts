@@ -1,7 +1,7 @@
-import type { Env } from '../contract/env.ts';
+import type { Env } from '../env.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
-import { poolKey, type PlacedPool } from '../contract/pool.ts';
-import { steadyClock } from '../contract/steady-clock.ts';
+import { poolKey, type PlacedPool } from '../routing/pool.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
 import { askPools, forgetIdle, type Asked } from '../overview/pools.ts';
 import type { Picture } from './picture.ts';
 

@@ -1,7 +1,7 @@
-import type { AcquireAnswer, ResumeAnswer } from '../contract/group-rpc.ts';
+import type { AcquireAnswer, ResumeAnswer } from '../contract/rpc/group-rpc.ts';
 import type { Effect } from '../core/events.ts';
-import type { TicketId } from '../core/ids.ts';
-import type { Rejection } from '../core/rejection.ts';
+import type { TicketId } from '../core/words/ids.ts';
+import type { Rejection } from '../core/words/rejection.ts';
 
 type Answer = AcquireAnswer | ResumeAnswer;
 type Resolve = (answer: Answer) => void;

@@ -1,6 +1,6 @@
 import type { Controls } from '../core/controls.ts';
 import type { Effect } from '../core/events.ts';
-import type { LeaseId } from '../core/ids.ts';
+import type { LeaseId } from '../core/words/ids.ts';
 import type { Lease } from '../core/state.ts';
 
 /** What a turn writes, in one transaction. */

@@ -1,5 +1,5 @@
 import { emptyControls, type Controls } from '../core/controls.ts';
-import type { InstantMs } from '../core/ids.ts';
+import type { InstantMs } from '../core/words/ids.ts';
 import type { GroupStore } from './store.ts';
 
 /** What grows with models, keys and agents is written this often at the most, while the pool is in use. */

@@ -1,11 +1,11 @@
-import type { Switches } from '../contract/auto-groups.ts';
-import { groupSchema, type GroupConfig } from '../contract/config.ts';
-import type { AssumedLimit, GroupDefinition } from '../contract/group-rpc.ts';
+import type { Switches } from '../routing/auto-group-switches.ts';
+import { groupSchema, type GroupConfig } from '../contract/config/config.ts';
+import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
-import { BURST_MS, MINUTE_MS } from '../core/rate-limits.ts';
-import type { GroupSettings } from '../core/settings.ts';
-import { LANES, type Lane } from '../core/ticket.ts';
+import { BURST_MS, MINUTE_MS } from '../core/parts/rate-limits.ts';
+import type { GroupSettings } from '../core/words/settings.ts';
+import { LANES, type Lane } from '../core/words/ticket.ts';
 
 const DEFAULTS: GroupConfig = groupSchema.parse({ name: 'unconfigured' });
 

@@ -1,8 +1,8 @@
-import { steadyClock } from '../contract/steady-clock.ts';
-import type { GroupConfig } from '../contract/config.ts';
-import { directoryOf, type Env } from '../contract/env.ts';
-import type { AssumedLimit, GroupDefinition } from '../contract/group-rpc.ts';
-import { logEvent } from '../contract/log.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
+import type { GroupConfig } from '../contract/config/config.ts';
+import { directoryOf, type Env } from '../env.ts';
+import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
+import { logEvent } from '../runtime/log.ts';
 import { definitionFrom, isRetired, type Definition, type PoolIdentity } from './definition.ts';
 import type { GroupStore } from './store.ts';
 

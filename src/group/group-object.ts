@@ -1,6 +1,6 @@
-import type { GroupConfig } from '../contract/config.ts';
-import type { Env } from '../contract/env.ts';
-import { SteadyClock } from '../contract/steady-clock.ts';
+import type { GroupConfig } from '../contract/config/config.ts';
+import type { Env } from '../env.ts';
+import { SteadyClock } from '../runtime/steady-clock.ts';
 import {
   POOL_IDLE_MS,
   type AcquireAnswer,
@@ -12,21 +12,21 @@ import {
   type RenewAnswer,
   type ResumeAnswer,
   type ResumeRequest,
-} from '../contract/group-rpc.ts';
+} from '../contract/rpc/group-rpc.ts';
 import { isProvedLater } from '../contract/pool-name.ts';
 import { blockOf, isStopped } from '../core/capacity.ts';
 import type { GroupEvent } from '../core/events.ts';
-import { instant, leaseId, leaseIdOf, ticketId, type InstantMs } from '../core/ids.ts';
-import type { LeaseId, TicketId } from '../core/ids.ts';
-import type { Outcome } from '../core/outcome.ts';
+import { instant, leaseId, leaseIdOf, ticketId, type InstantMs } from '../core/words/ids.ts';
+import type { LeaseId, TicketId } from '../core/words/ids.ts';
+import type { Outcome } from '../core/words/outcome.ts';
 import { recover, rowOf } from '../core/recover.ts';
 import type { GroupState } from '../core/state.ts';
-import { queueLength } from '../core/queue.ts';
+import { queueLength } from '../core/parts/queue.ts';
 import { nextWakeAt, step } from '../core/step.ts';
-import type { UpstreamSignal } from '../core/signal.ts';
-import type { Lane } from '../core/ticket.ts';
+import type { UpstreamSignal } from '../core/words/signal.ts';
+import type { Lane } from '../core/words/ticket.ts';
 import { wantsServed } from '../core/upstream-signals.ts';
-import type { Settlement } from '../core/usage.ts';
+import type { Settlement } from '../core/words/usage.ts';
 import { standing } from '../core/waiting.ts';
 import { Asks } from './asks.ts';
 import { Batch, type Writes } from './batch.ts';
@@ -36,7 +36,7 @@ import { DirectoryLink } from './directory-link.ts';
 import { Idleness } from './idleness.ts';
 import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
 import { Performer } from './performer.ts';
-import { Observation } from './observation.ts';
+import { Observation } from './observe/observation.ts';
 import { Openings } from './openings.ts';
 import { READ, ReadableGroup, reportOf, type Reading } from './readable-group.ts';
 import { Renewals } from './renewals.ts';

@@ -1,4 +1,4 @@
-import { instant, type InstantMs } from '../core/ids.ts';
+import { instant, type InstantMs } from '../core/words/ids.ts';
 import type { GroupStore } from './store.ts';
 
 /** The stored instant may be older by this much: it is written at most this often. */

@@ -1,9 +1,9 @@
 import { RpcTarget } from 'cloudflare:workers';
-import type { LeaseRpc, RenewAnswer } from '../contract/group-rpc.ts';
-import type { LeaseId } from '../core/ids.ts';
-import type { Outcome } from '../core/outcome.ts';
-import type { UpstreamSignal } from '../core/signal.ts';
-import type { Settlement } from '../core/usage.ts';
+import type { LeaseRpc, RenewAnswer } from '../contract/rpc/group-rpc.ts';
+import type { LeaseId } from '../core/words/ids.ts';
+import type { Outcome } from '../core/words/outcome.ts';
+import type { UpstreamSignal } from '../core/words/signal.ts';
+import type { Settlement } from '../core/words/usage.ts';
 
 /** What a handle asks of its group's object. */
 export interface LeaseKeeper {

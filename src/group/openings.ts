@@ -1,4 +1,4 @@
-import { WAITERS_MAX } from '../core/settings.ts';
+import { WAITERS_MAX } from '../core/words/settings.ts';
 
 type Answer = (isOpen: boolean) => void;
 

@@ -1,5 +1,5 @@
 import type { Effect } from '../core/events.ts';
-import type { TicketId } from '../core/ids.ts';
+import type { TicketId } from '../core/words/ids.ts';
 import type { Lease } from '../core/state.ts';
 import type { Asks } from './asks.ts';
 import type { Batch } from './batch.ts';

@@ -1,8 +1,8 @@
 import { DurableObject } from 'cloudflare:workers';
-import type { PoolPreview } from '../contract/change-preview.ts';
-import type { Env } from '../contract/env.ts';
-import type { PoolReport, WatchRequest } from '../contract/feed-rpc.ts';
-import type { CallerCalls, GroupRpc } from '../contract/group-rpc.ts';
+import type { PoolPreview } from '../contract/rpc/change-preview.ts';
+import type { Env } from '../env.ts';
+import type { PoolReport, WatchRequest } from '../contract/rpc/feed-rpc.ts';
+import type { CallerCalls, GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/pool-status.ts';
 import type {
   DecisionFilter,
@@ -11,14 +11,14 @@ import type {
   PoolMetrics,
   Warning,
 } from '../contract/observations.ts';
-import type { InstantMs } from '../core/ids.ts';
+import type { InstantMs } from '../core/words/ids.ts';
 import type { GroupState } from '../core/state.ts';
-import { CallerView } from './caller-calls.ts';
-import { decisionInfos } from './decisions.ts';
+import { CallerView } from './observe/caller-calls.ts';
+import { decisionInfos } from './observe/decisions.ts';
 import type { Definition, PoolIdentity } from './definition.ts';
-import type { Observation } from './observation.ts';
-import { poolPreview } from './preview.ts';
-import { leaseInfos, poolDetail, poolStatus, waiterInfos } from './status.ts';
+import type { Observation } from './observe/observation.ts';
+import { poolPreview } from './observe/preview.ts';
+import { leaseInfos, poolDetail, poolStatus, waiterInfos } from './observe/status.ts';
 
 /** A pool at one instant, with everything that is due done. */
 export interface Reading {

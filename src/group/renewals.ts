@@ -1,6 +1,6 @@
-import type { RenewAnswer } from '../contract/group-rpc.ts';
-import type { LeaseId } from '../core/ids.ts';
-import { RENEW_EVERY_MS } from '../core/settings.ts';
+import type { RenewAnswer } from '../contract/rpc/group-rpc.ts';
+import type { LeaseId } from '../core/words/ids.ts';
+import { RENEW_EVERY_MS } from '../core/words/settings.ts';
 
 interface Parked {
   readonly dueAt: number;

@@ -1,6 +1,6 @@
-import type { AcquireRequest, ResumeRequest } from '../contract/group-rpc.ts';
-import { instant, leaseId, ticketId, type InstantMs } from '../core/ids.ts';
-import type { Holder, Ticket } from '../core/ticket.ts';
+import type { AcquireRequest, ResumeRequest } from '../contract/rpc/group-rpc.ts';
+import { instant, leaseId, ticketId, type InstantMs } from '../core/words/ids.ts';
+import type { Holder, Ticket } from '../core/words/ticket.ts';
 
 /** Clocks that differ by less agree, and a message may take as long. */
 const AGREED_MS = 5_000;

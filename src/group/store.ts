@@ -1,7 +1,7 @@
-import { instant, leaseId, ticketId } from '../core/ids.ts';
+import { instant, leaseId, ticketId } from '../core/words/ids.ts';
 import { rowOf } from '../core/recover.ts';
 import type { Lease, LeaseRow } from '../core/state.ts';
-import type { Reserved } from '../core/usage.ts';
+import type { Reserved } from '../core/words/usage.ts';
 import type { Writes } from './batch.ts';
 import type { Tables } from './tables.ts';
 

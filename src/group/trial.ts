@@ -1,6 +1,6 @@
-import type { Env } from '../contract/env.ts';
-import type { GroupRpc, LeaseRpc, RenewAnswer } from '../contract/group-rpc.ts';
-import type { LeaseId } from '../core/ids.ts';
+import type { Env } from '../env.ts';
+import type { GroupRpc, LeaseRpc, RenewAnswer } from '../contract/rpc/group-rpc.ts';
+import type { LeaseId } from '../core/words/ids.ts';
 import { GO_ON, GroupObject, HAND_OVER, LET_GO, USE } from './group-object.ts';
 import type { LeaseKeeper } from './lease-handle.ts';
 import { READ } from './readable-group.ts';

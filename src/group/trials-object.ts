@@ -1,7 +1,7 @@
-import { steadyClock } from '../contract/steady-clock.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
 import { DurableObject } from 'cloudflare:workers';
-import type { ListedPool } from '../contract/directory-rpc.ts';
-import { directoryOf, type Env } from '../contract/env.ts';
+import type { ListedPool } from '../contract/rpc/directory-rpc.ts';
+import { directoryOf, type Env } from '../env.ts';
 import type {
   AcquireAnswer,
   AcquireRequest,
@@ -9,15 +9,15 @@ import type {
   GroupRpc,
   ResumeAnswer,
   ResumeRequest,
-} from '../contract/group-rpc.ts';
-import { logEvent } from '../contract/log.ts';
-import { poolOf } from '../contract/pool.ts';
+} from '../contract/rpc/group-rpc.ts';
+import { logEvent } from '../runtime/log.ts';
+import { poolOf } from '../routing/pool.ts';
 import { isProvedLater, poolName } from '../contract/pool-name.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
-import type { Proved, TrialsRpc } from '../contract/trials-rpc.ts';
-import type { Outcome } from '../core/outcome.ts';
-import type { UpstreamSignal } from '../core/signal.ts';
-import type { Settlement } from '../core/usage.ts';
+import type { Proved, TrialsRpc } from '../contract/rpc/trials-rpc.ts';
+import type { Outcome } from '../core/words/outcome.ts';
+import type { UpstreamSignal } from '../core/words/signal.ts';
+import type { Settlement } from '../core/words/usage.ts';
 import type { GroupObject } from './group-object.ts';
 import { ProvedPools } from './proved-pools.ts';
 import { Trial } from './trial.ts';

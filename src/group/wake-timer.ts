@@ -1,4 +1,4 @@
-import type { SteadyClock } from '../contract/steady-clock.ts';
+import type { SteadyClock } from '../runtime/steady-clock.ts';
 
 /** One timer for everything: the runtime allows 10,000, and every waiter has a deadline. */
 export class WakeTimer {

@@ -1,16 +1,16 @@
 import { Hono } from 'hono';
-import type { Env } from '../contract/env.ts';
-import { DEPARTED_PATH } from '../contract/forwarded.ts';
-import { logEvent } from '../contract/log.ts';
-import { MALFORMED_PATH, malformedRefusal } from '../contract/malformed.ts';
-import { refusalResponse } from '../contract/wire-error.ts';
-import { createAdminRoutes } from './admin/admin-routes.ts';
-import { callsInFlight } from './calls-in-flight.ts';
+import type { Env } from '../env.ts';
+import { DEPARTED_PATH } from '../contract/rpc/forwarded.ts';
+import { logEvent } from '../runtime/log.ts';
+import { MALFORMED_PATH, malformedRefusal } from './malformed.ts';
+import { refusalResponse } from '../call/errors/wire-error.ts';
+import { createAdminRoutes } from '../admin/admin-routes.ts';
+import { callsInFlight } from '../call/calls-in-flight.ts';
 import { createDashboardRoutes } from './dashboard/dashboard-routes.ts';
 import { home } from './home.ts';
-import { departures } from './isolate.ts';
+import { departures } from '../call/isolate.ts';
 import { metrics } from './metrics/metrics-route.ts';
-import { proxy } from './proxy-route.ts';
+import { proxy } from '../call/handle.ts';
 import { limitForm, status, statusForm } from './status/status-route.ts';
 
 /** URLs of our own routes, and of whatever else an upstream cannot be called. */

@@ -1,8 +1,8 @@
 import type { Context } from 'hono';
-import type { Env } from '../contract/env.ts';
-import { howToSet } from '../contract/how-to-set.ts';
-import { withoutSecret } from '../contract/upstream-secret.ts';
-import { routingTable } from './snapshots.ts';
+import type { Env } from '../env.ts';
+import { howToSet } from '../runtime/how-to-set.ts';
+import { withoutSecret } from '../runtime/upstream-secret.ts';
+import { routingTable } from '../config/snapshots.ts';
 
 /** What a newcomer sees: what this is, whether it is set up, and what is missing. */
 export async function home(context: Context<{ Bindings: Env }>): Promise<Response> {

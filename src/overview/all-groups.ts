@@ -1,4 +1,4 @@
-import { heldAutoGroups } from '../contract/auto-groups.ts';
+import { heldAutoGroups } from '../routing/auto-group-switches.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
 import { overlaps, type Overlap } from '../routing/overlaps.ts';
 import { groupStatus, type GroupStatus } from './group-status.ts';

@@ -1,13 +1,13 @@
-import { isHeld, switchesOf } from '../contract/auto-groups.ts';
-import type { Config, GroupConfig } from '../contract/config.ts';
+import { isHeld, switchesOf } from '../routing/auto-group-switches.ts';
+import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { PoolStatus, SpendStatus } from '../contract/pool-status.ts';
-import { takesCalls } from '../contract/pool.ts';
-import { definedGroup, KEY_PREFIX } from '../contract/key-groups.ts';
+import { takesCalls } from '../routing/pool.ts';
+import { definedGroup, KEY_PREFIX } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { autoGroupNamed } from '../routing/auto-groups.ts';
 import type { Overlap } from '../routing/overlaps.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
-import { BUILT_IN_UPSTREAMS } from '../upstream/catalog.ts';
+import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import type { Asked } from './pools.ts';
 
 type Gauges = Omit<PoolStatus, 'group' | 'partition'>;

@@ -1,9 +1,9 @@
-import type { Config } from '../contract/config.ts';
-import { directoryOf, type Env } from '../contract/env.ts';
-import { POOL_IDLE_MS, type GroupRpc } from '../contract/group-rpc.ts';
+import type { Config } from '../contract/config/config.ts';
+import { directoryOf, type Env } from '../env.ts';
+import { POOL_IDLE_MS, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
-import { ownPool, poolKey, poolOf, type PlacedPool } from '../contract/pool.ts';
-import { within } from '../upstream/within.ts';
+import { ownPool, poolKey, poolOf, type PlacedPool } from '../routing/pool.ts';
+import { within } from '../runtime/within.ts';
 
 /** Pools asked at once. */
 const ASKED_AT_ONCE = 32;

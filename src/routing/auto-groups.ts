@@ -1,15 +1,13 @@
-import type { Config } from '../contract/config.ts';
-import type { AssumedLimit } from '../contract/group-rpc.ts';
-import { quoteName } from '../contract/import-errors.ts';
+import type { AssumedLimit } from '../contract/rpc/group-rpc.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
-import type { Upstream } from '../contract/upstream.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
 import {
   knownLimitFor,
   knownLimitsOf,
   UNKNOWN_LIMIT,
   type KnownLimit,
-} from '../upstream/known-limits.ts';
-import { providerOfUpstream } from '../upstream/refusal/provider-of.ts';
+} from '../providers/known-limits.ts';
+import { providerOfUpstream } from '../providers/provider-of.ts';
 
 /** A group that Headgate makes by itself. */
 export interface AutoGroup {
@@ -29,27 +27,14 @@ export function autoGroupNamed(
   name: string,
   upstreams: ReadonlyMap<string, Upstream>,
 ): AutoGroup | null {
-  return groupsOf(name, upstreams).find((group) => group.name === name) ?? null;
-}
-
-/** What is wrong with the names of automatic groups. */
-export function autoGroupErrors(
-  { auto_groups: all }: Pick<Config, 'auto_groups'>,
-  upstreams: ReadonlyMap<string, Upstream>,
-): { path: string; message: string }[] {
-  return all.flatMap(({ name }, index) => {
-    if (autoGroupNamed(name, upstreams) !== null) return [];
-    const others = groupsOf(name, upstreams).map((group) => group.name);
-    const why =
-      others.length === 0
-        ? `${quoteName(name)} names no enabled upstream`
-        : `${quoteName(name)} is no automatic group; that upstream has ${others.join(', ')}`;
-    return [{ path: `auto_groups[${index}].name`, message: why }];
-  });
+  return autoGroupsNamedBy(name, upstreams).find((group) => group.name === name) ?? null;
 }
 
 /** The automatic groups of the upstream that a name speaks of. */
-function groupsOf(name: string, upstreams: ReadonlyMap<string, Upstream>): AutoGroup[] {
+export function autoGroupsNamedBy(
+  name: string,
+  upstreams: ReadonlyMap<string, Upstream>,
+): AutoGroup[] {
   const [id = ''] = name.slice(AUTO_PREFIX.length).split('/');
   const upstream = name.startsWith(AUTO_PREFIX) ? upstreams.get(id) : undefined;
   if (upstream === undefined) return [];

@@ -1,4 +1,4 @@
-import type { Upstream } from '../contract/upstream.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
 import { compileGlobs } from './glob.ts';
 
 /** The API shapes of the unified routes under `/v1`. */

@@ -1,5 +1,5 @@
-import type { Config, GroupConfig, UpstreamConfig } from '../contract/config.ts';
-import type { Upstream } from '../contract/upstream.ts';
+import type { Config, GroupConfig, UpstreamConfig } from '../contract/config/config.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
 import { servesModel } from './choose-upstream.ts';
 import { namesUpstreams, upstreamsOf } from './group-match.ts';
 

@@ -1,7 +1,7 @@
-import type { GroupConfig } from '../contract/config.ts';
-import { countsTokens } from '../contract/metered.ts';
-import type { Upstream } from '../contract/upstream.ts';
-import type { Lane } from '../core/ticket.ts';
+import type { GroupConfig } from '../contract/config/config.ts';
+import { countsTokens } from './metered.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
+import type { Lane } from '../core/words/ticket.ts';
 import { compileGlobs } from './glob.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { Config, GroupConfig } from '../contract/config.ts';
+import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
-import type { Upstream } from '../contract/upstream.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
 import { compileGlobs, globsMayOverlap } from './glob.ts';
 import { baseUrlGlobs, narrowFirst, upstreamsOf } from './group-match.ts';
 

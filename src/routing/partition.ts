@@ -1,4 +1,4 @@
-import type { GroupConfig } from '../contract/config.ts';
+import type { GroupConfig } from '../contract/config/config.ts';
 
 /** What a group can be split by. Null values count as one value, `none`. */
 interface PartitionFacts {

@@ -1,10 +1,10 @@
-import type { Config, GroupConfig } from '../contract/config.ts';
-import type { AssumedLimit } from '../contract/group-rpc.ts';
-import { keyGroups } from '../contract/key-groups.ts';
-import type { Upstream } from '../contract/upstream.ts';
-import type { Lane } from '../core/ticket.ts';
-import { hasModelRows } from '../upstream/known-limits.ts';
-import { providerOfUpstream } from '../upstream/refusal/provider-of.ts';
+import type { Config, GroupConfig } from '../contract/config/config.ts';
+import type { AssumedLimit } from '../contract/rpc/group-rpc.ts';
+import { keyGroups } from './key-groups.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
+import type { Lane } from '../core/words/ticket.ts';
+import { hasModelRows } from '../providers/known-limits.ts';
+import { providerOfUpstream } from '../providers/provider-of.ts';
 import { autoGroupOf } from './auto-groups.ts';
 import {
   autoRank,

@@ -1,4 +1,4 @@
-import type { Upstream } from '../contract/upstream.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
 
 /** Paths that name the model: Gemini's and Bedrock's, Azure's deployments and what is like them. */
 const MODEL_IN_PATH = /(?<=\/(?:models|model|deployments|engines|serving-endpoints)\/)[^/:]+/;

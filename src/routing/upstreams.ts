@@ -1,6 +1,6 @@
-import type { Config, UpstreamConfig } from '../contract/config.ts';
+import type { Config, UpstreamConfig } from '../contract/config/config.ts';
 import type { Dialect } from '../contract/dialect.ts';
-import type { Upstream } from '../contract/upstream.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
 
 /** Where keys go, and where routes usually begin behind scheme and host. */
 const DIALECTS: Record<Dialect, Pick<Upstream, 'keyPlace' | 'openaiAt' | 'anthropicAt'>> = {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Outcome } from '../../src/core/outcome.ts';
+import type { Outcome } from '../../src/core/words/outcome.ts';
 import {
   LEASE_TTL_MS,
   MOVE_SETTLE_MS,
@@ -7,8 +7,8 @@ import {
   SETTLE_MS,
   TOMBSTONE_TTL_MS,
   type GroupSettings,
-} from '../../src/core/settings.ts';
-import type { Lane, Ticket } from '../../src/core/ticket.ts';
+} from '../../src/core/words/settings.ts';
+import type { Lane, Ticket } from '../../src/core/words/ticket.ts';
 import { someSettings } from '../support/core-builders.ts';
 
 /** What a call that belongs to several groups says with its ask. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { test } from 'vitest';
-import type { Outcome } from '../../src/core/outcome.ts';
-import type { GroupSettings } from '../../src/core/settings.ts';
+import type { Outcome } from '../../src/core/words/outcome.ts';
+import type { GroupSettings } from '../../src/core/words/settings.ts';
 import { someSettings } from '../support/core-builders.ts';
 import { stepMsArb } from './actions.ts';
 import { Fleet, type Mishap } from './fleet.ts';

@@ -1,4 +1,4 @@
-import type { Waiter } from '../../src/core/queue.ts';
+import type { Waiter } from '../../src/core/parts/queue.ts';
 import type { Lease } from '../../src/core/state.ts';
 import type { NaiveLease } from './naive-leases.ts';
 import type { NaiveWaiter } from './naive-order.ts';

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { cooldownMs } from '../../src/core/cooldown.ts';
 import type { Effect, GroupEvent } from '../../src/core/events.ts';
-import { instant, leaseIdOf, type InstantMs, type LeaseId } from '../../src/core/ids.ts';
+import { instant, leaseIdOf, type InstantMs, type LeaseId } from '../../src/core/words/ids.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
-import type { Outcome } from '../../src/core/outcome.ts';
+import type { Outcome } from '../../src/core/words/outcome.ts';
 import { recover } from '../../src/core/recover.ts';
 import {
   COMES_BACK_MS,
   EXTENSIONS_MAX,
   LEASE_TTL_MS,
   type GroupSettings,
-} from '../../src/core/settings.ts';
+} from '../../src/core/words/settings.ts';
 import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
-import type { Ticket } from '../../src/core/ticket.ts';
+import type { Ticket } from '../../src/core/words/ticket.ts';
 import { keptControls, SOMEBODY, someTicket, START } from '../support/core-builders.ts';
 import { LeaseTable } from './lease-table.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { GroupSettings } from '../../src/core/settings.ts';
+import type { GroupSettings } from '../../src/core/words/settings.ts';
 import { actionArb, busyActionArb, busySettingsArb, settingsArb, type Action } from './actions.ts';
 import type { NaiveGroup } from './naive-group.ts';
 import { runs } from './runs.ts';

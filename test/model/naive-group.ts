@@ -1,8 +1,8 @@
 import type { GroupEvent } from '../../src/core/events.ts';
-import { instant } from '../../src/core/ids.ts';
+import { instant } from '../../src/core/words/ids.ts';
 import type { LeaseRow } from '../../src/core/state.ts';
-import type { GroupSettings } from '../../src/core/settings.ts';
-import type { Ticket } from '../../src/core/ticket.ts';
+import type { GroupSettings } from '../../src/core/words/settings.ts';
+import type { Ticket } from '../../src/core/words/ticket.ts';
 import { NaiveLeases, type NaiveLease } from './naive-leases.ts';
 import { NaiveOrder, type NaiveView, type NaiveWaiter } from './naive-order.ts';
 import { tooWide, worstBelow } from './naive-refusals.ts';

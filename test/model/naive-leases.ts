@@ -1,7 +1,7 @@
-import type { Outcome } from '../../src/core/outcome.ts';
-import type { GroupSettings } from '../../src/core/settings.ts';
+import type { Outcome } from '../../src/core/words/outcome.ts';
+import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Lease } from '../../src/core/state.ts';
-import type { Lane } from '../../src/core/ticket.ts';
+import type { Lane } from '../../src/core/words/ticket.ts';
 import { NaiveOrder, slotsOf, type NaiveHold, type NaiveView } from './naive-order.ts';
 
 export type NaiveLease = Pick<

@@ -1,5 +1,5 @@
-import type { GroupSettings } from '../../src/core/settings.ts';
-import type { Lane, Ticket } from '../../src/core/ticket.ts';
+import type { GroupSettings } from '../../src/core/words/settings.ts';
+import type { Lane, Ticket } from '../../src/core/words/ticket.ts';
 
 /**
  * Whose turn it is, as plainly as `docs/order.md` says it: everybody who may go, sorted by the whole

@@ -1,5 +1,5 @@
-import type { GroupSettings } from '../../src/core/settings.ts';
-import type { Ticket } from '../../src/core/ticket.ts';
+import type { GroupSettings } from '../../src/core/words/settings.ts';
+import type { Ticket } from '../../src/core/words/ticket.ts';
 import { byAge, type NaiveWaiter } from './naive-order.ts';
 
 /** Of the lowest lane below, of the tenant with most waiters there, the youngest. */

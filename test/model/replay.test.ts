@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { GroupEvent } from '../../src/core/events.ts';
-import { TOMBSTONE_TTL_MS, type GroupSettings } from '../../src/core/settings.ts';
+import { TOMBSTONE_TTL_MS, type GroupSettings } from '../../src/core/words/settings.ts';
 import { emptyState, type GroupState } from '../../src/core/state.ts';
 import { step } from '../../src/core/step.ts';
 import { actionArb, settingsArb } from './actions.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { test } from 'vitest';
-import { instant } from '../../src/core/ids.ts';
+import { instant } from '../../src/core/words/ids.ts';
 import type { Lease } from '../../src/core/state.ts';
-import { LANES, type Lane } from '../../src/core/ticket.ts';
+import { LANES, type Lane } from '../../src/core/words/ticket.ts';
 import { TestGroup, type AskOptions } from '../support/core-builders.ts';
 import { runs } from './runs.ts';
 

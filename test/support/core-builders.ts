@@ -1,16 +1,16 @@
 import type { Controls } from '../../src/core/controls.ts';
 import type { Effect, GroupEvent } from '../../src/core/events.ts';
-import { instant, leaseIdOf, ticketId, type InstantMs } from '../../src/core/ids.ts';
+import { instant, leaseIdOf, ticketId, type InstantMs } from '../../src/core/words/ids.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
-import type { Outcome } from '../../src/core/outcome.ts';
+import type { Outcome } from '../../src/core/words/outcome.ts';
 import { recover, rowOf } from '../../src/core/recover.ts';
-import type { Rejection } from '../../src/core/rejection.ts';
-import type { GroupSettings } from '../../src/core/settings.ts';
-import { SERVED, type UpstreamSignal } from '../../src/core/signal.ts';
+import type { Rejection } from '../../src/core/words/rejection.ts';
+import type { GroupSettings } from '../../src/core/words/settings.ts';
+import { SERVED, type UpstreamSignal } from '../../src/core/words/signal.ts';
 import { emptyState, type GroupState, type Lease, type LeaseRow } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
-import { LANES, type Holder, type Lane, type Ticket } from '../../src/core/ticket.ts';
-import type { Settlement } from '../../src/core/usage.ts';
+import { LANES, type Holder, type Lane, type Ticket } from '../../src/core/words/ticket.ts';
+import type { Settlement } from '../../src/core/words/usage.ts';
 
 /** When the virtual clock of every test starts. */
 export const START = instant(1_000_000_000);

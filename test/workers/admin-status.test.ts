@@ -2,9 +2,9 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env as bindings, exports } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { directoryOf, type Env } from '../../src/contract/env.ts';
-import type { LeaseRpc } from '../../src/contract/group-rpc.ts';
-import { poolOf } from '../../src/contract/pool.ts';
+import { directoryOf, type Env } from '../../src/env.ts';
+import type { LeaseRpc } from '../../src/contract/rpc/group-rpc.ts';
+import { poolOf } from '../../src/routing/pool.ts';
 
 // The test pool types its bindings and exports by a generated file that this project does not keep.
 const env = bindings as unknown as Env;

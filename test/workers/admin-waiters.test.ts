@@ -1,9 +1,9 @@
 // Waiters over the admin API, with real groups that calls really wait in.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { directoryOf } from '../../src/contract/env.ts';
-import type { AcquireAnswer, AcquireRequest } from '../../src/contract/group-rpc.ts';
+import { directoryOf } from '../../src/env.ts';
+import type { AcquireAnswer, AcquireRequest } from '../../src/contract/rpc/group-rpc.ts';
 import type { WaiterInfo } from '../../src/contract/pool-status.ts';
-import { poolOf } from '../../src/contract/pool.ts';
+import { poolOf } from '../../src/routing/pool.ts';
 import { strictScope } from './support/strict.ts';
 import { admin, chat, configure, env, until } from './support/worker.ts';
 

@@ -1,8 +1,8 @@
 // The admin API over the whole Worker and a real directory: what a change answers, and what is refused.
 import { env as bindings, exports } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { directoryOf, type Env } from '../../src/contract/env.ts';
-import { createAdminRoutes } from '../../src/http/admin/admin-routes.ts';
+import { directoryOf, type Env } from '../../src/env.ts';
+import { createAdminRoutes } from '../../src/admin/admin-routes.ts';
 
 // The test pool types its bindings and exports by a generated file that this project does not keep.
 const env = bindings as unknown as Env;

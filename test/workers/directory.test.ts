@@ -3,11 +3,11 @@
 import { abortAllDurableObjects, runInDurableObject } from 'cloudflare:test';
 import { env as bindings } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
-import { configSchema, type Config, type ConfigInput } from '../../src/contract/config.ts';
-import type { DirectoryRpc } from '../../src/contract/directory-rpc.ts';
-import type { Env } from '../../src/contract/env.ts';
-import type { AcquireRequest, GroupRpc } from '../../src/contract/group-rpc.ts';
-import { poolOf } from '../../src/contract/pool.ts';
+import { configSchema, type Config, type ConfigInput } from '../../src/contract/config/config.ts';
+import type { DirectoryRpc } from '../../src/contract/rpc/directory-rpc.ts';
+import type { Env } from '../../src/env.ts';
+import type { AcquireRequest, GroupRpc } from '../../src/contract/rpc/group-rpc.ts';
+import { poolOf } from '../../src/routing/pool.ts';
 import { until } from './support/worker.ts';
 
 // The test pool types its bindings by a generated file that this project does not keep.

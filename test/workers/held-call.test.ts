@@ -1,8 +1,8 @@
 // What becomes of a call whose upstream gives an answer that cannot be passed on.
 import { expect, it } from 'vitest';
-import { onTimer } from '../../src/upstream/call-clock.ts';
-import type { Fetcher } from '../../src/upstream/fetch-answer.ts';
-import { HeldCall } from '../../src/upstream/held-call.ts';
+import { onTimer } from '../../src/runtime/call-clock.ts';
+import type { Fetcher } from '../../src/upstream/transfer/fetch-answer.ts';
+import { HeldCall } from '../../src/upstream/transfer/held-call.ts';
 
 it.each([
   ['a status that is none', 999, {}],

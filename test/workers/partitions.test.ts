@@ -1,14 +1,14 @@
 // The bound on partitions: who shares a pool, for how long, and how idle pools make room again.
 import { abortAllDurableObjects, runInDurableObject } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { DirectoryRpc, Snapshot } from '../../src/contract/directory-rpc.ts';
-import { directoryOf } from '../../src/contract/env.ts';
-import { POOL_IDLE_MS, type AcquireRequest } from '../../src/contract/group-rpc.ts';
-import { poolOf } from '../../src/contract/pool.ts';
+import type { DirectoryRpc, Snapshot } from '../../src/contract/rpc/directory-rpc.ts';
+import { directoryOf } from '../../src/env.ts';
+import { POOL_IDLE_MS, type AcquireRequest } from '../../src/contract/rpc/group-rpc.ts';
+import { poolOf } from '../../src/routing/pool.ts';
 import { OVERFLOW_PARTITION } from '../../src/contract/pool-name.ts';
 import { OVERFLOW_MAX, PARTITIONS_MAX } from '../../src/directory/pool-list.ts';
-import { ownOrShared } from '../../src/http/shared-partition.ts';
-import type { RoutingTable } from '../../src/http/snapshots.ts';
+import { ownOrShared } from '../../src/call/acquire/shared-partition.ts';
+import type { RoutingTable } from '../../src/config/snapshots.ts';
 import type { Placement } from '../../src/routing/placement.ts';
 import { admin, env, until } from './support/worker.ts';
 

@@ -3,10 +3,10 @@
  * hash and headers.
  */
 import { afterEach, describe, expect, inject, it } from 'vitest';
-import { createBodyBudget } from '../../src/upstream/body-budget.ts';
-import type { BodyBudget } from '../../src/upstream/body-budget.ts';
-import { readModel, unreadBody } from '../../src/upstream/request-body.ts';
-import type { ModelRead, OutgoingBody } from '../../src/upstream/request-body.ts';
+import { createBodyBudget } from '../../src/upstream/body/body-budget.ts';
+import type { BodyBudget } from '../../src/upstream/body/body-budget.ts';
+import { readModel, unreadBody } from '../../src/upstream/body/request-body.ts';
+import type { ModelRead, OutgoingBody } from '../../src/upstream/body/request-body.ts';
 import { until } from './support/worker.ts';
 
 declare module 'vitest' {

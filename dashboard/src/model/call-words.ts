@@ -1,8 +1,8 @@
 import type * as z from 'zod';
 import type { decisionSchema } from '../../../src/contract/admin/observation-schemas.ts';
-import type { Rejection } from '../../../src/core/rejection.ts';
-import type { RefusalKind } from '../../../src/core/signal.ts';
-import type { WaitCause } from '../../../src/core/trail.ts';
+import type { Rejection } from '../../../src/core/words/rejection.ts';
+import type { RefusalKind } from '../../../src/core/words/signal.ts';
+import type { WaitCause } from '../../../src/core/parts/decision-log.ts';
 import { count, duration, usd } from '../format.ts';
 
 /** One decision of a group, as the API tells it. */

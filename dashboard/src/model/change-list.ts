@@ -1,5 +1,9 @@
-import type { AuditChange } from '../../../src/contract/directory-rpc.ts';
-import { gatewayKeySchema, groupSchema, upstreamSchema } from '../../../src/contract/config.ts';
+import type { AuditChange } from '../../../src/contract/rpc/directory-rpc.ts';
+import {
+  gatewayKeySchema,
+  groupSchema,
+  upstreamSchema,
+} from '../../../src/contract/config/config.ts';
 import { isSame } from './document.ts';
 
 /** One object of the configuration with everything that changes about it. */

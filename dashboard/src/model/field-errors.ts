@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { explainIssues, type ImportError } from '../../../src/contract/import-errors.ts';
+import { explainIssues, type ImportError } from '../../../src/config/import-errors.ts';
 import type { Document } from './document.ts';
 
 /** Something that is wrong with a document, and where. */

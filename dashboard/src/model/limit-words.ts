@@ -1,4 +1,4 @@
-import type { GroupConfig } from '../../../src/contract/config.ts';
+import type { GroupConfig } from '../../../src/contract/config/config.ts';
 import { count, usd } from '../format.ts';
 
 type Limits = GroupConfig['limits'];

@@ -1,4 +1,4 @@
-import { LANES, type Lane } from '../../../src/core/ticket.ts';
+import { LANES, type Lane } from '../../../src/core/words/ticket.ts';
 
 /** More waiters than this are shown as a count for each lane. */
 export const MARKS_MAX = 60;

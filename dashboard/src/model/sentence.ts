@@ -1,4 +1,4 @@
-import { LANES } from '../../../src/core/ticket.ts';
+import { LANES } from '../../../src/core/words/ticket.ts';
 import { count, duration } from '../format.ts';
 import type { Slots } from './slots.ts';
 import type { GroupStatus } from './status.ts';

@@ -1,4 +1,4 @@
-import { LANES } from '../../../src/core/ticket.ts';
+import { LANES } from '../../../src/core/words/ticket.ts';
 
 /** A call as the tester's form has it: every field a text. */
 export interface TestedForm {

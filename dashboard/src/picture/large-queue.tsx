@@ -3,7 +3,7 @@ import { estimateInWords } from '../model/sentence.ts';
 import { MARKS_MAX, sectionsOf } from '../model/queue.ts';
 import type { GroupStatus, Waiter } from '../model/status.ts';
 import { toneOf } from '../model/tenant-tone.ts';
-import { LANES } from '../../../src/core/ticket.ts';
+import { LANES } from '../../../src/core/words/ticket.ts';
 
 interface Props {
   readonly queue: Pick<GroupStatus, 'queued' | 'queued_by_lane' | 'paused'>;

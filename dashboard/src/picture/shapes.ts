@@ -1,4 +1,4 @@
-import type { Lane } from '../../../src/core/ticket.ts';
+import type { Lane } from '../../../src/core/words/ticket.ts';
 
 /** Paths of the small picture. Many shapes of a kind are one path: 200 cards are drawn anew each second. */
 

@@ -1,5 +1,5 @@
 import { Fragment } from 'preact';
-import { LANES, type Lane } from '../../../src/core/ticket.ts';
+import { LANES, type Lane } from '../../../src/core/words/ticket.ts';
 import { count } from '../format.ts';
 import { MARKS_MAX } from '../model/queue.ts';
 import { markPath, placeIn, type Grid } from './shapes.ts';

@@ -5,9 +5,9 @@ import {
   gatewayKeySchema,
   groupSchema,
   upstreamSchema,
-} from '../config.ts';
+} from '../config/config.ts';
 import { DIALECTS } from '../dialect.ts';
-import { LANES } from '../../core/ticket.ts';
+import { LANES } from '../../core/words/ticket.ts';
 
 /** What the admin API answers, but for the state of groups. */
 

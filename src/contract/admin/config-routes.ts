@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { configSchema, upstreamSchema } from '../config.ts';
-import { foreignSchemas } from '../import-foreign.ts';
-import { LANES } from '../../core/ticket.ts';
+import { configSchema, upstreamSchema } from '../config/config.ts';
+import { foreignSchemas } from '../config/foreign-schemas.ts';
+import { LANES } from '../../core/words/ticket.ts';
 import {
   auditPageSchema,
   changedConfigSchema,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { LANES } from '../../core/ticket.ts';
-import { groupSchema } from '../config.ts';
+import { LANES } from '../../core/words/ticket.ts';
+import { groupSchema } from '../config/config.ts';
 import {
   changedGroupSchema,
   changedSchema,

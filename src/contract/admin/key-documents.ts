@@ -1,4 +1,4 @@
-import { adminKeySchema, gatewayKeySchema } from '../config.ts';
+import { adminKeySchema, gatewayKeySchema } from '../config/config.ts';
 
 /** What is said of a caller's key by people; the rest is Headgate's. */
 export const keyDocumentSchema = gatewayKeySchema.omit({

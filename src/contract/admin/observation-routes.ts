@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { DECISIONS_MAX } from '../../core/trail.ts';
+import { DECISIONS_MAX } from '../../core/parts/decision-log.ts';
 import { decisionsSchema, historySchema, OUTCOMES, warningsSchema } from './observation-schemas.ts';
 import { routes } from './route.ts';
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { LANES } from '../../core/ticket.ts';
+import { LANES } from '../../core/words/ticket.ts';
 import { WARNING_KINDS } from '../observations.ts';
 import { unreachableSchema } from './status-schemas.ts';
 

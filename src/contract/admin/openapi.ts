@@ -8,7 +8,7 @@ import {
   testedSchema,
   upstreamInfoSchema,
 } from './answer-schemas.ts';
-import { autoGroupSchema, configSchema, groupSchema, upstreamSchema } from '../config.ts';
+import { autoGroupSchema, configSchema, groupSchema, upstreamSchema } from '../config/config.ts';
 import { feedDetailSchema, feedGroupsSchema, feedSnapshotSchema } from './feed-events.ts';
 import { groupDocumentSchema } from './group-routes.ts';
 import { keyDocumentSchema } from './key-documents.ts';

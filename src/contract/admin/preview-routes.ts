@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { configSchema, groupSchema } from '../config.ts';
-import { foreignSchemas } from '../import-foreign.ts';
+import { configSchema, groupSchema } from '../config/config.ts';
+import { foreignSchemas } from '../config/foreign-schemas.ts';
 import { changeSchema } from './answer-schemas.ts';
 import { mergePatchSchema } from './group-routes.ts';
 import { routes } from './route.ts';

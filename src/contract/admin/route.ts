@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { AdminRole } from '../config.ts';
+import type { AdminRole } from '../config/config.ts';
 
 /** One route of the admin API: what it takes, what it answers, and who may use it. */
 export interface AdminRoute {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { LANES } from '../../core/ticket.ts';
+import { LANES } from '../../core/words/ticket.ts';
 
 /** What the admin API tells of groups at this moment: the shapes of `group-rpc.ts`, as answers have them. */
 

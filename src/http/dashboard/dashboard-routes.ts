@@ -1,6 +1,6 @@
 import { Hono, type Context } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
-import type { Env } from '../../contract/env.ts';
+import type { Env } from '../../env.ts';
 
 /** Types by the end of a file's name: a folder that workerd serves has none. */
 const TYPES: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import { BOUNDS_MS, type Histogram } from '../../core/histogram.ts';
+import { BOUNDS_MS, type Histogram } from '../../core/parts/histogram.ts';
 
 /** One metric with all its series, as the text formats of Prometheus and OpenMetrics group them. */
 export interface Family {

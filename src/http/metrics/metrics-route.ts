@@ -1,12 +1,12 @@
 import type { Context } from 'hono';
-import type { Env } from '../../contract/env.ts';
-import { howToSet } from '../../contract/how-to-set.ts';
-import { POOL_IDLE_MS, type GroupRpc } from '../../contract/group-rpc.ts';
+import type { Env } from '../../env.ts';
+import { howToSet } from '../../runtime/how-to-set.ts';
+import { POOL_IDLE_MS, type GroupRpc } from '../../contract/rpc/group-rpc.ts';
 import type { PoolMetrics } from '../../contract/observations.ts';
 import { askPools, readDirectory, type Asked } from '../../overview/pools.ts';
-import { refuseBlocked, slowDown } from '../admin/access/attempts.ts';
-import { ProblemError, problemResponse } from '../admin/problem.ts';
-import { isSameHash, secretHash } from '../secret-hash.ts';
+import { refuseBlocked, slowDown } from '../../admin/access/attempts.ts';
+import { ProblemError, problemResponse } from '../../admin/problem.ts';
+import { isSameHash, secretHash } from '../../runtime/secret-hash.ts';
 import { Exposition } from './exposition.ts';
 import { CONFIG_VERSION, POOLS, POOLS_LEFT_OUT } from './families.ts';
 import { addPools } from './pool-samples.ts';

@@ -1,5 +1,5 @@
 import type { PoolMetrics } from '../../contract/observations.ts';
-import type { PlacedPool } from '../../contract/pool.ts';
+import type { PlacedPool } from '../../routing/pool.ts';
 import type { Asked } from '../../overview/pools.ts';
 import type { Exposition, Labels } from './exposition.ts';
 import * as families from './families.ts';

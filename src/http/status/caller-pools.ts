@@ -1,15 +1,15 @@
-import { steadyClock } from '../../contract/steady-clock.ts';
-import type { GatewayKeyConfig, GroupConfig } from '../../contract/config.ts';
-import { directoryOf, type Env } from '../../contract/env.ts';
-import { keyGroup } from '../../contract/key-groups.ts';
-import { logEvent } from '../../contract/log.ts';
-import { ownPool, takesCalls, type PlacedPool } from '../../contract/pool.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import type { GatewayKeyConfig, GroupConfig } from '../../contract/config/config.ts';
+import { directoryOf, type Env } from '../../env.ts';
+import { keyGroup } from '../../routing/key-groups.ts';
+import { logEvent } from '../../runtime/log.ts';
+import { ownPool, takesCalls, type PlacedPool } from '../../routing/pool.ts';
 import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../../contract/pool-name.ts';
 import { compileGroups } from '../../routing/group-match.ts';
-import { within } from '../../upstream/within.ts';
-import { fingerprint } from '../fingerprint.ts';
-import { mayUse } from '../key-access.ts';
-import type { RoutingTable } from '../snapshots.ts';
+import { within } from '../../runtime/within.ts';
+import { fingerprint } from '../../runtime/fingerprint.ts';
+import { mayUse } from '../../routing/key-access.ts';
+import type { RoutingTable } from '../../config/snapshots.ts';
 
 /** Who wants to know. */
 export interface StatusCaller {

@@ -1,11 +1,11 @@
 import type { CallerGroup, CallerStatus } from '../../contract/caller-status.ts';
-import type { GroupConfig } from '../../contract/config.ts';
-import type { Env } from '../../contract/env.ts';
-import type { CallerCalls } from '../../contract/group-rpc.ts';
-import { poolKey } from '../../contract/pool.ts';
+import type { GroupConfig } from '../../contract/config/config.ts';
+import type { Env } from '../../env.ts';
+import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
+import { poolKey } from '../../routing/pool.ts';
 import type { PoolStatus } from '../../contract/pool-status.ts';
 import { askPools } from '../../overview/pools.ts';
-import type { RoutingTable } from '../snapshots.ts';
+import type { RoutingTable } from '../../config/snapshots.ts';
 import { callerPools, type CallerPool, type StatusCaller } from './caller-pools.ts';
 
 /** Pools that one request asks: whoever has a key may ask as often as it likes. */

@@ -1,11 +1,11 @@
 import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import type { Env } from '../../contract/env.ts';
-import { readCredentials } from '../../upstream/credentials.ts';
-import { ProblemError, problemResponse } from '../admin/problem.ts';
-import { identify } from '../authenticate.ts';
-import { gatewayKeyHash } from '../fingerprint.ts';
-import { routingTable, type RoutingTable } from '../snapshots.ts';
+import type { Env } from '../../env.ts';
+import { readCredentials } from '../../upstream/transfer/credentials.ts';
+import { ProblemError, problemResponse } from '../../admin/problem.ts';
+import { identify } from '../../call/identity/authenticate.ts';
+import { gatewayKeyHash } from '../../runtime/fingerprint.ts';
+import { routingTable, type RoutingTable } from '../../config/snapshots.ts';
 import type { StatusCaller } from './caller-pools.ts';
 import { callerStatus } from './caller-status.ts';
 import { keyPage, pagePolicy, statusPage } from './status-page.ts';

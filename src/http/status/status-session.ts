@@ -1,9 +1,9 @@
 import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { sign, verify } from 'hono/jwt';
-import type { Env } from '../../contract/env.ts';
-import { refusedKey } from '../key-access.ts';
-import type { RoutingTable } from '../snapshots.ts';
+import type { Env } from '../../env.ts';
+import { refusedKey } from '../../routing/key-access.ts';
+import type { RoutingTable } from '../../config/snapshots.ts';
 import type { StatusCaller } from './caller-pools.ts';
 
 /** How long a browser shows the page without asking for the key again. */

@@ -1,11 +1,11 @@
-import type { InstantMs } from '../../core/ids.ts';
-import type { RefusalKind, UpstreamSignal } from '../../core/signal.ts';
+import type { InstantMs } from '../../core/words/ids.ts';
+import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import { readErrorFields } from './error-fields.ts';
 import type { ErrorFields } from './error-fields.ts';
 import { headerProfileOf } from './header-profiles.ts';
 import type { HeaderProfile } from './header-profiles.ts';
 import { readLimitHints } from './limit-headers.ts';
-import { providerOf } from './provider-of.ts';
+import { providerOf } from '../../providers/provider-of.ts';
 import { readDelay } from './refusal-delay.ts';
 import { COUNTS_BY_ACCOUNT, REFUSAL_TABLE, REFUSES_INSIDE_200 } from './refusal-table.ts';
 import type { RefusalRow, RefusalScope } from './refusal-table.ts';

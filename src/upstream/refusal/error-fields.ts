@@ -1,4 +1,4 @@
-import { parseCutJson } from './cut-json.ts';
+import { parseCutJson } from '../json/cut-json.ts';
 
 /**
  * At most so much of a refusal's body is looked at. The largest that was seen, Gemini's with its quota

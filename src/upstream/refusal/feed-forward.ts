@@ -1,4 +1,4 @@
-import type { LimitHint } from '../../core/signal.ts';
+import type { LimitHint } from '../../core/words/signal.ts';
 import { DAY_MS } from './header-families.ts';
 import type { Refill } from './header-families.ts';
 

@@ -1,4 +1,4 @@
-import type { LimitHint } from '../../core/signal.ts';
+import type { LimitHint } from '../../core/words/signal.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;

@@ -1,5 +1,5 @@
 import type { HeaderFamilyName } from './header-families.ts';
-import { providerOf } from './provider-of.ts';
+import { providerOf } from '../../providers/provider-of.ts';
 
 /** Which rate-limit headers an upstream sends, and whether they may hold calls back. */
 export interface HeaderProfile {

@@ -1,4 +1,4 @@
-import type { LimitHint } from '../../core/signal.ts';
+import type { LimitHint } from '../../core/words/signal.ts';
 import { HEADER_FAMILIES } from './header-families.ts';
 import type { HeaderFamily, LimitHeaders } from './header-families.ts';
 import type { HeaderProfile } from './header-profiles.ts';

@@ -1,4 +1,4 @@
-import type { LimitHint, RefusalKind } from '../../core/signal.ts';
+import type { LimitHint, RefusalKind } from '../../core/words/signal.ts';
 import type { ErrorFields } from './error-fields.ts';
 import { clampDelay, parseMs, parseResetMs } from './reset-time.ts';
 

@@ -1,4 +1,4 @@
-import type { RefusalKind } from '../../core/signal.ts';
+import type { RefusalKind } from '../../core/words/signal.ts';
 
 /** Whom a refusal is about: calls of the same model, or every call to that upstream or account. */
 export type RefusalScope = 'model' | 'upstream';

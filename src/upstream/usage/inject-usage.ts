@@ -1,6 +1,6 @@
-import { KeyNames } from './json-key.ts';
-import type { JsonVisitor, ValueKind, WalkedValue, Want } from './json-visitor.ts';
-import { JsonWalk } from './json-walk.ts';
+import { KeyNames } from '../json/json-key.ts';
+import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
+import { JsonWalk } from '../json/json-walk.ts';
 
 const OPTIONS = 'stream_options';
 const INCLUDE = 'include_usage';

@@ -1,5 +1,5 @@
-import { pipeChunks } from '../watched-pipe.ts';
-import type { ChunkPipe } from '../watched-pipe.ts';
+import { pipeChunks } from '../transfer/watched-pipe.ts';
+import type { ChunkPipe } from '../transfer/watched-pipe.ts';
 import type { ByteFilter } from './usage-drop.ts';
 import type { UsageMeter } from './usage-meter.ts';
 

@@ -1,5 +1,5 @@
-import { isLineEnd } from './json-string.ts';
-import { KeptBytes } from './kept-bytes.ts';
+import { isLineEnd } from '../json/json-string.ts';
+import { KeptBytes } from '../json/kept-bytes.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;

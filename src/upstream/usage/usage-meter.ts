@@ -1,7 +1,7 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import { EventStreamPayloads } from './event-stream.ts';
-import { JsonWalk } from './json-walk.ts';
-import type { WalkOptions } from './json-walk.ts';
+import { JsonWalk } from '../json/json-walk.ts';
+import type { WalkOptions } from '../json/json-walk.ts';
 import type { Usage } from './usage.ts';
 import { USAGE_VISITOR_KEYS, UsageVisitor } from './usage-visitor.ts';
 

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../contract/dialect.ts';
-import { KeyNames } from './json-key.ts';
-import type { JsonVisitor, ValueKind, WalkedValue, Want } from './json-visitor.ts';
+import { KeyNames } from '../json/json-key.ts';
+import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
 import { largerUsage, usageFromJson } from './usage.ts';
 import type { Usage } from './usage.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { StrictArrival } from '../../support/strict-counts.ts';
+import type { StrictArrival } from '../../strict-upstream/counts.ts';
 import type { Leaving, OpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
 import type { Stage } from '../support/lifecycle-stage.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { StrictUpstream } from '../../support/strict-upstream.ts';
+import type { StrictUpstream } from '../../strict-upstream/strict-upstream.ts';
 import type { CallOptions } from '../support/lifecycle-call.ts';
 import { openCall } from '../support/lifecycle-call.ts';
 import type { Finding, Secret } from '../support/lifecycle-secrets.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { StrictArrival } from '../../support/strict-counts.ts';
+import type { StrictArrival } from '../../strict-upstream/counts.ts';
 import type { Stage } from '../support/lifecycle-stage.ts';
 import { clock, until } from '../support/lifecycle-wait.ts';
 import { openSized } from '../support/limits-call.ts';

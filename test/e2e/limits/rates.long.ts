@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { StrictArrival } from '../../support/strict-counts.ts';
+import type { StrictArrival } from '../../strict-upstream/counts.ts';
 import type { OpenCall } from '../support/lifecycle-call.ts';
 import type { Random } from '../support/lifecycle-random.ts';
 import { createRandom } from '../support/lifecycle-random.ts';

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import type { StrictStats } from '../../support/strict-counts.ts';
+import type { StrictStats } from '../../strict-upstream/counts.ts';
 import type { Stage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS, startStage } from '../support/lifecycle-stage.ts';
 import { clock, FIGURE } from '../support/lifecycle-wait.ts';

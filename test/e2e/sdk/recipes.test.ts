@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { configSchema } from '../../../src/contract/config.ts';
+import { configSchema } from '../../../src/contract/config/config.ts';
 import { collect } from '../support/comparable.ts';
 import { holdSlot } from '../support/held-slot.ts';
 import type { SdkStage } from '../support/sdk-stage.ts';

@@ -1,4 +1,4 @@
-import type { StrictArrival } from '../../support/strict-counts.ts';
+import type { StrictArrival } from '../../strict-upstream/counts.ts';
 import { clock } from './lifecycle-wait.ts';
 
 /** A grant of before the change may still be on its way to the upstream for so long after it. */

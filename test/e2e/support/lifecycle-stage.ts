@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Serve, ServeOptions } from '../../../scripts/serve/start-serve.ts';
 import { startServe } from '../../../scripts/serve/start-serve.ts';
-import type { StrictOptions, StrictUpstream } from '../../support/strict-upstream.ts';
-import { startStrictUpstream } from '../../support/strict-upstream.ts';
+import type { StrictOptions, StrictUpstream } from '../../strict-upstream/strict-upstream.ts';
+import { startStrictUpstream } from '../../strict-upstream/strict-upstream.ts';
 import type { Admin } from './lifecycle-admin.ts';
 import { createAdmin } from './lifecycle-admin.ts';
 

@@ -1,4 +1,4 @@
-import type { SeenRefusal, StrictArrival } from '../../support/strict-counts.ts';
+import type { SeenRefusal, StrictArrival } from '../../strict-upstream/counts.ts';
 import type { OpenCall } from './lifecycle-call.ts';
 import { clock } from './lifecycle-wait.ts';
 import type { Span } from './order-load.ts';

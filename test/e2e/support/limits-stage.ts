@@ -1,4 +1,4 @@
-import type { StrictOptions } from '../../support/strict-upstream.ts';
+import type { StrictOptions } from '../../strict-upstream/strict-upstream.ts';
 import type { Stage } from './lifecycle-stage.ts';
 import { startStage } from './lifecycle-stage.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { StrictArrival } from '../../support/strict-counts.ts';
+import type { StrictArrival } from '../../strict-upstream/counts.ts';
 import type { OpenCall } from './lifecycle-call.ts';
 import { openChat } from './lifecycle-call.ts';
 import { clock } from './lifecycle-wait.ts';

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startServe } from '../../../scripts/serve/start-serve.ts';
-import type { StrictUpstream } from '../../support/strict-upstream.ts';
-import { startStrictUpstream } from '../../support/strict-upstream.ts';
+import type { StrictUpstream } from '../../strict-upstream/strict-upstream.ts';
+import { startStrictUpstream } from '../../strict-upstream/strict-upstream.ts';
 import { ADMIN_TOKEN } from './group-status.ts';
 import { prepareMock } from './mock-answers.ts';
 

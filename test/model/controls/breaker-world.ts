@@ -10,8 +10,8 @@ import {
   noteServed,
   type Breaker,
   type CallResult,
-} from '../../../src/core/breaker.ts';
-import { instant, leaseId } from '../../../src/core/ids.ts';
+} from '../../../src/core/parts/breaker.ts';
+import { instant, leaseId } from '../../../src/core/words/ids.ts';
 
 export type BreakerAction =
   | { readonly kind: 'ask' | 'to_change' }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { noteEnded, noteServed } from '../../../src/core/breaker.ts';
-import { instant } from '../../../src/core/ids.ts';
+import { noteEnded, noteServed } from '../../../src/core/parts/breaker.ts';
+import { instant } from '../../../src/core/words/ids.ts';
 import { runs } from '../runs.ts';
 import { BreakerWorld, type BreakerAction } from './breaker-world.ts';
 

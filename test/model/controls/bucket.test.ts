@@ -9,8 +9,8 @@ import {
   take as takeFrom,
   type Bucket,
   type BucketParams,
-} from '../../../src/core/bucket.ts';
-import { instant, type InstantMs } from '../../../src/core/ids.ts';
+} from '../../../src/core/parts/bucket.ts';
+import { instant, type InstantMs } from '../../../src/core/words/ids.ts';
 import { runs } from '../runs.ts';
 import { Gcra } from './gcra.ts';
 

@@ -8,15 +8,15 @@ import {
   slotsMaxNow,
   type Ceiling,
   type CeilingSettings,
-} from '../../../src/core/ceiling.ts';
-import { endHoldBack, letsOthersTry } from '../../../src/core/evidence.ts';
-import { instant, ticketId, type InstantMs } from '../../../src/core/ids.ts';
+} from '../../../src/core/parts/ceiling.ts';
+import { endHoldBack, letsOthersTry } from '../../../src/core/parts/evidence.ts';
+import { instant, ticketId, type InstantMs } from '../../../src/core/words/ids.ts';
 import {
   noneTurnedBack,
   noteTaken,
   noteTurnedBack,
   refusalsOf,
-} from '../../../src/core/turned-back.ts';
+} from '../../../src/core/parts/turned-back.ts';
 import { runs } from '../runs.ts';
 import { percent, printTable, seconds } from '../simulator/table.ts';
 import { SaturatedUpstream, type Controller, type Seen, type Segment } from './upstream-sim.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { instant } from '../../../src/core/ids.ts';
+import { instant } from '../../../src/core/words/ids.ts';
 import {
   emptyPause,
   isPaused,
@@ -8,7 +8,7 @@ import {
   noteServed,
   pauseFor,
   rampSlotsMax,
-} from '../../../src/core/pause.ts';
+} from '../../../src/core/parts/pause.ts';
 import { runs } from '../runs.ts';
 
 /** A greedy queue under random refusals: nobody goes before a pause ends, and few at first after it. */

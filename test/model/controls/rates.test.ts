@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { instant } from '../../../src/core/ids.ts';
-import { BURST_MS, type Demand, type RateSettings } from '../../../src/core/rate-limits.ts';
-import { emptyRates, roomAt, settle, take, type Rates } from '../../../src/core/rates.ts';
+import { instant } from '../../../src/core/words/ids.ts';
+import { BURST_MS, type Demand, type RateSettings } from '../../../src/core/parts/rate-limits.ts';
+import { emptyRates, roomAt, settle, take, type Rates } from '../../../src/core/parts/rates.ts';
 import { runs } from '../runs.ts';
 import { Random } from '../simulator/random.ts';
 import { percent, printTable } from '../simulator/table.ts';

@@ -1,4 +1,4 @@
-import { instant, ticketId, type InstantMs, type TicketId } from '../../../src/core/ids.ts';
+import { instant, ticketId, type InstantMs, type TicketId } from '../../../src/core/words/ids.ts';
 import { Clock } from '../simulator/clock.ts';
 import { Random } from '../simulator/random.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { InstantMs } from '../../../src/core/ids.ts';
+import type { InstantMs } from '../../../src/core/words/ids.ts';
 import { checkInvariants } from '../../../src/core/invariants.ts';
-import { spentIn } from '../../../src/core/spend.ts';
+import { spentIn } from '../../../src/core/parts/spend.ts';
 import type { GroupState, Lease } from '../../../src/core/state.ts';
 import type { LimitLedger } from './limit-ledger.ts';
 

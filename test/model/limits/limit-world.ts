@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { hasRoom } from '../../../src/core/capacity.ts';
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
-import { instant, leaseIdOf, type InstantMs, type LeaseId } from '../../../src/core/ids.ts';
+import { instant, leaseIdOf, type InstantMs, type LeaseId } from '../../../src/core/words/ids.ts';
 import { nextWaiter } from '../../../src/core/order.ts';
 import { recover } from '../../../src/core/recover.ts';
-import type { GroupSettings } from '../../../src/core/settings.ts';
+import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { emptyState, type GroupState, type Lease } from '../../../src/core/state.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
-import type { Ticket } from '../../../src/core/ticket.ts';
-import type { Settlement } from '../../../src/core/usage.ts';
+import type { Ticket } from '../../../src/core/words/ticket.ts';
+import type { Settlement } from '../../../src/core/words/usage.ts';
 import { rowOf } from '../../../src/core/recover.ts';
 import { answersOf, keptControls, someTicket, START } from '../../support/core-builders.ts';
 import type { LimitAction, Size } from './limit-actions.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { GroupSettings } from '../../../src/core/settings.ts';
+import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { someSettings } from '../../support/core-builders.ts';
 import { runs } from '../runs.ts';
 import {

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { instant } from '../../../src/core/ids.ts';
+import { instant } from '../../../src/core/words/ids.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
 import { Caller } from './caller.ts';
 import { Clock } from './clock.ts';

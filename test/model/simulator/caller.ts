@@ -1,6 +1,6 @@
-import { leaseIdOf, type LeaseId } from '../../../src/core/ids.ts';
-import type { Outcome } from '../../../src/core/outcome.ts';
-import type { Ticket } from '../../../src/core/ticket.ts';
+import { leaseIdOf, type LeaseId } from '../../../src/core/words/ids.ts';
+import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { Ticket } from '../../../src/core/words/ticket.ts';
 import type { Clock } from './clock.ts';
 import { all, wait, type Process } from './process.ts';
 import type { Answer, SimGroup } from './sim-group.ts';

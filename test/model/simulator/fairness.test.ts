@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import type { GroupSettings } from '../../../src/core/settings.ts';
+import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { Clock } from './clock.ts';
 import { SimGroup } from './sim-group.ts';
 import { percent, printTable } from './table.ts';

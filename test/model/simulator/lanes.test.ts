@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { LANES, type Lane } from '../../../src/core/ticket.ts';
+import { LANES, type Lane } from '../../../src/core/words/ticket.ts';
 import { Clock } from './clock.ts';
 import { SimGroup } from './sim-group.ts';
 import { percent, printTable } from './table.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { test } from 'vitest';
-import { instant } from '../../../src/core/ids.ts';
-import { LANES } from '../../../src/core/ticket.ts';
+import { instant } from '../../../src/core/words/ids.ts';
+import { LANES } from '../../../src/core/words/ticket.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
 import { runs } from '../runs.ts';
 import { Caller } from './caller.ts';

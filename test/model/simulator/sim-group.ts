@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
-import { instant, leaseIdOf, type LeaseId } from '../../../src/core/ids.ts';
+import { instant, leaseIdOf, type LeaseId } from '../../../src/core/words/ids.ts';
 import { checkInvariants } from '../../../src/core/invariants.ts';
 import { recover } from '../../../src/core/recover.ts';
-import type { GroupSettings } from '../../../src/core/settings.ts';
+import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { emptyState, type GroupState, type Lease } from '../../../src/core/state.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
-import type { Ticket } from '../../../src/core/ticket.ts';
+import type { Ticket } from '../../../src/core/words/ticket.ts';
 import { rowOf } from '../../../src/core/recover.ts';
 import { keptControls, someSettings, START } from '../../support/core-builders.ts';
 import type { Clock } from './clock.ts';

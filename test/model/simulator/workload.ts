@@ -1,5 +1,5 @@
-import type { Ticket } from '../../../src/core/ticket.ts';
-import { instant } from '../../../src/core/ids.ts';
+import type { Ticket } from '../../../src/core/words/ticket.ts';
+import { instant } from '../../../src/core/words/ids.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
 import { Caller } from './caller.ts';
 import type { Clock } from './clock.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentAccount, TenantAccount } from '../../../src/core/accounts.ts';
-import { ACCOUNTS_MAX, AGENT_FORGOTTEN_MS, AGENTS_MAX } from '../../../src/core/settings.ts';
+import type { AgentAccount, TenantAccount } from '../../../src/core/parts/accounts.ts';
+import { ACCOUNTS_MAX, AGENT_FORGOTTEN_MS, AGENTS_MAX } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** How long tenants and agents are remembered, and how many of them. */

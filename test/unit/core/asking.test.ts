@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { LEASE_TTL_MS, ORPHAN_GRACE_MS } from '../../../src/core/settings.ts';
+import { LEASE_TTL_MS, ORPHAN_GRACE_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** Asking in slices: an ask is parked for a while, then answered, and the ticket asks again. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { HOLD_SAMPLES_MIN, type GroupSettings } from '../../../src/core/settings.ts';
+import { HOLD_SAMPLES_MIN, type GroupSettings } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** Bounds of the queue, who makes room in a full one, and waits that are hopeless. */

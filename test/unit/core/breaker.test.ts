@@ -9,8 +9,8 @@ import {
   noteGranted,
   noteServed,
   type Breaker,
-} from '../../../src/core/breaker.ts';
-import { instant, leaseId, type InstantMs } from '../../../src/core/ids.ts';
+} from '../../../src/core/parts/breaker.ts';
+import { instant, leaseId, type InstantMs } from '../../../src/core/words/ids.ts';
 
 const START = instant(9_000_000);
 

@@ -9,8 +9,8 @@ import {
   lowerTo,
   take,
   type Bucket,
-} from '../../../src/core/bucket.ts';
-import { instant } from '../../../src/core/ids.ts';
+} from '../../../src/core/parts/bucket.ts';
+import { instant } from '../../../src/core/words/ids.ts';
 
 /** A bucket of 100 that gets 2 per millisecond. */
 const PARAMS = { ratePerMs: 2, capacity: 100, wholeMax: 100 };

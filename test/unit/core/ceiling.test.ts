@@ -8,8 +8,8 @@ import {
   slotsMaxNow,
   type Ceiling,
   type CeilingSettings,
-} from '../../../src/core/ceiling.ts';
-import { instant, ticketId, type InstantMs } from '../../../src/core/ids.ts';
+} from '../../../src/core/parts/ceiling.ts';
+import { instant, ticketId, type InstantMs } from '../../../src/core/words/ids.ts';
 
 const HARD: CeilingSettings = { slotsMax: 64, isHard: true, isAdaptive: true };
 const ASSUMED: CeilingSettings = { ...HARD, isHard: false };

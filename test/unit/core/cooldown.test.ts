@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { Outcome } from '../../../src/core/outcome.ts';
+import type { Outcome } from '../../../src/core/words/outcome.ts';
 import {
   AUTO_COOLDOWN_MS,
   AUTO_COOLDOWN_SLOTS_MAX,
   type GroupSettings,
-} from '../../../src/core/settings.ts';
+} from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** How long a slot stays down after its call ended. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { retryAfterMs } from '../../../src/core/estimate.ts';
-import { ticketId } from '../../../src/core/ids.ts';
-import { HOLD_GUESS_MS, RETRY_AFTER_MAX_MS } from '../../../src/core/settings.ts';
+import { ticketId } from '../../../src/core/words/ids.ts';
+import { HOLD_GUESS_MS, RETRY_AFTER_MAX_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** What a caller is told about how long it may take. */

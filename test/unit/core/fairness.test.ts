@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { HOLD_GUESS_MS, LEASE_TTL_MS, type GroupSettings } from '../../../src/core/settings.ts';
+import {
+  HOLD_GUESS_MS,
+  LEASE_TTL_MS,
+  type GroupSettings,
+} from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** What tenants are charged, and who goes first for it. */

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Effect } from '../../../src/core/events.ts';
 import { probableOrder } from '../../../src/core/forecast.ts';
-import { instant, leaseIdOf, ticketId } from '../../../src/core/ids.ts';
-import type { GroupSettings } from '../../../src/core/settings.ts';
+import { instant, leaseIdOf, ticketId } from '../../../src/core/words/ids.ts';
+import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { emptyState, type GroupState } from '../../../src/core/state.ts';
 import { step } from '../../../src/core/step.ts';
-import { LANES, type Lane } from '../../../src/core/ticket.ts';
+import { LANES, type Lane } from '../../../src/core/words/ticket.ts';
 import { someSettings, TestGroup } from '../../support/core-builders.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { after } from '../../../src/core/ids.ts';
-import { LEASE_TTL_MS } from '../../../src/core/settings.ts';
+import { after } from '../../../src/core/words/ids.ts';
+import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** Time in which nobody could be heard: the process was frozen, or its clock was set forward. */

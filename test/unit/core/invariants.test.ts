@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { after, leaseIdOf, ticketId } from '../../../src/core/ids.ts';
+import { after, leaseIdOf, ticketId } from '../../../src/core/words/ids.ts';
 import { checkInvariants } from '../../../src/core/invariants.ts';
-import type { LaneQueue, Line } from '../../../src/core/queue.ts';
+import type { LaneQueue, Line } from '../../../src/core/parts/queue.ts';
 import { NEVER, type GroupState } from '../../../src/core/state.ts';
 import { START, TestGroup } from '../../support/core-builders.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { GroupSettings } from '../../../src/core/settings.ts';
-import { LANES, type Lane } from '../../../src/core/ticket.ts';
+import type { GroupSettings } from '../../../src/core/words/settings.ts';
+import { LANES, type Lane } from '../../../src/core/words/ticket.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** Lanes: strict, but for the turns that the lower ones earn. */

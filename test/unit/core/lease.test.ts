@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { LEASE_TTL_MS } from '../../../src/core/settings.ts';
+import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** What happens to a lease between its grant and its end. */

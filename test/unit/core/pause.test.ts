@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { instant } from '../../../src/core/ids.ts';
+import { instant } from '../../../src/core/words/ids.ts';
 import {
   emptyPause,
   isPaused,
@@ -8,7 +8,7 @@ import {
   pauseFor,
   rampSlotsMax,
   type Pause,
-} from '../../../src/core/pause.ts';
+} from '../../../src/core/parts/pause.ts';
 
 const NOW = instant(5_000_000);
 const at = (ms: number) => instant(NOW + ms);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { instant } from '../../../src/core/ids.ts';
-import { BURST_MS, type Demand, type RateSettings } from '../../../src/core/rate-limits.ts';
+import { instant } from '../../../src/core/words/ids.ts';
+import { BURST_MS, type Demand, type RateSettings } from '../../../src/core/parts/rate-limits.ts';
 import {
   drain,
   emptyRates,
@@ -11,8 +11,8 @@ import {
   settle,
   take,
   type Rates,
-} from '../../../src/core/rates.ts';
-import type { LimitHint } from '../../../src/core/signal.ts';
+} from '../../../src/core/parts/rates.ts';
+import type { LimitHint } from '../../../src/core/words/signal.ts';
 
 /** What a group may still take of its limits per minute and per day. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { after } from '../../../src/core/ids.ts';
-import { COMES_BACK_MS, LEASE_TTL_MS } from '../../../src/core/settings.ts';
+import { after } from '../../../src/core/words/ids.ts';
+import { COMES_BACK_MS, LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 import { call, leftIn, metered } from './limits/metered.ts';
 

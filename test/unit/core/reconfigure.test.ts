@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { MOVE_SETTLE_MS } from '../../../src/core/settings.ts';
+import { MOVE_SETTLE_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** A change of the group's settings, and of the ways that calls take. */

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { after } from '../../../src/core/ids.ts';
+import { after } from '../../../src/core/words/ids.ts';
 import {
   COMES_BACK_MS,
   EXTENSIONS_MAX,
   LEASE_TTL_MS,
   SETTLE_MS,
-} from '../../../src/core/settings.ts';
+} from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** The state after a reset, from the rows of the leases. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { GroupEvent } from '../../../src/core/events.ts';
-import { leaseIdOf } from '../../../src/core/ids.ts';
-import { WAITERS_MAX } from '../../../src/core/settings.ts';
+import { leaseIdOf } from '../../../src/core/words/ids.ts';
+import { WAITERS_MAX } from '../../../src/core/words/settings.ts';
 import { step } from '../../../src/core/step.ts';
 import { someTicket, START, TestGroup } from '../../support/core-builders.ts';
 

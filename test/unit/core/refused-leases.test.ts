@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LEASE_TTL_MS } from '../../../src/core/settings.ts';
+import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** Calls that the upstream refused, between its answer and the end of their leases. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { LEASE_TTL_MS } from '../../../src/core/settings.ts';
+import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** A holder that takes its lease up again, with a new instance or after the lease had lapsed. */

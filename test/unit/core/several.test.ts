@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { GroupSettings } from '../../../src/core/settings.ts';
+import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { instant } from '../../../src/core/ids.ts';
+import { instant } from '../../../src/core/words/ids.ts';
 import {
   budgetBlock,
   emptySpend,
@@ -12,7 +12,7 @@ import {
   type CallCost,
   type Period,
   type Spend,
-} from '../../../src/core/spend.ts';
+} from '../../../src/core/parts/spend.ts';
 
 const utc = (text: string) => instant(Date.parse(`${text}Z`));
 const NOW = utc('2026-02-10T14:20:00');

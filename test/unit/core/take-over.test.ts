@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { leaseId } from '../../../src/core/ids.ts';
+import { leaseId } from '../../../src/core/words/ids.ts';
 import { rowOf } from '../../../src/core/recover.ts';
-import { MOVE_SETTLE_MS } from '../../../src/core/settings.ts';
+import { MOVE_SETTLE_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** A pool that was on trial goes on in an object of its own. */

@@ -6,7 +6,7 @@ import {
   observeUsage,
   outputMean,
   type TokenFactors,
-} from '../../../src/core/token-factors.ts';
+} from '../../../src/core/parts/token-factors.ts';
 
 let factors: TokenFactors;
 

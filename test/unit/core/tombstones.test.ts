@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { LEASE_TTL_MS, TOMBSTONE_TTL_MS, TOMBSTONES_MAX } from '../../../src/core/settings.ts';
+import {
+  LEASE_TTL_MS,
+  TOMBSTONE_TTL_MS,
+  TOMBSTONES_MAX,
+} from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** Ended attempts are remembered, so that a late message about them changes nothing; but not for ever. */

@@ -4,7 +4,7 @@ import {
   MOVE_SETTLE_MS,
   ORPHAN_GRACE_MS,
   SETTLE_MS,
-} from '../../../src/core/settings.ts';
+} from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** The shell has one timer: `nextWakeAt` must cover everything that time alone brings about. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { instant } from '../../../src/core/ids.ts';
+import { instant } from '../../../src/core/words/ids.ts';
 import {
   count,
   emptyWindow,
@@ -8,7 +8,7 @@ import {
   windowFitsAt,
   windowSpare,
   type Window,
-} from '../../../src/core/window.ts';
+} from '../../../src/core/parts/window.ts';
 
 /** 100 in any minute, counted in bins of a second. */
 const PARAMS = { limit: 100, lengthMs: 60_000, binMs: 1_000, marginMs: 500 };

@@ -6,10 +6,10 @@ import {
   WAIT_WORDS,
   type Decision,
 } from '../../../dashboard/src/model/call-words.ts';
-import type { Outcome } from '../../../src/core/outcome.ts';
-import type { Rejection } from '../../../src/core/rejection.ts';
-import type { RefusalKind } from '../../../src/core/signal.ts';
-import type { WaitCause } from '../../../src/core/trail.ts';
+import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { Rejection } from '../../../src/core/words/rejection.ts';
+import type { RefusalKind } from '../../../src/core/words/signal.ts';
+import type { WaitCause } from '../../../src/core/parts/decision-log.ts';
 
 const GRANTED: Decision = {
   partition: null,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { importConfig, parseConfigText } from '../../../src/contract/import-config.ts';
+import { importConfig, parseConfigText } from '../../../src/config/import-config.ts';
 import { SAMPLES } from '../../../dashboard/src/model/samples.ts';
 
 it.each(SAMPLES)('an example can be imported: $name', ({ text }) => {

@@ -7,7 +7,7 @@ import {
   testedFormOf,
   wrongIn,
 } from '../../../dashboard/src/model/tested-call.ts';
-import { limitsSchema } from '../../../src/contract/config-limits.ts';
+import { limitsSchema } from '../../../src/contract/config/limits.ts';
 
 const USUAL = testedFormOf({});
 

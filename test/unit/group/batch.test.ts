@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { leaseId } from '../../../src/core/ids.ts';
+import { leaseId } from '../../../src/core/words/ids.ts';
 import { Batch, type Writes } from '../../../src/group/batch.ts';
 
 beforeEach(() => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { FeedRpc, PoolReport } from '../../../src/contract/feed-rpc.ts';
-import { FeedLink } from '../../../src/group/feed-link.ts';
+import type { FeedRpc, PoolReport } from '../../../src/contract/rpc/feed-rpc.ts';
+import { FeedLink } from '../../../src/group/observe/feed-link.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { WAITERS_MAX } from '../../../src/core/settings.ts';
+import { WAITERS_MAX } from '../../../src/core/words/settings.ts';
 import { Openings } from '../../../src/group/openings.ts';
 
 let openings: Openings;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { AcquireRequest } from '../../../src/contract/group-rpc.ts';
-import { instant } from '../../../src/core/ids.ts';
+import type { AcquireRequest } from '../../../src/contract/rpc/group-rpc.ts';
+import { instant } from '../../../src/core/words/ids.ts';
 import { ticketFrom } from '../../../src/group/requests.ts';
 
 const NOW = instant(1_800_000_000_000);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { SteadyClock } from '../../../src/contract/steady-clock.ts';
+import { SteadyClock } from '../../../src/runtime/steady-clock.ts';
 import { WakeTimer } from '../../../src/group/wake-timer.ts';
 
 beforeEach(() => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { emptyHistogram, observe } from '../../../src/core/histogram.ts';
+import { emptyHistogram, observe } from '../../../src/core/parts/histogram.ts';
 import { Exposition } from '../../../src/http/metrics/exposition.ts';
 import * as families from '../../../src/http/metrics/families.ts';
 import { parseExposition, type ParsedFamily } from './exposition-parser.ts';

@@ -1,9 +1,9 @@
 /** What a group counts of its calls, and what it remembers of each, on a virtual clock. */
 import { describe, expect, it } from 'vitest';
-import { quantileMs } from '../../../src/core/histogram.ts';
-import { instant } from '../../../src/core/ids.ts';
-import type { GroupSettings } from '../../../src/core/settings.ts';
-import { DECISIONS_MAX, latestFirst, type Decision } from '../../../src/core/trail.ts';
+import { quantileMs } from '../../../src/core/parts/histogram.ts';
+import { instant } from '../../../src/core/words/ids.ts';
+import type { GroupSettings } from '../../../src/core/words/settings.ts';
+import { DECISIONS_MAX, latestFirst, type Decision } from '../../../src/core/parts/decision-log.ts';
 import { START, TestGroup } from '../../support/core-builders.ts';
 
 function lastDecision(group: TestGroup): Decision | undefined {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { configSchema } from '../../../src/contract/config.ts';
-import { checkConfig } from '../../../src/routing/check-config.ts';
+import { configSchema } from '../../../src/contract/config/config.ts';
+import { checkConfig } from '../../../src/config/check-config.ts';
 
 function problems(url: string, privateUpstreams = false): string[] {
   const config = configSchema.parse({ webhook: { url, secret: 'WEBHOOK_SECRET' } });

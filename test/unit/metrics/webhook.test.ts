@@ -2,7 +2,7 @@
 import OpenAI from 'openai';
 import { describe, expect, it, vi } from 'vitest';
 import type { Warning } from '../../../src/contract/observations.ts';
-import { deliverWarning, type WebhookStage } from '../../../src/group/webhook.ts';
+import { deliverWarning, type WebhookStage } from '../../../src/group/observe/webhook.ts';
 
 const WARNING: Warning = {
   id: '0f8e',

@@ -1,5 +1,9 @@
-import { configSchema, type Config, type ConfigInput } from '../../../src/contract/config.ts';
-import type { Upstream } from '../../../src/contract/upstream.ts';
+import {
+  configSchema,
+  type Config,
+  type ConfigInput,
+} from '../../../src/contract/config/config.ts';
+import type { Upstream } from '../../../src/contract/config/upstream.ts';
 import type { RoutedCall } from '../../../src/routing/placement.ts';
 
 /** An OpenAI-shaped upstream, with what a test needs otherwise. */

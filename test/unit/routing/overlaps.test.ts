@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { overlaps } from '../../../src/routing/overlaps.ts';
 import { aConfig } from './fixtures.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { OVERFLOW_PARTITION, poolName } from '../../../src/contract/pool-name.ts';
 import {
   compileRoutes,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { resolveUpstreams } from '../../../src/routing/upstreams.ts';
-import { BUILT_IN_UPSTREAMS } from '../../../src/upstream/catalog.ts';
+import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 import { aConfig, anUpstream } from './fixtures.ts';
 
 type Entry = NonNullable<ConfigInput['upstreams']>[number];

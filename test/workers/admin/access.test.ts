@@ -2,9 +2,9 @@
 // slowed down.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { openApiDocument } from '../../../src/contract/admin/openapi.ts';
-import { ADMIN_ROLES, type AdminRole } from '../../../src/contract/config.ts';
-import { directoryOf, type Env } from '../../../src/contract/env.ts';
-import { createAdminRoutes } from '../../../src/http/admin/admin-routes.ts';
+import { ADMIN_ROLES, type AdminRole } from '../../../src/contract/config/config.ts';
+import { directoryOf, type Env } from '../../../src/env.ts';
+import { createAdminRoutes } from '../../../src/admin/admin-routes.ts';
 import { env, until, worker } from '../support/worker.ts';
 import { asAdmin, bodyOf, clientOf, clientWith } from './ask.ts';
 

@@ -1,8 +1,12 @@
 // The directory's audit log by itself: what it keeps, what it says of a change, and how it is read.
 import { abortAllDurableObjects, runInDurableObject } from 'cloudflare:test';
 import { describe, expect, it } from 'vitest';
-import { configSchema, type Config, type ConfigInput } from '../../../src/contract/config.ts';
-import type { AuditPage, DirectoryRpc } from '../../../src/contract/directory-rpc.ts';
+import {
+  configSchema,
+  type Config,
+  type ConfigInput,
+} from '../../../src/contract/config/config.ts';
+import type { AuditPage, DirectoryRpc } from '../../../src/contract/rpc/directory-rpc.ts';
 import { AUDIT_MAX } from '../../../src/directory/audit-log.ts';
 import { env } from '../support/worker.ts';
 

@@ -2,8 +2,8 @@
 // and not over. Keys are made here; the team's address answers with them.
 import { sign } from 'hono/jwt';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Env } from '../../../src/contract/env.ts';
-import { createAdminRoutes } from '../../../src/http/admin/admin-routes.ts';
+import type { Env } from '../../../src/env.ts';
+import { createAdminRoutes } from '../../../src/admin/admin-routes.ts';
 import { env } from '../support/worker.ts';
 
 const AUD = 'a'.repeat(64);

@@ -3,10 +3,10 @@
 import { Validator, type Schema } from '@cfworker/json-schema';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../../src/contract/admin/openapi.ts';
-import { directoryOf } from '../../../src/contract/env.ts';
-import { poolOf } from '../../../src/contract/pool.ts';
-import { SERVED } from '../../../src/core/signal.ts';
-import { createAdminRoutes } from '../../../src/http/admin/admin-routes.ts';
+import { directoryOf } from '../../../src/env.ts';
+import { poolOf } from '../../../src/routing/pool.ts';
+import { SERVED } from '../../../src/core/words/signal.ts';
+import { createAdminRoutes } from '../../../src/admin/admin-routes.ts';
 import { request } from '../support/pool.ts';
 import { env, worker } from '../support/worker.ts';
 import { asAdmin } from './ask.ts';

@@ -1,6 +1,6 @@
 // Limits and weights of keys, from the admin API to calls that use them.
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { directoryOf } from '../../../src/contract/env.ts';
+import { directoryOf } from '../../../src/env.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { pool, queueUp, take } from '../support/pool.ts';
 import { env, until } from '../support/worker.ts';

@@ -1,5 +1,5 @@
 import type { AdminRequest } from '../../../src/contract/admin/client.ts';
-import { routingTable } from '../../../src/http/snapshots.ts';
+import { routingTable } from '../../../src/config/snapshots.ts';
 import type { Strict } from '../support/strict.ts';
 import { chat, configure, env } from '../support/worker.ts';
 import { asAdmin, bodyOf } from './ask.ts';

@@ -1,7 +1,7 @@
 // Keys of callers, from the admin API to calls that use them: made, rotated, expired, taken back, and
 // held to the groups that they may use.
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { directoryOf } from '../../../src/contract/env.ts';
+import { directoryOf } from '../../../src/env.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { call, configure, env, open, until } from '../support/worker.ts';
 import { asAdmin, bodyOf } from './ask.ts';

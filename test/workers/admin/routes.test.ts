@@ -1,9 +1,9 @@
 // What the admin API answers beyond its shapes: pages, upstreams, the tester, the audit log, the docs page.
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config.ts';
-import { directoryOf } from '../../../src/contract/env.ts';
-import { poolOf } from '../../../src/contract/pool.ts';
-import { configSchema } from '../../../src/contract/config.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import { directoryOf } from '../../../src/env.ts';
+import { poolOf } from '../../../src/routing/pool.ts';
+import { configSchema } from '../../../src/contract/config/config.ts';
 import { request } from '../support/pool.ts';
 import { env, worker } from '../support/worker.ts';
 import { asAdmin, bodyOf } from './ask.ts';

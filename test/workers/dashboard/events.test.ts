@@ -1,7 +1,7 @@
 // The live feed of the dashboards: what comes when, and who is told.
 import { describe, expect, it, vi } from 'vitest';
 import { FEED_EVENTS, type FeedEventName } from '../../../src/contract/admin/feed-events.ts';
-import { SERVED } from '../../../src/core/signal.ts';
+import { SERVED } from '../../../src/core/words/signal.ts';
 import { FeedObject } from '../../../src/feed/feed-object.ts';
 import type { EventReader } from '../../support/event-reader.ts';
 import { take } from '../support/pool.ts';

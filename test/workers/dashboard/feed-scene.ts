@@ -1,8 +1,8 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { afterEach, beforeEach, expect, vi } from 'vitest';
 import type { FeedEventName } from '../../../src/contract/admin/feed-events.ts';
-import { feedOf } from '../../../src/contract/env.ts';
-import { poolKey } from '../../../src/contract/pool.ts';
+import { feedOf } from '../../../src/env.ts';
+import { poolKey } from '../../../src/routing/pool.ts';
 import { EventReader } from '../../support/event-reader.ts';
 import { NO_COOLDOWN, pool } from '../support/pool.ts';
 import { call, configure, env, until } from '../support/worker.ts';

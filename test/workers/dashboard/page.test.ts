@@ -1,7 +1,7 @@
 // The dashboard's page and files, as Workers Assets serves them: who gets what, and with which headers.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/http/app.ts';
-import type { Env } from '../../../src/contract/env.ts';
+import type { Env } from '../../../src/env.ts';
 import { call, env } from '../support/worker.ts';
 
 const CSP = {

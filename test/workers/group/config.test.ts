@@ -1,6 +1,6 @@
 // How an object keeps up with its configuration, with the real directory behind it.
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { directoryOf } from '../../../src/contract/env.ts';
+import { directoryOf } from '../../../src/env.ts';
 import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import {

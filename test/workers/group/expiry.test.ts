@@ -1,6 +1,6 @@
 // Leases that nobody renews, and leases that nobody could. Time passes by shifting the clock that the object reads.
 import { afterAll, expect, it } from 'vitest';
-import { LEASE_TTL_MS } from '../../../src/core/settings.ts';
+import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import {
   define,
   nothingLeaks,

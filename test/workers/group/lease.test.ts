@@ -1,6 +1,6 @@
 // Who holds a lease, and everything that lets go of one.
 import { afterAll, expect, it, vi } from 'vitest';
-import type { AcquireAnswer } from '../../../src/contract/group-rpc.ts';
+import type { AcquireAnswer } from '../../../src/contract/rpc/group-rpc.ts';
 import { LeaseHandle } from '../../../src/group/lease-handle.ts';
 import {
   define,

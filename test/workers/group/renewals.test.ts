@@ -1,8 +1,8 @@
 // Renewals are parked in the object: they tell a holder at once that its lease was taken away, and their
 // answer is fenced by a write.
 import { afterAll, expect, it } from 'vitest';
-import { RENEW_EVERY_MS } from '../../../src/core/settings.ts';
-import type { LeaseRpc } from '../../../src/contract/group-rpc.ts';
+import { RENEW_EVERY_MS } from '../../../src/core/words/settings.ts';
+import type { LeaseRpc } from '../../../src/contract/rpc/group-rpc.ts';
 import { define, inside, nothingLeaks, pool, resetPool, rows, take } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { until } from '../support/worker.ts';

@@ -2,8 +2,8 @@
 // object; `proxy/reset.test.ts` does the same with whole calls and lets the upstream count.
 import { evictDurableObject } from 'cloudflare:test';
 import { afterAll, expect, it } from 'vitest';
-import { COMES_BACK_MS, EXTENSIONS_MAX, LEASE_TTL_MS } from '../../../src/core/settings.ts';
-import { askForSlot } from '../../../src/http/ask.ts';
+import { COMES_BACK_MS, EXTENSIONS_MAX, LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
+import { askForSlot } from '../../../src/call/acquire/ask.ts';
 import {
   define,
   inside,

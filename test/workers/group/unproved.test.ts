@@ -1,9 +1,9 @@
 // A pool that anybody's made-up key makes keeps nothing until its key's first success, and loses no more
 // for it than it must: direct calls to the object.
 import { afterAll, expect, it } from 'vitest';
-import { directoryOf } from '../../../src/contract/env.ts';
+import { directoryOf } from '../../../src/env.ts';
 import { poolName } from '../../../src/contract/pool-name.ts';
-import { SETTLE_MS } from '../../../src/core/settings.ts';
+import { SETTLE_MS } from '../../../src/core/words/settings.ts';
 import {
   inside,
   nothingLeaks,

@@ -1,9 +1,9 @@
 // What is kept of a call's body for another try, and what is read of a refusal without taking it away.
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createBodyBudget, EXEMPT_BYTES_MAX } from '../../../src/upstream/body-budget.ts';
-import { keepBody } from '../../../src/upstream/kept-body.ts';
-import { readModel, unreadBody } from '../../../src/upstream/request-body.ts';
-import { peekAnswer } from '../../../src/upstream/refused-answer.ts';
+import { createBodyBudget, EXEMPT_BYTES_MAX } from '../../../src/upstream/body/body-budget.ts';
+import { keepBody } from '../../../src/upstream/body/kept-body.ts';
+import { readModel, unreadBody } from '../../../src/upstream/body/request-body.ts';
+import { peekAnswer } from '../../../src/upstream/refusal/refused-answer.ts';
 import { REFUSAL_BYTES_MAX } from '../../../src/upstream/refusal/error-fields.ts';
 import { until } from '../support/worker.ts';
 

@@ -1,6 +1,6 @@
 // An operator knows that what the upstream said last is over: the quota was raised, or it was a mistake.
 import { afterAll, expect, it } from 'vitest';
-import { SERVED } from '../../../src/core/signal.ts';
+import { SERVED } from '../../../src/core/words/signal.ts';
 import {
   define,
   inside,

@@ -1,6 +1,6 @@
 // Failures of the upstream: as often as the operator says, within a budget, and never once bytes were sent on.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { Tries } from '../../../src/http/tries.ts';
+import { Tries } from '../../../src/call/tries.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import {
   arrived,

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import type { PoolStatus } from '../../../src/contract/pool-status.ts';
 import { NO_COOLDOWN, pool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Settings, type Strict } from '../support/strict.ts';

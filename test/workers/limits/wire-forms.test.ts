@@ -1,8 +1,8 @@
 // Every provider's own forms of refusal, over the wire: what becomes of the call and of its group, and that
 // the reason shows in the status, in the metrics and in the log.
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { RefusalKind } from '../../../src/core/signal.ts';
-import { PROVIDERS } from '../../support/strict-refusal.ts';
+import type { RefusalKind } from '../../../src/core/words/signal.ts';
+import { PROVIDERS } from '../../strict-upstream/refusal.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { call, until } from '../support/worker.ts';
 import { later, newStage, pausedMs, send, served, statusOf, toldBy, untilGroup } from './stage.ts';

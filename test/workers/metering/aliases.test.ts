@@ -1,9 +1,9 @@
 // What a call's groups take its model for.
 import { expect, it } from 'vitest';
-import type { Located } from '../../../src/http/locate.ts';
-import { Metering } from '../../../src/http/metering.ts';
+import type { Located } from '../../../src/call/locate.ts';
+import { Metering } from '../../../src/call/metering.ts';
 import type { Placement } from '../../../src/routing/placement.ts';
-import { BUILT_IN_UPSTREAMS } from '../../../src/upstream/catalog.ts';
+import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 
 const PLACEMENT = { config: null } as Placement;
 const ESTIMATE = { inputTokens: 1, maxOutputTokens: null };

@@ -1,6 +1,6 @@
 // Budgets: who does not fit is told so before the upstream hears of the call, and what is in flight counts.
 import { afterAll, describe, expect, it } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { nothingLeaks, NO_COOLDOWN, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Settings, type Strict } from '../support/strict.ts';
 import { passTime } from '../support/time.ts';

@@ -1,7 +1,7 @@
 // What a call costs, over the wire: by the prices that are configured and by the built-in table. Every
 // figure here was worked out by hand.
 import { afterAll, describe, expect, it } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { nothingLeaks, NO_COOLDOWN } from '../support/pool.ts';
 import { strictScope, type Settings } from '../support/strict.ts';
 import { configure } from '../support/worker.ts';

@@ -1,6 +1,6 @@
 /** One data point for each call that has ended, through the binding that the runtime gives. */
 import { afterEach, beforeEach, expect, it, vi, type MockInstance } from 'vitest';
-import type { AnalyticsDataset } from '../../../src/contract/env.ts';
+import type { AnalyticsDataset } from '../../../src/env.ts';
 import { NO_COOLDOWN } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { call, chat, configure, env, open, until } from '../support/worker.ts';

@@ -5,8 +5,8 @@ import {
   historySchema,
   warningsSchema,
 } from '../../../src/contract/admin/observation-schemas.ts';
-import { SERVED } from '../../../src/core/signal.ts';
-import { directoryOf } from '../../../src/contract/env.ts';
+import { SERVED } from '../../../src/core/words/signal.ts';
+import { directoryOf } from '../../../src/env.ts';
 import { NO_COOLDOWN, pool, request } from '../support/pool.ts';
 import { strictScope } from '../support/strict.ts';
 import { admin, chat, configure, env, open, until } from '../support/worker.ts';

@@ -1,8 +1,8 @@
 /** The rows of a history: whoever starts cold reads few of them, since each is paid for. */
 import { describe, expect, it } from 'vitest';
 import { MINUTE_MS, QUARTER_MS, type HistoryPoint } from '../../../src/contract/history.ts';
-import { emptyCounts } from '../../../src/core/histogram.ts';
-import { HistoryRows } from '../../../src/group/history-rows.ts';
+import { emptyCounts } from '../../../src/core/parts/histogram.ts';
+import { HistoryRows } from '../../../src/group/observe/history-rows.ts';
 import { Tables } from '../../../src/group/tables.ts';
 import { inside } from '../support/pool.ts';
 

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { historySchema } from '../../../src/contract/admin/observation-schemas.ts';
 import { POOL_MARKERS_MAX } from '../../../src/contract/history-markers.ts';
-import { SERVED, type UpstreamSignal } from '../../../src/core/signal.ts';
+import { SERVED, type UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { inside, NO_COOLDOWN, pool, resetPool, take } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { admin } from '../support/worker.ts';

@@ -1,8 +1,8 @@
 /** What a pool tells of its past over its contract: counters, points in time and decisions. */
 import { describe, expect, it } from 'vitest';
 import { MINUTE_MS, QUARTER_MS } from '../../../src/contract/history.ts';
-import { quantileMs } from '../../../src/core/histogram.ts';
-import { SERVED } from '../../../src/core/signal.ts';
+import { quantileMs } from '../../../src/core/parts/histogram.ts';
+import { SERVED } from '../../../src/core/words/signal.ts';
 import { define, inside, pool, queueUp, request, resetPool, take } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { until } from '../support/worker.ts';

@@ -1,6 +1,6 @@
 /** When a pool warns, and where it says so. */
 import { describe, expect, it, vi } from 'vitest';
-import { SERVED } from '../../../src/core/signal.ts';
+import { SERVED } from '../../../src/core/words/signal.ts';
 import {
   define,
   passAwake,

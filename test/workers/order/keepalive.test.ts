@@ -2,8 +2,8 @@
 import { tracing } from 'cloudflare:workers';
 import { afterAll, beforeEach, expect, it, vi } from 'vitest';
 import type { Refusal } from '../../../src/contract/reasons.ts';
-import { answerWaiting, LastPlace } from '../../../src/http/keepalive.ts';
-import { onTimer } from '../../../src/upstream/call-clock.ts';
+import { answerWaiting, LastPlace } from '../../../src/call/keepalive.ts';
+import { onTimer } from '../../../src/runtime/call-clock.ts';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { call, chat, until } from '../support/worker.ts';

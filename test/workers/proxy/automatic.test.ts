@@ -1,7 +1,7 @@
 // An operator pauses, drains and resumes groups that Headgate made by itself. The upstream counts.
 import { abortAllDurableObjects } from 'cloudflare:test';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { directoryOf } from '../../../src/contract/env.ts';
+import { directoryOf } from '../../../src/env.ts';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { nothingLeaks, pool, queueUp, request, tables, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';

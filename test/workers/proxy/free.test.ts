@@ -1,6 +1,6 @@
 // Calls that generate nothing take no slot, even where there is none; and the pages of Headgate's own.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { proxy } from '../../../src/http/proxy-route.ts';
+import { proxy } from '../../../src/call/handle.ts';
 import { nothingLeaks, pool } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { call, configure, env, open, until } from '../support/worker.ts';

@@ -2,9 +2,9 @@
 // written behind its back, as another isolate would, and counts who asks it.
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import type { Env } from '../../../src/contract/env.ts';
-import { directoryOf } from '../../../src/contract/env.ts';
-import { importConfig } from '../../../src/contract/import-config.ts';
+import type { Env } from '../../../src/env.ts';
+import { directoryOf } from '../../../src/env.ts';
+import { importConfig } from '../../../src/config/import-config.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { env, until } from '../support/worker.ts';
 

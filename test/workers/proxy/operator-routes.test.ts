@@ -1,6 +1,6 @@
 // What takes no slot belongs to the whole account of the operator's key: it is closed to callers unless listed.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { admin, call, configure } from '../support/worker.ts';

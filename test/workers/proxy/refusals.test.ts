@@ -1,7 +1,7 @@
 // Every refusal of Headgate's own: status, reason, and the body that the caller's SDK expects. None of
 // these calls may reach the upstream.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { NO_COOLDOWN, nothingLeaks, pool, take, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { call, chat, configure, open, worker, type CallInit } from '../support/worker.ts';

@@ -2,8 +2,8 @@
 // upstream counts. A Worker here is a fresh instance of all modules, as an isolate of its own would have.
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config.ts';
-import type { Env } from '../../../src/contract/env.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import type { Env } from '../../../src/env.ts';
 import { NO_COOLDOWN, nothingLeaks, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { admin, configure, env, until } from '../support/worker.ts';

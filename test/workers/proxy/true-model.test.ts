@@ -1,7 +1,7 @@
 // What a call's model counts as, where a key is held to groups, the operator pays, or a group counts: the
 // one that the upstream will read, or the call goes nowhere. The upstream is real and counts what reached it.
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test, vi } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { NO_COOLDOWN, nothingLeaks, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { admin, call, change, configure, open, until, type CallInit } from '../support/worker.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createBodyBudget } from '../../../src/upstream/body-budget.ts';
-import { keepBody, renamedBody, type KeptBody } from '../../../src/upstream/kept-body.ts';
-import { unreadBody } from '../../../src/upstream/request-body.ts';
+import { createBodyBudget } from '../../../src/upstream/body/body-budget.ts';
+import { keepBody, renamedBody, type KeptBody } from '../../../src/upstream/body/kept-body.ts';
+import { unreadBody } from '../../../src/upstream/body/request-body.ts';
 
 const BODY = '{"model":"here","messages":[{"role":"user","content":"für"}]}';
 const BYTES = new TextEncoder().encode(BODY);

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { keyHeader, keyOf } from '../order/scene.ts';
 import { NO_COOLDOWN, untilStatus } from '../support/pool.ts';
 import { strictScope, type Settings, type Strict } from '../support/strict.ts';

@@ -1,9 +1,9 @@
 // `GET /status`: what a caller sees of its own calls, and that it sees nothing of anybody else's.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { callerStatusSchema, type CallerStatus } from '../../../src/contract/caller-status.ts';
-import { directoryOf } from '../../../src/contract/env.ts';
-import { gatewayKeyHash, fingerprint } from '../../../src/http/fingerprint.ts';
-import { SERVED } from '../../../src/core/signal.ts';
+import { directoryOf } from '../../../src/env.ts';
+import { gatewayKeyHash, fingerprint } from '../../../src/runtime/fingerprint.ts';
+import { SERVED } from '../../../src/core/words/signal.ts';
 import { change, configure, call, env, until } from '../support/worker.ts';
 import { NO_COOLDOWN, pool, queueUp, request, take } from '../support/pool.ts';
 

@@ -1,7 +1,11 @@
 import { listDurableObjectIds, runInDurableObject } from 'cloudflare:test';
 import { expect, vi } from 'vitest';
-import { groupSchema, type GroupConfig } from '../../../src/contract/config.ts';
-import type { AcquireAnswer, AcquireRequest, GroupRpc } from '../../../src/contract/group-rpc.ts';
+import { groupSchema, type GroupConfig } from '../../../src/contract/config/config.ts';
+import type {
+  AcquireAnswer,
+  AcquireRequest,
+  GroupRpc,
+} from '../../../src/contract/rpc/group-rpc.ts';
 import type { PoolStatus } from '../../../src/contract/pool-status.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import { passTime } from './time.ts';

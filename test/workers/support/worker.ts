@@ -1,8 +1,8 @@
 import { env as bindings, exports } from 'cloudflare:workers';
 import { vi } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config.ts';
-import type { Env } from '../../../src/contract/env.ts';
-import { routingTable } from '../../../src/http/snapshots.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import type { Env } from '../../../src/env.ts';
+import { routingTable } from '../../../src/config/snapshots.ts';
 
 // The test pool types its bindings and exports by a generated file that this project does not keep.
 export const env = bindings as unknown as Env;

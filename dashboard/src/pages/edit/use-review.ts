@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import type { GroupConfig } from '../../../../src/contract/config.ts';
+import type { GroupConfig } from '../../../../src/contract/config/config.ts';
 import { api, type Problem } from '../../api.ts';
 import { isSame, type Document } from '../../model/document.ts';
 import type { FieldError } from '../../model/field-errors.ts';

@@ -1,4 +1,4 @@
-import { LANES } from '../../../../src/core/ticket.ts';
+import { LANES } from '../../../../src/core/words/ticket.ts';
 import { api } from '../../api.ts';
 import { duration } from '../../format.ts';
 import type { Waiter } from '../../model/status.ts';

@@ -4,7 +4,7 @@ import { duration } from '../../format.ts';
 import { refusalWords, type Decision } from '../../model/call-words.ts';
 import { lastRefusals, type UpstreamInfo } from '../../model/upstream-view.ts';
 import { When } from '../../ui/when.tsx';
-import { DECISIONS_MAX } from '../../../../src/core/trail.ts';
+import { DECISIONS_MAX } from '../../../../src/core/parts/decision-log.ts';
 
 /** So many groups are asked for their decisions at once. */
 const GROUPS_MAX = 8;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { StrictUpstream } from '../../../support/strict-upstream.ts';
+import type { StrictUpstream } from '../../../strict-upstream/strict-upstream.ts';
 import { plain } from '../../support/comparable.ts';
 import type { SdkCase, SdkRoute } from './sdk-case.ts';
 

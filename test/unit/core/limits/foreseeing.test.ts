@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { estimateWaitMs } from '../../../../src/core/estimate.ts';
-import { after } from '../../../../src/core/ids.ts';
-import { HOLD_SAMPLES_MIN, RETRY_AFTER_MAX_MS } from '../../../../src/core/settings.ts';
+import { after } from '../../../../src/core/words/ids.ts';
+import { HOLD_SAMPLES_MIN, RETRY_AFTER_MAX_MS } from '../../../../src/core/words/settings.ts';
 import type { TestGroup } from '../../../support/core-builders.ts';
 import { call, metered, used } from './metered.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { RateSettings } from '../../../../src/core/rate-limits.ts';
-import type { CallEstimate } from '../../../../src/core/usage.ts';
-import { leaseIdOf, ticketId } from '../../../../src/core/ids.ts';
+import type { RateSettings } from '../../../../src/core/parts/rate-limits.ts';
+import type { CallEstimate } from '../../../../src/core/words/usage.ts';
+import { leaseIdOf, ticketId } from '../../../../src/core/words/ids.ts';
 import { START, someTicket, type TestGroup } from '../../../support/core-builders.ts';
 import { call, metered, used } from './metered.ts';
 

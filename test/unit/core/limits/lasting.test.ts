@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { slotsLearned } from '../../../../src/core/capacity.ts';
-import { AUTO_COOLDOWN_MS, LAG_REMEMBERED_MS } from '../../../../src/core/settings.ts';
+import { AUTO_COOLDOWN_MS, LAG_REMEMBERED_MS } from '../../../../src/core/words/settings.ts';
 import { TestGroup } from '../../../support/core-builders.ts';
 import { call, leftIn, metered, used } from './metered.ts';
 

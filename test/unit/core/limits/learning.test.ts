@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { leaseIdOf, ticketId } from '../../../../src/core/ids.ts';
+import { leaseIdOf, ticketId } from '../../../../src/core/words/ids.ts';
 import { SOMEBODY, someTicket, type TestGroup } from '../../../support/core-builders.ts';
 import { leftIn, metered } from './metered.ts';
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { slotsLearned } from '../../../../src/core/capacity.ts';
-import { HELD_BACK_MS } from '../../../../src/core/evidence.ts';
-import type { GroupSettings } from '../../../../src/core/settings.ts';
+import { HELD_BACK_MS } from '../../../../src/core/parts/evidence.ts';
+import type { GroupSettings } from '../../../../src/core/words/settings.ts';
 import { wantsServed } from '../../../../src/core/upstream-signals.ts';
 import { TestGroup } from '../../../support/core-builders.ts';
 

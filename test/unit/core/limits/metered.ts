@@ -1,10 +1,10 @@
-import { leaseIdOf, ticketId } from '../../../../src/core/ids.ts';
-import type { RateSettings } from '../../../../src/core/rate-limits.ts';
-import { leftOf } from '../../../../src/core/rates.ts';
-import type { GroupSettings } from '../../../../src/core/settings.ts';
-import type { BudgetSettings } from '../../../../src/core/spend.ts';
-import type { Ticket } from '../../../../src/core/ticket.ts';
-import type { Settlement } from '../../../../src/core/usage.ts';
+import { leaseIdOf, ticketId } from '../../../../src/core/words/ids.ts';
+import type { RateSettings } from '../../../../src/core/parts/rate-limits.ts';
+import { leftOf } from '../../../../src/core/parts/rates.ts';
+import type { GroupSettings } from '../../../../src/core/words/settings.ts';
+import type { BudgetSettings } from '../../../../src/core/parts/spend.ts';
+import type { Ticket } from '../../../../src/core/words/ticket.ts';
+import type { Settlement } from '../../../../src/core/words/usage.ts';
 import { someTicket, TestGroup, UNMETERED } from '../../../support/core-builders.ts';
 
 /** Limits besides slots, and whatever else a test says. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { blockOf, slotsLearned } from '../../../../src/core/capacity.ts';
-import type { RefusalKind, UpstreamSignal } from '../../../../src/core/signal.ts';
+import type { RefusalKind, UpstreamSignal } from '../../../../src/core/words/signal.ts';
 import { wantsServed } from '../../../../src/core/upstream-signals.ts';
 import { TestGroup } from '../../../support/core-builders.ts';
 import { call, leftIn, metered } from './metered.ts';

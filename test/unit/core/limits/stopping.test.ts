@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { UpstreamSignal } from '../../../../src/core/signal.ts';
+import type { UpstreamSignal } from '../../../../src/core/words/signal.ts';
 import { TestGroup } from '../../../support/core-builders.ts';
 import { call, leftIn, metered } from './metered.ts';
 

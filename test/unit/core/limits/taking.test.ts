@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { LEASE_TTL_MS } from '../../../../src/core/settings.ts';
+import { LEASE_TTL_MS } from '../../../../src/core/words/settings.ts';
 import type { TestGroup } from '../../../support/core-builders.ts';
 import { call, leftIn, metered, used } from './metered.ts';
 

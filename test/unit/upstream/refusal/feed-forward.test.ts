@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { LimitHint } from '../../../../src/core/signal.ts';
+import type { LimitHint } from '../../../../src/core/words/signal.ts';
 import {
   FEED_FORWARD_DEFAULTS,
   waitFromHints,

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { CATALOG } from '../../../../src/upstream/catalog-data.ts';
+import { CATALOG } from '../../../../src/providers/catalog-data.ts';
 import { HEADER_FAMILIES } from '../../../../src/upstream/refusal/header-families.ts';
 import type { HeaderFamily } from '../../../../src/upstream/refusal/header-families.ts';
 import {

@@ -1,5 +1,5 @@
-import { instant } from '../../../../src/core/ids.ts';
-import type { RefusalKind } from '../../../../src/core/signal.ts';
+import { instant } from '../../../../src/core/words/ids.ts';
+import type { RefusalKind } from '../../../../src/core/words/signal.ts';
 import type { UpstreamAnswer } from '../../../../src/upstream/refusal/classify-refusal.ts';
 
 /** One refusal as a provider sent it, shortened only where it says nothing, and what it means. */

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { DECISIONS_MAX } from '../../../../../src/core/trail.ts';
+import { DECISIONS_MAX } from '../../../../../src/core/parts/decision-log.ts';
 import { callsOf } from '../../../model/call-story.ts';
 import { useQuery } from '../../../ui/use-query.ts';
 import { When } from '../../../ui/when.tsx';

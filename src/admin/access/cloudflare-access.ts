@@ -1,0 +1,91 @@
+import { verifyWithJwks } from 'hono/jwt';
+import { ADMIN_ROLES, type AdminRole } from '../../contract/config/config.ts';
+import type { Env } from '../../env.ts';
+import { logEvent } from '../../runtime/log.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import { within } from '../../runtime/within.ts';
+import type { AdminContext, Who } from '../context.ts';
+
+/** Where Cloudflare Access puts its word for who asks. */
+const HEADER = 'cf-access-jwt-assertion';
+
+/** Keys are changed every six weeks; the old one goes on to be published for a week. */
+const KEYS_FRESH_MS = 3_600_000;
+
+/** A token by a key that is not known may have a new one, or be forged: so often it is looked up. */
+const KEYS_RETRY_MS = 60_000;
+const KEYS_TIMEOUT_MS = 5_000;
+
+type Keys = NonNullable<Parameters<typeof verifyWithJwks>[1]['keys']>;
+
+/** This isolate's copy of the keys of one team. Plain data: requests may not share promises. */
+let known: { readonly team: string; readonly keys: Keys; readonly atMs: number } | null = null;
+
+/** Who Cloudflare Access says is asking, and whether a browser says so by itself. */
+interface AccessUser extends Who {
+  /** Sent along by a browser, whoever made it send the request. */
+  readonly isBrowser: boolean;
+}
+
+/**
+ * Who Cloudflare Access has signed in. Null: it is not set up here, the request has none of its tokens, or
+ * one that is not good for this application.
+ */
+export async function readAccess(context: AdminContext): Promise<AccessUser | null> {
+  const { ACCESS_TEAM_DOMAIN: team = '', ACCESS_AUD: audience = '' } = context.env;
+  const token = context.req.header(HEADER);
+  if (team === '' || audience === '' || token === undefined) return null;
+  const origin = `https://${team.replace(/^https:\/\//, '').replace(/\/.*$/, '')}`;
+  try {
+    const claims = await verified(token, origin, audience);
+    if (typeof claims.exp !== 'number') return null;
+    const { email, common_name: service } = claims;
+    const name = typeof email === 'string' && email !== '' ? email : service;
+    if (typeof name !== 'string' || name === '') return null;
+    return {
+      actor: `access:${name}`,
+      role: roleOf(context.env),
+      via: 'access',
+      expiresAt: new Date(claims.exp * 1_000).toISOString(),
+      isBrowser: name === email,
+    };
+  } catch (error) {
+    logEvent('access_refused', { name: error instanceof Error ? error.name : 'unknown' });
+    return null;
+  }
+}
+
+async function verified(token: string, origin: string, audience: string) {
+  const allowed = { iss: origin, aud: audience };
+  const check = async (olderThanMs: number) =>
+    verifyWithJwks(token, {
+      keys: await keysOf(origin, olderThanMs),
+      verification: allowed,
+      allowedAlgorithms: ['RS256'],
+    });
+  try {
+    return await check(KEYS_FRESH_MS);
+  } catch (error) {
+    const knownForMs = steadyClock.now() - (known?.atMs ?? 0);
+    if (!isOfUnknownKey(error) || knownForMs < KEYS_RETRY_MS) throw error;
+  }
+  return check(KEYS_RETRY_MS);
+}
+
+function isOfUnknownKey(error: unknown): boolean {
+  return error instanceof Error && error.name === 'JwtTokenInvalid';
+}
+
+async function keysOf(team: string, freshMs: number): Promise<Keys> {
+  if (known?.team === team && steadyClock.now() - known.atMs < freshMs) return known.keys;
+  const answer = await within(KEYS_TIMEOUT_MS, fetch(`${team}/cdn-cgi/access/certs`));
+  if (!answer.ok) throw new Error('The keys of Cloudflare Access cannot be read.');
+  const { keys } = await answer.json<{ keys: Keys }>();
+  known = { team, keys, atMs: steadyClock.now() };
+  return keys;
+}
+
+/** Access says who somebody is, and the operator what such people may do: look, unless said otherwise. */
+function roleOf({ ACCESS_ROLE: role }: Env): AdminRole {
+  return ADMIN_ROLES.find((one) => one === role) ?? 'viewer';
+}

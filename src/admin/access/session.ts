@@ -1,0 +1,91 @@
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { sign, verify } from 'hono/jwt';
+import type { AdminAccess } from '../../contract/rpc/directory-rpc.ts';
+import type { AdminContext, Who } from '../context.ts';
+import { ProblemError } from '../problem.ts';
+
+/** How long a browser stays signed in: a working day. A key that is taken back ends it sooner. */
+const SESSION_S = 8 * 3_600;
+
+const COOKIE = 'headgate_session';
+
+/** What a request by cookie must have if it changes something: no form and no other site can send it. */
+const OWN_HEADER = 'headgate-admin';
+
+/** Somebody whose token is right, and a digest that changes with the token. */
+export interface Known extends Pick<Who, 'actor' | 'role'> {
+  readonly tokenHash: string;
+}
+
+/** Signs a browser in: the cookie holds who it is until when, signed, and nothing of the token. */
+export async function openSession(
+  context: AdminContext,
+  { sessionKey }: AdminAccess,
+  known: Known,
+): Promise<Who> {
+  const endsAtS = Math.floor(Date.now() / 1_000) + SESSION_S;
+  const claims = { sub: known.actor, for: markOf(known), exp: endsAtS };
+  const cookie = await sign(claims, sessionKey, 'HS256');
+  setCookie(context, COOKIE, cookie, { ...attributes(context), maxAge: SESSION_S });
+  const { actor, role } = known;
+  return { actor, role, via: 'session', expiresAt: new Date(endsAtS * 1_000).toISOString() };
+}
+
+/** Who the cookie of a request is about. Null: there is none, it has ended, or it was never ours. */
+export async function readSession(
+  context: AdminContext,
+  { sessionKey }: AdminAccess,
+  everybody: readonly Known[],
+): Promise<Who | null> {
+  const cookie = getCookie(context, COOKIE);
+  if (cookie === undefined) return null;
+  try {
+    const claims = await verify(cookie, sessionKey, 'HS256');
+    // A token that was changed since, or a key that was removed, is nobody's any more.
+    const known = everybody.find((one) => one.actor === claims['sub']);
+    if (known === undefined || markOf(known) !== claims['for']) return null;
+    const expiresAt = new Date(Number(claims.exp) * 1_000).toISOString();
+    return { actor: known.actor, role: known.role, via: 'session', expiresAt };
+  } catch {
+    return null; // whatever is wrong with it: it opens nothing
+  }
+}
+
+/** Takes the cookie back. */
+export function closeSession(context: AdminContext): void {
+  deleteCookie(context, COOKIE, attributes(context));
+}
+
+/**
+ * A browser sends the cookie whoever made it send the request. `SameSite=Strict` keeps other sites out,
+ * but not another application on a neighbouring host: those cannot send the header without a preflight.
+ */
+export function requireSameSite(context: AdminContext): void {
+  const { method } = context.req;
+  if (method === 'GET' || method === 'HEAD') return;
+  if (context.req.header(OWN_HEADER) === undefined) {
+    throw new ProblemError(
+      403,
+      `A change by a browser that is signed in needs the header ${OWN_HEADER}: 1.`,
+    );
+  }
+  requireOwnOrigin(context, context.req.header('origin') ?? '');
+}
+
+/** Refuses a page of another host. Behind a proxy that ends TLS the scheme is not the browser's. */
+export function requireOwnOrigin(context: AdminContext, origin: string): void {
+  const host = URL.canParse(origin) ? new URL(origin).host : null;
+  if (host === new URL(context.req.url).host) return;
+  throw new ProblemError(403, 'A browser may change something only from a page of this very host.');
+}
+
+/** Changes with the token, and says nothing of it: the first 64 bits of its digest. */
+function markOf({ tokenHash }: Known): string {
+  return tokenHash.slice('sha256:'.length, 'sha256:'.length + 16);
+}
+
+function attributes(context: AdminContext) {
+  const { protocol, hostname } = new URL(context.req.url);
+  const isLocal = protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname);
+  return { path: '/admin', httpOnly: true, sameSite: 'Strict', secure: !isLocal } as const;
+}

@@ -1,0 +1,93 @@
+import {
+  ADMIN_ROLES,
+  TOKEN_ACTOR,
+  type AdminKeyConfig,
+  type AdminRole,
+} from '../../contract/config/config.ts';
+import type { AdminAccess } from '../../contract/rpc/directory-rpc.ts';
+import { directoryOf, type Env } from '../../env.ts';
+import { howToSet } from '../../runtime/how-to-set.ts';
+import type { AdminContext, Who } from '../context.ts';
+import { ProblemError } from '../problem.ts';
+import { isSameHash, secretHash } from '../../runtime/secret-hash.ts';
+import { readAccess } from './cloudflare-access.ts';
+import { refuseBlocked, slowDown } from './attempts.ts';
+import { readSession, requireSameSite, type Known } from './session.ts';
+
+/** Finds out who asks, and refuses who may not. Without an `ADMIN_TOKEN` everything is closed. */
+export async function requireRole(context: AdminContext, needed: AdminRole): Promise<Who> {
+  requireOpen(context.env);
+  const who = await identify(context);
+  if (ADMIN_ROLES.indexOf(who.role) < ADMIN_ROLES.indexOf(needed)) {
+    throw new ProblemError(403, `This needs the role ${needed}; ${who.actor} has ${who.role}.`);
+  }
+  return who;
+}
+
+/** Refuses everybody where no `ADMIN_TOKEN` is set, and says how to set it. */
+export function requireOpen(env: Env): void {
+  if ((env.ADMIN_TOKEN ?? '') !== '') return;
+  throw new ProblemError(
+    403,
+    `No ADMIN_TOKEN is set, so the admin routes are closed. Set one: ${howToSet(env, 'ADMIN_TOKEN')}`,
+  );
+}
+
+/** Checks a token that somebody gives. Failures are slowed down. */
+export async function checkToken(context: AdminContext, given: string): Promise<Known> {
+  refuseBlocked(context);
+  const known = await knownByToken(context.env, given);
+  if (known !== null) return known;
+  await slowDown(context);
+  throw unknown('The token is not known here.');
+}
+
+/** Everybody whose token may be right now: the one of the environment, and the admin keys. */
+async function everybody(env: Env, access: AdminAccess): Promise<Known[]> {
+  const tokenHash = await secretHash(env.ADMIN_TOKEN ?? '');
+  const keys = access.adminKeys.filter(isLive);
+  return [
+    { actor: TOKEN_ACTOR, role: 'admin', tokenHash },
+    ...keys.map(({ id, role, hash }) => ({ actor: id, role, tokenHash: hash })),
+  ];
+}
+
+/** Whether a key of the admin API opens anything still. */
+export function isLive({ expires_at: at }: Pick<AdminKeyConfig, 'expires_at'>): boolean {
+  return at === null || Date.parse(at) > Date.now();
+}
+
+async function identify(context: AdminContext): Promise<Who> {
+  const header = context.req.header('authorization');
+  if (header !== undefined) {
+    const given = /^bearer +(.+)$/i.exec(header)?.[1]?.trim() ?? '';
+    const { actor, role } = await checkToken(context, given);
+    return { actor, role, via: 'token', expiresAt: null };
+  }
+  const access = await directoryOf(context.env).adminAccess();
+  const session = await readSession(context, access, await everybody(context.env, access));
+  if (session !== null) {
+    requireSameSite(context);
+    return session;
+  }
+  const user = await readAccess(context);
+  if (user === null) throw unknown('Send `Authorization: Bearer <ADMIN_TOKEN>`, or sign in.');
+  if (user.isBrowser) requireSameSite(context);
+  return user;
+}
+
+async function knownByToken(env: Env, given: string): Promise<Known | null> {
+  const hash = await secretHash(given);
+  // The token of the environment needs no directory, so that it works while that is out of reach.
+  const token = await secretHash(env.ADMIN_TOKEN ?? '');
+  if (isSameHash(hash, token)) return { actor: TOKEN_ACTOR, role: 'admin', tokenHash: token };
+  const all = await everybody(env, await directoryOf(env).adminAccess());
+  // Every one is looked at, whichever it is, so that the time says nothing.
+  return all.filter(({ tokenHash }) => isSameHash(hash, tokenHash))[0] ?? null;
+}
+
+function unknown(detail: string): ProblemError {
+  return new ProblemError(401, detail, {
+    headers: { 'www-authenticate': 'Bearer realm="headgate"' },
+  });
+}

@@ -1,0 +1,135 @@
+import type { Config } from '../contract/config/config.ts';
+import { directoryOf, type Env } from '../env.ts';
+import { importConfig } from '../config/import-config.ts';
+import { withoutSecret } from '../runtime/upstream-secret.ts';
+import { checkConfig } from '../config/check-config.ts';
+import { rankOf } from '../routing/group-match.ts';
+import { resolveUpstreams } from '../routing/upstreams.ts';
+import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
+import { hearOf } from '../config/snapshots.ts';
+import type { AdminContext } from './context.ts';
+import { ProblemError, type FieldError } from './problem.ts';
+import { etag, invalid } from './serve.ts';
+import { currentSnapshot } from './snapshot.ts';
+
+/** Rounds of read, edit and replace before somebody else's changes win. */
+const TRIES = 5;
+
+/** The configuration is one row of the directory's, and a row ends at 2 MB. */
+const CONFIG_BYTES_MAX = 1_900_000;
+
+/** One edit of the configuration. */
+export interface Edit {
+  /** What the audit log says of it. */
+  readonly action: string;
+  /**
+   * Makes the next configuration of the present one; whether it is valid is checked afterwards. It
+   * may be called again when somebody else was faster, and may throw a `ProblemError`.
+   */
+  next(config: Config): unknown;
+  /** What a path in the configuration is called in the request's own document. */
+  readonly pathOf?: (path: string, config: Config) => string;
+}
+
+/** What an edit led to. */
+export interface Changed {
+  readonly version: number;
+  readonly before: Config;
+  readonly config: Config;
+  readonly warnings: string[];
+}
+
+/**
+ * Reads, edits, validates and replaces the configuration. Without `If-Match` it starts over when
+ * somebody else was faster. An edit that changes nothing makes no new version.
+ */
+export async function changeConfig(context: AdminContext, edit: Edit): Promise<Changed> {
+  const wanted = ifMatch(context);
+  for (let attempt = 0; attempt < TRIES; attempt++) {
+    const { version, config: before } = await currentSnapshot(context.env);
+    if (wanted !== null && wanted !== version) throw changedMeanwhile(version);
+    const { config, warnings } = validate(context.env, edit, before);
+    if (version > 0 && JSON.stringify(config) === JSON.stringify(before)) {
+      return { version, before, config, warnings };
+    }
+    const { actor } = context.get('who');
+    const answer = await directoryOf(context.env).replace(config, version, actor, edit.action);
+    if (answer.kind === 'replaced') {
+      hearOf(answer.version);
+      return { version: answer.version, before, config, warnings };
+    }
+    if (wanted !== null) throw changedMeanwhile(answer.version);
+  }
+  throw new ProblemError(409, 'The configuration is being changed by others. Try again.');
+}
+
+/** Checks an edit as `changeConfig` would, and changes nothing. */
+export async function tryEdit({ env }: AdminContext, edit: Edit): Promise<Changed> {
+  const { version, config: before } = await currentSnapshot(env);
+  return { version, before, ...validate(env, edit, before) };
+}
+
+function validate(env: Env, edit: Edit, before: Config): { config: Config; warnings: string[] } {
+  const document = edit.next(before);
+  const imported = importConfig(document);
+  const inRequest = (errors: readonly FieldError[]): FieldError[] =>
+    errors.map(({ path, message }) => ({ path: edit.pathOf?.(path, before) ?? path, message }));
+  if (!imported.ok) throw invalid(inRequest(imported.errors));
+  const { config, notes } = imported;
+  const checked = checkConfig(config, BUILT_IN_UPSTREAMS, {
+    privateUpstreams: env.PRIVATE_UPSTREAMS === 'allow',
+  });
+  const errors = [...checked.errors, ...rankErrors(before, config)];
+  if (errors.length > 0) throw invalid(inRequest(errors));
+  const bytes = new TextEncoder().encode(JSON.stringify(config)).byteLength;
+  if (bytes > CONFIG_BYTES_MAX) {
+    throw new ProblemError(
+      413,
+      `With every default filled in, the configuration takes ${bytes} bytes; at most ${CONFIG_BYTES_MAX} can be stored.`,
+    );
+  }
+  const missing = withoutSecret(env, resolveUpstreams(config, BUILT_IN_UPSTREAMS).values());
+  const secrets = missing.map(
+    ({ id, secret }) =>
+      `Upstream "${id}": the secret ${secret} is not set. Until it is, calls on it are refused with secret_missing.`,
+  );
+  return { config, warnings: [...notes, ...checked.warnings, ...secrets] };
+}
+
+/**
+ * A group's rank decides when calls take its slots. Were it to change, calls under way would hold slots
+ * in one order and new ones in another, and could wait for each other for ever.
+ */
+function rankErrors(before: Config, next: Config): FieldError[] {
+  const ranks = new Map(before.groups.map((group) => [group.name, rankOf(group)]));
+  return next.groups.flatMap((group, index) => {
+    const [was, is] = [ranks.get(group.name), rankOf(group)];
+    if (was === undefined || was === is) return [];
+    const message =
+      `would make "${group.name}" a group of rank ${is}; its rank, ${was}, is fixed when it is made. ` +
+      'Make a new group under another name, and delete this one';
+    return [{ path: `groups[${index}].match`, message }];
+  });
+}
+
+/** The version that the caller has seen. Null: none given, or any (`*`). */
+function ifMatch(context: AdminContext): number | null {
+  const header = context.req.header('if-match')?.trim();
+  if (header === undefined || header === '*') return null;
+  const version = /^(?:W\/)?"(\d+)"$/.exec(header)?.[1];
+  // A tag that never was one of ours matches no version.
+  return version === undefined ? -1 : Number(version);
+}
+
+function changedMeanwhile(version: number): ProblemError {
+  return new ProblemError(
+    412,
+    `The configuration is at version ${version} by now. Read it again, then repeat your change.`,
+    { headers: { etag: etag(version) } },
+  );
+}
+
+/** Writes into the audit log what changed no configuration. */
+export async function note(context: AdminContext, action: string): Promise<void> {
+  await directoryOf(context.env).note(context.get('who').actor, action);
+}

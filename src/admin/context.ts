@@ -1,0 +1,21 @@
+import type { Context, Hono } from 'hono';
+import type { AdminRole } from '../contract/config/config.ts';
+import type { Env } from '../env.ts';
+
+/** Who asks, and what they may do. */
+export interface Who {
+  /** `admin-token`, or the id of an admin key. What the audit log calls them. */
+  readonly actor: string;
+  readonly role: AdminRole;
+  readonly via: 'token' | 'session' | 'access';
+  /** When a session ends; null: it is none. */
+  readonly expiresAt: string | null;
+}
+
+interface AdminEnv {
+  Bindings: Env;
+  Variables: { who: Who };
+}
+
+export type AdminApp = Hono<AdminEnv>;
+export type AdminContext = Context<AdminEnv>;

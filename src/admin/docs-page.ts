@@ -1,0 +1,163 @@
+import { html, raw } from 'hono/html';
+import type {
+  OpenApiDocument,
+  OpenApiOperation,
+  OpenApiParameter,
+} from '../contract/admin/openapi.ts';
+
+type Html = ReturnType<typeof html>;
+
+interface Listed {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: OpenApiOperation;
+}
+
+/** The description of the API as a page without any script. */
+export async function docsPage(document: OpenApiDocument): Promise<string> {
+  const all = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+  );
+  const base = document.servers[0]?.url ?? '';
+  const sections = document.tags.map(({ name }) => ({
+    name,
+    routes: all.filter(({ operation }) => operation.tags.includes(name)),
+  }));
+  const page = await html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${document.info.title}</title>
+        <link rel="stylesheet" href="docs.css" />
+      </head>
+      <body>
+        <header>
+          <h1>${document.info.title}</h1>
+          <p>${prose(document.info.description)}</p>
+          <p>
+            As a document: <a href="openapi.json">openapi.json</a>. Every path begins with
+            <code>${base}</code>. Send <code>Authorization: Bearer &lt;token&gt;</code>: the
+            ADMIN_TOKEN, or an admin key.
+          </p>
+          <nav aria-label="Sections">
+            ${sections.map(({ name }) => html`<a href="#${name}">${name}</a> `)}
+          </nav>
+        </header>
+        <main>
+          ${sections.map(
+            ({ name, routes }) =>
+              html`<section id="${name}">
+                <h2>${name}</h2>
+                ${routes.map(routeHtml)}
+              </section>`,
+          )}
+          <section id="schemas">
+            <h2>schemas</h2>
+            ${Object.entries(document.components.schemas).map(
+              ([name, schema]) =>
+                html`<details id="schema-${name}">
+                  <summary><code>${name}</code></summary>
+                  ${schemaHtml(schema)}
+                </details>`,
+            )}
+          </section>
+        </main>
+      </body>
+    </html> `;
+  return page.toString();
+}
+
+function routeHtml({ method, path, operation }: Listed): Html {
+  const { operationId, summary, description, parameters, requestBody, responses } = operation;
+  return html`<article id="${operationId}">
+    <h3>
+      <a href="#${operationId}"
+        ><span class="method">${method.toUpperCase()}</span> <code>${path}</code></a
+      >
+    </h3>
+    <p>${prose(summary)}.</p>
+    <p class="note">${prose(description)}</p>
+    ${
+      parameters.length === 0
+        ? ''
+        : html`<ul>
+            ${parameters.map(parameterHtml)}
+          </ul>`
+    }
+    ${
+      requestBody === undefined
+        ? ''
+        : html`<details>
+            <summary>Body${requestBody.required ? '' : ' (may be left out)'}</summary>
+            ${contentHtml(requestBody.content)}
+          </details>`
+    }
+    <details>
+      <summary>Answers: ${Object.keys(responses).join(', ')}</summary>
+      <dl>
+        ${Object.entries(responses).map(
+          ([status, answer]) =>
+            html`<dt>${status}</dt>
+              <dd>${answer.description} ${contentHtml(answer.content)}</dd>`,
+        )}
+      </dl>
+    </details>
+  </article>`;
+}
+
+function parameterHtml({ name, in: place, required, schema, description }: OpenApiParameter): Html {
+  return html`<li>
+    <code>${name}</code> in
+    ${place}${required ? '' : ', optional'}${
+      description === undefined ? '' : html`: ${description}`
+    } <code>${JSON.stringify(schema)}</code>
+  </li>`;
+}
+
+function contentHtml(content: Readonly<Record<string, { readonly schema: unknown }>>): Html[] {
+  return Object.values(content).map(({ schema }) => schemaHtml(schema));
+}
+
+/** A text in which names of fields and values stand between backticks. */
+function prose(text: string): Html[] {
+  return text
+    .split('`')
+    .map((part, at) => (at % 2 === 0 ? html`${part}` : html`<code>${part}</code>`));
+}
+
+/** A schema as JSON, in which names of others lead to them. */
+function schemaHtml(schema: unknown): Html {
+  const { $ref: ref } = Object(schema) as { readonly $ref?: string };
+  if (ref !== undefined) return linkTo(ref);
+  const lines = JSON.stringify(schema, null, 2).split('\n');
+  return html`<pre>
+${lines.map((line) => {
+  const found = /^(.*)"\$ref": "([^"]+)"(.*)$/.exec(line);
+  return found === null
+    ? html`${line}${raw('\n')}`
+    : html`${found[1] ?? ''}${linkTo(found[2] ?? '')}${found[3] ?? ''}${raw('\n')}`;
+})}</pre>`;
+}
+
+function linkTo(ref: string): Html {
+  const name = ref.slice(ref.lastIndexOf('/') + 1);
+  return html`<a href="#schema-${name}">${name}</a>`;
+}
+
+/** Light and dark, by what the reader's system says. */
+export const DOCS_STYLE = `:root { color-scheme: light dark; --line: #8884; --soft: #8882; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
+h2 { border-bottom: 1px solid var(--line); margin-top: 2.5rem; }
+h3 { font-size: 1rem; margin: 1.5rem 0 0.25rem; }
+h3 a { color: inherit; text-decoration: none; }
+p { margin: 0.25rem 0; }
+.note, dd, li { color: GrayText; }
+.method { display: inline-block; min-width: 4.5rem; font-weight: 700; }
+code, pre { font: 0.875rem/1.5 ui-monospace, monospace; }
+pre { background: var(--soft); padding: 0.75rem; border-radius: 6px; overflow-x: auto; }
+nav a { margin-right: 0.75rem; }
+dt { font-weight: 700; }
+article { scroll-margin-top: 1rem; }
+:target { outline: 2px solid; outline-offset: 4px; }
+`;

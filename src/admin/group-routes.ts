@@ -1,0 +1,153 @@
+import { isHeld, switchesOf, withSwitches, type Switches } from '../routing/auto-group-switches.ts';
+import { groupSchema, type Config, type GroupConfig } from '../contract/config/config.ts';
+import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import { autoGroupNamed } from '../routing/auto-groups.ts';
+import { resolveUpstreams } from '../routing/upstreams.ts';
+import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
+import type { AdminContext, AdminApp } from './context.ts';
+import { changeConfig, type Edit } from './change.ts';
+import { mergePatch } from './merge-patch.ts';
+import { noAutoGroup, noGroup } from './pools.ts';
+import { pageByName } from './pages.ts';
+import { check, invalid, madeOr, serve } from './serve.ts';
+import { currentSnapshot } from './snapshot.ts';
+
+/** Reading and editing configured groups, one at a time. */
+export function addGroupRoutes(app: AdminApp): void {
+  serve(app, 'listGroups', async ({ context, query }) => {
+    const { version, config } = await currentSnapshot(context.env);
+    const { items: groups, next_cursor } = pageByName(config.groups, ({ name }) => name, query);
+    return { status: 200, body: { version, groups, next_cursor }, version };
+  });
+
+  serve(app, 'getGroup', async ({ context, params }) => {
+    const { version, config } = await currentSnapshot(context.env);
+    return { status: 200, body: requireGroup(config, params.name), version };
+  });
+
+  serve(app, 'putGroup', async ({ context, params: { name }, body }) => {
+    const { isNew, reply } = await changeGroup(context, name, 'put', putting(name, body));
+    return madeOr(isNew, reply);
+  });
+
+  serve(app, 'patchGroup', async ({ context, params: { name }, body }) => {
+    const { reply } = await changeGroup(context, name, 'patch', patching(name, body));
+    return { status: 200, ...reply };
+  });
+
+  serve(app, 'deleteGroup', async ({ context, params: { name } }) => {
+    const { version, warnings } = await changeConfig(context, {
+      action: `group ${name}: delete`,
+      next: (config) => {
+        const gone = requireGroup(config, name);
+        return { ...config, groups: config.groups.filter((group) => group !== gone) };
+      },
+    });
+    return { status: 200, body: { version, warnings }, version };
+  });
+
+  // What operators reach for in a hurry, of automatic groups too.
+  serve(app, 'pauseGroup', switchTo('pause', { paused: true }));
+  serve(app, 'drainGroup', switchTo('drain', { draining: true }));
+  serve(app, 'resumeGroup', switchTo('resume', { paused: false, draining: false }));
+}
+
+function switchTo(verb: string, edit: Partial<Switches>) {
+  return async (asked: {
+    readonly context: AdminContext;
+    readonly params: { readonly name: string };
+  }) => {
+    const {
+      context,
+      params: { name },
+    } = asked;
+    if (name.startsWith(AUTO_PREFIX)) return switchAutomatic(context, name, verb, edit);
+    const { reply } = await changeGroup(context, name, verb, (config) => ({
+      ...requireGroup(config, name),
+      ...edit,
+    }));
+    return { status: 200, ...reply } as const;
+  };
+}
+
+/** An automatic group need not be listed, or called at all, to be switched: its name says what it stands for. */
+async function switchAutomatic(
+  context: AdminContext,
+  name: string,
+  verb: string,
+  edit: Partial<Switches>,
+) {
+  const { version, config, warnings } = await changeConfig(context, {
+    action: `group ${name}: ${verb}`,
+    next: (present) => {
+      const before = switchesOf(present, name);
+      const upstreams = resolveUpstreams(present, BUILT_IN_UPSTREAMS);
+      const isKnown = isHeld(before) || autoGroupNamed(name, upstreams) !== null;
+      if (!isKnown) throw noAutoGroup(name);
+      return withSwitches(present, name, { ...before, ...edit });
+    },
+  });
+  const group = { name, ...switchesOf(config, name) };
+  return { status: 200, body: { version, group, warnings }, version } as const;
+}
+
+/** What `PUT` makes of a group. */
+export function putting(name: string, document: unknown): () => GroupConfig {
+  return () => parseGroup(name, document);
+}
+
+/** What `PATCH` makes of a group. */
+export function patching(name: string, patch: unknown): (config: Config) => GroupConfig {
+  return (config) => parseGroup(name, mergePatch(requireGroup(config, name), patch));
+}
+
+/** A configured group, or the problem that there is none. */
+export function requireGroup(config: Config, name: string): GroupConfig {
+  const group = config.groups.find((candidate) => candidate.name === name);
+  if (group === undefined) throw noGroup(name);
+  return group;
+}
+
+/** An edit of one group, whose errors have the paths of that group's own document. */
+export function groupEdit(
+  name: string,
+  verb: string,
+  edited: (config: Config) => GroupConfig,
+): Edit {
+  return {
+    action: `group ${name}: ${verb}`,
+    next: (present) => ({ ...present, groups: withGroup(present.groups, edited(present)) }),
+    pathOf: (path, present) => {
+      const index = present.groups.findIndex((group) => group.name === name);
+      const prefix = `groups[${index === -1 ? present.groups.length : index}].`;
+      return path.startsWith(prefix) ? path.slice(prefix.length) : path;
+    },
+  };
+}
+
+async function changeGroup(
+  context: AdminContext,
+  name: string,
+  verb: string,
+  edited: (config: Config) => GroupConfig,
+) {
+  const edit = groupEdit(name, verb, edited);
+  const { version, before, config, warnings } = await changeConfig(context, edit);
+  const reply = { body: { version, group: requireGroup(config, name), warnings }, version };
+  return { reply, isNew: !before.groups.some((group) => group.name === name) };
+}
+
+function withGroup(groups: readonly GroupConfig[], group: GroupConfig): GroupConfig[] {
+  const index = groups.findIndex((candidate) => candidate.name === group.name);
+  return index === -1 ? [...groups, group] : groups.with(index, group);
+}
+
+/** Checks one group by itself, so that the paths of its errors are those of the request. */
+function parseGroup(name: string, document: unknown): GroupConfig {
+  const group = check(groupSchema, { name, ...Object(document) });
+  if (group.name !== name) {
+    const message = `must be "${name}", as in the path: a group cannot be renamed`;
+    throw invalid([{ path: 'name', message }]);
+  }
+  return group;
+}

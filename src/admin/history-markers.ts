@@ -1,0 +1,129 @@
+import type * as z from 'zod';
+import type { markerSchema } from '../contract/admin/observation-schemas.ts';
+import type { Switches } from '../routing/auto-group-switches.ts';
+import type { AuditChange, AuditEntry } from '../contract/rpc/directory-rpc.ts';
+import type { PoolMarker } from '../contract/history-markers.ts';
+import { KEY_PREFIX } from '../routing/key-groups.ts';
+import { AUTO_PREFIX } from '../contract/pool-name.ts';
+
+/** What a chart is marked with. */
+export type Marker = z.output<typeof markerSchema>;
+
+/** Where the audit log tells of a group. */
+export function auditPathOf(group: string): string {
+  if (group.startsWith(KEY_PREFIX)) return `keys[${group.slice(KEY_PREFIX.length)}]`;
+  return group.startsWith(AUTO_PREFIX) ? `auto_groups[${group}]` : `groups[${group}]`;
+}
+
+/** What operators did to a group. One entry may make several markers. */
+export function auditMarkers(entry: AuditEntry, path: string): Marker[] {
+  const { at, actor } = entry;
+  const isAutomatic = path.startsWith('auto_groups[');
+  const changes = isAutomatic ? entry.changes.flatMap(switchChanges) : entry.changes;
+  const below = changes.map((change) => ({
+    ...change,
+    field: change.path.slice(path.length + 1),
+  }));
+  const mark = (kind: Marker['kind'], label: string, detail: string): Marker => ({
+    at,
+    kind,
+    label,
+    detail,
+    actor,
+    partition: null,
+  });
+  const limits = below.filter(({ field }) => field.startsWith('limits.'));
+  const rest = below.filter((change) => !limits.includes(change));
+  return [
+    ...rest.flatMap((change) => {
+      const [kind, label] = verbOf(change);
+      return kind === 'edited' ? [] : [mark(kind, label, `${label} by ${actor}`)];
+    }),
+    ...(limits.length === 0
+      ? []
+      : [mark('limit_changed', labelOf(limits), `${limits.map(told).join('; ')}, by ${actor}`)]),
+    ...editMarker(rest, (label, detail) => mark('edited', label, `${detail}, by ${actor}`)),
+  ];
+}
+
+/** An automatic group is listed while something is set of it: its entry comes and goes with that. */
+function switchChanges(change: AuditChange): AuditChange[] {
+  if (!change.path.endsWith(']')) return [change];
+  const [was, is] = [Object(change.from), Object(change.to)] as Partial<Switches>[];
+  return (['paused', 'draining'] as const).flatMap((field) => {
+    const [from, to] = [was?.[field] ?? false, is?.[field] ?? false];
+    return from === to ? [] : [{ path: `${change.path}.${field}`, from, to }];
+  });
+}
+
+type Below = AuditChange & { readonly field: string };
+
+/** What is neither a limit nor a switch is one marker, whatever it is. */
+function editMarker(
+  changes: readonly Below[],
+  mark: (label: string, detail: string) => Marker,
+): Marker[] {
+  const edited = changes.filter((change) => verbOf(change)[0] === 'edited');
+  return edited.length === 0 ? [] : [mark('Edited', edited.map(({ field }) => field).join(', '))];
+}
+
+function verbOf({ field, from, to }: Below): [kind: Marker['kind'], label: string] {
+  if (field === '') {
+    return from === undefined ? ['created', 'Created'] : ['removed', 'Removed'];
+  }
+  if (field === 'paused') return to === true ? ['paused', 'Paused'] : ['resumed', 'Resumed'];
+  if (field === 'draining') {
+    return to === true ? ['draining', 'Draining'] : ['resumed', 'Takes calls again'];
+  }
+  return ['edited', 'Edited'];
+}
+
+function labelOf(limits: readonly Below[]): string {
+  const [first] = limits;
+  return limits.length === 1 && first !== undefined ? told(first) : `${limits.length} limits`;
+}
+
+function told({ field, from, to }: Below): string {
+  return `${field.slice('limits.'.length)} ${shown(from)} → ${shown(to)}`;
+}
+
+/** No limit is null in the configuration. */
+function shown(limit: unknown): string {
+  return limit === null || limit === undefined ? 'none' : JSON.stringify(limit);
+}
+
+/** What a pool marked by itself. */
+export function poolMarker(
+  { at, kind, times, why, figures }: PoolMarker,
+  partition: string | null,
+): Marker {
+  const [own, label, detail] = words(kind, why, figures);
+  const often = times > 1 ? `; ${times} times within a minute` : '';
+  const instant = new Date(at).toISOString();
+  return { at: instant, kind: own, label, detail: detail + often, actor: null, partition };
+}
+
+function words(
+  kind: PoolMarker['kind'],
+  why: string | null,
+  { until, from, to, leases }: PoolMarker['figures'],
+): [kind: Marker['kind'], label: string, detail: string] {
+  const till = until === undefined ? '' : ` until ${new Date(until).toISOString()}`;
+  const because = why === null ? '' : ` after a refusal for ${why}`;
+  switch (kind) {
+    case 'upstream_pause':
+      return why === 'served'
+        ? ['paused', 'Paused: limit nearly used up', `The upstream's headers ask for it${till}`]
+        : ['paused', 'Paused by the upstream', `Paused${till}${because}`];
+    case 'breaker_opened':
+      return ['breaker_opened', 'Breaker opened', `The upstream failed too often: no calls${till}`];
+    case 'breaker_closed':
+      return ['breaker_closed', 'Breaker closed', 'The upstream takes calls again'];
+    case 'ceiling_cut': {
+      const was = from === undefined ? 'unlimited' : String(from);
+      return ['ceiling_cut', `Learned ceiling ${was} → ${to}`, `Cut${because}`];
+    }
+    case 'reset':
+      return ['reset', 'Object restarted', `With calls in flight: ${leases}`];
+  }
+}

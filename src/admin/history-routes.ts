@@ -1,0 +1,149 @@
+import type * as z from 'zod';
+import type { historyPointSchema } from '../contract/admin/observation-schemas.ts';
+import type { Checked } from '../contract/admin/route.ts';
+import type { AdminRoutes } from '../contract/admin/routes.ts';
+import { directoryOf, type Env } from '../env.ts';
+import {
+  joinPools,
+  MINUTE_MS,
+  MINUTES_KEPT_MS,
+  QUARTERS_KEPT_MS,
+  type HistoryPoint,
+} from '../contract/history.ts';
+import type { PoolHistory } from '../contract/observations.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
+import { quantileMs } from '../core/parts/histogram.ts';
+import { askPools, readDirectory, type Asked } from '../overview/pools.ts';
+import type { AdminApp } from './context.ts';
+import { auditMarkers, auditPathOf, poolMarker, type Marker } from './history-markers.ts';
+import { requirePools, unreachable } from './pools.ts';
+import { ProblemError } from './problem.ts';
+import { invalid, serve } from './serve.ts';
+
+/** So many points are drawn at the most. A chart of 24 hours by the minute has 1,440. */
+const POINTS_MAX = 3_000;
+
+/** So many markers are drawn at the most, the latest. */
+const MARKERS_MAX = 1_000;
+
+type HistoryQuery = Checked<AdminRoutes['getHistory'], 'query'>;
+type ShownPoint = z.output<typeof historyPointSchema>;
+
+interface Range {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly stepMs: number;
+  readonly partition: string | undefined;
+}
+
+/** What a group did, over time. */
+export function addHistoryRoutes(app: AdminApp): void {
+  serve(app, 'getHistory', async ({ context, params: { name }, query }) => {
+    // As the pools tell time: the wall clock, set back an hour, would leave out what they did since.
+    const range = rangeOf(query, steadyClock.now());
+    const { fromMs, toMs, stepMs, partition } = range;
+    const directory = await readDirectory(context.env);
+    const all = requirePools(directory, name);
+    const pools =
+      partition === undefined ? all : all.filter((each) => each.partition === partition);
+    if (partition !== undefined && pools.length === 0) {
+      throw new ProblemError(404, 'Nothing is known of this partition.');
+    }
+    const [asked, done] = await Promise.all([
+      askPools(context.env, directory.config, pools, (pool) => pool.history(fromMs, toMs, stepMs)),
+      doneTo(context.env, name, range),
+    ]);
+    const body = {
+      from: new Date(fromMs).toISOString(),
+      to: new Date(toMs).toISOString(),
+      step_s: stepMs / 1_000,
+      points: pointsOf(asked, range),
+      markers: inOrder([...done, ...markersOf(asked)]),
+      unreachable: unreachable(asked),
+    };
+    return { status: 200, body };
+  });
+}
+
+function rangeOf(query: HistoryQuery, now: number): Range {
+  const { from, to = now, step, partition } = query;
+  const fromMs = Math.max(from ?? to - 3_600_000, now - QUARTERS_KEPT_MS);
+  if (fromMs >= to) {
+    throw invalid([{ path: 'from', message: 'must be before to, and within 30 days' }]);
+  }
+  const isRecent = now - fromMs <= MINUTES_KEPT_MS + MINUTE_MS;
+  const stepMs = step === undefined ? defaultStepMs(to - fromMs, isRecent) : step * 1_000;
+  if ((to - fromMs) / stepMs > POINTS_MAX) {
+    const message = `makes more than ${POINTS_MAX} points: take a longer step, or a shorter time`;
+    throw invalid([{ path: 'step', message }]);
+  }
+  return { fromMs, toMs: to, stepMs, partition };
+}
+
+/** By the minute where minutes are kept, else by the quarter of an hour, and by the hour over a week. */
+function defaultStepMs(lengthMs: number, isRecent: boolean): number {
+  if (isRecent) return MINUTE_MS;
+  return lengthMs > 8 * MINUTES_KEPT_MS ? 60 * MINUTE_MS : 15 * MINUTE_MS;
+}
+
+/** What operators did to the group in that time. */
+async function doneTo(env: Env, name: string, { fromMs, toMs }: Range): Promise<Marker[]> {
+  const path = auditPathOf(name);
+  const { entries } = await directoryOf(env).auditPage({
+    limit: MARKERS_MAX,
+    path,
+    since: new Date(fromMs).toISOString(),
+    until: new Date(toMs).toISOString(),
+  });
+  return entries.flatMap((entry) => auditMarkers(entry, path));
+}
+
+function markersOf(asked: readonly Asked<PoolHistory>[]): Marker[] {
+  return asked.flatMap((one) => {
+    if ('error' in one) return [];
+    const { markers = [] } = one.answer;
+    return markers.map((marker) => poolMarker(marker, one.pool.partition));
+  });
+}
+
+function inOrder(markers: readonly Marker[]): Marker[] {
+  return markers.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)).slice(-MARKERS_MAX);
+}
+
+/** The points of all pools together. */
+function pointsOf(asked: readonly Asked<PoolHistory>[], { stepMs }: Range): ShownPoint[] {
+  const steps = new Map<number, HistoryPoint>();
+  let now = 0;
+  for (const one of asked) {
+    if ('error' in one) continue;
+    now = Math.max(now, one.answer.now);
+    for (const point of one.answer.points) {
+      const known = steps.get(point.at);
+      steps.set(point.at, known === undefined ? point : joinPools(known, point));
+    }
+  }
+  const sorted = [...steps.values()].toSorted((a, b) => a.at - b.at);
+  return sorted.map((point) => shown(point, Math.max(1, Math.min(stepMs, now - point.at))));
+}
+
+/** @param lengthMs how long the point has been so far */
+function shown(point: HistoryPoint, lengthMs: number): ShownPoint {
+  const { waits } = point;
+  return {
+    at: new Date(point.at).toISOString(),
+    in_use_max: point.inUseMax,
+    in_use_mean: Math.round((1_000 * point.slotMs) / lengthMs) / 1_000,
+    limit: point.limit,
+    limit_configured: point.limitConfigured,
+    queued_max: point.queuedMax,
+    wait_p50_ms: quantileMs(waits, 0.5),
+    wait_p95_ms: quantileMs(waits, 0.95),
+    wait_p99_ms: quantileMs(waits, 0.99),
+    granted: point.granted,
+    rejected: { ...point.rejected },
+    refusals: { ...point.refusals },
+    input_tokens: point.inputTokens,
+    output_tokens: point.outputTokens,
+    cost_usd: point.usd,
+  };
+}

@@ -1,0 +1,176 @@
+import type { Config, GatewayKeyConfig } from '../contract/config/config.ts';
+import { gatewayKeySchema } from '../contract/config/config.ts';
+import { keyDocumentSchema } from '../contract/admin/key-documents.ts';
+import { KEY_PREFIX } from '../routing/key-groups.ts';
+import { poolKey } from '../routing/pool.ts';
+import { askPools, readDirectory } from '../overview/pools.ts';
+import { gatewayKeyHash } from '../runtime/fingerprint.ts';
+import { changeConfig } from './change.ts';
+import type { AdminApp, AdminContext } from './context.ts';
+import { mergePatch } from './merge-patch.ts';
+import { newSecret } from './new-secret.ts';
+import { pageByName } from './pages.ts';
+import { poolsOf } from './pools.ts';
+import { ProblemError } from './problem.ts';
+import { check, invalid, serve } from './serve.ts';
+import { currentSnapshot } from './snapshot.ts';
+
+/** Beginning of the keys of callers, by which a call's credential is told from a provider's key. */
+const SECRET_PREFIX = 'hg_';
+
+/** Keys of callers: made, changed, rotated and taken back. */
+export function addKeyRoutes(app: AdminApp): void {
+  serve(app, 'listKeys', async ({ context, query }) => {
+    const { version, config } = await currentSnapshot(context.env);
+    const { items, next_cursor } = pageByName(config.keys, ({ id }) => id, query);
+    return { status: 200, body: { version, keys: items.map(shown), next_cursor }, version };
+  });
+
+  serve(app, 'createKey', async ({ context, body }) => {
+    const secret = newSecret(SECRET_PREFIX);
+    const made: GatewayKeyConfig = {
+      ...body,
+      hash: await gatewayKeyHash(secret),
+      created_at: new Date().toISOString(),
+      revoked_at: null,
+      previous: null,
+    };
+    const { version, warnings } = await changeConfig(context, {
+      action: `key ${made.id}: create`,
+      next: (config) => {
+        if (config.keys.some(({ id }) => id === made.id)) {
+          throw new ProblemError(409, `There is a key "${made.id}" already.`);
+        }
+        return { ...config, keys: [...config.keys, made] };
+      },
+      pathOf: inKey(made.id),
+    });
+    return { status: 201, body: { version, warnings, key: shown(made), secret }, version };
+  });
+
+  serve(app, 'getKey', async ({ context, params }) => {
+    const { version, config } = await currentSnapshot(context.env);
+    return { status: 200, body: shown(requireKey(config, params.id)), version };
+  });
+
+  serve(app, 'patchKey', async ({ context, params: { id }, body }) => {
+    const changed = await changeKey(context, id, 'patch', (key) => {
+      const { hash, created_at, revoked_at, previous, ...document } = key;
+      const next = check(keyDocumentSchema, mergePatch(document, body));
+      if (next.id !== id) {
+        const message = `must be "${id}", as in the path: a key cannot be renamed`;
+        throw invalid([{ path: 'id', message }]);
+      }
+      return { ...next, hash, created_at, revoked_at, previous };
+    });
+    return { status: 200, ...changed };
+  });
+
+  serve(app, 'deleteKey', async ({ context, params }) => {
+    const { version, warnings } = await changeConfig(context, {
+      action: `key ${params.id}: delete`,
+      next: (config) => {
+        const gone = requireKey(config, params.id);
+        requireAnotherKey(config, gone);
+        return { ...config, keys: config.keys.filter((key) => key !== gone) };
+      },
+    });
+    return { status: 200, body: { version, warnings }, version };
+  });
+
+  serve(app, 'rotateKey', async ({ context, params: { id }, body }) => {
+    const secret = newSecret(SECRET_PREFIX);
+    const hash = await gatewayKeyHash(secret);
+    const now = Date.now();
+    const { body: changed, version } = await changeKey(context, id, 'rotate', (key) => {
+      if (key.revoked_at !== null) {
+        throw new ProblemError(409, `The key "${id}" was revoked. Make another one.`);
+      }
+      const until = new Date(now + body.grace_ms).toISOString();
+      return gatewayKeySchema.parse({
+        ...key,
+        hash,
+        previous: { hash: key.hash, expires_at: until },
+      });
+    });
+    return { status: 200, body: { ...changed, secret }, version };
+  });
+
+  serve(app, 'revokeKey', async ({ context, params: { id } }) => {
+    const now = new Date().toISOString();
+    const { body, version } = await changeKey(context, id, 'revoke', (key) => ({
+      ...key,
+      revoked_at: key.revoked_at ?? now,
+      previous: null,
+    }));
+    const waiters_cancelled = await cancelWaitersOf(context, id);
+    return { status: 200, body: { ...body, waiters_cancelled }, version };
+  });
+}
+
+async function changeKey(
+  context: AdminContext,
+  id: string,
+  verb: string,
+  edit: (key: GatewayKeyConfig) => GatewayKeyConfig,
+) {
+  const { version, config, warnings } = await changeConfig(context, {
+    action: `key ${id}: ${verb}`,
+    next: (present) => {
+      const key = requireKey(present, id);
+      return { ...present, keys: present.keys.with(present.keys.indexOf(key), edit(key)) };
+    },
+    pathOf: inKey(id),
+  });
+  return { body: { version, warnings, key: shown(requireKey(config, id)) }, version };
+}
+
+/** Paths as the request has them, which is about one key. */
+function inKey(id: string): (path: string, config: Config) => string {
+  return (path, { keys }) => {
+    const index = keys.findIndex((key) => key.id === id);
+    const prefix = `keys[${index === -1 ? keys.length : index}].`;
+    return path.startsWith(prefix) ? path.slice(prefix.length) : path;
+  };
+}
+
+function requireKey({ keys }: Config, id: string): GatewayKeyConfig {
+  const key = keys.find((candidate) => candidate.id === id);
+  if (key !== undefined) return key;
+  throw new ProblemError(404, `There is no key "${id}".`);
+}
+
+/** Without any key, callers need none. That must not come of an operator who takes the last one back. */
+function requireAnotherKey({ keys }: Config, gone: GatewayKeyConfig): void {
+  if (keys.length > 1) return;
+  throw new ProblemError(
+    409,
+    `"${gone.id}" is the only key; without any, callers need none and bring their provider keys. ` +
+      'Revoke it to close Headgate, make another one first, or put a configuration without keys.',
+  );
+}
+
+/** A key without anything that it could be found by. */
+function shown({ hash: _hash, previous, ...key }: GatewayKeyConfig) {
+  const now = Date.now();
+  const isOver = (at: string | null): boolean => at !== null && Date.parse(at) <= now;
+  const state = key.revoked_at !== null ? 'revoked' : isOver(key.expires_at) ? 'expired' : 'active';
+  const previousAt = previous?.expires_at ?? null;
+  return { ...key, state, previous_expires_at: isOver(previousAt) ? null : previousAt } as const;
+}
+
+/** Takes calls of a key out of the queues, so that none is sent minutes after the key was taken back. */
+async function cancelWaitersOf(context: AdminContext, id: string): Promise<number> {
+  const directory = await readDirectory(context.env);
+  const ofKey = poolsOf(directory, KEY_PREFIX + id);
+  const all = new Map([...ofKey, ...directory.pools].map((pool) => [poolKey(pool), pool]));
+  const pools = [...all.values()];
+  const asked = await askPools(context.env, directory.config, pools, async (pool) => {
+    const waiters = await pool.waiters();
+    // Waiters are told by whom they are charged to, which is the key unless a header says another.
+    const own = waiters.filter(({ tenant }) => tenant === id);
+    const dismissed = await Promise.all(own.map(({ ticket }) => pool.dismiss(ticket)));
+    return dismissed.filter(Boolean).length;
+  });
+  return asked.reduce((sum, one) => sum + ('answer' in one ? one.answer : 0), 0);
+}

@@ -1,0 +1,160 @@
+import type * as z from 'zod';
+import type { groupPreviewSchema } from '../contract/admin/preview-routes.ts';
+import { changesBetween } from '../config/audit-changes.ts';
+import type { PoolPreview } from '../contract/rpc/change-preview.ts';
+import type { Config, GroupConfig } from '../contract/config/config.ts';
+import { inSteps, MINUTE_MS, type HistoryPoint } from '../contract/history.ts';
+import { definedGroup } from '../routing/key-groups.ts';
+import { takesCalls, type PlacedPool } from '../routing/pool.ts';
+import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
+import { addCounts, emptyCounts, quantileMs } from '../core/parts/histogram.ts';
+import { askPools, readDirectory, type Asked } from '../overview/pools.ts';
+import { meeting, replacedBy } from '../routing/overlaps.ts';
+import { resolveUpstreams } from '../routing/upstreams.ts';
+import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
+import { tryEdit, type Changed } from './change.ts';
+import { importEdit } from './config-routes.ts';
+import type { AdminApp, AdminContext } from './context.ts';
+import { groupEdit, patching, putting, requireGroup } from './group-routes.ts';
+import { unreachable } from './pools.ts';
+import { readDocument, serve } from './serve.ts';
+
+const HOUR_MS = 3_600_000;
+
+type Shown = z.output<typeof groupPreviewSchema>;
+
+/** What one pool says of itself now and of its last hour. */
+interface PoolSays {
+  readonly preview: PoolPreview;
+  readonly points: readonly HistoryPoint[];
+}
+
+/** What a change would change, and do, without making it. */
+export function addPreviewRoutes(app: AdminApp): void {
+  serve(app, 'previewConfig', async ({ context }) => {
+    const { edit, warningsOf } = importEdit(await readDocument(context));
+    const changed = await tryEdit(context, edit);
+    const groups = changed.config.groups.map((group) => group.name);
+    const body = { ...planned(changed), groups, warnings: warningsOf(changed) };
+    return { status: 200, body, version: changed.version };
+  });
+
+  serve(app, 'previewGroup', async ({ context, params: { name }, query, body: document }) => {
+    const edited = query.as === 'put' ? putting(name, document) : patching(name, document);
+    const changed = await tryEdit(context, groupEdit(name, 'preview', edited));
+    const { before, config } = changed;
+    const { pools } = await readDirectory(context.env);
+    const was = before.groups.find((group) => group.name === name);
+    const group = requireGroup(config, name);
+    const automatic = pools
+      .map((pool) => pool.group)
+      .filter((each) => each.startsWith(AUTO_PREFIX));
+    const body = {
+      ...planned(changed),
+      group,
+      ...(was === undefined
+        ? { now: null, last_hour: null }
+        : await effectOf(context, changed, pools, was, group)),
+      overlaps_with: { from: meeting(before, name), to: meeting(config, name) },
+      takes_from: newlyReplaced(was, group, [...new Set(automatic)], config),
+    };
+    return { status: 200, body, version: changed.version };
+  });
+}
+
+function planned({ version, before, config, warnings }: Changed) {
+  const { changes, omitted } = changesBetween(before, config);
+  return { version, changes: [...changes], changes_omitted: omitted, warnings };
+}
+
+function newlyReplaced(
+  was: GroupConfig | undefined,
+  group: GroupConfig,
+  automatic: readonly string[],
+  config: Config,
+): string[] {
+  const upstreams = resolveUpstreams(config, BUILT_IN_UPSTREAMS);
+  const before = was === undefined ? [] : replacedBy(was, automatic, upstreams);
+  return replacedBy(group, automatic, upstreams).filter((name) => !before.includes(name));
+}
+
+async function effectOf(
+  { env }: AdminContext,
+  { before, config }: Changed,
+  pools: readonly PlacedPool[],
+  was: GroupConfig,
+  group: GroupConfig,
+): Promise<Pick<Shown, 'now' | 'last_hour'>> {
+  const own = pools.filter((pool) => pool.group === group.name && takesCalls(pool, before));
+  const definitionIn = (each: Config) => JSON.stringify(definedGroup(each, group.name));
+  const now = steadyClock.now();
+  const asked = await askPools(env, before, own, async (pool): Promise<PoolSays> => {
+    const [preview, { points }] = await Promise.all([
+      pool.preview(definitionIn(before), definitionIn(config)),
+      pool.history(now - HOUR_MS, now, MINUTE_MS),
+    ]);
+    return { preview, points };
+  });
+  const says = asked.flatMap((one) => ('answer' in one ? [one.answer] : []));
+  return { now: effectNow(says, asked, isRerouted(was, group)), last_hour: lastHour(says) };
+}
+
+/** What decides the way of a call: a change of it sends everybody who waits back to be routed again. */
+function isRerouted(was: GroupConfig, group: GroupConfig): boolean {
+  const wayOf = ({ match, partition_by, jurisdiction }: GroupConfig) =>
+    JSON.stringify([match, partition_by, jurisdiction]);
+  return wayOf(was) !== wayOf(group);
+}
+
+function effectNow(
+  says: readonly PoolSays[],
+  asked: readonly Asked<PoolSays>[],
+  rerouted: boolean,
+): Shown['now'] {
+  const previews = says.map(({ preview }) => preview);
+  const sum = (of: (preview: PoolPreview) => number) =>
+    previews.reduce((total, preview) => total + of(preview), 0);
+  const isBounded = previews.every(({ slots }) => slots.from !== null && slots.to !== null);
+  return {
+    slots: {
+      from: fewest(previews.map(({ slots }) => slots.from)),
+      to: fewest(previews.map(({ slots }) => slots.to)),
+    },
+    slots_gained: isBounded ? sum(({ slots }) => (slots.to ?? 0) - (slots.from ?? 0)) : null,
+    in_use: sum((preview) => preview.in_use),
+    in_use_above: sum(({ in_use, slots }) => Math.max(0, in_use - (slots.to ?? Infinity))),
+    queued: sum((preview) => preview.queued),
+    granted_at_once: rerouted ? null : sum((preview) => preview.granted),
+    refused_at_once: sum((preview) => preview.refused),
+    is_rerouted: rerouted,
+    unreachable: unreachable(asked),
+  };
+}
+
+function fewest(slots: readonly (number | null)[]): number | null {
+  const bounded = slots.filter((each) => each !== null);
+  return bounded.length === 0 ? null : Math.min(...bounded);
+}
+
+function lastHour(says: readonly PoolSays[]): Shown['last_hour'] {
+  const above = new Set<number>();
+  let waits: readonly number[] = emptyCounts();
+  const most = { in_use_max: 0, queued_max: 0, granted: 0 };
+  for (const { preview, points } of says) {
+    const limit = preview.slots.to ?? Infinity;
+    for (const point of inSteps(points, MINUTE_MS)) {
+      if (point.inUseMax > limit) above.add(point.at);
+      most.in_use_max = Math.max(most.in_use_max, point.inUseMax);
+      most.queued_max = Math.max(most.queued_max, point.queuedMax);
+      most.granted += point.granted;
+      waits = addCounts(waits, point.waits);
+    }
+  }
+  return {
+    ...most,
+    minutes_above: above.size,
+    wait_p50_ms: quantileMs(waits, 0.5),
+    wait_p95_ms: quantileMs(waits, 0.95),
+  };
+}

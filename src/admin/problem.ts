@@ -1,0 +1,82 @@
+import { logEvent } from '../runtime/log.ts';
+
+/** One field of a request that is wrong, and where it stands. */
+export interface FieldError {
+  readonly path: string;
+  readonly message: string;
+}
+
+const TITLES = {
+  400: 'Unreadable request',
+  401: 'Not signed in',
+  403: 'Not allowed',
+  404: 'Not found',
+  405: 'Method not allowed',
+  409: 'Conflict',
+  412: 'Changed meanwhile',
+  413: 'Too large',
+  422: 'Invalid request',
+  429: 'Too many failed attempts',
+  500: 'Internal error',
+  503: 'Directory out of reach',
+};
+
+type ProblemStatus = keyof typeof TITLES;
+
+interface ProblemExtras {
+  readonly errors?: readonly FieldError[];
+  /** How many more errors there are than are listed. */
+  readonly more?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A request that ends in a problem. The routes throw it; their one error boundary answers with it. */
+export class ProblemError extends Error {
+  override readonly name = 'ProblemError';
+  readonly #status: ProblemStatus;
+  readonly #extras: ProblemExtras;
+
+  constructor(status: ProblemStatus, detail: string, extras: ProblemExtras = {}) {
+    super(detail);
+    this.#status = status;
+    this.#extras = extras;
+  }
+
+  /** The problem as RFC 9457 writes it. */
+  toResponse(): Response {
+    const body = {
+      type: 'about:blank',
+      title: TITLES[this.#status],
+      status: this.#status,
+      detail: this.message,
+      ...(this.#extras.errors === undefined ? {} : { errors: this.#extras.errors }),
+      ...(this.#extras.more === undefined ? {} : { more: this.#extras.more }),
+    };
+    return new Response(`${JSON.stringify(body)}\n`, {
+      status: this.#status,
+      headers: { ...this.#extras.headers, 'content-type': 'application/problem+json' },
+    });
+  }
+}
+
+/** Maps whatever a route threw. Nothing of an unexpected error is shown: it may quote the request. */
+export function problemResponse(error: unknown): Response {
+  if (error instanceof ProblemError) return error.toResponse();
+  logEvent('admin_error', { name: error instanceof Error ? error.name : typeof error });
+  if (isObjectFailure(error)) {
+    return new ProblemError(
+      503,
+      'The directory cannot be reached at the moment. A change may or may not have been made: read it before trying again.',
+      { headers: { 'retry-after': '1' } },
+    ).toResponse();
+  }
+  return new ProblemError(500, 'Headgate failed to answer this request.').toResponse();
+}
+
+/** The runtime marks what went wrong between a Worker and an object with one of these. */
+function isObjectFailure(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    ['retryable', 'overloaded', 'durableObjectReset', 'remote'].some((mark) => mark in error)
+  );
+}

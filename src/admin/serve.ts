@@ -1,0 +1,140 @@
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type * as z from 'zod';
+import type { AdminRoute, Answer, Checked } from '../contract/admin/route.ts';
+import { ADMIN_ROUTES, type AdminRoutes, type RouteName } from '../contract/admin/routes.ts';
+import { explainIssues } from '../config/import-errors.ts';
+import { ConfigSyntaxError, parseConfigText } from '../config/import-config.ts';
+import { requireRole } from './access/who.ts';
+import type { AdminApp, AdminContext } from './context.ts';
+import { ProblemError, type FieldError } from './problem.ts';
+
+/** A request after all its checks. */
+interface Asked<Name extends RouteName> {
+  readonly context: AdminContext;
+  readonly params: Checked<AdminRoutes[Name], 'params'>;
+  readonly query: Checked<AdminRoutes[Name], 'query'>;
+  readonly body: Checked<AdminRoutes[Name], 'body'>;
+}
+
+type MaybeLater<T> = T | Promise<T>;
+
+/** An answer, with the version to be sent as `ETag`. */
+interface Extras {
+  readonly version?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Written out by route, because an answer's status keeps its literal type only where that is known. */
+type Handlers = {
+  [Name in RouteName]: (
+    asked: Asked<Name>,
+  ) => MaybeLater<(Answer<AdminRoutes[Name]> & Extras) | Response>;
+};
+
+/**
+ * Serves a route as it is described: who may use it, and what of a request is checked before the handler
+ * sees it. A handler answers with what the description says, or throws a problem.
+ */
+export function serve<Name extends RouteName>(
+  app: AdminApp,
+  name: Name,
+  handler: Handlers[Name],
+): void {
+  const route: AdminRoute = ADMIN_ROUTES[name];
+  app.on(route.method, honoPath(route.path), async (context) => {
+    if (route.role !== 'open') context.set('who', await requireRole(context, route.role));
+    const { params, query } = route;
+    const asked = {
+      context,
+      params: params && check(params, context.req.param()),
+      query: query && check(query, context.req.query()),
+      body: await bodyOf(context, route),
+    };
+    // The cast is sound: the parts were made by the schemas that the types come from.
+    const reply = await handler(asked as Asked<Name>);
+    if (reply instanceof Response) return reply;
+    const { status, body, version, headers = {} } = reply;
+    const isText = route.answers[status] === 'text';
+    // Not a `Response` of our own, which would have none of the cookies that were set meanwhile.
+    return context.body(isText ? String(body) : JSON.stringify(body), {
+      status: status as ContentfulStatusCode,
+      headers: {
+        'content-type': isText ? `${route.contentType}; charset=utf-8` : 'application/json',
+        ...(version === undefined ? {} : { etag: etag(version) }),
+        ...headers,
+      },
+    });
+  });
+}
+
+/** The answer of a `PUT` or its like: 201 where it made something, else 200. */
+export function madeOr<Rest extends object>(isNew: boolean, rest: Rest) {
+  return isNew ? { status: 201 as const, ...rest } : { status: 200 as const, ...rest };
+}
+
+/** Answers 405 to other methods of the described paths, and 404 to everything else. */
+export function serveTheRest(app: AdminApp): void {
+  const all = Object.values<AdminRoute>(ADMIN_ROUTES);
+  for (const [path, ofPath] of Map.groupBy(all, (route) => route.path)) {
+    const allowed = ofPath.map(({ method }) => method).join(', ');
+    app.all(honoPath(path), async (context) => {
+      await requireRole(context, 'viewer');
+      throw new ProblemError(405, `Allowed here: ${allowed}.`, { headers: { allow: allowed } });
+    });
+  }
+  app.all('*', async (context) => {
+    await requireRole(context, 'viewer');
+    throw new ProblemError(404, `There is no admin route ${context.req.path}.`);
+  });
+}
+
+/** Checks a part of a request, or answers with everything that is wrong with it. */
+export function check<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw invalid(explainIssues(parsed.error, schema, value));
+  return parsed.data;
+}
+
+/** Mistakes that one answer lists. Whoever has more of them mends these first. */
+const ERRORS_MAX = 50;
+
+/** The problem of a request whose fields are wrong. */
+export function invalid(errors: readonly FieldError[]): ProblemError {
+  const [first] = errors;
+  const rest = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
+  const detail = first === undefined ? '' : `${first.path}: ${first.message}${rest}`;
+  const more = Math.max(0, errors.length - ERRORS_MAX);
+  return new ProblemError(422, detail.replace(/^: /, ''), {
+    errors: errors.slice(0, ERRORS_MAX),
+    more,
+  });
+}
+
+/** A version as an entity tag. */
+export function etag(version: number): string {
+  return `"${version}"`;
+}
+
+/** Reads the body as JSON or YAML. */
+export async function readDocument(context: AdminContext): Promise<unknown> {
+  // Not `text()`: the runtime warns of it in the log for every type that it does not take for text.
+  const bytes = await context.req.arrayBuffer();
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes);
+    return parseConfigText(text, context.req.header('content-type') ?? null);
+  } catch (error) {
+    if (error instanceof ConfigSyntaxError) throw new ProblemError(400, error.message);
+    if (error instanceof TypeError) throw new ProblemError(400, 'The body is not UTF-8 text.');
+    throw error;
+  }
+}
+
+async function bodyOf(context: AdminContext, route: AdminRoute): Promise<unknown> {
+  if (route.body === undefined || route.readsBody === true) return undefined;
+  const document = await readDocument(context);
+  return check(route.body, route.isBodyOptional === true ? (document ?? {}) : document);
+}
+
+function honoPath(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1');
+}

@@ -1,0 +1,55 @@
+import type { PlacedPool } from '../routing/pool.ts';
+import { groupNames, statusOfGroups } from '../overview/all-groups.ts';
+import type { GroupStatus } from '../overview/group-status.ts';
+import { askPools, forgetIdle, readDirectory, type Directory } from '../overview/pools.ts';
+import type { AdminApp, AdminContext } from './context.ts';
+import { requirePools } from './pools.ts';
+import { ProblemError } from './problem.ts';
+import { serve } from './serve.ts';
+
+/** What objects of the release before do not tell for the minutes after a deploy. */
+const UNKNOWN = {
+  queued_by_lane: { high: 0, normal: 0, low: 0 },
+  draining: false,
+  dry_run: false,
+  would_wait_total: 0,
+  idle_ms: 0,
+  wait_p50_ms: null,
+  wait_p95_ms: null,
+};
+
+/** The state of the groups, as their objects tell it at this moment. */
+export function addStatusRoutes(app: AdminApp): void {
+  serve(app, 'getStatus', async ({ context }) => {
+    const directory = await readDirectory(context.env);
+    const { version } = directory;
+    return { status: 200, body: { version, groups: await statusOfAll(context, directory) } };
+  });
+
+  serve(app, 'getGroupStatus', async ({ context, params: { name } }) => {
+    const directory = await readDirectory(context.env);
+    const pools = requirePools(directory, name);
+    const [group] = await statusOf(context, directory, [name], pools);
+    if (group === undefined) throw new ProblemError(404, `Nothing is known of "${name}" any more.`);
+    return { status: 200, body: group };
+  });
+}
+
+/** Every group that anything is known of, configured ones first. */
+export function statusOfAll(context: AdminContext, directory: Directory): Promise<GroupStatus[]> {
+  return statusOf(context, directory, groupNames(directory), directory.pools);
+}
+
+async function statusOf(
+  context: AdminContext,
+  directory: Directory,
+  names: readonly string[],
+  pools: readonly PlacedPool[],
+): Promise<GroupStatus[]> {
+  const asked = await askPools(context.env, directory.config, pools, async (pool) => ({
+    ...UNKNOWN,
+    ...(await pool.status()),
+  }));
+  context.executionCtx.waitUntil(forgetIdle(context.env, directory, asked));
+  return statusOfGroups(directory, names, asked);
+}

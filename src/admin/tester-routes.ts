@@ -1,0 +1,146 @@
+import type { Env } from '../env.ts';
+import type { Snapshot } from '../contract/rpc/directory-rpc.ts';
+import { KEY_PREFIX } from '../routing/key-groups.ts';
+import { REASONS, type Refusal } from '../contract/reasons.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
+import { chooseUpstream } from '../routing/choose-upstream.ts';
+import { compileRoutes, GROUPS_PER_CALL_MAX, type Placement } from '../routing/placement.ts';
+import { resolveUpstreams } from '../routing/upstreams.ts';
+import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
+import { fingerprint } from '../runtime/fingerprint.ts';
+import { forbiddenFor, refusedKey } from '../routing/key-access.ts';
+import { laneOf } from '../routing/lane-of.ts';
+import type { AdminApp } from './context.ts';
+import { serve } from './serve.ts';
+import { currentSnapshot } from './snapshot.ts';
+
+type Call = Parameters<Parameters<typeof serve<'testCall'>>[2]>[0]['body'];
+
+/** Tells which groups a call would take, without making it. */
+export function addTesterRoutes(app: AdminApp): void {
+  serve(app, 'testCall', async ({ context, body: call }) => {
+    const snapshot = await currentSnapshot(context.env);
+    const upstreams = resolveUpstreams(snapshot.config, BUILT_IN_UPSTREAMS);
+    const chosen = choose(call, upstreams, snapshot.config.default_upstream);
+    const body =
+      'reason' in chosen
+        ? { ...NOTHING, refusal: wire(chosen) }
+        : await tested(call, chosen, snapshot, upstreams, context.env);
+    return { status: 200, body: { version: snapshot.version, ...body } };
+  });
+}
+
+const NOTHING = {
+  upstream: null,
+  model: null,
+  chosen_by: null,
+  credential: null,
+  groups: [],
+} as const;
+
+interface Chosen {
+  readonly upstream: Upstream;
+  readonly model: string | null;
+  readonly by: 'upstream' | 'model' | 'default';
+}
+
+function choose(
+  { upstream: header, model, shape }: Call,
+  upstreams: ReadonlyMap<string, Upstream>,
+  byDefault: string | null,
+): Chosen | Refusal {
+  const choice = chooseUpstream({ header, model, shape }, upstreams, byDefault);
+  switch (choice.kind) {
+    case 'found': {
+      const { upstream, prefix } = choice;
+      const own = chooseUpstream({ header, model, shape }, upstreams, null);
+      const by = header !== null ? 'upstream' : own.kind === 'found' ? 'model' : 'default';
+      return { upstream, model: model?.slice(prefix.length) ?? null, by };
+    }
+    case 'ambiguous':
+      return {
+        reason: 'model_ambiguous',
+        message: `Several upstreams serve this model: ${choice.ids.join(', ')}.`,
+      };
+    case 'unknown':
+      return {
+        reason: header === null && model !== null ? 'model_unknown' : 'upstream_unknown',
+        message: `No upstream was found. Tried: ${choice.tried.join('; ')}.`,
+      };
+  }
+}
+
+async function tested(
+  call: Call,
+  { upstream, model, by }: Chosen,
+  { config, fingerprintKey }: Snapshot,
+  upstreams: ReadonlyMap<string, Upstream>,
+  env: Env,
+) {
+  const key = config.keys.find(({ id }) => id === call.key) ?? null;
+  const secret =
+    upstream.secret === null
+      ? null
+      : ((env as unknown as Record<string, unknown>)[upstream.secret] ?? null);
+  const injected = typeof secret === 'string' ? await fingerprint(fingerprintKey, secret) : null;
+  const given = key === null ? call.key : null;
+  const placements = compileRoutes(config, upstreams).place({
+    upstream,
+    model,
+    operation: call.operation,
+    caller: call.key ?? 'anonymous',
+    keyIds: call.key === null ? [] : [call.key],
+    keyFingerprint: injected ?? given,
+    header: (name) => call.headers[name] ?? null,
+  });
+  const refusal =
+    (key === null ? keyRefusal(call, config.keys.length > 0, upstream) : refusedKey(key, null)) ??
+    (key === null ? null : forbiddenFor(key, placements)) ??
+    tooMany(placements);
+  const keyLanes = { byDefault: key?.lane_default ?? null, best: key?.lane_max ?? 'high' } as const;
+  return {
+    upstream: { id: upstream.id, base_url: upstream.baseUrl, dialect: upstream.dialect },
+    model,
+    chosen_by: by,
+    credential: upstream.secret === null ? ('caller' as const) : ('operator' as const),
+    groups: placements.map((placement) =>
+      shown(placement, laneOf({ lane: call.lane, keyLanes }, placement)),
+    ),
+    refusal: refusal === null ? null : wire(refusal),
+  };
+}
+
+/** What a call without one of our keys is told where it needs one. */
+function keyRefusal(call: Call, isWanted: boolean, upstream: Upstream): Refusal | null {
+  if (!isWanted && upstream.secret === null) return null;
+  const message =
+    call.key === null
+      ? 'The call needs a gateway key.'
+      : `"${call.key}" is the id of no gateway key, and the call needs one.`;
+  return { reason: 'key_missing', message };
+}
+
+function tooMany(placements: readonly Placement[]): Refusal | null {
+  if (placements.length <= GROUPS_PER_CALL_MAX) return null;
+  const names = placements.map(({ group }) => group).join(', ');
+  const message = `The call belongs to ${names}: ${GROUPS_PER_CALL_MAX} groups are the most.`;
+  return { reason: 'too_many_groups', message };
+}
+
+function shown(placement: Placement, lane: ReturnType<typeof laneOf>) {
+  const { group, partition, config, assumed, isOfProvider } = placement;
+  const kind = config === null ? 'automatic' : group.startsWith(KEY_PREFIX) ? 'key' : 'configured';
+  return {
+    group,
+    kind,
+    partition,
+    lane,
+    is_of_provider: isOfProvider,
+    limits: config?.limits ?? null,
+    assumed: assumed && { max_concurrency: assumed.slotsMax, source: assumed.source },
+  } as const;
+}
+
+function wire({ reason, message }: Refusal) {
+  return { reason, status: REASONS[reason].status, message };
+}

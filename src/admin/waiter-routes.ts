@@ -1,0 +1,58 @@
+import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
+import { askPools, readDirectory } from '../overview/pools.ts';
+import { note } from './change.ts';
+import type { AdminApp, AdminContext } from './context.ts';
+import { requirePools, unreachable } from './pools.ts';
+import { ProblemError } from './problem.ts';
+import { serve } from './serve.ts';
+
+/** Looking at who waits in a group, taking one out, and letting one go first. */
+export function addWaiterRoutes(app: AdminApp): void {
+  serve(app, 'listWaiters', async ({ context, params: { name } }) => {
+    const directory = await readDirectory(context.env);
+    const pools = requirePools(directory, name);
+    const asked = await askPools(context.env, directory.config, pools, (pool) => pool.waiters());
+    // Each pool has an order of its own, so those of different pools are not put into one.
+    const waiters = asked.flatMap((one) =>
+      'answer' in one
+        ? one.answer.map((waiter) => ({ ...waiter, partition: one.pool.partition }))
+        : [],
+    );
+    return { status: 200, body: { waiters, unreachable: unreachable(asked) } };
+  });
+
+  serve(app, 'cancelWaiter', async ({ context, params: { name, ticket } }) => {
+    await whereItWaits(context, name, ticket, (pool) => pool.dismiss(ticket));
+    await note(context, `group ${name}: cancel waiter ${ticket}`);
+    return { status: 200, body: { ticket, state: 'cancelled' } };
+  });
+
+  serve(app, 'promoteWaiter', async ({ context, params: { name, ticket }, body }) => {
+    const { lane = null, first = lane === null } = body;
+    await whereItWaits(context, name, ticket, (pool) => pool.promote(ticket, lane, first));
+    const how = [first ? ' first' : '', lane === null ? '' : ` to lane ${lane}`].join('');
+    await note(context, `group ${name}: promote waiter ${ticket}${how}`);
+    return { status: 200, body: { ticket, lane, first } };
+  });
+}
+
+/** Does something to a waiter in whichever pool it stands, or says that it stands in none. */
+async function whereItWaits(
+  context: AdminContext,
+  name: string,
+  ticket: string,
+  work: (pool: GroupRpc) => Promise<boolean>,
+): Promise<void> {
+  const directory = await readDirectory(context.env);
+  const pools = requirePools(directory, name);
+  const asked = await askPools(context.env, directory.config, pools, work);
+  if (asked.some((one) => 'answer' in one && one.answer)) return;
+  const missing = unreachable(asked).length;
+  if (missing > 0) {
+    throw new ProblemError(
+      503,
+      `The ticket "${ticket}" waits in no pool of "${name}" that answered; ${missing} did not answer.`,
+    );
+  }
+  throw new ProblemError(404, `The ticket "${ticket}" does not wait in "${name}".`);
+}

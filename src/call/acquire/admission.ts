@@ -1,0 +1,42 @@
+import type { Outcome } from '../../core/words/outcome.ts';
+import type { UpstreamSignal } from '../../core/words/signal.ts';
+import type { Settlement } from '../../core/words/usage.ts';
+import type { AskedLanes } from '../../routing/lane-of.ts';
+import type { Placement } from '../../routing/placement.ts';
+import type { RefusalScope } from '../../upstream/refusal/refusal-table.ts';
+
+/** One logical call, as its caller presents it to the queues. */
+export interface Ticket extends AskedLanes {
+  readonly id: string;
+  readonly enqueuedAt: number;
+  /** How long the caller is willing to wait; null: as long as the groups allow. */
+  readonly maxWaitMs: number | null;
+  readonly slots: number;
+  readonly agent: string | null;
+  readonly agentStartedAt: number | null;
+  /** Leases of the call that this one is made for. */
+  readonly parents: readonly string[];
+  /** The next time that it asks its pools. Each time has attempts of its own, so it only goes on. */
+  readonly rounds: { next: number };
+}
+
+/** What a call has used, as one of its groups counts it. */
+export type Settle = (placement: Placement) => Settlement;
+
+/** The slots of a call in all its groups, or the leave to go without. */
+export interface Admission {
+  readonly placements: readonly Placement[];
+  /** Narrow first; fewer than groups where one let the call pass without a slot. */
+  readonly leaseIds: readonly string[];
+  reportStatus(status: number): void;
+  /**
+   * Tells the groups that want to know it that the upstream took the call. What its headers warn of is
+   * about the narrowest group that stands for it.
+   */
+  reportServed(warning: UpstreamSignal | null): void;
+  /** Tells the group that a signal is about, if any is. */
+  report(signal: UpstreamSignal, scope: RefusalScope, isRepeat: boolean): void;
+  keep(onRevoked: () => void): void;
+  /** `settle` says what the call has used, by what each group counts; without it, what was reserved. */
+  release(outcome: Outcome, settle?: Settle): Promise<void>;
+}

@@ -1,0 +1,159 @@
+import type { Env } from '../../env.ts';
+import { CONTRACT_VERSION, type AcquireRequest } from '../../contract/rpc/group-rpc.ts';
+import { poolName } from '../../contract/pool-name.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import type { Refusal } from '../../contract/reasons.ts';
+import type { Schedule } from '../../runtime/call-clock.ts';
+import type { Placement, RoutedCall } from '../../routing/placement.ts';
+import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
+import { within } from '../../runtime/within.ts';
+import type { Ticket } from './admission.ts';
+import { noteEnd, noteRejection } from '../observe/analytics.ts';
+import { askForSlot, type PlaceListener } from './ask.ts';
+import { laneOf } from '../../routing/lane-of.ts';
+import type { Metering } from '../metering.ts';
+import { LeaseHolder } from './lease-holder.ts';
+import { passWithoutSlot, giveBackPasses, takeUnreportedPasses, type Pass } from './passes.ts';
+import { poolSource, type PoolSource } from './pools.ts';
+import { refusalOf, unavailable } from './refusals.ts';
+import type { RoutingTable } from '../../config/snapshots.ts';
+import type { Background } from '../../runtime/background.ts';
+
+/** A cancellation that takes longer is lost. */
+const CANCEL_LOST_MS = 3_000;
+
+/** Attempts that `askForSlot` may use up before the next round. */
+const ATTEMPTS_PER_ROUND = 10;
+
+/** What stands around a call that is being admitted. */
+export interface AdmitContext {
+  readonly env: Env;
+  readonly table: RoutingTable;
+  readonly signal: AbortSignal;
+  readonly ctx: Background;
+  readonly after: Schedule;
+  readonly listener: PlaceListener | null;
+  /** Null: none of the groups counts tokens or cost. */
+  readonly metering: Metering | null;
+}
+
+/** How a slot is asked for. */
+export interface Manner {
+  /** Which time the call asks this pool, from 1: attempts of earlier rounds may have ended there. */
+  readonly round: number;
+  readonly isTry: boolean;
+  readonly waitsElsewhere: boolean;
+  readonly holdsNarrower: boolean;
+}
+
+export type AdmittedOne =
+  | { readonly kind: 'admitted'; readonly placement: Placement; readonly hold: LeaseHolder | Pass }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  /** Not now, or not before a pause ends. Only tries and calls that hold narrower slots hear it. */
+  | { readonly kind: 'declined'; readonly placement: Placement; readonly isPaused: boolean }
+  /** Route the call again, no earlier than by that version of the configuration. */
+  | { readonly kind: 'moved'; readonly configVersion: number }
+  /** The caller has gone. */
+  | { readonly kind: 'left' };
+
+/** Asks one group for the slots of a call, and waits unless it is a try. */
+export async function admitOne(
+  call: RoutedCall,
+  ticket: Ticket,
+  placement: Placement,
+  manner: Manner,
+  { env, table, signal, ctx, after, listener, metering }: AdmitContext,
+): Promise<AdmittedOne> {
+  const pool = poolSource(env, placement, table);
+  const unpriced = metering?.refuseUnpriced(placement) ?? null;
+  if (unpriced !== null) return { kind: 'refused', refusal: unpriced };
+  const { version } = table.snapshot;
+  const request = {
+    ...requestFor(call, ticket, placement, manner, version),
+    ...(metering === null ? {} : { estimate: metering.estimateFor(placement) }),
+  };
+  const askedAt = steadyClock.now();
+  const asked = await askForSlot(pool, request, signal, after, listener);
+  const endedAt = steadyClock.now();
+  const waitedMs = endedAt - askedAt;
+  switch (asked.kind) {
+    case 'granted': {
+      const { leaseId } = asked.granted;
+      const self = { ...request, leaseId };
+      const hold = new LeaseHolder(pool, self, asked.granted, ctx, after, (end) =>
+        noteEnd(env, request, { ...end, waitedMs, heldMs: steadyClock.now() - endedAt }),
+      );
+      if (asked.late.length > 0) ctx.waitUntil(hold.adoptLate(asked.late));
+      return { kind: 'admitted', placement, hold };
+    }
+    case 'rejected':
+      noteRejection(env, request, asked.rejection.reason, waitedMs);
+      return { kind: 'refused', refusal: refusalOf(asked.rejection, placement) };
+    case 'declined':
+      return { kind: 'declined', placement, isPaused: asked.isPaused };
+    case 'moved':
+      return asked;
+    case 'left':
+      ctx.waitUntil(cancel(pool, ticket.id));
+      return asked;
+    case 'unavailable': {
+      ctx.waitUntil(cancel(pool, ticket.id));
+      giveBackPasses(poolName(placement.group, placement.partition), request.passedUnlimited);
+      const hold = passWithoutSlot(placement);
+      if (hold !== null) return { kind: 'admitted', placement, hold };
+      return { kind: 'refused', refusal: unavailable(placement) };
+    }
+  }
+}
+
+/** Takes the ticket out, as far as the object can be reached: otherwise it is dropped by itself. */
+async function cancel(pool: PoolSource, ticketId: string): Promise<void> {
+  try {
+    await within(CANCEL_LOST_MS, pool().cancel(ticketId));
+  } catch {
+    // A waiter that nobody asks for is dropped, a lease that nobody renews ends.
+  }
+}
+
+function requestFor(
+  call: RoutedCall,
+  ticket: Ticket,
+  placement: Placement,
+  manner: Manner,
+  configVersion: number,
+): Omit<AcquireRequest, 'sliceMs'> {
+  const { group, partition, assumed } = placement;
+  const { maxWaitMs, enqueuedAt } = ticket;
+  const { round, ...rest } = manner;
+  return {
+    version: CONTRACT_VERSION,
+    group,
+    partition,
+    assumed,
+    configVersion,
+    ticketId: ticket.id,
+    ...rest,
+    attempt: (round - 1) * ATTEMPTS_PER_ROUND + 1,
+    enqueuedAt,
+    deadlineAt: maxWaitMs === null ? null : enqueuedAt + maxWaitMs,
+    wait: maxWaitMs !== 0 && placement.config?.on_saturated !== 'reject',
+    caller: call.caller,
+    tenant: tenantOf(call, placement),
+    agent: ticket.agent,
+    agentStartedAt: ticket.agentStartedAt,
+    lane: laneOf(ticket, placement),
+    slots: ticket.slots,
+    parents: ticket.parents,
+    upstream: call.upstream.id,
+    // A header or a path may hold as much as there is room for in a request, and a queue a thousand of them.
+    model: call.model?.slice(0, MODEL_BYTES_MAX) ?? null,
+    passedUnlimited: takeUnreportedPasses(poolName(group, partition)),
+  };
+}
+
+/** Who is charged: never what the caller may choose, unless the operator trusts a header. */
+function tenantOf(call: RoutedCall, { config }: Placement): string {
+  const by = config?.fairness.by[0] ?? 'caller';
+  if (by === 'caller') return call.caller;
+  return call.header(by.slice('header:'.length))?.slice(0, 200) ?? 'none';
+}

@@ -1,0 +1,229 @@
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import { poolName } from '../../contract/pool-name.ts';
+import type { Refusal } from '../../contract/reasons.ts';
+import type { Outcome } from '../../core/words/outcome.ts';
+import { SERVED } from '../../core/words/signal.ts';
+import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../../routing/placement.ts';
+import { within } from '../../runtime/within.ts';
+import type { Admission, Ticket } from './admission.ts';
+import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './admit-one.ts';
+import { isOnTrial, poolSource } from './pools.ts';
+import { ownOrShared } from './shared-partition.ts';
+import { pause } from '../../runtime/background.ts';
+
+export type Admitted =
+  | { readonly kind: 'admitted'; readonly admission: Admission }
+  | Exclude<AdmittedOne, { kind: 'admitted' | 'declined' }>;
+
+type One = Extract<AdmittedOne, { kind: 'admitted' }>;
+type Declined = Extract<AdmittedOne, { kind: 'declined' }>;
+
+/** After a group queued somebody it is probably full, so for this long nobody tries all at once. */
+const QUEUED_RECENTLY_MS = 1_000;
+const QUEUED_MAX = 1_000;
+
+/** How long a call is parked in a paused group before it asks again. */
+const OPENED_SLICE_MS = 25_000;
+const OPENED_RETRY_MS = 500;
+const OPENED_LOST_MS = 5_000;
+
+/** When each pool last declined a try, or queued somebody, as far as this isolate knows. */
+const queuedAt = new Map<string, number>();
+
+/** Gets a call its slots in every group that it belongs to (`placed`), or a definite answer why not. */
+export async function admit(
+  call: RoutedCall,
+  ticket: Ticket,
+  placed: readonly Placement[],
+  context: AdmitContext,
+): Promise<Admitted> {
+  const { env, table } = context;
+  const mayShare = (table.snapshot.fullGroups?.length ?? 0) > 0;
+  const placements = mayShare
+    ? await Promise.all(
+        placed.map(async (one) => (isOnTrial(env, one) ? one : ownOrShared(env, table, one))),
+      )
+    : placed;
+  const [narrowest, ...wider] = placements;
+  if (narrowest === undefined || placements.length > GROUPS_PER_CALL_MAX) {
+    return { kind: 'refused', refusal: tooMany(placements) };
+  }
+  if (wider.length > 0) return admitToSeveral(call, ticket, placements, context);
+  const round = ticket.rounds.next++;
+  const manner = { round, isTry: false, waitsElsewhere: false, holdsNarrower: false };
+  const one = await admitOne(call, ticket, narrowest, manner, context);
+  if (one.kind === 'admitted') return { kind: 'admitted', admission: admissionOf([one]) };
+  return one.kind === 'declined' ? { kind: 'left' } : one;
+}
+
+/**
+ * Several groups: all at once if that works, which is one round trip. Otherwise what was granted goes
+ * back, and the slots are taken one after the other, narrow first, holding what is held. The order is the
+ * same for every call, so nobody waits in a circle; and only what is narrower is held during a wait, so
+ * a wide group never stands idle for the sake of a narrow one.
+ */
+async function admitToSeveral(
+  call: RoutedCall,
+  ticket: Ticket,
+  placements: readonly Placement[],
+  context: AdmitContext,
+): Promise<Admitted> {
+  // A call that does not want to wait is told by the first group that is full.
+  const mayTry = ticket.maxWaitMs !== 0;
+  for (;;) {
+    if (mayTry && !placements.some(hasQueuedRecently)) {
+      const tried = await tryAll(call, ticket, placements, ticket.rounds.next++, context);
+      if (tried !== null) return tried;
+    }
+    const taken = await takeInOrder(call, ticket, placements, ticket.rounds.next++, context);
+    if (taken.kind !== 'declined') return taken;
+    const opened = await untilOpened(taken.placement, ticket, context);
+    if (opened !== null) return opened;
+  }
+}
+
+/** Null: some group has no room now, and nothing is held. */
+async function tryAll(
+  call: RoutedCall,
+  ticket: Ticket,
+  placements: readonly Placement[],
+  round: number,
+  context: AdmitContext,
+): Promise<Admitted | null> {
+  const manner: Manner = { round, isTry: true, waitsElsewhere: false, holdsNarrower: false };
+  const tries = await Promise.all(
+    placements.map((placement) => admitOne(call, ticket, placement, manner, context)),
+  );
+  const granted = tries.filter((one) => one.kind === 'admitted');
+  if (granted.length === placements.length) {
+    return { kind: 'admitted', admission: admissionOf(granted) };
+  }
+  giveBack(granted, context);
+  for (const one of tries) {
+    if (one.kind === 'declined') noteQueued(one.placement);
+    else if (one.kind !== 'admitted') return one;
+  }
+  return null;
+}
+
+/** Takes the slots one after the other, and gives all of them back if one is not to be had. */
+async function takeInOrder(
+  call: RoutedCall,
+  ticket: Ticket,
+  placements: readonly Placement[],
+  round: number,
+  context: AdmitContext,
+): Promise<Admitted | Declined> {
+  const held: One[] = [];
+  const revoked = new AbortController();
+  const signal = AbortSignal.any([context.signal, revoked.signal]);
+  for (const [index, placement] of placements.entries()) {
+    const isLast = index === placements.length - 1;
+    const manner = { round, isTry: false, waitsElsewhere: !isLast, holdsNarrower: index > 0 };
+    const one = await admitOne(call, ticket, placement, manner, { ...context, signal });
+    if (one.kind !== 'admitted') {
+      giveBack(held, context);
+      if (one.kind === 'left' && !context.signal.aborted) return takenAway();
+      return one;
+    }
+    if (!isLast) one.hold.keep(() => revoked.abort());
+    held.push(one);
+  }
+  for (const { hold } of held.slice(0, -1)) context.ctx.waitUntil(hold.confirm());
+  return { kind: 'admitted', admission: admissionOf(held) };
+}
+
+/** Waits for the end of a pause, holding nothing. Null: it has ended; else what the caller is told. */
+async function untilOpened(
+  placement: Placement,
+  { enqueuedAt, maxWaitMs }: Ticket,
+  { env, table, signal, after }: AdmitContext,
+): Promise<Admitted | null> {
+  const pool = poolSource(env, placement, table);
+  const timeoutMs = placement.config?.queue.timeout_ms ?? Infinity;
+  const deadlineAt = enqueuedAt + Math.min(maxWaitMs ?? Infinity, timeoutMs);
+  const { promise: left, resolve } = Promise.withResolvers<false>();
+  signal.addEventListener('abort', () => resolve(false), { once: true });
+  while (steadyClock.now() < deadlineAt) {
+    if (signal.aborted) return { kind: 'left' };
+    const sliceMs = Math.min(OPENED_SLICE_MS, deadlineAt - steadyClock.now());
+    try {
+      // What is parked in an instance that was replaced may never come back.
+      const opened = within(sliceMs + OPENED_LOST_MS, pool().opened(sliceMs), after);
+      if (await Promise.race([opened, left])) return null;
+    } catch {
+      // As after an answer that it is still paused, which may have come at once.
+    }
+    await Promise.race([pause(OPENED_RETRY_MS, after), left]);
+  }
+  const message = `The group ${placement.group} is paused.`;
+  return { kind: 'refused', refusal: { reason: 'paused', message } };
+}
+
+/** Nothing was sent: what was only held for a while costs nobody anything. */
+function giveBack(held: readonly One[], { ctx }: AdmitContext): void {
+  for (const { hold } of held) ctx.waitUntil(hold.release('unused'));
+}
+
+function admissionOf(held: readonly One[]): Admission {
+  return {
+    placements: held.map(({ placement }) => placement),
+    leaseIds: held.flatMap(({ hold }) => hold.leaseId ?? []),
+    reportStatus: (status) => {
+      for (const { hold } of held) hold.reportStatus(status);
+    },
+    reportServed: (warning) => {
+      const warned = held.find(({ placement }) => placement.isOfProvider);
+      for (const one of held) {
+        if (warning !== null && one === warned) one.hold.report(warning, false);
+        else if (one.hold.wantsServed) one.hold.report(SERVED, false);
+      }
+    },
+    report: (signal, scope, isRepeat) => {
+      // Narrow first. What the whole upstream says is about the widest group that stands for it.
+      const ofProvider = held.filter(({ placement }) => placement.isOfProvider);
+      const about = scope === 'model' ? ofProvider[0] : ofProvider.at(-1);
+      about?.hold.report(signal, isRepeat);
+    },
+    keep: (onRevoked) => {
+      for (const { hold } of held) hold.keep(onRevoked);
+    },
+    release: async (outcome, settle) => {
+      await Promise.all(
+        held.map(({ placement, hold }) =>
+          hold.release(outcomeFor(placement, outcome), settle?.(placement)),
+        ),
+      );
+    },
+  };
+}
+
+/** What the provider says is about the groups that stand for it, never about the caller's own. */
+function outcomeFor(placement: Placement, outcome: Outcome): Outcome {
+  return outcome === 'failed' && !placement.isOfProvider ? 'success' : outcome;
+}
+
+function hasQueuedRecently({ group, partition }: Placement): boolean {
+  const name = poolName(group, partition);
+  const at = queuedAt.get(name);
+  if (at === undefined) return false;
+  if (steadyClock.now() - at < QUEUED_RECENTLY_MS) return true;
+  queuedAt.delete(name);
+  return false;
+}
+
+function noteQueued({ group, partition }: Placement): void {
+  if (queuedAt.size >= QUEUED_MAX) queuedAt.clear();
+  queuedAt.set(poolName(group, partition), steadyClock.now());
+}
+
+function takenAway(): Admitted {
+  const message = 'A slot that the call held while it waited was taken away by the operator.';
+  return { kind: 'refused', refusal: { reason: 'limiter_unavailable', message } };
+}
+
+function tooMany(placements: readonly Placement[]): Refusal {
+  const names = placements.map(({ group }) => group).join(', ');
+  const message = `The call belongs to ${placements.length} groups (${names}), and ${GROUPS_PER_CALL_MAX} is the most.`;
+  return { reason: 'too_many_groups', message };
+}

@@ -1,0 +1,226 @@
+import type { LeaseRpc, RenewAnswer, ResumeRequest } from '../../contract/rpc/group-rpc.ts';
+import type { Outcome } from '../../core/words/outcome.ts';
+import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
+import type { Settlement } from '../../core/words/usage.ts';
+import { RENEW_EVERY_MS } from '../../core/words/settings.ts';
+import type { Schedule } from '../../runtime/call-clock.ts';
+import { within } from '../../runtime/within.ts';
+import type { CallEnd } from '../observe/analytics.ts';
+import type { AskEnd, Granted } from './ask.ts';
+import type { PoolSource } from './pools.ts';
+import { pause, type Background } from '../../runtime/background.ts';
+
+/** Calls shorter than this never renew: most are, and a renewal is a round trip. */
+const FIRST_RENEWAL_MS = 1_000;
+
+/** A parked renewal that has not come back by then is lost with the instance that held it. */
+const RENEWAL_LOST_MS = RENEW_EVERY_MS + 5_000;
+
+/** A release, or a try to resume, that takes longer is lost. */
+const ANSWER_LOST_MS = 3_000;
+
+/** Pauses before the tries that follow a failed release or resumption. */
+const RETRY_PAUSES_MS = [0, 250, 1_000];
+
+/** After a resumption failed for good the stream goes on, and this is how long until the next try. */
+const RESUME_AGAIN_MS = 5_000;
+
+/** How a lease ended, as far as its holder knows. */
+type LeaseEnd = Pick<CallEnd, 'outcome' | 'status' | 'reason' | 'used'>;
+
+/**
+ * The Worker's side of a lease: keeps it renewed while the call runs, takes it up again after the
+ * object was reset, and gives it back exactly once.
+ */
+export class LeaseHolder {
+  readonly #pool: PoolSource;
+  readonly #self: ResumeRequest;
+  readonly #ctx: Background;
+  readonly #after: Schedule;
+  #lease: LeaseRpc;
+  #attachment: number;
+  #status: number | null = null;
+  #isReleased = false;
+  #reported: Promise<unknown> | null = null;
+  #callOffRenewal: (() => void) | null = null;
+  #onRevoked: (() => void) | null = null;
+  #isRevoked = false;
+  #refusal: RefusalKind | null = null;
+  readonly #onEnd: ((end: LeaseEnd) => void) | null;
+  /** Whether the group wants to hear at the headers that the upstream took the call. */
+  readonly wantsServed: boolean;
+
+  constructor(
+    pool: PoolSource,
+    self: ResumeRequest,
+    granted: Granted,
+    ctx: Background,
+    after: Schedule,
+    onEnd: ((end: LeaseEnd) => void) | null = null,
+  ) {
+    this.#onEnd = onEnd;
+    this.#pool = pool;
+    this.#self = self;
+    this.#lease = granted.lease;
+    this.#attachment = granted.attachment;
+    this.wantsServed = granted.wantsServed ?? false;
+    this.#ctx = ctx;
+    this.#after = after;
+  }
+
+  get leaseId(): string {
+    return this.#self.leaseId;
+  }
+
+  /** The upstream's status, told to the group with the next renewal or the release. */
+  reportStatus(status: number): void {
+    this.#status = status;
+  }
+
+  /**
+   * Tells the group what the upstream said. A caller that leaves does not take it back, so the work is
+   * kept alive beyond the call; a report that is lost costs another refusal at the most.
+   */
+  report(signal: UpstreamSignal, isRepeat: boolean): void {
+    if (signal.kind !== 'served') this.#refusal = signal.kind;
+    const told = within(ANSWER_LOST_MS, this.#lease.report(signal, isRepeat), this.#after).catch(
+      () =>
+        within(
+          ANSWER_LOST_MS,
+          this.#pool().report(this.leaseId, signal, isRepeat),
+          this.#after,
+        ).catch(() => {}),
+    );
+    this.#reported = Promise.all([this.#reported, told]);
+    this.#ctx.waitUntil(told);
+  }
+
+  /**
+   * Renews from now on until the release. `onRevoked` is called when the lease was taken away: the
+   * upstream call must be aborted then, and the lease released. A call that held the lease while it
+   * waited elsewhere says anew what is to be done; there is one loop all the same, because each of two
+   * would answer the other's parked renewal at once.
+   */
+  keep(onRevoked: () => void): void {
+    const isKept = this.#onRevoked !== null;
+    this.#onRevoked = onRevoked;
+    if (this.#isRevoked) return onRevoked();
+    if (isKept) return;
+    this.#callOffRenewal = this.#after(FIRST_RENEWAL_MS, () =>
+      this.#ctx.waitUntil(this.#renewLoop()),
+    );
+  }
+
+  /** Takes in answers that were still on their way when the first grant arrived. */
+  async adoptLate(late: readonly Promise<AskEnd>[]): Promise<void> {
+    await Promise.all(
+      late.map(async (ask) => {
+        const end = await ask;
+        if (end.kind === 'granted') this.#adopt(end);
+      }),
+    );
+  }
+
+  /** The call has its slots in all its groups: this one no longer counts as held by one that waits. */
+  async confirm(): Promise<void> {
+    try {
+      await within(ANSWER_LOST_MS, this.#lease.confirm(), this.#after);
+    } catch {
+      // Then a quarter of the group is a little fuller than it need be, until the lease ends.
+    }
+  }
+
+  /** Gives the slot back. Later calls change nothing. */
+  async release(outcome: Outcome, settlement?: Settlement): Promise<void> {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#callOffRenewal?.();
+    // What the upstream said is about this lease, so the group hears it before the lease is gone.
+    if (this.#reported !== null) await this.#reported;
+    const lease = this.#lease;
+    try {
+      const released = lease.release(outcome, this.#status, settlement);
+      await within(ANSWER_LOST_MS, released, this.#after);
+    } catch {
+      // Whatever failed: the object may have been reset, and errors after a reset do not say so.
+      await this.#releaseById(outcome, settlement);
+    } finally {
+      lease[Symbol.dispose]();
+      const used = settlement ?? null;
+      this.#onEnd?.({ outcome, status: this.#status, reason: this.#refusal, used });
+    }
+  }
+
+  /** Of two answers that carry the lease the one with the larger attachment holds it. */
+  #adopt(granted: Granted): void {
+    if (this.#isReleased || granted.attachment < this.#attachment) {
+      granted.lease[Symbol.dispose]();
+      return;
+    }
+    this.#lease[Symbol.dispose]();
+    this.#lease = granted.lease;
+    this.#attachment = granted.attachment;
+  }
+
+  async #renewLoop(): Promise<void> {
+    while (!this.#isReleased) {
+      const answer = await this.#renew();
+      if (this.#isReleased) return;
+      if (answer === 'ok') continue;
+      if (answer === 'revoking') return this.#revoke();
+      let resumed = await this.#resume();
+      while (resumed === 'unreachable' && !this.#isReleased) {
+        await pause(RESUME_AGAIN_MS, this.#after);
+        resumed = await this.#resume();
+      }
+      if (resumed === 'gone') return this.#revoke();
+    }
+  }
+
+  #revoke(): void {
+    this.#isRevoked = true;
+    this.#onRevoked?.();
+  }
+
+  async #renew(): Promise<RenewAnswer> {
+    try {
+      return await within(RENEWAL_LOST_MS, this.#lease.renew(this.#status), this.#after);
+    } catch {
+      return 'gone';
+    }
+  }
+
+  async #resume(): Promise<'resumed' | 'gone' | 'unreachable'> {
+    for (const pauseMs of RETRY_PAUSES_MS) {
+      if (pauseMs > 0) await pause(pauseMs, this.#after);
+      if (this.#isReleased) return 'resumed';
+      const resuming = this.#resumeOnce();
+      try {
+        return await within(ANSWER_LOST_MS, resuming, this.#after);
+      } catch {
+        // The next try. An answer that comes late is adopted all the same.
+        resuming.catch(() => {});
+      }
+    }
+    return 'unreachable';
+  }
+
+  async #resumeOnce(): Promise<'resumed' | 'gone'> {
+    const answer = await this.#pool().resume({ ...this.#self, attachment: this.#attachment });
+    if (answer.kind === 'gone') return 'gone';
+    this.#adopt(answer);
+    return 'resumed';
+  }
+
+  async #releaseById(outcome: Outcome, settlement?: Settlement): Promise<void> {
+    for (const pauseMs of RETRY_PAUSES_MS) {
+      if (pauseMs > 0) await pause(pauseMs, this.#after);
+      try {
+        const work = this.#pool().release(this.leaseId, outcome, this.#status, settlement);
+        return await within(ANSWER_LOST_MS, work, this.#after);
+      } catch {
+        // The next try; after the last one the lease's TTL ends it.
+      }
+    }
+  }
+}

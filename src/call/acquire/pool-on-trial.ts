@@ -1,0 +1,100 @@
+import type { ListedPool } from '../../contract/rpc/directory-rpc.ts';
+import type {
+  AcquireAnswer,
+  AcquireRequest,
+  GroupRpc,
+  ResumeAnswer,
+  ResumeRequest,
+} from '../../contract/rpc/group-rpc.ts';
+import type { PoolStatus } from '../../contract/pool-status.ts';
+import type { TrialsRpc } from '../../contract/rpc/trials-rpc.ts';
+import type { Outcome } from '../../core/words/outcome.ts';
+import type { UpstreamSignal } from '../../core/words/signal.ts';
+import type { Settlement } from '../../core/words/usage.ts';
+import type { Placement } from '../../routing/placement.ts';
+import { noteProved } from '../identity/proved.ts';
+
+/** What a call asks of a pool. */
+export type CallPool = Pick<
+  GroupRpc,
+  'acquire' | 'cancel' | 'release' | 'report' | 'resume' | 'opened' | 'status'
+>;
+
+/** How a pool on trial is reached, now and later. */
+interface Ways {
+  readonly of: ListedPool;
+  readonly trials: () => TrialsRpc;
+  /** Where the pool is once it has an object of its own. */
+  readonly find: () => Promise<Placement>;
+  readonly stubOf: (at: Placement) => GroupRpc;
+}
+
+/** A pool that is on trial as far as is known, and is asked itself as soon as the trials say that it is not. */
+export class PoolOnTrial implements CallPool {
+  readonly #ways: Ways;
+  #own: Placement | null = null;
+
+  constructor(ways: Ways) {
+    this.#ways = ways;
+  }
+
+  async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
+    const answer = this.#own ?? (await this.#ways.trials().acquire(request));
+    if ('kind' in answer && answer.kind !== 'proved') return answer;
+    const { group, partition } = await this.#findOwn();
+    return this.#stub().acquire({ ...request, group, partition });
+  }
+
+  async resume(request: ResumeRequest): Promise<ResumeAnswer> {
+    const answer = this.#own ?? (await this.#ways.trials().resume(request));
+    if ('kind' in answer && answer.kind !== 'proved') return answer;
+    const { group, partition } = await this.#findOwn();
+    return this.#stub().resume({ ...request, group, partition });
+  }
+
+  cancel(ticketId: string): Promise<void> {
+    if (this.#own !== null) return this.#stub().cancel(ticketId);
+    return this.#ways.trials().cancel(this.#ways.of, ticketId);
+  }
+
+  release(
+    leaseId: string,
+    outcome: Outcome,
+    status: number | null,
+    settlement?: Settlement,
+  ): Promise<void> {
+    const { of, trials } = this.#ways;
+    if (this.#own !== null) return this.#stub().release(leaseId, outcome, status, settlement);
+    return trials().release(of, leaseId, outcome, status, settlement);
+  }
+
+  report(leaseId: string, signal: UpstreamSignal, isRepeat: boolean): Promise<void> {
+    if (this.#own !== null) return this.#stub().report(leaseId, signal, isRepeat);
+    return this.#ways.trials().report(this.#ways.of, leaseId, signal, isRepeat);
+  }
+
+  opened(sliceMs: number): Promise<boolean> {
+    if (this.#own !== null) return this.#stub().opened(sliceMs);
+    return this.#ways.trials().opened(this.#ways.of, sliceMs);
+  }
+
+  status(): Promise<PoolStatus> {
+    if (this.#own !== null) return this.#stub().status();
+    return this.#ways.trials().status(this.#ways.of);
+  }
+
+  async #findOwn(): Promise<Placement> {
+    if (this.#own === null) {
+      const { of, find } = this.#ways;
+      noteProved(of);
+      this.#own ??= await find();
+    }
+    return this.#own;
+  }
+
+  #stub(): GroupRpc {
+    const { of, stubOf } = this.#ways;
+    if (this.#own === null) throw new Error(`${of.group} is on trial`);
+    return stubOf(this.#own);
+  }
+}

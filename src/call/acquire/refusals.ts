@@ -1,0 +1,91 @@
+import type { Refusal } from '../../contract/reasons.ts';
+import type { LimitName } from '../../core/parts/rate-limits.ts';
+import type { Exceeded } from '../../core/parts/rates.ts';
+import type { Rejection } from '../../core/words/rejection.ts';
+import type { Placement } from '../../routing/placement.ts';
+
+/** The refusal of a call whose group's object cannot be reached. */
+export function unavailable({ group }: Placement): Refusal {
+  const message = `The group ${group} cannot be reached at the moment. Try again shortly.`;
+  return { reason: 'limiter_unavailable', message };
+}
+
+/** What a caller is told of a group's rejection. */
+export function refusalOf(rejection: Rejection, { group }: Placement): Refusal {
+  const { reason } = rejection;
+  const { retryAfterMs } = rejection;
+  const retry = retryAfterMs === null ? { isPermanent: true } : { retryAfterMs };
+  switch (rejection.reason) {
+    case 'queue_full': {
+      const whose = { group: '', tenant: ' of this caller', agent: ' of this agent' }[rejection.of];
+      const message = `The queue of the group ${group} is full: ${rejection.queueLengthMax} calls${whose} are waiting.`;
+      return { reason, ...retry, message };
+    }
+    case 'queue_timeout': {
+      const message = `No slot of the group ${group} became free within ${rejection.waitedMs} ms.`;
+      return { reason, ...retry, message };
+    }
+    case 'busy': {
+      const message = `All ${rejection.slotsMax} slots of the group ${group} are in use, and the call did not want to wait.`;
+      return { reason, ...retry, message };
+    }
+    case 'paused': {
+      const { until = null } = rejection;
+      const why =
+        until === null
+          ? 'is paused by its operator'
+          : `is paused until ${new Date(until).toISOString()}, because its upstream refused calls`;
+      const message = `The group ${group} ${why}. The call waited ${rejection.waitedMs} ms.`;
+      return { reason, ...retry, message, isUnforeseen: until === null };
+    }
+    case 'infeasible': {
+      const message = `The wait for a slot of the group ${group} would be about ${rejection.estimateMs} ms, longer than the call may wait.`;
+      return { reason, ...retry, message };
+    }
+    case 'breaker_open': {
+      const message = `The upstream of the group ${group} failed too often and is given time to recover.`;
+      return { reason, ...retry, message };
+    }
+    case 'budget_exhausted': {
+      const message = `With what was spent and what is in flight the call would exceed the budget of the group ${group}: ${rejection.limitUsd} USD per ${rejection.window}.`;
+      return { reason, message };
+    }
+    case 'draining': {
+      const message = `The group ${group} is being drained and takes no new calls.`;
+      return { reason, ...retry, message, isUnforeseen: true };
+    }
+    case 'cancelled': {
+      const message = `The operator took the call out of the queue of the group ${group}.`;
+      return { reason, message };
+    }
+    case 'nested': {
+      const message = `The call would wait in the group ${group} for a slot that its own parent holds.`;
+      return { reason, message };
+    }
+    case 'never_fits': {
+      const { exceeded, slotsPerCallMax } = rejection;
+      const message =
+        exceeded === undefined
+          ? `headgate-weight: a call may take at most ${slotsPerCallMax} slots of the group ${group}.`
+          : tooManyTokens(exceeded, group);
+      return { reason, message };
+    }
+  }
+}
+
+/** What of a call counts towards a limit, and in which time. */
+const LIMIT_WORDS: Record<LimitName, readonly [what: string, time: string]> = {
+  rpm: ['request', 'minute'],
+  rpd: ['request', '24 hours'],
+  tpm: ['tokens, with the output that it allows', 'minute'],
+  tpd: ['tokens, with the output that it allows', '24 hours'],
+  itpm: ['tokens of input', 'minute'],
+  otpm: ['tokens of output that it allows', 'minute'],
+  startsPerS: ['request', 'second'],
+};
+
+function tooManyTokens({ limit, limitAmount, amount }: Exceeded, group: string): string {
+  const [what, time] = LIMIT_WORDS[limit];
+  const article = time === 'minute' ? 'a' : 'any';
+  return `The call is estimated at ${amount} ${what}, and the group ${group} lets ${limitAmount} pass in ${article} ${time} (${limit}). Make the call smaller, or raise the limit.`;
+}

@@ -1,0 +1,56 @@
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import { directoryOf, type Env } from '../../env.ts';
+import { logEvent } from '../../runtime/log.ts';
+import { poolName } from '../../contract/pool-name.ts';
+import type { Placement } from '../../routing/placement.ts';
+import { within } from '../../runtime/within.ts';
+import type { RoutingTable } from '../../config/snapshots.ts';
+
+/**
+ * How long an answer is used. Far less than the time for which a pool must be idle before the directory
+ * may answer otherwise, so that nobody sends calls to both.
+ */
+const REMEMBERED_MS = 60_000;
+
+/** Answers that this isolate remembers; the oldest go first. */
+const REMEMBERED_MAX = 5_000;
+
+const ANSWER_MS_MAX = 1_000;
+
+/** Which partition each pool's calls go to. Plain data only: requests may not share promises. */
+const answers = new Map<string, { readonly partition: string; readonly until: number }>();
+
+/**
+ * The placement of a call, or that of the pool which its partition shares with others because its
+ * group has too many. Costs nothing unless the group is full, and then a round trip now and then.
+ */
+export async function ownOrShared(
+  env: Env,
+  { snapshot }: RoutingTable,
+  placement: Placement,
+): Promise<Placement> {
+  const { group, partition } = placement;
+  if (partition === null || snapshot.fullGroups?.includes(group) !== true) return placement;
+  const name = poolName(group, partition);
+  const known = answers.get(name);
+  if (known !== undefined && steadyClock.now() < known.until) {
+    return { ...placement, partition: known.partition };
+  }
+  try {
+    const share = directoryOf(env).share(group, partition);
+    const answered = await within(ANSWER_MS_MAX, share);
+    remember(name, answered);
+    return { ...placement, partition: answered };
+  } catch (error) {
+    logEvent('directory_unreachable', { error: String(error) });
+    // An old answer is better than none, and without any a pool too many is better than a refusal.
+    return known === undefined ? placement : { ...placement, partition: known.partition };
+  }
+}
+
+function remember(name: string, partition: string): void {
+  answers.delete(name);
+  answers.set(name, { partition, until: steadyClock.now() + REMEMBERED_MS });
+  const [oldest] = answers.keys();
+  if (answers.size > REMEMBERED_MAX && oldest !== undefined) answers.delete(oldest);
+}

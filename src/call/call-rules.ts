@@ -1,0 +1,48 @@
+import { groupSchema, type GroupConfig } from '../contract/config/config.ts';
+import { countsTokens } from '../routing/metered.ts';
+import type { Placement } from '../routing/placement.ts';
+import type { HoldLimits } from '../upstream/transfer/hold-limits.ts';
+
+/** What a group that nobody configured goes by. */
+const DEFAULTS = groupSchema.parse({ name: 'defaults' });
+
+/** What the groups of a call say of it while it is under way. */
+export interface CallRules {
+  readonly hold: HoldLimits;
+  readonly retries: GroupConfig['retries'];
+  readonly feedForward: GroupConfig['feed_forward'];
+  readonly onSaturated: GroupConfig['on_saturated'];
+  /** False: some group would rather refuse a call than let it wait. */
+  readonly mayWait: boolean;
+  /** Whether some group needs to know how many tokens the call uses, or what it costs. */
+  readonly isMetered: boolean;
+}
+
+/**
+ * The rules of a call in all its groups. Bounds are the strictest of all; what is about the upstream is
+ * said by the narrowest group that stands for it.
+ */
+export function callRules(placements: readonly Placement[]): CallRules {
+  const holds = placements.map(({ config }) => (config ?? DEFAULTS).holds);
+  const ofProvider = placements.find(({ isOfProvider }) => isOfProvider)?.config ?? DEFAULTS;
+  const spilling = placements.find(({ config }) => typeof config?.on_saturated === 'object');
+  return {
+    hold: {
+      idleMs: strictest(holds.map((each) => each.idle_ms)),
+      // A directory of the version before knows nothing of it.
+      stalledMs: strictest(holds.map((each) => each.stalled_ms ?? null)),
+      maxHoldMs: Math.min(...holds.map((each) => each.max_hold_ms)),
+    },
+    retries: ofProvider.retries,
+    feedForward: ofProvider.feed_forward,
+    mayWait: placements.every(({ config }) => config?.on_saturated !== 'reject'),
+    onSaturated: spilling?.config?.on_saturated ?? 'queue',
+    isMetered: placements.some(({ config }) => config !== null && countsTokens(config)),
+  };
+}
+
+/** Null: nobody sets a bound. */
+function strictest(bounds: readonly (number | null)[]): number | null {
+  const set = bounds.filter((bound) => bound !== null);
+  return set.length === 0 ? null : Math.min(...set);
+}

@@ -1,0 +1,40 @@
+import { dropCors } from '../upstream/transfer/response-headers.ts';
+
+const EXPOSED =
+  'headgate-groups, headgate-lease, headgate-wait-ms, headgate-tries, headgate-reason, retry-after, retry-after-ms, x-should-retry, x-request-id, request-id';
+
+/**
+ * The CORS headers for a browser of a configured origin; null for everybody else. Written out here
+ * because middleware would wrap the response anew, and a streamed, compressed body would not survive.
+ */
+export function corsHeaders(request: Request, origins: readonly string[]): Headers | null {
+  const origin = request.headers.get('origin');
+  if (origin === null || !origins.includes(origin)) return null;
+  return new Headers({
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': EXPOSED,
+    vary: 'origin',
+  });
+}
+
+/** Adds them to an answer, in place. `Vary` says more than ours: what the upstream's says stays. */
+export function addCors(headers: Headers, cors: Headers): void {
+  // What the upstream says beside an origin of its own would be taken for ours.
+  dropCors(headers);
+  for (const [name, value] of cors) {
+    if (name === 'vary') headers.append(name, value);
+    else headers.set(name, value);
+  }
+}
+
+/** The answer to a preflight of a configured origin; null: it is none. */
+export function preflightResponse(request: Request, cors: Headers | null): Response | null {
+  const method = request.headers.get('access-control-request-method');
+  if (cors === null || request.method !== 'OPTIONS' || method === null) return null;
+  const headers = new Headers(cors);
+  headers.set('access-control-allow-methods', method);
+  const asked = request.headers.get('access-control-request-headers');
+  if (asked !== null) headers.set('access-control-allow-headers', asked);
+  headers.set('access-control-max-age', '600');
+  return new Response(null, { status: 204, headers });
+}

@@ -1,0 +1,139 @@
+import type { Dialect } from '../../contract/dialect.ts';
+import type { Refusal } from '../../contract/reasons.ts';
+import { responsesFrames } from './responses-frames.ts';
+import { errorBody, retryAfterMsOf, statusIn } from './wire-error.ts';
+
+/** The event streams in which something may stand before the first event, and errors have a form. */
+export type FrameShape =
+  | 'openai'
+  | 'openai_responses'
+  | 'anthropic'
+  | 'gemini'
+  | 'gemini_interactions';
+
+interface Asked {
+  readonly shape: Dialect;
+  readonly name: string;
+  readonly model: { readonly from: 'path' | 'body' | 'none' };
+}
+
+/**
+ * How an event stream of a call looks, or null: its answer is no event stream, so nothing may be sent
+ * before the upstream's own first byte.
+ */
+export function frameShapeOf({ shape, name, model }: Asked): FrameShape | null {
+  switch (shape) {
+    case 'openai':
+    case 'azure':
+      return name === 'responses' ? 'openai_responses' : 'openai';
+    case 'anthropic':
+      return 'anthropic';
+    case 'gemini':
+      // Interactions name their model in the body, and their events.
+      return model.from === 'body' ? 'gemini_interactions' : 'gemini';
+    case 'bedrock':
+    case 'ollama':
+    case 'opaque':
+      return null;
+  }
+}
+
+interface ErrorBody {
+  readonly type?: unknown;
+  readonly error: object;
+}
+
+/**
+ * An error as the last event of a stream whose status was sent long ago. Each SDK raises its own error
+ * from the frame of its dialect; there is no end marker after it, which would look like success.
+ */
+function errorFrame(shape: Exclude<FrameShape, 'openai_responses'>, body: ErrorBody): string {
+  switch (shape) {
+    case 'openai':
+      return `data: ${JSON.stringify(body)}\n\n`;
+    case 'gemini':
+      return `data: ${JSON.stringify({ ...body, promptFeedback: feedbackOf(body) })}\n\n`;
+    case 'anthropic':
+      return `event: error\ndata: ${JSON.stringify(body)}\n\n`;
+    case 'gemini_interactions':
+      return `event: error\ndata: ${JSON.stringify({ event_type: 'error', ...body })}\n\n`;
+  }
+}
+
+/** Older clients of Gemini know no error in a stream, but that there is no answer because of the prompt. */
+function feedbackOf({ error }: ErrorBody): object {
+  const { message } = error as { message?: unknown };
+  return { blockReason: 'OTHER', blockReasonMessage: message };
+}
+
+/** The last events for a refusal of ours. */
+export function refusalFrame(shape: FrameShape, refusal: Refusal, model: string | null): string {
+  const dialect = dialectOf(shape);
+  const body = errorBody(dialect, refusal, statusIn(dialect, refusal.reason)) as ErrorBody;
+  if (shape !== 'openai_responses') return errorFrame(shape, body);
+  const { reason, message } = refusal;
+  const retryAfterMs = retryAfterMsOf(refusal);
+  // Codex repeats what fails for whatever reason but that the prompt is invalid.
+  const failedCode = retryAfterMs === null ? 'invalid_prompt' : 'rate_limit_exceeded';
+  const failure = { message, code: reason, failedCode, retryAfterMs, error: body.error };
+  return responsesFrames(failure, model);
+}
+
+function dialectOf(shape: FrameShape): Dialect {
+  if (shape === 'gemini_interactions') return 'gemini';
+  return shape === 'openai_responses' ? 'openai' : shape;
+}
+
+/** An error response of an upstream, whose body may be anything. */
+export interface UpstreamError {
+  readonly status: number;
+  readonly text: string;
+  readonly retryAfterMs: number | null;
+}
+
+/** The last events for an upstream's error response. */
+export function upstreamErrorFrame(
+  shape: FrameShape,
+  { status, text, retryAfterMs }: UpstreamError,
+  model: string | null,
+): string {
+  const body = upstreamBody(shape, status, text);
+  if (shape !== 'openai_responses') return errorFrame(shape, body);
+  const { error } = body;
+  const said = error as { message?: unknown; code?: unknown };
+  const code = typeof said.code === 'string' ? said.code : null;
+  const message = typeof said.message === 'string' ? said.message : sayStatus(status);
+  const failedCode = code ?? failedCodeOf(status);
+  return responsesFrames({ message, code, failedCode, retryAfterMs, error }, model);
+}
+
+/** What the upstream said, or its status in the dialect. */
+function upstreamBody(shape: FrameShape, status: number, text: string): ErrorBody {
+  const body = parseObject(text);
+  if (body !== null && typeof body['error'] === 'object' && body['error'] !== null) {
+    return { ...body, error: body['error'] };
+  }
+  const message = sayStatus(status);
+  if (shape === 'anthropic') {
+    return { type: 'error', error: { type: 'api_error', message } };
+  }
+  return { error: { message, type: 'upstream_error', code: status } };
+}
+
+function sayStatus(status: number): string {
+  return `The upstream answered ${status}.`;
+}
+
+function failedCodeOf(status: number): string {
+  if (status === 429) return 'rate_limit_exceeded';
+  return status >= 500 ? 'server_error' : 'invalid_prompt';
+}
+
+function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,121 @@
+import type { Dialect } from '../../contract/dialect.ts';
+import { REASONS, type Reason, type Refusal } from '../../contract/reasons.ts';
+
+/** Retry-After of a temporary refusal that has no better estimate. */
+const RETRY_AFTER_DEFAULT_MS = 1_000;
+
+/**
+ * Puts a refusal of ours into the caller's dialect, so that SDKs raise their own typed errors.
+ * `headgate-reason` marks it as ours; an upstream's error never carries that header.
+ */
+export function refusalResponse(dialect: Dialect, refusal: Refusal): Response {
+  const status = statusIn(dialect, refusal.reason);
+  const headers = new Headers({
+    'content-type': dialect === 'opaque' ? 'application/problem+json' : 'application/json',
+    'headgate-reason': refusal.reason,
+  });
+  if (refusal.tries !== undefined) headers.set('headgate-tries', String(refusal.tries));
+  const retryAfterMs = retryAfterMsOf(refusal);
+  if (retryAfterMs === null) {
+    headers.set('x-should-retry', 'false');
+  } else {
+    headers.set('retry-after', String(Math.ceil(retryAfterMs / 1_000)));
+    headers.set('retry-after-ms', String(retryAfterMs));
+  }
+  if (dialect === 'bedrock') headers.set('x-amzn-errortype', bedrockType(status));
+  return new Response(JSON.stringify(errorBody(dialect, refusal, status)), { status, headers });
+}
+
+/**
+ * The status of a reason in a dialect. Claude Code takes each 413 for a body that is too large for Anthropic,
+ * whatever it says, and tells its user to remove images: there a call that never fits is an invalid one.
+ */
+export function statusIn(dialect: Dialect, reason: Reason): number {
+  return dialect === 'anthropic' && reason === 'never_fits' ? 400 : REASONS[reason].status;
+}
+
+/** When another try may succeed; null: it will not. */
+export function retryAfterMsOf({ reason, isPermanent, retryAfterMs }: Refusal): number | null {
+  if (REASONS[reason].permanent || isPermanent === true) return null;
+  return Math.ceil(retryAfterMs ?? RETRY_AFTER_DEFAULT_MS);
+}
+
+/** The body of an error in a dialect, before it is written out. */
+export function errorBody(dialect: Dialect, refusal: Refusal, status: number): object {
+  const { reason, message } = refusal;
+  switch (dialect) {
+    case 'openai':
+    case 'azure':
+      return { error: { message, type: openaiType(status), param: null, code: reason } };
+    case 'anthropic':
+      return { type: 'error', error: { type: anthropicType(status), message } };
+    case 'gemini':
+      return geminiBody(refusal, status);
+    case 'bedrock':
+      return { message };
+    case 'ollama':
+      return { error: message };
+    case 'opaque':
+      return { type: 'about:blank', title: reason, status, detail: message, reason };
+  }
+}
+
+/** https://google.aip.dev/193: a canonical status, and details that machines read. */
+function geminiBody(refusal: Refusal, status: number): object {
+  const { reason, message, retryAfterMs } = refusal;
+  const details: unknown[] = [
+    { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason, domain: 'headgate' },
+  ];
+  if (retryAfterMs !== undefined) {
+    const retryDelay = `${(retryAfterMs / 1_000).toFixed(3)}s`;
+    details.push({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay });
+  }
+  return { error: { code: status, message, status: geminiStatus(status), details } };
+}
+
+function openaiType(status: number): string {
+  if (status === 429) return 'rate_limit_error';
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  return status >= 500 ? 'server_error' : 'invalid_request_error';
+}
+
+/** Never `overloaded_error`: Claude Code takes a few of those for Anthropic's own want of capacity and gives up. */
+function anthropicType(status: number): string {
+  switch (status) {
+    case 401:
+      return 'authentication_error';
+    case 403:
+      return 'permission_error';
+    case 404:
+      return 'not_found_error';
+    case 429:
+      return 'rate_limit_error';
+    default:
+      return status >= 500 ? 'api_error' : 'invalid_request_error';
+  }
+}
+
+function geminiStatus(status: number): string {
+  switch (status) {
+    case 401:
+      return 'UNAUTHENTICATED';
+    case 403:
+      return 'PERMISSION_DENIED';
+    case 404:
+      return 'NOT_FOUND';
+    case 429:
+      return 'RESOURCE_EXHAUSTED';
+    case 501:
+      return 'UNIMPLEMENTED';
+    default:
+      return status >= 500 ? 'UNAVAILABLE' : 'INVALID_ARGUMENT';
+  }
+}
+
+function bedrockType(status: number): string {
+  if (status === 429) return 'ThrottlingException';
+  if (status === 401 || status === 403) return 'AccessDeniedException';
+  if (status === 404) return 'ResourceNotFoundException';
+  return status >= 500 ? 'ServiceUnavailableException' : 'ValidationException';
+}

@@ -1,0 +1,164 @@
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import { trialsOf, type Env } from '../../env.ts';
+import { FailedAttempts } from '../../runtime/failed-attempts.ts';
+import { poolOf } from '../../routing/pool.ts';
+import { isProvedLater } from '../../contract/pool-name.ts';
+import type { Refusal } from '../../contract/reasons.ts';
+import type { Placement } from '../../routing/placement.ts';
+import { within } from '../../runtime/within.ts';
+import { addressOf } from '../../runtime/address.ts';
+import { NewestNames } from './newest-names.ts';
+import { pause } from '../../runtime/background.ts';
+
+/** Keys of one address that were refused within a minute and cost nothing: people mistype, and keys are revoked. */
+const FREE = 10;
+
+/** From then on a key that had no success waits longer each time, up to this. */
+const DELAY_MS_MIN = 100;
+const DELAY_MS_MAX = 1_000;
+
+/** A pool that has not said by then whether its key is good has not said so. */
+const ANSWER_MS_MAX = 1_000;
+
+/** Keys that this isolate knows as good; of others it asks again. */
+const GOOD_MAX = 10_000;
+
+/**
+ * Keys without a success that may have calls under way at once. Of addresses that wait there are fewer, so that
+ * there is room for whoever comes from elsewhere.
+ */
+const UNDER_WAY_MAX = 1_000;
+const UNDER_WAY_WAITING_MAX = 500;
+
+/** Keys that were told to come again. What somebody makes up comes but once, so who does has room. */
+const TURNED_AWAY_MAX = 10_000;
+const COME_AGAIN_MS = 1_000;
+
+/** Wrong gateway keys that wait at once. Nothing is behind them, so the others are told without a wait. */
+const UNKNOWN_WAITING_MAX = 500;
+
+const refused = new FailedAttempts();
+const good = new NewestNames(GOOD_MAX);
+const turnedAway = new NewestNames(TURNED_AWAY_MAX);
+
+/** How many calls each key without a success has under way. */
+const underWay = new Map<string, number>();
+let unknownWaiting = 0;
+
+interface Asked {
+  readonly request: Request;
+  readonly env: Env;
+}
+
+/**
+ * Takes a place for a call of a caller's own key, where that key had no success yet: one that had some needs none.
+ * Nothing else of the call is looked at before, so that it costs little to be turned away. Gives what is to be called
+ * when the call has its answer.
+ */
+export function takePlace(asked: Asked, key: string): (() => void) | Refusal {
+  if (good.has(key)) return takeNothing;
+  if (!underWay.has(key) && underWay.size >= placesFor(asked, key)) return turnAway(key);
+  underWay.set(key, (underWay.get(key) ?? 0) + 1);
+  return () => {
+    const others = (underWay.get(key) ?? 1) - 1;
+    if (others === 0) underWay.delete(key);
+    else underWay.set(key, others);
+  };
+}
+
+/**
+ * Makes a key that had no success wait where its address sends keys that are refused. One that had some is
+ * served at once, whoever else comes from there.
+ */
+export async function delayNewKey(
+  asked: Asked,
+  key: string,
+  placements: () => readonly Placement[],
+): Promise<void> {
+  const delayMs = delayFor(recentlyRefused(asked));
+  if (delayMs === 0 || good.has(key)) return;
+  if (await isProved(asked.env, placements())) good.add(key);
+  else await pauseFor(asked.request, delayMs);
+}
+
+/**
+ * Notes what the upstream said to a key, by all its names. Lists of models are there for everybody: they prove
+ * nothing.
+ */
+export function noteKeyAnswer(
+  asked: Asked,
+  keys: readonly string[],
+  status: number,
+  isGenerating: boolean,
+): void {
+  if (status >= 200 && status <= 299 && isGenerating) {
+    for (const key of keys) good.add(key);
+  } else if ((status === 401 || status === 403) && !keys.some((key) => good.has(key))) {
+    countRefused(asked);
+  }
+}
+
+/** The same for a gateway key that nobody knows, which waits before it is told so. */
+export async function delayUnknownKey(asked: Asked): Promise<void> {
+  const delayMs = delayFor(countRefused(asked));
+  if (delayMs === 0 || unknownWaiting >= UNKNOWN_WAITING_MAX) return;
+  unknownWaiting += 1;
+  await pauseFor(asked.request, delayMs);
+  unknownWaiting -= 1;
+}
+
+function placesFor(asked: Asked, key: string): number {
+  const isOfWaiting = delayFor(recentlyRefused(asked)) > 0 && !turnedAway.has(key);
+  return isOfWaiting ? UNDER_WAY_WAITING_MAX : UNDER_WAY_MAX;
+}
+
+function turnAway(key: string): Refusal {
+  turnedAway.add(key);
+  const message =
+    'Too many keys that never had a success are being tried, most of which are refused. Try again in a moment.';
+  return { reason: 'busy', message, retryAfterMs: COME_AGAIN_MS };
+}
+
+function takeNothing(): void {
+  // Keys that had a success take no place.
+}
+
+function recentlyRefused(asked: Asked): number {
+  return refused.recent(addressFor(asked), steadyClock.now());
+}
+
+function countRefused(asked: Asked): number {
+  return refused.count(addressFor(asked), steadyClock.now());
+}
+
+function addressFor({ request, env }: Asked): string {
+  return addressOf(env, request);
+}
+
+function delayFor(failures: number): number {
+  if (failures <= FREE) return 0;
+  return Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (failures - FREE - 1));
+}
+
+async function pauseFor({ signal }: Request, ms: number): Promise<void> {
+  const { promise: left, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener('abort', () => resolve(), { once: true });
+  await Promise.race([pause(ms), left]);
+}
+
+/** Whether the key had a success that another isolate, or an earlier process, knows of. */
+async function isProved(env: Env, placements: readonly Placement[]): Promise<boolean> {
+  const own = placements.find(isProvedLater);
+  if (own === undefined) return false;
+  const { group, partition } = own;
+  try {
+    const asking =
+      env.TRIALS === undefined
+        ? poolOf(env, group, partition, null).isProved()
+        : trialsOf(env).isProved({ group, partition });
+    return await within(ANSWER_MS_MAX, asking);
+  } catch {
+    // Also from an object that does not know the question yet.
+    return false;
+  }
+}

@@ -1,0 +1,19 @@
+import { poolName } from '../../contract/pool-name.ts';
+import type { Placement } from '../../routing/placement.ts';
+import { NewestNames } from './newest-names.ts';
+
+/** Pools that this isolate remembers; of others it asks again. */
+const PROVED_MAX = 10_000;
+
+const proved = new NewestNames(PROVED_MAX);
+
+type Pool = Pick<Placement, 'group' | 'partition'>;
+
+/** Whether the key of a pool had a success, as far as this isolate knows. */
+export function isKnownProved({ group, partition }: Pool): boolean {
+  return proved.has(poolName(group, partition));
+}
+
+export function noteProved({ group, partition }: Pool): void {
+  proved.add(poolName(group, partition));
+}

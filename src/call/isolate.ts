@@ -1,0 +1,24 @@
+import { createBodyBudget } from '../upstream/body/body-budget.ts';
+import { Comebacks } from './comebacks.ts';
+import { Departures } from './departures.ts';
+import { RetryBudget } from './tries.ts';
+
+/** What all calls of an isolate share. */
+
+/** What every isolate may hold of bodies at a time. */
+export const bodyBudget = createBodyBudget();
+
+/** Who comes back to what nobody knows the end of. */
+export const comebacks = new Comebacks();
+
+/** Callers that have left though the runtime does not say so. */
+export const departures = new Departures();
+
+const retryBudgets = new Map<string, RetryBudget>();
+
+/** Retries are bounded for each upstream by itself. */
+export function retryBudgetOf(upstreamId: string): RetryBudget {
+  const budget = retryBudgets.get(upstreamId) ?? new RetryBudget();
+  retryBudgets.set(upstreamId, budget);
+  return budget;
+}

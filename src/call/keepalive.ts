@@ -1,0 +1,158 @@
+import {
+  frameShapeOf,
+  refusalFrame,
+  upstreamErrorFrame,
+  type FrameShape,
+} from './errors/error-frame.ts';
+import type { Refusal } from '../contract/reasons.ts';
+import type { CallerHeaders } from '../contract/request-headers.ts';
+import { keepaliveAfterMs, type Placement } from '../routing/placement.ts';
+import { packingOf, unpacked } from '../upstream/body/packing.ts';
+import { headerDelay } from '../upstream/refusal/refusal-delay.ts';
+import type { PlaceListener } from './acquire/ask.ts';
+import type { ProxyCall } from './call.ts';
+import { countInFlight } from './calls-in-flight.ts';
+import { departures } from './isolate.ts';
+import type { Located } from './locate.ts';
+import { Opening } from './opening.ts';
+import { traceError } from './observe/trace.ts';
+import { pause } from '../runtime/background.ts';
+
+/** From when on a caller that asks for comments gets them, and how often, if its groups say nothing. */
+const ASKED_AFTER_MS = 15_000;
+const EVERY_MS = 15_000;
+
+/** So much of an upstream's error is read to be put into a frame. */
+const ERROR_CHARACTERS_MAX = 8_192;
+
+const encoder = new TextEncoder();
+
+/** When and how a stream that waits is kept alive. */
+export interface Keepalive {
+  readonly shape: FrameShape;
+  readonly model: string | null;
+  readonly afterMs: number;
+  readonly everyMs: number;
+}
+
+/** How a call is kept alive while it waits; null: not at all. */
+export function keepaliveOf(
+  { isStream, operation, model }: Located,
+  { wantsKeepalive }: CallerHeaders,
+  placements: readonly Placement[],
+): Keepalive | null {
+  const shape = frameShapeOf(operation);
+  if (!isStream || shape === null) return null;
+  const kept = placements.flatMap(({ config }) => {
+    const afterMs = config === null ? null : keepaliveAfterMs(config);
+    return config === null || afterMs === null
+      ? []
+      : [{ afterMs, everyMs: config.queue.keepalive.every_ms }];
+  });
+  if (wantsKeepalive && kept.length === 0) {
+    return { shape, model, afterMs: ASKED_AFTER_MS, everyMs: EVERY_MS };
+  }
+  if (kept.length === 0) return null;
+  const afterMs = Math.min(...kept.map((each) => each.afterMs));
+  return { shape, model, afterMs, everyMs: Math.min(...kept.map((each) => each.everyMs)) };
+}
+
+/** The last that the queue said of a call's place in it. */
+export class LastPlace implements PlaceListener {
+  readonly everyMs: number;
+  #text = 'waiting for a slot';
+
+  constructor(everyMs: number) {
+    this.everyMs = everyMs;
+  }
+
+  tell(position: number, estimateMs: number): void {
+    const seconds = Math.ceil(estimateMs / 1_000);
+    this.#text = `waiting for a slot: ${position} ahead, about ${seconds} s`;
+  }
+
+  /** A comment of the event stream. */
+  get comment(): string {
+    return `: headgate ${this.#text}\n\n`;
+  }
+}
+
+/**
+ * Answers with an event stream at once, keeps it alive while there is no answer yet, and then
+ * the answer's body. The status is out by then, so an error comes as the last event, in the dialect of
+ * the caller; and the body is copied by hand, because one identity stream cannot be piped into another.
+ *
+ * `leave` is called when the caller has gone: the runtime says nothing of it where a comment cannot be written.
+ */
+export function answerWaiting(
+  keepalive: Keepalive,
+  place: LastPlace,
+  answer: Promise<Response | Refusal>,
+  { request, ctx, after }: Pick<ProxyCall, 'request' | 'ctx' | 'after'>,
+  leave: () => void,
+): Response {
+  const { readable, writable } = new IdentityTransformStream();
+  const writer = writable.getWriter();
+  const opening = new Opening(keepalive.shape);
+  const write = async (bytes: Uint8Array): Promise<void> => {
+    if (bytes.length === 0) return;
+    try {
+      await writer.write(bytes);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  };
+  const feed = async (): Promise<void> => {
+    try {
+      const settled = answer.then(() => true);
+      do await write(opening.filler(place.comment));
+      while (!(await Promise.race([settled, pause(keepalive.everyMs, after).then(() => false)])));
+      await tell((bytes) => write(opening.join(bytes)), keepalive, await answer);
+      await write(opening.end());
+      await writer.close();
+    } catch (error) {
+      // The caller has gone, or the upstream broke off: a clean end would look like success.
+      await writer.abort(error).catch(() => {});
+    }
+  };
+  // Its caller has a response by now, so that the call would no longer count as one that waits.
+  countInFlight(departures.watch(request, answer, leave), ctx);
+  ctx.waitUntil(feed());
+  const headers = {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache',
+  };
+  return new Response(readable, { headers });
+}
+
+/** Writes the answer as what is left of the event stream. */
+async function tell(
+  write: (bytes: Uint8Array) => Promise<void>,
+  { shape, model }: Keepalive,
+  answer: Response | Refusal,
+): Promise<void> {
+  if (!(answer instanceof Response)) {
+    traceError(answer.reason);
+    return write(encoder.encode(refusalFrame(shape, answer, model)));
+  }
+  const { status, headers } = answer;
+  const packing = packingOf(headers.get('content-encoding'));
+  if (packing === null) await answer.body?.cancel();
+  // Plain bytes were asked for, and not every upstream heeds that: ours are out, and are not compressed.
+  const plain = packing === null || answer.body === null ? null : unpacked(answer.body, packing);
+  const isStream = headers.get('content-type')?.includes('text/event-stream') === true;
+  if (!answer.ok || !isStream || plain === null) {
+    const text = (await new Response(plain).text()).slice(0, ERROR_CHARACTERS_MAX);
+    const isHopeless = headers.get('x-should-retry') === 'false';
+    const retryAfterMs = isHopeless ? null : headerDelay({ headers, now: Date.now() });
+    const failure = { status, text, retryAfterMs };
+    return write(encoder.encode(upstreamErrorFrame(shape, failure, model)));
+  }
+  const reader: ReadableStreamDefaultReader<Uint8Array> = plain.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    await write(value);
+  }
+}

@@ -1,0 +1,155 @@
+import { upstreamRequestHeaders } from '../upstream/transfer/request-headers.ts';
+import { textWithin } from '../upstream/body/bounded-text.ts';
+import {
+  CREDENTIAL_HEADERS,
+  dropCredentials,
+  keyPlaceFor,
+  placeCredentials,
+} from '../upstream/transfer/credentials.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
+import { unifiedPath } from '../routing/choose-upstream.ts';
+import { configuredModels } from '../routing/configured-models.ts';
+import type { RoutedCall } from '../routing/placement.ts';
+import { LIMITED_OPERATIONS } from '../upstream/operation/operations-table.ts';
+import { within } from '../runtime/within.ts';
+import { keyFor, type Caller } from './identity/authenticate.ts';
+import type { ProxyCall } from './call.ts';
+import { fetcherOf } from './fetcher.ts';
+import { forbiddenFor, forbiddenUpstream } from '../routing/key-access.ts';
+
+/** An upstream that takes longer is left out of the list, and so is one whose own list is longer. */
+const LIST_TIMEOUT_MS = 5_000;
+const LIST_BYTES_MAX = 4 * 1_024 * 1_024;
+
+/** What the list depends on, besides its address. */
+const VARY = [
+  ...CREDENTIAL_HEADERS,
+  'headgate-upstream',
+  'openai-organization',
+  'openai-project',
+].join(', ');
+
+/** Without it Anthropic lists nothing, and clients of the other shape do not send it. */
+const ANTHROPIC_VERSION = 'anthropic-version';
+const ANTHROPIC_VERSION_DEFAULT = '2023-06-01';
+
+interface Model {
+  readonly id: string;
+}
+
+/**
+ * The models of the upstreams that this caller may use without naming one: those whose key the operator
+ * stored, behind a gateway key, and the default upstream. A caller's own provider key is shown to no
+ * upstream but the default one: it belongs to a single provider, and nobody else may see it. Of the
+ * others, and of those that give no list, there are the models that the configuration names. A gateway key
+ * that lists groups sees the upstreams and the models that it may call by them.
+ */
+export async function listModels(call: ProxyCall, caller: Caller): Promise<Response> {
+  const { upstreams, snapshot, routes } = call.table;
+  const { key } = caller;
+  const open = [...upstreams.values()].filter(
+    (upstream) => key === null || forbiddenUpstream(key, upstream, routes) === null,
+  );
+  const asked = open.filter(({ id, secret, openaiAt }) => {
+    if (openaiAt === null) return false;
+    if (id === snapshot.config.default_upstream) return true;
+    return (
+      secret !== null && caller.gatewayKeyId !== null && caller.credentials.providerKey === null
+    );
+  });
+  const lists = await Promise.allSettled(
+    asked.map((upstream) => within(LIST_TIMEOUT_MS, modelsOf(upstream, call, caller))),
+  );
+  const told = new Map(
+    asked.flatMap((upstream, index) => {
+      const list = lists[index];
+      const models = list?.status === 'fulfilled' ? list.value : null;
+      return models === null ? [] : [[upstream, models] as const];
+    }),
+  );
+  const untold = new Set(open.filter((upstream) => !told.has(upstream)));
+  const data = [...[...told.values()].flat(), ...(await namedModels(untold, call, caller))];
+  const headers = { 'cache-control': 'private', vary: VARY };
+  return Response.json({ object: 'list', data }, { headers });
+}
+
+/** What the configuration names at these upstreams, as far as the caller has a key for them. */
+async function namedModels(
+  at: ReadonlySet<Upstream>,
+  call: ProxyCall,
+  caller: Caller,
+): Promise<Model[]> {
+  const { table, env } = call;
+  const named = configuredModels(table.snapshot.config, table.upstreams);
+  const models: Model[] = [];
+  for (const { upstream, model } of named) {
+    if (!at.has(upstream) || (upstream.openaiAt ?? upstream.anthropicAt) === null) continue;
+    const key = await keyFor(upstream, caller, table, env);
+    if ('reason' in key) continue;
+    if (!mayCall(call, caller, { upstream, keyFingerprint: key.fingerprint }, model)) continue;
+    const { id } = upstream;
+    const said = { object: 'model', created: 0, owned_by: id };
+    models.push({ id: `${id}/${model}`, ...said });
+  }
+  return models;
+}
+
+/** Null: it gives none, or one that is too long. */
+async function modelsOf(
+  upstream: Upstream,
+  call: ProxyCall,
+  caller: Caller,
+): Promise<Model[] | null> {
+  const key = await keyFor(upstream, caller, call.table, call.env);
+  const path = unifiedPath(upstream, 'openai', '/v1/models');
+  if ('reason' in key || path === null) return null;
+  const { gatewayKey } = caller.credentials;
+  const headers = upstreamRequestHeaders(call.request.headers, null, gatewayKey);
+  headers.set('accept-encoding', 'identity');
+  if (upstream.dialect === 'anthropic' && !headers.has(ANTHROPIC_VERSION)) {
+    headers.set(ANTHROPIC_VERSION, ANTHROPIC_VERSION_DEFAULT);
+  }
+  const place = keyPlaceFor(upstream, 'openai');
+  const injected = key.injected === null ? null : { place, key: key.injected };
+  const noQuery = new URLSearchParams();
+  // With the operator's key, the list is asked of upstreams that the caller did not name.
+  if (injected !== null) dropCredentials(headers, noQuery);
+  placeCredentials(headers, noQuery, caller.credentials, injected);
+  // A redirect would take the key to wherever it leads, so it counts as no list.
+  const answer = await fetcherOf(upstream.via, call.env).fetch(`${upstream.baseUrl}${path}`, {
+    headers,
+    redirect: 'manual',
+    signal: AbortSignal.timeout(LIST_TIMEOUT_MS),
+  });
+  if (!answer.ok) {
+    await answer.body?.cancel();
+    return null;
+  }
+  const text = await textWithin(answer, LIST_BYTES_MAX);
+  const list = text === null ? null : (JSON.parse(text) as { readonly data?: unknown });
+  if (!Array.isArray(list?.data)) return null;
+  return list.data
+    .filter(isModel)
+    .filter(({ id }) => mayCall(call, caller, { upstream, keyFingerprint: key.fingerprint }, id))
+    .map((model) => ({ ...model, id: `${upstream.id}/${model.id}` }));
+}
+
+function isModel(one: unknown): one is Model {
+  return typeof (one as Partial<Model> | null)?.id === 'string';
+}
+
+/** Whether the caller's key lets it call a model in some way: groups may be for some operations only. */
+function mayCall(
+  { table, request }: ProxyCall,
+  caller: Caller,
+  at: Pick<RoutedCall, 'upstream' | 'keyFingerprint'>,
+  model: string,
+): boolean {
+  const { key, keyIds, id } = caller;
+  if (key === null || key.groups.length === 0) return true;
+  const header = (name: string) => request.headers.get(name);
+  const routed = { ...at, model, keyIds, caller: id, header };
+  return LIMITED_OPERATIONS.some(
+    (operation) => forbiddenFor(key, table.routes.place({ ...routed, operation })) === null,
+  );
+}

@@ -1,0 +1,183 @@
+import type { GroupConfig } from '../contract/config/config.ts';
+import { hasBudget } from '../routing/metered.ts';
+import type { Refusal } from '../contract/reasons.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
+import type { CallEstimate, Settlement } from '../core/words/usage.ts';
+import type { Placement } from '../routing/placement.ts';
+import { keepBody } from '../upstream/body/kept-body.ts';
+import { countedTokens, limitProfileFor, type LimitProfile } from '../providers/limit-profiles.ts';
+import { costUsd, priceListId, priceOf, type Price } from '../providers/prices/price-table.ts';
+import { estimateCall } from '../upstream/usage/estimate.ts';
+import { injectUsage } from '../upstream/usage/inject-usage.ts';
+import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import { createUsageDrop } from '../upstream/usage/usage-drop.ts';
+import { createUsageMeter, type UsageMeter } from '../upstream/usage/usage-meter.ts';
+import type { Settle } from './acquire/admission.ts';
+import type { ProxyCall } from './call.ts';
+import { bodyBudget } from './isolate.ts';
+import type { Located } from './locate.ts';
+
+/** A larger body is estimated by its length alone. */
+const READ_BYTES_MAX = 4_194_304;
+
+/** Bodies up to this size are held during the wait without asking the budget: there may be thousands. */
+const EXEMPT_BYTES = 16_384;
+
+/** What a body of unknown length is taken for: 16,000 tokens, so that it does not slip past a limit. */
+const UNKNOWN_BYTES = 65_536;
+
+const TOKENS_PER_PRICE = 1_000_000;
+
+/** A call whose tokens or cost some group counts, with its body read as far as that needs. */
+export interface Measured {
+  readonly located: Located;
+  readonly metering: Metering;
+}
+
+/**
+ * Looks into the body of a call for what it will use. `left`: its caller has gone meanwhile. A refusal: what was
+ * left of the body may not go out.
+ */
+export async function measure(
+  call: ProxyCall,
+  located: Located,
+): Promise<Measured | Refusal | 'left'> {
+  const { headers, signal } = call.request;
+  const { upstream, operation } = located;
+  const kept = await keepBody(located.body, READ_BYTES_MAX, bodyBudget, signal, EXEMPT_BYTES);
+  if (kept === 'aborted') return located.body.watch?.fault ?? 'left';
+  const bytes = kept?.bytes ?? null;
+  const estimate = estimateCall({
+    chunks: bytes === null ? [] : [bytes],
+    contentLength: located.body.contentLength ?? UNKNOWN_BYTES,
+    contentType: headers.get('content-type'),
+    contentEncoding: headers.get('content-encoding'),
+  });
+  const asks = upstream.injectsUsage && estimate.isStream && !estimate.wantsUsage;
+  const injected = asks && operation.name === 'chat' && bytes !== null ? injectUsage(bytes) : null;
+  return {
+    located: kept === null ? located : { ...located, body: kept },
+    metering: new Metering(located, estimate, injected),
+  };
+}
+
+/** The model that a name stands for. Names of aliases are compared as in matching: in lower case. */
+function aliasedModel({ aliases }: Upstream, model: string): string {
+  const name = model.toLowerCase();
+  return Object.entries(aliases).find(([alias]) => alias.toLowerCase() === name)?.[1] ?? model;
+}
+
+/** What one call will use, uses and has used, as each of its groups counts it. */
+export class Metering {
+  /**
+   * What goes out in place of the body, because the usage is asked for on the caller's behalf; null: the
+   * body itself. The body stays as it came, or a second try could not tell that it was not the caller.
+   */
+  readonly injected: Uint8Array | null;
+  readonly #upstream: Upstream;
+  readonly #shape: Located['operation']['shape'];
+  readonly #model: string | null;
+  readonly #profile: LimitProfile;
+  readonly #inputTokens: number;
+  readonly #isInputGuess: boolean;
+  readonly #maxOutputTokens: number | null;
+  readonly #price: Price | null;
+
+  constructor(
+    { upstream, operation, body, model }: Located,
+    estimate: Pick<CallEstimate, 'inputTokens' | 'maxOutputTokens'>,
+    injected: Uint8Array | null,
+  ) {
+    this.injected = injected;
+    this.#upstream = upstream;
+    this.#shape = operation.shape;
+    this.#model = model === null ? null : aliasedModel(upstream, model);
+    this.#profile = limitProfileFor(upstream, this.#model);
+    this.#inputTokens = estimate.inputTokens;
+    this.#isInputGuess = body.contentLength === null;
+    this.#maxOutputTokens = estimate.maxOutputTokens;
+    this.#price = priceOf(priceListId(upstream), this.#model, upstream.prices);
+  }
+
+  /** What a group reserves for the call. */
+  estimateFor({ config }: Placement): CallEstimate {
+    const price = this.#priceFor(config);
+    return {
+      inputTokens: this.#inputTokens,
+      isInputGuess: this.#isInputGuess,
+      maxOutputTokens: this.#maxOutputTokens,
+      reserve: this.#profile.reserveOutput,
+      price:
+        price === null
+          ? null
+          : {
+              input: price.inputUsd / TOKENS_PER_PRICE,
+              output: price.outputUsd / TOKENS_PER_PRICE,
+            },
+    };
+  }
+
+  /** The refusal of a call whose price nobody knows, by a group that has a budget. */
+  refuseUnpriced({ config, group }: Placement): Refusal | null {
+    if (config === null || config.dry_run || !hasBudget(config.limits)) return null;
+    if (this.#priceFor(config) !== null) return null;
+    const model =
+      this.#model === null
+        ? 'The call names no model'
+        : `The price of the model ${this.#model} at ${this.#upstream.id} is not known`;
+    const message = `${model}, and the group ${group} has a budget. Set prices at the upstream, or limits.budget_usd.fallback_price at the group.`;
+    return { reason: 'price_unknown', message };
+  }
+
+  /** Reads the usage of an answer on its way through; null: nothing can be read in it. */
+  meterFor({ headers }: Response): UsageMeter | null {
+    return createUsageMeter(
+      this.#shape,
+      headers.get('content-type'),
+      headers.get('content-encoding'),
+    );
+  }
+
+  /** How an answer goes through the meter; null: it need not be looked into. */
+  pipeFor(meter: UsageMeter | null, { headers }: Response): PipeMetering | null {
+    if (meter === null) return null;
+    const isStream = headers.get('content-type')?.includes('text/event-stream') === true;
+    return { meter, filter: this.injected !== null && isStream ? createUsageDrop() : null };
+  }
+
+  /** What the call has used by now. Undefined: it cannot be told, so what was reserved counts. */
+  settlement(meter: UsageMeter | null): Settle | undefined {
+    if (meter === null) return undefined;
+    const { usage, outputTokensSeen } = meter.end();
+    const billed = {
+      inputTokens: this.#inputTokens,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      ...usage,
+      outputTokens: outputTokensSeen,
+    };
+    const counted = countedTokens(this.#profile, billed);
+    // Where the provider gives nothing back, what it set aside at the start counts.
+    const keptTokens = this.#profile.refundsUnused ? 0 : (this.#maxOutputTokens ?? 0);
+    const { inputTokens } = counted;
+    const outputTokens = Math.max(counted.outputTokens, keptTokens);
+    const { inputTokens: seenInput } = billed;
+    const seen = usage === null ? null : { inputTokens: seenInput, outputTokens: outputTokensSeen };
+    return ({ config }): Settlement => {
+      const price = this.#priceFor(config);
+      const usd = price === null ? 0 : costUsd(price, billed);
+      return { requests: 1, inputTokens, outputTokens, usd, seen };
+    };
+  }
+
+  /** What a call has used that its upstream refused, or answered with an error. */
+  readonly notServed: Settle = () => {
+    const requests = this.#profile.failedCount ? 1 : 0;
+    return { requests, inputTokens: 0, outputTokens: 0, usd: 0, seen: null };
+  };
+
+  #priceFor(config: GroupConfig | null): Price | null {
+    const fallback = config?.limits.budget_usd.fallback_price ?? null;
+    return this.#price ?? (fallback === null ? null : priceOf('', '*', { '*': fallback }));
+  }
+}

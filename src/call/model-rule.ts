@@ -1,0 +1,78 @@
+import type { Refusal } from '../contract/reasons.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
+import type { Operation } from '../upstream/operation/operation.ts';
+import type { Proof } from '../upstream/body/request-body.ts';
+import type { Caller } from './identity/authenticate.ts';
+import type { RoutingTable } from '../config/snapshots.ts';
+
+/** How the model of a call is found out. */
+export interface ModelRule {
+  /** Whether something of the call goes by it. */
+  readonly isWanted: boolean;
+  /**
+   * Whether what counts is the model that the upstream will read, and a header only stands for one that the call
+   * does not show. Elsewhere the header is believed: who pays for the call themselves only misplace their own.
+   */
+  readonly isTrue: boolean;
+}
+
+/** Who makes a call, as far as that decides what is believed of it. */
+export type Believed = Pick<Caller, 'key' | 'keyIds' | 'gatewayKeyId' | 'credentials'>;
+
+const UNLIMITED: ModelRule = { isWanted: false, isTrue: false };
+
+/** The rule for a call to an upstream. */
+export function modelRule(
+  table: RoutingTable,
+  caller: Believed,
+  upstream: Upstream,
+  operation: Operation,
+): ModelRule {
+  if (!operation.limited) return UNLIMITED;
+  const call = { upstream, operation: operation.name, keyIds: caller.keyIds };
+  const use = table.routes.useOfModel(call);
+  const isOurSecret = upstream.secret !== null && caller.credentials.providerKey === null;
+  return {
+    isWanted: use !== 'none',
+    isTrue: use === 'counts' || isOurSecret || holdsKey(caller),
+  };
+}
+
+/** Whether the rule may be so at some upstream, for a call whose upstream is found by its model. */
+export function maybeTrue({ routes }: RoutingTable, caller: Believed): boolean {
+  const mayUseSecrets = caller.gatewayKeyId !== null && caller.credentials.providerKey === null;
+  return mayUseSecrets || holdsKey(caller) || routes.countsSome;
+}
+
+function holdsKey({ key }: Believed): boolean {
+  return key !== null && key.groups.length > 0;
+}
+
+/** What is asked of the body of a call whose model must be true, where the header may have `said` one. */
+export function proofOf(
+  rule: ModelRule,
+  said: string | null,
+  upstream: Upstream,
+  table: RoutingTable,
+): Proof {
+  return {
+    isBound: rule.isWanted,
+    against: (shown) => disagreement({ said, shown, where: 'body' }, upstream, table),
+  };
+}
+
+/** The refusal of a call whose header names another model than it shows; null: they agree, or there is none. */
+export function disagreement(
+  { said, shown, where }: { said: string | null; shown: string; where: 'body' | 'path' },
+  upstream: Upstream,
+  { routes }: RoutingTable,
+): Refusal | null {
+  if (said === null || routes.isSameModel(upstream, said, shown)) return null;
+  const message = `headgate-model: names ${quote(said)}, but the ${where} of the call names ${quote(shown)}, which is what the upstream will read. Leave the header out.`;
+  return { reason: 'header_invalid', message };
+}
+
+/** What a caller sent, short enough to be sent back. */
+function quote(text: string): string {
+  return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
+}

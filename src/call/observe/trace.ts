@@ -1,0 +1,46 @@
+import { tracing } from 'cloudflare:workers';
+import type { Settlement } from '../../core/words/usage.ts';
+import type { Located } from '../locate.ts';
+
+/** A caller may call a model whatever it likes. */
+export const TRACED_MODEL_MAX = 100;
+
+/** What the platform's trace of a call is to say of it, by OpenTelemetry's GenAI conventions where they have a name. */
+export interface Traced {
+  readonly located: Located;
+  readonly groups: string;
+  readonly waitMs: number;
+  readonly tries: number;
+}
+
+/** Notes on the platform's span what a call is. Where nobody traces it, nothing happens. */
+export function traceCall({ located, groups, waitMs, tries }: Traced): void {
+  tracedSpan()?.setAttributes({
+    'gen_ai.operation.name': located.operation.name,
+    'gen_ai.provider.name': located.upstream.id,
+    'gen_ai.request.model': located.model?.slice(0, TRACED_MODEL_MAX),
+    'headgate.groups': groups,
+    'headgate.wait_ms': waitMs,
+    'headgate.tries': tries,
+  });
+}
+
+/** Notes what a call has used, where its upstream said so and a group counts it. */
+export function traceUsage(used: Settlement['seen']): void {
+  if (used === null) return;
+  tracedSpan()?.setAttributes({
+    'gen_ai.usage.input_tokens': used.inputTokens,
+    'gen_ai.usage.output_tokens': used.outputTokens,
+  });
+}
+
+/** Notes why a call was refused: by its upstream, or by us with one of our reasons. */
+export function traceError(type: string): void {
+  tracedSpan()?.setAttribute('error.type', type);
+}
+
+/** The span of the request; undefined: most requests are not traced, and need not be put into words. */
+function tracedSpan() {
+  const span = tracing.getActiveSpan();
+  return span?.isTraced === true ? span : undefined;
+}

@@ -1,0 +1,62 @@
+import type { FrameShape } from './errors/error-frame.ts';
+
+const FIELD = 'data:';
+
+/** A whole event without content, for a stream that does not begin with the line that was begun for it. */
+const EMPTY_EVENT = '{}\n\n';
+
+const encoder = new TextEncoder();
+
+/**
+ * What stands in a stream before its first event. Most clients pass over comments. Gemini's break at them,
+ * some at any line before the first event, and chats lose an answer in which an event is empty. So there the
+ * line of the first event is begun, and spaces keep it waiting: none are part of the JSON that follows.
+ */
+export class Opening {
+  readonly #beginsLine: boolean;
+  #isBegun = false;
+  /** The bytes of the answer so far, while there are too few to tell how it begins. */
+  #head: Uint8Array | null;
+
+  constructor(shape: FrameShape) {
+    this.#beginsLine = shape === 'gemini';
+    this.#head = this.#beginsLine ? new Uint8Array() : null;
+  }
+
+  /** The next bytes that keep the stream alive. */
+  filler(comment: string): Uint8Array {
+    if (!this.#beginsLine) return encoder.encode(comment);
+    const text = this.#isBegun ? ' ' : `${FIELD} `;
+    this.#isBegun = true;
+    return encoder.encode(text);
+  }
+
+  /** The answer's bytes as they are to stand behind the fillers. Empty: more are wanted first. */
+  join(chunk: Uint8Array): Uint8Array {
+    if (this.#head === null) return chunk;
+    const head = joined(this.#head, chunk);
+    const isWhole = head.length >= FIELD.length;
+    this.#head = isWhole ? null : head;
+    return isWhole ? behindField(head) : new Uint8Array();
+  }
+
+  /** What is left of an answer that ended before it could be told how it begins. */
+  end(): Uint8Array {
+    const head = this.#head;
+    this.#head = null;
+    return head === null ? new Uint8Array() : behindField(head);
+  }
+}
+
+/** The line is begun already. */
+function behindField(head: Uint8Array): Uint8Array {
+  const begins = new TextDecoder().decode(head.subarray(0, FIELD.length)) === FIELD;
+  return begins ? head.subarray(FIELD.length) : joined(encoder.encode(EMPTY_EVENT), head);
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const whole = new Uint8Array(first.length + second.length);
+  whole.set(first);
+  whole.set(second, first.length);
+  return whole;
+}

@@ -1,0 +1,120 @@
+import type { GroupConfig } from '../contract/config/config.ts';
+import { logEvent } from '../runtime/log.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
+import { instant } from '../core/words/ids.ts';
+import type { UpstreamSignal } from '../core/words/signal.ts';
+import { peekAnswer } from '../upstream/refusal/refused-answer.ts';
+import {
+  classifyRefusal,
+  mayRefuse,
+  mayRefuseInside200,
+  type Refusal,
+} from '../upstream/refusal/classify-refusal.ts';
+import { waitFromHints } from '../upstream/refusal/feed-forward.ts';
+import { HEADER_FAMILIES } from '../upstream/refusal/header-families.ts';
+import { headerProfileOf, type HeaderProfile } from '../upstream/refusal/header-profiles.ts';
+import { readLimitHints } from '../upstream/refusal/limit-headers.ts';
+import { REFUSAL_INSIDE_200_BYTES_MAX } from '../upstream/refusal/refusal-table.ts';
+import { refusesRegion } from '../upstream/refusal/refuses-region.ts';
+
+/** What is made of an upstream's answer. */
+export interface Verdict {
+  /** Null: the call was served, or it is the caller's own mistake. */
+  readonly refusal: Refusal | null;
+  /** To be passed on in place of the one that was judged. Null: there was none. */
+  readonly answer: Response | null;
+}
+
+/** A connection that broke before there were headers. */
+const BROKEN: Refusal = {
+  signal: { kind: 'error', retryAfterMs: null, slotsMax: null, hints: [] },
+  scope: 'upstream',
+  isFinal: false,
+};
+
+/** Finds out whether an answer is a refusal and of what kind, from its headers and the beginning of its body. */
+export async function judge(answer: Response | null, upstream: Upstream): Promise<Verdict> {
+  if (answer === null) return { refusal: BROKEN, answer };
+  const { id: upstreamId } = upstream;
+  const { host, headerProfile } = knownOf(upstream);
+  const { status, headers } = answer;
+  const mayBe = status === 200 ? mayHideRefusal(answer, upstreamId, host) : mayRefuse(status);
+  if (!mayBe) return { refusal: null, answer };
+  const peeked = await peekAnswer(answer);
+  const now = instant(Date.now());
+  const said = { upstreamId, host, status, headers, body: peeked.text, now, headerProfile };
+  const refusal = classifyRefusal(said);
+  // Nothing that waits or counts can mend it, so it goes to the caller as it is, and the operator reads why.
+  if (refusal === null && refusesRegion(status, headers, peeked.text)) {
+    logEvent('upstream_refused_region', { upstream: upstreamId, status, set: WHAT_TO_SET });
+  }
+  return { refusal, answer: peeked.answer };
+}
+
+const WHAT_TO_SET =
+  'A Worker calls from near its caller. Set [placement] in wrangler.toml to a region that this upstream serves, and deploy.';
+
+/** Some providers refuse inside a 200, in a small JSON body. */
+function mayHideRefusal({ headers }: Response, upstreamId: string, host: string): boolean {
+  if (!mayRefuseInside200(upstreamId, host)) return false;
+  const isJson = headers.get('content-type')?.includes('json') === true;
+  return isJson && Number(headers.get('content-length') ?? 0) <= REFUSAL_INSIDE_200_BYTES_MAX;
+}
+
+/** What the headers of a served call warn of; null: nothing, or they are not to be believed. */
+export function nearlyEmpty(
+  { headers }: Response,
+  upstream: Upstream,
+  feedForward: GroupConfig['feed_forward'],
+): UpstreamSignal | null {
+  const { headerProfile } = knownOf(upstream);
+  if (headerProfile?.isReliable !== true) return null;
+  const hints = readLimitHints(headers, headerProfile, instant(Date.now()));
+  if (hints.length === 0) return null;
+  const waitMs = waitFromHints(hints, HEADER_FAMILIES[headerProfile.family].refill, {
+    requestsMax: feedForward.keep_requests,
+    share: feedForward.keep_share,
+    resetMsMin: RESET_MIN_MS,
+    waitMsMax: feedForward.wait_max_ms,
+  });
+  return waitMs === null || waitMs === 0
+    ? null
+    : { kind: 'served', retryAfterMs: waitMs, slotsMax: null, hints };
+}
+
+/** A reset that is nearer is over before the next call arrives. */
+const RESET_MIN_MS = 500;
+
+interface Known {
+  readonly host: string;
+  readonly headerProfile: HeaderProfile | null;
+}
+
+/** Upstreams never change, so what is known of each is looked up once. */
+const known = new WeakMap<Upstream, Known>();
+
+function knownOf(upstream: Upstream): Known {
+  let of = known.get(upstream);
+  if (of === undefined) {
+    const { host } = new URL(upstream.baseUrl);
+    of = { host, headerProfile: profileOf(upstream, host) };
+    known.set(upstream, of);
+  }
+  return of;
+}
+
+/** By the operator, else by what is known of the provider. */
+function profileOf({ id, limitHeaders }: Upstream, host: string): HeaderProfile | null {
+  if (limitHeaders === 'ignore') return null;
+  const profile = headerProfileOf(id, host);
+  if (limitHeaders === 'auto') return profile;
+  return { ...(profile ?? COMMON), isReliable: true };
+}
+
+/** The names that most who send any have taken from OpenAI. */
+const COMMON: HeaderProfile = {
+  family: 'openai',
+  isReliable: true,
+  source: 'configured',
+  date: '2026-11-20',
+};

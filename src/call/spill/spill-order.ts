@@ -1,0 +1,89 @@
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import type { OnSaturated } from '../../contract/config/limits.ts';
+import type { PoolStatus } from '../../contract/pool-status.ts';
+import { poolName } from '../../contract/pool-name.ts';
+import type { Placement } from '../../routing/placement.ts';
+import { priceListId, priceOf } from '../../providers/prices/price-table.ts';
+import { within } from '../../runtime/within.ts';
+import { keyFor } from '../identity/authenticate.ts';
+import type { Leg, SpillStop } from '../candidate.ts';
+import { poolSource } from '../acquire/pools.ts';
+import { routedCall } from '../send.ts';
+import { latencyMs } from '../observe/upstream-latency.ts';
+
+/** By what the upstreams that a call may spill to are put into order. */
+export type SpillOrder = Exclude<OnSaturated, string>['order'];
+
+/** A pool is asked how busy it is no more often than this, and given up on after half of it. */
+const BUSY_FRESH_MS = 1_000;
+const BUSY_MAX = 1_000;
+
+/** How full pools were when they were last asked: calls under way or waiting, per slot. */
+const busyness = new Map<string, { readonly at: number; readonly value: number }>();
+
+/** Puts the upstreams that a call may spill to into the order in which they are tried. */
+export async function inSpillOrder(
+  stops: readonly SpillStop[],
+  order: SpillOrder,
+  leg: Leg,
+): Promise<SpillStop[]> {
+  if (order === 'listed' || stops.length < 2) return [...stops];
+  const ranked = await Promise.all(
+    stops.map(async (stop) => ({ stop, rank: await rankOf(stop, order, leg) })),
+  );
+  return ranked.toSorted((a, b) => a.rank - b.rank).map(({ stop }) => stop);
+}
+
+function rankOf(stop: SpillStop, order: SpillOrder, leg: Leg): number | Promise<number> {
+  switch (order) {
+    case 'listed':
+      return 0;
+    case 'latency':
+      return latencyMs(stop.upstream.id);
+    case 'price': {
+      const model = stop.model ?? leg.located.model;
+      const { upstream } = stop;
+      const price = priceOf(priceListId(upstream), model, upstream.prices);
+      return price === null ? Infinity : price.inputUsd + price.outputUsd;
+    }
+    case 'least_busy':
+      return busynessOf(stop, leg);
+  }
+}
+
+/** How full the fullest pool is that the call would be in. */
+async function busynessOf(stop: SpillStop, leg: Leg): Promise<number> {
+  const { call, caller, located } = leg;
+  const { upstream, model } = stop;
+  const key = await keyFor(upstream, caller, call.table, call.env, true);
+  if ('reason' in key) return Infinity;
+  const there = { ...located, upstream, model: model ?? located.model };
+  const placements = call.table.routes.place(routedCall(call, there, caller, key));
+  const all = await Promise.all(
+    placements.map(async (placement) => {
+      const name = poolName(placement.group, placement.partition);
+      const known = busyness.get(name);
+      if (known !== undefined && steadyClock.now() - known.at < BUSY_FRESH_MS) return known.value;
+      if (busyness.size >= BUSY_MAX) busyness.clear();
+      const pool = poolSource(call.env, placement, call.table)();
+      const value = await within(BUSY_FRESH_MS / 2, pool.status()).then(
+        (status) => fullness(status, placement),
+        () => Infinity,
+      );
+      busyness.set(name, { at: steadyClock.now(), value });
+      return value;
+    }),
+  );
+  return Math.max(...all);
+}
+
+function fullness(status: PoolStatus, { config, assumed }: Placement): number {
+  const { in_use: inUse, queued, limit, paused_until: pausedUntil, breaker } = status;
+  const slotsMax =
+    config === null ? (assumed?.slotsMax ?? 0) : (config.limits.max_concurrency ?? Infinity);
+  const isStopped = pausedUntil !== null || breaker === 'open';
+  if (isStopped || config?.paused === true || config?.draining === true) return Infinity;
+  if (slotsMax === 0) return Infinity;
+  // A pool that nobody has used yet does not know its limit.
+  return (inUse + queued) / (limit.effective || slotsMax);
+}

@@ -1,0 +1,93 @@
+import type { RefusalKind, UpstreamSignal } from '../core/words/signal.ts';
+
+/** A call that the upstream refuses goes back into the queue so often, and no more. */
+const REENTRIES_MAX = 3;
+
+/** Retries that are allowed before there were calls to take a part of. */
+const BUDGET_START = 2;
+
+/** The most retries that may be saved up. */
+const BUDGET_MAX = 50;
+
+/** The pause before a retry: half of it for certain and half by chance, twice as long with each. */
+const RETRY_PAUSE_MS = 250;
+const RETRY_PAUSE_MAX_MS = 4_000;
+
+/** Refusals that may stop a whole group for a while; some of them only if they say for how long. */
+const STOPPING: ReadonlySet<RefusalKind> = new Set(['requests', 'tokens', 'ramp', 'unknown']);
+const STOPPING_FOR: ReadonlySet<RefusalKind> = new Set(['overload', 'long_window']);
+
+/** How often a call was sent, and why it was sent again. */
+export class Tries {
+  /** The SDK sends this call for the so many-eth time by itself, from 0. */
+  readonly #sdkRetries: number;
+  #sent = 0;
+  /** Upstreams whose groups the call may have stopped. */
+  readonly #stopped = new Set<string>();
+  #reentered = 0;
+  #retried = 0;
+
+  constructor(headers: Headers) {
+    const said = headers.get('x-stainless-retry-count') ?? '';
+    this.#sdkRetries = /^\d{1,4}$/.test(said) ? Number(said) : 0;
+  }
+
+  get sent(): number {
+    return this.#sent;
+  }
+
+  noteSent(): void {
+    this.#sent += 1;
+  }
+
+  /** Notes a refusal of an upstream. True: the call has stopped the group there before. */
+  noteRefused(upstreamId: string, { kind, retryAfterMs }: UpstreamSignal): boolean {
+    if (kind === 'served') return false;
+    if (!STOPPING.has(kind) && (retryAfterMs === null || !STOPPING_FOR.has(kind))) return false;
+    const isRepeat = this.#stopped.has(upstreamId);
+    this.#stopped.add(upstreamId);
+    return isRepeat;
+  }
+
+  /** Whether the call may wait for its turn once more; counted if so. */
+  mayReenter(): boolean {
+    if (this.#reentered >= REENTRIES_MAX) return false;
+    this.#reentered += 1;
+    return true;
+  }
+
+  /** How long to wait before a retry, so that those of many calls do not come together. */
+  pauseMs(): number {
+    const mostMs = Math.min(RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS * 2 ** this.#retried);
+    return (mostMs * (1 + Math.random())) / 2;
+  }
+
+  /**
+   * Whether the call may be tried once more after an error; counted if so. What the SDK retries anyway
+   * is not multiplied.
+   */
+  mayRetry(max: number, budget: RetryBudget, share: number): boolean {
+    if (this.#sdkRetries > 0 || this.#retried >= max || !budget.take(share)) return false;
+    this.#retried += 1;
+    return true;
+  }
+}
+
+/** Retries as a part of recent calls, so that an upstream that fails is not called still more. */
+export class RetryBudget {
+  #calls = 0;
+  #left = BUDGET_START;
+
+  noteCall(): void {
+    this.#calls += 1;
+  }
+
+  /** Takes one retry, if calls since the last ones have earned it. */
+  take(share: number): boolean {
+    this.#left = Math.min(BUDGET_MAX, this.#left + this.#calls * share);
+    this.#calls = 0;
+    if (share === 0 || this.#left < 1) return false;
+    this.#left -= 1;
+    return true;
+  }
+}

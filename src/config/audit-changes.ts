@@ -1,0 +1,77 @@
+import type { AuditChange } from '../contract/rpc/directory-rpc.ts';
+
+/** Changes of one entry that are written down; the rest is counted. */
+const CHANGES_MAX = 100;
+
+/** Characters of one value, and of all of an entry. A row of the database ends at 2 MB. */
+const VALUE_CHARACTERS_MAX = 4_000;
+const ENTRY_CHARACTERS_MAX = 64_000;
+
+/** Fields whose value is never written down. */
+const HIDDEN_FIELDS = new Set(['hash']);
+const HIDDEN = '(hidden)';
+
+/** A receiver's address often holds what lets somebody send to it, behind its host. */
+const ADDRESS_FIELD = 'url';
+
+/** What is different between two documents, field by field. Parts of lists are told apart by name or id. */
+export function changesBetween(
+  before: unknown,
+  next: unknown,
+): { readonly changes: readonly AuditChange[]; readonly omitted: number } {
+  const all = [...differences('', before, next)];
+  const changes: AuditChange[] = [];
+  let characters = 0;
+  for (const change of all.slice(0, CHANGES_MAX)) {
+    characters += JSON.stringify(change).length;
+    if (characters > ENTRY_CHARACTERS_MAX) break;
+    changes.push(change);
+  }
+  return { changes, omitted: all.length - changes.length };
+}
+
+function* differences(path: string, from: unknown, to: unknown): Generator<AuditChange> {
+  if (from === to || JSON.stringify(from) === JSON.stringify(to)) return;
+  const [left, right] = [partsOf(from), partsOf(to)];
+  if (left === null || right === null || left.isList !== right.isList) {
+    const field = /(\w+)$/.exec(path)?.[1] ?? '';
+    yield {
+      path,
+      ...(from === undefined ? {} : { from: shown(from, field) }),
+      ...(to === undefined ? {} : { to: shown(to, field) }),
+    };
+    return;
+  }
+  for (const name of new Set([...left.parts.keys(), ...right.parts.keys()])) {
+    const inner = left.isList ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
+    yield* differences(inner, left.parts.get(name), right.parts.get(name));
+  }
+}
+
+/** The parts of an object, or of a list of things with names. Null: it is to be shown as a whole. */
+function partsOf(value: unknown): { isList: boolean; parts: Map<string, unknown> } | null {
+  if (typeof value !== 'object' || value === null) return null;
+  if (!Array.isArray(value)) return { isList: false, parts: new Map(Object.entries(value)) };
+  const names = value.map((item: unknown) => nameOf(item));
+  if (names.includes(null)) return null;
+  return { isList: true, parts: new Map(value.map((item, at) => [names[at] ?? '', item])) };
+}
+
+function nameOf(item: unknown): string | null {
+  const { name, id } = Object(item) as { readonly name?: unknown; readonly id?: unknown };
+  const own = name ?? id;
+  return typeof own === 'string' ? own : null;
+}
+
+/** A value as it is written down: without what is hidden, and not too long. */
+function shown(value: unknown, field: string): unknown {
+  const text = JSON.stringify(value, (name, inner: unknown) =>
+    typeof inner === 'string' ? shownText(inner, name === '' ? field : name) : inner,
+  );
+  return text.length > VALUE_CHARACTERS_MAX ? `(${text.length} characters)` : JSON.parse(text);
+}
+
+function shownText(text: string, field: string): string {
+  if (HIDDEN_FIELDS.has(field)) return HIDDEN;
+  return field === ADDRESS_FIELD && URL.canParse(text) ? `${new URL(text).origin}/${HIDDEN}` : text;
+}

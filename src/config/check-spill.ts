@@ -1,0 +1,62 @@
+import type { GroupConfig } from '../contract/config/config.ts';
+import { quoteName } from './import-errors.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
+import { namesUpstreams, upstreamsOf } from '../routing/group-match.ts';
+
+/** What is wrong with one entry of a group's `spill_to`, and where it stands. */
+interface SpillError {
+  readonly path: string;
+  readonly message: string;
+}
+
+/**
+ * Finds entries of a group's `spill_to` that calls cannot go to, or must not: without a key of the
+ * operator's an upstream would be sent the callers' own, which are meant for another one.
+ *
+ * A group that names no upstreams takes calls to all of them, so there it is enough that one speaks what
+ * the entry speaks.
+ */
+export function spillErrors(
+  group: GroupConfig,
+  path: string,
+  upstreams: ReadonlyMap<string, Upstream>,
+): SpillError[] {
+  const { on_saturated: onSaturated } = group;
+  if (typeof onSaturated === 'string') return [];
+  const matched = upstreamsOf(group, upstreams);
+  const isNamed = namesUpstreams(group);
+  return onSaturated.spill_to.flatMap((entry, index) => {
+    const [id, model] = typeof entry === 'string' ? [entry, null] : [entry.upstream, entry.model];
+    const inEntry = typeof entry === 'string' ? '' : '.upstream';
+    const at = `${path}.on_saturated.spill_to[${index}]${inEntry}`;
+    const error = (message: string) => [{ path: at, message: `${quoteName(id)} ${message}` }];
+    const to = upstreams.get(id);
+    if (to === undefined) return error('names no enabled upstream');
+    if (to.secret === null) {
+      return error(
+        "has no key of the operator's, so callers' own keys for another upstream would be sent there; " +
+          'set auth.secret at the upstream',
+      );
+    }
+    const others = matched.filter((from) => from !== to);
+    if (matched.length === 1 && others.length === 0 && model === null) {
+      return error(
+        'is where the calls of this group go already; name another upstream, or a model',
+      );
+    }
+    const strangers = others.filter((from) => !speaksAlike(from, to));
+    const isStrange = isNamed
+      ? strangers.length > 0
+      : others.length > 0 && strangers.length === others.length;
+    if (!isStrange) return [];
+    const names = isNamed ? strangers.map(({ id: name }) => name).join(', ') : 'the others';
+    return error(`does not speak the dialect of ${names}, so their calls cannot go there`);
+  });
+}
+
+/** Whether some calls to one upstream make sense at the other. */
+function speaksAlike(one: Upstream, other: Upstream): boolean {
+  if (one.dialect === other.dialect) return true;
+  const bothOpenai = one.openaiAt !== null && other.openaiAt !== null;
+  return bothOpenai || (one.anthropicAt !== null && other.anthropicAt !== null);
+}

@@ -1,0 +1,89 @@
+import { stringify } from 'yaml';
+import { configSchema, type Config } from '../contract/config/config.ts';
+import { explainIssues, type ImportError } from './import-errors.ts';
+import { convertForeign, foreignKeys } from './import-foreign.ts';
+
+export { ConfigSyntaxError, parseConfigText } from './import-syntax.ts';
+
+/** A document as a whole configuration, or everything that is wrong with it. */
+export type Imported =
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      /** What was made of a foreign document, in full sentences. */
+      readonly notes: string[];
+      /** The document had groups only, and says nothing of upstreams, keys and the rest. */
+      readonly groupsOnly: boolean;
+    }
+  | { readonly ok: false; readonly errors: ImportError[] };
+
+const OWN_KEYS = Object.keys(configSchema.shape);
+
+/** Beginnings of providers' keys and of our own. Configurations are shown and logged: no key belongs there. */
+const KEY_LIKE = /^(sk-|sk_|hg_|aiza|xai-|gsk_|nvapi-|bearer )/i;
+
+/**
+ * Checks a document by its fields alone: Headgate's own shape or one of the two foreign ones. Whether
+ * its groups and upstreams make sense together is checked where the built-in upstreams are known.
+ */
+export function importConfig(document: unknown): Imported {
+  const foreign = foreignKeys(document);
+  if (foreign.length === 0) return importOwn(document);
+  const mixed = mixedKeys(document, foreign);
+  if (mixed !== null) return { ok: false, errors: [mixed] };
+  const converted = convertForeign(document);
+  if (!converted.ok) return converted;
+  const imported = importOwn(converted.config);
+  return imported.ok ? { ...imported, notes: converted.notes, groupsOnly: true } : imported;
+}
+
+/** Writes a whole configuration, every default included. */
+export function exportConfig(config: Config, format: 'json' | 'yaml'): string {
+  return format === 'json'
+    ? `${JSON.stringify(config, null, 2)}\n`
+    : stringify(config, { aliasDuplicateObjects: false, lineWidth: 0 });
+}
+
+function importOwn(document: unknown): Imported {
+  const parsed = configSchema.safeParse(document);
+  if (!parsed.success) {
+    return { ok: false, errors: explainIssues(parsed.error, configSchema, document) };
+  }
+  const errors = keyLikeFields(parsed.data);
+  if (errors.length > 0) return { ok: false, errors };
+  return { ok: true, config: parsed.data, notes: [], groupsOnly: false };
+}
+
+function mixedKeys(document: unknown, foreign: readonly string[]): ImportError | null {
+  if (Array.isArray(document)) return null;
+  const own = Object.keys(Object(document)).filter((key) => OWN_KEYS.includes(key));
+  const shapes = new Set(foreign.map((key) => (key === 'rate_limit' ? 'model' : key)));
+  const [first = ''] = foreign;
+  if (own.length > 0) {
+    return {
+      path: first,
+      message: `cannot stand beside "${own.join('", "')}": a document has one shape; write its groups under "groups"`,
+    };
+  }
+  if (shapes.size > 1) {
+    return {
+      path: first,
+      message: `cannot stand beside "${foreign.slice(1).join('", "')}": import one shape at a time`,
+    };
+  }
+  return null;
+}
+
+function keyLikeFields(config: Config): ImportError[] {
+  const message =
+    'looks like a key itself; expected an id or a fingerprint (POST /admin/api/fingerprint)';
+  const inGroups = config.groups.flatMap((group, at) =>
+    group.match.keys.flatMap((key, index) =>
+      KEY_LIKE.test(key) ? [{ path: `groups[${at}].match.keys[${index}]`, message }] : [],
+    ),
+  );
+  const inKeys = config.keys.flatMap((key, at) =>
+    KEY_LIKE.test(key.id) ? [{ path: `keys[${at}].id`, message }] : [],
+  );
+  return [...inGroups, ...inKeys];
+}

@@ -1,0 +1,118 @@
+import type { AdminKeyConfig, Config, GroupConfig, WebhookConfig } from '../config/config.ts';
+import type { GroupDefinition } from './group-rpc.ts';
+
+/** Everything a Worker routes by: the configuration at one version. */
+export interface Snapshot {
+  readonly version: number;
+  readonly config: Config;
+  /** Key of the fingerprints (HMAC-SHA-256, base64), made by the directory at its first start. */
+  readonly fingerprintKey: string;
+  /** Changes with everything in the snapshot. Absent: from a directory that knows no tags yet. */
+  readonly tag?: string;
+  /** Groups with so many partitions that a Worker must ask which pool a partition goes to. */
+  readonly fullGroups?: readonly string[];
+}
+
+type Jurisdiction = GroupConfig['jurisdiction'];
+
+export type ReplaceAnswer =
+  | { readonly kind: 'replaced'; readonly version: number }
+  /** Somebody else changed the configuration since `expected`. */
+  | { readonly kind: 'conflict'; readonly version: number };
+
+/** One field that a change of the configuration changed. Hashes are hidden, and of a webhook's address all but the host. */
+export interface AuditChange {
+  /** As in `groups[openai-shared].limits.max_concurrency`. */
+  readonly path: string;
+  /** Absent: there was nothing before. */
+  readonly from?: unknown;
+  /** Absent: it was removed. */
+  readonly to?: unknown;
+}
+
+export interface AuditEntry {
+  readonly sequence: number;
+  readonly at: string;
+  /** The version of the configuration that the action made, or that it happened at. */
+  readonly version: number;
+  /** Who: `admin-token`, or the id of an admin key. */
+  readonly actor: string;
+  /** What was done, as in `group openai-shared: pause`. Never a secret. */
+  readonly action: string;
+  /** What it changed. Empty where no configuration was changed, and in entries of 0.1.0. */
+  readonly changes: readonly AuditChange[];
+  /** Changes beyond those that are kept. */
+  readonly changes_omitted: number;
+}
+
+/** Which entries of the audit log. */
+export interface AuditQuery {
+  readonly limit: number;
+  /** Entries older than that sequence. Absent: from the newest on. */
+  readonly before?: number;
+  readonly actor?: string;
+  /** How the action begins. */
+  readonly action?: string;
+  /** Only what was changed there or below, as in `groups[openai-shared]`: other changes are left out. */
+  readonly path?: string;
+  /** Instants as `toISOString` writes them; the second is not included. */
+  readonly since?: string;
+  readonly until?: string;
+}
+
+export interface AuditPage {
+  readonly entries: readonly AuditEntry[];
+  /** What `before` must be for the next page; null: that was all. */
+  readonly next: number | null;
+}
+
+/** What decides who may use the admin API, beside `ADMIN_TOKEN`. */
+export interface AdminAccess {
+  /** Key that sessions are signed with, made by the directory when it is first asked. */
+  readonly sessionKey: string;
+  readonly adminKeys: readonly AdminKeyConfig[];
+}
+
+/** A pool that the directory pushes changes to and that status shows. */
+export interface ListedPool {
+  readonly group: string;
+  readonly partition: string | null;
+}
+
+export interface DirectoryRpc {
+  /** The configuration, or null when `known` is its tag (or version, as older Workers ask). */
+  snapshot(known: string | number | null): Promise<Snapshot | null>;
+  /** What it knows of one group, for an object whose configuration is older than a ticket's. */
+  definition(group: string): Promise<GroupDefinition>;
+  /**
+   * Replaces the whole configuration, which the caller has validated, if its version is still
+   * `expected`, and pushes the change to the listed objects.
+   */
+  replace(config: Config, expected: number, actor: string, action: string): Promise<ReplaceAnswer>;
+  /**
+   * Called by a pool after its first 2xx: keys that no provider accepts never get listed. False: its
+   * group has as many as it may have.
+   */
+  list(pool: ListedPool): Promise<boolean>;
+  /**
+   * Called by a retired pool when it has become empty, and by one that was idle for long. With a
+   * `jurisdiction` that very pool is meant.
+   */
+  unlist(pool: ListedPool & { readonly jurisdiction?: Jurisdiction }): Promise<void>;
+  pools(): Promise<ListedPool[]>;
+  /**
+   * Which partition of a full group the calls of `partition` go to: its own, or `OVERFLOW_PARTITION`.
+   * The answer stays the same for as long as calls may be under way there.
+   */
+  share(group: string, partition: string): Promise<string>;
+  /** Writes into the audit log what changed no configuration. */
+  note(actor: string, action: string): Promise<void>;
+  /** The newest entries, as Workers of 0.1.0 ask for them. */
+  audit(limit: number): Promise<readonly AuditEntry[]>;
+  auditPage(query: AuditQuery): Promise<AuditPage>;
+  adminAccess(): Promise<AdminAccess>;
+  /** Counts a wrong token. How many came from that address within the last minute, this one included. */
+  failedAttempt(address: string): Promise<number>;
+  /** Where a pool sends its warnings to; null: nowhere. */
+  webhook(): Promise<WebhookConfig | null>;
+}

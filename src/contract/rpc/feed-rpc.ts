@@ -1,0 +1,70 @@
+import type { Warning } from '../observations.ts';
+import type { LeaseInfo, PoolStatus, WaiterInfo } from '../pool-status.ts';
+
+/**
+ * What pools and the hub of the dashboards tell each other. Both may be of another version for minutes
+ * after a deploy, so this only grows.
+ */
+
+/** Leases and waiters of a pool that are told one by one, of each; the rest is only counted. */
+export const DETAIL_ROWS_MAX = 200;
+
+/** How the hub asks a pool to tell what happens in it. */
+export interface WatchRequest {
+  /** Names the pool towards the hub. */
+  readonly key: string;
+  /** Until when, in epoch milliseconds. The hub asks again before that if somebody still looks. */
+  readonly untilAt: number;
+  /** The pool tells at most once in so many milliseconds. */
+  readonly everyMs: number;
+  /** With its leases and its waiters. */
+  readonly isDetailed: boolean;
+}
+
+/** The first leases and waiters of a pool. */
+export interface PoolDetail {
+  /** Oldest first. */
+  readonly leases: readonly LeaseInfo[];
+  /** Who will probably be granted first in front. */
+  readonly waiters: readonly WaiterInfo[];
+  readonly leasesTotal: number;
+  readonly waitersTotal: number;
+}
+
+/** A pool at one instant. */
+export interface PoolReport {
+  /** By the pool's clock, in epoch milliseconds: the later of two reports has the larger one. */
+  readonly at: number;
+  /** Version of the configuration that it goes by: a later one than the hub's is news to the hub. */
+  readonly configVersion: number;
+  readonly status: PoolStatus;
+  /** Null: not asked for. */
+  readonly detail: PoolDetail | null;
+}
+
+/** What the hub wants to hear of a pool from now on. */
+export type FeedWants = 'nothing' | 'status' | 'detail';
+
+export interface FeedRpc {
+  /** Opens a stream of server-sent events. The caller has checked who may see them. */
+  fetch(request: Request): Promise<Response>;
+  /** Something changed in a pool. */
+  push(key: string, report: PoolReport): Promise<FeedWants>;
+  /** A pool raised a warning. */
+  warned(warning: Warning): Promise<void>;
+}
+
+/** What grows or shrinks with time alone, and is no news. */
+const AGES: ReadonlySet<string> = new Set([
+  'at',
+  'idle_ms',
+  'oldest_wait_ms',
+  'age_ms',
+  'waited_ms',
+  'estimate_ms',
+]);
+
+/** For `JSON.stringify`: leaves out what changes with time alone, so that two texts differ by news only. */
+export function withoutAges(name: string, value: unknown): unknown {
+  return AGES.has(name) ? undefined : value;
+}

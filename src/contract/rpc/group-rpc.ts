@@ -1,0 +1,258 @@
+import type { Outcome } from '../../core/words/outcome.ts';
+import type { Rejection } from '../../core/words/rejection.ts';
+import type { UpstreamSignal } from '../../core/words/signal.ts';
+import type { HandedGroup } from '../../core/state.ts';
+import type { Lane } from '../../core/words/ticket.ts';
+import type { CallEstimate, Settlement } from '../../core/words/usage.ts';
+import type { PoolPreview } from './change-preview.ts';
+import type { GroupConfig } from '../config/config.ts';
+import type { PoolReport, WatchRequest } from './feed-rpc.ts';
+import type {
+  DecisionFilter,
+  DecisionInfo,
+  PoolHistory,
+  PoolMetrics,
+  Warning,
+} from '../observations.ts';
+import type { LeaseInfo, PoolStatus, WaiterInfo } from '../pool-status.ts';
+
+/**
+ * What a Worker may ask of a group's object. Worker and object run different versions for minutes
+ * after a deploy, so this contract only grows: a field is never renamed, removed or made required.
+ */
+export const CONTRACT_VERSION = 1;
+
+/** A pool that nobody used for this long is not shown any more and leaves the directory's list. */
+export const POOL_IDLE_MS = 600_000;
+
+export interface AcquireRequest {
+  readonly version: number;
+  /** Which group, and which partition of it (null: the group is not split). */
+  readonly group: string;
+  readonly partition: string | null;
+  /** The limit of an automatic group, which no configuration holds. Null for a configured group. */
+  readonly assumed: AssumedLimit | null;
+  /** Version of the configuration that the Worker routed by. */
+  readonly configVersion: number;
+  readonly ticketId: string;
+  /** 1 for the first try of the ticket. Lease id = ticket id + attempt. */
+  readonly attempt: number;
+  /**
+   * When this ask was sent, by the clock that the instants below are by: the object's may show something
+   * else. Absent: it shows the same.
+   */
+  readonly sentAt?: number;
+  /** When the call reached Headgate, in epoch milliseconds. Kept over every ask. */
+  readonly enqueuedAt: number;
+  /** The caller's own deadline in epoch milliseconds; the group's time-out applies besides. */
+  readonly deadlineAt: number | null;
+  /** False: answer `busy` instead of waiting. */
+  readonly wait: boolean;
+  /** How long the object may park this ask, in milliseconds. The Worker asks again before that. */
+  readonly sliceMs: number;
+  /** Who is charged: a gateway key's id, or the fingerprint of a provider key. */
+  readonly caller: string;
+  readonly agent: string | null;
+  readonly upstream: string;
+  readonly model: string | null;
+  /** Who is charged in the sharing. Absent: the caller. */
+  readonly tenant?: string;
+  /** Absent: `normal`. */
+  readonly lane?: Lane;
+  /** Slots that the call takes. Absent: 1. */
+  readonly slots?: number;
+  /** When the agent run began, in epoch milliseconds. Absent or null: only its id is known. */
+  readonly agentStartedAt?: number | null;
+  /** A try for several groups at once: granted now, or `declined` without a trace. */
+  readonly isTry?: boolean;
+  /** The slots will be held while the call waits in a wider group; `confirm` ends that. */
+  readonly waitsElsewhere?: boolean;
+  /** The call holds slots of narrower groups, and gives them back rather than wait out a pause. */
+  readonly holdsNarrower?: boolean;
+  /** Leases of the call that this one is made for, in whatever groups. */
+  readonly parents?: readonly string[];
+  /** What the call will use of rates and budgets, as far as that is known. Absent: one request. */
+  readonly estimate?: CallEstimate;
+  /** Calls that this isolate let pass without a slot since it last reached the object. */
+  readonly passedUnlimited: number;
+}
+
+export interface AssumedLimit {
+  readonly slotsMax: number;
+  /** `built_in`: a row of the table of known limits. `unknown`: the default for everything else. */
+  readonly source: 'built_in' | 'unknown';
+}
+
+/** The union that acquire returns: values, never exceptions, for what is expected. */
+export type AcquireAnswer =
+  | {
+      readonly kind: 'granted';
+      readonly lease: LeaseRpc;
+      readonly leaseId: string;
+      /** Larger than that of every earlier answer for this lease; only the largest one's disposal frees it. */
+      readonly attachment: number;
+      /** The group wants to be told at the headers that the upstream took the call. Absent: no. */
+      readonly wantsServed?: boolean;
+      readonly configVersion: number;
+    }
+  | {
+      readonly kind: 'pending';
+      /** Waiters ahead of this one. */
+      readonly position: number;
+      readonly estimateMs: number;
+      readonly configVersion: number;
+    }
+  | { readonly kind: 'rejected'; readonly rejection: Rejection; readonly configVersion: number }
+  /** The group was retired or its matching changed: route again, no earlier than by that version. */
+  | { readonly kind: 'moved'; readonly configVersion: number }
+  /** Only to tries and to calls that hold narrower slots: not now, or not before a pause ends. */
+  | { readonly kind: 'declined'; readonly isPaused: boolean; readonly configVersion: number }
+  /** The attempt has ended: it was released or cancelled, or a grant of it was lost on its way. */
+  | { readonly kind: 'gone' };
+
+/**
+ * A held lease. The runtime disposes of it when the holder's context ends, which frees the slot as
+ * `cancelled` unless it was released before.
+ */
+export interface LeaseRpc extends Disposable {
+  /**
+   * Renews at once, then stays parked until the next renewal is due (`ok`) or the lease was
+   * force-released (`revoking`: abort the upstream call, then release) or is not known (`gone`).
+   * `status` is the upstream's, once known.
+   */
+  renew(status: number | null): Promise<RenewAnswer>;
+  /** The call has its slots in all its groups. */
+  confirm(): Promise<void>;
+  /**
+   * What the upstream said to the call, as soon as it is known. `isRepeat`: it said so to this call
+   * before, so it is no news of anybody else's.
+   */
+  report(signal: UpstreamSignal, isRepeat: boolean): Promise<void>;
+  /**
+   * Ends the lease; a second release changes nothing. `status` is the upstream's, or null. Without a
+   * settlement the call counts as what was reserved for it.
+   */
+  release(outcome: Outcome, status: number | null, settlement?: Settlement): Promise<void>;
+}
+
+export type RenewAnswer = 'ok' | 'revoking' | 'gone';
+
+/** What a holder says of itself when it takes up its lease with a new instance of the object. */
+export interface ResumeRequest {
+  readonly leaseId: string;
+  readonly ticketId: string;
+  readonly caller: string;
+  readonly agent: string | null;
+  readonly upstream: string;
+  readonly model: string | null;
+  readonly group: string;
+  readonly partition: string | null;
+  readonly assumed: AssumedLimit | null;
+  readonly tenant?: string;
+  readonly lane?: Lane;
+  readonly slots?: number;
+  /** That of the answer that it holds the lease by: the new one's is larger. Absent: not known. */
+  readonly attachment?: number;
+}
+
+export type ResumeAnswer =
+  | Extract<AcquireAnswer, { kind: 'granted' }>
+  /** The lease had ended for good (released, or force-released): stop and do not resume. */
+  | { readonly kind: 'gone' };
+
+/** A pool that was on trial, for its own object to go on with. */
+export interface HandedPool extends HandedGroup {
+  readonly assumed: AssumedLimit | null;
+}
+
+export interface GroupRpc {
+  acquire(request: AcquireRequest): Promise<AcquireAnswer>;
+  /** Takes the ticket out of the queue, or releases what it was granted meanwhile. */
+  cancel(ticketId: string): Promise<void>;
+  /** Ends a lease by its id, for a holder whose stub no longer works. */
+  release(
+    leaseId: string,
+    outcome: Outcome,
+    status: number | null,
+    settlement?: Settlement,
+  ): Promise<void>;
+  /** As on the lease, for a holder whose stub no longer works. */
+  report(leaseId: string, signal: UpstreamSignal, isRepeat: boolean): Promise<void>;
+  resume(request: ResumeRequest): Promise<ResumeAnswer>;
+  status(): Promise<PoolStatus>;
+  leases(): Promise<LeaseInfo[]>;
+  /** What was counted since the instance began. */
+  metrics(): Promise<PoolMetrics>;
+  /** What happened from `fromMs` up to `toMs`, in steps of `stepMs`; after a day of 15 minutes at the least. */
+  history(fromMs: number, toMs: number, stepMs: number): Promise<PoolHistory>;
+  /** The last decisions that the instance remembers, the latest first. */
+  decisions(filter: DecisionFilter): Promise<DecisionInfo[]>;
+  /** The last warnings, the latest first. */
+  warnings(): Promise<Warning[]>;
+  /**
+   * What the pool would do if the group, configured as `before`, were configured as `after` (`GroupConfig`
+   * as JSON). Changes nothing.
+   */
+  preview(before: string, after: string): Promise<PoolPreview>;
+  /** Everybody who waits, in the order in which they will probably be granted. */
+  waiters(): Promise<WaiterInfo[]>;
+  /** What one caller has here, for itself to see. */
+  callsOf(caller: string): Promise<CallerCalls>;
+  /** Tells how the pool is, and from now on pushes to the hub of the dashboards what changes. */
+  watch(request: WatchRequest): Promise<PoolReport>;
+  /** Puts a waiter first, or into another lane, or both. False: it does not wait here. */
+  promote(ticketId: string, lane: Lane | null, toFront: boolean): Promise<boolean>;
+  /**
+   * Takes a waiter out, whose caller is refused as `cancelled`. Never touches a lease. False: it does
+   * not wait here.
+   */
+  dismiss(ticketId: string): Promise<boolean>;
+  /**
+   * Resolves when the group is not paused, or after `sliceMs`; at once if too many wait for that already.
+   * True: it is not paused.
+   */
+  opened(sliceMs: number): Promise<boolean>;
+  /** Forgets what was learned of the upstream: ceiling, pause and breaker. What was used of limits stays. */
+  relearn(): Promise<void>;
+  /** Force-releases a lease: its holder aborts the upstream call and lets go. False: not known. */
+  revoke(leaseId: string): Promise<boolean>;
+  /**
+   * Leaves the directory's list, until its next 2xx, if nobody used the pool for `POOL_IDLE_MS`. True:
+   * it did. `jurisdiction` is the one that the pool is in, which it does not know itself.
+   */
+  forget(jurisdiction: GroupConfig['jurisdiction']): Promise<boolean>;
+  /**
+   * Goes on with a pool whose key had its first success: counts its leases, and answers with a hold on each,
+   * in the same order.
+   */
+  takeOver(handed: HandedPool): Promise<LeaseRpc[]>;
+  /** Whether the pool's key had a success. True where nobody asks for one. */
+  isProved(): Promise<boolean>;
+  /** Pushed by the directory at a change. A version that is not newer changes nothing. */
+  reconfigure(definition: GroupDefinition): Promise<void>;
+}
+
+/** What the directory knows of one group, at one version. */
+export interface GroupDefinition {
+  readonly version: number;
+  /** The last version at which calls may have begun to take another way than before. */
+  readonly routingVersion: number;
+  /** The group's configuration as JSON (`GroupConfig`), or null: automatic, or deleted. */
+  readonly config: string | null;
+  /** Weights of gateway keys, for an automatic group. Absent: none; a configured one has its own. */
+  readonly weights?: Readonly<Record<string, number>>;
+  /** What an operator set of an automatic group. Absent: it is open. */
+  readonly paused?: boolean;
+  readonly draining?: boolean;
+}
+
+/** What one caller has in a pool. */
+export interface CallerCalls {
+  /** The pool's own; a caller may see some of it only. */
+  readonly status: PoolStatus;
+  /** Calls that hold slots, and how many slots. */
+  readonly in_flight: number;
+  readonly slots_in_use: number;
+  /** The next one first. */
+  readonly waiters: readonly WaiterInfo[];
+}

@@ -1,0 +1,37 @@
+import type { Outcome } from '../../core/words/outcome.ts';
+import type { UpstreamSignal } from '../../core/words/signal.ts';
+import type { Settlement } from '../../core/words/usage.ts';
+import type { ListedPool } from './directory-rpc.ts';
+import type { AcquireAnswer, AcquireRequest, ResumeAnswer, ResumeRequest } from './group-rpc.ts';
+import type { PoolStatus } from '../pool-status.ts';
+
+/** The pool's key has had its first success: it is to be asked itself. */
+export interface Proved {
+  readonly kind: 'proved';
+}
+
+/**
+ * What a Worker may ask of the trials: of one object with all pools in it whose keys had no success yet.
+ * A runtime that opens a file for every object would open one for every key that somebody makes up.
+ */
+export interface TrialsRpc {
+  acquire(request: AcquireRequest): Promise<AcquireAnswer | Proved>;
+  resume(request: ResumeRequest): Promise<ResumeAnswer | Proved>;
+  cancel(pool: ListedPool, ticketId: string): Promise<void>;
+  release(
+    pool: ListedPool,
+    leaseId: string,
+    outcome: Outcome,
+    status: number | null,
+    settlement?: Settlement,
+  ): Promise<void>;
+  report(
+    pool: ListedPool,
+    leaseId: string,
+    signal: UpstreamSignal,
+    isRepeat: boolean,
+  ): Promise<void>;
+  opened(pool: ListedPool, sliceMs: number): Promise<boolean>;
+  status(pool: ListedPool): Promise<PoolStatus>;
+  isProved(pool: ListedPool): Promise<boolean>;
+}

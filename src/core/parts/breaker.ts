@@ -1,0 +1,178 @@
+import { after, instant, type InstantMs, type LeaseId } from '../words/ids.ts';
+
+/**
+ * A circuit breaker. `closed`: calls pass, and their results are counted. `open`: too many failed; nothing
+ * passes until `openUntil`. `half_open`: single calls probe whether the upstream is back.
+ *
+ * A probe holds a permit from its grant until the upstream's answer is known, or its lease ends in
+ * whatever way: a probe that dies cannot keep the breaker half open for ever.
+ */
+export interface Breaker {
+  phase: 'closed' | 'open' | 'half_open';
+  /** The last results while closed, the oldest first. */
+  results: { readonly at: InstantMs; readonly failed: boolean }[];
+  openedAt: InstantMs;
+  openUntil: InstantMs;
+  /** How many times it opened without having closed in between. */
+  openings: number;
+  /** Leases of the probes that are under way. */
+  probes: LeaseId[];
+  /** Probes that were served since it is half open. */
+  served: number;
+}
+
+/** A call whose result is known. */
+export interface CallResult {
+  readonly leaseId: LeaseId;
+  readonly grantedAt: InstantMs;
+}
+
+/** So many of the last results count, and so many there must be. */
+const RESULTS_MAX = 20;
+const RESULTS_MIN = 10;
+
+/** Older results say nothing of now. */
+const RESULT_TTL_MS = 300_000;
+
+/** The part of the results that must have failed. */
+const FAILED_SHARE = 0.5;
+
+/** How long it stays open at first; twice as long each time that a probe fails. */
+const OPEN_MIN_MS = 15_000;
+const OPEN_MAX_MS = 300_000;
+
+/** What an upstream may ask for at the most: a slip of its clock must not stop a group for good. */
+const OPEN_ASKED_MAX_MS = 3_600_000;
+
+/** It stays open longer by up to this part, or several groups would probe one upstream together. */
+const JITTER = 0.1;
+
+/** Probes at once: one, and more when it was served. As many as that must be served to close. */
+const PROBES_FIRST = 1;
+const PROBES_MAX = 3;
+
+/** A breaker that has seen nothing. */
+export function closedBreaker(): Breaker {
+  return {
+    phase: 'closed',
+    results: [],
+    openedAt: instant(0),
+    openUntil: instant(0),
+    openings: 0,
+    probes: [],
+    served: 0,
+  };
+}
+
+/** Whether a call may be granted now. Half open: whether there is a permit for one more probe. */
+export function allows(breaker: Breaker, now: InstantMs): boolean {
+  if (breaker.phase === 'closed') return true;
+  if (breaker.phase === 'open') return now >= breaker.openUntil;
+  return breaker.probes.length < (breaker.served === 0 ? PROBES_FIRST : PROBES_MAX);
+}
+
+/** When `allows` next changes by itself; Infinity: only by a result. */
+export function nextChangeAt(breaker: Breaker, now: InstantMs): InstantMs {
+  const isWaiting = breaker.phase === 'open' && now < breaker.openUntil;
+  return isWaiting ? breaker.openUntil : instant(Infinity);
+}
+
+/** A call was granted: unless the breaker is closed it is a probe. The caller has asked `allows`. */
+export function noteGranted(breaker: Breaker, leaseId: LeaseId): void {
+  if (breaker.phase === 'closed') return;
+  if (breaker.phase === 'open') {
+    breaker.phase = 'half_open';
+    breaker.served = 0;
+  }
+  breaker.probes.push(leaseId);
+}
+
+/** The upstream took the call. Known at its first byte: how long the answer takes changes nothing. */
+export function noteServed(breaker: Breaker, call: CallResult, now: InstantMs): void {
+  if (breaker.phase === 'closed') return noteResult(breaker, call, false, now);
+  if (!takePermitBack(breaker, call.leaseId)) return;
+  breaker.served += 1;
+  if (breaker.served < PROBES_MAX) return;
+  breaker.phase = 'closed';
+  breaker.results = [];
+  breaker.openings = 0;
+  breaker.probes = [];
+}
+
+/**
+ * The call failed: the upstream was overloaded, broken or not to be reached.
+ *
+ * @param retryAfterMs how long to leave it alone, as it says
+ */
+export function noteFailed(
+  breaker: Breaker,
+  call: CallResult & { readonly retryAfterMs: number | null },
+  now: InstantMs,
+): void {
+  if (breaker.phase !== 'closed') {
+    if (takePermitBack(breaker, call.leaseId)) open(breaker, call.retryAfterMs, now);
+    return;
+  }
+  noteResult(breaker, call, true, now);
+  const failed = breaker.results.filter((result) => result.failed).length;
+  const { length } = breaker.results;
+  if (length < RESULTS_MIN || failed < FAILED_SHARE * length) return;
+  open(breaker, call.retryAfterMs, now);
+}
+
+/**
+ * The lease of a call ended, in whatever way. Of a probe without a result the permit comes back; one whose
+ * holder was lost has failed.
+ */
+export function noteEnded(
+  breaker: Breaker,
+  leaseId: LeaseId,
+  isLost: boolean,
+  now: InstantMs,
+): void {
+  if (takePermitBack(breaker, leaseId) && isLost) open(breaker, null, now);
+}
+
+/** After a reset: probes whose leases are not there any more give their permits back. */
+export function keepProbes(breaker: Breaker, isAlive: (leaseId: LeaseId) => boolean): void {
+  breaker.probes = breaker.probes.filter((leaseId) => isAlive(leaseId));
+}
+
+/** Whether calls failed lately, so that it matters to hear which are served. */
+export function hasFailedLately({ results }: Breaker, now: InstantMs): boolean {
+  return results.some(({ at, failed }) => failed && now - at < RESULT_TTL_MS);
+}
+
+function noteResult(breaker: Breaker, call: CallResult, failed: boolean, now: InstantMs): void {
+  // A call of before it opened tells of what is known already.
+  if (call.grantedAt < breaker.openUntil) return;
+  const fresh = breaker.results.filter(({ at }) => now - at < RESULT_TTL_MS);
+  breaker.results = [...fresh, { at: now, failed }].slice(-RESULTS_MAX);
+}
+
+function open(breaker: Breaker, retryAfterMs: number | null, now: InstantMs): void {
+  const lengthMs = Math.min(OPEN_MAX_MS, OPEN_MIN_MS * 2 ** breaker.openings);
+  const askedMs = Math.min(OPEN_ASKED_MAX_MS, retryAfterMs ?? 0);
+  const jittered = lengthMs * (1 + JITTER * fraction(now));
+  breaker.phase = 'open';
+  breaker.openedAt = now;
+  breaker.openUntil = after(now, Math.max(Math.round(jittered), askedMs));
+  breaker.openings += 1;
+  breaker.results = [];
+  breaker.probes = [];
+  breaker.served = 0;
+}
+
+/** False: the call was no probe, or its permit is back already. */
+function takePermitBack(breaker: Breaker, leaseId: LeaseId): boolean {
+  const index = breaker.probes.indexOf(leaseId);
+  if (index === -1) return false;
+  breaker.probes.splice(index, 1);
+  return true;
+}
+
+/** A number in [0, 1) that depends on the instant alone: the core has no randomness. */
+function fraction(at: InstantMs): number {
+  const bits = Math.imul(at % 2 ** 32, 2_654_435_761);
+  return ((bits ^ (bits >>> 16)) >>> 0) / 2 ** 32;
+}

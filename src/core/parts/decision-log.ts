@@ -1,0 +1,74 @@
+import type { InstantMs, LeaseId } from '../words/ids.ts';
+import type { Outcome } from '../words/outcome.ts';
+import type { Rejection } from '../words/rejection.ts';
+import type { UpstreamSignal } from '../words/signal.ts';
+import type { Ticket } from '../words/ticket.ts';
+
+/**
+ * Why a call is not granted at once.
+ * - `operator_pause`, `upstream_pause`: nothing is granted for now.
+ * - `breaker`: the upstream failed too often, or is being probed.
+ * - `settling`: the group was reset or re-routed a moment ago, and waits for older calls to come back.
+ * - `cap`: its tenant, its agent, or calls that wait elsewhere have as many slots as they may.
+ * - `slots`: all slots are in use, or fewer are free than it takes.
+ * - `rates`: a limit of requests or tokens is used up.
+ * - `order`: there is room, and others go first.
+ */
+export type WaitCause =
+  | 'operator_pause'
+  | 'upstream_pause'
+  | 'breaker'
+  | 'settling'
+  | 'cap'
+  | 'slots'
+  | 'rates'
+  | 'order';
+
+/**
+ * What the group decided of one attempt of a call, and what became of it. `declined`: it holds slots of
+ * narrower groups, and was sent back rather than hold them through a pause. `left`: its caller went, or
+ * did not ask again in time.
+ */
+export interface Decision {
+  readonly ticket: Ticket;
+  readonly leaseId: LeaseId;
+  readonly arrivedAt: InstantMs;
+  readonly decidedAt: InstantMs;
+  readonly decided: 'granted' | 'rejected' | 'declined' | 'left' | 'moved';
+  /** Null unless it was rejected. */
+  readonly rejection: Rejection | null;
+  /** Waiters ahead of it when it came; 0: nobody. */
+  readonly positionAtArrival: number;
+  /** Why it was not granted when it came; null: it was. */
+  readonly waitedFor: WaitCause | null;
+  /** What the upstream said, as soon as it is known. */
+  upstreamStatus: number | null;
+  upstreamSignal: Pick<UpstreamSignal, 'kind' | 'retryAfterMs'> | null;
+  /** How its lease ended; null: it has none, or still holds it. */
+  ended: Outcome | 'expired' | null;
+  endedAt: InstantMs | null;
+}
+
+/** The last decisions of a group. They are in memory only: explaining a call must not cost a row. */
+export interface Trail {
+  readonly ring: Decision[];
+  /** Where the next one goes, over the oldest once the ring is full. */
+  next: number;
+}
+
+/** So many decisions are remembered. Each holds on to its ticket, about half a kilobyte together. */
+export const DECISIONS_MAX = 500;
+
+export function emptyTrail(): Trail {
+  return { ring: [], next: 0 };
+}
+
+export function addDecision(trail: Trail, decision: Decision): void {
+  trail.ring[trail.next] = decision;
+  trail.next = (trail.next + 1) % DECISIONS_MAX;
+}
+
+/** All that are remembered, the latest decided first. */
+export function latestFirst({ ring, next }: Trail): Decision[] {
+  return [...ring.slice(next), ...ring.slice(0, next)].toReversed();
+}

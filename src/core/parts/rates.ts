@@ -1,0 +1,284 @@
+import {
+  drain as drainBucket,
+  fitsAt,
+  fullBucket,
+  give,
+  levelAt,
+  lowerTo,
+  take as takeFrom,
+  type Bucket,
+  type BucketParams,
+} from './bucket.ts';
+import { instant, type InstantMs } from '../words/ids.ts';
+import {
+  limitsOf,
+  MINUTE_MS,
+  type Demand,
+  type Limit,
+  type LimitName,
+  type RateSettings,
+} from './rate-limits.ts';
+import type { LimitHint } from '../words/signal.ts';
+import {
+  count,
+  emptyWindow,
+  rebase as rebaseWindow,
+  uncount,
+  usedAt,
+  windowFitsAt,
+  windowSpare,
+  type Window,
+} from './window.ts';
+
+/** What of the limits was used. Kept in a row: whoever starts anew gets no second helping. */
+export interface Rates {
+  readonly buckets: Partial<Record<LimitName, Bucket>>;
+  readonly windows: Partial<Record<LimitName, Window>>;
+}
+
+/** The limit per minute that a hint is about. */
+const LIMIT_OF_HINT: Record<LimitHint['dimension'], LimitName> = {
+  requests: 'rpm',
+  tokens: 'tpm',
+  input_tokens: 'itpm',
+  output_tokens: 'otpm',
+};
+
+/** The rates of a group that has not made a call. */
+export function emptyRates(): Rates {
+  return { buckets: {}, windows: {} };
+}
+
+/** What was taken later than now, by a clock that was ahead, was taken now. */
+export function rebase(rates: Rates, settings: RateSettings, now: InstantMs): void {
+  for (const bucket of Object.values(rates.buckets)) {
+    bucket.at = instant(Math.min(bucket.at, now));
+  }
+  for (const { name, window } of limitsOf(settings)) {
+    const taken = rates.windows[name];
+    if (window !== null && taken !== undefined) rebaseWindow(taken, window, now);
+  }
+}
+
+/**
+ * When `demand` has room in all limits at once, if nobody else takes: `now` if it has already, Infinity
+ * if it never will. Changes nothing.
+ */
+export function roomAt(
+  rates: Rates,
+  settings: RateSettings,
+  demand: Demand,
+  now: InstantMs,
+): InstantMs {
+  let at: number = now;
+  for (const { name, amountOf, bucket, window } of limitsOf(settings)) {
+    const amount = amountOf(demand);
+    if (bucket !== null) {
+      const held = rates.buckets[name] ?? fullBucket(bucket, now);
+      at = Math.max(at, fitsAt(held, bucket, amount, now));
+    }
+    if (window !== null) {
+      const taken = rates.windows[name] ?? emptyWindow();
+      at = Math.max(at, windowFitsAt(taken, window, amount, now));
+    }
+  }
+  return instant(at);
+}
+
+/** A limit that a call is larger than, with both figures. */
+export interface Exceeded {
+  readonly limit: LimitName;
+  readonly limitAmount: number;
+  readonly amount: number;
+}
+
+/** The limit that `demand` exceeds by itself, whatever others take; null: it fits when they do not. */
+export function exceededBy(settings: RateSettings, demand: Demand): Exceeded | null {
+  for (const { name, amountOf, window } of limitsOf(settings)) {
+    const amount = amountOf(demand);
+    // A limit of 0 stops all calls for a while, and makes none too large.
+    if (window === null || window.limit === 0 || amount <= window.limit) continue;
+    return { limit: name, limitAmount: window.limit, amount };
+  }
+  return null;
+}
+
+/** A call that has room at an instant to come, if nobody else takes what it needs. */
+export interface Expected {
+  readonly demand: Demand;
+  readonly at: InstantMs;
+}
+
+/** What is to spare of each window beside a call that is expected; in the order of `limitsOf`. */
+export function sparesBeside(
+  { windows }: Rates,
+  settings: RateSettings,
+  { demand, at }: Expected,
+): readonly number[] {
+  return limitsOf(settings).map(({ name, amountOf, window }) => {
+    const amount = amountOf(demand);
+    if (window === null || amount === 0) return Infinity;
+    return windowSpare(windows[name] ?? emptyWindow(), window, amount, at);
+  });
+}
+
+/** Whether `demand` takes no more than what is to spare. */
+export function isSpare(
+  settings: RateSettings,
+  spares: readonly number[],
+  demand: Demand,
+): boolean {
+  return limitsOf(settings).every(({ amountOf }, index) => {
+    const amount = amountOf(demand);
+    return amount === 0 || amount <= (spares[index] ?? 0);
+  });
+}
+
+/** Whether the buckets fill in time for a call that is expected, though `demand` is taken at `at`. */
+export function fillInTime(
+  { buckets }: Rates,
+  settings: RateSettings,
+  demand: Demand,
+  expected: Expected,
+  at: InstantMs,
+): boolean {
+  return limitsOf(settings).every(({ name, amountOf, bucket }) => {
+    if (bucket === null) return true;
+    const left = { ...(buckets[name] ?? fullBucket(bucket, at)) };
+    takeFrom(left, bucket, amountOf(demand), at);
+    return fitsAt(left, bucket, amountOf(expected.demand), at) <= expected.at;
+  });
+}
+
+/** Takes `demand` from all limits. The caller has seen that it has room in each. */
+export function take(rates: Rates, settings: RateSettings, demand: Demand, now: InstantMs): void {
+  for (const { name, amountOf, bucket, window } of limitsOf(settings)) {
+    const amount = amountOf(demand);
+    if (bucket !== null) takeFrom(bucketOf(rates, name, bucket, now), bucket, amount, now);
+    if (window !== null) count(windowOf(rates, name), window, amount, now);
+  }
+}
+
+/**
+ * Corrects what a call took at `takenAt` to what it used: refunds the rest, debits what it used beyond.
+ * Once per call, the caller sees to it.
+ */
+export function settle(
+  rates: Rates,
+  settings: RateSettings,
+  call: { readonly reserved: Demand; readonly actual: Demand; readonly takenAt: InstantMs },
+  now: InstantMs,
+): void {
+  for (const limit of limitsOf(settings)) {
+    // The call did start, whatever its provider counts of it.
+    if (limit.name === 'startsPerS') continue;
+    const refund = limit.amountOf(call.reserved) - limit.amountOf(call.actual);
+    correct(rates, limit, { refund, takenAt: call.takenAt }, now);
+  }
+}
+
+/** Gives back all that a call took at `takenAt`, because the upstream was never called. */
+export function giveBack(
+  rates: Rates,
+  settings: RateSettings,
+  call: { readonly reserved: Demand; readonly takenAt: InstantMs },
+  now: InstantMs,
+): void {
+  for (const limit of limitsOf(settings)) {
+    const refund = limit.amountOf(call.reserved);
+    correct(rates, limit, { refund, takenAt: call.takenAt }, now);
+  }
+}
+
+/** Refunds to one limit what was taken of it too much, or debits the rest. */
+function correct(
+  rates: Rates,
+  { name, bucket, window }: Limit,
+  { refund, takenAt }: { readonly refund: number; readonly takenAt: InstantMs },
+  now: InstantMs,
+): void {
+  if (bucket !== null) give(bucketOf(rates, name, bucket, now), bucket, refund, now);
+  if (window === null) return;
+  if (refund < 0) count(windowOf(rates, name), window, -refund, now);
+  else uncount(windowOf(rates, name), window, refund, takenAt);
+}
+
+/** Takes every debt away, and leaves nothing: calls that a limit should have stopped have passed it. */
+export function forgive(rates: Rates, settings: RateSettings, now: InstantMs): void {
+  for (const { name, bucket } of limitsOf(settings)) {
+    if (bucket === null) continue;
+    const held = bucketOf(rates, name, bucket, now);
+    give(held, bucket, Math.max(0, -levelAt(held, bucket, now)), now);
+  }
+}
+
+/** The upstream refused for this limit: what is left of it here is not there. */
+export function drain(
+  rates: Rates,
+  settings: RateSettings,
+  dimension: LimitHint['dimension'],
+  now: InstantMs,
+): void {
+  // A refusal for tokens does not say which ones it means.
+  const names = dimension === 'tokens' ? ['tpm', 'itpm', 'otpm'] : [LIMIT_OF_HINT[dimension]];
+  for (const { name, bucket } of limitsOf(settings)) {
+    if (bucket === null || !names.includes(name)) continue;
+    drainBucket(bucketOf(rates, name, bucket, now), bucket, now);
+  }
+}
+
+/**
+ * Lowers a limit per minute to what the upstream says is left, less `unseen`: what was taken by calls
+ * that the upstream had not counted when it said so. Never raises it.
+ */
+export function lowerToHint(
+  rates: Rates,
+  settings: RateSettings,
+  hint: LimitHint,
+  unseen: Demand,
+  now: InstantMs,
+): void {
+  const { limit, windowMs, remaining } = hint;
+  if (remaining === null || (limit !== null && limit <= 0)) return;
+  // What is left of a second or of a day says nothing about the minute.
+  if (windowMs !== null && windowMs !== MINUTE_MS) return;
+  const wanted = LIMIT_OF_HINT[hint.dimension];
+  for (const { name, amountOf, bucket } of limitsOf(settings)) {
+    if (name !== wanted || bucket === null) continue;
+    const left = Math.max(0, remaining - amountOf(unseen));
+    lowerTo(bucketOf(rates, name, bucket, now), bucket, left, now);
+  }
+}
+
+/** How many requests the limit per minute lets go at once, but for its window. Negative: they are owed. */
+export function requestsAtOnce(rates: Rates, settings: RateSettings, now: InstantMs): number {
+  const bucket = limitsOf(settings).find(({ name }) => name === 'rpm')?.bucket ?? null;
+  if (bucket === null) return Infinity;
+  return levelAt(rates.buckets.rpm ?? fullBucket(bucket, now), bucket, now);
+}
+
+/** What may be taken of each limit at once, for the status. Negative: it is owed. */
+export function leftOf(
+  rates: Rates,
+  settings: RateSettings,
+  now: InstantMs,
+): Partial<Record<LimitName, number>> {
+  const all: Partial<Record<LimitName, number>> = {};
+  for (const { name, bucket, window } of limitsOf(settings)) {
+    const held = rates.buckets[name];
+    const taken = rates.windows[name] ?? emptyWindow();
+    const level =
+      bucket === null ? Infinity : levelAt(held ?? fullBucket(bucket, now), bucket, now);
+    const room = window === null ? Infinity : window.limit - usedAt(taken, window, now);
+    all[name] = Math.min(level, room);
+  }
+  return all;
+}
+
+function bucketOf(rates: Rates, name: LimitName, params: BucketParams, now: InstantMs): Bucket {
+  return (rates.buckets[name] ??= fullBucket(params, now));
+}
+
+function windowOf(rates: Rates, name: LimitName): Window {
+  return (rates.windows[name] ??= emptyWindow());
+}

@@ -1,0 +1,162 @@
+import { after, instant, type InstantMs } from '../words/ids.ts';
+
+/** What a group may cost in each hour, day and month of UTC. Null: any amount. */
+export interface BudgetSettings {
+  readonly perHourUsd: number | null;
+  readonly perDayUsd: number | null;
+  readonly perMonthUsd: number | null;
+}
+
+/** The lengths of time that budgets are for. */
+const PERIODS = ['hour', 'day', 'month'] as const;
+
+export type Period = (typeof PERIODS)[number];
+
+/** What was spent in the hour, day and month that were current at the last call. */
+export interface Spent {
+  readonly usd: Record<Period, number>;
+  /** When each of the three began. */
+  readonly beganAt: Record<Period, InstantMs>;
+}
+
+/** Whom a call is counted for, beside the group. */
+export interface Spender extends Spent {
+  readonly id: string;
+}
+
+/** What a group has spent and is about to spend. Kept in a row, so that a restart gives no new budget. */
+export interface Spend {
+  readonly total: Spent;
+  /** The estimates of the calls in flight. */
+  reservedUsd: number;
+  /** Those who spent last come last. */
+  keys: Spender[];
+  agents: Spender[];
+}
+
+/** A budget that a call does not fit into, and when the next one begins. */
+export interface BudgetBlock {
+  readonly period: Period;
+  readonly endsAt: InstantMs;
+}
+
+/** A call that was charged for. */
+export interface CallCost {
+  /** What was reserved for it at its grant. */
+  readonly reservedUsd: number;
+  readonly actualUsd: number;
+  readonly key: string | null;
+  readonly agent: string | null;
+}
+
+/** So many keys, and so many agents, are remembered; who has not spent for longest goes first. */
+export const SPENDERS_MAX = 200;
+
+/** Less than this is rounding, not money. */
+const USD_TOLERANCE = 1e-9;
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A group that has not spent anything. */
+export function emptySpend(): Spend {
+  return { total: emptySpent(), reservedUsd: 0, keys: [], agents: [] };
+}
+
+/**
+ * The budget that a call of about `usd` does not fit into, the one that ends last if there are several;
+ * null: it fits. Calls in flight count with their estimates, in each period that they may end in.
+ */
+export function budgetBlock(
+  spend: Spend,
+  settings: BudgetSettings,
+  usd: number,
+  now: InstantMs,
+): BudgetBlock | null {
+  if (usd <= 0) return null;
+  const limits = {
+    hour: settings.perHourUsd,
+    day: settings.perDayUsd,
+    month: settings.perMonthUsd,
+  };
+  const blocking = PERIODS.filter((period) => {
+    const committed = spentIn(spend.total, period, now) + spend.reservedUsd;
+    return committed + usd > (limits[period] ?? Infinity) + USD_TOLERANCE;
+  });
+  const period = blocking.at(-1);
+  return period === undefined ? null : { period, endsAt: boundsOf(period, now).endsAt };
+}
+
+/** Sets `usd` aside for a call that was granted. */
+export function reserve(spend: Spend, usd: number): void {
+  spend.reservedUsd += usd;
+}
+
+/** Gives back what was set aside for a call that cost nothing. */
+export function giveBack(spend: Spend, usd: number): void {
+  const left = spend.reservedUsd - usd;
+  spend.reservedUsd = left < USD_TOLERANCE ? 0 : left;
+}
+
+/** Counts what a call really cost, in the periods in which it ended. */
+export function settle(spend: Spend, call: CallCost, now: InstantMs): void {
+  giveBack(spend, call.reservedUsd);
+  add(spend.total, call.actualUsd, now);
+  if (call.key !== null) spend.keys = charge(spend.keys, call.key, call.actualUsd, now);
+  if (call.agent !== null) spend.agents = charge(spend.agents, call.agent, call.actualUsd, now);
+}
+
+/** What was spent in the period that is current at `now`. */
+export function spentIn(spent: Spent, period: Period, now: InstantMs): number {
+  // A clock that went back is still in the period that it was in.
+  return spent.beganAt[period] >= boundsOf(period, now).beganAt ? spent.usd[period] : 0;
+}
+
+function emptySpent(): Spent {
+  return {
+    usd: { hour: 0, day: 0, month: 0 },
+    beganAt: { hour: instant(0), day: instant(0), month: instant(0) },
+  };
+}
+
+function add(spent: Spent, usd: number, now: InstantMs): void {
+  for (const period of PERIODS) {
+    spent.usd[period] = spentIn(spent, period, now) + usd;
+    const { beganAt } = boundsOf(period, now);
+    spent.beganAt[period] = instant(Math.max(spent.beganAt[period], beganAt));
+  }
+}
+
+function charge(spenders: readonly Spender[], id: string, usd: number, now: InstantMs): Spender[] {
+  const spender = spenders.find((each) => each.id === id) ?? { id, ...emptySpent() };
+  add(spender, usd, now);
+  const others = spenders.filter((each) => each !== spender);
+  return [...others.slice(-(SPENDERS_MAX - 1)), spender];
+}
+
+function boundsOf(period: Period, at: InstantMs): { beganAt: InstantMs; endsAt: InstantMs } {
+  if (period === 'month') {
+    const beganAt = monthBeganAt(at);
+    // The day that comes 31 days after a first of a month is always in the next one.
+    return { beganAt, endsAt: monthBeganAt(after(beganAt, 31 * DAY_MS)) };
+  }
+  const lengthMs = period === 'hour' ? HOUR_MS : DAY_MS;
+  const beganAt = instant(Math.floor(at / lengthMs) * lengthMs);
+  return { beganAt, endsAt: after(beganAt, lengthMs) };
+}
+
+/**
+ * The begin of the calendar's month. The core has no `Date`; the arithmetic is Howard Hinnant's
+ * `civil_from_days`, in which a year begins with March so that the leap day is its last.
+ */
+function monthBeganAt(at: InstantMs): InstantMs {
+  const day = Math.floor(at / DAY_MS);
+  const dayOfEra = (day + 719_468) % 146_097;
+  const leapDays =
+    Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 1_460) - Math.floor(dayOfEra / 146_096);
+  const year = Math.floor((dayOfEra + leapDays) / 365);
+  const dayOfYear = dayOfEra - 365 * year - Math.floor(year / 4) + Math.floor(year / 100);
+  const month = Math.floor((5 * dayOfYear + 2) / 153);
+  const dayOfMonth = dayOfYear - Math.floor((153 * month + 2) / 5);
+  return instant((day - dayOfMonth) * DAY_MS);
+}

@@ -1,0 +1,54 @@
+import { emptyHistogram, type Histogram } from './histogram.ts';
+import type { Outcome } from '../words/outcome.ts';
+import type { Rejection } from '../words/rejection.ts';
+import type { RefusalKind } from '../words/signal.ts';
+
+/** What a group has counted since its instance began. Nothing of it is looked at in a decision. */
+export interface Totals {
+  granted: number;
+  /** Grants to another attempt of a call that was granted slots here before. */
+  grantedAgain: number;
+  rejected: Partial<Record<Rejection['reason'], number>>;
+  /** Waiters whose caller left, or never came back to ask again. */
+  left: number;
+  /** Waiters that were sent back to be routed again. */
+  moved: number;
+  /** How leases ended, those aside that expired. */
+  ended: Partial<Record<Outcome, number>>;
+  /** Leases that ended at their TTL because nobody renewed them. */
+  expired: number;
+  /** Leases that had lapsed and were taken up again by a holder that still streams. */
+  resurrected: number;
+  /** Refusals of the upstream, by what they were about. */
+  refusals: Partial<Record<RefusalKind, number>>;
+  /** In a dry run: calls that would have waited, and that would have been refused. */
+  wouldWait: number;
+  /** Time that granted calls had stood in this group's queue; 0 for who was granted at once. */
+  readonly wait: Histogram;
+  /** Time between the grant and the end of leases. */
+  readonly hold: Histogram;
+  /** As limits count them: what the upstream said, or what was reserved where it did not. */
+  inputTokens: number;
+  outputTokens: number;
+  usd: number;
+}
+
+export function emptyTotals(): Totals {
+  return {
+    granted: 0,
+    grantedAgain: 0,
+    rejected: {},
+    left: 0,
+    moved: 0,
+    ended: {},
+    expired: 0,
+    resurrected: 0,
+    refusals: {},
+    wouldWait: 0,
+    wait: emptyHistogram(),
+    hold: emptyHistogram(),
+    inputTokens: 0,
+    outputTokens: 0,
+    usd: 0,
+  };
+}

@@ -1,0 +1,129 @@
+import { waitersAhead } from './estimate.ts';
+import type { GroupEvent } from './events.ts';
+import { observe } from './parts/histogram.ts';
+import type { InstantMs, LeaseId } from './words/ids.ts';
+import type { Outcome } from './words/outcome.ts';
+import type { Waiter } from './parts/queue.ts';
+import type { Demand } from './parts/rate-limits.ts';
+import type { Rejection } from './words/rejection.ts';
+import type { UpstreamSignal } from './words/signal.ts';
+import type { GroupState, Lease } from './state.ts';
+import { addDecision, type Decision } from './parts/decision-log.ts';
+import { waitCause } from './wait-cause.ts';
+
+/**
+ * Counts what happens and remembers what was decided. Nothing here changes a decision, and everything is
+ * bounded: some counters, and the last decisions.
+ */
+
+type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
+
+/** A newcomer was not granted at once. */
+export function noteArrival(state: GroupState, waiter: Waiter, now: InstantMs): void {
+  const position = waitersAhead(state, waiter);
+  waiter.arrival = { position, cause: waitCause(state, waiter, now) };
+}
+
+export function noteGrant(state: GroupState, waiter: Waiter, lease: Lease, now: InstantMs): void {
+  const { totals } = state;
+  totals.granted += 1;
+  if (attemptOf(waiter.leaseId) > 1) totals.grantedAgain += 1;
+  observe(totals.wait, now - waiter.arrivedAt);
+  lease.decision = note(state, waiter, 'granted', null, now);
+}
+
+/** A waiter was refused. Its reason is counted where it is told. */
+export function noteRejection(
+  state: GroupState,
+  waiter: Waiter,
+  rejection: Rejection,
+  now: InstantMs,
+): void {
+  note(state, waiter, 'rejected', rejection, now);
+}
+
+/** A ticket was refused before it stood in the queue. */
+export function noteRefusedAtDoor(
+  state: GroupState,
+  { ticket, leaseId }: Acquire,
+  rejection: Rejection,
+  now: InstantMs,
+): void {
+  note(state, { ticket, leaseId, arrivedAt: now, arrival: null }, 'rejected', rejection, now);
+}
+
+/** A waiter went without a grant and without a refusal. */
+export function noteDeparture(
+  state: GroupState,
+  waiter: Waiter,
+  decided: 'declined' | 'left' | 'moved',
+  now: InstantMs,
+): void {
+  if (decided !== 'declined') state.totals[decided] += 1;
+  note(state, waiter, decided, null, now);
+}
+
+/** What the upstream said to a call. */
+export function noteSignal({ decision }: Lease, { kind, retryAfterMs }: UpstreamSignal): void {
+  if (decision !== null) decision.upstreamSignal = { kind, retryAfterMs };
+}
+
+export function noteStatus({ decision }: Lease, status: number | null | undefined): void {
+  if (decision !== null) decision.upstreamStatus = status ?? decision.upstreamStatus;
+}
+
+/** A lease ended, by its holder or at its TTL. */
+export function noteEnd(
+  { totals }: GroupState,
+  { decision, grantedAt }: Lease,
+  how: Outcome | 'expired',
+  now: InstantMs,
+): void {
+  if (how === 'expired') totals.expired += 1;
+  else totals.ended[how] = (totals.ended[how] ?? 0) + 1;
+  if (how !== 'unused') observe(totals.hold, now - grantedAt);
+  if (decision === null) return;
+  decision.ended = how;
+  decision.endedAt = now;
+}
+
+/** A call was charged for. */
+export function noteUsage(
+  { totals }: GroupState,
+  { inputTokens, outputTokens }: Demand,
+  usd: number,
+): void {
+  totals.inputTokens += inputTokens;
+  totals.outputTokens += outputTokens;
+  totals.usd += usd;
+}
+
+/** The number of the attempt, which ends a lease's id. */
+export function attemptOf(leaseId: LeaseId): number {
+  return Number(leaseId.slice(leaseId.lastIndexOf('.') + 1));
+}
+
+function note(
+  { trail }: GroupState,
+  about: Pick<Waiter, 'ticket' | 'leaseId' | 'arrivedAt' | 'arrival'>,
+  decided: Decision['decided'],
+  rejection: Rejection | null,
+  now: InstantMs,
+): Decision {
+  const decision: Decision = {
+    ticket: about.ticket,
+    leaseId: about.leaseId,
+    arrivedAt: about.arrivedAt,
+    decidedAt: now,
+    decided,
+    rejection,
+    positionAtArrival: about.arrival?.position ?? 0,
+    waitedFor: about.arrival?.cause ?? null,
+    upstreamStatus: null,
+    upstreamSignal: null,
+    ended: null,
+    endedAt: null,
+  };
+  addDecision(trail, decision);
+  return decision;
+}

@@ -1,0 +1,49 @@
+import type { Exceeded } from '../parts/rates.ts';
+
+/** Every reason for which the core refuses a ticket. */
+export type Rejection =
+  /** The queue is full, or as full as one tenant or agent may make it. */
+  | {
+      readonly reason: 'queue_full';
+      readonly queueLengthMax: number;
+      readonly of: 'group' | 'tenant' | 'agent';
+      readonly retryAfterMs: number;
+    }
+  /** The ticket waited until its deadline. */
+  | { readonly reason: 'queue_timeout'; readonly waitedMs: number; readonly retryAfterMs: number }
+  /** The wait would outlast the deadline. */
+  | { readonly reason: 'infeasible'; readonly estimateMs: number; readonly retryAfterMs: number }
+  /** The caller did not want to wait, and there is no slot now. */
+  | { readonly reason: 'busy'; readonly slotsMax: number; readonly retryAfterMs: number }
+  /** The group is paused until the ticket's deadline, by its operator or at the wish of its upstream. */
+  | {
+      readonly reason: 'paused';
+      readonly waitedMs: number;
+      /** Null: another try will not help for long. */
+      readonly retryAfterMs: number | null;
+      /** When the upstream wants calls again, in epoch milliseconds; null: the operator paused it. */
+      readonly until?: number | null;
+    }
+  /** The upstream failed too often, and is not asked before the call's deadline. */
+  | { readonly reason: 'breaker_open'; readonly retryAfterMs: number | null }
+  /** What the group may spend until then is spent, or would be by what is in flight. */
+  | {
+      readonly reason: 'budget_exhausted';
+      readonly window: 'hour' | 'day' | 'month';
+      readonly limitUsd: number;
+      readonly retryAfterMs: null;
+    }
+  /** The group takes no new calls. */
+  | { readonly reason: 'draining'; readonly retryAfterMs: number }
+  /** An operator took the call out of the queue. */
+  | { readonly reason: 'cancelled'; readonly retryAfterMs: null }
+  /** The call would wait for its own parent, which waits for it. */
+  | { readonly reason: 'nested'; readonly retryAfterMs: null }
+  /** The call wants more slots than the group ever gives to one, or more tokens than it lets pass at all. */
+  | {
+      readonly reason: 'never_fits';
+      readonly slotsPerCallMax: number;
+      /** The limit that the call is larger than by itself. Absent: it is about slots. */
+      readonly exceeded?: Exceeded;
+      readonly retryAfterMs: null;
+    };

@@ -1,0 +1,129 @@
+import type { RateSettings } from '../parts/rate-limits.ts';
+import type { BudgetSettings } from '../parts/spend.ts';
+import type { Lane } from './ticket.ts';
+
+/** What the core needs to know of a group's configuration, and every bound that it keeps by itself. */
+export interface GroupSettings {
+  /** Slots of the group. 0 grants nothing; Infinity leaves concurrency unlimited. */
+  readonly slotsMax: number;
+  /** The slots are configured and never exceeded. Assumed ones are where learning starts. */
+  readonly isHard: boolean;
+  /** Whether the group learns from refusals how many calls its upstream takes. */
+  readonly isAdaptive: boolean;
+  readonly rates: RateSettings;
+  readonly budgets: BudgetSettings;
+  /** Whether any rate or budget is set, so that calls take of them. */
+  readonly isMetered: boolean;
+  /** Waiters that may stand in the queue. */
+  readonly queueLengthMax: number;
+  /** How long a ticket may wait, in milliseconds. */
+  readonly timeoutMs: number;
+  /** A paused group queues and grants nothing. */
+  readonly paused: boolean;
+  /** How long a slot stays down after a call that ended well. `auto`: see `cooldownMs`. */
+  readonly releaseCooldownMs: number | 'auto';
+  /** How long a slot stays down after a call that was cut short. */
+  readonly cancelCooldownMs: number | 'auto';
+  /** How long a slot stays down after a definite 429 or 5xx of the upstream. */
+  readonly failureHoldMs: number;
+  /** The part of a turn that a lane earns with each grant to one above it, while somebody waits there. */
+  readonly laneShares: Readonly<Record<Lane, number>>;
+  /** How much older than its arrival an agent run makes a call. Null: no bound. */
+  readonly ageCreditMs: number | null;
+  /** Whether the agents of a tenant share its part fairly, instead of the oldest going first. */
+  readonly byAgent: boolean;
+  /** Weights of tenants in the sharing; 1 for who is not named. */
+  readonly weights: Readonly<Record<string, number>>;
+  /** Slots that a tenant gets before all others, and that others use while it does not. */
+  readonly reserved: Readonly<Record<string, number>>;
+  readonly reservedLanes: Readonly<Partial<Record<Lane, number>>>;
+  /** Slots that one tenant may hold; Infinity: no bound. */
+  readonly slotsMaxEach: number;
+  readonly slotsMaxEachAgent: number;
+  /** Slots that one call may take. */
+  readonly slotsPerCallMax: number;
+  /** Waiters of one tenant, and of one agent; Infinity: no bound. */
+  readonly queueLengthMaxEach: number;
+  readonly queueLengthMaxEachAgent: number;
+  /** What becomes of a call that would wait for its own parent. */
+  readonly nested: 'reject' | 'pass';
+  /** New calls are refused; the queue and what is in flight go on to their end. */
+  readonly isDraining: boolean;
+  /** Decides and counts, and lets everything pass. */
+  readonly isDryRun: boolean;
+}
+
+/** A lease nobody renewed for this long has lost its holder. Three renewals may be missed. */
+export const LEASE_TTL_MS = 45_000;
+
+/** No slot stays down for longer after its call, whatever is configured. */
+export const HOLD_MAX_MS = 60_000;
+
+/** How often a holder renews. A third of the TTL. */
+export const RENEW_EVERY_MS = 15_000;
+
+/**
+ * The holder of a lease is back within this time of a reset: it may have to find out first that its renewal is
+ * lost.
+ */
+export const COMES_BACK_MS = 2 * RENEW_EVERY_MS;
+
+/** So often a lease is extended by resets at most, without a word of its holder between them. */
+export const EXTENSIONS_MAX = 3;
+
+/**
+ * After a reset nothing is granted for this long: callers ask again within 100 ms and take their old
+ * place by their original time, which needs them to be back before the first grant.
+ */
+export const SETTLE_MS = 500;
+
+/** The most waiters one group holds, whatever is configured: a parked call costs 104 KiB. */
+export const WAITERS_MAX = 5_000;
+
+/** A waiter that has not asked again this long after its slice ended has lost its caller. */
+export const ORPHAN_GRACE_MS = 5_000;
+
+/** How long an ended attempt is remembered at least, so that a late message about it changes nothing. */
+export const TOMBSTONE_TTL_MS = 600_000;
+
+/** The most ended attempts that are remembered; the older half goes first. */
+export const TOMBSTONES_MAX = 10_000;
+
+/** Hold time assumed before the first call has ended. */
+export const HOLD_GUESS_MS = 10_000;
+
+/** Retry-After is never above this: some SDKs ignore a larger one, others sleep it in full. */
+export const RETRY_AFTER_MAX_MS = 60_000;
+
+/** Nor below this: who comes back sooner finds the same queue. */
+export const RETRY_AFTER_MIN_MS = 1_000;
+
+/** Nor below this where nobody knows how long it will last. */
+export const COMEBACK_MS = 15_000;
+
+/** Below this many slots the provider's own lagging counter is felt, so `auto` cools slots down. */
+export const AUTO_COOLDOWN_SLOTS_MAX = 4;
+
+/** The `auto` cool-down of a small group. */
+export const AUTO_COOLDOWN_MS = 200;
+
+/**
+ * A refusal for too many calls at once, though there were no more than the limit, tells that the
+ * provider's own counter lags. For so long after it `auto` cools slots down in a group of any size.
+ */
+export const LAG_REMEMBERED_MS = 3_600_000;
+
+/** After waiters were sent back to be routed again, nobody younger is granted for this long. */
+export const MOVE_SETTLE_MS = 250;
+
+/** The most tenants that are remembered while they have no call. */
+export const ACCOUNTS_MAX = 10_000;
+
+/** The most agents, over all tenants, that are remembered while they have no call. */
+export const AGENTS_MAX = 20_000;
+
+/** An agent run that is known by its id only has ended when it made no call for this long. */
+export const AGENT_FORGOTTEN_MS = 900_000;
+
+/** So many calls must have ended before an estimate may refuse anybody. */
+export const HOLD_SAMPLES_MIN = 10;

@@ -1,0 +1,41 @@
+import type { Demand } from '../parts/rate-limits.ts';
+
+/** What calls use: as expected, as reserved, and as their upstream counted it. */
+
+/** What a call is expected to use, before its upstream has counted it. */
+export interface CallEstimate {
+  /** Its input by a rule of thumb; the group corrects it by what it learned of the model. */
+  readonly inputTokens: number;
+  /** Nobody knows how long the body is, and `inputTokens` stands for anything. Absent: it is known. */
+  readonly isInputGuess?: boolean;
+  /** The most output tokens that the call allows; null: it does not say. */
+  readonly maxOutputTokens: number | null;
+  /** How much output to reserve, by what the provider does: the most, the mean of the model, or none. */
+  readonly reserve: 'max_tokens' | 'mean' | 'none';
+  /** USD per token. Null: not known, which costs nothing. */
+  readonly price: { readonly input: number; readonly output: number } | null;
+}
+
+/** What a call has used, as its upstream counts it. */
+export interface Settlement {
+  /** 0 where the upstream does not count a call that it refused. */
+  readonly requests: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly usd: number;
+  /** All tokens of the call, whatever counts towards a limit; null: the upstream did not say. */
+  readonly seen: { readonly inputTokens: number; readonly outputTokens: number } | null;
+}
+
+/** Everything that a call takes at its grant. */
+export interface Need {
+  readonly slots: number;
+  readonly demand: Demand;
+  readonly usd: number;
+}
+
+/** What a call has taken of the group's limits until its upstream has counted it. */
+export interface Reserved extends Pick<Need, 'demand' | 'usd'> {
+  /** The estimate of its input before it was corrected, to learn from; null: there was none. */
+  readonly inputEstimate: number | null;
+}

@@ -1,0 +1,71 @@
+import type { DirectoryRpc } from './contract/rpc/directory-rpc.ts';
+import type { FeedRpc } from './contract/rpc/feed-rpc.ts';
+import type { GroupRpc } from './contract/rpc/group-rpc.ts';
+import type { TrialsRpc } from './contract/rpc/trials-rpc.ts';
+
+/** Where an object may be created; see `location` and `jurisdiction` of a group. */
+interface PlaceOptions {
+  readonly locationHint?: string;
+}
+
+/** A Durable Object namespace, seen through the contract alone. */
+export interface ObjectNamespace<Rpc> {
+  getByName(name: string, options?: PlaceOptions): Rpc;
+  jurisdiction(name: string): ObjectNamespace<Rpc>;
+}
+
+/** Built files by their paths; the host of a URL means nothing. */
+interface AssetSource {
+  fetch(url: string, init: { readonly headers: Record<string, string> }): Promise<Response>;
+}
+
+/** A dataset of Analytics Engine, as far as it is used. */
+export interface AnalyticsDataset {
+  writeDataPoint(point: {
+    readonly indexes: readonly string[];
+    readonly blobs: readonly string[];
+    readonly doubles: readonly number[];
+  }): void;
+}
+
+/** The bindings of the Worker and its objects. Secrets named `UPSTREAM_*` stand beside these. */
+export interface Env {
+  readonly GROUPS: ObjectNamespace<GroupRpc>;
+  readonly DIRECTORY: ObjectNamespace<DirectoryRpc>;
+  readonly FEED: ObjectNamespace<FeedRpc>;
+  /** Self-hosted only, where every object has a file: pools whose keys had no success yet are in one. */
+  readonly TRIALS?: ObjectNamespace<TrialsRpc>;
+  /** The dashboard's files. Absent: they were never built. */
+  readonly ASSETS?: AssetSource;
+  /** Opens the admin routes. Without it they are closed. */
+  readonly ADMIN_TOKEN?: string;
+  /** Cloudflare Access before the admin routes: `<team>.cloudflareaccess.com`, and the application's tag. */
+  readonly ACCESS_TEAM_DOMAIN?: string;
+  readonly ACCESS_AUD?: string;
+  /** What people may do whom Access lets in: `viewer`, which is the default, `operator` or `admin`. */
+  readonly ACCESS_ROLE?: string;
+  /** Opens `/metrics`, which the `ADMIN_TOKEN` opens too. */
+  readonly METRICS_TOKEN?: string;
+  /** Gets one data point for each call that has ended. Absent: there is none. */
+  readonly ANALYTICS?: AnalyticsDataset;
+  /** `allow` where Headgate hosts itself, so that upstreams may have private addresses. */
+  readonly PRIVATE_UPSTREAMS?: string;
+  /** Self-hosted only: the process that wrote a row. Rows of another process died with it. */
+  readonly BOOT_ID?: string;
+}
+
+/** The directory is one object. */
+export function directoryOf(env: Env): DirectoryRpc {
+  return env.DIRECTORY.getByName('directory');
+}
+
+/** All pools on trial are in one object. Where there is none, each has its own from the start. */
+export function trialsOf({ TRIALS }: Pick<Env, 'TRIALS'>): TrialsRpc {
+  if (TRIALS === undefined) throw new Error('There are no trials here.');
+  return TRIALS.getByName('trials');
+}
+
+/** The hub of the dashboards is one object. */
+export function feedOf(env: Pick<Env, 'FEED'>): FeedRpc {
+  return env.FEED.getByName('feed');
+}

@@ -1,0 +1,48 @@
+import type { DecisionFilter, DecisionInfo } from '../../contract/observations.ts';
+import { attemptOf } from '../../core/stats.ts';
+import type { GroupState } from '../../core/state.ts';
+import { latestFirst, type Decision } from '../../core/parts/decision-log.ts';
+
+/** The remembered decisions of one pool that a filter lets through, the latest first. */
+export function decisionInfos({ trail }: GroupState, filter: DecisionFilter): DecisionInfo[] {
+  const { ids, fromMs = -Infinity, toMs = Infinity, decided, limit = Infinity } = filter;
+  const wanted = ids === undefined ? null : new Set(ids);
+  return latestFirst(trail)
+    .filter(
+      (each) =>
+        each.decidedAt >= fromMs &&
+        each.decidedAt < toMs &&
+        (decided === undefined || each.decided === decided) &&
+        (wanted === null || wanted.has(each.leaseId) || wanted.has(each.ticket.id)),
+    )
+    .slice(0, limit)
+    .map(infoOf);
+}
+
+function infoOf(decision: Decision): DecisionInfo {
+  const { ticket, leaseId, arrivedAt, decidedAt, upstreamSignal, endedAt } = decision;
+  const { tenant, agent, upstream, model } = ticket.holder;
+  return {
+    lease: leaseId,
+    ticket: ticket.id,
+    attempt: attemptOf(leaseId),
+    lane: ticket.lane,
+    tenant,
+    agent,
+    upstream,
+    model,
+    slots: ticket.slots,
+    arrived_at: new Date(arrivedAt).toISOString(),
+    decided_at: new Date(decidedAt).toISOString(),
+    waited_ms: Math.max(0, decidedAt - arrivedAt),
+    position_at_arrival: decision.positionAtArrival,
+    waited_for: decision.waitedFor,
+    outcome: decision.decided,
+    rejection: decision.rejection,
+    upstream_status: decision.upstreamStatus,
+    upstream_said: upstreamSignal?.kind ?? null,
+    upstream_retry_after_ms: upstreamSignal?.retryAfterMs ?? null,
+    ended: decision.ended,
+    held_ms: endedAt === null ? null : endedAt - decidedAt,
+  };
+}

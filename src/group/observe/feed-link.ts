@@ -1,0 +1,156 @@
+import {
+  withoutAges,
+  type FeedRpc,
+  type FeedWants,
+  type PoolReport,
+  type WatchRequest,
+} from '../../contract/rpc/feed-rpc.ts';
+import type { Warning } from '../../contract/observations.ts';
+
+/** Who waits for a slot is answered first, and what comes with it is told together. */
+const PUSH_DELAY_MS = 50;
+
+/** A push that is so late has a timer from before the wall clock was set back, which would come as much later. */
+const LATE_MS = 1_000;
+
+/** A push that did not arrive is made again after this long. */
+const RETRY_MS = 5_000;
+
+/** The stored end of the watch is moved when it is nearer than this: a row every few minutes. */
+const STORED_AHEAD_MS = 300_000;
+
+type Watch = Omit<WatchRequest, 'isDetailed'>;
+
+/** Where it is written down that a pool is watched. */
+interface Memory {
+  recall(key: 'watched'): string | null;
+  remember(key: 'watched', value: string): void;
+}
+
+interface Way {
+  readonly hub: () => FeedRpc;
+  readonly waitUntil: (work: Promise<unknown>) => void;
+}
+
+/**
+ * Pushes what changes in a pool to the hub of the dashboards, for as long as it is asked to: after the
+ * event is over, once in a while at the most, and without anybody waiting for it. Unwatched it costs a
+ * comparison an event.
+ *
+ * That it is watched outlives the instance: an idle pool is unloaded, and must be seen when it wakes.
+ */
+export class FeedLink {
+  readonly #memory: Memory;
+  readonly #report: (isDetailed: boolean) => PoolReport;
+  readonly #way: Way;
+  /** Null: nobody looks. */
+  #watch: Watch | null;
+  #stored: Watch | null;
+  #isDetailed = false;
+  /** Requests so far: an answer to what was pushed before the last one is out of date. */
+  #requests = 0;
+  /** What the hub was told last, without ages. */
+  #told: string | null = null;
+  #toldAt = 0;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #dueAt = 0;
+  /** Reading is an event, too, and no news. */
+  #isReading = false;
+
+  constructor(memory: Memory, report: (isDetailed: boolean) => PoolReport, way: Way) {
+    this.#memory = memory;
+    this.#report = report;
+    this.#way = way;
+    const row = memory.recall('watched');
+    this.#watch = row === null ? null : (JSON.parse(row) as Watch);
+    this.#stored = this.#watch;
+  }
+
+  watch({ isDetailed, ...watch }: WatchRequest): PoolReport {
+    this.#requests += 1;
+    this.#watch = watch;
+    this.#isDetailed = isDetailed;
+    const report = this.#read();
+    this.#keep(watch, report.at);
+    this.#told = newsIn(report);
+    this.#toldAt = report.at;
+    return report;
+  }
+
+  /** Told after every event. */
+  note(now: number): void {
+    if (this.#watch === null || this.#isReading) return;
+    if (this.#timer !== null && now < this.#dueAt + LATE_MS) return;
+    if (now >= this.#watch.untilAt) {
+      this.#watch = null;
+      return;
+    }
+    this.#pushAt(Math.max(now + PUSH_DELAY_MS, this.#toldAt + this.#watch.everyMs), now);
+  }
+
+  warn(warning: Warning): void {
+    if (this.#watch === null) return;
+    const told = this.#way.hub().warned(warning);
+    // Lost, it still stands in the list of warnings.
+    this.#way.waitUntil(told.catch(() => {}));
+  }
+
+  #push(): void {
+    this.#timer = null;
+    if (this.#watch === null) return;
+    const report = this.#read();
+    const news = newsIn(report);
+    if (news === this.#told) return;
+    this.#told = news;
+    this.#toldAt = report.at;
+    const request = this.#requests;
+    const pushed = this.#way.hub().push(this.#watch.key, report);
+    this.#way.waitUntil(
+      pushed.then(
+        (wants) => this.#heed(wants, request),
+        () => this.#retry(),
+      ),
+    );
+  }
+
+  #heed(wants: FeedWants, request: number): void {
+    if (request !== this.#requests) return;
+    if (wants === 'nothing') this.#watch = null;
+    const isNew = wants === 'detail' && !this.#isDetailed;
+    this.#isDetailed = wants === 'detail';
+    if (isNew) this.note(this.#toldAt);
+  }
+
+  #retry(): void {
+    this.#told = null;
+    if (this.#watch === null || this.#timer !== null) return;
+    this.#pushAt(this.#toldAt + RETRY_MS, this.#toldAt);
+  }
+
+  #pushAt(dueAt: number, now: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#dueAt = dueAt;
+    this.#timer = setTimeout(() => this.#push(), dueAt - now);
+  }
+
+  #read(): PoolReport {
+    this.#isReading = true;
+    try {
+      return this.#report(this.#isDetailed);
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  #keep(watch: Watch, now: number): void {
+    const { key, everyMs, untilAt = 0 } = this.#stored ?? {};
+    const isSame = key === watch.key && everyMs === watch.everyMs;
+    if (isSame && untilAt - now >= Math.min(STORED_AHEAD_MS, watch.untilAt - now)) return;
+    this.#stored = watch;
+    this.#memory.remember('watched', JSON.stringify(watch));
+  }
+}
+
+function newsIn(report: PoolReport): string {
+  return JSON.stringify(report, withoutAges);
+}

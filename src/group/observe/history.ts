@@ -1,0 +1,225 @@
+import { joinInTime, inSteps, MINUTE_MS, type HistoryPoint } from '../../contract/history.ts';
+import { slotsLearned } from '../../core/capacity.ts';
+import { countsSince, emptyCounts, quantileMs } from '../../core/parts/histogram.ts';
+import type { InstantMs } from '../../core/words/ids.ts';
+import { queueLength } from '../../core/parts/queue.ts';
+import type { GroupState } from '../../core/state.ts';
+import type { HistoryRows } from './history-rows.ts';
+
+/** When a pool falls idle its open minute is written, but not more often than this. */
+const IDLE_WRITE_EVERY_MS = 15_000;
+
+/** The waits of so many of the last minutes make the quantiles of the status. */
+const RECENT_MS = 5 * MINUTE_MS;
+
+/** The totals of a group at one instant. */
+type Snapshot = Pick<
+  HistoryPoint,
+  'granted' | 'rejected' | 'refusals' | 'inputTokens' | 'outputTokens' | 'usd' | 'waits'
+>;
+
+const NOTHING: Snapshot = {
+  granted: 0,
+  rejected: {},
+  refusals: {},
+  inputTokens: 0,
+  outputTokens: 0,
+  usd: 0,
+  waits: emptyCounts(),
+};
+
+/**
+ * What a pool did, minute by minute. Gauges are noted after every event, in memory; everything else is the
+ * difference between the totals at two ends of a minute. One row is written per minute in which something
+ * happened, and one more at the most every 15 s when the pool falls idle, because an idle object is
+ * unloaded and must not be kept awake for a row. What came in the last seconds before that may be missing.
+ */
+export class History {
+  readonly #rows: HistoryRows;
+  #minuteAt: number;
+  #notedAt: InstantMs;
+  #inUse = 0;
+  #queued = 0;
+  /** Where the trail of decisions had come to. */
+  #decidedTo = 0;
+  #inUseMax = 0;
+  #slotMs = 0;
+  #queuedMax = 0;
+  /** The totals when the minute began. */
+  #before: Snapshot = NOTHING;
+  /** What an earlier instance wrote of this very minute. */
+  #written: HistoryPoint | null;
+  /** Minutes that are over, and not written yet. */
+  #closed: HistoryPoint[] = [];
+  #hasNews = false;
+  #idleWrittenAt = 0;
+  /** Counts of waits as they were at the ends of the last minutes, the oldest first. */
+  #recent: { readonly at: number; readonly waits: readonly number[] }[] = [];
+
+  constructor(rows: HistoryRows, now: InstantMs) {
+    this.#rows = rows;
+    this.#minuteAt = minuteOf(now);
+    this.#notedAt = now;
+    this.#written = rows.minute(this.#minuteAt);
+  }
+
+  /** Told before every event. Returns the minute that is over, if one is, though nothing happened in it. */
+  turn(state: GroupState, now: InstantMs): HistoryPoint | null {
+    return now < this.#minuteAt + MINUTE_MS ? null : this.#close(state, now);
+  }
+
+  /** Told after every event. */
+  note({ slotsInUse, slotsCooling, queue, trail }: GroupState, now: InstantMs): void {
+    this.#pass(now);
+    const wasIdle = this.#inUse + this.#queued === 0;
+    this.#inUse = slotsInUse - slotsCooling;
+    this.#queued = queueLength(queue);
+    if (this.#inUse > this.#inUseMax) this.#inUseMax = this.#inUse;
+    if (this.#queued > this.#queuedMax) this.#queuedMax = this.#queued;
+    const isIdle = this.#inUse + this.#queued === 0;
+    if (!wasIdle || !isIdle || trail.next !== this.#decidedTo) this.#hasNews = true;
+    this.#decidedTo = trail.next;
+  }
+
+  /** Whether there is something to write now, together with whatever else is written. */
+  isDue(isInUse: boolean, now: InstantMs): boolean {
+    if (this.#closed.length > 0) return true;
+    return this.#isIdleWriteDue(isInUse, now);
+  }
+
+  /** Writes what is due. */
+  write(state: GroupState, isInUse: boolean, now: InstantMs): void {
+    if (!this.isDue(isInUse, now)) return;
+    for (const point of this.#closed) this.#rows.write(point);
+    this.#closed = [];
+    if (this.#isIdleWriteDue(isInUse, now)) {
+      this.#rows.write(this.#open(state));
+      this.#hasNews = false;
+      this.#idleWrittenAt = now;
+    }
+  }
+
+  /** The points from `fromMs` up to `toMs`, the open minute included, in steps of `stepMs`. */
+  read(
+    state: GroupState,
+    fromMs: number,
+    toMs: number,
+    stepMs: number,
+    now: InstantMs,
+  ): HistoryPoint[] {
+    const rest = [...this.#closed, this.#open(state)];
+    const firstAt = rest[0]?.at ?? now;
+    const written = this.#rows.read(fromMs, Math.min(toMs, firstAt), stepMs, now);
+    const unwritten = rest.filter(({ at }) => at + MINUTE_MS > fromMs && at < toMs);
+    return inSteps([...written, ...unwritten.filter(isEventful)], stepMs);
+  }
+
+  /** Waits of the calls that were granted in the last five minutes, as far as this instance lived. */
+  recentWaits({ totals }: GroupState, now: InstantMs): number[] {
+    const before = this.#recent.findLast(({ at }) => at <= now - RECENT_MS);
+    return countsSince(totals.wait.counts, before?.waits ?? NOTHING.waits);
+  }
+
+  /** Ends the minute. What lies between it and `now` was idle, or a pause of the whole process. */
+  #close(state: GroupState, now: InstantMs): HistoryPoint {
+    const endsAt = this.#minuteAt + MINUTE_MS;
+    this.#pass(endsAt as InstantMs);
+    const point = this.#open(state);
+    const isWritten = !this.#hasNews && this.#inUse === 0;
+    if (!isWritten && isEventful(point)) this.#closed.push(point);
+    const waits = [...state.totals.wait.counts];
+    this.#recent = [
+      ...this.#recent.filter(({ at }) => at > now - 2 * RECENT_MS),
+      { at: endsAt, waits },
+    ];
+    this.#before = snapshotOf(state);
+    this.#minuteAt = minuteOf(now);
+    this.#notedAt = Math.max(this.#notedAt, this.#minuteAt) as InstantMs;
+    this.#inUseMax = this.#inUse;
+    this.#slotMs = 0;
+    this.#queuedMax = this.#queued;
+    this.#written = null;
+    this.#hasNews = false;
+    return point;
+  }
+
+  #isIdleWriteDue(isInUse: boolean, now: InstantMs): boolean {
+    return this.#hasNews && !isInUse && now - this.#idleWrittenAt >= IDLE_WRITE_EVERY_MS;
+  }
+
+  /** Counts the slots that were in use since the last event. */
+  #pass(now: InstantMs): void {
+    if (now <= this.#notedAt) return;
+    this.#slotMs += this.#inUse * (now - this.#notedAt);
+    this.#notedAt = now;
+  }
+
+  /** The open minute as it is now. */
+  #open(state: GroupState): HistoryPoint {
+    const { slotsMax } = state.settings;
+    const now = snapshotOf(state);
+    const before = this.#before;
+    const point: HistoryPoint = {
+      at: this.#minuteAt,
+      inUseMax: this.#inUseMax,
+      slotMs: this.#slotMs,
+      limit: finite(slotsLearned(state)),
+      limitConfigured: finite(slotsMax),
+      queuedMax: this.#queuedMax,
+      waits: countsSince(now.waits, before.waits),
+      granted: now.granted - before.granted,
+      rejected: talliesSince(now.rejected, before.rejected),
+      refusals: talliesSince(now.refusals, before.refusals),
+      inputTokens: now.inputTokens - before.inputTokens,
+      outputTokens: now.outputTokens - before.outputTokens,
+      usd: now.usd - before.usd,
+    };
+    return this.#written === null ? point : joinInTime(this.#written, point);
+  }
+}
+
+/** Quantiles of the waits that a status shows; null: nobody was granted a slot. */
+export function waitQuantiles(waits: readonly number[]): {
+  readonly wait_p50_ms: number | null;
+  readonly wait_p95_ms: number | null;
+} {
+  return { wait_p50_ms: quantileMs(waits, 0.5), wait_p95_ms: quantileMs(waits, 0.95) };
+}
+
+function snapshotOf({ totals }: GroupState): Snapshot {
+  const { granted, rejected, refusals, inputTokens, outputTokens, usd, wait } = totals;
+  return {
+    granted,
+    rejected: { ...rejected },
+    refusals: { ...refusals },
+    inputTokens,
+    outputTokens,
+    usd,
+    waits: [...wait.counts],
+  };
+}
+
+function talliesSince(
+  now: Readonly<Record<string, number>>,
+  before: Readonly<Record<string, number>>,
+): Record<string, number> {
+  const since = Object.entries(now).map(
+    ([name, count]) => [name, count - (before[name] ?? 0)] as const,
+  );
+  return Object.fromEntries(since.filter(([, count]) => count > 0));
+}
+
+/** A minute in which nothing was held, asked or told needs no point. */
+function isEventful(point: HistoryPoint): boolean {
+  const { inUseMax, queuedMax, granted, rejected, refusals, inputTokens, outputTokens } = point;
+  const counts = inUseMax + queuedMax + granted + inputTokens + outputTokens;
+  return counts > 0 || Object.keys(rejected).length + Object.keys(refusals).length > 0;
+}
+
+function finite(slots: number): number | null {
+  return Number.isFinite(slots) ? slots : null;
+}
+
+function minuteOf(at: number): number {
+  return Math.floor(at / MINUTE_MS) * MINUTE_MS;
+}

@@ -1,0 +1,77 @@
+import type { PoolStatus, RateStatus, SpendStatus } from '../../contract/pool-status.ts';
+import { slotsLearned } from '../../core/capacity.ts';
+import type { InstantMs } from '../../core/words/ids.ts';
+import { limitsOf, type LimitName } from '../../core/parts/rate-limits.ts';
+import { leftOf } from '../../core/parts/rates.ts';
+import { spentIn, type Spender } from '../../core/parts/spend.ts';
+import type { GroupState } from '../../core/state.ts';
+import { limitOf, type Definition } from '../definition.ts';
+
+/** So many of those who spent most are shown. */
+const SPENDERS_SHOWN = 20;
+
+/** What limits are called in the configuration, where that differs. */
+const NAMES: Partial<Record<LimitName, string>> = { startsPerS: 'starts_per_s' };
+
+type LimitStatus = Pick<
+  PoolStatus,
+  'limit' | 'paused_until' | 'breaker' | 'breaker_until' | 'refusals_total' | 'rates' | 'spend'
+>;
+
+/** What a pool's limits are, what is left of them, and what its upstream said. */
+export function limitStatus(
+  definition: Definition,
+  state: GroupState,
+  now: InstantMs,
+): LimitStatus {
+  const { controls, totals } = state;
+  const { pause, breaker, ceiling } = controls;
+  const limit = limitOf(definition);
+  const isOpen = breaker.phase === 'open';
+  return {
+    limit:
+      ceiling.slots === null
+        ? limit
+        : { ...limit, effective: slotsLearned(state), source: 'learned' },
+    paused_until: now < pause.until ? isoOf(pause.until) : null,
+    breaker: breaker.phase,
+    breaker_until: isOpen ? isoOf(breaker.openUntil) : null,
+    refusals_total: { ...totals.refusals },
+    rates: ratesOf(state, now),
+    spend: spendOf(state, now),
+  };
+}
+
+function ratesOf({ settings, controls }: GroupState, now: InstantMs): Record<string, RateStatus> {
+  const left = leftOf(controls.rates, settings.rates, now);
+  return Object.fromEntries(
+    limitsOf(settings.rates).map(({ name }) => [
+      NAMES[name] ?? name,
+      { limit: settings.rates[name] ?? 0, left: Math.floor(left[name] ?? 0) },
+    ]),
+  );
+}
+
+function spendOf({ controls, settings }: GroupState, now: InstantMs): SpendStatus | null {
+  const { spend } = controls;
+  const hasBudget = Object.values(settings.budgets).some((budget) => budget !== null);
+  if (!hasBudget && spend.total.beganAt.month === 0) return null;
+  return {
+    hour_usd: spentIn(spend.total, 'hour', now),
+    day_usd: spentIn(spend.total, 'day', now),
+    month_usd: spentIn(spend.total, 'month', now),
+    reserved_usd: spend.reservedUsd,
+    day_usd_by_key: topOf(spend.keys, now),
+    day_usd_by_agent: topOf(spend.agents, now),
+  };
+}
+
+function topOf(spenders: readonly Spender[], now: InstantMs): Record<string, number> {
+  const today = spenders.map((spender) => [spender.id, spentIn(spender, 'day', now)] as const);
+  const spent = today.filter(([, usd]) => usd > 0).toSorted(([, a], [, b]) => b - a);
+  return Object.fromEntries(spent.slice(0, SPENDERS_SHOWN));
+}
+
+function isoOf(at: InstantMs): string {
+  return new Date(at).toISOString();
+}

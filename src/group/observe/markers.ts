@@ -1,0 +1,152 @@
+import { MINUTE_MS } from '../../contract/history.ts';
+import {
+  POOL_MARKERS_MAX,
+  type PoolMarker,
+  type PoolMarkerKind,
+} from '../../contract/history-markers.ts';
+import { slotsLearned } from '../../core/capacity.ts';
+import { slotsMaxNow } from '../../core/parts/ceiling.ts';
+import type { GroupEvent } from '../../core/events.ts';
+import type { InstantMs } from '../../core/words/ids.ts';
+import type { GroupState } from '../../core/state.ts';
+import type { Tables } from '../tables.ts';
+
+/** What the controls looked like after the event before. */
+interface Seen {
+  readonly pausedUntil: number;
+  readonly openedAt: number;
+  readonly isClosed: boolean;
+  readonly slots: number | null;
+}
+
+/**
+ * Marks what changed how a pool grants, besides what its operators do: a row per such event, never per
+ * call. An upstream that refuses again and again makes one marker a minute of each kind.
+ */
+export class Markers {
+  readonly #tables: Tables;
+  #seen: Seen;
+  /** The latest of each kind, to which others of the same minute are added. */
+  readonly #latest = new Map<PoolMarkerKind, { readonly sequence: number; marker: PoolMarker }>();
+  /** Not written yet, by sequence. */
+  readonly #unwritten = new Map<number, PoolMarker>();
+  #sequence: number | null = null;
+  /** A marker is new, and not only counted up. */
+  #isDue = false;
+
+  constructor(tables: Tables, state: GroupState) {
+    this.#tables = tables;
+    this.#seen = seenOf(state);
+    tables.declare(
+      'CREATE TABLE IF NOT EXISTS marker (sequence INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)',
+    );
+  }
+
+  /** Whether there is something to write now. */
+  get isDue(): boolean {
+    return this.#isDue;
+  }
+
+  /** An instance began though the one before held leases: a deploy, or a crash. */
+  noteReset(leases: number, now: InstantMs): void {
+    this.#mark('reset', null, { leases }, now);
+  }
+
+  /** Told after every event. */
+  note(state: GroupState, event: GroupEvent, now: InstantMs): void {
+    const { pause, breaker, ceiling } = state.controls;
+    const seen = this.#seen;
+    const isClosed = breaker.phase === 'closed';
+    if (
+      pause.until === seen.pausedUntil &&
+      breaker.openedAt === seen.openedAt &&
+      isClosed === seen.isClosed &&
+      ceiling.slots === seen.slots
+    ) {
+      return;
+    }
+    this.#seen = seenOf(state);
+    const why = event.kind === 'report' ? event.signal.kind : null;
+    if (pause.until > seen.pausedUntil) {
+      this.#mark('upstream_pause', why, { until: pause.until }, now);
+    }
+    if (breaker.openedAt > seen.openedAt) {
+      this.#mark('breaker_opened', why, { until: breaker.openUntil }, now);
+    }
+    if (isClosed && !seen.isClosed) this.#mark('breaker_closed', null, {}, now);
+    const from = slotsMaxNow({ ...ceiling, slots: seen.slots }, state.settings);
+    const to = slotsLearned(state);
+    if (to >= from) return;
+    this.#mark('ceiling_cut', why, { ...(Number.isFinite(from) ? { from } : {}), to }, now);
+  }
+
+  /** Writes what is not written yet. */
+  write(): void {
+    if (this.#unwritten.size === 0) return;
+    for (const [sequence, marker] of this.#unwritten) {
+      this.#tables.write(
+        `INSERT OR REPLACE INTO marker (sequence, at, data) VALUES (?, ?, ?)`,
+        sequence,
+        marker.at,
+        JSON.stringify(marker),
+      );
+    }
+    this.#unwritten.clear();
+    if (!this.#isDue) return;
+    this.#isDue = false;
+    const last = this.#sequence ?? 0;
+    this.#tables.write('DELETE FROM marker WHERE sequence <= ?', last - POOL_MARKERS_MAX);
+  }
+
+  /** The markers from `fromMs` up to `toMs`, the oldest first. */
+  read(fromMs: number, toMs: number): PoolMarker[] {
+    const written = this.#tables
+      .read<{ sequence: number; data: string }>(
+        'SELECT sequence, data FROM marker WHERE at >= ? AND at < ? ORDER BY sequence',
+        fromMs,
+        toMs,
+      )
+      .map(({ sequence, data }) => [sequence, JSON.parse(data) as PoolMarker] as const);
+    const markers = new Map([...written, ...this.#unwritten]);
+    return [...markers.values()].filter(({ at }) => at >= fromMs && at < toMs);
+  }
+
+  #mark(
+    kind: PoolMarkerKind,
+    why: string | null,
+    figures: Readonly<Record<string, number>>,
+    now: InstantMs,
+  ): void {
+    const latest = this.#latest.get(kind);
+    if (latest !== undefined && now - latest.marker.at < MINUTE_MS) {
+      const { marker } = latest;
+      const { from } = marker.figures;
+      const merged = { ...figures, ...(from === undefined ? {} : { from }) };
+      latest.marker = { ...marker, times: marker.times + 1, why, figures: merged };
+      this.#unwritten.set(latest.sequence, latest.marker);
+      return;
+    }
+    const marker = { at: now, kind, times: 1, why, figures };
+    const sequence = (this.#sequence ?? this.#lastSequence()) + 1;
+    this.#sequence = sequence;
+    this.#latest.set(kind, { sequence, marker });
+    this.#unwritten.set(sequence, marker);
+    this.#isDue = true;
+  }
+
+  #lastSequence(): number {
+    const [row] = this.#tables.read<{ last: number | null }>(
+      'SELECT max(sequence) AS last FROM marker',
+    );
+    return row?.last ?? 0;
+  }
+}
+
+function seenOf({ controls: { pause, breaker, ceiling } }: GroupState): Seen {
+  return {
+    pausedUntil: pause.until,
+    openedAt: breaker.openedAt,
+    isClosed: breaker.phase === 'closed',
+    slots: ceiling.slots,
+  };
+}

@@ -1,0 +1,136 @@
+import { directoryOf, feedOf, type Env } from '../../env.ts';
+import type { PoolReport } from '../../contract/rpc/feed-rpc.ts';
+import type { PoolHistory, PoolMetrics, Warning } from '../../contract/observations.ts';
+import type { PoolStatus } from '../../contract/pool-status.ts';
+import type { GroupEvent } from '../../core/events.ts';
+import type { InstantMs } from '../../core/words/ids.ts';
+import { queueLength } from '../../core/parts/queue.ts';
+import type { GroupState } from '../../core/state.ts';
+import type { PoolIdentity, WarningBounds } from '../definition.ts';
+import { FeedLink } from './feed-link.ts';
+import { HistoryRows } from './history-rows.ts';
+import { History, waitQuantiles } from './history.ts';
+import { Markers } from './markers.ts';
+import type { GroupStore } from '../store.ts';
+import type { Tables } from '../tables.ts';
+import { Warnings } from './warnings.ts';
+import { deliverWarning } from './webhook.ts';
+
+/** What watches one pool. */
+interface Watched {
+  readonly env: Env;
+  readonly ctx: DurableObjectState;
+  readonly tables: Tables;
+  readonly store: GroupStore;
+  readonly identity: PoolIdentity;
+  readonly bounds: () => WarningBounds;
+  /** Leases that the instance before held when it ended. */
+  readonly leasesBefore: number;
+  readonly report: (isDetailed: boolean) => PoolReport;
+}
+
+/** Watches a pool and tells of it: its history, its warnings and its counters. It decides nothing. */
+export class Observation {
+  readonly feed: FeedLink;
+  readonly #state: GroupState;
+  readonly #history: History;
+  readonly #warnings: Warnings;
+  readonly #markers: Markers;
+  readonly #bounds: () => WarningBounds;
+  readonly #tables: Tables;
+
+  constructor(
+    state: GroupState,
+    { env, ctx, tables, store, identity, bounds, leasesBefore, report }: Watched,
+    now: InstantMs,
+  ) {
+    this.#state = state;
+    this.#bounds = bounds;
+    this.#tables = tables;
+    this.#markers = new Markers(tables, state);
+    if (leasesBefore > 0) this.#markers.noteReset(leasesBefore, now);
+    this.#history = new History(new HistoryRows(tables), now);
+    this.feed = new FeedLink(store, report, {
+      hub: () => feedOf(env),
+      waitUntil: (work) => ctx.waitUntil(work),
+    });
+    this.#warnings = new Warnings(store, identity, (warning) => {
+      this.feed.warn(warning);
+      ctx.waitUntil(deliverWarning(warning, webhookStage(env)));
+    });
+    this.#warnings.begin(state);
+    this.#history.note(state, now);
+  }
+
+  /** Told before every event. */
+  before(now: InstantMs): void {
+    const minute = this.#history.turn(this.#state, now);
+    if (minute !== null) this.#warnings.noteMinute(this.#state, minute, this.#bounds(), now);
+  }
+
+  /** Told after every event. True: there is something to write soon. */
+  after(event: GroupEvent, now: InstantMs): boolean {
+    this.#history.note(this.#state, now);
+    this.#markers.note(this.#state, event, now);
+    this.#warnings.note(this.#state, this.#bounds(), now);
+    this.feed.note(now);
+    if (!this.#tables.isOpen) return false;
+    return this.#markers.isDue || this.#history.isDue(this.#isInUse(), now);
+  }
+
+  /** Writes what is due, in the transaction of whoever writes anyway. */
+  write(now: InstantMs): void {
+    if (!this.#tables.isOpen) return;
+    this.#history.write(this.#state, this.#isInUse(), now);
+    this.#markers.write();
+  }
+
+  history(fromMs: number, toMs: number, stepMs: number, now: InstantMs): PoolHistory {
+    const points = this.#history.read(this.#state, fromMs, toMs, stepMs, now);
+    return { now, points, markers: this.#markers.read(fromMs, toMs) };
+  }
+
+  warnings(): Warning[] {
+    return this.#warnings.latest();
+  }
+
+  /** What the status shows of waits. */
+  waits(now: InstantMs): Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms'> {
+    return waitQuantiles(this.#history.recentWaits(this.#state, now));
+  }
+
+  metrics(status: PoolStatus): PoolMetrics {
+    const { totals } = this.#state;
+    return {
+      status,
+      waits: totals.wait,
+      holds: totals.hold,
+      granted_again_total: totals.grantedAgain,
+      left_total: totals.left,
+      moved_total: totals.moved,
+      ended_total: totals.ended,
+      input_tokens_total: totals.inputTokens,
+      output_tokens_total: totals.outputTokens,
+      cost_usd_total: totals.usd,
+      warnings_total: this.#warnings.totals(),
+    };
+  }
+
+  #isInUse(): boolean {
+    return this.#state.leases.size + queueLength(this.#state.queue) > 0;
+  }
+}
+
+function webhookStage(env: Env): Parameters<typeof deliverWarning>[1] {
+  return {
+    target: () => directoryOf(env).webhook(),
+    secret: (name) => {
+      const value = (env as unknown as Record<string, unknown>)[name];
+      return typeof value === 'string' ? value : undefined;
+    },
+    allowsHttp: env.PRIVATE_UPSTREAMS === 'allow',
+    fetch: (url, init) => fetch(url, init),
+    pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    now: () => Date.now(),
+  };
+}

@@ -1,0 +1,103 @@
+import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/pool-status.ts';
+import { DETAIL_ROWS_MAX, type PoolDetail } from '../../contract/rpc/feed-rpc.ts';
+import type { InstantMs } from '../../core/words/ids.ts';
+import { estimateWaitMs } from '../../core/estimate.ts';
+import { probableOrder } from '../../core/forecast.ts';
+import { laneLength, queueLength } from '../../core/parts/queue.ts';
+import type { GroupState } from '../../core/state.ts';
+import type { Definition, PoolIdentity } from '../definition.ts';
+import { limitStatus } from './limit-status.ts';
+
+/** What the shell has seen, and the core does not know. */
+interface Seen extends Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms'> {
+  readonly passedUnlimited: number;
+  readonly idleMs: number;
+}
+
+/** What `status` shows of one pool. */
+export function poolStatus(
+  identity: PoolIdentity,
+  definition: Definition,
+  state: GroupState,
+  { passedUnlimited, idleMs, ...waits }: Seen,
+  now: InstantMs,
+): PoolStatus {
+  const { slotsCooling: cooling } = state;
+  let oldest: number = now;
+  for (const { ticket } of state.queue.byTicket.values()) {
+    oldest = Math.min(oldest, ticket.enqueuedAt);
+  }
+  const { queue, settings, totals } = state;
+  return {
+    ...identity,
+    in_use: state.slotsInUse - cooling,
+    cooling,
+    queued: queueLength(queue),
+    queued_by_lane: {
+      high: laneLength(queue, 'high'),
+      normal: laneLength(queue, 'normal'),
+      low: laneLength(queue, 'low'),
+    },
+    oldest_wait_ms: Math.round(now - oldest),
+    ...waits,
+    paused: settings.paused,
+    ...limitStatus(definition, state, now),
+    draining: settings.isDraining,
+    dry_run: settings.isDryRun,
+    granted_total: totals.granted,
+    rejected_total: { ...totals.rejected },
+    would_wait_total: totals.wouldWait,
+    expired_total: totals.expired,
+    resurrected_total: totals.resurrected,
+    passed_unlimited_total: passedUnlimited,
+    idle_ms: idleMs,
+  };
+}
+
+/** The leases of one pool, oldest first, so many of them. */
+export function leaseInfos(state: GroupState, now: InstantMs, most = Infinity): LeaseInfo[] {
+  return [...state.leases.values()]
+    .toSorted((a, b) => a.grantedAt - b.grantedAt)
+    .slice(0, most)
+    .map((lease) => ({
+      id: lease.id,
+      ...lease.holder,
+      lane: lease.lane,
+      slots: lease.slots,
+      granted_at: new Date(lease.grantedAt).toISOString(),
+      age_ms: now - lease.grantedAt,
+      expires_at: new Date(lease.until).toISOString(),
+      state: lease.phase,
+    }));
+}
+
+/** Who waits in one pool, who will probably be granted first in front, so many of them. */
+export function waiterInfos(state: GroupState, now: InstantMs, most = Infinity): WaiterInfo[] {
+  const first = probableOrder(state).slice(0, most);
+  return first.map(({ ticket, lane, isPromoted }, position) => {
+    const { tenant, agent, upstream, model } = ticket.holder;
+    return {
+      ticket: ticket.id,
+      lane,
+      tenant,
+      agent,
+      upstream,
+      model,
+      slots: ticket.slots,
+      waited_ms: Math.max(0, Math.round(now - ticket.enqueuedAt)),
+      position,
+      estimate_ms: estimateWaitMs(state, position, now),
+      promoted: isPromoted,
+    };
+  });
+}
+
+/** The first leases and waiters of one pool, for who looks at it. */
+export function poolDetail(state: GroupState, now: InstantMs): PoolDetail {
+  return {
+    leases: leaseInfos(state, now, DETAIL_ROWS_MAX),
+    waiters: waiterInfos(state, now, DETAIL_ROWS_MAX),
+    leasesTotal: state.leases.size,
+    waitersTotal: queueLength(state.queue),
+  };
+}

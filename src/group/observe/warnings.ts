@@ -1,0 +1,152 @@
+import type { HistoryPoint } from '../../contract/history.ts';
+import { logEvent } from '../../runtime/log.ts';
+import type { Warning, WarningKind } from '../../contract/observations.ts';
+import { slotsLearned } from '../../core/capacity.ts';
+import { quantileMs } from '../../core/parts/histogram.ts';
+import type { InstantMs } from '../../core/words/ids.ts';
+import { queueLength } from '../../core/parts/queue.ts';
+import type { GroupState } from '../../core/state.ts';
+import type { PoolIdentity, WarningBounds } from '../definition.ts';
+import type { GroupStore } from '../store.ts';
+
+/** So many are kept for the dashboard, the oldest go first. */
+const KEPT_MAX = 100;
+
+/** One kind of warning is not repeated before this. */
+const SILENT_MS = 600_000;
+
+/** The limit must be nearly in use for this long. */
+const NEAR_MS = 60_000;
+
+/** The queue must be longer at the end of so many minutes in a row, and so long at the last. */
+const GROWING_MINUTES = 3;
+const GROWING_LENGTH_MIN = 10;
+
+/**
+ * Tells an operator of what gets worse: in the log, to whoever reads `warnings`, and through `send`. It is
+ * told of what happens and wakes nobody to look. Warnings are rare, so all of them are one row.
+ */
+export class Warnings {
+  readonly #store: GroupStore;
+  readonly #identity: PoolIdentity;
+  readonly #send: (warning: Warning) => void;
+  /** The oldest first. */
+  #kept: Warning[];
+  readonly #toldAt = new Map<WarningKind, number>();
+  readonly #totals: Partial<Record<WarningKind, number>> = {};
+  #nearSince: InstantMs | null = null;
+  /** The queue at the ends of the last minutes. */
+  #lengths: number[] = [];
+  #seen = { breakerOpenedAt: 0, quota: 0, expired: 0 };
+
+  constructor(store: GroupStore, identity: PoolIdentity, send: (warning: Warning) => void) {
+    this.#store = store;
+    this.#identity = identity;
+    this.#send = send;
+    const row = store.recall('warnings');
+    this.#kept = row === null ? [] : (JSON.parse(row) as Warning[]);
+    for (const { kind, at } of this.#kept) this.#toldAt.set(kind, Date.parse(at));
+  }
+
+  /** What an earlier instance knew already is no news. */
+  begin({ controls }: GroupState): void {
+    this.#seen.breakerOpenedAt = controls.breaker.openedAt;
+  }
+
+  /** The last warnings, the latest first. */
+  latest(): Warning[] {
+    return this.#kept.toReversed();
+  }
+
+  totals(): Partial<Record<WarningKind, number>> {
+    return { ...this.#totals };
+  }
+
+  /** Told after every event. */
+  note(state: GroupState, { warn_at: warnAt }: WarningBounds, now: InstantMs): void {
+    const { totals, controls, slotsInUse } = state;
+    const { quota = 0 } = totals.refusals;
+    const seen = this.#seen;
+    if (totals.expired > seen.expired) {
+      const count = totals.expired - seen.expired;
+      seen.expired = totals.expired;
+      const message = `Slots were taken back at the end of their TTL, because their holders were gone: ${count}.`;
+      this.#warn('lease_expired', message, { leases: count }, now);
+    }
+    if (controls.breaker.openedAt > seen.breakerOpenedAt) {
+      seen.breakerOpenedAt = controls.breaker.openedAt;
+      const openMs = controls.breaker.openUntil - controls.breaker.openedAt;
+      const message =
+        'The upstream failed too often. It is left alone for a while, and then probed.';
+      this.#warn('breaker_open', message, { open_ms: openMs }, now);
+    }
+    if (quota > seen.quota) {
+      seen.quota = quota;
+      const message =
+        'The upstream says that the account has no quota left. Waiting does not help.';
+      this.#warn('quota_exhausted', message, { refusals: quota }, now);
+    }
+    const limit = slotsLearned(state);
+    const queued = queueLength(state.queue);
+    const isNear = warnAt !== null && limit > 0 && slotsInUse >= warnAt * limit;
+    if (!isNear) {
+      this.#nearSince = null;
+      return;
+    }
+    this.#nearSince ??= now;
+    if (now - this.#nearSince < NEAR_MS) return;
+    const waiting = queued === 0 ? 'no call waits yet' : `${queued} calls wait`;
+    const message = `${slotsInUse} of ${limit} slots have been in use for a minute, and ${waiting}.`;
+    this.#warn('near_limit', message, { in_use: slotsInUse, limit, queued }, now);
+  }
+
+  /** Told when a minute is over. */
+  noteMinute(
+    state: GroupState,
+    minute: HistoryPoint,
+    { warn_wait_ms: waitMsMax, timeoutMs }: WarningBounds,
+    now: InstantMs,
+  ): void {
+    const queued = queueLength(state.queue);
+    this.#lengths = [...this.#lengths, queued].slice(-GROWING_MINUTES - 1);
+    const isGrowing = this.#lengths.every(
+      (length, index) => index === 0 || length > (this.#lengths[index - 1] ?? 0),
+    );
+    if (isGrowing && this.#lengths.length > GROWING_MINUTES && queued >= GROWING_LENGTH_MIN) {
+      const [before = 0] = this.#lengths;
+      const message = `The queue has grown for ${GROWING_MINUTES} minutes, from ${before} to ${queued} calls.`;
+      this.#warn('queue_growing', message, { queued, queued_before: before }, now);
+    }
+    const boundMs = waitMsMax ?? timeoutMs / 2;
+    const p95Ms = quantileMs(minute.waits, 0.95) ?? 0;
+    const longestMs = Math.max(p95Ms, oldestWaitMs(state, now));
+    if (longestMs <= boundMs) return;
+    const seconds = Math.round(longestMs / 1_000);
+    const message = `Calls wait ${seconds} s, longer than the ${boundMs / 1_000} s to warn at.`;
+    this.#warn('wait_long', message, { wait_ms: longestMs, bound_ms: boundMs, queued }, now);
+  }
+
+  #warn(
+    kind: WarningKind,
+    message: string,
+    figures: Readonly<Record<string, number>>,
+    now: InstantMs,
+  ): void {
+    if (now - (this.#toldAt.get(kind) ?? -Infinity) < SILENT_MS) return;
+    this.#toldAt.set(kind, now);
+    this.#totals[kind] = (this.#totals[kind] ?? 0) + 1;
+    const at = new Date(now).toISOString();
+    const { group, partition } = this.#identity;
+    const warning = { id: crypto.randomUUID(), at, kind, group, partition, message, figures };
+    this.#kept = [...this.#kept, warning].slice(-KEPT_MAX);
+    this.#store.remember('warnings', JSON.stringify(this.#kept));
+    logEvent('warning', { kind, group, partition, message, ...figures });
+    this.#send(warning);
+  }
+}
+
+function oldestWaitMs({ queue }: GroupState, now: InstantMs): number {
+  let longest = 0;
+  for (const { arrivedAt } of queue.byTicket.values()) longest = Math.max(longest, now - arrivedAt);
+  return longest;
+}

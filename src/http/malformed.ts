@@ -1,0 +1,31 @@
+import type { Refusal } from '../contract/reasons.ts';
+
+/**
+ * Where `serve` sends who sent no proper HTTP request: it puts a call of this path, and what was wrong, in
+ * the request's place, so that the answer comes when its turn comes.
+ */
+export const MALFORMED_PATH = '/!malformed/';
+
+const EXPECTED = {
+  'request-line':
+    'The request line: expected a method, a path that begins with /, and HTTP/1.1, with one space between them.',
+  header:
+    'A header: expected a name, a colon and a value without control characters, in one line that ends with CR LF.',
+  host: 'The header Host: expected once, with the name of a host and perhaps a port.',
+  'content-length': 'The header Content-Length: expected once at the most, with digits alone.',
+  'transfer-encoding':
+    'The header Transfer-Encoding: expected once at the most, with chunked alone, and no Content-Length beside it.',
+  head: 'The request line and the headers: expected 64 KiB at the most.',
+  chunk:
+    'A chunk of the body: expected its size in hexadecimal digits without an extension, its bytes, and no trailers.',
+} as const;
+
+/** What of a request is no proper HTTP. */
+export type Malformed = keyof typeof EXPECTED;
+
+/** What is told to whoever sent such a request. */
+export function malformedRefusal(what: string): Refusal {
+  const expected = Object.entries(EXPECTED).find(([name]) => name === what)?.[1];
+  const reason = what === 'chunk' ? 'body_unreadable' : 'header_invalid';
+  return { reason, message: expected ?? 'The request: expected HTTP/1.1.' };
+}

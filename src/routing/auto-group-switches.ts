@@ -1,0 +1,43 @@
+import type { AutoGroupConfig, Config } from '../contract/config/config.ts';
+
+/** Absent: the configuration of a release that knew none. */
+type WithAutoGroups = Partial<Pick<Config, 'auto_groups'>>;
+
+export type Switches = Omit<AutoGroupConfig, 'name'>;
+
+/** What is set of an automatic group; one that is not listed is open. */
+export function switchesOf({ auto_groups: all = [] }: WithAutoGroups, name: string): Switches {
+  const { paused, draining } = all.find((one) => one.name === name) ?? {};
+  return { paused: paused ?? false, draining: draining ?? false };
+}
+
+/** Names of the automatic groups that are paused or drained. */
+export function heldAutoGroups({ auto_groups: all = [] }: WithAutoGroups): string[] {
+  return all.filter(isHeld).map(({ name }) => name);
+}
+
+export function isHeld({ paused, draining }: Switches): boolean {
+  return paused || draining;
+}
+
+/** A configuration in which one automatic group is set so. One that is open needs no entry. */
+export function withSwitches<Document extends WithAutoGroups>(
+  config: Document,
+  name: string,
+  switches: Switches,
+): Document {
+  const { auto_groups: all = [] } = config;
+  const index = all.findIndex((one) => one.name === name);
+  const entry = { name, ...switches };
+  if (!isHeld(switches)) return { ...config, auto_groups: all.filter((one) => one.name !== name) };
+  return { ...config, auto_groups: index === -1 ? [...all, entry] : all.with(index, entry) };
+}
+
+/** Names of the automatic groups whose switches two configurations set differently. */
+export function switchedBetween(before: WithAutoGroups, next: WithAutoGroups): string[] {
+  const names = new Set([...heldAutoGroups(before), ...heldAutoGroups(next)]);
+  return [...names].filter((name) => {
+    const [was, is] = [switchesOf(before, name), switchesOf(next, name)];
+    return was.paused !== is.paused || was.draining !== is.draining;
+  });
+}

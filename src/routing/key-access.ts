@@ -1,0 +1,143 @@
+import type { GatewayKeyConfig } from '../contract/config/config.ts';
+import { KEY_PREFIX } from './key-groups.ts';
+import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import type { Refusal } from '../contract/reasons.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
+import { compileGlobs } from './glob.ts';
+import type { Placement, Routes } from './placement.ts';
+import {
+  ADMINISTRATION_NAME,
+  neededRoutes,
+  UNKNOWN_NAME,
+} from '../upstream/operation/operation.ts';
+import { LISTED_OPERATIONS } from '../upstream/operation/operations-table.ts';
+
+/** What keys of callers open, and for how long. */
+
+/** Keys by the digests that they are found by: their own, and the one before a rotation. */
+export function keysByHash(
+  keys: readonly GatewayKeyConfig[],
+): ReadonlyMap<string, GatewayKeyConfig> {
+  const before = keys.flatMap((key) =>
+    key.previous === null ? [] : ([[key.previous.hash, key]] as const),
+  );
+  return new Map([...before, ...keys.map((key) => [key.hash, key] as const)]);
+}
+
+/** Why a key opens nothing at this moment; null: it does. `hash` is what it was found by, if it was. */
+export function refusedKey(key: GatewayKeyConfig, hash: string | null): Refusal | null {
+  const { revoked_at: revokedAt, expires_at: expiresAt, previous } = key;
+  if (revokedAt !== null) return invalid(`The gateway key was revoked on ${revokedAt}.`);
+  const isOld = hash !== null && hash !== key.hash;
+  if (isOld && isOver(previous?.expires_at ?? '')) {
+    return invalid('The gateway key was replaced by a new one, and the time to change is over.');
+  }
+  return expiresAt !== null && isOver(expiresAt)
+    ? invalid(`The gateway key expired on ${expiresAt}.`)
+    : null;
+}
+
+/**
+ * The refusal of a call that would take slots where its key may not. Groups that only come on top of those
+ * that stand for something of a provider are everybody's, and so is the key's own.
+ */
+export function forbiddenFor(
+  key: Pick<GatewayKeyConfig, 'id' | 'groups'>,
+  placements: readonly Placement[],
+): Refusal | null {
+  const barred = placements.find(({ group, isOfProvider }) => !mayUse(key, group, isOfProvider));
+  return barred === undefined ? null : forbidden(key.id, `the group ${barred.group}`);
+}
+
+/** Whether a key, or a caller without one (null), may take slots of a group. */
+export function mayUse(
+  key: Pick<GatewayKeyConfig, 'groups'> | null,
+  group: string,
+  isOfProvider: boolean,
+): boolean {
+  return key === null || key.groups.length === 0 || !isOfProvider || compiled(key)(group);
+}
+
+/** The same of a call that takes no slot: its key must be good for some group of the upstream. */
+export function forbiddenUpstream(
+  key: Pick<GatewayKeyConfig, 'id' | 'groups'>,
+  upstream: Upstream,
+  routes: Routes,
+): Refusal | null {
+  if (key.groups.length === 0) return null;
+  const names = [`${AUTO_PREFIX}${upstream.id}`, ...routes.groupsOf(upstream)];
+  return names.some(compiled(key)) ? null : forbidden(key.id, `the upstream ${upstream.id}`);
+}
+
+/** Headers by which a request says that it means another method than its own. */
+const METHOD_OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override'];
+
+/**
+ * The refusal of a call that the operator's key must not go out with: what takes no slot is the whole
+ * account's, other callers' answers and files too, so it is closed unless the operator lists it.
+ */
+export function closedRoute(
+  key: Pick<GatewayKeyConfig, 'id' | 'allow'>,
+  { upstream, path }: { readonly upstream: Upstream; readonly path: string },
+  { method, headers }: Pick<Request, 'method' | 'headers'>,
+): Refusal | null {
+  const override = METHOD_OVERRIDES.find((name) => headers.has(name));
+  if (override !== undefined) return closed(upstream, `a call with the header ${override}`);
+  const isListed = [key.allow, upstream.allow].map(matcherOf);
+  const shut = neededRoutes(method, path, upstream.dialect).filter(
+    (name) => !(LISTED.has(name) && isListed.some((matches) => matches(name))),
+  );
+  const [first] = shut.toSorted((a, b) => Number(LISTED.has(a)) - Number(LISTED.has(b)));
+  switch (first) {
+    case undefined:
+      return null;
+    case ADMINISTRATION_NAME:
+      return closed(upstream, 'a route that administers the account');
+    case UNKNOWN_NAME:
+      return closed(upstream, 'a route that Headgate does not know');
+    case 'realtime':
+      return closed(upstream, 'a realtime session, which runs past every limit (use HTTP)');
+    default: {
+      const message = `The operation ${first} takes no slot, so the operator's key of the upstream ${upstream.id} is not used for it unless it is listed: allow: [${first}] of the gateway key ${key.id} or of the upstream. With a provider key of your own it is open.`;
+      return { reason: 'key_forbidden', message };
+    }
+  }
+}
+
+const LISTED: ReadonlySet<string> = new Set(LISTED_OPERATIONS);
+
+function closed({ id }: Upstream, what: string): Refusal {
+  const message = `The operator's key of the upstream ${id} is never used for ${what}. Bring a provider key of your own.`;
+  return { reason: 'key_forbidden', message };
+}
+
+/** Keys never change within one version of the configuration, so each one's globs are compiled once. */
+const matchers = new WeakMap<readonly string[], (name: string) => boolean>();
+
+function compiled({ groups }: Pick<GatewayKeyConfig, 'groups'>): (name: string) => boolean {
+  const matches = matcherOf(groups);
+  return (name) => name.startsWith(KEY_PREFIX) || matches(name);
+}
+
+/** A configuration of the version before says nothing of what it allows. */
+function matcherOf(globs: readonly string[] = []): (name: string) => boolean {
+  let matches = matchers.get(globs);
+  if (matches === undefined) {
+    matches = compileGlobs(globs);
+    matchers.set(globs, matches);
+  }
+  return matches;
+}
+
+/** A text that is no instant is over: nothing may stay open for want of a date. */
+function isOver(at: string): boolean {
+  return !(Date.parse(at) > Date.now());
+}
+
+function invalid(message: string): Refusal {
+  return { reason: 'key_invalid', message };
+}
+
+function forbidden(id: string, what: string): Refusal {
+  return { reason: 'key_forbidden', message: `The gateway key ${id} may not use ${what}.` };
+}

@@ -1,0 +1,23 @@
+import { LANES, type Lane } from '../core/words/ticket.ts';
+import type { Placement } from './placement.ts';
+
+/** The lanes that a call may be in, whatever its groups say. */
+export interface AskedLanes {
+  /** The lane that the caller asks for; null: whatever the key or the group gives. */
+  readonly lane: Lane | null;
+  /** What the caller's key gives to calls that ask for none, and the best that it allows. */
+  readonly keyLanes: { readonly byDefault: Lane | null; readonly best: Lane };
+}
+
+/**
+ * The lane of a call in one of its groups: what the caller asks for, else the group's rule for its model,
+ * else the default of the caller's key, else that of the group; never better than key and group allow.
+ */
+export function laneOf({ lane, keyLanes }: AskedLanes, { config, ruledLane }: Placement): Lane {
+  const asked = lane ?? ruledLane ?? keyLanes.byDefault ?? config?.queue.lane_default ?? 'normal';
+  return worst(asked, keyLanes.best, config?.queue.lane_max ?? 'high');
+}
+
+function worst(...lanes: readonly Lane[]): Lane {
+  return LANES.findLast((lane) => lanes.includes(lane)) ?? 'low';
+}

@@ -1,0 +1,78 @@
+import type { Config, GroupConfig } from '../contract/config/config.ts';
+import type { ListedPool } from '../contract/rpc/directory-rpc.ts';
+import type { Env, ObjectNamespace } from '../env.ts';
+import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
+import { KEY_PREFIX, keyGroup } from './key-groups.ts';
+import { AUTO_PREFIX, poolName } from '../contract/pool-name.ts';
+
+/** Where a group's objects live: a `GroupConfig` is one. Automatic groups have none (null). */
+export type PoolPlace = Pick<GroupConfig, 'location' | 'jurisdiction'>;
+
+/**
+ * A listed pool with the jurisdiction that it was created in. The same name in another jurisdiction
+ * is another object, so a pool whose group was deleted is found again only with it. Absent: none.
+ */
+export interface PlacedPool extends ListedPool {
+  readonly jurisdiction?: GroupConfig['jurisdiction'];
+}
+
+/**
+ * The object of a group (partition null) or of one partition of it. `place` is the group's
+ * configuration, or null for an automatic group. Makes a new stub each time, as a stub does not
+ * work again after its object was reset.
+ */
+export function poolOf(
+  env: Pick<Env, 'GROUPS'>,
+  group: string,
+  partition: string | null,
+  place: PoolPlace | null,
+): GroupRpc {
+  const namespace = namespaceOf(env, place?.jurisdiction ?? null);
+  const name = poolName(group, partition);
+  const location = place?.location ?? null;
+  return location === null
+    ? namespace.getByName(name)
+    : namespace.getByName(name, { locationHint: location });
+}
+
+function namespaceOf(
+  env: Pick<Env, 'GROUPS'>,
+  jurisdiction: string | null,
+): ObjectNamespace<GroupRpc> {
+  if (jurisdiction === null) return env.GROUPS;
+  try {
+    return env.GROUPS.jurisdiction(jurisdiction);
+  } catch (error) {
+    // Plain workerd has one place only and says so; Cloudflare never does. Any other refusal stands.
+    if (error instanceof Error && error.message.includes('not implemented')) return env.GROUPS;
+    throw error;
+  }
+}
+
+/**
+ * Whether a configuration may send calls to a pool. Those of a group that was deleted, moved to
+ * another jurisdiction or is split anew only wait for their leases to end.
+ */
+export function takesCalls(pool: PlacedPool, config: Pick<Config, 'groups' | 'keys'>): boolean {
+  if (pool.group.startsWith(AUTO_PREFIX)) return true;
+  if (pool.group.startsWith(KEY_PREFIX)) {
+    return config.keys.some((key) => keyGroup(key)?.name === pool.group);
+  }
+  const group = config.groups.find((candidate) => candidate.name === pool.group);
+  return (
+    group !== undefined &&
+    (group.partition_by.length === 0) === (pool.partition === null) &&
+    group.jurisdiction === (pool.jurisdiction ?? null)
+  );
+}
+
+/** The object that takes the calls of an unpartitioned group. Null: each partition has its own. */
+export function ownPool(group: GroupConfig): PlacedPool | null {
+  if (group.partition_by.length > 0) return null;
+  return { group: group.name, partition: null, jurisdiction: group.jurisdiction };
+}
+
+/** Tells two pools apart, that of the same name in another jurisdiction too. */
+export function poolKey(pool: PlacedPool): string {
+  return JSON.stringify([pool.group, pool.partition, pool.jurisdiction ?? null]);
+}

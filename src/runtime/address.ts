@@ -1,0 +1,40 @@
+import type { Forwarded } from '../contract/rpc/forwarded.ts';
+import type { Env } from '../env.ts';
+import { v6Words } from './ipv6.ts';
+
+/** Stands for whoever comes from an address that is not known. */
+const EVERYBODY = 'everybody';
+
+interface Asked {
+  readonly headers: Headers;
+  /** Unlike Cloudflare's, that of the forwarder is `Forwarded`. */
+  readonly cf?: object | undefined;
+}
+
+/**
+ * Where a request comes from, as it counts for whoever misbehaves: one of IPv6 by its first 64 bits, since
+ * whoever has one address has all that begin with them. Cloudflare sets `cf-connecting-ip`, which callers
+ * could write themselves where Headgate hosts itself: there the forwarder says it, as a property that no
+ * header of theirs can set.
+ */
+export function addressOf(env: Pick<Env, 'BOOT_ID'>, { headers, cf }: Asked): string {
+  if (env.BOOT_ID === undefined) return asCounted(headers.get('cf-connecting-ip') ?? EVERYBODY);
+  const { clientIp = EVERYBODY }: Partial<Forwarded> = { ...cf };
+  return asCounted(clientIp);
+}
+
+function asCounted(address: string): string {
+  // A link-local one may come with the name of its interface.
+  const host = `[${address.replace(/%.*$/s, '')}]`;
+  if (!address.includes(':') || !URL.canParse(`http://${host}`)) return address;
+  const words = v6Words(new URL(`http://${host}`).hostname.slice(1, -1));
+  const isMapped = words[5] === 0xffff && words.slice(0, 5).every((word) => word === 0);
+  const bytes = words.slice(6).flatMap((word) => [word >> 8, word & 0xff]);
+  const prefix = words.slice(0, 4).map((word) => word.toString(16));
+  return isMapped ? bytes.join('.') : `${prefix.join(':')}::/64`;
+}
+
+/** Whether nobody else comes from there. Where Headgate hosts itself it may be the proxy that does TLS. */
+export function isOwnAddress(env: Pick<Env, 'BOOT_ID'>, address: string): boolean {
+  return env.BOOT_ID === undefined && address !== EVERYBODY;
+}

@@ -1,0 +1,27 @@
+import { isKeyInField } from '../transfer/gateway-key.ts';
+
+/** A field of a form that holds a gateway key: its name, or null if the key is the name. */
+export interface KeyFound {
+  readonly field: string | null;
+}
+
+/** Looks for gateway keys in a form that comes in chunks, whatever their borders. */
+export interface KeyScan {
+  /** Takes the next bytes. Null: no key yet. */
+  push(chunk: Uint8Array): KeyFound | null;
+  /** The form has ended. */
+  end(): KeyFound | null;
+  /** Whether the form has ended by its own account. */
+  readonly isDone: boolean;
+  /** So many bytes at the end of what was pushed belong to a field that may still hold a key. */
+  readonly undecidedBytes: number;
+}
+
+/** A field whose value is longer holds no key. */
+export const VALUE_BYTES_MAX = 1_024;
+
+/** What speaks against a field, as far as its name and its value are known; null: nothing does. */
+export function keyIn(name: string, value: string, own: string | null): KeyFound | null {
+  if (isKeyInField(name, own)) return { field: null };
+  return isKeyInField(value, own) ? { field: name } : null;
+}

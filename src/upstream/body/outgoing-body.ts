@@ -1,0 +1,231 @@
+import { EXEMPT_BYTES_MAX } from './body-budget.ts';
+import type { Reservation } from './body-budget.ts';
+import { bytesOf, type Watch } from './watch.ts';
+
+/** A request's body on its way to the upstream. Exactly one of `open` and `discard` comes first. */
+export interface OutgoingBody {
+  /** Bytes of the whole body; null: known only at its end. */
+  readonly contentLength: number | null;
+  /**
+   * What goes into `fetch`, once. A body of known length goes out with its Content-Length, whatever
+   * the request's headers say.
+   */
+  open(): BodyInit | null;
+  /**
+   * Resolves when the body was handed over or given up; never rejects. It must be kept alive with
+   * `waitUntil` from `open` on, and comes to an end by `discard` where the upstream stops reading.
+   */
+  readonly sent: Promise<void>;
+  /** What looks on while the rest of it goes out, and may break it off; null: nobody need. */
+  readonly watch: Watch | null;
+  /** Gives up what was not handed over. Must be called when the call ends; may be called at any time. */
+  discard(): void;
+  /**
+   * The same body without the first characters of its model, which must be ASCII. It takes this
+   * one's place. Null: not possible, because the body is compressed or its model was not read.
+   */
+  withoutModelPrefix(characters: number): OutgoingBody | null;
+}
+
+/** The body of a request that was not read, passed on natively. */
+export function unreadBody(request: Request): OutgoingBody {
+  const { body } = request;
+  let isOpen = false;
+  return {
+    contentLength: body === null ? 0 : contentLengthOf(request),
+    open() {
+      isOpen = true;
+      return body;
+    },
+    sent: Promise.resolve(),
+    watch: null,
+    discard() {
+      if (!isOpen) body?.cancel().catch(ignore);
+      isOpen = true;
+    },
+    withoutModelPrefix: () => null,
+  };
+}
+
+/** The length that a request names; null: none, or not a number. */
+export function contentLengthOf(request: Request): number | null {
+  const text = request.headers.get('content-length');
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+/** A body of which some or all was read. */
+export interface ReadParts {
+  /** What was read, in order. */
+  readonly chunks: readonly Uint8Array[];
+  /** What was not; null: all was read. */
+  readonly rest: ReadableStream<Uint8Array> | null;
+  readonly contentLength: number | null;
+  /** Held for the chunks; null: they are exempt. */
+  readonly reservation: Reservation | null;
+  /** Where the model stands in the chunks, and whether as a JSON string; null: not in plain sight. */
+  readonly model: { readonly start: number; readonly end: number; readonly isJson: boolean } | null;
+  /** Scans the rest as it goes out; null: it need not be looked at. */
+  readonly watch: Watch | null;
+}
+
+/** The body of a request that was read in part or as a whole. */
+export function readBody(parts: ReadParts): OutgoingBody {
+  return new ReadOutgoingBody(parts);
+}
+
+class ReadOutgoingBody implements OutgoingBody {
+  readonly contentLength: number | null;
+  readonly sent: Promise<void>;
+  readonly watch: Watch | null;
+  readonly #parts: ReadParts;
+  readonly #chunks: Uint8Array[];
+  /** Stops the handing over of a body in pieces. */
+  #stop: AbortController | null = null;
+  #settle: () => void;
+  #isTaken = false;
+
+  constructor(parts: ReadParts) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#parts = parts;
+    this.watch = parts.watch;
+    this.#chunks = [...parts.chunks];
+    this.#settle = resolve;
+    this.sent = promise;
+    this.contentLength = parts.rest === null ? bytesOf(parts.chunks) : parts.contentLength;
+  }
+
+  open(): BodyInit | null {
+    this.#isTaken = true;
+    const length = this.contentLength;
+    if (this.#parts.rest === null && length !== null && length <= EXEMPT_BYTES_MAX) {
+      const whole = joined(this.#chunks, length);
+      this.#release();
+      return whole;
+    }
+    const { readable, writable } =
+      length === null ? new IdentityTransformStream() : new FixedLengthStream(length);
+    this.#pump(writable).then(this.#settle, this.#settle);
+    return readable;
+  }
+
+  discard(): void {
+    this.#stop?.abort();
+    if (!this.#isTaken) {
+      this.#parts.rest?.cancel().catch(ignore);
+      for (const [i, chunk] of this.#chunks.entries()) free(chunk, this.#chunks[i + 1]);
+    }
+    this.#isTaken = true;
+    this.#release();
+  }
+
+  withoutModelPrefix(characters: number): OutgoingBody | null {
+    const { model, contentLength } = this.#parts;
+    if (model === null) return null;
+    const value = joined(cut(this.#chunks, model.start, model.end), model.end - model.start);
+    const bytes = model.isJson ? escapedLength(value, characters) : characters;
+    this.#isTaken = true;
+    return new ReadOutgoingBody({
+      ...this.#parts,
+      chunks: [
+        ...cut(this.#chunks, 0, model.start),
+        ...cut(this.#chunks, model.start + bytes, Infinity),
+      ],
+      contentLength: contentLength === null ? null : contentLength - bytes,
+      model: { ...model, end: model.end - bytes },
+    });
+  }
+
+  /** Hands over what was read, giving back its bytes as they go, and then the rest natively. */
+  async #pump(writable: WritableStream<Uint8Array>): Promise<void> {
+    const { rest, reservation, watch } = this.#parts;
+    this.#stop = new AbortController();
+    const { signal } = this.#stop;
+    const writer = writable.getWriter();
+    const stop = (): void => {
+      writer.abort(signal.reason).catch(ignore);
+    };
+    signal.addEventListener('abort', stop);
+    try {
+      // What is watched goes out a piece behind.
+      const isWatched = rest !== null && watch?.isOn === true;
+      const held = isWatched ? watch.heldBytes : 0;
+      for (;;) {
+        const [chunk, ...others] = this.#chunks;
+        if (chunk === undefined || bytesOf(others) < held) break;
+        await writer.write(chunk);
+        this.#chunks.shift();
+        free(chunk, this.#chunks[0]);
+        reservation?.keep(bytesOf(this.#chunks));
+      }
+      if (rest === null) {
+        await writer.close();
+      } else if (isWatched) {
+        await watch.pass(this.#chunks, rest, writer, signal);
+      } else {
+        signal.removeEventListener('abort', stop);
+        writer.releaseLock();
+        await rest.pipeTo(writable, { signal });
+      }
+    } catch (error) {
+      // The upstream stopped reading, the caller left, or the call ended. `fetch` says which.
+      writer.abort(error).catch(ignore);
+      rest?.cancel().catch(ignore);
+    } finally {
+      this.#release();
+    }
+  }
+
+  #release(): void {
+    this.watch?.stop();
+    this.#chunks.length = 0;
+    this.#parts.reservation?.release();
+    this.#settle();
+  }
+}
+
+/**
+ * Frees the memory of a piece that is done with. Left to the collector, which does not hurry, the bodies of
+ * many calls would pile up. Pieces that were cut from one buffer follow one another.
+ */
+function free(done: Uint8Array, next: Uint8Array | undefined): void {
+  const { buffer } = done;
+  if (buffer !== next?.buffer && buffer instanceof ArrayBuffer) buffer.transfer(0);
+}
+
+function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const [first] = chunks;
+  if (chunks.length === 1 && first !== undefined) return first;
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
+}
+
+/** The part of the chunks from one position to another, without copying. */
+function cut(chunks: readonly Uint8Array[], start: number, end: number): Uint8Array[] {
+  const found: Uint8Array[] = [];
+  let at = 0;
+  for (const chunk of chunks) {
+    const part = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at));
+    if (part.length > 0) found.push(part);
+    at += chunk.length;
+  }
+  return found;
+}
+
+/** Bytes that so many characters take in a JSON string: some clients write `\/` for a slash. */
+function escapedLength(value: Uint8Array, characters: number): number {
+  let at = 0;
+  for (let left = characters; left > 0; left -= 1) {
+    if (value[at] !== 0x5c) at += 1;
+    else at += value[at + 1] === 0x75 ? 6 : 2;
+  }
+  return at;
+}
+
+function ignore(): void {
+  // The stream is given up; how that went concerns nobody.
+}

@@ -1,0 +1,399 @@
+import type { Refusal } from '../../contract/reasons.ts';
+import { EXEMPT_BYTES_MAX, SCAN_BYTES_MAX } from './body-budget.ts';
+import type { BodyBudget, Reservation } from './body-budget.ts';
+import { bodyForm, certainForm, type BodyForm } from './content-type.ts';
+import { scanEncoded } from './encoded-scan.ts';
+import type { BodyScan } from './encoded-scan.ts';
+import { isForm, KeyedScan, keyScanFor } from './keyed-scan.ts';
+import { createJsonModelScan, createJsonStreamScan } from '../json/json-scan.ts';
+import { unreadable } from './model-scan.ts';
+import type { Depth, ModelScan, ScanState } from './model-scan.ts';
+import { createMultipartModelScan } from './multipart-scan.ts';
+import { contentLengthOf, readBody, unreadBody } from './outgoing-body.ts';
+import type { OutgoingBody, ReadParts } from './outgoing-body.ts';
+import { Watch } from './watch.ts';
+
+export { unreadBody };
+export type { OutgoingBody };
+
+/** What must hold of a body whose model counts as the one that the upstream will read. */
+export interface Proof {
+  /** Something goes by the model: a body that cannot be read is refused, and held until its model is known. */
+  readonly isBound: boolean;
+  /** What the call says elsewhere against the model that its body names; null: nothing. */
+  against(model: string): Refusal | null;
+}
+
+/** What is looked for in a body. */
+export interface Search {
+  /** Otherwise a body is looked through for gateway keys alone. */
+  readonly wantsModel: boolean;
+  /** Whether it asks for a stream is to be found too. */
+  readonly wantsStream: boolean;
+  /** Null: the first model will do. */
+  readonly proof: Proof | null;
+  /** The gateway key of the call. No field of a form may hold one, and this one need not look like it. */
+  readonly ownKey: string | null;
+}
+
+const FIRST_MODEL: Search = { wantsModel: true, wantsStream: false, proof: null, ownKey: null };
+
+/** Whether a body is read whatever is looked for: a gateway key may stand in a field of a form. */
+export function mayHoldKeys({ method, headers }: Request): boolean {
+  const hasBody = method !== 'GET' && method !== 'HEAD';
+  return hasBody && isForm(headers.get('content-type') ?? '');
+}
+
+/** What became of the search for a model. Of `unreadable` and `aborted` no body is left. */
+export type ModelRead =
+  | {
+      readonly kind: 'found';
+      readonly model: string;
+      /** Whether the body asks for a stream, if that was looked for. */
+      readonly isStream: boolean;
+      readonly body: OutgoingBody;
+    }
+  /** `hidden`: it may have a model that was not found, which nothing goes by. */
+  | {
+      readonly kind: 'absent' | 'hidden';
+      readonly model: null;
+      readonly isStream: boolean;
+      readonly body: OutgoingBody;
+    }
+  /** `message` is a full sentence for the caller. */
+  | { readonly kind: 'unreadable'; readonly message: string }
+  /** The signal came first, or the client's connection broke. */
+  | { readonly kind: 'aborted' };
+
+/**
+ * So much of a large body is looked at before the budget is asked: where the model comes first, as
+ * with most clients, the call neither waits nor keeps others waiting.
+ */
+const PEEK_BYTES = 16 * 1024;
+const BUFFER_BYTES_MAX = 256 * 1024;
+
+/** Up to this length a body is read in one go, which is the cheapest way for the many small ones. */
+const WHOLE_BYTES_MAX = 32 * 1024;
+
+/**
+ * Finds the model in a request's body. It reads no further than it must, except that a small body
+ * of known length is read whole; what is unread stays with the client. A large body waits for the
+ * budget, in order of arrival and until the signal. Where the model is to be proven, what is unread is
+ * watched on its way out.
+ */
+export async function readModel(
+  request: Request,
+  budget: BodyBudget,
+  signal: AbortSignal,
+  search: Search = FIRST_MODEL,
+): Promise<ModelRead> {
+  if (request.body === null) {
+    return { kind: 'absent', model: null, isStream: false, body: unreadBody(request) };
+  }
+  const scans = scansFor(request, search);
+  if ('why' in scans) return hidden(request, scans.why, search);
+  const { scan, modelScan, isJson } = scans;
+
+  const length = contentLengthOf(request);
+  const reading =
+    length !== null && length <= WHOLE_BYTES_MAX
+      ? new WholeReading(request, signal)
+      : new Reading(request.body, length, budget, signal, goesUnfound(search));
+  const watch = new Watch(scan, (state) => faultIn(state, search));
+  let state: ScanState | 'aborted' = 'aborted';
+  let isWatched = false;
+  try {
+    state = await reading.run(scan);
+    if (state === 'aborted') return { kind: 'aborted' };
+    const refusal = refusalOf(state, search);
+    if (refusal !== null) {
+      state = 'aborted';
+      return { kind: 'unreadable', message: refusal };
+    }
+    isWatched = scans.isWatched && !reading.isWhole && scan.goesOn;
+    const { isStream } = modelScan;
+    const parts = { model: null, watch: isWatched ? watch : null };
+    if (state.kind !== 'found') {
+      const kind = state.kind === 'absent' ? 'absent' : 'hidden';
+      return { kind, model: null, isStream, body: reading.body(parts) };
+    }
+    const { start, end, model } = state;
+    const place = scan.isPlain ? { start, end, isJson } : null;
+    return { kind: 'found', model, isStream, body: reading.body({ ...parts, model: place }) };
+  } finally {
+    if (!isWatched) scan.close();
+    if (state === 'aborted') reading.giveUp();
+  }
+}
+
+interface Scans {
+  readonly scan: BodyScan;
+  readonly modelScan: ModelScan;
+  readonly isJson: boolean;
+  /** Whether what is left of a body is looked at on its way out. */
+  readonly isWatched: boolean;
+}
+
+/** How a body is scanned. `why` nothing is found in it. */
+function scansFor({ headers }: Request, search: Search): Scans | { readonly why: string } {
+  const { wantsModel, wantsStream, proof, ownKey } = search;
+  const contentType = headers.get('content-type') ?? '';
+  const form = proof === null ? bodyForm(contentType) : certainForm(contentType);
+  const keys = keyScanFor(contentType, ownKey);
+  const isRefused =
+    form.kind === 'hidden' && wantsModel && refusalOf(unreadable(form.why), search) !== null;
+  if (form.kind === 'hidden' && (isRefused || keys === null)) return { why: form.why };
+  const ofModel =
+    form.kind === 'hidden' || !wantsModel
+      ? null
+      : scanFor(form, wantsStream, proof === null ? 'first' : 'thorough');
+  const modelScan = keys === null ? ofModel : new KeyedScan(ofModel, keys);
+  if (modelScan === null) return { why: 'nothing is looked for' };
+  const scan = scanEncoded(modelScan, headers.get('content-encoding'));
+  if (scan === null) return { why: UNKNOWN_PACKING };
+  const isJson = form.kind === 'json';
+  return { scan, modelScan, isJson, isWatched: proof !== null || keys !== null };
+}
+
+const UNKNOWN_PACKING = 'its content encoding cannot be undone here';
+
+/** A body that nothing goes by is not held until its model is known. */
+function goesUnfound({ wantsModel, proof, wantsStream }: Search): boolean {
+  return !wantsModel || (proof !== null && !proof.isBound && !wantsStream);
+}
+
+function scanFor(
+  form: Exclude<BodyForm, { kind: 'hidden' }>,
+  wantsStream: boolean,
+  depth: Depth,
+): ModelScan {
+  if (form.kind === 'form') return createMultipartModelScan(form.boundary, depth);
+  return wantsStream ? createJsonStreamScan(depth) : createJsonModelScan(depth);
+}
+
+/** A body that cannot be read at all. */
+function hidden(request: Request, why: string, search: Search): ModelRead {
+  const isPackedForm = why === UNKNOWN_PACKING && mayHoldKeys(request);
+  const message = isPackedForm
+    ? `The form could not be looked through for gateway keys: ${why}. Send it without one.`
+    : search.wantsModel
+      ? refusalOf(unreadable(why), search)
+      : null;
+  if (message === null) {
+    return { kind: 'hidden', model: null, isStream: false, body: unreadBody(request) };
+  }
+  request.body?.cancel().catch(ignore);
+  return { kind: 'unreadable', message };
+}
+
+/** What the caller is told of a body that is not passed on; null: it is. */
+function refusalOf(state: ScanState, { wantsModel, proof }: Search): string | null {
+  if (state.kind === 'key') return keyRefusal(state.field);
+  if (state.kind === 'twice') {
+    return 'The body names its model twice, and not every parser takes the same of two. Send it once.';
+  }
+  if (state.kind !== 'unreadable' || proof?.isBound === false) return null;
+  if (!wantsModel) return `The form could not be looked through for gateway keys: ${state.why}.`;
+  const help =
+    proof === null
+      ? 'The header headgate-model can name it.'
+      : 'A group of this call goes by it, so that no header stands for it: send it as JSON in UTF-8, or as a form.';
+  return `The model could not be read from the body: ${state.why}. ${help}`;
+}
+
+function keyRefusal(field: string | null): string {
+  const what =
+    field === null
+      ? 'A field of the form has a name that is'
+      : `The field ${JSON.stringify(field.slice(0, 100))} of the form holds`;
+  return `${what} a gateway key, which no upstream may see. Leave it out, and send the key in the header headgate-key.`;
+}
+
+/** Why a body is broken off that is on its way out. */
+function faultIn(state: ScanState, search: Search): Refusal | null {
+  const { proof } = search;
+  if (state.kind === 'found') return proof?.against(state.model) ?? null;
+  // What nobody must be able to read, nobody breaks off for that.
+  const message = proof === null && state.kind !== 'key' ? null : refusalOf(state, search);
+  return message === null ? null : { reason: 'body_unreadable', message };
+}
+
+/** The body whose model no longer counts: only keys in its fields still break it off. */
+export function unprove({ watch }: OutgoingBody): void {
+  watch?.lookFor((state) => (state.kind === 'key' ? faultIn(state, FIRST_MODEL) : null));
+}
+
+type Found = Pick<ReadParts, 'model' | 'watch'>;
+
+/** The reading of a small body of known length. */
+class WholeReading {
+  readonly #request: Request;
+  readonly #signal: AbortSignal;
+  #bytes = new Uint8Array();
+  readonly isWhole = true;
+
+  constructor(request: Request, signal: AbortSignal) {
+    this.#request = request;
+    this.#signal = signal;
+  }
+
+  async run(scan: BodyScan): Promise<ScanState | 'aborted'> {
+    const { promise: gone, resolve } = Promise.withResolvers<null>();
+    const leave = (): void => resolve(null);
+    this.#signal.addEventListener('abort', leave);
+    try {
+      if (this.#signal.aborted) return 'aborted';
+      // On Workers a read may stay open for ever when the client has left: only the signal tells.
+      const read = await Promise.race([this.#request.arrayBuffer(), gone]);
+      if (read === null) return 'aborted';
+      this.#bytes = new Uint8Array(read);
+    } catch {
+      return 'aborted';
+    } finally {
+      this.#signal.removeEventListener('abort', leave);
+    }
+    const state = await scan.push(this.#bytes);
+    return scan.goesOn ? scan.end() : state;
+  }
+
+  body(found: Found): OutgoingBody {
+    const contentLength = this.#bytes.length;
+    const chunks = [this.#bytes];
+    return readBody({ chunks, rest: null, contentLength, reservation: null, ...found });
+  }
+
+  giveUp(): void {
+    // All of it was read, or nobody sends any more.
+  }
+}
+
+/** The reading of one body, up to the point where its model is known. */
+class Reading {
+  readonly #stream: ReadableStream<Uint8Array>;
+  readonly #reader: ReadableStreamBYOBReader;
+  readonly #contentLength: number | null;
+  readonly #budget: BodyBudget;
+  readonly #signal: AbortSignal;
+  /** Buffers that are full, and the one that is being filled. */
+  readonly #full: Uint8Array[] = [];
+  #buffer = new ArrayBuffer(0);
+  #filled = 0;
+  #bytes = 0;
+  #isWhole = false;
+  #reservation: Reservation | null = null;
+  readonly #isSmall: boolean;
+  /** It ends after a first look, whether the model was found or not. */
+  readonly #mayGoUnfound: boolean;
+
+  constructor(
+    stream: ReadableStream<Uint8Array>,
+    contentLength: number | null,
+    budget: BodyBudget,
+    signal: AbortSignal,
+    mayGoUnfound: boolean,
+  ) {
+    this.#stream = stream;
+    this.#reader = stream.getReader({ mode: 'byob' });
+    this.#contentLength = contentLength;
+    this.#isSmall = contentLength !== null && contentLength <= EXEMPT_BYTES_MAX;
+    this.#budget = budget;
+    this.#signal = signal;
+    this.#mayGoUnfound = mayGoUnfound;
+  }
+
+  get isWhole(): boolean {
+    return this.#isWhole;
+  }
+
+  async run(scan: BodyScan): Promise<ScanState | 'aborted'> {
+    const { promise: gone, resolve } = Promise.withResolvers<'aborted'>();
+    const leave = (): void => resolve('aborted');
+    this.#signal.addEventListener('abort', leave);
+    try {
+      if (this.#signal.aborted) return 'aborted';
+      return await this.#search(scan, gone);
+    } finally {
+      this.#signal.removeEventListener('abort', leave);
+    }
+  }
+
+  async #search(scan: BodyScan, gone: Promise<'aborted'>): Promise<ScanState | 'aborted'> {
+    const isSmall = this.#isSmall;
+    const freeBytes = isSmall || this.#contentLength === null ? EXEMPT_BYTES_MAX : PEEK_BYTES;
+    let state: ScanState = { kind: 'more' };
+    for (;;) {
+      if (this.#isWhole) return scan.goesOn ? scan.end() : state;
+      const isEnough = state.kind !== 'more' || (this.#mayGoUnfound && this.#bytes >= PEEK_BYTES);
+      if (isEnough && !isSmall) return state;
+      if (this.#bytes >= SCAN_BYTES_MAX) {
+        return unreadable(`it is not within the first ${SCAN_BYTES_MAX} bytes`);
+      }
+      if (this.#bytes >= freeBytes && this.#reservation === null) {
+        const bytes = Math.min(this.#contentLength ?? SCAN_BYTES_MAX, SCAN_BYTES_MAX);
+        this.#reservation = await this.#budget.take(bytes, this.#signal);
+        if (this.#reservation === null) return 'aborted';
+      }
+      // On Workers a read may stay open for ever when the client has left: only the signal tells.
+      const chunk = await Promise.race([this.#read(), gone]);
+      if (chunk === 'aborted') return 'aborted';
+      if (scan.goesOn && chunk.length > 0) state = await scan.push(chunk);
+    }
+  }
+
+  /** Reads what is there into the current buffer. The answer is empty at the end of the body. */
+  async #read(): Promise<Uint8Array | 'aborted'> {
+    if (this.#filled === this.#buffer.byteLength) this.#nextBuffer();
+    try {
+      const { done, value } = await this.#reader.read(new Uint8Array(this.#buffer, this.#filled));
+      // The buffer was handed over, and comes back with the answer, except from a cancelled body.
+      if (value === undefined) return 'aborted';
+      this.#buffer = value.buffer;
+      this.#filled += value.length;
+      this.#bytes += value.length;
+      this.#isWhole = done || this.#bytes === this.#contentLength;
+      return value;
+    } catch {
+      return 'aborted';
+    }
+  }
+
+  /** Buffers grow with the body, so that neither a short one wastes memory nor a long one calls. */
+  #nextBuffer(): void {
+    this.#keepBuffer();
+    const left = this.#contentLength === null ? Infinity : this.#contentLength - this.#bytes;
+    const wanted = this.#isSmall ? left : clamp(this.#bytes, PEEK_BYTES, BUFFER_BYTES_MAX);
+    this.#buffer = new ArrayBuffer(left > 0 ? Math.min(left, wanted) : PEEK_BYTES);
+    this.#filled = 0;
+  }
+
+  #keepBuffer(): void {
+    if (this.#filled > 0) this.#full.push(new Uint8Array(this.#buffer, 0, this.#filled));
+  }
+
+  /** What was read, and the rest. Nothing may be read afterwards. */
+  body(found: Found): OutgoingBody {
+    this.#keepBuffer();
+    this.#reservation?.keep(this.#bytes - this.#filled + this.#buffer.byteLength);
+    this.#reader.releaseLock();
+    return readBody({
+      chunks: this.#full,
+      rest: this.#isWhole ? null : this.#stream,
+      contentLength: this.#contentLength,
+      reservation: this.#reservation,
+      ...found,
+    });
+  }
+
+  giveUp(): void {
+    this.#reservation?.release();
+    this.#reader.cancel().catch(ignore);
+  }
+}
+
+function clamp(value: number, min: number, max: number): number {
+  return Math.min(Math.max(value, min), max);
+}
+
+function ignore(): void {
+  // The body is given up; how that went concerns nobody.
+}

@@ -1,0 +1,180 @@
+import type { Dialect } from '../../contract/dialect.ts';
+import type { OperationRow } from './operation-row.ts';
+import { OPAQUE, OPERATIONS } from './operations-table.ts';
+import { readingsOf } from './path-readings.ts';
+
+/** Where the model of a call stands. */
+type ModelPlace =
+  | { readonly from: 'path'; readonly value: string }
+  /** A top-level field `model` of a JSON body, or a form field of that name: the Content-Type tells. */
+  | { readonly from: 'body' }
+  | { readonly from: 'none' };
+
+/** What a call asks of its upstream. */
+export interface Operation {
+  /** Word that groups match by: `chat`, `messages`, `embeddings` … */
+  readonly name: string;
+  /** The dialect in which an error of ours must be spoken. */
+  readonly shape: Dialect;
+  /** Whether the call takes a slot. */
+  readonly limited: boolean;
+  readonly model: ModelPlace;
+}
+
+/** Azure's older API names a deployment in the path and has OpenAI's routes behind it. */
+const AZURE_DEPLOYMENT = /(?:^|\/openai)\/deployments\/(?<model>[^/]+)(?<rest>\/.+)$/i;
+
+/** So do others, which read no model in the body then: what it says there is not what the upstream serves. */
+const NAMED_BEFORE: readonly RegExp[] = [
+  AZURE_DEPLOYMENT,
+  // LiteLLM, as OpenAI did once.
+  /\/engines\/(?<model>[^/]+(?:\/[^/]+)??)(?<rest>\/(?:(?:chat\/)?completions|embeddings))$/i,
+  // Databricks.
+  /\/serving-endpoints\/(?<model>[^/]+)(?<rest>\/invocations)$/i,
+  // Hugging Face.
+  /\/hf-inference\/models\/(?<model>[^/]+(?:\/[^/]+)??)(?<rest>\/v1\/.+)$/i,
+  // Vertex, but for the endpoint that stands for all its models.
+  /\/(?<model>endpoints\/(?!openapi\/)[^/]+)(?<rest>\/chat\/completions)$/i,
+];
+
+/** Segments that tell the shape of a path which no row knows, where an upstream has several. */
+const SHAPE_HINTS: readonly (readonly [RegExp, Dialect])[] = [
+  [/\/anthropic\//, 'anthropic'],
+  [/\/(?:openai|compatible-mode|compatibility)\//, 'openai'],
+];
+
+const NO_MODEL: ModelPlace = { from: 'none' };
+
+/** What no row knows. */
+export const UNKNOWN_NAME = 'other';
+
+export const ADMINISTRATION_NAME = 'administration';
+
+/**
+ * Tells what a call is by its method and its path behind the upstream's base URL. Only calls that
+ * generate take a slot: what is not known passes, because a slot held for a poll or an upload would
+ * starve generation. Of an opaque upstream nothing is known, so there every call with a body takes one.
+ */
+export function classify(
+  method: string,
+  path: string,
+  query: URLSearchParams,
+  dialect: Dialect,
+): Operation {
+  if (dialect === 'opaque') {
+    return { name: OPAQUE, shape: 'opaque', limited: hasBody(method), model: NO_MODEL };
+  }
+  const plain = plainPath(path);
+  const asItStands = operationAt(method, plain, dialect);
+  // How the likeliest server reads it: a decorated name of a model must not make it another one.
+  const { isDeployment, ...operation } =
+    readingsOf(plain)
+      .map((reading) => operationAt(method, reading, dialect))
+      .find(({ limited }) => limited) ?? asItStands;
+  const isAzure = isDeployment || query.has('api-version');
+  return isAzure && operation.shape === 'openai' ? { ...operation, shape: 'azure' } : operation;
+}
+
+/**
+ * What must be open for a call that goes out with the operator's key: the name of every operation that takes
+ * no slot and that some server may take its path for. Administration and what nobody knows are never open.
+ */
+export function neededRoutes(method: string, path: string, dialect: Dialect): readonly string[] {
+  const plain = plainPath(path);
+  const needed = [plain, ...readingsOf(plain)].map((each) => neededFor(method, each, dialect));
+  return [...new Set(needed.filter((name) => name !== null))];
+}
+
+/** Routes that administer an account, wherever they are mounted and whatever else they end like. */
+const ADMINISTRATION =
+  /\/(?:organizations?|admin_api_keys|api[_-]?keys?|keys?|invites|users?|members|permissions|roles|billing|balance|credits|costs|usage|service_accounts|audit_logs|certificates|projects(?!\/[^/]+\/locations\/))(?:\/|$)/i;
+
+function neededFor(method: string, path: string, dialect: Dialect): string | null {
+  if (ADMINISTRATION.test(path)) return ADMINISTRATION_NAME;
+  if (dialect === 'opaque') return hasBody(method) ? null : OPAQUE;
+  const { row } = rowAt(namedBefore(path)?.rest ?? path, dialect);
+  if (row === null) return UNKNOWN_NAME;
+  if (row.limited && method === 'POST') return null;
+  if (row.access === 'open') return null;
+  const reads = method === 'GET' || method === 'HEAD';
+  return row.access === 'readable' && reads ? null : row.name;
+}
+
+function hasBody(method: string): boolean {
+  return method === 'POST' || method === 'PUT' || method === 'PATCH';
+}
+
+/** Some clients encode the colon before Gemini's verb. */
+function plainPath(path: string): string {
+  return withoutTrailingSlashes(path.replace(/%3a/gi, ':'));
+}
+
+/** What one reading of a path asks for. */
+function operationAt(
+  method: string,
+  path: string,
+  dialect: Dialect,
+): Operation & { readonly isDeployment: boolean } {
+  const named = namedBefore(path);
+  const operation = lookUp(method, named?.rest ?? path, dialect);
+  const isDeployment = AZURE_DEPLOYMENT.test(path);
+  if (named === null || !operation.limited) return { ...operation, isDeployment };
+  const model = { from: 'path', value: decode(named.model) } as const;
+  return { ...operation, isDeployment, model };
+}
+
+/** A path that names a model in front of the route, taken apart; null: it does not. */
+function namedBefore(path: string): { readonly model: string; readonly rest: string } | null {
+  for (const pattern of NAMED_BEFORE) {
+    const { model, rest } = pattern.exec(path)?.groups ?? {};
+    if (model !== undefined && rest !== undefined) return { model, rest };
+  }
+  return null;
+}
+
+function rowAt(
+  path: string,
+  dialect: Dialect,
+): { readonly row: OperationRow | null; readonly match: RegExpExecArray | null } {
+  for (const row of OPERATIONS) {
+    if (row.only !== undefined && row.only !== dialect) continue;
+    const match = row.path.exec(path);
+    if (match !== null) return { row, match };
+  }
+  return { row: null, match: null };
+}
+
+function lookUp(method: string, path: string, dialect: Dialect): Operation {
+  const { row, match } = rowAt(path, dialect);
+  if (row === null) {
+    return { name: UNKNOWN_NAME, shape: shapeOf(path, dialect), limited: false, model: NO_MODEL };
+  }
+  const shape = row.shape ?? shapeOf(path, dialect);
+  if (!row.limited || method !== 'POST') {
+    return { name: row.name, shape, limited: false, model: NO_MODEL };
+  }
+  const value = match?.groups?.['model'];
+  const model: ModelPlace =
+    value === undefined ? { from: 'body' } : { from: 'path', value: decode(value) };
+  return { name: row.name, shape, limited: true, model };
+}
+
+/** A regular expression would take quadratic time over a path of slashes. */
+function withoutTrailingSlashes(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === '/') end -= 1;
+  return path.slice(0, end);
+}
+
+function shapeOf(path: string, dialect: Dialect): Dialect {
+  return SHAPE_HINTS.find(([segment]) => segment.test(path))?.[1] ?? dialect;
+}
+
+/** Malformed escapes stay as they came: the upstream will say what it thinks of them. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

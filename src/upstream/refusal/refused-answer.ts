@@ -1,0 +1,53 @@
+import { packingOf, unpacked } from '../body/packing.ts';
+import { REFUSAL_BYTES_MAX } from './error-fields.ts';
+
+/** A refusal that has not said so much by then is judged by what it has said. */
+const READ_WAIT_MS = 2_000;
+
+/** The beginning of an answer's body, and the same answer with its body still unread. */
+export interface PeekedAnswer {
+  /** Unpacked. Empty where the runtime cannot unpack it. */
+  readonly text: string;
+  readonly answer: Response;
+}
+
+/** Reads the beginning of an answer without taking it away from whoever passes the answer on. */
+export async function peekAnswer(answer: Response): Promise<PeekedAnswer> {
+  const { body, status, statusText, headers } = answer;
+  if (body === null) return { text: '', answer };
+  const [peeked, rest] = body.tee();
+  const text = await beginningOf(peeked, headers.get('content-encoding'));
+  const same = new Response(rest, { status, statusText, headers, encodeBody: 'manual' });
+  return { text, answer: same };
+}
+
+async function beginningOf(
+  body: ReadableStream<Uint8Array>,
+  contentEncoding: string | null,
+): Promise<string> {
+  const packing = packingOf(contentEncoding);
+  if (packing === null) {
+    body.cancel().catch(() => {});
+    return '';
+  }
+  const reader = unpacked(body, packing).getReader();
+  const decoder = new TextDecoder();
+  const { promise: late, resolve } = Promise.withResolvers<null>();
+  const timer = setTimeout(() => resolve(null), READ_WAIT_MS);
+  let text = '';
+  let left = REFUSAL_BYTES_MAX;
+  try {
+    while (left > 0) {
+      const read = await Promise.race([reader.read(), late]);
+      if (read === null || read.done) break;
+      text += decoder.decode(read.value.subarray(0, left), { stream: true });
+      left -= read.value.length;
+    }
+  } catch {
+    // It broke off, or is not what it says: what was read is all there is.
+  } finally {
+    clearTimeout(timer);
+    reader.cancel().catch(() => {});
+  }
+  return text;
+}

@@ -1,0 +1,137 @@
+import type { Dialect } from '../../contract/dialect.ts';
+import type { KeyPlace, Upstream } from '../../contract/config/upstream.ts';
+import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
+
+/** The keys that a call brought. */
+export interface Credentials {
+  /** The gateway key, wherever it stood. It never goes upstream. */
+  readonly gatewayKey: string | null;
+  /** The key for the provider, without its scheme if that is `Bearer`. */
+  readonly providerKey: string | null;
+  /** The call is signed for another host, so that no proxy can pass it on. */
+  readonly sigV4: boolean;
+}
+
+const GATEWAY_HEADER = 'headgate-key';
+const KEY_HEADERS = ['x-api-key', 'x-goog-api-key', 'api-key'] as const;
+const KEY_PARAMETER = 'key';
+
+/** Every header that says who calls. */
+export const CREDENTIAL_HEADERS: readonly string[] = [
+  GATEWAY_HEADER,
+  'authorization',
+  ...KEY_HEADERS,
+];
+const BEARER = /^bearer(?:\s+|$)/i;
+const BASIC = /^basic\s+([\w+/=-]+)\s*$/i;
+const SIGNATURE = /^AWS4-/i;
+
+/**
+ * Reads the keys of a call. A value that begins with `hg_` is a gateway key in whatever place; the
+ * header `headgate-key` goes before all of them. The first other credential is the provider's.
+ */
+export function readCredentials(headers: Headers, query: URLSearchParams): Credentials {
+  const authorization = headers.get('authorization') ?? '';
+  const signed = SIGNATURE.test(authorization);
+  const candidates = [
+    signed ? '' : keyOfAuthorization(authorization),
+    ...KEY_HEADERS.map((name) => (headers.get(name) ?? '').trim()),
+    ...query.getAll(KEY_PARAMETER),
+  ].filter((value) => value !== '');
+
+  const named = (headers.get(GATEWAY_HEADER) ?? '').trim();
+  const gatewayKey =
+    named !== '' ? named : (candidates.find((value) => isGatewayKey(value, null)) ?? null);
+  return {
+    gatewayKey,
+    providerKey: candidates.find((value) => !isGatewayKey(value, gatewayKey)) ?? null,
+    sigV4: signed || query.has('X-Amz-Signature'),
+  };
+}
+
+/**
+ * Makes the headers and the query of a call fit for the upstream, in place: gateway keys leave the places
+ * of credentials and the whole query; of other headers `upstreamRequestHeaders` has left none. With a key to inject, every other credential leaves too; without one, the
+ * caller's credentials stay where its SDK put them. The query is not touched needlessly, because
+ * that would encode it anew.
+ */
+export function placeCredentials(
+  headers: Headers,
+  query: URLSearchParams,
+  credentials: Credentials,
+  injected: { readonly place: KeyPlace; readonly key: string } | null,
+): void {
+  const { gatewayKey } = credentials;
+  const leaves = (value: string): boolean => injected !== null || isGatewayKey(value, gatewayKey);
+
+  headers.delete(GATEWAY_HEADER);
+  // Found first, deleted afterwards: deleting while iterating skips entries.
+  const found = [...query].filter(([name, value]) =>
+    holdsGatewayKey(`${name} ${value}`, gatewayKey),
+  );
+  for (const [name, value] of found) query.delete(name, value);
+  // Without a gateway key of its own, what the caller sent is what the upstream gets.
+  if (injected === null && gatewayKey === null) return;
+  const authorization = headers.get('authorization');
+  if (authorization !== null && leaves(keyOfAuthorization(authorization))) {
+    headers.delete('authorization');
+  }
+  for (const name of KEY_HEADERS) {
+    const value = headers.get(name);
+    if (value !== null && leaves(value.trim())) headers.delete(name);
+  }
+  for (const value of new Set(query.getAll(KEY_PARAMETER))) {
+    if (leaves(value)) query.delete(KEY_PARAMETER, value);
+  }
+
+  if (injected === null) return;
+  if (injected.place === 'bearer') headers.set('authorization', `Bearer ${injected.key}`);
+  else headers.set(injected.place, injected.key);
+}
+
+/** How the names of headers and parameters end that carry a credential, whoever it is for: `apikey`, `Helicone-Auth`. */
+const CREDENTIAL_NAME =
+  /(?:auth|authorization|cookie|credential|jwt|key|password|secret|sig|signature|token)$/i;
+
+/**
+ * Takes out, in place, whatever may be a credential: for a call on its way to an upstream that its caller
+ * did not send it to. What is not known to be one by its place is told by its name.
+ */
+export function dropCredentials(headers: Headers, query: URLSearchParams): void {
+  const isOne = (name: string): boolean => CREDENTIAL_NAME.test(name);
+  // Found first, deleted afterwards: deleting while iterating skips entries.
+  const named = {
+    headers: [...headers.keys()].filter(isOne),
+    query: [...query.keys()].filter(isOne),
+  };
+  for (const name of named.headers) headers.delete(name);
+  for (const name of named.query) query.delete(name);
+}
+
+/**
+ * Where an injected key goes on a call of a given shape: the OpenAI-shaped routes of Gemini and Anthropic
+ * want a bearer token where their own want a header of theirs.
+ */
+export function keyPlaceFor(upstream: Upstream, shape: Dialect): KeyPlace {
+  const isOfItsOwn = upstream.keyPlace === 'x-goog-api-key' || upstream.keyPlace === 'x-api-key';
+  return shape === 'openai' && isOfItsOwn ? 'bearer' : upstream.keyPlace;
+}
+
+/**
+ * The token of `Bearer <token>`, and the gateway key that is the user or the password of `Basic`; of any other
+ * scheme the whole value, which then is the credential.
+ */
+function keyOfAuthorization(value: string): string {
+  const [, encoded] = BASIC.exec(value) ?? [];
+  const named = encoded === undefined ? [] : decoded(encoded).split(':');
+  return named.find((each) => isGatewayKey(each, null)) ?? value.replace(BEARER, '').trim();
+}
+
+/** What is no base64 holds nothing. */
+function decoded(base64: string): string {
+  try {
+    return atob(base64);
+  } catch {
+    return '';
+  }
+}

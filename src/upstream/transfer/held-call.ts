@@ -1,0 +1,221 @@
+import type { Outcome } from '../../core/words/outcome.ts';
+import type { Schedule } from '../../runtime/call-clock.ts';
+import { fetchAnswer, type Fetcher } from './fetch-answer.ts';
+import type { HoldLimits } from './hold-limits.ts';
+import { callerResponseHeaders } from './response-headers.ts';
+import { pipeMetered, type Metering as PipeMetering } from '../usage/metered-pipe.ts';
+import type { UsageMeter } from '../usage/usage-meter.ts';
+import { pipeWatched, type Bound } from './watched-pipe.ts';
+
+/** Why a call was cut short. */
+export type CutReason =
+  /** The caller has gone. */
+  | 'left'
+  /** What was left of the caller's body may not go out. */
+  | 'body'
+  /** An operator took the lease away. */
+  | 'revoked'
+  /** The upstream was silent for too long. */
+  | 'idle'
+  /** The caller took nothing for too long, though there was something for it. */
+  | 'stalled'
+  /** The call held its slot for too long. */
+  | 'max_hold';
+
+/** How long an upstream may take to its headers where the group says nothing. */
+const HEADERS_WAIT_MS = 600_000;
+
+/**
+ * A body of this many bytes is taken whole before the answer goes on: a pipe costs a small call as much
+ * as the upstream call itself. The slot is held until then, which is when the upstream has said all.
+ */
+const WHOLE_BYTES_MAX = 32_768;
+
+/** A group that allows less silence than this has its answers watched piece by piece, small ones too. */
+const WHOLE_IDLE_MIN_MS = 60_000;
+
+/** Statuses whose responses have no body. */
+const BODILESS = new Set([101, 204, 205, 304]);
+
+/** What is passed on of an upstream's response. */
+export interface Relayed {
+  /** Null: its connection broke before anything of the response was passed on. */
+  readonly response: Response | null;
+  readonly done: Promise<Outcome>;
+}
+
+/**
+ * One call to an upstream while it holds a slot. Whatever ends it, the upstream's connection is closed
+ * before `done` resolves, and only then may the slot go back.
+ */
+export class HeldCall {
+  readonly #stop = new AbortController();
+  readonly #limits: HoldLimits;
+  readonly #after: Schedule;
+  readonly #callOffMaxHold: () => void;
+  #cutBy: CutReason | null = null;
+
+  constructor(callerSignal: AbortSignal, limits: HoldLimits, after: Schedule) {
+    this.#limits = limits;
+    this.#after = after;
+    this.#callOffMaxHold = after(limits.maxHoldMs, () => this.cut('max_hold'));
+    // The incoming signal does not reach subrequests by itself, so it is bridged.
+    if (callerSignal.aborted) this.cut('left');
+    callerSignal.addEventListener('abort', () => this.cut('left'), { once: true });
+  }
+
+  get cutBy(): CutReason | null {
+    return this.#cutBy;
+  }
+
+  /** Aborts when the call is cut. */
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** Ends the call without passing anything on. */
+  giveUp(): void {
+    this.#stop.abort();
+    this.#finish();
+  }
+
+  /** Aborts the upstream call. The first reason stays. */
+  cut(reason: CutReason): void {
+    this.#cutBy ??= reason;
+    this.#stop.abort();
+  }
+
+  /**
+   * Sends the call. Null: there are no headers, because it was cut (`cutBy`) or the connection broke, or none
+   * that could be passed on. `again` gives its body once more, where that is there.
+   */
+  async send(
+    fetcher: Fetcher,
+    url: string,
+    init: RequestInit,
+    again: (() => BodyInit | null) | null = null,
+  ): Promise<Response | null> {
+    const waitMs = this.#limits.idleMs ?? HEADERS_WAIT_MS;
+    const callOff = this.#after(waitMs, () => this.cut('idle'));
+    try {
+      // Manual: otherwise a compressed stream is unpacked, packed anew, and held back meanwhile.
+      const manual = { redirect: 'manual', encodeResponseBody: 'manual' } as const;
+      const { signal } = this.#stop;
+      const answer = await fetchAnswer(fetcher, url, { ...init, ...manual, signal }, again);
+      if (canBeRelayed(answer)) return answer;
+    } catch {
+      // There is no answer.
+    } finally {
+      callOff();
+    }
+    this.giveUp();
+    return null;
+  }
+
+  /**
+   * Passes the upstream's response through, byte for byte. `done` resolves when the upstream's last byte
+   * is on its way or the call was cut, and must be kept alive by the caller (`ctx.waitUntil`).
+   *
+   * The body goes through an identity stream. Handing `upstream.body` to the runtime would end this
+   * context, and with it the lease, at the headers; a JavaScript transform would not learn of a caller that
+   * leaves. Where nothing is watched a native pipe does, which costs less than half the CPU.
+   */
+  async relay(upstream: Response, metering: PipeMetering | null): Promise<Relayed> {
+    const { status, statusText, headers } = upstream;
+    // What a filter takes out makes the body shorter than the upstream said.
+    const isFiltered = metering !== null && metering.filter !== null;
+    const relayed = (through: BodyInit | null): Response => {
+      const response = new Response(through, { status, statusText, headers, encodeBody: 'manual' });
+      callerResponseHeaders(response.headers);
+      if (isFiltered) response.headers.delete('content-length');
+      return response;
+    };
+    const length = isFiltered ? null : headers.get('content-length');
+    const isSmall = length !== null && Number(length) <= WHOLE_BYTES_MAX;
+    if (isSmall && (this.#limits.idleMs ?? Infinity) >= WHOLE_IDLE_MIN_MS) {
+      return this.#passWhole(upstream, relayed, metering?.meter ?? null);
+    }
+    const { body } = upstream;
+    if (body === null || BODILESS.has(status)) {
+      this.#finish();
+      return { response: relayed(null), done: Promise.resolve(outcomeOf(status)) };
+    }
+    const { readable, writable } =
+      length === null ? new IdentityTransformStream() : new FixedLengthStream(BigInt(length));
+    const done = this.#pipe(body, writable, status, metering);
+    return { response: relayed(readable), done };
+  }
+
+  async #passWhole(
+    upstream: Response,
+    relayed: (through: ArrayBuffer | null) => Response,
+    meter: UsageMeter | null,
+  ): Promise<Relayed> {
+    const { status } = upstream;
+    const { idleMs } = this.#limits;
+    // Of a small one the whole counts as one silence.
+    const callOff = idleMs === null ? null : this.#after(idleMs, () => this.cut('idle'));
+    try {
+      const bytes = await upstream.arrayBuffer();
+      meter?.push(new Uint8Array(bytes));
+      const response = relayed(bytes.byteLength === 0 ? null : bytes);
+      return { response, done: Promise.resolve(outcomeOf(status)) };
+    } catch {
+      return { response: null, done: Promise.resolve(this.#brokenOff(status)) };
+    } finally {
+      callOff?.();
+      this.#finish();
+    }
+  }
+
+  async #pipe(
+    body: ReadableStream,
+    writable: WritableStream,
+    status: number,
+    metering: PipeMetering | null,
+  ): Promise<Outcome> {
+    const { signal } = this.#stop;
+    const idle = this.#bound(this.#limits.idleMs, 'idle');
+    const stalled = this.#bound(this.#limits.stalledMs, 'stalled');
+    try {
+      if (metering !== null) {
+        await pipeMetered(body, writable, { signal, idle, stalled }, metering);
+      } else if (idle === null && stalled === null) {
+        await body.pipeTo(writable, { signal });
+      } else {
+        await pipeWatched(body, writable, { signal, idle, stalled });
+      }
+    } catch {
+      return this.#brokenOff(status);
+    } finally {
+      this.#finish();
+    }
+    return outcomeOf(status);
+  }
+
+  #bound(afterMs: number | null, reason: CutReason): Bound | null {
+    if (afterMs === null) return null;
+    return { afterMs, onOver: () => this.cut(reason), after: this.#after };
+  }
+
+  #brokenOff(status: number): Outcome {
+    this.#stop.abort();
+    // A caller that leaves does not take back what the upstream has said.
+    if (outcomeOf(status) === 'failed') return 'failed';
+    return this.#cutBy === null ? 'failed' : 'cancelled';
+  }
+
+  #finish(): void {
+    this.#callOffMaxHold();
+  }
+}
+
+/** The runtime takes any status and length from an upstream, but passes on only those of HTTP. */
+function canBeRelayed({ status, headers }: Response): boolean {
+  const length = headers.get('content-length');
+  return status >= 200 && status <= 599 && (length === null || /^\d{1,15}$/.test(length));
+}
+
+function outcomeOf(status: number): Outcome {
+  return status === 429 || status >= 500 ? 'failed' : 'success';
+}

@@ -1,0 +1,157 @@
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import type { Schedule } from '../../runtime/call-clock.ts';
+
+/** Events of a stream are far smaller; a large answer comes in pieces of this length. */
+const BUFFER_BYTES = 16_384;
+
+/** How long something may take. `onOver` is called then, and must abort the pipe's signal. */
+export interface Bound {
+  readonly afterMs: number;
+  readonly onOver: () => void;
+  readonly after: Schedule;
+}
+
+/** How the chunks of a body go from one stream to another. */
+export interface ChunkPipe {
+  readonly signal: AbortSignal;
+  /** How long the upstream may send nothing. Null: for ever. */
+  readonly idle: Bound | null;
+  /** How long the caller may take nothing of a chunk that is there for it. Null: for ever. */
+  readonly stalled: Bound | null;
+  /** Takes each chunk; its answer goes on, before the next one comes. Neither may be kept. */
+  readonly pass: (chunk: Uint8Array) => Uint8Array;
+  /** What goes on behind the last chunk. */
+  readonly last: () => Uint8Array;
+}
+
+/**
+ * Pipes a body and watches both its sides. Costs JavaScript for every chunk, which the native pipe does not:
+ * that one cannot be watched from outside, and to interrupt it may lose bytes.
+ */
+export async function pipeWatched(
+  body: ReadableStream<Uint8Array>,
+  writable: WritableStream<Uint8Array>,
+  bounds: Pick<ChunkPipe, 'signal' | 'idle' | 'stalled'>,
+): Promise<void> {
+  await pipeChunks(body, writable, { ...bounds, pass: unchanged, last: nothing });
+}
+
+/**
+ * Pipes a body chunk by chunk. A chunk is read when the one before it was taken, so a slow client slows the
+ * upstream down; an abort, or a failure of either side, cancels the one, aborts the other and rejects.
+ *
+ * The body must be one of bytes, and the writable native: its write ends when the bytes were taken, so one
+ * buffer does for all of them.
+ */
+export async function pipeChunks(
+  body: ReadableStream<Uint8Array>,
+  writable: WritableStream<Uint8Array>,
+  { signal, idle, stalled, pass, last }: ChunkPipe,
+): Promise<void> {
+  const reader = body.getReader({ mode: 'byob' });
+  const writer = writable.getWriter();
+  const abort = new AbortWatch(signal);
+  const reading = idle === null ? null : new Watch(idle);
+  const writing = stalled === null ? null : new Watch(stalled);
+  const write = async (chunk: Uint8Array): Promise<void> => {
+    if (chunk.length === 0) return;
+    writing?.begin();
+    await abort.or(writer.write(chunk));
+    writing?.end();
+  };
+  let buffer = new ArrayBuffer(BUFFER_BYTES);
+  try {
+    for (;;) {
+      reading?.begin();
+      const { done, value } = await abort.or(reader.read(new Uint8Array(buffer)));
+      reading?.end();
+      if (done) break;
+      buffer = value.buffer;
+      await write(pass(value));
+    }
+    await write(last());
+    writing?.begin();
+    await abort.or(writer.close());
+  } catch (error) {
+    await Promise.allSettled([reader.cancel(error), writer.abort(error)]);
+    throw error;
+  } finally {
+    reading?.stop();
+    writing?.stop();
+    abort.stop();
+  }
+}
+
+/** Ends the wait for a promise when a signal says so. A race with one promise would keep every loser. */
+class AbortWatch {
+  readonly #signal: AbortSignal;
+  readonly #fire = (): void => this.#reject(aborted());
+  #reject: (error: Error) => void = () => {};
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    signal.addEventListener('abort', this.#fire, { once: true });
+  }
+
+  or<T>(promise: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      promise.then(resolve, reject);
+      if (this.#signal.aborted) reject(aborted());
+    });
+  }
+
+  stop(): void {
+    this.#signal.removeEventListener('abort', this.#fire);
+  }
+}
+
+/** Watches how long something takes. One timer for many times, because a timer for each costs more than they. */
+class Watch {
+  readonly #bound: Bound;
+  /** Null: nothing is waited for. */
+  #beganAt: number | null = null;
+  #callOff: (() => void) | null = null;
+
+  constructor(bound: Bound) {
+    this.#bound = bound;
+  }
+
+  begin(): void {
+    this.#beganAt = steadyClock.now();
+    if (this.#callOff === null) this.#arm(this.#beganAt + this.#bound.afterMs);
+  }
+
+  end(): void {
+    this.#beganAt = null;
+  }
+
+  stop(): void {
+    this.#callOff?.();
+  }
+
+  #arm(at: number): void {
+    this.#callOff = this.#bound.after(at - steadyClock.now(), () => this.#check(at));
+  }
+
+  #check(at: number): void {
+    steadyClock.reach(at);
+    this.#callOff = null;
+    if (this.#beganAt === null) return;
+    const endsAt = this.#beganAt + this.#bound.afterMs;
+    if (endsAt <= steadyClock.now()) this.#bound.onOver();
+    else this.#arm(endsAt);
+  }
+}
+
+function aborted(): Error {
+  return new Error('aborted');
+}
+
+function unchanged(chunk: Uint8Array): Uint8Array {
+  return chunk;
+}
+
+function nothing(): Uint8Array {
+  return new Uint8Array();
+}

@@ -1,0 +1,226 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Grant, decide, headersNow } from './admission.ts';
+import { jsonAnswer } from './answer.ts';
+import type { StrictAnswer, StrictUsage } from './answer.ts';
+import { bytesAnswer, seededHash } from './bytes.ts';
+import { control, readBody, sendJson } from './control.ts';
+import type { CountedCall } from './counts.ts';
+import { makeAnswer } from './dialects.ts';
+import { errorBody, regionError } from './errors.ts';
+import { checkFailure, withFault } from './failures.ts';
+import type { StrictPrompt } from './prompt.ts';
+import { readPrompt } from './prompt.ts';
+import type { RefusalForm } from './refusal.ts';
+import type { StrictRoute } from './route.ts';
+import { recogniseRoute } from './route.ts';
+import type { StrictScope } from './scope.ts';
+import type { StrictBehaviour } from './settings.ts';
+import { behaviourOf } from './settings.ts';
+import { pause, writeAnswer } from './writer.ts';
+
+const MODELS_LISTED = ['gpt-4o-mini', 'claude-haiku-4-5', 'gemini-2.5-flash'];
+
+/** One request on its way through the strict upstream. */
+interface Exchange {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly scope: StrictScope;
+  readonly path: string;
+  readonly query: string;
+  readonly route: StrictRoute;
+  readonly call: CountedCall | null;
+  readonly gone: AbortSignal;
+  /** As the headers ask; once the body was read, as that asks too. */
+  behaviour: StrictBehaviour;
+  /** What the call has taken of the rate limits; null: nothing yet, or it does not count. */
+  grant: Grant | null;
+  readonly resumed: () => Promise<void>;
+}
+
+function echoOf({ req, path, query }: Exchange, body: Buffer): unknown {
+  return {
+    method: req.method,
+    path,
+    query,
+    headers: req.headers,
+    bodyBytes: body.length,
+    sha256: createHash('sha256').update(body).digest('hex'),
+  };
+}
+
+function sendError({ res, behaviour }: Exchange, status: number, body: unknown): void {
+  if (behaviour.retryAfterS !== null) res.setHeader('retry-after', behaviour.retryAfterS);
+  sendJson(res, status, body);
+}
+
+/** Answers that have no body of a model: a reset, a redirect, 204, an error. True: it was one. */
+function answeredShort(exchange: Exchange, onBreak: () => void): boolean {
+  const { res, behaviour, route } = exchange;
+  if (behaviour.resetBeforeHeaders) {
+    onBreak();
+    res.socket?.resetAndDestroy();
+  } else if (behaviour.redirect !== null) {
+    res.writeHead(302, { location: behaviour.redirect }).end();
+  } else if (behaviour.noContent) {
+    res.writeHead(204).end();
+  } else if (behaviour.regionRefused) {
+    const { status, body } = regionError(route.dialect);
+    sendError(exchange, status, body);
+  } else if (behaviour.status !== null) {
+    sendError(exchange, behaviour.status, errorBody(route.dialect, behaviour.status));
+  } else return false;
+  return true;
+}
+
+function usageOf({ behaviour, route }: Exchange, prompt: StrictPrompt): StrictUsage {
+  const { chunks, inputTokens, cachedTokens, outputTokens, reasoningTokens } = behaviour;
+  const input = inputTokens ?? prompt.inputTokens;
+  const writes = chunks > 0 && route.operation !== 'embeddings';
+  const output = writes ? (outputTokens ?? chunks) : 0;
+  return {
+    input,
+    cached: Math.min(cachedTokens, input),
+    output,
+    reasoning: Math.min(reasoningTokens, output),
+  };
+}
+
+function answerOf(exchange: Exchange, prompt: StrictPrompt, body: Buffer): StrictAnswer {
+  const { behaviour, route, query, scope } = exchange;
+  if (behaviour.echo) return jsonAnswer(echoOf(exchange, body));
+  if (behaviour.bytes !== null) return bytesAnswer(behaviour.bytes, 'application/octet-stream');
+  const limited = Object.keys(scope.settings.limits);
+  const models = limited.length > 0 ? limited : MODELS_LISTED;
+  const usage = usageOf(exchange, prompt);
+  return makeAnswer({ route, query, prompt, chunks: behaviour.chunks, models, usage });
+}
+
+/** Grants a call that counts, or says with which refusal it is answered. */
+function admitted(exchange: Exchange, prompt: StrictPrompt): RefusalForm | null {
+  const { call, scope, route, behaviour } = exchange;
+  if (call === null) return null;
+  const model = route.model ?? prompt.model;
+  call.named(model, prompt.label, scope.settings);
+  const failure = behaviour.fail ?? (call.overLimit === null ? scope.failures.take() : null);
+  if (failure !== null) checkFailure(failure);
+  const { maxOutputTokens } = prompt;
+  const { dialect } = route;
+  const usage = usageOf(exchange, prompt);
+  const outcome = decide({
+    call,
+    scope,
+    model,
+    dialect,
+    usage,
+    maxOutputTokens,
+    behaviour,
+    failure,
+  });
+  if (!(outcome instanceof Grant)) return outcome;
+  exchange.grant = outcome;
+  exchange.behaviour = withFault(behaviour, failure);
+  return null;
+}
+
+async function answer(exchange: Exchange, prompt: StrictPrompt, body: Buffer): Promise<void> {
+  const { res, route, query, call, scope, gone } = exchange;
+  const refused = admitted(exchange, prompt);
+  const { behaviour, grant } = exchange;
+  if (refused === null) await pause(behaviour.firstByteDelayMs, gone);
+  const limits = call === null ? {} : headersNow(scope, route.model ?? prompt.model, route.dialect);
+  for (const [name, value] of Object.entries(limits)) res.setHeader(name, value);
+  if (refused !== null) {
+    for (const [name, value] of Object.entries(refused.headers)) res.setHeader(name, value);
+    const inArray = route.operation === 'generate_stream' && !query.includes('alt=sse');
+    sendError(exchange, refused.status, inArray ? [refused.body] : refused.body);
+    return;
+  }
+  const onBreak = (): void => call?.end('broken', behaviour.accountingLagMs);
+  if (answeredShort(exchange, onBreak)) return;
+  res.setHeader('x-request-id', `req_${prompt.digest}`);
+  res.setHeader('request-id', `req_${prompt.digest}`);
+  if (behaviour.bytes !== null) res.setHeader('x-strict-sha256', seededHash(behaviour.bytes));
+  await writeAnswer(res, answerOf(exchange, prompt, body), {
+    behaviour,
+    gone,
+    resumed: exchange.resumed,
+    onBreak,
+    onTokens: (tokens) => grant?.produce(tokens),
+  });
+}
+
+function open(
+  scope: StrictScope,
+  target: string,
+  req: IncomingMessage,
+  res: ServerResponse,
+): Exchange {
+  const [path = '/', query = ''] = target.split('?', 2);
+  const method = req.method ?? 'GET';
+  const route = recogniseRoute(method, path, req.headers['anthropic-version'] !== undefined);
+  const behaviour = behaviourOf(scope.settings, req.headers);
+  const counted = behaviour.count ?? route.counted;
+  const call = counted ? scope.counts.arrive(path, scope.settings) : null;
+  if (!counted) scope.counts.uncounted += 1;
+  const gone = new AbortController();
+  const exchange: Exchange = {
+    req,
+    res,
+    scope,
+    path,
+    query,
+    route,
+    call,
+    gone: gone.signal,
+    behaviour,
+    grant: null,
+    resumed: scope.waitForResume(),
+  };
+  const end = (how: 'done' | 'aborted'): void => {
+    exchange.grant?.settle();
+    call?.end(how, exchange.behaviour.accountingLagMs);
+  };
+  // `finish`: the last byte is with the kernel. `close` without it: the client left, or we cut it.
+  res.once('finish', () => end('done'));
+  res.once('close', () => {
+    end('aborted');
+    gone.abort();
+  });
+  return exchange;
+}
+
+/** The body, which is kept with the rest of the request if the scope keeps them. */
+async function received({ req, scope }: Exchange, target: string): Promise<Buffer> {
+  const request = { target, rawHeaders: req.rawHeaders, chunks: [] as Buffer[], isWhole: false };
+  if (scope.settings.keepsRequests) scope.received.push(request);
+  const body = await readBody(req, request.chunks);
+  request.isWhole = true;
+  return body;
+}
+
+/** Answers one request, a provider's or one of the controls. */
+export async function handleCall(
+  scope: StrictScope,
+  target: string,
+  req: IncomingMessage,
+  res: ServerResponse,
+): Promise<void> {
+  if (target.startsWith('/__strict/')) {
+    await control(scope, target.slice('/__strict/'.length), req, res);
+    return;
+  }
+  const exchange = open(scope, target, req, res);
+  try {
+    const body = await received(exchange, target);
+    const prompt = readPrompt(req.headers, body);
+    exchange.gone.throwIfAborted();
+    exchange.behaviour = behaviourOf(exchange.behaviour, prompt.asked);
+    await answer(exchange, prompt, body);
+  } catch (error) {
+    // Every wait ends with an error when the client is gone; that is no failure of ours.
+    if (res.destroyed || exchange.gone.aborted) return;
+    if (res.headersSent) res.destroy();
+    else sendJson(res, 500, { error: String(error) });
+  }
+}

@@ -1,0 +1,55 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { StrictFailure } from './failures.ts';
+import type { StrictScope } from './scope.ts';
+import type { StrictSettings } from './settings.ts';
+import { mergeSettings } from './settings.ts';
+
+/** Answers with one JSON document. */
+export function sendJson(res: ServerResponse, status: number, body: unknown): void {
+  res.writeHead(status, { 'content-type': 'application/json' });
+  res.end(JSON.stringify(body));
+}
+
+/** Reads a request's body to its end. `chunks` has what came, also where the end never does. */
+export async function readBody(req: IncomingMessage, chunks: Buffer[] = []): Promise<Buffer> {
+  for await (const chunk of req) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+/** Does what a control asks for. False: there is none of that name. */
+function obey(scope: StrictScope, verb: string, body: string): boolean {
+  switch (verb) {
+    case 'configure':
+      scope.settings = mergeSettings(scope.settings, JSON.parse(body) as Partial<StrictSettings>);
+      return true;
+    case 'fail-next': {
+      const { calls, failure } = JSON.parse(body) as { calls: number; failure: StrictFailure };
+      scope.failures.add(calls, failure);
+      return true;
+    }
+    case 'reset':
+      scope.reset();
+      return true;
+    case 'resume':
+      scope.resume();
+      return true;
+    default:
+      return verb === 'stats';
+  }
+}
+
+/** The same controls over HTTP, for tests that do not run in this process. */
+export async function control(
+  scope: StrictScope,
+  verb: string,
+  req: IncomingMessage,
+  res: ServerResponse,
+): Promise<void> {
+  const body = (await readBody(req)).toString('utf8');
+  try {
+    if (obey(scope, verb, body)) sendJson(res, 200, scope.counts.stats());
+    else sendJson(res, 404, { error: `There is no control named ${verb}.` });
+  } catch (error) {
+    sendJson(res, 400, { error: String(error) });
+  }
+}

@@ -1,0 +1,187 @@
+import type { StrictFailure } from './failures.ts';
+import type { RateTable } from './rates.ts';
+import { checkRates } from './rates.ts';
+import type { StrictProvider } from './refusal.ts';
+
+/** The API shapes that the upstream speaks. */
+export type StrictDialect = 'openai' | 'anthropic' | 'gemini' | 'azure' | 'bedrock' | 'ollama';
+
+/**
+ * How one call is answered. Every field can be set for a whole scope, for one call by a request header
+ * in kebab case (`x-strict-chunk-delay-ms: 20`), and by the last user message, where an SDK leaves room
+ * for nothing else: `[[strict chunk-delay-ms=20 output-tokens=7]]`. Only `count` is decided too early
+ * for the message to have a say.
+ */
+export interface StrictBehaviour {
+  /** Content chunks of a streamed answer, and words of one that is not streamed. */
+  readonly chunks: number;
+  /** Pause after every content chunk. */
+  readonly chunkDelayMs: number;
+  /** Pause before the response's headers. */
+  readonly firstByteDelayMs: number;
+  /** Goes silent after so many content chunks; 0 is right after the headers. */
+  readonly silentAfterChunks: number | null;
+  /** How long that silence lasts; null: until `resume` or until the client leaves. */
+  readonly silentMs: number | null;
+  /** Destroys the connection after so many content chunks; 0 is right after the headers. */
+  readonly breakAfterChunks: number | null;
+  /** Ends a stream with its dialect's error event after so many content chunks. */
+  readonly errorAfterChunks: number | null;
+  /** Resets the connection instead of answering. */
+  readonly resetBeforeHeaders: boolean;
+  /** Answers this status with an error body in the caller's dialect. */
+  readonly status: number | null;
+  /** Refuses as OpenAI and Gemini do calls from a region that they do not serve. */
+  readonly regionRefused: boolean;
+  /** Sends a `retry-after` of so many seconds with a 429 or another error. */
+  readonly retryAfterS: number | null;
+  /** Compresses with gzip, with a flush after every chunk. */
+  readonly gzip: boolean;
+  /** Compresses with brotli, with a flush after every chunk. */
+  readonly brotli: boolean;
+  /** Sends Content-Length; null: only where the answer is one piece. */
+  readonly contentLength: boolean | null;
+  /** Answers 302 with this location. */
+  readonly redirect: string | null;
+  /** Answers 204. */
+  readonly noContent: boolean;
+  /** The provider's own counter lags: a slot there stays taken for so long after the call ended. */
+  readonly accountingLagMs: number;
+  /** Answers with what arrived, as JSON. */
+  readonly echo: boolean;
+  /** Answers with so many seeded bytes, their SHA-256 in `x-strict-sha256`. */
+  readonly bytes: number | null;
+  /** Whether the call counts as one in flight; null: as its route says. */
+  readonly count: boolean | null;
+  /** What goes wrong with the call, if it counts. */
+  readonly fail: StrictFailure | null;
+  /** What a call refused by `fail` or `failNext` is told to wait; null: what fits the kind. */
+  readonly failWaitMs: number | null;
+  /** Tokens of the whole prompt, as counted and reported; null: the bytes of its text / 4. */
+  readonly inputTokens: number | null;
+  /** How many of these come from a cache. */
+  readonly cachedTokens: number;
+  /** Tokens of the answer, spread evenly over its chunks; null: one per chunk. */
+  readonly outputTokens: number | null;
+  /** How many of these are reasoning; the first ones. */
+  readonly reasoningTokens: number;
+}
+
+/** The configuration of a scope. */
+export interface StrictSettings extends StrictBehaviour {
+  /** Calls that may be in flight at once; null: any number. */
+  readonly limit: number | null;
+  /** The same for single models, by their exact name. Both limits hold. */
+  readonly limits: Readonly<Record<string, number>>;
+  /** Limits per minute and per day. */
+  readonly rates: RateTable;
+  /** Whose refusals and limit headers a call gets; null: by the dialect of the call. */
+  readonly refuseAs: StrictProvider | null;
+  /** `refuseAs` in refusals only, without the headers that come with every answer. */
+  readonly refusal: StrictProvider | 'kimi' | null;
+  /** Sends the provider's limit headers with every answer; null: if `refuseAs` names one. */
+  readonly sendsLimitHeaders: boolean | null;
+  /** Limit headers say that nothing remains, whatever does. */
+  readonly liesInHeaders: boolean;
+  /** Keeps all that arrives, to be asked for with `received`. */
+  readonly keepsRequests: boolean;
+}
+
+const DEFAULT_BEHAVIOUR: StrictBehaviour = {
+  chunks: 5,
+  chunkDelayMs: 0,
+  firstByteDelayMs: 0,
+  silentAfterChunks: null,
+  silentMs: null,
+  breakAfterChunks: null,
+  errorAfterChunks: null,
+  resetBeforeHeaders: false,
+  status: null,
+  regionRefused: false,
+  retryAfterS: null,
+  gzip: false,
+  brotli: false,
+  contentLength: null,
+  redirect: null,
+  noContent: false,
+  accountingLagMs: 0,
+  echo: false,
+  bytes: null,
+  count: null,
+  fail: null,
+  failWaitMs: null,
+  inputTokens: null,
+  cachedTokens: 0,
+  outputTokens: null,
+  reasoningTokens: 0,
+};
+
+export const DEFAULT_SETTINGS: StrictSettings = {
+  ...DEFAULT_BEHAVIOUR,
+  limit: null,
+  limits: {},
+  rates: {},
+  refuseAs: null,
+  refusal: null,
+  sendsLimitHeaders: null,
+  liesInHeaders: false,
+  keepsRequests: false,
+};
+
+const NUMBERS = new Set<string>([
+  'chunks',
+  'chunkDelayMs',
+  'firstByteDelayMs',
+  'silentAfterChunks',
+  'silentMs',
+  'breakAfterChunks',
+  'errorAfterChunks',
+  'status',
+  'retryAfterS',
+  'accountingLagMs',
+  'bytes',
+  'failWaitMs',
+  'inputTokens',
+  'cachedTokens',
+  'outputTokens',
+  'reasoningTokens',
+]);
+
+const TEXTS = new Set<string>(['redirect', 'fail']);
+
+const kebab = (name: string): string => name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
+
+const FIELDS = Object.keys(DEFAULT_BEHAVIOUR).map((name) => ({
+  name,
+  header: `x-strict-${kebab(name)}`,
+}));
+
+/** What a call's `x-strict-*` fields ask for, on top of its scope's settings. */
+export function behaviourOf(
+  behaviour: StrictBehaviour,
+  asked: Readonly<Record<string, unknown>>,
+): StrictBehaviour {
+  const changes: Record<string, number | boolean | string> = {};
+  for (const { name, header } of FIELDS) {
+    const value = asked[header];
+    if (typeof value !== 'string') continue;
+    if (NUMBERS.has(name)) changes[name] = Number(value);
+    else if (TEXTS.has(name)) changes[name] = value;
+    else changes[name] = value !== '0' && value !== 'false';
+  }
+  return { ...behaviour, ...changes };
+}
+
+/** Merges a partial configuration; a field that does not exist is a mistake of the test's author. */
+export function mergeSettings(
+  settings: StrictSettings,
+  partial: Partial<StrictSettings>,
+): StrictSettings {
+  for (const name of Object.keys(partial)) {
+    if (!(name in DEFAULT_SETTINGS)) {
+      throw new TypeError(`The strict upstream has no setting named ${name}.`);
+    }
+  }
+  if (partial.rates !== undefined) checkRates(partial.rates);
+  return { ...settings, ...partial };
+}

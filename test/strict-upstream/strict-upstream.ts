@@ -1,0 +1,103 @@
+import type { Server } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { handleCall } from './call.ts';
+import type { StrictStats } from './counts.ts';
+import type { StrictFailure } from './failures.ts';
+import { StrictScope, type StrictRequest } from './scope.ts';
+import type { StrictSettings } from './settings.ts';
+import { DEFAULT_SETTINGS, mergeSettings } from './settings.ts';
+
+/** Settings of the server's own scope, and the ones that every new scope begins with. */
+export interface StrictOptions extends Partial<StrictSettings> {
+  /** Port on 127.0.0.1. @default any free one */
+  readonly port?: number;
+}
+
+/**
+ * A provider that counts calls in flight, requests and tokens itself, over the whole stream, and refuses
+ * what is over its limits. `scope` names one of the isolated scopes under `/scope/<name>/`; without it the server's
+ * own is meant.
+ */
+export interface StrictUpstream {
+  /** Without a trailing slash. */
+  readonly url: string;
+  readonly port: number;
+  stats(scope?: string): StrictStats;
+  /** The requests since the last reset, byte by byte, if `keepsRequests` is set. */
+  received(scope?: string): readonly StrictRequest[];
+  /**
+   * Sets the counters and what was used of the rate limits to zero, drops failures that are to come, and
+   * keeps the settings. Calls that are still open are no longer counted.
+   */
+  reset(scope?: string): void;
+  configure(partial: Partial<StrictSettings>, scope?: string): void;
+  /** Has something go wrong with the next calls that count and that no limit of concurrency refuses. */
+  failNext(calls: number, failure: StrictFailure, scope?: string): void;
+  /** Lets streams go on that went silent for ever, or are to, if their calls are here. */
+  resume(scope?: string): void;
+  /** Base URL of an isolated scope, made at its first use. */
+  scopeUrl(name: string): string;
+  close(): Promise<void>;
+}
+
+const SCOPE_PATH = /^\/scope\/([^/?]+)(\/.*)?$/;
+/** A server for more than a thousand calls at once, with no time-out of its own. */
+function makeServer(scopeOf: (name: string | null) => StrictScope): Server {
+  const server = createServer((req, res) => {
+    const target = req.url ?? '/';
+    const scoped = SCOPE_PATH.exec(target);
+    const scope = scopeOf(scoped === null ? null : decodeURIComponent(scoped[1] ?? ''));
+    handleCall(scope, scoped === null ? target : (scoped[2] ?? '/'), req, res).catch(
+      (error: unknown) => {
+        console.error('strict upstream:', error);
+        res.destroy();
+      },
+    );
+  });
+  server.requestTimeout = 0;
+  server.headersTimeout = 0;
+  // Closing an idle connection at the moment at which a client reuses it would look like a failure.
+  server.keepAliveTimeout = 600_000;
+  return server;
+}
+
+/** Starts a strict upstream on 127.0.0.1. */
+export async function startStrictUpstream(options: StrictOptions = {}): Promise<StrictUpstream> {
+  const { port: wanted = 0, ...settings } = options;
+  const initial = mergeSettings(DEFAULT_SETTINGS, settings);
+  const own = new StrictScope(initial);
+  const scopes = new Map<string, StrictScope>();
+  const scopeOf = (name: string | null): StrictScope => {
+    if (name === null) return own;
+    const scope = scopes.get(name) ?? new StrictScope(initial);
+    scopes.set(name, scope);
+    return scope;
+  };
+  const server = makeServer(scopeOf);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port: wanted, host: '127.0.0.1', backlog: 4_096 }, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    url,
+    port,
+    stats: (name) => scopeOf(name ?? null).counts.stats(),
+    received: (name) => scopeOf(name ?? null).received,
+    reset: (name) => scopeOf(name ?? null).reset(),
+    failNext: (calls, failure, name) => scopeOf(name ?? null).failures.add(calls, failure),
+    resume: (name) => scopeOf(name ?? null).resume(),
+    configure(partial, name) {
+      const scope = scopeOf(name ?? null);
+      scope.settings = mergeSettings(scope.settings, partial);
+    },
+    scopeUrl: (name) => `${url}/scope/${encodeURIComponent(name)}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

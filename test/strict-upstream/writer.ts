@@ -1,0 +1,144 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Transform } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  brotliCompressSync,
+  constants,
+  createBrotliCompress,
+  createGzip,
+  gzipSync,
+} from 'node:zlib';
+import type { Frame, StrictAnswer } from './answer.ts';
+import { content } from './answer.ts';
+import type { StrictBehaviour } from './settings.ts';
+
+/** What the writer needs to know of the call besides its answer. */
+export interface WriteContext {
+  readonly behaviour: StrictBehaviour;
+  /** Aborted when the connection is gone: every wait ends there. */
+  readonly gone: AbortSignal;
+  /** Resolves when somebody resumes this scope's silent streams. */
+  readonly resumed: () => Promise<void>;
+  /** Called before the upstream itself cuts the connection. */
+  readonly onBreak: () => void;
+  /** Called before so many tokens of the answer go out. */
+  readonly onTokens: (tokens: number) => void;
+}
+
+/** Waits, unless the connection goes first. */
+export async function pause(ms: number, gone: AbortSignal): Promise<void> {
+  if (ms > 0) await delay(ms, undefined, { signal: gone });
+}
+
+async function silence({ behaviour, gone, resumed }: WriteContext): Promise<void> {
+  if (behaviour.silentMs !== null) {
+    await pause(behaviour.silentMs, gone);
+    return;
+  }
+  gone.throwIfAborted();
+  const left = once(gone, 'abort');
+  await Promise.race([resumed(), left]);
+  gone.throwIfAborted();
+}
+
+/** Writes to the response with its backpressure, or through a compressor that flushes every chunk. */
+class Sink {
+  readonly #res: ServerResponse;
+  readonly #compressor: Transform | null;
+
+  constructor(res: ServerResponse, behaviour: StrictBehaviour) {
+    this.#res = res;
+    this.#compressor = behaviour.gzip
+      ? createGzip({ flush: constants.Z_SYNC_FLUSH })
+      : behaviour.brotli
+        ? createBrotliCompress({ flush: constants.BROTLI_OPERATION_FLUSH })
+        : null;
+    this.#compressor?.on('data', (data: Buffer) => res.write(data));
+  }
+
+  async write(data: string | Uint8Array, gone: AbortSignal): Promise<void> {
+    const compressor = this.#compressor;
+    if (compressor !== null) {
+      await new Promise<void>((resolve, reject) => {
+        compressor.write(data, (error) => (error ? reject(error) : resolve()));
+      });
+    } else if (this.#res.write(data)) return;
+    if (this.#res.writableNeedDrain) await once(this.#res, 'drain', { signal: gone });
+  }
+
+  async end(): Promise<void> {
+    if (this.#compressor !== null) {
+      this.#compressor.end();
+      await once(this.#compressor, 'end');
+    }
+    this.#res.end();
+  }
+}
+
+const byteLength = (frame: Frame): number =>
+  typeof frame.data === 'string' ? Buffer.byteLength(frame.data) : frame.data.byteLength;
+
+/** With a Content-Length a compressed body must be known whole before its first byte. */
+function compressedWhole(answer: StrictAnswer, behaviour: StrictBehaviour): StrictAnswer {
+  const frames = [...answer.frames()];
+  const plain = Buffer.concat(frames.map(({ data }) => Buffer.from(data as string)));
+  const tokens = frames.reduce((sum, frame) => sum + frame.tokens, 0);
+  const data = behaviour.gzip ? gzipSync(plain) : brotliCompressSync(plain);
+  return { ...answer, whole: true, frames: () => [content(data, tokens)] };
+}
+
+function contentLengthOf(answer: StrictAnswer): number {
+  let total = 0;
+  for (const frame of answer.frames()) total += byteLength(frame);
+  return total;
+}
+
+/** Writes an answer: status, headers, and the body at the pace that the behaviour asks for. */
+export async function writeAnswer(
+  res: ServerResponse,
+  given: StrictAnswer,
+  context: WriteContext,
+): Promise<void> {
+  const { behaviour, gone } = context;
+  const encoding = behaviour.gzip ? 'gzip' : behaviour.brotli ? 'br' : null;
+  const sized = behaviour.contentLength ?? (given.whole && encoding === null);
+  const early = sized && encoding !== null;
+  const answer = early ? compressedWhole(given, behaviour) : given;
+  res.setHeader('content-type', answer.contentType);
+  if (encoding !== null) res.setHeader('content-encoding', encoding);
+  if (sized) res.setHeader('content-length', contentLengthOf(answer));
+  if (res.req.method === 'HEAD') {
+    res.end();
+    return;
+  }
+  const sink = new Sink(res, early ? { ...behaviour, gzip: false, brotli: false } : behaviour);
+  if (!answer.whole || behaviour.silentAfterChunks === 0 || behaviour.breakAfterChunks === 0) {
+    res.flushHeaders();
+  }
+  let sent = 0;
+  const atMark = async (): Promise<boolean> => {
+    if (behaviour.silentAfterChunks === sent) await silence(context);
+    if (behaviour.errorAfterChunks === sent && answer.failure !== undefined) {
+      await sink.write(answer.failure(sent), gone);
+      context.onBreak();
+      await sink.end();
+      return false;
+    }
+    if (behaviour.breakAfterChunks !== sent) return true;
+    context.onBreak();
+    res.socket?.resetAndDestroy();
+    return false;
+  };
+  if (!(await atMark())) return;
+  for (const frame of answer.frames()) {
+    gone.throwIfAborted();
+    context.onTokens(frame.tokens);
+    await sink.write(frame.data, gone);
+    if (!frame.content) continue;
+    sent += 1;
+    await pause(behaviour.chunkDelayMs, gone);
+    if (!(await atMark())) return;
+  }
+  await sink.end();
+}

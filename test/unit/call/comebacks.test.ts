@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest';
+import type { Refusal } from '../../../src/contract/reasons.ts';
+import { Comebacks, COMEBACKS_MAX } from '../../../src/call/comebacks.ts';
+
+/** As a group says it, at the least and at the most. */
+const drained = (retryAfterMs: number): Refusal => {
+  return { reason: 'draining', message: '', retryAfterMs, isUnforeseen: true };
+};
+
+describe('a caller that comes back to what nobody knows the end of', () => {
+  test.each([
+    [15_000, [15_000, 30_000, 40_000, 40_000]],
+    [22_500, [22_500, 45_000, 60_000, 60_000]],
+  ])('is told longer with each time, up to a minute: from %i ms', (retryAfterMs, expected) => {
+    const comebacks = new Comebacks();
+    const told = expected.map((_, index) => {
+      return comebacks.space(drained(retryAfterMs), 'ann', index * 60_000).retryAfterMs;
+    });
+    expect(told).toEqual(expected);
+    expect(comebacks.space(drained(15_000), 'bob', 0).retryAfterMs).toBe(15_000);
+  });
+
+  test('is told from a second on, where the limiter is out of reach', () => {
+    const comebacks = new Comebacks();
+    const refusal: Refusal = { reason: 'limiter_unavailable', message: '' };
+    const told: (number | undefined)[] = [];
+    for (let now = 0; told.length < 8; now += (told.at(-1) ?? 0) + 3_000) {
+      told.push(comebacks.space(refusal, 'ann', now).retryAfterMs);
+    }
+    expect(told).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 40_000, 40_000]);
+  });
+
+  test('is told the same with all the calls that it has under way', () => {
+    const comebacks = new Comebacks();
+    const told = (now: number) => comebacks.space(drained(22_500), 'ann', now).retryAfterMs;
+    expect([0, 10, 14_999].map(told)).toEqual([22_500, 22_500, 22_500]);
+    expect([15_000, 15_010, 44_999].map(told)).toEqual([45_000, 45_000, 45_000]);
+    expect(told(45_000)).toBe(60_000);
+  });
+
+  test('begins anew after five minutes', () => {
+    const comebacks = new Comebacks();
+    comebacks.space(drained(15_000), 'ann', 0);
+    expect(comebacks.space(drained(15_000), 'ann', 300_000).retryAfterMs).toBe(30_000);
+    expect(comebacks.space(drained(15_000), 'ann', 600_001).retryAfterMs).toBe(15_000);
+  });
+});
+
+test('a wait that can be foreseen stays as it is, and counts for nobody', () => {
+  const comebacks = new Comebacks();
+  const busy: Refusal = { reason: 'busy', message: '', retryAfterMs: 4_000 };
+  expect([1, 2].map((at) => comebacks.space(busy, 'ann', at))).toEqual([busy, busy]);
+  expect(comebacks.size).toBe(0);
+});
+
+test('no more callers are remembered than the bound, and the longest gone are forgotten', () => {
+  const comebacks = new Comebacks();
+  for (let index = 0; index <= COMEBACKS_MAX; index += 1) {
+    comebacks.space(drained(15_000), `caller-${index}`, index);
+  }
+  expect(comebacks.size).toBe(COMEBACKS_MAX);
+  expect(comebacks.space(drained(15_000), 'caller-0', 5_000).retryAfterMs).toBe(15_000);
+});

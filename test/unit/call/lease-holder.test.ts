@@ -1,0 +1,183 @@
+// The Worker's side of a lease, against scripted stubs and a virtual clock.
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type {
+  GroupRpc,
+  LeaseRpc,
+  RenewAnswer,
+  ResumeAnswer,
+} from '../../../src/contract/rpc/group-rpc.ts';
+import type { Granted } from '../../../src/call/acquire/ask.ts';
+import { LeaseHolder } from '../../../src/call/acquire/lease-holder.ts';
+import { onTimer } from '../../../src/runtime/call-clock.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const SELF = {
+  leaseId: 't.1',
+  ticketId: 't',
+  caller: 'c',
+  agent: null,
+  upstream: 'u',
+  model: null,
+  group: 'g',
+  partition: null,
+  assumed: null,
+};
+
+function scriptedLease() {
+  const renewals: PromiseWithResolvers<RenewAnswer>[] = [];
+  const lease = {
+    renew: vi.fn<LeaseRpc['renew']>(() => {
+      const parked = Promise.withResolvers<RenewAnswer>();
+      renewals.push(parked);
+      return parked.promise;
+    }),
+    confirm: () => Promise.resolve(),
+    report: () => Promise.resolve(),
+    release: vi.fn<() => Promise<void>>(() => Promise.resolve()),
+    [Symbol.dispose]: vi.fn<() => void>(),
+  } satisfies LeaseRpc;
+  return { lease, renewals };
+}
+
+function granted(lease: LeaseRpc, attachment: number): Granted {
+  return { kind: 'granted', lease, leaseId: 't.1', attachment, configVersion: 1 };
+}
+
+function setUp() {
+  const first = scriptedLease();
+  const resume = vi.fn<() => Promise<ResumeAnswer>>(() => Promise.resolve({ kind: 'gone' }));
+  const release = vi.fn<() => Promise<void>>(() => Promise.resolve());
+  const stub = { resume, release } as Partial<GroupRpc> as GroupRpc;
+  const work: Promise<unknown>[] = [];
+  const ctx = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
+  const holder = new LeaseHolder(() => stub, SELF, granted(first.lease, 5), ctx, onTimer);
+  const onRevoked = vi.fn<() => void>();
+  holder.keep(onRevoked);
+  return { ...first, resume, release, holder, onRevoked, work };
+}
+
+it('a short call never renews', async () => {
+  const { holder, lease } = setUp();
+  await vi.advanceTimersByTimeAsync(999);
+  await holder.release('success');
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(lease.renew).not.toHaveBeenCalled();
+  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', null, undefined);
+  expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
+});
+
+it('renews again as soon as the parked renewal is answered, and tells the status', async () => {
+  const { holder, lease, renewals, work } = setUp();
+  holder.reportStatus(200);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(lease.renew).toHaveBeenCalledExactlyOnceWith(200);
+  renewals[0]?.resolve('ok');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(lease.renew).toHaveBeenCalledTimes(2);
+  await holder.release('success');
+  renewals[1]?.resolve('gone');
+  await Promise.all(work);
+  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', 200, undefined);
+});
+
+it('a lease that is taken away is told once, and is released by whoever cut the call', async () => {
+  const { holder, renewals, onRevoked, work, lease } = setUp();
+  await vi.advanceTimersByTimeAsync(1_000);
+  renewals[0]?.resolve('revoking');
+  await Promise.all(work);
+  expect(onRevoked).toHaveBeenCalledOnce();
+  expect(lease.release).not.toHaveBeenCalled();
+  await holder.release('cancelled');
+  expect(lease.release).toHaveBeenCalledOnce();
+});
+
+it.each(['fails', 'says gone', 'hangs'])('a renewal that %s leads to a resumption', async (how) => {
+  const { holder, renewals, resume, lease } = setUp();
+  const second = scriptedLease();
+  resume.mockResolvedValueOnce(granted(second.lease, 9));
+  await vi.advanceTimersByTimeAsync(1_000);
+  if (how === 'fails') renewals[0]?.reject(new Error('reset'));
+  if (how === 'says gone') renewals[0]?.resolve('gone');
+  await vi.advanceTimersByTimeAsync(how === 'hangs' ? 20_000 : 0);
+  expect(resume).toHaveBeenCalledExactlyOnceWith({ ...SELF, attachment: 5 });
+  // The attachment of a new instance holds, however small.
+  expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
+  expect(second.lease.renew).toHaveBeenCalledOnce();
+  await holder.release('success');
+  expect(second.lease.release).toHaveBeenCalledOnce();
+  expect(lease.release).not.toHaveBeenCalled();
+});
+
+it('a resumption of what has ended for good cuts the call', async () => {
+  const { renewals, onRevoked, work } = setUp();
+  await vi.advanceTimersByTimeAsync(1_000);
+  renewals[0]?.resolve('gone');
+  await Promise.all(work);
+  expect(onRevoked).toHaveBeenCalledOnce();
+});
+
+it('a group that is out of reach is asked for as long as the stream runs', async () => {
+  const { holder, lease, renewals, resume, onRevoked } = setUp();
+  const second = scriptedLease();
+  resume.mockRejectedValue(new Error('out of reach'));
+  await vi.advanceTimersByTimeAsync(1_000);
+  lease.renew.mockRejectedValue(new Error('reset'));
+  renewals[0]?.reject(new Error('reset'));
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(resume.mock.calls.length).toBeGreaterThan(15);
+  expect(onRevoked).not.toHaveBeenCalled();
+  resume.mockResolvedValueOnce(granted(second.lease, 9));
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(second.lease.renew).toHaveBeenCalled();
+  await holder.release('success');
+});
+
+it('a release that fails or hangs goes to the group by the lease id, three tries', async () => {
+  const { holder, lease, release } = setUp();
+  lease.release.mockReturnValueOnce(new Promise(() => {}));
+  release.mockRejectedValueOnce(new Error('reset')).mockRejectedValueOnce(new Error('reset'));
+  const released = holder.release('failed');
+  await vi.advanceTimersByTimeAsync(3_000 + 250 + 1_000);
+  await released;
+  expect(release.mock.calls).toEqual([
+    ['t.1', 'failed', null, undefined],
+    ['t.1', 'failed', null, undefined],
+    ['t.1', 'failed', null, undefined],
+  ]);
+  expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
+});
+
+it('gives back once, whatever is asked of it', async () => {
+  const { holder, lease } = setUp();
+  await Promise.all([holder.release('success'), holder.release('cancelled')]);
+  await holder.release('failed');
+  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', null, undefined);
+});
+
+it.each([
+  [6, true],
+  [4, false],
+])('of two answers the one with the larger attachment holds the lease: %d', async (other, wins) => {
+  const { holder, lease } = setUp();
+  const late = scriptedLease();
+  await holder.adoptLate([Promise.resolve(granted(late.lease, other))]);
+  expect(lease[Symbol.dispose]).toHaveBeenCalledTimes(wins ? 1 : 0);
+  expect(late.lease[Symbol.dispose]).toHaveBeenCalledTimes(wins ? 0 : 1);
+  await holder.release('success');
+  expect((wins ? late.lease : lease).release).toHaveBeenCalledOnce();
+});
+
+it('an answer that comes after the release is let go of', async () => {
+  const { holder } = setUp();
+  const late = scriptedLease();
+  await holder.release('success');
+  await holder.adoptLate([Promise.resolve(granted(late.lease, 9))]);
+  expect(late.lease[Symbol.dispose]).toHaveBeenCalledOnce();
+});

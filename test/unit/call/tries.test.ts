@@ -1,0 +1,176 @@
+import fc from 'fast-check';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { RefusalKind, UpstreamSignal } from '../../../src/core/words/signal.ts';
+import { RetryBudget, Tries } from '../../../src/call/tries.ts';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+function triesOf(retryCount?: string): Tries {
+  return new Tries(
+    new Headers(retryCount === undefined ? {} : { 'x-stainless-retry-count': retryCount }),
+  );
+}
+
+function signal(kind: RefusalKind, retryAfterMs: number | null = null): UpstreamSignal {
+  return { kind, retryAfterMs, slotsMax: null, hints: [] };
+}
+
+/** A budget that never runs out. */
+function richBudget(): RetryBudget {
+  const budget = new RetryBudget();
+  for (let at = 0; at < 1_000; at += 1) budget.noteCall();
+  return budget;
+}
+
+test('a call has been sent as often as that was noted', () => {
+  const tries = triesOf();
+  expect(tries.sent).toBe(0);
+  tries.noteSent();
+  tries.noteSent();
+  expect(tries.sent).toBe(2);
+});
+
+describe('a refused call', () => {
+  test('goes back into the queue three times', () => {
+    const tries = triesOf();
+    expect([1, 2, 3, 4, 5].map(() => tries.mayReenter())).toEqual([true, true, true, false, false]);
+  });
+
+  test('goes back though its SDK has sent it before, and though it was tried again', () => {
+    const tries = triesOf('2');
+    expect(tries.mayReenter()).toBe(true);
+    const retried = triesOf();
+    retried.mayRetry(1, richBudget(), 1);
+    expect(retried.mayReenter()).toBe(true);
+  });
+
+  test.each<RefusalKind>(['requests', 'tokens', 'ramp', 'unknown'])(
+    'stops the group of an upstream once: %s',
+    (kind) => {
+      const tries = triesOf();
+      expect(tries.noteRefused('a', signal(kind))).toBe(false);
+      expect(tries.noteRefused('a', signal('requests', 1_000))).toBe(true);
+      expect(tries.noteRefused('b', signal('requests', 1_000))).toBe(false);
+      expect(tries.noteRefused('b', signal(kind))).toBe(true);
+    },
+  );
+
+  test.each<RefusalKind>(['overload', 'long_window'])(
+    'has stopped it only if the upstream said for how long: %s',
+    (kind) => {
+      const tries = triesOf();
+      expect(tries.noteRefused('a', signal(kind))).toBe(false);
+      expect(tries.noteRefused('a', signal(kind, 1_000))).toBe(false);
+      expect(tries.noteRefused('a', signal(kind, 1_000))).toBe(true);
+    },
+  );
+
+  test.each<RefusalKind>(['concurrency', 'error', 'quota', 'never_fits'])(
+    'has stopped nobody: %s',
+    (kind) => {
+      const tries = triesOf();
+      expect(tries.noteRefused('a', signal(kind, 1_000))).toBe(false);
+      expect(tries.noteRefused('a', signal('tokens', 1_000))).toBe(false);
+      expect(tries.noteRefused('a', signal(kind, 1_000))).toBe(false);
+    },
+  );
+});
+
+describe('a call that failed', () => {
+  test.each([0, 1, 3])('is tried again at most %i times', (max) => {
+    const tries = triesOf();
+    const budget = richBudget();
+    const granted = Array.from({ length: 6 }, () => tries.mayRetry(max, budget, 1));
+    expect(granted.filter(Boolean)).toHaveLength(max);
+  });
+
+  test.each([
+    ['1', false],
+    ['7', false],
+    ['0', true],
+    ['', true],
+    ['-1', true],
+    ['one', true],
+    ['1e3', true],
+    ['99999', true],
+  ])('and whose SDK says that it sends it for the %j time: %s', (count, mayRetry) => {
+    expect(triesOf(count).mayRetry(1, richBudget(), 1)).toBe(mayRetry);
+  });
+
+  test('takes nothing of the budget if it may not be tried again', () => {
+    const budget = new RetryBudget();
+    triesOf('1').mayRetry(1, budget, 0.1);
+    triesOf().mayRetry(0, budget, 0.1);
+    expect([1, 2, 3].map(() => budget.take(0.1))).toEqual([true, true, false]);
+  });
+
+  test('waits longer before each retry, by chance up to twice as long, and no longer than 4 s', () => {
+    const pausesAt = (random: number): number[] => {
+      vi.spyOn(Math, 'random').mockReturnValue(random);
+      const tries = triesOf();
+      return Array.from({ length: 6 }, () => {
+        tries.mayRetry(10, richBudget(), 1);
+        return tries.pauseMs();
+      });
+    };
+    expect(pausesAt(0)).toEqual([250, 500, 1_000, 2_000, 2_000, 2_000]);
+    expect(pausesAt(1)).toEqual([500, 1_000, 2_000, 4_000, 4_000, 4_000]);
+  });
+});
+
+describe('the budget of retries', () => {
+  function taken(budget: RetryBudget, share: number): number {
+    let count = 0;
+    while (count < 100 && budget.take(share)) count += 1;
+    return count;
+  }
+
+  test('is two before there were calls', () => {
+    expect(taken(new RetryBudget(), 0.1)).toBe(2);
+  });
+
+  test('of 0 is none', () => {
+    expect(taken(richBudget(), 0)).toBe(0);
+  });
+
+  test('saves up 50 at the most', () => {
+    const budget = new RetryBudget();
+    for (let at = 0; at < 100_000; at += 1) budget.noteCall();
+    expect(taken(budget, 1)).toBe(50);
+  });
+
+  test('never gives more than its part of the calls, whatever comes in which order', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.boolean(), { maxLength: 400 }),
+        fc.constantFrom(0.05, 0.1, 0.5, 1),
+        (isCall, share) => {
+          const budget = new RetryBudget();
+          let calls = 0;
+          let retries = 0;
+          for (const one of isCall) {
+            if (one) {
+              budget.noteCall();
+              calls += 1;
+            } else if (budget.take(share)) retries += 1;
+          }
+          expect(retries).toBeLessThanOrEqual(2 + calls * share + 1e-6);
+        },
+      ),
+    );
+  });
+
+  test('gives the tenth of the calls that it has earned', () => {
+    const budget = new RetryBudget();
+    taken(budget, 0.1);
+    let retries = 0;
+    for (let at = 0; at < 1_000; at += 1) {
+      budget.noteCall();
+      if (budget.take(0.1)) retries += 1;
+    }
+    expect(retries).toBeGreaterThanOrEqual(99);
+    expect(retries).toBeLessThanOrEqual(100);
+  });
+});

@@ -1,0 +1,160 @@
+// Which lists of other upstreams a configuration may hold, and what is said of budgets without prices.
+import { describe, expect, test } from 'vitest';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import { checkConfig } from '../../../src/config/check-config.ts';
+import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
+import { aConfig } from '../routing/fixtures.ts';
+
+type Group = NonNullable<ConfigInput['groups']>[number];
+type Upstream = NonNullable<ConfigInput['upstreams']>[number];
+type SpillTo = Extract<Group['on_saturated'], object>['spill_to'];
+
+const SECRET = { secret: 'UPSTREAM_OTHER_KEY' };
+
+/** An OpenAI-shaped upstream with a key of the operator's, and what a test needs otherwise. */
+function other(id: string, more: Partial<Upstream> = {}): Upstream {
+  return { id, base_url: `https://${id}.example.com`, auth: SECRET, ...more };
+}
+
+const UPSTREAMS = [
+  other('one'),
+  other('two'),
+  other('keyless', { auth: 'passthrough' }),
+  other('off', { enabled: false }),
+  other('claude', { dialect: 'anthropic' }),
+  other('claude-too', { dialect: 'anthropic' }),
+  other('native', { dialect: 'gemini' }),
+  other('native-only', { dialect: 'gemini', openai_at: null }),
+  other('unknown', { dialect: 'opaque' }),
+];
+
+const KEYS = [{ id: 'team', hash: `sha256:${'0'.repeat(64)}` }];
+
+function check(group: Omit<Group, 'name'>, upstreams: Upstream[] = UPSTREAMS) {
+  const config = aConfig({ upstreams, groups: [{ name: 'a', ...group }], keys: KEYS });
+  return checkConfig(config, BUILT_IN_UPSTREAMS, { privateUpstreams: false });
+}
+
+function errors(match: Group['match'], spillTo: SpillTo): string[] {
+  const group = { match, on_saturated: { spill_to: spillTo } };
+  return check(group).errors.map(({ path, message }) => `${path}: ${message}`);
+}
+
+const ONE = { upstreams: ['one'] };
+
+describe('a list of other upstreams is taken', () => {
+  test.each<[string, Group['match'], SpillTo]>([
+    ['of one dialect', ONE, ['two']],
+    ['with another model', ONE, [{ upstream: 'two', model: 'm' }]],
+    ['of another dialect that has routes of the same shape', ONE, ['native']],
+    ['of the same upstream under another model', ONE, [{ upstream: 'one', model: 'smaller' }]],
+    [
+      'that leads from each of several upstreams to the others',
+      { upstreams: ['one', 'two'] },
+      ['one', 'two'],
+    ],
+    ['by base URL', { base_urls: ['https://claude.example.com'] }, ['claude-too']],
+    ['for models, wherever they are', { models: ['claude-*'] }, ['claude']],
+    ['for everything', {}, ['two']],
+  ])('%s', (_, match, spillTo) => {
+    expect(errors(match, spillTo)).toEqual([]);
+  });
+
+  test('whose built-in upstream was given a key', () => {
+    const group = { match: ONE, on_saturated: { spill_to: ['groq'] } };
+    const [error] = check(group).errors;
+    expect(error?.message).toMatch(/^"groq" has no key of the operator's/);
+    expect(check(group, [...UPSTREAMS, { id: 'groq', auth: SECRET }]).errors).toEqual([]);
+  });
+});
+
+describe('a list of other upstreams is refused, with the path,', () => {
+  test.each<[string, Group['match'], SpillTo, RegExp]>([
+    ['that names nothing', ONE, ['two', 'tow'], /spill_to\[1\]: "tow" names no enabled upstream$/],
+    ['that names a disabled upstream', ONE, ['off'], /spill_to\[0\]: "off" names no enabled/],
+    [
+      "that would send callers' own keys elsewhere",
+      ONE,
+      ['keyless'],
+      /spill_to\[0\]: "keyless" has no key of the operator's, so callers' own keys .* auth\.secret/,
+    ],
+    [
+      'the same under another model name',
+      ONE,
+      [{ upstream: 'keyless', model: 'm' }],
+      /spill_to\[0\]\.upstream: "keyless" has no key/,
+    ],
+    ['that leads back', ONE, ['one'], /spill_to\[0\]: "one" is where the calls of this group go/],
+    [
+      'that leads back by base URL',
+      { base_urls: ['https://one.example.com/v1'] },
+      ['one'],
+      /"one" is/,
+    ],
+    ['of another dialect', ONE, ['two', 'claude'], /spill_to\[1\]: "claude" .* dialect of one,/],
+    ['without routes of that shape', ONE, ['native-only'], /"native-only" does not speak/],
+    ['of which nothing is known', ONE, ['unknown'], /"unknown" does not speak/],
+    [
+      'of which one of several upstreams understands nothing',
+      { upstreams: ['one', 'claude'] },
+      ['two'],
+      /"two" does not speak the dialect of claude,/,
+    ],
+    ['that no call to anything fits', {}, ['unknown'], /"unknown" .* dialect of the others,/],
+  ])('%s', (_, match, spillTo, expected) => {
+    expect(errors(match, spillTo)).toEqual([expect.stringMatching(expected)]);
+    expect(errors(match, spillTo)[0]).toMatch(/^groups\[0\]\.on_saturated\.spill_to\[/);
+  });
+});
+
+describe('a budget without prices is warned of', () => {
+  const limits = { budget_usd: { per_day: 1 } };
+
+  test('at the upstreams that the group names', () => {
+    const { warnings } = check({ match: { upstreams: ['one', 'tw*', 'openai'] }, limits });
+    expect(warnings).toEqual([
+      expect.stringMatching(/^Group "a": no prices of one, two are known, /),
+    ]);
+  });
+
+  test('at the configured upstreams, where it names none', () => {
+    const { warnings } = check({ limits }, [other('one')]);
+    expect(warnings).toEqual([expect.stringMatching(/^Group "a": no prices of one are known, /)]);
+  });
+
+  test.each<[string, Group, Upstream[]]>([
+    [
+      'where prices are configured',
+      { name: 'a', match: ONE, limits },
+      [other('one', { prices: { 'm*': { input: 1, output: 2 } } })],
+    ],
+    ['where prices are listed', { name: 'a', match: { upstreams: ['openai'] }, limits }, []],
+    [
+      'where a host of any name has listed prices',
+      { name: 'a', match: ONE, limits },
+      [other('one', { dialect: 'azure' })],
+    ],
+    [
+      'where the group has a price for all',
+      {
+        name: 'a',
+        match: ONE,
+        limits: { budget_usd: { per_day: 1, fallback_price: { input: 1, output: 2 } } },
+      },
+      [other('one')],
+    ],
+    ['where there is no budget', { name: 'a', match: ONE }, [other('one')]],
+    [
+      'where only models are named, wherever they are',
+      { name: 'a', match: { models: ['gpt-*'] }, limits },
+      [other('one')],
+    ],
+  ])('not %s', (_, group, upstreams) => {
+    expect(check(group, upstreams)).toEqual({ errors: [], warnings: [] });
+  });
+});
+
+test('limits of requests and tokens are kept, so nothing is said of them', () => {
+  const limits = { rpm: 5, tpm: 9, itpm: 9, otpm: 9, rpd: 9, tpd: 9 };
+  expect(check({ match: ONE, limits })).toEqual({ errors: [], warnings: [] });
+});

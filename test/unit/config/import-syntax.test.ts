@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigSyntaxError, parseConfigText } from '../../../src/config/import-syntax.ts';
+
+describe('parseConfigText', () => {
+  it.each([
+    ['{"a": [1, "x"]}', 'application/json'],
+    ['{"a": [1, "x"]}', null],
+    ['{"a": [1, "x"]}', 'application/x-www-form-urlencoded'],
+    ['a: [1, x]', 'application/yaml'],
+    ['a:\n  - 1\n  - x\n', 'text/x-yaml; charset=utf-8'],
+    ['# ours\na:\n- 1\n- x\n', null],
+    ['list: &list [1, x]\na: *list', 'application/yaml'],
+  ])('reads %j as %s', (text, type) => {
+    expect(parseConfigText(text, type)).toMatchObject({ a: [1, 'x'] });
+  });
+
+  it.each([
+    ['{"a": 1', 'application/json', 'The document is not valid JSON at line 1, column 8.'],
+    ['{\n "a": 1,,\n}', null, 'The document is not valid JSON at line 2, column 9.'],
+    [
+      'a: 1\na: 2',
+      'text/yaml',
+      'The document is not valid YAML at line 2, column 1: duplicate key.',
+    ],
+    [
+      'a:\n  - { b: 1, "b": 2 }',
+      'text/yaml',
+      'The document is not valid YAML at line 2, column 13: duplicate key.',
+    ],
+    ['a: !!js/function f', 'text/yaml', 'at line 1, column 4: tag resolve failed.'],
+    ['a: !ours f', 'text/yaml', 'at line 1, column 4: tag resolve failed.'],
+    ['a: 1\n---\nb: 2', 'text/yaml', 'multiple docs.'],
+    ['a: *nowhere', 'text/yaml', 'The YAML aliases of the document cannot be resolved.'],
+  ])('refuses %j', (text, type, message) => {
+    const read = () => parseConfigText(text, type);
+    expect(read).toThrow(ConfigSyntaxError);
+    expect(read).toThrow(message);
+  });
+
+  it('refuses aliases that would unfold into gigabytes', () => {
+    const levels = Array.from({ length: 9 }, (_, at) => {
+      const below = at === 0 ? 'x' : `*l${at - 1}`;
+      return `l${at}: &l${at} [${Array.from({ length: 9 }, () => below).join(', ')}]`;
+    });
+    expect(() => parseConfigText(levels.join('\n'), 'text/yaml')).toThrow('cannot be resolved');
+    const many = `a: &a x\nb: [${Array.from({ length: 101 }, () => '*a').join(', ')}]`;
+    expect(() => parseConfigText(many, 'text/yaml')).toThrow('more than 100 YAML aliases');
+  });
+
+  it('reads a document of many keys in a time that grows with its length', () => {
+    const keys = (count: number) =>
+      Array.from({ length: count }, (_, at) => `k${at}: 1`).join('\n');
+    const msOf = (text: string): number => {
+      const startedAt = performance.now();
+      parseConfigText(text, 'text/yaml');
+      return performance.now() - startedAt;
+    };
+    msOf(keys(2_000));
+    const [few, ...many] = [2_000, 20_000, 20_000].map((count) => msOf(keys(count)));
+    // With every key compared to every other, it would be a hundred times.
+    expect(Math.min(...many)).toBeLessThan(40 * Math.max(10, few ?? 0));
+  });
+
+  it.each(['{"key": sk-live-4711}', 'key: "sk-live-4711', '{"sk-live-4711"}'])(
+    'repeats nothing of a document that it cannot read: %s',
+    (text) => {
+      let message = '';
+      try {
+        parseConfigText(text, null);
+      } catch (error) {
+        message = String(error);
+      }
+      expect(message).toContain('not valid');
+      expect(message).not.toContain('4711');
+    },
+  );
+
+  it('reads a date or a no as text or as YAML 1.2 says, never as something else', () => {
+    expect(parseConfigText('a: 2026-01-01\nb: no\nc: 0o17\nd: 1e3', 'text/yaml')).toEqual({
+      a: '2026-01-01',
+      b: 'no',
+      c: 15,
+      d: 1000,
+    });
+  });
+});

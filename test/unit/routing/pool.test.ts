@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import type { Env } from '../../../src/env.ts';
+import { poolOf } from '../../../src/routing/pool.ts';
+
+/** Where the objects of a group are made. */
+
+type Asked = readonly unknown[];
+
+/** A namespace that notes what it is asked for. */
+function namespaceOf(asked: Asked[], canJurisdiction = true, jurisdiction: string | null = null) {
+  return {
+    getByName: (...args: unknown[]) => {
+      asked.push([jurisdiction, ...args]);
+      return {};
+    },
+    jurisdiction(name: string) {
+      if (!canJurisdiction) throw new Error('Jurisdictions are not implemented in workerd.');
+      return namespaceOf(asked, canJurisdiction, name);
+    },
+  };
+}
+
+function askedFor(place: Parameters<typeof poolOf>[3], canJurisdiction = true): Asked | undefined {
+  const asked: Asked[] = [];
+  const env = { GROUPS: namespaceOf(asked, canJurisdiction) } as unknown as Pick<Env, 'GROUPS'>;
+  poolOf(env, 'shared', null, place);
+  return asked[0];
+}
+
+test.each<[string, Parameters<typeof poolOf>[3], Asked]>([
+  ['nowhere in particular', null, [null, 'shared']],
+  [
+    'where location hints',
+    { location: 'weur', jurisdiction: null },
+    [null, 'shared', { locationHint: 'weur' }],
+  ],
+  ['in its jurisdiction', { location: null, jurisdiction: 'eu' }, ['eu', 'shared']],
+  ['in both', { location: 'weur', jurisdiction: 'eu' }, ['eu', 'shared', { locationHint: 'weur' }]],
+])('an object is made %s', (_, place, expected) => {
+  expect(askedFor(place)).toEqual(expected);
+});
+
+test('where it is self-hosted there is one place', () => {
+  expect(askedFor({ location: null, jurisdiction: 'eu' }, false)).toEqual([null, 'shared']);
+});

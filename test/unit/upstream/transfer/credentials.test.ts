@@ -1,0 +1,222 @@
+import { describe, expect, it } from 'vitest';
+import type { KeyPlace } from '../../../../src/contract/config/upstream.ts';
+import { BUILT_IN_UPSTREAMS } from '../../../../src/providers/catalog.ts';
+import {
+  dropCredentials,
+  keyPlaceFor,
+  placeCredentials,
+  readCredentials,
+} from '../../../../src/upstream/transfer/credentials.ts';
+
+const SIGNED =
+  'AWS4-HMAC-SHA256 Credential=AKIAEXAMPLE/20261120/us-east-1/bedrock/aws4_request, SignedHeaders=host;x-amz-date, Signature=abc';
+
+type Bag = Record<string, string>;
+
+describe('readCredentials', () => {
+  it.each<readonly [what: string, Bag, search: string, string | null, string | null]>([
+    ['openai SDK', { authorization: 'Bearer sk-proj-1' }, '', null, 'sk-proj-1'],
+    ['a scheme in lower case', { authorization: 'bearer sk-1' }, '', null, 'sk-1'],
+    ['anthropic SDK 1.x', { authorization: 'Bearer sk-ant-1' }, '', null, 'sk-ant-1'],
+    ['anthropic SDK 0.x, curl', { 'x-api-key': 'sk-ant-1' }, '', null, 'sk-ant-1'],
+    ['genai SDK', { 'x-goog-api-key': 'AIza1' }, '', null, 'AIza1'],
+    ['Gemini by curl', {}, '?alt=sse&key=AIza1', null, 'AIza1'],
+    ['Azure', { 'api-key': 'az1' }, '?api-version=2024-10-21', null, 'az1'],
+    ['Bedrock API key', { authorization: 'Bearer ABSKQm' }, '', null, 'ABSKQm'],
+    ['another scheme', { authorization: 'Basic dTpw' }, '', null, 'Basic dTpw'],
+    ['nothing', {}, '', null, null],
+    ['empty places', { authorization: 'Bearer ', 'x-api-key': '' }, '?key=', null, null],
+    ['a gateway key as Bearer', { authorization: 'Bearer hg_1' }, '', 'hg_1', null],
+    ['a gateway key as user', { authorization: `Basic ${btoa('hg_1:')}` }, '', 'hg_1', null],
+    ['a gateway key as password', { authorization: `basic ${btoa('u:hg_1')}` }, '', 'hg_1', null],
+    ['what is no base64', { authorization: 'Basic a' }, '', null, 'Basic a'],
+    ['a gateway key as x-api-key', { 'x-api-key': 'hg_1' }, '', 'hg_1', null],
+    ['a gateway key as x-goog-api-key', { 'x-goog-api-key': 'hg_1' }, '', 'hg_1', null],
+    ['a gateway key as api-key', { 'api-key': 'hg_1' }, '', 'hg_1', null],
+    ['a gateway key in the query', {}, '?key=hg_1', 'hg_1', null],
+    ['its own header alone', { 'headgate-key': 'hg_1' }, '', 'hg_1', null],
+    ['its own header, empty', { 'headgate-key': ' ' }, '', null, null],
+    [
+      'its own header beside the provider key',
+      { 'headgate-key': 'hg_1', authorization: 'Bearer sk-1' },
+      '',
+      'hg_1',
+      'sk-1',
+    ],
+    [
+      'a gateway key in one place, a provider key in another',
+      { authorization: 'Bearer hg_1', 'x-api-key': 'sk-ant-1' },
+      '',
+      'hg_1',
+      'sk-ant-1',
+    ],
+    [
+      'two gateway keys: the header wins, and neither is the provider key',
+      { 'headgate-key': 'hg_1', authorization: 'Bearer hg_2' },
+      '',
+      'hg_1',
+      null,
+    ],
+    [
+      'two provider keys: the first place wins',
+      { authorization: 'Bearer sk-1', 'x-api-key': 'sk-2' },
+      '?key=sk-3',
+      null,
+      'sk-1',
+    ],
+  ])('%s', (_what, headers, search, gatewayKey, providerKey) => {
+    expect(readCredentials(new Headers(headers), new URLSearchParams(search))).toEqual({
+      gatewayKey,
+      providerKey,
+      sigV4: false,
+    });
+  });
+
+  it('tells a signed call, whose signature is no key', () => {
+    const query = new URLSearchParams();
+    expect(readCredentials(new Headers({ authorization: SIGNED }), query)).toEqual({
+      gatewayKey: null,
+      providerKey: null,
+      sigV4: true,
+    });
+  });
+
+  it('tells a signed URL', () => {
+    const query = new URLSearchParams('X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=abc');
+    expect(readCredentials(new Headers(), query).sigV4).toBe(true);
+  });
+});
+
+describe('placeCredentials', () => {
+  function place(
+    sent: Bag,
+    search: string,
+    injected: { place: KeyPlace; key: string } | null,
+  ): { headers: Bag; search: string } {
+    const headers = new Headers({ ...sent, 'content-type': 'application/json' });
+    const url = new URL(`https://upstream.example/v1${search}`);
+    placeCredentials(
+      headers,
+      url.searchParams,
+      readCredentials(headers, url.searchParams),
+      injected,
+    );
+    const { 'content-type': contentType, ...rest } = Object.fromEntries(headers);
+    expect(contentType).toBe('application/json');
+    return { headers: rest, search: url.search };
+  }
+
+  it.each<readonly [what: string, Bag, search: string]>([
+    ['anthropic SDK 1.x', { authorization: 'Bearer sk-ant-1' }, '?beta=true'],
+    ['anthropic SDK 0.x', { 'x-api-key': 'sk-ant-1' }, '?beta=true'],
+    ['genai SDK', { 'x-goog-api-key': 'AIza1' }, '?alt=sse'],
+    ['Gemini by curl', {}, '?alt=sse&key=AIza1'],
+    ['a query that an encoder would write otherwise', { 'api-key': 'az1' }, '?a=%20b&c=d/e'],
+  ])('leaves what a caller without a gateway key sent: %s', (_what, sent, search) => {
+    expect(place(sent, search, null)).toEqual({ headers: sent, search });
+  });
+
+  it.each<readonly [what: string, Bag, search: string, left: Bag, leftSearch: string]>([
+    [
+      'beside a provider key',
+      { 'headgate-key': 'hg_1', 'x-api-key': 'sk-ant-1' },
+      '',
+      { 'x-api-key': 'sk-ant-1' },
+      '',
+    ],
+    [
+      'in the place of another credential',
+      { authorization: 'Bearer hg_1', 'x-api-key': 'sk-ant-1' },
+      '',
+      { 'x-api-key': 'sk-ant-1' },
+      '',
+    ],
+    [
+      'as a password',
+      { 'headgate-key': 'hg_1', authorization: `Basic ${btoa('u:hg_2')}` },
+      '',
+      {},
+      '',
+    ],
+    ['in the query', {}, '?key=hg_1&alt=sse', {}, '?alt=sse'],
+    ['in any parameter', {}, '?token=hg_1&alt=sse&x=a%3Dhg_2', {}, '?alt=sse'],
+    ['as the name of a parameter', {}, '?hg_1&alt=sse', {}, '?alt=sse'],
+    [
+      'in the query, beside a provider key of the same name',
+      {},
+      '?key=hg_1&key=AIza1',
+      {},
+      '?key=AIza1',
+    ],
+    [
+      'in every place at once',
+      {
+        'headgate-key': 'hg_1',
+        authorization: 'Bearer hg_2',
+        'x-api-key': 'hg_1',
+        'x-goog-api-key': 'hg_3',
+        'api-key': 'hg_1',
+      },
+      '?key=hg_1',
+      {},
+      '',
+    ],
+    [
+      'without the usual prefix',
+      { 'headgate-key': 'ours', authorization: 'Bearer ours' },
+      '',
+      {},
+      '',
+    ],
+  ])('takes the gateway key away %s', (_what, sent, search, left, leftSearch) => {
+    expect(place(sent, search, null)).toEqual({ headers: left, search: leftSearch });
+  });
+
+  it.each<readonly [KeyPlace, Bag]>([
+    ['bearer', { authorization: 'Bearer secret' }],
+    ['x-api-key', { 'x-api-key': 'secret' }],
+    ['x-goog-api-key', { 'x-goog-api-key': 'secret' }],
+    ['api-key', { 'api-key': 'secret' }],
+  ])('puts an injected key at %s, and no other credential stays', (keyPlace, left) => {
+    const sent = {
+      authorization: 'Bearer hg_1',
+      'x-api-key': 'sk-ant-1',
+      'x-goog-api-key': 'AIza1',
+      'api-key': 'az1',
+    };
+    expect(place(sent, '?key=AIza2&alt=sse', { place: keyPlace, key: 'secret' })).toEqual({
+      headers: left,
+      search: '?alt=sse',
+    });
+  });
+});
+
+describe('keyPlaceFor', () => {
+  it.each([
+    ['gemini', 'gemini', 'x-goog-api-key'],
+    ['gemini', 'openai', 'bearer'],
+    ['vertex', 'anthropic', 'bearer'],
+    ['anthropic', 'anthropic', 'x-api-key'],
+    ['anthropic', 'openai', 'bearer'],
+    ['deepseek', 'anthropic', 'bearer'],
+    ['openai', 'openai', 'bearer'],
+  ] as const)('a call to %s spoken as %s: %s', (id, shape, expected) => {
+    const upstream = BUILT_IN_UPSTREAMS.find((candidate) => candidate.id === id);
+    expect(upstream && keyPlaceFor(upstream, shape)).toBe(expected);
+  });
+});
+
+it.each(['apikey', 'X-ApiKey', 'Helicone-Auth', 'X-Gateway-JWT', 'x-amz-signature', 'Api-Key'])(
+  'what is called like a credential goes to nobody it was not sent to: %s',
+  (name) => {
+    const headers = new Headers({ [name]: 's', 'content-type': 'c', 'openai-project': 'p' });
+    const query = new URLSearchParams([
+      [name, 's'],
+      ['accessToken', 's'],
+      ['api-version', 'v'],
+    ]);
+    dropCredentials(headers, query);
+    expect([...headers.keys()]).toEqual(['content-type', 'openai-project']);
+    expect(query.toString()).toBe('api-version=v');
+  },
+);
