@@ -22,13 +22,13 @@ export const BOUNDS: readonly Mutation[] = [
   },
   {
     name: 'evicts within the lane',
-    file: 'queue.ts',
+    file: 'parts/queue.ts',
     find: 'LANES.slice(LANES.indexOf(lane) + 1).toReversed()',
     replace: 'LANES.slice(LANES.indexOf(lane)).toReversed()',
   },
   {
     name: 'evicts from the best of the lower lanes',
-    file: 'queue.ts',
+    file: 'parts/queue.ts',
     find: 'LANES.slice(LANES.indexOf(lane) + 1).toReversed()',
     replace: 'LANES.slice(LANES.indexOf(lane) + 1)',
   },

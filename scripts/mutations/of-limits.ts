@@ -4,7 +4,7 @@ import type { Mutation } from './mutation.ts';
 export const LIMITS: readonly Mutation[] = [
   {
     name: 'refunds a start that happened',
-    file: 'rates.ts',
+    file: 'parts/rates.ts',
     find: "    if (limit.name === 'startsPerS') continue;\n",
     replace: '',
   },
@@ -95,25 +95,25 @@ export const LIMITS: readonly Mutation[] = [
   },
   {
     name: 'lets a window go without its margin',
-    file: 'window.ts',
+    file: 'parts/window.ts',
     find: 'lengthMs + marginMs',
     replace: 'lengthMs',
   },
   {
     name: 'counts a bin from its begin',
-    file: 'window.ts',
+    file: 'parts/window.ts',
     find: 'instant((bin + 1) * binMs)',
     replace: 'instant(bin * binMs)',
   },
   {
     name: 'takes refunds for another minute',
-    file: 'window.ts',
+    file: 'parts/window.ts',
     find: 'bin === binOf(params, takenAt)',
     replace: 'bin > 0',
   },
   {
     name: 'forgives every debt at once',
-    file: 'bucket.ts',
+    file: 'parts/bucket.ts',
     find: 'bucket.level = Math.min(params.capacity, level);',
     replace: 'bucket.level = Math.min(params.capacity, Math.max(0, level));',
   },
@@ -137,7 +137,7 @@ export const LIMITS: readonly Mutation[] = [
   },
   {
     name: 'empties the limits when a dry run ends',
-    file: 'rates.ts',
+    file: 'parts/rates.ts',
     find: 'Math.max(0, -levelAt(held, bucket, now))',
     replace: '-levelAt(held, bucket, now)',
   },
@@ -149,13 +149,13 @@ export const LIMITS: readonly Mutation[] = [
   },
   {
     name: 'refuses for good because of a guess',
-    file: 'need.ts',
+    file: 'parts/demand.ts',
     find: 'Math.min(expected, leastOf(rates.otpm), besideInput)',
     replace: 'expected',
   },
   {
     name: 'refuses for good because of a guessed length',
-    file: 'need.ts',
+    file: 'parts/demand.ts',
     find: 'estimate.isInputGuess === true ? Math.min(counted, inputMax) : counted',
     replace: 'counted',
   },
@@ -167,7 +167,7 @@ export const LIMITS: readonly Mutation[] = [
   },
   {
     name: 'lets what is large exceed the minute',
-    file: 'window.ts',
+    file: 'parts/window.ts',
     find: '(1 + TOLERANCE) - amount;\n',
     replace: '(1 + TOLERANCE) - Math.min(amount, params.limit / 20);\n',
   },
@@ -219,7 +219,7 @@ export const LIMITS: readonly Mutation[] = [
 export const BUDGETS: readonly Mutation[] = [
   {
     name: 'lets budgets forget what is in flight',
-    file: 'spend.ts',
+    file: 'parts/spend.ts',
     find: 'spentIn(spend.total, period, now) + spend.reservedUsd',
     replace: 'spentIn(spend.total, period, now)',
   },

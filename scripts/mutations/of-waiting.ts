@@ -52,13 +52,13 @@ export const GRANTING: readonly Mutation[] = [
   },
   {
     name: 'orders by arrival at this instance',
-    file: 'queue.ts',
+    file: 'parts/queue.ts',
     find: 'a.age - b.age || a.sequence - b.sequence',
     replace: 'a.sequence - b.sequence',
   },
   {
     name: 'puts the newest first',
-    file: 'queue.ts',
+    file: 'parts/queue.ts',
     find: 'a.age - b.age || a.sequence - b.sequence',
     replace: 'b.age - a.age || b.sequence - a.sequence',
   },
