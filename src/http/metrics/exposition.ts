@@ -1,25 +1,18 @@
 import { BOUNDS_MS, type Histogram } from '../../core/parts/histogram.ts';
 
-/** One metric with all its series, as the text formats of Prometheus and OpenMetrics group them. */
+/** One metric with all its series, as the text format of Prometheus groups them. */
 export interface Family {
   /** Without `_total`, `_bucket` and the like. */
   readonly name: string;
   readonly type: 'gauge' | 'counter' | 'histogram';
   readonly help: string;
-  /** A last part of the name, where it is a unit. */
-  readonly unit?: string;
   /** What several pools make together. */
   readonly join: 'sum' | 'max' | 'min';
 }
 
 export type Labels = Readonly<Record<string, string>>;
 
-type TextFormat = 'prometheus' | 'openmetrics';
-
-const CONTENT_TYPES: Readonly<Record<TextFormat, string>> = {
-  prometheus: 'text/plain; version=0.0.4; charset=utf-8',
-  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
-};
+const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 const JOINS = {
   sum: (a: number, b: number) => a + b,
@@ -30,7 +23,7 @@ const JOINS = {
 const SUFFIX = { gauge: '', counter: '_total' } as const;
 
 /**
- * Collects samples and writes them in either text format. Two samples of one series become one, which is
+ * Collects samples and writes them in the text format. Two samples of one series become one, which is
  * how pools that share their labels are added up.
  */
 export class Exposition {
@@ -70,26 +63,21 @@ export class Exposition {
     this.#put(family, `${family.name}_count${labelsText(labels)}`, cumulative);
   }
 
-  /** The answer to a scrape, in OpenMetrics where the `accept` header asks for it. */
-  toResponse(accept: string): Response {
-    const format = /application\/openmetrics-text/i.test(accept) ? 'openmetrics' : 'prometheus';
-    return new Response(this.#text(format), {
-      headers: { 'content-type': CONTENT_TYPES[format], 'cache-control': 'no-store' },
+  /** Answers a scrape. */
+  toResponse(): Response {
+    return new Response(this.#text(), {
+      headers: { 'content-type': CONTENT_TYPE, 'cache-control': 'no-store' },
     });
   }
 
-  #text(format: TextFormat): string {
+  #text(): string {
     const lines: string[] = [];
     for (const [family, samples] of this.#samples) {
-      const { type, help, unit } = family;
-      // In OpenMetrics the suffix of a counter belongs to the sample, not to the family.
-      const isTotal = type === 'counter' && format === 'prometheus';
-      const name = isTotal ? `${family.name}_total` : family.name;
+      const { type, help } = family;
+      const name = type === 'histogram' ? family.name : `${family.name}${SUFFIX[type]}`;
       lines.push(`# HELP ${name} ${escapeHelp(help)}`, `# TYPE ${name} ${type}`);
-      if (format === 'openmetrics' && unit !== undefined) lines.push(`# UNIT ${name} ${unit}`);
       for (const [series, value] of samples) lines.push(`${series} ${valueText(value)}`);
     }
-    if (format === 'openmetrics') lines.push('# EOF');
     return `${lines.join('\n')}\n`;
   }
 

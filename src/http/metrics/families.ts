@@ -2,19 +2,19 @@ import type { Family } from './exposition.ts';
 
 /** Every metric of Headgate. `docs/metrics.md` lists them. */
 
-const gauge = (name: string, help: string, more: Partial<Pick<Family, 'unit' | 'join'>> = {}) =>
-  ({ name: `headgate_${name}`, type: 'gauge', help, join: 'sum', ...more }) as const;
+const gauge = (name: string, help: string, join: Family['join'] = 'sum') =>
+  ({ name: `headgate_${name}`, type: 'gauge', help, join }) as const;
 
-const counter = (name: string, help: string, more: Partial<Pick<Family, 'unit' | 'join'>> = {}) =>
-  ({ name: `headgate_${name}`, type: 'counter', help, join: 'sum', ...more }) as const;
+const counter = (name: string, help: string) =>
+  ({ name: `headgate_${name}`, type: 'counter', help, join: 'sum' }) as const;
 
 const histogram = (name: string, help: string) =>
-  ({ name: `headgate_${name}`, type: 'histogram', help, unit: 'seconds', join: 'sum' }) as const;
+  ({ name: `headgate_${name}`, type: 'histogram', help, join: 'sum' }) as const;
 
 export const CONFIG_VERSION = gauge('config_version', 'Version of the configuration.');
 export const POOLS = gauge('pools', 'Pools that were asked.');
 export const POOLS_LEFT_OUT = gauge('pools_left_out', 'Pools beyond the bound of one scrape.');
-export const POOL_UP = gauge('pool_up', 'Whether the pool answered.', { join: 'min' });
+export const POOL_UP = gauge('pool_up', 'Whether the pool answered.', 'min');
 
 export const SLOTS_LIMIT = gauge(
   'slots_limit',
@@ -30,20 +30,14 @@ export const QUEUE_LENGTH = gauge('queue_length', 'Calls that wait, by lane.');
 export const QUEUE_OLDEST = gauge(
   'queue_oldest_wait_seconds',
   'How long the oldest waiting call has waited.',
-  { unit: 'seconds', join: 'max' },
+  'max',
 );
-export const PAUSED = gauge('paused', 'Whether nothing is granted for now, by whom.', {
-  join: 'max',
-});
+export const PAUSED = gauge('paused', 'Whether nothing is granted for now, by whom.', 'max');
 export const BREAKER = gauge('breaker_state', 'Whether the breaker is in this state.');
 export const RATE_LIMIT = gauge('rate_limit', 'A limit of requests or tokens.');
 export const RATE_LEFT = gauge('rate_left', 'What may go at once under a limit.');
-export const SPENT = gauge('budget_spent_usd', 'Spent in the present period of UTC.', {
-  unit: 'usd',
-});
-export const RESERVED = gauge('budget_reserved_usd', 'Set aside for calls in flight.', {
-  unit: 'usd',
-});
+export const SPENT = gauge('budget_spent_usd', 'Spent in the present period of UTC.');
+export const RESERVED = gauge('budget_reserved_usd', 'Set aside for calls in flight.');
 
 export const GRANTED = counter('grants', 'Calls that were granted slots.');
 export const GRANTED_AGAIN = counter('regrants', 'Grants to another attempt of a call.');
@@ -53,8 +47,8 @@ export const MOVED = counter('moves', 'Waiting calls that were routed again.');
 export const ENDED = counter('leases_ended', 'Leases that ended, by outcome.');
 export const RESURRECTED = counter('leases_resurrected', 'Lapsed leases that were taken up again.');
 export const REFUSALS = counter('upstream_refusals', 'Refusals of the upstream, by kind.');
-export const TOKENS = counter('tokens', 'Tokens as limits count them.', { unit: 'tokens' });
-export const COST = counter('cost_usd', 'Cost of the calls.', { unit: 'usd' });
+export const TOKENS = counter('tokens', 'Tokens as limits count them.');
+export const COST = counter('cost_usd', 'Cost of the calls.');
 export const PASSED = counter(
   'passed_unlimited',
   'Calls that passed while the pool was unreachable.',

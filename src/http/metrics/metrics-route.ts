@@ -11,9 +11,9 @@ import { Exposition } from './exposition.ts';
 import { CONFIG_VERSION, POOLS, POOLS_LEFT_OUT } from './families.ts';
 import { addPools } from './pool-samples.ts';
 
-/** `GET /metrics`: everything that is counted, for Prometheus or whoever reads its text format. */
+/** Answers `GET /metrics`: everything that is counted, in the text format of Prometheus. */
 export async function metrics(context: Context<{ Bindings: Env }>): Promise<Response> {
-  const { env, req } = context;
+  const { env } = context;
   try {
     await requireToken(context);
     const directory = await readDirectory(env);
@@ -24,7 +24,7 @@ export async function metrics(context: Context<{ Bindings: Env }>): Promise<Resp
     exposition.add(POOLS, {}, asked.length);
     exposition.add(POOLS_LEFT_OUT, {}, pools.length - asked.length);
     addPools(exposition, asked.filter(isShown));
-    return exposition.toResponse(req.header('accept') ?? '');
+    return exposition.toResponse();
   } catch (error) {
     return problemResponse(error);
   }

@@ -1,10 +1,9 @@
-/** A strict reader of Prometheus' text format 0.0.4 and of OpenMetrics 1.0: what it takes, Prometheus takes. */
+/** A strict reader of Prometheus' text format 0.0.4: what it takes, Prometheus takes. */
 
 export interface ParsedFamily {
   readonly name: string;
   readonly type: string;
   readonly help: string;
-  readonly unit: string | null;
   readonly samples: ParsedSample[];
 }
 
@@ -19,18 +18,14 @@ const LABEL = /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"/;
 const VALUE = /^(?:[+-]?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|Inf)|NaN)$/;
 
 /** Reads a whole exposition, and fails with the line that is wrong. */
-export function parseExposition(
-  text: string,
-  format: 'prometheus' | 'openmetrics',
-): ParsedFamily[] {
+export function parseExposition(text: string): ParsedFamily[] {
   if (!text.endsWith('\n')) throw new Error('the last line is not ended');
   const lines = text.slice(0, -1).split('\n');
-  if (format === 'openmetrics' && lines.pop() !== '# EOF') throw new Error('no # EOF at the end');
   const families: ParsedFamily[] = [];
   const seen = new Set<string>();
   for (const line of lines) {
-    if (line.startsWith('#')) readComment(line, families, format);
-    else readSample(line, families.at(-1), format, seen);
+    if (line.startsWith('#')) readComment(line, families);
+    else readSample(line, families.at(-1), seen);
   }
   for (const family of families) checkFamily(family);
   const names = families.map(({ name }) => name);
@@ -38,33 +33,22 @@ export function parseExposition(
   return families;
 }
 
-function readComment(line: string, families: ParsedFamily[], format: string): void {
-  const [, keyword = '', name = '', rest = ''] = /^# (HELP|TYPE|UNIT) (\S+) (.+)$/.exec(line) ?? [];
+function readComment(line: string, families: ParsedFamily[]): void {
+  const [, keyword = '', name = '', rest = ''] = /^# (HELP|TYPE) (\S+) (.+)$/.exec(line) ?? [];
   if (NAME.exec(name)?.[0] !== name) throw new Error(`not a comment that means something: ${line}`);
   if (keyword === 'HELP') {
-    families.push({ name, help: rest, type: '', unit: null, samples: [] });
+    families.push({ name, help: rest, type: '', samples: [] });
     return;
   }
   const family = families.at(-1);
   if (family?.name !== name || family.samples.length > 0) throw new Error(`out of place: ${line}`);
-  if (keyword === 'UNIT' && (format !== 'openmetrics' || !name.endsWith(`_${rest}`))) {
-    throw new Error(`a unit that is none: ${line}`);
-  }
-  if (keyword === 'TYPE' && !['counter', 'gauge', 'histogram'].includes(rest)) {
+  if (!['counter', 'gauge', 'histogram'].includes(rest)) {
     throw new Error(`an unknown type: ${line}`);
   }
-  families[families.length - 1] = {
-    ...family,
-    ...(keyword === 'UNIT' ? { unit: rest } : { type: rest }),
-  };
+  families[families.length - 1] = { ...family, type: rest };
 }
 
-function readSample(
-  line: string,
-  family: ParsedFamily | undefined,
-  format: string,
-  seen: Set<string>,
-): void {
+function readSample(line: string, family: ParsedFamily | undefined, seen: Set<string>): void {
   const name = NAME.exec(line)?.[0] ?? '';
   let rest = line.slice(name.length);
   const labels: Record<string, string> = {};
@@ -82,7 +66,7 @@ function readSample(
   }
   const text = rest.startsWith(' ') ? rest.slice(1) : '';
   if (!VALUE.test(text)) throw new Error(`not a value: ${line}`);
-  if (family === undefined || !namesOf(family, format).includes(name)) {
+  if (family === undefined || !namesOf(family).includes(name)) {
     throw new Error(`a sample of another family: ${line}`);
   }
   const series = line.slice(0, line.length - text.length);
@@ -91,10 +75,9 @@ function readSample(
   family.samples.push({ name, labels, value: Number(text.replace('Inf', 'Infinity')) });
 }
 
-function namesOf({ name, type }: ParsedFamily, format: string): string[] {
+function namesOf({ name, type }: ParsedFamily): string[] {
   if (type === 'histogram') return [`${name}_bucket`, `${name}_sum`, `${name}_count`];
   if (type === 'gauge') return [name];
-  if (format === 'openmetrics') return [`${name}_total`];
   return name.endsWith('_total') ? [name] : [];
 }
 
