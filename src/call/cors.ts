@@ -1,7 +1,10 @@
+import { TOLD_HEADERS } from '../contract/answer-headers.ts';
 import { dropCors } from '../upstream/transfer/response-headers.ts';
 
-const EXPOSED =
-  'headgate-groups, headgate-lease, headgate-wait-ms, headgate-tries, headgate-reason, retry-after, retry-after-ms, x-should-retry, x-request-id, request-id';
+/** By which providers know a call again, when they are asked about it. */
+const REQUEST_IDS = ['x-request-id', 'request-id'];
+
+const EXPOSED = [...TOLD_HEADERS, ...REQUEST_IDS].join(', ');
 
 /**
  * The CORS headers for a browser of a configured origin; null for everybody else. Written out here

@@ -1,5 +1,6 @@
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { logEvent } from '../runtime/log.ts';
+import { putAnswerHeaders } from '../contract/answer-headers.ts';
 import type { Refusal } from '../contract/reasons.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
@@ -160,7 +161,7 @@ async function refused(
   keepUntil(done.then(settle), held, call);
   if (response === null) return noAnswer(sending, held);
   traceError(kind);
-  if (refusal.isFinal) response.headers.set('x-should-retry', 'false');
+  if (refusal.isFinal) putAnswerHeaders(response.headers, { 'x-should-retry': 'false' });
   return signed(response, sending, waitMs);
 }
 
@@ -210,11 +211,13 @@ function signed(response: Response, sending: Sending, waitMs: number): Response 
   const { admission, tries, located } = sending;
   const groups = groupsOf(admission);
   traceCall({ located, groups, waitMs, tries: tries.sent });
-  const { headers } = response;
-  headers.set('headgate-groups', groups);
-  headers.set('headgate-wait-ms', String(waitMs));
-  headers.set('headgate-tries', String(tries.sent));
-  if (admission.leaseIds.length > 0) headers.set('headgate-lease', admission.leaseIds.join(', '));
+  const { leaseIds } = admission;
+  putAnswerHeaders(response.headers, {
+    'headgate-groups': groups,
+    'headgate-wait-ms': String(waitMs),
+    'headgate-tries': String(tries.sent),
+    ...(leaseIds.length > 0 && { 'headgate-lease': leaseIds.join(', ') }),
+  });
   return response;
 }
 

@@ -1,3 +1,4 @@
+import { TOLD_HEADERS } from '../../../src/contract/answer-headers.ts';
 import type { UpstreamInfo } from './upstream-view.ts';
 
 /** A small call through Headgate. */
@@ -49,13 +50,11 @@ export function testCallOf(upstream: Callable, model: string, key: string): Test
   };
 }
 
-const TOLD = /^(headgate-|retry-after|x-should-retry$|content-type$)/;
+const TOLD: ReadonlySet<string> = new Set([...TOLD_HEADERS, 'content-type']);
 
 /** The headers of an answer that say what Headgate did. */
 export function toldHeaders(
   headers: Iterable<readonly [string, string]>,
 ): (readonly [string, string])[] {
-  return [...headers]
-    .filter(([name]) => TOLD.test(name))
-    .toSorted(([a], [b]) => a.localeCompare(b));
+  return [...headers].filter(([name]) => TOLD.has(name)).toSorted(([a], [b]) => a.localeCompare(b));
 }

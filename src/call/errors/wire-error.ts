@@ -1,3 +1,4 @@
+import { putAnswerHeaders, type AnswerHeaders } from '../../contract/answer-headers.ts';
 import type { Dialect } from '../../contract/dialect.ts';
 import { REASONS, type Reason, type Refusal } from '../../contract/reasons.ts';
 
@@ -12,18 +13,23 @@ export function refusalResponse(dialect: Dialect, refusal: Refusal): Response {
   const status = statusIn(dialect, refusal.reason);
   const headers = new Headers({
     'content-type': dialect === 'opaque' ? 'application/problem+json' : 'application/json',
-    'headgate-reason': refusal.reason,
   });
-  if (refusal.tries !== undefined) headers.set('headgate-tries', String(refusal.tries));
-  const retryAfterMs = retryAfterMsOf(refusal);
-  if (retryAfterMs === null) {
-    headers.set('x-should-retry', 'false');
-  } else {
-    headers.set('retry-after', String(Math.ceil(retryAfterMs / 1_000)));
-    headers.set('retry-after-ms', String(retryAfterMs));
-  }
-  if (dialect === 'bedrock') headers.set('x-amzn-errortype', bedrockType(status));
+  putAnswerHeaders(headers, {
+    'headgate-reason': refusal.reason,
+    ...(refusal.tries !== undefined && { 'headgate-tries': String(refusal.tries) }),
+    ...retryHeaders(refusal),
+    ...(dialect === 'bedrock' && { 'x-amzn-errortype': bedrockType(status) }),
+  });
   return new Response(JSON.stringify(errorBody(dialect, refusal, status)), { status, headers });
+}
+
+function retryHeaders(refusal: Refusal): AnswerHeaders {
+  const retryAfterMs = retryAfterMsOf(refusal);
+  if (retryAfterMs === null) return { 'x-should-retry': 'false' };
+  return {
+    'retry-after': String(Math.ceil(retryAfterMs / 1_000)),
+    'retry-after-ms': String(retryAfterMs),
+  };
 }
 
 /**

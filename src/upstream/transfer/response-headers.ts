@@ -1,3 +1,4 @@
+import { FORGEABLE_HEADERS } from '../../contract/answer-headers.ts';
 import { deleteHeaders, HOP_BY_HOP } from './hop-by-hop.ts';
 import { reachesIn } from './our-cookies.ts';
 
@@ -36,20 +37,11 @@ const WITH_CORS = [
   'access-control-max-age',
 ];
 
-/** Every header that Headgate answers with: an upstream must not speak as Headgate. */
-const OURS = [
-  'headgate-groups',
-  'headgate-lease',
-  'headgate-reason',
-  'headgate-tries',
-  'headgate-wait-ms',
-];
-
 const NOT_FOR_CALLER: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   ...OF_THE_CONNECTION,
   ...OF_THE_ORIGIN,
-  ...OURS,
+  ...FORGEABLE_HEADERS,
 ]);
 
 /**
