@@ -56,6 +56,18 @@ module.exports = {
       },
     })),
     {
+      name: 'words-of-the-core-import-only-words',
+      severity: 'error',
+      from: { path: '^src/core/words/' },
+      to: { pathNot: '^src/core/words/' },
+    },
+    {
+      name: 'parts-of-the-core-know-no-state',
+      severity: 'error',
+      from: { path: '^src/core/parts/' },
+      to: { pathNot: '^src/core/(words|parts)/' },
+    },
+    {
       name: 'dashboard-knows-the-contract-and-its-syntax',
       severity: 'error',
       from: { path: '^dashboard/' },

@@ -1,9 +1,10 @@
-import { closedBreaker, type Breaker } from './parts/breaker.ts';
-import { emptyCeiling, type Ceiling } from './parts/ceiling.ts';
-import { instant, type InstantMs } from './words/ids.ts';
-import { emptyPause, type Pause } from './parts/pause.ts';
-import { emptyRates, type Rates } from './parts/rates.ts';
+import { closedBreaker, rebase as rebaseBreaker, type Breaker } from './parts/breaker.ts';
+import { emptyCeiling, rebase as rebaseCeiling, type Ceiling } from './parts/ceiling.ts';
+import { earlier, instant, type InstantMs } from './words/ids.ts';
+import { emptyPause, rebase as rebasePause, type Pause } from './parts/pause.ts';
+import { emptyRates, rebase as rebaseRates, type Rates } from './parts/rates.ts';
 import { emptySpend, type Spend } from './parts/spend.ts';
+import type { GroupSettings } from './words/settings.ts';
 import { emptyTokenFactors, type TokenFactors } from './parts/token-factors.ts';
 
 /**
@@ -32,4 +33,13 @@ export function emptyControls(now: InstantMs): Controls {
     factors: emptyTokenFactors(),
     lagSeenAt: instant(0),
   };
+}
+
+/** What was used and learned, as the present clock would have noted it. Budgets go by the calendar. */
+export function rebaseControls(controls: Controls, settings: GroupSettings, now: InstantMs): void {
+  rebaseRates(controls.rates, settings.rates, now);
+  rebaseCeiling(controls.ceiling, now);
+  rebasePause(controls.pause, now);
+  rebaseBreaker(controls.breaker, now);
+  controls.lagSeenAt = earlier(controls.lagSeenAt, now);
 }

@@ -1,6 +1,5 @@
 import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './parts/accounts.ts';
-import { atUpstream } from './capacity.ts';
-import { cooldownMs } from './cooldown.ts';
+import { atUpstream, cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect } from './events.ts';
 import { after, instant, type InstantMs, type LeaseId, type TicketId } from './words/ids.ts';

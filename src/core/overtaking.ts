@@ -1,10 +1,10 @@
+import type { Demand } from './words/usage.ts';
 import { NO_AGENT } from './parts/accounts.ts';
 import { roomAt, slotsLearned } from './capacity.ts';
 import { instant, type InstantMs } from './words/ids.ts';
 import { needOf } from './parts/demand.ts';
 import { nextWaiter } from './order.ts';
 import type { Waiter } from './parts/queue.ts';
-import type { Demand } from './parts/rate-limits.ts';
 import { exceededBy, fillInTime, isSpare, sparesBeside } from './parts/rates.ts';
 import { budgetBlock } from './parts/spend.ts';
 import { NEVER, type GroupState } from './state.ts';

@@ -1,13 +1,14 @@
 import { keepProbes } from './parts/breaker.ts';
-import type { Controls } from './controls.ts';
-import type { Effect } from './events.ts';
-import { after, type InstantMs } from './words/ids.ts';
+import { rebaseControls, type Controls } from './controls.ts';
+import type { Effect, GroupEvent } from './events.ts';
+import { after, earlier, type InstantMs } from './words/ids.ts';
 import { addLease, bury, endLostNesting } from './leases.ts';
-import { rebaseControls, rebasedRow } from './rebase.ts';
 import {
   COMES_BACK_MS,
   EXTENSIONS_MAX,
+  HOLD_MAX_MS,
   LEASE_TTL_MS,
+  MOVE_SETTLE_MS,
   SETTLE_MS,
   type GroupSettings,
 } from './words/settings.ts';
@@ -51,7 +52,7 @@ export function recover(
 }
 
 /** The lease that a row tells of. Its holder may live, so it gets the time to come back in. */
-export function leaseFrom(row: LeaseRow, attachment: number, now: InstantMs): Lease {
+function leaseFrom(row: LeaseRow, attachment: number, now: InstantMs): Lease {
   const { coolingUntil, ...rest } = rebasedRow(row, now);
   const extension = extensionOf(rest, now);
   return {
@@ -109,4 +110,48 @@ function keepReserved({ leases, controls }: GroupState): void {
   let usd = 0;
   for (const { reserved } of leases.values()) usd += reserved?.usd ?? 0;
   controls.spend.reservedUsd = usd;
+}
+
+/** Counts the leases that another instance has granted: they are the same holders'. */
+export function takeOver(
+  state: GroupState,
+  { handed, isNew, firstAttachment }: Extract<GroupEvent, { kind: 'take_over' }>,
+  now: InstantMs,
+  effects: Effect[],
+): void {
+  state.nextAttachment = Math.max(state.nextAttachment, firstAttachment);
+  for (const row of handed.leases) {
+    if (state.leases.has(row.id) || state.tombstones.has(row.id)) continue;
+    const lease = leaseFrom(row, state.nextAttachment++, now);
+    addLease(state, lease, now);
+    if (lease.phase === 'cooling') bury(state, lease.id, now);
+    effects.push({ kind: 'save', lease });
+  }
+  endLostNesting(state, now, effects);
+  if (isNew) {
+    Object.assign(state.controls, handed.controls);
+    rebaseControls(state.controls, state.settings, now);
+    Object.assign(state.totals, handed.totals);
+    state.isControlsDirty = true;
+  }
+  // Who waited there comes here at once, and nobody younger may take their turn meanwhile.
+  state.grantsFrom = after(now, MOVE_SETTLE_MS);
+}
+
+/** The instants in the row of a lease. */
+type RowInstants = Pick<Lease, 'grantedAt' | 'extendedUntil'> & {
+  readonly coolingUntil: InstantMs | null;
+};
+
+/** The row of a lease, as the present clock would have written it. */
+function rebasedRow<Row extends RowInstants>(row: Row, now: InstantMs): Row {
+  const { grantedAt, coolingUntil, extendedUntil } = row;
+  const within = (at: InstantMs | null, ms: number): InstantMs | null =>
+    at === null ? null : earlier(at, after(now, ms));
+  return {
+    ...row,
+    grantedAt: earlier(grantedAt, now),
+    coolingUntil: within(coolingUntil, HOLD_MAX_MS),
+    extendedUntil: within(extendedUntil, LEASE_TTL_MS),
+  };
 }

@@ -1,3 +1,4 @@
+import type { RateSettings } from './words/limits.ts';
 import { forgive, giveBack as giveBackRates, settle as settleRates, take } from './parts/rates.ts';
 import { noteUsage } from './stats.ts';
 import {
@@ -8,8 +9,8 @@ import {
 import type { InstantMs } from './words/ids.ts';
 import type { GroupState, Lease } from './state.ts';
 import { observeUsage } from './parts/token-factors.ts';
-import { limitsAdded, limitsOf, type Demand, type RateSettings } from './parts/rate-limits.ts';
-import type { Need, Reserved, Settlement } from './words/usage.ts';
+import { limitsAdded, limitsOf } from './parts/rate-limits.ts';
+import type { Demand, Need, Reserved, Settlement } from './words/usage.ts';
 
 /** Takes of the group's rates and budgets what a call needs besides slots. Null: there is nothing to take. */
 export function reserveFor(

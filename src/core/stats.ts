@@ -1,28 +1,17 @@
-import { waitersAhead } from './estimate.ts';
-import type { GroupEvent } from './events.ts';
+import type { Demand } from './words/usage.ts';
 import { observe } from './parts/histogram.ts';
 import type { InstantMs, LeaseId } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
 import type { Waiter } from './parts/queue.ts';
-import type { Demand } from './parts/rate-limits.ts';
 import type { Rejection } from './words/rejection.ts';
 import type { UpstreamSignal } from './words/signal.ts';
 import type { GroupState, Lease } from './state.ts';
 import { addDecision, type Decision } from './parts/decision-log.ts';
-import { waitCause } from './wait-cause.ts';
 
 /**
  * Counts what happens and remembers what was decided. Nothing here changes a decision, and everything is
  * bounded: some counters, and the last decisions.
  */
-
-type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
-
-/** A newcomer was not granted at once. */
-export function noteArrival(state: GroupState, waiter: Waiter, now: InstantMs): void {
-  const position = waitersAhead(state, waiter);
-  waiter.arrival = { position, cause: waitCause(state, waiter, now) };
-}
 
 export function noteGrant(state: GroupState, waiter: Waiter, lease: Lease, now: InstantMs): void {
   const { totals } = state;
@@ -45,7 +34,7 @@ export function noteRejection(
 /** A ticket was refused before it stood in the queue. */
 export function noteRefusedAtDoor(
   state: GroupState,
-  { ticket, leaseId }: Acquire,
+  { ticket, leaseId }: Pick<Waiter, 'ticket' | 'leaseId'>,
   rejection: Rejection,
   now: InstantMs,
 ): void {

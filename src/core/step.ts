@@ -17,19 +17,20 @@ import {
   prolong,
   refuseLease,
 } from './leases.ts';
-import { decline, dismiss, letGo, sendBack, turnAway } from './leaving.ts';
+import { decline, dismiss, letGo, sendBack, turnAway } from './leave.ts';
 import { MOVE_SETTLE_MS, SETTLE_MS } from './words/settings.ts';
 import type { GroupState } from './state.ts';
 import { emptyPause } from './parts/pause.ts';
 import { queueLength } from './parts/queue.ts';
 import { forgive } from './parts/rates.ts';
-import { refuseStopped, refuseTooLarge } from './refuse.ts';
+import { refuseStopped, refuseTooLarge } from './reject.ts';
 import { countInFlight } from './reservation.ts';
 import { noteStatus } from './stats.ts';
-import { takeOver } from './take-over.ts';
+import { takeOver } from './recover.ts';
 import { forgetTurnedBack } from './parts/turned-back.ts';
 import { applySignal } from './upstream-signals.ts';
-import { expireWaiters, joinQueue, pump, replace } from './waiting.ts';
+import { expireWaiters, joinQueue, replace } from './enter.ts';
+import { pump } from './grant.ts';
 
 /**
  * Advances the group by one event and tells the shell what to do about it.

@@ -1,3 +1,4 @@
+import type { Demand } from './words/usage.ts';
 import { atUpstream } from './capacity.ts';
 import {
   allows as breakerAllows,
@@ -16,7 +17,6 @@ import {
 import { isInDoubt, noteAccepted } from './parts/evidence.ts';
 import type { InstantMs } from './words/ids.ts';
 import { noteServed as pauseServed, pauseFor } from './parts/pause.ts';
-import type { Demand } from './parts/rate-limits.ts';
 import { drain, lowerToHint } from './parts/rates.ts';
 import { noteSignal } from './stats.ts';
 import type { UpstreamSignal } from './words/signal.ts';

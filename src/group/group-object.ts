@@ -27,7 +27,7 @@ import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import { wantsServed } from '../core/upstream-signals.ts';
 import type { Settlement } from '../core/words/usage.ts';
-import { standing } from '../core/waiting.ts';
+import { standing } from '../core/enter.ts';
 import { Asks } from './asks.ts';
 import { Batch, type Writes } from './batch.ts';
 import { identityOf, settingsOf, warningBoundsOf, type PoolIdentity } from './definition.ts';

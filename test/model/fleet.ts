@@ -1,5 +1,5 @@
+import { cooldownMs } from '../../src/core/capacity.ts';
 import assert from 'node:assert/strict';
-import { cooldownMs } from '../../src/core/cooldown.ts';
 import type { Effect, GroupEvent } from '../../src/core/events.ts';
 import { instant, leaseIdOf, type InstantMs, type LeaseId } from '../../src/core/words/ids.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';

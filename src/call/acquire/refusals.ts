@@ -1,6 +1,5 @@
+import type { Exceeded, LimitName } from '../../core/words/limits.ts';
 import type { Refusal } from '../../contract/reasons.ts';
-import type { LimitName } from '../../core/parts/rate-limits.ts';
-import type { Exceeded } from '../../core/parts/rates.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
 import type { Placement } from '../../routing/placement.ts';
 

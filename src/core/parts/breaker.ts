@@ -1,4 +1,4 @@
-import { after, instant, type InstantMs, type LeaseId } from '../words/ids.ts';
+import { after, earlier, instant, type InstantMs, type LeaseId } from '../words/ids.ts';
 
 /**
  * A circuit breaker. `closed`: calls pass, and their results are counted. `open`: too many failed; nothing
@@ -175,4 +175,12 @@ function takePermitBack(breaker: Breaker, leaseId: LeaseId): boolean {
 function fraction(at: InstantMs): number {
   const bits = Math.imul(at % 2 ** 32, 2_654_435_761);
   return ((bits ^ (bits >>> 16)) >>> 0) / 2 ** 32;
+}
+
+/** Brings what a clock that was ahead has noted back to now; it lasts as long as it was to. */
+export function rebase(breaker: Breaker, now: InstantMs): void {
+  const aheadMs = Math.max(0, breaker.openedAt - now);
+  breaker.openedAt = instant(breaker.openedAt - aheadMs);
+  breaker.openUntil = instant(breaker.openUntil - aheadMs);
+  breaker.results = breaker.results.map((each) => ({ ...each, at: earlier(each.at, now) }));
 }

@@ -1,11 +1,12 @@
 import {
   noEvidence,
   noteAccepted,
+  rebase as rebaseEvidence,
   weighRefusal,
   type Evidence,
   type ServedCall,
 } from './evidence.ts';
-import { instant, type InstantMs, type TicketId } from '../words/ids.ts';
+import { earlier, instant, type InstantMs, type TicketId } from '../words/ids.ts';
 
 /**
  * How many calls at once the upstream has shown to take, as far as that differs from what is configured.
@@ -232,4 +233,12 @@ function exactSlots({ slots }: Ceiling, { slotsMax, isHard }: CeilingSettings): 
   if (slotsMax === 0) return 0;
   if (slots === null) return slotsMax;
   return isHard ? Math.min(slots, slotsMax) : slots;
+}
+
+/** Brings what a clock that was ahead has noted back to now. */
+export function rebase(ceiling: Ceiling, now: InstantMs): void {
+  ceiling.lastCutAt = earlier(ceiling.lastCutAt, now);
+  ceiling.lastRiseAt = earlier(ceiling.lastRiseAt, now);
+  ceiling.lastProbeAt = earlier(ceiling.lastProbeAt, now);
+  rebaseEvidence(ceiling.evidence, now);
 }

@@ -1,7 +1,7 @@
-import type { Demand, RateSettings } from './rate-limits.ts';
+import type { RateSettings } from '../words/limits.ts';
 import type { Ticket } from '../words/ticket.ts';
 import { inputFactor, outputMean, type TokenFactors } from './token-factors.ts';
-import type { Need } from '../words/usage.ts';
+import type { Demand, Need } from '../words/usage.ts';
 
 /** What a call takes that no estimate came with. */
 export const ONE_REQUEST: Demand = { requests: 1, inputTokens: 0, outputTokens: 0 };

@@ -1,4 +1,4 @@
-import { instant, type InstantMs, type TicketId } from '../words/ids.ts';
+import { earlier, instant, type InstantMs, type TicketId } from '../words/ids.ts';
 
 /**
  * What speaks for and against a refusal for concurrency. One refusal alone may be a call that is refused
@@ -147,4 +147,12 @@ export function heldBackUntil({ refusal }: Evidence): InstantMs | null {
 export function endHoldBack({ refusal }: Evidence, now: InstantMs): void {
   if (refusal?.isHeldBack !== true || now < refusal.at + HELD_BACK_MS) return;
   refusal.isHeldBack = false;
+}
+
+/** Brings what a clock that was ahead has noted back to now. */
+export function rebase(evidence: Evidence, now: InstantMs): void {
+  evidence.servedAt = earlier(evidence.servedAt, now);
+  evidence.refusedAt = earlier(evidence.refusedAt, now);
+  const { refusal } = evidence;
+  if (refusal !== null) evidence.refusal = { ...refusal, at: earlier(refusal.at, now) };
 }

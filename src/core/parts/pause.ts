@@ -87,3 +87,10 @@ export function nextChangeAt(pause: Pause, slotsMax: number, now: InstantMs): In
   const steps = Math.floor((now - pause.until) / RAMP_STEP_MS);
   return after(pause.until, (steps + 1) * RAMP_STEP_MS);
 }
+
+/** Brings what a clock that was ahead has noted back to now; it lasts as long as it was to. */
+export function rebase(pause: Pause, now: InstantMs): void {
+  const aheadMs = Math.max(0, pause.notedAt - now);
+  pause.notedAt = instant(pause.notedAt - aheadMs);
+  pause.until = instant(pause.until - aheadMs);
+}

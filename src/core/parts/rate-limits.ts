@@ -1,4 +1,6 @@
 import type { BucketParams } from './bucket.ts';
+import type { LimitName, RateSettings } from '../words/limits.ts';
+import type { Demand } from '../words/usage.ts';
 import type { WindowParams } from './window.ts';
 
 /**
@@ -11,33 +13,6 @@ import type { WindowParams } from './window.ts';
  * under load and never meet the refusal of an upstream that counts as strictly as can be. A limit per day is
  * a window alone.
  */
-
-/** The rate limits of a group. Null: none. 0 lets nothing pass. */
-export interface RateSettings {
-  /** Requests per minute, and per day. */
-  readonly rpm: number | null;
-  readonly rpd: number | null;
-  /** Tokens of input and output together per minute, and per day. */
-  readonly tpm: number | null;
-  readonly tpd: number | null;
-  /** Tokens of input, and of output, per minute. */
-  readonly itpm: number | null;
-  readonly otpm: number | null;
-  /** How many calls may start in a second: it bounds how fast the slots fill. */
-  readonly startsPerS: number | null;
-  /** How much of a limit per minute may go at once: what its rate brings in this time. */
-  readonly burstMs: number;
-}
-
-/** What a call takes of the limits: as reserved at its grant, and as it turned out. */
-export interface Demand {
-  readonly requests: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-}
-
-/** What a limit is called in the settings. */
-export type LimitName = Exclude<keyof RateSettings, 'burstMs'>;
 
 /** A limit with the figures that follow from it. */
 export interface Limit {

@@ -10,14 +10,9 @@ import {
   type BucketParams,
 } from './bucket.ts';
 import { instant, type InstantMs } from '../words/ids.ts';
-import {
-  limitsOf,
-  MINUTE_MS,
-  type Demand,
-  type Limit,
-  type LimitName,
-  type RateSettings,
-} from './rate-limits.ts';
+import { limitsOf, MINUTE_MS, type Limit } from './rate-limits.ts';
+import type { Exceeded, LimitName, RateSettings } from '../words/limits.ts';
+import type { Demand } from '../words/usage.ts';
 import type { LimitHint } from '../words/signal.ts';
 import {
   count,
@@ -83,13 +78,6 @@ export function roomAt(
     }
   }
   return instant(at);
-}
-
-/** A limit that a call is larger than, with both figures. */
-export interface Exceeded {
-  readonly limit: LimitName;
-  readonly limitAmount: number;
-  readonly amount: number;
 }
 
 /** The limit that `demand` exceeds by itself, whatever others take; null: it fits when they do not. */

@@ -1,11 +1,5 @@
 import { after, instant, type InstantMs } from '../words/ids.ts';
-
-/** What a group may cost in each hour, day and month of UTC. Null: any amount. */
-export interface BudgetSettings {
-  readonly perHourUsd: number | null;
-  readonly perDayUsd: number | null;
-  readonly perMonthUsd: number | null;
-}
+import type { BudgetSettings } from '../words/limits.ts';
 
 /** The lengths of time that budgets are for. */
 const PERIODS = ['hour', 'day', 'month'] as const;

@@ -40,3 +40,8 @@ export function instant(ms: number): InstantMs {
 export function after(at: InstantMs, ms: number): InstantMs {
   return (at + ms) as InstantMs;
 }
+
+/** The earlier of two instants. */
+export function earlier(at: InstantMs, other: InstantMs): InstantMs {
+  return instant(Math.min(at, other));
+}

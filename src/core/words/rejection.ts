@@ -1,4 +1,4 @@
-import type { Exceeded } from '../parts/rates.ts';
+import type { Exceeded } from './limits.ts';
 
 /** Every reason for which the core refuses a ticket. */
 export type Rejection =

@@ -1,5 +1,4 @@
-import type { RateSettings } from '../parts/rate-limits.ts';
-import type { BudgetSettings } from '../parts/spend.ts';
+import type { BudgetSettings, RateSettings } from './limits.ts';
 import type { Lane } from './ticket.ts';
 
 /** What the core needs to know of a group's configuration, and every bound that it keeps by itself. */

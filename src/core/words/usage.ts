@@ -1,5 +1,3 @@
-import type { Demand } from '../parts/rate-limits.ts';
-
 /** What calls use: as expected, as reserved, and as their upstream counted it. */
 
 /** What a call is expected to use, before its upstream has counted it. */
@@ -14,6 +12,13 @@ export interface CallEstimate {
   readonly reserve: 'max_tokens' | 'mean' | 'none';
   /** USD per token. Null: not known, which costs nothing. */
   readonly price: { readonly input: number; readonly output: number } | null;
+}
+
+/** What a call takes of the limits: as reserved at its grant, and as it turned out. */
+export interface Demand {
+  readonly requests: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
 }
 
 /** What a call has used, as its upstream counts it. */

@@ -1,7 +1,8 @@
+import type { LimitName } from '../../core/words/limits.ts';
 import type { PoolStatus, RateStatus, SpendStatus } from '../../contract/pool-status.ts';
 import { slotsLearned } from '../../core/capacity.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
-import { limitsOf, type LimitName } from '../../core/parts/rate-limits.ts';
+import { limitsOf } from '../../core/parts/rate-limits.ts';
 import { leftOf } from '../../core/parts/rates.ts';
 import { spentIn, type Spender } from '../../core/parts/spend.ts';
 import type { GroupState } from '../../core/state.ts';

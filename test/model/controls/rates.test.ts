@@ -1,7 +1,9 @@
+import type { RateSettings } from '../../../src/core/words/limits.ts';
+import type { Demand } from '../../../src/core/words/usage.ts';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
-import { BURST_MS, type Demand, type RateSettings } from '../../../src/core/parts/rate-limits.ts';
+import { BURST_MS } from '../../../src/core/parts/rate-limits.ts';
 import { emptyRates, roomAt, settle, take, type Rates } from '../../../src/core/parts/rates.ts';
 import { runs } from '../runs.ts';
 import { Random } from '../simulator/random.ts';

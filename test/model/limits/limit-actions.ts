@@ -1,9 +1,8 @@
+import type { BudgetSettings, RateSettings } from '../../../src/core/words/limits.ts';
 import fc from 'fast-check';
 import type { Outcome } from '../../../src/core/words/outcome.ts';
-import type { RateSettings } from '../../../src/core/parts/rate-limits.ts';
 import { LEASE_TTL_MS, SETTLE_MS, type GroupSettings } from '../../../src/core/words/settings.ts';
 import type { UpstreamSignal } from '../../../src/core/words/signal.ts';
-import type { BudgetSettings } from '../../../src/core/parts/spend.ts';
 import { someSettings } from '../../support/core-builders.ts';
 
 /** What a call is expected to use, in tokens and dollars. */

@@ -1,8 +1,8 @@
+import type { RateSettings } from '../../../src/core/words/limits.ts';
 import assert from 'node:assert/strict';
-import type { Demand, RateSettings } from '../../../src/core/parts/rate-limits.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
-import type { Settlement } from '../../../src/core/words/usage.ts';
+import type { Demand, Settlement } from '../../../src/core/words/usage.ts';
 
 /** Everything that a call took, and what it turned out to be. */
 interface Taken {

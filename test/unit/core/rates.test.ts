@@ -1,6 +1,8 @@
+import type { RateSettings } from '../../../src/core/words/limits.ts';
+import type { Demand } from '../../../src/core/words/usage.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
-import { BURST_MS, type Demand, type RateSettings } from '../../../src/core/parts/rate-limits.ts';
+import { BURST_MS } from '../../../src/core/parts/rate-limits.ts';
 import {
   drain,
   emptyRates,

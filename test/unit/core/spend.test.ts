@@ -1,17 +1,17 @@
+import type { BudgetSettings } from '../../../src/core/words/limits.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import {
   budgetBlock,
+  type CallCost,
   emptySpend,
   giveBack,
+  type Period,
   reserve,
   settle,
-  spentIn,
-  SPENDERS_MAX,
-  type BudgetSettings,
-  type CallCost,
-  type Period,
   type Spend,
+  SPENDERS_MAX,
+  spentIn,
 } from '../../../src/core/parts/spend.ts';
 
 const utc = (text: string) => instant(Date.parse(`${text}Z`));

@@ -1,5 +1,5 @@
+import type { RateSettings } from '../../../../src/core/words/limits.ts';
 import { describe, expect, test } from 'vitest';
-import type { RateSettings } from '../../../../src/core/parts/rate-limits.ts';
 import type { CallEstimate } from '../../../../src/core/words/usage.ts';
 import { leaseIdOf, ticketId } from '../../../../src/core/words/ids.ts';
 import { START, someTicket, type TestGroup } from '../../../support/core-builders.ts';

@@ -1,8 +1,7 @@
+import type { BudgetSettings, RateSettings } from '../../../../src/core/words/limits.ts';
 import { leaseIdOf, ticketId } from '../../../../src/core/words/ids.ts';
-import type { RateSettings } from '../../../../src/core/parts/rate-limits.ts';
 import { leftOf } from '../../../../src/core/parts/rates.ts';
 import type { GroupSettings } from '../../../../src/core/words/settings.ts';
-import type { BudgetSettings } from '../../../../src/core/parts/spend.ts';
 import type { Ticket } from '../../../../src/core/words/ticket.ts';
 import type { Settlement } from '../../../../src/core/words/usage.ts';
 import { someTicket, TestGroup, UNMETERED } from '../../../support/core-builders.ts';

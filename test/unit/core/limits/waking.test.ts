@@ -1,5 +1,5 @@
+import type { RateSettings } from '../../../../src/core/words/limits.ts';
 import { describe, expect, test } from 'vitest';
-import type { RateSettings } from '../../../../src/core/parts/rate-limits.ts';
 import { nextWakeAt, step } from '../../../../src/core/step.ts';
 import { START, type TestGroup } from '../../../support/core-builders.ts';
 import { call, metered, used } from './metered.ts';

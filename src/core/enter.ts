@@ -1,31 +1,28 @@
-import { isStopped, roomAt, slotsLearned } from './capacity.ts';
-import { leastAgentService, lift, noteServiceOf } from './parts/accounts.ts';
+import {
+  NO_AGENT,
+  agentAccount,
+  leastAgentService,
+  lift,
+  tenantAccount,
+} from './parts/accounts.ts';
+import { allows } from './parts/breaker.ts';
+import { blockOf, isStopped, roomAt, slotsMaxAt } from './capacity.ts';
+import type { WaitCause } from './parts/decision-log.ts';
+import { needOf } from './parts/demand.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
+import { letPass, pump } from './grant.ts';
 import { after, instant, type InstantMs, type TicketId } from './words/ids.ts';
-import { noteLaneGrant } from './parts/lanes.ts';
-import { attach, openLease } from './leases.ts';
-import { decline, letGo, reject, turnAway } from './leaving.ts';
-import { findPassage, waitsForItself } from './nesting.ts';
-import { needOf } from './parts/demand.ts';
-import { newWaiter } from './new-waiter.ts';
-import { nextWaiter } from './order.ts';
-import { findOvertaker } from './overtaking.ts';
-import { dequeue, enqueue, queueLength, type Waiter } from './parts/queue.ts';
+import { attach } from './leases.ts';
+import { decline, letGo, reject, turnAway } from './leave.ts';
+import { waitsForItself } from './nesting.ts';
+import { ageOf, isUnderCap } from './order.ts';
+import { dequeue, enqueue, type Waiter } from './parts/queue.ts';
+import { refuseAtDoor, refuseStopped, refuseToWait, timeoutOf } from './reject.ts';
 import { ORPHAN_GRACE_MS } from './words/settings.ts';
-import { NEVER, type GroupState, type Lease } from './state.ts';
-import {
-  refuseAtDoor,
-  refuseStopped,
-  refuseTooLarge,
-  refuseToWait,
-  refuseUnaffordable,
-  timeoutOf,
-} from './refuse.ts';
-import { noteArrival, noteGrant, noteRefusedAtDoor } from './stats.ts';
-import { reserveFor } from './reservation.ts';
-import { noteGranted } from './upstream-signals.ts';
-import { LANES, type Lane } from './words/ticket.ts';
+import { NEVER, type GroupState } from './state.ts';
+import { noteRefusedAtDoor } from './stats.ts';
+import { LANES, type Lane, type Ticket } from './words/ticket.ts';
 
 type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
 
@@ -101,101 +98,6 @@ function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effe
     if (refused === null) return;
     turnAway(state, refused.evicted ?? waiter, refused.rejection, now, effects);
   }
-}
-
-/** Grants whatever can be granted. */
-export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void {
-  do grantInTurn(state, now, effects);
-  while (passNested(state, now, effects));
-  if (!state.settings.isDryRun) return;
-  for (const waiter of state.queue.byTicket.values()) {
-    if (waiter.sliceEndsAt !== null) letPass(state, waiter, now, effects);
-  }
-}
-
-/** Grants as long as there is room for whose turn it is. A call that does not fit bars whom it would wait for. */
-function grantInTurn(state: GroupState, now: InstantMs, effects: Effect[]): void {
-  state.roomDueAt = NEVER;
-  state.overtakingDueAt = NEVER;
-  while (queueLength(state.queue) > 0 && mayHaveRoom(state)) {
-    const waiter = nextWaiter(state);
-    if (waiter === undefined) break;
-    // The group has learned since: guesses that were made before the first call ended are far too high.
-    waiter.need = needOf(state.controls.factors, state.settings.rates, waiter.ticket);
-    const hopeless = refuseTooLarge(state, waiter.ticket) ?? refuseUnaffordable(state, waiter, now);
-    if (hopeless !== null) {
-      if (state.settings.isDryRun) letPass(state, waiter, now, effects);
-      else turnAway(state, waiter, hopeless, now, effects);
-      continue;
-    }
-    const at = roomAt(state, waiter.need, now);
-    const next = at > now ? findOvertaker(state, { waiter, at }, now) : { waiter, at };
-    state.roomDueAt = at > now ? at : NEVER;
-    if (next.waiter === null) {
-      state.overtakingDueAt = next.at;
-      break;
-    }
-    grant(state, next.waiter, next.waiter.need.slots, now, effects);
-  }
-}
-
-/**
- * Lets those pass on the slots of the calls that they are made for who find room there.
- *
- * @returns whether anybody left the queue
- */
-function passNested(state: GroupState, now: InstantMs, effects: Effect[]): boolean {
-  if (state.settings.nested === 'reject' || state.settings.isDryRun) return false;
-  let hasChanged = false;
-  for (const waiter of state.queue.nested) {
-    const { ticket, sliceEndsAt } = waiter;
-    const leaseId = sliceEndsAt === null ? null : findPassage(state, ticket);
-    if (leaseId === null) continue;
-    hasChanged = true;
-    const unaffordable = refuseUnaffordable(state, waiter, now);
-    if (unaffordable !== null) turnAway(state, waiter, unaffordable, now, effects);
-    else grant(state, waiter, 0, now, effects, { in: leaseId, slots: ticket.slots });
-  }
-  return hasChanged;
-}
-
-/** Spares the search for who goes next where nobody can go. */
-function mayHaveRoom(state: GroupState): boolean {
-  return !state.settings.paused && state.slotsInUse < Math.max(1, slotsLearned(state));
-}
-
-/** In a dry run nobody waits: it is only counted who would have. */
-function letPass(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effect[]): void {
-  state.totals.wouldWait += 1;
-  grant(state, waiter, waiter.ticket.slots, now, effects);
-}
-
-function grant(
-  state: GroupState,
-  waiter: Waiter,
-  slots: number,
-  now: InstantMs,
-  effects: Effect[],
-  nested: Lease['nested'] = null,
-): void {
-  const { ticket, leaseId, lane, tenant, agent } = waiter;
-  dequeue(state.queue, waiter);
-  noteLaneGrant(state, lane);
-  noteServiceOf(state.accounts, tenant, lane);
-  tenant.lastAgentService = agent.service;
-  agent.lastSeenAt = now;
-  const { id: ticketId, holder, waitsElsewhere } = ticket;
-  // A call that passes on its parent's slot calls the upstream all the same.
-  const reserved = reserveFor(state, waiter.need, ticket.estimate?.inputTokens ?? null, now);
-  const lease: Lease = openLease(
-    state,
-    { id: leaseId, ticketId, holder, lane, slots, nested, waitsElsewhere, reserved },
-    now,
-  );
-  // One that still waits in a wider group probes nothing: others may meanwhile.
-  if (!waitsElsewhere) noteGranted(state, lease, now);
-  noteGrant(state, waiter, lease, now);
-  effects.push({ kind: 'save', lease }, { kind: 'grant', ticketId, lease });
 }
 
 /** Ends slices, drops waiters whose caller has gone, rejects those at their deadline. */
@@ -275,4 +177,65 @@ function noteDue(state: GroupState, waiter: Waiter): void {
   state.waitersDueAt = instant(
     Math.min(state.waitersDueAt, waiter.deadlineAt, waiter.sliceEndsAt ?? waiter.orphanAt),
   );
+}
+
+/** The entry of a ticket that comes for the first time. It does not stand in the queue yet. */
+function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
+  const ticket = clamp(event.ticket, state.settings.timeoutMs, now);
+  const { holder, enqueuedAt } = ticket;
+  const tenant = tenantAccount(state.accounts, holder.tenant);
+  const key = holder.agent ?? NO_AGENT;
+  const agent = agentAccount(state.accounts, tenant, key, now, enqueuedAt);
+  const startedAt = holder.agent === null ? enqueuedAt : (ticket.agentStartedAt ?? agent.startedAt);
+  return {
+    ticket,
+    leaseId: event.leaseId,
+    need: needOf(state.controls.factors, state.settings.rates, ticket),
+    tenant,
+    agent,
+    arrivedAt: arrivalOf(state, ticket, now),
+    arrival: null,
+    sequence: state.nextSequence++,
+    deadlineAt: instant(
+      Math.min(ticket.deadlineAt ?? Infinity, after(enqueuedAt, state.settings.timeoutMs)),
+    ),
+    age: ageOf(ticket, startedAt, state.settings),
+    lane: ticket.lane,
+    isPromoted: false,
+    sliceEndsAt: null,
+    orphanAt: now,
+  };
+}
+
+/** Who comes while the group settles has waited since its call came, unless that was for another group. */
+function arrivalOf({ grantsFrom }: GroupState, ticket: Ticket, now: InstantMs): InstantMs {
+  if (now >= grantsFrom || ticket.holdsNarrower) return now;
+  return instant(Math.min(now, ticket.enqueuedAt));
+}
+
+/**
+ * Claims from the future would be a place behind everybody, one from the far past a place before. The
+ * start of an agent run needs no bound into the past: the age credit bounds what it is good for.
+ */
+function clamp(ticket: Ticket, timeoutMs: number, now: InstantMs): Ticket {
+  const enqueuedAt = instant(Math.min(Math.max(ticket.enqueuedAt, now - timeoutMs), now + 1));
+  return { ...ticket, enqueuedAt };
+}
+
+/** A newcomer was not granted at once. */
+function noteArrival(state: GroupState, waiter: Waiter, now: InstantMs): void {
+  const position = waitersAhead(state, waiter);
+  waiter.arrival = { position, cause: waitCause(state, waiter, now) };
+}
+
+/** What keeps a waiter from being granted now. Of several causes the one that lasts whatever others do. */
+function waitCause(state: GroupState, waiter: Waiter, now: InstantMs): WaitCause {
+  if (state.settings.paused) return 'operator_pause';
+  const block = blockOf(state, now);
+  if (block !== null) return block.reason === 'paused' ? 'upstream_pause' : 'breaker';
+  if (!allows(state.controls.breaker, now)) return 'breaker';
+  if (state.grantsFrom > now) return 'settling';
+  if (!isUnderCap(state, waiter)) return 'cap';
+  if (state.slotsInUse + waiter.need.slots > slotsMaxAt(state, now)) return 'slots';
+  return roomAt(state, waiter.need, now) > now ? 'rates' : 'order';
 }

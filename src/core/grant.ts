@@ -1,0 +1,117 @@
+import { noteServiceOf } from './parts/accounts.ts';
+import { roomAt, slotsLearned } from './capacity.ts';
+import { needOf } from './parts/demand.ts';
+import type { Effect } from './events.ts';
+import type { InstantMs } from './words/ids.ts';
+import { noteLaneGrant } from './parts/lanes.ts';
+import { openLease } from './leases.ts';
+import { turnAway } from './leave.ts';
+import { findPassage } from './nesting.ts';
+import { nextWaiter } from './order.ts';
+import { findOvertaker } from './overtaking.ts';
+import { dequeue, queueLength, type Waiter } from './parts/queue.ts';
+import { refuseTooLarge, refuseUnaffordable } from './reject.ts';
+import { reserveFor } from './reservation.ts';
+import { NEVER, type GroupState, type Lease } from './state.ts';
+import { noteGrant } from './stats.ts';
+import { noteGranted } from './upstream-signals.ts';
+
+/** Grants whatever can be granted. */
+export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void {
+  do grantInTurn(state, now, effects);
+  while (passNested(state, now, effects));
+  if (!state.settings.isDryRun) return;
+  for (const waiter of state.queue.byTicket.values()) {
+    if (waiter.sliceEndsAt !== null) letPass(state, waiter, now, effects);
+  }
+}
+
+/** Grants as long as there is room for whose turn it is. A call that does not fit bars whom it would wait for. */
+function grantInTurn(state: GroupState, now: InstantMs, effects: Effect[]): void {
+  state.roomDueAt = NEVER;
+  state.overtakingDueAt = NEVER;
+  while (queueLength(state.queue) > 0 && mayHaveRoom(state)) {
+    const waiter = nextWaiter(state);
+    if (waiter === undefined) break;
+    // The group has learned since: guesses that were made before the first call ended are far too high.
+    waiter.need = needOf(state.controls.factors, state.settings.rates, waiter.ticket);
+    const hopeless = refuseTooLarge(state, waiter.ticket) ?? refuseUnaffordable(state, waiter, now);
+    if (hopeless !== null) {
+      if (state.settings.isDryRun) letPass(state, waiter, now, effects);
+      else turnAway(state, waiter, hopeless, now, effects);
+      continue;
+    }
+    const at = roomAt(state, waiter.need, now);
+    const next = at > now ? findOvertaker(state, { waiter, at }, now) : { waiter, at };
+    state.roomDueAt = at > now ? at : NEVER;
+    if (next.waiter === null) {
+      state.overtakingDueAt = next.at;
+      break;
+    }
+    grant(state, next.waiter, next.waiter.need.slots, now, effects);
+  }
+}
+
+/**
+ * Lets those pass on the slots of the calls that they are made for who find room there.
+ *
+ * @returns whether anybody left the queue
+ */
+function passNested(state: GroupState, now: InstantMs, effects: Effect[]): boolean {
+  if (state.settings.nested === 'reject' || state.settings.isDryRun) return false;
+  let hasChanged = false;
+  for (const waiter of state.queue.nested) {
+    const { ticket, sliceEndsAt } = waiter;
+    const leaseId = sliceEndsAt === null ? null : findPassage(state, ticket);
+    if (leaseId === null) continue;
+    hasChanged = true;
+    const unaffordable = refuseUnaffordable(state, waiter, now);
+    if (unaffordable !== null) turnAway(state, waiter, unaffordable, now, effects);
+    else grant(state, waiter, 0, now, effects, { in: leaseId, slots: ticket.slots });
+  }
+  return hasChanged;
+}
+
+/** Spares the search for who goes next where nobody can go. */
+function mayHaveRoom(state: GroupState): boolean {
+  return !state.settings.paused && state.slotsInUse < Math.max(1, slotsLearned(state));
+}
+
+/** In a dry run nobody waits: it is only counted who would have. */
+export function letPass(
+  state: GroupState,
+  waiter: Waiter,
+  now: InstantMs,
+  effects: Effect[],
+): void {
+  state.totals.wouldWait += 1;
+  grant(state, waiter, waiter.ticket.slots, now, effects);
+}
+
+function grant(
+  state: GroupState,
+  waiter: Waiter,
+  slots: number,
+  now: InstantMs,
+  effects: Effect[],
+  nested: Lease['nested'] = null,
+): void {
+  const { ticket, leaseId, lane, tenant, agent } = waiter;
+  dequeue(state.queue, waiter);
+  noteLaneGrant(state, lane);
+  noteServiceOf(state.accounts, tenant, lane);
+  tenant.lastAgentService = agent.service;
+  agent.lastSeenAt = now;
+  const { id: ticketId, holder, waitsElsewhere } = ticket;
+  // A call that passes on its parent's slot calls the upstream all the same.
+  const reserved = reserveFor(state, waiter.need, ticket.estimate?.inputTokens ?? null, now);
+  const lease: Lease = openLease(
+    state,
+    { id: leaseId, ticketId, holder, lane, slots, nested, waitsElsewhere, reserved },
+    now,
+  );
+  // One that still waits in a wider group probes nothing: others may meanwhile.
+  if (!waitsElsewhere) noteGranted(state, lease, now);
+  noteGrant(state, waiter, lease, now);
+  effects.push({ kind: 'save', lease }, { kind: 'grant', ticketId, lease });
+}
