@@ -11,7 +11,7 @@ import { home } from './home.ts';
 import { departures } from '../call/isolate.ts';
 import { metrics } from './metrics/metrics-route.ts';
 import { proxy } from '../call/handle.ts';
-import { limitForm, status, statusForm } from './status/status-route.ts';
+import { status } from './status/status-route.ts';
 
 /** URLs of our own routes, and of whatever else an upstream cannot be called. */
 const OWN_URL =
@@ -47,7 +47,6 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   });
   app.get('/metrics', metrics);
   app.get('/status', status);
-  app.post('/status', limitForm, statusForm);
   app.route('/admin/api', createAdminRoutes());
   app.route('/admin', createDashboardRoutes());
   app.all('*', (context) => proxy(context.req.raw, context.env, context.executionCtx));

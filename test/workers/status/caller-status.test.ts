@@ -3,8 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { callerStatusSchema, type CallerStatus } from '../../../src/contract/caller-status.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { gatewayKeyHash, fingerprint } from '../../../src/runtime/fingerprint.ts';
-import { SERVED } from '../../../src/core/words/signal.ts';
-import { change, configure, call, env, until } from '../support/worker.ts';
+import { configure, call, env, until } from '../support/worker.ts';
 import { NO_COOLDOWN, pool, queueUp, request, take } from '../support/pool.ts';
 
 const hashOf = gatewayKeyHash;
@@ -241,121 +240,16 @@ describe('nobody', () => {
   });
 });
 
-describe('the page', () => {
-  const HTML = { accept: 'text/html,application/xhtml+xml' };
-
-  function send(fields: Record<string, string>): Promise<Response> {
-    return call('/status', { method: 'POST', body: new URLSearchParams(fields), headers: HTML });
-  }
-
-  /** What a browser would send back. */
-  function cookieOf(response: Response): string {
-    return (response.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
-  }
-
-  it('asks for the key by a form, and shows the calls of whoever sends it', async () => {
-    const name = fresh();
-    await twoKeys([{ name, limits: { max_concurrency: 2 } }]);
-    const { lease } = await take(name, `${name}-1`, await asked('mine'));
-    const form = await call('/status', { headers: HTML });
-    expect(form.status).toBe(401);
-    expect(await form.text()).toContain('<form method="post" action="/status">');
-    const shown = await send({ key: 'hg_mine' });
-    expect(shown.status).toBe(200);
-    expect(shown.headers.get('refresh')).toBe('5; url=/status');
-    const page = await shown.text();
-    expect(page).toContain(name);
-    expect(page).toContain('1 slot in use by you');
-    await lease.release('unused', null);
-    const again = await call('/status', { headers: { ...HTML, cookie: cookieOf(shown) } });
-    expect([again.status, again.headers.get('refresh')]).toEqual([200, '5; url=/status']);
-    expect(await again.text()).toContain('0 slots in use by you');
-  });
-
-  it('runs no script, takes nothing from another host, and is kept nowhere', async () => {
-    await twoKeys([]);
-    for (const response of [await call('/status', { headers: HTML }), await send({ key: 'x' })]) {
-      const { headers } = response;
-      const page = await response.text();
-      const policy = headers.get('content-security-policy') ?? '';
-      expect(policy).toMatch(
-        /^default-src 'none'; style-src 'sha256-[\w+/=]+'; form-action 'self'/,
-      );
-      expect(page).not.toMatch(/<script|https?:\/\/| style=| on\w+=/);
-      const style = /<style>([^]*?)<\/style>/.exec(page)?.[1] ?? '';
-      const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(style));
-      expect(policy).toContain(new Uint8Array(digest).toBase64());
-      expect(headers.get('cache-control')).toBe('no-store');
-      expect(headers.get('referrer-policy')).toBe('no-referrer');
-    }
-  });
-
-  it('remembers nothing of the key, and only for itself', async () => {
-    await twoKeys([]);
-    const cookie = (await send({ key: 'hg_mine' })).headers.get('set-cookie') ?? '';
-    expect(cookie).toMatch(/Path=\/status;.*HttpOnly;.*Secure;.*SameSite=Strict/);
-    expect(cookie).not.toContain('hg_mine');
-    const payload = atob(cookie.split('.')[1]?.replaceAll('-', '+').replaceAll('_', '/') ?? '');
-    expect(payload).not.toContain((await hashOf('hg_mine')).slice('sha256:'.length));
-  });
-
-  it('ends with the key, with another one in its place, and when it is told to', async () => {
-    await twoKeys([]);
-    const shown = await send({ key: 'hg_mine' });
-    const headers = { ...HTML, cookie: cookieOf(shown) };
-    expect((await call('/status', { headers })).status).toBe(200);
-    const forgotten = await send({ forget: '1' });
-    expect([forgotten.status, forgotten.headers.get('set-cookie')]).toEqual([
-      200,
-      expect.stringContaining('Max-Age=0'),
-    ]);
-    await change('POST', '/keys/mine/rotate', { grace_ms: 0 });
-    expect((await call('/status', { headers })).status).toBe(401);
-    await configure({});
-    expect((await call('/status', { headers })).status).toBe(401);
-  });
-
-  it('of a provider key ends when gateway keys are configured', async () => {
-    const headers = { ...HTML, cookie: cookieOf(await send({ key: 'sk-own' })) };
-    expect((await call('/status', { headers })).status).toBe(200);
-    await twoKeys([]);
-    expect((await call('/status', { headers })).status).toBe(401);
-  });
-
-  it.each([
-    ['an empty key', { key: '' }],
-    ['a key with blanks', { key: 'two words' }],
-    ['no field', {}],
-    ['an unknown key', { key: 'hg_nobody' }],
-  ])('says what is wrong with %s', async (_what, fields) => {
-    await twoKeys([]);
-    const response = await send(fields);
-    expect([response.status, response.headers.get('set-cookie')]).toEqual([401, null]);
-    expect(await response.text()).toContain('role="alert"');
-  });
-
-  it('takes no more than a form with a key', async () => {
-    const response = await send({ key: 'x'.repeat(20_000) });
-    expect(response.status).toBe(413);
-  });
-
-  it('writes names as text', async () => {
-    const name = fresh();
-    await twoKeys([{ name, limits: { max_concurrency: 1 } }]);
-    const { lease } = await take(name, `${name}-1`, await asked('mine'));
-    await lease.report(SERVED, false);
-    const model = '<img src=x onerror=alert(1)>';
-    const parked = await queueUp(name, `${name}-2`, await asked('mine', { model }));
-    const page = await (await send({ key: 'hg_mine' })).text();
-    expect(page).toContain('&lt;img src=x');
-    expect(page).not.toContain('<img');
-    await pool(name).dismiss(`${name}-2`);
-    await parked.answer;
-    await lease.release('unused', null);
-  });
+it('is JSON for a browser too', async () => {
+  await twoKeys([]);
+  const shown = await ask({ accept: 'text/html', authorization: 'Bearer hg_mine' });
+  expect([shown.status, shown.headers.get('content-type')]).toEqual([200, 'application/json']);
+  expect(shown.headers.get('cache-control')).toBe('no-store');
 });
 
-it('is asked for, or filled in, and nothing else', async () => {
-  expect((await call('/status', { method: 'PUT' })).status).toBe(404);
+it('is asked for, and nothing else', async () => {
+  for (const method of ['PUT', 'POST']) {
+    expect((await call('/status', { method })).status).toBe(404);
+  }
   expect((await call('/status/anything')).status).toBe(404);
 });
