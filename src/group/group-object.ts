@@ -37,7 +37,7 @@ import { Idleness } from './idleness.ts';
 import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
 import { Performer } from './performer.ts';
 import { Observation } from './observe/observation.ts';
-import { Openings } from './openings.ts';
+import { PauseWaiters } from './pause-waiters.ts';
 import { READ, ReadableGroup, reportOf, type Reading } from './readable-group.ts';
 import { Renewals } from './renewals.ts';
 import { holderOf, ticketFrom } from './requests.ts';
@@ -76,7 +76,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
   readonly #state: GroupState;
   readonly #performer: Performer;
   readonly #renewals = new Renewals();
-  readonly #openings = new Openings();
+  readonly #pauseWaiters = new PauseWaiters();
   readonly #asks: Asks;
   readonly #keeper: LeaseKeeper;
   readonly #idleness: Idleness;
@@ -247,7 +247,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
     const now = this.#now();
     if (!isStopped(this.#state, now)) return Promise.resolve(true);
     this.#link.hear();
-    const opened = this.#openings.park(sliceMs, now);
+    const opened = this.#pauseWaiters.park(sliceMs, now);
     this.#arm();
     return opened;
   }
@@ -379,7 +379,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
     if (this.#watch.after(event, now)) this.#batch.soon();
     this.#idleness.note(this.#isInUse(), now);
     if (!this.#isInUse()) this.#link.leave();
-    if (this.#openings.isAwaited && !isStopped(this.#state, now)) this.#openings.open();
+    if (this.#pauseWaiters.isAwaited && !isStopped(this.#state, now)) this.#pauseWaiters.open();
     this.#arm();
     this.#seat?.onEvent();
   }
@@ -415,15 +415,15 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
       this.#performer.perform(step(this.#state, { kind: 'held_up', lostMs: lateMs }, now));
     }
     this.#renewals.answerDue(now);
-    this.#openings.answerDue(now);
+    this.#pauseWaiters.answerDue(now);
   }
 
   #arm(): void {
     const now = this.#now();
     // Whoever holds nothing and waits for the end of a pause is told when it is over.
-    const opensAt = this.#openings.isAwaited ? blockOf(this.#state, now)?.until : undefined;
+    const opensAt = this.#pauseWaiters.isAwaited ? blockOf(this.#state, now)?.until : undefined;
     const dueAt = Math.min(nextWakeAt(this.#state, now), opensAt ?? Infinity);
-    const parkedUntil = Math.min(this.#renewals.nextDueAt(), this.#openings.nextDueAt());
+    const parkedUntil = Math.min(this.#renewals.nextDueAt(), this.#pauseWaiters.nextDueAt());
     const pulseAt = this.#state.leases.size > 0 ? now + PULSE_MS : Infinity;
     this.#timer.arm(Math.min(dueAt, parkedUntil, pulseAt));
   }

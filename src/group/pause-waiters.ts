@@ -2,8 +2,8 @@ import { WAITERS_MAX } from '../core/words/settings.ts';
 
 type Answer = (isOpen: boolean) => void;
 
-/** Calls that are parked until the group is not paused, as many as may wait in its queue at the most. */
-export class Openings {
+/** Pause waiters: calls parked until the group is not paused, as many as may wait in its queue at the most. */
+export class PauseWaiters {
   /** When each is answered, whether the group has opened or not. */
   readonly #parked = new Map<Answer, number>();
   #nextDueAt = Infinity;

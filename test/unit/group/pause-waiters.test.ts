@@ -1,18 +1,18 @@
 import { beforeEach, expect, test } from 'vitest';
 import { WAITERS_MAX } from '../../../src/core/words/settings.ts';
-import { Openings } from '../../../src/group/openings.ts';
+import { PauseWaiters } from '../../../src/group/pause-waiters.ts';
 
-let openings: Openings;
+let waiters: PauseWaiters;
 let answers: string[];
 
 beforeEach(() => {
-  openings = new Openings();
+  waiters = new PauseWaiters();
   answers = [];
 });
 
 function park(name: string, sliceMs: number, now = 0): void {
   const told = async (): Promise<void> => {
-    answers.push(`${name} ${await openings.park(sliceMs, now)}`);
+    answers.push(`${name} ${await waiters.park(sliceMs, now)}`);
   };
   told().catch(expect.unreachable);
 }
@@ -27,33 +27,33 @@ async function answered(): Promise<string[]> {
 test('all are told when the group opens, and none of them again', async () => {
   park('a', 1_000);
   park('b', 2_000);
-  openings.open();
+  waiters.open();
   expect(await answered()).toEqual(['a true', 'b true']);
-  expect(openings.isAwaited).toBe(false);
-  expect(openings.nextDueAt()).toBe(Infinity);
-  openings.answerDue(5_000);
+  expect(waiters.isAwaited).toBe(false);
+  expect(waiters.nextDueAt()).toBe(Infinity);
+  waiters.answerDue(5_000);
   expect(await answered()).toEqual([]);
 });
 
 test('each is told at the end of its slice that it has not, whatever their order', async () => {
   park('long', 3_000);
   park('short', 1_000, 500);
-  expect(openings.nextDueAt()).toBe(1_500);
-  openings.answerDue(1_499);
+  expect(waiters.nextDueAt()).toBe(1_500);
+  waiters.answerDue(1_499);
   expect(await answered()).toEqual([]);
-  openings.answerDue(1_500);
+  waiters.answerDue(1_500);
   expect(await answered()).toEqual(['short false']);
-  expect(openings.nextDueAt()).toBe(3_000);
-  openings.answerDue(9_000);
+  expect(waiters.nextDueAt()).toBe(3_000);
+  waiters.answerDue(9_000);
   expect(await answered()).toEqual(['long false']);
-  expect(openings.isAwaited).toBe(false);
+  expect(waiters.isAwaited).toBe(false);
 });
 
 test('as many are parked as may wait in a queue, and who comes then is answered at once', async () => {
   for (let index = 0; index < WAITERS_MAX; index += 1) park(`call-${index}`, 1_000);
   park('late', 1_000);
   expect(await answered()).toEqual(['late false']);
-  openings.answerDue(1_000);
+  waiters.answerDue(1_000);
   expect(await answered()).toHaveLength(WAITERS_MAX);
   park('later', 1_000);
   expect(await answered()).toEqual([]);
