@@ -35,7 +35,7 @@ import { ControlsRows } from './controls-rows.ts';
 import { DirectoryLink } from './directory-link.ts';
 import { Idleness } from './idleness.ts';
 import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
-import { Performer } from './performer.ts';
+import { EffectRunner } from './effects.ts';
 import { Observation } from './observe/observation.ts';
 import { PauseWaiters } from './pause-waiters.ts';
 import { READ, ReadableGroup, reportOf, type Reading } from './readable-group.ts';
@@ -74,7 +74,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
   readonly #controls: ControlsRows;
   readonly #link: DirectoryLink;
   readonly #state: GroupState;
-  readonly #performer: Performer;
+  readonly #effects: EffectRunner;
   readonly #renewals = new Renewals();
   readonly #pauseWaiters = new PauseWaiters();
   readonly #asks: Asks;
@@ -111,12 +111,12 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
       confirm: (id) => this.#apply({ kind: 'confirm', leaseId: id }),
       detach: (id, attachment) => this.#apply({ kind: 'detach', leaseId: id, attachment }),
     };
-    this.#performer = new Performer({
+    this.#effects = new EffectRunner({
       batch: this.#batch,
       asks: this.#asks,
       renewals: this.#renewals,
       keeper: seat?.keeperFor(this.#keeper) ?? this.#keeper,
-      said: () => ({
+      grantFields: () => ({
         configVersion: this.#link.definition.version,
         ...(wantsServed(this.#state, this.#now()) ? { wantsServed: true } : {}),
       }),
@@ -147,7 +147,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
       now,
     );
     this.#idleness.note(this.#isInUse(), now);
-    this.#performer.perform(recovered.effects);
+    this.#effects.run(recovered.effects);
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
@@ -375,7 +375,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
     const now = this.#now();
     this.#watch.before(now);
     this.#answerDue(now);
-    this.#performer.perform(step(this.#state, event, now));
+    this.#effects.run(step(this.#state, event, now));
     if (this.#watch.after(event, now)) this.#batch.soon();
     this.#idleness.note(this.#isInUse(), now);
     if (!this.#isInUse()) this.#link.leave();
@@ -412,7 +412,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
     const lateMs = this.#timer.takeOver();
     if (lateMs === null) return;
     if (lateMs > HELD_UP_MS) {
-      this.#performer.perform(step(this.#state, { kind: 'held_up', lostMs: lateMs }, now));
+      this.#effects.run(step(this.#state, { kind: 'held_up', lostMs: lateMs }, now));
     }
     this.#renewals.answerDue(now);
     this.#pauseWaiters.answerDue(now);

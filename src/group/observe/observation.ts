@@ -56,7 +56,7 @@ export class Observation {
     });
     this.#warnings = new Warnings(store, identity, (warning) => {
       this.feed.warn(warning);
-      ctx.waitUntil(deliverWarning(warning, webhookStage(env)));
+      ctx.waitUntil(deliverWarning(warning, webhookDependencies(env)));
     });
     this.#warnings.begin(state);
     this.#history.note(state, now);
@@ -121,7 +121,7 @@ export class Observation {
   }
 }
 
-function webhookStage(env: Env): Parameters<typeof deliverWarning>[1] {
+function webhookDependencies(env: Env): Parameters<typeof deliverWarning>[1] {
   return {
     target: () => directoryOf(env).webhook(),
     secret: (name) => {

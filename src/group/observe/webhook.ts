@@ -8,8 +8,8 @@ const RETRY_PAUSES_MS = [2_000, 10_000, 60_000];
 /** A receiver that takes longer has not received it. */
 const ANSWER_MS_MAX = 10_000;
 
-/** What a delivery needs of the world. */
-export interface WebhookStage {
+/** Everything that a delivery needs of the world. */
+export interface WebhookDependencies {
   /** Where warnings go to now; null: nowhere. */
   readonly target: () => Promise<WebhookConfig | null>;
   /** The value of a secret, or undefined: it is not set. */
@@ -28,11 +28,14 @@ export interface WebhookStage {
  * has it already. Tries four times. Never throws: what cannot be delivered is in the log, and nobody
  * waits for it.
  */
-export async function deliverWarning(warning: Warning, stage: WebhookStage): Promise<void> {
+export async function deliverWarning(
+  warning: Warning,
+  dependencies: WebhookDependencies,
+): Promise<void> {
   try {
-    const target = await stage.target();
+    const target = await dependencies.target();
     if (target === null) return;
-    const failure = await deliver(warning, target, stage);
+    const failure = await deliver(warning, target, dependencies);
     if (failure !== null) logFailure(warning, failure);
   } catch (error) {
     logFailure(warning, error instanceof Error ? error.name : 'unknown error');
@@ -47,18 +50,18 @@ function logFailure({ id, kind, group }: Warning, why: string): void {
 async function deliver(
   warning: Warning,
   { url, secret: name }: WebhookConfig,
-  stage: WebhookStage,
+  dependencies: WebhookDependencies,
 ): Promise<string | null> {
-  const secret = stage.secret(name) ?? '';
+  const secret = dependencies.secret(name) ?? '';
   if (secret === '') return `the secret ${name} is not set`;
-  if (!stage.allowsHttp && !url.startsWith('https://')) return 'the address is not https';
+  if (!dependencies.allowsHttp && !url.startsWith('https://')) return 'the address is not https';
   const body = bodyOf(warning);
   let failure = '';
   for (const pauseMs of [0, ...RETRY_PAUSES_MS]) {
-    if (pauseMs > 0) await stage.pause(pauseMs);
-    const headers = await signedHeaders(warning.id, body, secret, stage.now());
+    if (pauseMs > 0) await dependencies.pause(pauseMs);
+    const headers = await signedHeaders(warning.id, body, secret, dependencies.now());
     try {
-      const response = await stage.fetch(url, {
+      const response = await dependencies.fetch(url, {
         method: 'POST',
         headers,
         body,

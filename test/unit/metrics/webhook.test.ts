@@ -2,7 +2,7 @@
 import OpenAI from 'openai';
 import { describe, expect, it, vi } from 'vitest';
 import type { Warning } from '../../../src/contract/observations.ts';
-import { deliverWarning, type WebhookStage } from '../../../src/group/observe/webhook.ts';
+import { deliverWarning, type WebhookDependencies } from '../../../src/group/observe/webhook.ts';
 
 const WARNING: Warning = {
   id: '0f8e',
@@ -24,11 +24,11 @@ interface Sent {
 }
 
 /** A receiver that answers with these statuses, one after the other; 0: the connection breaks. */
-function stage(statuses: readonly number[], changes: Partial<WebhookStage> = {}) {
+function receiver(statuses: readonly number[], changes: Partial<WebhookDependencies> = {}) {
   const sent: Sent[] = [];
   const pauses: number[] = [];
   const given = [...statuses];
-  const all: WebhookStage = {
+  const all: WebhookDependencies = {
     target: async () => ({ url: 'https://ops.example/hook?key=hidden', secret: 'WEBHOOK_SECRET' }),
     secret: (name) => (name === 'WEBHOOK_SECRET' ? RAW_SECRET : undefined),
     allowsHttp: false,
@@ -52,7 +52,7 @@ function logged(): Record<string, unknown>[] {
 
 describe('a warning', () => {
   it('is signed so that a client of Standard Webhooks takes it', async () => {
-    const { all, sent } = stage([204]);
+    const { all, sent } = receiver([204]);
     await deliverWarning(WARNING, all);
     const [one] = sent;
     if (one === undefined) throw new Error('nothing was sent');
@@ -78,7 +78,7 @@ describe('a warning', () => {
   });
 
   it('is signed with a secret of plain text too', async () => {
-    const { all, sent } = stage([204], { secret: () => 'just some text' });
+    const { all, sent } = receiver([204], { secret: () => 'just some text' });
     await deliverWarning(WARNING, all);
     const [one] = sent;
     const client = new OpenAI({ apiKey: 'none' });
@@ -96,7 +96,7 @@ describe('a warning', () => {
     ['that is sent elsewhere', [302, 200], 1],
   ])('%s is tried as often as it makes sense', async (_which, statuses, tries) => {
     const log = vi.spyOn(console, 'log').mockReturnValue();
-    const { all, sent, pauses } = stage(statuses);
+    const { all, sent, pauses } = receiver(statuses);
     await deliverWarning(WARNING, all);
     expect(sent).toHaveLength(tries);
     expect(pauses).toEqual([2_000, 10_000, 60_000].slice(0, tries - 1));
@@ -122,7 +122,7 @@ describe('a warning', () => {
     ],
   ] as const)('is not sent when %s, and the log says so', async (_when, changes, why) => {
     const log = vi.spyOn(console, 'log').mockReturnValue();
-    const { all, sent } = stage([], changes);
+    const { all, sent } = receiver([], changes);
     await deliverWarning(WARNING, all);
     expect(sent).toEqual([]);
     expect(logged()).toEqual([
@@ -133,14 +133,14 @@ describe('a warning', () => {
 
   it('goes over plain http where Headgate is self-hosted', async () => {
     const target = async () => ({ url: 'http://10.0.0.7/hook', secret: 'WEBHOOK_SECRET' });
-    const { all, sent } = stage([204], { allowsHttp: true, target });
+    const { all, sent } = receiver([204], { allowsHttp: true, target });
     await deliverWarning(WARNING, all);
     expect(sent.map(({ url }) => url)).toEqual(['http://10.0.0.7/hook']);
   });
 
   it('that is lost shows neither the address nor the secret', async () => {
     const log = vi.spyOn(console, 'log').mockReturnValue();
-    const { all } = stage([0, 0, 0, 0]);
+    const { all } = receiver([0, 0, 0, 0]);
     await deliverWarning(WARNING, all);
     const text = JSON.stringify(logged());
     expect(text).toContain('TypeError');
@@ -149,7 +149,7 @@ describe('a warning', () => {
   });
 
   it('goes nowhere without a receiver', async () => {
-    const { all, sent } = stage([], { target: async () => null });
+    const { all, sent } = receiver([], { target: async () => null });
     await deliverWarning(WARNING, all);
     expect(sent).toEqual([]);
   });

@@ -6,31 +6,32 @@ import type { Batch } from './batch.ts';
 import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
 import type { Renewals } from './renewals.ts';
 
-/** What the effects of the core act on. */
-interface Stage {
+/** The parts of the shell that effects act on. */
+interface EffectTargets {
   readonly batch: Batch;
   readonly asks: Asks;
   readonly renewals: Renewals;
   readonly keeper: LeaseKeeper;
-  /** What a grant tells besides its lease. */
-  readonly said: () => { readonly configVersion: number; readonly wantsServed?: boolean };
+  /** Fields of a grant's answer besides its lease. */
+  readonly grantFields: () => { readonly configVersion: number; readonly wantsServed?: boolean };
 }
 
-/** Turns the effects of the core into rows and answers. */
-export class Performer {
-  readonly #stage: Stage;
+/** Performs the effects of the core: turns them into rows and answers. */
+export class EffectRunner {
+  readonly #targets: EffectTargets;
 
-  constructor(stage: Stage) {
-    this.#stage = stage;
+  constructor(targets: EffectTargets) {
+    this.#targets = targets;
   }
 
-  perform(effects: readonly Effect[]): void {
-    for (const effect of effects) this.#performOne(effect);
-    this.#stage.batch.settle();
+  /** Performs the effects of one step, in their order. */
+  run(effects: readonly Effect[]): void {
+    for (const effect of effects) this.#runOne(effect);
+    this.#targets.batch.settle();
   }
 
-  #performOne(effect: Effect): void {
-    const { batch, asks, renewals } = this.#stage;
+  #runOne(effect: Effect): void {
+    const { batch, asks, renewals } = this.#targets;
     switch (effect.kind) {
       case 'save':
       case 'drop':
@@ -52,7 +53,7 @@ export class Performer {
   }
 
   #grant(id: TicketId, { id: leaseId, attachment }: Lease): void {
-    const { batch, asks, keeper, said } = this.#stage;
+    const { batch, asks, keeper, grantFields } = this.#targets;
     const ask = asks.take(id);
     batch.afterWrite(() =>
       ask?.({
@@ -60,7 +61,7 @@ export class Performer {
         lease: new LeaseHandle(keeper, leaseId, attachment),
         leaseId,
         attachment,
-        ...said(),
+        ...grantFields(),
       }),
     );
   }
