@@ -13,7 +13,7 @@ import {
 import type { PoolHistory } from '../contract/observations.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { quantileMs } from '../core/parts/histogram.ts';
-import { askPools, readDirectory, type Asked } from '../overview/pools.ts';
+import { askPools, readDirectory, type PoolReply } from '../overview/pools.ts';
 import type { AdminApp } from './context.ts';
 import { auditMarkers, auditPathOf, poolMarker, type Marker } from './history-markers.ts';
 import { requirePools, unreachable } from './pools.ts';
@@ -98,7 +98,7 @@ async function doneTo(env: Env, name: string, { fromMs, toMs }: Range): Promise<
   return entries.flatMap((entry) => auditMarkers(entry, path));
 }
 
-function markersOf(asked: readonly Asked<PoolHistory>[]): Marker[] {
+function markersOf(asked: readonly PoolReply<PoolHistory>[]): Marker[] {
   return asked.flatMap((one) => {
     if ('error' in one) return [];
     const { markers = [] } = one.answer;
@@ -111,7 +111,7 @@ function inOrder(markers: readonly Marker[]): Marker[] {
 }
 
 /** The points of all pools together. */
-function pointsOf(asked: readonly Asked<PoolHistory>[], { stepMs }: Range): ShownPoint[] {
+function pointsOf(asked: readonly PoolReply<PoolHistory>[], { stepMs }: Range): ShownPoint[] {
   const steps = new Map<number, HistoryPoint>();
   let now = 0;
   for (const one of asked) {

@@ -3,7 +3,7 @@ import type { Config } from '../contract/config/config.ts';
 import { definedGroup, KEY_PREFIX } from '../routing/key-groups.ts';
 import { ownPool } from '../routing/pool.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
-import type { Asked, Directory } from '../overview/pools.ts';
+import type { PoolReply, Directory } from '../overview/pools.ts';
 import { ProblemError } from './problem.ts';
 
 /** The pools of a group, or the problem that there is no such group. */
@@ -63,7 +63,7 @@ export function noGroup(name: string): ProblemError {
 
 /** The pools that did not answer, as an answer names them. */
 export function unreachable(
-  asked: readonly Asked<unknown>[],
+  asked: readonly PoolReply<unknown>[],
 ): { partition: string | null; error: string }[] {
   return asked.flatMap((one) =>
     'error' in one ? [{ partition: one.pool.partition, error: one.error }] : [],

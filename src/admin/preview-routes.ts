@@ -9,7 +9,7 @@ import { takesCalls, type PlacedPool } from '../routing/pool.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { addCounts, emptyCounts, quantileMs } from '../core/parts/histogram.ts';
-import { askPools, readDirectory, type Asked } from '../overview/pools.ts';
+import { askPools, readDirectory, type PoolReply } from '../overview/pools.ts';
 import { meeting, replacedBy } from '../routing/overlaps.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
@@ -109,7 +109,7 @@ function isRerouted(was: GroupConfig, group: GroupConfig): boolean {
 
 function effectNow(
   says: readonly PoolSays[],
-  asked: readonly Asked<PoolSays>[],
+  asked: readonly PoolReply<PoolSays>[],
   rerouted: boolean,
 ): Shown['now'] {
   const previews = says.map(({ preview }) => preview);

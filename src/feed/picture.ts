@@ -3,14 +3,14 @@ import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/pool-status.
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { groupNames, statusOfGroups } from '../overview/all-groups.ts';
 import type { GroupStatus } from '../overview/group-status.ts';
-import { ASKED_MAX, type Asked, type Directory } from '../overview/pools.ts';
+import { ASKED_MAX, type PoolReply, type Directory } from '../overview/pools.ts';
 
 /** By how much a report may come before an earlier one. */
 const OVERTAKEN_MS_MAX = 60_000;
 
 /** What a pool said last, and when that came. */
 interface Known {
-  readonly one: Asked<PoolReport>;
+  readonly one: PoolReply<PoolReport>;
   readonly heardAt: number;
 }
 
@@ -75,7 +75,7 @@ export class Picture {
   }
 
   /** Takes what a pool says. What is older than what is known changes nothing. */
-  note(one: Asked<PoolReport>, now: number): void {
+  note(one: PoolReply<PoolReport>, now: number): void {
     const { group } = one.pool;
     const key = poolKey(one.pool);
     const before = this.#known.get(key)?.one;
@@ -107,9 +107,9 @@ export class Picture {
   }
 
   /** What the pools said of themselves, as if they said it now. */
-  statuses(names: readonly string[], now: number): Asked<PoolStatus>[] {
+  statuses(names: readonly string[], now: number): PoolReply<PoolStatus>[] {
     return names.flatMap((name) =>
-      this.poolsOf(name).flatMap((pool): Asked<PoolStatus>[] => {
+      this.poolsOf(name).flatMap((pool): PoolReply<PoolStatus>[] => {
         const known = this.#known.get(poolKey(pool));
         if (known === undefined) return [];
         const { one, heardAt } = known;
@@ -154,7 +154,7 @@ export class Picture {
   }
 }
 
-function detailNews(one: Asked<PoolReport> | undefined): string | null {
+function detailNews(one: PoolReply<PoolReport> | undefined): string | null {
   if (one === undefined || 'error' in one || one.answer.detail === null) return null;
   return JSON.stringify(one.answer.detail, withoutAges);
 }
@@ -163,7 +163,7 @@ function detailNews(one: Asked<PoolReport> | undefined): string | null {
  * Reports of a pool may overtake each other on their way, by seconds. One from longer ago is news: the wall
  * clock was set back, and the pool has begun anew by it.
  */
-function isOlder(one: Asked<PoolReport>, known: Asked<PoolReport> | undefined): boolean {
+function isOlder(one: PoolReply<PoolReport>, known: PoolReply<PoolReport> | undefined): boolean {
   if (known === undefined || !('answer' in known) || !('answer' in one)) return false;
   const aheadMs = known.answer.at - one.answer.at;
   return aheadMs > 0 && aheadMs <= OVERTAKEN_MS_MAX;

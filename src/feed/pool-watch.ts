@@ -2,7 +2,7 @@ import type { Env } from '../env.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
-import { askPools, forgetIdle, type Asked } from '../overview/pools.ts';
+import { askPools, forgetIdle, type PoolReply } from '../overview/pools.ts';
 import type { Picture } from './picture.ts';
 
 /** For how long a pool goes on telling if it is not asked again. */
@@ -45,17 +45,17 @@ export class PoolWatch {
       const everyMs = busy.has(key) ? ASK_BUSY_EVERY_MS : ASK_IDLE_EVERY_MS;
       return now - (this.#askedAt.get(key) ?? -Infinity) >= everyMs;
     });
-    const asked = await this.ask(
+    const replies = await this.ask(
       picture,
       due.map(([, pool]) => pool),
     );
-    await forgetIdle(this.#env, picture.directory, asked);
+    await forgetIdle(this.#env, picture.directory, replies);
   }
 
   /** Asks some pools, and puts what they say into the picture as it comes. */
-  async ask(picture: Picture, pools: readonly PlacedPool[]): Promise<Asked<PoolStatus>[]> {
+  async ask(picture: Picture, pools: readonly PlacedPool[]): Promise<PoolReply<PoolStatus>[]> {
     const { config } = picture.directory;
-    const asked = await askPools(this.#env, config, pools, async (stub, pool) => {
+    const replies = await askPools(this.#env, config, pools, async (stub, pool) => {
       const key = poolKey(pool);
       const now = steadyClock.now();
       const isDetailed = this.#isLookedAt(pool.group);
@@ -65,19 +65,19 @@ export class PoolWatch {
       picture.note({ pool, answer }, steadyClock.now());
       return answer.status;
     });
-    for (const one of asked) {
+    for (const one of replies) {
       if ('answer' in one) continue;
       this.#askedAt.delete(poolKey(one.pool));
       picture.note(one, steadyClock.now());
     }
-    return asked;
+    return replies;
   }
 }
 
-function isBusyLately(one: Asked<PoolStatus>): boolean {
+function isBusyLately(one: PoolReply<PoolStatus>): boolean {
   return 'answer' in one && one.answer.idle_ms < LATELY_MS;
 }
 
-function keyOf({ pool }: Asked<PoolStatus>): string {
+function keyOf({ pool }: PoolReply<PoolStatus>): string {
   return poolKey(pool);
 }

@@ -1,7 +1,7 @@
 import type { Effect } from '../core/events.ts';
 import type { TicketId } from '../core/words/ids.ts';
 import type { Lease } from '../core/state.ts';
-import type { Asks } from './asks.ts';
+import type { ParkedAcquires } from './parked-acquires.ts';
 import type { Batch } from './batch.ts';
 import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
 import type { Renewals } from './renewals.ts';
@@ -9,7 +9,7 @@ import type { Renewals } from './renewals.ts';
 /** The parts of the shell that effects act on. */
 interface EffectTargets {
   readonly batch: Batch;
-  readonly asks: Asks;
+  readonly acquires: ParkedAcquires;
   readonly renewals: Renewals;
   readonly keeper: LeaseKeeper;
   /** Fields of a grant's answer besides its lease. */
@@ -31,7 +31,7 @@ export class EffectRunner {
   }
 
   #runOne(effect: Effect): void {
-    const { batch, asks, renewals } = this.#targets;
+    const { batch, acquires, renewals } = this.#targets;
     switch (effect.kind) {
       case 'save':
       case 'drop':
@@ -44,7 +44,7 @@ export class EffectRunner {
       case 'declined':
       case 'gone':
       case 'moved':
-        return asks.answer(effect);
+        return acquires.answer(effect);
       case 'revoked':
         return renewals.answer(effect.leaseId, 'revoking');
       case 'ended':
@@ -53,10 +53,10 @@ export class EffectRunner {
   }
 
   #grant(id: TicketId, { id: leaseId, attachment }: Lease): void {
-    const { batch, asks, keeper, grantFields } = this.#targets;
-    const ask = asks.take(id);
+    const { batch, acquires, keeper, grantFields } = this.#targets;
+    const answer = acquires.take(id);
     batch.afterWrite(() =>
-      ask?.({
+      answer?.({
         kind: 'granted',
         lease: new LeaseHandle(keeper, leaseId, attachment),
         leaseId,

@@ -28,7 +28,7 @@ import type { Lane } from '../core/words/ticket.ts';
 import { wantsServed } from '../core/upstream-signals.ts';
 import type { Settlement } from '../core/words/usage.ts';
 import { standing } from '../core/enter.ts';
-import { Asks } from './asks.ts';
+import { ParkedAcquires } from './parked-acquires.ts';
 import { Batch, type Writes } from './batch.ts';
 import { identityOf, settingsOf, warningBoundsOf, type PoolIdentity } from './definition.ts';
 import { ControlsRows } from './controls-rows.ts';
@@ -77,7 +77,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
   readonly #effects: EffectRunner;
   readonly #renewals = new Renewals();
   readonly #pauseWaiters = new PauseWaiters();
-  readonly #asks: Asks;
+  readonly #acquires: ParkedAcquires;
   readonly #keeper: LeaseKeeper;
   readonly #idleness: Idleness;
   readonly #batch: Batch;
@@ -103,7 +103,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
       (work) => ctx.waitUntil(work),
       (moved) => this.#definitionChanged(moved),
     );
-    this.#asks = new Asks(() => this.#link.definition.version);
+    this.#acquires = new ParkedAcquires(() => this.#link.definition.version);
     this.#keeper = {
       renew: (id, status) => this.#renew(id, status),
       report: (id, signal, isRepeat) => this.#report(id, signal, isRepeat),
@@ -113,7 +113,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
     };
     this.#effects = new EffectRunner({
       batch: this.#batch,
-      asks: this.#asks,
+      acquires: this.#acquires,
       renewals: this.#renewals,
       keeper: seat?.keeperFor(this.#keeper) ?? this.#keeper,
       grantFields: () => ({
@@ -154,25 +154,25 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
     if (request.configVersion > this.#link.definition.version) await this.#link.catchUp();
     this.#link.assume(request.assumed);
     this.#passedUnlimited += request.passedUnlimited;
-    if (this.#link.isRetired || this.#isHandedOver) return this.#asks.moved();
+    if (this.#link.isRetired || this.#isHandedOver) return this.#acquires.moved();
     const id = ticketId(request.ticketId);
     if (this.#state.queue.byTicket.has(id)) this.#link.hear();
-    const superseded = this.#asks.current(id);
-    const answer = this.#ask(id, {
+    const superseded = this.#acquires.current(id);
+    const answer = this.#park(id, {
       kind: 'acquire',
       leaseId: leaseIdOf(id, request.attempt),
       sliceMs: request.sliceMs,
       ticket: ticketFrom(request, this.#now()),
     });
-    superseded?.(this.#asks.pending(standing(this.#state, id, this.#now())));
+    superseded?.(this.#acquires.pending(standing(this.#state, id, this.#now())));
     return (await answer) as AcquireAnswer;
   }
 
   async resume(request: ResumeRequest): Promise<ResumeAnswer> {
     this.#link.assume(request.assumed);
     const id = ticketId(request.ticketId);
-    const superseded = this.#asks.current(id);
-    const answer = this.#ask(id, {
+    const superseded = this.#acquires.current(id);
+    const answer = this.#park(id, {
       kind: 'resume',
       leaseId: leaseId(request.leaseId),
       ticketId: id,
@@ -231,7 +231,7 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
   async dismiss(ticket: string): Promise<boolean> {
     const id = ticketId(ticket);
     if (!this.#state.queue.byTicket.has(id)) return false;
-    this.#asks.dismiss(id);
+    this.#acquires.dismiss(id);
     this.#apply({ kind: 'cancel', ticketId: id });
     return true;
   }
@@ -320,9 +320,9 @@ export class GroupObject extends ReadableGroup implements GroupRpc {
   }
 
   /** Parks the caller until the core has an answer for its ticket. */
-  #ask(id: TicketId, event: GroupEvent): Promise<AcquireAnswer | ResumeAnswer> {
+  #park(id: TicketId, event: GroupEvent): Promise<AcquireAnswer | ResumeAnswer> {
     return new Promise((resolve) => {
-      this.#asks.park(id, resolve);
+      this.#acquires.park(id, resolve);
       this.#apply(event);
     });
   }

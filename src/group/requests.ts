@@ -6,7 +6,7 @@ import type { Holder, Ticket } from '../core/words/ticket.ts';
 const AGREED_MS = 5_000;
 
 /**
- * The core's ticket of an ask that came at `now`. Fields that older Workers do not send get their meaning
+ * Makes the core's ticket of an acquire call that came at `now`. Fields that older Workers do not send get their meaning
  * here. Where the clock of the Worker shows another time, what counts is how long ago its instants were.
  */
 export function ticketFrom(request: AcquireRequest, now: InstantMs): Ticket {
@@ -31,7 +31,7 @@ export function ticketFrom(request: AcquireRequest, now: InstantMs): Ticket {
   };
 }
 
-/** Who an ask, or a holder that takes its lease up again, speaks for. */
+/** Names the holder that an acquire call, or one that takes its lease up again, speaks for. */
 export function holderOf(from: AcquireRequest | ResumeRequest): Holder {
   const { caller, tenant = caller, agent, upstream, model } = from;
   return { caller, tenant, agent, upstream, model };

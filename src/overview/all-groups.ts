@@ -2,7 +2,7 @@ import { heldAutoGroups } from '../routing/auto-group-switches.ts';
 import type { PoolStatus } from '../contract/pool-status.ts';
 import { overlaps, type Overlap } from '../routing/overlaps.ts';
 import { groupStatus, type GroupStatus } from './group-status.ts';
-import { isLongIdle, type Asked, type Directory } from './pools.ts';
+import { isLongIdle, type PoolReply, type Directory } from './pools.ts';
 
 /** Every group that anything is known of, configured ones first. */
 export function groupNames({ config, pools }: Directory): string[] {
@@ -17,11 +17,11 @@ export function groupNames({ config, pools }: Directory): string[] {
 export function statusOfGroups(
   directory: Directory,
   names: readonly string[],
-  asked: readonly Asked<PoolStatus>[],
+  replies: readonly PoolReply<PoolStatus>[],
 ): GroupStatus[] {
   const { config } = directory;
   const byGroup = Map.groupBy(
-    asked.filter((one) => !isLongIdle(one, config)),
+    replies.filter((one) => !isLongIdle(one, config)),
     (one) => one.pool.group,
   );
   const meeting = overlapsOf(directory);

@@ -8,7 +8,7 @@ import { autoGroupNamed } from '../routing/auto-groups.ts';
 import type { Overlap } from '../routing/overlaps.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
-import type { Asked } from './pools.ts';
+import type { PoolReply } from './pools.ts';
 
 type Gauges = Omit<PoolStatus, 'group' | 'partition'>;
 
@@ -34,11 +34,11 @@ export interface GroupStatus extends Gauges {
 export function groupStatus(
   name: string,
   config: Config,
-  asked: readonly Asked<PoolStatus>[],
+  replies: readonly PoolReply<PoolStatus>[],
   overlaps: readonly Overlap[],
 ): GroupStatus | null {
   const group = definedGroup(config, name) ?? null;
-  const shown = asked.filter((one) => takesCalls(one.pool, config) || isBusy(one));
+  const shown = replies.filter((one) => takesCalls(one.pool, config) || isBusy(one));
   const kind = kindOf(name, group);
   const set = group ?? (kind === 'automatic' ? switchesOf(config, name) : null);
   const isKept = group !== null || (set !== null && isHeld(set));
@@ -67,7 +67,7 @@ function kindOf(name: string, group: GroupConfig | null): GroupStatus['kind'] {
 }
 
 /** A pool that cannot be reached may hold calls, so it counts as one that does. */
-function isBusy(one: Asked<PoolStatus>): boolean {
+function isBusy(one: PoolReply<PoolStatus>): boolean {
   return 'error' in one || one.answer.in_use + one.answer.cooling + one.answer.queued > 0;
 }
 
@@ -177,7 +177,7 @@ function sumUp(all: readonly Readonly<Record<string, number>>[]): Record<string,
   return Object.fromEntries(sums);
 }
 
-function partitionStatus(config: Config): (one: Asked<PoolStatus>) => PartitionStatus {
+function partitionStatus(config: Config): (one: PoolReply<PoolStatus>) => PartitionStatus {
   return (one) => {
     const { partition } = one.pool;
     if ('error' in one) return { partition, error: one.error };
@@ -188,7 +188,7 @@ function partitionStatus(config: Config): (one: Asked<PoolStatus>) => PartitionS
   };
 }
 
-function failureNote(failed: number, shown: readonly Asked<PoolStatus>[]): string {
+function failureNote(failed: number, shown: readonly PoolReply<PoolStatus>[]): string {
   const first = shown.flatMap((one) => ('error' in one ? [one.error] : []))[0] ?? '';
   return `${failed} of ${shown.length} pools cannot be reached: ${first}`;
 }

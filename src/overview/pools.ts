@@ -26,7 +26,7 @@ export interface Directory {
 }
 
 /** One pool's answer, or why there is none. */
-export type Asked<T> =
+export type PoolReply<T> =
   | { readonly pool: PlacedPool; readonly answer: T }
   | { readonly pool: PlacedPool; readonly error: string };
 
@@ -50,9 +50,9 @@ export async function askPools<T>(
   config: Config,
   pools: readonly PlacedPool[],
   ask: (stub: GroupRpc, pool: PlacedPool) => Promise<T>,
-): Promise<Asked<T>[]> {
+): Promise<PoolReply<T>[]> {
   const locations = new Map(config.groups.map((group) => [group.name, group.location]));
-  const asked: Asked<T>[] = [];
+  const replies: PoolReply<T>[] = [];
   const rest = pools.slice(0, ASKED_MAX).values();
   const worker = async (): Promise<void> => {
     for (const pool of rest) {
@@ -62,16 +62,16 @@ export async function askPools<T>(
       };
       try {
         const stub = poolOf(env, pool.group, pool.partition, place);
-        asked.push({ pool, answer: await within(ANSWER_MS_MAX, ask(stub, pool)) });
+        replies.push({ pool, answer: await within(ANSWER_MS_MAX, ask(stub, pool)) });
       } catch (error) {
-        asked.push({ pool, error: error instanceof Error ? error.message : 'unknown error' });
+        replies.push({ pool, error: error instanceof Error ? error.message : 'unknown error' });
       }
     }
   };
   await Promise.all(Array.from({ length: ASKED_AT_ONCE }, worker));
   const order = new Map(pools.map((pool, index) => [poolKey(pool), index]));
-  const placeOf = (one: Asked<T>) => order.get(poolKey(one.pool)) ?? 0;
-  return asked.sort((a, b) => placeOf(a) - placeOf(b));
+  const placeOf = (one: PoolReply<T>) => order.get(poolKey(one.pool)) ?? 0;
+  return replies.sort((a, b) => placeOf(a) - placeOf(b));
 }
 
 /** A request may make a bounded number of calls, and has made most of them by then. */
@@ -81,16 +81,19 @@ const FORGOTTEN_AT_ONCE = 100;
 export async function forgetIdle(
   env: Env,
   { config }: Directory,
-  asked: readonly Asked<PoolStatus>[],
+  replies: readonly PoolReply<PoolStatus>[],
 ): Promise<void> {
-  const idle = asked.filter((one) => isLongIdle(one, config)).map((one) => one.pool);
+  const idle = replies.filter((one) => isLongIdle(one, config)).map((one) => one.pool);
   await askPools(env, config, idle.slice(0, FORGOTTEN_AT_ONCE), (pool, { jurisdiction = null }) =>
     pool.forget(jurisdiction),
   );
 }
 
 /** A pool that nobody used for long, and that is no configured group's own. */
-export function isLongIdle(one: Asked<PoolStatus>, { groups }: Pick<Config, 'groups'>): boolean {
+export function isLongIdle(
+  one: PoolReply<PoolStatus>,
+  { groups }: Pick<Config, 'groups'>,
+): boolean {
   if ('error' in one || one.answer.idle_ms < POOL_IDLE_MS) return false;
   return one.pool.partition !== null || !groups.some(({ name }) => name === one.pool.group);
 }

@@ -38,17 +38,17 @@ export interface AcquireRequest {
   /** 1 for the first try of the ticket. Lease id = ticket id + attempt. */
   readonly attempt: number;
   /**
-   * When this ask was sent, by the clock that the instants below are by: the object's may show something
+   * When this acquire call was sent, by the clock that the instants below are by: the object's may show something
    * else. Absent: it shows the same.
    */
   readonly sentAt?: number;
-  /** When the call reached Headgate, in epoch milliseconds. Kept over every ask. */
+  /** When the call reached Headgate, in epoch milliseconds. Kept over every acquire call. */
   readonly enqueuedAt: number;
   /** The caller's own deadline in epoch milliseconds; the group's time-out applies besides. */
   readonly deadlineAt: number | null;
   /** False: answer `busy` instead of waiting. */
   readonly wait: boolean;
-  /** How long the object may park this ask, in milliseconds. The Worker asks again before that. */
+  /** How long the object may park this call, in milliseconds. The Worker asks again before that. */
   readonly sliceMs: number;
   /** Who is charged: a gateway key's id, or the fingerprint of a provider key. */
   readonly caller: string;

@@ -3,7 +3,7 @@ import type { Env } from '../../env.ts';
 import { howToSet } from '../../runtime/how-to-set.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/rpc/group-rpc.ts';
 import type { PoolMetrics } from '../../contract/observations.ts';
-import { askPools, readDirectory, type Asked } from '../../overview/pools.ts';
+import { askPools, readDirectory, type PoolReply } from '../../overview/pools.ts';
 import { refuseBlocked, slowDown } from '../../admin/access/attempts.ts';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';
 import { isSameHash, secretHash } from '../../runtime/secret-hash.ts';
@@ -31,7 +31,7 @@ export async function metrics(context: Context<{ Bindings: Env }>): Promise<Resp
 }
 
 /** Partitions that nobody uses leave the list in time; until then they need no series. */
-function isShown(one: Asked<PoolMetrics>): boolean {
+function isShown(one: PoolReply<PoolMetrics>): boolean {
   return 'error' in one || one.pool.partition === null || one.answer.status.idle_ms < POOL_IDLE_MS;
 }
 

@@ -1,6 +1,6 @@
 import type { PoolMetrics } from '../../contract/observations.ts';
 import type { PlacedPool } from '../../routing/pool.ts';
-import type { Asked } from '../../overview/pools.ts';
+import type { PoolReply } from '../../overview/pools.ts';
 import type { Exposition, Labels } from './exposition.ts';
 import * as families from './families.ts';
 
@@ -14,7 +14,7 @@ const OTHERS = 'OTHER';
  * Adds the samples of all pools. Labels are bounded: of a group with many partitions the first ones by name
  * have their own, so that the same ones have at every scrape.
  */
-export function addPools(exposition: Exposition, asked: readonly Asked<PoolMetrics>[]): void {
+export function addPools(exposition: Exposition, asked: readonly PoolReply<PoolMetrics>[]): void {
   const byGroup = Map.groupBy(asked, ({ pool }) => pool.group);
   for (const pools of byGroup.values()) {
     const byName = pools.toSorted((a, b) => (nameOf(a.pool) < nameOf(b.pool) ? -1 : 1));
@@ -30,7 +30,7 @@ function nameOf({ partition }: PlacedPool): string {
   return partition ?? '';
 }
 
-function addPool(to: Exposition, labels: Labels, one: Asked<PoolMetrics>): void {
+function addPool(to: Exposition, labels: Labels, one: PoolReply<PoolMetrics>): void {
   to.add(families.POOL_UP, labels, 'answer' in one ? 1 : 0);
   if ('error' in one) return;
   addGauges(to, labels, one.answer);

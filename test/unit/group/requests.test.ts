@@ -6,8 +6,8 @@ import { ticketFrom } from '../../../src/group/requests.ts';
 const NOW = instant(1_800_000_000_000);
 const HOUR_MS = 3_600_000;
 
-/** An ask of a call that came 4 s ago, waits for 30 s and belongs to a run of a minute. */
-function asked(skewMs: number, sentAt: number | undefined): AcquireRequest {
+/** An acquire call of a call that came 4 s ago, waits for 30 s and belongs to a run of a minute. */
+function acquire(skewMs: number, sentAt: number | undefined): AcquireRequest {
   const by = NOW + skewMs;
   return {
     version: 1,
@@ -40,16 +40,16 @@ const OURS = {
 it.each([HOUR_MS, -HOUR_MS, 6_000, -6_000])(
   'the instants of a Worker whose clock differs by %i ms are as long ago as it says',
   (skewMs) => {
-    expect(ticketFrom(asked(skewMs, NOW + skewMs), NOW)).toMatchObject(OURS);
+    expect(ticketFrom(acquire(skewMs, NOW + skewMs), NOW)).toMatchObject(OURS);
   },
 );
 
 it('clocks that agree are left alone: calls of one Worker keep their order, however long a message took', () => {
-  expect(ticketFrom(asked(0, NOW - 3_000), NOW)).toMatchObject(OURS);
-  expect(ticketFrom(asked(0, NOW + 50), NOW)).toMatchObject(OURS);
+  expect(ticketFrom(acquire(0, NOW - 3_000), NOW)).toMatchObject(OURS);
+  expect(ticketFrom(acquire(0, NOW + 50), NOW)).toMatchObject(OURS);
 });
 
 it('an older Worker does not say when it asked, and is believed', () => {
-  const { enqueuedAt } = ticketFrom(asked(HOUR_MS, undefined), NOW);
+  const { enqueuedAt } = ticketFrom(acquire(HOUR_MS, undefined), NOW);
   expect(enqueuedAt).toBe(NOW + HOUR_MS - 4_000);
 });

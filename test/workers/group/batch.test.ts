@@ -1,4 +1,4 @@
-// Many asks of one turn: every lease has its row before its caller hears of it, and they share writes.
+// Many acquire calls of one turn: every lease has its row before its caller hears of it, and they share writes.
 import { afterAll, expect, it, vi } from 'vitest';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { GroupStore } from '../../../src/group/store.ts';
@@ -23,13 +23,13 @@ it('leases of one turn are all in rows before any of them is answered, in fewer 
   await define('turn', CALLS);
   const write = vi.spyOn(GroupStore.prototype, 'write');
   const missing = await inside('turn', async (instance, { storage }) => {
-    const asks = Array.from({ length: CALLS }, async (_, at) => {
+    const acquires = Array.from({ length: CALLS }, async (_, at) => {
       const answer = await instance.acquire(request('turn', `t${at}`));
       if (answer.kind !== 'granted') return answer.kind;
       const row = storage.sql.exec('SELECT id FROM lease WHERE id = ?', answer.leaseId).toArray();
       return row.length === 1 ? null : answer.leaseId;
     });
-    return (await Promise.all(asks)).filter((one) => one !== null);
+    return (await Promise.all(acquires)).filter((one) => one !== null);
   });
   expect(missing).toEqual([]);
   const written = write.mock.calls.filter(([{ saved }]) => saved.length > 0).length;
@@ -83,8 +83,8 @@ it('pools on trial, of which many share an object, set one timer each and none f
       const events = { onProved: () => undefined, onIdle: () => undefined };
       const trial = new Trial(ctx, env, poolName(group, partition), events);
       const assumed = { slotsMax: 1, source: 'unknown' as const };
-      const asked = request(group, 'a', { partition, assumed, configVersion: 0 });
-      const answer = await trial.call((own) => own.acquire(asked));
+      const acquire = request(group, 'a', { partition, assumed, configVersion: 0 });
+      const answer = await trial.call((own) => own.acquire(acquire));
       expect(answer).toMatchObject({ kind: 'granted' });
       await trial.call((own) => own.release('a.1', 'refused', 401));
     }

@@ -26,13 +26,13 @@ async function untilQueued(name: string, queued: number): Promise<void> {
 describe.each([
   ['version 1', acquireV1],
   ['a later version with unknown fields', acquireOfLaterVersion],
-])('an ask of %s', (version, ask) => {
+])('an acquire call of %s', (version, acquire) => {
   const name = (test: string) => `${test}-${version.length}`;
 
   it('is granted, renewed, revoked and released', async () => {
     const group = name('granted');
     await object(group).reconfigure(definitionV1(group, 1));
-    const answer = await object(group).acquire(ask(group, 't'));
+    const answer = await object(group).acquire(acquire(group, 't'));
     expect(answer).toMatchObject({
       kind: 'granted',
       leaseId: 't.1',
@@ -64,17 +64,17 @@ describe.each([
   it('waits, is superseded by the same ticket, and is granted in its turn', async () => {
     const group = name('pending');
     await object(group).reconfigure(definitionV1(group, 1));
-    await object(group).acquire(ask(group, 'holder'));
-    const older = object(group).acquire(ask(group, 't'));
+    await object(group).acquire(acquire(group, 'holder'));
+    const older = object(group).acquire(acquire(group, 't'));
     await untilQueued(group, 1);
-    const newer = object(group).acquire(ask(group, 't'));
+    const newer = object(group).acquire(acquire(group, 't'));
     expect(await older).toMatchObject({
       kind: 'pending',
       position: 0,
       estimateMs: expect.any(Number),
       configVersion: 1,
     });
-    expect(await object(group).acquire(ask(group, 'third'))).toMatchObject({
+    expect(await object(group).acquire(acquire(group, 'third'))).toMatchObject({
       kind: 'rejected',
       rejection: { reason: 'queue_full', queueLengthMax: 1, retryAfterMs: expect.any(Number) },
       configVersion: 1,
@@ -87,12 +87,12 @@ describe.each([
   it('that would not wait is told that the group is busy or paused', async () => {
     const group = name('rejected');
     await object(group).reconfigure(definitionV1(group, 0));
-    expect(await object(group).acquire(ask(group, 't', false))).toMatchObject({
+    expect(await object(group).acquire(acquire(group, 't', false))).toMatchObject({
       kind: 'rejected',
       rejection: { reason: 'busy', slotsMax: 0, retryAfterMs: expect.any(Number) },
     });
     await object(group).reconfigure({ ...definitionV1(group, 1, { paused: true }), version: 2 });
-    expect(await object(group).acquire(ask(group, 'u', false))).toMatchObject({
+    expect(await object(group).acquire(acquire(group, 'u', false))).toMatchObject({
       kind: 'rejected',
       rejection: { reason: 'paused', waitedMs: 0, retryAfterMs: expect.any(Number) },
     });
@@ -102,7 +102,7 @@ describe.each([
     const group = name('deadline');
     await object(group).reconfigure(definitionV1(group, 0));
     const deadlineAt = Date.now() + 50;
-    expect(await object(group).acquire({ ...ask(group, 't'), deadlineAt })).toMatchObject({
+    expect(await object(group).acquire({ ...acquire(group, 't'), deadlineAt })).toMatchObject({
       kind: 'rejected',
       rejection: { reason: 'queue_timeout', waitedMs: expect.any(Number) },
     });
@@ -111,19 +111,19 @@ describe.each([
   it('is sent elsewhere by a group that was deleted, and is gone once it was cancelled', async () => {
     const group = name('moved');
     await object(group).reconfigure(definitionV1(group, 0));
-    const waiting = object(group).acquire(ask(group, 't'));
+    const waiting = object(group).acquire(acquire(group, 't'));
     await untilQueued(group, 1);
     await object(group).reconfigure({ version: 2, routingVersion: 2, config: null });
     expect(await waiting).toMatchObject({ kind: 'moved', configVersion: 2 });
     await object(group).reconfigure({ ...definitionV1(group, 1), version: 3 });
     await object(group).cancel('t');
-    expect(await object(group).acquire(ask(group, 't'))).toMatchObject({ kind: 'gone' });
+    expect(await object(group).acquire(acquire(group, 't'))).toMatchObject({ kind: 'gone' });
   });
 
   it('is resumed after a reset, and not after its end', async () => {
     const group = name('resumed');
     await object(group).reconfigure(definitionV1(group, 1));
-    await object(group).acquire(ask(group, 't'));
+    await object(group).acquire(acquire(group, 't'));
     await resetPool(group);
     const resumed = await object(group).resume(resumeV1(group, 't'));
     expect(resumed).toMatchObject({
@@ -137,7 +137,7 @@ describe.each([
   });
 });
 
-it('an automatic group takes its limit from the ask', async () => {
+it('an automatic group takes its limit from the acquire call', async () => {
   const name = 'auto:zai/glm-5.1#fp_000000000000000000000000';
   const group = 'auto:zai/glm-5.1';
   const answer = await object(name).acquire(acquireAutomaticV1(group, 'a'));

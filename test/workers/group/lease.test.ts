@@ -64,7 +64,7 @@ it('dropping the older of two answers to one ticket frees nothing', async () => 
   disposal.mockRestore();
 });
 
-it('an ask that supersedes another one answers it, and one of them gets the slot', async () => {
+it('an acquire call that supersedes another one answers it, and one of them gets the slot', async () => {
   await define('superseded', 1);
   const { lease } = await take('superseded', 'holder');
   const { answer: older } = await queueUp('superseded', 'a');
@@ -92,7 +92,7 @@ it('a lease that is released twice frees one slot', async () => {
   await granted(await third).lease.release('unused', null);
 });
 
-it('a release that arrives before its ask ends the attempt', async () => {
+it('a release that arrives before its acquire call ends the attempt', async () => {
   await define('early', 1);
   await pool('early').release('a.1', 'cancelled', null);
   expect(await pool('early').acquire(request('early', 'a'))).toEqual({ kind: 'gone' });

@@ -22,7 +22,7 @@ it('a slot that cools down is free when it was to be', async () => {
   await next.lease.release('unused', null);
 });
 
-it('a call waits no longer than it wanted to, and asks of before and after it keep their order', async () => {
+it('a call waits no longer than it wanted to, and acquire calls of before and after it keep their order', async () => {
   await define('patient', 1);
   const { lease } = await take('patient', 'a');
   const sentAt = Date.now();
@@ -44,8 +44,8 @@ it('a holder resumes after a reset, and what it held before frees nothing', asyn
   const { lease, attachment } = await take('resumed', 'a');
   passTime(-HOUR_MS);
   await resetPool('resumed');
-  const asked = { ...request('resumed', 'a'), leaseId: 'a.1', attachment };
-  const resumed = await pool('resumed').resume(asked);
+  const resume = { ...request('resumed', 'a'), leaseId: 'a.1', attachment };
+  const resumed = await pool('resumed').resume(resume);
   if (resumed.kind !== 'granted') throw new Error(resumed.kind);
   expect(resumed.attachment).toBeGreaterThan(attachment);
   lease[Symbol.dispose]();

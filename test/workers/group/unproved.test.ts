@@ -21,7 +21,7 @@ import { env, until } from '../support/worker.ts';
 
 const GROUP = 'auto:openai';
 
-/** A pool of an automatic group of two slots, and the asks that its Workers make. */
+/** A pool of an automatic group of two slots, and the acquire calls that its Workers make. */
 function automatic(partition: string) {
   const name = poolName(GROUP, partition);
   const of = {

@@ -47,7 +47,7 @@ export async function define(
   await pool(name).reconfigure({ version, routingVersion: 0, config: JSON.stringify(config) });
 }
 
-/** An ask as the Worker would make it. */
+/** An acquire call as the Worker would make it. */
 export function request(
   group: string,
   ticketId: string,
@@ -85,7 +85,7 @@ export async function take(
   return answer;
 }
 
-/** Parks an ask, and returns once it stands in the queue. */
+/** Parks an acquire call, and returns once it stands in the queue. */
 export async function queueUp(
   group: string,
   ticketId: string,
@@ -205,7 +205,7 @@ async function reset(
   }
 }
 
-/** Makes the next answer to an ask get lost with its object, after or before its row was written. */
+/** Makes the next answer to an acquire call get lost with its object, after or before its row was written. */
 export function loseNextAnswer(isWritten: boolean) {
   // oxlint-disable-next-line typescript/unbound-method -- called with its object below
   const { acquire } = GroupObject.prototype;

@@ -6,7 +6,7 @@ import type { Rejection } from '../core/words/rejection.ts';
 type Answer = AcquireAnswer | ResumeAnswer;
 type Resolve = (answer: Answer) => void;
 
-/** An effect that answers a ticket's parked ask and needs nothing else. */
+/** An effect that answers a ticket's parked call and needs nothing else. */
 export type AnsweringEffect = Extract<
   Effect,
   { kind: 'pending' | 'reject' | 'declined' | 'gone' | 'moved' }
@@ -17,8 +17,8 @@ const CANCELLED: Rejection = { reason: 'cancelled', retryAfterMs: null };
 /** Waiters that an operator took out and whose callers may still be on their way back. */
 const DISMISSED_MAX = 1_000;
 
-/** The parked ask of each ticket, and what it is answered. */
-export class Asks {
+/** The parked acquire (or resume) call of each ticket, and what it is answered. */
+export class ParkedAcquires {
   readonly #configVersion: () => number;
   readonly #parked = new Map<TicketId, Resolve>();
   /** The oldest first. */
@@ -28,28 +28,28 @@ export class Asks {
     this.#configVersion = configVersion;
   }
 
-  /** The ask that is parked for a ticket now, for whom the next one supersedes it. */
+  /** The call that is parked for a ticket now, for the next one to answer when it has superseded it. */
   current(id: TicketId): Resolve | undefined {
     return this.#parked.get(id);
   }
 
-  /** Parks an ask in place of an earlier one. */
+  /** Parks a call in place of an earlier one. */
   park(id: TicketId, resolve: Resolve): void {
     this.#parked.set(id, resolve);
   }
 
-  /** Takes out the ask of a ticket, to be answered once its lease is written. */
+  /** Takes out the call of a ticket, to be answered once its lease is written. */
   take(id: TicketId): Resolve | undefined {
-    const ask = this.#parked.get(id);
+    const parked = this.#parked.get(id);
     this.#parked.delete(id);
-    return ask;
+    return parked;
   }
 
   answer(effect: AnsweringEffect): void {
     this.take(effect.ticketId)?.(this.#answerTo(effect));
   }
 
-  /** From now on an ask of this ticket that would hear `gone` hears that it was cancelled. */
+  /** From now on an acquire call of this ticket that would hear `gone` hears that it was cancelled. */
   dismiss(id: TicketId): void {
     this.#dismissed.add(id);
     const [oldest] = this.#dismissed;
