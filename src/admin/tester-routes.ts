@@ -1,7 +1,7 @@
 import type { Env } from '../env.ts';
 import type { Snapshot } from '../contract/rpc/directory-rpc.ts';
 import { KEY_PREFIX } from '../routing/key-groups.ts';
-import { REASONS, type Refusal } from '../contract/reasons.ts';
+import { REASONS, type ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { chooseUpstream } from '../routing/choose-upstream.ts';
 import { compileRoutes, GROUPS_PER_CALL_MAX, type Placement } from '../routing/placement.ts';
@@ -48,7 +48,7 @@ function choose(
   { upstream: header, model, shape }: Call,
   upstreams: ReadonlyMap<string, Upstream>,
   byDefault: string | null,
-): Chosen | Refusal {
+): Chosen | ErrorReply {
   const choice = chooseUpstream({ header, model, shape }, upstreams, byDefault);
   switch (choice.kind) {
     case 'found': {
@@ -111,7 +111,7 @@ async function tested(
 }
 
 /** What a call without one of our keys is told where it needs one. */
-function keyRefusal(call: Call, isWanted: boolean, upstream: Upstream): Refusal | null {
+function keyRefusal(call: Call, isWanted: boolean, upstream: Upstream): ErrorReply | null {
   if (!isWanted && upstream.secret === null) return null;
   const message =
     call.key === null
@@ -120,7 +120,7 @@ function keyRefusal(call: Call, isWanted: boolean, upstream: Upstream): Refusal 
   return { reason: 'key_missing', message };
 }
 
-function tooMany(placements: readonly Placement[]): Refusal | null {
+function tooMany(placements: readonly Placement[]): ErrorReply | null {
   if (placements.length <= GROUPS_PER_CALL_MAX) return null;
   const names = placements.map(({ group }) => group).join(', ');
   const message = `The call belongs to ${names}: ${GROUPS_PER_CALL_MAX} groups are the most.`;
@@ -141,6 +141,6 @@ function shown(placement: Placement, lane: ReturnType<typeof laneOf>) {
   } as const;
 }
 
-function wire({ reason, message }: Refusal) {
+function wire({ reason, message }: ErrorReply) {
   return { reason, status: REASONS[reason].status, message };
 }

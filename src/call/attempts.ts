@@ -1,4 +1,4 @@
-import type { Refusal } from '../contract/reasons.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
 import type { Ticket } from './acquire/admission.ts';
 import type { PlaceListener } from './acquire/ask.ts';
 import { keyFor } from './identity/authenticate.ts';
@@ -26,12 +26,12 @@ export async function journey(
   ticket: Ticket,
   incoming: Omit<Incoming, 'table'>,
   listener: PlaceListener | null,
-): Promise<Response | Refusal | 'left'> {
+): Promise<Response | ErrorReply | 'left'> {
   const tries = new Tries(first.call.request.headers);
   const { stops, afterMs, order } = await planSpill(first);
   let leg = first;
   let moves = 0;
-  const end = (refusal: Refusal | 'left'): Refusal | 'left' => {
+  const end = (refusal: ErrorReply | 'left'): ErrorReply | 'left' => {
     leg.located.body.discard();
     return refusal === 'left' ? refusal : { ...refusal, tries: tries.sent };
   };
@@ -68,7 +68,7 @@ async function nextLeg(
   stops: SpillStop[],
   order: SpillOrder,
   leg: Leg,
-): Promise<Leg | Refusal | null | 'left'> {
+): Promise<Leg | ErrorReply | null | 'left'> {
   // What it was called at the last stop is of no concern to the next.
   let from = asAsked(leg);
   // Only now: most calls never go elsewhere, and pools are asked for the order.
@@ -92,7 +92,7 @@ async function reroute(
   incoming: Omit<Incoming, 'table'>,
   configVersion: number,
   moves: number,
-): Promise<Leg | Refusal | 'left'> {
+): Promise<Leg | ErrorReply | 'left'> {
   const { call, caller, located, spilledFrom } = leg;
   if (moves >= MOVES_MAX) {
     located.body.discard();

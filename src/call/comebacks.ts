@@ -1,4 +1,4 @@
-import type { Refusal } from '../contract/reasons.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
 
 /** The last time that a caller came back to what nobody knows the end of. */
 interface Comeback {
@@ -37,7 +37,7 @@ export class Comebacks {
   }
 
   /** The refusal as this caller gets it at `now`. */
-  space(refusal: Refusal, callerId: string, now: number): Refusal {
+  space(refusal: ErrorReply, callerId: string, now: number): ErrorReply {
     const firstMs = firstMsOf(refusal);
     if (firstMs === null) return refusal;
     const { times } = this.#note(callerId, firstMs, now);
@@ -69,7 +69,7 @@ function growth(firstMs: number, times: number): number {
 }
 
 /** Null: its end is known, or it has none. */
-function firstMsOf({ reason, isUnforeseen, retryAfterMs }: Refusal): number | null {
+function firstMsOf({ reason, isUnforeseen, retryAfterMs }: ErrorReply): number | null {
   if (reason === 'limiter_unavailable') return UNREACHED_MS;
   return isUnforeseen === true && retryAfterMs !== undefined ? STOPPED_MS : null;
 }

@@ -1,7 +1,7 @@
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { logEvent } from '../runtime/log.ts';
 import { putAnswerHeaders } from '../contract/answer-headers.ts';
-import type { Refusal } from '../contract/reasons.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import { HeldCall, type CutReason } from '../upstream/transfer/held-call.ts';
@@ -51,7 +51,7 @@ export interface Sending {
 }
 
 /** Sends a call that holds its slots, and holds them until the last byte of the answer. */
-export async function sendHeld(sending: Sending): Promise<Response | Refusal | Again | 'left'> {
+export async function sendHeld(sending: Sending): Promise<Response | ErrorReply | Again | 'left'> {
   const { call, rules, target, tries, metering, admission, hasNext } = sending;
   const { request, ctx, after } = call;
   const waitMs = Math.round(steadyClock.now() - sending.ticket.enqueuedAt);
@@ -117,7 +117,7 @@ async function refused(
   refusal: UpstreamRefusal,
   answer: Response | null,
   waitMs: number,
-): Promise<Response | Refusal | Again | 'left'> {
+): Promise<Response | ErrorReply | Again | 'left'> {
   const { call, located, tries, admission, metering } = sending;
   const { body } = located;
   const { kind, retryAfterMs } = refusal.signal;
@@ -225,14 +225,14 @@ function groupsOf({ placements }: Admission): string {
   return placements.map(({ group }) => group).join(', ');
 }
 
-function noAnswer({ located }: Sending, { cutBy }: HeldCall): Refusal | 'left' {
+function noAnswer({ located }: Sending, { cutBy }: HeldCall): ErrorReply | 'left' {
   const fault = located.body.watch?.fault ?? null;
   if (fault !== null) return fault;
   return cutBy === 'left' ? 'left' : unreachable(located.upstream.id, cutBy);
 }
 
 /** The refusal of a call that its upstream gave no answer to. */
-export function unreachable(upstreamId: string, cutBy: CutReason | null): Refusal {
+export function unreachable(upstreamId: string, cutBy: CutReason | null): ErrorReply {
   const why: Record<CutReason, string> = {
     left: 'the caller has gone',
     body: 'what was left of the body may not go out',

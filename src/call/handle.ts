@@ -1,9 +1,9 @@
 import type { Dialect } from '../contract/dialect.ts';
 import type { Env } from '../env.ts';
-import type { Refusal } from '../contract/reasons.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
 import { readCallerHeaders, type CallerHeaders } from '../contract/request-headers.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
-import { refusalResponse } from './errors/wire-error.ts';
+import { errorResponse } from './errors/wire-error.ts';
 import { CallClock } from '../runtime/call-clock.ts';
 import { classify } from '../upstream/operation/operation.ts';
 import type { Ticket } from './acquire/admission.ts';
@@ -42,7 +42,7 @@ const BODY_WAIT_MAX_MS = 240_000;
 const NO_QUERY = new URLSearchParams();
 
 /** What a newer configuration may have. */
-const NOT_THERE: ReadonlySet<Refusal['reason']> = new Set(['upstream_unknown', 'model_unknown']);
+const NOT_THERE: ReadonlySet<ErrorReply['reason']> = new Set(['upstream_unknown', 'model_unknown']);
 
 /** The status of an answer that nobody is left to read. */
 const LEFT_STATUS = 499;
@@ -53,7 +53,7 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   const table = await routingTable(env, ctx);
   if (table === null) {
     const message = 'The configuration cannot be reached yet. Try again in a moment.';
-    return refusalResponse(shapeOf(request, url, null), {
+    return errorResponse(shapeOf(request, url, null), {
       reason: 'limiter_unavailable',
       message,
     });
@@ -78,14 +78,14 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   const answer = await answering;
   const isOurs = !(answer instanceof Response);
   if (isOurs) traceError(answer.reason);
-  const response = isOurs ? refusalResponse(shapeOf(request, url, table), answer) : answer;
+  const response = isOurs ? errorResponse(shapeOf(request, url, table), answer) : answer;
   if (cors !== null) addCors(response.headers, cors);
   if (isPageVisit(request)) response.headers.append('content-security-policy', 'sandbox');
   return response;
 }
 
 /** Says that something is not there only where the directory does not know it either. */
-async function answerByNewest(call: ProxyCall): Promise<Response | Refusal> {
+async function answerByNewest(call: ProxyCall): Promise<Response | ErrorReply> {
   const answer = await answerTo(call);
   if (answer instanceof Response) return answer;
   const earlier = readOf(answer);
@@ -96,7 +96,7 @@ async function answerByNewest(call: ProxyCall): Promise<Response | Refusal> {
   return again;
 }
 
-function answerAgain(call: ProxyCall): Promise<Response | Refusal> | Refusal {
+function answerAgain(call: ProxyCall): Promise<Response | ErrorReply> | ErrorReply {
   return call.earlier === null && call.request.bodyUsed ? changedMeanwhile() : answerTo(call);
 }
 
@@ -108,7 +108,7 @@ function isPageVisit(request: Request): boolean {
   return request.headers.get('sec-fetch-mode') === 'navigate';
 }
 
-async function answerTo(call: ProxyCall): Promise<Response | Refusal | Misplaced> {
+async function answerTo(call: ProxyCall): Promise<Response | ErrorReply | Misplaced> {
   const { request, url, query, table } = call;
   const read = readCallerHeaders(request.headers);
   if (!read.ok) return { reason: 'header_invalid', message: read.message };
@@ -140,7 +140,7 @@ function answerCaller(
   caller: Caller,
   headers: CallerHeaders,
   ownKey: OwnKey | null,
-): Promise<Response | Refusal | Misplaced> {
+): Promise<Response | ErrorReply | Misplaced> {
   return isModelList(call.request, call.url) && headers.upstream === null
     ? listModels(call, caller)
     : sendLocated(call, caller, headers, ownKey);
@@ -160,7 +160,7 @@ async function sendLocated(
   caller: Caller,
   headers: CallerHeaders,
   ownKey: OwnKey | null,
-): Promise<Response | Refusal | Misplaced> {
+): Promise<Response | ErrorReply | Misplaced> {
   const { request, earlier, url, query, env, table, after } = call;
   const bodyWaitMs = Math.max(headers.maxWaitMs ?? BODY_WAIT_MAX_MS, BODY_WAIT_MIN_MS);
   const common = { request, earlier, url, query, headers, caller, bodyWaitMs, after };
@@ -178,7 +178,7 @@ async function sendLocated(
   // On the unified routes the path does not say whose key it is.
   const keyHere = `${located.upstream.id} ${key.fingerprint}`;
   if (ownKey !== null) await delayNewKey(call, keyHere, placed);
-  const travel = async (from: Leg, listener: LastPlace | null): Promise<Response | Refusal> => {
+  const travel = async (from: Leg, listener: LastPlace | null): Promise<Response | ErrorReply> => {
     if (ownKey !== null) ownKey.travels = true;
     const arrived = await journey(from, ticket, common, listener).finally(ownKey?.leave);
     if (ownKey !== null && arrived instanceof Response) {
@@ -204,7 +204,7 @@ async function sendLocated(
   return sent ?? answerWaiting(keepalive, place, answer, call, () => gone.abort());
 }
 
-async function locate(incoming: Incoming): Promise<Located | Refusal | Misplaced | 'left'> {
+async function locate(incoming: Incoming): Promise<Located | ErrorReply | Misplaced | 'left'> {
   const { url, table } = incoming;
   if (isUnified(url)) return locateUnified(incoming);
   const { id, rest } = splitPath(url.pathname);
@@ -233,7 +233,7 @@ function nobodyListens(): Response {
 }
 
 /** What no upstream could do anything about. */
-function refuseEarly(request: Request, url: URL, caller: Caller): Refusal | null {
+function refuseEarly(request: Request, url: URL, caller: Caller): ErrorReply | null {
   if (request.headers.get('upgrade')?.toLowerCase() === 'websocket') {
     // Coding agents go on with HTTP at once on 426. Its header `Upgrade` would not get through: the runtime
     // keeps what is of the connection for itself.

@@ -1,10 +1,10 @@
 import {
   frameShapeOf,
-  refusalFrame,
+  errorReplyFrame,
   upstreamErrorFrame,
   type FrameShape,
 } from './errors/error-frame.ts';
-import type { Refusal } from '../contract/reasons.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
 import type { CallerHeaders } from '../contract/request-headers.ts';
 import { keepaliveAfterMs, type Placement } from '../routing/placement.ts';
 import { packingOf, unpacked } from '../upstream/body/packing.ts';
@@ -87,7 +87,7 @@ export class LastPlace implements PlaceListener {
 export function answerWaiting(
   keepalive: Keepalive,
   place: LastPlace,
-  answer: Promise<Response | Refusal>,
+  answer: Promise<Response | ErrorReply>,
   { request, ctx, after }: Pick<ProxyCall, 'request' | 'ctx' | 'after'>,
   leave: () => void,
 ): Response {
@@ -130,11 +130,11 @@ export function answerWaiting(
 async function tell(
   write: (bytes: Uint8Array) => Promise<void>,
   { shape, model }: Keepalive,
-  answer: Response | Refusal,
+  answer: Response | ErrorReply,
 ): Promise<void> {
   if (!(answer instanceof Response)) {
     traceError(answer.reason);
-    return write(encoder.encode(refusalFrame(shape, answer, model)));
+    return write(encoder.encode(errorReplyFrame(shape, answer, model)));
   }
   const { status, headers } = answer;
   const packing = packingOf(headers.get('content-encoding'));

@@ -1,4 +1,4 @@
-import type { Refusal } from '../contract/reasons.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
 import type { CallerHeaders } from '../contract/request-headers.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
@@ -43,7 +43,7 @@ export interface Located {
 }
 
 /** The refusal of a call that may belong somewhere by a newer configuration, with what was read of it already. */
-export interface Misplaced extends Refusal {
+export interface Misplaced extends ErrorReply {
   readonly read: EarlierRead;
 }
 
@@ -53,7 +53,7 @@ export interface EarlierRead extends Read {
 }
 
 /** What there is of the body of a refused call; null: it was not read, or nothing is left. */
-export function readOf(refusal: Refusal | Misplaced): EarlierRead | null {
+export function readOf(refusal: ErrorReply | Misplaced): EarlierRead | null {
   return 'read' in refusal ? refusal.read : null;
 }
 
@@ -88,7 +88,7 @@ export async function locateDirect(
   incoming: Incoming,
   upstream: Upstream,
   path: string,
-): Promise<Located | Refusal | 'left'> {
+): Promise<Located | ErrorReply | 'left'> {
   const { request, query, table, headers, caller } = incoming;
   const operation = classify(request.method, path, query, upstream.dialect);
   const rule = modelRule(table, caller, upstream, operation);
@@ -160,7 +160,7 @@ type Read = Pick<Located, 'model' | 'isStream' | 'body'> & {
 async function readBody(
   { request, caller, bodyWaitMs, after }: Incoming,
   of: Omit<Search, 'ownKey'>,
-): Promise<Read | Refusal | 'left'> {
+): Promise<Read | ErrorReply | 'left'> {
   const search = { ...of, ownKey: caller.credentials.gatewayKey };
   const stop = new AbortController();
   const abort = (): void => stop.abort();
@@ -183,7 +183,7 @@ async function readBody(
 /** A call to `/v1/*`: the upstream is chosen by the header, the model, or the default. */
 export async function locateUnified(
   incoming: Incoming,
-): Promise<Located | Misplaced | Refusal | 'left'> {
+): Promise<Located | Misplaced | ErrorReply | 'left'> {
   const { request, url, query, table, headers, caller } = incoming;
   const shape = unifiedShape(url.pathname);
   const operation = classify(request.method, url.pathname, query, shape);
@@ -225,7 +225,7 @@ function suffices({ search: had }: EarlierRead, wanted: EarlierRead['search']): 
 }
 
 /** Of a call nothing is left that it could be routed anew with. */
-export function changedMeanwhile(): Refusal {
+export function changedMeanwhile(): ErrorReply {
   const message = 'The configuration has changed while the call was read. Send it again.';
   return { reason: 'limiter_unavailable', message };
 }
@@ -237,7 +237,7 @@ const UNSAID: Proof = { isBound: true, against: () => null };
 async function locateNamed(
   incoming: Incoming,
   shape: UnifiedShape,
-): Promise<Located | Refusal | 'left'> {
+): Promise<Located | ErrorReply | 'left'> {
   const { headers } = incoming;
   const chosen = choosePath(incoming, shape, headers.model);
   if ('reason' in chosen) return chosen;
@@ -250,7 +250,7 @@ async function locateNamed(
 }
 
 /** The call with the prefix gone that named its upstream in front of the body's model. */
-function withoutPrefix(located: Located, prefix: string): Located | Refusal {
+function withoutPrefix(located: Located, prefix: string): Located | ErrorReply {
   const { body, model } = located;
   if (prefix === '' || model?.toLowerCase().startsWith(prefix.toLowerCase()) !== true) {
     return located;
@@ -268,7 +268,7 @@ function withoutPrefix(located: Located, prefix: string): Located | Refusal {
 export async function relocate(
   incoming: Incoming,
   located: Located,
-): Promise<Located | Refusal | 'left'> {
+): Promise<Located | ErrorReply | 'left'> {
   const { table, request, caller, headers } = incoming;
   const upstream = table.upstreams.get(located.upstream.id);
   if (upstream === undefined) {
@@ -314,7 +314,7 @@ function choosePath(
   { table, url, headers }: Incoming,
   shape: UnifiedShape,
   model: string | null,
-): Chosen | Refusal {
+): Chosen | ErrorReply {
   const choice = choose(table, { header: headers.upstream, model, shape });
   if ('reason' in choice) return choice;
   const path = unifiedPath(choice.upstream, shape, url.pathname);
@@ -324,7 +324,7 @@ function choosePath(
 function choose(
   { upstreams, snapshot }: RoutingTable,
   call: Parameters<typeof chooseUpstream>[0],
-): { readonly upstream: Upstream; readonly prefix: string } | Refusal {
+): { readonly upstream: Upstream; readonly prefix: string } | ErrorReply {
   const choice = chooseUpstream(call, upstreams, snapshot.config.default_upstream);
   switch (choice.kind) {
     case 'found':
@@ -342,7 +342,7 @@ function choose(
   }
 }
 
-function noSuchShape(upstream: Upstream, shape: Dialect): Refusal {
+function noSuchShape(upstream: Upstream, shape: Dialect): ErrorReply {
   const message = `The upstream ${upstream.id} has no routes of the ${shape} dialect, and Headgate does not translate.`;
   return { reason: 'upstream_unknown', message };
 }

@@ -1,6 +1,6 @@
 import type { GroupConfig } from '../contract/config/config.ts';
 import { hasBudget } from '../routing/metered.ts';
-import type { Refusal } from '../contract/reasons.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { CallEstimate, Settlement } from '../core/words/usage.ts';
 import type { Placement } from '../routing/placement.ts';
@@ -41,7 +41,7 @@ export interface Measured {
 export async function measure(
   call: ProxyCall,
   located: Located,
-): Promise<Measured | Refusal | 'left'> {
+): Promise<Measured | ErrorReply | 'left'> {
   const { headers, signal } = call.request;
   const { upstream, operation } = located;
   const kept = await keepBody(located.body, READ_BYTES_MAX, bodyBudget, signal, EXEMPT_BYTES);
@@ -118,7 +118,7 @@ export class Metering {
   }
 
   /** The refusal of a call whose price nobody knows, by a group that has a budget. */
-  refuseUnpriced({ config, group }: Placement): Refusal | null {
+  refuseUnpriced({ config, group }: Placement): ErrorReply | null {
     if (config === null || config.dry_run || !hasBudget(config.limits)) return null;
     if (this.#priceFor(config) !== null) return null;
     const model =

@@ -1,4 +1,4 @@
-import type { Refusal } from '../contract/reasons.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Operation } from '../upstream/operation/operation.ts';
 import type { Proof } from '../upstream/body/request-body.ts';
@@ -66,7 +66,7 @@ export function disagreement(
   { said, shown, where }: { said: string | null; shown: string; where: 'body' | 'path' },
   upstream: Upstream,
   { routes }: RoutingTable,
-): Refusal | null {
+): ErrorReply | null {
   if (said === null || routes.isSameModel(upstream, said, shown)) return null;
   const message = `headgate-model: names ${quote(said)}, but the ${where} of the call names ${quote(shown)}, which is what the upstream will read. Leave the header out.`;
   return { reason: 'header_invalid', message };

@@ -1,4 +1,4 @@
-import type { Refusal } from '../contract/reasons.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
 import { fetchAnswer } from '../upstream/transfer/fetch-answer.ts';
 import type { OutgoingBody } from '../upstream/body/request-body.ts';
 import { callerResponseHeaders } from '../upstream/transfer/response-headers.ts';
@@ -25,7 +25,7 @@ export type Sent =
   | Response
   | 'left'
   | Again
-  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly located: Located }
+  | { readonly kind: 'refused'; readonly refusal: ErrorReply; readonly located: Located }
   /** Route the call again, no earlier than by that version of the configuration. */
   | { readonly kind: 'moved'; readonly configVersion: number; readonly located: Located };
 

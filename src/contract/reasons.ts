@@ -58,8 +58,8 @@ export const REASONS: Record<Reason, ReasonShape> = {
   internal: { status: 500, permanent: false },
 };
 
-/** A refusal of Headgate's own, before it is put into the caller's dialect. */
-export interface Refusal {
+/** An error of Headgate's own that a caller is told, before it is put into the caller's dialect. */
+export interface ErrorReply {
   readonly reason: Reason;
   /** A full sentence for people: what was wrong, and what was expected. Never a secret. */
   readonly message: string;

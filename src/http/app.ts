@@ -2,8 +2,8 @@ import { Hono } from 'hono';
 import type { Env } from '../env.ts';
 import { DEPARTED_PATH } from '../contract/rpc/forwarded.ts';
 import { logEvent } from '../runtime/log.ts';
-import { MALFORMED_PATH, malformedRefusal } from './malformed.ts';
-import { refusalResponse } from '../call/errors/wire-error.ts';
+import { MALFORMED_PATH, malformedReply } from './malformed.ts';
+import { errorResponse } from '../call/errors/wire-error.ts';
 import { createAdminRoutes } from '../admin/admin-routes.ts';
 import { callsInFlight } from '../call/calls-in-flight.ts';
 import { createDashboardRoutes } from './dashboard/dashboard-routes.ts';
@@ -39,7 +39,7 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   app.get('/', home);
   app.get('/healthz', (context) => context.json({ ok: true, calls_in_flight: callsInFlight() }));
   app.get(`${MALFORMED_PATH}:what`, ({ req }) =>
-    refusalResponse('openai', malformedRefusal(req.param('what'))),
+    errorResponse('openai', malformedReply(req.param('what'))),
   );
   app.get(DEPARTED_PATH, ({ req }) => {
     departures.tell(req.raw);
@@ -59,7 +59,7 @@ function internalError(error: unknown): Response {
   const { name, stack } = error instanceof Error ? error : new Error('not an error');
   logEvent('internal_error', { name, stack: stackOf(stack ?? '') });
   const message = 'Headgate failed to handle the call.';
-  return refusalResponse('openai', { reason: 'internal', message });
+  return errorResponse('openai', { reason: 'internal', message });
 }
 
 /** Where it happened, without the message. */

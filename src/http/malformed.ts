@@ -1,4 +1,4 @@
-import type { Refusal } from '../contract/reasons.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
 
 /**
  * Where `serve` sends who sent no proper HTTP request: it puts a call of this path, and what was wrong, in
@@ -24,7 +24,7 @@ const EXPECTED = {
 export type Malformed = keyof typeof EXPECTED;
 
 /** What is told to whoever sent such a request. */
-export function malformedRefusal(what: string): Refusal {
+export function malformedReply(what: string): ErrorReply {
   const expected = Object.entries(EXPECTED).find(([name]) => name === what)?.[1];
   const reason = what === 'chunk' ? 'body_unreadable' : 'header_invalid';
   return { reason, message: expected ?? 'The request: expected HTTP/1.1.' };

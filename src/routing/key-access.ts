@@ -1,7 +1,7 @@
 import type { GatewayKeyConfig } from '../contract/config/config.ts';
 import { KEY_PREFIX } from './key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
-import type { Refusal } from '../contract/reasons.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { compileGlobs } from './glob.ts';
 import type { Placement, Routes } from './placement.ts';
@@ -25,7 +25,7 @@ export function keysByHash(
 }
 
 /** Why a key opens nothing at this moment; null: it does. `hash` is what it was found by, if it was. */
-export function refusedKey(key: GatewayKeyConfig, hash: string | null): Refusal | null {
+export function refusedKey(key: GatewayKeyConfig, hash: string | null): ErrorReply | null {
   const { revoked_at: revokedAt, expires_at: expiresAt, previous } = key;
   if (revokedAt !== null) return invalid(`The gateway key was revoked on ${revokedAt}.`);
   const isOld = hash !== null && hash !== key.hash;
@@ -44,7 +44,7 @@ export function refusedKey(key: GatewayKeyConfig, hash: string | null): Refusal 
 export function forbiddenFor(
   key: Pick<GatewayKeyConfig, 'id' | 'groups'>,
   placements: readonly Placement[],
-): Refusal | null {
+): ErrorReply | null {
   const barred = placements.find(({ group, isOfProvider }) => !mayUse(key, group, isOfProvider));
   return barred === undefined ? null : forbidden(key.id, `the group ${barred.group}`);
 }
@@ -63,7 +63,7 @@ export function forbiddenUpstream(
   key: Pick<GatewayKeyConfig, 'id' | 'groups'>,
   upstream: Upstream,
   routes: Routes,
-): Refusal | null {
+): ErrorReply | null {
   if (key.groups.length === 0) return null;
   const names = [`${AUTO_PREFIX}${upstream.id}`, ...routes.groupsOf(upstream)];
   return names.some(compiled(key)) ? null : forbidden(key.id, `the upstream ${upstream.id}`);
@@ -80,7 +80,7 @@ export function closedRoute(
   key: Pick<GatewayKeyConfig, 'id' | 'allow'>,
   { upstream, path }: { readonly upstream: Upstream; readonly path: string },
   { method, headers }: Pick<Request, 'method' | 'headers'>,
-): Refusal | null {
+): ErrorReply | null {
   const override = METHOD_OVERRIDES.find((name) => headers.has(name));
   if (override !== undefined) return closed(upstream, `a call with the header ${override}`);
   const isListed = [key.allow, upstream.allow].map(matcherOf);
@@ -106,7 +106,7 @@ export function closedRoute(
 
 const LISTED: ReadonlySet<string> = new Set(LISTED_OPERATIONS);
 
-function closed({ id }: Upstream, what: string): Refusal {
+function closed({ id }: Upstream, what: string): ErrorReply {
   const message = `The operator's key of the upstream ${id} is never used for ${what}. Bring a provider key of your own.`;
   return { reason: 'key_forbidden', message };
 }
@@ -134,10 +134,10 @@ function isOver(at: string): boolean {
   return !(Date.parse(at) > Date.now());
 }
 
-function invalid(message: string): Refusal {
+function invalid(message: string): ErrorReply {
   return { reason: 'key_invalid', message };
 }
 
-function forbidden(id: string, what: string): Refusal {
+function forbidden(id: string, what: string): ErrorReply {
   return { reason: 'key_forbidden', message: `The gateway key ${id} may not use ${what}.` };
 }

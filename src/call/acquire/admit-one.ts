@@ -2,7 +2,7 @@ import type { Env } from '../../env.ts';
 import { CONTRACT_VERSION, type AcquireRequest } from '../../contract/rpc/group-rpc.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
-import type { Refusal } from '../../contract/reasons.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
@@ -15,7 +15,7 @@ import type { Metering } from '../metering.ts';
 import { LeaseHolder } from './lease-holder.ts';
 import { passWithoutSlot, giveBackPasses, takeUnreportedPasses, type Pass } from './passes.ts';
 import { poolSource, type PoolSource } from './pools.ts';
-import { refusalOf, unavailable } from './refusals.ts';
+import { replyTo, unavailable } from './rejections.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Background } from '../../runtime/background.ts';
 
@@ -48,7 +48,7 @@ export interface Manner {
 
 export type AdmittedOne =
   | { readonly kind: 'admitted'; readonly placement: Placement; readonly hold: LeaseHolder | Pass }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'refused'; readonly refusal: ErrorReply }
   /** Not now, or not before a pause ends. Only tries and calls that hold narrower slots hear it. */
   | { readonly kind: 'declined'; readonly placement: Placement; readonly isPaused: boolean }
   /** Route the call again, no earlier than by that version of the configuration. */
@@ -88,7 +88,7 @@ export async function admitOne(
     }
     case 'rejected':
       noteRejection(env, request, asked.rejection.reason, waitedMs);
-      return { kind: 'refused', refusal: refusalOf(asked.rejection, placement) };
+      return { kind: 'refused', refusal: replyTo(asked.rejection, placement) };
     case 'declined':
       return { kind: 'declined', placement, isPaused: asked.isPaused };
     case 'moved':

@@ -1,6 +1,6 @@
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { poolName } from '../../contract/pool-name.ts';
-import type { Refusal } from '../../contract/reasons.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import { SERVED } from '../../core/words/signal.ts';
 import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../../routing/placement.ts';
@@ -222,7 +222,7 @@ function takenAway(): Admitted {
   return { kind: 'refused', refusal: { reason: 'limiter_unavailable', message } };
 }
 
-function tooMany(placements: readonly Placement[]): Refusal {
+function tooMany(placements: readonly Placement[]): ErrorReply {
   const names = placements.map(({ group }) => group).join(', ');
   const message = `The call belongs to ${placements.length} groups (${names}), and ${GROUPS_PER_CALL_MAX} is the most.`;
   return { reason: 'too_many_groups', message };

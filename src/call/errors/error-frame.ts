@@ -1,5 +1,5 @@
 import type { Dialect } from '../../contract/dialect.ts';
-import type { Refusal } from '../../contract/reasons.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
 import { responsesFrames } from './responses-frames.ts';
 import { errorBody, retryAfterMsOf, statusIn } from './wire-error.ts';
 
@@ -66,13 +66,17 @@ function feedbackOf({ error }: ErrorBody): object {
   return { blockReason: 'OTHER', blockReasonMessage: message };
 }
 
-/** The last events for a refusal of ours. */
-export function refusalFrame(shape: FrameShape, refusal: Refusal, model: string | null): string {
+/** The last events for an error reply. */
+export function errorReplyFrame(
+  shape: FrameShape,
+  reply: ErrorReply,
+  model: string | null,
+): string {
   const dialect = dialectOf(shape);
-  const body = errorBody(dialect, refusal, statusIn(dialect, refusal.reason)) as ErrorBody;
+  const body = errorBody(dialect, reply, statusIn(dialect, reply.reason)) as ErrorBody;
   if (shape !== 'openai_responses') return errorFrame(shape, body);
-  const { reason, message } = refusal;
-  const retryAfterMs = retryAfterMsOf(refusal);
+  const { reason, message } = reply;
+  const retryAfterMs = retryAfterMsOf(reply);
   // Codex repeats what fails for whatever reason but that the prompt is invalid.
   const failedCode = retryAfterMs === null ? 'invalid_prompt' : 'rate_limit_exceeded';
   const failure = { message, code: reason, failedCode, retryAfterMs, error: body.error };

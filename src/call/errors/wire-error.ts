@@ -1,30 +1,30 @@
 import { putAnswerHeaders, type AnswerHeaders } from '../../contract/answer-headers.ts';
 import type { Dialect } from '../../contract/dialect.ts';
-import { REASONS, type Reason, type Refusal } from '../../contract/reasons.ts';
+import { REASONS, type Reason, type ErrorReply } from '../../contract/reasons.ts';
 
-/** Retry-After of a temporary refusal that has no better estimate. */
+/** Retry-After of a temporary error that has no better estimate. */
 const RETRY_AFTER_DEFAULT_MS = 1_000;
 
 /**
- * Puts a refusal of ours into the caller's dialect, so that SDKs raise their own typed errors.
+ * Puts an error reply into the caller's dialect, so that SDKs raise their own typed errors.
  * `headgate-reason` marks it as ours; an upstream's error never carries that header.
  */
-export function refusalResponse(dialect: Dialect, refusal: Refusal): Response {
-  const status = statusIn(dialect, refusal.reason);
+export function errorResponse(dialect: Dialect, reply: ErrorReply): Response {
+  const status = statusIn(dialect, reply.reason);
   const headers = new Headers({
     'content-type': dialect === 'opaque' ? 'application/problem+json' : 'application/json',
   });
   putAnswerHeaders(headers, {
-    'headgate-reason': refusal.reason,
-    ...(refusal.tries !== undefined && { 'headgate-tries': String(refusal.tries) }),
-    ...retryHeaders(refusal),
+    'headgate-reason': reply.reason,
+    ...(reply.tries !== undefined && { 'headgate-tries': String(reply.tries) }),
+    ...retryHeaders(reply),
     ...(dialect === 'bedrock' && { 'x-amzn-errortype': bedrockType(status) }),
   });
-  return new Response(JSON.stringify(errorBody(dialect, refusal, status)), { status, headers });
+  return new Response(JSON.stringify(errorBody(dialect, reply, status)), { status, headers });
 }
 
-function retryHeaders(refusal: Refusal): AnswerHeaders {
-  const retryAfterMs = retryAfterMsOf(refusal);
+function retryHeaders(reply: ErrorReply): AnswerHeaders {
+  const retryAfterMs = retryAfterMsOf(reply);
   if (retryAfterMs === null) return { 'x-should-retry': 'false' };
   return {
     'retry-after': String(Math.ceil(retryAfterMs / 1_000)),
@@ -41,14 +41,14 @@ export function statusIn(dialect: Dialect, reason: Reason): number {
 }
 
 /** When another try may succeed; null: it will not. */
-export function retryAfterMsOf({ reason, isPermanent, retryAfterMs }: Refusal): number | null {
+export function retryAfterMsOf({ reason, isPermanent, retryAfterMs }: ErrorReply): number | null {
   if (REASONS[reason].permanent || isPermanent === true) return null;
   return Math.ceil(retryAfterMs ?? RETRY_AFTER_DEFAULT_MS);
 }
 
 /** The body of an error in a dialect, before it is written out. */
-export function errorBody(dialect: Dialect, refusal: Refusal, status: number): object {
-  const { reason, message } = refusal;
+export function errorBody(dialect: Dialect, reply: ErrorReply, status: number): object {
+  const { reason, message } = reply;
   switch (dialect) {
     case 'openai':
     case 'azure':
@@ -56,7 +56,7 @@ export function errorBody(dialect: Dialect, refusal: Refusal, status: number): o
     case 'anthropic':
       return { type: 'error', error: { type: anthropicType(status), message } };
     case 'gemini':
-      return geminiBody(refusal, status);
+      return geminiBody(reply, status);
     case 'bedrock':
       return { message };
     case 'ollama':
@@ -67,8 +67,8 @@ export function errorBody(dialect: Dialect, refusal: Refusal, status: number): o
 }
 
 /** https://google.aip.dev/193: a canonical status, and details that machines read. */
-function geminiBody(refusal: Refusal, status: number): object {
-  const { reason, message, retryAfterMs } = refusal;
+function geminiBody(reply: ErrorReply, status: number): object {
+  const { reason, message, retryAfterMs } = reply;
   const details: unknown[] = [
     { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason, domain: 'headgate' },
   ];

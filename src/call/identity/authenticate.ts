@@ -1,6 +1,6 @@
 import type { GatewayKeyConfig } from '../../contract/config/config.ts';
 import type { Env } from '../../env.ts';
-import type { Refusal } from '../../contract/reasons.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { upstreamSecret } from '../../runtime/upstream-secret.ts';
 import { readCredentials, type Credentials } from '../../upstream/transfer/credentials.ts';
@@ -38,7 +38,7 @@ export async function identify(
   table: RoutingTable,
   headers: Headers,
   query: URLSearchParams,
-): Promise<Caller | Refusal> {
+): Promise<Caller | ErrorReply> {
   const credentials = readCredentials(headers, query);
   const { gatewayKey, providerKey } = credentials;
   let key: GatewayKeyConfig | null = null;
@@ -82,7 +82,7 @@ export async function keyFor(
   table: RoutingTable,
   env: Env,
   isSpilled = false,
-): Promise<UpstreamKey | Refusal> {
+): Promise<UpstreamKey | ErrorReply> {
   if (upstream.secret === null) {
     if (!isSpilled) return { injected: null, fingerprint: caller.fingerprint };
     return {

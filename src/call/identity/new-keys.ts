@@ -3,7 +3,7 @@ import { trialsOf, type Env } from '../../env.ts';
 import { FailedAttempts } from '../../runtime/failed-attempts.ts';
 import { poolOf } from '../../routing/pool.ts';
 import { isProvedLater } from '../../contract/pool-name.ts';
-import type { Refusal } from '../../contract/reasons.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { within } from '../../runtime/within.ts';
 import { addressOf } from '../../runtime/address.ts';
@@ -55,7 +55,7 @@ interface Asked {
  * Nothing else of the call is looked at before, so that it costs little to be turned away. Gives what is to be called
  * when the call has its answer.
  */
-export function takePlace(asked: Asked, key: string): (() => void) | Refusal {
+export function takePlace(asked: Asked, key: string): (() => void) | ErrorReply {
   if (good.has(key)) return takeNothing;
   if (!underWay.has(key) && underWay.size >= placesFor(asked, key)) return turnAway(key);
   underWay.set(key, (underWay.get(key) ?? 0) + 1);
@@ -112,7 +112,7 @@ function placesFor(asked: Asked, key: string): number {
   return isOfWaiting ? UNDER_WAY_WAITING_MAX : UNDER_WAY_MAX;
 }
 
-function turnAway(key: string): Refusal {
+function turnAway(key: string): ErrorReply {
   turnedAway.add(key);
   const message =
     'Too many keys that never had a success are being tried, most of which are refused. Try again in a moment.';

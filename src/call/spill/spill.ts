@@ -1,4 +1,4 @@
-import type { Reason, Refusal } from '../../contract/reasons.ts';
+import type { Reason, ErrorReply } from '../../contract/reasons.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { siblingPath } from '../../routing/sibling-path.ts';
 import { keepBody, renamedBody, type KeptBody } from '../../upstream/body/kept-body.ts';
@@ -111,7 +111,10 @@ async function canGo(stop: SpillStop, leg: Leg): Promise<boolean> {
  * The call with its body at hand, where a stop wants another model in it: what is read for one stop must
  * be there for the next. `left`: its caller has gone meanwhile. A refusal: the rest of it may not go out.
  */
-export async function withBodyFor({ model }: SpillStop, leg: Leg): Promise<Leg | Refusal | 'left'> {
+export async function withBodyFor(
+  { model }: SpillStop,
+  leg: Leg,
+): Promise<Leg | ErrorReply | 'left'> {
   const { call, located } = leg;
   if (model === null || located.operation.model.from === 'path') return leg;
   const kept = await keepBody(located.body, RENAMED_BYTES_MAX, bodyBudget, call.signal);

@@ -1,4 +1,4 @@
-import type { Refusal } from '../../contract/reasons.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
 import { EXEMPT_BYTES_MAX, SCAN_BYTES_MAX } from './body-budget.ts';
 import type { BodyBudget, Reservation } from './body-budget.ts';
 import { bodyForm, certainForm, type BodyForm } from './content-type.ts';
@@ -21,7 +21,7 @@ export interface Proof {
   /** Something goes by the model: a body that cannot be read is refused, and held until its model is known. */
   readonly isBound: boolean;
   /** What the call says elsewhere against the model that its body names; null: nothing. */
-  against(model: string): Refusal | null;
+  against(model: string): ErrorReply | null;
 }
 
 /** What is looked for in a body. */
@@ -210,7 +210,7 @@ function keyRefusal(field: string | null): string {
 }
 
 /** Why a body is broken off that is on its way out. */
-function faultIn(state: ScanState, search: Search): Refusal | null {
+function faultIn(state: ScanState, search: Search): ErrorReply | null {
   const { proof } = search;
   if (state.kind === 'found') return proof?.against(state.model) ?? null;
   // What nobody must be able to read, nobody breaks off for that.

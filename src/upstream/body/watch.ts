@@ -1,18 +1,18 @@
-import type { Refusal } from '../../contract/reasons.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
 import type { BodyScan } from './encoded-scan.ts';
 import type { ScanState } from './model-scan.ts';
 
 const PIECE_BYTES = 64 * 1024;
 
 /** Why a body may not go out, by the state of its scan; null: nothing is against it yet. */
-export type FaultIn = (state: ScanState) => Refusal | null;
+export type FaultIn = (state: ScanState) => ErrorReply | null;
 
 /** The scan of a body that goes on while the body is on its way out. */
 export class Watch {
   readonly #scan: BodyScan;
   #faultIn: FaultIn;
   #isOn = true;
-  #fault: Refusal | null = null;
+  #fault: ErrorReply | null = null;
   #onFault: () => void = ignore;
 
   constructor(scan: BodyScan, faultIn: FaultIn) {
@@ -21,7 +21,7 @@ export class Watch {
   }
 
   /** Why the body was not let through to its end; null: nothing is known against it. */
-  get fault(): Refusal | null {
+  get fault(): ErrorReply | null {
     return this.#fault;
   }
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Refusal } from '../../../src/contract/reasons.ts';
+import type { ErrorReply } from '../../../src/contract/reasons.ts';
 import { Comebacks, COMEBACKS_MAX } from '../../../src/call/comebacks.ts';
 
 /** As a group says it, at the least and at the most. */
-const drained = (retryAfterMs: number): Refusal => {
+const drained = (retryAfterMs: number): ErrorReply => {
   return { reason: 'draining', message: '', retryAfterMs, isUnforeseen: true };
 };
 
@@ -22,7 +22,7 @@ describe('a caller that comes back to what nobody knows the end of', () => {
 
   test('is told from a second on, where the limiter is out of reach', () => {
     const comebacks = new Comebacks();
-    const refusal: Refusal = { reason: 'limiter_unavailable', message: '' };
+    const refusal: ErrorReply = { reason: 'limiter_unavailable', message: '' };
     const told: (number | undefined)[] = [];
     for (let now = 0; told.length < 8; now += (told.at(-1) ?? 0) + 3_000) {
       told.push(comebacks.space(refusal, 'ann', now).retryAfterMs);
@@ -48,7 +48,7 @@ describe('a caller that comes back to what nobody knows the end of', () => {
 
 test('a wait that can be foreseen stays as it is, and counts for nobody', () => {
   const comebacks = new Comebacks();
-  const busy: Refusal = { reason: 'busy', message: '', retryAfterMs: 4_000 };
+  const busy: ErrorReply = { reason: 'busy', message: '', retryAfterMs: 4_000 };
   expect([1, 2].map((at) => comebacks.space(busy, 'ann', at))).toEqual([busy, busy]);
   expect(comebacks.size).toBe(0);
 });

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
 import { addCors, corsHeaders } from '../../../src/call/cors.ts';
-import { refusalResponse } from '../../../src/call/errors/wire-error.ts';
+import { errorResponse } from '../../../src/call/errors/wire-error.ts';
 import { ANSWER_HEADERS } from '../../../src/contract/answer-headers.ts';
 import { DIALECTS } from '../../../src/contract/dialect.ts';
 import { REASONS, type Reason } from '../../../src/contract/reasons.ts';
@@ -61,7 +61,7 @@ test('scripts of a configured origin read what callers are told, and by what pro
 
 test.each(DIALECTS)('a refusal in the dialect %s has no other headers', (dialect) => {
   for (const reason of Object.keys(REASONS) as Reason[]) {
-    const { headers } = refusalResponse(dialect, { reason, message: 'No.', tries: 2 });
+    const { headers } = errorResponse(dialect, { reason, message: 'No.', tries: 2 });
     expect([...NAMES, 'content-type']).toEqual(expect.arrayContaining([...headers.keys()]));
   }
 });

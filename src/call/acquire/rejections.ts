@@ -1,16 +1,16 @@
 import type { Exceeded, LimitName } from '../../core/words/limits.ts';
-import type { Refusal } from '../../contract/reasons.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
 import type { Placement } from '../../routing/placement.ts';
 
-/** The refusal of a call whose group's object cannot be reached. */
-export function unavailable({ group }: Placement): Refusal {
+/** The error reply to a call whose group's object cannot be reached. */
+export function unavailable({ group }: Placement): ErrorReply {
   const message = `The group ${group} cannot be reached at the moment. Try again shortly.`;
   return { reason: 'limiter_unavailable', message };
 }
 
-/** What a caller is told of a group's rejection. */
-export function refusalOf(rejection: Rejection, { group }: Placement): Refusal {
+/** The error reply that tells a caller of a group's rejection. */
+export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply {
   const { reason } = rejection;
   const { retryAfterMs } = rejection;
   const retry = retryAfterMs === null ? { isPermanent: true } : { retryAfterMs };
