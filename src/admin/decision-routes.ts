@@ -1,6 +1,6 @@
 import type { AdminRoutes } from '../contract/admin/routes.ts';
 import type { Checked } from '../contract/admin/route.ts';
-import type { DecisionFilter } from '../contract/observations.ts';
+import type { DecisionFilter } from '../contract/decisions.ts';
 import { askPools, readDirectory } from '../overview/pools.ts';
 import type { AdminApp } from './context.ts';
 import { requirePools, unreachable } from './pools.ts';

@@ -1,8 +1,8 @@
 import type * as z from 'zod';
 import type { markerSchema } from '../contract/admin/observation-schemas.ts';
 import type { Switches } from '../routing/auto-group-switches.ts';
-import type { AuditChange, AuditEntry } from '../contract/rpc/directory-rpc.ts';
-import type { PoolMarker } from '../contract/history-markers.ts';
+import type { AuditChange, AuditEntry } from '../contract/audit.ts';
+import type { PoolMarker } from '../contract/history.ts';
 import { KEY_PREFIX } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 

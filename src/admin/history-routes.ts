@@ -10,7 +10,7 @@ import {
   QUARTERS_KEPT_MS,
   type HistoryPoint,
 } from '../contract/history.ts';
-import type { PoolHistory } from '../contract/observations.ts';
+import type { PoolHistory } from '../contract/history.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { quantileMs } from '../core/parts/histogram.ts';
 import { askPools, readDirectory, type PoolReply } from '../overview/pools.ts';

@@ -1,6 +1,6 @@
 import type { PlacedPool } from '../routing/pool.ts';
 import { groupNames, statusOfGroups } from '../overview/all-groups.ts';
-import type { GroupStatus } from '../overview/group-status.ts';
+import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { askPools, forgetIdle, readDirectory, type Directory } from '../overview/pools.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { requirePools } from './pools.ts';

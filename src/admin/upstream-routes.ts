@@ -4,7 +4,7 @@ import { howToSet } from '../runtime/how-to-set.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { upstreamSecret } from '../runtime/upstream-secret.ts';
-import type { GroupStatus } from '../overview/group-status.ts';
+import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { readDirectory } from '../overview/pools.ts';
 import { compileGroups } from '../routing/group-match.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';

@@ -1,4 +1,4 @@
-import type { AuditChange } from '../contract/rpc/directory-rpc.ts';
+import type { AuditChange } from '../contract/audit.ts';
 
 /** Changes of one entry that are written down; the rest is counted. */
 const CHANGES_MAX = 100;

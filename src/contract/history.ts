@@ -1,6 +1,6 @@
 import { addCounts } from '../core/parts/histogram.ts';
 
-/** A point of a pool's history is about so long a time; after a day only longer ones are kept. */
+/** How long a time a point of a pool's history is about; after a day only the longer ones are kept. */
 export const MINUTE_MS = 60_000;
 export const QUARTER_MS = 900_000;
 
@@ -8,7 +8,7 @@ export const QUARTER_MS = 900_000;
 export const MINUTES_KEPT_MS = 86_400_000;
 export const QUARTERS_KEPT_MS = 30 * 86_400_000;
 
-/** What happened in a pool in a stretch of time. Points can be added up: over time, and over pools. */
+/** Counts of a pool over a stretch of time. Points can be added up: over time, and over pools. */
 export interface HistoryPoint {
   /** When the stretch began, in epoch milliseconds. Its length is that of the step that was asked for. */
   readonly at: number;
@@ -30,7 +30,40 @@ export interface HistoryPoint {
   readonly usd: number;
 }
 
-/** What the later and the earlier of two points of one pool make together. The limit is the later one's. */
+/** Events that a pool marks in its own history. Changes by operators stand in the audit log. */
+export type PoolMarkerKind =
+  | 'upstream_pause'
+  | 'breaker_opened'
+  | 'breaker_closed'
+  | 'ceiling_cut'
+  | 'reset';
+
+/** Something that changed how a pool grants, at an instant. */
+export interface PoolMarker {
+  /** Epoch milliseconds; of several the first. */
+  readonly at: number;
+  readonly kind: PoolMarkerKind;
+  /** How often within a minute: one marker stands for all of them. */
+  readonly times: number;
+  /** Subject of the upstream's answer, as in `requests`; null: no answer of it. */
+  readonly why: string | null;
+  /** `until`, in epoch milliseconds; `from` and `to`, in slots; `leases`: how many were held. */
+  readonly figures: Readonly<Record<string, number>>;
+}
+
+/** Maximum of markers that are kept of a pool, for as long as the points of its history. */
+export const POOL_MARKERS_MAX = 500;
+
+/** The past of one pool. */
+export interface PoolHistory {
+  /** The object's clock, in epoch milliseconds: up to when the last point tells. */
+  readonly now: number;
+  readonly points: readonly HistoryPoint[];
+  /** Absent: from a release that marks nothing. */
+  readonly markers?: readonly PoolMarker[];
+}
+
+/** Joins two points of one pool, an earlier and a later one. The limit is the later one's. */
 export function joinInTime(earlier: HistoryPoint, later: HistoryPoint): HistoryPoint {
   return {
     ...added(earlier, later),
@@ -43,7 +76,7 @@ export function joinInTime(earlier: HistoryPoint, later: HistoryPoint): HistoryP
 }
 
 /**
- * What the points of two pools of one group make together. The most in use and queued are bounds: the
+ * Joins the points of two pools of one group. The most in use and queued are bounds: the
  * pools need not have had them at the same instant.
  */
 export function joinPools(a: HistoryPoint, b: HistoryPoint): HistoryPoint {

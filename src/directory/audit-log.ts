@@ -1,4 +1,5 @@
-import type { AuditEntry, AuditPage, AuditQuery } from '../contract/rpc/directory-rpc.ts';
+import type { AuditPage, AuditQuery } from '../contract/rpc/directory-rpc.ts';
+import type { AuditEntry } from '../contract/audit.ts';
 
 /**
  * - `audit_log (sequence, at, version, actor, action, changes)`: who did what, one row per change or deed;

@@ -3,7 +3,6 @@ import { switchesOf } from '../routing/auto-group-switches.ts';
 import type { Config, GroupConfig, WebhookConfig } from '../contract/config/config.ts';
 import type {
   AdminAccess,
-  AuditEntry,
   AuditPage,
   AuditQuery,
   DirectoryRpc,
@@ -11,6 +10,7 @@ import type {
   ReplaceAnswer,
   Snapshot,
 } from '../contract/rpc/directory-rpc.ts';
+import type { AuditEntry } from '../contract/audit.ts';
 import type { Env } from '../env.ts';
 import type { GroupDefinition, GroupRpc } from '../contract/rpc/group-rpc.ts';
 import { definedGroup, keyWeights } from '../routing/key-groups.ts';

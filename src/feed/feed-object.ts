@@ -1,7 +1,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../env.ts';
 import type { FeedRpc, FeedWants, PoolReport } from '../contract/rpc/feed-rpc.ts';
-import type { Warning } from '../contract/observations.ts';
+import type { Warning } from '../contract/warnings.ts';
 import { Hub } from './hub.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { DETAIL_ROWS_MAX, withoutAges, type PoolReport } from '../contract/rpc/feed-rpc.ts';
-import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/pool-status.ts';
+import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/status.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { groupNames, statusOfGroups } from '../overview/all-groups.ts';
-import type { GroupStatus } from '../overview/group-status.ts';
+import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { ASKED_MAX, type PoolReply, type Directory } from '../overview/pools.ts';
 
 /** By how much a report may come before an earlier one. */

@@ -1,5 +1,5 @@
 import type { Env } from '../env.ts';
-import type { PoolStatus } from '../contract/pool-status.ts';
+import type { PoolStatus } from '../contract/status.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { askPools, forgetIdle, type PoolReply } from '../overview/pools.ts';

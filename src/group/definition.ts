@@ -1,7 +1,7 @@
 import type { Switches } from '../routing/auto-group-switches.ts';
 import { groupSchema, type GroupConfig } from '../contract/config/config.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
-import type { PoolStatus } from '../contract/pool-status.ts';
+import type { PoolStatus } from '../contract/status.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { BURST_MS, MINUTE_MS } from '../core/parts/rate-limits.ts';
 import type { GroupSettings } from '../core/words/settings.ts';

@@ -3,14 +3,11 @@ import type { PoolPreview } from '../contract/rpc/change-preview.ts';
 import type { Env } from '../env.ts';
 import type { PoolReport, WatchRequest } from '../contract/rpc/feed-rpc.ts';
 import type { CallerCalls, GroupRpc } from '../contract/rpc/group-rpc.ts';
-import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/pool-status.ts';
-import type {
-  DecisionFilter,
-  DecisionInfo,
-  PoolHistory,
-  PoolMetrics,
-  Warning,
-} from '../contract/observations.ts';
+import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/status.ts';
+import type { DecisionFilter, DecisionInfo } from '../contract/decisions.ts';
+import type { PoolHistory } from '../contract/history.ts';
+import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
+import type { Warning } from '../contract/warnings.ts';
 import type { InstantMs } from '../core/words/ids.ts';
 import type { GroupState } from '../core/state.ts';
 import { CallerView } from './observe/caller-calls.ts';

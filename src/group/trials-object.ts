@@ -13,7 +13,7 @@ import type {
 import { logEvent } from '../runtime/log.ts';
 import { poolOf } from '../routing/pool.ts';
 import { isProvedLater, poolName } from '../contract/pool-name.ts';
-import type { PoolStatus } from '../contract/pool-status.ts';
+import type { PoolStatus } from '../contract/status.ts';
 import type { Proved, TrialsRpc } from '../contract/rpc/trials-rpc.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';

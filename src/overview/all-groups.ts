@@ -1,7 +1,8 @@
 import { heldAutoGroups } from '../routing/auto-group-switches.ts';
-import type { PoolStatus } from '../contract/pool-status.ts';
+import type { PoolStatus } from '../contract/status.ts';
 import { overlaps, type Overlap } from '../routing/overlaps.ts';
-import { groupStatus, type GroupStatus } from './group-status.ts';
+import type { GroupStatus } from '../contract/admin/status-schemas.ts';
+import { groupStatus } from './group-status.ts';
 import { isLongIdle, type PoolReply, type Directory } from './pools.ts';
 
 /** Every group that anything is known of, configured ones first. */

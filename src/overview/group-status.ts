@@ -1,6 +1,7 @@
 import { isHeld, switchesOf } from '../routing/auto-group-switches.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
-import type { PoolStatus, SpendStatus } from '../contract/pool-status.ts';
+import type { PoolStatus, SpendStatus } from '../contract/status.ts';
+import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
 import { takesCalls } from '../routing/pool.ts';
 import { definedGroup, KEY_PREFIX } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
@@ -11,24 +12,6 @@ import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import type { PoolReply } from './pools.ts';
 
 type Gauges = Omit<PoolStatus, 'group' | 'partition'>;
-
-/** One pool of a group: what it says of itself, or why it does not. */
-type PartitionStatus =
-  | (Gauges & { readonly partition: string | null; readonly retired?: true })
-  | { readonly partition: string | null; readonly error: string };
-
-/** A group with all its pools taken together. */
-export interface GroupStatus extends Gauges {
-  readonly name: string;
-  /** `key`: made of the limits of a key. `retired`: deleted, and shown until its last lease has ended. */
-  readonly kind: 'configured' | 'automatic' | 'key' | 'retired';
-  /** Groups that may count the same calls: those take slots in both. */
-  readonly overlaps_with: readonly string[];
-  /** Set where a pool did not answer; the figures are then those of the others. */
-  readonly error?: string;
-  /** Empty for a group that is not split. */
-  readonly partitions: readonly PartitionStatus[];
-}
 
 /** Adds up the answers of a group's pools. Null: nothing is set of it, and it holds nothing any more. */
 export function groupStatus(

@@ -1,7 +1,7 @@
 import type { Config } from '../contract/config/config.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../contract/rpc/group-rpc.ts';
-import type { PoolStatus } from '../contract/pool-status.ts';
+import type { PoolStatus } from '../contract/status.ts';
 import { ownPool, poolKey, poolOf, type PlacedPool } from '../routing/pool.ts';
 import { within } from '../runtime/within.ts';
 

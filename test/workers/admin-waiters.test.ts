@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { directoryOf } from '../../src/env.ts';
 import type { AcquireAnswer, AcquireRequest } from '../../src/contract/rpc/group-rpc.ts';
-import type { WaiterInfo } from '../../src/contract/pool-status.ts';
+import type { WaiterInfo } from '../../src/contract/status.ts';
 import { poolOf } from '../../src/routing/pool.ts';
 import { strictScope } from './support/strict.ts';
 import { admin, chat, configure, env, until } from './support/worker.ts';

@@ -81,7 +81,8 @@ const REFUSALS: Readonly<Record<RefusalKind, string>> = {
   error: 'it failed, or the connection broke',
 };
 
-type Loose = NonNullable<Decision['rejection']>;
+/** A rejection as far as this page must know it: a newer Headgate has reasons that are not known here. */
+type Loose = { readonly reason: string } & Readonly<Record<string, unknown>>;
 
 /** Why a call was rejected, as it follows on `because`. A reason of a newer Headgate stands as it is. */
 export function rejectionWords(rejection: Loose): string {

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
-import type { auditEntrySchema, keySchema } from '../../../src/contract/admin/answer-schemas.ts';
+import type { keySchema } from '../../../src/contract/admin/answer-schemas.ts';
+import type { auditEntrySchema } from '../../../src/contract/audit.ts';
 import { keyDocumentSchema } from '../../../src/contract/admin/key-documents.ts';
 import { count, usd } from '../format.ts';
 import type { Document } from './document.ts';

@@ -4,7 +4,7 @@ import type {
   leaseSchema,
   waiterSchema,
 } from '../../../src/contract/admin/status-schemas.ts';
-import type { warningSchema } from '../../../src/contract/admin/observation-schemas.ts';
+import type { warningSchema } from '../../../src/contract/warnings.ts';
 
 /** A group at this moment. */
 export type GroupStatus = z.output<typeof groupStatusSchema>;

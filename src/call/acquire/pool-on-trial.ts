@@ -6,7 +6,7 @@ import type {
   ResumeAnswer,
   ResumeRequest,
 } from '../../contract/rpc/group-rpc.ts';
-import type { PoolStatus } from '../../contract/pool-status.ts';
+import type { PoolStatus } from '../../contract/status.ts';
 import type { TrialsRpc } from '../../contract/rpc/trials-rpc.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';

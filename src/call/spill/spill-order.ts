@@ -1,6 +1,6 @@
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { OnSaturated } from '../../contract/config/limits.ts';
-import type { PoolStatus } from '../../contract/pool-status.ts';
+import type { PoolStatus } from '../../contract/status.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { priceListId, priceOf } from '../../providers/prices/price-table.ts';

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { auditEntrySchema } from '../audit.ts';
 import {
   ADMIN_ROLES,
   autoGroupSchema,
@@ -101,26 +102,6 @@ export const upstreamInfoSchema = z.object({
   }),
 });
 
-/** One field of the configuration that a change changes. */
-export const changeSchema = z.object({
-  /** As in `groups[openai-shared].limits.max_concurrency`. */
-  path: z.string(),
-  /** Absent: there was nothing before. Hashes are shown as `(hidden)`. */
-  from: z.unknown().optional(),
-  /** Absent: it was removed. */
-  to: z.unknown().optional(),
-});
-
-export const auditEntrySchema = z.object({
-  sequence: z.int(),
-  at,
-  version,
-  actor: z.string(),
-  action: z.string(),
-  changes: z.array(changeSchema),
-  /** Changes beyond those that are kept. */
-  changes_omitted: z.int().min(0),
-});
 export const auditPageSchema = z.object({
   entries: z.array(auditEntrySchema),
   next_cursor: z.string().nullable(),

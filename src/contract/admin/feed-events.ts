@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { warningSchema } from './observation-schemas.ts';
+import { warningSchema } from '../warnings.ts';
 import { groupStatusSchema, leaseSchema, waiterSchema } from './status-schemas.ts';
 
 const count = z.int().min(0);

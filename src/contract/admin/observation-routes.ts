@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { DECISIONS_MAX } from '../../core/parts/decision-log.ts';
-import { decisionsSchema, historySchema, OUTCOMES, warningsSchema } from './observation-schemas.ts';
+import { outcomeSchema } from '../decisions.ts';
+import { decisionsSchema, historySchema, warningsSchema } from './observation-schemas.ts';
 import { routes } from './route.ts';
 
 const params = z.strictObject({ name: z.string().min(1).max(300) });
@@ -70,7 +71,7 @@ export const OBSERVATION_ROUTES = routes({
       lease: z.string().min(1).max(2_000).optional(),
       from: queryInstant.optional(),
       to: queryInstant.optional(),
-      outcome: z.enum(OUTCOMES).optional(),
+      outcome: outcomeSchema.optional(),
       limit: z.coerce.number().int().min(1).max(DECISIONS_MAX).default(100),
     }),
     answers: { 200: decisionsSchema },

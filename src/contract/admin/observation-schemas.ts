@@ -1,131 +1,110 @@
 import * as z from 'zod';
-import { LANES } from '../../core/words/ticket.ts';
-import { WARNING_KINDS } from '../observations.ts';
+import { decisionInfoSchema } from '../decisions.ts';
+import { warningSchema } from '../warnings.ts';
 import { unreachableSchema } from './status-schemas.ts';
 
-/** What the admin API tells of the past of groups: the shapes of `observations.ts`, as answers have them. */
+/** The past of groups: their history, the last decisions and the last warnings. */
 
 const at = z.iso.datetime();
 const tally = z.record(z.string(), z.int().min(0));
 const amount = z.number().min(0);
+const partition = z.string().nullable();
 
 /** One step of a history. */
-export const historyPointSchema = z.object({
-  at,
-  /** Of several pools an upper bound: they need not have been full at the same instant. */
-  in_use_max: amount,
-  in_use_mean: amount,
-  /** Slots that could be granted at the end of the step; null: any number. */
-  limit: amount.nullable(),
-  limit_configured: amount.nullable(),
-  queued_max: amount,
-  /** Of the calls that were granted; null: there were none. */
-  wait_p50_ms: amount.nullable(),
-  wait_p95_ms: amount.nullable(),
-  wait_p99_ms: amount.nullable(),
-  granted: z.int().min(0),
-  rejected: tally,
-  refusals: tally,
-  input_tokens: amount,
-  output_tokens: amount,
-  cost_usd: amount,
-});
+export const historyPointSchema = z
+  .object({
+    at: at.describe('When the step began.'),
+    in_use_max: amount.meta({
+      description:
+        'The most slots in use at once. Of several pools an upper bound: they need not have been full at the same instant.',
+      unit: 'slots',
+    }),
+    in_use_mean: amount.meta({ description: 'Slots in use on the average.', unit: 'slots' }),
+    limit: amount.nullable().meta({
+      description: 'Slots that could be granted at the end of the step. Null: any number.',
+      unit: 'slots',
+    }),
+    limit_configured: amount.nullable().meta({
+      description: 'Slots that were configured, or assumed, at the end of it. Null: any number.',
+      unit: 'slots',
+    }),
+    queued_max: amount.meta({ description: 'The most calls that waited at once.', unit: 'calls' }),
+    wait_p50_ms: amount.nullable().meta({
+      description: 'Median wait of the calls that were granted. Null: there were none.',
+      unit: 'ms',
+    }),
+    wait_p95_ms: amount.nullable().meta({
+      description: '95th percentile of those waits. Null: there were none.',
+      unit: 'ms',
+    }),
+    wait_p99_ms: amount.nullable().meta({
+      description: '99th percentile of those waits. Null: there were none.',
+      unit: 'ms',
+    }),
+    granted: z.int().min(0).meta({ description: 'Calls that were granted.', unit: 'calls' }),
+    rejected: tally.describe('Calls that were refused, by reason.'),
+    refusals: tally.describe('Refusals of the upstream, by kind.'),
+    input_tokens: amount.meta({ description: 'Input tokens used.', unit: 'tokens' }),
+    output_tokens: amount.meta({ description: 'Output tokens used.', unit: 'tokens' }),
+    cost_usd: amount.meta({ description: 'Cost of the calls.', unit: 'USD' }),
+  })
+  .describe('One step of a history.');
 
-/** What changed at an instant: who or what made the curves bend. */
-export const markerSchema = z.object({
-  at,
-  kind: z.enum([
-    'paused',
-    'resumed',
-    'draining',
-    'limit_changed',
-    'edited',
-    'created',
-    'removed',
-    'breaker_opened',
-    'breaker_closed',
-    'ceiling_cut',
-    'reset',
-  ]),
-  /** A few words, as in `max_concurrency 5 → 3`. */
-  label: z.string(),
-  detail: z.string(),
-  /** Who did it, as the audit log names them; null: nobody here, but the upstream or the platform. */
-  actor: z.string().nullable(),
-  /** The pool that it happened in; null: the group is not split, or it was done to all of it. */
-  partition: z.string().nullable(),
-});
+/** A change at an instant that explains why the curves bend there. */
+export const markerSchema = z
+  .object({
+    at: at.describe('When it happened.'),
+    kind: z
+      .enum([
+        'paused',
+        'resumed',
+        'draining',
+        'limit_changed',
+        'edited',
+        'created',
+        'removed',
+        'breaker_opened',
+        'breaker_closed',
+        'ceiling_cut',
+        'reset',
+      ])
+      .describe('Kind of the change.'),
+    label: z.string().describe('A few words, as in `max_concurrency 5 → 3`.'),
+    detail: z.string().describe('A sentence for people.'),
+    actor: z
+      .string()
+      .nullable()
+      .describe(
+        'Who did it, as the audit log names them. Null: nobody here, but the upstream or the platform.',
+      ),
+    partition: partition.describe(
+      'The pool that it happened in. Null: the group is not split, or it was done to all of it.',
+    ),
+  })
+  .describe('A change of a group at an instant.');
 
 export const historySchema = z.object({
-  from: at,
-  to: at,
-  step_s: z.int(),
-  /** The oldest first. Steps in which nothing happened are left out. */
-  points: z.array(historyPointSchema),
-  /** The oldest first; the last 1,000. */
-  markers: z.array(markerSchema),
+  from: at.describe('Beginning of the time that is told of.'),
+  to: at.describe('End of it.'),
+  step_s: z.int().meta({ description: 'Length of a step.', unit: 's' }),
+  points: z
+    .array(historyPointSchema)
+    .describe('The oldest first. Steps in which nothing happened are left out.'),
+  markers: z.array(markerSchema).describe('The oldest first; the last 1,000.'),
   unreachable: unreachableSchema,
 });
-
-/** What the group may decide of a call. */
-export const OUTCOMES = ['granted', 'rejected', 'declined', 'left', 'moved'] as const;
 
 /** One decision. What each word means stands in `docs/metrics.md`. */
-export const decisionSchema = z.object({
-  partition: z.string().nullable(),
-  lease: z.string(),
-  ticket: z.string(),
-  attempt: z.int(),
-  lane: z.enum(LANES),
-  tenant: z.string(),
-  agent: z.string().nullable(),
-  upstream: z.string(),
-  model: z.string().nullable(),
-  slots: z.number(),
-  arrived_at: at,
-  decided_at: at,
-  waited_ms: amount,
-  position_at_arrival: z.int().min(0),
-  waited_for: z
-    .enum([
-      'operator_pause',
-      'upstream_pause',
-      'breaker',
-      'settling',
-      'cap',
-      'slots',
-      'rates',
-      'order',
-    ])
-    .nullable(),
-  outcome: z.enum(OUTCOMES),
-  rejection: z.looseObject({ reason: z.string() }).nullable(),
-  upstream_status: z.int().nullable(),
-  upstream_said: z.string().nullable(),
-  upstream_retry_after_ms: z.number().nullable(),
-  ended: z.string().nullable(),
-  held_ms: amount.nullable(),
-});
+export const decisionSchema = decisionInfoSchema
+  .extend({ partition: partition.describe('The partition. Null: the group is not split.') })
+  .describe('A decision of a group, and what became of the call. Its words: docs/metrics.md.');
 
 export const decisionsSchema = z.object({
-  /** The latest first. */
-  decisions: z.array(decisionSchema),
+  decisions: z.array(decisionSchema).describe('The latest first.'),
   unreachable: unreachableSchema,
-});
-
-/** Something that an operator had better look at. */
-export const warningSchema = z.object({
-  id: z.string(),
-  at,
-  kind: z.enum(WARNING_KINDS),
-  group: z.string(),
-  partition: z.string().nullable(),
-  message: z.string(),
-  figures: z.record(z.string(), z.number()),
 });
 
 export const warningsSchema = z.object({
-  /** The latest first. */
-  warnings: z.array(warningSchema),
+  warnings: z.array(warningSchema).describe('The latest first.'),
   unreachable: unreachableSchema,
 });

@@ -1,24 +1,20 @@
 import * as z from 'zod';
 import {
   adminKeyInfoSchema,
-  auditEntrySchema,
   keySchema,
   problemSchema,
   sessionSchema,
   testedSchema,
   upstreamInfoSchema,
 } from './answer-schemas.ts';
+import { auditEntrySchema } from '../audit.ts';
 import { autoGroupSchema, configSchema, groupSchema, upstreamSchema } from '../config/config.ts';
 import { feedDetailSchema, feedGroupsSchema, feedSnapshotSchema } from './feed-events.ts';
 import { groupDocumentSchema } from './group-routes.ts';
 import { keyDocumentSchema } from './key-documents.ts';
 import { testedCallSchema, upstreamDocumentSchema } from './config-routes.ts';
-import {
-  decisionSchema,
-  historyPointSchema,
-  markerSchema,
-  warningSchema,
-} from './observation-schemas.ts';
+import { decisionSchema, historyPointSchema, markerSchema } from './observation-schemas.ts';
+import { warningSchema } from '../warnings.ts';
 import type { AdminRoute } from './route.ts';
 import { ADMIN_ROUTES } from './routes.ts';
 import { groupStatusSchema, leaseSchema, waiterSchema } from './status-schemas.ts';

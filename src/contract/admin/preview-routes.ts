@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { configSchema, groupSchema } from '../config/config.ts';
 import { foreignSchemas } from '../config/foreign-schemas.ts';
-import { changeSchema } from './answer-schemas.ts';
+import { auditChangeSchema } from '../audit.ts';
 import { mergePatchSchema } from './group-routes.ts';
 import { routes } from './route.ts';
 import { unreachableSchema } from './status-schemas.ts';
@@ -14,7 +14,7 @@ const ms = z.number().min(0).nullable();
 const plannedSchema = z.object({
   /** The version that the change was compared to. */
   version: z.int().min(0),
-  changes: z.array(changeSchema),
+  changes: z.array(auditChangeSchema),
   /** Changes beyond those that are shown. */
   changes_omitted: count,
   warnings: z.array(z.string()),

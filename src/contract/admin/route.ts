@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { AdminRole } from '../config/config.ts';
+import type { Frozen } from '../frozen.ts';
 
 /** One route of the admin API: what it takes, what it answers, and who may use it. */
 export interface AdminRoute {
@@ -36,13 +37,6 @@ export function routes<const Table extends Readonly<Record<string, AdminRoute>>>
 ): Table {
   return table;
 }
-
-/** A value as it comes from a schema; lists may be read-only, since nobody changes an answer. */
-type Frozen<T> = T extends readonly (infer Item)[]
-  ? readonly Frozen<Item>[]
-  : T extends object
-    ? { readonly [Name in keyof T]: Frozen<T[Name]> }
-    : T;
 
 type SchemaIn<Route, Part extends 'params' | 'query' | 'body'> =
   Route extends Readonly<Record<Part, infer Schema extends z.ZodType>> ? Schema : never;

@@ -1,4 +1,5 @@
 import type { AdminKeyConfig, Config, GroupConfig, WebhookConfig } from '../config/config.ts';
+import type { AuditEntry } from '../audit.ts';
 import type { GroupDefinition } from './group-rpc.ts';
 
 /** Everything a Worker routes by: the configuration at one version. */
@@ -19,31 +20,6 @@ export type ReplaceAnswer =
   | { readonly kind: 'replaced'; readonly version: number }
   /** Somebody else changed the configuration since `expected`. */
   | { readonly kind: 'conflict'; readonly version: number };
-
-/** One field that a change of the configuration changed. Hashes are hidden, and of a webhook's address all but the host. */
-export interface AuditChange {
-  /** As in `groups[openai-shared].limits.max_concurrency`. */
-  readonly path: string;
-  /** Absent: there was nothing before. */
-  readonly from?: unknown;
-  /** Absent: it was removed. */
-  readonly to?: unknown;
-}
-
-export interface AuditEntry {
-  readonly sequence: number;
-  readonly at: string;
-  /** The version of the configuration that the action made, or that it happened at. */
-  readonly version: number;
-  /** Who: `admin-token`, or the id of an admin key. */
-  readonly actor: string;
-  /** What was done, as in `group openai-shared: pause`. Never a secret. */
-  readonly action: string;
-  /** What it changed. Empty where no configuration was changed, and in entries of 0.1.0. */
-  readonly changes: readonly AuditChange[];
-  /** Changes beyond those that are kept. */
-  readonly changes_omitted: number;
-}
 
 /** Which entries of the audit log. */
 export interface AuditQuery {

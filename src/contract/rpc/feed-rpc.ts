@@ -1,5 +1,5 @@
-import type { Warning } from '../observations.ts';
-import type { LeaseInfo, PoolStatus, WaiterInfo } from '../pool-status.ts';
+import type { Warning } from '../warnings.ts';
+import type { LeaseInfo, PoolStatus, WaiterInfo } from '../status.ts';
 
 /**
  * What pools and the hub of the dashboards tell each other. Both may be of another version for minutes

@@ -7,14 +7,11 @@ import type { CallEstimate, Settlement } from '../../core/words/usage.ts';
 import type { PoolPreview } from './change-preview.ts';
 import type { GroupConfig } from '../config/config.ts';
 import type { PoolReport, WatchRequest } from './feed-rpc.ts';
-import type {
-  DecisionFilter,
-  DecisionInfo,
-  PoolHistory,
-  PoolMetrics,
-  Warning,
-} from '../observations.ts';
-import type { LeaseInfo, PoolStatus, WaiterInfo } from '../pool-status.ts';
+import type { DecisionFilter, DecisionInfo } from '../decisions.ts';
+import type { PoolHistory } from '../history.ts';
+import type { PoolMetrics } from './pool-metrics.ts';
+import type { Warning } from '../warnings.ts';
+import type { LeaseInfo, PoolStatus, WaiterInfo } from '../status.ts';
 
 /**
  * What a Worker may ask of a group's object. Worker and object run different versions for minutes

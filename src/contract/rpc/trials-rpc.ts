@@ -3,7 +3,7 @@ import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 import type { ListedPool } from './directory-rpc.ts';
 import type { AcquireAnswer, AcquireRequest, ResumeAnswer, ResumeRequest } from './group-rpc.ts';
-import type { PoolStatus } from '../pool-status.ts';
+import type { PoolStatus } from '../status.ts';
 
 /** The pool's key has had its first success: it is to be asked itself. */
 export interface Proved {

@@ -1,5 +1,5 @@
 import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
-import type { WaiterInfo } from '../../contract/pool-status.ts';
+import type { WaiterInfo } from '../../contract/status.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import type { GroupState } from '../../core/state.ts';
 import { waiterInfos } from './status.ts';

@@ -1,4 +1,4 @@
-import type { DecisionFilter, DecisionInfo } from '../../contract/observations.ts';
+import type { DecisionFilter, DecisionInfo } from '../../contract/decisions.ts';
 import { attemptOf } from '../../core/stats.ts';
 import type { GroupState } from '../../core/state.ts';
 import { latestFirst, type Decision } from '../../core/parts/decision-log.ts';

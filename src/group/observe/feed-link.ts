@@ -5,7 +5,7 @@ import {
   type PoolReport,
   type WatchRequest,
 } from '../../contract/rpc/feed-rpc.ts';
-import type { Warning } from '../../contract/observations.ts';
+import type { Warning } from '../../contract/warnings.ts';
 
 /** Who waits for a slot is answered first, and what comes with it is told together. */
 const PUSH_DELAY_MS = 50;

@@ -1,5 +1,5 @@
 import type { LimitName } from '../../core/words/limits.ts';
-import type { PoolStatus, RateStatus, SpendStatus } from '../../contract/pool-status.ts';
+import type { PoolStatus, RateStatus, SpendStatus } from '../../contract/status.ts';
 import { slotsLearned } from '../../core/capacity.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import { limitsOf } from '../../core/parts/rate-limits.ts';

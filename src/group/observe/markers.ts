@@ -1,9 +1,5 @@
 import { MINUTE_MS } from '../../contract/history.ts';
-import {
-  POOL_MARKERS_MAX,
-  type PoolMarker,
-  type PoolMarkerKind,
-} from '../../contract/history-markers.ts';
+import { POOL_MARKERS_MAX, type PoolMarker, type PoolMarkerKind } from '../../contract/history.ts';
 import { slotsLearned } from '../../core/capacity.ts';
 import { slotsMaxNow } from '../../core/parts/ceiling.ts';
 import type { GroupEvent } from '../../core/events.ts';

@@ -1,7 +1,9 @@
 import { directoryOf, feedOf, type Env } from '../../env.ts';
 import type { PoolReport } from '../../contract/rpc/feed-rpc.ts';
-import type { PoolHistory, PoolMetrics, Warning } from '../../contract/observations.ts';
-import type { PoolStatus } from '../../contract/pool-status.ts';
+import type { PoolHistory } from '../../contract/history.ts';
+import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
+import type { Warning } from '../../contract/warnings.ts';
+import type { PoolStatus } from '../../contract/status.ts';
 import type { GroupEvent } from '../../core/events.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import { queueLength } from '../../core/parts/queue.ts';

@@ -1,4 +1,4 @@
-import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/pool-status.ts';
+import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/status.ts';
 import { DETAIL_ROWS_MAX, type PoolDetail } from '../../contract/rpc/feed-rpc.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import { estimateWaitMs } from '../../core/estimate.ts';

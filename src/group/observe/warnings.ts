@@ -1,6 +1,6 @@
 import type { HistoryPoint } from '../../contract/history.ts';
 import { logEvent } from '../../runtime/log.ts';
-import type { Warning, WarningKind } from '../../contract/observations.ts';
+import type { Warning, WarningKind } from '../../contract/warnings.ts';
 import { slotsLearned } from '../../core/capacity.ts';
 import { quantileMs } from '../../core/parts/histogram.ts';
 import type { InstantMs } from '../../core/words/ids.ts';

@@ -1,6 +1,6 @@
 import type { WebhookConfig } from '../../contract/config/config.ts';
 import { logEvent } from '../../runtime/log.ts';
-import type { Warning } from '../../contract/observations.ts';
+import type { Warning } from '../../contract/warnings.ts';
 
 /** Pauses before the tries that follow one that failed. */
 const RETRY_PAUSES_MS = [2_000, 10_000, 60_000];

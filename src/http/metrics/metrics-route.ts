@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import type { Env } from '../../env.ts';
 import { howToSet } from '../../runtime/how-to-set.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/rpc/group-rpc.ts';
-import type { PoolMetrics } from '../../contract/observations.ts';
+import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import { askPools, readDirectory, type PoolReply } from '../../overview/pools.ts';
 import { refuseBlocked, slowDown } from '../../admin/access/attempts.ts';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';

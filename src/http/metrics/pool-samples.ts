@@ -1,4 +1,4 @@
-import type { PoolMetrics } from '../../contract/observations.ts';
+import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import type { PlacedPool } from '../../routing/pool.ts';
 import type { PoolReply } from '../../overview/pools.ts';
 import type { Exposition, Labels } from './exposition.ts';

@@ -3,7 +3,7 @@ import type { GroupConfig } from '../../contract/config/config.ts';
 import type { Env } from '../../env.ts';
 import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
 import { poolKey } from '../../routing/pool.ts';
-import type { PoolStatus } from '../../contract/pool-status.ts';
+import type { PoolStatus } from '../../contract/status.ts';
 import { askPools } from '../../overview/pools.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import { callerPools, type CallerPool, type StatusCaller } from './caller-pools.ts';

@@ -119,7 +119,7 @@ describe('the story of a call', () => {
     expired: 'Its holder was gone, so the slot was taken back at the end of its lease, after 1 s.',
   };
   it.each(Object.entries(ENDS))('says how it ended: %s', (ended, text) => {
-    expect(told({ ended, held_ms: 1_000 }).at(-1)).toBe(text);
+    expect(told({ ended: ended as Outcome, held_ms: 1_000 }).at(-1)).toBe(text);
   });
 
   it('says that it still holds its slot', () => {
@@ -134,7 +134,7 @@ describe('the story of a call', () => {
       upstream_retry_after_ms: 2_000,
       ended: 'failed',
       held_ms: 10,
-    };
+    } as const;
     const texts = told({ ...again, waited_for: 'upstream_pause' }, refusal);
     expect(texts[2]).toBe(
       'openai refused it with 429: too many calls at once. It asked to be left alone for 2 s.',
@@ -266,7 +266,7 @@ const KINDS: Readonly<Record<RefusalKind, string>> = {
 describe('the words for a refusal of the upstream', () => {
   it.each(Object.entries(KINDS))('of kind %s', (kind, words) => {
     expect(refusalWords(kind)).toBe(words);
-    expect(told({ upstream_said: kind, upstream_status: 429 })).toContain(
+    expect(told({ upstream_said: kind as RefusalKind, upstream_status: 429 })).toContain(
       `openai refused it with 429: ${words}.`,
     );
   });

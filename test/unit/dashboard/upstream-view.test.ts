@@ -132,7 +132,11 @@ describe('upstreams in a list', () => {
 });
 
 describe('the last refusals of an upstream', () => {
-  const refusal = (said: string | null, decided_at: string, upstream = 'openai'): Decision => ({
+  const refusal = (
+    said: Decision['upstream_said'],
+    decided_at: string,
+    upstream = 'openai',
+  ): Decision => ({
     partition: null,
     lease: 'a.1',
     ticket: 'a',

@@ -1,7 +1,7 @@
 /** A warning on its way to a receiver, checked by a receiver that others wrote. */
 import OpenAI from 'openai';
 import { describe, expect, it, vi } from 'vitest';
-import type { Warning } from '../../../src/contract/observations.ts';
+import type { Warning } from '../../../src/contract/warnings.ts';
 import { deliverWarning, type WebhookDependencies } from '../../../src/group/observe/webhook.ts';
 
 const WARNING: Warning = {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import type { PoolStatus } from '../../../src/contract/pool-status.ts';
+import type { PoolStatus } from '../../../src/contract/status.ts';
 import { NO_COOLDOWN, pool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Settings, type Strict } from '../support/strict.ts';
 import { passTime } from '../support/time.ts';

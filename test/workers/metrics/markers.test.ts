@@ -1,7 +1,7 @@
 /** Markers of a group's history: what operators did, what the upstream made of it, and resets. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { historySchema } from '../../../src/contract/admin/observation-schemas.ts';
-import { POOL_MARKERS_MAX } from '../../../src/contract/history-markers.ts';
+import { POOL_MARKERS_MAX } from '../../../src/contract/history.ts';
 import { SERVED, type UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { inside, NO_COOLDOWN, pool, resetPool, take } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';

@@ -6,7 +6,7 @@ import type {
   AcquireRequest,
   GroupRpc,
 } from '../../../src/contract/rpc/group-rpc.ts';
-import type { PoolStatus } from '../../../src/contract/pool-status.ts';
+import type { PoolStatus } from '../../../src/contract/status.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import { passTime } from './time.ts';
 import { env, until } from './worker.ts';

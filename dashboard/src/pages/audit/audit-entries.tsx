@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { auditEntrySchema } from '../../../../src/contract/admin/answer-schemas.ts';
+import type { auditEntrySchema } from '../../../../src/contract/audit.ts';
 import { actionParts } from '../../model/audit.ts';
 import { byObject, fieldChanges, type ChangedObject } from '../../model/change-list.ts';
 import { Changes } from '../../ui/changes.tsx';

@@ -1,4 +1,4 @@
-import type { AuditChange } from '../../../../src/contract/rpc/directory-rpc.ts';
+import type { AuditChange } from '../../../../src/contract/audit.ts';
 import { Changes } from '../../ui/changes.tsx';
 import type { FieldError } from '../../model/field-errors.ts';
 import { may } from '../../session.ts';

@@ -1,0 +1,185 @@
+import * as z from 'zod';
+import type { Decision, WaitCause } from '../core/parts/decision-log.ts';
+import type { Rejection } from '../core/words/rejection.ts';
+import type { UpstreamSignal } from '../core/words/signal.ts';
+import { LANES } from '../core/words/ticket.ts';
+import type { Frozen } from './frozen.ts';
+
+/**
+ * Decisions of a pool, as they are told. Their words are the core's, which knows no schema: `satisfies` holds
+ * each list to the core's type, and the pool that tells a decision the core's type to the list.
+ */
+
+const ms = z.number().min(0);
+const count = z.int().min(0);
+const retryAfterMs = z
+  .number()
+  .meta({ description: 'When another try may succeed.', unit: 'ms from the decision' });
+const never = z.null().describe('Null: another try will not help for long.');
+
+const rejectionSchema = z.discriminatedUnion('reason', [
+  z.object({
+    reason: z.literal('queue_full').describe('The queue is as full as it may be.'),
+    queueLengthMax: z.number().meta({ description: 'The bound that it is at.', unit: 'calls' }),
+    of: z.enum(['group', 'tenant', 'agent']).describe('Whose bound it is.'),
+    retryAfterMs,
+  }),
+  z.object({
+    reason: z.literal('queue_timeout').describe('The call waited until its deadline.'),
+    waitedMs: z.number().meta({ description: 'How long it waited.', unit: 'ms' }),
+    retryAfterMs,
+  }),
+  z.object({
+    reason: z.literal('infeasible').describe('The wait would outlast the deadline.'),
+    estimateMs: z.number().meta({ description: 'How long it would wait.', unit: 'ms' }),
+    retryAfterMs,
+  }),
+  z.object({
+    reason: z.literal('busy').describe('The call did not want to wait, and no slot was free.'),
+    slotsMax: z.number().meta({ description: 'Slots of the pool.', unit: 'slots' }),
+    retryAfterMs,
+  }),
+  z.object({
+    reason: z.literal('paused').describe('The pool is paused until the deadline.'),
+    waitedMs: z.number().meta({ description: 'How long it waited.', unit: 'ms' }),
+    retryAfterMs: retryAfterMs.nullable(),
+    until: z
+      .number()
+      .nullable()
+      .exactOptional()
+      .describe('When the upstream wants calls again, in epoch ms. Null: an operator paused it.'),
+  }),
+  z.object({
+    reason: z.literal('breaker_open').describe('The upstream failed too often.'),
+    retryAfterMs: retryAfterMs.nullable(),
+  }),
+  z.object({
+    reason: z.literal('budget_exhausted').describe('The budget is spent.'),
+    window: z.enum(['hour', 'day', 'month']).describe('The budget of which window.'),
+    limitUsd: z.number().meta({ description: 'The budget.', unit: 'USD' }),
+    retryAfterMs: never,
+  }),
+  z.object({
+    reason: z.literal('draining').describe('The group takes no new calls.'),
+    retryAfterMs,
+  }),
+  z.object({
+    reason: z.literal('cancelled').describe('An operator took the call out of the queue.'),
+    retryAfterMs: never,
+  }),
+  z.object({
+    reason: z.literal('nested').describe('The call would wait for its own parent.'),
+    retryAfterMs: never,
+  }),
+  z.object({
+    reason: z.literal('never_fits').describe('The call is larger than the group ever lets pass.'),
+    slotsPerCallMax: z.number().meta({ description: 'Slots of one call.', unit: 'slots' }),
+    exceeded: z
+      .object({
+        limit: z
+          .enum(['rpm', 'tpm', 'itpm', 'otpm', 'rpd', 'tpd', 'startsPerS'])
+          .describe('Name of the limit.'),
+        limitAmount: z.number().describe('The limit, in requests or tokens.'),
+        amount: z.number().describe('What the call needs of it.'),
+      })
+      .exactOptional()
+      .describe('The limit that the call alone is larger than. Absent: it is about slots.'),
+    retryAfterMs: never,
+  }),
+]) satisfies z.ZodType<Rejection>;
+
+/** Causes for which a call waits. */
+const waitCauseSchema = z.enum([
+  'operator_pause',
+  'upstream_pause',
+  'breaker',
+  'settling',
+  'cap',
+  'slots',
+  'rates',
+  'order',
+]) satisfies z.ZodType<WaitCause>;
+
+/** What a pool may decide of a call. */
+export const outcomeSchema = z.enum([
+  'granted',
+  'rejected',
+  'declined',
+  'left',
+  'moved',
+]) satisfies z.ZodType<Decision['decided']>;
+
+const upstreamSaidSchema = z.enum([
+  'served',
+  'quota',
+  'never_fits',
+  'long_window',
+  'concurrency',
+  'overload',
+  'tokens',
+  'requests',
+  'ramp',
+  'unknown',
+  'error',
+]) satisfies z.ZodType<UpstreamSignal['kind']>;
+
+const endedSchema = z.enum([
+  'success',
+  'cancelled',
+  'failed',
+  'refused',
+  'unused',
+  'expired',
+]) satisfies z.ZodType<NonNullable<Decision['ended']>>;
+
+/** One decision of a pool, and what became of the call. */
+export const decisionInfoSchema = z.object({
+  lease: z.string().describe('Id of the lease, as in the header `headgate-lease`.'),
+  ticket: z.string().describe('Id of the ticket.'),
+  attempt: z.int().describe('Number of the attempt of the call in this group; 1 is the first.'),
+  lane: z.enum(LANES).describe('The lane.'),
+  tenant: z.string().describe('The tenant that it is charged to.'),
+  agent: z.string().nullable().describe('The agent run. Null: the call belongs to none.'),
+  upstream: z.string().describe('The upstream that the call goes to.'),
+  model: z.string().nullable().describe('The model. Null: not known.'),
+  slots: z.number().meta({ description: 'Slots that it asked for.', unit: 'slots' }),
+  arrived_at: z.iso.datetime().describe('When it came.'),
+  decided_at: z.iso.datetime().describe('When it was decided.'),
+  waited_ms: ms.meta({ description: 'How long it waited.', unit: 'ms' }),
+  position_at_arrival: count.describe('Waiters ahead of it when it came.'),
+  waited_for: waitCauseSchema
+    .nullable()
+    .describe('Why it was not granted when it came. Null: it was.'),
+  outcome: outcomeSchema.describe('The decision.'),
+  rejection: rejectionSchema
+    .nullable()
+    .describe('The reason of a rejection, with its figures. Null: it was not rejected.'),
+  upstream_status: z
+    .int()
+    .nullable()
+    .describe('Status of the answer of the upstream. Null: none that this group was told.'),
+  upstream_said: upstreamSaidSchema
+    .nullable()
+    .describe('The meaning of that answer: `served`, or the kind of refusal.'),
+  upstream_retry_after_ms: z
+    .number()
+    .nullable()
+    .meta({ description: 'How long the upstream asked to be left alone.', unit: 'ms' }),
+  ended: endedSchema
+    .nullable()
+    .describe('How its lease ended. Null: it has none, or still holds it.'),
+  held_ms: ms.nullable().meta({ description: 'How long its lease was held.', unit: 'ms' }),
+});
+
+export type DecisionInfo = Frozen<z.output<typeof decisionInfoSchema>>;
+
+/** Which decisions are asked for; what is absent bounds nothing. */
+export interface DecisionFilter {
+  /** Lease ids, as in the header `headgate-lease`, or tickets. */
+  readonly ids?: readonly string[];
+  /** Decided at this instant or later, and before that one; epoch milliseconds. */
+  readonly fromMs?: number;
+  readonly toMs?: number;
+  readonly decided?: DecisionInfo['outcome'];
+  readonly limit?: number;
+}

@@ -1,0 +1,20 @@
+import type { Histogram } from '../../core/parts/histogram.ts';
+import type { Outcome } from '../../core/words/outcome.ts';
+import type { PoolStatus } from '../status.ts';
+import type { WarningKind } from '../warnings.ts';
+
+/** Everything that is counted in a pool since its instance began. */
+export interface PoolMetrics {
+  readonly status: PoolStatus;
+  readonly waits: Readonly<Histogram>;
+  readonly holds: Readonly<Histogram>;
+  readonly granted_again_total: number;
+  readonly left_total: number;
+  readonly moved_total: number;
+  /** By outcome. Those that expired are counted in the status. */
+  readonly ended_total: Readonly<Partial<Record<Outcome, number>>>;
+  readonly input_tokens_total: number;
+  readonly output_tokens_total: number;
+  readonly cost_usd_total: number;
+  readonly warnings_total: Readonly<Partial<Record<WarningKind, number>>>;
+}

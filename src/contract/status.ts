@@ -1,0 +1,167 @@
+import * as z from 'zod';
+import { LANES } from '../core/words/ticket.ts';
+import type { Frozen } from './frozen.ts';
+
+/** The state of a pool of slots at one moment: a group, or one partition of it. */
+
+const count = z.int().min(0);
+const ms = z.number().min(0);
+const instant = z.iso.datetime();
+const totals = z.record(z.string(), z.number());
+
+const limitStatusSchema = z.object({
+  configured: z
+    .number()
+    .nullable()
+    .describe('Slots that the configuration sets. Null: it sets no bound.'),
+  effective: z
+    .number()
+    .nullable()
+    .describe('Slots that can be granted, with what was learned. Null: any number.'),
+  source: z
+    .enum(['configured', 'built_in', 'unknown', 'learned'])
+    .describe(
+      'Where `effective` comes from: the configuration, the table of known limits, the 64 of an unknown provider, or what the upstream has shown to take.',
+    ),
+});
+
+const rateStatusSchema = z.object({
+  limit: z.number().describe('The limit, in requests or tokens.'),
+  left: z
+    .number()
+    .describe('Requests or tokens that may go at once now. Below 0: more was used than reserved.'),
+});
+
+const spendStatusSchema = z.object({
+  hour_usd: z.number().meta({ description: 'Spent in the present hour of UTC.', unit: 'USD' }),
+  day_usd: z.number().meta({ description: 'Spent in the present day of UTC.', unit: 'USD' }),
+  month_usd: z.number().meta({ description: 'Spent in the present month of UTC.', unit: 'USD' }),
+  reserved_usd: z.number().meta({ description: 'Estimates of what is in flight.', unit: 'USD' }),
+  day_usd_by_key: totals.meta({
+    description: 'Cost of this day by tenant, of the 20 who spent most.',
+    unit: 'USD',
+  }),
+  day_usd_by_agent: totals.meta({
+    description: 'Cost of this day by agent run, of the 20 that spent most.',
+    unit: 'USD',
+  }),
+});
+
+/** Everything that is told of a pool beside its name. Of several pools the figures are added up. */
+export const gaugesSchema = z.object({
+  limit: limitStatusSchema.describe('The limit of slots. Of a split group that of each partition.'),
+  in_use: count.meta({ description: 'Slots that calls hold.', unit: 'slots' }),
+  cooling: count.meta({
+    description: 'Slots that are kept back for a while after their call.',
+    unit: 'slots',
+  }),
+  queued: count.meta({ description: 'Calls that wait.', unit: 'calls' }),
+  queued_by_lane: z
+    .object({
+      high: count.meta({ description: 'Calls that wait in lane high.', unit: 'calls' }),
+      normal: count.meta({ description: 'Calls that wait in lane normal.', unit: 'calls' }),
+      low: count.meta({ description: 'Calls that wait in lane low.', unit: 'calls' }),
+    })
+    .describe('Calls that wait, by lane.'),
+  oldest_wait_ms: ms.meta({
+    description: 'How long the call has waited that waits longest; 0: none waits.',
+    unit: 'ms',
+  }),
+  wait_p50_ms: ms.nullable().meta({
+    description:
+      'Median wait of the calls granted in the last five minutes. Null: there were none.',
+    unit: 'ms',
+  }),
+  wait_p95_ms: ms.nullable().meta({
+    description: '95th percentile of those waits. Null: there were none.',
+    unit: 'ms',
+  }),
+  paused: z.boolean().describe('An operator paused it.'),
+  paused_until: instant
+    .nullable()
+    .describe(
+      'Until when the upstream wants no calls: after a refusal, or because a limit is nearly used up. Null: it takes them.',
+    ),
+  breaker: z
+    .enum(['closed', 'open', 'half_open'])
+    .describe('The breaker. Of several pools the worst is told.'),
+  breaker_until: instant
+    .nullable()
+    .describe('When an open breaker lets the first call probe. Null: it is not open.'),
+  refusals_total: totals.describe('Refusals of the upstream, by kind.'),
+  rates: z
+    .record(z.string(), rateStatusSchema)
+    .nullable()
+    .describe(
+      'Limits of requests and tokens by their names in the configuration. Null: several pools, which have their own.',
+    ),
+  spend: spendStatusSchema
+    .nullable()
+    .describe('Cost in the present hour, day and month of UTC. Null: it is not counted here.'),
+  draining: z.boolean().describe('New calls are refused.'),
+  dry_run: z.boolean().describe('It decides and counts, and lets everything pass.'),
+  granted_total: count.describe('Calls granted since the instance began.'),
+  rejected_total: totals.describe('Calls refused since then, by reason.'),
+  would_wait_total: count.describe('In a dry run: calls that would not have been granted at once.'),
+  expired_total: count.describe(
+    'Leases whose holder was gone, taken back at the end of their TTL.',
+  ),
+  resurrected_total: count.describe('Streams taken up again after their lease had lapsed.'),
+  passed_unlimited_total: count.describe(
+    'Calls that passed without a slot while the group could not be reached.',
+  ),
+  idle_ms: ms.meta({
+    description:
+      'How long nobody has held or awaited a slot, to within a minute; 0 while somebody does.',
+    unit: 'ms',
+  }),
+});
+
+const poolStatusSchema = gaugesSchema.extend({
+  group: z.string().describe('The group.'),
+  partition: z.string().nullable().describe('The partition. Null: the group is not split.'),
+});
+
+/** A slot that is held. */
+export const leaseInfoSchema = z.object({
+  id: z.string().describe('Id of the lease, as in the header `headgate-lease`.'),
+  caller: z.string().describe('Id of the gateway key, or fingerprint of the provider key.'),
+  tenant: z.string().describe('The tenant that it is charged to.'),
+  agent: z.string().nullable().describe('The agent run. Null: the call belongs to none.'),
+  lane: z.enum(LANES).describe('The lane in which it was granted.'),
+  slots: count.meta({ description: 'Slots that it takes.', unit: 'slots' }),
+  upstream: z.string().describe('The upstream that the call goes to.'),
+  model: z.string().nullable().describe('The model. Null: not known.'),
+  granted_at: instant.describe('When it was granted.'),
+  age_ms: ms.meta({ description: 'How long it has been held.', unit: 'ms' }),
+  expires_at: instant.describe('When it is taken back unless its holder renews it.'),
+  state: z
+    .enum(['held', 'revoking', 'cooling'])
+    .describe(
+      'Held by a call, being taken back by an operator, or kept back for a while after its call.',
+    ),
+});
+
+/** A call that waits for a slot. */
+export const waiterInfoSchema = z.object({
+  ticket: z.string().describe('Id of the ticket.'),
+  lane: z.enum(LANES).describe('The lane in which it waits.'),
+  tenant: z.string().describe('The tenant that it is charged to.'),
+  agent: z.string().nullable().describe('The agent run. Null: the call belongs to none.'),
+  upstream: z.string().describe('The upstream that the call goes to.'),
+  model: z.string().nullable().describe('The model. Null: not known.'),
+  slots: count.meta({ description: 'Slots that it asks for.', unit: 'slots' }),
+  waited_ms: ms.meta({ description: 'How long it has waited.', unit: 'ms' }),
+  position: count.describe('Waiters that will probably be granted before this one.'),
+  estimate_ms: ms.meta({ description: 'How long it will probably wait from now on.', unit: 'ms' }),
+  promoted: z.boolean().describe('An operator put it first.'),
+});
+
+/** One pool of slots: a group, or one partition of it. */
+export type PoolStatus = Frozen<z.output<typeof poolStatusSchema>>;
+/** One limit of requests or tokens. */
+export type RateStatus = Frozen<z.output<typeof rateStatusSchema>>;
+/** Cost of the present hour, day and month. */
+export type SpendStatus = Frozen<z.output<typeof spendStatusSchema>>;
+export type LeaseInfo = Frozen<z.output<typeof leaseInfoSchema>>;
+export type WaiterInfo = Frozen<z.output<typeof waiterInfoSchema>>;

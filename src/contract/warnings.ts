@@ -1,0 +1,33 @@
+import * as z from 'zod';
+import type { Frozen } from './frozen.ts';
+
+/**
+ * - `near_limit`: the part `warn_at` of the limit was in use for a minute.
+ * - `queue_growing`: the queue was longer at the end of each of the last minutes.
+ * - `wait_long`: calls wait longer than `warn_wait_ms`.
+ * - `breaker_open`: the upstream failed too often and is left alone.
+ * - `quota_exhausted`: the upstream says that the account has nothing left.
+ * - `lease_expired`: a lease was taken back at its TTL, because its holder was gone.
+ */
+const WARNING_KINDS = [
+  'near_limit',
+  'queue_growing',
+  'wait_long',
+  'breaker_open',
+  'quota_exhausted',
+  'lease_expired',
+] as const;
+
+/** Something in a pool that an operator had better look at. Never holds a key or a word of a prompt. */
+export const warningSchema = z.object({
+  id: z.string().describe('Id of the warning, the same wherever it is told.'),
+  at: z.iso.datetime().describe('When it was raised.'),
+  kind: z.enum(WARNING_KINDS).describe('Kind of the warning, as in docs/metrics.md.'),
+  group: z.string().describe('The group.'),
+  partition: z.string().nullable().describe('The partition. Null: the group is not split.'),
+  message: z.string().describe('A sentence for people.'),
+  figures: z.record(z.string(), z.number()).describe('The numbers behind it, by name.'),
+});
+
+export type Warning = Frozen<z.output<typeof warningSchema>>;
+export type WarningKind = Warning['kind'];
