@@ -91,7 +91,7 @@ function textOf({ constant, about, providers }: ListFile): string {
   const lists = Object.entries(providers).map(([upstream, provider]) => listOf(upstream, provider));
   return `import type { PriceList } from '../price-list.ts';
 
-// Written by scripts/prices/build-price-table.ts; docs/costs.md says how.
+// Written by scripts/prices/build-price-table.ts; docs/budgets.md says how.
 const PUBLISHED = { source: '${values.source}', date: '${values.date}' };
 
 /** ${about} */

@@ -1,6 +1,6 @@
 import type { PriceList } from '../price-list.ts';
 
-// Written by scripts/prices/build-price-table.ts; docs/costs.md says how.
+// Written by scripts/prices/build-price-table.ts; docs/budgets.md says how.
 const PUBLISHED = { source: 'https://models.dev/api.json', date: '2026-07-02' };
 
 /** What clouds charge, dearest first. `azure` and `bedrock` are dialects: their hosts have any id. */
