@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { StrictUpstream } from '../../strict-upstream/strict-upstream.ts';
 import { startStrictUpstream } from '../../strict-upstream/strict-upstream.ts';
 
@@ -100,33 +100,4 @@ test.each<[string, string, Json, Json]>([
     countedTokens: 124,
     arrivals: [{ label: 'hello', inputTokens: 101, outputTokens: 23 }],
   });
-});
-
-describe('a chat stream', () => {
-  it('has no usage unless it is asked for', async () => {
-    const { text } = await send('/v1/chat/completions', { ...MESSAGES, stream: true });
-    expect(text).toContain('[DONE]');
-    expect(text).not.toContain('usage');
-  });
-
-  it('that is cut has no usage, and counts what went out', async () => {
-    const content = 'cut [[strict fail=cut chunks=4 output-tokens=40]]';
-    const messages = [{ role: 'user', content }];
-    const body = { ...MESSAGES, ...include, messages };
-    await expect(send('/v1/chat/completions', body)).rejects.toThrow('terminated');
-    expect(upstream.stats(`usage-${scopes}`)).toMatchObject({
-      outputTokens: 20,
-      arrivals: [{ state: 'broken', outputTokens: 20 }],
-    });
-  });
-});
-
-it('counts a prompt by the bytes of all its text', async () => {
-  const messages = [
-    { role: 'system', content: 'x'.repeat(40) },
-    { role: 'user', content: [{ type: 'text', text: 'é'.repeat(20) }] },
-  ];
-  const { text } = await send('/v1/chat/completions', { model: 'm', messages });
-  // 40 bytes, a space between the messages, and 40 bytes.
-  expect(documents(text)[0]).toMatchObject({ usage: { prompt_tokens: 21, completion_tokens: 5 } });
 });
