@@ -3,12 +3,13 @@ import { directoryOf, type Env } from '../env.ts';
 import { importConfig } from '../config/import-config.ts';
 import { withoutSecret } from '../runtime/upstream-secret.ts';
 import { checkConfig } from '../config/check-config.ts';
-import { rankOf } from '../routing/group-match.ts';
+import { rankErrors } from '../config/check/ranks.ts';
+import type { FieldError } from '../config/field-error.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { hearOf } from '../config/snapshots.ts';
 import type { AdminContext } from './context.ts';
-import { ProblemError, type FieldError } from './problem.ts';
+import { ProblemError } from './problem.ts';
 import { etag, invalid } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
@@ -94,22 +95,6 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
       `Upstream "${id}": the secret ${secret} is not set. Until it is, calls on it are refused with secret_missing.`,
   );
   return { config, warnings: [...notes, ...checked.warnings, ...secrets] };
-}
-
-/**
- * A group's rank decides when calls take its slots. Were it to change, calls under way would hold slots
- * in one order and new ones in another, and could wait for each other for ever.
- */
-function rankErrors(before: Config, next: Config): FieldError[] {
-  const ranks = new Map(before.groups.map((group) => [group.name, rankOf(group)]));
-  return next.groups.flatMap((group, index) => {
-    const [was, is] = [ranks.get(group.name), rankOf(group)];
-    if (was === undefined || was === is) return [];
-    const message =
-      `would make "${group.name}" a group of rank ${is}; its rank, ${was}, is fixed when it is made. ` +
-      'Make a new group under another name, and delete this one';
-    return [{ path: `groups[${index}].match`, message }];
-  });
 }
 
 /** The version that the caller has seen. Null: none given, or any (`*`). */

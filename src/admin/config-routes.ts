@@ -1,7 +1,7 @@
 import type { Config } from '../contract/config/config.ts';
 import { directoryOf } from '../env.ts';
 import { exportConfig, importConfig } from '../config/import-config.ts';
-import { keepKnownCaps } from '../config/known-caps.ts';
+import { keepKnownCaps } from '../config/keep-known-caps.ts';
 import { fingerprint, gatewayKeyHash } from '../runtime/fingerprint.ts';
 import { changeConfig, type Changed, type Edit } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { groupPreviewSchema } from '../contract/admin/preview-routes.ts';
-import { changesBetween } from '../config/audit-changes.ts';
+import { changesBetween } from '../config/changes-between.ts';
 import type { PoolPreview } from '../contract/rpc/change-preview.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { inSteps, MINUTE_MS, type HistoryPoint } from '../contract/history.ts';

@@ -1,10 +1,5 @@
+import type { FieldError } from '../config/field-error.ts';
 import { logEvent } from '../runtime/log.ts';
-
-/** One field of a request that is wrong, and where it stands. */
-export interface FieldError {
-  readonly path: string;
-  readonly message: string;
-}
 
 const TITLES = {
   400: 'Unreadable request',

@@ -2,11 +2,12 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type * as z from 'zod';
 import type { AdminRoute, Answer, Checked } from '../contract/admin/route.ts';
 import { ADMIN_ROUTES, type AdminRoutes, type RouteName } from '../contract/admin/routes.ts';
-import { explainIssues } from '../config/import-errors.ts';
+import { explainIssues } from '../config/explain-issues.ts';
+import type { FieldError } from '../config/field-error.ts';
 import { ConfigSyntaxError, parseConfigText } from '../config/import-config.ts';
 import { requireRole } from './access/who.ts';
 import type { AdminApp, AdminContext } from './context.ts';
-import { ProblemError, type FieldError } from './problem.ts';
+import { ProblemError } from './problem.ts';
 
 /** A request after all its checks. */
 interface Asked<Name extends RouteName> {

@@ -1,9 +1,12 @@
+// Step 3: from a document to a configuration, field by field. check-config.ts lists all steps.
+
 import { stringify } from 'yaml';
 import { configSchema, type Config } from '../contract/config/config.ts';
-import { explainIssues, type ImportError } from './import-errors.ts';
-import { convertForeign, foreignKeys } from './import-foreign.ts';
+import { explainIssues } from './explain-issues.ts';
+import type { FieldError } from './field-error.ts';
+import { convertForeign, foreignKeys } from './convert-foreign.ts';
 
-export { ConfigSyntaxError, parseConfigText } from './import-syntax.ts';
+export { ConfigSyntaxError, parseConfigText } from './parse-text.ts';
 
 /** A document as a whole configuration, or everything that is wrong with it. */
 export type Imported =
@@ -15,7 +18,7 @@ export type Imported =
       /** The document had groups only, and says nothing of upstreams, keys and the rest. */
       readonly groupsOnly: boolean;
     }
-  | { readonly ok: false; readonly errors: ImportError[] };
+  | { readonly ok: false; readonly errors: FieldError[] };
 
 const OWN_KEYS = Object.keys(configSchema.shape);
 
@@ -54,7 +57,7 @@ function importOwn(document: unknown): Imported {
   return { ok: true, config: parsed.data, notes: [], groupsOnly: false };
 }
 
-function mixedKeys(document: unknown, foreign: readonly string[]): ImportError | null {
+function mixedKeys(document: unknown, foreign: readonly string[]): FieldError | null {
   if (Array.isArray(document)) return null;
   const own = Object.keys(Object(document)).filter((key) => OWN_KEYS.includes(key));
   const shapes = new Set(foreign.map((key) => (key === 'rate_limit' ? 'model' : key)));
@@ -74,7 +77,7 @@ function mixedKeys(document: unknown, foreign: readonly string[]): ImportError |
   return null;
 }
 
-function keyLikeFields(config: Config): ImportError[] {
+function keyLikeFields(config: Config): FieldError[] {
   const message =
     'looks like a key itself; expected an id or a fingerprint (POST /admin/api/fingerprint)';
   const inGroups = config.groups.flatMap((group, at) =>

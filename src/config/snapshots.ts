@@ -1,3 +1,5 @@
+// Step 6: the configuration in force, as an isolate keeps it. check-config.ts lists all steps.
+
 import { steadyClock } from '../runtime/steady-clock.ts';
 import type { GatewayKeyConfig } from '../contract/config/config.ts';
 import { directoryOf, type Env } from '../env.ts';
@@ -12,12 +14,12 @@ import { keysByHash } from '../routing/key-access.ts';
 import { pause, type Background } from '../runtime/background.ts';
 
 /**
- * A snapshot younger than `freshMs` is used as it is; one younger than `usableMs` is used while a newer one
- * is fetched. Together: changes apply within 5 s.
+ * How long a snapshot serves. One younger than `freshMs` is used as it is; one younger than `usableMs` is used
+ * while a newer one is fetched. Together: changes apply within 5 s.
  */
 const AGES = { freshMs: 2_000, usableMs: 4_000 };
 
-/** Before a first configuration everybody may do everything, so that is not kept up for long. */
+/** How long the empty one does: before a first configuration everybody may do everything. */
 const AGES_OF_EMPTY = { freshMs: 500, usableMs: 1_000 };
 
 /** How often callers of what is not there may make an isolate ask for something newer. */
@@ -49,7 +51,7 @@ let askedAt = -Infinity;
 let heardOf = 0;
 
 /**
- * The configuration to route by, not older than `minVersion` if the directory can be reached.
+ * Returns the configuration to route by, not older than `minVersion` if the directory can be reached.
  *
  * @returns null when the directory was never reached
  */
@@ -79,7 +81,7 @@ export function hearOf(version: number): void {
 }
 
 /**
- * The configuration for a call of something that `routingTable` does not have. The directory is asked at
+ * Returns the configuration for a call of something that `routingTable` does not have. The directory is asked at
  * most once a second, whatever is called; who comes while it is asked waits for that answer.
  */
 export async function newerTable(env: Env, ctx: Background): Promise<RoutingTable | null> {

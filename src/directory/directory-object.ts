@@ -16,7 +16,7 @@ import type { GroupDefinition, GroupRpc } from '../contract/rpc/group-rpc.ts';
 import { definedGroup, keyWeights } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { poolOf, takesCalls, type PlacedPool } from '../routing/pool.ts';
-import { changesBetween } from '../config/audit-changes.ts';
+import { changesBetween } from '../config/changes-between.ts';
 import { AuditLog } from './audit-log.ts';
 import { changeBetween, poolsToTell } from './changes.ts';
 import { FailedAttempts } from '../runtime/failed-attempts.ts';

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import type * as z from 'zod';
-import { changesBetween } from '../../../src/config/audit-changes.ts';
+import { changesBetween } from '../../../src/config/changes-between.ts';
 import type { AuditChange } from '../../../src/contract/audit.ts';
 import { isSame, withValue, type Document } from '../model/document.ts';
 import { check, isTouched, type Checked, type FieldError } from '../model/field-errors.ts';

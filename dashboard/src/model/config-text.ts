@@ -4,7 +4,7 @@ import { isMap, isScalar, isSeq, LineCounter, parseDocument, stringify } from 'y
  * Configuration as text. The parser of YAML is as large as the rest of the page, so this module is
  * loaded when somebody wants text.
  */
-export { ConfigSyntaxError, parseConfigText } from '../../../src/config/import-syntax.ts';
+export { ConfigSyntaxError, parseConfigText } from '../../../src/config/parse-text.ts';
 
 /** A document as YAML. */
 export function yamlOf(document: unknown): string {

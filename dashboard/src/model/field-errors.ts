@@ -1,9 +1,10 @@
 import type * as z from 'zod';
-import { explainIssues, type ImportError } from '../../../src/config/import-errors.ts';
+import { explainIssues } from '../../../src/config/explain-issues.ts';
+import type { FieldError } from '../../../src/config/field-error.ts';
 import type { Document } from './document.ts';
 
 /** Something that is wrong with a document, and where. */
-export type FieldError = ImportError;
+export type { FieldError };
 
 /** A document that is right, with every default filled in; or everything that is wrong with it. */
 export type Checked<Schema extends z.ZodType> =

@@ -1,4 +1,4 @@
-import { changesBetween } from '../../../../src/config/audit-changes.ts';
+import { changesBetween } from '../../../../src/config/changes-between.ts';
 import { Changes } from '../../ui/changes.tsx';
 import { rebase, type Document } from '../../model/document.ts';
 import { shortText } from '../../model/change-list.ts';

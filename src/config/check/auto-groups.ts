@@ -1,13 +1,13 @@
-import type { Config } from '../contract/config/config.ts';
-import type { Upstream } from '../contract/config/upstream.ts';
-import { autoGroupNamed, autoGroupsNamedBy } from '../routing/auto-groups.ts';
-import { quoteName } from './import-errors.ts';
+import type { Config } from '../../contract/config/config.ts';
+import type { Upstream } from '../../contract/config/upstream.ts';
+import { autoGroupNamed, autoGroupsNamedBy } from '../../routing/auto-groups.ts';
+import { quoteName, type FieldError } from '../field-error.ts';
 
-/** What is wrong with the names of automatic groups. */
+/** Finds names of automatic groups that there are none of. */
 export function autoGroupErrors(
   { auto_groups: all }: Pick<Config, 'auto_groups'>,
   upstreams: ReadonlyMap<string, Upstream>,
-): { path: string; message: string }[] {
+): FieldError[] {
   return all.flatMap(({ name }, index) => {
     if (autoGroupNamed(name, upstreams) !== null) return [];
     const others = autoGroupsNamedBy(name, upstreams).map((group) => group.name);

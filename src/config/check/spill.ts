@@ -1,13 +1,7 @@
-import type { GroupConfig } from '../contract/config/config.ts';
-import { quoteName } from './import-errors.ts';
-import type { Upstream } from '../contract/config/upstream.ts';
-import { namesUpstreams, upstreamsOf } from '../routing/group-match.ts';
-
-/** What is wrong with one entry of a group's `spill_to`, and where it stands. */
-interface SpillError {
-  readonly path: string;
-  readonly message: string;
-}
+import type { GroupConfig } from '../../contract/config/config.ts';
+import { quoteName, type FieldError } from '../field-error.ts';
+import type { Upstream } from '../../contract/config/upstream.ts';
+import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
 
 /**
  * Finds entries of a group's `spill_to` that calls cannot go to, or must not: without a key of the
@@ -20,7 +14,7 @@ export function spillErrors(
   group: GroupConfig,
   path: string,
   upstreams: ReadonlyMap<string, Upstream>,
-): SpillError[] {
+): FieldError[] {
   const { on_saturated: onSaturated } = group;
   if (typeof onSaturated === 'string') return [];
   const matched = upstreamsOf(group, upstreams);

@@ -1,16 +1,14 @@
-import type { Config } from '../contract/config/config.ts';
-import { quoteName } from './import-errors.ts';
-import { nearestNames } from './import-nearest.ts';
-import { LIMITED_OPERATIONS, LISTED_OPERATIONS } from '../upstream/operation/operations-table.ts';
-import { compileGlobs } from '../routing/glob.ts';
-
-interface OperationError {
-  readonly path: string;
-  readonly message: string;
-}
+import type { Config } from '../../contract/config/config.ts';
+import { quoteName, type FieldError } from '../field-error.ts';
+import { nearestNames } from '../nearest-names.ts';
+import {
+  LIMITED_OPERATIONS,
+  LISTED_OPERATIONS,
+} from '../../upstream/operation/operations-table.ts';
+import { compileGlobs } from '../../routing/glob.ts';
 
 /** Finds names of operations that mean nothing where they stand, and so would never match. */
-export function operationErrors(config: Config): OperationError[] {
+export function operationErrors(config: Config): FieldError[] {
   return [
     ...config.groups.flatMap(({ match }, index) =>
       wrongNames(match.operations, `groups[${index}].match.operations`, LIMITED_OPERATIONS, [
@@ -28,7 +26,7 @@ export function operationErrors(config: Config): OperationError[] {
 /** Names that never go with the operator's key, or need not be listed. */
 const NEVER_LISTED = ['realtime', 'administration', 'other', 'count_tokens', 'health'];
 
-function notListed(names: readonly string[], path: string): OperationError[] {
+function notListed(names: readonly string[], path: string): FieldError[] {
   return wrongNames(names, path, LISTED_OPERATIONS, ['cannot be listed here', NEVER_LISTED]);
 }
 
@@ -37,7 +35,7 @@ function wrongNames(
   path: string,
   known: readonly string[],
   [why, elsewhere]: readonly [string, readonly string[]],
-): OperationError[] {
+): FieldError[] {
   return patterns.flatMap((pattern, index) => {
     const matches = compileGlobs([pattern]);
     if (known.some(matches)) return [];

@@ -1,10 +1,12 @@
+// Step 2, once it is converted: what is known of the models. check-config.ts lists all steps.
+
 import type { Config } from '../contract/config/config.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { KNOWN_LIMITS, knownLimitFor, type KnownLimit } from '../providers/known-limits.ts';
 import { compileGlobs } from '../routing/glob.ts';
 
 /**
- * Groups of one model that came with rates alone. Without a group the model has the concurrency that it is
+ * Completes groups of one model that came with rates alone. Without a group the model has the concurrency that it is
  * known to have; a group without one would lift that, so it is written into it.
  *
  * @returns the configuration, and what was written into it, for people
@@ -32,7 +34,7 @@ export function keepKnownCaps(config: Config): {
   return { config: { ...config, groups }, notes };
 }
 
-/** What is known of a model, at the provider that it names or at all that have it. A pattern is no model. */
+/** Finds what is known of a model, at the provider that it names or at all that have it. A pattern is no model. */
 function knownCapsOf(model: string): KnownLimit[] {
   const name = model.toLowerCase();
   if (name.includes('*')) return [];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPrivateHost } from '../../../src/config/private-address.ts';
+import { isPrivateHost } from '../../../../src/config/check/private-address.ts';
 
 test.each([
   'localhost',

@@ -1,16 +1,16 @@
-import type { Config, GroupConfig } from '../contract/config/config.ts';
-import type { Upstream } from '../contract/config/upstream.ts';
-import { PRICE_LISTS, priceListId } from '../providers/prices/price-table.ts';
-import { globsMayOverlap } from '../routing/glob.ts';
-import { namesUpstreams, upstreamsOf } from '../routing/group-match.ts';
+import type { Config, GroupConfig } from '../../contract/config/config.ts';
+import type { Upstream } from '../../contract/config/upstream.ts';
+import { PRICE_LISTS, priceListId } from '../../providers/prices/price-table.ts';
+import { globsMayOverlap } from '../../routing/glob.ts';
+import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
 
-/** Patterns of one document that are looked at: each is compared with a hundred names. */
+/** Maximum patterns of one document that are looked at: each is compared with a hundred names. */
 const PATTERNS_MAX = 1_000;
 
-/** Patterns that one warning lists. */
+/** Maximum patterns that one warning lists. */
 const LISTED_MAX = 5;
 
-/** Models of groups that none of the groups' upstreams has, as far as is known: no call would ever match. */
+/** Warns of models that none of a group's upstreams has, as far as is known: no call would ever match. */
 export function modelWarnings(
   { groups }: Pick<Config, 'groups'>,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -42,7 +42,7 @@ function warningOf({ name, match }: GroupConfig, upstreams: readonly Upstream[])
   ];
 }
 
-/** Names and patterns of the models that an upstream is known to have. */
+/** Lists names and patterns of the models that an upstream is known to have. */
 function namesOf(upstream: Upstream): string[] {
   const { models, aliases, prices } = upstream;
   const listed = PRICE_LISTS[priceListId(upstream)]?.rows.flatMap(([names]) => names.split(' '));

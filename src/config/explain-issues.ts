@@ -1,19 +1,13 @@
-import * as z from 'zod';
-import { nearestName } from './import-nearest.ts';
+// Step 3, its messages: what the schema found, in words for people. check-config.ts lists all steps.
 
-/** One thing that is wrong with a document, and where: `groups[0].limits.max_concurrency`. */
-export interface ImportError {
-  readonly path: string;
-  readonly message: string;
-}
+import * as z from 'zod';
+import { formatPath, quoteName, type FieldError } from './field-error.ts';
+import { nearestName } from './nearest-names.ts';
 
 type Path = readonly PropertyKey[];
 
 /** Fields whose text may be repeated in a message. Any other might hold a key put in the wrong place. */
 const QUOTABLE = new Set(['dialect', 'location', 'jurisdiction', 'partition_by', 'name', 'id']);
-
-/** No field's name and no upstream's id is longer; a text that is longer may be a key. */
-const NAME_CHARACTERS_MAX = 32;
 
 const EXPECTED: Record<string, string> = {
   int: 'a whole number',
@@ -25,29 +19,13 @@ const EXPECTED: Record<string, string> = {
   record: 'an object',
 };
 
-/** What zod found in a document, in the words of the configuration. */
+/** Words what zod found in a document as the configuration does. */
 export function explainIssues(
   error: z.ZodError,
   schema: z.core.$ZodType,
   document: unknown,
-): ImportError[] {
+): FieldError[] {
   return error.issues.flatMap((issue) => explain(issue, [], schema, document));
-}
-
-/** A path as operators read it. */
-export function formatPath(path: Path): string {
-  return path.reduce<string>((text, part) => {
-    if (typeof part === 'number') return `${text}[${part}]`;
-    const name = String(part);
-    if (name.length > NAME_CHARACTERS_MAX) return `${text}[${quoteName(name)}]`;
-    if (!/^[\w-]+$/.test(name)) return `${text}[${JSON.stringify(name)}]`;
-    return text === '' ? name : `${text}.${name}`;
-  }, '');
-}
-
-/** A name that nothing here has, as a message may repeat it. */
-export function quoteName(name: string): string {
-  return name.length > NAME_CHARACTERS_MAX ? `<${name.length} characters>` : JSON.stringify(name);
 }
 
 function explain(
@@ -55,7 +33,7 @@ function explain(
   base: Path,
   schema: z.core.$ZodType,
   document: unknown,
-): ImportError[] {
+): FieldError[] {
   const path = [...base, ...issue.path];
   const value = valueAt(document, path);
   if (issue.code === 'unrecognized_keys') {
@@ -86,7 +64,7 @@ function isWrongKind(issue: z.core.$ZodIssue): boolean {
   );
 }
 
-function wrong(path: Path, expected: string, value: unknown): ImportError {
+function wrong(path: Path, expected: string, value: unknown): FieldError {
   const message =
     value === undefined
       ? `is missing: expected ${expected}`
@@ -94,8 +72,8 @@ function wrong(path: Path, expected: string, value: unknown): ImportError {
   return { path: formatPath(path), message };
 }
 
-/** About the name of an entry, where it is for whoever writes the document to choose. */
-function wrongName(path: Path, issue: z.core.$ZodIssue): ImportError {
+/** Words a mistake in the name of an entry, where it is for whoever writes the document to choose. */
+function wrongName(path: Path, issue: z.core.$ZodIssue): FieldError {
   const name = String(path.at(-1));
   return {
     path: formatPath(path),
@@ -103,7 +81,7 @@ function wrongName(path: Path, issue: z.core.$ZodIssue): ImportError {
   };
 }
 
-function unknownField(path: Path, name: string, known: readonly string[]): ImportError {
+function unknownField(path: Path, name: string, known: readonly string[]): FieldError {
   const near = nearestName(name, known);
   const hint = near === null ? `known here: ${known.join(', ')}` : `did you mean "${near}"?`;
   return {
@@ -112,7 +90,7 @@ function unknownField(path: Path, name: string, known: readonly string[]): Impor
   };
 }
 
-/** What would have been right, to stand after "expected". `schemas`: what could have stood there. */
+/** Says what would have been right, to stand after "expected". `schemas`: what could have stood there. */
 function expectation(issue: z.core.$ZodIssue, schemas: readonly z.core.$ZodType[]): string {
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- zod's own words do for the rest, which no schema here leads to
   switch (issue.code) {
@@ -168,7 +146,7 @@ function valueAt(document: unknown, path: Path): unknown {
   }, document);
 }
 
-/** What a schema lets stand at a path: several where it is a union, none where it knows no such path. */
+/** Finds what a schema lets stand at a path: several where it is a union, none where it knows no such path. */
 function schemasAt(schema: z.core.$ZodType, path: Path): z.core.$ZodType[] {
   const [part, ...rest] = path;
   if (schema instanceof z.ZodUnion) {

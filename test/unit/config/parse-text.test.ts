@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigSyntaxError, parseConfigText } from '../../../src/config/import-syntax.ts';
+import { ConfigSyntaxError, parseConfigText } from '../../../src/config/parse-text.ts';
 
 describe('parseConfigText', () => {
   it.each([

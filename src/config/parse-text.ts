@@ -1,6 +1,8 @@
+// Step 1: from text to a document. check-config.ts lists all steps.
+
 import { isAlias, isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml';
 
-/** Aliases that one document may use: a few lines of nested ones would unfold into gigabytes. */
+/** Maximum aliases of one document: a few lines of nested ones would unfold into gigabytes. */
 const ALIASES_MAX = 100;
 
 /** A document that is not JSON or YAML at all. Its message repeats nothing of the document. */
@@ -73,7 +75,7 @@ function parseYaml(text: string): unknown {
   }
 }
 
-/** Where a key stands that its map has already; null: nowhere. */
+/** Finds where a key stands that its map has already; null: nowhere. */
 function repeatedKeyAt(document: Document): number | null {
   let repeatedAt: number | null = null;
   visit(document, {

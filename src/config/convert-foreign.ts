@@ -1,3 +1,5 @@
+// Step 2: from the shape of another system to ours. check-config.ts lists all steps.
+
 import type * as z from 'zod';
 import type { ConfigInput } from '../contract/config/config.ts';
 import {
@@ -6,12 +8,13 @@ import {
   rateLimitListSchema,
   rateLimitModelsSchema,
 } from '../contract/config/foreign-schemas.ts';
-import { explainIssues, formatPath, type ImportError } from './import-errors.ts';
+import { explainIssues } from './explain-issues.ts';
+import { formatPath, type FieldError } from './field-error.ts';
 
-/** What a foreign document became: a configuration still to be checked, and what was made of it. */
+/** A foreign document converted: a configuration still to be checked, and what was made of it. */
 export type Converted =
   | { readonly ok: true; readonly config: ConfigInput; readonly notes: string[] }
-  | { readonly ok: false; readonly errors: ImportError[] };
+  | { readonly ok: false; readonly errors: FieldError[] };
 
 type GroupInput = NonNullable<ConfigInput['groups']>[number];
 
@@ -33,7 +36,7 @@ const PROVIDER_ALIASES: Record<string, string> = {
 
 const FOREIGN_KEYS = ['concurrency_groups', 'models', 'model', 'rate_limit'];
 
-/** The foreign fields at the top of a document; `['list']` for a document that is a list. */
+/** Lists the foreign fields at the top of a document; `['list']` for a document that is a list. */
 export function foreignKeys(document: unknown): string[] {
   if (Array.isArray(document)) return ['list'];
   if (typeof document !== 'object' || document === null) return [];
@@ -101,7 +104,7 @@ function rateLimitOrigin(
 /** Gives every group a name made of its title; two that get the same one are an error. */
 function named(origins: readonly Origin[]): Converted {
   const taken = new Map<string, string>();
-  const errors: ImportError[] = [];
+  const errors: FieldError[] = [];
   const notes: string[] = [];
   const groups: GroupInput[] = [];
   for (const { path, title, group } of origins) {

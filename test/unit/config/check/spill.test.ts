@@ -1,9 +1,9 @@
 // Which lists of other upstreams a configuration may hold, and what is said of budgets without prices.
 import { describe, expect, test } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import { checkConfig } from '../../../src/config/check-config.ts';
-import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
-import { aConfig } from '../routing/fixtures.ts';
+import type { ConfigInput } from '../../../../src/contract/config/config.ts';
+import { checkConfig } from '../../../../src/config/check-config.ts';
+import { BUILT_IN_UPSTREAMS } from '../../../../src/providers/catalog.ts';
+import { aConfig } from '../../routing/fixtures.ts';
 
 type Group = NonNullable<ConfigInput['groups']>[number];
 type Upstream = NonNullable<ConfigInput['upstreams']>[number];

@@ -1,9 +1,11 @@
+// Step 5: from two configurations to their differences. check-config.ts lists all steps.
+
 import type { AuditChange } from '../contract/audit.ts';
 
-/** Changes of one entry that are written down; the rest is counted. */
+/** Maximum changes of one entry that are written down; the rest is counted. */
 const CHANGES_MAX = 100;
 
-/** Characters of one value, and of all of an entry. A row of the database ends at 2 MB. */
+/** Maximum characters of one value, and of all of an entry. A row of the database ends at 2 MB. */
 const VALUE_CHARACTERS_MAX = 4_000;
 const ENTRY_CHARACTERS_MAX = 64_000;
 
@@ -11,10 +13,10 @@ const ENTRY_CHARACTERS_MAX = 64_000;
 const HIDDEN_FIELDS = new Set(['hash']);
 const HIDDEN = '(hidden)';
 
-/** A receiver's address often holds what lets somebody send to it, behind its host. */
+/** Field of a receiver's address, which behind its host often holds what lets somebody send to it. */
 const ADDRESS_FIELD = 'url';
 
-/** What is different between two documents, field by field. Parts of lists are told apart by name or id. */
+/** Lists what is different between two documents, field by field. Parts of lists are told apart by name or id. */
 export function changesBetween(
   before: unknown,
   next: unknown,
@@ -48,7 +50,7 @@ function* differences(path: string, from: unknown, to: unknown): Generator<Audit
   }
 }
 
-/** The parts of an object, or of a list of things with names. Null: it is to be shown as a whole. */
+/** Takes apart an object, or a list of things with names. Null: it is to be shown as a whole. */
 function partsOf(value: unknown): { isList: boolean; parts: Map<string, unknown> } | null {
   if (typeof value !== 'object' || value === null) return null;
   if (!Array.isArray(value)) return { isList: false, parts: new Map(Object.entries(value)) };
@@ -63,7 +65,7 @@ function nameOf(item: unknown): string | null {
   return typeof own === 'string' ? own : null;
 }
 
-/** A value as it is written down: without what is hidden, and not too long. */
+/** Writes a value down: without what is hidden, and not too long. */
 function shown(value: unknown, field: string): unknown {
   const text = JSON.stringify(value, (name, inner: unknown) =>
     typeof inner === 'string' ? shownText(inner, name === '' ? field : name) : inner,

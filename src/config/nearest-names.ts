@@ -1,20 +1,20 @@
 import leven from 'leven';
 
-/** Farther than this, a name is not a misspelling any more but another word. */
+/** Maximum distance of a misspelling; farther away is another word. */
 const DISTANCE_MAX = 3;
 
-/** Longer names are no misspelling of a short one. */
+/** Maximum length that is compared: longer names are no misspelling of a short one. */
 const NAME_CHARACTERS_MAX = 64;
 
-/** So many names are worth showing to whoever misspelled one. */
+/** Maximum names shown to whoever misspelled one. */
 const NEAR_MAX = 3;
 
-/** The name that `name` was most likely meant to be, or null where none comes near. */
+/** Finds the name that `name` was most likely meant to be, or null where none comes near. */
 export function nearestName(name: string, known: readonly string[]): string | null {
   return nearestNames(name, known)[0] ?? null;
 }
 
-/** The names that `name` may have been meant to be, the likeliest first. */
+/** Lists the names that `name` may have been meant to be, the likeliest first. */
 export function nearestNames(name: string, known: readonly string[]): string[] {
   const lower = name.toLowerCase().replaceAll('-', '_');
   const limit = Math.min(DISTANCE_MAX, Math.ceil(name.length / 3));

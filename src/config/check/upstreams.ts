@@ -1,0 +1,62 @@
+import type { Config, UpstreamConfig } from '../../contract/config/config.ts';
+import type { Upstream } from '../../contract/config/upstream.ts';
+import type { FieldError } from '../field-error.ts';
+import { isPrivateHost } from './private-address.ts';
+
+/** Finds upstreams without an address, or with one that may not be called. */
+export function upstreamErrors(
+  entry: UpstreamConfig,
+  path: string,
+  builtInIds: ReadonlySet<string>,
+  { privateUpstreams }: { readonly privateUpstreams: boolean },
+): FieldError[] {
+  const at = `${path}.base_url`;
+  if (entry.base_url === undefined) {
+    if (builtInIds.has(entry.id)) return [];
+    return [{ path: at, message: `is required, because "${entry.id}" is not a built-in upstream` }];
+  }
+  const url = new URL(entry.base_url);
+  const messages: string[] = [];
+  if (url.username !== '' || url.password !== '') {
+    messages.push('may not hold a user name or password; use auth with the name of a secret');
+  }
+  if (/[?#]/.test(entry.base_url)) messages.push('may not have a query or a fragment');
+  if (!privateUpstreams && entry.via === null) {
+    if (isPrivateHost(url.hostname)) {
+      messages.push(
+        `leads to a private address (${url.hostname}), which cannot be reached from here; ` +
+          'set via to the name of a service or VPC binding, or host Headgate yourself beside it',
+      );
+    } else if (url.protocol === 'http:') {
+      messages.push(
+        'is plain http, which would show the keys to the network; use https, or set via to the ' +
+          'name of a service or VPC binding',
+      );
+    }
+  }
+  return messages.map((message) => ({ path: at, message }));
+}
+
+/** Warns of an upstream whose routes repeat the end of its base URL. */
+export function upstreamWarnings(entry: UpstreamConfig, upstream: Upstream | undefined): string[] {
+  if (entry.base_url === undefined || upstream === undefined) return [];
+  const { id, baseUrl } = upstream;
+  const twice = [upstream.openaiAt, upstream.anthropicAt].find(
+    (at) => at !== null && at !== '' && baseUrl.endsWith(at),
+  );
+  if (twice === undefined || twice === null) return [];
+  return [
+    `Upstream "${id}": base_url ends with ${twice}, and its routes begin at ${twice} below it, so ` +
+      `that /v1/* calls ${baseUrl}${twice}/…; shorten base_url, or set openai_at or anthropic_at to "".`,
+  ];
+}
+
+/** Warns of stored secrets that no caller can use. */
+export function secretWarnings(config: Config, upstreams: ReadonlyMap<string, Upstream>): string[] {
+  if (config.keys.length > 0) return [];
+  const ids = [...upstreams.values()].filter(({ secret }) => secret !== null).map(({ id }) => id);
+  if (ids.length === 0) return [];
+  return [
+    `Stored secrets are used behind a gateway key only, and keys lists none: calls to ${ids.join(', ')} are refused.`,
+  ];
+}
