@@ -3,7 +3,7 @@ const layers = {
   core: [],
   contract: ['src/core/', 'zod/'],
   runtime: ['src/env.ts', 'src/core/', 'src/contract/'],
-  upstream: ['src/core/', 'src/contract/', 'src/runtime/', 'src/providers/'],
+  upstream: ['src/core/', 'src/contract/', 'src/runtime/'],
   providers: ['src/core/', 'src/contract/', 'src/upstream/'],
   routing: [
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/upstream/', 'src/providers/'],

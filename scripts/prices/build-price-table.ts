@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { costTheSame, pricesOf, type ModelPrice, type SourceModel } from './price-rows.ts';
 
 /**
- * Writes the files of `src/upstream/prices/lists` from a copy of https://models.dev/api.json, or of a file of
+ * Writes the files of `src/providers/prices/lists` from a copy of https://models.dev/api.json, or of a file of
  * the same form: `{ "<provider>": { "models": { "<model>": { "cost": { "input": 1, "output": 2 } } } } }`.
  * Says on stderr which models of it get no price.
  */
@@ -17,7 +17,10 @@ const { values, positionals } = parseArgs({
   },
 });
 
-const FOLDER = join(fileURLToPath(new URL('../../', import.meta.url)), 'src/upstream/prices/lists');
+const FOLDER = join(
+  fileURLToPath(new URL('../../', import.meta.url)),
+  'src/providers/prices/lists',
+);
 
 interface ListFile {
   readonly name: string;
@@ -35,7 +38,7 @@ const FILES: readonly ListFile[] = [
   {
     name: 'vendors',
     constant: 'VENDOR_PRICES',
-    about: 'What the vendors of models charge, dearest first.',
+    about: 'Prices of the vendors of models, dearest first.',
     providers: {
       anthropic: 'anthropic',
       cohere: 'cohere',
@@ -54,8 +57,7 @@ const FILES: readonly ListFile[] = [
   {
     name: 'clouds',
     constant: 'CLOUD_PRICES',
-    about:
-      'What clouds charge, dearest first. `azure` and `bedrock` are dialects: their hosts have any id.',
+    about: 'Prices of clouds, dearest first.',
     providers: {
       azure: 'azure',
       bedrock: 'amazon-bedrock',
@@ -66,7 +68,7 @@ const FILES: readonly ListFile[] = [
   {
     name: 'hosts',
     constant: 'HOST_PRICES',
-    about: 'What hosts of open weights charge, dearest first.',
+    about: 'Prices of hosts of open weights, dearest first.',
     providers: {
       cerebras: 'cerebras',
       deepinfra: 'deepinfra',
@@ -95,8 +97,8 @@ function textOf({ constant, about, providers }: ListFile): string {
 const PUBLISHED = { source: '${values.source}', date: '${values.date}' };
 
 /** ${about} */
-export const ${constant}: Readonly<Record<string, PriceList>> = {
-${lists.join('')}};
+export const ${constant} = {
+${lists.join('')}} satisfies Readonly<Record<string, PriceList>>;
 `;
 }
 

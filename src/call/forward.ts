@@ -6,7 +6,7 @@ import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import { HeldCall, type CutReason } from '../upstream/transfer/held-call.ts';
 import { keepBody } from '../upstream/body/kept-body.ts';
-import type { Refusal as UpstreamRefusal } from '../upstream/refusal/classify-refusal.ts';
+import type { UpstreamRefusal } from '../upstream/refusal/classify-refusal.ts';
 import type { Admission, Ticket } from './acquire/admission.ts';
 import type { CallRules } from './call-rules.ts';
 import { countInFlight } from './calls-in-flight.ts';

@@ -1,4 +1,6 @@
 import type { GroupConfig } from '../contract/config/config.ts';
+import { providerOf } from '../providers/index.ts';
+import { refusalRulesOf } from '../providers/refusals.ts';
 import { logEvent } from '../runtime/log.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { instant } from '../core/words/ids.ts';
@@ -7,26 +9,27 @@ import { peekAnswer } from '../upstream/refusal/refused-answer.ts';
 import {
   classifyRefusal,
   mayRefuse,
-  mayRefuseInside200,
-  type Refusal,
+  type UpstreamRefusal,
 } from '../upstream/refusal/classify-refusal.ts';
 import { waitFromHints } from '../upstream/refusal/feed-forward.ts';
-import { HEADER_FAMILIES } from '../upstream/refusal/header-families.ts';
-import { headerProfileOf, type HeaderProfile } from '../upstream/refusal/header-profiles.ts';
+import { COMMON_HEADERS, type HeaderProfile } from '../upstream/refusal/header-families.ts';
 import { readLimitHints } from '../upstream/refusal/limit-headers.ts';
-import { REFUSAL_INSIDE_200_BYTES_MAX } from '../upstream/refusal/refusal-table.ts';
+import {
+  REFUSAL_INSIDE_200_BYTES_MAX,
+  type RefusalRules,
+} from '../upstream/refusal/refusal-table.ts';
 import { refusesRegion } from '../upstream/refusal/refuses-region.ts';
 
 /** What is made of an upstream's answer. */
 export interface Verdict {
   /** Null: the call was served, or it is the caller's own mistake. */
-  readonly refusal: Refusal | null;
+  readonly refusal: UpstreamRefusal | null;
   /** To be passed on in place of the one that was judged. Null: there was none. */
   readonly answer: Response | null;
 }
 
 /** A connection that broke before there were headers. */
-const BROKEN: Refusal = {
+const BROKEN: UpstreamRefusal = {
   signal: { kind: 'error', retryAfterMs: null, slotsMax: null, hints: [] },
   scope: 'upstream',
   isFinal: false,
@@ -35,18 +38,17 @@ const BROKEN: Refusal = {
 /** Finds out whether an answer is a refusal and of what kind, from its headers and the beginning of its body. */
 export async function judge(answer: Response | null, upstream: Upstream): Promise<Verdict> {
   if (answer === null) return { refusal: BROKEN, answer };
-  const { id: upstreamId } = upstream;
-  const { host, headerProfile } = knownOf(upstream);
+  const { rules, headerProfile } = knownOf(upstream);
   const { status, headers } = answer;
-  const mayBe = status === 200 ? mayHideRefusal(answer, upstreamId, host) : mayRefuse(status);
+  const mayBe = status === 200 ? mayHideRefusal(answer, rules) : mayRefuse(status);
   if (!mayBe) return { refusal: null, answer };
   const peeked = await peekAnswer(answer);
   const now = instant(Date.now());
-  const said = { upstreamId, host, status, headers, body: peeked.text, now, headerProfile };
+  const said = { rules, headerProfile, status, headers, body: peeked.text, now };
   const refusal = classifyRefusal(said);
   // Nothing that waits or counts can mend it, so it goes to the caller as it is, and the operator reads why.
   if (refusal === null && refusesRegion(status, headers, peeked.text)) {
-    logEvent('upstream_refused_region', { upstream: upstreamId, status, set: WHAT_TO_SET });
+    logEvent('upstream_refused_region', { upstream: upstream.id, status, set: WHAT_TO_SET });
   }
   return { refusal, answer: peeked.answer };
 }
@@ -55,8 +57,8 @@ const WHAT_TO_SET =
   'A Worker calls from near its caller. Set [placement] in wrangler.toml to a region that this upstream serves, and deploy.';
 
 /** Some providers refuse inside a 200, in a small JSON body. */
-function mayHideRefusal({ headers }: Response, upstreamId: string, host: string): boolean {
-  if (!mayRefuseInside200(upstreamId, host)) return false;
+function mayHideRefusal({ headers }: Response, { quirks }: RefusalRules): boolean {
+  if (quirks.refusesInside200 !== true) return false;
   const isJson = headers.get('content-type')?.includes('json') === true;
   return isJson && Number(headers.get('content-length') ?? 0) <= REFUSAL_INSIDE_200_BYTES_MAX;
 }
@@ -71,7 +73,7 @@ export function nearlyEmpty(
   if (headerProfile?.isReliable !== true) return null;
   const hints = readLimitHints(headers, headerProfile, instant(Date.now()));
   if (hints.length === 0) return null;
-  const waitMs = waitFromHints(hints, HEADER_FAMILIES[headerProfile.family].refill, {
+  const waitMs = waitFromHints(hints, headerProfile.refill, {
     requestsMax: feedForward.keep_requests,
     share: feedForward.keep_share,
     resetMsMin: RESET_MIN_MS,
@@ -86,7 +88,7 @@ export function nearlyEmpty(
 const RESET_MIN_MS = 500;
 
 interface Known {
-  readonly host: string;
+  readonly rules: RefusalRules;
   readonly headerProfile: HeaderProfile | null;
 }
 
@@ -96,24 +98,24 @@ const known = new WeakMap<Upstream, Known>();
 function knownOf(upstream: Upstream): Known {
   let of = known.get(upstream);
   if (of === undefined) {
-    const { host } = new URL(upstream.baseUrl);
-    of = { host, headerProfile: profileOf(upstream, host) };
+    of = { rules: refusalRulesOf(upstream), headerProfile: profileOf(upstream) };
     known.set(upstream, of);
   }
   return of;
 }
 
 /** By the operator, else by what is known of the provider. */
-function profileOf({ id, limitHeaders }: Upstream, host: string): HeaderProfile | null {
+function profileOf(upstream: Upstream): HeaderProfile | null {
+  const { limitHeaders } = upstream;
   if (limitHeaders === 'ignore') return null;
-  const profile = headerProfileOf(id, host);
+  const profile = providerOf(upstream)?.limitHeaders ?? null;
   if (limitHeaders === 'auto') return profile;
   return { ...(profile ?? COMMON), isReliable: true };
 }
 
-/** The names that most who send any have taken from OpenAI. */
+/** The usual headers, where an operator says that an upstream sends some. */
 const COMMON: HeaderProfile = {
-  family: 'openai',
+  ...COMMON_HEADERS,
   isReliable: true,
   source: 'configured',
   date: '2026-11-20',

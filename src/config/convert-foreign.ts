@@ -8,6 +8,7 @@ import {
   rateLimitListSchema,
   rateLimitModelsSchema,
 } from '../contract/config/foreign-schemas.ts';
+import { PROVIDERS } from '../providers/index.ts';
 import { explainIssues } from './explain-issues.ts';
 import { formatPath, type FieldError } from './field-error.ts';
 
@@ -26,13 +27,9 @@ interface Origin {
 }
 
 /** Names that other systems give to providers that are built in here under another id. */
-const PROVIDER_ALIASES: Record<string, string> = {
-  google: 'gemini',
-  kimi: 'moonshot',
-  moonshotai: 'moonshot',
-  'z.ai': 'zai',
-  'x.ai': 'xai',
-};
+const PROVIDER_ALIASES: ReadonlyMap<string, string> = new Map(
+  PROVIDERS.flatMap(({ id, aliases = [] }) => aliases.map((alias) => [alias, id] as const)),
+);
 
 const FOREIGN_KEYS = ['concurrency_groups', 'models', 'model', 'rate_limit'];
 
@@ -87,7 +84,7 @@ function convertConcurrencyGroups(document: object): Converted {
 
 function upstreamPattern(provider: string): string {
   const lower = provider.toLowerCase();
-  return PROVIDER_ALIASES[lower] ?? lower;
+  return PROVIDER_ALIASES.get(lower) ?? lower;
 }
 
 function rateLimitOrigin(

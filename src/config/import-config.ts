@@ -2,6 +2,7 @@
 
 import { stringify } from 'yaml';
 import { configSchema, type Config } from '../contract/config/config.ts';
+import { PROVIDERS } from '../providers/index.ts';
 import { explainIssues } from './explain-issues.ts';
 import type { FieldError } from './field-error.ts';
 import { convertForeign, foreignKeys } from './convert-foreign.ts';
@@ -23,7 +24,13 @@ export type Imported =
 const OWN_KEYS = Object.keys(configSchema.shape);
 
 /** Beginnings of providers' keys and of our own. Configurations are shown and logged: no key belongs there. */
-const KEY_LIKE = /^(sk-|sk_|hg_|aiza|xai-|gsk_|nvapi-|bearer )/i;
+const KEY_PREFIXES: readonly string[] = [
+  'sk-',
+  'sk_',
+  'hg_',
+  'bearer ',
+  ...PROVIDERS.flatMap(({ keyPrefixes = [] }) => keyPrefixes),
+];
 
 /**
  * Checks a document by its fields alone: Headgate's own shape or one of the two foreign ones. Whether
@@ -82,11 +89,16 @@ function keyLikeFields(config: Config): FieldError[] {
     'looks like a key itself; expected an id or a fingerprint (POST /admin/api/fingerprint)';
   const inGroups = config.groups.flatMap((group, at) =>
     group.match.keys.flatMap((key, index) =>
-      KEY_LIKE.test(key) ? [{ path: `groups[${at}].match.keys[${index}]`, message }] : [],
+      isKeyLike(key) ? [{ path: `groups[${at}].match.keys[${index}]`, message }] : [],
     ),
   );
   const inKeys = config.keys.flatMap((key, at) =>
-    KEY_LIKE.test(key.id) ? [{ path: `keys[${at}].id`, message }] : [],
+    isKeyLike(key.id) ? [{ path: `keys[${at}].id`, message }] : [],
   );
   return [...inGroups, ...inKeys];
+}
+
+function isKeyLike(text: string): boolean {
+  const lower = text.toLowerCase();
+  return KEY_PREFIXES.some((prefix) => lower.startsWith(prefix));
 }

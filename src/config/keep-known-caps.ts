@@ -1,8 +1,9 @@
 // Step 2, once it is converted: what is known of the models. check-config.ts lists all steps.
 
 import type { Config } from '../contract/config/config.ts';
-import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
-import { KNOWN_LIMITS, knownLimitFor, type KnownLimit } from '../providers/known-limits.ts';
+import { PROVIDERS } from '../providers/index.ts';
+import { knownLimitFor, limitsOfModels } from '../providers/known-limits.ts';
+import type { Provider } from '../providers/provider.ts';
 import { compileGlobs } from '../routing/glob.ts';
 
 /**
@@ -34,19 +35,28 @@ export function keepKnownCaps(config: Config): {
   return { config: { ...config, groups }, notes };
 }
 
-/** Finds what is known of a model, at the provider that it names or at all that have it. A pattern is no model. */
-function knownCapsOf(model: string): KnownLimit[] {
-  const name = model.toLowerCase();
-  if (name.includes('*')) return [];
-  const [vendor = ''] = name.split('/');
-  const named = BUILT_IN_UPSTREAMS.filter(({ id }) => name.startsWith(`${id}/`));
-  if (named.length > 0) return limitsAt([vendor], name);
-  const ofModels = KNOWN_LIMITS.filter(({ modelPrefix }) => modelPrefix !== '');
-  const makers = BUILT_IN_UPSTREAMS.filter(({ models }) => compileGlobs(models)(name));
-  const providers = [...ofModels.map(({ provider }) => provider), ...makers.map(({ id }) => id)];
-  return limitsAt([...new Set(providers)], name);
+/** A limit that a model is known to have. */
+interface KnownCap {
+  readonly provider: string;
+  readonly maxConcurrency: number;
 }
 
-function limitsAt(providers: readonly string[], model: string): KnownLimit[] {
-  return providers.flatMap((provider) => knownLimitFor(provider, model) ?? []);
+/** Finds the limits of a model, at the provider that it names or at all that have it. A pattern is no model. */
+function knownCapsOf(model: string): KnownCap[] {
+  const name = model.toLowerCase();
+  if (name.includes('*')) return [];
+  const named = PROVIDERS.filter(
+    ({ id, baseUrl }) => baseUrl !== null && name.startsWith(`${id}/`),
+  );
+  if (named.length > 0) return capsAt(named, name);
+  const withModels = PROVIDERS.filter((provider) => limitsOfModels(provider).length > 0);
+  const makers = PROVIDERS.filter(({ models = [] }) => compileGlobs(models)(name));
+  return capsAt([...new Set([...withModels, ...makers])], name);
+}
+
+function capsAt(providers: readonly Provider[], model: string): KnownCap[] {
+  return providers.flatMap((provider) => {
+    const limit = knownLimitFor(provider, model);
+    return limit === null ? [] : [{ provider: provider.id, maxConcurrency: limit.maxConcurrency }];
+  });
 }

@@ -1,13 +1,9 @@
 import type { AssumedLimit } from '../contract/rpc/group-rpc.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import {
-  knownLimitFor,
-  knownLimitsOf,
-  UNKNOWN_LIMIT,
-  type KnownLimit,
-} from '../providers/known-limits.ts';
-import { providerOfUpstream } from '../providers/provider-of.ts';
+import { providerOf } from '../providers/index.ts';
+import { knownLimitFor, limitsOfModels, UNKNOWN_LIMIT } from '../providers/known-limits.ts';
+import type { KnownLimit } from '../providers/provider.ts';
 
 /** A group that Headgate makes by itself. */
 export interface AutoGroup {
@@ -17,12 +13,15 @@ export interface AutoGroup {
   readonly isOfModels: boolean;
 }
 
-/** All models of one row of the table share a group; the rest of an upstream's models share one too. */
+/**
+ * Finds the automatic group of a call. All models of one known limit share a group; the rest of an upstream's
+ * models share one too.
+ */
 export function autoGroupOf(upstream: Upstream, model: string | null): AutoGroup {
-  return groupOfRow(upstream, knownLimitFor(providerOfUpstream(upstream), model));
+  return groupOfLimit(upstream, knownLimitFor(providerOf(upstream), model));
 }
 
-/** The automatic group of that name. Null: no call can ever belong to it. */
+/** Finds the automatic group of that name. Null: no call can ever belong to it. */
 export function autoGroupNamed(
   name: string,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -30,7 +29,7 @@ export function autoGroupNamed(
   return autoGroupsNamedBy(name, upstreams).find((group) => group.name === name) ?? null;
 }
 
-/** The automatic groups of the upstream that a name speaks of. */
+/** Lists the automatic groups of the upstream that a name speaks of. */
 export function autoGroupsNamedBy(
   name: string,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -38,19 +37,18 @@ export function autoGroupsNamedBy(
   const [id = ''] = name.slice(AUTO_PREFIX.length).split('/');
   const upstream = name.startsWith(AUTO_PREFIX) ? upstreams.get(id) : undefined;
   if (upstream === undefined) return [];
-  const rows = knownLimitsOf(providerOfUpstream(upstream));
-  const ofModels = rows.filter(({ modelPrefix }) => modelPrefix !== '');
-  return [autoGroupOf(upstream, null), ...ofModels.map((row) => groupOfRow(upstream, row))];
+  const ofModels = limitsOfModels(providerOf(upstream));
+  return [autoGroupOf(upstream, null), ...ofModels.map((limit) => groupOfLimit(upstream, limit))];
 }
 
-function groupOfRow({ id }: Upstream, row: KnownLimit | null): AutoGroup {
-  const models = row === null ? '' : row.modelPrefix;
+function groupOfLimit({ id }: Upstream, limit: KnownLimit | null): AutoGroup {
+  const models = limit === null ? '' : limit.modelPrefix;
   return {
     name: `${AUTO_PREFIX}${id}${models === '' ? '' : `/${models}`}`,
     assumed:
-      row === null
+      limit === null
         ? { slotsMax: UNKNOWN_LIMIT, source: 'unknown' }
-        : { slotsMax: row.maxConcurrency, source: 'built_in' },
+        : { slotsMax: limit.maxConcurrency, source: 'built_in' },
     isOfModels: models !== '',
   };
 }

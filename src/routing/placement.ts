@@ -3,8 +3,9 @@ import type { AssumedLimit } from '../contract/rpc/group-rpc.ts';
 import { keyGroups } from './key-groups.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Lane } from '../core/words/ticket.ts';
-import { hasModelRows } from '../providers/known-limits.ts';
-import { providerOfUpstream } from '../providers/provider-of.ts';
+import { DIALECT_DEFAULTS } from '../providers/dialects.ts';
+import { providerOf } from '../providers/index.ts';
+import { limitsOfModels } from '../providers/known-limits.ts';
 import { autoGroupOf } from './auto-groups.ts';
 import {
   autoRank,
@@ -179,11 +180,8 @@ interface UpstreamRoutes {
   readonly aliases: ReadonlyMap<string, string>;
   /** Whether its automatic group is split by model. */
   readonly isAutoSplit: boolean;
-  readonly isOfGoogle: boolean;
+  readonly modelPrefix: RegExp | undefined;
 }
-
-/** What Google's routes let stand in front of a model, and what means the same without it. */
-const GOOGLE_PREFIX = /^(?:models|google|publishers\/google\/models)\//;
 
 function compileUpstream(upstream: Upstream, groups: readonly CompiledGroup[]): UpstreamRoutes {
   return {
@@ -191,8 +189,8 @@ function compileUpstream(upstream: Upstream, groups: readonly CompiledGroup[]): 
     aliases: new Map(
       Object.entries(upstream.aliases).map(([alias, model]) => [alias.toLowerCase(), model]),
     ),
-    isAutoSplit: hasModelRows(providerOfUpstream(upstream)),
-    isOfGoogle: upstream.dialect === 'gemini',
+    isAutoSplit: limitsOfModels(providerOf(upstream)).length > 0,
+    modelPrefix: DIALECT_DEFAULTS[upstream.dialect].modelPrefix,
   };
 }
 
@@ -214,7 +212,7 @@ function candidates(
 function canonicalModel(routes: UpstreamRoutes, model: string | null): string | null {
   if (model === null) return null;
   const sent = model.toLowerCase();
-  const name = routes.isOfGoogle ? sent.replace(GOOGLE_PREFIX, '') : sent;
+  const name = routes.modelPrefix === undefined ? sent : sent.replace(routes.modelPrefix, '');
   return (routes.aliases.get(sent) ?? routes.aliases.get(name) ?? name).toLowerCase();
 }
 

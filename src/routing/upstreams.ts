@@ -1,20 +1,8 @@
 import type { Config, UpstreamConfig } from '../contract/config/config.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-
-/** Where keys go, and where routes usually begin behind scheme and host. */
-const DIALECTS: Record<Dialect, Pick<Upstream, 'keyPlace' | 'openaiAt' | 'anthropicAt'>> = {
-  openai: { keyPlace: 'bearer', openaiAt: '/v1', anthropicAt: null },
-  anthropic: { keyPlace: 'x-api-key', openaiAt: null, anthropicAt: '/v1' },
-  gemini: { keyPlace: 'x-goog-api-key', openaiAt: '/v1beta/openai', anthropicAt: null },
-  azure: { keyPlace: 'api-key', openaiAt: '/openai/v1', anthropicAt: null },
-  bedrock: { keyPlace: 'bearer', openaiAt: '/openai/v1', anthropicAt: null },
-  ollama: { keyPlace: 'bearer', openaiAt: '/v1', anthropicAt: null },
-  opaque: { keyPlace: 'bearer', openaiAt: null, anthropicAt: null },
-};
-
-/** Hosts of Vertex AI: global, of a region, of several regions. */
-const VERTEX_HOST = /(^|[.-])aiplatform(\.[a-z0-9-]+\.rep)?\.googleapis\.com$/;
+import { DIALECT_DEFAULTS } from '../providers/dialects.ts';
+import { providerAt } from '../providers/index.ts';
 
 /**
  * Resolves the enabled upstreams by id: the built-in ones, overlaid and joined by the configured
@@ -34,7 +22,7 @@ export function resolveUpstreams(
   return upstreams;
 }
 
-/** What only a configuration says of an upstream. */
+/** Fields of an upstream that only a configuration sets. */
 const NOT_CONFIGURED: Pick<Upstream, 'prices' | 'limitHeaders' | 'injectsUsage'> = {
   prices: {},
   limitHeaders: 'auto',
@@ -50,7 +38,7 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
     id: entry.id,
     baseUrl: entry.base_url === undefined ? base.baseUrl : normalBaseUrl(entry.base_url),
     dialect,
-    keyPlace: dialect === base.dialect ? base.keyPlace : DIALECTS[dialect].keyPlace,
+    keyPlace: dialect === base.dialect ? base.keyPlace : DIALECT_DEFAULTS[dialect].keyPlace,
     openaiAt: entry.openai_at === undefined ? base.openaiAt : entry.openai_at,
     anthropicAt: entry.anthropic_at === undefined ? base.anthropicAt : entry.anthropic_at,
     models: entry.models ?? base.models,
@@ -65,32 +53,31 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
   };
 }
 
-/** The defaults of an upstream that is not built in, by its dialect and its address. */
+/** Fills in the defaults of an upstream that is not built in, by its dialect and its address. */
 function custom(baseUrl: string, dialect: Dialect = 'openai'): Omit<Upstream, 'id'> {
-  const defaults = DIALECTS[dialect];
+  const defaults = DIALECT_DEFAULTS[dialect];
   const url = new URL(baseUrl);
   const path = url.pathname.replace(/\/+$/, '');
-  const isVertex = VERTEX_HOST.test(url.hostname);
+  const { keyNamesAccount = true } = providerAt(url.hostname) ?? {};
   return {
     baseUrl: normalBaseUrl(baseUrl),
     dialect,
-    keyPlace: isVertex ? 'bearer' : defaults.keyPlace,
-    openaiAt: isVertex ? null : routesBelow(path, defaults.openaiAt, dialect),
+    keyPlace: keyNamesAccount ? defaults.keyPlace : 'bearer',
+    openaiAt: keyNamesAccount ? routesBelow(path, defaults.openaiAt, dialect) : null,
     anthropicAt: routesBelow(path, defaults.anthropicAt, dialect),
     models: [],
     aliases: {},
     secret: null,
     allow: [],
-    // An Azure resource is its own account, and its callers may hold Entra tokens; Vertex knows only
-    // short-lived ones.
-    keyNamesAccount: dialect !== 'azure' && !isVertex,
+    // An Azure resource is its own account, and its callers may hold Entra tokens.
+    keyNamesAccount: dialect !== 'azure' && keyNamesAccount,
     ...NOT_CONFIGURED,
     via: null,
   };
 }
 
 /**
- * Where routes begin below a `base_url` with that path. OpenAI-shaped upstreams are written the way
+ * Finds where routes begin below a `base_url` with that path. OpenAI-shaped upstreams are written the way
  * that SDKs take them: a path, whatever it is, already ends where the routes begin. The others lack
  * what the path does not end with: `/openai` of Azure's `/openai/v1` leaves `/v1`.
  */
@@ -103,7 +90,7 @@ function routesBelow(path: string, usual: string | null, dialect: Dialect): stri
   return usual;
 }
 
-/** A base URL as it is compared and joined: normal host, no trailing slash. */
+/** Writes a base URL as it is compared and joined: normal host, no trailing slash. */
 function normalBaseUrl(baseUrl: string): string {
   const url = new URL(baseUrl);
   return url.origin + url.pathname.replace(/\/+$/, '');

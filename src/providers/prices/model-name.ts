@@ -3,7 +3,7 @@ const SNAPSHOT = /[-@](?:latest|default|\d{8}|\d{4}-\d{2}-\d{2}|00\d)$/;
 const VERSION = /(?:-v1|-v\d+:\d+)$/;
 
 /**
- * The names under which a model's price may be listed, the most telling first: whole, then with one
+ * Lists the names under which a model's price may stand, the most telling first: whole, then with one
  * part of its path (`vendor/model`), then with none, since `models/` or `publishers/google/models/` may
  * stand before it. Each time also without what only names a snapshot: `-2024-08-06`, `@20250929`,
  * `-20250929-v1:0`, `-latest`, `-001`. Anything else behind a listed name makes another model of it:

@@ -21,7 +21,7 @@ type PriceRow = readonly [
   above?: readonly [inputTokens: number, ...rates: RateRow],
 ];
 
-/** What one upstream charges, as some public list had it. */
+/** Prices of one upstream, as some public list had them. */
 export interface PriceList {
   /** Where the figures were published. */
   readonly source: string;

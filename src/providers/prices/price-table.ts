@@ -1,11 +1,9 @@
 import type { Dialect } from '../../contract/dialect.ts';
-import { CLOUD_PRICES } from './lists/clouds.ts';
-import { HOST_PRICES } from './lists/hosts.ts';
-import { VENDOR_PRICES } from './lists/vendors.ts';
+import { providerNamed, PROVIDERS } from '../index.ts';
 import { listedNames } from './model-name.ts';
 import type { PriceList, RateRow } from './price-list.ts';
 
-/** What tokens cost, in USD per million. */
+/** Prices of tokens, in USD per million. */
 export interface Rates {
   /** Input that is neither read from a cache nor written to one. */
   readonly inputUsd: number;
@@ -14,7 +12,7 @@ export interface Rates {
   readonly outputUsd: number;
 }
 
-/** What a call of a model costs. */
+/** The price of calls of a model. */
 export interface Price extends Rates {
   /** The rates of a whole call that has more input tokens than this; null: they are always the same. */
   readonly above: { readonly inputTokens: number; readonly rates: Rates } | null;
@@ -50,11 +48,9 @@ export interface BilledUsage {
 const TOKENS_PER_PRICE = 1_000_000;
 
 /** The built-in prices by upstream. */
-export const PRICE_LISTS: Readonly<Record<string, PriceList>> = {
-  ...VENDOR_PRICES,
-  ...CLOUD_PRICES,
-  ...HOST_PRICES,
-};
+export const PRICE_LISTS: Readonly<Record<string, PriceList>> = Object.fromEntries(
+  PROVIDERS.flatMap(({ id, prices }) => (prices === undefined ? [] : [[id, prices] as const])),
+);
 
 /** Every listed price, by upstream and then by model. */
 const PRICES: ReadonlyMap<string, ReadonlyMap<string, Price>> = new Map(
@@ -62,8 +58,8 @@ const PRICES: ReadonlyMap<string, ReadonlyMap<string, Price>> = new Map(
 );
 
 /**
- * The id under which an upstream's prices are listed, for `priceOf`. Azure and Bedrock have hosts of
- * the account's own and so ids of the operator's choice: for them it is the dialect.
+ * Tells the id under which an upstream's prices are listed, for `priceOf`: its own, or its dialect where a
+ * provider is known by that.
  */
 export function priceListId({
   id,
@@ -72,11 +68,12 @@ export function priceListId({
   readonly id: string;
   readonly dialect: Dialect;
 }): string {
-  return PRICES.has(id) || (dialect !== 'azure' && dialect !== 'bedrock') ? id : dialect;
+  const isKnownByDialect = providerNamed(dialect)?.isKnownByDialect === true;
+  return PRICES.has(id) || !isKnownByDialect ? id : dialect;
 }
 
 /**
- * What a model costs, or null where that is not known: never the price of a model that is only called
+ * Finds what a model costs, or null where that is not known: never the price of a model that is only called
  * alike. What is configured goes before what is listed; of several that fit, the longest name wins, and
  * a whole name before one with a `*`. Self-hosted upstreams are in no list.
  */
@@ -96,7 +93,7 @@ export function priceOf(
   return null;
 }
 
-/** What a call costs in USD. Not rounded: a short call of a cheap model is less than a millionth. */
+/** Computes what a call costs, in USD. Not rounded: a short call of a cheap model is less than a millionth. */
 export function costUsd(price: Price, usage: BilledUsage): number {
   const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = usage;
   const { above } = price;

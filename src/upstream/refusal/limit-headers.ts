@@ -1,13 +1,11 @@
 import type { LimitHint } from '../../core/words/signal.ts';
-import { HEADER_FAMILIES } from './header-families.ts';
-import type { HeaderFamily, LimitHeaders } from './header-families.ts';
-import type { HeaderProfile } from './header-profiles.ts';
+import type { HeaderProfile, LimitHeaders } from './header-families.ts';
 import { parseResetMs } from './reset-time.ts';
 
 const COUNT = /^\d{1,15}(?:\.\d{1,6})?$/;
 
 /**
- * The limits that the headers of an answer tell. Empty where the upstream's headers are unknown or
+ * Reads the limits that the headers of an answer tell. Empty where the upstream's headers are unknown or
  * not reliable. It runs for every answer: without any such header it costs two look-ups.
  */
 export function readLimitHints(
@@ -16,10 +14,9 @@ export function readLimitHints(
   now: number,
 ): readonly LimitHint[] {
   if (profile === null || !profile.isReliable) return [];
-  const family: HeaderFamily = HEADER_FAMILIES[profile.family];
-  if (!family.probes.some((name) => headers.has(name))) return [];
+  if (!profile.probes.some((name) => headers.has(name))) return [];
   const hints: LimitHint[] = [];
-  for (const limit of family.limits) {
+  for (const limit of profile.limits) {
     const hint = readHint(headers, limit, now);
     if (hint !== null) hints.push(hint);
   }
@@ -40,7 +37,7 @@ function readHint(headers: Headers, names: LimitHeaders, now: number): LimitHint
   };
 }
 
-/** Null for what is absent and for what is no count: -1 says that the upstream does not know. */
+/** Reads a count. Null for what is absent and for what is none: -1 says that the upstream does not know. */
 function readCount(headers: Headers, name: string | null): number | null {
   const text = name === null ? null : headers.get(name);
   return text !== null && COUNT.test(text) ? Number(text) : null;

@@ -8,13 +8,13 @@ export interface DelaySources {
   readonly fields: ErrorFields;
   readonly hints: readonly LimitHint[];
   readonly kind: RefusalKind;
-  /** Whether a time in the text that has no zone is China's, as Z.ai and Zhipu write theirs. */
-  readonly isChinaTime: boolean;
+  /** Zone of a time in the text that names none; null: not known. */
+  readonly zone: string | null;
   readonly now: number;
 }
 
 /**
- * How long the upstream asks to wait, in milliseconds, or null where it does not say. What is meant
+ * Reads how long the upstream asks to wait, in milliseconds, or null where it does not say. What is meant
  * for machines comes before text, and what is about this refusal before what is about the limit: a
  * reset header tells when the limit is whole again, which is later than need be.
  */
@@ -22,7 +22,7 @@ export function readDelay(sources: DelaySources): number | null {
   return headerDelay(sources) ?? bodyDelay(sources) ?? hintDelay(sources);
 }
 
-/** How long the headers that are meant for it ask to wait. */
+/** Reads how long the headers that are meant for it ask to wait. */
 export function headerDelay({
   headers,
   now,
@@ -34,13 +34,13 @@ export function headerDelay({
   return parseResetMs(headers.get('retry-after') ?? '', now);
 }
 
-function bodyDelay({ fields, isChinaTime, now }: DelaySources): number | null {
+function bodyDelay({ fields, zone, now }: DelaySources): number | null {
   // For a quota of a day Gemini still says to come back within a minute, and its message repeats it.
   if (fields.quotaIds.some((id) => /perday|per_day/.test(id))) return null;
   return (
     parseResetMs(fields.retryDelay ?? '', now) ??
     textDelay(fields.text) ??
-    textInstant(fields.text, isChinaTime, now) ??
+    textInstant(fields.text, zone, now) ??
     parseResetMs(fields.resetAt ?? '', now)
   );
 }
@@ -84,11 +84,10 @@ function unitMs(unit: string): number {
 const INSTANT = /(\d{4}-\d\d-\d\d)[t ](\d\d:\d\d:\d\d)(z|[+-]\d\d:\d\d)?/;
 
 /** `Your limit will reset at 2026-10-06 21:31:39`, and the same in Chinese. */
-function textInstant(text: string, isChinaTime: boolean, now: number): number | null {
-  const [, day, time, zone] = INSTANT.exec(text) ?? [];
-  const offset = zone ?? (isChinaTime ? '+08:00' : undefined);
+function textInstant(text: string, zone: string | null, now: number): number | null {
+  const [, day, time, offset = zone] = INSTANT.exec(text) ?? [];
   // Where nobody says whose time it is, a guess could be half a day wrong.
-  if (day === undefined || time === undefined || offset === undefined) return null;
+  if (day === undefined || time === undefined || offset === null) return null;
   return parseResetMs(`${day}T${time}${offset}`, now);
 }
 

@@ -3,10 +3,35 @@ import type { RefusalKind } from '../../core/words/signal.ts';
 /** Whom a refusal is about: calls of the same model, or every call to that upstream or account. */
 export type RefusalScope = 'model' | 'upstream';
 
-/** One line of the table. It holds where the provider fits and any one of the tests is true. */
+/**
+ * Parts of the table, in the order in which they are compared: a stage for each kind of refusal, and some
+ * whose rows must be met earlier or later than those of their kind.
+ */
+const STAGES = [
+  'price', // A call that is too dear for what is left, which everybody's sign of an empty account would hide.
+  'account', // Everybody's signs of an empty account.
+  'quota',
+  'plan', // Models that the account may not use at all.
+  'never_fits',
+  'long_window',
+  'concurrency',
+  'outage', // Overload of the whole upstream.
+  'overload',
+  'ramp', // Before the rates, whose words its messages may hold too.
+  'tokens',
+  'requests',
+  'error',
+  'unknown',
+] as const satisfies readonly (RefusalKind | 'price' | 'account' | 'plan' | 'outage')[];
+
+type Stage = (typeof STAGES)[number];
+
+/** One line of the table. It holds where any one of its tests is true. */
 export interface RefusalRow {
   readonly kind: RefusalKind;
   readonly scope: RefusalScope;
+  /** @default the kind */
+  readonly stage?: Stage;
   readonly statuses?: readonly number[];
   /** Compared with the parsed code, type and status fields, in lower case. */
   readonly codes?: readonly string[];
@@ -16,57 +41,68 @@ export interface RefusalRow {
   readonly quotaId?: RegExp;
   /** A header that says 0 on the refusal. */
   readonly zeroHeader?: string;
-  /** Providers that the row is for, as `providerOf` names them. Their codes are mere numbers to others. */
-  readonly only?: readonly string[];
-  readonly except?: readonly string[];
   /** Does not hold where Google names the quotas, which say it better. */
   readonly unlessQuotaFailure?: boolean;
   /** Holds for 400 and 403 too, with which most providers mean something else. */
   readonly onClientError?: boolean;
 }
 
-const ZAI = ['zai', 'zhipu'];
-const MINIMAX = ['minimax', 'minimax-cn'];
-const DASHSCOPE = ['dashscope', 'dashscope-coding', 'dashscope-intl'];
-const GOOGLE = ['gemini', 'vertex'];
-const MOONSHOT = ['moonshot', 'moonshot-cn', 'kimi-code'];
+/** Ways of one provider to refuse that no row can tell. */
+export interface RefusalQuirks {
+  /** It tells a refusal inside a 200, in a small JSON body. Then only codes of its own rows count. */
+  readonly refusesInside200?: boolean;
+  /**
+   * It counts calls and tokens over all models of an account, so that what one model met holds for the others.
+   */
+  readonly countsByAccount?: boolean;
+  /** Its tokens per minute are told in the words with which others tell an exhausted quota. */
+  readonly quotaMeansTokens?: boolean;
+  /** Zone of the times in its messages that name none, as `+08:00`. */
+  readonly resetTimesAre?: string;
+  /** Finds a code, as its first group, that stands only in the message; in lower case. */
+  readonly codesFromMessage?: RegExp;
+}
 
-/**
- * Providers that tell a refusal inside a 200, in a small JSON body: MiniMax's native routes always do
- * (platform.minimax.io, error codes), Z.ai was seen to do it once (2026-11-20).
- */
-export const REFUSES_INSIDE_200: ReadonlySet<string> = new Set([...ZAI, ...MINIMAX]);
+/** How one upstream refuses. */
+export interface RefusalRules {
+  /** Every row, in the order in which they are compared. */
+  readonly rows: readonly RefusalRow[];
+  /** The provider's own among them. */
+  readonly ownRows: readonly RefusalRow[];
+  readonly quirks: RefusalQuirks;
+}
 
 /** A JSON body of a 200 that is longer is an answer, whoever it came from. */
 export const REFUSAL_INSIDE_200_BYTES_MAX = 2_048;
 
-/**
- * Providers that count calls and tokens over all models of an account, so that what one model met
- * holds for the others. Moonshot: platform.moonshot.ai/docs/pricing/limits, by organization.
- * Ollama's cloud: by plan. As of 2026-11-20.
- */
-export const COUNTS_BY_ACCOUNT: ReadonlySet<string> = new Set([...MOONSHOT, 'ollama']);
-
-const OUT_OF_MONEY: readonly RefusalRow[] = [
-  {
-    // OpenRouter holds back the price of `max_tokens`; a shorter call may still go through. Seen 2026-08-24.
-    kind: 'never_fits',
-    scope: 'model',
-    only: ['openrouter'],
-    text: /fewer max_tokens.{0,80}can only afford [1-9]|prompt tokens limit exceeded/,
-  },
-  { kind: 'quota', scope: 'upstream', statuses: [402] },
+const MEANS_QUOTA: readonly RefusalRow[] = [
   {
     kind: 'quota',
     scope: 'upstream',
-    except: DASHSCOPE, // There it means tokens per minute.
+    stage: 'account',
     codes: ['insufficient_quota'],
     onClientError: true,
   },
   {
+    kind: 'quota',
+    scope: 'upstream',
+    text: /exceeded your current quota/,
+    unlessQuotaFailure: true,
+  },
+];
+
+/**
+ * Rows that hold for everybody, for gateways that pass on what others said too. Codes and messages as of
+ * 2026-11-20, from the providers' error references where they have them, else as clients reported them.
+ */
+export const COMMON_ROWS: readonly RefusalRow[] = [
+  { kind: 'quota', scope: 'upstream', stage: 'account', statuses: [402] },
+  ...MEANS_QUOTA,
+  {
     // OpenAI's four, Anthropic's three (some of them with 400), Moonshot's, DashScope's two.
     kind: 'quota',
     scope: 'upstream',
+    stage: 'account',
     codes: [
       'credit_balance_exhausted',
       'organization_spend_limit_exceeded',
@@ -81,87 +117,27 @@ const OUT_OF_MONEY: readonly RefusalRow[] = [
     ],
     onClientError: true,
   },
-  // In arrears; account locked; plan at its end.
-  { kind: 'quota', scope: 'upstream', only: ZAI, codes: ['1113', '1112', '1121', '1309'] },
-  { kind: 'quota', scope: 'model', only: ZAI, codes: ['1311'] }, // Not in the plan.
-  { kind: 'quota', scope: 'upstream', only: MINIMAX, codes: ['1008'] },
-  {
-    kind: 'quota',
-    scope: 'upstream',
-    only: ['anthropic'],
-    text: /^your credit balance is too low/,
-    onClientError: true,
-  },
   { kind: 'quota', scope: 'upstream', text: /insufficient balance|credit balance/ },
-  { kind: 'quota', scope: 'model', only: DASHSCOPE, text: /free allocated quota exceeded/ },
-  {
-    kind: 'quota',
-    scope: 'upstream',
-    except: DASHSCOPE,
-    text: /exceeded your current quota/,
-    unlessQuotaFailure: true,
-  },
-  // The plan does not have the model at all. Gemini as seen 2026-01-16, Mistral 2026-11-20.
-  {
-    kind: 'quota',
-    scope: 'model',
-    only: GOOGLE,
-    text: /quota exceeded for metric: [^\s,]{1,200}, limit: 0\b(?!\.)/,
-  },
-  { kind: 'quota', scope: 'model', only: ['mistral'], zeroHeader: 'x-ratelimit-limit-req-minute' },
-];
-
-const TOO_LARGE: readonly RefusalRow[] = [
   { kind: 'never_fits', scope: 'model', statuses: [413], text: /request too large/ },
-];
-
-const LONG_WINDOWS: readonly RefusalRow[] = [
-  {
-    // Windows of hours, weeks and months of a plan; 1313 lasts until somebody applies for its end.
-    kind: 'long_window',
-    scope: 'upstream',
-    only: ZAI,
-    codes: ['1308', '1310', '1313', '1316', '1317', '1318', '1319', '1320', '1321'],
-  },
-  { kind: 'long_window', scope: 'model', only: ZAI, codes: ['1304'] },
-  { kind: 'long_window', scope: 'upstream', only: MINIMAX, codes: ['2056', '2062'] },
-  { kind: 'long_window', scope: 'upstream', only: ['workers-ai'], codes: ['3036', '4006'] },
-  { kind: 'long_window', scope: 'model', only: GOOGLE, codes: ['quota_exceeded'] },
   {
     kind: 'long_window',
     scope: 'model',
     quotaId: /perday|per_day/,
     text: /(?:per[ _-]?|calls ?\/ ?)(?:day|week|month)|\b(?:tpd|rpd|limit_rpd|limit_tpd)\b|(?:daily|weekly|monthly) (?:\w{1,20} )?(?:limit|quota)|usage limit/,
   },
-];
-
-const CONCURRENCY: readonly RefusalRow[] = [
-  { kind: 'concurrency', scope: 'model', only: ZAI, codes: ['1302'] },
-  { kind: 'concurrency', scope: 'model', only: MINIMAX, codes: ['1041'] },
-  // With 503: anthropics/claude-code#562.
-  { kind: 'concurrency', scope: 'model', only: ['bedrock'], text: /too many connections/ },
-  // The only limit that it has: api-docs.deepseek.com/quick_start/rate_limit, as of 2026-11-20.
-  { kind: 'concurrency', scope: 'model', only: ['deepseek'], statuses: [429] },
   {
     kind: 'concurrency',
     scope: 'model',
     codes: ['concurrent_budget_exceeded', 'too_many_concurrent_requests'],
     text: /concurren/,
   },
-];
-
-const OVERLOAD: readonly RefusalRow[] = [
-  { kind: 'overload', scope: 'upstream', statuses: [529] },
-  { kind: 'overload', scope: 'upstream', text: /maximum pending requests exceeded/ }, // Ollama's queue.
-  { kind: 'overload', scope: 'model', only: ZAI, codes: ['1305', '1312'] },
-  { kind: 'overload', scope: 'model', only: ['workers-ai'], codes: ['3040'] },
-  { kind: 'overload', scope: 'model', only: ['mistral'], codes: ['3505'] },
+  { kind: 'overload', scope: 'upstream', stage: 'outage', statuses: [529] },
   {
+    // Ollama's queue.
     kind: 'overload',
-    scope: 'model',
-    only: GOOGLE,
-    text: /resource (?:has been )?exhausted|exceeded the provisioned throughput/,
-    unlessQuotaFailure: true,
+    scope: 'upstream',
+    stage: 'outage',
+    text: /maximum pending requests exceeded/,
   },
   {
     kind: 'overload',
@@ -180,27 +156,11 @@ const OVERLOAD: readonly RefusalRow[] = [
     ],
     text: /overloaded|service tier capacity|high traffic|resource unavailable|out of capacity|访问量过大/,
   },
-];
-
-/** Before the rates, whose words its messages may hold too. */
-const RAMP: readonly RefusalRow[] = [
-  { kind: 'ramp', scope: 'model', only: MINIMAX, codes: ['2045'] },
   {
     kind: 'ramp',
     scope: 'model',
     codes: ['slow_down', 'ramp_limit_exceeded', 'limit_burst_rate', 'throttling.burstrate'],
     text: /increased too quickly|acceleration limit/,
-  },
-];
-
-const RATES: readonly RefusalRow[] = [
-  { kind: 'tokens', scope: 'model', only: MINIMAX, codes: ['1039'] },
-  {
-    kind: 'tokens',
-    scope: 'model',
-    only: DASHSCOPE,
-    codes: ['throttling.allocationquota', 'insufficient_quota'],
-    text: /allocated quota exceeded|exceeded your current quota/,
   },
   {
     kind: 'tokens',
@@ -209,9 +169,6 @@ const RATES: readonly RefusalRow[] = [
     quotaId: /tokens|token_count/,
     text: /\b(?:tpm|limit_tpm)\b|tokens?[ _]per[ _]min|token rate limit|too many tokens/,
   },
-  { kind: 'requests', scope: 'model', only: ZAI, codes: ['1303'] },
-  { kind: 'requests', scope: 'model', only: MINIMAX, codes: ['1002'] },
-  { kind: 'requests', scope: 'model', only: ['bedrock'], text: /too many requests/ },
   {
     kind: 'requests',
     scope: 'model',
@@ -219,26 +176,22 @@ const RATES: readonly RefusalRow[] = [
     quotaId: /requests/,
     text: /\b(?:rpm|rps|limit_rpm)\b|requests?[ _]per[ _](?:min|sec)|per[ -]minute request|calls ?\/ ?min|call rate limit|requests rate limit|current requests list/,
   },
-];
-
-const THE_REST: readonly RefusalRow[] = [
-  // Unknown, timeout, internal, system: told inside a 200.
-  { kind: 'error', scope: 'model', only: MINIMAX, codes: ['1000', '1001', '1024', '1033'] },
   { kind: 'unknown', scope: 'model', statuses: [429] },
 ];
 
 /**
- * The table: the first row that holds says what a refusal means. What waiting cannot mend comes first,
- * and a named cause comes before the mere status. Codes and messages as of 2026-11-20, from the
- * providers' error references where they have them, else as clients reported them.
+ * Builds the table of one provider, of which the first row that holds says what a refusal means: stage by
+ * stage, and in each the provider's own rows before those of everybody. What waiting cannot mend comes first,
+ * and a named cause comes before the mere status.
  */
-export const REFUSAL_TABLE: readonly RefusalRow[] = [
-  ...OUT_OF_MONEY,
-  ...TOO_LARGE,
-  ...LONG_WINDOWS,
-  ...CONCURRENCY,
-  ...OVERLOAD,
-  ...RAMP,
-  ...RATES,
-  ...THE_REST,
-];
+export function refusalRules(own: readonly RefusalRow[], quirks: RefusalQuirks): RefusalRules {
+  const common = quirks.quotaMeansTokens
+    ? COMMON_ROWS.filter((row) => !MEANS_QUOTA.includes(row))
+    : COMMON_ROWS;
+  return { rows: byStage([...own, ...common]), ownRows: byStage(own), quirks };
+}
+
+function byStage(rows: readonly RefusalRow[]): readonly RefusalRow[] {
+  const at = ({ kind, stage = kind }: RefusalRow) => STAGES.indexOf(stage);
+  return rows.toSorted((a, b) => at(a) - at(b));
+}

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { RESERVED_UPSTREAM_IDS, upstreamSchema } from '../../../src/contract/config/config.ts';
 import { compileGlobs } from '../../../src/routing/glob.ts';
-import { BUILT_IN_UPSTREAMS, DIALECT_DEFAULTS } from '../../../src/providers/catalog.ts';
-import { CATALOG } from '../../../src/providers/catalog-data.ts';
+import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
+import { DIALECT_DEFAULTS } from '../../../src/providers/dialects.ts';
 
 const byId = new Map(BUILT_IN_UPSTREAMS.map((upstream) => [upstream.id, upstream]));
 const hosts = BUILT_IN_UPSTREAMS.map((upstream) => upstream.baseUrl);
@@ -15,7 +15,7 @@ function urlOf(id: string, at: 'openaiAt' | 'anthropicAt', rest: string): string
 
 describe('the catalog', () => {
   it('is in the order of the ids, and no id or host stands twice', () => {
-    const ids = Object.keys(CATALOG);
+    const ids = BUILT_IN_UPSTREAMS.map(({ id }) => id);
     expect(ids).toEqual(ids.toSorted());
     expect(new Set(hosts).size).toBe(ids.length);
   });

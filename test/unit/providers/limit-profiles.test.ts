@@ -1,33 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Dialect } from '../../../src/contract/dialect.ts';
-import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 import {
   countedTokens,
   DEFAULT_PROFILE,
-  LIMIT_PROFILES,
   limitProfileFor,
 } from '../../../src/providers/limit-profiles.ts';
 
 function profileOf(id: string, dialect: Dialect = 'openai', model: string | null = null) {
   return limitProfileFor({ id, dialect, baseUrl: 'https://upstream.example' }, model);
 }
-
-describe('the table of limit profiles', () => {
-  const known = new Set([...BUILT_IN_UPSTREAMS.map(({ id }) => id), 'azure', 'bedrock']);
-
-  it.each(LIMIT_PROFILES)('says of $of where its rule is from and when it held', (row) => {
-    expect(known).toContain(row.of);
-    expect(new URL(row.source).protocol).toBe('https:');
-    expect(new Date(row.date).toISOString().slice(0, 10)).toBe(row.date);
-    expect(row.counts.outputWeight ?? 1).toBeGreaterThanOrEqual(1);
-    expect(row.models?.map((name) => name.toLowerCase())).toEqual(row.models);
-  });
-
-  it('has no row twice', () => {
-    const keys = LIMIT_PROFILES.map((row) => `${row.of} ${row.models?.join(' ') ?? ''}`);
-    expect(new Set(keys).size).toBe(keys.length);
-  });
-});
 
 describe('limitProfileFor', () => {
   it.each<[string, Dialect, object]>([

@@ -3,8 +3,8 @@ import type { PriceList } from '../price-list.ts';
 // Written by scripts/prices/build-price-table.ts; docs/budgets.md says how.
 const PUBLISHED = { source: 'https://models.dev/api.json', date: '2026-07-02' };
 
-/** What clouds charge, dearest first. `azure` and `bedrock` are dialects: their hosts have any id. */
-export const CLOUD_PRICES: Readonly<Record<string, PriceList>> = {
+/** Prices of clouds, dearest first. */
+export const CLOUD_PRICES = {
   azure: {
     ...PUBLISHED,
     rows: [
@@ -210,4 +210,4 @@ export const CLOUD_PRICES: Readonly<Record<string, PriceList>> = {
       ['llama-guard-3-8b', 0.484, null, null, 0.03],
     ],
   },
-};
+} satisfies Readonly<Record<string, PriceList>>;

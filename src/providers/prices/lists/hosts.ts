@@ -3,8 +3,8 @@ import type { PriceList } from '../price-list.ts';
 // Written by scripts/prices/build-price-table.ts; docs/budgets.md says how.
 const PUBLISHED = { source: 'https://models.dev/api.json', date: '2026-07-02' };
 
-/** What hosts of open weights charge, dearest first. */
-export const HOST_PRICES: Readonly<Record<string, PriceList>> = {
+/** Prices of hosts of open weights, dearest first. */
+export const HOST_PRICES = {
   cerebras: {
     ...PUBLISHED,
     rows: [
@@ -110,4 +110,4 @@ export const HOST_PRICES: Readonly<Record<string, PriceList>> = {
       ['lfm2-24b-a2b', 0.03, null, null, 0.12],
     ],
   },
-};
+} satisfies Readonly<Record<string, PriceList>>;

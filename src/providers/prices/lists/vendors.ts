@@ -3,8 +3,8 @@ import type { PriceList } from '../price-list.ts';
 // Written by scripts/prices/build-price-table.ts; docs/budgets.md says how.
 const PUBLISHED = { source: 'https://models.dev/api.json', date: '2026-07-02' };
 
-/** What the vendors of models charge, dearest first. */
-export const VENDOR_PRICES: Readonly<Record<string, PriceList>> = {
+/** Prices of the vendors of models, dearest first. */
+export const VENDOR_PRICES = {
   anthropic: {
     ...PUBLISHED,
     rows: [
@@ -199,4 +199,4 @@ export const VENDOR_PRICES: Readonly<Record<string, PriceList>> = {
       ['glm-5', 1, 0.2, null, 3.2],
     ],
   },
-};
+} satisfies Readonly<Record<string, PriceList>>;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { classifyRefusal } from '../../../../src/upstream/refusal/classify-refusal.ts';
 import { REFUSAL_BYTES_MAX } from '../../../../src/upstream/refusal/error-fields.ts';
-import { answer } from './seen-refusal.ts';
+import { answer } from '../../providers/seen-refusal.ts';
 
 describe('a body that was cut', () => {
   const long = 'x'.repeat(REFUSAL_BYTES_MAX);

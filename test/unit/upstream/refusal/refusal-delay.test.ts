@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { classifyRefusal } from '../../../../src/upstream/refusal/classify-refusal.ts';
 import type { UpstreamAnswer } from '../../../../src/upstream/refusal/classify-refusal.ts';
-import { answer, NOW } from './seen-refusal.ts';
+import { answer, NOW, type SeenAnswer } from '../../providers/seen-refusal.ts';
 
-function withMessage(message: string, changes: Partial<UpstreamAnswer> = {}): UpstreamAnswer {
+function withMessage(message: string, changes: Partial<SeenAnswer> = {}): UpstreamAnswer {
   return answer({ body: JSON.stringify({ error: { message } }), ...changes });
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { classifyRefusal } from '../../../../src/upstream/refusal/classify-refusal.ts';
-import { REFUSAL_TABLE } from '../../../../src/upstream/refusal/refusal-table.ts';
-import { answer } from './seen-refusal.ts';
+import { COMMON_ROWS } from '../../../../src/upstream/refusal/refusal-table.ts';
+import { answer } from '../../providers/seen-refusal.ts';
 
 function found(error: object, upstreamId = 'openai', status = 429): string {
   const refusal = classifyRefusal(answer({ upstreamId, status, body: JSON.stringify({ error }) }));
@@ -18,29 +18,6 @@ const CODES = {
   'ramp, model': 'slow_down ramp_limit_exceeded limit_burst_rate Throttling.BurstRate',
   'tokens, model': 'tokens token_quota_exceeded',
   'requests, model': 'requests request_quota_exceeded Throttling.RateQuota limit_requests',
-};
-
-/** Codes that mean something at one provider only. */
-const OWN_CODES = {
-  'zai: quota, upstream': '1113 1112 1121 1309',
-  'zai: quota, model': '1311',
-  'zai: long_window, upstream': '1308 1310 1313 1316 1317 1318 1319 1320 1321',
-  'zai: long_window, model': '1304',
-  'zai: concurrency, model': '1302',
-  'zai: overload, model': '1305 1312',
-  'zai: requests, model': '1303',
-  'minimax: quota, upstream': '1008',
-  'minimax: long_window, upstream': '2056 2062',
-  'minimax: concurrency, model': '1041',
-  'minimax: ramp, model': '2045',
-  'minimax: tokens, model': '1039',
-  'minimax: requests, model': '1002',
-  'minimax: error, model': '1000 1001 1024 1033',
-  'workers-ai: long_window, upstream': '3036 4006',
-  'workers-ai: overload, model': '3040',
-  'mistral: overload, model': '3505',
-  'gemini: long_window, model': 'quota_exceeded',
-  'dashscope: tokens, model': 'Throttling.AllocationQuota',
 };
 
 /** What messages say where no code does. */
@@ -102,18 +79,6 @@ const PHRASES = {
   'unknown, model': ['Too Many Requests', 'rpmx', 'limit: 0', 'fewer max_tokens'],
 };
 
-const OWN_PHRASES = [
-  ['openrouter', 'Prompt tokens limit exceeded: 230799 > 91442', 'never_fits, model'],
-  ['dashscope', 'Free allocated quota exceeded.', 'quota, model'],
-  ['dashscope', 'Allocated quota exceeded', 'tokens, model'],
-  ['dashscope', 'You exceeded your current quota', 'tokens, model'],
-  ['vertex', 'Resource exhausted', 'overload, model'],
-  ['gemini', 'Resource has been exhausted', 'overload, model'],
-  ['vertex', 'Exceeded the Provisioned Throughput', 'overload, model'],
-  ['gemini', 'Quota exceeded for metric: a.b/c, limit: 0, model: m', 'quota, model'],
-  ['bedrock', 'Too many requests', 'requests, model'],
-] as const;
-
 /** Nearly those words, of the same providers. */
 const OTHER_PHRASES = [
   ['openrouter', 'fewer max_tokens, but can only afford 0'],
@@ -134,20 +99,14 @@ describe('a code alone tells', () => {
     expect(found({ type: code, message: 'No.' })).toBe(expected);
   });
 
-  test.each(each(OWN_CODES))('%s at its provider, and nobody else: %s', (code, expected) => {
-    const [upstreamId, meaning] = expected.split(': ');
-    expect(found({ code, message: 'No.' }, upstreamId)).toBe(meaning);
-    expect(found({ code, message: 'No.' })).toBe('unknown, model');
-  });
-
   test('of insufficient quota, but at DashScope: tokens', () => {
     expect(found({ code: 'insufficient_quota' }, 'dashscope')).toBe('tokens, model');
   });
 
   test('of every row of the table', () => {
-    const tested = [...each(CODES), ...each(OWN_CODES)].map(([code]) => code.toLowerCase());
+    const tested = each(CODES).map(([code]) => code.toLowerCase());
     expect(tested).toEqual(
-      expect.arrayContaining(REFUSAL_TABLE.flatMap(({ codes }) => [...(codes ?? [])])),
+      expect.arrayContaining(COMMON_ROWS.flatMap(({ codes }) => [...(codes ?? [])])),
     );
   });
 
@@ -169,14 +128,6 @@ describe('words alone tell', () => {
 
   test.each(rows)('"%s": %s', (phrase, expected) => {
     expect(found({ message: `Refused: ${phrase}. Bye.` })).toBe(expected);
-  });
-
-  test.each(OWN_PHRASES)('at %s, "%s": %s', (upstreamId, phrase, expected) => {
-    expect(found({ message: phrase }, upstreamId)).toBe(expected);
-  });
-
-  test.each(OWN_PHRASES)('not elsewhere what %s means by "%s"', (_, phrase, expected) => {
-    expect(found({ message: phrase })).not.toBe(expected);
   });
 
   test.each(OTHER_PHRASES)('but nothing does at %s in "%s"', (upstreamId, phrase) => {

@@ -1,11 +1,11 @@
-import type { SeenRefusal } from './seen-refusal.ts';
+import type { Seen, SeenRefusal } from '../seen-refusal.ts';
 
 function wrapped(message: string, type: string): string {
   return JSON.stringify({ error: { message, type } });
 }
 
 /** Those who refuse in shapes or words of their own. */
-export const OTHER_REFUSALS: readonly SeenRefusal[] = [
+const OTHER_REFUSALS: readonly SeenRefusal[] = [
   ...(
     [
       { code: 1002, kind: 'requests' },
@@ -117,3 +117,5 @@ export const OTHER_REFUSALS: readonly SeenRefusal[] = [
     kind,
   })),
 ];
+
+export const SEEN: Seen = { refusals: OTHER_REFUSALS };

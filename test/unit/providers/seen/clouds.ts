@@ -1,4 +1,4 @@
-import type { SeenRefusal } from './seen-refusal.ts';
+import type { Seen, SeenRefusal } from '../seen-refusal.ts';
 
 const GEMINI_MESSAGE =
   'You exceeded your current quota, please check your plan and billing details.\n* Quota exceeded for metric: generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: 20, model: gemini-2.5-flash\nPlease retry in 15.06s.';
@@ -30,7 +30,7 @@ function google(code: number, message: string, status: string): string {
   return JSON.stringify({ error: { code, message, status } });
 }
 
-export const GOOGLE_REFUSALS: readonly SeenRefusal[] = [
+const GOOGLE_REFUSALS: readonly SeenRefusal[] = [
   {
     name: 'requests per minute',
     upstreamId: 'gemini',
@@ -160,7 +160,7 @@ function azure(which: string, seconds: number): string {
 
 const AZURE_HOST = 'contoso.openai.azure.com';
 
-export const AZURE_REFUSALS: readonly SeenRefusal[] = [
+const AZURE_REFUSALS: readonly SeenRefusal[] = [
   {
     name: 'tokens',
     status: 429,
@@ -189,7 +189,7 @@ export const AZURE_REFUSALS: readonly SeenRefusal[] = [
 const BEDROCK_HOST = 'bedrock-runtime.eu-central-1.amazonaws.com';
 const AWS_TYPE = { 'x-amzn-errortype': 'ThrottlingException:http://internal.amazon.com/coral/' };
 
-export const BEDROCK_REFUSALS: readonly SeenRefusal[] = [
+const BEDROCK_REFUSALS: readonly SeenRefusal[] = [
   {
     name: 'connections',
     status: 503,
@@ -237,3 +237,7 @@ export const BEDROCK_REFUSALS: readonly SeenRefusal[] = [
     kind: 'unknown' as const,
   },
 ].map((row) => ({ ...row, upstreamId: 'aws', host: BEDROCK_HOST }));
+
+export const SEEN: Seen = {
+  refusals: [...GOOGLE_REFUSALS, ...AZURE_REFUSALS, ...BEDROCK_REFUSALS],
+};

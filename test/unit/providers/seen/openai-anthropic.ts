@@ -1,4 +1,4 @@
-import type { SeenRefusal } from './seen-refusal.ts';
+import type { Seen, SeenRefusal } from '../seen-refusal.ts';
 
 function openai(message: string, type: string, code: string): string {
   return JSON.stringify({ error: { message, type, param: null, code } });
@@ -12,7 +12,7 @@ function anthropic(message: string, details?: object, type = 'rate_limit_error')
 const QUOTA_MESSAGE =
   'You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs.';
 
-export const OPENAI_REFUSALS: readonly SeenRefusal[] = [
+const OPENAI_REFUSALS: readonly SeenRefusal[] = [
   {
     name: 'tokens per minute',
     status: 429,
@@ -125,7 +125,7 @@ export const OPENAI_REFUSALS: readonly SeenRefusal[] = [
   },
 ].map((row) => ({ ...row, upstreamId: 'openai' }));
 
-export const ANTHROPIC_REFUSALS: readonly SeenRefusal[] = [
+const ANTHROPIC_REFUSALS: readonly SeenRefusal[] = [
   ...['input', 'output'].map((kind) => ({
     name: `${kind} tokens per minute`,
     status: 429,
@@ -204,3 +204,5 @@ export const ANTHROPIC_REFUSALS: readonly SeenRefusal[] = [
     kind: 'never_fits' as const,
   },
 ].map((row) => ({ ...row, upstreamId: 'anthropic' }));
+
+export const SEEN: Seen = { refusals: [...OPENAI_REFUSALS, ...ANTHROPIC_REFUSALS] };

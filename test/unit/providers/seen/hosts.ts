@@ -1,4 +1,4 @@
-import type { SeenRefusal } from './seen-refusal.ts';
+import type { Seen, SeenRefusal } from '../seen-refusal.ts';
 
 function groq(limit: string, again: string): string {
   return JSON.stringify({
@@ -19,7 +19,7 @@ function cerebras(message: string, code: string): string {
 }
 
 /** Providers that run models of others. */
-export const HOST_REFUSALS: readonly SeenRefusal[] = [
+const HOST_REFUSALS: readonly SeenRefusal[] = [
   {
     name: 'Groq, tokens per minute',
     upstreamId: 'groq',
@@ -259,3 +259,5 @@ export const HOST_REFUSALS: readonly SeenRefusal[] = [
   },
   { name: 'a broken gateway', upstreamId: 'mine', status: 502, body: 'Bad gateway', kind: 'error' },
 ];
+
+export const SEEN: Seen = { refusals: HOST_REFUSALS };

@@ -1,4 +1,4 @@
-import type { SeenRefusal } from './seen-refusal.ts';
+import type { Seen, SeenRefusal } from '../seen-refusal.ts';
 
 function zai(code: string, message: string): string {
   return JSON.stringify({ error: { code, message } });
@@ -12,7 +12,7 @@ const KIMI_CONCURRENCY =
   'Your account org-1302<ak-1113> request reached max organization concurrency: 1, please try again after';
 
 /** Laboratories whose limit is the number of calls in flight. */
-export const LAB_REFUSALS: readonly SeenRefusal[] = [
+const LAB_REFUSALS: readonly SeenRefusal[] = [
   {
     name: 'DeepSeek, concurrency',
     upstreamId: 'deepseek',
@@ -197,3 +197,5 @@ export const LAB_REFUSALS: readonly SeenRefusal[] = [
     scope: 'upstream',
   },
 ];
+
+export const SEEN: Seen = { refusals: LAB_REFUSALS };

@@ -1,0 +1,61 @@
+import { MINUTE_MS, type LimitHeaders } from '../upstream/refusal/header-families.ts';
+import { VENDOR_PRICES } from './prices/lists/vendors.ts';
+import type { Provider } from './provider.ts';
+
+function limit(name: string, dimension: LimitHeaders['dimension']): LimitHeaders {
+  const prefix = `anthropic-ratelimit-${name}`;
+  return {
+    dimension,
+    windowMs: MINUTE_MS,
+    limit: `${prefix}-limit`,
+    remaining: `${prefix}-remaining`,
+    reset: `${prefix}-reset`,
+  };
+}
+
+const LIMITS_PAGE = 'https://platform.claude.com/docs/en/api/rate-limits';
+
+export const anthropic = {
+  id: 'anthropic',
+  baseUrl: 'https://api.anthropic.com',
+  dialect: 'anthropic',
+  openaiAt: '/v1', // Chat alone: https://platform.claude.com/docs/en/api/openai-sdk
+  models: ['claude-*'],
+  limitHeaders: {
+    refill: 'continuous',
+    probes: ['anthropic-ratelimit-requests-remaining', 'anthropic-ratelimit-tokens-remaining'],
+    limits: [
+      limit('requests', 'requests'),
+      limit('tokens', 'tokens'),
+      limit('input-tokens', 'input_tokens'),
+      limit('output-tokens', 'output_tokens'),
+    ],
+    isReliable: true,
+    source: LIMITS_PAGE,
+    date: '2026-10-04',
+    note: 'The tokens that remain are rounded to thousands. Those of the priority tier and of fast mode are not read: calls beyond them go on at the standard tier.',
+  },
+  refusals: [
+    {
+      kind: 'quota',
+      scope: 'upstream',
+      text: /^your credit balance is too low/,
+      onClientError: true,
+    },
+  ],
+  counts: [
+    {
+      counts: { reserveOutput: 'mean', countsCacheReads: false, refundsUnused: true },
+      source: LIMITS_PAGE,
+      date: '2026-10-04',
+      note: 'Output counts as it is written. max_tokens counted once, and does no more.',
+    },
+    {
+      models: ['claude-3-5-haiku'],
+      counts: { countsCacheReads: true },
+      source: LIMITS_PAGE,
+      date: '2026-10-04',
+    },
+  ],
+  prices: VENDOR_PRICES.anthropic,
+} satisfies Provider;

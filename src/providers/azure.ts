@@ -1,0 +1,38 @@
+import {
+  MINUTE_MS,
+  REQUESTS_PROBE,
+  TOKENS_PROBE,
+  xRateLimit,
+} from '../upstream/refusal/header-families.ts';
+import { CLOUD_PRICES } from './prices/lists/clouds.ts';
+import type { Provider } from './provider.ts';
+
+export const azure = {
+  id: 'azure',
+  baseUrl: null,
+  hosts: /\.(?:openai|services\.ai|cognitiveservices)\.azure\.(?:com|us|cn)$/,
+  dialect: 'azure',
+  isKnownByDialect: true,
+  limitHeaders: {
+    refill: 'window',
+    probes: [REQUESTS_PROBE, TOKENS_PROBE],
+    limits: [
+      xRateLimit('requests', 'requests', MINUTE_MS),
+      xRateLimit('tokens', 'tokens', MINUTE_MS),
+    ],
+    isReliable: true,
+    source: 'https://learn.microsoft.com/answers/5625878',
+    date: '2025-11-17',
+    note: 'The Responses API has said -1 for what it does not know.',
+  },
+  counts: [
+    {
+      counts: { reserveOutput: 'max_tokens', refundsUnused: true },
+      source:
+        'https://learn.microsoft.com/en-us/answers/questions/1381398/question-about-max-tokens-per-minute-in-azure-open',
+      date: '2026-11-20',
+      note: 'As Microsoft answers there. Without max_tokens it reserves the most that the model can write.',
+    },
+  ],
+  prices: CLOUD_PRICES.azure,
+} satisfies Provider;

@@ -1,0 +1,34 @@
+import { CLOUD_PRICES } from './prices/lists/clouds.ts';
+import type { Provider } from './provider.ts';
+
+const BURNDOWN_PAGE =
+  'https://docs.aws.amazon.com/bedrock/latest/userguide/quotas-token-burndown.html';
+
+export const bedrock = {
+  id: 'bedrock',
+  baseUrl: null,
+  hosts: /^bedrock-(?:runtime|mantle)[a-z0-9.-]*\.(?:amazonaws\.com|api\.aws)$/,
+  dialect: 'bedrock',
+  isKnownByDialect: true,
+  refusals: [
+    // With 503: anthropics/claude-code#562.
+    { kind: 'concurrency', scope: 'model', text: /too many connections/ },
+    { kind: 'requests', scope: 'model', text: /too many requests/ },
+  ],
+  counts: [
+    {
+      counts: { reserveOutput: 'max_tokens', countsCacheReads: false, refundsUnused: true },
+      source: BURNDOWN_PAGE,
+      date: '2026-11-20',
+      note: 'Cache reads are reserved too, and given back when the call ends.',
+    },
+    {
+      models: ['claude-opus-', 'claude-sonnet-', 'claude-haiku-', 'claude-fable-'],
+      counts: { outputWeight: 5 },
+      source: BURNDOWN_PAGE,
+      date: '2026-11-20',
+      note: 'Known of Claude 4 and assumed of its successors. Before it the number stood in front.',
+    },
+  ],
+  prices: CLOUD_PRICES.bedrock,
+} satisfies Provider;

@@ -1,0 +1,32 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS, xRateLimit } from '../upstream/refusal/header-families.ts';
+import { HOST_PRICES } from './prices/lists/hosts.ts';
+import type { Provider } from './provider.ts';
+
+export const cerebras = {
+  id: 'cerebras',
+  baseUrl: 'https://api.cerebras.ai',
+  limitHeaders: {
+    refill: 'window',
+    probes: ['x-ratelimit-remaining-requests-day', 'x-ratelimit-remaining-tokens-minute'],
+    limits: [
+      xRateLimit('requests-minute', 'requests', MINUTE_MS),
+      xRateLimit('requests-hour', 'requests', HOUR_MS),
+      xRateLimit('requests-day', 'requests', DAY_MS),
+      xRateLimit('tokens-minute', 'tokens', MINUTE_MS),
+      xRateLimit('tokens-hour', 'tokens', HOUR_MS),
+      xRateLimit('tokens-day', 'tokens', DAY_MS),
+    ],
+    isReliable: true,
+    source: 'https://inference-docs.cerebras.ai/support/rate-limits.md',
+    date: '2026-11-20',
+  },
+  counts: [
+    {
+      counts: { reserveOutput: 'max_tokens', refundsUnused: false },
+      source: 'https://inference-docs.cerebras.ai/support/rate-limits',
+      date: '2026-11-20',
+      note: 'Whether it gives back what was not used is not known.',
+    },
+  ],
+  prices: HOST_PRICES.cerebras,
+} satisfies Provider;

@@ -1,0 +1,10 @@
+import { dashscope } from './dashscope.ts';
+import type { Provider } from './provider.ts';
+
+export const dashscopeCoding = {
+  id: 'dashscope-coding',
+  baseUrl: 'https://coding-intl.dashscope.aliyuncs.com',
+  anthropicAt: '/apps/anthropic/v1',
+  refusals: dashscope.refusals,
+  quirks: dashscope.quirks,
+} satisfies Provider;

@@ -1,0 +1,32 @@
+import { dashscope } from './dashscope.ts';
+import { VENDOR_PRICES } from './prices/lists/vendors.ts';
+import type { Provider } from './provider.ts';
+
+/** The hosted Qwen models; the open weights, which resellers serve too, carry their size in the name. */
+const QWEN_MODELS = [
+  'qwen-max*',
+  'qwen-plus*',
+  'qwen-turbo*',
+  'qwen-flash*',
+  'qwen-long*',
+  'qwen-vl-*',
+  'qwen-mt-*',
+  'qwen-omni-*',
+  'qwen3-max*',
+  'qwen3-coder-plus*',
+  'qwen3-coder-flash*',
+  'qwen3-vl-plus*',
+  'qvq-max*',
+  'qwq-plus*',
+];
+
+export const dashscopeIntl = {
+  id: 'dashscope-intl',
+  baseUrl: 'https://dashscope-intl.aliyuncs.com',
+  openaiAt: '/compatible-mode/v1',
+  anthropicAt: '/apps/anthropic/v1',
+  models: QWEN_MODELS,
+  refusals: dashscope.refusals,
+  quirks: dashscope.quirks,
+  prices: VENDOR_PRICES['dashscope-intl'],
+} satisfies Provider;

@@ -1,0 +1,18 @@
+import type { Provider } from './provider.ts';
+
+export const dashscope = {
+  id: 'dashscope',
+  baseUrl: 'https://dashscope.aliyuncs.com',
+  openaiAt: '/compatible-mode/v1',
+  anthropicAt: '/apps/anthropic/v1',
+  refusals: [
+    { kind: 'quota', scope: 'model', stage: 'plan', text: /free allocated quota exceeded/ },
+    {
+      kind: 'tokens',
+      scope: 'model',
+      codes: ['throttling.allocationquota', 'insufficient_quota'],
+      text: /allocated quota exceeded|exceeded your current quota/,
+    },
+  ],
+  quirks: { quotaMeansTokens: true },
+} satisfies Provider;

@@ -1,0 +1,18 @@
+import { HOST_PRICES } from './prices/lists/hosts.ts';
+import type { Provider } from './provider.ts';
+
+export const deepinfra = {
+  id: 'deepinfra',
+  baseUrl: 'https://api.deepinfra.com',
+  openaiAt: '/v1/openai',
+  limits: [
+    {
+      modelPrefix: '',
+      maxConcurrency: 200,
+      source: 'https://deepinfra.com/docs/advanced/rate-limits',
+      date: '2026-11-20',
+      note: 'The provider counts 200 per model; here all models share one pool of 200, which is never too many.',
+    },
+  ],
+  prices: HOST_PRICES.deepinfra,
+} satisfies Provider;

@@ -1,0 +1,27 @@
+import type { Dialect } from '../contract/dialect.ts';
+import type { KeyPlace } from '../contract/config/upstream.ts';
+
+/** Defaults of an upstream of one dialect, under a base URL that is scheme and host only. */
+interface DialectDefaults {
+  readonly keyPlace: KeyPlace;
+  readonly openaiAt: string | null;
+  readonly anthropicAt: string | null;
+  /** What its routes let stand in front of a model, and what means the same without it; in lower case. */
+  readonly modelPrefix?: RegExp;
+}
+
+/** Where keys go, where routes begin and how models are written, by dialect. */
+export const DIALECT_DEFAULTS: Readonly<Record<Dialect, DialectDefaults>> = {
+  openai: { keyPlace: 'bearer', openaiAt: '/v1', anthropicAt: null },
+  anthropic: { keyPlace: 'x-api-key', openaiAt: null, anthropicAt: '/v1' },
+  gemini: {
+    keyPlace: 'x-goog-api-key',
+    openaiAt: '/v1beta/openai',
+    anthropicAt: null,
+    modelPrefix: /^(?:models|google|publishers\/google\/models)\//,
+  },
+  azure: { keyPlace: 'api-key', openaiAt: '/openai/v1', anthropicAt: null },
+  bedrock: { keyPlace: 'bearer', openaiAt: '/openai/v1', anthropicAt: null },
+  ollama: { keyPlace: 'bearer', openaiAt: '/v1', anthropicAt: null },
+  opaque: { keyPlace: 'bearer', openaiAt: null, anthropicAt: null },
+};

@@ -1,0 +1,30 @@
+import {
+  MINUTE_MS,
+  REQUESTS_PROBE,
+  withoutReset,
+  xRateLimit,
+} from '../upstream/refusal/header-families.ts';
+import { HOST_PRICES } from './prices/lists/hosts.ts';
+import type { Provider } from './provider.ts';
+
+export const fireworks = {
+  id: 'fireworks',
+  baseUrl: 'https://api.fireworks.ai',
+  openaiAt: '/inference/v1',
+  anthropicAt: '/inference/v1',
+  limitHeaders: {
+    refill: 'continuous',
+    probes: ['x-ratelimit-remaining-tokens-prompt', REQUESTS_PROBE],
+    limits: [
+      withoutReset(xRateLimit('requests', 'requests', MINUTE_MS)),
+      withoutReset(xRateLimit('tokens-prompt', 'input_tokens', MINUTE_MS)),
+      withoutReset(xRateLimit('tokens-cache-adjusted-prompt', 'input_tokens', MINUTE_MS)),
+      withoutReset(xRateLimit('tokens-generated', 'output_tokens', MINUTE_MS)),
+    ],
+    isReliable: false,
+    source: 'https://docs.fireworks.ai/serverless/rate-limits',
+    date: '2026-11-20',
+    note: 'Its limits follow the load, and calls near them are served.',
+  },
+  prices: HOST_PRICES.fireworks,
+} satisfies Provider;

@@ -1,0 +1,36 @@
+import { VENDOR_PRICES } from './prices/lists/vendors.ts';
+import type { Provider } from './provider.ts';
+
+export const gemini = {
+  id: 'gemini',
+  aliases: ['google'],
+  keyPrefixes: ['aiza'],
+  baseUrl: 'https://generativelanguage.googleapis.com',
+  dialect: 'gemini',
+  models: ['gemini-*', 'text-embedding-0*', 'imagen-*', 'veo-*', 'learnlm-*'],
+  refusals: [
+    {
+      // The plan does not have the model at all. As seen 2026-01-16.
+      kind: 'quota',
+      scope: 'model',
+      stage: 'plan',
+      text: /quota exceeded for metric: [^\s,]{1,200}, limit: 0\b(?!\.)/,
+    },
+    { kind: 'long_window', scope: 'model', codes: ['quota_exceeded'] },
+    {
+      kind: 'overload',
+      scope: 'model',
+      text: /resource (?:has been )?exhausted|exceeded the provisioned throughput/,
+      unlessQuotaFailure: true,
+    },
+  ],
+  counts: [
+    {
+      counts: { reserveOutput: 'none' },
+      source: 'https://ai.google.dev/gemini-api/docs/rate-limits',
+      date: '2026-11-20',
+      note: 'Its limit of tokens per minute is one of input.',
+    },
+  ],
+  prices: VENDOR_PRICES.gemini,
+} satisfies Provider;

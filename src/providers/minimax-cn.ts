@@ -1,0 +1,10 @@
+import { minimax } from './minimax.ts';
+import type { Provider } from './provider.ts';
+
+export const minimaxCn = {
+  id: 'minimax-cn',
+  baseUrl: 'https://api.minimaxi.com',
+  anthropicAt: '/anthropic/v1',
+  refusals: minimax.refusals,
+  quirks: minimax.quirks,
+} satisfies Provider;

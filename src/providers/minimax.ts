@@ -1,0 +1,24 @@
+import { VENDOR_PRICES } from './prices/lists/vendors.ts';
+import type { Provider } from './provider.ts';
+
+export const minimax = {
+  id: 'minimax',
+  baseUrl: 'https://api.minimax.io',
+  anthropicAt: '/anthropic/v1',
+  models: ['minimax-*', 'abab*'],
+  refusals: [
+    { kind: 'quota', scope: 'upstream', codes: ['1008'] },
+    { kind: 'long_window', scope: 'upstream', codes: ['2056', '2062'] },
+    { kind: 'concurrency', scope: 'model', codes: ['1041'] },
+    { kind: 'ramp', scope: 'model', codes: ['2045'] },
+    { kind: 'tokens', scope: 'model', codes: ['1039'] },
+    { kind: 'requests', scope: 'model', codes: ['1002'] },
+    // Unknown, timeout, internal, system: told inside a 200.
+    { kind: 'error', scope: 'model', codes: ['1000', '1001', '1024', '1033'] },
+  ],
+  quirks: {
+    refusesInside200: true, // On its native routes always: platform.minimax.io, error codes.
+    codesFromMessage: /\((\d{4})\)$/m, // On its OpenAI- and Anthropic-shaped routes it stands at the end.
+  },
+  prices: VENDOR_PRICES.minimax,
+} satisfies Provider;

@@ -1,0 +1,48 @@
+import {
+  MINUTE_MS,
+  MONTH_MS,
+  withoutReset,
+  xRateLimit,
+} from '../upstream/refusal/header-families.ts';
+import { VENDOR_PRICES } from './prices/lists/vendors.ts';
+import type { Provider } from './provider.ts';
+
+export const mistral = {
+  id: 'mistral',
+  baseUrl: 'https://api.mistral.ai',
+  models: [
+    'mistral-*',
+    'codestral-*',
+    'devstral-*',
+    'labs-devstral-*',
+    'magistral-*',
+    'ministral-*',
+    'pixtral-*',
+    'voxtral-*',
+    'open-mistral-*',
+    'open-mixtral-*',
+  ],
+  limitHeaders: {
+    refill: 'continuous',
+    probes: ['x-ratelimit-remaining-req-minute', 'x-ratelimit-remaining-tokens-minute'],
+    limits: [
+      withoutReset(xRateLimit('req-minute', 'requests', MINUTE_MS)),
+      withoutReset(xRateLimit('tokens-minute', 'tokens', MINUTE_MS)),
+      withoutReset(xRateLimit('tokens-month', 'tokens', MONTH_MS)),
+    ],
+    isReliable: true,
+    source: 'Eight public clients that read them',
+    date: '2026-11-20',
+  },
+  refusals: [
+    {
+      // The plan does not have the model at all. As seen 2026-11-20.
+      kind: 'quota',
+      scope: 'model',
+      stage: 'plan',
+      zeroHeader: 'x-ratelimit-limit-req-minute',
+    },
+    { kind: 'overload', scope: 'model', codes: ['3505'] },
+  ],
+  prices: VENDOR_PRICES.mistral,
+} satisfies Provider;

@@ -1,0 +1,18 @@
+import { LIMITS_PAGE, moonshot } from './moonshot.ts';
+import type { Provider } from './provider.ts';
+
+export const moonshotCn = {
+  id: 'moonshot-cn',
+  baseUrl: 'https://api.moonshot.cn',
+  anthropicAt: '/anthropic/v1',
+  limits: [
+    {
+      modelPrefix: '',
+      maxConcurrency: 1,
+      source: LIMITS_PAGE,
+      date: '2026-09-01',
+      note: 'Assumed to keep the tiers of the international host.',
+    },
+  ],
+  quirks: moonshot.quirks,
+} satisfies Provider;

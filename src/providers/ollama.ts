@@ -1,0 +1,18 @@
+import type { Provider } from './provider.ts';
+
+export const ollama = {
+  id: 'ollama',
+  baseUrl: 'https://ollama.com',
+  dialect: 'ollama',
+  anthropicAt: '/v1',
+  limits: [
+    {
+      modelPrefix: '',
+      maxConcurrency: 1,
+      source: 'https://github.com/RedBeret/awesome-ollama-models',
+      date: '2026-07-12',
+      note: 'Free plan. Pro 3, Max 10. A list that the community keeps.',
+    },
+  ],
+  quirks: { countsByAccount: true }, // Its cloud: by plan, as of 2026-11-20.
+} satisfies Provider;

@@ -1,0 +1,40 @@
+import { COMMON_HEADERS } from '../upstream/refusal/header-families.ts';
+import { VENDOR_PRICES } from './prices/lists/vendors.ts';
+import type { Provider } from './provider.ts';
+
+export const openai = {
+  id: 'openai',
+  baseUrl: 'https://api.openai.com',
+  models: [
+    'gpt-*',
+    'o1*',
+    'o3*',
+    'o4*',
+    'chatgpt-*',
+    'codex-mini-*',
+    'computer-use-preview*',
+    'text-embedding-3-*',
+    'text-embedding-ada-*',
+    'omni-moderation-*',
+    'text-moderation-*',
+    'dall-e-*',
+    'sora-*',
+    'tts-1*',
+    'whisper-1', // The other Whispers are open weights that resellers serve.
+  ],
+  limitHeaders: {
+    ...COMMON_HEADERS,
+    isReliable: true,
+    source: 'https://developers.openai.com/api/docs/guides/rate-limits',
+    date: '2026-10-04',
+  },
+  counts: [
+    {
+      counts: { reserveOutput: 'max_tokens', failedCount: true, refundsUnused: false },
+      source: 'https://platform.openai.com/docs/guides/rate-limits',
+      date: '2026-10-04',
+      note: 'Its cookbook says that refused requests count. Of a refund nothing is documented.',
+    },
+  ],
+  prices: VENDOR_PRICES.openai,
+} satisfies Provider;

@@ -1,0 +1,34 @@
+import type { Provider } from './provider.ts';
+
+export const openrouter = {
+  id: 'openrouter',
+  baseUrl: 'https://openrouter.ai',
+  openaiAt: '/api/v1',
+  anthropicAt: '/api/v1',
+  limitHeaders: {
+    refill: 'window',
+    probes: ['x-ratelimit-remaining'],
+    limits: [
+      {
+        dimension: 'requests',
+        windowMs: null, // A minute or a day; it does not say.
+        limit: 'x-ratelimit-limit',
+        remaining: 'x-ratelimit-remaining',
+        reset: 'x-ratelimit-reset',
+      },
+    ],
+    isReliable: true,
+    source: 'https://openrouter.ai/docs/api_reference/limits',
+    date: '2026-11-20',
+    note: 'On refusals only.',
+  },
+  refusals: [
+    {
+      // It holds back the price of `max_tokens`; a shorter call may still go through. Seen 2026-08-24.
+      kind: 'never_fits',
+      scope: 'model',
+      stage: 'price',
+      text: /fewer max_tokens.{0,80}can only afford [1-9]|prompt tokens limit exceeded/,
+    },
+  ],
+} satisfies Provider;

@@ -1,0 +1,111 @@
+import type { Dialect } from '../contract/dialect.ts';
+import type { HeaderProfile } from '../upstream/refusal/header-families.ts';
+import type { RefusalQuirks, RefusalRow } from '../upstream/refusal/refusal-table.ts';
+import type { PriceList } from './prices/price-list.ts';
+
+/**
+ * One provider, with only what differs from the defaults of its dialect and from what all providers do.
+ * Everything that Headgate knows of it by name stands in one file that `satisfies` this type, and nowhere
+ * else; `all.ts` lists the files.
+ */
+export interface Provider {
+  /** The id of its built-in upstream, and what an upstream at a host that nobody knows is compared with. */
+  readonly id: string;
+  /** Names that other systems give it, in lower case. */
+  readonly aliases?: readonly string[];
+  /** Beginnings of its keys, in lower case, by which a key is told that stands where none belongs. */
+  readonly keyPrefixes?: readonly string[];
+  /**
+   * Scheme and host only: whatever path an SDK appends to its base URL then stands unchanged behind the
+   * upstream's id. Null: each account or region has its own, so the upstream comes in by configuration.
+   */
+  readonly baseUrl: string | null;
+  /** Hosts besides that of the base URL, in lower case. */
+  readonly hosts?: RegExp;
+  /** @default 'openai' */
+  readonly dialect?: Dialect;
+  /**
+   * Where the OpenAI-shaped routes begin. Null: they lie under a path that differs by account.
+   * @default the dialect's usual path
+   */
+  readonly openaiAt?: string | null;
+  /** @default none, but for the dialect `anthropic` */
+  readonly anthropicAt?: string;
+  /**
+   * Globs in lower case, only where a model's name alone tells its vendor. Resellers have none, and of
+   * a vendor's several hosts one has them: two upstreams that match make a call ambiguous.
+   */
+  readonly models?: readonly string[];
+  /**
+   * Whether a key names its account for good. False: callers hold short-lived OAuth tokens, which are
+   * bearer tokens whatever the dialect, and project and location stand in the path.
+   * @default true
+   */
+  readonly keyNamesAccount?: boolean;
+  /**
+   * Whether every upstream of the dialect that is called like the provider counts and charges as it does,
+   * since its operators choose ids and hosts.
+   * @default false
+   */
+  readonly isKnownByDialect?: boolean;
+  /** Its limits of calls at once, before anybody configured one. */
+  readonly limits?: readonly KnownLimit[];
+  /**
+   * The rate-limit headers that it sends. Absent: it sends none, or nobody has described them.
+   */
+  readonly limitHeaders?: HeaderProfile;
+  /** How it refuses. In the order in which the rows of one stage are compared. */
+  readonly refusals?: readonly RefusalRow[];
+  readonly quirks?: RefusalQuirks;
+  /** How it counts calls and tokens. Later rows lie on earlier ones. */
+  readonly counts?: readonly CountingRow[];
+  readonly prices?: PriceList;
+}
+
+/** A concurrency limit that a provider is known to keep. */
+export interface KnownLimit {
+  /** In lower case. Empty: the limit holds for the whole upstream. */
+  readonly modelPrefix: string;
+  /** Former names of the same models, which count against the same limit. In lower case. */
+  readonly formerPrefixes?: readonly string[];
+  /**
+   * Where the figure differs by plan, the smallest: it is a starting point that an operator overrides with
+   * a group, and too low costs a wait where too high costs refusals. A request rate is no concurrency.
+   */
+  readonly maxConcurrency: number;
+  /** Where the figure was published or seen. */
+  readonly source: string;
+  /** When it was last known to hold, as `YYYY-MM-DD`; the first of a month or year where no day is known. */
+  readonly date: string;
+  readonly note?: string;
+}
+
+/** How a provider counts calls and tokens against its limits per minute and day. */
+export interface LimitProfile {
+  /**
+   * What of the output counts before it is written.
+   * - `max_tokens`: the most that the call may write, as the provider does it.
+   * - `mean`: nothing; it counts as it is written, so what calls write on the average is set aside.
+   * - `none`: output never counts.
+   */
+  readonly reserveOutput: 'max_tokens' | 'mean' | 'none';
+  /** Whether input that was read from a cache counts. */
+  readonly countsCacheReads: boolean;
+  /** Times that a token of output counts once it is written. What is reserved before counts once. */
+  readonly outputWeight: number;
+  /** Whether a call that the provider refused counts as a request. */
+  readonly failedCount: boolean;
+  /** Whether what was reserved and not used is given back when the call ends. */
+  readonly refundsUnused: boolean;
+}
+
+/** A provider's way of counting, as far as it is known to differ from the default. */
+export interface CountingRow {
+  /** Beginnings of models' names, in lower case. Absent: all models. */
+  readonly models?: readonly string[];
+  readonly counts: Partial<LimitProfile>;
+  readonly source: string;
+  /** When it was last known to hold, as `YYYY-MM-DD`. */
+  readonly date: string;
+  readonly note?: string;
+}

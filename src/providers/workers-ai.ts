@@ -1,0 +1,13 @@
+import { CLOUD_PRICES } from './prices/lists/clouds.ts';
+import type { Provider } from './provider.ts';
+
+export const workersAi = {
+  id: 'workers-ai',
+  baseUrl: 'https://api.cloudflare.com',
+  openaiAt: null, // The account stands in the path.
+  refusals: [
+    { kind: 'long_window', scope: 'upstream', codes: ['3036', '4006'] },
+    { kind: 'overload', scope: 'model', codes: ['3040'] },
+  ],
+  prices: CLOUD_PRICES['workers-ai'],
+} satisfies Provider;

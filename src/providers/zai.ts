@@ -1,0 +1,65 @@
+import { VENDOR_PRICES } from './prices/lists/vendors.ts';
+import type { Provider } from './provider.ts';
+
+const LIMITS_TABLE = 'https://github.com/NousResearch/hermes-agent/pull/7479';
+const REPORTED = 'As users reported it; the provider shows its figures to the account alone.';
+
+export const zai = {
+  id: 'zai',
+  aliases: ['z.ai'],
+  baseUrl: 'https://api.z.ai',
+  openaiAt: '/api/paas/v4',
+  anthropicAt: '/api/anthropic/v1',
+  models: ['glm-*', 'cogview-*', 'cogvideox-*'],
+  // By model, for one account.
+  limits: [
+    {
+      modelPrefix: 'glm-4.',
+      maxConcurrency: 10,
+      source: LIMITS_TABLE,
+      date: '2026-11-20',
+      note: REPORTED,
+    },
+    {
+      modelPrefix: 'glm-5',
+      maxConcurrency: 2,
+      source: LIMITS_TABLE,
+      date: '2026-11-20',
+      note: REPORTED,
+    },
+    {
+      modelPrefix: 'glm-5.1',
+      maxConcurrency: 1,
+      source: LIMITS_TABLE,
+      date: '2026-11-20',
+      note: REPORTED,
+    },
+    {
+      modelPrefix: 'glm-5.2',
+      maxConcurrency: 10,
+      source: 'https://github.com/zai-org/GLM-5/issues/83',
+      date: '2026-06-23',
+      note: 'As one account saw it on its dashboard.',
+    },
+  ],
+  refusals: [
+    // In arrears; account locked; plan at its end.
+    { kind: 'quota', scope: 'upstream', codes: ['1113', '1112', '1121', '1309'] },
+    { kind: 'quota', scope: 'model', codes: ['1311'] }, // Not in the plan.
+    {
+      // Windows of hours, weeks and months of a plan; 1313 lasts until somebody applies for its end.
+      kind: 'long_window',
+      scope: 'upstream',
+      codes: ['1308', '1310', '1313', '1316', '1317', '1318', '1319', '1320', '1321'],
+    },
+    { kind: 'long_window', scope: 'model', codes: ['1304'] },
+    { kind: 'concurrency', scope: 'model', codes: ['1302'] },
+    { kind: 'overload', scope: 'model', codes: ['1305', '1312'] },
+    { kind: 'requests', scope: 'model', codes: ['1303'] },
+  ],
+  quirks: {
+    refusesInside200: true, // Seen once, 2026-11-20.
+    resetTimesAre: '+08:00',
+  },
+  prices: VENDOR_PRICES.zai,
+} satisfies Provider;

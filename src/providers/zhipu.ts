@@ -1,0 +1,17 @@
+import { zai } from './zai.ts';
+import { VENDOR_PRICES } from './prices/lists/vendors.ts';
+import type { Provider } from './provider.ts';
+
+export const zhipu = {
+  id: 'zhipu',
+  baseUrl: 'https://open.bigmodel.cn',
+  openaiAt: '/api/paas/v4',
+  anthropicAt: '/api/anthropic/v1',
+  limits: zai.limits.map((limit) => ({
+    ...limit,
+    note: 'Assumed to keep the limits of the international host.',
+  })),
+  refusals: zai.refusals,
+  quirks: zai.quirks,
+  prices: VENDOR_PRICES.zhipu,
+} satisfies Provider;
