@@ -16,7 +16,7 @@ import type { OpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
 import type { Stage } from '../support/lifecycle-stage.ts';
 import { startStage } from '../support/lifecycle-stage.ts';
-import { clock, FIGURE, median } from '../support/lifecycle-wait.ts';
+import { clock, FIGURE } from '../support/lifecycle-wait.ts';
 
 /**
  * A compressed stream arrives when it was sent, and as it was sent. This upstream notes when each event
@@ -25,8 +25,8 @@ import { clock, FIGURE, median } from '../support/lifecycle-wait.ts';
 const EVENTS = 10;
 const EVENT_EVERY_MS = 150;
 
-/** Far less than the time between two events: one that is held back until the next one is found. */
-const LATE_MS = 50;
+/** Most of them: one is late at times, on a machine that is busy with other things. */
+const IN_TIME_MIN = 6;
 
 const COMPRESSORS: Readonly<Record<string, () => Transform>> = {
   gzip: () => createGzip({ flush: constants.Z_SYNC_FLUSH }),
@@ -112,11 +112,10 @@ it.each(['gzip', 'br'])(
     expect(await call.ended).toBe('complete');
     expect(call.headers()['content-encoding']).toBe(encoding);
     expect(call.bytes().equals(Buffer.concat(sent))).toBe(true);
-    const lateMs = (await eventTimes(call, encoding)).map(
-      (at, i) => at - (sentAt[i] ?? Number.NaN),
-    );
-    expect(lateMs).toHaveLength(EVENTS);
-    expect(median(lateMs)).toBeLessThan(LATE_MS);
-    expect(Math.max(...lateMs)).toBeLessThan(EVENTS * EVENT_EVERY_MS);
+    const times = await eventTimes(call, encoding);
+    expect(times).toHaveLength(EVENTS);
+    // One that is held back until the next one comes is never there before that was sent.
+    const inTime = times.filter((at, i) => at < (sentAt[i + 1] ?? Number.NaN));
+    expect(inTime.length).toBeGreaterThanOrEqual(IN_TIME_MIN);
   },
 );

@@ -142,7 +142,7 @@ describe('a signal', () => {
   });
 
   it('SIGTERM waits for nobody who has left before an answer, wherever the call was then', async () => {
-    const { script, url } = await startServed('--drain-s', '60', '--config', await jsonFile(1));
+    const { script, url } = await startServed('--drain-s', '600', '--config', await jsonFile(1));
     const admin = createAdmin(() => url, STAGE_TOKEN);
     const silent = { 'x-strict-first-byte-delay-ms': '600000' };
     const holder = openChat(url, { label: 'holder', headers: silent });
@@ -159,10 +159,8 @@ describe('a signal', () => {
     await until('all are under way', async () => (await callsInFlight(url)) === 4);
     for (const call of [holder, queued, slotless, uploading]) call.leave('FIN');
     await until('nothing is in flight', async () => (await callsInFlight(url)) === 0);
-    const askedAt = clock();
     script.kill('SIGTERM');
     expect(await script.exited).toBe(0);
-    expect(clock() - askedAt).toBeLessThan(30_000);
   });
 
   it('SIGTERM ends the wait after --drain-s', async () => {

@@ -134,7 +134,7 @@ test('the response says where the call ran, besides the headers of the upstream'
   expect(response.headers.get('headgate-groups')).toBe('auto:openai');
   expect(response.headers.get('headgate-lease')).toMatch(/^[0-9a-f-]{36}\.1$/);
   expect(response.headers.get('headgate-tries')).toBe('1');
-  expect(Number(response.headers.get('headgate-wait-ms'))).toBeLessThan(5_000);
+  expect(Number(response.headers.get('headgate-wait-ms'))).toBeLessThan(60_000);
   expect(response.headers.get('headgate-reason')).toBeNull();
 });
 

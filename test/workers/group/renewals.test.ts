@@ -31,16 +31,19 @@ async function park(name: string, lease: LeaseRpc): Promise<{ answer: Promise<st
 
 it('a parked renewal is answered at once when its lease is taken away', async () => {
   await define('revoked', 1);
+  await define('kept', 1);
   const { lease } = await take('revoked', 'a');
+  // This one is answered when its time is over, which comes before that of the other.
+  const { lease: kept } = await take('kept', 'k');
+  const later = (await park('kept', kept)).answer;
   const { answer } = await park('revoked', lease);
-  const revokedAt = Date.now();
   expect(await pool('revoked').revoke('a.1')).toBe(true);
-  expect(await answer).toBe('revoking');
-  expect(Date.now() - revokedAt).toBeLessThan(5_000);
+  expect(await Promise.race([answer, later])).toBe('revoking');
   expect(await pool('revoked').status()).toMatchObject({ in_use: 1 });
   expect(await pool('revoked').leases()).toMatchObject([{ id: 'a.1', state: 'revoking' }]);
   expect(await lease.renew(200)).toBe('revoking');
   await lease.release('cancelled', 200);
+  await kept.release('unused', null);
   expect(await pool('revoked').status()).toMatchObject({ in_use: 0 });
 });
 
@@ -76,10 +79,11 @@ it('the answer to a renewal waits for a write, and there is one in ten seconds a
   const first = await park('heartbeat', lease);
   expect(await heartbeat('heartbeat')).toBeNull();
   passTime(RENEW_EVERY_MS);
+  const renewedAt = Date.now();
   const second = await park('heartbeat', lease);
   expect(await first.answer).toBe('ok');
   const written = await heartbeat('heartbeat');
-  expect(written).toBeGreaterThan(Date.now() - 5_000);
+  expect(written).toBeGreaterThanOrEqual(renewedAt);
   passTime(4_000);
   const third = await park('heartbeat', lease);
   expect(await second.answer).toBe('ok');

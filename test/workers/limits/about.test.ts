@@ -52,7 +52,7 @@ function refused(headers: Record<string, string>, path = stage.chat) {
   );
 }
 
-/** What each group made of it, the caller's first. */
+/** Reads what each group made of it, the caller's first. */
 async function marks() {
   const all = [];
   for (const group of [ofCaller, ofModel, ofUpstream]) {
@@ -129,17 +129,16 @@ it('a connection that breaks is about the upstream', async () => {
 });
 
 it.each([
-  ['a pause', { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '15000' }, 'paused'],
+  ['a pause', { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '600000' }, 'paused'],
   ['a limit of hours', { 'x-strict-fail': 'long_window' }, 'paused'],
 ])(
   'a call that would wait in vain for the end of %s in one of its groups is told at once',
   async (_, headers, reason) => {
     await refused(headers);
     await until(async () => expect((await marks())[1]).toMatchObject({ isPaused: true }));
-    const sentAt = Date.now();
-    const one = send(stage, 'one', { headers: { ...ACME, 'headgate-max-wait': '8s' } });
+    // If it waited it would do so for longer than this test may take.
+    const one = send(stage, 'one', { headers: { ...ACME, 'headgate-max-wait': '300s' } });
     expect(await toldBy(one)).toMatchObject({ status: 503, reason });
-    expect(Date.now() - sentAt).toBeLessThan(4_000);
     expect(await pool(ofCaller).status()).toMatchObject({ in_use: 0, queued: 0 });
     passTime(3_600_000);
   },

@@ -130,7 +130,7 @@ describe('a call that was refused', () => {
 });
 
 describe('at its deadline a call that was refused', () => {
-  const LONG = { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '60000' };
+  const LONG = { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '600000' };
 
   it.each([
     ['openai', 'v1/chat/completions', { error: { type: 'server_error', code: 'paused' } }],
@@ -140,10 +140,9 @@ describe('at its deadline a call that was refused', () => {
     'is told so in the dialect of %s, at once if it waits in vain',
     async (dialect, path, body) => {
       const stage = await newStage({ upstream: { dialect } });
-      const headers = { ...LONG, 'headgate-max-wait': '20s' };
-      const sentAt = Date.now();
+      // If it waited it would do so for longer than this test may take.
+      const headers = { ...LONG, 'headgate-max-wait': '300s' };
       const response = await call(`/${stage.upstream}/${path}`, { json: { model: 'm' }, headers });
-      expect(Date.now() - sentAt).toBeLessThan(10_000);
       expect(response.status).toBe(503);
       expect(response.headers.get('headgate-reason')).toBe('paused');
       expect(response.headers.get('headgate-tries')).toBe('1');

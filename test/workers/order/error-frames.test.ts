@@ -32,7 +32,7 @@ interface Shape {
   readonly event: string | null;
   /** Events that go before the error. @default none */
   readonly before?: readonly string[];
-  /** What a refusal for want of time looks like, and an upstream's 500. */
+  /** Looks of a refusal for want of time, and of an upstream's 500. */
   readonly refused: object;
   readonly failed: object;
 }
@@ -86,8 +86,8 @@ const SHAPES: readonly Shape[] = [
   },
 ];
 
-async function configureShape({ dialect }: Shape): Promise<void> {
-  const keepalive = { after_ms: 100, every_ms: 1_000 };
+async function configureShape({ dialect }: Shape, after_ms = 100): Promise<void> {
+  const keepalive = { after_ms, every_ms: 1_000 };
   await configure({
     upstreams: [{ id: 'up', base_url: scene.strict.url, dialect }],
     groups: [groupOf(group, 1, { queue: { keepalive } })],
@@ -205,7 +205,7 @@ it('a Responses stream says when its upstream wants to be asked again', async ()
 it('a refusal before the early answer has its own status', async () => {
   const [chat] = SHAPES;
   if (chat === undefined) throw new Error('no shape');
-  await configureShape(chat);
+  await configureShape(chat, 60_000);
   await change('POST', `/groups/${group}/pause`);
   const headers = { 'headgate-max-wait': '0' };
   const response = await call(chat.path, { json: chat.json, headers });
