@@ -1,5 +1,5 @@
 /**
- * What do open dashboards cost the calls? Two Headgates on plain workerd with 200 groups each take calls at a
+ * Cost of open dashboards to the calls. Two Headgates on plain workerd with 200 groups each take calls at a
  * steady pace, in turns: nobody looks at one, and 50 dashboards are open on the other. Says by how much the
  * latency differs. `--quick`: a short run that judges nothing. `--rate <n>`: another number of calls a second.
  */
@@ -41,7 +41,7 @@ const TURN_MS = 2_000;
 /** Once at the beginning, so that all pools are there and the code is compiled. */
 const WARM_UP_MS = 8_000;
 
-/** What came of one turn, or of the turns of a round together. */
+/** Outcome of one turn, or of the turns of a round together. */
 interface Sample {
   readonly latenciesMs: readonly number[];
   /** Of workerd, as a part of one core. */

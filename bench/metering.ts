@@ -1,5 +1,5 @@
 /**
- * What does reading the usage of a stream cost? Compares, on plain workerd and in one run, the CPU for a
+ * Measures what reading the usage of a stream costs. Compares, on plain workerd and in one run, the CPU for a
  * chunk of the metered pipe to that of the native one, and says whether the aim is met. `--quick`: a
  * short run that judges nothing.
  */

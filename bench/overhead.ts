@@ -1,5 +1,5 @@
 /**
- * What does Headgate cost a call? Compares it, on plain workerd and in one run, to Workers that only
+ * Measures what Headgate costs a call. Compares it, on plain workerd and in one run, to Workers that only
  * pass calls on, and says whether the aims are met. `--quick`: a short run that judges nothing.
  * `--breakdown`: where the cost goes, part by part.
  */
@@ -35,7 +35,7 @@ const STREAMS: Scenario = {
   streamChunks: 500,
 };
 
-/** What is to be reached, as a share of the bare Workers. */
+/** Aim, as a share of the bare Workers. */
 const AIMS = { ofPipe: 0.4, ofNative: 0.22, ofPipeSlowDisk: 0.2, streamCpuOfPipe: 1.1 };
 
 interface Subjects {

@@ -1,5 +1,5 @@
 /**
- * What do 5,000 parked calls cost the object that holds them, and whoever else speaks to it? On plain
+ * Measures what 5,000 parked calls cost the object that holds them, and all who speak to it. On plain
  * workerd, with real connections: a status call, a refusal and a whole call with its slot, in turns on
  * two Headgates of which one has an empty queue. `--waiters <n>`: another number of parked calls.
  */

@@ -1,5 +1,5 @@
 /**
- * What does a decision of the queue cost? Times the pure core at growing numbers of waiters, says how much
+ * Measures what a decision of the queue costs. Times the pure core at growing numbers of waiters, says how much
  * memory one takes, and whether the aims are met at as many as a real group may hold. `--quick`: a short
  * run that judges nothing.
  */
@@ -11,7 +11,7 @@ import { Crowd, SHAPES, type Shape } from './support/queue-load.ts';
 
 const SIZES = [100, 1_000, WAITERS_MAX, 10_000, 100_000];
 
-/** What is to be reached with `WAITERS_MAX` waiters. */
+/** Aim with `WAITERS_MAX` waiters. */
 const AIMS = { decisionUs: 20, bytesPerWaiter: 1_536 };
 
 const MEMORY = fileURLToPath(new URL('support/queue-memory.ts', import.meta.url));
@@ -28,7 +28,7 @@ interface Costs {
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
 const ROUNDS = values.quick ? 3 : 15;
 
-/** What a decision takes, in microseconds: the median of some rounds. */
+/** Times a decision in microseconds: the median of some rounds. */
 function timed(prepare: () => readonly (() => void)[]): number {
   const took = Array.from({ length: ROUNDS }, () => {
     const decisions = prepare();

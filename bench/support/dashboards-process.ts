@@ -4,14 +4,14 @@
  */
 import { connect, type Socket } from 'node:net';
 
-/** What the parent sends: how many to open, or 0 to close all. */
+/** Message of the parent: how many to open, or 0 to close all. */
 export interface DashboardsWanted {
   readonly port: number;
   readonly token: string;
   readonly count: number;
 }
 
-/** What comes back when all have their snapshot, or when all are closed. */
+/** Answer when all have their snapshot, or when all are closed. */
 export interface DashboardsSeen {
   /** Since they were opened, by all of them. */
   readonly bytes: number;

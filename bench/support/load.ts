@@ -10,7 +10,7 @@ export class Caller {
   readonly #socket: Socket;
   #whenDone: (() => void) | null = null;
   #whenBroken: ((error: Error) => void) | null = null;
-  /** What has come of the answer, until its head is whole. */
+  /** Bytes of the answer so far, until its head is whole. */
   #head: Buffer = Buffer.alloc(0);
   /** Bytes to come; null: the head is not there yet; Infinity: chunked. */
   #left: number | null = null;

@@ -11,7 +11,7 @@ import { emptyState, type GroupState } from '../../src/core/state.ts';
 import { step } from '../../src/core/step.ts';
 import { LANES, type Ticket } from '../../src/core/words/ticket.ts';
 
-/** Who waits: how many tenants and agents share the waiters. */
+/** How many tenants and agents share the waiters. */
 export interface Shape {
   readonly name: string;
   readonly tenants: number;

@@ -22,7 +22,7 @@ export function percent(share: number): string {
   return `${(share * 100).toFixed(1)} %`;
 }
 
-/** What the others are compared to. */
+/** Subject that the others are compared to. */
 export interface Bases {
   readonly native: Subject;
   readonly pipe: Subject;

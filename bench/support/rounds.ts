@@ -18,7 +18,7 @@ export interface Timing {
   readonly measuredMs: number;
 }
 
-/** What one subject did in one round of one scenario. */
+/** Figures of one subject in one round of one scenario. */
 export interface Sample {
   readonly callsPerS: number;
   readonly p50Ms: number;
@@ -32,7 +32,7 @@ export interface Sample {
 /** The samples of one scenario by subject, a round each. */
 export type Samples = ReadonlyMap<Subject, readonly Sample[]>;
 
-/** What came of one slice. */
+/** Outcome of one slice. */
 interface Slice {
   readonly calls: number;
   readonly seconds: number;

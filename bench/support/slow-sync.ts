@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const SOURCE = fileURLToPath(new URL('slow-sync.c', import.meta.url));
 
-/** What is added to every sync of the disk. */
+/** Delay that is added to every sync of the disk. */
 export const ADDED_MS = 2;
 
 /** The environment that makes a workerd's syncs slower, or why there is none. */

@@ -13,7 +13,7 @@ export interface Subject {
   readonly name: string;
   readonly pid: number;
   readonly port: number;
-  /** What a caller sends for a small answer, or for a stream of so many chunks. */
+  /** Request for a small answer, or for a stream of so many chunks. */
   request(streamChunks: number | null): Buffer;
   stop(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import OpenAI, { RateLimitError } from 'openai';
 import type { CallLine, CallState } from './board.ts';
 import { Board } from './board.ts';
 
-/** What a round of calls came to, as their clients saw it. */
+/** Outcome of a round of calls, as their clients saw it. */
 export interface Round {
   readonly refused: number;
   readonly completed: number;

@@ -1,7 +1,7 @@
 import { listedNames } from '../../src/providers/prices/model-name.ts';
 import type { RateRow } from '../../src/providers/prices/price-list.ts';
 
-/** What of a models.dev model counts here. Figures are USD per million tokens. */
+/** Fields of a models.dev model that count here. Figures are USD per million tokens. */
 export interface SourceModel {
   readonly cost?: SourceCost;
   readonly modalities?: { readonly output?: readonly string[] };

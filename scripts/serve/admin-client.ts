@@ -5,7 +5,7 @@ export class ConfigRefused extends Error {
   override readonly name = 'ConfigRefused';
 }
 
-/** What is asked of a Headgate by the scripts that start it. */
+/** Admin calls of the scripts that start a Headgate. */
 export interface AdminTarget {
   /** Base URL, without a trailing slash. */
   readonly url: string;
@@ -123,7 +123,7 @@ export async function writeConfig(
   return versionOf(response.headers.get('etag') ?? '');
 }
 
-/** What came of writing the first configuration. */
+/** Outcome of writing the first configuration. */
 export interface FirstImport {
   /** False: there was one already, and nothing was changed. */
   readonly imported: boolean;

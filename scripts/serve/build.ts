@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url';
 /** The project's folder. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** What `npm run build` makes: the Worker in one module. */
+/** Product of `npm run build`: the Worker in one module. */
 const BUILT_WORKER = join(ROOT, 'dist', 'index.js');
 
-/** What `npm run build:dashboard` makes, which building the Worker runs: the files of the dashboard. */
+/** Product of `npm run build:dashboard`, which building the Worker runs: the files of the dashboard. */
 export const BUILT_DASHBOARD = join(ROOT, 'dashboard', 'dist');
 
 /** Wrangler's own program, so that it runs under the same Node as we do. */

@@ -4,7 +4,7 @@ import { DEPARTED_PATH, type Departed } from '../../src/contract/rpc/forwarded.t
 /** Little for a slot, and enough for one notice to tell of many: every client leaves some time. */
 const TELL_AFTER_MS = 100;
 
-/** So many numbers fit into a header, of which workerd takes 128 KiB in all. */
+/** Maximum of numbers in a header, of which workerd takes 128 KiB in all. */
 const TOLD_MAX = 1_000;
 
 /** The notices that tell of those connections. */

@@ -33,7 +33,7 @@ export interface Forwarder {
 /** How long a connection waits while workerd starts again. Most clients connect again after a reset. */
 const TARGET_WAIT_MS = 10_000;
 
-/** What workerd is to know of a client, as it wants it: `request.cf` of the Worker. */
+/** Adds what workerd is to know of a client, as it wants it: `request.cf` of the Worker. */
 function addedLines(cfHeader: string | undefined, client: Socket, connection: number): string {
   if (cfHeader === undefined) return '';
   // An address of IPv4 comes so where we listen on both.

@@ -8,7 +8,7 @@ const WAIT_MS_MAX = 10_000;
 /** A workerd that has served for so long was well: the next end counts as the first. */
 const WELL_AFTER_MS = 60_000;
 
-/** What is done about a workerd that ends unasked. */
+/** Actions for a workerd that ends unasked. */
 export interface KeepRunningOptions {
   /** Starts the next one; resolves when it serves. Fails at once, and leaves nothing, when the signal comes. */
   start(signal: AbortSignal): Promise<WorkerdProcess>;

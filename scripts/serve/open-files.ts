@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 /** Fewer than these a busy Headgate may need: two for each call, and three for each pool in use. */
 const FILES_LOW = 4_096;
 
-/** What is open without any call, and some more. */
+/** Files that are open without any call, and some more. */
 const FILES_OF_OUR_OWN = 64;
 
 /**
@@ -19,7 +19,7 @@ async function openFilesMax(): Promise<number> {
   return Number.isNaN(files) ? Infinity : files;
 }
 
-/** What to say of how many files workerd may open, or null where they are enough. */
+/** Warns of how few files workerd may open; null where they are enough. */
 export async function fewOpenFiles(): Promise<string | null> {
   const files = await openFilesMax();
   if (files >= FILES_LOW) return null;

@@ -10,7 +10,7 @@ const SIZE_DIGITS_MAX = 12;
 const [CR, LF] = [13, 10];
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** What of a chunked body comes next: digits of a size, the LF after them, bytes, and what ends these. */
+/** Part of a chunked body that comes next: digits of a size, the LF after them, bytes, and what ends these. */
 type Part = 'size' | 'size-lf' | 'data' | 'data-cr' | 'data-lf' | 'end-cr' | 'end-lf';
 
 function digitOf(byte: number): number {
@@ -83,11 +83,11 @@ class ChunkedBody {
   }
 }
 
-/** What came of some bytes of a connection. */
+/** Verdict on some bytes of a connection. */
 export interface Scanned {
-  /** What may be passed on. */
+  /** Bytes that may be passed on. */
   readonly bytes: Buffer;
-  /** What is wrong behind them. Nothing more of the connection may be passed on. */
+  /** Mistake behind them. Nothing more of the connection may be passed on. */
   readonly malformed: Malformed | null;
   /** Whether a part of the malformed request was passed on before. */
   readonly isUnderWay: boolean;
@@ -102,7 +102,7 @@ const NOTHING = Buffer.alloc(0);
 export class RequestScanner {
   /** The beginning of a head. */
   #held: Buffer = NOTHING;
-  /** What is left of a body, or nothing between two requests. */
+  /** Rest of a body, or nothing between two requests. */
   #body: ChunkedBody | number = 0;
   readonly #added: Buffer;
 

@@ -63,7 +63,7 @@ export interface Serve {
   workerdPid(): number;
   /** Whether the configuration that was given has been imported; false: there was one. */
   readonly imported: boolean;
-  /** What workerd printed, the last lines of it. */
+  /** Last lines that workerd printed. */
   logs(): string;
   /** Takes no more connections, waits for the calls in flight at most so long, ends workerd. */
   stop(options?: { readonly drainMs?: number }): Promise<void>;
@@ -118,7 +118,7 @@ async function stopParts({ kept, forwarders }: Parts, drainMs: number): Promise<
   await workerd?.terminate(NO_DRAIN_TERM_WAIT_MS);
 }
 
-/** What a workerd is started with, the first one and those after it. */
+/** Settings with which a workerd is started, the first one and those after it. */
 interface Runtime {
   readonly options: ServeOptions;
   readonly adminToken: string | null;

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT } from './build.ts';
 
-/** What the generated configuration of workerd depends on. */
+/** Facts that the generated configuration of workerd depends on. */
 export interface WorkerdConfigInput {
   /** Path of the built module, relative to the configuration file. */
   readonly module: string;

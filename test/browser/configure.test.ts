@@ -4,7 +4,7 @@ import { openChat } from '../e2e/support/lifecycle-call.ts';
 import { signedIn, signedInAs } from './support/dashboard.ts';
 import { browser, stage } from './support/practice-stage.ts';
 
-/** What operators change of the configuration in a browser, and every word that helps when it is wrong. */
+/** Changes of the configuration by operators in a browser, and every word that helps when it is wrong. */
 
 let page: Page;
 

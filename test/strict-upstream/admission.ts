@@ -35,7 +35,7 @@ export class Grant {
     this.#count();
   }
 
-  /** So many tokens of the answer go out. */
+  /** Counts tokens of the answer as they go out. */
   produce(tokens: number): void {
     this.#hold.produce(tokens, strictNow());
     this.#call.produce(tokens);

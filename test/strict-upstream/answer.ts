@@ -1,7 +1,7 @@
 /** A piece of a response's body. */
 export interface Frame {
   readonly data: string | Uint8Array;
-  /** Whether it carries a part of the answer, rather than an opening or a closing. */
+  /** Whether the event carries a part of the answer, rather than an opening or a closing. */
   readonly content: boolean;
   /** Output tokens that it carries. */
   readonly tokens: number;

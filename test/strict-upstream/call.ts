@@ -33,7 +33,7 @@ interface Exchange {
   readonly gone: AbortSignal;
   /** As the headers ask; once the body was read, as that asks too. */
   behaviour: StrictBehaviour;
-  /** What the call has taken of the rate limits; null: nothing yet, or it does not count. */
+  /** Amounts that the call has taken of the rate limits; null: nothing yet, or it does not count. */
   grant: Grant | null;
   readonly resumed: () => Promise<void>;
 }

@@ -18,7 +18,7 @@ export interface StrictArrival {
   label: string | null;
   state: 'open' | CallEnd;
   endedAt: number | null;
-  /** What the call was refused for. */
+  /** Reason for which the call was refused. */
   refusedAs: StrictRefusalKind | null;
   /** Tokens of the prompt, from the grant on. */
   inputTokens: number;
@@ -34,7 +34,7 @@ export interface SeenRefusal {
   readonly model: string | null;
 }
 
-/** What was seen of all calls, or of those of one model. */
+/** Tally of all calls, or of those of one model. */
 export interface StrictTally {
   /** Calls whose request arrived and whose last byte is not out, refused ones included. */
   inFlight: number;
@@ -130,7 +130,7 @@ export class CountedCall {
   overLimit: number | null = null;
   readonly #counts: StrictCounts;
   readonly #arrival: StrictArrival;
-  /** What it counts in: the scope, and its model once that is known. */
+  /** Tallies that it counts in: the scope's, and its model's once that is known. */
   readonly #tallies: StrictTally[];
   /** Where it has a slot. */
   #slots: StrictTally[] = [];
@@ -200,7 +200,7 @@ export class CountedCall {
     }
   }
 
-  /** So many tokens more of the answer go out. */
+  /** Counts tokens of the answer as they go out. */
   produce(outputTokens: number): void {
     this.#arrival.outputTokens += outputTokens;
     for (const tally of this.#tallies) tally.outputTokens += outputTokens;

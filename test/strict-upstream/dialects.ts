@@ -177,7 +177,7 @@ function modelsAnswer(dialect: StrictRoute['dialect'], models: readonly string[]
   return jsonAnswer({ object: 'list', data });
 }
 
-/** What a call is answered with, apart from its behaviour. */
+/** Facts that an answer is made of, apart from the call's behaviour. */
 export interface AnswerRequest {
   readonly route: StrictRoute;
   readonly query: string;

@@ -2,7 +2,7 @@ import type { StrictRefusalKind } from './refusal.ts';
 import { REFUSAL_KINDS } from './refusal.ts';
 import type { StrictBehaviour } from './settings.ts';
 
-/** What can go wrong with a call other than a refusal. */
+/** Faults of a call other than a refusal. */
 const FAULTS = {
   /** 500 before the first byte. */
   error: () => ({ status: 500 }),
@@ -16,7 +16,7 @@ const FAULTS = {
 
 type Fault = keyof typeof FAULTS;
 
-/** What a test can have go wrong with a call: a refusal of a kind, or a fault. */
+/** Failure that a test can ask for: a refusal of a kind, or a fault. */
 export type StrictFailure = StrictRefusalKind | Fault;
 
 const isFault = (name: string): name is Fault => Object.hasOwn(FAULTS, name);
@@ -42,7 +42,7 @@ export function withFault(
   return { ...behaviour, ...FAULTS[failure](behaviour.chunks) };
 }
 
-/** What a refusal tells a client to wait if no limit of ours stands behind it. */
+/** Waits that refusals tell if no limit of ours stands behind them. */
 export const WAIT_MS: Readonly<Record<StrictRefusalKind, number | null>> = {
   concurrency: null,
   requests: 1_000,

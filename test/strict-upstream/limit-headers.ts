@@ -6,12 +6,12 @@ type Part = 'limit' | 'remaining' | 'reset';
 
 /** The rate-limit headers of one provider. */
 interface Family {
-  /** What the provider calls each limit that it tells. */
+  /** Names by which the provider tells its limits. */
   readonly names: Partial<Record<RateDimension, string>>;
   readonly header: (part: Part, name: string) => string;
-  /** How it writes the time until a limit is whole again; null: it does not. */
+  /** Writes the time until a limit is whole again; null: it does not. */
   readonly reset: (state: LimitState, now: number) => string | null;
-  /** What it makes of a limit and of what remains. */
+  /** Converts a limit, or what remains of it, into the figure that is sent. */
   readonly count?: (value: number, state: LimitState, part: Part) => number;
 }
 

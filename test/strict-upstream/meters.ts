@@ -7,7 +7,7 @@ export interface Charge {
   amount: number;
 }
 
-/** What was used of one limit. Instants are epoch milliseconds and never go back. */
+/** Use of one limit. Instants are epoch milliseconds and never go back. */
 export interface Meter {
   used(now: number, limit: number): number;
   add(amount: number, now: number, limit: number): Charge;

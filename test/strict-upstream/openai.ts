@@ -11,7 +11,7 @@ export interface AnswerInput {
   readonly usage: StrictUsage;
 }
 
-/** What all pieces up to the one at `index` carry; the last one carries the rest. */
+/** Counts the tokens of all pieces up to the one at `index`; the last one carries the rest. */
 export function tokensUpTo({ usage, pieces }: AnswerInput, index: number): number {
   return Math.floor((usage.output * (index + 1)) / pieces.length);
 }

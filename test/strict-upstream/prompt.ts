@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
 
-/** What the answer is made from. The same request always gets the same bytes. */
+/** Source of the answer. The same request always gets the same bytes. */
 export interface StrictPrompt {
   /** The model as the request names it, or null where it names none. */
   readonly model: string | null;
@@ -16,7 +16,7 @@ export interface StrictPrompt {
   readonly inputTokens: number;
   /** The most tokens that the answer may have; 0: the request does not say. */
   readonly maxOutputTokens: number;
-  /** What `[[strict …]]` in the last user message asks for, by the names of the headers. */
+  /** Wishes of `[[strict …]]` in the last user message, by the names of the headers. */
   readonly asked: Readonly<Record<string, string>>;
   /** Eight hex digits that stand in ids. */
   readonly digest: string;

@@ -2,21 +2,21 @@ import type { Charge, Meter, MeterAlgorithm } from './meters.ts';
 import { makeMeter } from './meters.ts';
 import type { StrictRefusal } from './refusal.ts';
 
-/** What a limit per minute or per day is about. */
+/** Dimension of a limit per minute or per day. */
 export type RateDimension = 'rpm' | 'tpm' | 'itpm' | 'otpm' | 'rpd' | 'tpd';
 
 const DIMENSIONS: readonly RateDimension[] = ['rpm', 'tpm', 'itpm', 'otpm', 'rpd', 'tpd'];
 
 /** The limits of one model, or of all calls. A field that is missing limits nothing. */
 export interface StrictRates extends Readonly<Partial<Record<RateDimension, number>>> {
-  /** What a minute is; shorter ones let a test run in less time. @default 60_000 */
+  /** Length of a minute; shorter ones let a test run in less time. @default 60_000 */
   readonly windowMs?: number;
-  /** What a day is. @default 86_400_000 */
+  /** Length of a day. @default 86_400_000 */
   readonly dayMs?: number;
   /** @default 'sliding' */
   readonly algorithm?: MeterAlgorithm;
   /**
-   * What is counted of the answer: the request's own maximum at the start (`max_tokens`), the same but
+   * Part of the answer that is counted: the request's own maximum at the start (`max_tokens`), the same but
    * corrected at the end (`reserved`), what was written while it is written (`produced`), or nothing.
    * @default 'produced'
    */
@@ -47,7 +47,7 @@ export function checkRates(table: RateTable): void {
   }
 }
 
-/** What is known of a call at its start. All in tokens. */
+/** Cost of a call as known at its start. All in tokens. */
 export interface CallCost {
   /** The whole prompt, with what is cached of it. */
   readonly input: number;
@@ -167,7 +167,7 @@ export type Admission =
   | { readonly refusal: StrictRefusal; readonly hold: null }
   | { readonly refusal: null; readonly hold: RateHold };
 
-/** What an admitted call has taken of the limits, and what its answer adds. */
+/** Hold of an admitted call on the limits, to which its answer adds. */
 export class RateHold {
   readonly #taken: readonly { readonly gauge: Gauge; readonly charge: Charge }[];
   readonly #rates: StrictRates;

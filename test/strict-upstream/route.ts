@@ -1,6 +1,6 @@
 import type { StrictDialect } from './settings.ts';
 
-/** What a call asks for, by its path. */
+/** Operation of a call, by its path. */
 type Operation =
   | 'chat'
   | 'completions'

@@ -8,7 +8,7 @@ export interface StrictRequest {
   readonly target: string;
   /** Names and values in turn, as they were written. */
   readonly rawHeaders: readonly string[];
-  /** What came of its body so far. */
+  /** Body of the request so far. */
   readonly chunks: Buffer[];
   isWhole: boolean;
 }

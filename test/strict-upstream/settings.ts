@@ -53,9 +53,9 @@ export interface StrictBehaviour {
   readonly bytes: number | null;
   /** Whether the call counts as one in flight; null: as its route says. */
   readonly count: boolean | null;
-  /** What goes wrong with the call, if it counts. */
+  /** Failure of the call, if it counts. */
   readonly fail: StrictFailure | null;
-  /** What a call refused by `fail` or `failNext` is told to wait; null: what fits the kind. */
+  /** How long a call refused by `fail` or `failNext` is told to wait; null: what fits the kind. */
   readonly failWaitMs: number | null;
   /** Tokens of the whole prompt, as counted and reported; null: the bytes of its text / 4. */
   readonly inputTokens: number | null;
@@ -156,7 +156,7 @@ const FIELDS = Object.keys(DEFAULT_BEHAVIOUR).map((name) => ({
   header: `x-strict-${kebab(name)}`,
 }));
 
-/** What a call's `x-strict-*` fields ask for, on top of its scope's settings. */
+/** Applies a call's `x-strict-*` fields on top of its scope's settings. */
 export function behaviourOf(
   behaviour: StrictBehaviour,
   asked: Readonly<Record<string, unknown>>,

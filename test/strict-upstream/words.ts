@@ -1,7 +1,7 @@
 import { wholeSeconds } from './durations.ts';
 import type { StrictRefusal, StrictRefusalKind } from './refusal.ts';
 
-/** What a refusal says, before the provider's envelope is round it. */
+/** Words of a refusal, before the provider's envelope is round them. */
 export interface Words {
   /** @default 429 */
   readonly status?: number;
@@ -9,7 +9,7 @@ export interface Words {
   readonly code?: string;
   readonly param?: string;
   readonly message: string;
-  /** What only one provider has. */
+  /** Field that only one provider has. */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
@@ -66,7 +66,7 @@ const PLAIN: Readonly<Record<StrictRefusalKind, Words>> = {
   },
 };
 
-/** What is said where it is not known how the provider says it. */
+/** Finds words where it is not known how the provider says it. */
 export const plainWords = ({ kind }: StrictRefusal): Words => PLAIN[kind];
 
 /** `Retry-After` in whole seconds, where the upstream knows how long. */

@@ -13,7 +13,7 @@ import type { Frame, StrictAnswer } from './answer.ts';
 import { content } from './answer.ts';
 import type { StrictBehaviour } from './settings.ts';
 
-/** What the writer needs to know of the call besides its answer. */
+/** Facts of the call that the writer needs besides its answer. */
 export interface WriteContext {
   readonly behaviour: StrictBehaviour;
   /** Aborted when the connection is gone: every wait ends there. */

@@ -70,7 +70,7 @@ export const SOMEBODY: Holder = {
   model: null,
 };
 
-/** What a test may say of an ask. Instants are milliseconds after `START`. */
+/** Options of an ask. Instants are milliseconds after `START`. */
 export interface AskOptions {
   readonly attempt?: number;
   readonly sliceMs?: number;
@@ -311,7 +311,7 @@ export class TestGroup {
     throw new Error(`${name} was not told to ask again`);
   }
 
-  /** What the shell must write, in words: `save a.1`, `drop a.1`. */
+  /** Lists the writes of the shell in words: `save a.1`, `drop a.1`. */
   writes(): string[] {
     return this.effects.flatMap((effect) => {
       if (effect.kind === 'save') return [`save ${effect.lease.id}`];
@@ -331,7 +331,7 @@ export class TestGroup {
     return lines.flatMap(({ waiters }) => waiters.map(({ ticket }) => ticket.id));
   }
 
-  /** What a tenant has had, by the count of a lane. */
+  /** Gives the service of a tenant, by the count of a lane. */
   service(tenant: string, lane: Lane = 'normal'): number {
     return this.state.accounts.tenants.get(tenant)?.shares[lane].service ?? 0;
   }

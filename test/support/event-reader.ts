@@ -12,7 +12,7 @@ export class EventReader {
   readonly events: ReadEvent[] = [];
   /** `done`: the stream ended well. `broken`: it broke off. `closed`: by `close`. */
   readonly end: Promise<'done' | 'broken' | 'closed'>;
-  /** What the stream said about how soon to come back, in milliseconds. */
+  /** Milliseconds after which to come back, as the stream said. */
   retryMs: number | null = null;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   #isClosed = false;

@@ -101,7 +101,7 @@ function bodyOf(read: ModelRead, model: string | null): OutgoingBody {
   return read.body;
 }
 
-/** What arrives if exactly these bytes are sent, with their length. */
+/** Sends exactly these bytes, with their length, and gives what arrives. */
 async function exactly(bytes: Uint8Array): Promise<object> {
   return {
     bodyBytes: bytes.length,

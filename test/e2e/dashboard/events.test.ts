@@ -29,7 +29,7 @@ async function openFeed(token = STAGE_TOKEN): Promise<EventReader> {
   return new EventReader(response.body as unknown as ReadableStream);
 }
 
-/** What was told last of the group, in the snapshot or since. */
+/** Reads the last news of the group, in the snapshot or since. */
 function shown(reader: EventReader): { in_use?: number; queued?: number } {
   const told = [...reader.of('snapshot'), ...reader.of('groups')].flatMap(({ groups }) => groups);
   return told.findLast(({ name }) => name === 'practice') ?? {};

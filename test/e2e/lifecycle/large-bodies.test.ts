@@ -16,7 +16,7 @@ const BODY_BYTES = 20_000_000;
 const QUEUED = 20;
 
 /**
- * What workerd may take while 20 such calls wait and go, beyond what it took before. The bodies are
+ * Maximum that workerd may take while 20 such calls wait and go, beyond what it took before. The bodies are
  * 400 MB; the budget for what is read of them is 48 MiB, and the rest is code and buffers.
  * Measured: 59 to 62 MiB, and about 260 when sent buffers were left to the garbage collector.
  */

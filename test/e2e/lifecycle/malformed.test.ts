@@ -131,7 +131,7 @@ const GOOD: readonly string[] = [
   ),
 ];
 
-/** What is put anywhere: ends of lines, controls, digits, and what changes how a request is read. */
+/** Pieces that are put anywhere: ends of lines, controls, digits, and what changes how a request is read. */
 const PIECES = [
   '\r|\n|\r\n|\r\n\r\n|\0|\t| |:|;|,|+|-|0|4|f|\x1b|\xff|\xe2\x80\xa8|*'.split('|'),
   'http://h| chunked|0\r\n\r\n| HTTP/1.1|GET |HEAD /'.split('|'),
@@ -163,7 +163,7 @@ function disturb(text: string, random: Random): string {
   return disturbed;
 }
 
-/** What the forwarder passes on of bytes that arrive in these pieces, and whether it refuses the rest. */
+/** Feeds the forwarder bytes in these pieces: gives those that it passes on, and whether it refuses the rest. */
 function passedOf(pieces: readonly Buffer[]): { passed: Buffer; isRefused: boolean } {
   const scanner = new RequestScanner();
   const passed: Buffer[] = [];

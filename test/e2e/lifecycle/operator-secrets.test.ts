@@ -21,7 +21,7 @@ const SECRETS = {
   WEBHOOK_SECRET: `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`,
 };
 
-/** What came to the receiver of warnings. */
+/** Messages that came to the receiver of warnings. */
 interface Delivery {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;

@@ -8,7 +8,7 @@ import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { clock, FIGURE, until } from '../support/lifecycle-wait.ts';
 
 /**
- * What a power cut leaves behind. The holders of the leases died with the process, so their slots are
+ * Traces of a power cut. The holders of the leases died with the process, so their slots are
  * free at once: nobody waits for a TTL of 45 s.
  */
 const LIMIT = 3;

@@ -10,7 +10,7 @@ const LIMITS = { rpm: 20, tpm: 4_000 };
 const INPUT_TOKENS = 150;
 const OUTPUT_TOKENS = 20;
 
-/** So often the process dies, in the middle of what it does, and so much later again. */
+/** How often the process dies, in the middle of what it does, and how long it lives each time. */
 const LIVES = 12;
 const LIFE_MS = 15_000;
 

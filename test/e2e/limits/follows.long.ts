@@ -28,7 +28,7 @@ afterAll(() => stage.close());
 const settledMs = (id: string, from: number): number =>
   lastExcessAt(stage.upstream.stats(id).refusals, from) - from;
 
-/** What the upstream sees in a stretch of time that begins now. */
+/** Watches what the upstream sees in a stretch of time that begins now. */
 async function watch(id: string, slots: number, lengthMs: number): Promise<Seen> {
   const from = clock();
   await delay(lengthMs);

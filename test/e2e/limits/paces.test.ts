@@ -11,7 +11,7 @@ const SLOTS = 100;
 /** Clocks of two processes may differ by this. */
 const CLOCK_MS = 5;
 
-/** Whoever may go is there within this time, on a machine that is busy with other things. */
+/** How long a call that may go takes to be there, on a machine that is busy with other things. */
 const LATE_MS = 2_000;
 
 /** Of input, in each call. */
@@ -22,9 +22,9 @@ interface Pace {
   readonly name: string;
   readonly limits: Readonly<Record<string, number>>;
   readonly calls: number;
-  /** What a call takes of the limit. */
+  /** Amount of the limit that a call takes. */
   readonly amountOf: (arrival: StrictArrival) => number;
-  /** What may have been taken after so many milliseconds, at the most. */
+  /** Maximum that may have been taken after so many milliseconds. */
   readonly allowed: (ms: number) => number;
 }
 

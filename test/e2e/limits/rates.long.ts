@@ -26,11 +26,11 @@ interface Case {
   readonly calls: number;
   /** Tokens of input and of output. */
   readonly sizeOf: (random: Random) => readonly [number, number];
-  /** What may go at once at the beginning. It is left out, or it would hide that less is used later. */
+  /** Burst at the beginning. It is left out, or it would hide that less is used later. */
   readonly burst: number;
   /** Until then it is found out how much calls write, which is far less than is assumed at first. */
   readonly skipMs: number;
-  /** What of the limit whole calls can use in a minute, where that is less. */
+  /** Part of the limit that whole calls can use in a minute, where that is less. */
   readonly fitting?: number;
 }
 

@@ -16,7 +16,7 @@ let stage: Stage;
 
 afterEach(() => stage.close());
 
-/** What a party got: slot time at the upstream within the measured stretch, and how long it waited. */
+/** Share of a party: slot time at the upstream within the measured stretch, and how long it waited. */
 interface Got {
   readonly slotS: number;
   readonly p95WaitMs: number;

@@ -32,7 +32,7 @@ export interface Caller {
 
 const messages = [{ role: 'user' as const, content: QUESTION }];
 
-/** What every SDK takes under the same names. */
+/** Gives the options that every SDK takes under the same names. */
 const common = ({ key, headers, fetch: fetcher }: Ask) => ({
   apiKey: key ?? CALLER_KEY,
   ...(headers !== undefined && { defaultHeaders: headers, headers }),

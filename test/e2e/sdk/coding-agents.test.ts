@@ -41,7 +41,7 @@ async function recipe(name: string, headgate: string): Promise<string> {
     .replaceAll('hg_your-gateway-key', GATEWAY_KEY);
 }
 
-/** What the strict upstream says of a request, asked to echo it. */
+/** Answer of the strict upstream to a request that it is asked to echo. */
 interface Echo {
   readonly path: string;
   readonly query: string;
@@ -254,7 +254,7 @@ async function exported(name: string): Promise<Record<string, string>> {
   return Object.fromEntries([...lines].map(([, key = '', value = '']) => [key, value]));
 }
 
-/** What agents send that have one key and one kind of call. */
+/** Requests of agents that have one key and one kind of call. */
 const SIMPLE: readonly {
   readonly recipe: string;
   readonly path: string;

@@ -143,7 +143,7 @@ const askOf = (caller: Caller, { prefix = '', path, ask }: Refused): Ask => ({
 
 const WHOLE_SECONDS: unknown = expect.stringMatching(/^[1-9][0-9]?$/);
 
-/** What an SDK that shows headers has to tell of the chances of another try. */
+/** Expects the headers about the chances of another try, of an SDK that shows headers. */
 function chances({ name }: Caller, { permanent }: Refused): object {
   if (name === '@google/genai') return {};
   return permanent === true

@@ -112,7 +112,7 @@ describe.concurrent('a stream that waits', () => {
   });
 });
 
-/** What Headgate says of the refusal. */
+/** Words of Headgate about the refusal. */
 const LATE = /No slot of the group late became free/;
 
 const TYPED: Readonly<Record<string, object>> = {

@@ -1,4 +1,4 @@
-/** What the mock makes anew for every call. The strict upstream makes nothing anew. */
+/** Values that the mock makes anew for every call. The strict upstream makes nothing anew. */
 const MADE_PER_CALL = new Set([
   'id',
   'created',

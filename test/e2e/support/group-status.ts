@@ -1,7 +1,7 @@
 /** Opens the admin routes of the Headgates that these tests start. */
 export const ADMIN_TOKEN = 'test-admin-token';
 
-/** What the admin routes say of a group, as far as these tests look at it. */
+/** Answer of the admin routes about a group, as far as these tests look at it. */
 export interface GroupStatus {
   readonly in_use: number;
   readonly queued: number;

@@ -1,6 +1,6 @@
 import { until } from './lifecycle-wait.ts';
 
-/** What the status says of a group, as far as these tests look at it. */
+/** Status of a group, as far as these tests look at it. */
 interface GroupGauges {
   readonly name: string;
   readonly limit: { readonly effective: number | null; readonly source: string };

@@ -8,7 +8,7 @@ export interface CallOptions {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
-  /** What the call says of its length, if its body is never to end. @default that of the body */
+  /** Content-Length of a call whose body is never to end. @default that of the body */
   readonly bodyBytes?: number;
   /** From where it is sent, as 127.0.0.2. @default wherever the machine sends it from */
   readonly from?: string;
@@ -87,7 +87,7 @@ export function openCall(url: string, options: CallOptions): OpenCall {
   };
 }
 
-/** What a streaming chat call is made of. */
+/** Options of a streaming chat call. */
 export interface ChatOptions {
   /** @default /practice/v1/chat/completions */
   readonly path?: string;

@@ -6,7 +6,7 @@ import { until } from './lifecycle-wait.ts';
 /** A script of the project that runs as a process of its own. */
 export interface Script {
   readonly pid: number | undefined;
-  /** What it printed so far, both streams. */
+  /** Output so far, of both streams. */
   output(): string;
   /** Waits for something in its output; fails if it ends before. Answers with the match. */
   untilPrinted(pattern: RegExp, withinMs?: number): Promise<RegExpExecArray>;

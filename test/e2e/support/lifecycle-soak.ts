@@ -7,7 +7,7 @@ import { clock } from './lifecycle-wait.ts';
 /** A call that does not end within this time hangs. */
 const HANGS_AFTER_MS = 100_000;
 
-/** What a client of the soak does, and how that may end. */
+/** Habit of a client of the soak, and how that may end. */
 interface Habit {
   readonly name: string;
   readonly headers: (random: Random) => Record<string, string>;

@@ -35,7 +35,7 @@ export interface Stage {
   readonly url: () => string;
   readonly urls: () => readonly string[];
   readonly workerdPid: () => number;
-  /** What workerd printed, over all restarts. */
+  /** Output of workerd, over all restarts. */
   readonly logs: () => string;
   /** As a power cut would end it. */
   kill9(): Promise<void>;

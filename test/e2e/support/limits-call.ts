@@ -7,7 +7,7 @@ export interface SizedCall {
   readonly label: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** What the call says of its output. @default outputTokens */
+  /** Maximum of output that the call names. @default outputTokens */
   readonly maxTokens?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -68,7 +68,7 @@ export function lastExcessAt(refusals: readonly SeenRefusal[], from: number): nu
   }, from);
 }
 
-/** What an upstream with so many slots has seen in a stretch of time. */
+/** View of an upstream with so many slots in a stretch of time. */
 export interface Seen {
   /** The part of its slots' time that calls took which it served. */
   readonly used: number;

@@ -17,7 +17,7 @@ export interface StormOptions {
   readonly from?: string;
 }
 
-/** What became of the calls of a storm. */
+/** Outcome of the calls of a storm. */
 export interface StormResult {
   /** How many calls were answered with which status; 0: the connection broke. */
   readonly statuses: Readonly<Record<number, number>>;
@@ -73,7 +73,7 @@ export async function storm(options: StormOptions): Promise<StormResult> {
   return { statuses, tookMs: performance.now() - startedAt };
 }
 
-/** What a process and its data folder take up. */
+/** Measures a process and its data folder. */
 export async function footprint(
   pid: number,
   dataDir: string,

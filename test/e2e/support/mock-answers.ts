@@ -1,6 +1,6 @@
 import type { LLMock } from '@copilotkit/aimock';
 
-/** What the mock says to everything. Several chunks long. */
+/** Answer of the mock to everything. Several chunks long. */
 export const MOCK_ANSWER =
   'A gate decides how much water a canal takes, and the river keeps the rest.';
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { ensureBuilt } from '../../../scripts/serve/build.ts';
 
 /**
- * What resets an object on a platform, an eviction or a deploy, never happens on a workerd of our own. So
- * taking back this lease, which nobody holds, ends the instance with all that it has in memory.
+ * Lease that nobody holds, and that ends the object's instance, with all that it has in memory, when it is taken
+ * back. On a platform an eviction or a deploy does so, which never happens on a workerd of our own.
  */
 export const RESET_LEASE = 'reset-by-the-test';
 

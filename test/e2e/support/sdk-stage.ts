@@ -19,7 +19,7 @@ export interface SdkStage {
   stop(): Promise<void>;
 }
 
-/** What a test adds to the configuration of a stage. */
+/** Additions of a test to the configuration of a stage. */
 export interface StageExtras {
   readonly groups?: readonly unknown[];
   readonly keys?: readonly unknown[];

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 
 const HEAD_END = '\r\n\r\n';
 
-/** What stands behind the end of an answer, by the way in which it comes to be there. */
+/** Bytes behind the end of an answer, by the way in which they come to be there. */
 const SPOILT = {
   'beyond its length': `HTTP/1.1 200 OK\r\ncontent-length: 2${HEAD_END}{}{"more":true}`,
   'on a 204': `HTTP/1.1 204 No Content${HEAD_END}{"a":1}`,

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureBuilt } from '../../../scripts/serve/build.ts';
 
-/** What the log says when the hub of the dashboards tells a pool that nobody looks any more. */
+/** Line of the log for when the hub of the dashboards tells a pool that nobody looks any more. */
 export const NOBODY_LOOKS = 'feed wants nothing';
 
 const TELLING = `

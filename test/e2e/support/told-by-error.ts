@@ -3,7 +3,7 @@ import { ApiError } from '@google/genai';
 import { APICallError, RetryError } from 'ai';
 import OpenAI from 'openai';
 
-/** What an SDK's error tells its caller. */
+/** Facts that an SDK's error tells its caller. */
 export interface ToldByError {
   /** The SDK's class of it. Null: none that its users look for. */
   readonly kind: string | null;

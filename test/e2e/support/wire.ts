@@ -9,7 +9,7 @@ interface WireAnswer {
 
 interface Read {
   readonly answers: readonly WireAnswer[];
-  /** What is left behind them: the beginning of another one, or what is none. */
+  /** Rest behind them: the beginning of another one, or what is none. */
   readonly rest: string;
 }
 
@@ -48,7 +48,7 @@ function readAnswers(text: string): Read {
   }
 }
 
-/** What a connection came to. */
+/** Outcome of a connection. */
 export interface Exchange extends Read {
   readonly isReset: boolean;
 }

@@ -4,7 +4,7 @@ import { Opening } from '../../../src/call/opening.ts';
 
 const encoder = new TextEncoder();
 
-/** What a caller gets: so many fillers, and then the answer in pieces of one size. */
+/** Builds what a caller gets: so many fillers, and then the answer in pieces of one size. */
 function behindFillers(opening: Opening, fillers: number, answer: string, size: number): string {
   const decoder = new TextDecoder();
   const bytes = encoder.encode(answer);

@@ -9,7 +9,7 @@ import { groupStatus, partitionStatus } from './group-status.ts';
 const NOW = Date.parse('2026-11-20T10:00:00Z');
 const inMs = (ms: number): string => new Date(NOW + ms).toISOString();
 
-/** What a page has seen that was open while a group changed from quiet to this. */
+/** Shows a page that was open while a group changed from quiet to this. */
 function seen(changes: Partial<GroupStatus>): Trend {
   return withStatus(withStatus(undefined, groupStatus(), NOW - 1), groupStatus(changes), NOW);
 }

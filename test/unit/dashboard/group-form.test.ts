@@ -21,7 +21,7 @@ function wrongAt(path: string, value: unknown): string[] {
   return checked.ok ? [] : messagesAt(checked.errors, path);
 }
 
-/** What the field says when this is typed. */
+/** Reads the field's message when this is typed. */
 function typed(path: string, given: string): string[] {
   return wrongAt(path, text.valueFrom(given, fieldAt(path)));
 }

@@ -13,7 +13,7 @@ import { groupStatus } from './group-status.ts';
 
 const START = 1_000_000 * STEP_MS;
 
-/** What the feed said, each word so many milliseconds after the start. */
+/** Plays words of the feed, each so many milliseconds after the start. */
 function trendOf(words: readonly (readonly [ms: number, changes: Partial<GroupStatus>])[]): Trend {
   let trend: Trend | undefined;
   for (const [ms, changes] of words) trend = withStatus(trend, groupStatus(changes), START + ms);

@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** What one turn does that drops a row, answers somebody, and has something to write besides. */
+/** Runs one turn that drops a row, answers somebody, and has something to write besides. */
 function turn(batch: Batch, answer: () => void): void {
   batch.note({ kind: 'drop', leaseId: leaseId('a.1') });
   batch.afterWrite(answer);

@@ -17,7 +17,7 @@ function park(name: string, sliceMs: number, now = 0): void {
   told().catch(expect.unreachable);
 }
 
-/** What has been answered by now. */
+/** Collects the answers so far. */
 async function answered(): Promise<string[]> {
   await Promise.resolve();
   await Promise.resolve();

@@ -1,4 +1,4 @@
-/** What a PromQL expression asks for, as far as a check of names and labels needs. */
+/** Parts of a PromQL expression, as far as a check of names and labels needs. */
 
 interface Selector {
   readonly metric: string;

@@ -1,4 +1,4 @@
-/** What a group counts of its calls, and what it remembers of each, on a virtual clock. */
+/** Counts of a group's calls and its memory of each, on a virtual clock. */
 import { describe, expect, it } from 'vitest';
 import { quantileMs } from '../../../src/core/parts/histogram.ts';
 import { instant } from '../../../src/core/words/ids.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { pricesOf, type SourceModel } from '../../../scripts/prices/price-rows.ts';
 
-/** What the script that writes the table makes of a public list. */
+/** Table that the script makes of a public list. */
 
 type Cost = NonNullable<SourceModel['cost']>;
 

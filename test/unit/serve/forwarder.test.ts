@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Forwarder, ForwarderOptions } from '../../../scripts/serve/forwarder.ts';
 import { startForwarder } from '../../../scripts/serve/forwarder.ts';
 
-/** What stands behind the forwarder notices a client's leaving only by a reset: each case ends in one. */
+/** Server behind the forwarder. It notices a client's leaving only by a reset: each case ends in one. */
 let server: Server;
 let forwarder: Forwarder;
 

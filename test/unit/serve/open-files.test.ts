@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 
-/** What a process says whose limits are these. */
+/** Reckons how many clients a process takes whose limits are these. */
 function clientsWith(files: number): number {
   const command = `ulimit -n ${files} && exec "$0" "$@"`;
   const script =

@@ -16,7 +16,7 @@ interface Result {
   readonly isUnderWay: boolean;
 }
 
-/** What is passed on of bytes that arrive in pieces of the given lengths. */
+/** Passes on bytes that arrive in pieces of the given lengths. */
 function scan(text: string, cuts: readonly number[] = [], added = ''): Result {
   const scanner = new RequestScanner(added);
   const bytes = latin1(text);

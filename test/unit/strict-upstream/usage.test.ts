@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { StrictUpstream } from '../../strict-upstream/strict-upstream.ts';
 import { startStrictUpstream } from '../../strict-upstream/strict-upstream.ts';
 
-/** What the strict upstream reports of a call's tokens is what it counted, in every dialect. */
+/** Reports of the strict upstream about a call's tokens equal its counts, in every dialect. */
 
 let upstream: StrictUpstream;
 

@@ -42,7 +42,7 @@ export async function untilEvent<Data>(
   return found() as Data;
 }
 
-/** What the feed says of groups, as far as these tests look at it. */
+/** Words of the feed about groups, as far as these tests look at them. */
 export interface Groups {
   readonly groups: readonly { readonly name: string; readonly in_use: number }[];
   readonly gone: readonly string[];
@@ -79,7 +79,7 @@ export function keyOf(group: string): string {
   return poolKey({ group, partition: null });
 }
 
-/** What the hub answers to a push of that pool: `nothing` where nobody reads. */
+/** Asks for the hub's answer to a push of that pool: `nothing` where nobody reads. */
 export async function wanted(name: string): Promise<string> {
   const report = { at: 0, configVersion: 0, status: await pool(name).status(), detail: null };
   return feedOf(env).push(keyOf(name), report);

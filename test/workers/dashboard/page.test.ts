@@ -24,7 +24,7 @@ async function filesOfPage(): Promise<string[]> {
   );
 }
 
-/** What the Worker answers where its files are `ASSETS`. */
+/** Asks the Worker where its files are `ASSETS`. */
 async function answerWith(ASSETS: unknown, path: string): Promise<Response> {
   const app = createApp();
   const context = { waitUntil: () => {}, passThroughOnException: () => {}, props: {} };

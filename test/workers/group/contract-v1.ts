@@ -89,7 +89,7 @@ export function resumeV1(group: string, ticketId: string): object {
   };
 }
 
-/** What the directory pushes. The configuration is JSON in text, with every field of version 1. */
+/** Builds a push of the directory. The configuration is JSON in text, with every field of version 1. */
 export function definitionV1(name: string, slots: number, more: object = {}): object {
   return {
     version: 1,

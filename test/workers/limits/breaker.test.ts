@@ -24,7 +24,7 @@ import {
 
 afterAll(nothingLeaks);
 
-/** So many failures open it, and it stays open for 15 s and a tenth of that at the most. */
+/** How many failures open it. It stays open for 15 s and a tenth of that at the most. */
 const FAILURES = 10;
 const OPEN_MS = 16_500;
 
@@ -43,7 +43,7 @@ async function broken(fields: StageFields = {}): Promise<Stage> {
   return stage;
 }
 
-/** What reached the upstream after the failures. */
+/** Lists what reached the upstream after the failures. */
 async function arrivedSince(stage: Stage): Promise<(string | null)[]> {
   return (await arrived(stage)).slice(FAILURES);
 }

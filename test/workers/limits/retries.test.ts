@@ -21,7 +21,7 @@ beforeAll(() => {
 
 afterAll(nothingLeaks);
 
-/** What fails a call before its first byte, with the status that its caller sees. */
+/** Failures of a call before its first byte, with the status that its caller sees. */
 const FAILURES = [
   ['an overload', 'overload', 503, null],
   ['a 5xx', 'error', 500, null],

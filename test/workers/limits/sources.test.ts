@@ -15,7 +15,7 @@ interface Limit {
   readonly source: string;
 }
 
-/** What the admin API shows of a group: in its own status, and in that of all groups. */
+/** Reads what the admin API shows of a group: in its own status, and in that of all groups. */
 async function limitsOf(group: string): Promise<Limit[]> {
   const own = await admin('GET', `/groups/${encodeURIComponent(group)}/status`);
   const { json } = await admin('GET', '/status');

@@ -19,7 +19,7 @@ export interface Stage {
   readonly chat: string;
 }
 
-/** What a test sets otherwise than the rest. */
+/** Settings of a test that differ from the rest. */
 export interface StageFields {
   readonly settings?: Settings;
   readonly group?: Partial<Group> | undefined;
@@ -99,7 +99,7 @@ export async function finish({ strict }: Stage, ...calls: readonly OpenCall[]): 
   await all;
 }
 
-/** What a caller learns from the head of an answer. */
+/** Reads what a caller learns from the head of an answer. */
 export async function toldBy({ response }: OpenCall) {
   const { status, headers } = await response;
   return {
@@ -110,7 +110,7 @@ export async function toldBy({ response }: OpenCall) {
   };
 }
 
-/** What a caller is told that was served after so many tries. */
+/** Expects the answer to a caller that was served after so many tries. */
 export function served(tries: number): Awaited<ReturnType<typeof toldBy>> {
   return { status: 200, tries: String(tries), reason: null, shouldRetry: null };
 }

@@ -10,7 +10,7 @@ import type { Stage } from './stage.ts';
 
 afterAll(nothingLeaks);
 
-/** What each provider says; where that reads as something else, what it is taken for. */
+/** Words of each provider; where that reads as something else, what it is taken for. */
 const FORMS: Record<string, Partial<Record<string, RefusalKind>>> = {
   // The first, as long as the clock here is the upstream's: it says when a window ends, not how long it lasts.
   zai: same('concurrency requests overload quota long_window'),

@@ -55,7 +55,7 @@ async function served(sent = body()): Promise<void> {
   expect(response.status).toBe(200);
 }
 
-/** What a caller is told that was refused, and that no SDK would try again. */
+/** Reads why a caller was refused, and checks that no SDK would try again. */
 async function refused(response: Response): Promise<string | null> {
   expect(response.headers.get('x-should-retry')).toBe('false');
   expect(response.headers.has('retry-after')).toBe(false);

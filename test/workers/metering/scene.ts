@@ -17,7 +17,7 @@ export const COUNTING: Group['limits'] = { rpm: 10_000, itpm: 100_000_000, otpm:
 /** USD per million tokens, no two alike. */
 export const PRICE = { input: 2, output: 10, cache_read: 0.5, cache_write: 2.5 };
 
-/** What a group has counted since it exists, or in its current windows. */
+/** Counts of a group since it exists, or in its current windows. */
 export interface Counted {
   readonly requests: number;
   readonly inputTokens: number;
@@ -48,7 +48,7 @@ function used({ rates }: Controls, name: LimitName): number {
   return (rates.windows[name]?.bins ?? []).reduce((sum, [, amount]) => sum + amount, 0);
 }
 
-/** What was taken of a limit in its current window. */
+/** Reads what was taken of a limit in its current window. */
 export async function usedOf(group: string, name: LimitName): Promise<number> {
   const controls = await controlsOf(group);
   return controls === null ? 0 : used(controls, name);

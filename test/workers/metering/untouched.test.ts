@@ -108,7 +108,7 @@ describe('usage that is asked for:', () => {
     return response.text();
   }
 
-  /** What the usage looks like that a stream ends with if it was asked for. */
+  /** Usage that a stream ends with if it was asked for. */
   const CHUNK = '"choices":[],"usage":{';
 
   it('the answer of one who did not ask lacks the extra chunk and is otherwise the same', async () => {

@@ -1,4 +1,4 @@
-/** What the log says of a call that its provider refused, in the words that tracing tools know. */
+/** Lines of the log about a call that its provider refused, in the words that tracing tools know. */
 import { expect, it, vi } from 'vitest';
 import { NO_COOLDOWN } from '../support/pool.ts';
 import { strictScope } from '../support/strict.ts';

@@ -202,7 +202,7 @@ const QUERIES = [
   ...dashboard.annotations.list.map(({ name, expr }) => [`annotation ${name}`, expr] as const),
 ];
 
-/** What labels may say whose values are words of ours. A word that is missing here does not compile. */
+/** Values of labels that are words of ours. A word that is missing here does not compile. */
 const KINDS: Record<RefusalKind, true> = {
   quota: true,
   never_fits: true,

@@ -1,4 +1,4 @@
-/** What a pool tells of its past over its contract: counters, points in time and decisions. */
+/** Past of a pool as told over its contract: counters, points in time and decisions. */
 import { describe, expect, it } from 'vitest';
 import { MINUTE_MS, QUARTER_MS } from '../../../src/contract/history.ts';
 import { quantileMs } from '../../../src/core/parts/histogram.ts';
@@ -17,7 +17,7 @@ function historyRows(name: string): Promise<{ slot: number; at: number }[]> {
   );
 }
 
-/** So that no minute ends by itself, and none is left out whole by a jump of the clock. */
+/** Sets the clock so that no minute ends by itself, and none is left out whole by a jump. */
 function beginMinute(): void {
   passTime(MINUTE_MS - (Date.now() % MINUTE_MS));
 }

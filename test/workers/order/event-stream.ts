@@ -30,7 +30,7 @@ export function readerOf(response: Response): Reader {
   return response.body.getReader();
 }
 
-/** What is left of a stream without the signs of life of a call that waits: comments, or spaces in its first line. */
+/** Strips a stream of the signs of life of a call that waits: comments, or spaces in its first line. */
 export function withoutSignsOfLife(text: string): string {
   return text.replaceAll(/: headgate [^\n]*\n\n/g, '').replace(/^data: +/, 'data: ');
 }
@@ -46,7 +46,7 @@ export async function keptAlive(path: string, init: CallInit) {
   return { reader, first: await readUntil(reader, /\n\n|^data: +$/) };
 }
 
-/** What the upstream answers to a call, without Headgate in between. */
+/** Asks the upstream without Headgate in between. */
 export async function bytesFromUpstream(
   { url }: Strict,
   body: string,

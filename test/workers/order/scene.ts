@@ -116,7 +116,7 @@ export async function arrived({ strict }: Scene): Promise<(string | null)[]> {
   return (await strict.stats()).arrivals.map(({ label }) => label);
 }
 
-/** What a caller is told that was refused. */
+/** Reads what a caller is told that was refused. */
 export async function refusal(call: OpenCall | Promise<Response>) {
   const response = await ('response' in call ? call.response : call);
   return {

@@ -58,7 +58,7 @@ async function streaming(key: Key, label: string): Promise<OpenCall> {
   return call;
 }
 
-/** What a call is told that does not want to wait. */
+/** Asks as a call that does not want to wait. */
 async function refusal(key: Key) {
   const { status, headers } = await ask(key, 'at-once', { 'headgate-max-wait': '0' }).response;
   return { status, reason: headers.get('headgate-reason') };

@@ -7,7 +7,7 @@ const GATEWAY_KEY = 'hg_gateway-key-0815';
 const MULTIPART = 'multipart/form-data; boundary=B';
 const URLENCODED = 'application/x-www-form-urlencoded';
 
-/** What the upstream got of each call that reached it, read to its end. */
+/** Bodies that the upstream got, of each call that reached it, read to their ends. */
 let arrivals: Promise<{ readonly text: string; readonly isWhole: boolean }>[] = [];
 
 beforeAll(async () => {

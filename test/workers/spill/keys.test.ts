@@ -25,7 +25,7 @@ const SPILL = { spill_to: ['b'] as const };
 const OWN_KEY = 'sk-of-the-caller-815';
 const BODY = '{"model":"m","messages":[]}';
 
-/** What an upstream got, of an answer of `echo`. */
+/** Reads the request that an upstream got from an answer of `echo`. */
 async function echoed(response: Response): Promise<Echo & { readonly all: string }> {
   expect(response.status).toBe(200);
   const all = await response.text();

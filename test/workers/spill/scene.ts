@@ -33,7 +33,7 @@ export interface Scene {
 }
 
 interface Setup {
-  /** What calls to `a` do that find no room; `spill_to` in letters. */
+  /** Spill of calls to `a` that find no room; `spill_to` in letters. */
   readonly spill: Omit<OnSaturated, 'spill_to'> & {
     readonly spill_to: readonly (Letter | { upstream: Letter; model: string })[];
   };
@@ -142,7 +142,7 @@ export async function servedBy(scene: Scene, label = 'call'): Promise<string> {
   return (await served(scene, label)).by;
 }
 
-/** What an upstream with `echo` got. */
+/** Request that an upstream with `echo` got. */
 export interface Echo {
   readonly path: string;
   readonly query: string;

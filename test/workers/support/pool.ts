@@ -127,7 +127,7 @@ export function inside<Result>(
   );
 }
 
-/** What a lease's row holds. */
+/** Content of a lease's row. */
 export interface Row {
   readonly id: string;
   readonly phase: string;

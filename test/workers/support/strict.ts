@@ -19,11 +19,11 @@ interface Arrival {
   /** Tokens of the prompt, and of the answer as far as it went out. */
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** What the call was refused for. */
+  /** Reason for which the call was refused. */
   readonly refusedAs: string | null;
 }
 
-/** What the upstream counted. */
+/** Counts of the upstream. */
 interface Stats {
   readonly inFlight: number;
   readonly peak: number;

@@ -45,7 +45,7 @@ export const MESSAGES_CASES: readonly SdkCase[] = [
   ),
 ];
 
-/** What the mock does not know. */
+/** Cases that the mock does not know. */
 export const COUNT_TOKENS_CASES: readonly SdkCase[] = anthropicCases(
   'count_tokens',
   (client, model) => {

@@ -37,7 +37,7 @@ function answerOf<Answer extends { readonly text?: string | undefined }>(answer:
   return { ...answer, text: answer.text, sdkHttpResponse: null };
 }
 
-/** What the mock does not know, or not as the real API does it. */
+/** Cases that the mock does not know, or not as the real API does. */
 export const GEMINI_STRICT_CASES: readonly SdkCase[] = [
   {
     name: 'countTokens',

@@ -78,7 +78,7 @@ export const OPENAI_CASES: readonly SdkCase[] = [
   }),
 ];
 
-/** What the mock does not know. */
+/** Cases that the mock does not know. */
 export const STRICT_CASES: readonly SdkCase[] = [
   openaiCase('completions', (client, model) =>
     client.completions.create({ model: model('gpt-3.5-turbo-instruct'), prompt: QUESTION }),

@@ -13,7 +13,7 @@ export interface Ways {
   readonly compare?: (value: unknown) => unknown;
 }
 
-/** What a case came to: its result, and what the upstream saw of it. */
+/** Runs a case: its result, and what the upstream saw of it. */
 async function outcome(one: SdkCase, on: SdkRoute, asked: Ways['asked']): Promise<unknown> {
   asked?.().reset();
   const result = await one.run(on);

@@ -1,8 +1,8 @@
 /** A way to an upstream, straight or through Headgate. */
 export interface SdkRoute {
-  /** What the SDK gets as its base URL. */
+  /** Base URL of the SDK. */
   readonly baseUrl: string;
-  /** What a model is called on this way. */
+  /** Name of a model on this way. */
   readonly model: (name: string) => string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -26,7 +26,7 @@ export const prefixed = (baseUrl: string, id: string): SdkRoute => ({
   model: (name) => `${id}/${name}`,
 });
 
-/** What is asked everywhere; the strict upstream repeats the words. */
+/** Question that is asked everywhere; the strict upstream repeats the words. */
 export const QUESTION = 'How much water does the canal take?';
 
 /** A provider key that callers bring. */

@@ -21,7 +21,7 @@ const END = '--B--\r\n';
 
 interface Seen {
   readonly found: KeyFound | null;
-  /** So many bytes might have gone out before it was. */
+  /** How many bytes might have gone out before it was. */
   readonly outBytes: number;
 }
 

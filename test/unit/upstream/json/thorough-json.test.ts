@@ -187,7 +187,7 @@ function within(cuts: readonly number[], bytes: Uint8Array): number[] {
   return cuts.map((at) => at % (bytes.length + 1));
 }
 
-/** What a scan may say of a JSON object with these names at its top. */
+/** Lists what a scan may say of a JSON object with these names at its top. */
 function verdictsOf(text: string, keys: readonly string[]): string[] {
   const models = keys.filter((name) => name.toLowerCase() === 'model');
   if (models.length > 1) return ['twice', 'unreadable'];

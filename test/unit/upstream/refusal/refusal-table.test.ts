@@ -20,7 +20,7 @@ const CODES = {
   'requests, model': 'requests request_quota_exceeded Throttling.RateQuota limit_requests',
 };
 
-/** What messages say where no code does. */
+/** Messages that say it where no code does. */
 const PHRASES = {
   'never_fits, model': ['Request too large for model'],
   'quota, upstream': [

@@ -4,7 +4,7 @@ import { createUsageDrop } from '../../../../src/upstream/usage/usage-drop.ts';
 import { encode } from './frames.ts';
 import { cutAt, cutsOf } from './cuts.ts';
 
-/** What comes out, piece by piece. */
+/** Collects what comes out, piece by piece. */
 function passed(pieces: readonly Uint8Array[]): string[] {
   const drop = createUsageDrop();
   const decoder = new TextDecoder('latin1');

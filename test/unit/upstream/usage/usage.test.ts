@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Dialect } from '../../../../src/contract/dialect.ts';
 import { largerUsage, usageFromJson } from '../../../../src/upstream/usage/usage.ts';
 
-/** What the fields that only some providers have count for. The rest is in the meter's tests. */
+/** Meaning of the fields that only some providers have. The rest is in the meter's tests. */
 
 type Counts = readonly [input: number, output: number, cacheRead: number, cacheWrite: number];
 
