@@ -1,9 +1,9 @@
 import type { Effect } from '../core/events.ts';
-import type { TicketId } from '../core/words/ids.ts';
+import type { LeaseId, TicketId } from '../core/words/ids.ts';
 import type { Lease } from '../core/state.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
 import type { Batch } from './batch.ts';
-import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
+import type { LeaseHandle } from './lease-handle.ts';
 import type { Renewals } from './renewals.ts';
 
 /** The parts of the shell that effects act on. */
@@ -11,7 +11,8 @@ interface EffectTargets {
   readonly batch: Batch;
   readonly acquires: ParkedAcquires;
   readonly renewals: Renewals;
-  readonly keeper: LeaseKeeper;
+  /** Makes the handle on a lease that its answer carries. */
+  readonly handle: (id: LeaseId, attachment: number) => LeaseHandle;
   /** Fields of a grant's answer besides its lease. */
   readonly grantFields: () => { readonly configVersion: number; readonly wantsServed?: boolean };
 }
@@ -53,12 +54,12 @@ export class EffectRunner {
   }
 
   #grant(id: TicketId, { id: leaseId, attachment }: Lease): void {
-    const { batch, acquires, keeper, grantFields } = this.#targets;
+    const { batch, acquires, handle, grantFields } = this.#targets;
     const answer = acquires.take(id);
     batch.afterWrite(() =>
       answer?.({
         kind: 'granted',
-        lease: new LeaseHandle(keeper, leaseId, attachment),
+        lease: handle(leaseId, attachment),
         leaseId,
         attachment,
         ...grantFields(),

@@ -1,8 +1,15 @@
+import { queueLength } from '../core/parts/queue.ts';
+import type { GroupState } from '../core/state.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import type { GroupStore } from './store.ts';
 
 /** The stored instant may be older by this much: it is written at most this often. */
 const STAMP_EVERY_MS = 60_000;
+
+/** Whether anybody holds or awaits a slot. */
+export function isInUse({ leases, queue }: GroupState): boolean {
+  return leases.size + queueLength(queue) > 0;
+}
 
 /**
  * Since when nobody has held or awaited a slot of a pool. It outlives the instance, because an idle
@@ -27,8 +34,8 @@ export class Idleness {
   }
 
   /** Told after every event. */
-  note(isInUse: boolean, now: InstantMs): void {
-    if (isInUse) {
+  note(state: GroupState, now: InstantMs): void {
+    if (isInUse(state)) {
       this.#since = null;
     } else if (this.#since === null) {
       this.#since = now;

@@ -1,11 +1,19 @@
 import { RpcTarget } from 'cloudflare:workers';
 import type { LeaseRpc, RenewAnswer } from '../contract/rpc/group-rpc.ts';
-import type { LeaseId } from '../core/words/ids.ts';
+import type { InstantMs, LeaseId } from '../core/words/ids.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
 
-/** What a handle asks of its group's object. */
+/** Attachments a millisecond, so that those of a later instance are larger than all of an earlier one. */
+const ATTACHMENTS_PER_MS = 1_000;
+
+/** The first attachment that an instance gives out. */
+export function firstAttachment(startedAt: InstantMs): number {
+  return startedAt * ATTACHMENTS_PER_MS;
+}
+
+/** Everything that a handle passes on to its pool. */
 export interface LeaseKeeper {
   renew(leaseId: LeaseId, status: number | null): Promise<RenewAnswer>;
   report(leaseId: LeaseId, signal: UpstreamSignal, isRepeat: boolean): Promise<void> | void;

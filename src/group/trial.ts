@@ -1,9 +1,16 @@
 import type { Env } from '../env.ts';
 import type { GroupRpc, LeaseRpc, RenewAnswer } from '../contract/rpc/group-rpc.ts';
-import type { LeaseId } from '../core/words/ids.ts';
-import { GO_ON, GroupObject, HAND_OVER, LET_GO, USE } from './group-object.ts';
+import { isStopped } from '../core/capacity.ts';
+import { leaseId, ticketId, type LeaseId } from '../core/words/ids.ts';
+import { isInUse } from './idleness.ts';
 import type { LeaseKeeper } from './lease-handle.ts';
-import { READ } from './readable-group.ts';
+import { Pool } from './pool.ts';
+
+/** Calls of `GroupRpc` that a pool takes while it is on trial. */
+export type TrialCalls = Pick<
+  GroupRpc,
+  'acquire' | 'resume' | 'cancel' | 'release' | 'report' | 'opened' | 'status' | 'reconfigure'
+>;
 
 /** What a trial tells the object that it is in. */
 interface TrialEvents {
@@ -25,7 +32,8 @@ interface Taken {
  * is passed on.
  */
 export class Trial {
-  readonly #pool: GroupObject;
+  readonly #pool: Pool;
+  readonly #rpc: TrialCalls;
   #isProved = false;
   readonly #events: TrialEvents;
   /** Calls that are under way in the pool. */
@@ -37,12 +45,13 @@ export class Trial {
 
   constructor(ctx: DurableObjectState, env: Env, name: string, events: TrialEvents) {
     this.#events = events;
-    this.#pool = new GroupObject(ctx, env, {
+    this.#pool = new Pool(ctx, env, {
       name,
       keeperFor: (own) => this.#keeperFor(own),
       onProved: () => this.#prove(),
       onEvent: () => this.#settle(),
     });
+    this.#rpc = trialCalls(this.#pool);
   }
 
   /** Its key had its success, and it is being handed over, or that is done. */
@@ -51,16 +60,16 @@ export class Trial {
   }
 
   get isInUse(): boolean {
-    return this.#calls > 0 || this.#isProved || this.#pool[USE]() === 'in_use';
+    return this.#calls > 0 || this.#isProved || isInUse(this.#pool.shell.state);
   }
 
   /** Calls the pool. Null: it has an object of its own by now. */
-  async call<T>(work: (pool: GroupObject) => Promise<T>): Promise<T | null> {
+  async call<T>(work: (pool: TrialCalls) => Promise<T>): Promise<T | null> {
     while (this.#handing !== null) await this.#handing;
     if (this.#taken !== null) return null;
     this.#calls += 1;
     try {
-      return await work(this.#pool);
+      return await work(this.#rpc);
     } finally {
       this.#calls -= 1;
       this.#settle();
@@ -69,8 +78,8 @@ export class Trial {
 
   /** Hands the pool over. A failure leaves everything as it was. */
   async handOver(own: GroupRpc): Promise<void> {
-    const handed = this.#pool[HAND_OVER]();
-    const { leases: held } = this.#pool[READ]().state;
+    const handed = this.#pool.handOver.begin();
+    const { leases: held } = this.#pool.shell.state;
     const attachments = handed.leases.map(({ id }) => held.get(id)?.attachment ?? 0);
     const taking = own.takeOver(handed);
     this.#handing = taking.catch(() => {});
@@ -86,7 +95,7 @@ export class Trial {
       for (const [index, { phase }] of handed.leases.entries()) {
         if (phase === 'cooling') leases[index]?.[Symbol.dispose]();
       }
-      this.#pool[LET_GO]();
+      this.#pool.handOver.end();
     } finally {
       this.#handing = null;
     }
@@ -95,7 +104,7 @@ export class Trial {
   /** Its own object could not be reached: the next success tries again. */
   goOn(): void {
     this.#isProved = false;
-    this.#pool[GO_ON]();
+    this.#pool.handOver.takeBack();
     this.#settle();
   }
 
@@ -107,7 +116,13 @@ export class Trial {
 
   #settle(): void {
     const mayEnd = this.#calls === 0 && !this.#isProved;
-    if (mayEnd && this.#pool[USE]() === 'nothing') this.#events.onIdle();
+    if (mayEnd && this.#isForgettable()) this.#events.onIdle();
+  }
+
+  /** Nobody holds or awaits anything, and there is no pause that is worth remembering for a while. */
+  #isForgettable(): boolean {
+    const { shell } = this.#pool;
+    return !isInUse(shell.state) && !isStopped(shell.state, shell.now());
   }
 
   /** Passes on what holders say of leases that were taken over. */
@@ -157,4 +172,19 @@ export class Trial {
     const taken = this.#taken?.get(id);
     return taken === undefined ? here() : there(taken);
   }
+}
+
+function trialCalls({ acquires, leases, view, link }: Pool): TrialCalls {
+  // oxlint-disable require-await -- as in `GroupObject`: a throw must become a rejection
+  return {
+    acquire: (request) => acquires.acquire(request),
+    resume: (request) => acquires.resume(request),
+    cancel: async (ticket) => acquires.cancel(ticketId(ticket)),
+    opened: (sliceMs) => acquires.opened(sliceMs),
+    release: async (id, outcome, status, settlement) =>
+      leases.release(leaseId(id), outcome, status, settlement),
+    report: async (id, signal, isRepeat) => leases.report(leaseId(id), signal, isRepeat),
+    status: async () => view.status(),
+    reconfigure: async (pushed) => link.adopt(pushed),
+  };
 }

@@ -6,7 +6,6 @@ import type {
   AcquireAnswer,
   AcquireRequest,
   GroupDefinition,
-  GroupRpc,
   ResumeAnswer,
   ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
@@ -18,9 +17,8 @@ import type { Proved, TrialsRpc } from '../contract/rpc/trials-rpc.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
-import type { GroupObject } from './group-object.ts';
 import { ProvedPools } from './proved-pools.ts';
-import { Trial } from './trial.ts';
+import { Trial, type TrialCalls } from './trial.ts';
 
 /** From so many pools on those go that only remember that their upstream wants a pause. */
 const TRIALS_MAX = 2_000;
@@ -104,7 +102,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
   }
 
   /** Calls a pool wherever it is. */
-  async #call<T>(of: ListedPool, work: (pool: GroupRpc) => Promise<T>): Promise<T> {
+  async #call<T>(of: ListedPool, work: (pool: TrialCalls) => Promise<T>): Promise<T> {
     const trial = this.#trialOf(of);
     const here =
       trial === null ? null : await trial.call(async (pool) => [await work(pool)] as const);
@@ -157,7 +155,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
       : directoryOf(this.env).share(group, partition);
   }
 
-  async #bringUpToDate(pool: GroupObject, { group, configVersion }: AcquireRequest): Promise<void> {
+  async #bringUpToDate(pool: TrialCalls, { group, configVersion }: AcquireRequest): Promise<void> {
     let known = this.#definitions.get(group);
     if (known === undefined || known.version < configVersion) {
       known = await directoryOf(this.env)

@@ -6,9 +6,9 @@ import type { Warning } from '../../contract/warnings.ts';
 import type { PoolStatus } from '../../contract/status.ts';
 import type { GroupEvent } from '../../core/events.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
-import { queueLength } from '../../core/parts/queue.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { PoolIdentity, WarningBounds } from '../definition.ts';
+import { isInUse } from '../idleness.ts';
 import { FeedLink } from './feed-link.ts';
 import { HistoryRows } from './history-rows.ts';
 import { History, waitQuantiles } from './history.ts';
@@ -77,13 +77,13 @@ export class Observation {
     this.#warnings.note(this.#state, this.#bounds(), now);
     this.feed.note(now);
     if (!this.#tables.isOpen) return false;
-    return this.#markers.isDue || this.#history.isDue(this.#isInUse(), now);
+    return this.#markers.isDue || this.#history.isDue(isInUse(this.#state), now);
   }
 
   /** Writes what is due, in the transaction of whoever writes anyway. */
   write(now: InstantMs): void {
     if (!this.#tables.isOpen) return;
-    this.#history.write(this.#state, this.#isInUse(), now);
+    this.#history.write(this.#state, isInUse(this.#state), now);
     this.#markers.write();
   }
 
@@ -116,10 +116,6 @@ export class Observation {
       cost_usd_total: totals.usd,
       warnings_total: this.#warnings.totals(),
     };
-  }
-
-  #isInUse(): boolean {
-    return this.#state.leases.size + queueLength(this.#state.queue) > 0;
   }
 }
 

@@ -1,6 +1,8 @@
 // The previous contract against the present object: for minutes after a deploy Workers and objects run
 // different versions. Answers may have more fields than these, never fewer.
 import { afterAll, describe, expect, it } from 'vitest';
+import type { GroupRpc } from '../../../src/contract/rpc/group-rpc.ts';
+import { GroupObject } from '../../../src/group/group-object.ts';
 import { inside, nothingLeaks, resetPool, resetWritten } from '../support/pool.ts';
 import { env, until } from '../support/worker.ts';
 import {
@@ -179,4 +181,37 @@ it('rows that version 1 wrote are read by the present object', async () => {
   const resumed = await object('rows').resume(resumeV1('rows', 't'));
   expect(resumed.kind).toBe('granted');
   await resumed.lease.release('success', 200);
+});
+
+/** Every call of the contract; the compiler sees to it that none is missing. */
+const CALLS: Readonly<Record<keyof GroupRpc, true>> = {
+  acquire: true,
+  cancel: true,
+  release: true,
+  report: true,
+  resume: true,
+  status: true,
+  leases: true,
+  metrics: true,
+  history: true,
+  decisions: true,
+  warnings: true,
+  preview: true,
+  waiters: true,
+  callsOf: true,
+  watch: true,
+  promote: true,
+  dismiss: true,
+  opened: true,
+  relearn: true,
+  revoke: true,
+  forget: true,
+  takeOver: true,
+  isProved: true,
+  reconfigure: true,
+};
+
+it('nothing of the object can be called that is not in the contract', () => {
+  const methods = Object.getOwnPropertyNames(GroupObject.prototype);
+  expect(methods.toSorted()).toEqual(['constructor', ...Object.keys(CALLS)].toSorted());
 });

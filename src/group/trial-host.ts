@@ -1,10 +1,10 @@
 import type { LeaseKeeper } from './lease-handle.ts';
 
-/** The place of a pool that has no object of its own: it is one of many in another one, and stores nothing. */
-export interface Seat {
+/** The object around a pool on trial, which has none of its own: it is one of many there, and stores nothing. */
+export interface TrialHost {
   /** The pool's name. */
   readonly name: string;
-  /** Stands between the pool and who holds its leases. */
+  /** Stands between the pool and the holders of its leases. */
   keeperFor(own: LeaseKeeper): LeaseKeeper;
   /** Told at every 2xx. */
   onProved(): void;

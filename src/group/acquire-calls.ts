@@ -1,0 +1,103 @@
+import type {
+  AcquireAnswer,
+  AcquireRequest,
+  ResumeAnswer,
+  ResumeRequest,
+} from '../contract/rpc/group-rpc.ts';
+import { isStopped } from '../core/capacity.ts';
+import { standing } from '../core/enter.ts';
+import type { GroupEvent } from '../core/events.ts';
+import { leaseId, leaseIdOf, ticketId, type TicketId } from '../core/words/ids.ts';
+import type { DirectoryLink } from './directory-link.ts';
+import type { HandOver } from './hand-over.ts';
+import type { ParkedAcquires } from './parked-acquires.ts';
+import type { PauseWaiters } from './pause-waiters.ts';
+import { holderOf, ticketFrom } from './requests.ts';
+import type { Shell } from './shell.ts';
+import type { Tables } from './tables.ts';
+
+interface AcquireCallsParts {
+  readonly shell: Shell;
+  readonly link: DirectoryLink;
+  readonly tables: Tables;
+  readonly parked: ParkedAcquires;
+  readonly pauseWaiters: PauseWaiters;
+  readonly handOver: HandOver;
+}
+
+/** Callers' side of a pool: calls for a slot, for one that is held already, and for the end of a pause. */
+export class AcquireCalls {
+  readonly #parts: AcquireCallsParts;
+  #passedUnlimited = 0;
+
+  constructor(parts: AcquireCallsParts) {
+    this.#parts = parts;
+  }
+
+  /** Calls that Workers let pass without a slot, as far as they have told this instance. */
+  get passedUnlimited(): number {
+    return this.#passedUnlimited;
+  }
+
+  async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
+    const { shell, link, parked, handOver } = this.#parts;
+    if (request.configVersion > link.definition.version) await link.catchUp();
+    link.assume(request.assumed);
+    this.#passedUnlimited += request.passedUnlimited;
+    if (link.isRetired || handOver.hasBegun) return parked.moved();
+    const id = ticketId(request.ticketId);
+    if (shell.state.queue.byTicket.has(id)) link.hear();
+    const superseded = parked.current(id);
+    const answer = this.#park(id, {
+      kind: 'acquire',
+      leaseId: leaseIdOf(id, request.attempt),
+      sliceMs: request.sliceMs,
+      ticket: ticketFrom(request, shell.now()),
+    });
+    superseded?.(parked.pending(standing(shell.state, id, shell.now())));
+    return (await answer) as AcquireAnswer;
+  }
+
+  async resume(request: ResumeRequest): Promise<ResumeAnswer> {
+    const { link, parked, tables } = this.#parts;
+    link.assume(request.assumed);
+    const id = ticketId(request.ticketId);
+    const superseded = parked.current(id);
+    const answer = this.#park(id, {
+      kind: 'resume',
+      leaseId: leaseId(request.leaseId),
+      ticketId: id,
+      holder: holderOf(request),
+      lane: request.lane ?? 'normal',
+      slots: request.slots ?? 1,
+      othersMayFollow: !tables.isOpen,
+      ...(request.attachment === undefined ? {} : { attachment: request.attachment }),
+    });
+    superseded?.({ kind: 'gone' });
+    return (await answer) as ResumeAnswer;
+  }
+
+  cancel(id: TicketId): void {
+    this.#parts.shell.apply({ kind: 'cancel', ticketId: id });
+  }
+
+  /** Resolves when the group is not paused (true) or the slice is over. */
+  opened(sliceMs: number): Promise<boolean> {
+    const { shell, link, pauseWaiters } = this.#parts;
+    const now = shell.now();
+    if (!isStopped(shell.state, now)) return Promise.resolve(true);
+    link.hear();
+    const opened = pauseWaiters.park(sliceMs, now);
+    shell.arm();
+    return opened;
+  }
+
+  /** Parks the caller until the core has an answer for its ticket. */
+  #park(id: TicketId, event: GroupEvent): Promise<AcquireAnswer | ResumeAnswer> {
+    const { shell, parked } = this.#parts;
+    return new Promise((resolve) => {
+      parked.park(id, resolve);
+      shell.apply(event);
+    });
+  }
+}

@@ -1,0 +1,113 @@
+import type { PoolPreview } from '../../contract/rpc/change-preview.ts';
+import type { PoolReport, WatchRequest } from '../../contract/rpc/feed-rpc.ts';
+import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
+import type { DecisionFilter, DecisionInfo } from '../../contract/decisions.ts';
+import type { PoolHistory } from '../../contract/history.ts';
+import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
+import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/status.ts';
+import type { Warning } from '../../contract/warnings.ts';
+import type { GroupState } from '../../core/state.ts';
+import type { InstantMs } from '../../core/words/ids.ts';
+import type { AcquireCalls } from '../acquire-calls.ts';
+import type { PoolIdentity } from '../definition.ts';
+import type { DirectoryLink } from '../directory-link.ts';
+import type { Idleness } from '../idleness.ts';
+import type { Shell } from '../shell.ts';
+import { CallerView } from './caller-calls.ts';
+import { decisionInfos } from './decisions.ts';
+import type { Observation } from './observation.ts';
+import { poolPreview } from './preview.ts';
+import { leaseInfos, poolDetail, poolStatus, waiterInfos } from './status.ts';
+
+interface PoolViewParts {
+  readonly shell: Shell;
+  readonly identity: PoolIdentity;
+  readonly link: DirectoryLink;
+  readonly idleness: Idleness;
+  readonly observation: Observation;
+  readonly acquires: AcquireCalls;
+}
+
+/** Readers' side of a pool: everything that can be told of it without changing it. What is due is done first. */
+export class PoolView {
+  readonly #parts: PoolViewParts;
+  readonly #state: GroupState;
+  readonly #callerView = new CallerView();
+
+  constructor(parts: PoolViewParts) {
+    this.#parts = parts;
+    this.#state = parts.shell.state;
+  }
+
+  status(): PoolStatus {
+    return this.#status(this.#tick());
+  }
+
+  metrics(): PoolMetrics {
+    return this.#parts.observation.metrics(this.status());
+  }
+
+  history(fromMs: number, toMs: number, stepMs: number): PoolHistory {
+    return this.#parts.observation.history(fromMs, toMs, stepMs, this.#tick());
+  }
+
+  decisions(filter: DecisionFilter): DecisionInfo[] {
+    this.#tick();
+    return decisionInfos(this.#state, filter);
+  }
+
+  warnings(): Warning[] {
+    this.#tick();
+    return this.#parts.observation.warnings();
+  }
+
+  preview(before: string, after: string): PoolPreview {
+    return poolPreview(this.#state, before, after, this.#tick());
+  }
+
+  waiters(): WaiterInfo[] {
+    return waiterInfos(this.#state, this.#tick());
+  }
+
+  leases(): LeaseInfo[] {
+    return leaseInfos(this.#state, this.#tick());
+  }
+
+  callsOf(caller: string): CallerCalls {
+    const now = this.#tick();
+    const calls = this.#callerView.callsOf(caller, this.#state, now);
+    return { ...calls, status: this.#status(now) };
+  }
+
+  watch(request: WatchRequest): PoolReport {
+    this.#tick();
+    return this.#parts.observation.feed.watch(request);
+  }
+
+  /** Makes what the hub of the dashboards is told. */
+  report(isDetailed: boolean): PoolReport {
+    const now = this.#tick();
+    const { version } = this.#parts.link.definition;
+    const detail = isDetailed ? poolDetail(this.#state, now) : null;
+    return { at: now, configVersion: version, status: this.#status(now), detail };
+  }
+
+  /** How long nobody has used the pool. */
+  idleMs(): number {
+    return this.#parts.idleness.forMs(this.#tick());
+  }
+
+  #tick(): InstantMs {
+    return this.#parts.shell.tick();
+  }
+
+  #status(now: InstantMs): PoolStatus {
+    const { identity, link, idleness, observation, acquires } = this.#parts;
+    const seen = {
+      passedUnlimited: acquires.passedUnlimited,
+      idleMs: idleness.forMs(now),
+      ...observation.waits(now),
+    };
+    return poolStatus(identity, link.definition, this.#state, seen, now);
+  }
+}

@@ -1,0 +1,48 @@
+import type { LeaseId, TicketId } from '../core/words/ids.ts';
+import type { Lane } from '../core/words/ticket.ts';
+import type { Batch } from './batch.ts';
+import type { ParkedAcquires } from './parked-acquires.ts';
+import type { Shell } from './shell.ts';
+
+/** Operators' side of a pool. They hear that something is done once no reset can undo it. */
+export class Operator {
+  readonly #shell: Shell;
+  readonly #batch: Batch;
+  readonly #parked: ParkedAcquires;
+
+  constructor(shell: Shell, batch: Batch, parked: ParkedAcquires) {
+    this.#shell = shell;
+    this.#batch = batch;
+    this.#parked = parked;
+  }
+
+  async revoke(id: LeaseId): Promise<boolean> {
+    this.#shell.apply({ kind: 'revoke', leaseId: id });
+    const isRevoking = this.#shell.state.leases.get(id)?.phase === 'revoking';
+    await this.#batch.written();
+    return isRevoking;
+  }
+
+  async relearn(): Promise<void> {
+    this.#shell.apply({ kind: 'relearn' });
+    await this.#batch.written();
+  }
+
+  /** Waiters are never stored, so there is no row to wait for. */
+  promote(id: TicketId, lane: Lane | null, toFront: boolean): boolean {
+    const waits = this.#waits(id);
+    this.#shell.apply({ kind: 'promote', ticketId: id, lane, toFront });
+    return waits;
+  }
+
+  dismiss(id: TicketId): boolean {
+    if (!this.#waits(id)) return false;
+    this.#parked.dismiss(id);
+    this.#shell.apply({ kind: 'cancel', ticketId: id });
+    return true;
+  }
+
+  #waits(id: TicketId): boolean {
+    return this.#shell.state.queue.byTicket.has(id);
+  }
+}

@@ -1,0 +1,123 @@
+import { isProvedLater } from '../contract/pool-name.ts';
+import { recover } from '../core/recover.ts';
+import { wantsServed } from '../core/upstream-signals.ts';
+import { instant, type InstantMs } from '../core/words/ids.ts';
+import type { Env } from '../env.ts';
+import { SteadyClock } from '../runtime/steady-clock.ts';
+import { AcquireCalls } from './acquire-calls.ts';
+import { Batch } from './batch.ts';
+import { ControlsRows } from './controls-rows.ts';
+import { identityOf, settingsOf, warningBoundsOf, type PoolIdentity } from './definition.ts';
+import { DirectoryLink } from './directory-link.ts';
+import { EffectRunner } from './effects.ts';
+import { HandOver } from './hand-over.ts';
+import { Idleness } from './idleness.ts';
+import { firstAttachment } from './lease-handle.ts';
+import { Leases } from './leases.ts';
+import { Observation } from './observe/observation.ts';
+import { PoolView } from './observe/pool-view.ts';
+import { Operator } from './operator.ts';
+import { ParkedAcquires } from './parked-acquires.ts';
+import { PauseWaiters } from './pause-waiters.ts';
+import { Proof } from './proof.ts';
+import { Renewals } from './renewals.ts';
+import { RowWriter } from './row-writer.ts';
+import { Shell } from './shell.ts';
+import { GroupStore } from './store.ts';
+import { Tables } from './tables.ts';
+import type { TrialHost } from './trial-host.ts';
+
+/**
+ * One pool of slots: its parts, and what each of them is given. It is in an object of its own, or, while it
+ * is on trial where Headgate hosts itself, in one with many others, whose `host` it is told.
+ */
+export class Pool {
+  readonly shell: Shell;
+  readonly link: DirectoryLink;
+  readonly proof: Proof;
+  readonly leases: Leases;
+  readonly acquires: AcquireCalls;
+  readonly operator: Operator;
+  readonly handOver: HandOver;
+  readonly view: PoolView;
+
+  constructor(ctx: DurableObjectState, env: Env, host: TrialHost | null = null) {
+    const clock = new SteadyClock();
+    const now = (): InstantMs => instant(clock.now());
+    const identity = identityOf(host?.name ?? ctx.id.name ?? '');
+    const tables = tablesOf(ctx, identity, host);
+    const store = new GroupStore(tables, env.BOOT_ID ?? '');
+    const controls = new ControlsRows(store);
+    const waitUntil = (work: Promise<unknown>): void => ctx.waitUntil(work);
+    const link = new DirectoryLink(env, store, identity, waitUntil, (moved) =>
+      this.shell.reconfigure(moved),
+    );
+    const startedAt = now();
+    const idleness = new Idleness(store, startedAt);
+    const { leases: loaded, heldBefore } = store.loadLeases();
+    const { state, effects: atStart } = recover(
+      settingsOf(link.definition),
+      loaded,
+      controls.load(startedAt),
+      firstAttachment(startedAt),
+      startedAt,
+    );
+    const observation = new Observation(
+      state,
+      {
+        env,
+        ctx,
+        tables,
+        store,
+        identity,
+        bounds: () => warningBoundsOf(link.definition),
+        leasesBefore: heldBefore,
+        report: (isDetailed) => this.view.report(isDetailed),
+      },
+      startedAt,
+    );
+    const abort = (reason: string): void => ctx.abort(reason);
+    const rows = new RowWriter({ state, store, controls, observation, now, abort });
+    // Where hundreds of pools share an object, the runtime fires their timers one by one, and allows 10,000.
+    const batch = new Batch((writes) => rows.write(writes), host === null);
+    const parked = new ParkedAcquires(() => link.definition.version);
+    const renewals = new Renewals();
+    const pauseWaiters = new PauseWaiters();
+    const effects = new EffectRunner({
+      batch,
+      acquires: parked,
+      renewals,
+      handle: (id, attachment) => this.leases.handle(id, attachment),
+      grantFields: () => ({
+        configVersion: link.definition.version,
+        ...(wantsServed(state, now()) ? { wantsServed: true } : {}),
+      }),
+    });
+    const onEvent = (): void => host?.onEvent();
+    const turned = { clock, effects, batch, renewals, pauseWaiters, observation, idleness, link };
+    const shell = new Shell(state, { ...turned, onEvent });
+    const proof = new Proof({ tables, rows, link, host });
+    const leases = new Leases({ shell, store, renewals, proof, host });
+    const handOver = new HandOver({ shell, link, batch, proof, leases });
+    const acquires = new AcquireCalls({ shell, link, tables, parked, pauseWaiters, handOver });
+    this.shell = shell;
+    this.link = link;
+    this.proof = proof;
+    this.leases = leases;
+    this.handOver = handOver;
+    this.acquires = acquires;
+    this.operator = new Operator(shell, batch, parked);
+    this.view = new PoolView({ shell, identity, link, idleness, observation, acquires });
+    idleness.note(state, startedAt);
+    effects.run(atStart);
+  }
+}
+
+function tablesOf(
+  { storage }: DurableObjectState,
+  identity: PoolIdentity,
+  host: TrialHost | null,
+): Tables {
+  if (host !== null) return new Tables(storage.sql, false);
+  return isProvedLater(identity) ? Tables.ofUnproved(storage.sql) : new Tables(storage.sql, true);
+}

@@ -1,0 +1,41 @@
+import type { DirectoryLink } from './directory-link.ts';
+import type { RowWriter } from './row-writer.ts';
+import type { Tables } from './tables.ts';
+import type { TrialHost } from './trial-host.ts';
+
+interface ProofParts {
+  readonly tables: Tables;
+  readonly rows: RowWriter;
+  readonly link: DirectoryLink;
+  /** Null: the pool has an object of its own. */
+  readonly host: TrialHost | null;
+}
+
+/** The proof that a pool is worth a row: its first 2xx. From then on it is stored, and listed. */
+export class Proof {
+  readonly #parts: ProofParts;
+
+  constructor(parts: ProofParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the pool is stored. */
+  get isGiven(): boolean {
+    return this.#parts.tables.isOpen;
+  }
+
+  /** Takes note of an upstream's status. */
+  note(status: number | null): void {
+    if (status === null || status < 200 || status > 299) return;
+    const { host } = this.#parts;
+    if (host === null) this.give();
+    else host.onProved();
+  }
+
+  /** Stores and lists the pool. */
+  give(): void {
+    const { rows, link } = this.#parts;
+    if (!this.isGiven) rows.open();
+    link.proved();
+  }
+}

@@ -1,0 +1,106 @@
+import { blockOf, isStopped } from '../core/capacity.ts';
+import type { GroupEvent } from '../core/events.ts';
+import type { GroupState } from '../core/state.ts';
+import { nextWakeAt, step } from '../core/step.ts';
+import { instant, type InstantMs } from '../core/words/ids.ts';
+import type { SteadyClock } from '../runtime/steady-clock.ts';
+import type { Batch } from './batch.ts';
+import { settingsOf } from './definition.ts';
+import type { DirectoryLink } from './directory-link.ts';
+import type { EffectRunner } from './effects.ts';
+import { isInUse, type Idleness } from './idleness.ts';
+import type { Observation } from './observe/observation.ts';
+import type { PauseWaiters } from './pause-waiters.ts';
+import type { Renewals } from './renewals.ts';
+import { WakeTimer } from './wake-timer.ts';
+
+/** Longest sleep of a pool with leases, so that it notices when it is held up. */
+const PULSE_MS = 5_000;
+
+/** Delay of a timer from which on it was held up: the process was frozen, or the wall clock set forward. */
+const HELD_UP_MS = 5_000;
+
+/** The parts of a pool that a turn moves. */
+interface ShellParts {
+  readonly clock: SteadyClock;
+  readonly effects: EffectRunner;
+  readonly batch: Batch;
+  readonly renewals: Renewals;
+  readonly pauseWaiters: PauseWaiters;
+  readonly observation: Observation;
+  readonly idleness: Idleness;
+  readonly link: DirectoryLink;
+  /** Told after every event. */
+  readonly onEvent: () => void;
+}
+
+/**
+ * The turn of a pool, which every event takes, without a pause in it: the core decides, its effects become
+ * rows and answers, what watches the pool is told, and the timer is set to what is due next.
+ */
+export class Shell {
+  /** The core's; it is changed in place, and only by a turn. */
+  readonly state: GroupState;
+  readonly #parts: ShellParts;
+  readonly #timer: WakeTimer;
+
+  constructor(state: GroupState, parts: ShellParts) {
+    this.state = state;
+    this.#parts = parts;
+    this.#timer = new WakeTimer(parts.clock, () => this.apply({ kind: 'tick' }));
+  }
+
+  now(): InstantMs {
+    return instant(this.#parts.clock.now());
+  }
+
+  apply(event: GroupEvent): void {
+    const { effects, batch, observation, idleness, link, pauseWaiters, onEvent } = this.#parts;
+    const now = this.now();
+    observation.before(now);
+    this.#answerDue(now);
+    effects.run(step(this.state, event, now));
+    if (observation.after(event, now)) batch.soon();
+    idleness.note(this.state, now);
+    if (!isInUse(this.state)) link.leave();
+    if (pauseWaiters.isAwaited && !isStopped(this.state, now)) pauseWaiters.open();
+    this.arm();
+    onEvent();
+  }
+
+  /** Applies everything that is due, so that what is read next is true now. */
+  tick(): InstantMs {
+    this.apply({ kind: 'tick' });
+    return this.now();
+  }
+
+  /** Applies another definition; `moved`: calls may go another way, so those who wait are sent back. */
+  reconfigure(moved: boolean): void {
+    this.apply({ kind: 'reconfigure', settings: settingsOf(this.#parts.link.definition) });
+    if (moved) this.apply({ kind: 'move' });
+  }
+
+  /** Sets the timer to what is due next. */
+  arm(): void {
+    const { renewals, pauseWaiters } = this.#parts;
+    const now = this.now();
+    // Whoever holds nothing and waits for the end of a pause is told when it is over.
+    const opensAt = pauseWaiters.isAwaited ? blockOf(this.state, now)?.until : undefined;
+    const dueAt = Math.min(nextWakeAt(this.state, now), opensAt ?? Infinity);
+    const parkedUntil = Math.min(renewals.nextDueAt(), pauseWaiters.nextDueAt());
+    const pulseAt = this.state.leases.size > 0 ? now + PULSE_MS : Infinity;
+    this.#timer.arm(Math.min(dueAt, parkedUntil, pulseAt));
+  }
+
+  /** Does what the timer is late with, before anything that is due by the clock alone ends. */
+  #answerDue(now: InstantMs): void {
+    const { effects, renewals, pauseWaiters } = this.#parts;
+    const lateMs = this.#timer.takeOver();
+    if (lateMs === null) return;
+    if (lateMs > HELD_UP_MS) {
+      effects.run(step(this.state, { kind: 'held_up', lostMs: lateMs }, now));
+    }
+    renewals.answerDue(now);
+    pauseWaiters.answerDue(now);
+  }
+}
