@@ -14,7 +14,7 @@ import { estimateWaitMs, waitersAhead } from './estimate.ts';
 import { letPass, pump } from './grant.ts';
 import { after, instant, type InstantMs, type TicketId } from './words/ids.ts';
 import { attach } from './leases.ts';
-import { decline, letGo, reject, turnAway } from './leave.ts';
+import { leave, reject, rejected } from './leave.ts';
 import { waitsForItself } from './nesting.ts';
 import { ageOf, isUnderCap } from './order.ts';
 import { dequeue, enqueue, type Waiter } from './parts/queue.ts';
@@ -56,7 +56,7 @@ export function joinQueue(
   }
   const known = state.queue.byTicket.get(ticket.id);
   if (known !== undefined && known.leaseId !== leaseId) {
-    letGo(state, known, now); // an earlier attempt, given up
+    leave(state, known, { kind: 'left' }, now, effects); // an earlier attempt, given up
   } else if (known !== undefined) {
     park(state, known, event, now);
     pump(state, now, effects);
@@ -86,17 +86,17 @@ function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effe
   const { settings } = state;
   if (!ticket.isTry) noteArrival(state, waiter, now);
   if (waitsForItself(state, ticket)) {
-    turnAway(state, waiter, { reason: 'nested', retryAfterMs: null }, now, effects);
+    leave(state, waiter, rejected({ reason: 'nested', retryAfterMs: null }), now, effects);
   } else if (ticket.isTry || (isStopped(state, now) && ticket.holdsNarrower)) {
     // It waits without what it holds, unless it would wait in vain. An operator's pause may end at any time.
     const mayWait = ticket.isTry || settings.paused;
     const stopped = mayWait ? null : refuseStopped(state, waiter, now);
-    if (stopped === null) decline(state, waiter, now, effects);
-    else turnAway(state, waiter, stopped, now, effects);
+    if (stopped === null) leave(state, waiter, { kind: 'declined' }, now, effects);
+    else leave(state, waiter, rejected(stopped), now, effects);
   } else {
     const refused = refuseToWait(state, waiter, now);
     if (refused === null) return;
-    turnAway(state, refused.evicted ?? waiter, refused.rejection, now, effects);
+    leave(state, refused.evicted ?? waiter, rejected(refused.rejection), now, effects);
   }
 }
 
@@ -106,9 +106,9 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
   state.waitersDueAt = NEVER;
   for (const waiter of state.queue.byTicket.values()) {
     if (now >= waiter.deadlineAt) {
-      turnAway(state, waiter, timeoutOf(state, waiter.ticket, now), now, effects);
+      leave(state, waiter, rejected(timeoutOf(state, waiter.ticket, now)), now, effects);
     } else if (waiter.sliceEndsAt === null && now >= waiter.orphanAt) {
-      letGo(state, waiter, now);
+      leave(state, waiter, { kind: 'left' }, now, effects);
     } else {
       if (waiter.sliceEndsAt !== null && now >= waiter.sliceEndsAt) {
         waiter.sliceEndsAt = null;

@@ -5,7 +5,7 @@ import type { Effect } from './events.ts';
 import type { InstantMs } from './words/ids.ts';
 import { noteLaneGrant } from './parts/lanes.ts';
 import { openLease } from './leases.ts';
-import { turnAway } from './leave.ts';
+import { leave, rejected } from './leave.ts';
 import { findPassage } from './nesting.ts';
 import { nextWaiter } from './order.ts';
 import { findOvertaker } from './overtaking.ts';
@@ -38,7 +38,7 @@ function grantInTurn(state: GroupState, now: InstantMs, effects: Effect[]): void
     const hopeless = refuseTooLarge(state, waiter.ticket) ?? refuseUnaffordable(state, waiter, now);
     if (hopeless !== null) {
       if (state.settings.isDryRun) letPass(state, waiter, now, effects);
-      else turnAway(state, waiter, hopeless, now, effects);
+      else leave(state, waiter, rejected(hopeless), now, effects);
       continue;
     }
     const at = roomAt(state, waiter.need, now);
@@ -66,7 +66,7 @@ function passNested(state: GroupState, now: InstantMs, effects: Effect[]): boole
     if (leaseId === null) continue;
     hasChanged = true;
     const unaffordable = refuseUnaffordable(state, waiter, now);
-    if (unaffordable !== null) turnAway(state, waiter, unaffordable, now, effects);
+    if (unaffordable !== null) leave(state, waiter, rejected(unaffordable), now, effects);
     else grant(state, waiter, 0, now, effects, { in: leaseId, slots: ticket.slots });
   }
   return hasChanged;

@@ -6,19 +6,56 @@ import { noteDeparture, noteRejection } from './stats.ts';
 import type { Rejection } from './words/rejection.ts';
 import type { GroupState } from './state.ts';
 
-/** The ways out of the queue, but for the grant. */
+/** The way in which a waiter leaves the queue without slots. */
+type Departure =
+  /** The group rejects it. */
+  | { readonly kind: 'rejected'; readonly rejection: Rejection }
+  /** It may not wait here as things are. That does not count as a rejection. */
+  | { readonly kind: 'declined' }
+  /** Its call may go another way from now on. */
+  | { readonly kind: 'moved' }
+  /** Its attempt has ended, and its caller may still be parked. */
+  | { readonly kind: 'gone' }
+  /** Nobody is parked behind it any more, and nobody is told. */
+  | { readonly kind: 'left' };
 
-/** Rejects somebody who waits. */
-export function turnAway(
+/** Makes the departure of a waiter that the group rejects. */
+export function rejected(rejection: Rejection): Departure {
+  return { kind: 'rejected', rejection };
+}
+
+/** Takes a waiter out of the queue, notes why, and answers the ask that is parked behind it. */
+export function leave(
   state: GroupState,
   waiter: Waiter,
-  rejection: Rejection,
+  how: Departure,
   now: InstantMs,
   effects: Effect[],
 ): void {
+  const { id: ticketId, isTry } = waiter.ticket;
   dequeue(state.queue, waiter);
-  noteRejection(state, waiter, rejection, now);
-  reject(state, waiter.ticket.id, rejection, effects);
+  switch (how.kind) {
+    case 'rejected':
+      noteRejection(state, waiter, how.rejection, now);
+      reject(state, ticketId, how.rejection, effects);
+      break;
+    case 'declined':
+      // A try leaves no trace.
+      if (!isTry) noteDeparture(state, waiter, 'declined', now);
+      effects.push({ kind: 'declined', ticketId, isPaused: isStopped(state, now) });
+      break;
+    case 'moved':
+      noteDeparture(state, waiter, 'moved', now);
+      effects.push({ kind: 'moved', ticketId });
+      break;
+    case 'gone':
+      noteDeparture(state, waiter, 'left', now);
+      effects.push({ kind: 'gone', ticketId });
+      break;
+    case 'left':
+      noteDeparture(state, waiter, 'left', now);
+      break;
+  }
 }
 
 /** Rejects a ticket that does not stand in the queue. */
@@ -28,49 +65,7 @@ export function reject(
   rejection: Rejection,
   effects: Effect[],
 ): void {
-  const { rejected } = state.totals;
-  rejected[rejection.reason] = (rejected[rejection.reason] ?? 0) + 1;
+  const { rejected: counts } = state.totals;
+  counts[rejection.reason] = (counts[rejection.reason] ?? 0) + 1;
   effects.push({ kind: 'reject', ticketId, rejection });
-}
-
-/** Lets a waiter go that may not wait here as things are, without counting it as refused. */
-export function decline(
-  state: GroupState,
-  waiter: Waiter,
-  now: InstantMs,
-  effects: Effect[],
-): void {
-  dequeue(state.queue, waiter);
-  if (!waiter.ticket.isTry) noteDeparture(state, waiter, 'declined', now);
-  const isPaused = isStopped(state, now);
-  effects.push({ kind: 'declined', ticketId: waiter.ticket.id, isPaused });
-}
-
-/** Takes out a waiter whose call may go another way from now on. */
-export function sendBack(
-  state: GroupState,
-  waiter: Waiter,
-  now: InstantMs,
-  effects: Effect[],
-): void {
-  dequeue(state.queue, waiter);
-  noteDeparture(state, waiter, 'moved', now);
-  effects.push({ kind: 'moved', ticketId: waiter.ticket.id });
-}
-
-/** Takes out a waiter whose attempt has ended, and lets go of whoever is parked behind it. */
-export function dismiss(
-  state: GroupState,
-  waiter: Waiter,
-  now: InstantMs,
-  effects: Effect[],
-): void {
-  letGo(state, waiter, now);
-  effects.push({ kind: 'gone', ticketId: waiter.ticket.id });
-}
-
-/** Takes out a waiter that nobody waits behind any more. */
-export function letGo(state: GroupState, waiter: Waiter, now: InstantMs): void {
-  dequeue(state.queue, waiter);
-  noteDeparture(state, waiter, 'left', now);
 }

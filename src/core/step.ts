@@ -17,7 +17,7 @@ import {
   prolong,
   refuseLease,
 } from './leases.ts';
-import { decline, dismiss, letGo, sendBack, turnAway } from './leave.ts';
+import { leave, rejected } from './leave.ts';
 import { MOVE_SETTLE_MS, SETTLE_MS } from './words/settings.ts';
 import type { GroupState } from './state.ts';
 import { emptyPause } from './parts/pause.ts';
@@ -47,7 +47,7 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   expireLeases(state, now, effects);
   expireWaiters(state, now, effects);
   apply(state, event, now, effects);
-  if (stopsUntil(state, now) > stoppedUntil) letGoOfStopped(state, now, effects);
+  if (stopsUntil(state, now) > stoppedUntil) dropStopped(state, now, effects);
   pump(state, now, effects);
   if (state.isControlsDirty) {
     state.isControlsDirty = false;
@@ -62,12 +62,12 @@ function stopsUntil(state: GroupState, now: InstantMs): number {
 }
 
 /** The group is stopped for longer than it was: those who cannot wait so long, or must not, are let go. */
-function letGoOfStopped(state: GroupState, now: InstantMs, effects: Effect[]): void {
+function dropStopped(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (state.settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {
     const stopped = refuseStopped(state, waiter, now);
-    if (stopped !== null) turnAway(state, waiter, stopped, now, effects);
-    else if (waiter.ticket.holdsNarrower) decline(state, waiter, now, effects);
+    if (stopped !== null) leave(state, waiter, rejected(stopped), now, effects);
+    else if (waiter.ticket.holdsNarrower) leave(state, waiter, { kind: 'declined' }, now, effects);
   }
 }
 
@@ -150,7 +150,7 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined) {
     const waiter = state.queue.byTicket.get(ticketOf(event.leaseId));
-    if (waiter?.leaseId === event.leaseId) dismiss(state, waiter, now, effects);
+    if (waiter?.leaseId === event.leaseId) leave(state, waiter, { kind: 'gone' }, now, effects);
     return bury(state, event.leaseId, now);
   }
   if (lease.phase === 'cooling') return;
@@ -167,7 +167,7 @@ function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, eff
 
 function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, effects: Effect[]) {
   const waiter = state.queue.byTicket.get(event.ticketId);
-  if (waiter !== undefined) dismiss(state, waiter, now, effects);
+  if (waiter !== undefined) leave(state, waiter, { kind: 'gone' }, now, effects);
   for (const lease of state.leases.values()) {
     if (lease.ticketId !== event.ticketId || lease.phase === 'cooling') continue;
     // Its caller never heard of it.
@@ -186,7 +186,7 @@ function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, eff
   // The clock of an earlier instance may have been ahead, and its attachments with it.
   state.nextAttachment = Math.max(state.nextAttachment, (event.attachment ?? 0) + 1);
   const waiter = state.queue.byTicket.get(ticketId);
-  if (waiter !== undefined) letGo(state, waiter, now);
+  if (waiter !== undefined) leave(state, waiter, { kind: 'left' }, now, effects);
   let lease = state.leases.get(leaseId);
   if (lease === undefined) {
     // The lease lapsed, but the stream is still there and counts at the provider: so it counts here,
@@ -234,8 +234,9 @@ function reconfigure(
   for (const waiter of state.queue.byTicket.values()) {
     const { ticket } = waiter;
     const tooLarge = refuseTooLarge(state, ticket);
-    if (tooLarge !== null) turnAway(state, waiter, tooLarge, now, effects);
-    else if (settings.paused && ticket.holdsNarrower) decline(state, waiter, now, effects);
+    const mayNotWait = settings.paused && ticket.holdsNarrower;
+    if (tooLarge !== null) leave(state, waiter, rejected(tooLarge), now, effects);
+    else if (mayNotWait) leave(state, waiter, { kind: 'declined' }, now, effects);
   }
 }
 
@@ -259,7 +260,7 @@ function relearn(state: GroupState, now: InstantMs) {
 function move(state: GroupState, now: InstantMs, effects: Effect[]) {
   if (queueLength(state.queue) === 0) return;
   for (const waiter of state.queue.byTicket.values()) {
-    sendBack(state, waiter, now, effects);
+    leave(state, waiter, { kind: 'moved' }, now, effects);
   }
   // Most of them come straight back; nobody younger may take their turn meanwhile.
   state.grantsFrom = instant(Math.max(state.grantsFrom, after(now, MOVE_SETTLE_MS)));
