@@ -1,6 +1,6 @@
 import { needOf } from '../../src/core/parts/demand.ts';
 import { UNMETERED } from '../../test/support/core-builders.ts';
-import { agentAccount, lift, NO_AGENT, tenantAccount } from '../../src/core/parts/accounts.ts';
+import { agentAccount, catchUp, NO_AGENT, tenantAccount } from '../../src/core/parts/accounts.ts';
 import { waitersAhead } from '../../src/core/estimate.ts';
 import type { GroupEvent } from '../../src/core/events.ts';
 import { after, instant, leaseIdOf, ticketId, type InstantMs } from '../../src/core/words/ids.ts';
@@ -134,7 +134,7 @@ export class Crowd {
     const agent = agentAccount(accounts, tenant, key, this.now, ticket.enqueuedAt);
     const { lines, byTenant } = queue.lanes[ticket.lane];
     const level = lines[0]?.tenant.shares[ticket.lane].service ?? 0;
-    if (!byTenant.has(tenant)) lift(tenant.shares[ticket.lane], level);
+    if (!byTenant.has(tenant)) catchUp(tenant.shares[ticket.lane], level);
     resettle(queue, tenant);
     const sliceEndsAt = after(this.now, SLICE_MS);
     const waiter: Waiter = {

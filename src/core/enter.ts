@@ -2,7 +2,7 @@ import {
   NO_AGENT,
   agentAccount,
   leastAgentService,
-  lift,
+  catchUp,
   tenantAccount,
 } from './parts/accounts.ts';
 import { allows } from './parts/breaker.ts';
@@ -136,11 +136,14 @@ function lineUp(state: GroupState, waiter: Waiter): () => void {
   for (const lane of LANES) {
     const { lines, byTenant } = queue.lanes[lane];
     if (byTenant.has(tenant)) continue;
-    lift(tenant.shares[lane], lines[0]?.tenant.shares[lane].service ?? accounts.lastService[lane]);
+    catchUp(
+      tenant.shares[lane],
+      lines[0]?.tenant.shares[lane].service ?? accounts.lastService[lane],
+    );
   }
   if (settings.byAgent && agent.waiting === 0) {
     const least = leastAgentService(tenant);
-    lift(agent, least === Infinity ? tenant.lastAgentService : least);
+    catchUp(agent, least === Infinity ? tenant.lastAgentService : least);
   }
   enqueue(queue, waiter);
   return () => {

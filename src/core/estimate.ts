@@ -24,7 +24,7 @@ export function observeHold(state: GroupState, heldMs: number): void {
 /**
  * What a grant is charged per slot before its hold is known: the mean. As long as no call has ended, next
  * to nothing: a guess that is too high would be corrected for those who had the first slots, and would
- * stay with whoever came meanwhile and was lifted to their level. The millisecond makes them take turns.
+ * stay with whoever came meanwhile and caught up with them. The millisecond makes them take turns.
  */
 export function holdToChargeMs({ holdMeanMs, holdSamples }: GroupState): number {
   return holdSamples === 0 ? 1 : holdMeanMs;

@@ -2,7 +2,7 @@ import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './parts
 import { atUpstream, cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect } from './events.ts';
-import { after, instant, type InstantMs, type LeaseId, type TicketId } from './words/ids.ts';
+import { after, instant, type InstantMs, type LeaseId } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
 import { settleLease } from './reservation.ts';
 import { forgetNested, noteNested } from './nesting.ts';
@@ -120,14 +120,14 @@ function accountsOf({ accounts }: GroupState, { holder }: Lease, now: InstantMs)
  */
 export function attach(state: GroupState, lease: Lease, now: InstantMs, effects: Effect[]): void {
   lease.attachment = state.nextAttachment++;
-  prolong(lease, now, effects);
+  renewLease(lease, now, effects);
 }
 
 /**
- * Gives a lease whose holder lives one TTL from now. One that was taken away is not prolonged: a holder
+ * Renews a lease: its holder lives, and has one TTL from now. One that was taken away is not renewed: a holder
  * that ignores it loses the slot by its TTL.
  */
-export function prolong(lease: Lease, now: InstantMs, effects: Effect[]): void {
+export function renewLease(lease: Lease, now: InstantMs, effects: Effect[]): void {
   if (lease.phase !== 'held') return;
   lease.until = after(now, LEASE_TTL_MS);
   if (lease.extendedUntil !== null) {
@@ -141,7 +141,7 @@ export function prolong(lease: Lease, now: InstantMs, effects: Effect[]): void {
  * Nobody could renew for so long, so of no holder's TTL it has passed. A dead holder's lease gets just what
  * was lost, however often. What cools down did so meanwhile.
  */
-export function giveTimeBack(state: GroupState, lostMs: number, effects: Effect[]): void {
+export function extendByLostTime(state: GroupState, lostMs: number, effects: Effect[]): void {
   for (const lease of state.leases.values()) {
     if (lease.phase === 'cooling') continue;
     lease.until = after(lease.until, lostMs);
@@ -166,7 +166,7 @@ export function endLease(
 ): void {
   const isUnused = outcome === 'unused' || settlement === 'unused';
   const heldMs = now - lease.grantedAt;
-  bury(state, lease.id, now);
+  state.tombstones.add(lease.id, now);
   effects.push({ kind: 'ended', leaseId: lease.id });
   endNesting(state, lease.id, now, effects);
   endWaitElsewhere(state, lease);
@@ -236,14 +236,9 @@ export function expireLeases(state: GroupState, now: InstantMs, effects: Effect[
     noteEnd(state, lease, 'expired', now);
     // A lapsed lease leaves no tombstone: a holder that was only out of reach may still resume it.
     // One that an operator took away does, or its holder would come back.
-    if (phase === 'revoking') bury(state, lease.id, now);
+    if (phase === 'revoking') state.tombstones.add(lease.id, now);
     effects.push({ kind: 'ended', leaseId: lease.id });
   }
-}
-
-/** Remembers that an attempt, or a whole ticket, has ended. */
-export function bury(state: GroupState, id: LeaseId | TicketId, now: InstantMs): void {
-  state.tombstones.add(id, now);
 }
 
 /** Lowers the instant of the next expiry to `at`. */

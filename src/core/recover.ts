@@ -2,7 +2,7 @@ import { keepProbes } from './parts/breaker.ts';
 import { rebaseControls, type Controls } from './controls.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { after, earlier, type InstantMs } from './words/ids.ts';
-import { addLease, bury, endLostNesting } from './leases.ts';
+import { addLease, endLostNesting } from './leases.ts';
 import {
   COMES_BACK_MS,
   EXTENSIONS_MAX,
@@ -37,7 +37,7 @@ export function recover(
     const lease = leaseFrom(row, state.nextAttachment++, now);
     addLease(state, lease, now);
     // Its holder has let go: an ask or a resumption that comes late must not take it up again.
-    if (coolingUntil !== null) bury(state, lease.id, now);
+    if (coolingUntil !== null) state.tombstones.add(lease.id, now);
     const isNews = coolingUntil === null && lease.extendedUntil !== row.extendedUntil;
     if (isNews) effects.push({ kind: 'save', lease });
   }
@@ -124,7 +124,7 @@ export function takeOver(
     if (state.leases.has(row.id) || state.tombstones.has(row.id)) continue;
     const lease = leaseFrom(row, state.nextAttachment++, now);
     addLease(state, lease, now);
-    if (lease.phase === 'cooling') bury(state, lease.id, now);
+    if (lease.phase === 'cooling') state.tombstones.add(lease.id, now);
     effects.push({ kind: 'save', lease });
   }
   endLostNesting(state, now, effects);

@@ -1,11 +1,7 @@
 import type { RateSettings } from './words/limits.ts';
-import { forgive, giveBack as giveBackRates, settle as settleRates, take } from './parts/rates.ts';
+import { refundDebts, refund as refundRates, settle as settleRates, take } from './parts/rates.ts';
 import { noteUsage } from './stats.ts';
-import {
-  giveBack as giveBackUsd,
-  reserve as reserveUsd,
-  settle as settleUsd,
-} from './parts/spend.ts';
+import { refund as refundUsd, reserve as reserveUsd, settle as settleUsd } from './parts/spend.ts';
 import type { InstantMs } from './words/ids.ts';
 import type { GroupState, Lease } from './state.ts';
 import { observeUsage } from './parts/token-factors.ts';
@@ -38,7 +34,7 @@ export function countInFlight(state: GroupState, rates: RateSettings, now: Insta
   for (const { reserved, grantedAt } of inFlight) {
     if (reserved !== null) take(state.controls.rates, added, reserved.demand, grantedAt);
   }
-  forgive(state.controls.rates, added, now);
+  refundDebts(state.controls.rates, added, now);
   state.isControlsDirty = true;
 }
 
@@ -59,8 +55,8 @@ export function settleLease(
   const { settings, controls } = state;
   const { rates, spend, factors } = controls;
   if (actual === 'unused') {
-    giveBackRates(rates, settings.rates, { reserved: reserved.demand, takenAt }, now);
-    return giveBackUsd(spend, reserved.usd);
+    refundRates(rates, settings.rates, { reserved: reserved.demand, takenAt }, now);
+    return refundUsd(spend, reserved.usd);
   }
   const used: Demand = actual ?? reserved.demand;
   settleRates(rates, settings.rates, { reserved: reserved.demand, actual: used, takenAt }, now);

@@ -7,14 +7,13 @@ import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
 import { after, instant, ticketOf, type InstantMs } from './words/ids.ts';
 import {
   attach,
-  bury,
   chargeTo,
   confirmLease,
   endLease,
   expireLeases,
-  giveTimeBack,
+  extendByLostTime,
   openLease,
-  prolong,
+  renewLease,
   refuseLease,
 } from './leases.ts';
 import { leave, rejected } from './leave.ts';
@@ -22,7 +21,7 @@ import { MOVE_SETTLE_MS, SETTLE_MS } from './words/settings.ts';
 import type { GroupState } from './state.ts';
 import { emptyPause } from './parts/pause.ts';
 import { queueLength } from './parts/queue.ts';
-import { forgive } from './parts/rates.ts';
+import { refundDebts } from './parts/rates.ts';
 import { refuseStopped, refuseTooLarge } from './reject.ts';
 import { countInFlight } from './reservation.ts';
 import { noteStatus } from './stats.ts';
@@ -43,7 +42,7 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   const effects: Effect[] = [];
   endHoldBack(state.controls.ceiling.evidence, now);
   const stoppedUntil = stopsUntil(state, now);
-  if (event.kind === 'held_up') giveTimeBack(state, event.lostMs, effects);
+  if (event.kind === 'held_up') extendByLostTime(state, event.lostMs, effects);
   expireLeases(state, now, effects);
   expireWaiters(state, now, effects);
   apply(state, event, now, effects);
@@ -125,7 +124,7 @@ type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind
 function renew(state: GroupState, event: EventOf<'renew'>, now: InstantMs, effects: Effect[]) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined) return;
-  prolong(lease, now, effects);
+  renewLease(lease, now, effects);
   // A hold that outlasts its charge is charged as it goes on, or long streams would ride for free.
   const heldMs = now - lease.grantedAt;
   if (lease.phase === 'held' && heldMs > lease.chargedMs) chargeTo(state, lease, heldMs, now);
@@ -151,7 +150,8 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
   if (lease === undefined) {
     const waiter = state.queue.byTicket.get(ticketOf(event.leaseId));
     if (waiter?.leaseId === event.leaseId) leave(state, waiter, { kind: 'gone' }, now, effects);
-    return bury(state, event.leaseId, now);
+    state.tombstones.add(event.leaseId, now);
+    return;
   }
   if (lease.phase === 'cooling') return;
   noteStatus(lease, event.status);
@@ -174,7 +174,7 @@ function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, eff
     endLease(state, lease, 'cancelled', 'unused', now, effects);
   }
   // An ask that is still on its way must not bring the ticket back.
-  bury(state, event.ticketId, now);
+  state.tombstones.add(event.ticketId, now);
 }
 
 function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, effects: Effect[]) {
@@ -221,7 +221,7 @@ function reconfigure(
   if (settings.byAgent && !state.settings.byAgent) levelAgents(state.accounts);
   countInFlight(state, settings.rates, now);
   if (state.settings.isDryRun && !settings.isDryRun) {
-    forgive(state.controls.rates, settings.rates, now);
+    refundDebts(state.controls.rates, settings.rates, now);
     state.isControlsDirty = true;
   }
   if (settings.isDraining && !state.settings.isDraining) {

@@ -66,7 +66,7 @@ export class NaiveGroup extends NaiveLeases {
   handle(event: GroupEvent, now: number): string[] {
     this.now = now;
     this.answers = [];
-    if (event.kind === 'held_up') this.#giveBack(event.lostMs);
+    if (event.kind === 'held_up') this.#extendByLostTime(event.lostMs);
     this.#endWhatIsDue();
     this.#apply(event);
     this.#grantWhatFits();
@@ -101,7 +101,7 @@ export class NaiveGroup extends NaiveLeases {
         return this.#resume(event);
       case 'renew': {
         if (lease?.phase !== 'held') return;
-        this.prolong(lease);
+        this.renewLease(lease);
         const heldMs = this.now - lease.grantedAt;
         if (heldMs > lease.chargedMs) this.chargeTo(lease, heldMs);
         return;
@@ -114,7 +114,7 @@ export class NaiveGroup extends NaiveLeases {
       case 'release':
         if (lease !== undefined) return this.end(lease, event.outcome);
         this.#dismiss(this.#waiters.find((each) => each.leaseId === event.leaseId));
-        return this.bury(event.leaseId);
+        return this.tombstone(event.leaseId);
       case 'detach':
         if (lease?.attachment === event.attachment) this.end(lease, 'cancelled');
         return;
@@ -123,7 +123,7 @@ export class NaiveGroup extends NaiveLeases {
         for (const held of this.leaseList.filter(({ ticketId }) => ticketId === event.ticketId)) {
           this.end(held, 'cancelled');
         }
-        return this.bury(event.ticketId);
+        return this.tombstone(event.ticketId);
       case 'revoke':
         if (lease?.phase !== 'held') return;
         lease.phase = 'revoking';
@@ -147,7 +147,7 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   /** Who could not renew for a while has as long left as before it. */
-  #giveBack(lostMs: number): void {
+  #extendByLostTime(lostMs: number): void {
     for (const lease of this.leaseList.filter(({ phase }) => phase !== 'cooling')) {
       lease.until = instant(lease.until + lostMs);
       if (lease.extendedUntil !== null) lease.extendedUntil = lease.until;
@@ -282,7 +282,7 @@ export class NaiveGroup extends NaiveLeases {
       if (lease.phase !== 'cooling') this.chargeTo(lease, this.now - lease.grantedAt);
       this.order.see(lease.holder, this.now, this.view());
       this.leaseList = this.leaseList.filter((other) => other !== lease);
-      if (lease.phase === 'revoking') this.bury(lease.id);
+      if (lease.phase === 'revoking') this.tombstone(lease.id);
       if (lease.phase !== 'cooling') this.answers.push(`ended ${lease.id}`);
     }
     for (const waiter of this.#waiters) {

@@ -87,17 +87,17 @@ export abstract class NaiveLeases {
 
   protected answerWith(lease: NaiveLease): void {
     lease.attachment = this.attachments++;
-    if (lease.phase === 'held') this.prolong(lease);
+    if (lease.phase === 'held') this.renewLease(lease);
     this.answers.push(`grant ${lease.id}`);
   }
 
-  protected prolong(lease: NaiveLease): void {
+  protected renewLease(lease: NaiveLease): void {
     Object.assign(lease, { until: this.now + 45_000, extendedUntil: null, extensions: 0 });
   }
 
   protected end(lease: NaiveLease, outcome: Outcome): void {
     if (lease.phase === 'cooling') return;
-    this.bury(lease.id);
+    this.tombstone(lease.id);
     this.answers.push(`ended ${lease.id}`);
     const heldMs = this.now - lease.grantedAt;
     lease.waitsElsewhere = false;
@@ -138,7 +138,7 @@ export abstract class NaiveLeases {
     }, 10_000);
   }
 
-  protected bury(id: string): void {
+  protected tombstone(id: string): void {
     this.ended = [...this.ended.filter((other) => other.id !== id), { id, at: this.now }];
   }
 

@@ -112,7 +112,7 @@ export class NaiveOrder {
     const shares = [...LANES.map((each) => ofTenant.lanes[each]), ofAgent];
     const before = shares.map(({ service, floor }) => ({ service, floor }));
     const all = view.waiters.map(({ ticket }) => ticket.holder);
-    const lift = (share: NaiveShare, services: number[], last: number) => {
+    const catchUp = (share: NaiveShare, services: number[], last: number) => {
       const level = services.length > 0 ? Math.min(...services) : last;
       share.service = Math.max(share.service, level);
       share.floor = level;
@@ -123,12 +123,12 @@ export class NaiveOrder {
       const services = beside.map(
         ({ ticket }) => this.account(ticket.holder.tenant, null, now).lanes[lane].service,
       );
-      lift(ofTenant.lanes[lane], services, this.#lastService[lane]);
+      catchUp(ofTenant.lanes[lane], services, this.#lastService[lane]);
     }
     const siblings = all.filter((each) => each.tenant === tenant);
     if (view.settings.byAgent && siblings.every((each) => each.agent !== agent)) {
       const services = siblings.map((each) => this.account(tenant, each.agent ?? '', now).service);
-      lift(ofAgent, services, ofTenant.lastAgentService);
+      catchUp(ofAgent, services, ofTenant.lastAgentService);
     }
     return () => {
       for (const [index, share] of shares.entries()) Object.assign(share, before[index]);

@@ -107,11 +107,11 @@ export function agentAccount(
 }
 
 /**
- * Begins a backlog at the level of those who wait beside it: nobody brings credit along from being idle.
+ * Catches up with those who wait beside it, when its backlog begins: nobody brings credit along from being idle.
  *
  * @param level the least service of those who wait; if nobody does, that of the last one granted
  */
-export function lift(share: Share, level: number): void {
+export function catchUp(share: Share, level: number): void {
   share.service = Math.max(share.service, level);
   share.floor = level;
 }

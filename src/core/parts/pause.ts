@@ -7,7 +7,7 @@ import { after, instant, type InstantMs } from '../words/ids.ts';
 export interface Pause {
   /** Nothing is granted before this; 0: there was no pause yet. */
   until: InstantMs;
-  /** When the last refusal that began or prolonged a pause was noted. */
+  /** When the last refusal that began or extended a pause was noted. */
   notedAt: InstantMs;
   /** How long the last pause was whose length the upstream left open; 0: since then a call was served. */
   openMs: number;
@@ -43,7 +43,7 @@ export function emptyPause(): Pause {
 }
 
 /**
- * Pauses the group, or prolongs its pause; never shortens it. Where the upstream does not say how long,
+ * Pauses the group, or extends its pause; never shortens it. Where the upstream does not say how long,
  * calls that were granted before the last refusal tell of the same jam and change nothing.
  */
 export function pauseFor(pause: Pause, cause: PauseCause, now: InstantMs): void {

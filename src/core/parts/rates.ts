@@ -160,21 +160,21 @@ export function settle(
   for (const limit of limitsOf(settings)) {
     // The call did start, whatever its provider counts of it.
     if (limit.name === 'startsPerS') continue;
-    const refund = limit.amountOf(call.reserved) - limit.amountOf(call.actual);
-    correct(rates, limit, { refund, takenAt: call.takenAt }, now);
+    const excess = limit.amountOf(call.reserved) - limit.amountOf(call.actual);
+    correct(rates, limit, { excess, takenAt: call.takenAt }, now);
   }
 }
 
-/** Gives back all that a call took at `takenAt`, because the upstream was never called. */
-export function giveBack(
+/** Refunds all that a call took at `takenAt`, because the upstream was never called. */
+export function refund(
   rates: Rates,
   settings: RateSettings,
   call: { readonly reserved: Demand; readonly takenAt: InstantMs },
   now: InstantMs,
 ): void {
   for (const limit of limitsOf(settings)) {
-    const refund = limit.amountOf(call.reserved);
-    correct(rates, limit, { refund, takenAt: call.takenAt }, now);
+    const excess = limit.amountOf(call.reserved);
+    correct(rates, limit, { excess, takenAt: call.takenAt }, now);
   }
 }
 
@@ -182,17 +182,17 @@ export function giveBack(
 function correct(
   rates: Rates,
   { name, bucket, window }: Limit,
-  { refund, takenAt }: { readonly refund: number; readonly takenAt: InstantMs },
+  { excess, takenAt }: { readonly excess: number; readonly takenAt: InstantMs },
   now: InstantMs,
 ): void {
-  if (bucket !== null) give(bucketOf(rates, name, bucket, now), bucket, refund, now);
+  if (bucket !== null) give(bucketOf(rates, name, bucket, now), bucket, excess, now);
   if (window === null) return;
-  if (refund < 0) count(windowOf(rates, name), window, -refund, now);
-  else uncount(windowOf(rates, name), window, refund, takenAt);
+  if (excess < 0) count(windowOf(rates, name), window, -excess, now);
+  else uncount(windowOf(rates, name), window, excess, takenAt);
 }
 
-/** Takes every debt away, and leaves nothing: calls that a limit should have stopped have passed it. */
-export function forgive(rates: Rates, settings: RateSettings, now: InstantMs): void {
+/** Refunds every debt, and no more: calls that a limit should have stopped have passed it. */
+export function refundDebts(rates: Rates, settings: RateSettings, now: InstantMs): void {
   for (const { name, bucket } of limitsOf(settings)) {
     if (bucket === null) continue;
     const held = bucketOf(rates, name, bucket, now);

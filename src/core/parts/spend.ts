@@ -86,15 +86,15 @@ export function reserve(spend: Spend, usd: number): void {
   spend.reservedUsd += usd;
 }
 
-/** Gives back what was set aside for a call that cost nothing. */
-export function giveBack(spend: Spend, usd: number): void {
+/** Refunds what was set aside for a call that cost nothing. */
+export function refund(spend: Spend, usd: number): void {
   const left = spend.reservedUsd - usd;
   spend.reservedUsd = left < USD_TOLERANCE ? 0 : left;
 }
 
 /** Counts what a call really cost, in the periods in which it ended. */
 export function settle(spend: Spend, call: CallCost, now: InstantMs): void {
-  giveBack(spend, call.reservedUsd);
+  refund(spend, call.reservedUsd);
   add(spend.total, call.actualUsd, now);
   if (call.key !== null) spend.keys = charge(spend.keys, call.key, call.actualUsd, now);
   if (call.agent !== null) spend.agents = charge(spend.agents, call.agent, call.actualUsd, now);

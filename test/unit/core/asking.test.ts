@@ -164,7 +164,7 @@ describe('asking for a lease that there is already', () => {
     expect(group.writes()).toEqual([]);
   });
 
-  test('prolongs it like a renewal: a caller that asks has yet to begin', () => {
+  test('renews it, as a renewal does: a caller that asks has yet to begin', () => {
     const group = fullGroup();
     group.advance(LEASE_TTL_MS - 1);
     group.ask('holder');

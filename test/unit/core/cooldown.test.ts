@@ -83,7 +83,7 @@ describe('a slot that cools down', () => {
     expect(group.state.totals.expired).toBe(0);
   });
 
-  test('is not prolonged by a renewal', () => {
+  test('is not extended by a renewal', () => {
     const group = new TestGroup(DISTINCT);
     group.ask('a');
     group.release('a');

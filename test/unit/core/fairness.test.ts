@@ -162,7 +162,7 @@ describe('before the first call has ended', () => {
     expect(group.service('bob')).toBe(1);
   });
 
-  test('nobody is lifted to a guess that turns out too high', () => {
+  test('nobody catches up with a guess that turns out too high', () => {
     const group = new TestGroup({ slotsMax: 2, timeoutMs: 600_000 });
     for (const name of ['ann-1', 'ann-2', 'ann-3', 'ann-4']) ann(group, name);
     bob(group, 'bob-1');

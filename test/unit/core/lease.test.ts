@@ -139,7 +139,7 @@ describe('a lease that an operator takes away', () => {
     expect(group.release('holder', 'cancelled')).toEqual(['ended holder.1', 'grant waiter.1']);
   });
 
-  test('is not prolonged by a renewal', () => {
+  test('is not extended by a renewal', () => {
     const group = heldGroup();
     group.revoke('holder');
     group.advance(LEASE_TTL_MS - 1);

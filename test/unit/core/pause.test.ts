@@ -41,7 +41,7 @@ test('a pause lasts as long as the upstream says, to the millisecond', () => {
   expect(isPaused(pause, at(7_300))).toBe(false);
 });
 
-test('a later refusal prolongs a pause and never shortens it', () => {
+test('a later refusal extends a pause and never shortens it', () => {
   refuse(0, 7_000);
   refuse(100, 2_000);
   expect(pausedMs()).toBe(7_000);

@@ -6,7 +6,7 @@ import { BURST_MS } from '../../../src/core/parts/rate-limits.ts';
 import {
   drain,
   emptyRates,
-  giveBack,
+  refund,
   leftOf,
   lowerToHint,
   roomAt,
@@ -188,7 +188,7 @@ test('a call that never started gives everything back', () => {
   take(rates, settings, CALL, NOW);
   const before = leftOf(rates, settings, at(10));
   take(rates, settings, CALL, at(10));
-  giveBack(rates, settings, { reserved: CALL, takenAt: at(10) }, at(10));
+  refund(rates, settings, { reserved: CALL, takenAt: at(10) }, at(10));
   const left = leftOf(rates, settings, at(10));
   expect(Object.keys(left)).toEqual(Object.keys(before));
   for (const name of ['rpm', 'rpd', 'tpm', 'startsPerS'] as const) {

@@ -5,7 +5,7 @@ import {
   budgetBlock,
   type CallCost,
   emptySpend,
-  giveBack,
+  refund,
   type Period,
   reserve,
   settle,
@@ -101,13 +101,13 @@ describe('calls in flight', () => {
 
   test('that were never made cost nothing', () => {
     reserve(spend, 5);
-    giveBack(spend, 5);
+    refund(spend, 5);
     expect(spend).toEqual(emptySpend());
   });
 
   test('leave no crumbs', () => {
     for (let index = 0; index < 10; index += 1) reserve(spend, 0.1);
-    for (let index = 0; index < 10; index += 1) giveBack(spend, 0.1);
+    for (let index = 0; index < 10; index += 1) refund(spend, 0.1);
     expect(spend.reservedUsd).toBe(0);
   });
 

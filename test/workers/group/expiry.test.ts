@@ -32,7 +32,7 @@ it('a lease that nobody renews ends at its TTL, and its slot goes to the next', 
   await next.lease.release('unused', null);
 });
 
-it('a renewal prolongs a lease by its TTL', async () => {
+it('a renewal extends a lease by its TTL', async () => {
   await define('renewed', 1);
   const { lease } = await take('renewed', 'a');
   await passAwake('renewed', LEASE_TTL_MS - 5_000);

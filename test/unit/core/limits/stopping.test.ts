@@ -55,7 +55,7 @@ describe('in a pause', () => {
     expect(group.wakesIn()).toBe(10_000);
   });
 
-  test('a later refusal that asks for more prolongs it', () => {
+  test('a later refusal that asks for more extends it', () => {
     const group = new TestGroup({ slotsMax: 8 });
     group.askAll('a', 'b');
     group.report('a', pauseOf(1_000));
