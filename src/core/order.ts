@@ -7,7 +7,7 @@ import { compareWaiters, type Line, type Waiter } from './parts/queue.ts';
 import { LANES, type Lane, type Ticket } from './words/ticket.ts';
 import type { GroupSettings } from './words/settings.ts';
 import type { GroupState } from './state.ts';
-import { refusalsOf } from './parts/turned-back.ts';
+import { refusalsOf } from './parts/repeat-refusals.ts';
 
 /**
  * Whose turn it is. The whole order is `precedes`; everything else here says who may be compared.
@@ -73,7 +73,7 @@ export function nextWaiter(state: GroupState, passedOver = NOBODY): Waiter | und
   const turns = laneTurns(state);
   for (let refusalsMax = REFUSALS_FREE; ; refusalsMax += 1) {
     const best = nextOf({ state, turns, barred: new Set(), refusalsMax, passedOver });
-    if (best !== undefined || refusalsMax >= state.turnedBack.refusalsMax) return best;
+    if (best !== undefined || refusalsMax >= state.repeatRefusals.refusalsMax) return best;
   }
 }
 
@@ -148,7 +148,7 @@ function headOf({ tenant, waiters }: Line, view: View): Waiter | undefined {
 function mayGo(waiter: Waiter, view: View): boolean {
   if (waiter.sliceEndsAt === null || view.passedOver.has(waiter)) return false;
   const { ticket, tenant, agent } = waiter;
-  if (refusalsOf(view.state.turnedBack, ticket.id) > view.refusalsMax) return false;
+  if (refusalsOf(view.state.repeatRefusals, ticket.id) > view.refusalsMax) return false;
   const { slotsMaxEach, slotsMaxEachAgent } = view.state.settings;
   if (isFull(tenant, slotsMaxEach, view)) return false;
   if (agent.key !== NO_AGENT && isFull(agent, slotsMaxEachAgent, view)) return false;

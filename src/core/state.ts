@@ -9,7 +9,7 @@ import type { Holder, Lane } from './words/ticket.ts';
 import { Tombstones } from './parts/tombstones.ts';
 import { emptyTotals, type Totals } from './parts/totals.ts';
 import { emptyTrail, type Decision, type Trail } from './parts/decision-log.ts';
-import { noneTurnedBack, type TurnedBack } from './parts/turned-back.ts';
+import { noRepeatRefusals, type RepeatRefusals } from './parts/repeat-refusals.ts';
 
 /**
  * A lease is `held` from its grant, `revoking` once an operator took it away and its holder has yet to
@@ -128,7 +128,7 @@ export interface GroupState {
   nextSequence: number;
   nextAttachment: number;
   readonly controls: Controls;
-  readonly turnedBack: TurnedBack;
+  readonly repeatRefusals: RepeatRefusals;
   /** The controls have changed and are to be kept. */
   isControlsDirty: boolean;
   /** When the next in line will have room, where only time is lacking. */
@@ -173,7 +173,7 @@ export function emptyState(
     nextSequence: 0,
     nextAttachment: firstAttachment,
     controls,
-    turnedBack: noneTurnedBack(),
+    repeatRefusals: noRepeatRefusals(),
     isControlsDirty: false,
     roomDueAt: NEVER,
     overtakingDueAt: NEVER,

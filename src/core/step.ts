@@ -26,7 +26,7 @@ import { refuseStopped, refuseTooLarge } from './reject.ts';
 import { countInFlight } from './reservation.ts';
 import { noteStatus } from './stats.ts';
 import { takeOver } from './recover.ts';
-import { forgetTurnedBack } from './parts/turned-back.ts';
+import { forgetRepeatRefusals } from './parts/repeat-refusals.ts';
 import { applySignal } from './upstream-signals.ts';
 import { expireWaiters, joinQueue, replace } from './enter.ts';
 import { pump } from './grant.ts';
@@ -249,7 +249,7 @@ function promote(state: GroupState, event: EventOf<'promote'>) {
 /** What was used of the configured limits is no lesson, and stays. */
 function relearn(state: GroupState, now: InstantMs) {
   const { controls } = state;
-  forgetTurnedBack(state.turnedBack);
+  forgetRepeatRefusals(state.repeatRefusals);
   Object.assign(controls.ceiling, emptyCeiling(now));
   Object.assign(controls.pause, emptyPause());
   Object.assign(controls.breaker, closedBreaker());

@@ -21,7 +21,7 @@ import { drain, lowerToHint } from './parts/rates.ts';
 import { noteSignal } from './stats.ts';
 import type { UpstreamSignal } from './words/signal.ts';
 import type { GroupState, Lease } from './state.ts';
-import { noteTaken, noteTurnedBack } from './parts/turned-back.ts';
+import { noteTaken, noteRepeatRefusal } from './parts/repeat-refusals.ts';
 
 const NOTHING: Demand = { requests: 0, inputTokens: 0, outputTokens: 0 };
 
@@ -65,7 +65,7 @@ export function applySignal(
   switch (kind) {
     case 'concurrency':
       if (settings.isHard) controls.lagSeenAt = now;
-      noteTurnedBack(state.turnedBack, lease.ticketId, now);
+      noteRepeatRefusal(state.repeatRefusals, lease.ticketId, now);
       return noteConcurrencyRefusal(
         ceiling,
         settings,
@@ -109,7 +109,7 @@ function applyServed(
   const slotsInUse = atUpstream(state);
   ceilingServed(controls.ceiling, settings, { grantedAt, slotsAtGrant, slotsInUse }, now);
   breakerServed(controls.breaker, { leaseId, grantedAt }, now);
-  noteTaken(state.turnedBack, grantedAt);
+  noteTaken(state.repeatRefusals, grantedAt);
   pauseServed(controls.pause, grantedAt);
   if (waitMs === null) return;
   pauseFor(controls.pause, { grantedAt, retryAfterMs: waitMs, isLongWindow: false }, now);
@@ -128,12 +128,12 @@ export function noteGranted({ controls }: GroupState, { id }: Lease, now: Instan
  * seem to be all there is. Not worth a row of its own: that is written when something fails.
  */
 export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): void {
-  const { controls, turnedBack } = state;
+  const { controls, repeatRefusals } = state;
   if (lease.hasAnswer) return;
   const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
   breakerServed(controls.breaker, { leaseId, grantedAt }, now);
   noteAccepted(controls.ceiling.evidence, { grantedAt, slotsAtGrant }, now);
-  noteTaken(turnedBack, grantedAt);
+  noteTaken(repeatRefusals, grantedAt);
 }
 
 /** A lease ended. `isLost`: its holder was not heard of any more. */

@@ -12,11 +12,11 @@ import {
 import { endHoldBack, letsOthersTry } from '../../../src/core/parts/evidence.ts';
 import { instant, ticketId, type InstantMs } from '../../../src/core/words/ids.ts';
 import {
-  noneTurnedBack,
+  noRepeatRefusals,
   noteTaken,
-  noteTurnedBack,
+  noteRepeatRefusal,
   refusalsOf,
-} from '../../../src/core/parts/turned-back.ts';
+} from '../../../src/core/parts/repeat-refusals.ts';
 import { runs } from '../runs.ts';
 import { percent, printTable, seconds } from '../simulator/table.ts';
 import { SaturatedUpstream, type Controller, type Seen, type Segment } from './upstream-sim.ts';
@@ -29,21 +29,21 @@ import { SaturatedUpstream, type Controller, type Seen, type Segment } from './u
 function tracking(slotsMax: number, isHard: boolean): Controller {
   const settings = { slotsMax, isHard, isAdaptive: true };
   const ceiling = emptyCeiling(instant(0));
-  const turnedBack = noneTurnedBack();
+  const repeatRefusals = noRepeatRefusals();
   return {
     slotsMax: () => slotsMaxNow(ceiling, settings),
     mayGo: (ticket, othersInUse, now) => {
       endHoldBack(ceiling.evidence, now);
       // There is always somebody else in the queue.
-      if (refusalsOf(turnedBack, ticket) > 1) return false;
+      if (refusalsOf(repeatRefusals, ticket) > 1) return false;
       return !letsOthersTry(ceiling.evidence, ticket, othersInUse);
     },
     onRefused: (call, now) => {
-      noteTurnedBack(turnedBack, call.ticketId, now);
+      noteRepeatRefusal(repeatRefusals, call.ticketId, now);
       noteConcurrencyRefusal(ceiling, settings, { ...call, namedSlotsMax: null }, now);
     },
     onServed: (call, now) => {
-      noteTaken(turnedBack, call.grantedAt);
+      noteTaken(repeatRefusals, call.grantedAt);
       noteServed(ceiling, settings, call, now);
     },
   };

@@ -130,5 +130,5 @@ test('what is remembered of refused calls is bounded', () => {
     group.report(`call-${at}`, { kind: 'concurrency' });
     group.release(`call-${at}`, 'failed');
   }
-  expect(group.state.turnedBack.refusals.size).toBeLessThanOrEqual(1_000);
+  expect(group.state.repeatRefusals.refusals.size).toBeLessThanOrEqual(1_000);
 });
