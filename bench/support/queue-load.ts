@@ -1,4 +1,4 @@
-import { needOf } from '../../src/core/parts/demand.ts';
+import { demandOf } from '../../src/core/parts/demand.ts';
 import { UNMETERED } from '../../test/support/core-builders.ts';
 import { agentAccount, catchUp, NO_AGENT, tenantAccount } from '../../src/core/parts/accounts.ts';
 import { waitersAhead } from '../../src/core/estimate.ts';
@@ -140,7 +140,7 @@ export class Crowd {
     const waiter: Waiter = {
       ticket,
       leaseId: leaseIdOf(ticket.id, 1),
-      need: needOf(this.state.controls.factors, this.state.settings.rates, ticket),
+      demand: demandOf(this.state.controls.factors, this.state.settings.rates, ticket),
       tenant,
       agent,
       arrivedAt: this.now,

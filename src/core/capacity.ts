@@ -1,7 +1,7 @@
 import { allows, nextChangeAt as breakerChangesAt } from './parts/breaker.ts';
 import { slotsMaxNow } from './parts/ceiling.ts';
 import { instant, type InstantMs } from './words/ids.ts';
-import type { Need } from './words/usage.ts';
+import type { Demand } from './words/usage.ts';
 import { nextChangeAt as pauseChangesAt, rampSlotsMax } from './parts/pause.ts';
 import { ONE_REQUEST } from './parts/demand.ts';
 import { roomAt as ratesRoomAt } from './parts/rates.ts';
@@ -43,24 +43,24 @@ export function isStopped(state: GroupState, now: InstantMs): boolean {
 }
 
 /**
- * When there is room for `need` if nothing but time changes: `now` if there is already, Infinity if
+ * When there is room for `demand` if nothing but time changes: `now` if there is already, Infinity if
  * somebody must give something back first. Slots, requests and tokens are looked at together, so a call
  * takes all of them or none.
  */
-export function roomAt(state: GroupState, need: Need, now: InstantMs): InstantMs {
+export function roomAt(state: GroupState, demand: Demand, now: InstantMs): InstantMs {
   const { settings, controls, slotsInUse } = state;
   if (settings.paused || settings.slotsMax === 0) return NEVER;
   let at: number = Math.max(now, state.grantsFrom);
   const { pause, breaker } = controls;
   const slotsMax = slotsLearned(state);
-  const slots = slotsInUse + need.slots;
+  const slots = slotsInUse + demand.slots;
   if (slots > rampSlotsMax(pause, slotsMax, now)) {
     // A call that is wider than what was learned goes while nobody else does, or it would never go.
     if (slotsInUse > 0 && slots > slotsMax) return NEVER;
     at = Math.max(at, slotsInUse > 0 ? pauseChangesAt(pause, slotsMax, now) : pause.until);
   }
   if (!allows(breaker, now)) at = Math.max(at, breakerChangesAt(breaker, now));
-  return instant(Math.max(at, ratesRoomAt(controls.rates, settings.rates, need.demand, now)));
+  return instant(Math.max(at, ratesRoomAt(controls.rates, settings.rates, demand, now)));
 }
 
 /** Whether the next in line waits for time alone, and that not only because the group settles. */
@@ -73,9 +73,9 @@ export function requestFreeAt({ settings, controls }: GroupState, now: InstantMs
   return ratesRoomAt(controls.rates, settings.rates, ONE_REQUEST, now);
 }
 
-/** Whether there is room for `need` now. */
-export function hasRoom(state: GroupState, need: Need, now: InstantMs): boolean {
-  return roomAt(state, need, now) <= now;
+/** Whether there is room for `demand` now. */
+export function hasRoom(state: GroupState, demand: Demand, now: InstantMs): boolean {
+  return roomAt(state, demand, now) <= now;
 }
 
 /**

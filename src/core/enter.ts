@@ -8,7 +8,7 @@ import {
 import { allows } from './parts/breaker.ts';
 import { blockOf, isStopped, roomAt, slotsMaxAt } from './capacity.ts';
 import type { WaitCause } from './parts/decision-log.ts';
-import { needOf } from './parts/demand.ts';
+import { demandOf } from './parts/demand.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
 import { letPass, pump } from './grant.ts';
@@ -193,7 +193,7 @@ function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
   return {
     ticket,
     leaseId: event.leaseId,
-    need: needOf(state.controls.factors, state.settings.rates, ticket),
+    demand: demandOf(state.controls.factors, state.settings.rates, ticket),
     tenant,
     agent,
     arrivedAt: arrivalOf(state, ticket, now),
@@ -239,6 +239,6 @@ function waitCause(state: GroupState, waiter: Waiter, now: InstantMs): WaitCause
   if (!allows(state.controls.breaker, now)) return 'breaker';
   if (state.grantsFrom > now) return 'settling';
   if (!isUnderCap(state, waiter)) return 'cap';
-  if (state.slotsInUse + waiter.need.slots > slotsMaxAt(state, now)) return 'slots';
-  return roomAt(state, waiter.need, now) > now ? 'rates' : 'order';
+  if (state.slotsInUse + waiter.demand.slots > slotsMaxAt(state, now)) return 'slots';
+  return roomAt(state, waiter.demand, now) > now ? 'rates' : 'order';
 }

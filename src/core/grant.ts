@@ -1,6 +1,6 @@
 import { noteServiceOf } from './parts/accounts.ts';
 import { roomAt, slotsLearned } from './capacity.ts';
-import { needOf } from './parts/demand.ts';
+import { demandOf } from './parts/demand.ts';
 import type { Effect } from './events.ts';
 import type { InstantMs } from './words/ids.ts';
 import { noteLaneGrant } from './parts/lanes.ts';
@@ -34,21 +34,21 @@ function grantInTurn(state: GroupState, now: InstantMs, effects: Effect[]): void
     const waiter = nextWaiter(state);
     if (waiter === undefined) break;
     // The group has learned since: guesses that were made before the first call ended are far too high.
-    waiter.need = needOf(state.controls.factors, state.settings.rates, waiter.ticket);
+    waiter.demand = demandOf(state.controls.factors, state.settings.rates, waiter.ticket);
     const hopeless = refuseTooLarge(state, waiter.ticket) ?? refuseUnaffordable(state, waiter, now);
     if (hopeless !== null) {
       if (state.settings.isDryRun) letPass(state, waiter, now, effects);
       else leave(state, waiter, rejected(hopeless), now, effects);
       continue;
     }
-    const at = roomAt(state, waiter.need, now);
+    const at = roomAt(state, waiter.demand, now);
     const next = at > now ? findOvertaker(state, { waiter, at }, now) : { waiter, at };
     state.roomDueAt = at > now ? at : NEVER;
     if (next.waiter === null) {
       state.overtakingDueAt = next.at;
       break;
     }
-    grant(state, next.waiter, next.waiter.need.slots, now, effects);
+    grant(state, next.waiter, next.waiter.demand.slots, now, effects);
   }
 }
 
@@ -104,7 +104,7 @@ function grant(
   agent.lastSeenAt = now;
   const { id: ticketId, holder, waitsElsewhere } = ticket;
   // A call that passes on its parent's slot calls the upstream all the same.
-  const reserved = reserveFor(state, waiter.need, ticket.estimate?.inputTokens ?? null, now);
+  const reserved = reserveFor(state, waiter.demand, ticket.estimate?.inputTokens ?? null, now);
   const lease: Lease = openLease(
     state,
     { id: leaseId, ticketId, holder, lane, slots, nested, waitsElsewhere, reserved },

@@ -11,7 +11,7 @@ import { LANES, type Lane } from './words/ticket.ts';
 export function checkInvariants(state: GroupState, now: InstantMs): string[] {
   const next = nextWaiter(state);
   const broken = [...brokenLeases(state), ...brokenLines(state), ...brokenAccounts(state)];
-  if (next !== undefined && hasRoom(state, next.need, now)) {
+  if (next !== undefined && hasRoom(state, next.demand, now)) {
     broken.push('a waiter could take a free slot');
   }
   if (state.tombstones.size > TOMBSTONES_MAX) broken.push('too many tombstones');

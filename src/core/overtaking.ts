@@ -1,8 +1,8 @@
-import type { Demand } from './words/usage.ts';
+import type { Usage } from './words/usage.ts';
 import { NO_AGENT } from './parts/accounts.ts';
 import { roomAt, slotsLearned } from './capacity.ts';
 import { instant, type InstantMs } from './words/ids.ts';
-import { needOf } from './parts/demand.ts';
+import { demandOf } from './parts/demand.ts';
 import { nextWaiter } from './order.ts';
 import type { Waiter } from './parts/queue.ts';
 import { exceededBy, fillInTime, isSpare, sparesBeside } from './parts/rates.ts';
@@ -13,7 +13,7 @@ import { NEVER, type GroupState } from './state.ts';
 const LOOKED_AT_MAX = 16;
 
 /** The least that a call takes. Where not even that is to spare nobody need be looked at. */
-const LEAST: Demand = { requests: 1, inputTokens: 1, outputTokens: 0 };
+const LEAST: Usage = { requests: 1, inputTokens: 1, outputTokens: 0 };
 
 /** The next in line, which lacks nothing but time, and when it has room. */
 interface First {
@@ -38,7 +38,7 @@ export function findOvertaker(state: GroupState, first: First, now: InstantMs): 
   const { settings, controls } = state;
   // Permits of the breaker, and the slots of a ramp, are for whose turn it is.
   if (settings.isDryRun || first.at === NEVER || controls.breaker.phase !== 'closed') return NOBODY;
-  const expected = { demand: first.waiter.need.demand, at: first.at };
+  const expected = { demand: first.waiter.demand, at: first.at };
   const spares = sparesBeside(controls.rates, settings.rates, expected);
   if (!isSpare(settings.rates, spares, LEAST)) return NOBODY;
   if (!fillInTime(controls.rates, settings.rates, LEAST, expected, now)) return NOBODY;
@@ -47,8 +47,8 @@ export function findOvertaker(state: GroupState, first: First, now: InstantMs): 
   while (passedOver.size <= LOOKED_AT_MAX) {
     const waiter = nextWaiter(state, passedOver);
     if (waiter === undefined) break;
-    waiter.need = needOf(controls.factors, settings.rates, waiter.ticket);
-    const isSmall = isSpare(settings.rates, spares, waiter.need.demand);
+    waiter.demand = demandOf(controls.factors, settings.rates, waiter.ticket);
+    const isSmall = isSpare(settings.rates, spares, waiter.demand);
     const at = isSmall ? roomBeside(state, waiter, first, now) : NEVER;
     if (at <= now) return { waiter, at };
     soonest = Math.min(soonest, at);
@@ -61,16 +61,17 @@ export function findOvertaker(state: GroupState, first: First, now: InstantMs): 
 function roomBeside(state: GroupState, waiter: Waiter, first: First, now: InstantMs): InstantMs {
   const { settings, controls } = state;
   const { rates, budgets } = settings;
-  const { demand, slots, usd } = waiter.need;
-  const both = slots + first.waiter.need.slots;
+  const { demand } = waiter;
+  const { slots, usd } = demand;
+  const both = slots + first.waiter.demand.slots;
   if (state.slotsInUse + both > slotsLearned(state) || !areUnderCaps(state, waiter, first, both)) {
     return NEVER;
   }
-  const usdOfBoth = usd + first.waiter.need.usd;
+  const usdOfBoth = usd + first.waiter.demand.usd;
   if (usd > 0 && budgetBlock(controls.spend, budgets, usdOfBoth, now) !== null) return NEVER;
   if (waiter.ticket.waitsElsewhere || exceededBy(rates, demand) !== null) return NEVER;
-  const at = roomAt(state, { slots: both, demand, usd }, now);
-  const expected = { demand: first.waiter.need.demand, at: first.at };
+  const at = roomAt(state, { ...demand, slots: both }, now);
+  const expected = { demand: first.waiter.demand, at: first.at };
   const isInTime = at < first.at && fillInTime(controls.rates, rates, demand, expected, at);
   return isInTime ? at : NEVER;
 }

@@ -8,7 +8,7 @@ import {
   waitersAhead,
 } from './estimate.ts';
 import type { InstantMs } from './words/ids.ts';
-import { needOf } from './parts/demand.ts';
+import { demandOf } from './parts/demand.ts';
 import { compareWaiters, laneLength, lanesBelow, queueLength, type Waiter } from './parts/queue.ts';
 import { exceededBy } from './parts/rates.ts';
 import type { Rejection } from './words/rejection.ts';
@@ -41,7 +41,7 @@ export function refuseTooLarge(
   const most = Math.min(...bounds);
   const tooWide = { reason: 'never_fits', slotsPerCallMax: most, retryAfterMs: null } as const;
   if (ticket.slots > most) return tooWide;
-  const { demand } = needOf(controls.factors, settings.rates, ticket);
+  const demand = demandOf(controls.factors, settings.rates, ticket);
   const exceeded = exceededBy(settings.rates, demand);
   return exceeded === null ? null : { ...tooWide, exceeded };
 }
@@ -107,11 +107,11 @@ export function refuseStopped(
 /** Refuses a call that the group has no budget for, or null. What is in flight counts too. */
 export function refuseUnaffordable(
   { settings, controls }: GroupState,
-  { need }: Waiter,
+  { demand }: Waiter,
   now: InstantMs,
 ): Rejection | null {
   const { budgets } = settings;
-  const block = budgetBlock(controls.spend, budgets, need.usd, now);
+  const block = budgetBlock(controls.spend, budgets, demand.usd, now);
   if (block === null) return null;
   const limits = { hour: budgets.perHourUsd, day: budgets.perDayUsd, month: budgets.perMonthUsd };
   const limitUsd = limits[block.period] ?? 0;

@@ -6,17 +6,18 @@ import type { InstantMs } from './words/ids.ts';
 import type { GroupState, Lease } from './state.ts';
 import { observeUsage } from './parts/token-factors.ts';
 import { limitsAdded, limitsOf } from './parts/rate-limits.ts';
-import type { Demand, Need, Reserved, Settlement } from './words/usage.ts';
+import type { Usage, Demand, Reserved, Settlement } from './words/usage.ts';
 
-/** Takes of the group's rates and budgets what a call needs besides slots. Null: there is nothing to take. */
+/** Takes of the group's rates and budgets what a call demands besides slots. Null: there is nothing to take. */
 export function reserveFor(
   state: GroupState,
-  { demand, usd }: Need,
+  { requests, inputTokens, outputTokens, usd }: Demand,
   inputEstimate: number | null,
   now: InstantMs,
 ): Reserved | null {
   const { settings, controls } = state;
   if (!settings.isMetered && inputEstimate === null) return null;
+  const demand = { requests, inputTokens, outputTokens };
   take(controls.rates, settings.rates, demand, now);
   reserveUsd(controls.spend, usd);
   state.isControlsDirty = true;
@@ -58,7 +59,7 @@ export function settleLease(
     refundRates(rates, settings.rates, { reserved: reserved.demand, takenAt }, now);
     return refundUsd(spend, reserved.usd);
   }
-  const used: Demand = actual ?? reserved.demand;
+  const used: Usage = actual ?? reserved.demand;
   settleRates(rates, settings.rates, { reserved: reserved.demand, actual: used, takenAt }, now);
   const { caller: key, agent, model } = lease.holder;
   const cost = { reservedUsd: reserved.usd, actualUsd: actual?.usd ?? reserved.usd, key, agent };

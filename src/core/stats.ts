@@ -1,4 +1,4 @@
-import type { Demand } from './words/usage.ts';
+import type { Usage } from './words/usage.ts';
 import { observe } from './parts/histogram.ts';
 import type { InstantMs, LeaseId } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
@@ -79,7 +79,7 @@ export function noteEnd(
 /** A call was charged for. */
 export function noteUsage(
   { totals }: GroupState,
-  { inputTokens, outputTokens }: Demand,
+  { inputTokens, outputTokens }: Usage,
   usd: number,
 ): void {
   totals.inputTokens += inputTokens;

@@ -1,4 +1,4 @@
-import type { Demand } from './words/usage.ts';
+import type { Usage } from './words/usage.ts';
 import { atUpstream } from './capacity.ts';
 import {
   allows as breakerAllows,
@@ -23,7 +23,7 @@ import type { UpstreamSignal } from './words/signal.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteTaken, noteRepeatRefusal } from './parts/repeat-refusals.ts';
 
-const NOTHING: Demand = { requests: 0, inputTokens: 0, outputTokens: 0 };
+const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
 
 /**
  * What the group makes of its upstream's answer to a call. Different causes, different medicine; what is

@@ -1,24 +1,24 @@
 import type { RateSettings } from '../words/limits.ts';
 import type { Ticket } from '../words/ticket.ts';
 import { inputFactor, outputMean, type TokenFactors } from './token-factors.ts';
-import type { Demand, Need } from '../words/usage.ts';
+import type { Usage, Demand } from '../words/usage.ts';
 
 /** What a call takes that no estimate came with. */
-export const ONE_REQUEST: Demand = { requests: 1, inputTokens: 0, outputTokens: 0 };
+export const ONE_REQUEST: Usage = { requests: 1, inputTokens: 0, outputTokens: 0 };
 
 /** Output that is reserved for a call of a model of which nothing is known, if the call says nothing. */
 const OUTPUT_GUESS_TOKENS = 1_000;
 
 /**
- * What a ticket needs, by what the group has learned of its model. What is only guessed is never more than
- * the limits let pass beside the rest: nobody is refused for good because of a guess.
+ * Works out what a ticket demands, by what the group has learned of its model. What is only guessed is never
+ * more than the limits let pass beside the rest: nobody is rejected for good because of a guess.
  */
-export function needOf(
+export function demandOf(
   factors: TokenFactors,
   rates: RateSettings,
   { slots, estimate, holder }: Pick<Ticket, 'slots' | 'estimate' | 'holder'>,
-): Need {
-  if (estimate === null) return { slots, demand: ONE_REQUEST, usd: 0 };
+): Demand {
+  if (estimate === null) return { slots, ...ONE_REQUEST, usd: 0 };
   const model = holder.model ?? '';
   const { maxOutputTokens, reserve, price } = estimate;
   // At least one, or a call of an unknown length would cost nothing.
@@ -32,7 +32,7 @@ export function needOf(
   const most = maxOutputTokens ?? guessed;
   const outputTokens = { max_tokens: most, mean: guessed, none: 0 }[reserve];
   const usd = price === null ? 0 : inputTokens * price.input + expected * price.output;
-  return { slots, demand: { requests: 1, inputTokens, outputTokens }, usd };
+  return { slots, requests: 1, inputTokens, outputTokens, usd };
 }
 
 /** The least of the limits that are set, and 1 where it is 0: a call that takes nothing would pass it. */

@@ -1,6 +1,6 @@
 import type { AgentAccount, TenantAccount } from './accounts.ts';
 import type { InstantMs, LeaseId, TicketId } from '../words/ids.ts';
-import type { Need } from '../words/usage.ts';
+import type { Demand } from '../words/usage.ts';
 import { LANES, type Lane, type Ticket } from '../words/ticket.ts';
 import type { WaitCause } from './decision-log.ts';
 
@@ -9,7 +9,7 @@ export interface Waiter {
   readonly ticket: Ticket;
   readonly leaseId: LeaseId;
   /** What it takes when it is granted, by what was known when its turn was last looked at. */
-  need: Need;
+  demand: Demand;
   readonly tenant: TenantAccount;
   readonly agent: AgentAccount;
   /** When it began to wait here. Of who comes back after a reset: when its call reached Headgate. */

@@ -1,6 +1,6 @@
 import type { BucketParams } from './bucket.ts';
 import type { LimitName, RateSettings } from '../words/limits.ts';
-import type { Demand } from '../words/usage.ts';
+import type { Usage } from '../words/usage.ts';
 import type { WindowParams } from './window.ts';
 
 /**
@@ -18,7 +18,7 @@ import type { WindowParams } from './window.ts';
 export interface Limit {
   readonly name: LimitName;
   /** What a call takes of it. */
-  readonly amountOf: (demand: Demand) => number;
+  readonly amountOf: (usage: Usage) => number;
   readonly bucket: BucketParams | null;
   readonly window: WindowParams | null;
 }
@@ -51,7 +51,7 @@ const MARGIN_MS = 500;
 /** The part of a second whose starts may happen at once. */
 const STARTS_BURST_S = 0.1;
 
-const AMOUNTS: Record<LimitName, (demand: Demand) => number> = {
+const AMOUNTS: Record<LimitName, (usage: Usage) => number> = {
   rpm: ({ requests }) => requests,
   rpd: ({ requests }) => requests,
   tpm: ({ inputTokens, outputTokens }) => inputTokens + outputTokens,

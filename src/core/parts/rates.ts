@@ -12,7 +12,7 @@ import {
 import { instant, type InstantMs } from '../words/ids.ts';
 import { limitsOf, MINUTE_MS, type Limit } from './rate-limits.ts';
 import type { Exceeded, LimitName, RateSettings } from '../words/limits.ts';
-import type { Demand } from '../words/usage.ts';
+import type { Usage } from '../words/usage.ts';
 import type { LimitHint } from '../words/signal.ts';
 import {
   count,
@@ -62,7 +62,7 @@ export function rebase(rates: Rates, settings: RateSettings, now: InstantMs): vo
 export function roomAt(
   rates: Rates,
   settings: RateSettings,
-  demand: Demand,
+  demand: Usage,
   now: InstantMs,
 ): InstantMs {
   let at: number = now;
@@ -81,7 +81,7 @@ export function roomAt(
 }
 
 /** The limit that `demand` exceeds by itself, whatever others take; null: it fits when they do not. */
-export function exceededBy(settings: RateSettings, demand: Demand): Exceeded | null {
+export function exceededBy(settings: RateSettings, demand: Usage): Exceeded | null {
   for (const { name, amountOf, window } of limitsOf(settings)) {
     const amount = amountOf(demand);
     // A limit of 0 stops all calls for a while, and makes none too large.
@@ -93,7 +93,7 @@ export function exceededBy(settings: RateSettings, demand: Demand): Exceeded | n
 
 /** A call that has room at an instant to come, if nobody else takes what it needs. */
 export interface Expected {
-  readonly demand: Demand;
+  readonly demand: Usage;
   readonly at: InstantMs;
 }
 
@@ -111,11 +111,7 @@ export function sparesBeside(
 }
 
 /** Whether `demand` takes no more than what is to spare. */
-export function isSpare(
-  settings: RateSettings,
-  spares: readonly number[],
-  demand: Demand,
-): boolean {
+export function isSpare(settings: RateSettings, spares: readonly number[], demand: Usage): boolean {
   return limitsOf(settings).every(({ amountOf }, index) => {
     const amount = amountOf(demand);
     return amount === 0 || amount <= (spares[index] ?? 0);
@@ -126,7 +122,7 @@ export function isSpare(
 export function fillInTime(
   { buckets }: Rates,
   settings: RateSettings,
-  demand: Demand,
+  demand: Usage,
   expected: Expected,
   at: InstantMs,
 ): boolean {
@@ -139,7 +135,7 @@ export function fillInTime(
 }
 
 /** Takes `demand` from all limits. The caller has seen that it has room in each. */
-export function take(rates: Rates, settings: RateSettings, demand: Demand, now: InstantMs): void {
+export function take(rates: Rates, settings: RateSettings, demand: Usage, now: InstantMs): void {
   for (const { name, amountOf, bucket, window } of limitsOf(settings)) {
     const amount = amountOf(demand);
     if (bucket !== null) takeFrom(bucketOf(rates, name, bucket, now), bucket, amount, now);
@@ -154,7 +150,7 @@ export function take(rates: Rates, settings: RateSettings, demand: Demand, now: 
 export function settle(
   rates: Rates,
   settings: RateSettings,
-  call: { readonly reserved: Demand; readonly actual: Demand; readonly takenAt: InstantMs },
+  call: { readonly reserved: Usage; readonly actual: Usage; readonly takenAt: InstantMs },
   now: InstantMs,
 ): void {
   for (const limit of limitsOf(settings)) {
@@ -169,7 +165,7 @@ export function settle(
 export function refund(
   rates: Rates,
   settings: RateSettings,
-  call: { readonly reserved: Demand; readonly takenAt: InstantMs },
+  call: { readonly reserved: Usage; readonly takenAt: InstantMs },
   now: InstantMs,
 ): void {
   for (const limit of limitsOf(settings)) {
@@ -223,7 +219,7 @@ export function lowerToHint(
   rates: Rates,
   settings: RateSettings,
   hint: LimitHint,
-  unseen: Demand,
+  unseen: Usage,
   now: InstantMs,
 ): void {
   const { limit, windowMs, remaining } = hint;

@@ -14,8 +14,8 @@ export interface CallEstimate {
   readonly price: { readonly input: number; readonly output: number } | null;
 }
 
-/** What a call takes of the limits: as reserved at its grant, and as it turned out. */
-export interface Demand {
+/** Requests and tokens of a call: as reserved at its grant, and as it turned out. */
+export interface Usage {
   readonly requests: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -33,14 +33,16 @@ export interface Settlement {
 }
 
 /** Everything that a call takes at its grant. */
-export interface Need {
+export interface Demand extends Usage {
   readonly slots: number;
-  readonly demand: Demand;
+  /** What it is expected to cost; 0 where its price is not known. */
   readonly usd: number;
 }
 
-/** What a call has taken of the group's limits until its upstream has counted it. */
-export interface Reserved extends Pick<Need, 'demand' | 'usd'> {
+/** The part of the group's limits that a call holds until its upstream has counted it. It is in the row. */
+export interface Reserved {
+  readonly demand: Usage;
+  readonly usd: number;
   /** The estimate of its input before it was corrected, to learn from; null: there was none. */
   readonly inputEstimate: number | null;
 }

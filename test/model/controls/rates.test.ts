@@ -1,5 +1,5 @@
 import type { RateSettings } from '../../../src/core/words/limits.ts';
-import type { Demand } from '../../../src/core/words/usage.ts';
+import type { Usage } from '../../../src/core/words/usage.ts';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
@@ -63,8 +63,8 @@ test('no minute ever has more than the limit, however calls come, travel, settle
         const pending: { at: number; run: () => void }[] = [];
         for (const { gapMs, size, used, travelMs, heldMs, isAfterRestart } of calls) {
           if (isAfterRestart) rates = JSON.parse(JSON.stringify(rates)) as Rates;
-          const reserved: Demand = { requests: 1, inputTokens: size - 1, outputTokens: 1 };
-          const actual: Demand = { ...reserved, inputTokens: Math.floor(used * (size - 1)) };
+          const reserved: Usage = { requests: 1, inputTokens: size - 1, outputTokens: 1 };
+          const actual: Usage = { ...reserved, inputTokens: Math.floor(used * (size - 1)) };
           let at = roomAt(rates, settings, reserved, instant(now + gapMs));
           // A call that ends meanwhile may make room sooner; what it settles must be settled before.
           pending.sort((a, b) => a.at - b.at);

@@ -2,14 +2,14 @@ import type { RateSettings } from '../../../src/core/words/limits.ts';
 import assert from 'node:assert/strict';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
-import type { Demand, Settlement } from '../../../src/core/words/usage.ts';
+import type { Usage, Settlement } from '../../../src/core/words/usage.ts';
 
 /** Everything that a call took, and what it turned out to be. */
 interface Taken {
   readonly at: number;
-  readonly reserved: Demand;
+  readonly reserved: Usage;
   readonly reservedUsd: number;
-  settled: { readonly at: number; readonly actual: Demand; readonly usd: number } | null;
+  settled: { readonly at: number; readonly actual: Usage; readonly usd: number } | null;
 }
 
 /** A limit per minute or second, its figures worked out from the settings and nothing else. */
@@ -20,10 +20,10 @@ interface NaiveLimit {
   readonly capacity: number;
   /** Of what is larger only this much must be there. */
   readonly wholeMax: number;
-  readonly amountOf: (demand: Demand) => number;
+  readonly amountOf: (usage: Usage) => number;
 }
 
-const NOTHING: Demand = { requests: 0, inputTokens: 0, outputTokens: 0 };
+const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
 
 /** When what was taken has left every window for sure: a bin and the margin after the minute. */
 const LEFT_MS = 60_000 + 1_000 + 500;
@@ -84,7 +84,7 @@ export class LimitLedger {
   }
 
   /** A call was granted: it must have had room in everything. */
-  grant(id: string, reserved: Demand, usd: number, now: number): void {
+  grant(id: string, reserved: Usage, usd: number, now: number): void {
     assert.ok(!this.#taken.has(id), `${id} was granted twice`);
     assert.ok(now >= this.#pausedUntil, `${id} was granted in a pause`);
     assert.ok(!this.#settings.paused, `${id} was granted in a group that is paused`);
@@ -107,7 +107,7 @@ export class LimitLedger {
     const taken = this.#taken.get(id);
     assert.ok(taken !== undefined && taken.settled === null, `${id} was settled twice`);
     const { reserved, reservedUsd } = taken;
-    const actual: Demand = how === 'unused' ? NOTHING : (how ?? reserved);
+    const actual: Usage = how === 'unused' ? NOTHING : (how ?? reserved);
     const usd = how === 'unused' ? 0 : (how?.usd ?? reservedUsd);
     taken.settled = { at: now, actual, usd };
     for (const limit of this.#limits()) {
@@ -118,7 +118,7 @@ export class LimitLedger {
   }
 
   /** Whether there is room for sure, slots aside. */
-  hasRoom(demand: Demand, now: number): boolean {
+  hasRoom(demand: Usage, now: number): boolean {
     return this.#limits().every((limit) => {
       const amount = limit.amountOf(demand);
       if (amount === 0) return true;
@@ -220,7 +220,7 @@ export class LimitLedger {
               ratePerMs: starts / 1_000,
               capacity: Math.max(1, starts / 10),
               wholeMax: 1,
-              amountOf: ({ requests }: Demand) => requests,
+              amountOf: ({ requests }: Usage) => requests,
             },
           ]),
     ];

@@ -198,7 +198,10 @@ export class LimitWorld {
     const span = target - this.now;
     for (const at of [target, this.now + Math.floor(span / 2), until, until + 2_000]) {
       if (at < this.now || at > target) continue;
-      assert.ok(!hasRoom(this.#state, next.need, instant(at)), 'the group sleeps beside a waiter');
+      assert.ok(
+        !hasRoom(this.#state, next.demand, instant(at)),
+        'the group sleeps beside a waiter',
+      );
       this.#checkConserved(at);
     }
   }
@@ -208,8 +211,8 @@ export class LimitWorld {
     const next = nextWaiter(this.#state);
     const { settings, slotsInUse, grantsFrom } = this.#state;
     if (next === undefined || !this.#ledger.isCalm || at < grantsFrom) return;
-    if (slotsInUse + next.need.slots > settings.slotsMax) return;
-    const isRoom = this.#ledger.hasRoom(next.need.demand, at);
+    if (slotsInUse + next.demand.slots > settings.slotsMax) return;
+    const isRoom = this.#ledger.hasRoom(next.demand, at);
     assert.ok(!isRoom, `${next.ticket.id} waits though there is room for it`);
   }
 

@@ -1,5 +1,5 @@
 import type { RateSettings } from '../../../src/core/words/limits.ts';
-import type { Demand } from '../../../src/core/words/usage.ts';
+import type { Usage } from '../../../src/core/words/usage.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import { BURST_MS } from '../../../src/core/parts/rate-limits.ts';
@@ -37,7 +37,7 @@ function limits(changes: Partial<RateSettings>): RateSettings {
   return { ...NONE, ...changes };
 }
 
-function demand(inputTokens: number, outputTokens: number, requests = 1): Demand {
+function demand(inputTokens: number, outputTokens: number, requests = 1): Usage {
   return { requests, inputTokens, outputTokens };
 }
 
