@@ -8,7 +8,7 @@ import type { Reserved } from './words/usage.ts';
 import type { Holder, Lane } from './words/ticket.ts';
 import { Tombstones } from './parts/tombstones.ts';
 import { emptyTotals, type Totals } from './parts/totals.ts';
-import { emptyTrail, type Decision, type Trail } from './parts/decision-log.ts';
+import { emptyDecisionLog, type Decision, type DecisionLog } from './parts/decision-log.ts';
 import { noRepeatRefusals, type RepeatRefusals } from './parts/repeat-refusals.ts';
 
 /**
@@ -136,7 +136,7 @@ export interface GroupState {
   /** When somebody behind it may have room that does not delay it. */
   overtakingDueAt: InstantMs;
   readonly totals: Totals;
-  readonly trail: Trail;
+  readonly decisions: DecisionLog;
 }
 
 export const NEVER = instant(Number.POSITIVE_INFINITY);
@@ -178,6 +178,6 @@ export function emptyState(
     roomDueAt: NEVER,
     overtakingDueAt: NEVER,
     totals: emptyTotals(),
-    trail: emptyTrail(),
+    decisions: emptyDecisionLog(),
   };
 }

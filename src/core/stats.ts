@@ -93,7 +93,7 @@ export function attemptOf(leaseId: LeaseId): number {
 }
 
 function note(
-  { trail }: GroupState,
+  { decisions }: GroupState,
   about: Pick<Waiter, 'ticket' | 'leaseId' | 'arrivedAt' | 'arrival'>,
   decided: Decision['decided'],
   rejection: Rejection | null,
@@ -113,6 +113,6 @@ function note(
     ended: null,
     endedAt: null,
   };
-  addDecision(trail, decision);
+  addDecision(decisions, decision);
   return decision;
 }

@@ -50,7 +50,7 @@ export interface Decision {
 }
 
 /** The last decisions of a group. They are in memory only: explaining a call must not cost a row. */
-export interface Trail {
+export interface DecisionLog {
   readonly ring: Decision[];
   /** Where the next one goes, over the oldest once the ring is full. */
   next: number;
@@ -59,16 +59,16 @@ export interface Trail {
 /** So many decisions are remembered. Each holds on to its ticket, about half a kilobyte together. */
 export const DECISIONS_MAX = 500;
 
-export function emptyTrail(): Trail {
+export function emptyDecisionLog(): DecisionLog {
   return { ring: [], next: 0 };
 }
 
-export function addDecision(trail: Trail, decision: Decision): void {
-  trail.ring[trail.next] = decision;
-  trail.next = (trail.next + 1) % DECISIONS_MAX;
+export function addDecision(log: DecisionLog, decision: Decision): void {
+  log.ring[log.next] = decision;
+  log.next = (log.next + 1) % DECISIONS_MAX;
 }
 
 /** All that are remembered, the latest decided first. */
-export function latestFirst({ ring, next }: Trail): Decision[] {
+export function latestFirst({ ring, next }: DecisionLog): Decision[] {
   return [...ring.slice(next), ...ring.slice(0, next)].toReversed();
 }

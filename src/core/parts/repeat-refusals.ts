@@ -16,7 +16,7 @@ export interface RepeatRefusals {
 /** Maximum calls that are remembered; beyond that all are forgotten, and go by their age. */
 const TICKETS_MAX = 1_000;
 
-/** Makes the record of a group of which nobody was refused. */
+/** Makes the counts of a group of which nobody was refused. */
 export function noRepeatRefusals(): RepeatRefusals {
   return { refusals: new Map(), refusalsMax: 0, refusedAt: instant(0) };
 }

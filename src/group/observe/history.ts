@@ -40,7 +40,7 @@ export class History {
   #notedAt: InstantMs;
   #inUse = 0;
   #queued = 0;
-  /** Where the trail of decisions had come to. */
+  /** Where the decision log had come to. */
   #decidedTo = 0;
   #inUseMax = 0;
   #slotMs = 0;
@@ -69,7 +69,7 @@ export class History {
   }
 
   /** Told after every event. */
-  note({ slotsInUse, slotsCooling, queue, trail }: GroupState, now: InstantMs): void {
+  note({ slotsInUse, slotsCooling, queue, decisions }: GroupState, now: InstantMs): void {
     this.#pass(now);
     const wasIdle = this.#inUse + this.#queued === 0;
     this.#inUse = slotsInUse - slotsCooling;
@@ -77,8 +77,8 @@ export class History {
     if (this.#inUse > this.#inUseMax) this.#inUseMax = this.#inUse;
     if (this.#queued > this.#queuedMax) this.#queuedMax = this.#queued;
     const isIdle = this.#inUse + this.#queued === 0;
-    if (!wasIdle || !isIdle || trail.next !== this.#decidedTo) this.#hasNews = true;
-    this.#decidedTo = trail.next;
+    if (!wasIdle || !isIdle || decisions.next !== this.#decidedTo) this.#hasNews = true;
+    this.#decidedTo = decisions.next;
   }
 
   /** Whether there is something to write now, together with whatever else is written. */

@@ -6,7 +6,7 @@ import type { GroupSettings } from '../../core/words/settings.ts';
 import type { GroupState } from '../../core/state.ts';
 import { step } from '../../core/step.ts';
 import { Tombstones } from '../../core/parts/tombstones.ts';
-import { emptyTrail } from '../../core/parts/decision-log.ts';
+import { emptyDecisionLog } from '../../core/parts/decision-log.ts';
 import { definitionFrom, settingsOf } from '../definition.ts';
 
 /**
@@ -22,9 +22,13 @@ export function poolPreview(
   after: string,
   now: InstantMs,
 ): PoolPreview {
-  const { tombstones: _tombstones, trail: _trail, ...plain } = state;
+  const { tombstones: _tombstones, decisions: _decisions, ...plain } = state;
   // What ended before is of no matter here, and a class would lose its methods.
-  const copy = { ...structuredClone(plain), tombstones: new Tombstones(), trail: emptyTrail() };
+  const copy = {
+    ...structuredClone(plain),
+    tombstones: new Tombstones(),
+    decisions: emptyDecisionLog(),
+  };
   const effects = step(copy, { kind: 'reconfigure', settings: settingsFrom(after) }, now);
   const count = (kind: 'grant' | 'reject') => effects.filter((each) => each.kind === kind).length;
   return {

@@ -7,7 +7,7 @@ import { DECISIONS_MAX, latestFirst, type Decision } from '../../../src/core/par
 import { START, TestGroup } from '../../support/core-builders.ts';
 
 function lastDecision(group: TestGroup): Decision | undefined {
-  return latestFirst(group.state.trail)[0];
+  return latestFirst(group.state.decisions)[0];
 }
 
 describe('counters', () => {
@@ -86,7 +86,10 @@ describe('the decision of a call', () => {
       settlement: null,
       status: 429,
     });
-    expect(latestFirst(group.state.trail).map(({ leaseId }) => leaseId)).toEqual(['b.1', 'a.1']);
+    expect(latestFirst(group.state.decisions).map(({ leaseId }) => leaseId)).toEqual([
+      'b.1',
+      'a.1',
+    ]);
     expect(lastDecision(group)).toMatchObject({
       decided: 'granted',
       positionAtArrival: 0,
@@ -134,7 +137,7 @@ describe('the decision of a call', () => {
     const group = new TestGroup({ slotsMax: 1 });
     group.ask('a');
     group.ask('b', { isTry: true });
-    expect(latestFirst(group.state.trail)).toHaveLength(1);
+    expect(latestFirst(group.state.decisions)).toHaveLength(1);
     group.ask('c', { holdsNarrower: true });
     group.reconfigure({ paused: true });
     expect(lastDecision(group)).toMatchObject({ leaseId: 'c.1', decided: 'declined' });
@@ -146,7 +149,7 @@ describe('the decision of a call', () => {
       group.ask(`call-${call}`);
       group.release(`call-${call}`);
     }
-    const kept = latestFirst(group.state.trail).map(({ ticket }) => ticket.id);
+    const kept = latestFirst(group.state.decisions).map(({ ticket }) => ticket.id);
     expect(kept).toHaveLength(DECISIONS_MAX);
     expect([kept[0], kept.at(-1)]).toEqual([`call-${DECISIONS_MAX + 19}`, 'call-20']);
   });
