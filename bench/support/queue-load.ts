@@ -38,7 +38,7 @@ const SETTINGS: Omit<GroupSettings, 'byAgent'> = {
   paused: false,
   releaseCooldownMs: 0,
   cancelCooldownMs: 0,
-  failureHoldMs: 0,
+  failureCooldownMs: 0,
   laneShares: { high: 0, normal: 0.1, low: 0.05 },
   ageCreditMs: 120_000,
   weights: {},

@@ -90,7 +90,7 @@ export function cooldownMs(state: GroupState, outcome: Outcome, now: InstantMs):
     case 'cancelled':
       return resolveAuto(state, settings.cancelCooldownMs, now);
     case 'failed':
-      return settings.failureHoldMs;
+      return settings.failureCooldownMs;
     case 'refused':
     case 'unused':
       return 0;

@@ -152,7 +152,7 @@ export function extendByLostTime(state: GroupState, lostMs: number, effects: Eff
 }
 
 /**
- * Ends a lease for good. Its slots come back at once or after their cool-down.
+ * Ends a lease for good. Its slots come back at once or after their cooldown.
  *
  * @param settlement `unused`: nothing was ever sent, whatever the outcome
  */
@@ -214,7 +214,7 @@ export function endLostNesting(state: GroupState, now: InstantMs, effects: Effec
   }
 }
 
-/** Ends every lease whose time is over: lapsed ones, and cool-downs. */
+/** Ends every lease whose time is over: lapsed ones, and cooldowns. */
 export function expireLeases(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (now < state.leasesDueAt) return;
   state.leasesDueAt = NEVER;

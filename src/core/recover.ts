@@ -6,7 +6,7 @@ import { addLease, endLostNesting } from './leases.ts';
 import {
   COMES_BACK_MS,
   EXTENSIONS_MAX,
-  HOLD_MAX_MS,
+  COOLDOWN_MAX_MS,
   LEASE_TTL_MS,
   MOVE_SETTLE_MS,
   SETTLE_MS,
@@ -151,7 +151,7 @@ function rebasedRow<Row extends RowInstants>(row: Row, now: InstantMs): Row {
   return {
     ...row,
     grantedAt: earlier(grantedAt, now),
-    coolingUntil: within(coolingUntil, HOLD_MAX_MS),
+    coolingUntil: within(coolingUntil, COOLDOWN_MAX_MS),
     extendedUntil: within(extendedUntil, LEASE_TTL_MS),
   };
 }

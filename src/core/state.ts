@@ -28,7 +28,7 @@ export interface Lease {
   readonly nested: { readonly in: LeaseId; readonly slots: number } | null;
   readonly grantedAt: InstantMs;
   phase: LeasePhase;
-  /** When it ends by itself: its expiry, or the end of its cool-down. */
+  /** When it ends by itself: its expiry, or the end of its cooldown. */
   until: InstantMs;
   /** Which answer holds it. Only the disposal of that one frees it. */
   attachment: number;
@@ -72,7 +72,7 @@ export type LeaseRow = Pick<
   | 'nested'
   | 'reserved'
 > & {
-  /** End of the cool-down of a `cooling` lease. */
+  /** End of the cooldown of a `cooling` lease. */
   readonly coolingUntil: InstantMs | null;
 };
 

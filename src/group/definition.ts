@@ -99,7 +99,7 @@ function settingsFrom({ limits, queue, holds, fairness, ...config }: GroupConfig
     nested: queue.nested,
     releaseCooldownMs: holds.release_cooldown_ms,
     cancelCooldownMs: holds.cancel_cooldown_ms,
-    failureHoldMs: holds.failure_hold_ms,
+    failureCooldownMs: holds.failure_hold_ms,
     laneShares: { high: 0, ...queue.lane_shares },
     ageCreditMs: queue.age_credit_ms,
     byAgent: fairness.by[1] === 'agent',

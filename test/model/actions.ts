@@ -100,7 +100,7 @@ export const settingsArb: fc.Arbitrary<GroupSettings> = fc
     paused: fc.nat(7).map((nat) => nat === 0),
     releaseCooldownMs: cooldown,
     cancelCooldownMs: cooldown,
-    failureHoldMs: fc.constantFrom(...COOLDOWNS_MS),
+    failureCooldownMs: fc.constantFrom(...COOLDOWNS_MS),
     sharing: sharingArb,
   })
   .map(({ sharing, ...settings }) => someSettings({ ...settings, ...sharing }));

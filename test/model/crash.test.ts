@@ -79,7 +79,7 @@ const settingsArb: fc.Arbitrary<GroupSettings> = fc
     slotsMax: fc.constantFrom(1, 2, 3),
     releaseCooldownMs: cooldownMs,
     cancelCooldownMs: cooldownMs,
-    failureHoldMs: cooldownMs,
+    failureCooldownMs: cooldownMs,
     timeoutMs: fc.constant(240_000),
   })
   .map((settings) => someSettings(settings));

@@ -104,11 +104,11 @@ export abstract class NaiveLeases {
     this.endNesting(lease.id);
     this.chargeTo(lease, outcome === 'unused' ? 0 : heldMs);
     if (outcome === 'success' || outcome === 'cancelled') this.holds.push(heldMs);
-    const { releaseCooldownMs, cancelCooldownMs, failureHoldMs, slotsMax } = this.settings;
+    const { releaseCooldownMs, cancelCooldownMs, failureCooldownMs, slotsMax } = this.settings;
     const hold = {
       success: releaseCooldownMs,
       cancelled: cancelCooldownMs,
-      failed: failureHoldMs,
+      failed: failureCooldownMs,
       refused: 0,
       unused: 0,
     }[outcome];

@@ -43,7 +43,7 @@ export function someSettings(changes: Partial<GroupSettings> = {}): GroupSetting
     paused: false,
     releaseCooldownMs: 0,
     cancelCooldownMs: 0,
-    failureHoldMs: 0,
+    failureCooldownMs: 0,
     laneShares: { high: 0, normal: 0.1, low: 0.05 },
     ageCreditMs: 120_000,
     byAgent: false,

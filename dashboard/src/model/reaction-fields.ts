@@ -51,7 +51,7 @@ export const REACTION_FIELDS: FieldSection = {
       unit: 'ms',
     },
     'holds.failure_hold_ms': {
-      label: 'Hold after a failure',
+      label: 'Cool-down after a failure',
       help: 'The same after a 429 or 5xx of the upstream.',
       unit: 'ms',
     },

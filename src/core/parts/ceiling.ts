@@ -65,7 +65,7 @@ const PROMPT_MS = 2_000;
 const OVERLOAD_SHARE = 0.7;
 
 /** After overload the limit does not grow for this long. */
-const OVERLOAD_HOLD_MS = 30_000;
+const OVERLOAD_STEADY_MS = 30_000;
 
 /** The part of the limit that must be in use for a served call to prove anything. */
 const SATURATED_SHARE = 0.8;
@@ -180,7 +180,7 @@ export function noteServed(
   const limit = slotsMaxNow(ceiling, settings);
   if (limit === 0 || slotsInUse < SATURATED_SHARE * limit) return;
   if (ceiling.mode === 'aimd') {
-    if (now - ceiling.lastCutAt < OVERLOAD_HOLD_MS) return;
+    if (now - ceiling.lastCutAt < OVERLOAD_STEADY_MS) return;
     // One slot more each time that as many calls were served as there are slots.
     return raise(ceiling, settings, exactSlots(ceiling, settings) + 1 / limit);
   }

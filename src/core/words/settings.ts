@@ -24,7 +24,7 @@ export interface GroupSettings {
   /** How long a slot stays down after a call that was cut short. */
   readonly cancelCooldownMs: number | 'auto';
   /** How long a slot stays down after a definite 429 or 5xx of the upstream. */
-  readonly failureHoldMs: number;
+  readonly failureCooldownMs: number;
   /** The part of a turn that a lane earns with each grant to one above it, while somebody waits there. */
   readonly laneShares: Readonly<Record<Lane, number>>;
   /** How much older than its arrival an agent run makes a call. Null: no bound. */
@@ -56,7 +56,7 @@ export interface GroupSettings {
 export const LEASE_TTL_MS = 45_000;
 
 /** No slot stays down for longer after its call, whatever is configured. */
-export const HOLD_MAX_MS = 60_000;
+export const COOLDOWN_MAX_MS = 60_000;
 
 /** How often a holder renews. A third of the TTL. */
 export const RENEW_EVERY_MS = 15_000;
@@ -103,7 +103,7 @@ export const COMEBACK_MS = 15_000;
 /** Below this many slots the provider's own lagging counter is felt, so `auto` cools slots down. */
 export const AUTO_COOLDOWN_SLOTS_MAX = 4;
 
-/** The `auto` cool-down of a small group. */
+/** The `auto` cooldown of a small group. */
 export const AUTO_COOLDOWN_MS = 200;
 
 /**

@@ -48,7 +48,7 @@ it.concurrent('an accounting lag of 150 ms at a cap of 1 gives no 429 with the d
   expect(upstream.stats('default')).toMatchObject({ peak: 1, rejected429: 0, refused: {} });
 });
 
-it.concurrent('without a hold the same lag is met by the next call', async () => {
+it.concurrent('without a cooldown the same lag is met by the next call', async () => {
   await endingsOf(Array.from({ length: 4 }, (_, at) => send('none', `call-${at}`)));
   expect(stage.upstream.stats('none').refused.concurrency).toBeGreaterThan(0);
 });

@@ -81,7 +81,7 @@ export const limitSettingsArb: fc.Arbitrary<GroupSettings> = fc
     budgets: budgetsArb,
     releaseCooldownMs: fc.constantFrom(0, 0, 200, 'auto' as const),
     cancelCooldownMs: fc.constantFrom(0, 200),
-    failureHoldMs: fc.constantFrom(0, 2_000),
+    failureCooldownMs: fc.constantFrom(0, 2_000),
   })
   .map((settings) => someSettings({ ...settings, isMetered: true, timeoutMs: 14_400_000 }));
 

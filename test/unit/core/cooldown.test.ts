@@ -9,7 +9,7 @@ import { TestGroup } from '../../support/core-builders.ts';
 
 /** How long a slot stays down after its call ended. */
 
-const DISTINCT = { releaseCooldownMs: 111, cancelCooldownMs: 222, failureHoldMs: 333 };
+const DISTINCT = { releaseCooldownMs: 111, cancelCooldownMs: 222, failureCooldownMs: 333 };
 
 /** How long the slot of a call that ended so stays down; null: not at all. */
 function downMs(settings: Partial<GroupSettings>, outcome: Outcome): number | null {

@@ -111,7 +111,7 @@ describe('the expiry', () => {
   });
 
   test('has no cool-down: the slot was in use for the whole TTL', () => {
-    const group = new TestGroup({ cancelCooldownMs: 1_000, failureHoldMs: 1_000 });
+    const group = new TestGroup({ cancelCooldownMs: 1_000, failureCooldownMs: 1_000 });
     group.ask('a');
     group.advance(LEASE_TTL_MS);
     expect(group.inUse()).toBe(0);

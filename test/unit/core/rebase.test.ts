@@ -16,7 +16,7 @@ function setBack(group: TestGroup): TestGroup {
 
 describe('a lease', () => {
   test('whose slot cools down is free within the longest hold', () => {
-    const group = new TestGroup({ slotsMax: 1, timeoutMs: HOUR_MS, failureHoldMs: 2_000 });
+    const group = new TestGroup({ slotsMax: 1, timeoutMs: HOUR_MS, failureCooldownMs: 2_000 });
     group.ask('a');
     group.release('a', 'failed');
     const next = setBack(group);

@@ -42,7 +42,7 @@ test('count neither as refused nor as waiting elsewhere twice', () => {
 
 test.each([
   ['are released', (group: TestGroup) => group.release('call-1', 'failed')],
-  ['are released without a hold', (group: TestGroup) => group.release('call-1', 'unused')],
+  ['are released without a cooldown', (group: TestGroup) => group.release('call-1', 'unused')],
   ['lapse', (group: TestGroup) => group.advance(LEASE_TTL_MS)],
 ])('are forgotten when they %s', (_how, end) => {
   const { group } = burst(1, 1);

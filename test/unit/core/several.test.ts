@@ -129,7 +129,7 @@ describe('slots held by calls that wait elsewhere', () => {
   });
 
   test('do not count while they cool down', () => {
-    const group = new TestGroup({ slotsMax: 4, failureHoldMs: 1_000 });
+    const group = new TestGroup({ slotsMax: 4, failureCooldownMs: 1_000 });
     group.ask('w1', elsewhere);
     group.ask('w2', elsewhere);
     expect(group.release('w1', 'failed')).toEqual(['ended w1.1', 'grant w2.1']);
