@@ -18,10 +18,15 @@ import { leave, reject, rejected } from './leave.ts';
 import { waitsForItself } from './nesting.ts';
 import { ageOf, isUnderCap } from './order.ts';
 import { dequeue, enqueue, type Waiter } from './parts/queue.ts';
-import { refuseAtDoor, refuseStopped, refuseToWait, timeoutOf } from './reject.ts';
+import {
+  rejectionAtDoor,
+  rejectionOfStopped,
+  rejectionInQueue,
+  rejectionAtDeadline,
+} from './rejections.ts';
 import { ORPHAN_GRACE_MS } from './words/settings.ts';
 import { NEVER, type GroupState } from './state.ts';
-import { noteRefusedAtDoor } from './stats.ts';
+import { noteRejectedAtDoor } from './stats.ts';
 import { LANES, type Lane, type Ticket } from './words/ticket.ts';
 
 type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
@@ -63,17 +68,17 @@ export function joinQueue(
     return;
   }
   const { isDryRun } = state.settings;
-  const refusal = refuseAtDoor(state, ticket);
-  if (refusal !== null && !isDryRun) {
-    noteRefusedAtDoor(state, event, refusal, now);
-    return reject(state, ticket.id, refusal, effects);
+  const rejection = rejectionAtDoor(state, ticket);
+  if (rejection !== null && !isDryRun) {
+    noteRejectedAtDoor(state, event, rejection, now);
+    return reject(state, ticket.id, rejection, effects);
   }
   // A try that is declined leaves no trace: so it must not be it that finds a slot free for others.
   if (ticket.isTry) pump(state, now, effects);
   const waiter = newWaiter(state, event, now);
   const unlevel = lineUp(state, waiter);
   park(state, waiter, event, now);
-  if (refusal !== null) letPass(state, waiter, now, effects);
+  if (rejection !== null) letPass(state, waiter, now, effects);
   pump(state, now, effects);
   if (state.queue.byTicket.get(ticket.id) !== waiter) return;
   decide(state, waiter, now, effects);
@@ -90,13 +95,13 @@ function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effe
   } else if (ticket.isTry || (isStopped(state, now) && ticket.holdsNarrower)) {
     // It waits without what it holds, unless it would wait in vain. An operator's pause may end at any time.
     const mayWait = ticket.isTry || settings.paused;
-    const stopped = mayWait ? null : refuseStopped(state, waiter, now);
+    const stopped = mayWait ? null : rejectionOfStopped(state, waiter, now);
     if (stopped === null) leave(state, waiter, { kind: 'declined' }, now, effects);
     else leave(state, waiter, rejected(stopped), now, effects);
   } else {
-    const refused = refuseToWait(state, waiter, now);
-    if (refused === null) return;
-    leave(state, refused.evicted ?? waiter, rejected(refused.rejection), now, effects);
+    const found = rejectionInQueue(state, waiter, now);
+    if (found === null) return;
+    leave(state, found.evicted ?? waiter, rejected(found.rejection), now, effects);
   }
 }
 
@@ -106,7 +111,7 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
   state.waitersDueAt = NEVER;
   for (const waiter of state.queue.byTicket.values()) {
     if (now >= waiter.deadlineAt) {
-      leave(state, waiter, rejected(timeoutOf(state, waiter.ticket, now)), now, effects);
+      leave(state, waiter, rejected(rejectionAtDeadline(state, waiter.ticket, now)), now, effects);
     } else if (waiter.sliceEndsAt === null && now >= waiter.orphanAt) {
       leave(state, waiter, { kind: 'left' }, now, effects);
     } else {

@@ -10,7 +10,7 @@ import { findPassage } from './nesting.ts';
 import { nextWaiter } from './order.ts';
 import { findOvertaker } from './overtaking.ts';
 import { dequeue, queueLength, type Waiter } from './parts/queue.ts';
-import { refuseTooLarge, refuseUnaffordable } from './reject.ts';
+import { rejectionOfTooLarge, rejectionOfUnaffordable } from './rejections.ts';
 import { reserveFor } from './reservation.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteGrant } from './stats.ts';
@@ -35,7 +35,8 @@ function grantInTurn(state: GroupState, now: InstantMs, effects: Effect[]): void
     if (waiter === undefined) break;
     // The group has learned since: guesses that were made before the first call ended are far too high.
     waiter.demand = demandOf(state.controls.factors, state.settings.rates, waiter.ticket);
-    const hopeless = refuseTooLarge(state, waiter.ticket) ?? refuseUnaffordable(state, waiter, now);
+    const hopeless =
+      rejectionOfTooLarge(state, waiter.ticket) ?? rejectionOfUnaffordable(state, waiter, now);
     if (hopeless !== null) {
       if (state.settings.isDryRun) letPass(state, waiter, now, effects);
       else leave(state, waiter, rejected(hopeless), now, effects);
@@ -65,7 +66,7 @@ function passNested(state: GroupState, now: InstantMs, effects: Effect[]): boole
     const leaseId = sliceEndsAt === null ? null : findPassage(state, ticket);
     if (leaseId === null) continue;
     hasChanged = true;
-    const unaffordable = refuseUnaffordable(state, waiter, now);
+    const unaffordable = rejectionOfUnaffordable(state, waiter, now);
     if (unaffordable !== null) leave(state, waiter, rejected(unaffordable), now, effects);
     else grant(state, waiter, 0, now, effects, { in: leaseId, slots: ticket.slots });
   }

@@ -89,10 +89,10 @@ function endWaitElsewhere(state: GroupState, lease: Lease): boolean {
 }
 
 /**
- * The upstream refused the call. It is known before the lease ends, and of a burst of refusals the first
+ * Marks a lease whose call the upstream refused. It is known before the lease ends, and of a burst of refusals the first
  * ends come after the last report: until then all of them would seem to be in flight.
  */
-export function refuseLease(state: GroupState, lease: Lease): void {
+export function markRefused(state: GroupState, lease: Lease): void {
   if (lease.isRefused) return;
   lease.isRefused = true;
   state.slotsRefused += lease.slots;

@@ -21,7 +21,7 @@ export function noteGrant(state: GroupState, waiter: Waiter, lease: Lease, now: 
   lease.decision = note(state, waiter, 'granted', null, now);
 }
 
-/** A waiter was refused. Its reason is counted where it is told. */
+/** Notes that a waiter was rejected. Its reason is counted where it is told. */
 export function noteRejection(
   state: GroupState,
   waiter: Waiter,
@@ -31,8 +31,8 @@ export function noteRejection(
   note(state, waiter, 'rejected', rejection, now);
 }
 
-/** A ticket was refused before it stood in the queue. */
-export function noteRefusedAtDoor(
+/** Notes that a ticket was rejected before it stood in the queue. */
+export function noteRejectedAtDoor(
   state: GroupState,
   { ticket, leaseId }: Pick<Waiter, 'ticket' | 'leaseId'>,
   rejection: Rejection,
@@ -41,7 +41,7 @@ export function noteRefusedAtDoor(
   note(state, { ticket, leaseId, arrivedAt: now, arrival: null }, 'rejected', rejection, now);
 }
 
-/** A waiter went without a grant and without a refusal. */
+/** Notes that a waiter went without a grant and without a rejection. */
 export function noteDeparture(
   state: GroupState,
   waiter: Waiter,

@@ -14,7 +14,7 @@ import {
   extendByLostTime,
   openLease,
   renewLease,
-  refuseLease,
+  markRefused,
 } from './leases.ts';
 import { leave, rejected } from './leave.ts';
 import { MOVE_SETTLE_MS, SETTLE_MS } from './words/settings.ts';
@@ -22,7 +22,7 @@ import type { GroupState } from './state.ts';
 import { emptyPause } from './parts/pause.ts';
 import { queueLength } from './parts/queue.ts';
 import { refundDebts } from './parts/rates.ts';
-import { refuseStopped, refuseTooLarge } from './reject.ts';
+import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
 import { countInFlight } from './reservation.ts';
 import { noteStatus } from './stats.ts';
 import { takeOver } from './recover.ts';
@@ -64,7 +64,7 @@ function stopsUntil(state: GroupState, now: InstantMs): number {
 function dropStopped(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (state.settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {
-    const stopped = refuseStopped(state, waiter, now);
+    const stopped = rejectionOfStopped(state, waiter, now);
     if (stopped !== null) leave(state, waiter, rejected(stopped), now, effects);
     else if (waiter.ticket.holdsNarrower) leave(state, waiter, { kind: 'declined' }, now, effects);
   }
@@ -140,7 +140,7 @@ function report(state: GroupState, event: EventOf<'report'>, now: InstantMs) {
   if (lease === undefined || lease.phase === 'cooling') return;
   if (event.signal.kind !== 'served') {
     confirmLease(state, lease, now); // It went out, whatever became of the message that says so.
-    refuseLease(state, lease);
+    markRefused(state, lease);
   }
   applySignal(state, lease, event.signal, event.isRepeat, now);
 }
@@ -233,7 +233,7 @@ function reconfigure(
   if (settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {
     const { ticket } = waiter;
-    const tooLarge = refuseTooLarge(state, ticket);
+    const tooLarge = rejectionOfTooLarge(state, ticket);
     const mayNotWait = settings.paused && ticket.holdsNarrower;
     if (tooLarge !== null) leave(state, waiter, rejected(tooLarge), now, effects);
     else if (mayNotWait) leave(state, waiter, { kind: 'declined' }, now, effects);

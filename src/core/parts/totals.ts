@@ -21,7 +21,7 @@ export interface Totals {
   resurrected: number;
   /** Refusals of the upstream, by what they were about. */
   refusals: Partial<Record<RefusalKind, number>>;
-  /** In a dry run: calls that would have waited, and that would have been refused. */
+  /** In a dry run: calls that would have waited, and that would have been rejected. */
   wouldWait: number;
   /** Time that granted calls had stood in this group's queue; 0 for who was granted at once. */
   readonly wait: Histogram;

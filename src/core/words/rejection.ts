@@ -1,6 +1,6 @@
 import type { Exceeded } from './limits.ts';
 
-/** Every reason for which the core refuses a ticket. */
+/** A ticket's rejection by its group, with its reason and when to come back. */
 export type Rejection =
   /** The queue is full, or as full as one tenant or agent may make it. */
   | {

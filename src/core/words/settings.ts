@@ -46,7 +46,7 @@ export interface GroupSettings {
   readonly queueLengthMaxEachAgent: number;
   /** What becomes of a call that would wait for its own parent. */
   readonly nested: 'reject' | 'pass';
-  /** New calls are refused; the queue and what is in flight go on to their end. */
+  /** New calls are rejected; the queue and what is in flight go on to their end. */
   readonly isDraining: boolean;
   /** Decides and counts, and lets everything pass. */
   readonly isDryRun: boolean;
@@ -124,5 +124,5 @@ export const AGENTS_MAX = 20_000;
 /** An agent run that is known by its id only has ended when it made no call for this long. */
 export const AGENT_FORGOTTEN_MS = 900_000;
 
-/** So many calls must have ended before an estimate may refuse anybody. */
+/** Minimum calls that have ended before an estimate may reject anybody. */
 export const HOLD_SAMPLES_MIN = 10;

@@ -17,21 +17,21 @@ import { budgetBlock } from './parts/spend.ts';
 import type { GroupState } from './state.ts';
 import type { Ticket } from './words/ticket.ts';
 
-/** Who is told to come back within a minute, again and again for longer than this, had better be told no. */
+/** Maximum length of a stop after whose announcement a caller is told to come back. Longer: it is told no. */
 const LONG_BLOCK_MS = 600_000;
 
-/** Why a newcomer is not even looked at, or null. */
-export function refuseAtDoor(state: GroupState, ticket: Ticket): Rejection | null {
+/** Finds why a newcomer is not even looked at; null: it is. */
+export function rejectionAtDoor(state: GroupState, ticket: Ticket): Rejection | null {
   const isNew = ticket.enqueuedAt >= state.drainsFrom;
-  if (!state.settings.isDraining || !isNew) return refuseTooLarge(state, ticket);
+  if (!state.settings.isDraining || !isNew) return rejectionOfTooLarge(state, ticket);
   return { reason: 'draining', retryAfterMs: retryUnforeseenMs(ticket.id) };
 }
 
 /**
- * Refuses a ticket that wants more than there ever is of slots, requests or tokens, or null. It would bar
- * everybody behind it until its deadline. A bound of 0 stops all calls for a while, and makes none too large.
+ * Finds why a ticket never fits, because it wants more than there ever is of slots, requests or tokens; null:
+ * it does. It would bar everybody behind it until its deadline. A bound of 0 stops all calls for a while, and makes none too large.
  */
-export function refuseTooLarge(
+export function rejectionOfTooLarge(
   { settings, controls }: GroupState,
   ticket: Ticket,
 ): Rejection | null {
@@ -47,45 +47,49 @@ export function refuseTooLarge(
 }
 
 /** A rejection, and of whom: of a waiter that makes room (`evicted`), or of the newcomer itself. */
-interface Refused {
+interface RejectionInQueue {
   readonly rejection: Rejection;
   readonly evicted: Waiter | null;
 }
 
-/** Why a newcomer that stands in the queue may not stay there, or who has to go instead; or null. */
-export function refuseToWait(state: GroupState, waiter: Waiter, now: InstantMs): Refused | null {
+/** Finds why a newcomer may not stay in the queue, or another must go for it; null: it waits. */
+export function rejectionInQueue(
+  state: GroupState,
+  waiter: Waiter,
+  now: InstantMs,
+): RejectionInQueue | null {
   const { ticket } = waiter;
   const estimateMs = estimateWaitMs(state, waitersAhead(state, waiter), now);
   const retry = retryAfterMs(estimateMs, ticket.id);
-  const refuse = (rejection: Rejection): Refused => ({ rejection, evicted: null });
-  const unaffordable = refuseUnaffordable(state, waiter, now);
-  if (unaffordable !== null) return refuse(unaffordable);
-  const stopped = refuseStopped(state, waiter, now);
-  if (stopped !== null) return refuse(stopped);
+  const reject = (rejection: Rejection): RejectionInQueue => ({ rejection, evicted: null });
+  const unaffordable = rejectionOfUnaffordable(state, waiter, now);
+  if (unaffordable !== null) return reject(unaffordable);
+  const stopped = rejectionOfStopped(state, waiter, now);
+  if (stopped !== null) return reject(stopped);
   if (!ticket.wait) {
     const slotsMax = slotsMaxAt(state, now);
-    return refuse({ reason: 'busy', slotsMax, retryAfterMs: retry });
+    return reject({ reason: 'busy', slotsMax, retryAfterMs: retry });
   }
   const full = fullness(state, waiter);
   // Only a lower lane makes room: within a lane fresh tickets of old runs would churn the queue.
   const evicted = full?.of === 'group' ? worstBelow(state, waiter) : null;
   if (full !== null && evicted === null) {
-    return refuse({ reason: 'queue_full', ...full, retryAfterMs: retry });
+    return reject({ reason: 'queue_full', ...full, retryAfterMs: retry });
   }
   // Without samples the estimate is a guess, and a pause may end at any time. When there will be a request
   // to spare is known: unlike tokens hardly any comes back before its time.
   const isHopeless = requestFreeAt(state, now) > Math.max(now, waiter.deadlineAt);
   const isGuess = !isHopeless && (state.holdSamples < HOLD_SAMPLES_MIN || state.settings.paused);
   if (!isGuess && now + estimateMs > waiter.deadlineAt) {
-    return refuse({ reason: 'infeasible', estimateMs, retryAfterMs: retry });
+    return reject({ reason: 'infeasible', estimateMs, retryAfterMs: retry });
   }
   if (full === null || evicted === null) return null;
   const itsRetry = retryAfterMs(estimateAtEnd(state, now), evicted.ticket.id);
   return { rejection: { reason: 'queue_full', ...full, retryAfterMs: itsRetry }, evicted };
 }
 
-/** Refuses a waiter that would still wait at the end of its patience because the group is stopped, or null. */
-export function refuseStopped(
+/** Finds why the stopped group would keep a waiter beyond the end of its patience; null: it would not. */
+export function rejectionOfStopped(
   state: GroupState,
   { ticket, deadlineAt }: Waiter,
   now: InstantMs,
@@ -104,8 +108,8 @@ export function refuseStopped(
   return { reason: block.reason, waitedMs, retryAfterMs: retry, until: block.until };
 }
 
-/** Refuses a call that the group has no budget for, or null. What is in flight counts too. */
-export function refuseUnaffordable(
+/** Finds which budget a call does not fit into; null: into all. What is in flight counts too. */
+export function rejectionOfUnaffordable(
   { settings, controls }: GroupState,
   { demand }: Waiter,
   now: InstantMs,
@@ -118,7 +122,7 @@ export function refuseUnaffordable(
   return { reason: 'budget_exhausted', window: block.period, limitUsd, retryAfterMs: null };
 }
 
-/** Which bound the newcomer, who already stands in the queue, exceeds. */
+/** Finds the bound of waiters that the newcomer, which stands in the queue already, exceeds. */
 function fullness(
   { settings, queue }: GroupState,
   { tenant, agent }: Waiter,
@@ -134,7 +138,7 @@ function fullness(
   return queueLength(queue) > queueLengthMax ? { of: 'group', queueLengthMax } : null;
 }
 
-/** The youngest waiter of the most backlogged tenant in the lowest lane below the newcomer's. */
+/** Finds the youngest waiter of the most backlogged tenant in the lowest lane below the newcomer's. */
 function worstBelow({ queue }: GroupState, { lane: own }: Waiter): Waiter | null {
   const lane = lanesBelow(own).find((below) => laneLength(queue, below) > 0);
   if (lane === undefined) return null;
@@ -150,7 +154,8 @@ function worstBelow({ queue }: GroupState, { lane: own }: Waiter): Waiter | null
   return worst;
 }
 
-export function timeoutOf(state: GroupState, ticket: Ticket, now: InstantMs): Rejection {
+/** Explains to a waiter at its deadline what it waited for in vain. */
+export function rejectionAtDeadline(state: GroupState, ticket: Ticket, now: InstantMs): Rejection {
   const waitedMs = Math.max(0, Math.round(now - ticket.enqueuedAt));
   if (state.settings.paused) {
     const retry = retryUnforeseenMs(ticket.id);
