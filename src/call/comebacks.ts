@@ -1,3 +1,4 @@
+import { BoundedMap } from '../core/parts/bounded-map.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 
 /** The last time that a caller came back to what nobody knows the end of. */
@@ -30,7 +31,7 @@ const GROWN_MAX_MS = 40_000;
  * would cost more than they do.
  */
 export class Comebacks {
-  readonly #byCaller = new Map<string, Comeback>();
+  readonly #byCaller = new BoundedMap<string, Comeback>(COMEBACKS_MAX);
 
   get size(): number {
     return this.#byCaller.size;
@@ -48,12 +49,7 @@ export class Comebacks {
   #note(callerId: string, firstMs: number, now: number): Comeback {
     const known = this.#byCaller.get(callerId);
     const noted = known !== undefined && now < known.untilAt ? known : after(known, firstMs, now);
-    this.#byCaller.delete(callerId);
     this.#byCaller.set(callerId, noted);
-    if (this.#byCaller.size > COMEBACKS_MAX) {
-      const [oldest = ''] = this.#byCaller.keys();
-      this.#byCaller.delete(oldest);
-    }
     return noted;
   }
 }

@@ -1,3 +1,4 @@
+import { BoundedSet } from '../core/parts/bounded-map.ts';
 import type { AcquireAnswer, ResumeAnswer } from '../contract/rpc/group-rpc.ts';
 import type { Effect } from '../core/events.ts';
 import type { TicketId } from '../core/words/ids.ts';
@@ -22,7 +23,7 @@ export class ParkedAcquires {
   readonly #configVersion: () => number;
   readonly #parked = new Map<TicketId, Resolve>();
   /** The oldest first. */
-  readonly #dismissed = new Set<TicketId>();
+  readonly #dismissed = new BoundedSet<TicketId>(DISMISSED_MAX);
 
   constructor(configVersion: () => number) {
     this.#configVersion = configVersion;
@@ -52,9 +53,6 @@ export class ParkedAcquires {
   /** From now on an acquire call of this ticket that would hear `gone` hears that it was cancelled. */
   dismiss(id: TicketId): void {
     this.#dismissed.add(id);
-    const [oldest] = this.#dismissed;
-    const isFull = this.#dismissed.size > DISMISSED_MAX;
-    if (isFull && oldest !== undefined) this.#dismissed.delete(oldest);
   }
 
   pending(at: { readonly position: number; readonly estimateMs: number }): AcquireAnswer {

@@ -1,19 +1,19 @@
-/** Digests that are kept: hashing costs more than everything else that a small call needs. */
+import { BoundedMap } from '../core/parts/bounded-map.ts';
+
+/** Maximum digests that are kept: hashing costs more than everything else that a small call needs. */
 const CACHED_MAX = 1_000;
 
 const encoder = new TextEncoder();
 
-/** A bounded memory of digests by what they were made of, oldest out first. */
+/** Wraps a digest in a bounded memory of results by what they were made of, oldest out first. */
 function createCache(
   compute: (text: string) => Promise<string>,
 ): (text: string) => Promise<string> {
-  const cache = new Map<string, string>();
+  const cache = new BoundedMap<string, string>(CACHED_MAX);
   return async (text) => {
     const known = cache.get(text);
     if (known !== undefined) return known;
     const digest = await compute(text);
-    const [oldest] = cache.keys();
-    if (cache.size >= CACHED_MAX && oldest !== undefined) cache.delete(oldest);
     cache.set(text, digest);
     return digest;
   };

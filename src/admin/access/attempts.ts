@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/parts/bounded-map.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { directoryOf, type Env } from '../../env.ts';
 import { addressOf, isOwnAddress } from '../../runtime/address.ts';
@@ -19,7 +20,7 @@ const BLOCKED_MS = 10_000;
 const ADDRESSES_MAX = 1_000;
 
 /** Addresses that are not listened to, and until when. */
-const blockedUntil = new Map<string, number>();
+const blockedUntil = new BoundedMap<string, number>(ADDRESSES_MAX);
 
 /** What is asked of a request: where it comes from. */
 interface Asker {
@@ -53,8 +54,5 @@ function addressFor({ env, req }: Asker): string {
 }
 
 function block(address: string): void {
-  const [oldest] = blockedUntil.keys();
-  if (blockedUntil.size >= ADDRESSES_MAX && oldest !== undefined) blockedUntil.delete(oldest);
-  blockedUntil.delete(address);
   blockedUntil.set(address, steadyClock.now() + BLOCKED_MS);
 }

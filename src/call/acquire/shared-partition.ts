@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/parts/bounded-map.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { directoryOf, type Env } from '../../env.ts';
 import { logEvent } from '../../runtime/log.ts';
@@ -18,7 +19,9 @@ const REMEMBERED_MAX = 5_000;
 const ANSWER_MS_MAX = 1_000;
 
 /** Which partition each pool's calls go to. Plain data only: requests may not share promises. */
-const answers = new Map<string, { readonly partition: string; readonly until: number }>();
+const answers = new BoundedMap<string, { readonly partition: string; readonly until: number }>(
+  REMEMBERED_MAX,
+);
 
 /**
  * The placement of a call, or that of the pool which its partition shares with others because its
@@ -49,8 +52,5 @@ export async function ownOrShared(
 }
 
 function remember(name: string, partition: string): void {
-  answers.delete(name);
   answers.set(name, { partition, until: steadyClock.now() + REMEMBERED_MS });
-  const [oldest] = answers.keys();
-  if (answers.size > REMEMBERED_MAX && oldest !== undefined) answers.delete(oldest);
 }

@@ -1,3 +1,4 @@
+import { BoundedSet } from '../../core/parts/bounded-map.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { trialsOf, type Env } from '../../env.ts';
 import { FailedAttempts } from '../../runtime/failed-attempts.ts';
@@ -7,7 +8,6 @@ import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { within } from '../../runtime/within.ts';
 import { addressOf } from '../../runtime/address.ts';
-import { NewestNames } from './newest-names.ts';
 import { pause } from '../../runtime/background.ts';
 
 /** Keys of one address that were refused within a minute and cost nothing: people mistype, and keys are revoked. */
@@ -38,8 +38,8 @@ const COME_AGAIN_MS = 1_000;
 const UNKNOWN_WAITING_MAX = 500;
 
 const refused = new FailedAttempts();
-const good = new NewestNames(GOOD_MAX);
-const turnedAway = new NewestNames(TURNED_AWAY_MAX);
+const good = new BoundedSet<string>(GOOD_MAX);
+const turnedAway = new BoundedSet<string>(TURNED_AWAY_MAX);
 
 /** How many calls each key without a success has under way. */
 const underWay = new Map<string, number>();

@@ -1,11 +1,11 @@
+import { BoundedSet } from '../../core/parts/bounded-map.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
-import { NewestNames } from './newest-names.ts';
 
 /** Pools that this isolate remembers; of others it asks again. */
 const PROVED_MAX = 10_000;
 
-const proved = new NewestNames(PROVED_MAX);
+const proved = new BoundedSet<string>(PROVED_MAX);
 
 type Pool = Pick<Placement, 'group' | 'partition'>;
 
