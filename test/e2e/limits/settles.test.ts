@@ -6,7 +6,8 @@ import { lastExcessAt, seenIn, since } from '../support/limits-load.ts';
 import { AUTO_COOLDOWN_MS, HIDDEN, fillQueue } from '../support/limits-hidden.ts';
 import { startScopes } from '../support/limits-stage.ts';
 
-const SETTLED_WITHIN_MS = 20_000;
+/** Far more than it takes: a group that does not settle never does. */
+const SETTLED_WITHIN_MS = 60_000;
 const LOOK_MS = 5_000;
 
 let stage: Stage;
@@ -19,7 +20,7 @@ afterAll(() => stage.close());
 
 it.concurrent.each(HIDDEN)(
   'an upstream that takes 4 at once and is $name settles at 4, and no client sees a 429',
-  FIGURE,
+  { ...FIGURE, timeout: 120_000 },
   async ({ id }) => {
     const stats = () => stage.upstream.stats(id);
     const startedAt = clock();

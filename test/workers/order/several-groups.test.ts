@@ -104,7 +104,7 @@ it('a call in more than four groups is refused, and one in four is not', async (
 
 it('a deadline in the middle gives everything back', async () => {
   const holder = await wideIsFull();
-  const late = await waitsForWide('late', { 'headgate-max-wait': '700ms' });
+  const late = await waitsForWide('late', { 'headgate-max-wait': '5s' });
   expect(await refusal(late)).toMatchObject({ status: 429, reason: 'queue_timeout' });
   await allFree(narrow);
   expect(await pool(wide).status()).toMatchObject({ in_use: 1, queued: 0 });
@@ -124,7 +124,7 @@ it('what was only tried or held while waiting costs no cool-down and counts as n
   left.leave();
   await untilStatus(wide, { queued: 0 });
   await allFree(narrow);
-  const late = await waitsForWide('late', { 'headgate-max-wait': '500ms' });
+  const late = await waitsForWide('late', { 'headgate-max-wait': '5s' });
   expect(await refusal(late)).toMatchObject({ reason: 'queue_timeout' });
   await allFree(narrow);
   expect(await pool(narrow).status()).toMatchObject({ cooling: 0, rejected_total: {} });

@@ -64,8 +64,8 @@ it('a stream that is silent for longer than idle_ms is aborted, then its slot re
 });
 
 it('a stream that says something now and then is not idle', async () => {
-  await limitTo({ idle_ms: 600 });
-  await strict.configure({ chunks: 8, chunkDelayMs: 100 });
+  await limitTo({ idle_ms: 4_000 });
+  await strict.configure({ chunks: 8, chunkDelayMs: 600 });
   const answer = await chat(CHAT, 'slow');
   expect(await answer.text()).toContain('[DONE]');
 });
@@ -95,7 +95,7 @@ it('an upstream that says nothing for longer than stalled_ms stalls nobody', asy
 });
 
 it('a caller that takes its time, but takes, is not stalled', async () => {
-  await limitTo({ stalled_ms: 1_000 });
+  await limitTo({ stalled_ms: 4_000 });
   await strict.configure({ chunks: 12 });
   const answer = await chat(CHAT, 'slow');
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -105,7 +105,7 @@ it('a caller that takes its time, but takes, is not stalled', async () => {
     if (read === undefined || read.done) break;
     text += read.value;
     await new Promise((resolve) => {
-      setTimeout(resolve, 150);
+      setTimeout(resolve, 400);
     });
   }
   expect(text).toContain('[DONE]');
@@ -215,7 +215,7 @@ it.each<[string, Record<string, string>, string, string]>([
 ])(
   'a small answer of known length that %s half-way is a 502, and its slot goes to the next',
   async (_, behaviour, state, why) => {
-    await limitTo({ max_hold_ms: 1_000 });
+    await limitTo({ max_hold_ms: 4_000 });
     const first = chat(CHAT, 'first', { headers: { ...SIZED, ...behaviour } });
     await untilStatus(group, { in_use: 1 });
     const second = open(CHAT, 'second');
