@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { AdminRole } from '../../src/contract/config/config.ts';
+import type { AdminRole } from '../../src/contract/config/keys.ts';
 import { api, whenSignedOut, type Problem } from './api.ts';
 
 /** Who uses the page. */

@@ -1,4 +1,5 @@
-import { adminKeySchema, type AdminKeyConfig } from '../contract/config/config.ts';
+import { adminKeySchema } from '../contract/config/keys.ts';
+import type { AdminKeyConfig } from '../contract/config/config.ts';
 import { directoryOf } from '../env.ts';
 import { gatewayKeyHash } from '../runtime/fingerprint.ts';
 import { closeSession, openSession, requireOwnOrigin } from './access/session.ts';

@@ -1,5 +1,5 @@
 import type { Context, Hono } from 'hono';
-import type { AdminRole } from '../contract/config/config.ts';
+import type { AdminRole } from '../contract/config/keys.ts';
 import type { Env } from '../env.ts';
 
 /** Who asks, and what they may do. */

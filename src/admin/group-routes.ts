@@ -1,5 +1,6 @@
 import { isHeld, switchesOf, withSwitches, type Switches } from '../routing/auto-group-switches.ts';
-import { groupSchema, type Config, type GroupConfig } from '../contract/config/config.ts';
+import { groupSchema } from '../contract/config/group.ts';
+import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { autoGroupNamed } from '../routing/auto-groups.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';

@@ -1,5 +1,5 @@
 import type { Config, GatewayKeyConfig } from '../contract/config/config.ts';
-import { gatewayKeySchema } from '../contract/config/config.ts';
+import { gatewayKeySchema } from '../contract/config/keys.ts';
 import { keyDocumentSchema } from '../contract/admin/key-documents.ts';
 import { KEY_PREFIX } from '../routing/key-groups.ts';
 import { poolKey } from '../routing/pool.ts';

@@ -1,7 +1,8 @@
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type * as z from 'zod';
 import type { AdminRoute, Answer, Checked } from '../contract/admin/route.ts';
-import { ADMIN_ROUTES, type AdminRoutes, type RouteName } from '../contract/admin/routes.ts';
+import type { RouteName } from '../contract/admin/addresses.ts';
+import { ADMIN_ROUTES, type AdminRoutes } from '../contract/admin/routes.ts';
 import { explainIssues } from '../config/explain-issues.ts';
 import type { FieldError } from '../config/field-error.ts';
 import { ConfigSyntaxError, parseConfigText } from '../config/import-config.ts';

@@ -1,4 +1,5 @@
-import { upstreamSchema, type Config, type UpstreamConfig } from '../contract/config/config.ts';
+import { upstreamSchema } from '../contract/config/upstream-config.ts';
+import type { Config, UpstreamConfig } from '../contract/config/config.ts';
 import type { Env } from '../env.ts';
 import { howToSet } from '../runtime/how-to-set.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';

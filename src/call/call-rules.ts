@@ -1,4 +1,5 @@
-import { groupSchema, type GroupConfig } from '../contract/config/config.ts';
+import { groupSchema } from '../contract/config/group.ts';
+import type { GroupConfig } from '../contract/config/config.ts';
 import { countsTokens } from '../routing/metered.ts';
 import type { Placement } from '../routing/placement.ts';
 import type { HoldLimits } from '../upstream/transfer/hold-limits.ts';

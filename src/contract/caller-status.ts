@@ -1,73 +1,92 @@
 import * as z from 'zod';
 import { LANES } from '../core/words/ticket.ts';
 
-/** What `GET /status` tells a caller: of its own calls, and of nobody else's. */
+/** Answer of `GET /status`: a caller is told of its own calls, and of nobody else's. */
 
 const count = z.int().min(0);
 const amount = z.number().min(0);
 const at = z.iso.datetime();
 
-/** A limit, and what is left of it. Null: others share it, so that it would tell of them. */
-const rateSchema = z.object({ limit: z.number(), left: z.number().nullable() });
+const rateSchema = z.object({
+  limit: z.number().describe('The limit.'),
+  left: z
+    .number()
+    .nullable()
+    .describe('What is left of it. Null: others share it, so that it would tell of them.'),
+});
 
 const waitingSchema = z.object({
-  ticket: z.string(),
-  /** Calls that will probably go before it, whoever's they are. */
-  position: count,
-  estimate_ms: amount,
-  waited_ms: amount,
-  lane: z.enum(LANES),
-  upstream: z.string(),
-  model: z.string().nullable(),
-  agent: z.string().nullable(),
-  slots: count,
+  ticket: z.string().describe('Id of the ticket.'),
+  position: count.describe('Calls that will probably go before it, of whatever caller.'),
+  estimate_ms: amount.meta({ description: 'How long it will probably wait on.', unit: 'ms' }),
+  waited_ms: amount.meta({ description: 'How long it has waited.', unit: 'ms' }),
+  lane: z.enum(LANES).describe('The lane in which it waits.'),
+  upstream: z.string().describe('The upstream that it goes to.'),
+  model: z.string().nullable().describe('The model. Null: not known.'),
+  agent: z.string().nullable().describe('The agent run. Null: it belongs to none.'),
+  slots: count.meta({ description: 'Slots that it asks for.', unit: 'slots' }),
 });
 
 const callerGroupSchema = z.object({
-  name: z.string(),
-  kind: z.enum(['configured', 'automatic', 'key']),
-  /** The partition of a split group; null: the group is not split, or no partition is known yet. */
-  partition: z.string().nullable(),
-  limits: z.object({
-    /** Slots that can be granted, with what was learned; null: any number. Over all who share the group. */
-    slots: amount.nullable(),
-    /** The most that one tenant may hold, and one agent of it; null: no bound. */
-    slots_each: amount.nullable(),
-    slots_each_agent: amount.nullable(),
-    /** By their names in the configuration, as `rpm`. */
-    rates: z.record(z.string(), rateSchema),
-    /** By `per_hour`, `per_day`, `per_month`. */
-    budget_usd: z.record(z.string(), rateSchema),
-  }),
-  paused: z.boolean(),
-  /** Until when the upstream wants no calls. */
-  paused_until: at.nullable(),
-  draining: z.boolean(),
-  /** The caller's calls that hold slots, and how many slots. */
-  in_flight: count,
-  slots_in_use: count,
-  /** The caller's calls that wait, the next one first. */
-  waiting: z.array(waitingSchema),
+  name: z.string().describe('Name of the group.'),
+  kind: z.enum(['configured', 'automatic', 'key']).describe('Kind of the group.'),
+  partition: z
+    .string()
+    .nullable()
+    .describe('The partition. Null: the group is not split, or no partition is known yet.'),
+  limits: z
+    .object({
+      slots: amount.nullable().meta({
+        description:
+          'Slots that can be granted, with what was learned, over all who share the group. Null: any number.',
+        unit: 'slots',
+      }),
+      slots_each: amount.nullable().meta({
+        description: 'The most that one tenant may hold. Null: no bound.',
+        unit: 'slots',
+      }),
+      slots_each_agent: amount.nullable().meta({
+        description: 'The most that one agent run may hold. Null: no bound.',
+        unit: 'slots',
+      }),
+      rates: z
+        .record(z.string(), rateSchema)
+        .describe('Limits of requests and tokens by their names in the configuration.'),
+      budget_usd: z.record(z.string(), rateSchema).meta({
+        description: 'Budgets by `per_hour`, `per_day`, `per_month`.',
+        unit: 'USD',
+      }),
+    })
+    .describe('Its limits.'),
+  paused: z.boolean().describe('An operator paused it.'),
+  paused_until: at
+    .nullable()
+    .describe('Until when the upstream wants no calls. Null: it takes them.'),
+  draining: z.boolean().describe('New calls are refused.'),
+  in_flight: count.meta({ description: 'Calls of the caller that hold slots.', unit: 'calls' }),
+  slots_in_use: count.meta({ description: 'Slots that they hold.', unit: 'slots' }),
+  waiting: z.array(waitingSchema).describe('Calls of the caller that wait, the next one first.'),
 });
 
 export const callerStatusSchema = z.object({
-  at,
-  key: z.object({
-    /** Id of the gateway key, or fingerprint of the provider key. */
-    id: z.string(),
-    kind: z.enum(['gateway', 'provider']),
-    lane_max: z.enum(LANES),
-    weight: z.number(),
-    expires_at: at.nullable(),
-  }),
-  /** Configured groups that a gateway key may use. */
-  may_use: z.array(z.string()),
-  /** Groups without a call of the caller are among them only where they are its own, or not split. */
-  groups: z.array(callerGroupSchema),
-  /** Pools that were not asked, because a request asks 64 at the most. */
-  left_out: count,
-  /** Names of groups with a pool that did not answer. */
-  unreachable: z.array(z.string()),
+  at: at.describe('When this was true.'),
+  key: z
+    .object({
+      id: z.string().describe('Id of the gateway key, or fingerprint of the provider key.'),
+      kind: z.enum(['gateway', 'provider']).describe('Kind of the key.'),
+      lane_max: z.enum(LANES).describe('The best lane that its calls may have.'),
+      weight: z.number().describe('Its part of the groups that it calls in.'),
+      expires_at: at.nullable().describe('From then on it opens nothing. Null: never.'),
+    })
+    .describe('The key that was sent.'),
+  may_use: z.array(z.string()).describe('Configured groups that a gateway key may use.'),
+  groups: z
+    .array(callerGroupSchema)
+    .describe(
+      'Groups with calls of the caller; those without are listed where they are its own, or not split.',
+    ),
+  left_out: count.describe('Pools that were not asked, because a request asks 64 at the most.'),
+  unreachable: z.array(z.string()).describe('Names of groups with a pool that did not answer.'),
 });
 
 export type CallerStatus = z.output<typeof callerStatusSchema>;

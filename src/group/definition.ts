@@ -1,5 +1,6 @@
 import type { Switches } from '../routing/auto-group-switches.ts';
-import { groupSchema, type GroupConfig } from '../contract/config/config.ts';
+import { groupSchema } from '../contract/config/group.ts';
+import type { GroupConfig } from '../contract/config/config.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';

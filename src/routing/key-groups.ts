@@ -1,9 +1,5 @@
-import {
-  groupSchema,
-  type Config,
-  type GatewayKeyConfig,
-  type GroupConfig,
-} from '../contract/config/config.ts';
+import { groupSchema } from '../contract/config/group.ts';
+import type { Config, GatewayKeyConfig, GroupConfig } from '../contract/config/config.ts';
 
 /** Names of the groups that hold the limits of one key; a configured name cannot begin so. */
 export const KEY_PREFIX = 'key:';

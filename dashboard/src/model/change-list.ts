@@ -1,9 +1,7 @@
 import type { AuditChange } from '../../../src/contract/audit.ts';
-import {
-  gatewayKeySchema,
-  groupSchema,
-  upstreamSchema,
-} from '../../../src/contract/config/config.ts';
+import { gatewayKeySchema } from '../../../src/contract/config/keys.ts';
+import { groupSchema } from '../../../src/contract/config/group.ts';
+import { upstreamSchema } from '../../../src/contract/config/upstream-config.ts';
 import { isSame } from './document.ts';
 
 /** One object of the configuration with everything that changes about it. */

@@ -1,5 +1,5 @@
 import { verifyWithJwks } from 'hono/jwt';
-import { ADMIN_ROLES, type AdminRole } from '../../contract/config/config.ts';
+import { ADMIN_ROLES, type AdminRole } from '../../contract/config/keys.ts';
 import type { Env } from '../../env.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';

@@ -1,9 +1,5 @@
-import {
-  ADMIN_ROLES,
-  TOKEN_ACTOR,
-  type AdminKeyConfig,
-  type AdminRole,
-} from '../../contract/config/config.ts';
+import { ADMIN_ROLES, TOKEN_ACTOR, type AdminRole } from '../../contract/config/keys.ts';
+import type { AdminKeyConfig } from '../../contract/config/config.ts';
 import type { AdminAccess } from '../../contract/rpc/directory-rpc.ts';
 import { directoryOf, type Env } from '../../env.ts';
 import { howToSet } from '../../runtime/how-to-set.ts';

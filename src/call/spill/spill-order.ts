@@ -1,5 +1,5 @@
 import { steadyClock } from '../../runtime/steady-clock.ts';
-import type { OnSaturated } from '../../contract/config/limits.ts';
+import type { OnSaturated } from '../../contract/config/reactions.ts';
 import type { PoolStatus } from '../../contract/status.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';

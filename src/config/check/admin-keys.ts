@@ -1,4 +1,5 @@
-import { TOKEN_ACTOR, type Config } from '../../contract/config/config.ts';
+import { TOKEN_ACTOR } from '../../contract/config/keys.ts';
+import type { Config } from '../../contract/config/config.ts';
 import type { FieldError } from '../field-error.ts';
 
 /** Finds admin keys by an id that the audit log and sessions know as somebody else. */

@@ -1,15 +1,14 @@
-import type { AdminRoutes, RouteName } from './routes.ts';
-
-/** Method and path of every route, each as its route has it. */
-type RouteAddresses = {
-  readonly [Name in RouteName]: Pick<AdminRoutes[Name], 'method' | 'path'>;
-};
+interface RouteAddress {
+  readonly method: 'GET' | 'PUT' | 'PATCH' | 'POST' | 'DELETE';
+  /** Below `/admin/api`, as in `/groups/{name}`. */
+  readonly path: string;
+}
 
 /**
- * Where the routes are, without their schemas: a client checks nothing by itself, and a page in a
- * browser need not load what it does not use. The compiler holds every line to its route.
+ * Method and path of every route of the admin API, by operation id. They stand apart from the schemas, because
+ * a client checks nothing by itself: a page in a browser need not load what it does not use.
  */
-export const ROUTE_ADDRESSES: RouteAddresses = {
+export const ROUTE_ADDRESSES = {
   listGroups: { method: 'GET', path: '/groups' },
   getGroup: { method: 'GET', path: '/groups/{name}' },
   putGroup: { method: 'PUT', path: '/groups/{name}' },
@@ -58,4 +57,7 @@ export const ROUTE_ADDRESSES: RouteAddresses = {
   getOpenApi: { method: 'GET', path: '/openapi.json' },
   getDocs: { method: 'GET', path: '/docs' },
   getDocsStyle: { method: 'GET', path: '/docs.css' },
-};
+} as const satisfies Readonly<Record<string, RouteAddress>>;
+
+/** Operation id of a route. */
+export type RouteName = keyof typeof ROUTE_ADDRESSES;

@@ -1,13 +1,13 @@
 import type * as z from 'zod';
-import { ROUTE_ADDRESSES } from './addresses.ts';
+import { ROUTE_ADDRESSES, type RouteName } from './addresses.ts';
 import type { problemSchema } from './answer-schemas.ts';
 import type { Answer, Sent } from './route.ts';
-import type { AdminRoutes, RouteName } from './routes.ts';
+import type { AdminRoutes } from './routes.ts';
 
 type Takes<Name extends RouteName, Part extends string> =
   AdminRoutes[Name] extends Readonly<Record<Part, z.ZodType>> ? true : false;
 
-/** What a route must be given: its path's parameters, and its body unless that may be left out. */
+/** Parts that a route must be given: its path's parameters, and its body unless that may be left out. */
 type Needed<Name extends RouteName> =
   | (Takes<Name, 'params'> extends true ? 'params' : never)
   | (Takes<Name, 'body'> extends true
@@ -27,7 +27,7 @@ interface Parts<Name extends RouteName> {
 export type AdminRequest<Name extends RouteName> = Pick<Parts<Name>, Needed<Name>> &
   Partial<Parts<Name>>;
 
-/** What came back: the route's own answer, or the problem. */
+/** The route's own answer, or the problem. */
 type AdminResult<Name extends RouteName> =
   | (Answer<AdminRoutes[Name]> & { readonly ok: true; readonly etag: string | null })
   | {

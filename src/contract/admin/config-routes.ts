@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { configSchema, upstreamSchema } from '../config/config.ts';
+import { configSchema } from '../config/config.ts';
+import { upstreamSchema } from '../config/upstream-config.ts';
 import { foreignSchemas } from '../config/foreign-schemas.ts';
 import { LANES } from '../../core/words/ticket.ts';
 import {
@@ -15,41 +16,77 @@ import { mergePatchSchema, pageQuery } from './group-routes.ts';
 import { routes } from './route.ts';
 import { groupStatusSchema } from './status-schemas.ts';
 
-const params = z.strictObject({ id: z.string().min(1).max(300) });
+const params = z.strictObject({
+  id: z.string().min(1).max(300).describe('Id of the upstream.'),
+});
 
 /** An upstream as `PUT` takes it: its id stands in the path already. */
-export const upstreamDocumentSchema = upstreamSchema.extend({ id: z.string().optional() });
+export const upstreamDocumentSchema = upstreamSchema
+  .extend({ id: z.string().optional().describe('As in the path, or absent.') })
+  .describe('An upstream; whatever is left out has its default, or is as built in.');
 
 /** A call, as far as it decides about groups. */
 export const testedCallSchema = z.strictObject({
-  /** As the caller sends it; `anthropic/claude-…` names the upstream too. */
-  model: z.string().min(1).max(300).nullable().default(null),
-  /** The id in the path, or in `headgate-upstream`. Null: chosen as `/v1/*` does. */
-  upstream: z.string().min(1).max(100).nullable().default(null),
-  /** Id of a gateway key, or fingerprint of a provider key. Never a key. */
-  key: z.string().min(1).max(100).nullable().default(null),
-  operation: z.string().min(1).max(100).default('chat'),
-  shape: z.enum(['openai', 'anthropic']).default('openai'),
-  lane: z.enum(LANES).nullable().default(null),
-  /** Headers that groups are split by. */
-  headers: z.record(z.string().max(100), z.string().max(1_000)).default({}),
+  model: z
+    .string()
+    .min(1)
+    .max(300)
+    .nullable()
+    .default(null)
+    .describe('Model as the caller sends it; `anthropic/claude-…` names the upstream too.'),
+  upstream: z
+    .string()
+    .min(1)
+    .max(100)
+    .nullable()
+    .default(null)
+    .describe(
+      'Id in the path, or in `headgate-upstream`. Null: the upstream is chosen as by `/v1/*`.',
+    ),
+  key: z
+    .string()
+    .min(1)
+    .max(100)
+    .nullable()
+    .default(null)
+    .describe('Id of a gateway key, or fingerprint of a provider key. Never a key.'),
+  operation: z
+    .string()
+    .min(1)
+    .max(100)
+    .default('chat')
+    .describe('Operation, as in `match.operations`.'),
+  shape: z
+    .enum(['openai', 'anthropic'])
+    .default('openai')
+    .describe('Shape of the request at `/v1/*`.'),
+  lane: z
+    .enum(LANES)
+    .nullable()
+    .default(null)
+    .describe('Lane that it asks for with `headgate-lane`. Null: none.'),
+  headers: z
+    .record(z.string().max(100), z.string().max(1_000))
+    .default({})
+    .describe('Headers that groups are split by.'),
 });
 
 /** The configuration and everything about it. */
 export const CONFIG_ROUTES = routes({
   getConfig: {
-    method: 'GET',
-    path: '/config',
     tag: 'configuration',
     summary: 'The whole configuration, as JSON or YAML',
     role: 'admin',
-    query: z.strictObject({ format: z.enum(['json', 'yaml']).optional() }),
+    query: z.strictObject({
+      format: z
+        .enum(['json', 'yaml'])
+        .optional()
+        .describe('Form of the answer. Absent: as `Accept` says, else JSON.'),
+    }),
     answers: { 200: configSchema },
     hasEtag: true,
   },
   putConfig: {
-    method: 'PUT',
-    path: '/config',
     tag: 'configuration',
     summary: 'Replaces the whole configuration',
     description:
@@ -62,33 +99,35 @@ export const CONFIG_ROUTES = routes({
     takesIfMatch: true,
   },
   fingerprint: {
-    method: 'POST',
-    path: '/fingerprint',
     tag: 'configuration',
     summary: 'What stands for a key in `match.keys`, and in `keys`',
     role: 'operator',
-    body: z.strictObject({ key: z.string().min(1).max(10_000) }),
-    answers: { 200: z.object({ fingerprint: z.string(), hash: z.string() }) },
+    body: z.strictObject({ key: z.string().min(1).max(10_000).describe('The key itself.') }),
+    answers: {
+      200: z.object({
+        fingerprint: z.string().describe('What `match.keys` takes for a provider key.'),
+        hash: z.string().describe('What `keys` takes for a gateway key: its SHA-256.'),
+      }),
+    },
   },
   listAudit: {
-    method: 'GET',
-    path: '/audit',
     tag: 'configuration',
     summary: 'Who changed what, newest first',
     role: 'viewer',
     query: pageQuery.extend({
-      /** Exactly this actor. */
-      actor: z.string().min(1).max(300).optional(),
-      /** Actions that begin so, as in `group openai-shared:`. */
-      action: z.string().min(1).max(300).optional(),
-      since: z.iso.datetime().optional(),
-      until: z.iso.datetime().optional(),
+      actor: z.string().min(1).max(300).optional().describe('Exactly this actor.'),
+      action: z
+        .string()
+        .min(1)
+        .max(300)
+        .optional()
+        .describe('Beginning of the action, as in `group openai-shared:`.'),
+      since: z.iso.datetime().optional().describe('From this instant on, in UTC.'),
+      until: z.iso.datetime().optional().describe('Before this instant, in UTC.'),
     }),
     answers: { 200: auditPageSchema },
   },
   testCall: {
-    method: 'POST',
-    path: '/tester',
     tag: 'configuration',
     summary: 'Which groups would this call take?',
     role: 'viewer',
@@ -96,20 +135,21 @@ export const CONFIG_ROUTES = routes({
     answers: { 200: testedSchema },
   },
   getStatus: {
-    method: 'GET',
-    path: '/status',
     tag: 'status',
     summary: 'The state of all groups at this moment',
     role: 'viewer',
-    answers: { 200: z.object({ version: z.int().min(0), groups: z.array(groupStatusSchema) }) },
+    answers: {
+      200: z.object({
+        version: z.int().min(0).describe('Version of the configuration.'),
+        groups: z.array(groupStatusSchema).describe('Every group, configured ones first.'),
+      }),
+    },
   },
 });
 
 /** Upstreams, built in and configured. */
 export const UPSTREAM_ROUTES = routes({
   listUpstreams: {
-    method: 'GET',
-    path: '/upstreams',
     tag: 'upstreams',
     summary: 'Upstreams by id, with what their groups have seen of them',
     role: 'viewer',
@@ -118,8 +158,6 @@ export const UPSTREAM_ROUTES = routes({
     hasEtag: true,
   },
   getUpstream: {
-    method: 'GET',
-    path: '/upstreams/{id}',
     tag: 'upstreams',
     summary: 'One upstream',
     role: 'viewer',
@@ -129,8 +167,6 @@ export const UPSTREAM_ROUTES = routes({
     problems: [404],
   },
   putUpstream: {
-    method: 'PUT',
-    path: '/upstreams/{id}',
     tag: 'upstreams',
     summary: 'Configures an upstream, or what is different about a built-in one',
     role: 'admin',
@@ -141,8 +177,6 @@ export const UPSTREAM_ROUTES = routes({
     takesIfMatch: true,
   },
   patchUpstream: {
-    method: 'PATCH',
-    path: '/upstreams/{id}',
     tag: 'upstreams',
     summary: 'Changes what is sent; null brings a default back',
     description:
@@ -156,8 +190,6 @@ export const UPSTREAM_ROUTES = routes({
     problems: [404],
   },
   deleteUpstream: {
-    method: 'DELETE',
-    path: '/upstreams/{id}',
     tag: 'upstreams',
     summary: 'Removes what is configured of an upstream; a built-in one is as it was',
     role: 'admin',
@@ -172,16 +204,16 @@ export const UPSTREAM_ROUTES = routes({
 /** The description of the API itself. */
 export const ABOUT_ROUTES = routes({
   getOpenApi: {
-    method: 'GET',
-    path: '/openapi.json',
     tag: 'about',
     summary: 'This document',
     role: 'open',
-    answers: { 200: z.looseObject({ openapi: z.literal('3.1.0') }) },
+    answers: {
+      200: z.looseObject({
+        openapi: z.literal('3.1.0').describe('Version of OpenAPI that the document keeps to.'),
+      }),
+    },
   },
   getDocs: {
-    method: 'GET',
-    path: '/docs',
     tag: 'about',
     summary: 'This document as a page',
     role: 'open',
@@ -189,8 +221,6 @@ export const ABOUT_ROUTES = routes({
     contentType: 'text/html',
   },
   getDocsStyle: {
-    method: 'GET',
-    path: '/docs.css',
     tag: 'about',
     summary: 'The style of that page',
     role: 'open',

@@ -4,33 +4,36 @@ import { groupStatusSchema, leaseSchema, waiterSchema } from './status-schemas.t
 
 const count = z.int().min(0);
 const groups = z.array(groupStatusSchema);
+const version = count.describe('Version of the configuration.');
 
-/** Everything, as `GET /status` tells it. The first event of every stream. */
-export const feedSnapshotSchema = z.object({ version: count, groups });
+export const feedSnapshotSchema = z
+  .object({ version, groups: groups.describe('Every group, configured ones first.') })
+  .describe('Everything, as `GET /status` tells it. The first event of every stream.');
 
-/** The groups that changed, at most once a second. */
-export const feedGroupsSchema = z.object({
-  groups,
-  /** Names of groups that are no more. */
-  gone: z.array(z.string()),
-});
+export const feedGroupsSchema = z
+  .object({
+    groups: groups.describe('The groups that changed, whole.'),
+    gone: z.array(z.string()).describe('Names of groups that are no more.'),
+  })
+  .describe('The groups that changed, at most once a second.');
 
-/** The first leases and waiters of the group that was asked for, and how many there are. */
-export const feedDetailSchema = z.object({
-  name: z.string(),
-  leases: z.array(leaseSchema),
-  waiters: z.array(waiterSchema),
-  leases_total: count,
-  waiters_total: count,
-});
+export const feedDetailSchema = z
+  .object({
+    name: z.string().describe('Name of the group.'),
+    leases: z.array(leaseSchema).describe('The first 200 leases, the oldest first.'),
+    waiters: z.array(waiterSchema).describe('The first 200 waiters, the next one first.'),
+    leases_total: count.describe('Leases that there are.'),
+    waiters_total: count.describe('Waiters that there are.'),
+  })
+  .describe('The first leases and waiters of the group that was asked for.');
 
 /** The configuration changed. */
-const feedVersionSchema = z.object({ version: count });
+const feedVersionSchema = z.object({ version });
 
 /** Comes every two seconds: without it the stream is dead. */
-const feedBeatSchema = z.object({ at: z.iso.datetime() });
+const feedBeatSchema = z.object({ at: z.iso.datetime().describe('When it was sent.') });
 
-/** What the `data` of each event of `GET /events` holds. */
+/** Schema of the `data` of each event of `GET /events`. */
 export const FEED_EVENTS = {
   snapshot: feedSnapshotSchema,
   groups: feedGroupsSchema,

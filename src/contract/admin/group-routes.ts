@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { LANES } from '../../core/words/ticket.ts';
-import { groupSchema } from '../config/config.ts';
+import { groupSchema } from '../config/group.ts';
 import {
   changedGroupSchema,
   changedSchema,
@@ -15,34 +15,47 @@ import {
   waiterSchema,
 } from './status-schemas.ts';
 
-/** Which part of a list; lists are sorted, and `cursor` is what the page before ended with. */
+/** Query for one part of a list. Lists are sorted. */
 export const pageQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(1_000).default(100),
-  cursor: z.string().max(1_000).optional(),
+  limit: z.coerce.number().int().min(1).max(1_000).default(100).describe('Most items of a page.'),
+  cursor: z
+    .string()
+    .max(1_000)
+    .optional()
+    .describe('The `next_cursor` of the page before. Absent: the first page.'),
 });
 
-const name = z.string().min(1).max(300);
+const name = z.string().min(1).max(300).describe('Name of the group, encoded.');
 const params = z.strictObject({ name });
-const leaseParams = z.strictObject({ name, id: z.string().min(1).max(300) });
-const waiterParams = z.strictObject({ name, ticket: z.string().min(1).max(300) });
+const leaseParams = z.strictObject({
+  name,
+  id: z.string().min(1).max(300).describe('Id of the lease.'),
+});
+const waiterParams = z.strictObject({
+  name,
+  ticket: z.string().min(1).max(300).describe('Id of the ticket.'),
+});
 
 /** A group as `PUT` takes it: its name stands in the path already. */
-export const groupDocumentSchema = groupSchema.extend({ name: z.string().optional() });
+export const groupDocumentSchema = groupSchema
+  .extend({ name: z.string().optional().describe('As in the path, or absent.') })
+  .describe('A group; whatever is left out has its default.');
 
 /** Any object: what it leads to is checked, not what it says. */
 export const mergePatchSchema = z.record(z.string(), z.unknown());
 
 /** Nothing at all means `first`. */
 const promotionSchema = z.strictObject({
-  lane: z.enum(LANES).optional(),
-  first: z.boolean().optional(),
+  lane: z.enum(LANES).optional().describe('Lane to put it into. Absent: it stays in its own.'),
+  first: z
+    .boolean()
+    .optional()
+    .describe('Puts it before everybody else. Absent: true, unless a lane is given.'),
 });
 
-/** What sets a switch of a group, so that it is done in a hurry without a body. */
-function switchOf(action: string, summary: string) {
+/** Describes a route that sets a switch of a group, which is done in a hurry and without a body. */
+function switchOf(summary: string) {
   return {
-    method: 'POST',
-    path: `/groups/{name}/${action}`,
     tag: 'groups',
     summary,
     description:
@@ -59,8 +72,6 @@ function switchOf(action: string, summary: string) {
 /** Groups, their leases and their waiters. */
 export const GROUP_ROUTES = routes({
   listGroups: {
-    method: 'GET',
-    path: '/groups',
     tag: 'groups',
     summary: 'Configured groups with every default, by name',
     role: 'viewer',
@@ -69,8 +80,6 @@ export const GROUP_ROUTES = routes({
     hasEtag: true,
   },
   getGroup: {
-    method: 'GET',
-    path: '/groups/{name}',
     tag: 'groups',
     summary: 'One configured group with every default',
     role: 'viewer',
@@ -80,8 +89,6 @@ export const GROUP_ROUTES = routes({
     problems: [404],
   },
   putGroup: {
-    method: 'PUT',
-    path: '/groups/{name}',
     tag: 'groups',
     summary: 'Creates or replaces a group',
     description: 'The same again changes nothing and makes no new version.',
@@ -93,8 +100,6 @@ export const GROUP_ROUTES = routes({
     takesIfMatch: true,
   },
   patchGroup: {
-    method: 'PATCH',
-    path: '/groups/{name}',
     tag: 'groups',
     summary: 'Changes what is sent; null brings a default back',
     description: 'A JSON merge patch (RFC 7396) of a `Group`. What it leads to must be one.',
@@ -107,8 +112,6 @@ export const GROUP_ROUTES = routes({
     problems: [404],
   },
   deleteGroup: {
-    method: 'DELETE',
-    path: '/groups/{name}',
     tag: 'groups',
     summary: 'Removes a group; calls that hold its slots go on to their end',
     role: 'admin',
@@ -118,12 +121,10 @@ export const GROUP_ROUTES = routes({
     takesIfMatch: true,
     problems: [404],
   },
-  pauseGroup: switchOf('pause', 'Grants nothing until it is resumed; calls queue'),
-  drainGroup: switchOf('drain', 'Refuses new calls; queue and leases go on to their end'),
-  resumeGroup: switchOf('resume', 'Ends a pause and a drain'),
+  pauseGroup: switchOf('Grants nothing until it is resumed; calls queue'),
+  drainGroup: switchOf('Refuses new calls; queue and leases go on to their end'),
+  resumeGroup: switchOf('Ends a pause and a drain'),
   relearnGroup: {
-    method: 'POST',
-    path: '/groups/{name}/relearn',
     tag: 'groups',
     summary: 'Forgets what was learned of the upstream, in all pools of a group',
     description:
@@ -131,13 +132,15 @@ export const GROUP_ROUTES = routes({
     role: 'operator',
     params,
     answers: {
-      200: z.object({ group: z.string(), pools: z.int().min(0), unreachable: unreachableSchema }),
+      200: z.object({
+        group: z.string().describe('Name of the group.'),
+        pools: z.int().min(0).describe('Pools that have forgotten.'),
+        unreachable: unreachableSchema,
+      }),
     },
     problems: [404],
   },
   getGroupStatus: {
-    method: 'GET',
-    path: '/groups/{name}/status',
     tag: 'status',
     summary: 'The state of one group at this moment, automatic ones included',
     role: 'viewer',
@@ -146,49 +149,59 @@ export const GROUP_ROUTES = routes({
     problems: [404],
   },
   listLeases: {
-    method: 'GET',
-    path: '/groups/{name}/leases',
     tag: 'groups',
     summary: 'Who holds a slot, oldest first',
     role: 'viewer',
     params,
-    answers: { 200: z.object({ leases: z.array(leaseSchema), unreachable: unreachableSchema }) },
+    answers: {
+      200: z.object({
+        leases: z.array(leaseSchema).describe('The oldest first.'),
+        unreachable: unreachableSchema,
+      }),
+    },
     problems: [404],
   },
   releaseLease: {
-    method: 'DELETE',
-    path: '/groups/{name}/leases/{id}',
     tag: 'groups',
     summary: 'Takes a slot back',
     description: 'The upstream call is aborted first; the slot returns after that.',
     role: 'operator',
     params: leaseParams,
-    answers: { 202: z.object({ id: z.string(), state: z.literal('revoking') }) },
+    answers: {
+      202: z.object({
+        id: z.string().describe('Id of the lease.'),
+        state: z.literal('revoking').describe('Its holder has been told.'),
+      }),
+    },
     problems: [404],
   },
   listWaiters: {
-    method: 'GET',
-    path: '/groups/{name}/waiters',
     tag: 'groups',
     summary: 'Who waits, in the order in which they will probably be granted',
     role: 'viewer',
     params,
-    answers: { 200: z.object({ waiters: z.array(waiterSchema), unreachable: unreachableSchema }) },
+    answers: {
+      200: z.object({
+        waiters: z.array(waiterSchema).describe('The next one first.'),
+        unreachable: unreachableSchema,
+      }),
+    },
     problems: [404],
   },
   cancelWaiter: {
-    method: 'DELETE',
-    path: '/groups/{name}/waiters/{ticket}',
     tag: 'groups',
     summary: 'Takes a call out of the queue, which is refused as `cancelled`',
     role: 'operator',
     params: waiterParams,
-    answers: { 200: z.object({ ticket: z.string(), state: z.literal('cancelled') }) },
+    answers: {
+      200: z.object({
+        ticket: z.string().describe('Id of the ticket.'),
+        state: z.literal('cancelled').describe('Its caller is being refused.'),
+      }),
+    },
     problems: [404],
   },
   promoteWaiter: {
-    method: 'POST',
-    path: '/groups/{name}/waiters/{ticket}/promote',
     tag: 'groups',
     summary: 'Puts a call first, or into another lane, or both',
     role: 'operator',
@@ -196,7 +209,11 @@ export const GROUP_ROUTES = routes({
     body: promotionSchema,
     isBodyOptional: true,
     answers: {
-      200: z.object({ ticket: z.string(), lane: z.enum(LANES).nullable(), first: z.boolean() }),
+      200: z.object({
+        ticket: z.string().describe('Id of the ticket.'),
+        lane: z.enum(LANES).nullable().describe('The lane that was asked for. Null: none.'),
+        first: z.boolean().describe('It was put first.'),
+      }),
     },
     problems: [404],
   },

@@ -1,12 +1,9 @@
-import { adminKeySchema, gatewayKeySchema } from '../config/config.ts';
+import { adminKeySchema, gatewayKeySchema } from '../config/keys.ts';
 
-/** What is said of a caller's key by people; the rest is Headgate's. */
-export const keyDocumentSchema = gatewayKeySchema.omit({
-  hash: true,
-  created_at: true,
-  revoked_at: true,
-  previous: true,
-});
+/** The part of a caller's key that people write; the rest is Headgate's. */
+export const keyDocumentSchema = gatewayKeySchema
+  .omit({ hash: true, created_at: true, revoked_at: true, previous: true })
+  .describe('A key of a caller; whatever is left out has its default.');
 
-/** What is said of an admin key by people. */
+/** The part of an admin key that people write. */
 export const adminKeyDocumentSchema = adminKeySchema.omit({ hash: true, created_at: true });

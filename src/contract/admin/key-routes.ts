@@ -14,18 +14,20 @@ import { mergePatchSchema, pageQuery } from './group-routes.ts';
 import { adminKeyDocumentSchema, keyDocumentSchema } from './key-documents.ts';
 import { routes } from './route.ts';
 
-const params = z.strictObject({ id: z.string().min(1).max(300) });
+const params = z.strictObject({
+  id: z.string().min(1).max(300).describe('Id of the key.'),
+});
 
-/** The old key goes on to open for a day, unless said otherwise; 30 days are the most. */
 const rotationSchema = z.strictObject({
-  grace_ms: z.int().min(0).max(2_592_000_000).default(86_400_000),
+  grace_ms: z.int().min(0).max(2_592_000_000).default(86_400_000).meta({
+    description: 'How long the key before goes on to open; 0: not at all.',
+    unit: 'ms',
+  }),
 });
 
 /** Keys of callers. */
 export const KEY_ROUTES = routes({
   listKeys: {
-    method: 'GET',
-    path: '/keys',
     tag: 'keys',
     summary: 'Keys of callers, by id, without what they are checked by',
     role: 'viewer',
@@ -34,8 +36,6 @@ export const KEY_ROUTES = routes({
     hasEtag: true,
   },
   createKey: {
-    method: 'POST',
-    path: '/keys',
     tag: 'keys',
     summary: 'Makes a key, and shows it this once',
     description: 'Only its SHA-256 is kept. It opens within 5 seconds everywhere.',
@@ -47,8 +47,6 @@ export const KEY_ROUTES = routes({
     problems: [409],
   },
   getKey: {
-    method: 'GET',
-    path: '/keys/{id}',
     tag: 'keys',
     summary: 'One key',
     role: 'viewer',
@@ -58,8 +56,6 @@ export const KEY_ROUTES = routes({
     problems: [404],
   },
   patchKey: {
-    method: 'PATCH',
-    path: '/keys/{id}',
     tag: 'keys',
     summary: 'Changes what a key may do, or when it expires',
     description: 'A JSON merge patch (RFC 7396) of a `KeyDocument`. What it leads to must be one.',
@@ -72,8 +68,6 @@ export const KEY_ROUTES = routes({
     problems: [404],
   },
   deleteKey: {
-    method: 'DELETE',
-    path: '/keys/{id}',
     tag: 'keys',
     summary: 'Removes a key and forgets it',
     role: 'admin',
@@ -84,8 +78,6 @@ export const KEY_ROUTES = routes({
     problems: [404, 409],
   },
   rotateKey: {
-    method: 'POST',
-    path: '/keys/{id}/rotate',
     tag: 'keys',
     summary: 'Makes a new key under the same id, and shows it this once',
     description: 'The key before opens for `grace_ms` longer; one before that opens no more.',
@@ -99,8 +91,6 @@ export const KEY_ROUTES = routes({
     problems: [404, 409],
   },
   revokeKey: {
-    method: 'POST',
-    path: '/keys/{id}/revoke',
     tag: 'keys',
     summary: 'Takes a key back',
     description:
@@ -114,39 +104,33 @@ export const KEY_ROUTES = routes({
   },
 });
 
-/** Who may use the admin API. */
+/** Access to the admin API. */
 export const ACCESS_ROUTES = routes({
   getSession: {
-    method: 'GET',
-    path: '/session',
     tag: 'access',
     summary: 'Who asks, and what they may do',
     role: 'viewer',
     answers: { 200: sessionSchema },
   },
   signIn: {
-    method: 'POST',
-    path: '/session',
     tag: 'access',
     summary: 'Signs a browser in with a cookie',
     description:
       'The cookie is HttpOnly and SameSite=Strict. Requests by cookie that change something need the header `headgate-admin: 1` and come from this very origin.',
     role: 'open',
-    body: z.strictObject({ token: z.string().min(1).max(1_000) }),
+    body: z.strictObject({
+      token: z.string().min(1).max(1_000).describe('`ADMIN_TOKEN`, or an admin key.'),
+    }),
     answers: { 200: sessionSchema },
     problems: [401, 403, 429],
   },
   signOut: {
-    method: 'DELETE',
-    path: '/session',
     tag: 'access',
     summary: 'Takes the cookie back',
     role: 'open',
-    answers: { 200: z.object({ signed_out: z.literal(true) }) },
+    answers: { 200: z.object({ signed_out: z.literal(true).describe('The cookie is gone.') }) },
   },
   listAdminKeys: {
-    method: 'GET',
-    path: '/admin-keys',
     tag: 'access',
     summary: 'Keys of the admin API, by id',
     role: 'admin',
@@ -155,8 +139,6 @@ export const ACCESS_ROUTES = routes({
     hasEtag: true,
   },
   createAdminKey: {
-    method: 'POST',
-    path: '/admin-keys',
     tag: 'access',
     summary: 'Makes a key of the admin API, and shows it this once',
     role: 'admin',
@@ -167,8 +149,6 @@ export const ACCESS_ROUTES = routes({
     problems: [409],
   },
   deleteAdminKey: {
-    method: 'DELETE',
-    path: '/admin-keys/{id}',
     tag: 'access',
     summary: 'Removes a key of the admin API, and ends its sessions',
     role: 'admin',

@@ -4,7 +4,9 @@ import { outcomeSchema } from '../decisions.ts';
 import { decisionsSchema, historySchema, warningsSchema } from './observation-schemas.ts';
 import { routes } from './route.ts';
 
-const params = z.strictObject({ name: z.string().min(1).max(300) });
+const params = z.strictObject({
+  name: z.string().min(1).max(300).describe('Name of the group, encoded.'),
+});
 
 /** An instant in a query: RFC 3339, or epoch milliseconds. */
 const queryInstant = z.union(
@@ -18,6 +20,13 @@ const queryInstant = z.union(
   'expected RFC 3339, or epoch milliseconds',
 );
 
+const fromInstant = queryInstant
+  .optional()
+  .describe('From this instant on: RFC 3339, or epoch milliseconds.');
+const toInstant = queryInstant
+  .optional()
+  .describe('Before this instant: RFC 3339, or epoch milliseconds. Absent: now.');
+
 const EVENTS = `Server-sent events, each with JSON as its data. \`snapshot\` comes first and is what \`GET /status\` answers.
 Then, at most once a second, \`groups\`: those that changed, and names of those that are \`gone\`. With \`group\` also
 \`detail\`: its first 200 leases and waiters. \`warning\` when one is raised, \`version\` when the configuration changed,
@@ -26,8 +35,6 @@ and \`beat\` every two seconds. A stream that breaks off or ends is opened anew,
 /** Why calls of a group were granted, held up or refused, what it did over time, and what it warned of. */
 export const OBSERVATION_ROUTES = routes({
   getHistory: {
-    method: 'GET',
-    path: '/groups/{name}/history',
     tag: 'status',
     summary: 'What a group did over time, of the last 30 days',
     description:
@@ -35,51 +42,64 @@ export const OBSERVATION_ROUTES = routes({
     role: 'viewer',
     params,
     query: z.strictObject({
-      from: queryInstant.optional(),
-      to: queryInstant.optional(),
-      /** Seconds; a multiple of 60. */
-      step: z.coerce.number().int().min(60).max(2_592_000).multipleOf(60).optional(),
-      /** One partition of a split group. Absent: all of them together. */
-      partition: z.string().max(1_000).optional(),
+      from: fromInstant,
+      to: toInstant,
+      step: z.coerce.number().int().min(60).max(2_592_000).multipleOf(60).optional().meta({
+        description: 'Length of a step, a multiple of 60. Absent: by the length of the time.',
+        unit: 's',
+      }),
+      partition: z
+        .string()
+        .max(1_000)
+        .optional()
+        .describe('One partition of a split group. Absent: all of them together.'),
     }),
     answers: { 200: historySchema },
     problems: [404],
   },
   streamEvents: {
-    method: 'GET',
-    path: '/events',
     tag: 'status',
     summary: 'What happens in the groups, live',
     description: EVENTS.replaceAll('\n', ' '),
     role: 'viewer',
     query: z.strictObject({
-      /** The group whose leases and waiters are told besides. */
-      group: z.string().min(1).max(300).optional(),
+      group: z
+        .string()
+        .min(1)
+        .max(300)
+        .optional()
+        .describe('The group whose leases and waiters are told besides. Absent: none.'),
     }),
     answers: { 200: 'text' },
     contentType: 'text/event-stream',
   },
   listDecisions: {
-    method: 'GET',
-    path: '/groups/{name}/decisions',
     tag: 'status',
     summary: 'Why calls were granted, held up or refused, latest first',
     role: 'viewer',
     params,
     query: z.strictObject({
-      /** The header `headgate-lease` as it is, or a ticket. */
-      lease: z.string().min(1).max(2_000).optional(),
-      from: queryInstant.optional(),
-      to: queryInstant.optional(),
-      outcome: outcomeSchema.optional(),
-      limit: z.coerce.number().int().min(1).max(DECISIONS_MAX).default(100),
+      lease: z
+        .string()
+        .min(1)
+        .max(2_000)
+        .optional()
+        .describe('The header `headgate-lease` as it is, or a ticket.'),
+      from: fromInstant,
+      to: toInstant,
+      outcome: outcomeSchema.optional().describe('Only decisions of that kind.'),
+      limit: z.coerce
+        .number()
+        .int()
+        .min(1)
+        .max(DECISIONS_MAX)
+        .default(100)
+        .describe('Most decisions of the answer.'),
     }),
     answers: { 200: decisionsSchema },
     problems: [404],
   },
   listWarnings: {
-    method: 'GET',
-    path: '/groups/{name}/warnings',
     tag: 'status',
     summary: 'What a group warned of, the last 100, latest first',
     role: 'viewer',

@@ -8,7 +8,9 @@ import {
   upstreamInfoSchema,
 } from './answer-schemas.ts';
 import { auditEntrySchema } from '../audit.ts';
-import { autoGroupSchema, configSchema, groupSchema, upstreamSchema } from '../config/config.ts';
+import { autoGroupSchema, groupSchema } from '../config/group.ts';
+import { configSchema } from '../config/config.ts';
+import { upstreamSchema } from '../config/upstream-config.ts';
 import { feedDetailSchema, feedGroupsSchema, feedSnapshotSchema } from './feed-events.ts';
 import { groupDocumentSchema } from './group-routes.ts';
 import { keyDocumentSchema } from './key-documents.ts';
@@ -176,12 +178,11 @@ function operation(
 function parameters(route: AdminRoute): OpenApiParameter[] {
   const list: OpenApiParameter[] = [];
   for (const place of ['params', 'query'] as const) {
-    const schema = route[place];
-    if (schema === undefined) continue;
-    for (const [name, field] of Object.entries(schema.shape)) {
-      const { $schema: _dialect, ...own } = z.toJSONSchema(field, { io: 'input' });
+    for (const [name, field] of Object.entries(route[place]?.shape ?? {})) {
+      const { $schema: _dialect, description, ...schema } = z.toJSONSchema(field, { io: 'input' });
       const required = !field.safeParse(undefined).success;
-      list.push({ name, in: place === 'params' ? 'path' : 'query', required, schema: own });
+      const said = description === undefined ? {} : { description };
+      list.push({ name, in: place === 'params' ? 'path' : 'query', required, schema, ...said });
     }
   }
   if (route.takesIfMatch === true) {

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { configSchema, groupSchema } from '../config/config.ts';
+import { configSchema } from '../config/config.ts';
+import { groupSchema } from '../config/group.ts';
 import { foreignSchemas } from '../config/foreign-schemas.ts';
 import { auditChangeSchema } from '../audit.ts';
 import { mergePatchSchema } from './group-routes.ts';
@@ -10,83 +11,123 @@ const count = z.int().min(0);
 const slots = z.number().min(0).nullable();
 const ms = z.number().min(0).nullable();
 
-/** What a change would change, as the audit log would tell it. */
+/** The fields that a change would change, as the audit log would tell them. */
 const plannedSchema = z.object({
-  /** The version that the change was compared to. */
-  version: z.int().min(0),
-  changes: z.array(auditChangeSchema),
-  /** Changes beyond those that are shown. */
-  changes_omitted: count,
-  warnings: z.array(z.string()),
+  version: z.int().min(0).describe('The version that the change was compared to.'),
+  changes: z.array(auditChangeSchema).describe('The fields that would change.'),
+  changes_omitted: count.describe('Changes beyond those that are shown.'),
+  warnings: z.array(z.string()).describe('Sentences on what may not be expected of the change.'),
 });
 
-/** What a change of a group would do at this moment. Figures of a split group are those of all its pools. */
+/** Effect of a change of a group at this moment. Figures of a split group are those of all its pools. */
 const effectSchema = z.object({
-  /** Slots of one pool, with what was learned; the fewest where pools differ. Null: any number. */
-  slots: z.object({ from: slots, to: slots }),
-  /** Over all pools; less than 0: lost. Null: any number, before or after. */
-  slots_gained: z.number().nullable(),
-  in_use: count,
-  /** Calls in flight that the limit would have no room for. They go on to their end. */
-  in_use_above: count,
-  queued: count,
-  /** Waiters that would be granted at once. Null: all are routed again first, and join the queue anew. */
-  granted_at_once: count.nullable(),
-  /** Waiters that would be refused, because they want more slots than one call may take. */
-  refused_at_once: count,
-  /** Calls may take another way than before, so that everybody who waits, in any group, is routed again. */
-  is_rerouted: z.boolean(),
-  /** Pools that did not answer. */
+  slots: z
+    .object({
+      from: slots.meta({ description: 'Slots now. Null: any number.', unit: 'slots' }),
+      to: slots.meta({ description: 'Slots after the change. Null: any number.', unit: 'slots' }),
+    })
+    .describe('Slots of one pool, with what was learned; the fewest where pools differ.'),
+  slots_gained: z.number().nullable().meta({
+    description: 'Over all pools; below 0: lost. Null: any number, before or after.',
+    unit: 'slots',
+  }),
+  in_use: count.meta({ description: 'Slots that calls hold.', unit: 'slots' }),
+  in_use_above: count.meta({
+    description: 'Slots in use that the limit would have no room for. Calls go on to their end.',
+    unit: 'slots',
+  }),
+  queued: count.meta({ description: 'Calls that wait.', unit: 'calls' }),
+  granted_at_once: count.nullable().meta({
+    description:
+      'Waiters that would be granted at once. Null: all are routed again first, and join the queue anew.',
+    unit: 'calls',
+  }),
+  refused_at_once: count.meta({
+    description:
+      'Waiters that would be refused, because they want more slots than one call may take.',
+    unit: 'calls',
+  }),
+  is_rerouted: z
+    .boolean()
+    .describe(
+      'Calls may take another way than before: everybody who waits, in any group, is routed again.',
+    ),
   unreachable: unreachableSchema,
 });
 
 /** The hour before, beside the limit that would hold. */
 const lastHourSchema = z.object({
-  /** In one pool. */
-  in_use_max: z.number().min(0),
-  queued_max: z.number().min(0),
-  /** Minutes in which some pool had more in use than the limit would allow. */
-  minutes_above: count,
-  granted: count,
-  wait_p50_ms: ms,
-  wait_p95_ms: ms,
+  in_use_max: z.number().min(0).meta({
+    description: 'The most slots in use at once in one pool.',
+    unit: 'slots',
+  }),
+  queued_max: z.number().min(0).meta({
+    description: 'The most calls that waited at once in one pool.',
+    unit: 'calls',
+  }),
+  minutes_above: count.meta({
+    description: 'Minutes in which some pool had more in use than the limit would allow.',
+    unit: 'minutes',
+  }),
+  granted: count.meta({ description: 'Calls that were granted.', unit: 'calls' }),
+  wait_p50_ms: ms.meta({ description: 'Their median wait. Null: there were none.', unit: 'ms' }),
+  wait_p95_ms: ms.meta({
+    description: '95th percentile of their waits. Null: there were none.',
+    unit: 'ms',
+  }),
 });
 
 export const groupPreviewSchema = plannedSchema.extend({
-  /** The group as it would be. */
   group: groupSchema,
-  /** Null: there is no such group yet. */
-  now: effectSchema.nullable(),
-  last_hour: lastHourSchema.nullable(),
-  /** Groups that the same calls may belong to, which take slots in both; now, and then. */
-  overlaps_with: z.object({ from: z.array(z.string()), to: z.array(z.string()) }),
-  /** Automatic groups whose calls may go here from then on, as far as patterns and the list of pools tell. */
-  takes_from: z.array(z.string()),
+  now: effectSchema
+    .nullable()
+    .describe('Effect at this moment, over all pools. Null: there is no such group yet.'),
+  last_hour: lastHourSchema
+    .nullable()
+    .describe('The hour before, beside the limit that would hold. Null: there is no such group.'),
+  overlaps_with: z
+    .object({
+      from: z.array(z.string()).describe('Such groups now.'),
+      to: z.array(z.string()).describe('Such groups after the change.'),
+    })
+    .describe('Groups that the same calls may belong to, which take slots in both.'),
+  takes_from: z
+    .array(z.string())
+    .describe(
+      'Automatic groups whose calls may go here from then on, as far as patterns and the list of pools tell.',
+    ),
 });
 
-/** What a change would change, and do, without making it. */
+/** Previews of changes, which change nothing. */
 export const PREVIEW_ROUTES = routes({
   previewConfig: {
-    method: 'POST',
-    path: '/config/preview',
     tag: 'configuration',
     summary: 'What `PUT /config` with this body would change, without changing it',
     role: 'admin',
     body: z.union([configSchema, ...foreignSchemas]),
     readsBody: true,
-    answers: { 200: plannedSchema.extend({ groups: z.array(z.string()) }) },
+    answers: {
+      200: plannedSchema.extend({
+        groups: z.array(z.string()).describe('Names of the groups that there would be.'),
+      }),
+    },
     hasEtag: true,
   },
   previewGroup: {
-    method: 'POST',
-    path: '/groups/{name}/preview',
     tag: 'groups',
     summary: 'What a change of a group would change and do, without making it',
     description:
       'The body is what `PUT` takes, or with `as=patch` what `PATCH` takes. Errors are theirs too.',
     role: 'viewer',
-    params: z.strictObject({ name: z.string().min(1).max(300) }),
-    query: z.strictObject({ as: z.enum(['put', 'patch']).default('put') }),
+    params: z.strictObject({
+      name: z.string().min(1).max(300).describe('Name of the group, encoded.'),
+    }),
+    query: z.strictObject({
+      as: z
+        .enum(['put', 'patch'])
+        .default('put')
+        .describe('Whether the body is what `PUT` takes, or what `PATCH` takes.'),
+    }),
     body: mergePatchSchema,
     answers: { 200: groupPreviewSchema },
     hasEtag: true,

@@ -1,8 +1,9 @@
 import type * as z from 'zod';
-import type { AdminRole } from '../config/config.ts';
+import type { AdminRole } from '../config/keys.ts';
+import { ROUTE_ADDRESSES, type RouteName } from './addresses.ts';
 import type { Frozen } from '../frozen.ts';
 
-/** One route of the admin API: what it takes, what it answers, and who may use it. */
+/** One route of the admin API: the parts of its requests, its answers, and its least role. */
 export interface AdminRoute {
   readonly method: 'GET' | 'PUT' | 'PATCH' | 'POST' | 'DELETE';
   /** Below `/admin/api`, as in `/groups/{name}`. */
@@ -19,7 +20,7 @@ export interface AdminRoute {
   readonly isBodyOptional?: true;
   /** The handler reads and checks the body by itself, against this schema and more. */
   readonly readsBody?: true;
-  /** What it answers when all went well, by status. */
+  /** Answers when all went well, by status. */
   readonly answers: Readonly<Record<number, z.ZodType | 'text'>>;
   /** The type of a `text` answer. */
   readonly contentType?: string;
@@ -31,11 +32,21 @@ export interface AdminRoute {
   readonly problems?: readonly number[];
 }
 
-/** Keeps the exact types of a table of routes, which handlers and the client are typed by. */
-export function routes<const Table extends Readonly<Record<string, AdminRoute>>>(
-  table: Table,
-): Table {
-  return table;
+/** A route but for its address, which stands in the table of addresses. */
+type Described = Omit<AdminRoute, 'method' | 'path'>;
+
+/** Adds the addresses to a table of routes, and keeps its exact types: handlers and the client are typed by them. */
+export function routes<const Table extends { readonly [Name in keyof Table]: Described }>(
+  table: Table & { readonly [Name in Exclude<keyof Table, RouteName>]: never },
+) {
+  const all = Object.entries<Described>(table).map(([name, route]) => [
+    name,
+    // The cast is sound: the compiler lets no other name into a table.
+    { ...ROUTE_ADDRESSES[name as RouteName], ...route },
+  ]);
+  return Object.fromEntries(all) as {
+    readonly [Name in keyof Table & RouteName]: Table[Name] & (typeof ROUTE_ADDRESSES)[Name];
+  };
 }
 
 type SchemaIn<Route, Part extends 'params' | 'query' | 'body'> =

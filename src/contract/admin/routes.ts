@@ -1,8 +1,10 @@
+import type { RouteName } from './addresses.ts';
 import { ABOUT_ROUTES, CONFIG_ROUTES, UPSTREAM_ROUTES } from './config-routes.ts';
 import { GROUP_ROUTES } from './group-routes.ts';
 import { ACCESS_ROUTES, KEY_ROUTES } from './key-routes.ts';
 import { OBSERVATION_ROUTES } from './observation-routes.ts';
 import { PREVIEW_ROUTES } from './preview-routes.ts';
+import type { AdminRoute } from './route.ts';
 
 /** Every route of the admin API by its operation id, from which handlers, document and client come. */
 export const ADMIN_ROUTES = {
@@ -14,7 +16,6 @@ export const ADMIN_ROUTES = {
   ...CONFIG_ROUTES,
   ...ACCESS_ROUTES,
   ...ABOUT_ROUTES,
-};
+} satisfies Readonly<Record<RouteName, AdminRoute>>;
 
 export type AdminRoutes = typeof ADMIN_ROUTES;
-export type RouteName = keyof AdminRoutes;

@@ -8,23 +8,34 @@ export const concurrencyGroupsSchema = z.strictObject({
   concurrency_groups: z
     .array(
       z.strictObject({
-        name: text,
-        max_concurrency: z.int().min(0).max(100_000),
-        models: texts,
-        providers: texts,
+        name: text.describe('Name of the group.'),
+        max_concurrency: z.int().min(0).max(100_000).meta({
+          description: 'Slots: calls in flight at once.',
+          unit: 'slots',
+        }),
+        models: texts.describe('Globs of models.'),
+        providers: texts.describe('Ids of upstreams.'),
       }),
     )
-    .max(1_000),
+    .max(1_000)
+    .describe('Groups.'),
 });
 
 export const rateLimitSchema = z.strictObject({
-  model: text,
-  rate_limit: z.strictObject({ rpm: rate, tpm: rate }),
+  model: text.describe('Model that the limit is of.'),
+  rate_limit: z
+    .strictObject({
+      rpm: rate.meta({ description: 'Requests per minute. Null: no limit.', unit: 'requests' }),
+      tpm: rate.meta({ description: 'Tokens per minute. Null: no limit.', unit: 'tokens' }),
+    })
+    .describe('Its limits.'),
 });
 export const rateLimitListSchema = z.array(rateLimitSchema).max(1_000);
-export const rateLimitModelsSchema = z.strictObject({ models: rateLimitListSchema });
+export const rateLimitModelsSchema = z.strictObject({
+  models: rateLimitListSchema.describe('A limit for each model.'),
+});
 
-/** The shapes of other systems that an import takes, for whoever describes them. */
+/** Shapes of other systems that an import takes. */
 export const foreignSchemas = [
   concurrencyGroupsSchema,
   rateLimitSchema,

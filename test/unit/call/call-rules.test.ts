@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { groupSchema } from '../../../src/contract/config/config.ts';
+import { groupSchema } from '../../../src/contract/config/group.ts';
 import { callRules } from '../../../src/call/call-rules.ts';
 import type { Placement } from '../../../src/routing/placement.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { groupSchema } from '../../../src/contract/config/config.ts';
+import { groupSchema } from '../../../src/contract/config/group.ts';
 import {
   byObject,
   fieldChanges,

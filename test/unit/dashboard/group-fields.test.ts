@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { groupSchema } from '../../../src/contract/config/config.ts';
+import { groupSchema } from '../../../src/contract/config/group.ts';
 import { GROUP_SECTIONS, NAME_WORDS } from '../../../dashboard/src/model/group-fields.ts';
 import { fieldsOf } from '../../../dashboard/src/model/schema-fields.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { groupSchema } from '../../../src/contract/config/config.ts';
+import { groupSchema } from '../../../src/contract/config/group.ts';
 import { withValue, type Document } from '../../../dashboard/src/model/document.ts';
 import { check, elsewhere, messagesAt } from '../../../dashboard/src/model/field-errors.ts';
 import * as text from '../../../dashboard/src/model/field-text.ts';

@@ -4,7 +4,7 @@ import {
   keyDocumentSchema,
 } from '../../../src/contract/admin/key-documents.ts';
 import { KEY_ROUTES } from '../../../src/contract/admin/key-routes.ts';
-import { gatewayKeySchema } from '../../../src/contract/config/config.ts';
+import { gatewayKeySchema } from '../../../src/contract/config/keys.ts';
 import { withValue } from '../../../dashboard/src/model/document.ts';
 import { check } from '../../../dashboard/src/model/field-errors.ts';
 import { isSpecial } from '../../../dashboard/src/model/field-words.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { groupSchema } from '../../../src/contract/config/config.ts';
+import { groupSchema } from '../../../src/contract/config/group.ts';
 import { definitionFrom, settingsOf } from '../../../src/group/definition.ts';
 
 function settingsFrom(config: unknown) {

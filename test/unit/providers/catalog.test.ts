@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { RESERVED_UPSTREAM_IDS, upstreamSchema } from '../../../src/contract/config/config.ts';
+import {
+  RESERVED_UPSTREAM_IDS,
+  upstreamSchema,
+} from '../../../src/contract/config/upstream-config.ts';
 import { compileGlobs } from '../../../src/routing/glob.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 import { DIALECT_DEFAULTS } from '../../../src/providers/dialects.ts';

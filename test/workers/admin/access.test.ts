@@ -2,7 +2,7 @@
 // slowed down.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { openApiDocument } from '../../../src/contract/admin/openapi.ts';
-import { ADMIN_ROLES, type AdminRole } from '../../../src/contract/config/config.ts';
+import { ADMIN_ROLES, type AdminRole } from '../../../src/contract/config/keys.ts';
 import { directoryOf, type Env } from '../../../src/env.ts';
 import { createAdminRoutes } from '../../../src/admin/admin-routes.ts';
 import { env, worker } from '../support/worker.ts';

@@ -1,6 +1,7 @@
 import { listDurableObjectIds, runInDurableObject } from 'cloudflare:test';
 import { expect, vi } from 'vitest';
-import { groupSchema, type GroupConfig } from '../../../src/contract/config/config.ts';
+import { groupSchema } from '../../../src/contract/config/group.ts';
+import type { GroupConfig } from '../../../src/contract/config/config.ts';
 import type {
   AcquireAnswer,
   AcquireRequest,

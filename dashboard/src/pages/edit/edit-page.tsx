@@ -1,4 +1,4 @@
-import { groupSchema } from '../../../../src/contract/config/config.ts';
+import { groupSchema } from '../../../../src/contract/config/group.ts';
 import { api } from '../../api.ts';
 import type { Document } from '../../model/document.ts';
 import { newGroupFor } from '../../model/new-group.ts';

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { groupSchema } from '../../../../src/contract/config/config.ts';
+import { groupSchema } from '../../../../src/contract/config/group.ts';
 import { SchemaField } from '../../form/schema-field.tsx';
 import { useDraft } from '../../form/use-draft.ts';
 import type { Document } from '../../model/document.ts';

@@ -1,0 +1,253 @@
+import * as z from 'zod';
+import { LANES } from '../../core/words/ticket.ts';
+import { limitsSchema, text } from './limits.ts';
+import {
+  feedForwardSchema,
+  holdsSchema,
+  onSaturatedSchema,
+  onUnavailableSchema,
+  retriesSchema,
+} from './reactions.ts';
+
+/** Groups, configured ones and the switches of automatic ones. */
+
+export const patterns = z.array(text).max(200).default([]);
+export const lane = z.enum(LANES);
+
+const tenantBy = z.union([
+  z.literal('caller'),
+  z.string().regex(/^header:[a-z0-9-]{1,64}$/, 'expected caller or header:<name>'),
+]);
+
+const partitionBy = z.union([
+  z.enum(['api_key', 'caller', 'model', 'upstream', 'base_url']),
+  z
+    .string()
+    .regex(
+      /^header:[a-z0-9-]{1,64}$/,
+      'expected api_key, caller, model, upstream, base_url or header:<name>',
+    ),
+]);
+
+const matchSchema = z.strictObject({
+  models: patterns.describe(
+    'Globs of models: `gpt-4o` is that model at any upstream, `openai/gpt-4o` only at OpenAI.',
+  ),
+  upstreams: patterns.describe('Ids of upstreams, built-in ones or your own.'),
+  base_urls: patterns.describe(
+    'Base URLs as you would give them to an SDK; everything below is meant too.',
+  ),
+  keys: patterns.describe(
+    'Ids of gateway keys, or fingerprints of provider keys. Never keys themselves.',
+  ),
+  operations: patterns.describe('Operations, as in `chat`, `messages`, `embeddings`.'),
+});
+
+const queueSchema = z.strictObject({
+  max_length: z.int().min(0).max(5_000).default(1_000).meta({
+    description:
+      'Waiting calls; the next one is refused with `queue_full`, unless one of a lower lane makes room.',
+    unit: 'calls',
+  }),
+  timeout_ms: z.int().min(0).max(3_600_000).default(240_000).meta({
+    description:
+      'How long a call may wait before `queue_timeout`; `headgate-max-wait` of the caller shortens it.',
+    unit: 'ms',
+  }),
+  max_length_each: z.int().min(1).max(5_000).nullable().default(null).meta({
+    description: 'Waiting calls of one tenant. Null: no bound of its own.',
+    unit: 'calls',
+  }),
+  max_length_each_agent: z.int().min(1).max(5_000).nullable().default(null).meta({
+    description: 'Waiting calls of one agent run. Null: no bound of its own.',
+    unit: 'calls',
+  }),
+  age_credit_ms: z.int().min(0).max(86_400_000).nullable().default(120_000).meta({
+    description:
+      'How much older than its arrival its agent run makes a call. 0: first come, first served. Null: strictly the oldest run.',
+    unit: 'ms',
+  }),
+  lane_shares: z
+    .strictObject({
+      normal: z.number().min(0).max(0.5).default(0.1).meta({
+        description:
+          'Least part of the grants of lane normal while somebody waits there. With 0 it may starve.',
+        unit: 'of grants',
+      }),
+      low: z.number().min(0).max(0.5).default(0.05).meta({
+        description:
+          'Least part of the grants of lane low while somebody waits there. With 0 it may starve.',
+        unit: 'of grants',
+      }),
+    })
+    .prefault({})
+    .describe('Least parts of the grants of the lower lanes; 0.5 for both leave none for high.'),
+  lane_rules: z
+    .array(
+      z.strictObject({
+        models: z.array(text).min(1).max(200).describe('Globs of models.'),
+        lane: lane.describe('The lane of their calls.'),
+      }),
+    )
+    .max(50)
+    .default([])
+    .describe(
+      'Lanes by model, for agents that cannot send `headgate-lane`. The first that matches counts.',
+    ),
+  lane_default: lane.default('normal').describe('Lane of calls for which nobody says another.'),
+  lane_max: lane.default('high').describe('The best lane that a call may have.'),
+  keepalive: z
+    .strictObject({
+      after_ms: z.int().min(0).max(3_600_000).nullable().default(null).meta({
+        description:
+          'Streams that wait longer get comments or the like. Null: only those that ask with `headgate-keepalive: sse`.',
+        unit: 'ms',
+      }),
+      every_ms: z.int().min(1_000).max(120_000).default(15_000).meta({
+        description: 'How often such a comment is sent.',
+        unit: 'ms',
+      }),
+    })
+    .prefault({})
+    .describe('Signs of life for streams that wait.'),
+  nested: z
+    .enum(['reject', 'pass'])
+    .default('reject')
+    .describe(
+      'A call that would wait for the slot of its own parent: refuse it with `nested`, or let it pass on that slot.',
+    ),
+});
+
+const fairnessSchema = z.strictObject({
+  by: z
+    .union([z.tuple([tenantBy]), z.tuple([tenantBy, z.literal('agent')])])
+    .default(['caller', 'agent'])
+    .describe(
+      'Who shares the group, and whether the agents of each share its part. A header is for set-ups where something that you trust sets it: callers can write any.',
+    ),
+  max_concurrency_each: z.int().min(1).max(100_000).nullable().default(null).meta({
+    description:
+      'Slots of one tenant; whoever is at it holds up nobody else. Null: no bound of its own.',
+    unit: 'slots',
+  }),
+  max_concurrency_each_agent: z.int().min(1).max(100_000).nullable().default(null).meta({
+    description: 'Slots of one agent run. Null: no bound of its own.',
+    unit: 'slots',
+  }),
+  weights: z
+    .record(text, z.number().min(0.01).max(1_000))
+    .default({})
+    .describe(
+      'Weights by tenant: the id of a gateway key, or a fingerprint; 0.01 to 1,000. Who is not named has 1.',
+    ),
+  reserved: z.record(text, z.int().min(1).max(100_000)).default({}).meta({
+    description:
+      'Slots by tenant, or by lane as in `lane:high`; 1 to 100,000. Others use them while they are free.',
+    unit: 'slots',
+  }),
+});
+
+/** A group, as operators write it. */
+export const groupSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected 1 to 64 of a-z, 0-9, dot, dash, underscore')
+      .describe(
+        'Name of the group: 1 to 64 of a-z, 0-9, dot, dash, underscore. It cannot be changed later.',
+      ),
+    match: matchSchema
+      .prefault({})
+      .describe(
+        'Which calls count here: within a field or, between fields and. Empty: every call.',
+      ),
+    partition_by: z
+      .array(partitionBy)
+      .max(3)
+      .default([])
+      .describe(
+        'Splits the group: each value gets a pool of its own, with the whole limit. `header:<name>` splits by a header.',
+      ),
+    limits: limitsSchema
+      .prefault({})
+      .describe('They hold together: a call needs a slot and its part of every rate.'),
+    queue: queueSchema
+      .prefault({})
+      .describe('How many calls wait, for how long, and who goes first.'),
+    fairness: fairnessSchema.prefault({}).describe('How tenants share the slots.'),
+    holds: holdsSchema
+      .prefault({})
+      .describe('How long a call may hold its slot, and how long the slot stays down after it.'),
+    adaptive: z
+      .enum(['auto', 'off'])
+      .default('auto')
+      .describe(
+        '`auto` learns from refusals how many calls the upstream takes at once; `off` goes by the limit, and by what was learned before.',
+      ),
+    track_usage: z
+      .boolean()
+      .default(false)
+      .describe('Counts tokens and cost of every call, though no limit of the group needs them.'),
+    feed_forward: feedForwardSchema
+      .prefault({})
+      .describe('When limit headers of the upstream make the group wait before it is refused.'),
+    retries: retriesSchema.prefault({}).describe('When a call is sent again.'),
+    on_saturated: onSaturatedSchema
+      .default('queue')
+      .describe(
+        'A call that finds no room: wait in the queue, be refused, or go to another upstream of the same dialect.',
+      ),
+    warn_at: z.number().min(0.01).max(1).nullable().default(0.8).meta({
+      description:
+        'Warns when this part of the limit is in use for a minute while calls wait. Null: never.',
+      unit: 'of the limit',
+    }),
+    warn_wait_ms: z.int().min(1).max(3_600_000).nullable().default(null).meta({
+      description: 'Warns when calls wait longer. Null: half of `queue.timeout_ms`.',
+      unit: 'ms',
+    }),
+    on_unavailable: onUnavailableSchema
+      .default('reject')
+      .describe(
+        'While the object of the group cannot be reached: refuse, or let some calls pass without a slot, counted and shown.',
+      ),
+    location: z
+      .enum(['wnam', 'enam', 'sam', 'weur', 'eeur', 'apac', 'oc', 'afr', 'me'])
+      .nullable()
+      .default(null)
+      .describe(
+        'Where the objects of the group are created, as a hint; only the first call to an object counts.',
+      ),
+    jurisdiction: z
+      .enum(['eu', 'fedramp', 'us'])
+      .nullable()
+      .default(null)
+      .describe(
+        'Where the objects of the group must stay; another one means new objects. Without effect where you host Headgate yourself.',
+      ),
+    paused: z.boolean().default(false).describe('Queues and grants nothing.'),
+    draining: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Refuses new calls with `draining`; the queue and what is in flight go on to their end.',
+      ),
+    dry_run: z
+      .boolean()
+      .default(false)
+      .describe('Decides and counts, and lets everything pass at once.'),
+  })
+  .describe('A group with every default.');
+
+/** All that can be set of a group that Headgate makes by itself. */
+export const autoGroupSchema = z.strictObject({
+  name: z
+    .string()
+    .regex(
+      /^auto:[^\s/#]{1,64}(\/[^\s#]{1,128})?$/,
+      'expected auto:<upstream> or auto:<upstream>/<models>, as in auto:openai',
+    )
+    .describe('Name of the group, as in `auto:openai` or `auto:zai/glm-5.1`.'),
+  paused: z.boolean().default(false).describe('Queues and grants nothing, in all its pools.'),
+  draining: z.boolean().default(false).describe('Refuses new calls, in all its pools.'),
+});

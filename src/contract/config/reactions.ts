@@ -1,0 +1,104 @@
+import * as z from 'zod';
+import { text } from './limits.ts';
+
+/** How a group takes what its upstream says and does: cool-downs, pauses, new tries, other upstreams. */
+
+const cooldown = z.union([z.literal('auto'), z.int().min(0).max(60_000)]);
+
+export const holdsSchema = z.strictObject({
+  release_cooldown_ms: cooldown.default('auto').meta({
+    description:
+      'How long a slot stays down after a call that ended well, because counters of providers lag. `auto`: 200 ms for at most 4 slots, and for an hour after a refusal within the configured limit; else 0.',
+    unit: 'ms',
+  }),
+  cancel_cooldown_ms: cooldown.default('auto').meta({
+    description: 'The same after a call that was cut short.',
+    unit: 'ms',
+  }),
+  failure_hold_ms: z.int().min(0).max(60_000).default(2_000).meta({
+    description: 'The same after a 429 or 5xx of the upstream.',
+    unit: 'ms',
+  }),
+  idle_ms: z.int().min(1).max(86_400_000).nullable().default(600_000).meta({
+    description:
+      'Longest silence of the upstream, before its headers or within its answer; then the call is cut. Null: only the wait for headers is watched, 10 minutes.',
+    unit: 'ms',
+  }),
+  stalled_ms: z.int().min(1).max(86_400_000).nullable().default(60_000).meta({
+    description:
+      'Longest time in which the caller takes nothing of what is there for it; then the call is cut. Null: any.',
+    unit: 'ms',
+  }),
+  max_hold_ms: z.int().min(1).max(86_400_000).default(3_600_000).meta({
+    description: 'Longest time that one call may hold its slot; then it is cut.',
+    unit: 'ms',
+  }),
+});
+
+export const feedForwardSchema = z.strictObject({
+  keep_requests: z.number().min(0).max(1_000).default(2).meta({
+    description:
+      'Waits when headers of the upstream leave fewer requests than this, or than `keep_share` if that is less.',
+    unit: 'requests',
+  }),
+  keep_share: z.number().min(0).max(0.5).default(0.05).meta({
+    description: 'Waits when a smaller part of a limit is left by headers of the upstream.',
+    unit: 'of the limit',
+  }),
+  wait_max_ms: z.int().min(0).max(600_000).default(65_000).meta({
+    description: 'Longest pause for a header that says that little is left.',
+    unit: 'ms',
+  }),
+});
+
+export const retriesSchema = z.strictObject({
+  max: z.int().min(0).max(10).default(0).meta({
+    description:
+      'More tries after an overload, a 5xx or a broken connection, before anything was sent on.',
+    unit: 'tries',
+  }),
+  max_body_bytes: z.int().min(0).max(33_554_432).default(4_194_304).meta({
+    description: 'Larger bodies are not kept, so their calls are not sent again.',
+    unit: 'bytes',
+  }),
+  budget: z.number().min(0).max(1).default(0.1).meta({
+    description: 'Such tries as a part of recent calls to the upstream, in one isolate.',
+    unit: 'of calls',
+  }),
+});
+
+const spillTargetSchema = z.strictObject({
+  upstream: text.describe('Id of an upstream.'),
+  model: text.nullable().default(null).describe('Model to ask for there. Null: the same.'),
+});
+
+export const onSaturatedSchema = z.union([
+  z.enum(['queue', 'reject']),
+  z.strictObject({
+    spill_to: z
+      .array(z.union([text, spillTargetSchema]))
+      .min(1)
+      .max(8)
+      .describe('Other upstreams of the same dialect, tried in turn; the call waits at the last.'),
+    after_ms: z.int().min(0).max(3_600_000).default(0).meta({
+      description: 'How long a call may wait at each upstream but the last. 0: not at all.',
+      unit: 'ms',
+    }),
+    order: z
+      .enum(['listed', 'least_busy', 'latency', 'price'])
+      .default('listed')
+      .describe('The order in which they are tried.'),
+  }),
+]);
+
+export type OnSaturated = z.output<typeof onSaturatedSchema>;
+
+export const onUnavailableSchema = z.union([
+  z.literal('reject'),
+  z.strictObject({
+    pass_with_limit_each: z.int().min(1).max(1_000).meta({
+      description: 'Calls at once per Worker isolate that pass without a slot, counted and shown.',
+      unit: 'calls',
+    }),
+  }),
+]);

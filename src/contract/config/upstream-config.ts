@@ -1,0 +1,110 @@
+import * as z from 'zod';
+import { DIALECTS } from '../dialect.ts';
+import { patterns } from './group.ts';
+import { priceSchema, text } from './limits.ts';
+
+/** Upstreams as operators configure them. */
+
+/** Ids that the Worker's own routes take. */
+export const RESERVED_UPSTREAM_IDS = ['v1', 'admin', 'status', 'metrics', 'healthz'];
+
+const pathPrefix = z
+  .string()
+  .regex(/^(\/[^/?#]+)*$/, 'expected a path like /v1, without a trailing slash')
+  .nullable()
+  .optional();
+
+const authSchema = z.union([
+  z.literal('passthrough'),
+  z.strictObject({
+    secret: z
+      .string()
+      .regex(
+        /^UPSTREAM_[A-Z0-9_]{1,50}$/,
+        'expected the name of a secret that begins with UPSTREAM_',
+      )
+      .describe('Name of the Worker secret, which begins with `UPSTREAM_`.'),
+  }),
+]);
+
+export const upstreamSchema = z
+  .strictObject({
+    id: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'expected 1 to 32 of a-z, 0-9, dash')
+      .refine((id) => !RESERVED_UPSTREAM_IDS.includes(id), {
+        error: `may not be one of ${RESERVED_UPSTREAM_IDS.join(', ')}`,
+      })
+      .describe('Id of the upstream, 1 to 32 of a-z, 0-9, dash: calls to `/{id}/…` go there.'),
+    base_url: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe(
+        'Base URL, `https://…`; plain http and private addresses only with `via`, or where Headgate hosts itself. Absent: that of the built-in one.',
+      ),
+    dialect: z
+      .enum(DIALECTS)
+      .optional()
+      .describe('API shape. Absent: that of the built-in one, else `openai`.'),
+    models: z
+      .array(text)
+      .max(200)
+      .optional()
+      .describe(
+        'Globs of the models that `/v1/*` sends here. Absent: those of the built-in one, else none.',
+      ),
+    auth: authSchema
+      .default('passthrough')
+      .describe(
+        'The key that the upstream sees: that of the caller goes on with `passthrough`; else a Worker secret, only for callers with a gateway key.',
+      ),
+    aliases: z
+      .record(text, text)
+      .default({})
+      .describe('Your names for models, as in `{ prod-deployment-7: gpt-4o }`.'),
+    allow: patterns.describe(
+      'Globs of operations without a slot that are open with the secret: files, batches …',
+    ),
+    openai_at: pathPrefix.describe(
+      'Where the OpenAI-shaped routes begin below `base_url`, as in `/v1`. Absent: by dialect. Null: it has none.',
+    ),
+    anthropic_at: pathPrefix.describe(
+      'Where the Anthropic-shaped routes begin below `base_url`. Absent: by dialect. Null: it has none.',
+    ),
+    via: z
+      .string()
+      .regex(/^[A-Z][A-Z0-9_]{0,49}$/, 'expected the name of a binding')
+      .nullable()
+      .default(null)
+      .describe(
+        'Name of a service or VPC binding that carries the calls. Null: the public network.',
+      ),
+    prices: z
+      .record(
+        text.regex(/^([^*]+\*?|\*)$/, 'expected a model, or a beginning with one * behind it'),
+        priceSchema,
+      )
+      .default({})
+      .meta({
+        description:
+          'Prices by model, or by the beginning of its name with a `*` behind it, before the built-in ones.',
+        unit: 'USD per million tokens',
+      }),
+    limit_headers: z
+      .enum(['auto', 'use', 'ignore'])
+      .default('auto')
+      .describe(
+        'Whether its rate-limit headers are believed. `auto`: as its provider is known for.',
+      ),
+    inject_usage: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Asks for the usage of OpenAI chat streams whose callers did not, and takes it out of the answer.',
+      ),
+    enabled: z
+      .boolean()
+      .default(true)
+      .describe('Switched off, the upstream is gone, a built-in one too.'),
+  })
+  .describe('An upstream as it is configured.');
