@@ -48,7 +48,7 @@ const READERS: readonly ((fields: Fields, shape: Dialect) => Usage | null)[] = [
   fromGemini,
   fromInteraction,
   fromBedrock,
-  fromCohere,
+  fromTokensOrUnits,
   fromCounters,
   fromTotal,
 ];
@@ -139,7 +139,7 @@ function fromBedrock(fields: Fields): Usage | null {
 }
 
 /** Cohere: what the model read and wrote, or else what is charged for. */
-function fromCohere(fields: Fields): Usage | null {
+function fromTokensOrUnits(fields: Fields): Usage | null {
   const tokens = inner(fields, 'tokens') ?? inner(fields, 'billed_units');
   const input = count(tokens, 'input_tokens');
   const output = count(tokens, 'output_tokens');
