@@ -79,7 +79,7 @@ const FILES: readonly ListFile[] = [
   },
 ];
 
-/** As the formatter has it: a longer row would be broken into a line for each figure. */
+/** Maximum length of a line, as the formatter has it: a longer row would be broken into a line for each figure. */
 const LINE_LENGTH_MAX = 100;
 
 type Source = Readonly<Record<string, { readonly models: Readonly<Record<string, SourceModel>> }>>;
@@ -112,7 +112,7 @@ function listOf(upstream: string, provider: string): string {
   return `  ${key}: {\n    ...PUBLISHED,\n    rows: [\n${rows.join('')}    ],\n  },\n`;
 }
 
-/** Neighbours that cost the same share a row. */
+/** Puts neighbours that cost the same into one row. */
 function inRows(prices: readonly ModelPrice[]): readonly (readonly ModelPrice[])[] {
   const rows: ModelPrice[][] = [];
   for (const price of prices) {

@@ -57,7 +57,7 @@ const TEXT_ONLY = ['azure gpt-5.1', 'azure gpt-5.1-chat', 'azure gpt-5.1-codex']
 const RETIRED =
   /^(phi-3|meta-llama-3-|llama-3\.2-|gpt-3\.5-turbo-(03|06|11|instruct)|gpt-4-(32k|turbo-v))/;
 
-/** The prices of one upstream, and the models that get none. Dearest first, then by name. */
+/** Makes the prices of one upstream, and lists the models that get none. Dearest first, then by name. */
 export function pricesOf(
   upstream: string,
   models: Readonly<Record<string, SourceModel>>,
@@ -98,7 +98,7 @@ function priceOf(id: string, cost: SourceCost): ModelPrice {
 }
 
 /**
- * Cached input that is free or dearer than input, and cache writes that are cheaper than input, are
+ * Reads rates. Cached input that is free or dearer than input, and cache writes that are cheaper than input, are
  * gaps or mistakes of the list: without a price of their own they are paid as input, never too little.
  */
 function ratesOf({ input, output, cache_read: read, cache_write: write }: SourceRates): RateRow {
@@ -139,7 +139,7 @@ function withShortNames(prices: readonly ModelPrice[]): readonly ModelPrice[] {
   return [...byName].map(([name, price]) => ({ ...price, name })).toSorted(byPriceThenName);
 }
 
-/** Whether two models have the same rates. */
+/** Tells whether two models have the same rates. */
 export function costTheSame(a: ModelPrice, b: ModelPrice): boolean {
   return String(a.rates) === String(b.rates) && String(a.above) === String(b.above);
 }

@@ -6,11 +6,11 @@ interface DialectDefaults {
   readonly keyPlace: KeyPlace;
   readonly openaiAt: string | null;
   readonly anthropicAt: string | null;
-  /** What its routes let stand in front of a model, and what means the same without it; in lower case. */
+  /** The part that its routes let stand in front of a model, which means the same without it; in lower case. */
   readonly modelPrefix?: RegExp;
 }
 
-/** Where keys go, where routes begin and how models are written, by dialect. */
+/** The one table of dialects: where keys go, where routes begin and how models are written. */
 export const DIALECT_DEFAULTS: Readonly<Record<Dialect, DialectDefaults>> = {
   openai: { keyPlace: 'bearer', openaiAt: '/v1', anthropicAt: null },
   anthropic: { keyPlace: 'x-api-key', openaiAt: null, anthropicAt: '/v1' },

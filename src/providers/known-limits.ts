@@ -22,7 +22,7 @@ export function knownLimitFor(provider: Provider | null, model: string | null): 
   return best;
 }
 
-/** Tells the limits of a provider that are of some models. Where there are any, a call's model must be known. */
+/** Lists the limits of a provider that are of some models. Where there are any, a call's model must be known. */
 export function limitsOfModels(provider: Provider | null): readonly KnownLimit[] {
   return provider?.limits?.filter(({ modelPrefix }) => modelPrefix !== '') ?? [];
 }

@@ -11,7 +11,7 @@ interface Usage {
 }
 
 /**
- * What is assumed of a provider of which nothing is known: wherever it may count or not, it counts, since
+ * The profile assumed of a provider of which nothing is known: wherever it may count or not, it counts, since
  * that costs a wait where the contrary costs a refusal. Output is the exception: with `max_tokens` set
  * aside most of a limit would stay unused.
  */

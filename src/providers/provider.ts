@@ -54,10 +54,10 @@ export interface Provider {
    * The rate-limit headers that it sends. Absent: it sends none, or nobody has described them.
    */
   readonly limitHeaders?: HeaderProfile;
-  /** How it refuses. In the order in which the rows of one stage are compared. */
+  /** Its ways to refuse, in the order in which the rows of one stage are compared. */
   readonly refusals?: readonly RefusalRow[];
   readonly quirks?: RefusalQuirks;
-  /** How it counts calls and tokens. Later rows lie on earlier ones. */
+  /** Its ways of counting calls and tokens. Later rows lie on earlier ones. */
   readonly counts?: readonly CountingRow[];
   readonly prices?: PriceList;
 }
@@ -80,10 +80,10 @@ export interface KnownLimit {
   readonly note?: string;
 }
 
-/** How a provider counts calls and tokens against its limits per minute and day. */
+/** A way of counting calls and tokens against its limits per minute and day. */
 export interface LimitProfile {
   /**
-   * What of the output counts before it is written.
+   * The part of the output that counts before it is written.
    * - `max_tokens`: the most that the call may write, as the provider does it.
    * - `mean`: nothing; it counts as it is written, so what calls write on the average is set aside.
    * - `none`: output never counts.

@@ -5,13 +5,13 @@ type WithAutoGroups = Partial<Pick<Config, 'auto_groups'>>;
 
 export type Switches = Omit<AutoGroupConfig, 'name'>;
 
-/** What is set of an automatic group; one that is not listed is open. */
+/** Reads the switches of an automatic group; one that is not listed is open. */
 export function switchesOf({ auto_groups: all = [] }: WithAutoGroups, name: string): Switches {
   const { paused, draining } = all.find((one) => one.name === name) ?? {};
   return { paused: paused ?? false, draining: draining ?? false };
 }
 
-/** Names of the automatic groups that are paused or drained. */
+/** Lists the automatic groups that are paused or drained. */
 export function heldAutoGroups({ auto_groups: all = [] }: WithAutoGroups): string[] {
   return all.filter(isHeld).map(({ name }) => name);
 }
@@ -20,7 +20,7 @@ export function isHeld({ paused, draining }: Switches): boolean {
   return paused || draining;
 }
 
-/** A configuration in which one automatic group is set so. One that is open needs no entry. */
+/** Sets the switches of one automatic group in a configuration. One that is open needs no entry. */
 export function withSwitches<Document extends WithAutoGroups>(
   config: Document,
   name: string,
@@ -33,7 +33,7 @@ export function withSwitches<Document extends WithAutoGroups>(
   return { ...config, auto_groups: index === -1 ? [...all, entry] : all.with(index, entry) };
 }
 
-/** Names of the automatic groups whose switches two configurations set differently. */
+/** Lists the automatic groups whose switches two configurations set differently. */
 export function switchedBetween(before: WithAutoGroups, next: WithAutoGroups): string[] {
   const names = new Set([...heldAutoGroups(before), ...heldAutoGroups(next)]);
   return [...names].filter((name) => {

@@ -15,12 +15,12 @@ export type UpstreamChoice =
   | {
       readonly kind: 'found';
       readonly upstream: Upstream;
-      /** What must be removed from the start of the body's model, slash included; '' for nothing. */
+      /** The part to be removed from the start of the body's model, slash included; '' for nothing. */
       readonly prefix: string;
     }
   /** Several upstreams' patterns match the model. */
   | { readonly kind: 'ambiguous'; readonly ids: readonly string[] }
-  /** What was looked at, in order, in words for the caller. */
+  /** All that was looked at, in order, in words for the caller. */
   | { readonly kind: 'unknown'; readonly tried: readonly string[] };
 
 /**
@@ -66,7 +66,7 @@ export function chooseUpstream(
 }
 
 /**
- * Where a unified route lies behind the upstream's base URL: `/v1/chat/completions` becomes
+ * Finds where a unified route lies behind the upstream's base URL: `/v1/chat/completions` becomes
  * `openaiAt` + `/chat/completions`. Null: the upstream has no routes of that shape. Takes a path
  * without its query.
  */
@@ -82,7 +82,7 @@ function routesAt(upstream: Upstream, shape: UnifiedShape): string | null {
 /** Upstreams never change, so that each one's patterns are compiled once, at the first question. */
 const matchers = new WeakMap<Upstream, (name: string) => boolean>();
 
-/** Whether an upstream's patterns say that it has a model. */
+/** Tells whether an upstream's patterns say that it has a model. */
 export function servesModel(upstream: Upstream, model: string): boolean {
   let matches = matchers.get(upstream);
   if (matches === undefined) {
@@ -92,7 +92,7 @@ export function servesModel(upstream: Upstream, model: string): boolean {
   return matches(model);
 }
 
-/** What a caller sent, short enough to be sent back. */
+/** Quotes what a caller sent, short enough to be sent back. */
 function quote(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

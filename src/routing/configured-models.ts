@@ -10,7 +10,7 @@ export interface ConfiguredModel {
 }
 
 /**
- * Every model that the configuration names in full: at an upstream, in what a group is for, or as what calls
+ * Lists every model that the configuration names in full: at an upstream, in what a group is for, or as what calls
  * spill to. Without an upstream beside it, it is of those that the group names, else of those whose patterns
  * `/v1` would send it to.
  */

@@ -5,7 +5,7 @@ import type { Lane } from '../core/words/ticket.ts';
 import { compileGlobs } from './glob.ts';
 
 /**
- * How narrow a group is. Only the group itself counts, never what else is configured, because the
+ * Degrees of how narrow a group is. Only the group itself counts, never what else is configured, because the
  * rank of a group may not change while it lives.
  */
 const RANKS = ['tenant', 'model', 'upstream', 'upstreams', 'global'] as const;
@@ -20,8 +20,8 @@ export interface ModelNames {
 }
 
 /**
- * What of a group goes by a call's model. `place`: whether or where in it a call belongs, so that the model must be
- * found first. `counts`: prices and what is learned of tokens as well, or calls may go on to where the
+ * Uses that a group makes of a call's model. `place`: whether or where in it a call belongs, so that the model
+ * must be found first. `counts`: prices and what is learned of tokens as well, or calls may go on to where the
  * operator's key pays for them.
  */
 export type ModelUse = 'none' | 'place' | 'counts';
@@ -56,7 +56,7 @@ export function narrowFirst(a: GroupConfig, b: GroupConfig): number {
   );
 }
 
-/** The order in which slots of several groups are taken. It is the same for all calls: no deadlock. */
+/** Compares groups in the order in which slots of several are taken. It is the same for all calls: no deadlock. */
 export function compareRanked(
   a: { readonly rank: number; readonly name: string },
   b: { readonly rank: number; readonly name: string },
@@ -65,12 +65,12 @@ export function compareRanked(
   return a.name < b.name ? -1 : Number(a.name > b.name);
 }
 
-/** The rank of an automatic group: one of some models, or of an upstream. */
+/** Finds the rank of an automatic group: one of some models, or of an upstream. */
 export function autoRank(isOfModels: boolean): number {
   return RANKS.indexOf(isOfModels ? 'model' : 'upstream');
 }
 
-/** The upstreams whose calls a group may take. */
+/** Lists the upstreams whose calls a group may take. */
 export function upstreamsOf(
   group: Pick<GroupConfig, 'match'>,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -79,12 +79,12 @@ export function upstreamsOf(
   return [...upstreams.values()].filter(matches);
 }
 
-/** Whether a group names the upstreams that it is for, one way or the other. */
+/** Tells whether a group names the upstreams that it is for, one way or the other. */
 export function namesUpstreams({ match }: Pick<GroupConfig, 'match'>): boolean {
   return match.upstreams.length + match.base_urls.length > 0;
 }
 
-/** How narrow a group is, by what it matches. */
+/** Tells how narrow a group is, by what it matches. */
 export function rankOf({ match }: Pick<GroupConfig, 'match'>): Rank {
   const isOne = ([first, ...others]: readonly string[]) =>
     first !== undefined && others.length === 0 && !first.includes('*');
@@ -115,8 +115,8 @@ function compileGroup(config: GroupConfig): CompiledGroup {
 }
 
 /**
- * A call must not slip past the groups of the upstream that it goes on to because it began where nobody
- * asked: so one that may go on counts.
+ * Tells what use a group makes of the model. A call must not slip past the groups of the upstream that it goes
+ * on to because it began where nobody asked: so one that may go on counts.
  */
 function modelUseOf(config: GroupConfig): ModelUse {
   if (countsTokens(config) || typeof config.on_saturated === 'object') return 'counts';
@@ -136,8 +136,8 @@ function compileField(patterns: readonly string[]): (name: string) => boolean {
 }
 
 /**
- * A pattern with a slash may mean the upstream and the model, or a model whose own name has a
- * slash. One without a slash means the model alone: `o*` is not every model of OpenAI.
+ * Compiles patterns of models. One with a slash may mean the upstream and the model, or a model whose own name
+ * has a slash. One without a slash means the model alone: `o*` is not every model of OpenAI.
  */
 function compileModels(patterns: readonly string[]): CompiledGroup['matchesModel'] {
   if (patterns.length === 0) return null;
@@ -147,13 +147,13 @@ function compileModels(patterns: readonly string[]): CompiledGroup['matchesModel
     names.some((name) => bare(name) || qualified(`${upstream}/${name}`));
 }
 
-/** What a group's `base_urls` are compared to: operators paste the URL that their SDK takes. */
+/** Lists what a group's `base_urls` are compared to: operators paste the URL that their SDK takes. */
 export function baseUrlsOf(upstream: Upstream): string[] {
   const ends = new Set(['', upstream.openaiAt ?? '', upstream.anthropicAt ?? '']);
   return [...ends].map((end) => upstream.baseUrl + end);
 }
 
-/** A base URL stands for itself and for everything below it. */
+/** Makes globs of base URLs: each stands for itself and for everything below it. */
 export function baseUrlGlobs(patterns: readonly string[]): string[] {
   return patterns.flatMap((pattern) => {
     const base = pattern.replace(/\/+$/, '');

@@ -12,9 +12,9 @@ import {
 } from '../upstream/operation/operation.ts';
 import { LISTED_OPERATIONS } from '../upstream/operation/operations-table.ts';
 
-/** What keys of callers open, and for how long. */
+/** Rules of what keys of callers open, and for how long. */
 
-/** Keys by the digests that they are found by: their own, and the one before a rotation. */
+/** Maps keys by the digests that they are found by: their own, and the one before a rotation. */
 export function keysByHash(
   keys: readonly GatewayKeyConfig[],
 ): ReadonlyMap<string, GatewayKeyConfig> {
@@ -24,7 +24,7 @@ export function keysByHash(
   return new Map([...before, ...keys.map((key) => [key.hash, key] as const)]);
 }
 
-/** Why a key opens nothing at this moment; null: it does. `hash` is what it was found by, if it was. */
+/** Tells why a key opens nothing at this moment; null: it does. `hash` is what it was found by, if it was. */
 export function refusedKey(key: GatewayKeyConfig, hash: string | null): ErrorReply | null {
   const { revoked_at: revokedAt, expires_at: expiresAt, previous } = key;
   if (revokedAt !== null) return invalid(`The gateway key was revoked on ${revokedAt}.`);
@@ -38,7 +38,7 @@ export function refusedKey(key: GatewayKeyConfig, hash: string | null): ErrorRep
 }
 
 /**
- * The refusal of a call that would take slots where its key may not. Groups that only come on top of those
+ * Rejects a call that would take slots where its key may not. Groups that only come on top of those
  * that stand for something of a provider are everybody's, and so is the key's own.
  */
 export function forbiddenFor(
@@ -49,7 +49,7 @@ export function forbiddenFor(
   return barred === undefined ? null : forbidden(key.id, `the group ${barred.group}`);
 }
 
-/** Whether a key, or a caller without one (null), may take slots of a group. */
+/** Tells whether a key, or a caller without one (null), may take slots of a group. */
 export function mayUse(
   key: Pick<GatewayKeyConfig, 'groups'> | null,
   group: string,
@@ -58,7 +58,7 @@ export function mayUse(
   return key === null || key.groups.length === 0 || !isOfProvider || compiled(key)(group);
 }
 
-/** The same of a call that takes no slot: its key must be good for some group of the upstream. */
+/** Rejects likewise a call that takes no slot: its key must be good for some group of the upstream. */
 export function forbiddenUpstream(
   key: Pick<GatewayKeyConfig, 'id' | 'groups'>,
   upstream: Upstream,
@@ -73,7 +73,7 @@ export function forbiddenUpstream(
 const METHOD_OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override'];
 
 /**
- * The refusal of a call that the operator's key must not go out with: what takes no slot is the whole
+ * Rejects a call that the operator's key must not go out with: what takes no slot is the whole
  * account's, other callers' answers and files too, so it is closed unless the operator lists it.
  */
 export function closedRoute(
@@ -119,7 +119,7 @@ function compiled({ groups }: Pick<GatewayKeyConfig, 'groups'>): (name: string) 
   return (name) => name.startsWith(KEY_PREFIX) || matches(name);
 }
 
-/** A configuration of the version before says nothing of what it allows. */
+/** Compiles globs once. A configuration of the version before says nothing of what it allows. */
 function matcherOf(globs: readonly string[] = []): (name: string) => boolean {
   let matches = matchers.get(globs);
   if (matches === undefined) {
@@ -129,7 +129,7 @@ function matcherOf(globs: readonly string[] = []): (name: string) => boolean {
   return matches;
 }
 
-/** A text that is no instant is over: nothing may stay open for want of a date. */
+/** Tells whether an instant is over. A text that is none is: nothing may stay open for want of a date. */
 function isOver(at: string): boolean {
   return !(Date.parse(at) > Date.now());
 }

@@ -14,7 +14,7 @@ const DEFAULTS = groupSchema.parse({
 });
 
 /**
- * The group that a key's own limits make: it matches the key alone and comes on top of all others.
+ * Makes the group of a key's own limits: it matches the key alone and comes on top of all others.
  * Null: the key has none.
  */
 export function keyGroup(key: GatewayKeyConfig): GroupConfig | null {
@@ -27,12 +27,12 @@ export function keyGroup(key: GatewayKeyConfig): GroupConfig | null {
   };
 }
 
-/** The groups that keys' limits make. */
+/** Makes the groups of keys' limits. */
 export function keyGroups({ keys }: Pick<Config, 'keys'>): GroupConfig[] {
   return keys.flatMap((key) => keyGroup(key) ?? []);
 }
 
-/** A group by its name, as its pools are to know it: with the weights of keys, and the keys' own groups. */
+/** Finds a group by its name, as its pools are to know it: with the weights of keys, and the keys' own groups. */
 export function definedGroup(config: KeysAndGroups, name: string): GroupConfig | undefined {
   if (name.startsWith(KEY_PREFIX)) {
     const key = config.keys.find(({ id }) => id === name.slice(KEY_PREFIX.length));
@@ -44,7 +44,7 @@ export function definedGroup(config: KeysAndGroups, name: string): GroupConfig |
   return { ...group, fairness: { ...group.fairness, weights } };
 }
 
-/** The weights of keys that have another one than most; automatic groups go by them alone. */
+/** Lists the weights of keys that have another one than most; automatic groups go by them alone. */
 export function keyWeights({ keys }: Pick<Config, 'keys'>): Record<string, number> {
   return Object.fromEntries(keys.flatMap(({ id, weight }) => (weight === 1 ? [] : [[id, weight]])));
 }

@@ -5,12 +5,12 @@ import type { Placement } from './placement.ts';
 export interface AskedLanes {
   /** The lane that the caller asks for; null: whatever the key or the group gives. */
   readonly lane: Lane | null;
-  /** What the caller's key gives to calls that ask for none, and the best that it allows. */
+  /** The lane that the caller's key gives to calls that ask for none, and the best that it allows. */
   readonly keyLanes: { readonly byDefault: Lane | null; readonly best: Lane };
 }
 
 /**
- * The lane of a call in one of its groups: what the caller asks for, else the group's rule for its model,
+ * Finds the lane of a call in one of its groups: what the caller asks for, else the group's rule for its model,
  * else the default of the caller's key, else that of the group; never better than key and group allow.
  */
 export function laneOf({ lane, keyLanes }: AskedLanes, { config, ruledLane }: Placement): Lane {

@@ -9,7 +9,7 @@ type Match = GroupConfig['match'];
 /** Names of two groups that the same call may match, the narrower first. */
 export type Overlap = readonly [narrow: string, wide: string];
 
-/** What of a group decides which calls it takes, ready to be compared. */
+/** The part of a group that decides which calls it takes, ready to be compared. */
 interface Comparable {
   readonly name: string;
   readonly match: Match;
@@ -33,7 +33,7 @@ export function overlaps(config: Pick<Config, 'groups'>): Overlap[] {
   );
 }
 
-/** Names of the groups that a call of the group `name` may match besides, narrow first. */
+/** Lists the groups that a call of the group `name` may match besides, narrow first. */
 export function meeting(config: Pick<Config, 'groups'>, name: string): string[] {
   const groups = comparable(config);
   const own = groups.find((group) => group.name === name);
@@ -43,7 +43,7 @@ export function meeting(config: Pick<Config, 'groups'>, name: string): string[] 
 }
 
 /**
- * Which of some automatic groups may lose calls to a group that is for models, upstreams or base URLs,
+ * Finds which of some automatic groups may lose calls to a group that is for models, upstreams or base URLs,
  * and so takes their place.
  */
 export function replacedBy(
@@ -65,7 +65,7 @@ export function replacedBy(
 
 const NOTHING_NAMED: Match = { models: [], upstreams: [], base_urls: [], keys: [], operations: [] };
 
-/** Pairs that are compared before the search for a crowd is given up. */
+/** Maximum pairs that are compared before the search for a crowd is given up. */
 const COMPARISONS_MAX = 1_000_000;
 
 /**
@@ -96,7 +96,7 @@ export function crowd(config: Pick<Config, 'groups'>, most: number): readonly st
   return search([], comparable(config))?.map(({ name }) => name) ?? null;
 }
 
-/** Prepared once: there are half a million pairs of a thousand groups. */
+/** Prepares groups once: there are half a million pairs of a thousand groups. */
 function comparable({ groups }: Pick<Config, 'groups'>): Comparable[] {
   return groups.toSorted(narrowFirst).map(({ name, match }) => ({
     name,
@@ -120,7 +120,7 @@ function fieldsMeet(a: readonly string[], b: readonly string[]): boolean {
   return a.some((one) => b.some((two) => globsMayOverlap(one, two)));
 }
 
-/** Whether a pattern `upstream/model` of `a` means a model that `b` knows without the upstream. */
+/** Tells whether a pattern `upstream/model` of `a` means a model that `b` knows without the upstream. */
 function qualifiedMeet(a: Match, b: Match): boolean {
   return a.models.some((pattern) => {
     const slash = pattern.indexOf('/');

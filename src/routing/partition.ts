@@ -1,6 +1,6 @@
 import type { GroupConfig } from '../contract/config/config.ts';
 
-/** What a group can be split by. Null values count as one value, `none`. */
+/** All that a group can be split by. Null values count as one value, `none`. */
 interface PartitionFacts {
   /** Fingerprint of the key that the upstream will see. */
   readonly keyFingerprint: string | null;
@@ -10,11 +10,11 @@ interface PartitionFacts {
   header(name: string): string | null;
 }
 
-/** Longest value that takes part, in characters. Callers write some of them. */
+/** Maximum characters of a value that take part. Callers write some of them. */
 const VALUE_LENGTH_MAX = 100;
 
 /**
- * Longest value once encoded. Three of them and a group's name stay under the 1,024 bytes up to
+ * Maximum length of a value once encoded. Three of them and a group's name stay under the 1,024 bytes up to
  * which a Durable Object is told its own name.
  */
 const ENCODED_LENGTH_MAX = 300;
@@ -56,7 +56,7 @@ function valueOf(by: GroupConfig['partition_by'][number], facts: PartitionFacts)
   }
 }
 
-/** Encoded, neither `#`, which ends a group's name, nor the comma between two values is left. */
+/** Encodes a value, so that neither `#`, which ends a group's name, nor the comma between two values is left. */
 function encode(value: string | null): string {
   let encoded = '';
   // A model from a body may hold half a surrogate pair, which cannot be encoded.

@@ -17,7 +17,7 @@ import {
 } from './group-match.ts';
 import { partitionOf } from './partition.ts';
 
-/** What is known of a call before its body is read. */
+/** A call as it is known before its body is read. */
 interface CallBeforeModel {
   readonly upstream: Upstream;
   readonly operation: string;
@@ -29,7 +29,7 @@ interface CallBeforeModel {
 export interface RoutedCall extends CallBeforeModel {
   /** The model as the upstream will see it, or null where the call names none. */
   readonly model: string | null;
-  /** Who is charged. */
+  /** The one who is charged. */
   readonly caller: string;
   /** Fingerprint of the key that the upstream will see; null where there is none. */
   readonly keyFingerprint: string | null;
@@ -50,12 +50,12 @@ export interface Placement {
   readonly ruledLane: Lane | null;
 }
 
-/** A call that matches more groups than this is refused. */
+/** Maximum groups of a call: one that matches more is refused. */
 export const GROUPS_PER_CALL_MAX = 4;
 
 /** The way of every call at one version of the configuration. */
 export interface Routes {
-  /** What may go by the call's model, in any group that it may belong to. */
+  /** Uses of the call's model, in any group that it may belong to. */
   useOfModel(call: CallBeforeModel): ModelUse;
   /** Whether any group counts tokens or cost, or sends calls on to where the operator's key pays. */
   readonly countsSome: boolean;
@@ -143,7 +143,7 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
 const SILENT_WAIT_MAX_MS = 240_000;
 const SILENCE_ENDS_MS = 200_000;
 
-/** From when on a group sends comments to streams that wait; null: never. */
+/** Tells from when on a group sends comments to streams that wait; null: never. */
 export function keepaliveAfterMs({ queue }: GroupConfig): number | null {
   const { after_ms: configured } = queue.keepalive;
   if (configured !== null) return configured;
@@ -172,7 +172,7 @@ function configuredPlacement(
   };
 }
 
-/** What of the routes depends on the upstream alone. */
+/** The part of the routes that depends on the upstream alone. */
 interface UpstreamRoutes {
   /** Groups that calls to it may match, the narrowest first. */
   readonly groups: readonly CompiledGroup[];
@@ -194,7 +194,7 @@ function compileUpstream(upstream: Upstream, groups: readonly CompiledGroup[]): 
   };
 }
 
-/** The groups that take the call, or will if they like its model. */
+/** Lists the groups that take the call, or will if they like its model. */
 function candidates(
   routes: UpstreamRoutes,
   call: CallBeforeModel,
@@ -208,7 +208,7 @@ function candidates(
   return own.length === 0 ? others : [...own, ...others];
 }
 
-/** The model that a name stands for, in lower case. */
+/** Finds the model that a name stands for, in lower case. */
 function canonicalModel(routes: UpstreamRoutes, model: string | null): string | null {
   if (model === null) return null;
   const sent = model.toLowerCase();

@@ -17,7 +17,7 @@ export interface PlacedPool extends ListedPool {
 }
 
 /**
- * The object of a group (partition null) or of one partition of it. `place` is the group's
+ * Finds the object of a group (partition null) or of one partition of it. `place` is the group's
  * configuration, or null for an automatic group. Makes a new stub each time, as a stub does not
  * work again after its object was reset.
  */
@@ -50,7 +50,7 @@ function namespaceOf(
 }
 
 /**
- * Whether a configuration may send calls to a pool. Those of a group that was deleted, moved to
+ * Tells whether a configuration may send calls to a pool. Those of a group that was deleted, moved to
  * another jurisdiction or is split anew only wait for their leases to end.
  */
 export function takesCalls(pool: PlacedPool, config: Pick<Config, 'groups' | 'keys'>): boolean {
@@ -66,7 +66,7 @@ export function takesCalls(pool: PlacedPool, config: Pick<Config, 'groups' | 'ke
   );
 }
 
-/** The object that takes the calls of an unpartitioned group. Null: each partition has its own. */
+/** Finds the object that takes the calls of an unpartitioned group. Null: each partition has its own. */
 export function ownPool(group: GroupConfig): PlacedPool | null {
   if (group.partition_by.length > 0) return null;
   return { group: group.name, partition: null, jurisdiction: group.jurisdiction };

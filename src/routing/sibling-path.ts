@@ -4,7 +4,7 @@ import type { Upstream } from '../contract/config/upstream.ts';
 const MODEL_IN_PATH = /(?<=\/(?:models|model|deployments|engines|serving-endpoints)\/)[^/:]+/;
 
 /**
- * Where a path of one upstream lies at another that speaks the same dialect, under another model name if
+ * Finds where a path of one upstream lies at another that speaks the same dialect, under another model name if
  * one is given. Null: the other one has no such routes.
  */
 export function siblingPath(

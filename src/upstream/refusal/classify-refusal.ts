@@ -9,7 +9,7 @@ import type { RefusalRow, RefusalRules, RefusalScope } from './refusal-table.ts'
 
 /** An upstream's answer that may be a refusal. */
 export interface UpstreamAnswer {
-  /** How its upstream refuses. */
+  /** Ways in which its upstream refuses. */
   readonly rules: RefusalRules;
   /** Its upstream's limit headers; null: none that are known or believed. */
   readonly headerProfile: HeaderProfile | null;
@@ -37,7 +37,7 @@ const RATE_WAIT_MAX_MS = 600_000;
 
 const FINAL_KINDS: ReadonlySet<RefusalKind> = new Set(['quota', 'never_fits', 'long_window']);
 const RATE_KINDS: ReadonlySet<RefusalKind> = new Set(['requests', 'tokens', 'ramp', 'unknown']);
-/** What an account that counts over all its models counts. */
+/** Kinds of limits that an account counts over all its models. */
 const COUNTED_KINDS: ReadonlySet<RefusalKind> = new Set([
   'concurrency',
   'requests',
@@ -49,7 +49,7 @@ const COUNTED_KINDS: ReadonlySet<RefusalKind> = new Set([
 const REFUSING_STATUSES = new Set([402, 413, 429, 498]);
 const CLIENT_ERRORS = new Set([400, 403]);
 
-/** Whether an answer is worth its body: without one of these statuses it is no refusal. */
+/** Tells whether an answer is worth its body: without one of these statuses it is no refusal. */
 export function mayRefuse(status: number): boolean {
   return status >= 500 || REFUSING_STATUSES.has(status) || CLIENT_ERRORS.has(status);
 }
@@ -83,7 +83,7 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
   };
 }
 
-/** What rows are compared with. */
+/** An answer as rows are compared with it. */
 interface Seen {
   readonly status: number;
   readonly headers: Headers;

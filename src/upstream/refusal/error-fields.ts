@@ -1,12 +1,12 @@
 import { parseCutJson } from '../json/cut-json.ts';
 
 /**
- * At most so much of a refusal's body is looked at. The largest that was seen, Gemini's with its quota
+ * Maximum bytes of a refusal's body that are looked at. The largest that was seen, Gemini's with its quota
  * violations, has 3 KB.
  */
 export const REFUSAL_BYTES_MAX = 8_192;
 
-/** What the body and headers of an error say, whatever the provider's shape; all in lower case. */
+/** The fields of an error's body and headers, whatever the provider's shape; all in lower case. */
 export interface ErrorFields {
   /** Codes, types and statuses, each as the provider's own text; numbers in decimal. */
   readonly codes: ReadonlySet<string>;
@@ -32,7 +32,7 @@ const CODE_KEYS = new Set([
 ]);
 const TEXT_KEYS = new Set(['message', 'msg', 'status_msg', 'detail', 'error', 'raw']);
 const QUOTA_KEYS = new Set(['quotaid', 'quotametric']);
-/** Where errors are wrapped. Nothing else is entered, so an echoed request is never read. */
+/** Fields in which errors are wrapped. Nothing else is entered, so an echoed request is never read. */
 const CHILD_KEYS = new Set([
   'error',
   'errors',
@@ -44,10 +44,13 @@ const CHILD_KEYS = new Set([
   'violations',
 ]);
 
-/** Deeper than any provider wraps. It also bounds how often a message may hold JSON of its own. */
+/**
+ * Maximum depth that is entered: deeper than any provider wraps. It also bounds how often a message may hold JSON
+ * of its own.
+ */
 const DEPTH_MAX = 8;
 
-/** Members of one list that are looked at; each violation of a quota is one. */
+/** Maximum members of one list that are looked at; each violation of a quota is one. */
 const ITEMS_MAX = 32;
 
 /** An event stream that begins with an error. */
@@ -77,7 +80,7 @@ class Found {
   retryDelay: string | null = null;
   resetAt: string | null = null;
 
-  /** Gateways put the whole body of the provider behind them into their own message. */
+  /** Takes a message. Gateways put the whole body of the provider behind them into their own message. */
   message(text: string, depth: number): void {
     const value = /^[{[]/.test(text) && depth < DEPTH_MAX ? parseCutJson(text) : undefined;
     if (value === undefined) this.texts.push(text.toLowerCase());

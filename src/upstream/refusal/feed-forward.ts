@@ -2,7 +2,7 @@ import type { LimitHint } from '../../core/words/signal.ts';
 import { DAY_MS } from './header-families.ts';
 import type { Refill } from './header-families.ts';
 
-/** When the headers of a served call hold the next one back, and for how long. */
+/** Bounds within which the headers of a served call hold the next one back. */
 export interface FeedForwardOptions {
   /**
    * Nearly empty are requests below the smaller of this and their share. More would leave room unused
@@ -36,7 +36,7 @@ export const FEED_FORWARD_DEFAULTS: FeedForwardOptions = {
 };
 
 /**
- * How long calls had better wait, in milliseconds, as the next one would be refused; null: they need
+ * Computes how long calls had better wait, in milliseconds, as the next one would be refused; null: they need
  * not. Where a limit comes back bit by bit, the wait is the refill of one request, or of tokens up to
  * the threshold; else it lasts until the reset. Limits of 0 and windows of a day hold nobody back: the
  * first mean that nothing is known, and the second outlast every caller. A Retry-After goes before it.
@@ -65,7 +65,7 @@ function waitFromHint(hint: LimitHint, refill: Refill, options: FeedForwardOptio
   return waitMs === null ? null : Math.min(options.waitMsMax, Math.ceil(waitMs));
 }
 
-/** With no limit to compare with, only what is used up counts. */
+/** Finds what counts as nearly empty. With no limit to compare with, only what is used up counts. */
 function thresholdOf(hint: LimitHint, options: FeedForwardOptions): number {
   if (hint.limit === null) return Number.MIN_VALUE;
   const share = hint.limit * options.share;

@@ -2,7 +2,7 @@ import type { LimitHint, RefusalKind } from '../../core/words/signal.ts';
 import type { ErrorFields } from './error-fields.ts';
 import { clampDelay, parseMs, parseResetMs } from './reset-time.ts';
 
-/** What may say how long to wait. */
+/** All that may say how long to wait. */
 export interface DelaySources {
   readonly headers: Headers;
   readonly fields: ErrorFields;
@@ -51,10 +51,10 @@ const CUE = /\b(?:try again|retry)(?: your request| the request)? (?:in|after) /
 const AMOUNT =
   / {0,2}(?:(?:,|and) {0,2})?(\d{1,9}(?:\.\d{1,12})?) {0,2}(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])/y;
 
-/** Days, hours, minutes, seconds, milliseconds. */
+/** Maximum amounts of one delay: days, hours, minutes, seconds, milliseconds. */
 const AMOUNTS_MAX = 5;
 
-/** `try again in 1m2.3s`, `retry after 4 seconds`, `try again in 1 hour and 5 minutes`. */
+/** Reads `try again in 1m2.3s`, `retry after 4 seconds`, `try again in 1 hour and 5 minutes`. */
 function textDelay(text: string): number | null {
   for (const cue of text.matchAll(CUE)) {
     const ms = amountsAt(text, cue.index + cue[0].length);
@@ -83,7 +83,7 @@ function unitMs(unit: string): number {
 
 const INSTANT = /(\d{4}-\d\d-\d\d)[t ](\d\d:\d\d:\d\d)(z|[+-]\d\d:\d\d)?/;
 
-/** `Your limit will reset at 2026-10-06 21:31:39`, and the same in Chinese. */
+/** Reads `Your limit will reset at 2026-10-06 21:31:39`, and the same in Chinese. */
 function textInstant(text: string, zone: string | null, now: number): number | null {
   const [, day, time, offset = zone] = INSTANT.exec(text) ?? [];
   // Where nobody says whose time it is, a guess could be half a day wrong.
@@ -100,14 +100,17 @@ function hintDelay({ hints, kind }: DelaySources): number | null {
   return best?.resetMs ?? null;
 }
 
-/** A refusal that names its cause is about that dimension; else only about what is used up. */
+/**
+ * Tells whether a limit is what a refusal is about. One that names its cause is about that dimension; any other
+ * only about what is used up.
+ */
 function isAbout(hint: LimitHint, kind: RefusalKind): boolean {
   if (kind === 'tokens') return hint.dimension !== 'requests';
   if (kind === 'requests') return hint.dimension === 'requests';
   return (kind === 'unknown' || kind === 'long_window') && hint.remaining === 0;
 }
 
-/** Of two that are equally used up, the one that lasts longer holds the call back. */
+/** Tells which limit is scarcer. Of two that are equally used up, the one that lasts longer holds the call back. */
 function isScarcer(hint: LimitHint, than: LimitHint): boolean {
   const difference = shareLeft(hint) - shareLeft(than);
   return difference < 0 || (difference === 0 && (hint.resetMs ?? 0) > (than.resetMs ?? 0));

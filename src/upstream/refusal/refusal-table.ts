@@ -1,6 +1,6 @@
 import type { RefusalKind } from '../../core/words/signal.ts';
 
-/** Whom a refusal is about: calls of the same model, or every call to that upstream or account. */
+/** Calls that a refusal is about: those of the same model, or every call to that upstream or account. */
 export type RefusalScope = 'model' | 'upstream';
 
 /**
@@ -63,7 +63,7 @@ export interface RefusalQuirks {
   readonly codesFromMessage?: RegExp;
 }
 
-/** How one upstream refuses. */
+/** Ways in which one upstream refuses. */
 export interface RefusalRules {
   /** Every row, in the order in which they are compared. */
   readonly rows: readonly RefusalRow[];
@@ -72,7 +72,7 @@ export interface RefusalRules {
   readonly quirks: RefusalQuirks;
 }
 
-/** A JSON body of a 200 that is longer is an answer, whoever it came from. */
+/** Maximum bytes of a refusal inside a 200: a longer JSON body is an answer, whoever it came from. */
 export const REFUSAL_INSIDE_200_BYTES_MAX = 2_048;
 
 const MEANS_QUOTA: readonly RefusalRow[] = [

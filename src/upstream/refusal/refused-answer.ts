@@ -1,7 +1,7 @@
 import { packingOf, unpacked } from '../body/packing.ts';
 import { REFUSAL_BYTES_MAX } from './error-fields.ts';
 
-/** A refusal that has not said so much by then is judged by what it has said. */
+/** How long the beginning of a refusal may take. One that is slower is read as far as it came. */
 const READ_WAIT_MS = 2_000;
 
 /** The beginning of an answer's body, and the same answer with its body still unread. */

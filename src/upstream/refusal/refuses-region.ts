@@ -7,7 +7,7 @@ const CODE = 'unsupported_country_region_territory';
 const TEXT = /user location is not supported|country, region, or territory not supported/;
 
 /**
- * Whether an error says that the upstream does not serve the region that the call came from, which is
+ * Tells whether an error says that the upstream does not serve the region that the call came from, which is
  * where the Worker runs and not where its caller is.
  */
 export function refusesRegion(status: number, headers: Headers, body: string): boolean {

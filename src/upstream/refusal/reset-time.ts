@@ -1,7 +1,7 @@
-/** Nothing is waited for longer: a month, the longest window of any plan, and a day of grace. */
+/** Maximum wait: a month, the longest window of any plan, and a day of grace. */
 const CEILING_MS = 32 * 24 * 3_600_000;
 
-/** The longest text that any of the grammars needs. What is longer is not looked at. */
+/** Maximum length of a text that any of the grammars needs. What is longer is not looked at. */
 const TEXT_LENGTH_MAX = 64;
 
 const NUMBER = /^\d+(?:\.\d+)?$/;
@@ -35,7 +35,7 @@ export function clampDelay(ms: number): number {
 }
 
 /**
- * Milliseconds from now that a header or field means, or null where it means nothing (empty, `-1`,
+ * Reads the milliseconds from now that a header or field means, or null where it means nothing (empty, `-1`,
  * junk). The grammars in use, as of 2026-11-20: a number of seconds, an epoch in seconds or
  * milliseconds, a Go duration (`6m0s`, `577.5ms`), RFC 3339, an HTTP-date. What is past is 0.
  */
@@ -47,7 +47,7 @@ export function parseResetMs(value: string, now: number): number | null {
   return dateMs(text, now);
 }
 
-/** Milliseconds that a header which counts in milliseconds says, or null where it is no number. */
+/** Reads the milliseconds that a header which counts in milliseconds says, or null where it is no number. */
 export function parseMs(value: string): number | null {
   const text = value.trim();
   return text.length <= TEXT_LENGTH_MAX && NUMBER.test(text) ? clampDelay(Number(text)) : null;

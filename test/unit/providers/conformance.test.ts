@@ -11,7 +11,7 @@ import { refusalRules, type RefusalRow } from '../../../src/upstream/refusal/ref
 import { ALL_SEEN } from './all-seen.ts';
 import { answer, answerOf, NOW } from './seen-refusal.ts';
 
-/** What holds for every provider, and what was recorded of each. */
+/** Rules that hold for every provider, and all that was recorded of any. */
 
 const REFUSALS = ALL_SEEN.flatMap(({ refusals = [] }) => refusals);
 const PHRASES = ALL_SEEN.flatMap(({ phrases = [] }) => phrases);

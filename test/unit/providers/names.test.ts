@@ -57,7 +57,7 @@ function isText(node: ts.Node): node is ts.LiteralLikeNode {
   return ts.isStringLiteralLike(node) || ts.isTemplateLiteralToken(node);
 }
 
-/** What a name is compared with, looked up in, or handed to. */
+/** Reads what a name is compared with, looked up in, or handed to. */
 function askedOf(node: ts.Node): string {
   const { parent } = node;
   if (ts.isBinaryExpression(parent)) {
