@@ -15,7 +15,7 @@ const PRACTICE = { limit: LIMIT, chunks: 20, chunkDelayMs: 200 };
 /** Headgate's port where none is asked for. */
 const DEFAULT_PORT = 8787;
 
-/** More than anybody runs at a time on one machine. */
+/** Maximum pairs of ports that are tried: more than anybody runs at a time on one machine. */
 const PAIRS_TRIED = 50;
 
 interface Place {
@@ -23,7 +23,7 @@ interface Place {
   readonly upstream: StrictUpstream;
 }
 
-/** The token of `.dev.vars`, or null. */
+/** Reads the token of `.dev.vars`; null: there is none. */
 async function storedToken(): Promise<string | null> {
   const text = await readFile(join(ROOT, '.dev.vars'), 'utf8').catch(() => '');
   const value = /^\s*ADMIN_TOKEN\s*=\s*(.+?)\s*$/m.exec(text)?.[1] ?? '';
@@ -42,7 +42,7 @@ const startPractice = (port: number): Promise<StrictUpstream | null> =>
   startStrictUpstream({ ...PRACTICE, port }).catch(() => null);
 
 /**
- * The usual two ports if they are free, so that a stored configuration stays true; otherwise the next
+ * Takes the usual two ports if they are free, so that a stored configuration stays true; otherwise the next
  * two. Whoever holds the second, the practice upstream's, may use the first: two that start at the
  * same time do not meet.
  */

@@ -19,7 +19,7 @@ const log = createWriteStream(LOG);
 const show = process.stdout.write.bind(process.stdout);
 const keep = ((chunk: string | Uint8Array) => log.write(chunk)) as Write;
 
-/** Where the reporter writes. Everybody else in this process writes to the file alone. */
+/** The output of the reporter alone. Everybody else in this process writes to the file. */
 class Shown extends Writable {
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     log.write(chunk);

@@ -3,7 +3,7 @@ import type { FeedRpc } from './contract/rpc/feed-rpc.ts';
 import type { GroupRpc } from './contract/rpc/group-rpc.ts';
 import type { TrialsRpc } from './contract/rpc/trials-rpc.ts';
 
-/** Where an object may be created; see `location` and `jurisdiction` of a group. */
+/** A place for an object that is created; see `location` and `jurisdiction` of a group. */
 interface PlaceOptions {
   readonly locationHint?: string;
 }
@@ -42,7 +42,7 @@ export interface Env {
   /** Cloudflare Access before the admin routes: `<team>.cloudflareaccess.com`, and the application's tag. */
   readonly ACCESS_TEAM_DOMAIN?: string;
   readonly ACCESS_AUD?: string;
-  /** What people may do whom Access lets in: `viewer`, which is the default, `operator` or `admin`. */
+  /** The role of people whom Access lets in: `viewer`, which is the default, `operator` or `admin`. */
   readonly ACCESS_ROLE?: string;
   /** Opens `/metrics`, which the `ADMIN_TOKEN` opens too. */
   readonly METRICS_TOKEN?: string;
@@ -54,18 +54,18 @@ export interface Env {
   readonly BOOT_ID?: string;
 }
 
-/** The directory is one object. */
+/** Finds the directory, which is one object. */
 export function directoryOf(env: Env): DirectoryRpc {
   return env.DIRECTORY.getByName('directory');
 }
 
-/** All pools on trial are in one object. Where there is none, each has its own from the start. */
+/** Finds the object of all pools on trial. Where there is none, each has its own from the start. */
 export function trialsOf({ TRIALS }: Pick<Env, 'TRIALS'>): TrialsRpc {
   if (TRIALS === undefined) throw new Error('There are no trials here.');
   return TRIALS.getByName('trials');
 }
 
-/** The hub of the dashboards is one object. */
+/** Finds the hub of the dashboards, which is one object. */
 export function feedOf(env: Pick<Env, 'FEED'>): FeedRpc {
   return env.FEED.getByName('feed');
 }

@@ -1,4 +1,4 @@
-/** Where one call of the demo stands. */
+/** One call of the demo, as far as it has come. */
 export type CallState = 'waiting' | 'streaming' | 'done' | '429' | 'failed';
 
 export interface CallLine {
@@ -20,7 +20,7 @@ const COLOURS: Readonly<Record<CallState, number>> = {
 
 const seconds = (ms: number | null): string => (ms === null ? '' : `${(ms / 1_000).toFixed(1)} s`);
 
-/** One line per call: redrawn in place on a terminal, a line per change elsewhere. */
+/** Shows one line per call: redrawn in place on a terminal, a line per change elsewhere. */
 export class Board {
   readonly #lines: readonly CallLine[];
   readonly #waitingWord: string;
@@ -36,7 +36,7 @@ export class Board {
     this.#inPlace = process.stdout.isTTY && process.stdout.rows > lines.length + 2;
   }
 
-  /** A call went on; `stateChanged` says whether more than its number of chunks did. */
+  /** Shows that a call went on; `stateChanged`: not only its number of chunks. */
   update(index: number, stateChanged: boolean): void {
     if (this.#inPlace) this.draw();
     else if (stateChanged) this.#say(index);

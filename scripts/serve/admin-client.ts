@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Refused by the Worker: says why, in its own words. */
+/** A refusal by the Worker, with why in its own words. */
 export class ConfigRefused extends Error {
   override readonly name = 'ConfigRefused';
 }
@@ -15,7 +15,7 @@ export interface AdminTarget {
 /** How long a start may take. */
 const READY_WAIT_MS = 20_000;
 
-/** Calls in flight in the Worker, or null while it does not answer. */
+/** Counts the calls in flight in the Worker; null while it does not answer. */
 export async function callsInFlight(url: string): Promise<number | null> {
   try {
     const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2_000) });
@@ -43,7 +43,7 @@ export function untilReady(url: string, gaveUp: () => boolean): Promise<boolean>
   return untilTrue(async () => (await callsInFlight(url)) !== null, gaveUp);
 }
 
-/** The version of the configuration that the Worker routes by, or null while it has none. */
+/** Asks for the version of the configuration that the Worker routes by; null while it has none. */
 async function routedVersion(url: string): Promise<number | null> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
@@ -88,7 +88,7 @@ interface StoredConfig {
   readonly body: string;
 }
 
-/** The whole configuration, or null where none was ever written. */
+/** Reads the whole configuration; null where none was ever written. */
 export async function readConfig(target: AdminTarget): Promise<StoredConfig | null> {
   const response = await fetch(`${target.url}/admin/api/config`, {
     headers: { authorization: `Bearer ${target.adminToken}`, accept: 'application/json' },
@@ -99,7 +99,7 @@ export async function readConfig(target: AdminTarget): Promise<StoredConfig | nu
   return etag.replace(/^W\//, '') === '"0"' ? null : { etag, body };
 }
 
-/** The number in the tag of a version. */
+/** Reads the number in the tag of a version. */
 const versionOf = (etag: string): number => Number(/"(\d+)"/.exec(etag)?.[1] ?? 0);
 
 /** Replaces the configuration if its version is still `etag`, and answers with its new one. Throws `ConfigRefused`. */

@@ -1,13 +1,13 @@
 import { request } from 'node:http';
 import { DEPARTED_PATH, type Departed } from '../../src/contract/rpc/forwarded.ts';
 
-/** Little for a slot, and enough for one notice to tell of many: every client leaves some time. */
+/** How long departures are collected: little for a slot, and enough for one notice to tell of many. */
 const TELL_AFTER_MS = 100;
 
 /** Maximum of numbers in a header, of which workerd takes 128 KiB in all. */
 const TOLD_MAX = 1_000;
 
-/** The notices that tell of those connections. */
+/** Makes the notices that tell of those connections. */
 export function noticesOf(departed: readonly number[]): Departed[] {
   const count = Math.ceil(departed.length / TOLD_MAX);
   return Array.from({ length: count }, (_, at) => ({
@@ -39,7 +39,7 @@ export class DepartureNotices {
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  /** A notice that is lost was for a workerd that has ended, and its calls with it. */
+  /** Sends a notice. One that is lost was for a workerd that has ended, and its calls with it. */
   #tell(): void {
     this.#timer = null;
     const port = this.#targetPort();

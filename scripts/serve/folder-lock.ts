@@ -19,7 +19,7 @@ export interface FolderLock {
 const held = new Set<DatabaseSync>();
 
 /**
- * A lock that the process holds and the kernel lets go of, however it ends: no file says that somebody is
+ * Takes a lock that the process holds and the kernel lets go of, however it ends: no file says that somebody is
  * there who is not. It holds between containers too, if they share the file system and the machine.
  * SQLite has the one lock for files that works alike everywhere. Null: another one has it.
  */
@@ -55,7 +55,7 @@ async function claimed(lock: DatabaseSync, ownerPath: string): Promise<FolderLoc
   };
 }
 
-/** Two processes on one data folder would each grant the whole limit: the second one is refused. */
+/** Locks a data folder, or refuses: two processes on one would each grant the whole limit. */
 export async function lockFolder(dataDir: string): Promise<FolderLock> {
   const ownerPath = join(dataDir, 'serve.owner');
   const deadline = performance.now() + LOCK_WAIT_MS;

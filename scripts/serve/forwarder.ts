@@ -5,7 +5,7 @@ import { MALFORMED_PATH, type Malformed } from '../../src/http/malformed.ts';
 import { DepartureNotices } from './departures.ts';
 import { RequestScanner } from './request-scanner.ts';
 
-/** Where the forwarder listens and where it leads. */
+/** Settings of the forwarder: where it listens and where it leads. */
 export interface ForwarderOptions {
   readonly host: string;
   /** 0: any free one. */
@@ -14,7 +14,7 @@ export interface ForwarderOptions {
   readonly targetPort: number;
   /** Header that tells workerd who calls. Nobody else may know it. @default none */
   readonly cfHeader?: string;
-  /** More clients at once are cut off. @default as many as come */
+  /** Maximum clients at once; more are cut off. @default as many as come */
   readonly clientsMax?: number;
 }
 

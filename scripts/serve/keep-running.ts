@@ -1,20 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkerdProcess } from './workerd.ts';
 
-/** Before the first new start, doubled with each that follows soon, up to the most. */
+/** How long before the first new start, doubled with each that follows soon, up to the most. */
 const WAIT_MS_MIN = 250;
 const WAIT_MS_MAX = 10_000;
 
-/** A workerd that has served for so long was well: the next end counts as the first. */
+/** How long a workerd serves until it was well: the next end counts as the first. */
 const WELL_AFTER_MS = 60_000;
 
 /** Actions for a workerd that ends unasked. */
 export interface KeepRunningOptions {
   /** Starts the next one; resolves when it serves. Fails at once, and leaves nothing, when the signal comes. */
   start(signal: AbortSignal): Promise<WorkerdProcess>;
-  /** Nobody serves from here on. */
+  /** Hears that nobody serves from here on. */
   onEnd(): void;
-  /** A new one serves. */
+  /** Hears that a new one serves. */
   onServing(workerd: WorkerdProcess): void;
   readonly onLog: (line: string) => void;
 }

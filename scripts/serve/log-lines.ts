@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 
-/** Nothing that we write is nearly as long. */
+/** Maximum length of a line: nothing that we write is nearly as long. */
 const LINE_LENGTH_MAX = 16_384;
 
 /**
@@ -14,7 +14,7 @@ const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u206
 const escapeUnseen = (text: string): string =>
   text.replaceAll(UNSEEN, (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** Neither a word nor a part of a stack is as long, and what looks through such a one takes its time. */
+/** Maximum length of a word: none is as long, nor a part of a stack, and to look through such a one takes time. */
 const LONG_WORD = /\S{200,}/g;
 
 /** Values that workerd adds to its errors, as in `; url = http://…`: they may hold whatever a caller sent. */
@@ -35,7 +35,7 @@ function isEvent(line: string): boolean {
 }
 
 /**
- * A line of workerd's output as it may be shown. Events of the Worker hold no secrets by themselves; what
+ * Writes a line of workerd's output as it may be shown. Events of the Worker hold no secrets by themselves; what
  * workerd says itself is cut where it may repeat a URL, a header or a body.
  */
 export function safeLine(line: string): string {

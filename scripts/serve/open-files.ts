@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Fewer than these a busy Headgate may need: two for each call, and three for each pool in use. */
+/** Minimum for a busy Headgate: two for each call, and three for each pool in use. */
 const FILES_LOW = 4_096;
 
 /** Files that are open without any call, and some more. */
 const FILES_OF_OUR_OWN = 64;
 
 /**
- * How many files we may open, and workerd as well; Infinity: as many as there are. Node raises its own soft limit
+ * Reads how many files we may open, and workerd as well; Infinity: as many as there are. Node raises its own soft limit
  * to the hard one when it starts, and whatever it starts inherits that.
  */
 async function openFilesMax(): Promise<number> {
@@ -29,12 +29,12 @@ export async function fewOpenFiles(): Promise<string | null> {
   );
 }
 
-/** Two here, and as many in workerd, which looks late at those that were closed when it has much to do. */
+/** Files of one client: two here, and as many in workerd, which when it is busy looks late at those that were closed. */
 const FILES_PER_CLIENT = 3;
 
 /**
- * How many connections of clients there is room for, each of which needs one to workerd: were there more, they would
- * leave no file to serve any of them.
+ * Counts for how many connections of clients there is room, each of which needs one to workerd: were there
+ * more, they would leave no file to serve any of them.
  */
 export async function clientsMax(): Promise<number> {
   const files = await openFilesMax();

@@ -1,6 +1,6 @@
 import type { Malformed } from '../../src/http/malformed.ts';
 
-/** How long a body is, by the head before it. */
+/** Length of a body, by the head before it. */
 export type BodyLength = number | 'chunked';
 
 /** A request line, and header lines. What may stand in a path or a value: no controls, and no more is asked. */

@@ -1,10 +1,10 @@
 import type { Malformed } from '../../src/http/malformed.ts';
 import { readHead } from './request-head.ts';
 
-/** Longest request line and headers. workerd takes twice as much. */
+/** Maximum bytes of request line and headers. workerd takes twice as much. */
 const HEAD_BYTES_MAX = 65_536;
 
-/** 2^48 bytes, in hexadecimal digits. */
+/** Maximum digits of a chunk's size: 2^48 bytes, in hexadecimal. */
 const SIZE_DIGITS_MAX = 12;
 
 const [CR, LF] = [13, 10];
@@ -47,7 +47,7 @@ class ChunkedBody {
     return { at: next, state: 'more' };
   }
 
-  /** One byte between those of the body; false: another one was expected. */
+  /** Takes one byte between those of the body; false: another one was expected. */
   #step(byte: number): boolean {
     switch (this.#part) {
       case 'size':

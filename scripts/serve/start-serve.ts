@@ -30,7 +30,7 @@ export interface ServeOptions {
   readonly port: number;
   /** @default 127.0.0.1 */
   readonly host?: string;
-  /** Where everything is kept. Made if it is missing. */
+  /** Folder of everything that is kept. Made if it is missing. */
   readonly dataDir: string;
   /** Environment of workerd: what `PASSED_ON` names becomes bindings. @default that of this process */
   readonly env?: NodeJS.ProcessEnv;
@@ -78,7 +78,7 @@ const DRAIN_POLL_MS = 25;
 const TERM_WAIT_MS = 2_000;
 const NO_DRAIN_TERM_WAIT_MS = 500;
 
-/** Time for bytes that workerd has written to reach the client. */
+/** How long bytes that workerd has written may take to the client. */
 const FLUSH_MS = 50;
 
 interface Parts {
@@ -258,7 +258,7 @@ async function prepare(
   return imported;
 }
 
-/** The next workerd after one that crashed: on the same folder, with whatever is configured there. */
+/** Starts the next workerd after one that crashed: on the same folder, with whatever is configured there. */
 async function startAgain(runtime: Runtime, signal: AbortSignal): Promise<WorkerdProcess> {
   const workerd = await startRuntime(runtime, signal);
   const kill = (): void => void workerd.kill9();

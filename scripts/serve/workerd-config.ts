@@ -32,7 +32,7 @@ const OBJECTS = [
   { binding: 'TRIALS', className: 'TrialsObject' },
 ];
 
-/** The runtime's date and flags, from the one place that states them. */
+/** Reads the runtime's date and flags from the one place that states them. */
 export async function readCompatibility(): Promise<Compatibility> {
   const toml = await readFile(join(ROOT, 'wrangler.toml'), 'utf8');
   const date = /^compatibility_date\s*=\s*"([^"]+)"/m.exec(toml)?.[1];
@@ -41,10 +41,10 @@ export async function readCompatibility(): Promise<Compatibility> {
   return { date, flags: [...list.matchAll(/"([^"]+)"/g)].map((match) => match[1] ?? '') };
 }
 
-/** A Cap'n Proto string. JSON's escapes are a subset of its own for what can stand in a path. */
+/** Writes a Cap'n Proto string. JSON's escapes are a subset of its own for what can stand in a path. */
 const quote = (text: string): string => JSON.stringify(text);
 
-/** Name of a socket, and of the Worker service behind it. */
+/** Names a socket, and the Worker service behind it. */
 export const serviceName = (index: number): string => `headgate${index}`;
 
 function bindings(input: WorkerdConfigInput, index: number): string {
@@ -84,7 +84,7 @@ function worker(input: WorkerdConfigInput, index: number): string {
 );`;
 }
 
-/** The configuration of a plain workerd that runs the Worker, as Cap'n Proto text. */
+/** Writes the configuration of a plain workerd that runs the Worker, as Cap'n Proto text. */
 export function workerdConfig(input: WorkerdConfigInput): string {
   const indexes = Array.from({ length: input.workers }, (_, index) => index);
   const services = indexes.map(

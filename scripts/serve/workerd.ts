@@ -35,13 +35,13 @@ export interface WorkerdProcess {
   readonly ports: readonly number[];
   /** Resolves with a sentence when the process has ended, for whatever reason. */
   readonly ended: Promise<string>;
-  /** Asks it to end, and makes it when that has not helped after so long. */
+  /** Asks it to end, and ends it when that has not helped in time. */
   terminate(waitMs: number): Promise<void>;
   kill9(): Promise<void>;
 }
 
 /**
- * Whether that process is a workerd on this configuration. After a restart of the machine, or in a
+ * Tells whether that process is a workerd on this configuration. After a restart of the machine, or in a
  * new container, its number may be somebody else's.
  */
 async function runsOn(pid: number, configPath: string): Promise<boolean> {
@@ -58,7 +58,7 @@ async function runsOn(pid: number, configPath: string): Promise<boolean> {
   }
 }
 
-/** A workerd may outlive the process that started it for a moment, when that was killed. */
+/** Waits for a workerd that outlives the process that started it for a moment, when that was killed. */
 async function claim(dataDir: string, configPath: string): Promise<string> {
   const path = join(dataDir, 'workerd.pid');
   const owner = Number(await readFile(path, 'utf8').catch(() => '0'));
@@ -91,7 +91,7 @@ function watch(pid: number): () => void {
   };
 }
 
-/** The ports, once workerd has told all of them on its control pipe. */
+/** Reads the ports, once workerd has told all of them on its control pipe. */
 function readPorts(child: ChildProcess, workers: number): Promise<number[]> {
   return new Promise((resolve) => {
     const ports = new Map<string, number>();

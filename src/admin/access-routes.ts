@@ -1,7 +1,7 @@
 import { adminKeySchema } from '../contract/config/keys.ts';
 import type { AdminKeyConfig } from '../contract/config/config.ts';
 import { directoryOf } from '../env.ts';
-import { gatewayKeyHash } from '../runtime/fingerprint.ts';
+import { gatewayKeyHash } from '../runtime/digests.ts';
 import { closeSession, openSession, requireOwnOrigin } from './access/session.ts';
 import { checkToken, isLive, requireOpen } from './access/who.ts';
 import { changeConfig } from './change.ts';
@@ -12,10 +12,10 @@ import { ProblemError } from './problem.ts';
 import { check, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
-/** Beginning of the keys of the admin API, so that nobody takes one for a caller's. */
+/** Beginning of the admin API's keys, so that nobody takes one for a caller's. */
 const ADMIN_KEY_PREFIX = 'hga_';
 
-/** Signing in and out, and the keys of the admin API. */
+/** Serves signing in and out, and the keys of the admin API. */
 export function addAccessRoutes(app: AdminApp): void {
   serve(app, 'getSession', ({ context }) => ({ status: 200, body: shown(context.get('who')) }));
 

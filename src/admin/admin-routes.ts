@@ -1,3 +1,11 @@
+// The shape of an admin route:
+// 1. contract/admin/addresses.ts has its method and path; a description in the *-routes.ts beside it has its role, its
+//    params, query and body, and its answers. The OpenAPI document, the client and the handler's types come of these.
+// 2. `serve(app, 'name', handler)` in the file of its resource, here: the role is checked first, then each part of the
+//    request, and the handler sees only what fits. It answers `{ status, body, version? }` or throws a `ProblemError`.
+// 3. What changes the configuration goes through `changeConfig` (change.ts); what asks pools, through `askPools`
+//    (overview/pools.ts). An act that changes no configuration is written down with `note` (change.ts).
+
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { addAccessRoutes } from './access-routes.ts';
@@ -19,13 +27,13 @@ import { addTesterRoutes } from './tester-routes.ts';
 import { addUpstreamRoutes } from './upstream-routes.ts';
 import { addWaiterRoutes } from './waiter-routes.ts';
 
-/** Largest body of a request. */
+/** Maximum bytes of a request's body. */
 const BODY_BYTES_MAX = 1_048_576;
 
-/** Largest body of who signs in: it is read before anybody knows who sends it. */
+/** Maximum bytes of the body of a sign-in: it is read before anybody knows who sends it. */
 const SIGN_IN_BYTES_MAX = 8_192;
 
-/** The admin API, to be mounted at `/admin/api`. Every answer that is not a 2xx is a problem (RFC 9457). */
+/** Makes the admin API, to be mounted at `/admin/api`. Every answer that is not a 2xx is a problem (RFC 9457). */
 export function createAdminRoutes(): AdminApp {
   const app: AdminApp = new Hono();
   app.onError((error) => problemResponse(error));

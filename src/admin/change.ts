@@ -1,7 +1,7 @@
 import type { Config } from '../contract/config/config.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { importConfig } from '../config/import-config.ts';
-import { withoutSecret } from '../runtime/upstream-secret.ts';
+import { withoutSecret } from '../runtime/secrets.ts';
 import { checkConfig } from '../config/check-config.ts';
 import { rankErrors } from '../config/check/ranks.ts';
 import type { FieldError } from '../config/field-error.ts';
@@ -13,26 +13,26 @@ import { ProblemError } from './problem.ts';
 import { etag, invalid } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
-/** Rounds of read, edit and replace before somebody else's changes win. */
+/** Maximum rounds of read, edit and replace before somebody else's changes win. */
 const TRIES = 5;
 
-/** The configuration is one row of the directory's, and a row ends at 2 MB. */
+/** Maximum bytes of a configuration: it is one row of the directory's, and a row ends at 2 MB. */
 const CONFIG_BYTES_MAX = 1_900_000;
 
 /** One edit of the configuration. */
 export interface Edit {
-  /** What the audit log says of it. */
+  /** Words of the audit log for it. */
   readonly action: string;
   /**
    * Makes the next configuration of the present one; whether it is valid is checked afterwards. It
    * may be called again when somebody else was faster, and may throw a `ProblemError`.
    */
   next(config: Config): unknown;
-  /** What a path in the configuration is called in the request's own document. */
+  /** Translates a path in the configuration into the request's own document. */
   readonly pathOf?: (path: string, config: Config) => string;
 }
 
-/** What an edit led to. */
+/** The result of an edit. */
 export interface Changed {
   readonly version: number;
   readonly before: Config;
@@ -97,7 +97,7 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
   return { config, warnings: [...notes, ...checked.warnings, ...secrets] };
 }
 
-/** The version that the caller has seen. Null: none given, or any (`*`). */
+/** Reads the version that the caller has seen. Null: none given, or any (`*`). */
 function ifMatch(context: AdminContext): number | null {
   const header = context.req.header('if-match')?.trim();
   if (header === undefined || header === '*') return null;

@@ -2,13 +2,13 @@ import type { Config } from '../contract/config/config.ts';
 import { directoryOf } from '../env.ts';
 import { exportConfig, importConfig } from '../config/import-config.ts';
 import { keepKnownCaps } from '../config/keep-known-caps.ts';
-import { fingerprint, gatewayKeyHash } from '../runtime/fingerprint.ts';
+import { fingerprint, gatewayKeyHash } from '../runtime/digests.ts';
 import { changeConfig, type Changed, type Edit } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { etag, invalid, readDocument, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
-/** The configuration as a whole, its audit log, and the fingerprints that it refers to keys by. */
+/** Serves the configuration as a whole, its audit log, and the fingerprints that it refers to keys by. */
 export function addConfigRoutes(app: AdminApp): void {
   serve(app, 'getConfig', async ({ context, query }) => {
     const { version, config } = await currentSnapshot(context.env);
@@ -59,7 +59,7 @@ export function addConfigRoutes(app: AdminApp): void {
   });
 }
 
-/** What putting a document in the configuration's place means, and what is to be said of it. */
+/** Makes the edit that puts a document in the configuration's place, and the warnings about it. */
 export function importEdit(document: unknown): {
   readonly edit: Edit;
   readonly warningsOf: (changed: Changed) => string[];
@@ -92,8 +92,8 @@ function wantsYaml(context: AdminContext): boolean {
 }
 
 /**
- * What of a list of concurrency groups can be refused after it has become a configuration: providers
- * that nobody knows, and a group that exists with another rank.
+ * Translates a path back into a list of concurrency groups: of these, providers that nobody knows and a group
+ * that exists with another rank can be refused after they have become a configuration.
  */
 function foreignPath(path: string): string {
   return path

@@ -2,7 +2,7 @@ import type { Context, Hono } from 'hono';
 import type { AdminRole } from '../contract/config/keys.ts';
 import type { Env } from '../env.ts';
 
-/** Who asks, and what they may do. */
+/** Somebody who asks, with what they may do. */
 export interface Who {
   /** `admin-token`, or the id of an admin key. What the audit log calls them. */
   readonly actor: string;

@@ -6,10 +6,10 @@ import type { AdminApp } from './context.ts';
 import { requirePools, unreachable } from './pools.ts';
 import { serve } from './serve.ts';
 
-/** A pool keeps so many warnings, and an answer about several pools has no more. */
+/** Maximum warnings that a pool keeps, and that an answer about several pools has. */
 const WARNINGS_MAX = 100;
 
-/** Why calls of a group were granted, held up or refused, and what it warned of. */
+/** Serves why calls of a group were granted, held up or refused, and what it warned of. */
 export function addDecisionRoutes(app: AdminApp): void {
   serve(app, 'listDecisions', async ({ context, params: { name }, query }) => {
     const filter = filterOf(query);

@@ -5,10 +5,10 @@ import { ProblemError } from './problem.ts';
 import { serve } from './serve.ts';
 import { whileAllowed } from './while-allowed.ts';
 
-/** Who may not look any more is shown nothing more after this long. */
+/** How long somebody who may not look any more is shown more. */
 const RECHECK_EVERY_MS = 15_000;
 
-/** What happens in the groups, as it happens. */
+/** Serves what happens in the groups, as it happens. */
 export function addEventRoutes(app: AdminApp): void {
   serve(app, 'streamEvents', async ({ context, query }) => {
     const url = new URL('https://feed/events');
@@ -27,7 +27,7 @@ export function addEventRoutes(app: AdminApp): void {
   });
 }
 
-/** Whether who opened the stream might open it now: sessions end, and keys are taken back. */
+/** Tells whether who opened the stream might open it now: sessions end, and keys are taken back. */
 async function mayLook(context: AdminContext): Promise<boolean> {
   try {
     await requireRole(context, 'viewer');

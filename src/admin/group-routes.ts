@@ -13,7 +13,7 @@ import { pageByName } from './pages.ts';
 import { check, invalid, madeOr, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
-/** Reading and editing configured groups, one at a time. */
+/** Serves configured groups, one at a time: read, edited, stopped and resumed. */
 export function addGroupRoutes(app: AdminApp): void {
   serve(app, 'listGroups', async ({ context, query }) => {
     const { version, config } = await currentSnapshot(context.env);
@@ -71,7 +71,7 @@ function switchTo(verb: string, edit: Partial<Switches>) {
   };
 }
 
-/** An automatic group need not be listed, or called at all, to be switched: its name says what it stands for. */
+/** Switches an automatic group. It need not be listed, or called at all: its name says what it stands for. */
 async function switchAutomatic(
   context: AdminContext,
   name: string,
@@ -92,24 +92,24 @@ async function switchAutomatic(
   return { status: 200, body: { version, group, warnings }, version } as const;
 }
 
-/** What `PUT` makes of a group. */
+/** Makes a group as `PUT` does. */
 export function putting(name: string, document: unknown): () => GroupConfig {
   return () => parseGroup(name, document);
 }
 
-/** What `PATCH` makes of a group. */
+/** Makes a group as `PATCH` does. */
 export function patching(name: string, patch: unknown): (config: Config) => GroupConfig {
   return (config) => parseGroup(name, mergePatch(requireGroup(config, name), patch));
 }
 
-/** A configured group, or the problem that there is none. */
+/** Finds a configured group, or throws that there is none. */
 export function requireGroup(config: Config, name: string): GroupConfig {
   const group = config.groups.find((candidate) => candidate.name === name);
   if (group === undefined) throw noGroup(name);
   return group;
 }
 
-/** An edit of one group, whose errors have the paths of that group's own document. */
+/** Makes an edit of one group, whose errors have the paths of that group's own document. */
 export function groupEdit(
   name: string,
   verb: string,

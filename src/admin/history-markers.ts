@@ -6,16 +6,16 @@ import type { PoolMarker } from '../contract/history.ts';
 import { KEY_PREFIX } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 
-/** What a chart is marked with. */
+/** One mark on a chart. */
 export type Marker = z.output<typeof markerSchema>;
 
-/** Where the audit log tells of a group. */
+/** Finds the path under which the audit log tells of a group. */
 export function auditPathOf(group: string): string {
   if (group.startsWith(KEY_PREFIX)) return `keys[${group.slice(KEY_PREFIX.length)}]`;
   return group.startsWith(AUTO_PREFIX) ? `auto_groups[${group}]` : `groups[${group}]`;
 }
 
-/** What operators did to a group. One entry may make several markers. */
+/** Marks what operators did to a group. One entry may make several markers. */
 export function auditMarkers(entry: AuditEntry, path: string): Marker[] {
   const { at, actor } = entry;
   const isAutomatic = path.startsWith('auto_groups[');
@@ -46,7 +46,7 @@ export function auditMarkers(entry: AuditEntry, path: string): Marker[] {
   ];
 }
 
-/** An automatic group is listed while something is set of it: its entry comes and goes with that. */
+/** Reads the switches of an automatic group, whose entry comes and goes with what is set of it. */
 function switchChanges(change: AuditChange): AuditChange[] {
   if (!change.path.endsWith(']')) return [change];
   const [was, is] = [Object(change.from), Object(change.to)] as Partial<Switches>[];
@@ -58,7 +58,7 @@ function switchChanges(change: AuditChange): AuditChange[] {
 
 type Below = AuditChange & { readonly field: string };
 
-/** What is neither a limit nor a switch is one marker, whatever it is. */
+/** Makes one marker of all that is neither a limit nor a switch. */
 function editMarker(
   changes: readonly Below[],
   mark: (label: string, detail: string) => Marker,
@@ -87,12 +87,12 @@ function told({ field, from, to }: Below): string {
   return `${field.slice('limits.'.length)} ${shown(from)} → ${shown(to)}`;
 }
 
-/** No limit is null in the configuration. */
+/** Words a limit; null is none in the configuration. */
 function shown(limit: unknown): string {
   return limit === null || limit === undefined ? 'none' : JSON.stringify(limit);
 }
 
-/** What a pool marked by itself. */
+/** Marks what happened to a pool by itself. */
 export function poolMarker(
   { at, kind, times, why, figures }: PoolMarker,
   partition: string | null,

@@ -20,10 +20,10 @@ import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { invalid, serve } from './serve.ts';
 
-/** So many points are drawn at the most. A chart of 24 hours by the minute has 1,440. */
+/** Maximum points of an answer. A chart of 24 hours by the minute has 1,440. */
 const POINTS_MAX = 3_000;
 
-/** So many markers are drawn at the most, the latest. */
+/** Maximum markers of an answer, the latest. */
 const MARKERS_MAX = 1_000;
 
 type HistoryQuery = Checked<AdminRoutes['getHistory'], 'query'>;
@@ -36,7 +36,7 @@ interface Range {
   readonly partition: string | undefined;
 }
 
-/** What a group did, over time. */
+/** Serves what a group did, over time. */
 export function addHistoryRoutes(app: AdminApp): void {
   serve(app, 'getHistory', async ({ context, params: { name }, query }) => {
     // As the pools tell time: the wall clock, set back an hour, would leave out what they did since.
@@ -80,13 +80,13 @@ function rangeOf(query: HistoryQuery, now: number): Range {
   return { fromMs, toMs: to, stepMs, partition };
 }
 
-/** By the minute where minutes are kept, else by the quarter of an hour, and by the hour over a week. */
+/** Chooses a step: minutes where they are kept, else quarters of an hour, and hours over a week. */
 function defaultStepMs(lengthMs: number, isRecent: boolean): number {
   if (isRecent) return MINUTE_MS;
   return lengthMs > 8 * MINUTES_KEPT_MS ? 60 * MINUTE_MS : 15 * MINUTE_MS;
 }
 
-/** What operators did to the group in that time. */
+/** Finds what operators did to the group in that time. */
 async function doneTo(env: Env, name: string, { fromMs, toMs }: Range): Promise<Marker[]> {
   const path = auditPathOf(name);
   const { entries } = await directoryOf(env).auditPage({
@@ -110,7 +110,7 @@ function inOrder(markers: readonly Marker[]): Marker[] {
   return markers.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)).slice(-MARKERS_MAX);
 }
 
-/** The points of all pools together. */
+/** Joins the points of all pools. */
 function pointsOf(asked: readonly PoolReply<PoolHistory>[], { stepMs }: Range): ShownPoint[] {
   const steps = new Map<number, HistoryPoint>();
   let now = 0;

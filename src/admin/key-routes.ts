@@ -4,7 +4,7 @@ import { keyDocumentSchema } from '../contract/admin/key-documents.ts';
 import { KEY_PREFIX } from '../routing/key-groups.ts';
 import { poolKey } from '../routing/pool.ts';
 import { askPools, readDirectory } from '../overview/pools.ts';
-import { gatewayKeyHash } from '../runtime/fingerprint.ts';
+import { gatewayKeyHash } from '../runtime/digests.ts';
 import { changeConfig } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { mergePatch } from './merge-patch.ts';
@@ -18,7 +18,7 @@ import { currentSnapshot } from './snapshot.ts';
 /** Beginning of the keys of callers, by which a call's credential is told from a provider's key. */
 const SECRET_PREFIX = 'hg_';
 
-/** Keys of callers: made, changed, rotated and taken back. */
+/** Serves the keys of callers: made, changed, rotated and taken back. */
 export function addKeyRoutes(app: AdminApp): void {
   serve(app, 'listKeys', async ({ context, query }) => {
     const { version, config } = await currentSnapshot(context.env);
@@ -125,7 +125,7 @@ async function changeKey(
   return { body: { version, warnings, key: shown(requireKey(config, id)) }, version };
 }
 
-/** Paths as the request has them, which is about one key. */
+/** Translates paths into those of the request, which is about one key. */
 function inKey(id: string): (path: string, config: Config) => string {
   return (path, { keys }) => {
     const index = keys.findIndex((key) => key.id === id);
@@ -140,7 +140,7 @@ function requireKey({ keys }: Config, id: string): GatewayKeyConfig {
   throw new ProblemError(404, `There is no key "${id}".`);
 }
 
-/** Without any key, callers need none. That must not come of an operator who takes the last one back. */
+/** Refuses to take back the last key: without any, callers need none. */
 function requireAnotherKey({ keys }: Config, gone: GatewayKeyConfig): void {
   if (keys.length > 1) return;
   throw new ProblemError(
@@ -150,7 +150,7 @@ function requireAnotherKey({ keys }: Config, gone: GatewayKeyConfig): void {
   );
 }
 
-/** A key without anything that it could be found by. */
+/** Shows a key without anything that it could be found by. */
 function shown({ hash: _hash, previous, ...key }: GatewayKeyConfig) {
   const now = Date.now();
   const isOver = (at: string | null): boolean => at !== null && Date.parse(at) <= now;

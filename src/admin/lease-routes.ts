@@ -5,7 +5,7 @@ import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { serve } from './serve.ts';
 
-/** Looking at the leases of a group, and taking one back. */
+/** Serves the leases of a group, and taking one back. */
 export function addLeaseRoutes(app: AdminApp): void {
   serve(app, 'listLeases', async ({ context, params: { name } }) => {
     const directory = await readDirectory(context.env);

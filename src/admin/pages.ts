@@ -5,7 +5,7 @@ interface Page<Item> {
 }
 
 /**
- * A page of a list that is sorted by the names of its items. The cursor is the name that the page before
+ * Cuts a page out of a list that is sorted by the names of its items. The cursor is the name that the page before
  * ended with, so that nothing is left out or told twice when the list changes meanwhile.
  */
 export function pageByName<Item>(

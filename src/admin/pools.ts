@@ -6,7 +6,7 @@ import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { PoolReply, Directory } from '../overview/pools.ts';
 import { ProblemError } from './problem.ts';
 
-/** The pools of a group, or the problem that there is no such group. */
+/** Finds the pools of a group, or throws that there is no such group. */
 export function requirePools(directory: Directory, name: string): Directory['pools'] {
   const pools = poolsOf(directory, name);
   const { config } = directory;
@@ -20,13 +20,13 @@ export function requirePools(directory: Directory, name: string): Directory['poo
     : noGroup(name);
 }
 
-/** An automatic group that an operator has stopped is shown whether anybody calls it or not. */
+/** Tells whether an operator has stopped an automatic group: then it is shown whether anybody calls it or not. */
 function isHeldAuto(config: Config, name: string): boolean {
   return isHeld(switchesOf(config, name));
 }
 
 /**
- * The pools of a group. Those of keys' limits are not listed before their first 2xx, and there may be
+ * Lists the pools of a group. Those of keys' limits are not listed before their first 2xx, and there may be
  * thousands, so they are looked for only where one is meant.
  */
 export function poolsOf({ pools, config }: Directory, name: string): Directory['pools'] {
@@ -36,7 +36,7 @@ export function poolsOf({ pools, config }: Directory, name: string): Directory['
   return known.length === 0 && own !== null ? [own] : known;
 }
 
-/** The problem that no call can belong to an automatic group of that name. */
+/** Makes the problem that no call can belong to an automatic group of that name. */
 export function noAutoGroup(name: string): ProblemError {
   return new ProblemError(
     404,
@@ -44,7 +44,7 @@ export function noAutoGroup(name: string): ProblemError {
   );
 }
 
-/** The problem that no configuration holds a group of that name. */
+/** Makes the problem that no configuration holds a group of that name. */
 export function noGroup(name: string): ProblemError {
   if (name.startsWith(AUTO_PREFIX)) {
     return new ProblemError(
@@ -61,7 +61,7 @@ export function noGroup(name: string): ProblemError {
   return new ProblemError(404, `There is no group "${name}".`);
 }
 
-/** The pools that did not answer, as an answer names them. */
+/** Lists the pools that did not answer, as an answer names them. */
 export function unreachable(
   asked: readonly PoolReply<unknown>[],
 ): { partition: string | null; error: string }[] {

@@ -24,13 +24,13 @@ const HOUR_MS = 3_600_000;
 
 type Shown = z.output<typeof groupPreviewSchema>;
 
-/** What one pool says of itself now and of its last hour. */
+/** One pool's word on itself, now and for its last hour. */
 interface PoolSays {
   readonly preview: PoolPreview;
   readonly points: readonly HistoryPoint[];
 }
 
-/** What a change would change, and do, without making it. */
+/** Serves what a change would change, and do, without making it. */
 export function addPreviewRoutes(app: AdminApp): void {
   serve(app, 'previewConfig', async ({ context }) => {
     const { edit, warningsOf } = importEdit(await readDocument(context));
@@ -100,7 +100,7 @@ async function effectOf(
   return { now: effectNow(says, asked, isRerouted(was, group)), last_hour: lastHour(says) };
 }
 
-/** What decides the way of a call: a change of it sends everybody who waits back to be routed again. */
+/** Tells whether a change moves calls: then everybody who waits is sent back to be routed again. */
 function isRerouted(was: GroupConfig, group: GroupConfig): boolean {
   const wayOf = ({ match, partition_by, jurisdiction }: GroupConfig) =>
     JSON.stringify([match, partition_by, jurisdiction]);

@@ -20,7 +20,7 @@ type ProblemStatus = keyof typeof TITLES;
 
 interface ProblemExtras {
   readonly errors?: readonly FieldError[];
-  /** How many more errors there are than are listed. */
+  /** Number of errors beyond those that are listed. */
   readonly more?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -37,7 +37,7 @@ export class ProblemError extends Error {
     this.#extras = extras;
   }
 
-  /** The problem as RFC 9457 writes it. */
+  /** Writes the problem as RFC 9457 does. */
   toResponse(): Response {
     const body = {
       type: 'about:blank',
@@ -68,7 +68,7 @@ export function problemResponse(error: unknown): Response {
   return new ProblemError(500, 'Headgate failed to answer this request.').toResponse();
 }
 
-/** The runtime marks what went wrong between a Worker and an object with one of these. */
+/** Tells whether something went wrong between the Worker and an object, which the runtime marks with one of these. */
 function isObjectFailure(error: unknown): boolean {
   return (
     error instanceof Error &&

@@ -20,13 +20,13 @@ interface Asked<Name extends RouteName> {
 
 type MaybeLater<T> = T | Promise<T>;
 
-/** An answer, with the version to be sent as `ETag`. */
+/** Parts of an answer besides its body; the version is sent as `ETag`. */
 interface Extras {
   readonly version?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Written out by route, because an answer's status keeps its literal type only where that is known. */
+/** Handlers by route, because an answer's status keeps its literal type only where that is known. */
 type Handlers = {
   [Name in RouteName]: (
     asked: Asked<Name>,
@@ -69,7 +69,7 @@ export function serve<Name extends RouteName>(
   });
 }
 
-/** The answer of a `PUT` or its like: 201 where it made something, else 200. */
+/** Answers a `PUT` or its like: 201 where it made something, else 200. */
 export function madeOr<Rest extends object>(isNew: boolean, rest: Rest) {
   return isNew ? { status: 201 as const, ...rest } : { status: 200 as const, ...rest };
 }
@@ -97,10 +97,10 @@ export function check<Schema extends z.ZodType>(schema: Schema, value: unknown):
   return parsed.data;
 }
 
-/** Mistakes that one answer lists. Whoever has more of them mends these first. */
+/** Maximum mistakes that one answer lists. Whoever has more of them mends these first. */
 const ERRORS_MAX = 50;
 
-/** The problem of a request whose fields are wrong. */
+/** Makes the problem of a request whose fields are wrong. */
 export function invalid(errors: readonly FieldError[]): ProblemError {
   const [first] = errors;
   const rest = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
@@ -112,7 +112,7 @@ export function invalid(errors: readonly FieldError[]): ProblemError {
   });
 }
 
-/** A version as an entity tag. */
+/** Writes a version as an entity tag. */
 export function etag(version: number): string {
   return `"${version}"`;
 }

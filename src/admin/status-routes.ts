@@ -7,7 +7,7 @@ import { requirePools } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { serve } from './serve.ts';
 
-/** What objects of the release before do not tell for the minutes after a deploy. */
+/** Stand-ins for what objects of the release before do not tell, for the minutes after a deploy. */
 const UNKNOWN = {
   queued_by_lane: { high: 0, normal: 0, low: 0 },
   draining: false,
@@ -18,7 +18,7 @@ const UNKNOWN = {
   wait_p95_ms: null,
 };
 
-/** The state of the groups, as their objects tell it at this moment. */
+/** Serves the state of the groups, as their objects tell it at this moment. */
 export function addStatusRoutes(app: AdminApp): void {
   serve(app, 'getStatus', async ({ context }) => {
     const directory = await readDirectory(context.env);
@@ -35,7 +35,7 @@ export function addStatusRoutes(app: AdminApp): void {
   });
 }
 
-/** Every group that anything is known of, configured ones first. */
+/** Asks every group that anything is known of, configured ones first. */
 export function statusOfAll(context: AdminContext, directory: Directory): Promise<GroupStatus[]> {
   return statusOf(context, directory, groupNames(directory), directory.pools);
 }

@@ -7,7 +7,7 @@ import { chooseUpstream } from '../routing/choose-upstream.ts';
 import { compileRoutes, GROUPS_PER_CALL_MAX, type Placement } from '../routing/placement.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
-import { fingerprint } from '../runtime/fingerprint.ts';
+import { fingerprint } from '../runtime/digests.ts';
 import { forbiddenFor, refusedKey } from '../routing/key-access.ts';
 import { laneOf } from '../routing/lane-of.ts';
 import type { AdminApp } from './context.ts';
@@ -16,7 +16,7 @@ import { currentSnapshot } from './snapshot.ts';
 
 type Call = Parameters<Parameters<typeof serve<'testCall'>>[2]>[0]['body'];
 
-/** Tells which groups a call would take, without making it. */
+/** Serves which groups a call would take, without making it. */
 export function addTesterRoutes(app: AdminApp): void {
   serve(app, 'testCall', async ({ context, body: call }) => {
     const snapshot = await currentSnapshot(context.env);
@@ -110,7 +110,7 @@ async function tested(
   };
 }
 
-/** What a call without one of our keys is told where it needs one. */
+/** Refuses a call without one of our keys where it needs one. */
 function keyRefusal(call: Call, isWanted: boolean, upstream: Upstream): ErrorReply | null {
   if (!isWanted && upstream.secret === null) return null;
   const message =

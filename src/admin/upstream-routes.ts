@@ -1,10 +1,9 @@
 import { upstreamSchema } from '../contract/config/upstream-config.ts';
 import type { Config, UpstreamConfig } from '../contract/config/config.ts';
 import type { Env } from '../env.ts';
-import { howToSet } from '../runtime/how-to-set.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import { upstreamSecret } from '../runtime/upstream-secret.ts';
+import { howToSet, upstreamSecret } from '../runtime/secrets.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { readDirectory } from '../overview/pools.ts';
 import { compileGroups } from '../routing/group-match.ts';
@@ -20,7 +19,7 @@ import { statusOfAll } from './status-routes.ts';
 
 const BUILT_IN_IDS: ReadonlySet<string> = new Set(BUILT_IN_UPSTREAMS.map(({ id }) => id));
 
-/** Upstreams: what calls find there, and what the configuration says of them. */
+/** Serves upstreams: what calls find there, and what the configuration says of them. */
 export function addUpstreamRoutes(app: AdminApp): void {
   serve(app, 'listUpstreams', async ({ context, query }) => {
     const directory = await readDirectory(context.env);
@@ -138,7 +137,7 @@ function secretOf(upstream: Upstream | null, env: Env) {
   return { name, is_set: upstreamSecret(env, name) !== null, set_with: howToSet(env, name) };
 }
 
-/** Groups that stand for an upstream: its automatic ones, and those that name it and take its calls. */
+/** Finds groups that stand for an upstream: its automatic ones, and those that name it and take its calls. */
 function standsFor(upstream: Upstream, config: Config): (group: GroupStatus) => boolean {
   const targeted = compileGroups(config.groups).filter(
     (group) => group.isTargeted && group.matchesUpstream(upstream),
@@ -148,7 +147,7 @@ function standsFor(upstream: Upstream, config: Config): (group: GroupStatus) => 
   return ({ name }) => names.has(name) || name === own || name.startsWith(`${own}/`);
 }
 
-/** What the groups have seen of an upstream. One that also stands for others may speak of those. */
+/** Sums up what groups have seen of an upstream. One that also stands for others may speak of those. */
 function healthOf(groups: readonly GroupStatus[]) {
   const latest = (instants: readonly (string | null)[]): string | null =>
     instants

@@ -6,7 +6,7 @@ import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { serve } from './serve.ts';
 
-/** Looking at who waits in a group, taking one out, and letting one go first. */
+/** Serves who waits in a group, taking one out, and letting one go first. */
 export function addWaiterRoutes(app: AdminApp): void {
   serve(app, 'listWaiters', async ({ context, params: { name } }) => {
     const directory = await readDirectory(context.env);

@@ -28,7 +28,7 @@ import { quoteName, type FieldError } from './field-error.ts';
 export interface ConfigCheck {
   /** Contradictions. A configuration with any is refused. */
   readonly errors: readonly FieldError[];
-  /** What an operator may not expect, in full sentences. */
+  /** Surprises for an operator, in full sentences. */
   readonly warnings: readonly string[];
 }
 

@@ -14,7 +14,7 @@ export type Imported =
   | {
       readonly ok: true;
       readonly config: Config;
-      /** What was made of a foreign document, in full sentences. */
+      /** Changes that were made to a foreign document, in full sentences. */
       readonly notes: string[];
       /** The document had groups only, and says nothing of upstreams, keys and the rest. */
       readonly groupsOnly: boolean;

@@ -17,7 +17,7 @@ import { status } from './status/status-route.ts';
 const OWN_URL =
   /^[^/]+\/\/[^/]+\/?(?:(?:admin|healthz|metrics|status|!malformed|!departed)(?:[/?]|$)|\?|$)/;
 
-/** The Worker: own routes, and calls to pass on. */
+/** Makes the Worker: own routes, and calls to pass on. */
 export function createApp(): ExportedHandler<Env> {
   const routes = createRoutes();
   return {
@@ -33,7 +33,7 @@ export function createApp(): ExportedHandler<Env> {
   };
 }
 
-/** Our own routes, top to bottom. */
+/** Makes our own routes, top to bottom. */
 function createRoutes(): Hono<{ Bindings: Env }> {
   const app = new Hono<{ Bindings: Env }>();
   app.get('/', home);
@@ -54,7 +54,7 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   return app;
 }
 
-/** A bug of ours, not an expected outcome. Its message may hold anything, so only its kind is told. */
+/** Answers a bug of ours, not an expected outcome. Its message may hold anything, so only its kind is told. */
 function internalError(error: unknown): Response {
   const { name, stack } = error instanceof Error ? error : new Error('not an error');
   logEvent('internal_error', { name, stack: stackOf(stack ?? '') });
@@ -62,7 +62,7 @@ function internalError(error: unknown): Response {
   return errorResponse('openai', { reason: 'internal', message });
 }
 
-/** Where it happened, without the message. */
+/** Takes from a stack where it happened, without the message. */
 function stackOf(stack: string): string {
   return stack
     .split('\n')

@@ -1,10 +1,9 @@
 import type { Context } from 'hono';
 import type { Env } from '../env.ts';
-import { howToSet } from '../runtime/how-to-set.ts';
-import { withoutSecret } from '../runtime/upstream-secret.ts';
+import { howToSet, withoutSecret } from '../runtime/secrets.ts';
 import { routingTable } from '../config/snapshots.ts';
 
-/** What a newcomer sees: what this is, whether it is set up, and what is missing. */
+/** Tells a newcomer what this is, whether it is set up, and what is missing. */
 export async function home(context: Context<{ Bindings: Env }>): Promise<Response> {
   const { env, executionCtx, req } = context;
   const table = await routingTable(env, executionCtx);

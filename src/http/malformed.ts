@@ -1,7 +1,7 @@
 import type { ErrorReply } from '../contract/reasons.ts';
 
 /**
- * Where `serve` sends who sent no proper HTTP request: it puts a call of this path, and what was wrong, in
+ * Path to which `serve` sends what is no proper HTTP request: it puts a call of this path, and what was wrong, in
  * the request's place, so that the answer comes when its turn comes.
  */
 export const MALFORMED_PATH = '/!malformed/';
@@ -20,10 +20,10 @@ const EXPECTED = {
     'A chunk of the body: expected its size in hexadecimal digits without an extension, its bytes, and no trailers.',
 } as const;
 
-/** What of a request is no proper HTTP. */
+/** A part of a request that is no proper HTTP. */
 export type Malformed = keyof typeof EXPECTED;
 
-/** What is told to whoever sent such a request. */
+/** Tells whoever sent such a request what was expected. */
 export function malformedReply(what: string): ErrorReply {
   const expected = Object.entries(EXPECTED).find(([name]) => name === what)?.[1];
   const reason = what === 'chunk' ? 'body_unreadable' : 'header_invalid';

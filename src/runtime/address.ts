@@ -1,8 +1,7 @@
 import type { Forwarded } from '../contract/rpc/forwarded.ts';
 import type { Env } from '../env.ts';
-import { v6Words } from './ipv6.ts';
 
-/** Stands for whoever comes from an address that is not known. */
+/** The address of everybody who comes from one that is not known. */
 const EVERYBODY = 'everybody';
 
 interface Asked {
@@ -12,10 +11,10 @@ interface Asked {
 }
 
 /**
- * Where a request comes from, as it counts for whoever misbehaves: one of IPv6 by its first 64 bits, since
- * whoever has one address has all that begin with them. Cloudflare sets `cf-connecting-ip`, which callers
- * could write themselves where Headgate hosts itself: there the forwarder says it, as a property that no
- * header of theirs can set.
+ * Says where a request comes from, as it counts for whoever misbehaves: an address of IPv6 by its first 64
+ * bits, since whoever has one address has all that begin with them. Cloudflare sets `cf-connecting-ip`, which
+ * callers could write themselves where Headgate hosts itself: there the forwarder says it, as a property that
+ * no header of theirs can set.
  */
 export function addressOf(env: Pick<Env, 'BOOT_ID'>, { headers, cf }: Asked): string {
   if (env.BOOT_ID === undefined) return asCounted(headers.get('cf-connecting-ip') ?? EVERYBODY);
@@ -34,7 +33,17 @@ function asCounted(address: string): string {
   return isMapped ? bytes.join('.') : `${prefix.join(':')}::/64`;
 }
 
-/** Whether nobody else comes from there. Where Headgate hosts itself it may be the proxy that does TLS. */
+/** Tells whether nobody else comes from there. Where Headgate hosts itself it may be the proxy that does TLS. */
 export function isOwnAddress(env: Pick<Env, 'BOOT_ID'>, address: string): boolean {
   return env.BOOT_ID === undefined && address !== EVERYBODY;
+}
+
+/** Reads the eight words of an address as `URL` writes it: lower-case hexadecimal, one `::` at most. */
+export function v6Words(address: string): number[] {
+  const [head = '', tail] = address.split('::');
+  const words = (text: string) =>
+    text === '' ? [] : text.split(':').map((word) => Number.parseInt(word, 16));
+  if (tail === undefined) return words(head);
+  const [start, end] = [words(head), words(tail)];
+  return [...start, ...Array<number>(8 - start.length - end.length).fill(0), ...end];
 }

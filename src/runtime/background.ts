@@ -5,6 +5,7 @@ export interface Background {
   waitUntil(work: Promise<unknown>): void;
 }
 
+/** Waits. */
 export function pause(ms: number, after: Schedule = onTimer): Promise<void> {
   return new Promise((resolve) => {
     after(ms, resolve);

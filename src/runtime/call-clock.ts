@@ -3,13 +3,13 @@ import { SteadyClock } from './steady-clock.ts';
 /** Runs something after a time, unless it is called off by what this returns. */
 export type Schedule = (ms: number, run: () => void) => () => void;
 
-/** On a timer of its own. */
+/** Schedules on a timer of its own. */
 export const onTimer: Schedule = (ms, run) => {
   const timer = setTimeout(run, ms);
   return () => clearTimeout(timer);
 };
 
-/** Most calls are over by then, before anything that was scheduled for them is due. */
+/** How long until the first look: most calls are over by then, before anything of theirs is due. */
 const FIRST_LOOK_MS = 1_000;
 
 interface Entry {

@@ -1,4 +1,4 @@
-/** A smaller step back is waited out: a correction of the clock, or the next machine's is a little behind. */
+/** Maximum step back that is waited out: a correction of the clock, or the next machine's is a little behind. */
 const WAITED_OUT_MS = 1_000;
 
 /**
@@ -22,7 +22,7 @@ export class SteadyClock {
     return this.#now;
   }
 
-  /** A timer has fired that was due at `at`: so much time has passed, whatever the wall clock says. */
+  /** Goes on to `at`, when a timer fired that was due then, whatever the wall clock says. */
   reach(at: number): void {
     this.#now = Math.max(this.#now, at);
   }
@@ -41,5 +41,5 @@ export class SteadyClock {
   }
 }
 
-/** That of this isolate, for what its calls tell each other and the groups. */
+/** The clock of this isolate, for what its calls tell each other and the groups. */
 export const steadyClock = new SteadyClock();

@@ -5,24 +5,24 @@ import { addressOf, isOwnAddress } from '../../runtime/address.ts';
 import { pause } from '../../runtime/background.ts';
 import { ProblemError } from '../problem.ts';
 
-/** Failed attempts of one address within a minute that cost nothing: people mistype. */
+/** Maximum failed attempts of one address within a minute that cost nothing: people mistype. */
 const FREE = 5;
 
-/** From then on each is answered later than the one before, up to this. */
+/** How long those after them wait for their answers, twice as long each time. */
 const DELAY_MS_MIN = 100;
 const DELAY_MS_MAX = 2_000;
 
-/** With so many an address is not listened to for a while, which is short for whoever has the token. */
+/** Minimum failed attempts for which an address is not listened to, and how long: short for whoever has the token. */
 const BLOCKED_FROM = 20;
 const BLOCKED_MS = 10_000;
 
-/** Addresses that an isolate remembers. */
+/** Maximum addresses that an isolate remembers. */
 const ADDRESSES_MAX = 1_000;
 
 /** Addresses that are not listened to, and until when. */
 const blockedUntil = new BoundedMap<string, number>(ADDRESSES_MAX);
 
-/** What is asked of a request: where it comes from. */
+/** The part of a request that says where it comes from. */
 interface Asker {
   readonly env: Env;
   readonly req: { readonly raw: Request };

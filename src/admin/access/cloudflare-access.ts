@@ -6,13 +6,13 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import { within } from '../../runtime/within.ts';
 import type { AdminContext, Who } from '../context.ts';
 
-/** Where Cloudflare Access puts its word for who asks. */
+/** Header in which Cloudflare Access says who asks. */
 const HEADER = 'cf-access-jwt-assertion';
 
-/** Keys are changed every six weeks; the old one goes on to be published for a week. */
+/** How long keys are fresh: they change every six weeks, and the old one is published for a week more. */
 const KEYS_FRESH_MS = 3_600_000;
 
-/** A token by a key that is not known may have a new one, or be forged: so often it is looked up. */
+/** How long until keys are looked up again for one that is not known: it may be new, or forged. */
 const KEYS_RETRY_MS = 60_000;
 const KEYS_TIMEOUT_MS = 5_000;
 
@@ -21,14 +21,14 @@ type Keys = NonNullable<Parameters<typeof verifyWithJwks>[1]['keys']>;
 /** This isolate's copy of the keys of one team. Plain data: requests may not share promises. */
 let known: { readonly team: string; readonly keys: Keys; readonly atMs: number } | null = null;
 
-/** Who Cloudflare Access says is asking, and whether a browser says so by itself. */
+/** Somebody whom Cloudflare Access has signed in. */
 interface AccessUser extends Who {
   /** Sent along by a browser, whoever made it send the request. */
   readonly isBrowser: boolean;
 }
 
 /**
- * Who Cloudflare Access has signed in. Null: it is not set up here, the request has none of its tokens, or
+ * Finds out whom Cloudflare Access has signed in. Null: it is not set up here, the request has none of its tokens, or
  * one that is not good for this application.
  */
 export async function readAccess(context: AdminContext): Promise<AccessUser | null> {
@@ -85,7 +85,7 @@ async function keysOf(team: string, freshMs: number): Promise<Keys> {
   return keys;
 }
 
-/** Access says who somebody is, and the operator what such people may do: look, unless said otherwise. */
+/** Gives the role that the operator gives to whom Access lets in: to look, unless said otherwise. */
 function roleOf({ ACCESS_ROLE: role }: Env): AdminRole {
   return ADMIN_ROLES.find((one) => one === role) ?? 'viewer';
 }

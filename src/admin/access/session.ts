@@ -9,7 +9,7 @@ const SESSION_S = 8 * 3_600;
 
 const COOKIE = 'headgate_session';
 
-/** What a request by cookie must have if it changes something: no form and no other site can send it. */
+/** Header that a change by cookie must have: no form and no other site can send it. */
 const OWN_HEADER = 'headgate-admin';
 
 /** Somebody whose token is right, and a digest that changes with the token. */
@@ -31,7 +31,7 @@ export async function openSession(
   return { actor, role, via: 'session', expiresAt: new Date(endsAtS * 1_000).toISOString() };
 }
 
-/** Who the cookie of a request is about. Null: there is none, it has ended, or it was never ours. */
+/** Finds out whom the cookie of a request is about. Null: there is none, it has ended, or it was never ours. */
 export async function readSession(
   context: AdminContext,
   { sessionKey }: AdminAccess,
@@ -57,7 +57,7 @@ export function closeSession(context: AdminContext): void {
 }
 
 /**
- * A browser sends the cookie whoever made it send the request. `SameSite=Strict` keeps other sites out,
+ * Refuses a change that another site made the browser send, with its cookie. `SameSite=Strict` keeps other sites out,
  * but not another application on a neighbouring host: those cannot send the header without a preflight.
  */
 export function requireSameSite(context: AdminContext): void {
@@ -79,7 +79,7 @@ export function requireOwnOrigin(context: AdminContext, origin: string): void {
   throw new ProblemError(403, 'A browser may change something only from a page of this very host.');
 }
 
-/** Changes with the token, and says nothing of it: the first 64 bits of its digest. */
+/** Marks a token: changes with it and says nothing of it, the first 64 bits of its digest. */
 function markOf({ tokenHash }: Known): string {
   return tokenHash.slice('sha256:'.length, 'sha256:'.length + 16);
 }

@@ -2,10 +2,10 @@ import { ADMIN_ROLES, TOKEN_ACTOR, type AdminRole } from '../../contract/config/
 import type { AdminKeyConfig } from '../../contract/config/config.ts';
 import type { AdminAccess } from '../../contract/rpc/directory-rpc.ts';
 import { directoryOf, type Env } from '../../env.ts';
-import { howToSet } from '../../runtime/how-to-set.ts';
+import { howToSet } from '../../runtime/secrets.ts';
 import type { AdminContext, Who } from '../context.ts';
 import { ProblemError } from '../problem.ts';
-import { isSameHash, secretHash } from '../../runtime/secret-hash.ts';
+import { isSameHash, secretHash } from '../../runtime/digests.ts';
 import { readAccess } from './cloudflare-access.ts';
 import { refuseBlocked, slowDown } from './attempts.ts';
 import { readSession, requireSameSite, type Known } from './session.ts';
@@ -38,7 +38,7 @@ export async function checkToken(context: AdminContext, given: string): Promise<
   throw unknown('The token is not known here.');
 }
 
-/** Everybody whose token may be right now: the one of the environment, and the admin keys. */
+/** Lists everybody whose token may be right now: the one of the environment, and the admin keys. */
 async function everybody(env: Env, access: AdminAccess): Promise<Known[]> {
   const tokenHash = await secretHash(env.ADMIN_TOKEN ?? '');
   const keys = access.adminKeys.filter(isLive);
@@ -48,7 +48,7 @@ async function everybody(env: Env, access: AdminAccess): Promise<Known[]> {
   ];
 }
 
-/** Whether a key of the admin API opens anything still. */
+/** Tells whether a key of the admin API opens anything still. */
 export function isLive({ expires_at: at }: Pick<AdminKeyConfig, 'expires_at'>): boolean {
   return at === null || Date.parse(at) > Date.now();
 }

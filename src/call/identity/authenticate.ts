@@ -2,10 +2,10 @@ import type { GatewayKeyConfig } from '../../contract/config/config.ts';
 import type { Env } from '../../env.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
-import { upstreamSecret } from '../../runtime/upstream-secret.ts';
+import { upstreamSecret } from '../../runtime/secrets.ts';
 import { readCredentials, type Credentials } from '../../upstream/transfer/credentials.ts';
 import type { Ticket } from '../acquire/admission.ts';
-import { fingerprint, gatewayKeyHash } from '../../runtime/fingerprint.ts';
+import { fingerprint, gatewayKeyHash } from '../../runtime/digests.ts';
 import { refusedKey } from '../../routing/key-access.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 

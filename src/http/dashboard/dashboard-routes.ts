@@ -18,7 +18,7 @@ const TYPES: Readonly<Record<string, string>> = {
 /** Names that the build gives. Whatever else is asked for never reaches the files. */
 const BUILT_FILE = /^\/admin(\/assets\/[\w-][\w.-]*\.(\w+))$/;
 
-/** A file whose name changes with what is in it. */
+/** Caching of a file whose name changes with what is in it. */
 const FOR_GOOD = 'public, max-age=31536000, immutable';
 
 const NOT_BUILT =
@@ -27,7 +27,7 @@ const NOT_BUILT =
 type DashboardContext = Context<{ Bindings: Env }>;
 
 /**
- * The dashboard's page and its files, to be mounted at `/admin` behind the admin API. They are open to
+ * Serves the dashboard's page and its files, to be mounted at `/admin` behind the admin API. They are open to
  * everybody and the same for everybody: all that the page shows comes from the API.
  */
 export function createDashboardRoutes(): Hono<{ Bindings: Env }> {
@@ -70,7 +70,7 @@ async function page(context: DashboardContext): Promise<Response> {
   return answer(file, TYPES['html'] ?? '', 'no-cache');
 }
 
-/** A file of the build, or null where there is none. */
+/** Reads a file of the build; null: there is none. */
 async function read({ env, req }: DashboardContext, path: string): Promise<Response | null> {
   const known = req.header('if-none-match');
   const headers = known === undefined ? {} : { 'if-none-match': known };

@@ -6,7 +6,7 @@ export interface Family {
   readonly name: string;
   readonly type: 'gauge' | 'counter' | 'histogram';
   readonly help: string;
-  /** What several pools make together. */
+  /** Rule by which the values of several pools become one. */
   readonly join: 'sum' | 'max' | 'min';
 }
 
@@ -38,7 +38,7 @@ export class Exposition {
     this.#put(family, `${family.name}${SUFFIX[family.type]}${labelsText(labels)}`, value);
   }
 
-  /** One series for each key of `values`, which is the value of the label `label`. */
+  /** Adds one series for each key of `values`, which is the value of the label `label`. */
   addEach(
     family: Family & { readonly type: keyof typeof SUFFIX },
     labels: Labels,
@@ -50,7 +50,7 @@ export class Exposition {
     }
   }
 
-  /** A histogram of durations, in seconds as the conventions want it. */
+  /** Adds a histogram of durations, in seconds as the conventions want it. */
   addHistogram(family: Family, labels: Labels, { counts, sumMs }: Readonly<Histogram>): void {
     let cumulative = 0;
     for (const [bucket, count] of counts.entries()) {

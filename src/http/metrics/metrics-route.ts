@@ -1,12 +1,12 @@
 import type { Context } from 'hono';
 import type { Env } from '../../env.ts';
-import { howToSet } from '../../runtime/how-to-set.ts';
+import { howToSet } from '../../runtime/secrets.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/rpc/group-rpc.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import { askPools, readDirectory, type PoolReply } from '../../overview/pools.ts';
 import { refuseBlocked, slowDown } from '../../admin/access/attempts.ts';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';
-import { isSameHash, secretHash } from '../../runtime/secret-hash.ts';
+import { isSameHash, secretHash } from '../../runtime/digests.ts';
 import { Exposition } from './exposition.ts';
 import { CONFIG_VERSION, POOLS, POOLS_LEFT_OUT } from './families.ts';
 import { addPools } from './pool-samples.ts';
@@ -30,7 +30,7 @@ export async function metrics(context: Context<{ Bindings: Env }>): Promise<Resp
   }
 }
 
-/** Partitions that nobody uses leave the list in time; until then they need no series. */
+/** Leaves out partitions that nobody uses: they leave the list in time, and need no series until then. */
 function isShown(one: PoolReply<PoolMetrics>): boolean {
   return 'error' in one || one.pool.partition === null || one.answer.status.idle_ms < POOL_IDLE_MS;
 }

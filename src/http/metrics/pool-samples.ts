@@ -4,10 +4,10 @@ import type { PoolReply } from '../../overview/pools.ts';
 import type { Exposition, Labels } from './exposition.ts';
 import * as families from './families.ts';
 
-/** So many partitions of a group have series of their own; the others share one set. */
+/** Maximum partitions of a group with series of their own; the others share one set. */
 export const PARTITIONS_MAX = 50;
 
-/** What the others are called. No partition's name is a single word in capitals. */
+/** Name of the others. No partition's is a single word in capitals. */
 const OTHERS = 'OTHER';
 
 /**
@@ -25,7 +25,7 @@ export function addPools(exposition: Exposition, asked: readonly PoolReply<PoolM
   }
 }
 
-/** The empty name is the label that is not there. */
+/** Names a partition; the empty name is the label that is not there. */
 function nameOf({ partition }: PlacedPool): string {
   return partition ?? '';
 }

@@ -7,11 +7,11 @@ import { ownPool, takesCalls, type PlacedPool } from '../../routing/pool.ts';
 import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../../contract/pool-name.ts';
 import { compileGroups } from '../../routing/group-match.ts';
 import { within } from '../../runtime/within.ts';
-import { fingerprint } from '../../runtime/fingerprint.ts';
+import { fingerprint } from '../../runtime/digests.ts';
 import { mayUse } from '../../routing/key-access.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
-/** Who wants to know. */
+/** The caller that wants to know. */
 export interface StatusCaller {
   /** Id of the gateway key, else the fingerprint of the provider key. */
   readonly id: string;
@@ -32,15 +32,15 @@ export interface CallerPool {
   readonly isShown: boolean;
 }
 
-/** What a listed pool is for a while: callers may ask all the time, and there is one directory. */
+/** How long the list of pools is used: callers may ask all the time, and there is one directory. */
 const LISTED_FOR_MS = 2_000;
 const ANSWER_MS_MAX = 1_000;
 
-/** Plain data only: requests may not share promises. */
+/** The pools as they were listed last. Plain data only: requests may not share promises. */
 let listed: { readonly at: number; readonly pools: readonly PlacedPool[] } | null = null;
 
 /**
- * The pools that may hold calls of a caller, its own ones first. Behind gateway keys a caller is shown
+ * Lists the pools that may hold calls of a caller, its own ones first. Behind gateway keys a caller is shown
  * every group that its key may use; a caller with a provider key, whom nobody has let in, only those that
  * it has calls in, and the pools of its own.
  */
@@ -94,7 +94,7 @@ function configuredPools(
   ];
 }
 
-/** Which of the values that name a partition is the caller, so that it shares none; -1: none is. */
+/** Finds which of the values that name a partition is the caller, so that it shares none; -1: none is. */
 function ownPartAt({ partition_by: by }: GroupConfig, { key }: StatusCaller): number {
   const at = by.indexOf('caller');
   // Behind a gateway key the upstream may see the operator's key, which many share.

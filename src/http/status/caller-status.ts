@@ -8,12 +8,12 @@ import { askPools } from '../../overview/pools.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import { callerPools, type CallerPool, type StatusCaller } from './caller-pools.ts';
 
-/** Pools that one request asks: whoever has a key may ask as often as it likes. */
+/** Maximum pools that one request asks: whoever has a key may ask as often as it likes. */
 const ASKED_MAX = 64;
 
 type Limits = CallerGroup['limits'];
 
-/** Everything that a caller may know of its calls. */
+/** Collects everything that a caller may know of its calls. */
 export async function callerStatus(
   env: Env,
   table: RoutingTable,

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { callerStatusSchema, type CallerStatus } from '../../../src/contract/caller-status.ts';
 import { directoryOf } from '../../../src/env.ts';
-import { gatewayKeyHash, fingerprint } from '../../../src/runtime/fingerprint.ts';
+import { gatewayKeyHash, fingerprint } from '../../../src/runtime/digests.ts';
 import { configure, call, env, until } from '../support/worker.ts';
 import { NO_COOLDOWN, pool, queueUp, request, take } from '../support/pool.ts';
 

@@ -23,10 +23,22 @@ function toHex(bytes: ArrayBuffer): string {
   return new Uint8Array(bytes).toHex();
 }
 
-/** SHA-256 of a gateway key as `sha256:<hex>`: the form in which the configuration lists keys. */
-export const gatewayKeyHash = createCache(
-  async (key) => `sha256:${toHex(await crypto.subtle.digest('SHA-256', encoder.encode(key)))}`,
-);
+/** Hashes a secret by SHA-256, as `sha256:<hex>`. It is remembered nowhere. */
+export async function secretHash(secret: string): Promise<string> {
+  return `sha256:${toHex(await crypto.subtle.digest('SHA-256', encoder.encode(secret)))}`;
+}
+
+/**
+ * Compares two hashes of secrets. They have one length, so that neither the length of a secret nor the
+ * first difference shows in the time.
+ */
+export function isSameHash(a: string, b: string): boolean {
+  const [left, right] = [encoder.encode(a), encoder.encode(b)];
+  return left.byteLength === right.byteLength && crypto.subtle.timingSafeEqual(left, right);
+}
+
+/** Hashes a gateway key: the form in which the configuration lists keys, remembered for the calls to come. */
+export const gatewayKeyHash = createCache(secretHash);
 
 const fingerprintOf = createCache(async (keyAndCredential) => {
   const split = keyAndCredential.indexOf('\n');
@@ -42,7 +54,7 @@ const fingerprintOf = createCache(async (keyAndCredential) => {
 });
 
 /**
- * What stands for a provider's key wherever Headgate keeps or shows something of it: an HMAC-SHA-256
+ * Makes what stands for a provider's key wherever Headgate keeps or shows something of it: an HMAC-SHA-256
  * under the deployment's own key, so that it says nothing to somebody who only has a list of keys.
  */
 export function fingerprint(fingerprintKey: string, credential: string): Promise<string> {

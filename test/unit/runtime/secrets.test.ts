@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { howToSet } from '../../../src/runtime/how-to-set.ts';
+import { howToSet } from '../../../src/runtime/secrets.ts';
 
 test('a secret is set with wrangler on Cloudflare, and in the environment where Headgate hosts itself', () => {
   expect(howToSet({}, 'UPSTREAM_KEY')).toBe('npx wrangler secret put UPSTREAM_KEY');
