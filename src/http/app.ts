@@ -1,3 +1,5 @@
+// The front door: a URL of ours goes to the route table below, everything else is a call.
+
 import { Hono } from 'hono';
 import type { Env } from '../env.ts';
 import { DEPARTED_PATH } from '../contract/rpc/forwarded.ts';
@@ -23,7 +25,7 @@ export function createApp(): ExportedHandler<Env> {
   return {
     async fetch(request, env, ctx) {
       if (OWN_URL.test(request.url)) return routes.fetch(request, env, ctx);
-      // Past the route table, which would take a tenth of the time that a small call costs here.
+      // Past the route table: nothing of the framework stands around a call (decision 22).
       try {
         return await proxy(request, env, ctx);
       } catch (error) {
