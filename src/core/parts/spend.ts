@@ -139,18 +139,11 @@ function boundsOf(period: Period, at: InstantMs): { beganAt: InstantMs; endsAt: 
   return { beganAt, endsAt: after(beganAt, lengthMs) };
 }
 
-/**
- * The begin of the calendar's month. The core has no `Date`; the arithmetic is Howard Hinnant's
- * `civil_from_days`, in which a year begins with March so that the leap day is its last.
- */
+/** Finds the begin of the calendar's month, in UTC. */
 function monthBeganAt(at: InstantMs): InstantMs {
-  const day = Math.floor(at / DAY_MS);
-  const dayOfEra = (day + 719_468) % 146_097;
-  const leapDays =
-    Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 1_460) - Math.floor(dayOfEra / 146_096);
-  const year = Math.floor((dayOfEra + leapDays) / 365);
-  const dayOfYear = dayOfEra - 365 * year - Math.floor(year / 4) + Math.floor(year / 100);
-  const month = Math.floor((5 * dayOfYear + 2) / 153);
-  const dayOfMonth = dayOfYear - Math.floor((153 * month + 2) / 5);
-  return instant((day - dayOfMonth) * DAY_MS);
+  // With an argument `Date` reads no clock: it is arithmetic alone.
+  /* oxlint-disable no-restricted-globals */
+  const date = new Date(at);
+  return instant(Date.UTC(date.getUTCFullYear(), date.getUTCMonth()));
+  /* oxlint-enable no-restricted-globals */
 }
