@@ -1,12 +1,12 @@
-import { allows, nextChangeAt as breakerChangesAt } from './parts/breaker.ts';
-import { slotsMaxNow } from './parts/ceiling.ts';
 import { instant, type InstantMs } from './words/ids.ts';
-import type { Demand } from './words/usage.ts';
-import { nextChangeAt as pauseChangesAt, rampSlotsMax } from './parts/pause.ts';
-import { ONE_REQUEST } from './parts/demand.ts';
-import { roomAt as ratesRoomAt } from './parts/rates.ts';
 import type { Outcome } from './words/outcome.ts';
 import { AUTO_COOLDOWN_MS, AUTO_COOLDOWN_SLOTS_MAX, LAG_REMEMBERED_MS } from './words/settings.ts';
+import type { Demand } from './words/usage.ts';
+import { allows, nextChangeAt as breakerChangesAt } from './parts/breaker.ts';
+import { slotsMaxNow } from './parts/ceiling.ts';
+import { ONE_REQUEST } from './parts/demand.ts';
+import { nextChangeAt as pauseChangesAt, rampSlotsMax } from './parts/pause.ts';
+import { roomAt as ratesRoomAt } from './parts/rates.ts';
 import { NEVER, type GroupState } from './state.ts';
 
 /** Slots that may be in use now: by the limit, by what was learned, and by the ramp after a pause. */
@@ -25,7 +25,7 @@ export function atUpstream(state: GroupState): number {
   return slotsInUse - slotsCooling - slotsWaitingElsewhere - slotsRefused;
 }
 
-/** Why the group grants nothing for now, and until when; null: its upstream does not stop it. */
+/** Finds why the upstream stops the group, and until when; null: it does not. */
 export function blockOf(
   { controls }: GroupState,
   now: InstantMs,
@@ -43,7 +43,7 @@ export function isStopped(state: GroupState, now: InstantMs): boolean {
 }
 
 /**
- * When there is room for `demand` if nothing but time changes: `now` if there is already, Infinity if
+ * Finds when there is room for `demand` if nothing but time changes: `now` if there is already, Infinity if
  * somebody must give something back first. Slots, requests and tokens are looked at together, so a call
  * takes all of them or none.
  */
@@ -68,7 +68,7 @@ export function isHeldByRates({ roomDueAt, grantsFrom }: GroupState): boolean {
   return roomDueAt !== NEVER && roomDueAt > grantsFrom;
 }
 
-/** When the limits have a request to spare, whatever else a call needs. */
+/** Finds when the limits have a request to spare, whatever else a call demands. */
 export function requestFreeAt({ settings, controls }: GroupState, now: InstantMs): InstantMs {
   return ratesRoomAt(controls.rates, settings.rates, ONE_REQUEST, now);
 }

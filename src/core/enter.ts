@@ -1,3 +1,6 @@
+import { after, instant, type InstantMs, type TicketId } from './words/ids.ts';
+import { ORPHAN_GRACE_MS } from './words/settings.ts';
+import { LANES, type Lane, type Ticket } from './words/ticket.ts';
 import {
   NO_AGENT,
   agentAccount,
@@ -6,33 +9,30 @@ import {
   tenantAccount,
 } from './parts/accounts.ts';
 import { allows } from './parts/breaker.ts';
-import { blockOf, isStopped, roomAt, slotsMaxAt } from './capacity.ts';
 import type { WaitCause } from './parts/decision-log.ts';
 import { demandOf } from './parts/demand.ts';
-import type { Effect, GroupEvent } from './events.ts';
+import { dequeue, enqueue, type Waiter } from './parts/queue.ts';
+import { blockOf, isStopped, roomAt, slotsMaxAt } from './capacity.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
+import type { Effect, GroupEvent } from './events.ts';
 import { letPass, pump } from './grant.ts';
-import { after, instant, type InstantMs, type TicketId } from './words/ids.ts';
 import { attach } from './leases.ts';
 import { leave, reject, rejected } from './leave.ts';
 import { waitsForItself } from './nesting.ts';
 import { ageOf, isUnderCap } from './order.ts';
-import { dequeue, enqueue, type Waiter } from './parts/queue.ts';
 import {
   rejectionAtDoor,
   rejectionOfStopped,
   rejectionInQueue,
   rejectionAtDeadline,
 } from './rejections.ts';
-import { ORPHAN_GRACE_MS } from './words/settings.ts';
 import { NEVER, type GroupState } from './state.ts';
 import { noteRejectedAtDoor } from './stats.ts';
-import { LANES, type Lane, type Ticket } from './words/ticket.ts';
 
 type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
 
 /**
- * Takes a ticket's ask in. Idempotent by the lease id: an attempt that has a lease gets the same one
+ * Takes an acquire call in. Idempotent by the lease id: an attempt that has a lease gets the same one
  * under a new attachment, one that waits keeps its place, one that ended stays ended.
  */
 export function joinQueue(
@@ -85,7 +85,7 @@ export function joinQueue(
   if (ticket.isTry) unlevel();
 }
 
-/** What becomes of a newcomer that cannot be granted now. */
+/** Decides what becomes of a newcomer that cannot be granted now. */
 function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effect[]): void {
   const { ticket } = waiter;
   const { settings } = state;
@@ -164,7 +164,7 @@ export function replace(state: GroupState, waiter: Waiter, lane: Lane, isPromote
   enqueue(state.queue, waiter);
 }
 
-/** Where a ticket stands, and how long it may take from there. */
+/** Tells where a ticket stands, and how long it may take from there, in milliseconds. */
 export function standing(
   state: GroupState,
   ticketId: TicketId,
@@ -187,7 +187,7 @@ function noteDue(state: GroupState, waiter: Waiter): void {
   );
 }
 
-/** The entry of a ticket that comes for the first time. It does not stand in the queue yet. */
+/** Makes the entry of a ticket that comes for the first time. It does not stand in the queue yet. */
 function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
   const ticket = clamp(event.ticket, state.settings.timeoutMs, now);
   const { holder, enqueuedAt } = ticket;
@@ -215,14 +215,14 @@ function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
   };
 }
 
-/** Who comes while the group settles has waited since its call came, unless that was for another group. */
+/** Dates an arrival: while the group settles, from when the call came, unless it waited for another group. */
 function arrivalOf({ grantsFrom }: GroupState, ticket: Ticket, now: InstantMs): InstantMs {
   if (now >= grantsFrom || ticket.holdsNarrower) return now;
   return instant(Math.min(now, ticket.enqueuedAt));
 }
 
 /**
- * Claims from the future would be a place behind everybody, one from the far past a place before. The
+ * Clamps the time of arrival: one in the future would be a place behind all, one long past a place before. The
  * start of an agent run needs no bound into the past: the age credit bounds what it is good for.
  */
 function clamp(ticket: Ticket, timeoutMs: number, now: InstantMs): Ticket {
@@ -230,13 +230,13 @@ function clamp(ticket: Ticket, timeoutMs: number, now: InstantMs): Ticket {
   return { ...ticket, enqueuedAt };
 }
 
-/** A newcomer was not granted at once. */
+/** Notes where a newcomer stands that was not granted at once, and what for. */
 function noteArrival(state: GroupState, waiter: Waiter, now: InstantMs): void {
   const position = waitersAhead(state, waiter);
   waiter.arrival = { position, cause: waitCause(state, waiter, now) };
 }
 
-/** What keeps a waiter from being granted now. Of several causes the one that lasts whatever others do. */
+/** Names what keeps a waiter from being granted now; of several causes the one that others cannot end. */
 function waitCause(state: GroupState, waiter: Waiter, now: InstantMs): WaitCause {
   if (state.settings.paused) return 'operator_pause';
   const block = blockOf(state, now);

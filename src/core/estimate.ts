@@ -1,17 +1,17 @@
-import { blockOf, isHeldByRates, slotsLearned } from './capacity.ts';
 import type { InstantMs } from './words/ids.ts';
-import { compareWaiters, laneLength, placeOf, queueLength, type Waiter } from './parts/queue.ts';
+import type { TicketId } from './words/ids.ts';
 import { COMEBACK_MS, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from './words/settings.ts';
+import { LANES } from './words/ticket.ts';
+import { compareWaiters, laneLength, placeOf, queueLength, type Waiter } from './parts/queue.ts';
 import { MINUTE_MS } from './parts/rate-limits.ts';
 import { requestsAtOnce } from './parts/rates.ts';
+import { blockOf, isHeldByRates, slotsLearned } from './capacity.ts';
 import type { GroupState } from './state.ts';
-import { LANES } from './words/ticket.ts';
-import type { TicketId } from './words/ids.ts';
 
 /** Least weight of the newest sample in the mean hold time. The first ones weigh as much as each other. */
 const HOLD_SAMPLE_WEIGHT = 0.2;
 
-/** Retry-After varies by so much either way, or all who were turned away at once come back at once. */
+/** Maximum part by which Retry-After varies either way, or all who were rejected at once come back at once. */
 const JITTER = 0.2;
 
 /** Takes the time that a call held its slot into the mean. */
@@ -22,8 +22,8 @@ export function observeHold(state: GroupState, heldMs: number): void {
 }
 
 /**
- * What a grant is charged per slot before its hold is known: the mean. As long as no call has ended, next
- * to nothing: a guess that is too high would be corrected for those who had the first slots, and would
+ * Computes what a grant is charged per slot before its hold is known: the mean. As long as no call has ended,
+ * next to nothing: a guess that is too high would be corrected for those who had the first slots, and would
  * stay with whoever came meanwhile and caught up with them. The millisecond makes them take turns.
  */
 export function holdToChargeMs({ holdMeanMs, holdSamples }: GroupState): number {
@@ -31,9 +31,10 @@ export function holdToChargeMs({ holdMeanMs, holdSamples }: GroupState): number 
 }
 
 /**
- * How long a waiter with `ahead` others before it will wait: the slots give one place every
- * `mean hold / slots` after the end of a pause, and the limit of requests one every so often once what may
- * go at once has gone. Of tokens it is known only when the first of all has enough. At the most `RETRY_AFTER_MAX_MS` where nothing drains.
+ * Estimates how long a waiter with `ahead` others before it will wait, in milliseconds: the slots give one
+ * place every `mean hold / slots` after the end of a pause, and the limit of requests one every so often once
+ * what may go at once has gone. Of tokens it is known only when the first of all has enough. At the most
+ * `RETRY_AFTER_MAX_MS` where nothing drains.
  */
 export function estimateWaitMs(state: GroupState, ahead: number, now: InstantMs): number {
   const slotsMax = slotsLearned(state);
@@ -47,7 +48,7 @@ export function estimateWaitMs(state: GroupState, ahead: number, now: InstantMs)
   return Math.round(Math.max(stoppedMs + bySlots, firstMs, byRequests));
 }
 
-/** How long the limit of requests alone makes a waiter wait. For what may go at once nobody waits. */
+/** Estimates how long the limit of requests alone makes a waiter wait. For what may go at once nobody waits. */
 function waitForRequestsMs(
   { settings: { rates }, controls }: GroupState,
   ahead: number,
@@ -60,7 +61,7 @@ function waitForRequestsMs(
 }
 
 /**
- * How many waiters are likely to go before this one: those of higher lanes, those of its own tenant that
+ * Estimates how many waiters go before this one: those of higher lanes, those of its own tenant that
  * stand before it, and of every other tenant in its lane as many as its own has up to it. What is still
  * to come, weights and owed turns are left out: it is an estimate.
  */
@@ -82,8 +83,8 @@ export function waitersAhead({ queue }: GroupState, waiter: Waiter): number {
 }
 
 /**
- * Retry-After for a wait of about `estimateMs`: at least one second, at most a minute. The bounds are set
- * before the jitter, or everybody who is told a minute would come back at once.
+ * Computes Retry-After, in milliseconds, for a wait of about `estimateMs`: a second to a minute. The bounds
+ * are set before the jitter, or everybody who is told a minute would come back at once.
  */
 export function retryAfterMs(
   estimateMs: number,
@@ -97,14 +98,14 @@ export function retryAfterMs(
 }
 
 /**
- * Retry-After where nobody knows how long it will last. A shorter one would have a client spend all its
- * tries in a moment, since it goes before its own back-off.
+ * Computes Retry-After where nobody knows how long it will last. A shorter one would have a client spend all
+ * its tries in a moment, since it goes before its own back-off.
  */
 export function retryUnforeseenMs(ticketId: TicketId): number {
   return retryAfterMs(COMEBACK_MS, ticketId, COMEBACK_MS);
 }
 
-/** The estimate for somebody who would join the end of the queue. */
+/** Estimates the wait of somebody who would join the end of the queue. */
 export function estimateAtEnd(state: GroupState, now: InstantMs): number {
   return estimateWaitMs(state, queueLength(state.queue), now);
 }

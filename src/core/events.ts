@@ -1,14 +1,14 @@
-import type { Controls } from './controls.ts';
 import type { LeaseId, TicketId } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
 import type { Rejection } from './words/rejection.ts';
 import type { GroupSettings } from './words/settings.ts';
 import type { UpstreamSignal } from './words/signal.ts';
-import type { HandedGroup, Lease } from './state.ts';
 import type { Holder, Lane, Ticket } from './words/ticket.ts';
 import type { Settlement } from './words/usage.ts';
+import type { Controls } from './controls.ts';
+import type { HandedGroup, Lease } from './state.ts';
 
-/** Everything that can happen to a group. */
+/** An event that can happen to a group. */
 export type GroupEvent =
   /** A caller asks for a slot, or asks again; it stays parked for `sliceMs` at most. */
   | {
@@ -24,7 +24,7 @@ export type GroupEvent =
       readonly kind: 'release';
       readonly leaseId: LeaseId;
       readonly outcome: Outcome;
-      /** What the upstream counted; null: not known, so what was reserved counts. */
+      /** The upstream's own count; null: not known, and what was reserved counts. */
       readonly settlement: Settlement | null;
       /** The upstream's HTTP status; null or absent: not known. Noted, and nothing follows from it. */
       readonly status?: number | null;
@@ -50,7 +50,7 @@ export type GroupEvent =
       readonly slots: number;
       /** Nothing was stored of an instance before: where one holder comes from, others may follow. */
       readonly othersMayFollow?: boolean;
-      /** What it holds the lease by, where that is known. */
+      /** The attachment that it holds the lease by, where that is known. */
       readonly attachment?: number;
     }
   /** Another instance hands its leases to this one. */
@@ -81,7 +81,7 @@ export type GroupEvent =
   /** Time passed. */
   | { readonly kind: 'tick' };
 
-/** What the shell must do, in this order. */
+/** An order to the shell, to be carried out in the order of the list. */
 export type Effect =
   /** Write the lease's row. Nobody may hear of the lease before that. */
   | { readonly kind: 'save'; readonly lease: Lease }
@@ -89,9 +89,9 @@ export type Effect =
   | { readonly kind: 'keep'; readonly controls: Controls }
   /** Delete the lease's row. */
   | { readonly kind: 'drop'; readonly leaseId: LeaseId }
-  /** Answer the ticket's parked ask with the lease, under its current attachment. */
+  /** Answer the ticket's parked acquire call with the lease, under its current attachment. */
   | { readonly kind: 'grant'; readonly ticketId: TicketId; readonly lease: Lease }
-  /** The ask's slice is over and the ticket still waits. */
+  /** The acquire call's slice is over and the ticket still waits. */
   | {
       readonly kind: 'pending';
       readonly ticketId: TicketId;

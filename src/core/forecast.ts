@@ -1,12 +1,12 @@
+import { LANES, type Lane } from './words/ticket.ts';
 import { weightOf, type TenantAccount } from './parts/accounts.ts';
-import { holdToChargeMs } from './estimate.ts';
 import { laneTurns, noteLaneGrant } from './parts/lanes.ts';
 import { compareWaiters, placeOf, type Waiter } from './parts/queue.ts';
+import { holdToChargeMs } from './estimate.ts';
 import type { GroupState } from './state.ts';
-import { LANES, type Lane } from './words/ticket.ts';
 
 /**
- * Everybody who waits, in the order in which they will probably be granted: the comparator of
+ * Lists all who wait in the order in which they will probably be granted: the comparator of
  * `order.ts` played forward with the mean hold as the charge of every grant. Left out are caps,
  * reservations, what agents get in other lanes, and whoever is still to come. Changes nothing.
  */
@@ -35,7 +35,7 @@ interface Placed {
   readonly from: number;
 }
 
-/** What is left of one tenant in one lane. */
+/** The waiters of one tenant in one lane who have no place yet. */
 interface Backlog {
   readonly tenant: TenantAccount;
   /** The next one last. */
@@ -136,7 +136,7 @@ function backlogsOf(
   });
 }
 
-/** Where agents share their tenant's part, a call stands where its agent's service will be by then. */
+/** Gives each call the service that its agent will have by then, where agents share; 0 where they do not. */
 function putInPlace(state: GroupState, oldestFirst: readonly Waiter[]): Placed[] {
   if (!state.settings.byAgent) return oldestFirst.map((waiter) => ({ waiter, from: 0 }));
   const service = new Map<Waiter['agent'], number>();

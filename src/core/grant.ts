@@ -1,15 +1,15 @@
-import { noteServiceOf } from './parts/accounts.ts';
-import { roomAt, slotsLearned } from './capacity.ts';
-import { demandOf } from './parts/demand.ts';
-import type { Effect } from './events.ts';
 import type { InstantMs } from './words/ids.ts';
+import { noteServiceOf } from './parts/accounts.ts';
+import { demandOf } from './parts/demand.ts';
 import { noteLaneGrant } from './parts/lanes.ts';
+import { dequeue, queueLength, type Waiter } from './parts/queue.ts';
+import { roomAt, slotsLearned } from './capacity.ts';
+import type { Effect } from './events.ts';
 import { openLease } from './leases.ts';
 import { leave, rejected } from './leave.ts';
 import { findPassage } from './nesting.ts';
 import { nextWaiter } from './order.ts';
 import { findOvertaker } from './overtaking.ts';
-import { dequeue, queueLength, type Waiter } from './parts/queue.ts';
 import { rejectionOfTooLarge, rejectionOfUnaffordable } from './rejections.ts';
 import { reserveFor } from './reservation.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
@@ -26,7 +26,9 @@ export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void
   }
 }
 
-/** Grants as long as there is room for whose turn it is. A call that does not fit bars whom it would wait for. */
+/**
+ * Grants as long as there is room for whose turn it is. A call that does not fit bars whom it would wait for.
+ */
 function grantInTurn(state: GroupState, now: InstantMs, effects: Effect[]): void {
   state.roomDueAt = NEVER;
   state.overtakingDueAt = NEVER;
@@ -78,7 +80,7 @@ function mayHaveRoom(state: GroupState): boolean {
   return !state.settings.paused && state.slotsInUse < Math.max(1, slotsLearned(state));
 }
 
-/** In a dry run nobody waits: it is only counted who would have. */
+/** Grants in a dry run, where nobody waits: it is only counted that this one would have. */
 export function letPass(
   state: GroupState,
   waiter: Waiter,

@@ -1,13 +1,13 @@
 import type { InstantMs } from './words/ids.ts';
+import { TOMBSTONES_MAX } from './words/settings.ts';
+import { LANES, type Lane } from './words/ticket.ts';
+import { compareLines, compareWaiters, type Line } from './parts/queue.ts';
+import { hasRoom } from './capacity.ts';
 import { passesOn } from './nesting.ts';
 import { nextWaiter } from './order.ts';
-import { compareLines, compareWaiters, type Line } from './parts/queue.ts';
-import { TOMBSTONES_MAX } from './words/settings.ts';
-import { hasRoom } from './capacity.ts';
 import type { GroupState, Lease } from './state.ts';
-import { LANES, type Lane } from './words/ticket.ts';
 
-/** What is wrong with the state, in words; an empty list is a sound state. For tests and after a load. */
+/** Lists what is wrong with the state, in words; nothing in a sound one. For tests and after a load. */
 export function checkInvariants(state: GroupState, now: InstantMs): string[] {
   const next = nextWaiter(state);
   const broken = [...brokenLeases(state), ...brokenLines(state), ...brokenAccounts(state)];
@@ -49,7 +49,9 @@ function brokenLeases(state: GroupState): string[] {
   return broken;
 }
 
-/** What passes on a lease takes no more than that has, which is held and passes on none itself. */
+/**
+ * Whether leases that pass on this one take no more than it has, and it passes on one that is held, or none.
+ */
 function isWellNested({ leases, nestedIn }: GroupState, lease: Lease): boolean {
   let taken = 0;
   for (const each of nestedIn.get(lease.id) ?? []) {

@@ -1,18 +1,18 @@
+import { after, instant, type InstantMs, type LeaseId } from './words/ids.ts';
+import type { Outcome } from './words/outcome.ts';
+import { LEASE_TTL_MS } from './words/settings.ts';
+import { LANES } from './words/ticket.ts';
+import type { Settlement } from './words/usage.ts';
 import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './parts/accounts.ts';
+import { resettle } from './parts/queue.ts';
 import { atUpstream, cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect } from './events.ts';
-import { after, instant, type InstantMs, type LeaseId } from './words/ids.ts';
-import type { Outcome } from './words/outcome.ts';
-import { settleLease } from './reservation.ts';
 import { forgetNested, noteNested } from './nesting.ts';
-import { resettle } from './parts/queue.ts';
-import { LEASE_TTL_MS } from './words/settings.ts';
+import { settleLease } from './reservation.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteEnd } from './stats.ts';
-import { LANES } from './words/ticket.ts';
 import { noteEnded, noteGranted, noteSuccess } from './upstream-signals.ts';
-import type { Settlement } from './words/usage.ts';
 
 type NewLease = Pick<
   Lease,
@@ -72,7 +72,7 @@ function count(state: GroupState, lease: Lease, sign: 1 | -1, now: InstantMs): v
   agent.slots += slots;
 }
 
-/** All its groups have granted: the call is on its way. */
+/** Confirms that all groups of its call have granted, and the call is on its way. */
 export function confirmLease(state: GroupState, lease: Lease, now: InstantMs): void {
   if (!endWaitElsewhere(state, lease)) return;
   lease.callableAt = now;
@@ -80,7 +80,7 @@ export function confirmLease(state: GroupState, lease: Lease, now: InstantMs): v
   noteGranted(state, lease, now);
 }
 
-/** True: it did wait until now. */
+/** Ends its wait for another group. Returns whether it did wait until now. */
 function endWaitElsewhere(state: GroupState, lease: Lease): boolean {
   if (!lease.waitsElsewhere) return false;
   lease.waitsElsewhere = false;
@@ -89,8 +89,8 @@ function endWaitElsewhere(state: GroupState, lease: Lease): boolean {
 }
 
 /**
- * Marks a lease whose call the upstream refused. It is known before the lease ends, and of a burst of refusals the first
- * ends come after the last report: until then all of them would seem to be in flight.
+ * Marks a lease whose call the upstream refused. It is known before the lease ends, and of a burst of
+ * refusals the first ends come after the last report: until then all of them would seem to be in flight.
  */
 export function markRefused(state: GroupState, lease: Lease): void {
   if (lease.isRefused) return;
@@ -115,8 +115,8 @@ function accountsOf({ accounts }: GroupState, { holder }: Lease, now: InstantMs)
 }
 
 /**
- * Hands the lease to a new answer: from now on the earlier one's disposal changes nothing. Who asked
- * for it lives, and begins to count its TTL now.
+ * Hands the lease to a new answer: from now on the earlier one's disposal changes nothing. The caller asked
+ * for it, lives, and has one TTL from now.
  */
 export function attach(state: GroupState, lease: Lease, now: InstantMs, effects: Effect[]): void {
   lease.attachment = state.nextAttachment++;
@@ -138,7 +138,7 @@ export function renewLease(lease: Lease, now: InstantMs, effects: Effect[]): voi
 }
 
 /**
- * Nobody could renew for so long, so of no holder's TTL it has passed. A dead holder's lease gets just what
+ * Extends all leases by time in which no holder could renew. A dead holder's lease gets just what
  * was lost, however often. What cools down did so meanwhile.
  */
 export function extendByLostTime(state: GroupState, lostMs: number, effects: Effect[]): void {
@@ -192,7 +192,7 @@ export function endLease(
   }
 }
 
-/** A lease is held no more: what passes on its slots, and goes on, counts itself from now on. */
+/** Ends the passage on a lease that is held no more: what goes on counts by itself from now on. */
 function endNesting(state: GroupState, parent: LeaseId, now: InstantMs, effects: Effect[]): void {
   for (const lease of state.nestedIn.get(parent) ?? []) {
     const slots = lease.nested?.slots ?? 0;
@@ -206,7 +206,7 @@ function endNesting(state: GroupState, parent: LeaseId, now: InstantMs, effects:
   }
 }
 
-/** The same for what passes on leases that are not here. */
+/** Ends the passage on leases that are not here. */
 export function endLostNesting(state: GroupState, now: InstantMs, effects: Effect[]): void {
   for (const parent of state.nestedIn.keys()) {
     const isHeld = (state.leases.get(parent)?.phase ?? 'cooling') !== 'cooling';

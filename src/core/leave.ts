@@ -1,10 +1,10 @@
+import type { InstantMs, TicketId } from './words/ids.ts';
+import type { Rejection } from './words/rejection.ts';
+import { dequeue, type Waiter } from './parts/queue.ts';
 import { isStopped } from './capacity.ts';
 import type { Effect } from './events.ts';
-import type { InstantMs, TicketId } from './words/ids.ts';
-import { dequeue, type Waiter } from './parts/queue.ts';
-import { noteDeparture, noteRejection } from './stats.ts';
-import type { Rejection } from './words/rejection.ts';
 import type { GroupState } from './state.ts';
+import { noteDeparture, noteRejection } from './stats.ts';
 
 /** The way in which a waiter leaves the queue without slots. */
 type Departure =
@@ -24,7 +24,7 @@ export function rejected(rejection: Rejection): Departure {
   return { kind: 'rejected', rejection };
 }
 
-/** Takes a waiter out of the queue, notes why, and answers the ask that is parked behind it. */
+/** Takes a waiter out of the queue, notes why, and answers the acquire call that is parked behind it. */
 export function leave(
   state: GroupState,
   waiter: Waiter,

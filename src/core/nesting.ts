@@ -1,6 +1,6 @@
 import type { LeaseId } from './words/ids.ts';
-import type { GroupState, Lease } from './state.ts';
 import type { Ticket } from './words/ticket.ts';
+import type { GroupState, Lease } from './state.ts';
 
 /**
  * Calls that are made for a call which holds slots, and pass on these: as many at once as it has, of the
@@ -8,7 +8,7 @@ import type { Ticket } from './words/ticket.ts';
  * that it was made for lets nobody pass: a chain would have no end.
  */
 
-/** The lease on whose slots this one passes, or null. */
+/** Names the lease on whose slots this one passes, or null. */
 export function passesOn({ slots, nested }: Lease): LeaseId | null {
   return nested !== null && slots === 0 ? nested.in : null;
 }

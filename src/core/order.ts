@@ -1,16 +1,16 @@
-import { leastAgentService, NO_AGENT, type Account } from './parts/accounts.ts';
-import { atUpstream, slotsLearned } from './capacity.ts';
-import { letsOthersTry } from './parts/evidence.ts';
 import type { InstantMs } from './words/ids.ts';
+import type { GroupSettings } from './words/settings.ts';
+import { LANES, type Lane, type Ticket } from './words/ticket.ts';
+import { leastAgentService, NO_AGENT, type Account } from './parts/accounts.ts';
+import { letsOthersTry } from './parts/evidence.ts';
 import { laneTurns } from './parts/lanes.ts';
 import { compareWaiters, type Line, type Waiter } from './parts/queue.ts';
-import { LANES, type Lane, type Ticket } from './words/ticket.ts';
-import type { GroupSettings } from './words/settings.ts';
-import type { GroupState } from './state.ts';
 import { refusalsOf } from './parts/repeat-refusals.ts';
+import { atUpstream, slotsLearned } from './capacity.ts';
+import type { GroupState } from './state.ts';
 
 /**
- * Whose turn it is. The whole order is `precedes`; everything else here says who may be compared.
+ * The order of turns. All of it is `precedes`; everything else here finds who may be compared.
  * `docs/order.md` explains it with a worked example.
  */
 
@@ -19,11 +19,11 @@ interface View {
   readonly state: GroupState;
   /** 0 for a lane that is owed a turn, then by priority. */
   readonly turns: Readonly<Record<Lane, number>>;
-  /** Whose best waiter has no room under a cap of its own: the others behind it wait for that too. */
+  /** Accounts whose best waiter has no room under a cap of its own: others behind it wait for that too. */
   readonly barred: Set<Account | 'elsewhere'>;
-  /** Who was refused more often lets others go first. */
+  /** Maximum refusals of a call that is looked at: one refused more often lets others go first. */
   readonly refusalsMax: number;
-  /** Who is looked at no more, as if it did not wait. */
+  /** Waiters that are passed over, as if they did not wait. */
   readonly passedOver: ReadonlySet<Waiter>;
 }
 
@@ -40,7 +40,7 @@ function precedes(a: Waiter, b: Waiter, { state, turns }: View): boolean {
   return compareWaiters(a, b) < 0;
 }
 
-/** What a waiter's tenant has had, by the count of its lane: no two lanes have the same turn. */
+/** Reads the service of a waiter's tenant by the count of its lane: no two lanes have the same turn. */
 function hadBy({ tenant, lane }: Pick<Waiter, 'tenant' | 'lane'>): number {
   return tenant.shares[lane].service;
 }
@@ -94,7 +94,7 @@ function bestOf(waiters: Iterable<Waiter>, view: View): Waiter | undefined {
   return best;
 }
 
-/** Everybody who could be the next: the best of each lane, and whoever may go before it. */
+/** Lists all who could be next: the best of each lane, and those who may go before it. */
 function candidates(view: View): Waiter[] {
   const { queue, settings, accounts } = view.state;
   const found: (Waiter | undefined)[] = [...queue.promoted].filter((each) => mayGo(each, view));

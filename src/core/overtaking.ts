@@ -1,18 +1,18 @@
+import { instant, type InstantMs } from './words/ids.ts';
 import type { Usage } from './words/usage.ts';
 import { NO_AGENT } from './parts/accounts.ts';
-import { roomAt, slotsLearned } from './capacity.ts';
-import { instant, type InstantMs } from './words/ids.ts';
 import { demandOf } from './parts/demand.ts';
-import { nextWaiter } from './order.ts';
 import type { Waiter } from './parts/queue.ts';
 import { exceededBy, fillInTime, isSpare, sparesBeside } from './parts/rates.ts';
 import { budgetBlock } from './parts/spend.ts';
+import { roomAt, slotsLearned } from './capacity.ts';
+import { nextWaiter } from './order.ts';
 import { NEVER, type GroupState } from './state.ts';
 
-/** So many of those behind the first in line are looked at. */
+/** Maximum waiters behind the first in line that are looked at. */
 const LOOKED_AT_MAX = 16;
 
-/** The least that a call takes. Where not even that is to spare nobody need be looked at. */
+/** Minimum that a call takes. Where not even that is to spare nobody need be looked at. */
 const LEAST: Usage = { requests: 1, inputTokens: 1, outputTokens: 0 };
 
 /** The next in line, which lacks nothing but time, and when it has room. */
@@ -21,7 +21,7 @@ interface First {
   readonly at: InstantMs;
 }
 
-/** Who may go before the first in line, or null: nobody yet, but perhaps from `at` on. */
+/** The waiter that may go before the first in line; null: nobody yet, but perhaps from `at` on. */
 interface Overtaker {
   readonly waiter: Waiter | null;
   readonly at: InstantMs;
@@ -30,7 +30,7 @@ interface Overtaker {
 const NOBODY: Overtaker = { waiter: null, at: NEVER };
 
 /**
- * Somebody smaller who uses what the first in line leaves of the limits while it waits, and does not delay
+ * Finds somebody smaller who uses what the first in line leaves of the limits, and does not delay
  * it: with this call in, the first has room no later than without. So what is large is not starved, and
  * nothing is wasted that nobody else waits for.
  */
@@ -57,7 +57,7 @@ export function findOvertaker(state: GroupState, first: First, now: InstantMs): 
   return { waiter: null, at: instant(soonest) };
 }
 
-/** When there is room for a waiter that is not taken from the first in line; NEVER: not before that. */
+/** Finds when a waiter has room that is not taken from the first in line; NEVER: not before that goes. */
 function roomBeside(state: GroupState, waiter: Waiter, first: First, now: InstantMs): InstantMs {
   const { settings, controls } = state;
   const { rates, budgets } = settings;

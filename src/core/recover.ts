@@ -1,8 +1,4 @@
-import { keepProbes } from './parts/breaker.ts';
-import { rebaseControls, type Controls } from './controls.ts';
-import type { Effect, GroupEvent } from './events.ts';
 import { after, earlier, type InstantMs } from './words/ids.ts';
-import { addLease, endLostNesting } from './leases.ts';
 import {
   COMES_BACK_MS,
   EXTENSIONS_MAX,
@@ -12,15 +8,20 @@ import {
   SETTLE_MS,
   type GroupSettings,
 } from './words/settings.ts';
+import { keepProbes } from './parts/breaker.ts';
+import { rebaseControls, type Controls } from './controls.ts';
+import type { Effect, GroupEvent } from './events.ts';
+import { addLease, endLostNesting } from './leases.ts';
 import { emptyState, type GroupState, type Lease, type LeaseRow } from './state.ts';
 
 /**
- * The state of a group after a reset, from its rows.
+ * Recovers the state of a group after a reset, from its rows.
  *
  * Renewals were never written, so every lease may be alive: each is extended, and that is written until its
- * first renewal. Slots that were cooling down stay down. If there were leases, there may have been waiters, who come back
- * within `SETTLE_MS` and are put in their old order before anything is granted. What tenants had had is
- * forgotten, but for what they hold. What a clock that was ahead has written is brought back to now.
+ * first renewal. Slots that were cooling down stay down. If there were leases, there may have been waiters,
+ * who come back within `SETTLE_MS` and are put in their old order before anything is granted. What tenants
+ * had had is forgotten, but for what they hold. What a clock that was ahead has written is brought back to
+ * now.
  */
 export function recover(
   settings: GroupSettings,
@@ -51,7 +52,7 @@ export function recover(
   return { state, effects };
 }
 
-/** The lease that a row tells of. Its holder may live, so it gets the time to come back in. */
+/** Makes the lease that a row tells of. Its holder may live, and gets the time to come back in. */
 function leaseFrom(row: LeaseRow, attachment: number, now: InstantMs): Lease {
   const { coolingUntil, ...rest } = rebasedRow(row, now);
   const extension = extensionOf(rest, now);
@@ -105,7 +106,7 @@ export function rowOf(lease: Lease): LeaseRow {
   };
 }
 
-/** What is in flight counts with its estimate: a call that was lost with its row must not count for ever. */
+/** Reserves for what is in flight alone: a call that was lost with its row must not count for ever. */
 function keepReserved({ leases, controls }: GroupState): void {
   let usd = 0;
   for (const { reserved } of leases.values()) usd += reserved?.usd ?? 0;
@@ -143,7 +144,7 @@ type RowInstants = Pick<Lease, 'grantedAt' | 'extendedUntil'> & {
   readonly coolingUntil: InstantMs | null;
 };
 
-/** The row of a lease, as the present clock would have written it. */
+/** Dates the row of a lease by the present clock: the one that wrote it may have been ahead, and set back. */
 function rebasedRow<Row extends RowInstants>(row: Row, now: InstantMs): Row {
   const { grantedAt, coolingUntil, extendedUntil } = row;
   const within = (at: InstantMs | null, ms: number): InstantMs | null =>

@@ -1,4 +1,12 @@
+import type { InstantMs } from './words/ids.ts';
+import type { Rejection } from './words/rejection.ts';
+import { HOLD_SAMPLES_MIN, WAITERS_MAX } from './words/settings.ts';
+import type { Ticket } from './words/ticket.ts';
 import { NO_AGENT } from './parts/accounts.ts';
+import { demandOf } from './parts/demand.ts';
+import { compareWaiters, laneLength, lanesBelow, queueLength, type Waiter } from './parts/queue.ts';
+import { exceededBy } from './parts/rates.ts';
+import { budgetBlock } from './parts/spend.ts';
 import { blockOf, requestFreeAt, slotsMaxAt } from './capacity.ts';
 import {
   estimateAtEnd,
@@ -7,15 +15,7 @@ import {
   retryUnforeseenMs,
   waitersAhead,
 } from './estimate.ts';
-import type { InstantMs } from './words/ids.ts';
-import { demandOf } from './parts/demand.ts';
-import { compareWaiters, laneLength, lanesBelow, queueLength, type Waiter } from './parts/queue.ts';
-import { exceededBy } from './parts/rates.ts';
-import type { Rejection } from './words/rejection.ts';
-import { HOLD_SAMPLES_MIN, WAITERS_MAX } from './words/settings.ts';
-import { budgetBlock } from './parts/spend.ts';
 import type { GroupState } from './state.ts';
-import type { Ticket } from './words/ticket.ts';
 
 /** Maximum length of a stop after whose announcement a caller is told to come back. Longer: it is told no. */
 const LONG_BLOCK_MS = 600_000;
@@ -29,7 +29,8 @@ export function rejectionAtDoor(state: GroupState, ticket: Ticket): Rejection | 
 
 /**
  * Finds why a ticket never fits, because it wants more than there ever is of slots, requests or tokens; null:
- * it does. It would bar everybody behind it until its deadline. A bound of 0 stops all calls for a while, and makes none too large.
+ * it does. It would bar everybody behind it until its deadline. A bound of 0 stops all calls for a while, and
+ * makes none too large.
  */
 export function rejectionOfTooLarge(
   { settings, controls }: GroupState,

@@ -1,12 +1,12 @@
-import type { RateSettings } from './words/limits.ts';
-import { refundDebts, refund as refundRates, settle as settleRates, take } from './parts/rates.ts';
-import { noteUsage } from './stats.ts';
-import { refund as refundUsd, reserve as reserveUsd, settle as settleUsd } from './parts/spend.ts';
 import type { InstantMs } from './words/ids.ts';
-import type { GroupState, Lease } from './state.ts';
-import { observeUsage } from './parts/token-factors.ts';
-import { limitsAdded, limitsOf } from './parts/rate-limits.ts';
+import type { RateSettings } from './words/limits.ts';
 import type { Usage, Demand, Reserved, Settlement } from './words/usage.ts';
+import { limitsAdded, limitsOf } from './parts/rate-limits.ts';
+import { refundDebts, refund as refundRates, settle as settleRates, take } from './parts/rates.ts';
+import { refund as refundUsd, reserve as reserveUsd, settle as settleUsd } from './parts/spend.ts';
+import { observeUsage } from './parts/token-factors.ts';
+import type { GroupState, Lease } from './state.ts';
+import { noteUsage } from './stats.ts';
 
 /** Takes of the group's rates and budgets what a call demands besides slots. Null: there is nothing to take. */
 export function reserveFor(

@@ -1,15 +1,15 @@
-import { emptyAccounts, type Accounts } from './parts/accounts.ts';
-import { emptyControls, type Controls } from './controls.ts';
 import type { InstantMs, LeaseId, TicketId } from './words/ids.ts';
 import { instant } from './words/ids.ts';
-import { emptyQueue, type Queue } from './parts/queue.ts';
 import { HOLD_GUESS_MS, type GroupSettings } from './words/settings.ts';
-import type { Reserved } from './words/usage.ts';
 import type { Holder, Lane } from './words/ticket.ts';
+import type { Reserved } from './words/usage.ts';
+import { emptyAccounts, type Accounts } from './parts/accounts.ts';
+import { emptyDecisionLog, type Decision, type DecisionLog } from './parts/decision-log.ts';
+import { emptyQueue, type Queue } from './parts/queue.ts';
+import { noRepeatRefusals, type RepeatRefusals } from './parts/repeat-refusals.ts';
 import { Tombstones } from './parts/tombstones.ts';
 import { emptyTotals, type Totals } from './parts/totals.ts';
-import { emptyDecisionLog, type Decision, type DecisionLog } from './parts/decision-log.ts';
-import { noRepeatRefusals, type RepeatRefusals } from './parts/repeat-refusals.ts';
+import { emptyControls, type Controls } from './controls.ts';
 
 /**
  * A lease is `held` from its grant, `revoking` once an operator took it away and its holder has yet to
@@ -28,16 +28,16 @@ export interface Lease {
   readonly nested: { readonly in: LeaseId; readonly slots: number } | null;
   readonly grantedAt: InstantMs;
   phase: LeasePhase;
-  /** When it ends by itself: its expiry, or the end of its cooldown. */
+  /** The instant at which it ends by itself: its expiry, or the end of its cooldown. */
   until: InstantMs;
-  /** Which answer holds it. Only the disposal of that one frees it. */
+  /** The answer that holds it. Only the disposal of that one frees it. */
   attachment: number;
   /**
    * The expiry that recovery gave it, until its holder renews. It is in the row, so that resets which
    * repeat do not extend a dead holder's lease for ever.
    */
   extendedUntil: InstantMs | null;
-  /** How often recovery has extended it since its holder was heard. It is in the row too. */
+  /** Extensions by recovery since its holder was heard. It is in the row too. */
   extensions: number;
   /** The upstream was not called before this: at its grant the call may have waited elsewhere. */
   callableAt: InstantMs;
@@ -51,9 +51,11 @@ export interface Lease {
   isRefused: boolean;
   /** Hold time, in milliseconds, that its tenant and agent were charged for. */
   chargedMs: number;
-  /** What was taken for it besides slots. Null: nothing, or it is settled. */
+  /** The part of rates and budgets that it has taken. Null: none, or it is settled. */
   reserved: Reserved | null;
-  /** Where it is noted what becomes of the call. Null: granted by an earlier instance, or resumed. */
+  /**
+   * The log's entry, which tells what becomes of the call. Null: granted by an earlier instance, or resumed.
+   */
   decision: Decision | null;
 }
 
@@ -76,12 +78,12 @@ export type LeaseRow = Pick<
   readonly coolingUntil: InstantMs | null;
 };
 
-/** What one instance of a group hands to another, which decides from then on. */
+/** All that one instance of a group hands to another, which decides from then on. */
 export interface HandedGroup {
   readonly leases: readonly LeaseRow[];
-  /** What was used and learned. */
+  /** The used part of the limits, and the lessons about the upstream. */
   readonly controls: Controls;
-  /** What was counted. */
+  /** The counts. */
   readonly totals: Totals;
 }
 
@@ -121,9 +123,9 @@ export interface GroupState {
   leasesDueAt: InstantMs;
   /** No waiter's slice, grace or deadline ends before this. */
   waitersDueAt: InstantMs;
-  /** Mean time that a slot was held, moving with the last calls. */
+  /** Mean hold in milliseconds, moving with the last calls. */
   holdMeanMs: number;
-  /** How many calls went into it. */
+  /** Calls that went into it. */
   holdSamples: number;
   nextSequence: number;
   nextAttachment: number;
@@ -131,9 +133,9 @@ export interface GroupState {
   readonly repeatRefusals: RepeatRefusals;
   /** The controls have changed and are to be kept. */
   isControlsDirty: boolean;
-  /** When the next in line will have room, where only time is lacking. */
+  /** The instant at which the next in line will have room, where only time is lacking. */
   roomDueAt: InstantMs;
-  /** When somebody behind it may have room that does not delay it. */
+  /** The instant at which somebody behind it may have room that does not delay it. */
   overtakingDueAt: InstantMs;
   readonly totals: Totals;
   readonly decisions: DecisionLog;

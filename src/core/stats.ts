@@ -1,12 +1,12 @@
-import type { Usage } from './words/usage.ts';
-import { observe } from './parts/histogram.ts';
 import type { InstantMs, LeaseId } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
-import type { Waiter } from './parts/queue.ts';
 import type { Rejection } from './words/rejection.ts';
 import type { UpstreamSignal } from './words/signal.ts';
-import type { GroupState, Lease } from './state.ts';
+import type { Usage } from './words/usage.ts';
 import { addDecision, type Decision } from './parts/decision-log.ts';
+import { observe } from './parts/histogram.ts';
+import type { Waiter } from './parts/queue.ts';
+import type { GroupState, Lease } from './state.ts';
 
 /**
  * Counts what happens and remembers what was decided. Nothing here changes a decision, and everything is
@@ -52,7 +52,7 @@ export function noteDeparture(
   note(state, waiter, decided, null, now);
 }
 
-/** What the upstream said to a call. */
+/** Notes the upstream's answer to a call. */
 export function noteSignal({ decision }: Lease, { kind, retryAfterMs }: UpstreamSignal): void {
   if (decision !== null) decision.upstreamSignal = { kind, retryAfterMs };
 }
@@ -61,7 +61,7 @@ export function noteStatus({ decision }: Lease, status: number | null | undefine
   if (decision !== null) decision.upstreamStatus = status ?? decision.upstreamStatus;
 }
 
-/** A lease ended, by its holder or at its TTL. */
+/** Notes the end of a lease, by its holder or at its TTL. */
 export function noteEnd(
   { totals }: GroupState,
   { decision, grantedAt }: Lease,
@@ -76,7 +76,7 @@ export function noteEnd(
   decision.endedAt = now;
 }
 
-/** A call was charged for. */
+/** Notes what a call was charged. */
 export function noteUsage(
   { totals }: GroupState,
   { inputTokens, outputTokens }: Usage,
@@ -87,7 +87,7 @@ export function noteUsage(
   totals.usd += usd;
 }
 
-/** The number of the attempt, which ends a lease's id. */
+/** Reads the number of the attempt, which ends a lease's id. */
 export function attemptOf(leaseId: LeaseId): number {
   return Number(leaseId.slice(leaseId.lastIndexOf('.') + 1));
 }

@@ -1,10 +1,17 @@
+import { after, instant, ticketOf, type InstantMs } from './words/ids.ts';
+import { MOVE_SETTLE_MS, SETTLE_MS } from './words/settings.ts';
 import { levelAgents } from './parts/accounts.ts';
 import { closedBreaker } from './parts/breaker.ts';
-import { blockOf } from './capacity.ts';
 import { emptyCeiling } from './parts/ceiling.ts';
-import type { Effect, GroupEvent } from './events.ts';
 import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
-import { after, instant, ticketOf, type InstantMs } from './words/ids.ts';
+import { emptyPause } from './parts/pause.ts';
+import { queueLength } from './parts/queue.ts';
+import { refundDebts } from './parts/rates.ts';
+import { forgetRepeatRefusals } from './parts/repeat-refusals.ts';
+import { blockOf } from './capacity.ts';
+import { expireWaiters, joinQueue, replace } from './enter.ts';
+import type { Effect, GroupEvent } from './events.ts';
+import { pump } from './grant.ts';
 import {
   attach,
   chargeTo,
@@ -17,19 +24,12 @@ import {
   markRefused,
 } from './leases.ts';
 import { leave, rejected } from './leave.ts';
-import { MOVE_SETTLE_MS, SETTLE_MS } from './words/settings.ts';
-import type { GroupState } from './state.ts';
-import { emptyPause } from './parts/pause.ts';
-import { queueLength } from './parts/queue.ts';
-import { refundDebts } from './parts/rates.ts';
+import { takeOver } from './recover.ts';
 import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
 import { countInFlight } from './reservation.ts';
+import type { GroupState } from './state.ts';
 import { noteStatus } from './stats.ts';
-import { takeOver } from './recover.ts';
-import { forgetRepeatRefusals } from './parts/repeat-refusals.ts';
 import { applySignal } from './upstream-signals.ts';
-import { expireWaiters, joinQueue, replace } from './enter.ts';
-import { pump } from './grant.ts';
 
 /**
  * Advances the group by one event and tells the shell what to do about it.
@@ -55,12 +55,12 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   return effects;
 }
 
-/** Until when the upstream stops the group; 0: it does not. */
+/** Reads until when the upstream stops the group; 0: it does not. */
 function stopsUntil(state: GroupState, now: InstantMs): number {
   return blockOf(state, now)?.until ?? 0;
 }
 
-/** The group is stopped for longer than it was: those who cannot wait so long, or must not, are let go. */
+/** Drops those who cannot wait as long as the group is stopped now, or must not. */
 function dropStopped(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (state.settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {
@@ -71,8 +71,8 @@ function dropStopped(state: GroupState, now: InstantMs, effects: Effect[]): void
 }
 
 /**
- * When the next event must come at the latest, a `tick` if nothing else; Infinity when never. A group that
- * nobody uses asks for none: an object that waits for its timer is paid for.
+ * Finds when the next event must come at the latest, a `tick` if nothing else; Infinity when never. A group
+ * that nobody uses asks for none: an object that waits for its timer is paid for.
  */
 export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
   const leases = state.leases.size > 0 ? state.leasesDueAt : Infinity;
@@ -246,7 +246,7 @@ function promote(state: GroupState, event: EventOf<'promote'>) {
   replace(state, waiter, event.lane ?? waiter.lane, event.toFront || waiter.isPromoted);
 }
 
-/** What was used of the configured limits is no lesson, and stays. */
+/** Forgets the lessons about the upstream. What was used of the configured limits is none, and stays. */
 function relearn(state: GroupState, now: InstantMs) {
   const { controls } = state;
   forgetRepeatRefusals(state.repeatRefusals);

@@ -1,5 +1,6 @@
+import type { InstantMs } from './words/ids.ts';
+import type { UpstreamSignal } from './words/signal.ts';
 import type { Usage } from './words/usage.ts';
-import { atUpstream } from './capacity.ts';
 import {
   allows as breakerAllows,
   hasFailedLately,
@@ -15,18 +16,17 @@ import {
   slotsMaxNow,
 } from './parts/ceiling.ts';
 import { isInDoubt, noteAccepted } from './parts/evidence.ts';
-import type { InstantMs } from './words/ids.ts';
 import { noteServed as pauseServed, pauseFor } from './parts/pause.ts';
 import { drain, lowerToHint } from './parts/rates.ts';
-import { noteSignal } from './stats.ts';
-import type { UpstreamSignal } from './words/signal.ts';
-import type { GroupState, Lease } from './state.ts';
 import { noteTaken, noteRepeatRefusal } from './parts/repeat-refusals.ts';
+import { atUpstream } from './capacity.ts';
+import type { GroupState, Lease } from './state.ts';
+import { noteSignal } from './stats.ts';
 
 const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
 
 /**
- * What the group makes of its upstream's answer to a call. Different causes, different medicine; what is
+ * Applies the upstream's answer to a call. Different causes, different medicine; what is
  * in flight is never touched.
  *
  * - Too many at once: the ceiling comes down to what the upstream did accept.
@@ -116,7 +116,7 @@ function applyServed(
 }
 
 /**
- * A call was granted: while the breaker is not closed, it is a probe. But for one that passes though the
+ * Notes a grant: while the breaker is not closed, it is a probe. But for one that passes though the
  * breaker allows none: a nested call, or any in a dry run.
  */
 export function noteGranted({ controls }: GroupState, { id }: Lease, now: InstantMs): void {
@@ -124,8 +124,8 @@ export function noteGranted({ controls }: GroupState, { id }: Lease, now: Instan
 }
 
 /**
- * A call ended well. Most groups hear of it only now, and without it a few failures among many calls would
- * seem to be all there is. Not worth a row of its own: that is written when something fails.
+ * Notes that a call ended well. Most groups hear of it only now, and without it a few failures among many
+ * calls would seem to be all there is. Not worth a row of its own: that is written when something fails.
  */
 export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): void {
   const { controls, repeatRefusals } = state;
@@ -136,7 +136,7 @@ export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): vo
   noteTaken(repeatRefusals, grantedAt);
 }
 
-/** A lease ended. `isLost`: its holder was not heard of any more. */
+/** Notes the end of a lease. `isLost`: its holder was not heard of any more. */
 export function noteEnded(state: GroupState, lease: Lease, isLost: boolean, now: InstantMs): void {
   breakerEnded(state.controls.breaker, lease.id, isLost, now);
 }

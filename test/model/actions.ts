@@ -11,7 +11,7 @@ import {
 import type { Lane, Ticket } from '../../src/core/words/ticket.ts';
 import { someSettings } from '../support/core-builders.ts';
 
-/** What a call that belongs to several groups says with its ask. */
+/** The manner in which a call that belongs to several groups asks. */
 type Manner = Pick<Ticket, 'isTry' | 'waitsElsewhere' | 'holdsNarrower'>;
 
 /**

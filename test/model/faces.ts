@@ -3,7 +3,10 @@ import type { Lease } from '../../src/core/state.ts';
 import type { NaiveLease } from './naive-leases.ts';
 import type { NaiveWaiter } from './naive-order.ts';
 
-/** What of a lease must be the same in both groups. An extension means nothing once it cools down. */
+/**
+ * Shows the part of a lease that must be the same in both groups. An extension means nothing once it cools
+ * down.
+ */
 export function faceOf(lease: NaiveLease | Lease): unknown {
   const { id, phase, until, attachment, lane, slots, waitsElsewhere } = lease;
   const { extendedUntil, extensions, nested } = lease;
@@ -11,7 +14,7 @@ export function faceOf(lease: NaiveLease | Lease): unknown {
   return [id, phase, until, attachment, extended, lane, slots, waitsElsewhere, nested];
 }
 
-/** What of a waiter must be the same in both groups. */
+/** Shows the part of a waiter that must be the same in both groups. */
 export function placeOf(waiter: NaiveWaiter | Waiter): unknown {
   const { ticket, leaseId, age, lane, isPromoted, deadlineAt, sliceEndsAt } = waiter;
   return [ticket.id, leaseId, age, lane, isPromoted, deadlineAt, sliceEndsAt];

@@ -146,7 +146,7 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
-  /** Who could not renew for a while has as long left as before it. */
+  /** Extends leases whose holders could not renew for a while: they have as long left as before it. */
   #extendByLostTime(lostMs: number): void {
     for (const lease of this.leaseList.filter(({ phase }) => phase !== 'cooling')) {
       lease.until = instant(lease.until + lostMs);

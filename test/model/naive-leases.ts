@@ -35,14 +35,14 @@ export abstract class NaiveLeases {
     this.settings = settings;
   }
 
-  /** What the order looks at. */
+  /** The part of the group that the order looks at. */
   protected abstract view(): NaiveView;
 
   leases(): NaiveLease[] {
     return this.leaseList;
   }
 
-  /** What a tenant has had, by the count of each lane. */
+  /** Sums what a tenant has had, by the count of each lane. */
   services(tenant: string): Record<Lane, number> {
     const { high, normal, low } = this.order.account(tenant, null, this.now).lanes;
     return { high: high.service, normal: normal.service, low: low.service };
@@ -118,7 +118,7 @@ export abstract class NaiveLeases {
     else this.leaseList = this.leaseList.filter((other) => other !== lease);
   }
 
-  /** What passed on its slots counts itself from now on. */
+  /** Ends the passage on its slots: what passed there counts itself from now on. */
   protected endNesting(id: string): void {
     for (const lease of this.nestedIn(id)) {
       const chargedMs = this.now - lease.grantedAt;
@@ -126,7 +126,7 @@ export abstract class NaiveLeases {
     }
   }
 
-  /** What passes on the slots of a lease. */
+  /** Lists what passes on the slots of a lease. */
   protected nestedIn(id: string): NaiveLease[] {
     return this.leaseList.filter(({ nested, slots }) => nested?.in === id && slots === 0);
   }
@@ -142,7 +142,9 @@ export abstract class NaiveLeases {
     this.ended = [...this.ended.filter((other) => other.id !== id), { id, at: this.now }];
   }
 
-  /** Whether something of a ticket ended so long ago that a group may have forgotten it. This one never does. */
+  /**
+   * Whether something of a ticket ended so long ago that a group may have forgotten it. This one never does.
+   */
   mayBeForgotten(ticketId: string, now: number): boolean {
     return this.ended.some(
       ({ id, at }) => now >= at + 600_000 && (id === ticketId || id.startsWith(`${ticketId}.`)),

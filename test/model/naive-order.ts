@@ -11,7 +11,7 @@ interface NaiveShare {
   floor: number;
 }
 
-/** What a tenant has had, or an agent of one. */
+/** The service of a tenant, or of an agent of one. */
 interface NaiveAccount extends NaiveShare {
   readonly tenant: string;
   /** Null: the tenant itself, which has a share for each lane instead of one. */
@@ -37,7 +37,7 @@ export interface NaiveWaiter {
   orphanAt: number;
 }
 
-/** What of a lease matters to the order. */
+/** The part of a lease that matters to the order. */
 export interface NaiveHold {
   readonly holder: Ticket['holder'];
   readonly lane: Lane;
@@ -45,7 +45,7 @@ export interface NaiveHold {
   waitsElsewhere: boolean;
 }
 
-/** Whose a call is, as far as the order cares. */
+/** The holder of a call, as far as the order cares. */
 type Holder = Pick<Ticket['holder'], 'tenant' | 'agent'>;
 
 /** How the order sees the group. */
@@ -174,7 +174,7 @@ export class NaiveOrder {
     }
   }
 
-  /** Whose turn it is, whether there is room for it or not. */
+  /** Finds whose turn it is, whether there is room for it or not. */
   next(view: NaiveView): NaiveWaiter | undefined {
     const bars: Bar[] = [];
     for (;;) {
@@ -247,7 +247,7 @@ export class NaiveOrder {
     return elsewhere === 0 || elsewhere + 1 <= Math.floor(settings.slotsMax / 4);
   }
 
-  /** Who has to wait because the best waiter wants more than is left under a cap of its own. */
+  /** Finds who has to wait because the best waiter wants more than is left under a cap of its own. */
   #barOf({ ticket }: NaiveWaiter, { settings, leases }: NaiveView): Bar | null {
     const { holder, slots, waitsElsewhere } = ticket;
     const ofTenant = slotsOf(leases, (lease) => lease.holder.tenant === holder.tenant);

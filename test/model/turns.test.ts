@@ -7,7 +7,7 @@ import { LANES, type Lane } from '../../src/core/words/ticket.ts';
 import { TestGroup, type AskOptions } from '../support/core-builders.ts';
 import { runs } from './runs.ts';
 
-/** What the order promises, said without saying how: for whatever calls come, and whatever they claim. */
+/** The promises of the order, said without saying how: for whatever calls come, and whatever they claim. */
 
 interface Arrival {
   readonly afterMs: number;

@@ -289,7 +289,7 @@ export class World {
     }
   }
 
-  /** What must hold after every step, with the leases that it granted. */
+  /** Checks what must hold after every step, with the leases that it granted. */
   #check(told: string, fresh: readonly Lease[]): void {
     const { leases, queue, settings, accounts, slotsInUse } = this.#state;
     assert.deepEqual(checkInvariants(this.#state, this.now), [], told);

@@ -1,10 +1,10 @@
 import type { InstantMs } from '../words/ids.ts';
 import type { GroupSettings } from '../words/settings.ts';
-import { LANES, type Lane } from '../words/ticket.ts';
 import { ACCOUNTS_MAX, AGENT_FORGOTTEN_MS, AGENTS_MAX } from '../words/settings.ts';
+import { LANES, type Lane } from '../words/ticket.ts';
 
 /**
- * What somebody has had of the group: its virtual service, in slot-milliseconds over its weight. Start-time
+ * Virtual service that a tenant or agent has had, in slot-milliseconds over its weight. Start-time
  * fair queuing: whoever has had least goes next. A grant is charged with the mean hold at once, a long hold
  * as it goes on, and the end corrects both.
  */
@@ -24,7 +24,7 @@ export interface Account {
 }
 
 export interface AgentAccount extends Account, Share {
-  /** When the run began, as far as the group knows. */
+  /** The begin of the run, as far as the group knows. */
   startedAt: InstantMs;
   lastSeenAt: InstantMs;
 }
@@ -47,7 +47,7 @@ export interface Accounts {
   readonly tenants: Map<string, TenantAccount>;
   /** Agents of all tenants. */
   agentCount: number;
-  /** By the count of each lane the service where a newcomer starts if nobody waits there. */
+  /** Service at which a newcomer starts where nobody waits, by the count of each lane. */
   readonly lastService: Record<Lane, number>;
 }
 
@@ -107,7 +107,8 @@ export function agentAccount(
 }
 
 /**
- * Catches up with those who wait beside it, when its backlog begins: nobody brings credit along from being idle.
+ * Catches up with those who wait beside it, when its backlog begins: nobody brings credit along from being
+ * idle.
  *
  * @param level the least service of those who wait; if nobody does, that of the last one granted
  */
@@ -188,7 +189,7 @@ function forgetTenants(accounts: Accounts, newest: TenantAccount): void {
 }
 
 /**
- * Lets go of agents whose run is over: each that comes looks at the two that were looked at longest ago.
+ * Forgets agents whose run is over: each that comes looks at the two that were looked at longest ago.
  * Where there are too many all the same, one without a call goes, of the same tenant if possible.
  */
 function forgetAgents(

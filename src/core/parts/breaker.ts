@@ -27,24 +27,24 @@ export interface CallResult {
   readonly grantedAt: InstantMs;
 }
 
-/** So many of the last results count, and so many there must be. */
+/** Maximum results that count, the last ones, and minimum that there must be before it opens. */
 const RESULTS_MAX = 20;
 const RESULTS_MIN = 10;
 
-/** Older results say nothing of now. */
+/** How long a result counts. */
 const RESULT_TTL_MS = 300_000;
 
-/** The part of the results that must have failed. */
+/** Minimum part of the results that have failed when it opens. */
 const FAILED_SHARE = 0.5;
 
 /** How long it stays open at first; twice as long each time that a probe fails. */
 const OPEN_MIN_MS = 15_000;
 const OPEN_MAX_MS = 300_000;
 
-/** What an upstream may ask for at the most: a slip of its clock must not stop a group for good. */
+/** Maximum that an upstream may ask for: a slip of its clock must not stop a group for good. */
 const OPEN_ASKED_MAX_MS = 3_600_000;
 
-/** It stays open longer by up to this part, or several groups would probe one upstream together. */
+/** Maximum part by which it stays open longer, or several groups would probe one upstream together. */
 const JITTER = 0.1;
 
 /** Probes at once: one, and more when it was served. As many as that must be served to close. */
@@ -71,13 +71,13 @@ export function allows(breaker: Breaker, now: InstantMs): boolean {
   return breaker.probes.length < (breaker.served === 0 ? PROBES_FIRST : PROBES_MAX);
 }
 
-/** When `allows` next changes by itself; Infinity: only by a result. */
+/** Finds when `allows` next changes by itself; Infinity: only by a result. */
 export function nextChangeAt(breaker: Breaker, now: InstantMs): InstantMs {
   const isWaiting = breaker.phase === 'open' && now < breaker.openUntil;
   return isWaiting ? breaker.openUntil : instant(Infinity);
 }
 
-/** A call was granted: unless the breaker is closed it is a probe. The caller has asked `allows`. */
+/** Notes a grant: unless the breaker is closed it is a probe. The caller has asked `allows`. */
 export function noteGranted(breaker: Breaker, leaseId: LeaseId): void {
   if (breaker.phase === 'closed') return;
   if (breaker.phase === 'open') {
@@ -87,7 +87,9 @@ export function noteGranted(breaker: Breaker, leaseId: LeaseId): void {
   breaker.probes.push(leaseId);
 }
 
-/** The upstream took the call. Known at its first byte: how long the answer takes changes nothing. */
+/**
+ * Notes that the upstream took the call, known at its first byte: how long the answer takes changes nothing.
+ */
 export function noteServed(breaker: Breaker, call: CallResult, now: InstantMs): void {
   if (breaker.phase === 'closed') return noteResult(breaker, call, false, now);
   if (!takePermitBack(breaker, call.leaseId)) return;
@@ -100,7 +102,7 @@ export function noteServed(breaker: Breaker, call: CallResult, now: InstantMs): 
 }
 
 /**
- * The call failed: the upstream was overloaded, broken or not to be reached.
+ * Notes that the call failed: the upstream was overloaded, broken or not to be reached.
  *
  * @param retryAfterMs how long to leave it alone, as it says
  */
@@ -121,8 +123,8 @@ export function noteFailed(
 }
 
 /**
- * The lease of a call ended, in whatever way. Of a probe without a result the permit comes back; one whose
- * holder was lost has failed.
+ * Notes the end of a call's lease, in whatever way. Of a probe without a result the permit comes back; one
+ * whose holder was lost has failed.
  */
 export function noteEnded(
   breaker: Breaker,
@@ -133,7 +135,7 @@ export function noteEnded(
   if (takePermitBack(breaker, leaseId) && isLost) open(breaker, null, now);
 }
 
-/** After a reset: probes whose leases are not there any more give their permits back. */
+/** Takes back, after a reset, the permits of probes whose leases are not there any more. */
 export function keepProbes(breaker: Breaker, isAlive: (leaseId: LeaseId) => boolean): void {
   breaker.probes = breaker.probes.filter((leaseId) => isAlive(leaseId));
 }
@@ -163,7 +165,7 @@ function open(breaker: Breaker, retryAfterMs: number | null, now: InstantMs): vo
   breaker.served = 0;
 }
 
-/** False: the call was no probe, or its permit is back already. */
+/** Takes a probe's permit back. Returns false where the call was no probe, or its permit is back already. */
 function takePermitBack(breaker: Breaker, leaseId: LeaseId): boolean {
   const index = breaker.probes.indexOf(leaseId);
   if (index === -1) return false;

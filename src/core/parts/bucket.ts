@@ -1,7 +1,7 @@
 import { after, instant, type InstantMs } from '../words/ids.ts';
 
 /**
- * A token bucket that may owe: what it holds, and when that was true. Less than 0 is debt. It makes the
+ * A token bucket that may owe: its level, and the instant of that. Less than 0 is debt. It makes the
  * same decisions as GCRA with a variable cost, and a refund is one addition.
  */
 export interface Bucket {
@@ -10,15 +10,15 @@ export interface Bucket {
 }
 
 export interface BucketParams {
-  /** What flows in per millisecond. 0: nothing ever does. */
+  /** Inflow per millisecond. 0: nothing ever comes. */
   readonly ratePerMs: number;
-  /** The most it holds. 0: nothing is ever granted. */
+  /** Maximum that it holds. 0: nothing is ever granted. */
   readonly capacity: number;
-  /** Of a larger amount only so much must be there: the rest is owed. */
+  /** Maximum of an amount that must be there: the rest of a larger one is owed. */
   readonly wholeMax: number;
 }
 
-/** Rounding may be wrong by this part of the capacity; the difference is owed, not lost. */
+/** Maximum error of rounding, as a part of the capacity; the difference is owed, not lost. */
 const TOLERANCE = 1e-9;
 
 /** A bucket that nothing was taken from. */
@@ -26,7 +26,7 @@ export function fullBucket({ capacity }: BucketParams, now: InstantMs): Bucket {
   return { level: capacity, at: now };
 }
 
-/** What the bucket holds at `now`. A clock that went back adds nothing and takes nothing away. */
+/** Reads the level at `now`. A clock that went back adds nothing and takes nothing away. */
 export function levelAt(bucket: Bucket, { ratePerMs, capacity }: BucketParams, now: InstantMs) {
   return Math.min(capacity, bucket.level + ratePerMs * Math.max(0, now - bucket.at));
 }
@@ -44,7 +44,7 @@ export function fits(
   return lacking(bucket, params, amount, now) <= TOLERANCE * params.capacity;
 }
 
-/** The instant from which `amount` fits, if nobody else takes: `now` if it does already. */
+/** Finds the instant from which `amount` fits, if nobody else takes: `now` if it does already. */
 export function fitsAt(
   bucket: Bucket,
   params: BucketParams,

@@ -1,3 +1,4 @@
+import { earlier, instant, type InstantMs, type TicketId } from '../words/ids.ts';
 import {
   noEvidence,
   noteAccepted,
@@ -6,7 +7,6 @@ import {
   type Evidence,
   type ServedCall,
 } from './evidence.ts';
-import { earlier, instant, type InstantMs, type TicketId } from '../words/ids.ts';
 
 /**
  * How many calls at once the upstream has shown to take, as far as that differs from what is configured.
@@ -49,37 +49,37 @@ export interface CeilingSettings {
 /** A refused call, and what was in flight beside it. */
 export interface RefusedCall {
   readonly ticketId: TicketId;
-  /** When the upstream could have been called first. */
+  /** The first instant at which the upstream could have been called. */
   readonly grantedAt: InstantMs;
   /** Slots of the other calls that are at the upstream. Not of those that have ended and cool down. */
   readonly othersInUse: number;
 }
 
-/** No limit grows beyond this, whatever is served. */
+/** Maximum slots that are learned, whatever is served. */
 export const SLOTS_LEARNED_MAX = 100_000;
 
-/** A refusal that comes later than this after the grant says nothing of what is in flight now. */
+/** How long after its grant a call's refusal tells of what is in flight now. */
 const PROMPT_MS = 2_000;
 
-/** What overload leaves of the limit. */
+/** The part of the limit that overload leaves. */
 const OVERLOAD_SHARE = 0.7;
 
-/** After overload the limit does not grow for this long. */
+/** How long after overload the limit does not grow. */
 const OVERLOAD_STEADY_MS = 30_000;
 
-/** The part of the limit that must be in use for a served call to prove anything. */
+/** Minimum part of the limit in use for a served call to prove anything. */
 const SATURATED_SHARE = 0.8;
 
-/** Time that a rise has to fail in, before the next. */
+/** How long a rise has to fail in, before the next. */
 const RISE_EVERY_MS = 2_000;
 
-/** Where calls are short, a probe waits so long for each call that must be served before it. */
+/** How long a probe waits for each call that must be served before it: it tells where calls are short. */
 const PROBE_EVERY_PER_CALL_MS = 600;
 
-/** Where calls take long, a probe comes after this time whatever was served. */
+/** How long a probe waits at the most, whatever was served: it tells where calls take long. */
 const PROBE_EVERY_MAX_MS = 300_000;
 
-/** A cut within this time after a rise is the probe that failed; after it the upstream has less. */
+/** How long after a rise a cut is the probe that failed; after it the upstream has less. */
 const PROBE_FAILS_WITHIN_MS = 20_000;
 
 /**
@@ -106,13 +106,13 @@ export function emptyCeiling(now: InstantMs): Ceiling {
   };
 }
 
-/** The most slots to grant by what is configured and learned. At least 1, unless 0 is configured. */
+/** Computes the maximum slots by what is configured and learned: at least 1, unless 0 is configured. */
 export function slotsMaxNow(ceiling: Ceiling, settings: CeilingSettings): number {
   return Math.floor(exactSlots(ceiling, settings));
 }
 
 /**
- * The upstream refused a call because too many were in flight: what it has accepted is its limit. Every
+ * Learns from a refusal because too many were in flight: what the upstream has accepted is its limit. Every
  * refusal of a burst counts, each sees fewer others, and the last one leaves exactly what was accepted.
  * A refusal that stands alone does not lower the limit below what was served lately: see `evidence.ts`.
  * Beside nobody it says nothing of how many at once are too many.
@@ -147,7 +147,7 @@ export function noteConcurrencyRefusal(
 }
 
 /**
- * The upstream is overloaded: cuts the limit by a part, once for all calls that were granted before the
+ * Learns from an overload: cuts the limit by a part, once for all calls that were granted before the
  * cut, because they tell of the same jam. Nor does the call that it was cut for bring any news: it may be
  * refused whatever happens.
  */
@@ -167,7 +167,7 @@ export function noteOverload(
   ceiling.lastCutBy = ticketId;
 }
 
-/** The upstream took a call: where all slots are in use, the limit may be higher than was thought. */
+/** Learns from a call that was served: where all slots are in use, the limit may be higher than was thought. */
 export function noteServed(
   ceiling: Ceiling,
   settings: CeilingSettings,
@@ -211,7 +211,7 @@ function isProbeDue({ servedSinceProbe, servedBeforeProbe }: Ceiling, sinceMs: n
 }
 
 /**
- * Of a limit of 0 nothing is learned: a part of it is 0 too, and would stay when the limit is raised again,
+ * Whether anything is learned. Of a limit of 0 not: a part of it is 0 too, and would stay when it is raised,
  * because nothing is served at it.
  */
 function isLearning({ isAdaptive, slotsMax }: CeilingSettings): boolean {

@@ -25,7 +25,7 @@ export type WaitCause =
   | 'order';
 
 /**
- * What the group decided of one attempt of a call, and what became of it. `declined`: it holds slots of
+ * A decision about one attempt of a call, and what became of it. `declined`: it holds slots of
  * narrower groups, and was sent back rather than hold them through a pause. `left`: its caller went, or
  * did not ask again in time.
  */
@@ -39,12 +39,12 @@ export interface Decision {
   readonly rejection: Rejection | null;
   /** Waiters ahead of it when it came; 0: nobody. */
   readonly positionAtArrival: number;
-  /** Why it was not granted when it came; null: it was. */
+  /** The cause for which it was not granted when it came; null: it was. */
   readonly waitedFor: WaitCause | null;
-  /** What the upstream said, as soon as it is known. */
+  /** The upstream's answer, as soon as it is known. */
   upstreamStatus: number | null;
   upstreamSignal: Pick<UpstreamSignal, 'kind' | 'retryAfterMs'> | null;
-  /** How its lease ended; null: it has none, or still holds it. */
+  /** The end of its lease; null: it has none, or still holds it. */
   ended: Outcome | 'expired' | null;
   endedAt: InstantMs | null;
 }
@@ -52,11 +52,11 @@ export interface Decision {
 /** The last decisions of a group. They are in memory only: explaining a call must not cost a row. */
 export interface DecisionLog {
   readonly ring: Decision[];
-  /** Where the next one goes, over the oldest once the ring is full. */
+  /** Index where the next one goes, over the oldest once the ring is full. */
   next: number;
 }
 
-/** So many decisions are remembered. Each holds on to its ticket, about half a kilobyte together. */
+/** Maximum decisions that are remembered. Each holds on to its ticket, about half a kilobyte together. */
 export const DECISIONS_MAX = 500;
 
 export function emptyDecisionLog(): DecisionLog {
@@ -68,7 +68,7 @@ export function addDecision(log: DecisionLog, decision: Decision): void {
   log.next = (log.next + 1) % DECISIONS_MAX;
 }
 
-/** All that are remembered, the latest decided first. */
+/** Lists all that are remembered, the latest decided first. */
 export function latestFirst({ ring, next }: DecisionLog): Decision[] {
   return [...ring.slice(next), ...ring.slice(0, next)].toReversed();
 }

@@ -1,12 +1,12 @@
 import type { RateSettings } from '../words/limits.ts';
 import type { Ticket } from '../words/ticket.ts';
-import { inputFactor, outputMean, type TokenFactors } from './token-factors.ts';
 import type { Usage, Demand } from '../words/usage.ts';
+import { inputFactor, outputMean, type TokenFactors } from './token-factors.ts';
 
-/** What a call takes that no estimate came with. */
+/** Usage that is assumed of a call without an estimate. */
 export const ONE_REQUEST: Usage = { requests: 1, inputTokens: 0, outputTokens: 0 };
 
-/** Output that is reserved for a call of a model of which nothing is known, if the call says nothing. */
+/** Output tokens that are assumed of a call of a model of which nothing is known, if the call says nothing. */
 const OUTPUT_GUESS_TOKENS = 1_000;
 
 /**
@@ -35,7 +35,7 @@ export function demandOf(
   return { slots, requests: 1, inputTokens, outputTokens, usd };
 }
 
-/** The least of the limits that are set, and 1 where it is 0: a call that takes nothing would pass it. */
+/** Finds the least of the limits that are set, and 1 where it is 0: a call that takes nothing would pass it. */
 function leastOf(...limits: readonly (number | null)[]): number {
   return Math.max(1, Math.min(...limits.map((limit) => limit ?? Infinity)));
 }

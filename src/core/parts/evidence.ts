@@ -1,7 +1,7 @@
 import { earlier, instant, type InstantMs, type TicketId } from '../words/ids.ts';
 
 /**
- * What speaks for and against a refusal for concurrency. One refusal alone may be a call that is refused
+ * Evidence for and against a refusal for concurrency. One refusal alone may be a call that is refused
  * whatever happens, or a limit that is misread: it says that the upstream takes no more than was in
  * flight, and is believed as far as nothing that was served says otherwise. A second one, of another call
  * and before anything contradicts the first, is believed whatever was served before.
@@ -36,21 +36,21 @@ export interface ServedCall {
   readonly slotsAtGrant: number;
 }
 
-/** What was served is good for so long. Where the upstream takes less now, that costs one refusal more. */
+/** How long what was served counts. Where the upstream takes less now, that costs one refusal more. */
 const SERVED_TTL_MS = 600_000;
 
 /**
- * More slots than were served at once before count when they were seen so often. On a busy machine the ends
+ * Minimum sights of more slots than were served at once before, until they count. On a busy machine the ends
  * of calls are heard of late, so the fifth of a limit of 4 is served by chance now and then, and a probe then
  * costs two refusals: with 3, in 42 % of simulated minutes of calls of 300 ms; with 8, in 3 %.
  */
 const SEEN_MIN = 8;
 
-/** A second refusal within this time confirms the first. */
+/** How long after a refusal a second one confirms it. */
 const CONFIRMED_WITHIN_MS = 5_000;
 
 /**
- * A call whose refusal was not believed lets the others try for so long: longer than the slot of the
+ * How long a call whose refusal was not believed lets the others try: longer than the slot of the
  * refused call stays down by default, and short enough that its own next refusal confirms the first.
  */
 export const HELD_BACK_MS = 4_000;
@@ -94,8 +94,8 @@ export function weighRefusal(
 }
 
 /**
- * A call was served that made so many slots at the upstream when it was granted. Where something was
- * refused since, it may be one of those.
+ * Notes that a call was served which made so many slots at the upstream when it was granted. Where something
+ * was refused since, it may be one of those.
  */
 export function noteAccepted(
   evidence: Evidence,
@@ -133,12 +133,12 @@ export function letsOthersTry(
   return refusal?.isHeldBack === true && refusal.ticketId === ticketId && othersInUse > 0;
 }
 
-/** Whether it matters to hear at the headers what is served: it may contradict a refusal. */
+/** Whether a refusal is in doubt, so that it matters to hear at the headers what is served. */
 export function isInDoubt({ refusal }: Evidence, now: InstantMs): boolean {
   return refusal !== null && now - refusal.at <= CONFIRMED_WITHIN_MS;
 }
 
-/** Until when a call is held back; null: none is. */
+/** Reads until when a call is held back; null: none is. */
 export function heldBackUntil({ refusal }: Evidence): InstantMs | null {
   return refusal?.isHeldBack === true ? instant(refusal.at + HELD_BACK_MS) : null;
 }

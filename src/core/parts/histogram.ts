@@ -1,5 +1,5 @@
 /**
- * How many durations fell between which bounds. Counts alone can be added up over time and over pools,
+ * Counts of durations between bounds. Counts alone can be added up over time and over pools,
  * which quantiles cannot.
  */
 export interface Histogram {
@@ -22,7 +22,7 @@ export function emptyHistogram(): Histogram {
   return { counts: emptyCounts(), sumMs: 0 };
 }
 
-/** As many zeros as there are buckets. */
+/** Makes as many zeros as there are buckets. */
 export function emptyCounts(): number[] {
   return Array.from({ length: BOUNDS_MS.length + 1 }, () => 0);
 }
@@ -35,19 +35,19 @@ export function observe(histogram: Histogram, durationMs: number): void {
   histogram.sumMs += Math.max(0, durationMs);
 }
 
-/** What was counted since `before`, which is an earlier copy of the same counts. */
+/** Subtracts `before`, an earlier copy of the same counts. */
 export function countsSince(counts: readonly number[], before: readonly number[]): number[] {
   return counts.map((count, bucket) => count - (before[bucket] ?? 0));
 }
 
-/** The counts of both. */
+/** Adds the counts of both. */
 export function addCounts(a: readonly number[], b: readonly number[]): number[] {
   return a.map((count, bucket) => count + (b[bucket] ?? 0));
 }
 
 /**
- * The duration, in milliseconds, that the part `share` of all does not exceed: between the bounds of its
- * bucket in proportion, as Prometheus' `histogram_quantile` has it. What is longer than the last bound
+ * Estimates the duration, in milliseconds, that the part `share` of all does not exceed: between the bounds
+ * of its bucket in proportion, as Prometheus' `histogram_quantile` has it. What is longer than the last bound
  * counts as that long. Null: nothing was counted.
  */
 export function quantileMs(counts: readonly number[], share: number): number | null {

@@ -1,23 +1,23 @@
-import { LANES, type Lane } from '../words/ticket.ts';
 import type { GroupSettings } from '../words/settings.ts';
+import { LANES, type Lane } from '../words/ticket.ts';
 
-/** So much credit counts as a turn; a little less than 1, because shares such as 0.1 add up inexactly. */
+/** Minimum credit for a turn: a little less than 1, because shares such as 0.1 add up inexactly. */
 const ONE_TURN = 1 - 1e-9;
 
-/** A lane that could not be served for a while may not catch up with more than this. */
+/** Maximum credit, with which a lane catches up that could not be served for a while. */
 const CREDIT_MAX = 2;
 
-/** What of a group's state the lanes need. */
+/** The part of a group's state that the lanes look at. */
 interface LaneState {
   /** Turns that lower lanes are owed. */
   readonly laneCredit: Record<Lane, number>;
-  /** Only whether a lane is empty counts. */
+  /** Lengths of the lanes; it only counts which are 0. */
   readonly queue: { readonly lanes: Readonly<Record<Lane, { readonly length: number }>> };
   readonly settings: Pick<GroupSettings, 'laneShares'>;
 }
 
 /**
- * The order of the lanes: a lane that is owed a turn goes first, the one with most credit before the
+ * Ranks the lanes: a lane that is owed a turn goes first, the one with most credit before the
  * others; then by priority.
  */
 export function laneTurns({ laneCredit }: Pick<LaneState, 'laneCredit'>): Record<Lane, number> {

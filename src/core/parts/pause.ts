@@ -7,7 +7,7 @@ import { after, instant, type InstantMs } from '../words/ids.ts';
 export interface Pause {
   /** Nothing is granted before this; 0: there was no pause yet. */
   until: InstantMs;
-  /** When the last refusal that began or extended a pause was noted. */
+  /** The instant of the last refusal that began or extended a pause. */
   notedAt: InstantMs;
   /** How long the last pause was whose length the upstream left open; 0: since then a call was served. */
   openMs: number;
@@ -15,7 +15,7 @@ export interface Pause {
 
 /** A refusal that is to stop the group for a while. */
 export interface PauseCause {
-  /** When the refused call was granted. */
+  /** The grant of the refused call. */
   readonly grantedAt: InstantMs;
   /** How long to wait, as the upstream says. Null: it does not. */
   readonly retryAfterMs: number | null;
@@ -23,13 +23,13 @@ export interface PauseCause {
   readonly isLongWindow: boolean;
 }
 
-/** The first pause where the upstream does not say how long; each further one is twice as long. */
+/** How long a pause is at first, and at the most, where the upstream does not say; each is twice the last. */
 const OPEN_MIN_MS = 1_000;
 const OPEN_MAX_MS = 60_000;
 const OPEN_LONG_MIN_MS = 60_000;
 const OPEN_LONG_MAX_MS = 600_000;
 
-/** What an upstream may ask for at the most: a slip of its clock must not stop a group for good. */
+/** Maximum that an upstream may ask for: a slip of its clock must not stop a group for good. */
 const ASKED_MAX_MS = 3_600_000;
 const ASKED_LONG_MAX_MS = 31 * 86_400_000;
 
@@ -62,7 +62,7 @@ export function pauseFor(pause: Pause, cause: PauseCause, now: InstantMs): void 
   pause.notedAt = now;
 }
 
-/** The upstream took a call that was granted after the last refusal: the jam is over. */
+/** Notes that the upstream took a call: if it was granted after the last refusal, the jam is over. */
 export function noteServed(pause: Pause, grantedAt: InstantMs): void {
   if (grantedAt > pause.notedAt) pause.openMs = 0;
 }
@@ -71,7 +71,7 @@ export function isPaused(pause: Pause, now: InstantMs): boolean {
   return now < pause.until;
 }
 
-/** How many slots may be in use now: none in a pause, a growing part after it, then `slotsMax`. */
+/** Computes how many slots may be in use now: none in a pause, a growing part after it, then `slotsMax`. */
 export function rampSlotsMax(pause: Pause, slotsMax: number, now: InstantMs): number {
   if (isPaused(pause, now)) return 0;
   if (pause.until === 0) return slotsMax;
@@ -80,7 +80,7 @@ export function rampSlotsMax(pause: Pause, slotsMax: number, now: InstantMs): nu
   return Math.min(slotsMax, Math.ceil(slotsMax * RAMP_SHARE) * 2 ** steps);
 }
 
-/** When `rampSlotsMax` is next another by itself; Infinity: it stays. */
+/** Finds when `rampSlotsMax` next changes by itself; Infinity: it stays. */
 export function nextChangeAt(pause: Pause, slotsMax: number, now: InstantMs): InstantMs {
   if (isPaused(pause, now)) return pause.until;
   if (rampSlotsMax(pause, slotsMax, now) >= slotsMax) return instant(Infinity);

@@ -1,24 +1,24 @@
-import type { AgentAccount, TenantAccount } from './accounts.ts';
 import type { InstantMs, LeaseId, TicketId } from '../words/ids.ts';
-import type { Demand } from '../words/usage.ts';
 import { LANES, type Lane, type Ticket } from '../words/ticket.ts';
+import type { Demand } from '../words/usage.ts';
+import type { AgentAccount, TenantAccount } from './accounts.ts';
 import type { WaitCause } from './decision-log.ts';
 
 /** A ticket's entry in the queue. */
 export interface Waiter {
   readonly ticket: Ticket;
   readonly leaseId: LeaseId;
-  /** What it takes when it is granted, by what was known when its turn was last looked at. */
+  /** Its demand when it is granted, by what was known when its turn was last looked at. */
   demand: Demand;
   readonly tenant: TenantAccount;
   readonly agent: AgentAccount;
-  /** When it began to wait here. Of who comes back after a reset: when its call reached Headgate. */
+  /** The begin of its wait here. After a reset: the instant at which its call reached Headgate. */
   readonly arrivedAt: InstantMs;
-  /** Where it stood at first, and what for; null: it was granted at once. */
+  /** Its first place, counted from 0, and the cause of its wait; null: it was granted at once. */
   arrival: { readonly position: number; readonly cause: WaitCause } | null;
   /** Order of arrival at this instance. */
   readonly sequence: number;
-  /** When it is rejected. */
+  /** The instant at which it is rejected. */
   readonly deadlineAt: InstantMs;
   /** Its place among the waiters of its tenant: see `order.ts`. Fixed, so ageing needs no sorting. */
   readonly age: InstantMs;
@@ -26,11 +26,11 @@ export interface Waiter {
   /** An operator put it first. */
   isPromoted: boolean;
   /**
-   * End of the ask that its caller is parked in, or null: nobody is parked. Without a parked ask the
+   * End of the acquire call that its caller is parked in, or null: nobody is parked. Without one the
    * waiter keeps its place but gets no slot, which would go to somebody who may be gone.
    */
   sliceEndsAt: InstantMs | null;
-  /** When it is dropped unless its caller asks again. */
+  /** The instant at which it is dropped unless its caller asks again. */
   orphanAt: InstantMs;
 }
 
@@ -45,7 +45,7 @@ export interface LaneQueue {
   /** Least service first, so that few need to be looked at: see `compareLines`. */
   readonly lines: Line[];
   readonly byTenant: Map<TenantAccount, Line>;
-  /** At each index how many tenants have more than that many waiters here. */
+  /** Counts of tenants: at each index those that have more than that many waiters here. */
   readonly backlogs: number[];
   length: number;
 }
@@ -55,7 +55,7 @@ export interface Queue {
   readonly lanes: Readonly<Record<Lane, LaneQueue>>;
   readonly byTicket: Map<TicketId, Waiter>;
   readonly promoted: Set<Waiter>;
-  /** Who is made for another call, in the order in which they came. */
+  /** Waiters whose call is made for another one, in the order in which they came. */
   readonly nested: Set<Waiter>;
 }
 
@@ -69,12 +69,12 @@ export function emptyQueue(): Queue {
   };
 }
 
-/** Among the waiters of one tenant: by age and then by arrival. */
+/** Compares waiters of one tenant: by age and then by arrival. */
 export function compareWaiters(a: Waiter, b: Waiter): number {
   return a.age - b.age || a.sequence - b.sequence;
 }
 
-/** Among the lines of one lane: by service, then by the oldest waiter. */
+/** Compares lines of one lane: by service, then by the oldest waiter. */
 export function compareLines(a: Line, b: Line): number {
   const [one, two] = [a.tenant.shares[a.lane].service, b.tenant.shares[b.lane].service];
   if (one !== two) return one - two;
@@ -143,7 +143,7 @@ function settle({ lines }: LaneQueue, line: Line): void {
   lines.splice(placeOf(lines, line, compareLines), 0, line);
 }
 
-/** Index of the first of the sorted items that does not stand before `item`. A search by halves. */
+/** Searches by halves for the index of the first of the sorted items that does not stand before `item`. */
 export function placeOf<Item>(
   items: readonly Item[],
   item: Item,
@@ -164,12 +164,12 @@ export function queueLength(queue: Queue): number {
   return queue.byTicket.size;
 }
 
-/** Waiters of one lane. */
+/** Counts the waiters of one lane. */
 export function laneLength(queue: Queue, lane: Lane): number {
   return queue.lanes[lane].length;
 }
 
-/** Lanes below `lane`, the lowest first. */
+/** Lists the lanes below `lane`, the lowest first. */
 export function lanesBelow(lane: Lane): Lane[] {
   return LANES.slice(LANES.indexOf(lane) + 1).toReversed();
 }

@@ -1,6 +1,6 @@
-import type { BucketParams } from './bucket.ts';
 import type { LimitName, RateSettings } from '../words/limits.ts';
 import type { Usage } from '../words/usage.ts';
+import type { BucketParams } from './bucket.ts';
 import type { WindowParams } from './window.ts';
 
 /**
@@ -17,13 +17,13 @@ import type { WindowParams } from './window.ts';
 /** A limit with the figures that follow from it. */
 export interface Limit {
   readonly name: LimitName;
-  /** What a call takes of it. */
+  /** Reads the part of a call's usage that the limit is about. */
   readonly amountOf: (usage: Usage) => number;
   readonly bucket: BucketParams | null;
   readonly window: WindowParams | null;
 }
 
-/** The default burst. Providers enforce a minute in slices of it. */
+/** How long the default burst takes to flow in. Providers enforce a minute in slices of it. */
 export const BURST_MS = 10_000;
 
 /**
@@ -45,7 +45,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const MINUTE_BIN_MS = 1_000;
 const DAY_BIN_MS = 30 * MINUTE_MS;
 
-/** How much closer together two calls may reach the upstream than they left here. */
+/** Maximum time by which two calls reach the upstream closer together than they left here. */
 const MARGIN_MS = 500;
 
 /** The part of a second whose starts may happen at once. */
@@ -66,13 +66,13 @@ const LIMIT_NAMES = Object.keys(AMOUNTS) as LimitName[];
 /** Settings never change, so the figures of each are worked out once. */
 const known = new WeakMap<RateSettings, readonly Limit[]>();
 
-/** Of the limits that are set in `after` those that were not before. */
+/** Picks the limits that are set in `after` and were not before. */
 export function limitsAdded(before: RateSettings, after: RateSettings): RateSettings {
   const kept = LIMIT_NAMES.filter((name) => before[name] !== null);
   return { ...after, ...Object.fromEntries(kept.map((name) => [name, null])) };
 }
 
-/** The limits that are set, with their figures. */
+/** Lists the limits that are set, with their figures. */
 export function limitsOf(settings: RateSettings): readonly Limit[] {
   let limits = known.get(settings);
   if (limits === undefined) {

@@ -1,3 +1,7 @@
+import { instant, type InstantMs } from '../words/ids.ts';
+import type { Exceeded, LimitName, RateSettings } from '../words/limits.ts';
+import type { LimitHint } from '../words/signal.ts';
+import type { Usage } from '../words/usage.ts';
 import {
   drain as drainBucket,
   fitsAt,
@@ -9,11 +13,7 @@ import {
   type Bucket,
   type BucketParams,
 } from './bucket.ts';
-import { instant, type InstantMs } from '../words/ids.ts';
 import { limitsOf, MINUTE_MS, type Limit } from './rate-limits.ts';
-import type { Exceeded, LimitName, RateSettings } from '../words/limits.ts';
-import type { Usage } from '../words/usage.ts';
-import type { LimitHint } from '../words/signal.ts';
 import {
   count,
   emptyWindow,
@@ -25,7 +25,7 @@ import {
   type Window,
 } from './window.ts';
 
-/** What of the limits was used. Kept in a row: whoever starts anew gets no second helping. */
+/** The used part of the limits. Kept in a row: a group that starts anew gets no second helping. */
 export interface Rates {
   readonly buckets: Partial<Record<LimitName, Bucket>>;
   readonly windows: Partial<Record<LimitName, Window>>;
@@ -44,7 +44,7 @@ export function emptyRates(): Rates {
   return { buckets: {}, windows: {} };
 }
 
-/** What was taken later than now, by a clock that was ahead, was taken now. */
+/** Brings what was taken later than now, by a clock that was ahead, back to now. */
 export function rebase(rates: Rates, settings: RateSettings, now: InstantMs): void {
   for (const bucket of Object.values(rates.buckets)) {
     bucket.at = instant(Math.min(bucket.at, now));
@@ -56,7 +56,7 @@ export function rebase(rates: Rates, settings: RateSettings, now: InstantMs): vo
 }
 
 /**
- * When `demand` has room in all limits at once, if nobody else takes: `now` if it has already, Infinity
+ * Finds when `demand` has room in all limits at once, if nobody else takes: `now` if it has already, Infinity
  * if it never will. Changes nothing.
  */
 export function roomAt(
@@ -80,7 +80,7 @@ export function roomAt(
   return instant(at);
 }
 
-/** The limit that `demand` exceeds by itself, whatever others take; null: it fits when they do not. */
+/** Finds the limit that `demand` exceeds by itself, whatever others take; null: it fits when they do not. */
 export function exceededBy(settings: RateSettings, demand: Usage): Exceeded | null {
   for (const { name, amountOf, window } of limitsOf(settings)) {
     const amount = amountOf(demand);
@@ -97,7 +97,7 @@ export interface Expected {
   readonly at: InstantMs;
 }
 
-/** What is to spare of each window beside a call that is expected; in the order of `limitsOf`. */
+/** Computes what is to spare of each window beside a call that is expected; in the order of `limitsOf`. */
 export function sparesBeside(
   { windows }: Rates,
   settings: RateSettings,
@@ -196,7 +196,7 @@ export function refundDebts(rates: Rates, settings: RateSettings, now: InstantMs
   }
 }
 
-/** The upstream refused for this limit: what is left of it here is not there. */
+/** Empties a limit for which the upstream refused: what is left of it here is not there. */
 export function drain(
   rates: Rates,
   settings: RateSettings,
@@ -234,14 +234,17 @@ export function lowerToHint(
   }
 }
 
-/** How many requests the limit per minute lets go at once, but for its window. Negative: they are owed. */
+/**
+ * Computes how many requests the limit per minute lets go at once, but for its window. Negative: they are
+ * owed.
+ */
 export function requestsAtOnce(rates: Rates, settings: RateSettings, now: InstantMs): number {
   const bucket = limitsOf(settings).find(({ name }) => name === 'rpm')?.bucket ?? null;
   if (bucket === null) return Infinity;
   return levelAt(rates.buckets.rpm ?? fullBucket(bucket, now), bucket, now);
 }
 
-/** What may be taken of each limit at once, for the status. Negative: it is owed. */
+/** Computes what may be taken of each limit at once, for the status. Negative: it is owed. */
 export function leftOf(
   rates: Rates,
   settings: RateSettings,

@@ -6,24 +6,24 @@ const PERIODS = ['hour', 'day', 'month'] as const;
 
 export type Period = (typeof PERIODS)[number];
 
-/** What was spent in the hour, day and month that were current at the last call. */
+/** Money spent in the hour, day and month that were current at the last call. */
 export interface Spent {
   readonly usd: Record<Period, number>;
-  /** When each of the three began. */
+  /** The begin of each of the three. */
   readonly beganAt: Record<Period, InstantMs>;
 }
 
-/** Whom a call is counted for, beside the group. */
+/** A key or agent that calls are counted for, beside the group. */
 export interface Spender extends Spent {
   readonly id: string;
 }
 
-/** What a group has spent and is about to spend. Kept in a row, so that a restart gives no new budget. */
+/** Money that a group has spent and is about to spend. Kept in a row, so that a restart gives no new budget. */
 export interface Spend {
   readonly total: Spent;
   /** The estimates of the calls in flight. */
   reservedUsd: number;
-  /** Those who spent last come last. */
+  /** Spenders, the last one to spend last. */
   keys: Spender[];
   agents: Spender[];
 }
@@ -36,17 +36,17 @@ export interface BudgetBlock {
 
 /** A call that was charged for. */
 export interface CallCost {
-  /** What was reserved for it at its grant. */
+  /** Money reserved for it at its grant. */
   readonly reservedUsd: number;
   readonly actualUsd: number;
   readonly key: string | null;
   readonly agent: string | null;
 }
 
-/** So many keys, and so many agents, are remembered; who has not spent for longest goes first. */
+/** Maximum keys, and maximum agents, that are remembered; the one that has not spent for longest goes first. */
 export const SPENDERS_MAX = 200;
 
-/** Less than this is rounding, not money. */
+/** Maximum error of rounding: less is not money. */
 const USD_TOLERANCE = 1e-9;
 
 const HOUR_MS = 3_600_000;
@@ -58,7 +58,7 @@ export function emptySpend(): Spend {
 }
 
 /**
- * The budget that a call of about `usd` does not fit into, the one that ends last if there are several;
+ * Finds the budget that a call of about `usd` does not fit into, the one that ends last if there are several;
  * null: it fits. Calls in flight count with their estimates, in each period that they may end in.
  */
 export function budgetBlock(
@@ -100,7 +100,7 @@ export function settle(spend: Spend, call: CallCost, now: InstantMs): void {
   if (call.agent !== null) spend.agents = charge(spend.agents, call.agent, call.actualUsd, now);
 }
 
-/** What was spent in the period that is current at `now`. */
+/** Reads what was spent in the period that is current at `now`. */
 export function spentIn(spent: Spent, period: Period, now: InstantMs): number {
   // A clock that went back is still in the period that it was in.
   return spent.beganAt[period] >= boundsOf(period, now).beganAt ? spent.usd[period] : 0;

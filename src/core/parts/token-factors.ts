@@ -1,4 +1,4 @@
-/** What calls of one model taught. */
+/** Lessons from calls of one model. */
 interface ModelTokens {
   readonly model: string;
   /** The mean of actual by estimated input tokens, and how many calls went into it. */
@@ -9,7 +9,7 @@ interface ModelTokens {
   outputSamples: number;
 }
 
-/** How far estimates of tokens are off, by model. Kept in a row. Who was learned last comes last. */
+/** Lessons about estimates of tokens, by model, the last learned last. Kept in a row. */
 export interface TokenFactors {
   models: ModelTokens[];
 }
@@ -22,16 +22,16 @@ export interface SeenUsage {
   readonly outputTokens: number | null;
 }
 
-/** So many models are remembered; the one that was not called for longest goes first. */
+/** Maximum models that are remembered; the one that was not called for longest goes first. */
 export const MODELS_MAX = 100;
 
-/** Names come from callers. A longer one is no model's. */
+/** Maximum length of a name. Names come from callers, and a longer one is no model's. */
 const MODEL_LENGTH_MAX = 200;
 
 /** Least weight of the newest call in a mean. The first ones weigh as much as each other. */
 const SAMPLE_WEIGHT = 0.1;
 
-/** One call is not taken to be further off than this: images and tools are not text. */
+/** Minimum and maximum factor that one call teaches: images and tools are not text. */
 const FACTOR_MIN = 0.5;
 const FACTOR_MAX = 2;
 
@@ -40,13 +40,13 @@ export function emptyTokenFactors(): TokenFactors {
   return { models: [] };
 }
 
-/** What to multiply an estimate of input tokens by: from 0.5 to 2, and 1 where nothing is known. */
+/** Reads the factor for an estimate of input tokens: from 0.5 to 2, and 1 where nothing is known. */
 export function inputFactor({ models }: TokenFactors, model: string): number {
   const known = models.find((each) => each.model === model);
   return known === undefined || known.inputSamples === 0 ? 1 : known.inputFactor;
 }
 
-/** The mean of output tokens of the model's last calls; null where nothing is known. */
+/** Reads the mean of output tokens of the model's last calls; null where nothing is known. */
 export function outputMean({ models }: TokenFactors, model: string): number | null {
   const known = models.find((each) => each.model === model);
   return known === undefined || known.outputSamples === 0 ? null : known.outputMean;

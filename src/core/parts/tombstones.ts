@@ -12,7 +12,7 @@ import { TOMBSTONE_TTL_MS, TOMBSTONES_MAX } from '../words/settings.ts';
 export class Tombstones {
   #recent = new Set<string>();
   #older = new Set<string>();
-  /** From then on every id of the older generation has had its time. */
+  /** The instant from which every id of the older generation has had its time. */
   #recentUntil = instant(0);
 
   /** An id that ended twice may count twice. */

@@ -1,9 +1,9 @@
-import { emptyHistogram, type Histogram } from './histogram.ts';
 import type { Outcome } from '../words/outcome.ts';
 import type { Rejection } from '../words/rejection.ts';
 import type { RefusalKind } from '../words/signal.ts';
+import { emptyHistogram, type Histogram } from './histogram.ts';
 
-/** What a group has counted since its instance began. Nothing of it is looked at in a decision. */
+/** Counts of a group since its instance began. Nothing of it is looked at in a decision. */
 export interface Totals {
   granted: number;
   /** Grants to another attempt of a call that was granted slots here before. */
@@ -13,7 +13,7 @@ export interface Totals {
   left: number;
   /** Waiters that were sent back to be routed again. */
   moved: number;
-  /** How leases ended, those aside that expired. */
+  /** Ends of leases by their outcome, those aside that expired. */
   ended: Partial<Record<Outcome, number>>;
   /** Leases that ended at their TTL because nobody renewed them. */
   expired: number;
@@ -21,13 +21,13 @@ export interface Totals {
   resurrected: number;
   /** Refusals of the upstream, by what they were about. */
   refusals: Partial<Record<RefusalKind, number>>;
-  /** In a dry run: calls that would have waited, and that would have been rejected. */
+  /** Calls in a dry run that would have waited, or would have been rejected. */
   wouldWait: number;
   /** Time that granted calls had stood in this group's queue; 0 for who was granted at once. */
   readonly wait: Histogram;
   /** Time between the grant and the end of leases. */
   readonly hold: Histogram;
-  /** As limits count them: what the upstream said, or what was reserved where it did not. */
+  /** Tokens and money as limits count them: as the upstream said, or as reserved where it did not. */
   inputTokens: number;
   outputTokens: number;
   usd: number;

@@ -1,7 +1,7 @@
 import { after, instant, type InstantMs } from '../words/ids.ts';
 
 /**
- * What was taken in the last while, added up in bins: an exact log would be as long as there are calls.
+ * Amounts taken in the last while, added up in bins: an exact log would be as long as there are calls.
  * An entry is the number of its bin, counted from the epoch, and what was taken in it. The oldest first.
  */
 export interface Window {
@@ -9,29 +9,32 @@ export interface Window {
 }
 
 export interface WindowParams {
-  /** The most that may be taken in any stretch of `lengthMs`. */
+  /** Maximum that may be taken in any stretch of `lengthMs`. */
   readonly limit: number;
   readonly lengthMs: number;
   readonly binMs: number;
-  /** How much later than a bin's last instant plus the length it leaves: messages travel unevenly. */
+  /** How long a bin stays beyond its last instant plus the length: messages travel unevenly. */
   readonly marginMs: number;
 }
 
-/** Rounding of sums may be wrong by this part of the limit. */
+/** Maximum error of rounding of sums, as a part of the limit. */
 const TOLERANCE = 1e-9;
 
 export function emptyWindow(): Window {
   return { bins: [] };
 }
 
-/** What counts against the limit at `now`. */
+/** Sums what counts against the limit at `now`. */
 export function usedAt(window: Window, params: WindowParams, now: InstantMs): number {
   let used = 0;
   for (const [bin, amount] of window.bins) if (leavesAt(bin, params) > now) used += amount;
   return used;
 }
 
-/** The instant from which `amount` fits, if nobody else takes: `now` if it does already, Infinity if never. */
+/**
+ * Finds the instant from which `amount` fits, if nobody else takes: `now` if it does already, Infinity if
+ * never.
+ */
 export function windowFitsAt(
   window: Window,
   params: WindowParams,
@@ -53,7 +56,7 @@ export function windowFitsAt(
   return fitsAt;
 }
 
-/** What may still be taken before `at` for `amount` to fit then. Negative: it will not fit anyway. */
+/** Computes what may still be taken before `at` for `amount` to fit then. Negative: it will not fit anyway. */
 export function windowSpare(
   window: Window,
   params: WindowParams,

@@ -9,13 +9,13 @@ export interface RateSettings {
   /** Tokens of input, and of output, per minute. */
   readonly itpm: number | null;
   readonly otpm: number | null;
-  /** How many calls may start in a second: it bounds how fast the slots fill. */
+  /** Maximum calls that start in a second: it bounds how fast the slots fill. */
   readonly startsPerS: number | null;
-  /** How much of a limit per minute may go at once: what its rate brings in this time. */
+  /** How long the rate of a limit per minute takes to bring what may go at once, in milliseconds. */
   readonly burstMs: number;
 }
 
-/** What a limit is called in the settings. */
+/** The name of a limit in the settings. */
 export type LimitName = Exclude<keyof RateSettings, 'burstMs'>;
 
 /** A limit that a call is larger than, with both figures. */
@@ -25,7 +25,7 @@ export interface Exceeded {
   readonly amount: number;
 }
 
-/** What a group may cost in each hour, day and month of UTC. Null: any amount. */
+/** Maximum cost of a group in each hour, day and month of UTC. Null: any amount. */
 export interface BudgetSettings {
   readonly perHourUsd: number | null;
   readonly perDayUsd: number | null;

@@ -1,5 +1,5 @@
 /**
- * How a lease ended.
+ * The outcome of a lease.
  * - `success`: the upstream answered and the body ended.
  * - `cancelled`: the caller left, or the call was cut short by us.
  * - `failed`: a definite 429 or 5xx of the upstream, or a connection that broke.

@@ -21,12 +21,15 @@ export type Rejection =
       readonly waitedMs: number;
       /** Null: another try will not help for long. */
       readonly retryAfterMs: number | null;
-      /** When the upstream wants calls again, in epoch milliseconds; null: the operator paused it. */
+      /**
+       * The instant from which the upstream wants calls again, in epoch milliseconds; null: the operator
+       * paused it.
+       */
       readonly until?: number | null;
     }
   /** The upstream failed too often, and is not asked before the call's deadline. */
   | { readonly reason: 'breaker_open'; readonly retryAfterMs: number | null }
-  /** What the group may spend until then is spent, or would be by what is in flight. */
+  /** The budget until then is spent, or would be by what is in flight. */
   | {
       readonly reason: 'budget_exhausted';
       readonly window: 'hour' | 'day' | 'month';

@@ -1,7 +1,7 @@
 import type { BudgetSettings, RateSettings } from './limits.ts';
 import type { Lane } from './ticket.ts';
 
-/** What the core needs to know of a group's configuration, and every bound that it keeps by itself. */
+/** A group's configuration as far as the core looks at it. */
 export interface GroupSettings {
   /** Slots of the group. 0 grants nothing; Infinity leaves concurrency unlimited. */
   readonly slotsMax: number;
@@ -44,7 +44,7 @@ export interface GroupSettings {
   /** Waiters of one tenant, and of one agent; Infinity: no bound. */
   readonly queueLengthMaxEach: number;
   readonly queueLengthMaxEachAgent: number;
-  /** What becomes of a call that would wait for its own parent. */
+  /** The fate of a call that would wait for its own parent. */
   readonly nested: 'reject' | 'pass';
   /** New calls are rejected; the queue and what is in flight go on to their end. */
   readonly isDraining: boolean;
@@ -52,76 +52,79 @@ export interface GroupSettings {
   readonly isDryRun: boolean;
 }
 
-/** A lease nobody renewed for this long has lost its holder. Three renewals may be missed. */
+/** How long a lease lasts without a renewal: then its holder is lost. Three renewals fit into it. */
 export const LEASE_TTL_MS = 45_000;
 
-/** No slot stays down for longer after its call, whatever is configured. */
+/** Maximum cooldown, whatever is configured. */
 export const COOLDOWN_MAX_MS = 60_000;
 
 /** How often a holder renews. A third of the TTL. */
 export const RENEW_EVERY_MS = 15_000;
 
 /**
- * The holder of a lease is back within this time of a reset: it may have to find out first that its renewal is
+ * How long a holder takes to come back after a reset: it may have to find out first that its renewal is
  * lost.
  */
 export const COMES_BACK_MS = 2 * RENEW_EVERY_MS;
 
-/** So often a lease is extended by resets at most, without a word of its holder between them. */
+/** Maximum extensions of a lease by resets without a word of its holder between them. */
 export const EXTENSIONS_MAX = 3;
 
 /**
- * After a reset nothing is granted for this long: callers ask again within 100 ms and take their old
+ * How long nothing is granted after a reset: callers ask again within 100 ms and take their old
  * place by their original time, which needs them to be back before the first grant.
  */
 export const SETTLE_MS = 500;
 
-/** The most waiters one group holds, whatever is configured: a parked call costs 104 KiB. */
+/** Maximum waiters of one group, whatever is configured: a parked call costs 104 KiB. */
 export const WAITERS_MAX = 5_000;
 
-/** A waiter that has not asked again this long after its slice ended has lost its caller. */
+/** How long after its slice a waiter may take to ask again: then its caller is lost. */
 export const ORPHAN_GRACE_MS = 5_000;
 
 /** How long an ended attempt is remembered at least, so that a late message about it changes nothing. */
 export const TOMBSTONE_TTL_MS = 600_000;
 
-/** The most ended attempts that are remembered; the older half goes first. */
+/** Maximum ended attempts that are remembered; the older half goes first. */
 export const TOMBSTONES_MAX = 10_000;
 
 /** Hold time assumed before the first call has ended. */
 export const HOLD_GUESS_MS = 10_000;
 
-/** Retry-After is never above this: some SDKs ignore a larger one, others sleep it in full. */
+/** Maximum Retry-After: some SDKs ignore a larger one, others sleep it in full. */
 export const RETRY_AFTER_MAX_MS = 60_000;
 
-/** Nor below this: who comes back sooner finds the same queue. */
+/** Minimum Retry-After: a caller that comes back sooner finds the same queue. */
 export const RETRY_AFTER_MIN_MS = 1_000;
 
-/** Nor below this where nobody knows how long it will last. */
+/** Minimum Retry-After where nobody knows how long it will last. */
 export const COMEBACK_MS = 15_000;
 
-/** Below this many slots the provider's own lagging counter is felt, so `auto` cools slots down. */
+/**
+ * Maximum slots of a group whose provider's own lagging counter is felt, which is why `auto` cools them down.
+ */
 export const AUTO_COOLDOWN_SLOTS_MAX = 4;
 
 /** The `auto` cooldown of a small group. */
 export const AUTO_COOLDOWN_MS = 200;
 
 /**
- * A refusal for too many calls at once, though there were no more than the limit, tells that the
- * provider's own counter lags. For so long after it `auto` cools slots down in a group of any size.
+ * How long a lag is remembered. A refusal for too many calls at once, though there were no more than the
+ * limit, tells that the provider's own counter lags. For so long after it `auto` cools slots down in a group
+ * of any size.
  */
 export const LAG_REMEMBERED_MS = 3_600_000;
 
-/** After waiters were sent back to be routed again, nobody younger is granted for this long. */
+/** How long nobody younger is granted after waiters were moved, to be routed again. */
 export const MOVE_SETTLE_MS = 250;
 
-/** The most tenants that are remembered while they have no call. */
+/** Maximum tenants that are remembered while they have no call. */
 export const ACCOUNTS_MAX = 10_000;
 
-/** The most agents, over all tenants, that are remembered while they have no call. */
+/** Maximum agents, over all tenants, that are remembered while they have no call. */
 export const AGENTS_MAX = 20_000;
 
-/** An agent run that is known by its id only has ended when it made no call for this long. */
+/** How long an agent run that is known by its id only may make no call: then it has ended. */
 export const AGENT_FORGOTTEN_MS = 900_000;
 
 /** Minimum calls that have ended before an estimate may reject anybody. */

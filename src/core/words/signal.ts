@@ -1,6 +1,6 @@
 /**
- * Why an upstream did not serve a call. Different causes want different medicine: `upstream-signals.ts`
- * says which.
+ * The cause for which an upstream did not serve a call. Different causes want different medicine:
+ * `upstream-signals.ts` says which.
  * - `quota`: an account is out of money or of its plan; waiting does not help.
  * - `never_fits`: the call is larger than the upstream ever takes.
  * - `long_window`: the limit of a day, a week or a plan is used up.
@@ -26,15 +26,15 @@ export type RefusalKind =
 /** One limit of the upstream, as the headers of its answer tell it. */
 export interface LimitHint {
   readonly dimension: 'requests' | 'tokens' | 'input_tokens' | 'output_tokens';
-  /** What the limit is counted over, in milliseconds; null: the header does not say. */
+  /** Length of the window that the limit is counted over, in milliseconds; null: the header does not say. */
   readonly windowMs: number | null;
   readonly limit: number | null;
   readonly remaining: number | null;
-  /** Until the limit is whole again, in milliseconds. */
+  /** How long until the limit is whole again, in milliseconds. */
   readonly resetMs: number | null;
 }
 
-/** What the upstream's answer to a call says about its limits. */
+/** The upstream's answer to a call, as far as it tells of its limits. */
 export interface UpstreamSignal {
   /** `served`: it took the call. Known at its headers, not at the end of its body. */
   readonly kind: 'served' | RefusalKind;

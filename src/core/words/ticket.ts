@@ -6,13 +6,13 @@ export const LANES = ['high', 'normal', 'low'] as const;
 
 export type Lane = (typeof LANES)[number];
 
-/** Who a slot is for. */
+/** The holder of a slot. */
 export interface Holder {
-  /** Who is charged: shares of the group are fair between tenants. */
+  /** The tenant that is charged: shares of the group are fair between tenants. */
   readonly tenant: string;
   /** The agent run of the tenant, or null: the call belongs to none. */
   readonly agent: string | null;
-  /** Only calls of one caller pass on each other's slots. */
+  /** The caller: only calls of the same one pass on each other's slots. */
   readonly caller: string;
   /** Carried along and never looked into. */
   readonly upstream: string;
@@ -26,9 +26,9 @@ export interface Ticket {
   readonly lane: Lane;
   /** Slots that it takes. */
   readonly slots: number;
-  /** When the call reached Headgate. Kept over every ask and every reset. */
+  /** The instant at which the call reached Headgate. Kept over every acquire call and every reset. */
   readonly enqueuedAt: InstantMs;
-  /** When its agent run began, as the caller says; null: known by its id only, or not at all. */
+  /** The begin of its agent run, as the caller says; null: known by its id only, or not at all. */
   readonly agentStartedAt: InstantMs | null;
   /** The caller's own deadline; the group's time-out applies besides. */
   readonly deadlineAt: InstantMs | null;
@@ -42,6 +42,6 @@ export interface Ticket {
   readonly holdsNarrower: boolean;
   /** Leases of the call that this one is made for, which waits for it. They may be of other groups. */
   readonly parents: readonly LeaseId[];
-  /** What it will probably use. Null: one request, and nobody counts tokens. */
+  /** Its probable use. Null: one request, and nobody counts tokens. */
   readonly estimate: CallEstimate | null;
 }

@@ -1,6 +1,6 @@
-/** What calls use: as expected, as reserved, and as their upstream counted it. */
+/** The use of calls: as expected, as reserved, and as their upstream counted it. */
 
-/** What a call is expected to use, before its upstream has counted it. */
+/** The expected use of a call, before its upstream has counted it. */
 export interface CallEstimate {
   /** Its input by a rule of thumb; the group corrects it by what it learned of the model. */
   readonly inputTokens: number;
@@ -8,7 +8,7 @@ export interface CallEstimate {
   readonly isInputGuess?: boolean;
   /** The most output tokens that the call allows; null: it does not say. */
   readonly maxOutputTokens: number | null;
-  /** How much output to reserve, by what the provider does: the most, the mean of the model, or none. */
+  /** Output to reserve, by what the provider does: the most, the mean of the model, or none. */
   readonly reserve: 'max_tokens' | 'mean' | 'none';
   /** USD per token. Null: not known, which costs nothing. */
   readonly price: { readonly input: number; readonly output: number } | null;
@@ -21,7 +21,7 @@ export interface Usage {
   readonly outputTokens: number;
 }
 
-/** What a call has used, as its upstream counts it. */
+/** The use of a call, as its upstream counts it. */
 export interface Settlement {
   /** 0 where the upstream does not count a call that it refused. */
   readonly requests: number;
@@ -32,10 +32,10 @@ export interface Settlement {
   readonly seen: { readonly inputTokens: number; readonly outputTokens: number } | null;
 }
 
-/** Everything that a call takes at its grant. */
+/** All that a call takes at its grant. */
 export interface Demand extends Usage {
   readonly slots: number;
-  /** What it is expected to cost; 0 where its price is not known. */
+  /** Its expected cost; 0 where its price is not known. */
   readonly usd: number;
 }
 

@@ -64,7 +64,7 @@ function plainAimd(slotsMax: number): Controller {
   };
 }
 
-/** So often a call goes back into the queue: refused once more, its caller hears of it. */
+/** Maximum returns of a call into the queue: refused once more, its caller hears of it. */
 const REENTRIES_MAX = 3;
 
 const LENGTH_MS = 3_000_000;

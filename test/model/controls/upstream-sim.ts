@@ -2,7 +2,7 @@ import { instant, ticketId, type InstantMs, type TicketId } from '../../../src/c
 import { Clock } from '../simulator/clock.ts';
 import { Random } from '../simulator/random.ts';
 
-/** What decides how many calls may be in flight. */
+/** The controller of how many calls may be in flight. */
 export interface Controller {
   slotsMax(): number;
   /** Whether a call may go that comes back after a refusal, beside so many others. */
@@ -23,7 +23,7 @@ export interface Segment {
   readonly lengthMs: number;
 }
 
-/** What was seen in one segment. */
+/** Sights of one segment. */
 export interface Seen {
   readonly capacity: number;
   /** The part of the capacity that was in use, and of the attempts that was refused, once settled. */

@@ -5,7 +5,7 @@ import { LEASE_TTL_MS, SETTLE_MS, type GroupSettings } from '../../../src/core/w
 import type { UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { someSettings } from '../../support/core-builders.ts';
 
-/** What a call is expected to use, in tokens and dollars. */
+/** The expected use of a call, in tokens and dollars. */
 export interface Size {
   readonly input: number;
   readonly output: number;
@@ -154,7 +154,7 @@ const reportArb = fc.record({
   isRepeat: fc.nat(4).map((nat) => nat === 0),
 });
 
-/** What every history is made of. */
+/** The actions that every history is made of. */
 const COMMON: fc.WeightedArbitrary<LimitAction>[] = [
   { weight: 10, arbitrary: askArb },
   { weight: 7, arbitrary: endArb },

@@ -5,7 +5,7 @@ import { spentIn } from '../../../src/core/parts/spend.ts';
 import type { GroupState, Lease } from '../../../src/core/state.ts';
 import type { LimitLedger } from './limit-ledger.ts';
 
-/** What the group has counted must be what the ledger has, call by call. */
+/** Checks that the group has counted what the ledger has, call by call. */
 export function checkLedger(
   { controls, leases }: GroupState,
   ledger: LimitLedger,
@@ -29,7 +29,7 @@ function assertClose(actual: number, expected: number, told: string): void {
   assert.ok(Math.abs(actual - expected) < 1e-6, `${told}: ${actual} and not ${expected}`);
 }
 
-/** What must hold after every step, with the leases that it granted. */
+/** Checks what must hold after every step, with the leases that it granted. */
 export function checkGranted(
   state: GroupState,
   fresh: readonly Lease[],
@@ -51,7 +51,7 @@ export function checkGranted(
   assert.ok(arePermitted, `${told}: granted without a permit`);
 }
 
-/** What must be left once everybody has gone: nothing. */
+/** Checks that nothing is left once everybody has gone. */
 export function checkRest({ controls, accounts, ...state }: GroupState): void {
   const { slotsInUse, slotsByLane, slotsCooling, slotsWaitingElsewhere, slotsRefused } = state;
   const sums = [slotsInUse, slotsCooling, slotsWaitingElsewhere, slotsRefused];

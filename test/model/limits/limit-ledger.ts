@@ -131,7 +131,7 @@ export class LimitLedger {
     });
   }
 
-  /** What was counted in all, and what is set aside. */
+  /** Sums what was counted in all, and what is set aside. */
   totals(): { requests: number; tokens: number; reservedUsd: number; spentUsd: number } {
     const totals = { requests: 0, tokens: 0, reservedUsd: 0, spentUsd: 0 };
     for (const { reserved, reservedUsd, settled } of this.#taken.values()) {
@@ -161,7 +161,7 @@ export class LimitLedger {
     }
   }
 
-  /** What was taken since, as far as it had room: what was used beyond the estimate is nobody's fault. */
+  /** Sums what was taken since, as far as it had room: what was used beyond the estimate is nobody's fault. */
   #usedSince({ name, amountOf }: NaiveLimit, since: number): number {
     let used = 0;
     const counting = [...this.#taken.values()].slice(this.#setAfter.get(name) ?? 0);

@@ -301,7 +301,7 @@ function usage({ demand, usd }: NonNullable<Lease['reserved']>, part: number, co
   return { requests: counts ? 1 : 0, inputTokens, outputTokens, usd: cost, seen: null };
 }
 
-/** What an event says of a lease that ended by it. */
+/** Reads what an event says of a lease that ended by it. */
 function settlementOf(event: GroupEvent): Settlement | 'unused' | null {
   if (event.kind === 'cancel') return 'unused';
   if (event.kind !== 'release') return null;

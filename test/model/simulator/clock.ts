@@ -1,4 +1,4 @@
-/** What happens at an instant of the virtual clock. */
+/** An event at an instant of the virtual clock. */
 interface Due {
   readonly at: number;
   /** Of the same instant, what was planned first happens first. */

@@ -5,7 +5,7 @@ import { SimGroup } from './sim-group.ts';
 import { percent, printTable } from './table.ts';
 import { gather } from './workload.ts';
 
-/** What part of the grants each lane gets while all that are named have waiters all the time. */
+/** The part of the grants that each lane gets while all that are named have waiters all the time. */
 
 interface Scenario {
   readonly lanes: readonly Lane[];

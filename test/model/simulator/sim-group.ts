@@ -11,7 +11,7 @@ import { rowOf } from '../../../src/core/recover.ts';
 import { keptControls, someSettings, START } from '../../support/core-builders.ts';
 import type { Clock } from './clock.ts';
 
-/** What a caller hears. `lost`: the instance was replaced, and its ask went with it. */
+/** The answer to a caller. `lost`: the instance was replaced, and its ask went with it. */
 export type Answer =
   | { readonly kind: 'granted'; readonly leaseId: LeaseId }
   | { readonly kind: 'declined'; readonly isPaused: boolean }

@@ -23,7 +23,7 @@ export interface Crowd {
   readonly groups: readonly SimGroup[];
 }
 
-/** What a crowd had since it was last asked. */
+/** The service of a crowd since it was last asked. */
 export class Ledger {
   /** Slot-milliseconds at the upstream. */
   slotMs = 0;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TestGroup } from '../../support/core-builders.ts';
 
-/** Who gets a slot when there is one, and how many there are. */
+/** Slots: their number, and to whom they go. */
 
 test.each([1, 2, 3, 10])('a limit of %i grants exactly that many', (slotsMax) => {
   const group = new TestGroup({ slotsMax });

@@ -42,7 +42,7 @@ describe('the waiters of one agent', () => {
 });
 
 describe('in a full queue', () => {
-  /** Who is refused when `newcomer` comes after the others: name, tenant, lane. */
+  /** Names who is rejected when `newcomer` comes after the others: name, tenant, lane. */
   function refused(queueLengthMax: number, asks: readonly [string, string, string][]): string[] {
     const group = closedGroup({ queueLengthMax });
     return asks.flatMap(([name, tenant, lane], index) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TestGroup } from '../../support/core-builders.ts';
 
-/** What one tenant or agent may hold, what is reserved for it, and calls that take several slots. */
+/** Caps of tenants and agents, reservations, and calls that take several slots. */
 
 describe('a tenant at its cap', () => {
   test('is passed over, and blocks nobody', () => {

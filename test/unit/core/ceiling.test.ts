@@ -54,7 +54,7 @@ function overload(settings = HARD, agoMs = 100, othersInUse = 0, ticket?: string
   );
 }
 
-/** So many calls, each granted and served in its turn, with that many slots in use; all by default. */
+/** Serves so many calls, each granted in its turn, with that many slots in use; all by default. */
 function serve(calls: number, everyMs = 700, settings = HARD, inUse?: number): void {
   for (let index = 0; index < calls; index += 1) {
     const grantedAt = now;

@@ -4,7 +4,7 @@ import { ticketId } from '../../../src/core/words/ids.ts';
 import { HOLD_GUESS_MS, RETRY_AFTER_MAX_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
-/** What a caller is told about how long it may take. */
+/** The estimate of how long it may take, as a caller is told it. */
 
 /** The Retry-After of a caller that does not want to wait. */
 function retryAfter(group: TestGroup): number {

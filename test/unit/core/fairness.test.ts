@@ -6,7 +6,7 @@ import {
 } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
-/** What tenants are charged, and who goes first for it. */
+/** The charges of tenants, and the order that comes of them. */
 
 const GUESS = HOLD_GUESS_MS;
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
-/** What happens to a lease between its grant and its end. */
+/** The life of a lease between its grant and its end. */
 
 /** One slot, held, and one ticket that waits for it. */
 function heldGroup(): TestGroup {

@@ -10,7 +10,7 @@ function nestedGroup(slotsMax = 1): TestGroup {
   return group;
 }
 
-/** What the child of these parents says. */
+/** Makes the options of a child of these parents. */
 function childOf(...parents: string[]): AskOptions {
   return { parents, sliceMs: 600_000 };
 }

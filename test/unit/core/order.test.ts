@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { AGENT_FORGOTTEN_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
-/** Whose turn it is among the calls of one tenant: by age, which is by arrival unless a run is older. */
+/** Turns among the calls of one tenant: by age, which is by arrival unless a run is older. */
 
 /** A group whose only slot is taken. */
 function fullGroup(changes: ConstructorParameters<typeof TestGroup>[0] = {}): TestGroup {

@@ -16,7 +16,7 @@ import {
 } from '../../../src/core/parts/rates.ts';
 import type { LimitHint } from '../../../src/core/words/signal.ts';
 
-/** What a group may still take of its limits per minute and per day. */
+/** Rates: the rest of the limits per minute and per day. */
 
 const NOW = instant(1_800_000_000_000);
 const at = (ms: number) => instant(NOW + ms);

@@ -4,7 +4,7 @@ import { AUTO_COOLDOWN_MS, LAG_REMEMBERED_MS } from '../../../../src/core/words/
 import { TestGroup } from '../../../support/core-builders.ts';
 import { call, leftIn, metered, used } from './metered.ts';
 
-/** What a reset leaves of the limits, and how long a lag of the upstream's counter is remembered. */
+/** Limits after a reset, and how long a lag of the upstream's counter is remembered. */
 
 const sliceMs = 600_000;
 

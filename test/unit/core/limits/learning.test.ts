@@ -3,7 +3,7 @@ import { leaseIdOf, ticketId } from '../../../../src/core/words/ids.ts';
 import { SOMEBODY, someTicket, type TestGroup } from '../../../support/core-builders.ts';
 import { leftIn, metered } from './metered.ts';
 
-/** What a group learns of a model counts for those who wait already. */
+/** Lessons about a model count for those who wait already. */
 
 /** Asks for a call that does not say how much it will write. */
 function ask(group: TestGroup, name: string): string[] {

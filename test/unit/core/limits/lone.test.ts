@@ -27,7 +27,7 @@ function busyGroup(settings: Partial<GroupSettings> = {}, kept = 4): TestGroup {
 
 let served = 0;
 
-/** So many calls, which are in flight together and are all served. */
+/** Serves so many calls, which are in flight together. */
 function serveAtOnce(target: TestGroup, count: number): void {
   target.advance(1);
   const names = Array.from({ length: count }, () => `served-${(served += 1)}`);
@@ -37,7 +37,7 @@ function serveAtOnce(target: TestGroup, count: number): void {
   for (const name of names) target.release(name);
 }
 
-/** So many calls, one after the other, beside those that are there. */
+/** Serves so many calls, one after the other, beside those that are there. */
 function serveOneByOne(count: number): void {
   for (let index = 0; index < count; index += 1) {
     const name = `served-${(served += 1)}`;

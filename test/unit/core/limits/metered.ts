@@ -21,7 +21,7 @@ export function metered(limits: Limits, settings: Partial<GroupSettings> = {}): 
   });
 }
 
-/** What a call is expected to use. */
+/** The expected use of a call. */
 export interface Size {
   readonly input?: number;
   readonly output?: number;
@@ -48,13 +48,13 @@ export function call(
   return group.send({ kind: 'acquire', ticket, leaseId, sliceMs: 600_000 });
 }
 
-/** What the upstream counted of a call. */
+/** Makes the upstream's count of a call. */
 export function used(size: Size, requests = 1): Settlement {
   const { input: inputTokens = 0, output: outputTokens = 0, usd = 0 } = size;
   return { requests, inputTokens, outputTokens, usd, seen: null };
 }
 
-/** What a group has left of its limits, and what it has set aside. */
+/** Shows what a group has left of its limits, and what it has set aside. */
 export function leftIn({ state, now }: TestGroup): Record<string, number> {
   const { controls, settings, slotsInUse } = state;
   const left = leftOf(controls.rates, settings.rates, now);

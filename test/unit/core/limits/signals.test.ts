@@ -5,7 +5,7 @@ import { wantsServed } from '../../../../src/core/upstream-signals.ts';
 import { TestGroup } from '../../../support/core-builders.ts';
 import { call, leftIn, metered } from './metered.ts';
 
-/** What the group makes of an answer of its upstream: different causes, different medicine. */
+/** Answers of the upstream: different causes, different medicine. */
 
 /** Ten calls in flight. */
 function busyGroup(): TestGroup {
@@ -14,7 +14,7 @@ function busyGroup(): TestGroup {
   return group;
 }
 
-/** What has changed after an answer. */
+/** Shows what has changed after an answer. */
 function medicine(group: TestGroup): Record<string, unknown> {
   const { rpm = 0, tpm = 0 } = leftIn(group);
   return {

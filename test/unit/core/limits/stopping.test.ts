@@ -3,7 +3,7 @@ import type { UpstreamSignal } from '../../../../src/core/words/signal.ts';
 import { TestGroup } from '../../../support/core-builders.ts';
 import { call, leftIn, metered } from './metered.ts';
 
-/** What happens to a queue when its upstream asks for a pause, and after it. */
+/** The queue when its upstream asks for a pause, and after it. */
 
 const sliceMs = 600_000;
 
