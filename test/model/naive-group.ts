@@ -5,7 +5,7 @@ import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
 import { NaiveLeases, type NaiveLease } from './naive-leases.ts';
 import { NaiveOrder, type NaiveView, type NaiveWaiter } from './naive-order.ts';
-import { tooWide, worstBelow } from './naive-refusals.ts';
+import { tooWide, worstBelow } from './naive-rejections.ts';
 
 type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
 
