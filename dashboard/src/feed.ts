@@ -41,7 +41,7 @@ export function groupNamed(name: string): GroupStatus | undefined {
   return byName.get(name)?.value;
 }
 
-/** What a group did in the last minutes, as far as this page was open. Changes with the group's state. */
+/** Gives the trend of a group in the last minutes, as far as this page was open. Changes with the group's state. */
 export function trendOf(name: string): Trend | undefined {
   return trends.get(name);
 }

@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals';
 import type { AdminRole } from '../../src/contract/config/keys.ts';
 import { api, whenSignedOut, type Problem } from './api.ts';
 
-/** Who uses the page. */
+/** User of the page. */
 interface Who {
   readonly actor: string;
   readonly role: AdminRole;
@@ -19,7 +19,7 @@ type Session =
   | { readonly state: 'closed'; readonly detail: string }
   | { readonly state: 'signed_in'; readonly who: Who; readonly hasEnded: boolean };
 
-/** Who uses the page, as far as is known. */
+/** Session of the page's user, as far as is known. */
 export const session = signal<Session>({ state: 'asking' });
 
 const RANKS: Readonly<Record<AdminRole, number>> = { viewer: 0, operator: 1, admin: 2 };

@@ -15,7 +15,7 @@ interface RowsProps {
   readonly format: (value: unknown) => string[][];
   readonly parse: (rows: string[][]) => unknown;
   readonly onChange: (value: unknown) => void;
-  /** What one row is, as in `weight`. */
+  /** Noun for one row, as in `weight`. */
   readonly noun: string;
   /** The first column names the row, so that no two may have the same. */
   readonly isNamed?: boolean;

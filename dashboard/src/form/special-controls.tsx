@@ -36,7 +36,7 @@ export function LaneRulesControl({ value, onChange }: ControlProps) {
 
 const HEADER = 'header:';
 
-/** Who shares a group: the caller or whom a header names, and below that perhaps the agents of each. */
+/** Choice of who shares a group: the caller or whom a header names, and below that perhaps the agents of each. */
 export function FairnessControl({ value, attributes, onChange }: ControlProps) {
   const [tenant = 'caller', agent] = Array.isArray(value) ? value.map(textOf) : [];
   const isHeader = tenant !== 'caller';
@@ -113,7 +113,7 @@ function Part(props: {
 
 const ORDERS = ['listed', 'least_busy', 'latency', 'price'];
 
-/** What becomes of a call that finds no room. */
+/** Choice of what becomes of a call that finds no room. */
 export function SaturatedControl({ value, attributes, onChange }: ControlProps) {
   const spill = isParts(value) ? value : null;
   return (
@@ -164,7 +164,7 @@ export function SaturatedControl({ value, attributes, onChange }: ControlProps) 
   );
 }
 
-/** What happens to calls while the group cannot be asked. */
+/** Choice of what happens to calls while the group cannot be asked. */
 export function UnavailableControl({ value, attributes, onChange }: ControlProps) {
   const pass = isParts(value) ? value : null;
   return (

@@ -40,7 +40,7 @@ function opened(base: Document, draft: Document): Typed {
 const ALL = '';
 
 /**
- * What is typed into a form. It is checked at every stroke by the schema that the server checks by; a
+ * Keeps what is typed into a form. It is checked at every stroke by the schema that the server checks by; a
  * field that nobody has touched does not complain before somebody tries to go on.
  */
 export function useDraft<Schema extends z.ZodType>(

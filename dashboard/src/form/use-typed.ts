@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { isSame } from '../model/document.ts';
 
 /**
- * What somebody types, beside the value that it means: `1.` on the way to `1.5` stays as typed, and a
+ * Keeps what somebody types, beside the value that it means: `1.` on the way to `1.5` stays as typed, and a
  * value that comes from elsewhere is written anew.
  */
 export function useTyped<Typed>(

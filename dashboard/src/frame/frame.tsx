@@ -20,7 +20,7 @@ const PAGES = [
   { href: '/admin/setup', name: 'Set-up' },
 ] as const;
 
-/** What stands around every page: where to go, who is signed in, and whether what is shown is live. */
+/** Frame around every page: where to go, who is signed in, and whether what is shown is live. */
 export function Frame({ children }: { readonly children: ComponentChildren }) {
   const { path } = useLocation();
   const [, group, isEdited] = /^\/admin\/groups\/([^/]+)(\/edit)?$/.exec(path) ?? [];

@@ -1,4 +1,4 @@
-/** What somebody looks for in the audit log, as the form has it. */
+/** Search in the audit log, as the form has it. */
 export interface AuditFilter {
   readonly actor: string;
   readonly action: string;
@@ -27,7 +27,7 @@ export function auditQuery(filter: AuditFilter): AuditQuery {
   return query;
 }
 
-/** What is wrong with a filter; null: nothing. */
+/** Says what is wrong with a filter; null: nothing. */
 export function filterProblem({ since, until }: AuditFilter): string | null {
   const isTurned = since !== '' && until !== '' && Date.parse(since) > Date.parse(until);
   return isTurned ? 'The time from which to look is after the time until which.' : null;

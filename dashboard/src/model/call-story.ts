@@ -14,7 +14,7 @@ export interface Call {
   readonly ticket: string;
   /** The first try first. */
   readonly tries: readonly Decision[];
-  /** What its line in a list tells. */
+  /** Decision that its line in a list tells. */
   readonly latest: Decision;
 }
 
@@ -28,7 +28,7 @@ export function callsOf(decisions: readonly Decision[]): Call[] {
   });
 }
 
-/** What happened to a call, from its arrival to its end, in plain words. */
+/** Tells what happened to a call, from its arrival to its end, in plain words. */
 export function storyOf({ tries }: Call): StoryStep[] {
   return tries.flatMap((decision, index) => [
     arrived(decision, index),

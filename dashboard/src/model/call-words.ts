@@ -95,7 +95,7 @@ export function refusalWords(kind: string): string {
   return new Map<string, string>(Object.entries(REFUSALS)).get(kind) ?? kind.replaceAll('_', ' ');
 }
 
-/** What the upstream said to a call, in a sentence. Null: the group was told nothing. */
+/** Tells what the upstream said to a call, in a sentence. Null: the group was told nothing. */
 export function upstreamSentence(decision: Decision): string | null {
   const { upstream_said: said, upstream_status: status } = decision;
   if (said === null) return null;

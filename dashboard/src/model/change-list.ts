@@ -38,7 +38,7 @@ export function tally(objects: readonly ChangedObject[]): string {
   return parts.length === 0 ? 'nothing changes' : parts.join(', ');
 }
 
-/** What an object of each list is without anything being said of it. */
+/** Objects of each list as they are without anything being said of them. */
 const DEFAULTS: Readonly<Record<string, unknown>> = {
   groups: groupSchema.parse({ name: 'default' }),
   upstreams: upstreamSchema.parse({ id: 'default' }),

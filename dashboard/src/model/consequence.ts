@@ -1,9 +1,9 @@
 import type { GroupStatus } from './status.ts';
 
-/** What can be done with a group at once. */
+/** Act that can be done with a group at once. */
 export type GroupAct = 'pause' | 'drain' | 'resume' | 'dry_run_on' | 'dry_run_off' | 'relearn';
 
-/** What can be done with a group as it is. One that is made by itself has switches, and no settings. */
+/** Lists what can be done with a group as it is. One that is made by itself has switches, and no settings. */
 export function actsOf(group: GroupStatus): GroupAct[] {
   const { kind, paused, draining, dry_run: isDry } = group;
   const acts: GroupAct[] = [];
@@ -21,7 +21,7 @@ function hasLearned({ paused_until, breaker, limit }: GroupStatus): boolean {
   return paused_until !== null || breaker !== 'closed' || limit.source === 'learned';
 }
 
-/** What an act will do, in words, and what is said when it is done. */
+/** Consequence of an act, in words, and what is said when it is done. */
 interface Consequence {
   readonly title: string;
   readonly says: string;

@@ -1,7 +1,7 @@
 /** A document as JSON has it, in the middle of being edited: it may be invalid. */
 export type Document = Readonly<Record<string, unknown>>;
 
-/** What stands at a path like `limits.max_concurrency`. */
+/** Reads what stands at a path like `limits.max_concurrency`. */
 export function valueAt(document: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => partsOf(value)?.get(name), document);
 }

@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import type { groupPreviewSchema } from '../../../src/contract/admin/preview-routes.ts';
 import { count, duration } from '../format.ts';
 
-/** What a change of a group would change and do. */
+/** Effect that a change of a group would have. */
 export type GroupPreview = z.output<typeof groupPreviewSchema>;
 
 type Effect = NonNullable<GroupPreview['now']>;
@@ -14,7 +14,7 @@ export interface Consequence {
   readonly tone: 'good' | 'bad' | 'plain';
 }
 
-/** What a change does now and to whom, the gravest first. */
+/** Tells what a change does now and to whom, the gravest first. */
 export function consequences(preview: GroupPreview): Consequence[] {
   const { now, last_hour, takes_from, overlaps_with } = preview;
   const all: (Consequence | null)[] = [

@@ -32,7 +32,7 @@ export function isTouched(error: FieldError, path: string): boolean {
   return path === '' || isAt(error, path);
 }
 
-/** What is wrong with one field, with the place within it where it has several. */
+/** Lists what is wrong with one field, with the place within it where it has several. */
 export function messagesAt(errors: readonly FieldError[], path: string): string[] {
   return errors
     .filter((error) => isAt(error, path))

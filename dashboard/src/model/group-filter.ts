@@ -2,7 +2,7 @@ import { partitionName } from './decoded.ts';
 import { stateOf, type GroupState } from './group-state.ts';
 import type { GroupStatus } from './status.ts';
 
-/** What the overview is narrowed to. */
+/** Filter to which the overview is narrowed. */
 export interface GroupFilter {
   /** Words that must all occur in the name, a partition, or what the group matches. */
   readonly text: string;

@@ -15,7 +15,7 @@ export const STATES = [
 
 export type GroupState = (typeof STATES)[number];
 
-/** What is most worth knowing of a group at this moment. */
+/** Picks what is most worth knowing of a group at this moment. */
 export function stateOf(group: GroupStatus): GroupState {
   if (group.error !== undefined && group.in_use + group.queued === 0) return 'unreachable';
   if (group.breaker !== 'closed') return 'broken';

@@ -8,7 +8,7 @@ import { count, duration, usd } from '../format.ts';
 
 type Point = z.output<typeof historyPointSchema>;
 
-/** What happened to a group at an instant, for a line across its charts. */
+/** Event of a group at an instant, for a line across its charts. */
 export type HistoryMarker = z.output<typeof markerSchema>;
 
 /** The answer of `getHistory`. */
@@ -32,12 +32,12 @@ export interface ChartLine {
 export interface Chart {
   readonly id: string;
   readonly title: string;
-  /** What one unit of the axis is, as in `calls per 10 min`. */
+  /** Unit of the axis, as in `calls per 10 min`. */
   readonly unit: string;
   readonly format: (value: number) => string;
   /** By how much ticks of its axis may differ; null: by anything. */
   readonly increments: readonly number[] | null;
-  /** What a line is told by while no moment is pointed at: the sum of its steps, or the latest of them. */
+  /** Value that a line is told by while no moment is pointed at: the sum of its steps, or the latest of them. */
   readonly atRest: 'sum' | 'last';
   readonly lines: readonly ChartLine[];
 }
@@ -86,7 +86,7 @@ export function markerWords({ label, actor }: HistoryMarker): string {
   return actor === null ? label : `${label}, by ${actor}`;
 }
 
-/** What a line is told by at a step, or while none is pointed at. */
+/** Gives the value of a line at a step, or while none is pointed at. */
 export function valueOf(chart: Chart, line: ChartLine, step: number | null): number | null {
   if (step !== null) return line.values[step] ?? null;
   if (chart.atRest === 'last') return line.values.findLast((value) => value !== null) ?? null;
@@ -276,7 +276,7 @@ function sums(points: Points, of: (point: Point) => number): number[] {
   return points.map((point) => (point === undefined ? 0 : of(point)));
 }
 
-/** What held last, through steps that say nothing. */
+/** Carries what held last through steps that say nothing. */
 function kept(points: Points, of: (point: Point) => number | null): (number | null)[] {
   let last: number | null = null;
   return points.map((point) => (last = point === undefined ? last : of(point)));

@@ -13,7 +13,7 @@ export const BLANK_KEY: Document = { ...keyDocumentSchema.parse({ id: 'new' }), 
 
 const OWN = Object.keys(keyDocumentSchema.shape);
 
-/** What of a key people may change, out of everything that is told of it. */
+/** Picks what people may change of a key, out of everything that is told of it. */
 export function keyDocument(key: Key): Document {
   return Object.fromEntries(Object.entries(key).filter(([name]) => OWN.includes(name)));
 }

@@ -5,7 +5,7 @@ import type { GroupStatus } from './status.ts';
 
 type Queue = Pick<GroupStatus, 'queued' | 'queued_by_lane' | 'oldest_wait_ms'>;
 
-/** What the picture of a pool shows, for those who cannot see it. */
+/** Says what the picture of a pool shows, for those who cannot see it. */
 export function sentenceOf(slots: Slots, queue: Queue): string {
   const parts = [`${slotsInWords(slots)} in use`];
   if (slots.cooling > 0) parts.push(`${slots.cooling} cooling down`);

@@ -9,7 +9,7 @@ export interface SetupItem {
   readonly link?: string;
 }
 
-/** What is known of a deployment. Null: it could not be read. */
+/** Facts of a deployment. Null: it could not be read. */
 export interface SetupFacts {
   readonly groups: number | null;
   readonly keys: number | null;
@@ -19,7 +19,7 @@ export interface SetupFacts {
 /** A page of a list has so many entries at the most, and one page is read. */
 export const PAGE_MAX = 1_000;
 
-/** What is ready and what is missing, in the order in which people set it up. */
+/** Lists what is ready and what is missing, in the order in which people set it up. */
 export function setupItems({ groups, keys, upstreams }: SetupFacts): SetupItem[] {
   return [
     {

@@ -1,6 +1,6 @@
 import type { GroupStatus } from './status.ts';
 
-/** What is known of one pool, or of all pools of a group together. */
+/** Gauges of one pool, or of all pools of a group together. */
 export type Gauges = Pick<GroupStatus, 'limit' | 'in_use' | 'cooling' | 'queued'>;
 
 /** More slots than this are shown as a bar: single cells would be too small to count. */

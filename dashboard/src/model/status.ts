@@ -15,7 +15,7 @@ export type Waiter = z.output<typeof waiterSchema>;
 /** Something that an operator had better look at. */
 export type Warning = z.output<typeof warningSchema>;
 
-/** Who holds and who awaits slots of one group. */
+/** Holders and waiters of one group. */
 export interface Detail {
   readonly name: string;
   readonly leases: readonly Lease[];

@@ -1,6 +1,6 @@
 import type { Detail } from './status.ts';
 
-/** What one tenant has of a group. */
+/** Share of one tenant in a group. */
 interface Share {
   readonly tenant: string;
   readonly inUse: number;

@@ -37,13 +37,13 @@ const AS_USUAL: TestedForm = {
   headers: '',
 };
 
-/** What a link says of a call; what it leaves out is as usual. */
+/** Reads what a link says of a call; what it leaves out is as usual. */
 export function testedFormOf(query: Readonly<Record<string, string>>): TestedForm {
   const said = Object.keys(AS_USUAL).map((name) => [name, query[name]] as const);
   return { ...AS_USUAL, ...Object.fromEntries(said.filter(([, value]) => value !== undefined)) };
 }
 
-/** What a link has to say of a call; undefined: it is as usual, and goes out of the link. */
+/** Writes what a link has to say of a call; undefined: it is as usual, and goes out of the link. */
 export function queryOf(form: TestedForm): Readonly<Record<string, string | undefined>> {
   const usual = new Map<string, string>(Object.entries(AS_USUAL));
   const pairs = Object.entries(form).map(
@@ -58,7 +58,7 @@ export function isAsked(form: TestedForm): boolean {
 }
 
 /**
- * What is wrong with a form before it may stand in a link, by field. A key is refused here, not by the
+ * Finds what is wrong with a form before it may stand in a link, by field. A key is refused here, not by the
  * server: it must not get there either.
  */
 export function wrongIn(form: TestedForm, keyIds: readonly string[]): Partial<TestedForm> {

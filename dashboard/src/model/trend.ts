@@ -1,12 +1,12 @@
 import type { GroupStatus } from './status.ts';
 
-/** What a group did lately, as this page has seen it: the status itself has no past. */
+/** Past of a group as this page has seen it: the status itself has no past. */
 
 /** Milliseconds of one step, and how many are kept: five minutes in all. */
 export const STEP_MS = 5_000;
 export const STEPS = 60;
 
-/** What happened in one step, or how things stood at its end. */
+/** Events of one step, or how things stood at its end. */
 interface Step {
   readonly waitP95Ms: number | null;
   readonly queued: number;

@@ -22,7 +22,7 @@ export interface UpstreamForm {
   readonly enabled: boolean;
 }
 
-/** What is sent: fields that change, null for one that goes back to its default. */
+/** Patch that is sent: fields that change, null for one that goes back to its default. */
 export type UpstreamPatch = Readonly<Record<string, unknown>>;
 
 /** The form of what is configured of an upstream; what is built in is no part of it. Null: a new one. */
@@ -49,7 +49,7 @@ export function formOf(upstream: UpstreamInfo | null): UpstreamForm {
   };
 }
 
-/** What a form changes, as a merge patch: what stands in no field of it, like prices, stays. */
+/** Makes of a form's changes a merge patch: what stands in no field of it, like prices, stays. */
 export function patchOf(before: UpstreamForm, after: UpstreamForm): UpstreamPatch {
   const from = documentOf(before);
   const to = documentOf(after);
@@ -84,7 +84,7 @@ function documentOf(form: UpstreamForm): Record<string, unknown> {
   };
 }
 
-/** What became different between two states of one upstream, as a reader compares them. */
+/** Lists what became different between two states of one upstream, as a reader compares them. */
 export function differencesOf(before: UpstreamInfo | null, after: UpstreamInfo): readonly string[] {
   const from = Object.entries(documentOf(formOf(before)));
   const to = documentOf(formOf(after));

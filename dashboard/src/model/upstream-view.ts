@@ -13,7 +13,7 @@ export type UpstreamInfo = Omit<Info, 'models' | 'groups' | 'configured'> & {
   readonly configured: Readonly<Record<string, unknown>> | null;
 };
 
-/** What groups have seen of an upstream at this moment. */
+/** View of groups on an upstream at this moment. */
 export interface Seen {
   readonly state: Info['health']['state'] | 'off';
   /** Until when it wants no calls, or its breaker lets none through. */
@@ -38,7 +38,7 @@ export function isFound(upstream: UpstreamInfo, searched: string): boolean {
 }
 
 /**
- * What groups say of an upstream now, by the rules of the API. Where none of them is known it is what the
+ * Puts together what groups say of an upstream now, by the rules of the API. Where none of them is known it is what the
  * API said when it was asked.
  */
 export function seenOf({ enabled, health }: UpstreamInfo, groups: readonly GroupStatus[]): Seen {

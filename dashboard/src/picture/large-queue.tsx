@@ -12,7 +12,7 @@ interface Props {
   readonly sinceMs: number;
 }
 
-/** So many marks may be large. */
+/** Maximum of marks that may be large. */
 const FEW = 16;
 
 /** Those who wait, the head at the left, lane by lane: a mark for each, or a count. */

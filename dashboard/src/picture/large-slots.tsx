@@ -6,7 +6,7 @@ import { CELLS_MAX, cellsOf, type Slots } from '../model/slots.ts';
 import type { Lease } from '../model/status.ts';
 import { toneOf } from '../model/tenant-tone.ts';
 
-/** So many cells may be large. */
+/** Maximum of cells that may be large. */
 const FEW = 16;
 
 interface Props {

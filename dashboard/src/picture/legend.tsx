@@ -8,7 +8,7 @@ interface Props {
   readonly usualHoldMs: number | null;
 }
 
-/** What the large picture means, and whose colours are in it. */
+/** Legend of the large picture, with whose colours are in it. */
 export function Legend({ detail, usualHoldMs }: Props) {
   const { most, others } = tenantsOf(detail);
   return (

@@ -1,7 +1,7 @@
 interface Props {
   /** The oldest first; null: not known, a gap. */
   readonly values: readonly (number | null)[];
-  /** What the line shows and how it stands, for those who cannot see it. */
+  /** Words for what the line shows and how it stands, for those who cannot see it. */
   readonly name: string;
   readonly kind: 'line' | 'bars';
 }

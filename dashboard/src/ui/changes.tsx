@@ -2,7 +2,7 @@ import type { AuditChange } from '../../../src/contract/audit.ts';
 import { shortText } from '../model/change-list.ts';
 import './changes.css';
 
-/** What changes from what to what, a line for each field. */
+/** Changes from what to what, a line for each field. */
 export function Changes(props: {
   readonly changes: readonly AuditChange[];
   /** Changes beyond those that are listed. */

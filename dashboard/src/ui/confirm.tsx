@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 
 interface Question {
   readonly title: string;
-  /** What it will do, to how many. */
+  /** Words for what it will do, to how many. */
   readonly says: ComponentChildren;
   /** The word on the button, as in `Release`. */
   readonly verb: string;

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import './field.css';
 
-/** What a control needs so that its label, help and errors belong to it. */
+/** Attributes by which label, help and errors belong to a control. */
 export interface ControlAttributes {
   readonly id: string;
   readonly 'aria-describedby': string;
@@ -12,11 +12,11 @@ interface FieldProps {
   /** Unique on the page. */
   readonly id: string;
   readonly label: string;
-  /** What the configuration calls it, where that is not its label. */
+  /** Name in the configuration, where that is not its label. */
   readonly code?: string;
   readonly unit?: string | undefined;
   readonly help?: ComponentChildren;
-  /** What is wrong with it. */
+  /** Words for what is wrong with it. */
   readonly errors?: readonly string[];
   /** It is not as it was when the form was opened. */
   readonly isChanged?: boolean;

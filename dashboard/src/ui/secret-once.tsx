@@ -11,7 +11,7 @@ export function SecretOnce(props: {
   readonly secret: string;
   /** How to use it. */
   readonly snippet: string;
-  /** What became of the key before, where there was one. */
+  /** Fate of the key before, where there was one. */
   readonly note?: string;
   readonly onClose: () => void;
 }) {

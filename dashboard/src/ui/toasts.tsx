@@ -23,7 +23,7 @@ export function complain(text: string): void {
   add(text, true);
 }
 
-/** What was done, and what could not be. Read out by screen readers. */
+/** Notices of what was done, and what could not be. Read out by screen readers. */
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">

@@ -4,7 +4,7 @@ type Query = Readonly<Record<string, string>>;
 type Change = (changed: Readonly<Record<string, string | undefined>>) => void;
 
 /**
- * What stands behind the `?` of this page's link, and how to change it: what is empty goes out. A change
+ * Reads what stands behind the `?` of this page's link, and changes it: what is empty goes out. A change
  * makes no step back of its own.
  */
 export function useQuery(): readonly [Query, Change] {

@@ -42,7 +42,7 @@ function AuditEntry({ entry }: { readonly entry: Entry }) {
   );
 }
 
-/** What was changed of one object, named where the action above does not name it already. */
+/** Change of one object, named where the action above does not name it already. */
 function AuditObject(props: { readonly object: ChangedObject; readonly about: string }) {
   const { object, about } = props;
   const { list, name, kind } = object;

@@ -14,7 +14,7 @@ const FIELDS = [
   { name: 'until', label: 'Until', type: 'datetime-local', placeholder: '' },
 ] as const;
 
-/** What to look for in the log. */
+/** Form for what to look for in the log. */
 export function AuditFilterForm(props: { readonly onFilter: (filter: AuditFilter) => void }) {
   const [filter, setFilter] = useState(NO_FILTER);
   const problem = filterProblem(filter);

@@ -10,7 +10,7 @@ import './audit.css';
 /** Entries of one page of the log. */
 const PAGE = 50;
 
-/** Who changed what, newest first. */
+/** Page of who changed what, newest first. */
 export function AuditPage() {
   const [filter, setFilter] = useState(NO_FILTER);
   const [older, setOlder] = useState<readonly Entry[]>([]);

@@ -5,7 +5,7 @@ import type { ImportState } from './use-import.ts';
 /** More objects than these are shown closed. */
 const OPEN_MAX = 12;
 
-/** What came of a check: what is wrong, or what would change, by object. */
+/** Result of a check: what is wrong, or what would change, by object. */
 export function ImportResult(props: {
   readonly state: ImportState;
   readonly isBusy: boolean;
@@ -80,7 +80,7 @@ export function ImportResult(props: {
   }
 }
 
-/** What is lost comes first. */
+/** Order of changes: what is lost comes first. */
 const RANK = { removed: 0, changed: 1, added: 2 };
 
 const SIGNS = { removed: '−', changed: '~', added: '+' };

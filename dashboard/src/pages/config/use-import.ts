@@ -4,7 +4,7 @@ import type { PREVIEW_ROUTES } from '../../../../src/contract/admin/preview-rout
 import { api, type Problem } from '../../api.ts';
 import { say } from '../../ui/toasts.tsx';
 
-/** What an import would change. */
+/** Changes that an import would make. */
 type ConfigPreview = z.output<(typeof PREVIEW_ROUTES.previewConfig.answers)[200]>;
 
 /** One thing that is wrong with a text, and where. */
@@ -31,7 +31,7 @@ export type ImportState =
 const NOTHING =
   'There is nothing to import: paste a configuration, choose a file, or take an example.';
 
-/** What reads a text is loaded when it is needed, and a newer Headgate has other files. */
+/** State where the reader of texts could not be loaded: it is when it is needed, and a newer Headgate has other files. */
 const NOT_READ: ImportState = {
   kind: 'wrong',
   message:

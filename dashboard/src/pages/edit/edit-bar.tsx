@@ -10,7 +10,7 @@ interface EditBarProps {
   readonly search: string;
   readonly onSearch: (search: string) => void;
   readonly changes: readonly AuditChange[];
-  /** What no field shows. */
+  /** Errors that no field shows. */
   readonly errors: readonly FieldError[];
   readonly problem: string | null;
   /** The text can be read at all. */
@@ -22,7 +22,7 @@ interface EditBarProps {
   readonly onReview: () => void;
 }
 
-/** What stays in sight beside a long form: what was changed so far, and how to go on. */
+/** Bar that stays in sight beside a long form: what was changed so far, and how to go on. */
 export function EditBar(props: EditBarProps) {
   const { isNew, isRaw, isReadable, changes, errors, problem } = props;
   const wrong = isReadable ? props.wrong : 1;

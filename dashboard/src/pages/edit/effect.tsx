@@ -2,7 +2,7 @@ import { Changes } from '../../ui/changes.tsx';
 import { count } from '../../format.ts';
 import { consequences, type GroupPreview } from '../../model/effect.ts';
 
-/** What a change of a group does now: slots before and after, calls that are touched, the recent hour. */
+/** Effect of a change of a group now: slots before and after, calls that are touched, the recent hour. */
 export function Effect({ preview }: { readonly preview: GroupPreview }) {
   const { changes, changes_omitted, group, warnings } = preview;
   const own = `groups[${group.name}].`;

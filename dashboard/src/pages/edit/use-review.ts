@@ -10,7 +10,7 @@ import type { Reviewed } from './review.tsx';
 /** Where a change of a group stands between the form and the server. */
 interface Review {
   readonly reviewed: Reviewed | null;
-  /** What the group is by now, where somebody else changed it. Null: deleted. Undefined: nobody did. */
+  /** Group as it is by now, where somebody else changed it. Null: deleted. Undefined: nobody did. */
   readonly theirs: Document | null | undefined;
   readonly problem: string | null;
   readonly isBusy: boolean;

@@ -1,7 +1,7 @@
 import { api } from '../../api.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 
-/** What calls do, as far as `match.operations` most often names it. */
+/** Operations that `match.operations` most often names. */
 const OPERATIONS = [
   'chat',
   'messages',

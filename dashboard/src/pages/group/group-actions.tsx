@@ -8,7 +8,7 @@ import { complain, say } from '../../ui/toasts.tsx';
 import { actsOf, consequenceOf, type GroupAct } from '../../model/consequence.ts';
 import { lastChangeOf } from './last-change.ts';
 
-/** What an operator can do with a group. */
+/** Actions of an operator on a group. */
 export function GroupActions({ group }: { readonly group: GroupStatus }) {
   const [isBusy, setBusy] = useState(false);
   const { name } = group;

@@ -12,7 +12,7 @@ import { useKeptHeight } from '../../ui/use-kept-height.ts';
 import { Tenant } from './tenant.tsx';
 import { useKeptFocus } from './use-kept-focus.ts';
 
-/** Who holds a slot, the oldest first. */
+/** Table of who holds a slot, the oldest first. */
 export function LeaseTable({ name }: { readonly name: string }) {
   const root = useRef<HTMLDivElement>(null);
   useKeptFocus(root);

@@ -10,7 +10,7 @@ interface Props {
   readonly burst: number | null;
 }
 
-/** What may go at once now, of each limit of requests and tokens. */
+/** Bars of what may go at once now, of each limit of requests and tokens. */
 export function RateBars({ rates, burst }: Props) {
   return (
     <>

@@ -15,7 +15,7 @@ interface Props {
   readonly budget: Budget | null;
 }
 
-/** What was spent in the present hour, day and month, against the budget of each. */
+/** Bars of what was spent in the present hour, day and month, against the budget of each. */
 export function SpendBars({ spend, budget }: Props) {
   const spans = [
     { name: 'this hour', spent: spend.hour_usd, of: budget?.per_hour ?? null },

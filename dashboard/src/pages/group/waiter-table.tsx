@@ -10,7 +10,7 @@ import { Tenant } from './tenant.tsx';
 import { useKeptFocus } from './use-kept-focus.ts';
 import { WaiterActions } from './waiter-actions.tsx';
 
-/** Who waits, in the order in which they will be granted. */
+/** Table of who waits, in the order in which they will be granted. */
 export function WaiterTable({ name }: { readonly name: string }) {
   const root = useRef<HTMLDivElement>(null);
   useKeptFocus(root);

@@ -5,10 +5,10 @@ import { confirm } from '../../ui/confirm.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
 import { callsOf } from './calls-of.ts';
 
-/** What somebody wants to do with a key. */
+/** Handler of what somebody wants to do with a key. */
 export type OnAct = (act: 'edit' | 'rotate' | 'revoke' | 'delete', id: string) => void;
 
-/** What an admin may do with a key. */
+/** Actions of an admin on a key. */
 export function KeyActions({ of: key, onAct }: { readonly of: Key; readonly onAct: OnAct }) {
   if (!may('admin')) return null;
   const { id, state } = key;

@@ -4,7 +4,7 @@ import { NO_FILTER, type GroupFilter } from '../../model/group-filter.ts';
 
 const KINDS = ['configured', 'automatic', 'key', 'retired'] as const;
 
-/** What narrows the list: words, a state, a kind. */
+/** Filters of the list: words, a state, a kind. */
 export function Filters({ filter }: { readonly filter: Signal<GroupFilter> }) {
   const { text, state, kind } = filter.value;
   const set = (part: Partial<GroupFilter>): void => {

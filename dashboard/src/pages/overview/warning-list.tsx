@@ -2,7 +2,7 @@ import { warnings } from '../../feed.ts';
 import { partitionName } from '../../model/decoded.ts';
 import { When } from '../../ui/when.tsx';
 
-/** What groups have warned of, the latest first. */
+/** List of what groups have warned of, the latest first. */
 export function WarningList() {
   return (
     <section class="look" aria-labelledby="warnings-title">

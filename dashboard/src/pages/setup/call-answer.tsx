@@ -1,7 +1,7 @@
 import { duration } from '../../format.ts';
 import { toldHeaders } from '../../model/test-call.ts';
 
-/** What came back of a test call. */
+/** Answer to a test call. */
 export interface Answered {
   readonly path: string;
   readonly status: number;

@@ -6,7 +6,7 @@ import { ClientRecipes } from './client-recipes.tsx';
 import { SendTestCall } from './send-test-call.tsx';
 import './setup.css';
 
-/** What is missing, how clients are pointed here, and a first call. */
+/** Page of what is missing, how clients are pointed here, and a first call. */
 export function SetupPage() {
   const facts = useFacts();
   return (

@@ -11,7 +11,7 @@ import type { TestedForm } from '../../model/tested-call.ts';
 type Answer = z.output<typeof testedSchema>;
 type Placement = Answer['groups'][number];
 
-/** What the tester answers. */
+/** Answer of the tester. */
 export type Tested = Omit<Answer, 'groups'> & { readonly groups: readonly Placement[] };
 
 interface Props {

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { complain } from '../../ui/toasts.tsx';
 
-/** What may be chosen in the tester. */
+/** Choices in the tester. */
 export interface Choices {
   readonly upstreamIds: readonly string[];
   readonly keyIds: readonly string[];

@@ -5,14 +5,14 @@ export type TextName = {
   [Name in keyof UpstreamForm]: UpstreamForm[Name] extends string ? Name : never;
 }[keyof UpstreamForm];
 
-/** What a field says of itself. */
+/** Words of a field. */
 export interface FieldText {
   readonly name: TextName;
   /** Where the document has it, if not by its name. */
   readonly path?: string;
   readonly label: string;
   readonly help: string;
-  /** What holds while it is empty, or an example. */
+  /** Value that holds while it is empty, or an example. */
   readonly placeholder?: string;
   readonly isRequired?: boolean;
   /** Several lines. */

@@ -6,7 +6,7 @@ import { lastRefusals, type UpstreamInfo } from '../../model/upstream-view.ts';
 import { When } from '../../ui/when.tsx';
 import { DECISIONS_MAX } from '../../../../src/core/parts/decision-log.ts';
 
-/** So many groups are asked for their decisions at once. */
+/** Maximum of groups that are asked for their decisions at once. */
 const GROUPS_MAX = 8;
 
 /** The last refusal of each kind, as far as groups remember. */

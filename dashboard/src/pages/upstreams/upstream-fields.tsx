@@ -7,7 +7,7 @@ interface Props {
   readonly form: UpstreamForm;
   readonly change: (form: UpstreamForm) => void;
   readonly isNew: boolean;
-  /** What holds where a field is left empty; null: it is not built in. */
+  /** Values that hold where a field is left empty; null: it is not built in. */
   readonly builtIn: UpstreamInfo | null;
   readonly errors: readonly { readonly path: string; readonly message: string }[];
 }

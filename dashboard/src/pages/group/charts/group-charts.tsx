@@ -10,7 +10,7 @@ import { MarkerList } from './marker-list.tsx';
 import { useHistory } from './use-history.ts';
 import './charts.css';
 
-/** What a group did over time: charts on one axis with one cursor. The time shown stands in the link. */
+/** Past of a group: charts on one axis with one cursor. The time shown stands in the link. */
 export function GroupCharts({ name }: { readonly name: string }) {
   const [query, setQuery] = useQuery();
   const range = rangeNamed(query['range']);

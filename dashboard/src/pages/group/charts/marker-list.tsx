@@ -5,7 +5,7 @@ import { When } from '../../../ui/when.tsx';
 /** The rest opens: a week may have hundreds. */
 const SHOWN_AT_FIRST = 8;
 
-/** What happened to the group in the time that the charts show, the latest first. */
+/** List of what happened to the group in the time that the charts show, the latest first. */
 export function MarkerList({ markers }: { readonly markers: readonly HistoryMarker[] }) {
   if (markers.length === 0) return null;
   const latestFirst = markers.toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at));
@@ -41,7 +41,7 @@ function Items({ markers }: { readonly markers: readonly HistoryMarker[] }) {
   );
 }
 
-/** What a detail tells that the words do not. */
+/** Cuts a detail to what the words do not tell. */
 function beyondLabel({ label, detail }: HistoryMarker): string {
   return detail.startsWith(label) ? '' : detail;
 }

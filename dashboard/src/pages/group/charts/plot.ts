@@ -85,7 +85,7 @@ function coloursOf(place: HTMLElement, chart: Chart): Colours {
   return (token) => known.get(token) ?? 'currentcolor';
 }
 
-/** What holds for a whole step is drawn to the end of the last one. */
+/** Makes columns of a chart: what holds for a whole step is drawn to the end of the last one. */
 function columnsOf({ chart, steps, end }: PlotData): uPlot.AlignedData {
   const values = chart.lines.map((line) => [
     ...line.values,

@@ -7,7 +7,7 @@ import {
   type HistoryRange,
 } from '../../../model/history-range.ts';
 
-/** So long after the minute is over it is asked for: by then the last call of it has been counted. */
+/** How long after the minute is over it is asked for: by then the last call of it has been counted. */
 const AFTER_MINUTE_MS = 1_000;
 
 interface Shown extends Charts {

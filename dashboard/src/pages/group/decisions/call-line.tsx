@@ -51,7 +51,7 @@ const OUTCOME_WORDS: Readonly<Record<Decision['outcome'], string>> = {
   moved: '⇄ routed again',
 };
 
-/** Whatever is most worth knowing: why it failed, else why it waited. */
+/** Picks what is most worth knowing: why it failed, else why it waited. */
 function whyOf(decision: Decision, tries: number): string {
   const said = decision.upstream_said;
   const again = tries > 1 ? `${tries} tries · ` : '';

@@ -12,7 +12,7 @@ interface Props {
   readonly call: Call;
 }
 
-/** What happened to a call, in this group and in those that it may have needed slots of besides. */
+/** Story of a call, in this group and in those that it may have needed slots of besides. */
 export function CallStory({ group, call }: Props) {
   const parts = useParts(group, call);
   const { latest } = call;

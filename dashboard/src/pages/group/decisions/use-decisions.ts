@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { api, type Problem } from '../../../api.ts';
 import type { Decision } from '../../../model/call-words.ts';
 
-/** What decisions are looked for by; what is absent bounds nothing. */
+/** Terms by which decisions are looked for; what is absent bounds nothing. */
 export interface Search {
   readonly lease: string | undefined;
   readonly outcome: string | undefined;
