@@ -56,7 +56,7 @@ export function runScript(
     pid: child.pid,
     output: () => printed,
     exited,
-    async untilPrinted(pattern, withinMs = 20_000) {
+    async untilPrinted(pattern, withinMs = 45_000) {
       let match = pattern.exec(printed);
       const isThere = (): boolean => {
         match = pattern.exec(printed);
