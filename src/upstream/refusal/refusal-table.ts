@@ -75,6 +75,7 @@ export interface RefusalRules {
 /** Maximum bytes of a refusal inside a 200: a longer JSON body is an answer, whoever it came from. */
 export const REFUSAL_INSIDE_200_BYTES_MAX = 2_048;
 
+/** Rows that do not hold for a provider whose `quotaMeansTokens`. */
 const MEANS_QUOTA: readonly RefusalRow[] = [
   {
     kind: 'quota',

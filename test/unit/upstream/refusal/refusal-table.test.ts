@@ -157,3 +157,34 @@ describe('Google’s quotas', () => {
     }
   });
 });
+
+describe('of two rows that hold', () => {
+  test.each<[string, string, number, object]>([
+    // What a provider says of itself goes before what everybody says.
+    ['long_window, model', 'zai', 429, { code: '1304', message: 'concurrency' }],
+    ['quota, model', 'zai', 429, { code: '1311', message: 'insufficient balance' }],
+    // A sign of an empty account, or of an upstream that is down, goes before that.
+    ['quota, upstream', 'zai', 402, { code: '1311', message: 'No.' }],
+    ['quota, upstream', 'zai', 429, { code: '1311', type: 'billing_error' }],
+    ['overload, upstream', 'zai', 529, { code: '1305', message: 'No.' }],
+    // But not before a call that is too dear.
+    ['never_fits, model', 'openrouter', 402, { message: 'prompt tokens limit exceeded' }],
+    // A model that the plan lacks comes last of what is not paid for.
+    [
+      'quota, upstream',
+      'dashscope',
+      429,
+      { message: 'Free allocated quota exceeded, credit balance' },
+    ],
+    ['quota, model', 'dashscope', 429, { message: 'Free allocated quota exceeded per day' }],
+    // Kinds go by what waiting cannot mend.
+    ['quota, upstream', 'openai', 429, { message: 'insufficient balance, usage limit per day' }],
+    ['long_window, model', 'openai', 429, { message: 'concurrency per day' }],
+    ['concurrency, model', 'openai', 429, { message: 'concurrency, RPM, TPM, overloaded' }],
+    ['overload, model', 'openai', 429, { message: 'RPM, TPM, increased too quickly, overloaded' }],
+    ['ramp, model', 'openai', 429, { message: 'RPM, TPM, increased too quickly' }],
+    ['tokens, model', 'openai', 429, { message: 'RPM, TPM' }],
+  ])('it is %s: %s, %i, %j', (expected, upstreamId, status, error) => {
+    expect(found(error, upstreamId, status)).toBe(expected);
+  });
+});
