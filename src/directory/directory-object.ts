@@ -20,11 +20,12 @@ import { changesBetween } from '../config/changes-between.ts';
 import { AuditLog } from './audit-log.ts';
 import { changeBetween, poolsToTell } from './changes.ts';
 import { FailedAttempts } from '../runtime/failed-attempts.ts';
+import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { PoolList } from './pool-list.ts';
 import { DirectoryStore } from './store.ts';
 
-/** Pools asked or told at once. More would only queue up on the way out. */
+/** Maximum of pools asked or told at once. More would only queue up on the way out. */
 const POOLS_AT_ONCE = 32;
 
 /** A full group is searched for idle pools at most this often. */
@@ -80,7 +81,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     for (const pool of change.retired) this.#list.list(pool);
     for (const group of change.unshared) this.#list.unshare(group);
     const pools = poolsToTell(change, before.config, config, this.#list.all());
-    this.ctx.waitUntil(this.#tell(pools));
+    this.ctx.waitUntil(mapConcurrently(pools, POOLS_AT_ONCE, (pool) => this.#tell(pool)));
     return { kind: 'replaced', version };
   }
 
@@ -161,10 +162,6 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return this.#group(name)?.jurisdiction ?? null;
   }
 
-  #tell(pools: readonly PlacedPool[]): Promise<void> {
-    return eachOf(pools, (pool) => this.#tellOne(pool));
-  }
-
   /** Asks the pools of a full group to leave the list if nobody used them for long. */
   #sweep(group: string): void {
     const now = steadyClock.now();
@@ -178,7 +175,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
         // It stays, and the next sweep asks again.
       }
     };
-    this.ctx.waitUntil(eachOf(pools, forget));
+    this.ctx.waitUntil(mapConcurrently(pools, POOLS_AT_ONCE, forget));
   }
 
   #stubOf(pool: PlacedPool): GroupRpc {
@@ -189,7 +186,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   }
 
   /** Pushes what holds at this moment, which may be newer than the change that asked for it. */
-  async #tellOne(pool: PlacedPool): Promise<void> {
+  async #tell(pool: PlacedPool): Promise<void> {
     try {
       const stub = this.#stubOf(pool);
       await stub.reconfigure(this.#definition(pool.group));
@@ -201,16 +198,4 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       // It reads the directory by itself as soon as a ticket brings it the newer version.
     }
   }
-}
-
-/** Does the same for every pool, for so many at once. */
-async function eachOf(
-  pools: readonly PlacedPool[],
-  work: (pool: PlacedPool) => Promise<void>,
-): Promise<void> {
-  const rest = pools.values();
-  const worker = async (): Promise<void> => {
-    for (const pool of rest) await work(pool);
-  };
-  await Promise.all(Array.from({ length: POOLS_AT_ONCE }, worker));
 }

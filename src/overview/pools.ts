@@ -3,6 +3,7 @@ import { directoryOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import { ownPool, poolKey, poolOf, type PlacedPool } from '../routing/pool.ts';
+import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { within } from '../runtime/within.ts';
 
 /** Pools asked at once. */
@@ -52,26 +53,18 @@ export async function askPools<T>(
   ask: (stub: GroupRpc, pool: PlacedPool) => Promise<T>,
 ): Promise<PoolReply<T>[]> {
   const locations = new Map(config.groups.map((group) => [group.name, group.location]));
-  const replies: PoolReply<T>[] = [];
-  const rest = pools.slice(0, ASKED_MAX).values();
-  const worker = async (): Promise<void> => {
-    for (const pool of rest) {
-      const place = {
-        location: locations.get(pool.group) ?? null,
-        jurisdiction: pool.jurisdiction ?? null,
-      };
-      try {
-        const stub = poolOf(env, pool.group, pool.partition, place);
-        replies.push({ pool, answer: await within(ANSWER_MS_MAX, ask(stub, pool)) });
-      } catch (error) {
-        replies.push({ pool, error: error instanceof Error ? error.message : 'unknown error' });
-      }
+  return mapConcurrently(pools.slice(0, ASKED_MAX), ASKED_AT_ONCE, async (pool) => {
+    const place = {
+      location: locations.get(pool.group) ?? null,
+      jurisdiction: pool.jurisdiction ?? null,
+    };
+    try {
+      const stub = poolOf(env, pool.group, pool.partition, place);
+      return { pool, answer: await within(ANSWER_MS_MAX, ask(stub, pool)) };
+    } catch (error) {
+      return { pool, error: error instanceof Error ? error.message : 'unknown error' };
     }
-  };
-  await Promise.all(Array.from({ length: ASKED_AT_ONCE }, worker));
-  const order = new Map(pools.map((pool, index) => [poolKey(pool), index]));
-  const placeOf = (one: PoolReply<T>) => order.get(poolKey(one.pool)) ?? 0;
-  return replies.sort((a, b) => placeOf(a) - placeOf(b));
+  });
 }
 
 /** A request may make a bounded number of calls, and has made most of them by then. */
