@@ -9,7 +9,7 @@ const TABLE = `CREATE TABLE IF NOT EXISTS audit_log (sequence INTEGER PRIMARY KE
   version INTEGER NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, changes TEXT NOT NULL,
   omitted INTEGER NOT NULL)`;
 
-/** The most entries that are kept, and for how long; the oldest go first. */
+/** Maximum of entries that are kept, and how long they are; the oldest go first. */
 export const AUDIT_MAX = 2_000;
 const AUDIT_MS = 90 * 86_400_000;
 
@@ -49,7 +49,7 @@ export class AuditLog {
     );
   }
 
-  /** Entries newest first, of those that the query names. */
+  /** Lists entries that the query names, the newest first. */
   page({ limit, before, actor, action, path, since, until }: AuditQuery): AuditPage {
     const rows = this.#sql
       .exec<{
@@ -102,7 +102,7 @@ export class AuditLog {
   }
 }
 
-/** The changes there or below; without a path all. */
+/** Picks the changes there or below; without a path all. */
 function changesAt(
   changes: AuditEntry['changes'],
   path: string | undefined,

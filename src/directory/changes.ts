@@ -4,7 +4,7 @@ import { keyGroups, keyWeights } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { ownPool, poolKey, takesCalls, type PlacedPool } from '../routing/pool.ts';
 
-/** What a change of the configuration means to the pools. */
+/** The meaning of a change of the configuration to the pools. */
 export interface ConfigChange {
   /** Whether a call may take another way than before, so that every waiter must be routed again. */
   readonly routingMoved: boolean;
@@ -43,7 +43,7 @@ export function changeBetween(before: Config, next: Config): ConfigChange {
 }
 
 /**
- * The pools that must hear of a change: the listed ones, and the own objects of groups that were there
+ * Lists the pools that must hear of a change: the listed ones, and the own objects of groups that were there
  * before. A new group's object is left alone: it is created near its first caller, not near the
  * directory, and has nobody to tell.
  */
@@ -66,7 +66,7 @@ export function poolsToTell(
   return [...new Map(touched.map((pool) => [poolKey(pool), pool])).values()];
 }
 
-/** Everything that decides which pool a call goes to. Limits and queues do not. */
+/** Picks everything that decides which pool a call goes to. Limits and queues do not. */
 function routingOf(config: Config): unknown {
   const groups = allGroups(config)
     .map(({ name, match, partition_by, jurisdiction }) => ({
@@ -79,12 +79,12 @@ function routingOf(config: Config): unknown {
   return { upstreams: config.upstreams, default_upstream: config.default_upstream, groups };
 }
 
-/** The configured groups, and those that the limits of keys make. */
+/** Lists the configured groups, and those that the limits of keys make. */
 function allGroups(config: Config): GroupConfig[] {
   return [...config.groups, ...keyGroups(config)];
 }
 
-/** Both sides come from one schema, which writes its fields in one order. */
+/** Compares by text: both sides come from one schema, which writes its fields in one order. */
 function same(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }

@@ -28,7 +28,7 @@ import { DirectoryStore } from './store.ts';
 /** Maximum of pools asked or told at once. More would only queue up on the way out. */
 const POOLS_AT_ONCE = 32;
 
-/** A full group is searched for idle pools at most this often. */
+/** How long after a search for idle pools a full group is not searched again. */
 const SWEEP_EVERY_MS = 60_000;
 
 /**

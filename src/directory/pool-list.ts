@@ -15,10 +15,10 @@ const TABLES = [
      PRIMARY KEY (group_name, partition_key)) WITHOUT ROWID`,
 ];
 
-/** The most partitions of one group that have a pool of their own. */
+/** Maximum of partitions of one group that have a pool of their own. */
 export const PARTITIONS_MAX = 1_000;
 
-/** Partitions of one group that are remembered as sharing. Those beyond share, too, while it is full. */
+/** Maximum of partitions of one group that are remembered as sharing. Those beyond share, too, while it is full. */
 export const OVERFLOW_MAX = 10_000;
 
 type Jurisdiction = NonNullable<PlacedPool['jurisdiction']>;
@@ -84,7 +84,7 @@ export class PoolList {
   }
 
   /**
-   * Which partition the calls of a partition go to. Who shares goes on to, for as long as the shared
+   * Tells which partition the calls of a partition go to. Who shares goes on to, for as long as the shared
    * pool is in use: with its own pool besides, it would have its limit twice.
    */
   share(pool: PlacedPool & { readonly partition: string }): string {

@@ -9,17 +9,17 @@ import { Picture } from './picture.ts';
 import { PoolWatch } from './pool-watch.ts';
 import { Reader } from './reader.ts';
 
-/** Changes are told this often, to everybody at once. */
+/** How long changes are gathered, to be told to everybody at once. */
 const TICK_MS = 1_000;
 
 /** Ticks between two beats, and between two looks at what the directory lists. */
 const BEAT_TICKS = 2;
 const LOOK_TICKS = 5;
 
-/** A reader that comes later than this after a look is welcomed with another one. */
+/** How long after a look a reader that comes is welcomed without another one. */
 const LOOKED_LATELY_MS = 250;
 
-/** A browser whose stream broke off opens another one after this long. */
+/** How long a browser whose stream broke off waits before it opens another one. */
 const REOPEN_MS = 1_000;
 
 /** A stream that was opened, and what still goes on for its sake. */
@@ -29,8 +29,8 @@ interface Joined {
 }
 
 /**
- * What goes on while at least one dashboard is open: the pools push what changes in them, and every event
- * is made once and sent to all. It ends with its last reader.
+ * The life of the dashboards while at least one is open: the pools push what changes in them, and every
+ * event is made once and sent to all. It ends with its last reader.
  */
 export class Hub {
   readonly #env: Env;
@@ -116,7 +116,7 @@ export class Hub {
     reader.send(eventBytes('detail', picture.detail(group, this.#now())));
   }
 
-  /** Dashboards that open at the same time share one. */
+  /** Makes a snapshot, which dashboards that open at the same time share. */
   #snapshotOf(picture: Picture): Uint8Array {
     const now = this.#now();
     if (this.#snapshot === null || now - this.#snapshot.at >= TICK_MS) {
@@ -178,7 +178,7 @@ export class Hub {
     return this.#lookedAt !== null && this.#now() - this.#lookedAt <= LOOKED_LATELY_MS;
   }
 
-  /** The time. Where the wall clock was set back, the ticker would come as much later, so it begins anew. */
+  /** Tells the time. Where the wall clock was set back, the ticker would come as much later, so it begins anew. */
   #now(): number {
     const now = steadyClock.now();
     const { timesSetBack } = steadyClock;

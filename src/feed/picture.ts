@@ -5,10 +5,10 @@ import { groupNames, statusOfGroups } from '../overview/all-groups.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { ASKED_MAX, type PoolReply, type Directory } from '../overview/pools.ts';
 
-/** By how much a report may come before an earlier one. */
+/** How long before an earlier report a later one may come. */
 const OVERTAKEN_MS_MAX = 60_000;
 
-/** What a pool said last, and when that came. */
+/** The last reply of a pool, and when it came. */
 interface Known {
   readonly one: PoolReply<PoolReport>;
   readonly heardAt: number;
@@ -30,7 +30,7 @@ interface Changes {
 }
 
 /**
- * What all pools said last, put together by groups. It asks nobody and keeps no time: both come from
+ * The last replies of all pools, put together by groups. It asks nobody and keeps no time: both come from
  * whoever holds it.
  */
 export class Picture {
@@ -85,7 +85,7 @@ export class Picture {
     if (detailNews(one) !== detailNews(before)) this.#changedDetails.add(group);
   }
 
-  /** What changed since this was asked last. */
+  /** Lists what changed since this was asked last. */
   changes(now: number): Changes {
     const names = [...this.#touched];
     this.#touched.clear();
@@ -101,12 +101,12 @@ export class Picture {
     return { groups, gone };
   }
 
-  /** All groups, as `GET /status` tells of them. */
+  /** Lists all groups, as `GET /status` tells of them. */
   groups(now: number): GroupStatus[] {
     return this.#statusOf(groupNames(this.#directory), now);
   }
 
-  /** What the pools said of themselves, as if they said it now. */
+  /** Tells what the pools said of themselves, as if they said it now. */
   statuses(names: readonly string[], now: number): PoolReply<PoolStatus>[] {
     return names.flatMap((name) =>
       this.poolsOf(name).flatMap((pool): PoolReply<PoolStatus>[] => {
@@ -119,7 +119,7 @@ export class Picture {
     );
   }
 
-  /** The details that changed since this was asked last. */
+  /** Lists the details that changed since this was asked last. */
   changedDetails(now: number): GroupDetail[] {
     const changed = [...this.#changedDetails].map((name) => this.detail(name, now));
     this.#changedDetails.clear();
@@ -160,8 +160,8 @@ function detailNews(one: PoolReply<PoolReport> | undefined): string | null {
 }
 
 /**
- * Reports of a pool may overtake each other on their way, by seconds. One from longer ago is news: the wall
- * clock was set back, and the pool has begun anew by it.
+ * Tells whether a report is out of date: reports of a pool may overtake each other on their way, by seconds.
+ * One from longer ago is news: the wall clock was set back, and the pool has begun anew by it.
  */
 function isOlder(one: PoolReply<PoolReport>, known: PoolReply<PoolReport> | undefined): boolean {
   if (known === undefined || !('answer' in known) || !('answer' in one)) return false;
@@ -169,7 +169,7 @@ function isOlder(one: PoolReply<PoolReport>, known: PoolReply<PoolReport> | unde
   return aheadMs > 0 && aheadMs <= OVERTAKEN_MS_MAX;
 }
 
-/** A pool that says nothing goes on as it was: who waits waits longer, who is idle is idle for longer. */
+/** Ages a status: a pool that says nothing goes on as it was, its waiters wait longer, or it is idle for longer. */
 function aged(status: PoolStatus, sinceMs: number): PoolStatus {
   const { in_use, cooling, queued, oldest_wait_ms, idle_ms } = status;
   return {

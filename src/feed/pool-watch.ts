@@ -5,17 +5,17 @@ import { steadyClock } from '../runtime/steady-clock.ts';
 import { askPools, forgetIdle, type PoolReply } from '../overview/pools.ts';
 import type { Picture } from './picture.ts';
 
-/** For how long a pool goes on telling if it is not asked again. */
+/** How long a pool goes on telling if it is not asked again. */
 const WATCH_MS = 600_000;
 
-/** A pool that was in use lately is asked again this often: some figures fall with time alone. */
+/** How long ago a pool that was in use lately was, and when it is asked again: some figures fall with time alone. */
 const LATELY_MS = 360_000;
 const ASK_BUSY_EVERY_MS = 20_000;
 
-/** An idle one sleeps, and is woken no more often than its watch needs. */
+/** How long an idle one sleeps: it is woken no more often than its watch needs. */
 const ASK_IDLE_EVERY_MS = 240_000;
 
-/** All pools together push so many times a second at the most: this object has other work besides. */
+/** Maximum of pushes a second of all pools together: this object has other work besides. */
 const PUSHES_PER_S = 250;
 
 /** Asks pools to tell what happens in them, and asks again in time. */

@@ -1,4 +1,4 @@
-/** A reader that is behind by more than this has left, or cannot follow. */
+/** Maximum by which a reader may be behind: one that is further has left, or cannot follow. */
 const WAITING_MAX = 64;
 const WAITING_BYTES_MAX = 4 * 1_048_576;
 

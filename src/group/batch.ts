@@ -3,7 +3,7 @@ import type { Effect } from '../core/events.ts';
 import type { LeaseId } from '../core/words/ids.ts';
 import type { Lease } from '../core/state.ts';
 
-/** What a turn writes, in one transaction. */
+/** The rows that a turn writes, in one transaction. */
 export interface Writes {
   readonly saved: readonly Lease[];
   readonly dropped: readonly LeaseId[];
@@ -11,7 +11,7 @@ export interface Writes {
   readonly controls: Controls | null;
 }
 
-/** A deleted row may wait this long for company: a lost delete only leaves a slot unused for a while. */
+/** How long a row to delete waits for company: a lost delete only leaves a slot unused for a while. */
 const DROP_DELAY_MS = 50;
 
 /**

@@ -2,7 +2,7 @@ import { emptyControls, type Controls } from '../core/controls.ts';
 import type { InstantMs } from '../core/words/ids.ts';
 import type { GroupStore } from './store.ts';
 
-/** What grows with models, keys and agents is written this often at the most, while the pool is in use. */
+/** How long, while the pool is in use, what grows with models, keys and agents is not written again. */
 const TALLIES_EVERY_MS = 10_000;
 
 /** The part of the controls that would be large in a row that is written with every grant. */
@@ -25,7 +25,7 @@ export class ControlsRows {
     this.#store = store;
   }
 
-  /** What the rows tell. What an older release did not know begins empty. */
+  /** Reads the rows. What an older release did not know begins empty. */
   load(now: InstantMs): Controls {
     const empty = emptyControls(now);
     const controls = parse<Controls>(this.#store.recall('controls'));

@@ -10,7 +10,7 @@ import { LANES, type Lane } from '../core/words/ticket.ts';
 
 const DEFAULTS: GroupConfig = groupSchema.parse({ name: 'unconfigured' });
 
-/** What a group goes by that no configuration describes: the defaults of one, and no slots. */
+/** Settings of a group that no configuration describes: the defaults of one, and no slots. */
 const UNCONFIGURED: GroupSettings = {
   ...settingsFrom(DEFAULTS),
   slotsMax: 0,
@@ -28,7 +28,7 @@ export function identityOf(poolName: string): PoolIdentity {
   return { group: poolName.slice(0, split), partition: poolName.slice(split + 1) };
 }
 
-/** Where a pool's limit comes from, at one version of the configuration. */
+/** The source of a pool's limit, at one version of the configuration. */
 export interface Definition {
   readonly version: number;
   readonly routingVersion: number;
@@ -36,7 +36,7 @@ export interface Definition {
   readonly assumed: AssumedLimit | null;
   /** Weights of keys in an automatic group. */
   readonly weights: Readonly<Record<string, number>>;
-  /** What an operator set of an automatic group. */
+  /** Switches that an operator set of an automatic group. */
   readonly switches: Switches;
 }
 
@@ -60,15 +60,15 @@ export function definitionFrom(
 }
 
 /**
- * A stored definition may be older than this release: parsing fills in what is new. One that does not
- * parse was written by a newer release and checked by it.
+ * Reads a stored definition. It may be older than this release: parsing fills in what is new. One that does
+ * not parse was written by a newer release and checked by it.
  */
 function readConfig(stored: unknown): GroupConfig {
   const parsed = groupSchema.safeParse(stored);
   return parsed.success ? parsed.data : (stored as GroupConfig);
 }
 
-/** A group that was configured once and is no more. Automatic groups never retire. */
+/** Tells whether a group was configured once and is no more. Automatic groups never retire. */
 export function isRetired(identity: PoolIdentity, definition: Definition): boolean {
   if (identity.group.startsWith(AUTO_PREFIX)) return false;
   return definition.version > 0 && definition.config === null;
@@ -111,13 +111,13 @@ function settingsFrom({ limits, queue, holds, fairness, ...config }: GroupConfig
   };
 }
 
-/** What of a group's configuration warnings go by. */
+/** The part of a group's configuration that warnings go by. */
 export type WarningBounds = Pick<GroupConfig, 'warn_at' | 'warn_wait_ms'> & {
   /** The longest that a call may wait. */
   readonly timeoutMs: number;
 };
 
-/** What warnings of the group go by; those of an automatic group by the defaults. */
+/** Picks what warnings of the group go by; those of an automatic group go by the defaults. */
 export function warningBoundsOf({ config }: Definition): WarningBounds {
   const { warn_at, warn_wait_ms, queue } = config ?? DEFAULTS;
   // A definition of an older release, which was never parsed by this one, knows no bounds.
@@ -128,7 +128,7 @@ export function warningBoundsOf({ config }: Definition): WarningBounds {
   };
 }
 
-/** A limit of 0, of whatever kind, grants nothing. */
+/** Takes the limit of slots; a limit of 0, of whatever kind, grants nothing. */
 function slotsMaxOf({ max_concurrency: slotsMax, ...limits }: GroupConfig['limits']): number {
   const { rpm, tpm, itpm, otpm, rpd, tpd } = limits;
   if ([rpm, tpm, itpm, otpm, rpd, tpd].includes(0)) return 0;
@@ -152,7 +152,7 @@ function ratesOf(
   return { rates: { ...rates, burstMs }, budgets, isMetered };
 }
 
-/** `lane:high` reserves for a lane, everything else for a tenant of that name. */
+/** Sorts reservations: `lane:high` reserves for a lane, everything else for a tenant of that name. */
 function reservations(
   reserved: GroupConfig['fairness']['reserved'],
 ): Pick<GroupSettings, 'reserved' | 'reservedLanes'> {

@@ -6,18 +6,18 @@ import { logEvent } from '../runtime/log.ts';
 import { definitionFrom, isRetired, type Definition, type PoolIdentity } from './definition.ts';
 import type { GroupStore } from './store.ts';
 
-/** A pool whose group has as many as it may have asks again to be listed after this long. */
+/** How long a pool whose group has as many as it may have waits before it asks again to be listed. */
 const LIST_AGAIN_MS = 60_000;
 /** How long tickets wait for the directory before the pool goes on with what it knows. */
 const DIRECTORY_TIMEOUT_MS = 1_000;
 
-/** A pool that the directory tells nothing reads it at most this often. */
+/** How long a pool that the directory tells nothing does not read it again. */
 const HEAR_EVERY_MS = 2_000;
 
 /** Told when the definition changed; `moved`: calls may go another way than before. */
 type OnChange = (moved: boolean) => void;
 
-/** What a pool knows of its configuration, and how it keeps up with the directory. */
+/** A pool's knowledge of its configuration, and its way to keep up with the directory. */
 export class DirectoryLink {
   readonly #env: Env;
   readonly #store: GroupStore;
@@ -29,7 +29,7 @@ export class DirectoryLink {
   #listed: boolean;
   #listAgainAt = 0;
   #hearAgainAt = -Infinity;
-  /** What the directory is told, one after the other: a late `unlist` must not undo a `list`. */
+  /** Messages to the directory, one after the other: a late `unlist` must not undo a `list`. */
   #told: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -82,7 +82,7 @@ export class DirectoryLink {
     await this.#catchingUp;
   }
 
-  /** An answer that comes too late for those who wait is taken over nevertheless. */
+  /** Reads the directory. An answer that comes too late for those who wait is taken over nevertheless. */
   async #readDirectory(): Promise<void> {
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => reject(new Error('no answer in time')), DIRECTORY_TIMEOUT_MS);
@@ -116,7 +116,7 @@ export class DirectoryLink {
     this.#onChange(false);
   }
 
-  /** Told at every 2xx. The first gets the pool listed: a key that no provider accepts never does. */
+  /** Notes a 2xx. The first gets the pool listed: a key that no provider accepts never does. */
   proved(): void {
     if (this.#listed) return;
     if (steadyClock.now() < this.#listAgainAt) return;
@@ -133,7 +133,7 @@ export class DirectoryLink {
     );
   }
 
-  /** A retired pool that has become empty leaves the list. */
+  /** Takes a retired pool that has become empty off the list. */
   leave(): void {
     if (!this.#listed || !this.isRetired) return;
     this.#setListed(false);

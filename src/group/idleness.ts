@@ -3,7 +3,7 @@ import type { GroupState } from '../core/state.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import type { GroupStore } from './store.ts';
 
-/** The stored instant may be older by this much: it is written at most this often. */
+/** How long the stored instant is not written again, and so by how much it may be too old. */
 const STAMP_EVERY_MS = 60_000;
 
 /** Whether anybody holds or awaits a slot. */
@@ -12,7 +12,7 @@ export function isInUse({ leases, queue }: GroupState): boolean {
 }
 
 /**
- * Since when nobody has held or awaited a slot of a pool. It outlives the instance, because an idle
+ * The instant since when nobody has held or awaited a slot of a pool. It outlives the instance, because an idle
  * object does not: it is unloaded within minutes.
  */
 export class Idleness {
@@ -33,7 +33,7 @@ export class Idleness {
     this.#since = instant(Math.min(now, latest));
   }
 
-  /** Told after every event. */
+  /** Notes the state after an event. */
   note(state: GroupState, now: InstantMs): void {
     if (isInUse(state)) {
       this.#since = null;

@@ -15,7 +15,7 @@ export type AnsweringEffect = Extract<
 
 const CANCELLED: Rejection = { reason: 'cancelled', retryAfterMs: null };
 
-/** Waiters that an operator took out and whose callers may still be on their way back. */
+/** Maximum of waiters that an operator took out and whose callers may still be on their way back. */
 const DISMISSED_MAX = 1_000;
 
 /** The parked acquire (or resume) call of each ticket, and what it is answered. */
@@ -50,7 +50,7 @@ export class ParkedAcquires {
     this.take(effect.ticketId)?.(this.#answerTo(effect));
   }
 
-  /** From now on an acquire call of this ticket that would hear `gone` hears that it was cancelled. */
+  /** Has acquire calls of this ticket that would hear `gone` hear from now on that it was cancelled. */
   dismiss(id: TicketId): void {
     this.#dismissed.add(id);
   }

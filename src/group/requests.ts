@@ -2,12 +2,12 @@ import type { AcquireRequest, ResumeRequest } from '../contract/rpc/group-rpc.ts
 import { instant, leaseId, ticketId, type InstantMs } from '../core/words/ids.ts';
 import type { Holder, Ticket } from '../core/words/ticket.ts';
 
-/** Clocks that differ by less agree, and a message may take as long. */
+/** Maximum by which clocks that agree differ; a message may take as long. */
 const AGREED_MS = 5_000;
 
 /**
- * Makes the core's ticket of an acquire call that came at `now`. Fields that older Workers do not send get their meaning
- * here. Where the clock of the Worker shows another time, what counts is how long ago its instants were.
+ * Makes the core's ticket of an acquire call that came at `now`. Fields that older Workers do not send get
+ * their meaning here. Where the clock of the Worker shows another time, what counts is how long ago its instants were.
  */
 export function ticketFrom(request: AcquireRequest, now: InstantMs): Ticket {
   const { deadlineAt, agentStartedAt = null, parents = [] } = request;

@@ -38,7 +38,7 @@ export class RowWriter {
     this.#tryTo(() => this.#parts.store.open());
   }
 
-  /** An instance that cannot write is not the current one, or is lost: nothing of it may stay. */
+  /** Ends an instance that cannot write: it is not the current one, or is lost, and nothing of it may stay. */
   #tryTo(write: () => void): void {
     try {
       write();

@@ -5,10 +5,10 @@ import type { Reserved } from '../core/words/usage.ts';
 import type { Writes } from './batch.ts';
 import type { Tables } from './tables.ts';
 
-/** At most one write per object in this time for the renewals' sake. */
+/** How long an object makes no second write for the renewals' sake. */
 const HEARTBEAT_EVERY_MS = 10_000;
 
-/** What a group keeps of itself besides its leases. */
+/** Everything that a group keeps of itself besides its leases. */
 export interface GroupMemory {
   /** The last definition that the directory gave, as JSON. */
   readonly definition: string | null;
@@ -16,9 +16,9 @@ export interface GroupMemory {
   readonly assumed: string | null;
   /** Whether the directory lists this pool. */
   readonly listed: string | null;
-  /** What was used of rates and budgets, and what was learned of the upstream, as JSON. */
+  /** Uses of rates and budgets, and lessons about the upstream, as JSON. */
   readonly controls: string | null;
-  /** What was learned of models, and spent by keys and agents, as JSON. */
+  /** Lessons about models, and the spending of keys and agents, as JSON. */
   readonly tallies: string | null;
   /** When the pool was last in use, to within a minute. */
   readonly used: string | null;
@@ -34,7 +34,7 @@ export interface GroupMemory {
  * `bootId` names the process where Headgate hosts itself: rows of another one died with it, because
  * their upstream calls did. On Cloudflare there is none, and every row may have a living holder.
  *
- * What comes before the tables are open stays in memory and is written when they are.
+ * Rows that come before the tables are open stay in memory and are written when they are.
  */
 export class GroupStore {
   readonly #tables: Tables;
@@ -54,7 +54,7 @@ export class GroupStore {
   }
 
   /**
-   * The leases that may still have a holder, those of a dead process being deleted; and how many had one
+   * Loads the leases that may still have a holder, and deletes those of a dead process; tells how many had one
    * when the instance before ended, in whatever process.
    */
   loadLeases(): { readonly leases: LeaseRow[]; readonly heldBefore: number } {
@@ -118,7 +118,7 @@ export class GroupStore {
   }
 
   /**
-   * A write for its own sake, now and then: it fails in an instance that another one has replaced. The
+   * Writes for the sake of writing, now and then: it fails in an instance that another one has replaced. The
    * answer to a renewal waits for it.
    */
   heartbeat(now: number): void {
@@ -132,7 +132,7 @@ export class GroupStore {
   }
 }
 
-/** Of what most leases have not, nothing is written. */
+/** Makes a lease's row; of what most leases have not, nothing is written. */
 function formatLease(lease: Lease): string {
   const { ticketId: ticket, extensions, reserved, nested, ...row } = rowOf(lease);
   return JSON.stringify({

@@ -18,7 +18,7 @@ export class Tables {
     this.#isOpen = isOpen;
   }
 
-  /** Those of a pool that begins without any, unless an instance before has made them. */
+  /** Makes those of a pool that begins without any, unless an instance before has made them. */
   static ofUnproved(sql: Sql): Tables {
     const made = sql.exec(`SELECT 1 FROM sqlite_master WHERE name = ?`, FIRST).toArray();
     return new Tables(sql, made.length > 0);
@@ -43,7 +43,7 @@ export class Tables {
     return this.#isOpen ? this.#sql.exec<T>(query, ...values).toArray() : [];
   }
 
-  /** Only where they are open. */
+  /** Writes, where they are open. */
   write(query: string, ...values: SqlStorageValue[]): void {
     this.#sql.exec(query, ...values);
   }

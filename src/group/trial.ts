@@ -12,7 +12,7 @@ export type TrialCalls = Pick<
   'acquire' | 'resume' | 'cancel' | 'release' | 'report' | 'opened' | 'status' | 'reconfigure'
 >;
 
-/** What a trial tells the object that it is in. */
+/** Messages of a trial to the object that it is in. */
 interface TrialEvents {
   /** Once: it is to be handed over, after the event that proved it. */
   readonly onProved: () => void;
@@ -101,7 +101,7 @@ export class Trial {
     }
   }
 
-  /** Its own object could not be reached: the next success tries again. */
+  /** Goes on, because its own object could not be reached: the next success tries again. */
   goOn(): void {
     this.#isProved = false;
     this.#pool.handOver.takeBack();
@@ -119,7 +119,7 @@ export class Trial {
     if (mayEnd && this.#isForgettable()) this.#events.onIdle();
   }
 
-  /** Nobody holds or awaits anything, and there is no pause that is worth remembering for a while. */
+  /** Tells whether nobody holds or awaits anything, and no pause is worth remembering for a while. */
   #isForgettable(): boolean {
     const { shell } = this.#pool;
     return !isInUse(shell.state) && !isStopped(shell.state, shell.now());

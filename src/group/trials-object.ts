@@ -20,7 +20,7 @@ import type { Settlement } from '../core/words/usage.ts';
 import { ProvedPools } from './proved-pools.ts';
 import { Trial, type TrialCalls } from './trial.ts';
 
-/** From so many pools on those go that only remember that their upstream wants a pause. */
+/** Maximum of pools beyond which those go that only remember that their upstream wants a pause. */
 const TRIALS_MAX = 2_000;
 const FORGET_EVERY_MS = 1_000;
 
@@ -36,7 +36,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
   readonly #proved: ProvedPools;
   readonly #trials = new Map<string, Trial>();
   #forgottenAt = 0;
-  /** What the directory said last of each group, so that not every new pool asks it. */
+  /** The directory's last definition of each group, so that not every new pool asks for it. */
   readonly #definitions = new Map<string, GroupDefinition>();
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -110,7 +110,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     return work(poolOf(this.env, of.group, await this.#partitionOf(of), null));
   }
 
-  /** Null: the pool is past its trial. */
+  /** Finds the trial of a pool, or begins it. Null: the pool is past its trial. */
   #trialOf(of: ListedPool): Trial | null {
     const name = poolName(of.group, of.partition);
     const known = this.#trials.get(name);
@@ -148,7 +148,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     }
   }
 
-  /** Where the directory puts a pool: its group may have as many as it may. */
+  /** Asks where the directory puts a pool: its group may have as many as it may. */
   #partitionOf({ group, partition }: ListedPool): Promise<string | null> {
     return partition === null
       ? Promise.resolve(null)

@@ -29,8 +29,8 @@ export class WakeTimer {
   }
 
   /**
-   * Whoever comes at or after the instant does the timer's work, and the timer is off. Returns how late it
-   * was; null: it is not due.
+   * Takes over the timer's work, for whoever comes at or after the instant, and turns it off. Returns how
+   * late it was; null: it is not due.
    */
   takeOver(): number | null {
     const lateMs = this.#clock.now() - this.#at;

@@ -5,7 +5,7 @@ import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { groupStatus } from './group-status.ts';
 import { isLongIdle, type PoolReply, type Directory } from './pools.ts';
 
-/** Every group that anything is known of, configured ones first. */
+/** Lists every group that anything is known of, configured ones first. */
 export function groupNames({ config, pools }: Directory): string[] {
   const names = new Set([
     ...config.groups.map((group) => group.name),
@@ -14,7 +14,7 @@ export function groupNames({ config, pools }: Directory): string[] {
   return [...names];
 }
 
-/** The state of some groups, made of what their pools said. Those of which nothing is left are left out. */
+/** Makes the state of some groups of what their pools said. Those of which nothing is left are left out. */
 export function statusOfGroups(
   directory: Directory,
   names: readonly string[],
@@ -29,7 +29,7 @@ export function statusOfGroups(
   return names.flatMap((name) => groupStatus(name, config, byGroup.get(name) ?? [], meeting) ?? []);
 }
 
-/** Overlaps cost the square of the number of groups, and dashboards ask every few seconds. */
+/** The last overlaps: they cost the square of the number of groups, and dashboards ask every few seconds. */
 let known: { readonly of: string; readonly overlaps: readonly Overlap[] } | null = null;
 
 function overlapsOf({ fingerprintKey, version, config }: Directory): readonly Overlap[] {

@@ -49,12 +49,12 @@ function kindOf(name: string, group: GroupConfig | null): GroupStatus['kind'] {
   return name.startsWith(AUTO_PREFIX) ? 'automatic' : 'retired';
 }
 
-/** A pool that cannot be reached may hold calls, so it counts as one that does. */
+/** Tells whether a pool holds calls. One that cannot be reached may, so it counts as one that does. */
 function isBusy(one: PoolReply<PoolStatus>): boolean {
   return 'error' in one || one.answer.in_use + one.answer.cooling + one.answer.queued > 0;
 }
 
-/** The limit that holds in each pool. Where pools differ for a moment, the smallest is shown. */
+/** Finds the limit that holds in each pool. Where pools differ for a moment, the smallest is shown. */
 function limitOf(group: GroupConfig | null, answers: readonly PoolStatus[]): Gauges['limit'] {
   const limits = answers.map((pool) => pool.limit).filter(isDefined);
   const bounded = limits.flatMap(({ effective }) => (effective === null ? [] : [effective]));
@@ -68,7 +68,7 @@ function limitOf(group: GroupConfig | null, answers: readonly PoolStatus[]): Gau
   return { configured, effective, source: limits[0]?.source ?? 'configured' };
 }
 
-/** What a group grants once it is called: one that is paused is shown without a pool, too. */
+/** Finds what a group grants once it is called: one that is paused is shown without a pool, too. */
 function limitWithoutPools(
   name: string,
   group: GroupConfig | null,
@@ -81,12 +81,12 @@ function limitWithoutPools(
   return { configured: null, effective: slotsMax, source };
 }
 
-/** An object that has had no call yet knows no limit and says so with a 0 that nobody configured. */
+/** Tells whether a limit is known: an object without a call yet says 0, though nobody configured that. */
 function isDefined({ configured, effective, source }: Gauges['limit']): boolean {
   return !(source === 'configured' && configured === null && effective === 0);
 }
 
-/** What is set for the whole group, and not summed up. */
+/** Fields that are set for the whole group, and not summed up. */
 type Settings = 'limit' | 'paused' | 'draining' | 'dry_run';
 
 function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
@@ -121,7 +121,7 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
   };
 }
 
-/** Quantiles cannot be added up: those of the pool that waits longest are shown. */
+/** Picks the quantile of the pool that waits longest: quantiles cannot be added up. */
 function longest(waitsMs: readonly (number | null)[]): number | null {
   const known = waitsMs.filter((ms) => ms !== null);
   return known.length === 0 ? null : Math.max(...known);

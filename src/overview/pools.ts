@@ -6,13 +6,13 @@ import { ownPool, poolKey, poolOf, type PlacedPool } from '../routing/pool.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { within } from '../runtime/within.ts';
 
-/** Pools asked at once. */
+/** Maximum of pools asked at once. */
 const ASKED_AT_ONCE = 32;
 
-/** Pools asked in one request: a request may make a bounded number of calls. */
+/** Maximum of pools asked in one request: a request may make a bounded number of calls. */
 export const ASKED_MAX = 800;
 
-/** A pool that has not answered by then is shown as out of reach. */
+/** How long a pool may take to answer before it is shown as out of reach. */
 const ANSWER_MS_MAX = 5_000;
 
 /** Everything that a picture of the pools needs, at one version. */
@@ -67,7 +67,7 @@ export async function askPools<T>(
   });
 }
 
-/** A request may make a bounded number of calls, and has made most of them by then. */
+/** Maximum of pools told to leave in one request, which has made most of its calls by then. */
 const FORGOTTEN_AT_ONCE = 100;
 
 /** Asks pools that nobody used for long to leave the list. They are listed again at their next 2xx. */
@@ -82,7 +82,7 @@ export async function forgetIdle(
   );
 }
 
-/** A pool that nobody used for long, and that is no configured group's own. */
+/** Tells whether nobody used a pool for long, and it is no configured group's own. */
 export function isLongIdle(
   one: PoolReply<PoolStatus>,
   { groups }: Pick<Config, 'groups'>,

@@ -4,7 +4,7 @@ import type { InstantMs } from '../../core/words/ids.ts';
 import type { GroupState } from '../../core/state.ts';
 import { waiterInfos } from './status.ts';
 
-/** The order of the queue is worked out for callers this often at the most: they may ask all the time. */
+/** How long the order of the queue is not worked out again for callers: they may ask all the time. */
 const ORDERED_EVERY_MS = 1_000;
 
 /** Tells callers of their own calls in a pool. */
@@ -12,7 +12,7 @@ export class CallerView {
   #orderedAt = -Infinity;
   #infos = new Map<string, WaiterInfo>();
 
-  /** The calls of one caller. Places in the queue may be a second old. */
+  /** Tells the calls of one caller. Places in the queue may be a second old. */
   callsOf(caller: string, state: GroupState, now: InstantMs): Omit<CallerCalls, 'status'> {
     const held = [...state.leases.values()].filter(
       ({ holder, phase }) => holder.caller === caller && phase !== 'cooling',

@@ -3,7 +3,7 @@ import { attemptOf } from '../../core/stats.ts';
 import type { GroupState } from '../../core/state.ts';
 import { latestFirst, type Decision } from '../../core/parts/decision-log.ts';
 
-/** The remembered decisions of one pool that a filter lets through, the latest first. */
+/** Lists the remembered decisions of one pool that a filter lets through, the latest first. */
 export function decisionInfos({ decisions }: GroupState, filter: DecisionFilter): DecisionInfo[] {
   const { ids, fromMs = -Infinity, toMs = Infinity, decided, limit = Infinity } = filter;
   const wanted = ids === undefined ? null : new Set(ids);

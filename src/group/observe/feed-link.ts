@@ -7,21 +7,21 @@ import {
 } from '../../contract/rpc/feed-rpc.ts';
 import type { Warning } from '../../contract/warnings.ts';
 
-/** Who waits for a slot is answered first, and what comes with it is told together. */
+/** How long a push waits: callers are answered first, and what comes with them is told together. */
 const PUSH_DELAY_MS = 50;
 
-/** A push that is so late has a timer from before the wall clock was set back, which would come as much later. */
+/** How late a push must be whose timer is from before the wall clock was set back, and would come as much later. */
 const LATE_MS = 1_000;
 
-/** A push that did not arrive is made again after this long. */
+/** How long after a push that did not arrive it is made again. */
 const RETRY_MS = 5_000;
 
-/** The stored end of the watch is moved when it is nearer than this: a row every few minutes. */
+/** How near the stored end of the watch must be to be moved: a row every few minutes. */
 const STORED_AHEAD_MS = 300_000;
 
 type Watch = Omit<WatchRequest, 'isDetailed'>;
 
-/** Where it is written down that a pool is watched. */
+/** The memory of it that a pool is watched. */
 interface Memory {
   recall(key: 'watched'): string | null;
   remember(key: 'watched', value: string): void;
@@ -49,7 +49,7 @@ export class FeedLink {
   #isDetailed = false;
   /** Requests so far: an answer to what was pushed before the last one is out of date. */
   #requests = 0;
-  /** What the hub was told last, without ages. */
+  /** The last news that the hub was told, without ages. */
   #told: string | null = null;
   #toldAt = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
@@ -77,7 +77,7 @@ export class FeedLink {
     return report;
   }
 
-  /** Told after every event. */
+  /** Notes that there was an event: what changed is pushed in a while. */
   note(now: number): void {
     if (this.#watch === null || this.#isReading) return;
     if (this.#timer !== null && now < this.#dueAt + LATE_MS) return;

@@ -8,7 +8,7 @@ import {
 } from '../../contract/history.ts';
 import type { Tables } from '../tables.ts';
 
-/** Where the points of one length lie: a slot each, and the slot of a point that is as old as all of them. */
+/** The place of the points of one length: a slot each, in a ring as long as they are kept. */
 interface Ring {
   readonly stepMs: number;
   readonly first: number;
@@ -46,12 +46,12 @@ export class HistoryRows {
     this.#put(MINUTES, point);
   }
 
-  /** The point of the minute that begins at `at`, if one was written. */
+  /** Reads the point of the minute that begins at `at`, if one was written. */
   minute(at: number): HistoryPoint | null {
     return this.#minutes(at, at + 1)[0] ?? null;
   }
 
-  /** The finest points there are for steps of `stepMs`, from `fromMs` up to `toMs`, in order. */
+  /** Reads the finest points there are for steps of `stepMs`, from `fromMs` up to `toMs`, in order. */
   read(fromMs: number, toMs: number, stepMs: number, now: number): HistoryPoint[] {
     // A chart of a day asks for the whole day, and a moment has passed since.
     const firstMinuteAt = now - MINUTES_KEPT_MS - QUARTER_MS;
@@ -71,7 +71,7 @@ export class HistoryRows {
     }
   }
 
-  /** The last quarter that is written; older ones than the minutes are of no use to anybody who asks. */
+  /** Finds the last quarter that is written; older ones than the minutes are of no use to anybody who asks. */
   #lastQuarterAt(quarterAt: number): number {
     const from = quarterAt - MINUTES_KEPT_MS - QUARTER_MS;
     for (const [low, high] of slotsOf(QUARTERS, from, quarterAt).toReversed()) {
@@ -125,7 +125,7 @@ function startOf(at: number, lengthMs: number): number {
   return Math.floor(at / lengthMs) * lengthMs;
 }
 
-/** The slots of the points from `fromMs` up to `toMs`, in the order of time: one range, or two around the end. */
+/** Finds the slots of the points from `fromMs` up to `toMs`, in the order of time: one range, or two around the end. */
 function slotsOf(
   { stepMs, first, length }: Ring,
   fromMs: number,

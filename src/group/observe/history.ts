@@ -6,10 +6,10 @@ import { queueLength } from '../../core/parts/queue.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { HistoryRows } from './history-rows.ts';
 
-/** When a pool falls idle its open minute is written, but not more often than this. */
+/** How long the open minute of a pool that falls idle is not written again. */
 const IDLE_WRITE_EVERY_MS = 15_000;
 
-/** The waits of so many of the last minutes make the quantiles of the status. */
+/** How long ago the waits are that make the quantiles of the status. */
 const RECENT_MS = 5 * MINUTE_MS;
 
 /** The totals of a group at one instant. */
@@ -29,7 +29,7 @@ const NOTHING: Snapshot = {
 };
 
 /**
- * What a pool did, minute by minute. Gauges are noted after every event, in memory; everything else is the
+ * The history of a pool, minute by minute. Gauges are noted after every event, in memory; everything else is the
  * difference between the totals at two ends of a minute. One row is written per minute in which something
  * happened, and one more at the most every 15 s when the pool falls idle, because an idle object is
  * unloaded and must not be kept awake for a row. What came in the last seconds before that may be missing.
@@ -40,14 +40,14 @@ export class History {
   #notedAt: InstantMs;
   #inUse = 0;
   #queued = 0;
-  /** Where the decision log had come to. */
+  /** The end of the decision log at the last event. */
   #decidedTo = 0;
   #inUseMax = 0;
   #slotMs = 0;
   #queuedMax = 0;
   /** The totals when the minute began. */
   #before: Snapshot = NOTHING;
-  /** What an earlier instance wrote of this very minute. */
+  /** The point that an earlier instance wrote of this very minute. */
   #written: HistoryPoint | null;
   /** Minutes that are over, and not written yet. */
   #closed: HistoryPoint[] = [];
@@ -63,12 +63,12 @@ export class History {
     this.#written = rows.minute(this.#minuteAt);
   }
 
-  /** Told before every event. Returns the minute that is over, if one is, though nothing happened in it. */
+  /** Turns to the minute of an event, before it. Returns the minute that is over, if one is, though nothing happened in it. */
   turn(state: GroupState, now: InstantMs): HistoryPoint | null {
     return now < this.#minuteAt + MINUTE_MS ? null : this.#close(state, now);
   }
 
-  /** Told after every event. */
+  /** Notes the state after an event. */
   note({ slotsInUse, slotsCooling, queue, decisions }: GroupState, now: InstantMs): void {
     this.#pass(now);
     const wasIdle = this.#inUse + this.#queued === 0;
@@ -99,7 +99,7 @@ export class History {
     }
   }
 
-  /** The points from `fromMs` up to `toMs`, the open minute included, in steps of `stepMs`. */
+  /** Reads the points from `fromMs` up to `toMs`, the open minute included, in steps of `stepMs`. */
   read(
     state: GroupState,
     fromMs: number,
@@ -114,7 +114,7 @@ export class History {
     return inSteps([...written, ...unwritten.filter(isEventful)], stepMs);
   }
 
-  /** Waits of the calls that were granted in the last five minutes, as far as this instance lived. */
+  /** Counts waits of the calls that were granted in the last five minutes, as far as this instance lived. */
   recentWaits({ totals }: GroupState, now: InstantMs): number[] {
     const before = this.#recent.findLast(({ at }) => at <= now - RECENT_MS);
     return countsSince(totals.wait.counts, before?.waits ?? NOTHING.waits);
@@ -154,7 +154,7 @@ export class History {
     this.#notedAt = now;
   }
 
-  /** The open minute as it is now. */
+  /** Makes the point of the open minute as it is now. */
   #open(state: GroupState): HistoryPoint {
     const { slotsMax } = state.settings;
     const now = snapshotOf(state);
@@ -178,7 +178,7 @@ export class History {
   }
 }
 
-/** Quantiles of the waits that a status shows; null: nobody was granted a slot. */
+/** Works out quantiles of the waits that a status shows; null: nobody was granted a slot. */
 export function waitQuantiles(waits: readonly number[]): {
   readonly wait_p50_ms: number | null;
   readonly wait_p95_ms: number | null;
@@ -209,7 +209,7 @@ function talliesSince(
   return Object.fromEntries(since.filter(([, count]) => count > 0));
 }
 
-/** A minute in which nothing was held, asked or told needs no point. */
+/** Tells whether a minute needs a point: anything was held, asked or told in it. */
 function isEventful(point: HistoryPoint): boolean {
   const { inUseMax, queuedMax, granted, rejected, refusals, inputTokens, outputTokens } = point;
   const counts = inUseMax + queuedMax + granted + inputTokens + outputTokens;

@@ -8,10 +8,10 @@ import { spentIn, type Spender } from '../../core/parts/spend.ts';
 import type { GroupState } from '../../core/state.ts';
 import { limitOf, type Definition } from '../definition.ts';
 
-/** So many of those who spent most are shown. */
+/** Maximum of those who spent most that are shown. */
 const SPENDERS_SHOWN = 20;
 
-/** What limits are called in the configuration, where that differs. */
+/** Names of limits in the configuration, where they differ. */
 const NAMES: Partial<Record<LimitName, string>> = { startsPerS: 'starts_per_s' };
 
 type LimitStatus = Pick<
@@ -19,7 +19,7 @@ type LimitStatus = Pick<
   'limit' | 'paused_until' | 'breaker' | 'breaker_until' | 'refusals_total' | 'rates' | 'spend'
 >;
 
-/** What a pool's limits are, what is left of them, and what its upstream said. */
+/** Tells a pool's limits, what is left of them, and what its upstream said. */
 export function limitStatus(
   definition: Definition,
   state: GroupState,

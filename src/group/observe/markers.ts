@@ -7,7 +7,7 @@ import type { InstantMs } from '../../core/words/ids.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { Tables } from '../tables.ts';
 
-/** What the controls looked like after the event before. */
+/** The controls as they were after the event before. */
 interface Seen {
   readonly pausedUntil: number;
   readonly openedAt: number;
@@ -43,12 +43,12 @@ export class Markers {
     return this.#isDue;
   }
 
-  /** An instance began though the one before held leases: a deploy, or a crash. */
+  /** Notes that an instance began though the one before held leases: a deploy, or a crash. */
   noteReset(leases: number, now: InstantMs): void {
     this.#mark('reset', null, { leases }, now);
   }
 
-  /** Told after every event. */
+  /** Marks what an event changed, after it. */
   note(state: GroupState, event: GroupEvent, now: InstantMs): void {
     const { pause, breaker, ceiling } = state.controls;
     const seen = this.#seen;
@@ -94,7 +94,7 @@ export class Markers {
     this.#tables.write('DELETE FROM marker WHERE sequence <= ?', last - POOL_MARKERS_MAX);
   }
 
-  /** The markers from `fromMs` up to `toMs`, the oldest first. */
+  /** Lists the markers from `fromMs` up to `toMs`, the oldest first. */
   read(fromMs: number, toMs: number): PoolMarker[] {
     const written = this.#tables
       .read<{ sequence: number; data: string }>(

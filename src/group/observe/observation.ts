@@ -18,7 +18,7 @@ import type { Tables } from '../tables.ts';
 import { Warnings } from './warnings.ts';
 import { deliverWarning } from './webhook.ts';
 
-/** What watches one pool. */
+/** Everything that the watching of one pool needs. */
 interface Watched {
   readonly env: Env;
   readonly ctx: DurableObjectState;
@@ -64,13 +64,13 @@ export class Observation {
     this.#history.note(state, now);
   }
 
-  /** Told before every event. */
+  /** Notes that an event comes. */
   before(now: InstantMs): void {
     const minute = this.#history.turn(this.#state, now);
     if (minute !== null) this.#warnings.noteMinute(this.#state, minute, this.#bounds(), now);
   }
 
-  /** Told after every event. True: there is something to write soon. */
+  /** Notes an event that was applied. True: there is something to write soon. */
   after(event: GroupEvent, now: InstantMs): boolean {
     this.#history.note(this.#state, now);
     this.#markers.note(this.#state, event, now);
@@ -96,7 +96,7 @@ export class Observation {
     return this.#warnings.latest();
   }
 
-  /** What the status shows of waits. */
+  /** Tells what the status shows of waits. */
   waits(now: InstantMs): Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms'> {
     return waitQuantiles(this.#history.recentWaits(this.#state, now));
   }

@@ -8,13 +8,13 @@ import type { GroupState } from '../../core/state.ts';
 import type { Definition, PoolIdentity } from '../definition.ts';
 import { limitStatus } from './limit-status.ts';
 
-/** What the shell has seen, and the core does not know. */
+/** Figures that the shell has seen, and the core does not know. */
 interface Seen extends Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms'> {
   readonly passedUnlimited: number;
   readonly idleMs: number;
 }
 
-/** What `status` shows of one pool. */
+/** Makes what `status` shows of one pool. */
 export function poolStatus(
   identity: PoolIdentity,
   definition: Definition,
@@ -54,7 +54,7 @@ export function poolStatus(
   };
 }
 
-/** The leases of one pool, oldest first, so many of them. */
+/** Lists the leases of one pool, oldest first, so many of them. */
 export function leaseInfos(state: GroupState, now: InstantMs, most = Infinity): LeaseInfo[] {
   return [...state.leases.values()]
     .toSorted((a, b) => a.grantedAt - b.grantedAt)
@@ -71,7 +71,7 @@ export function leaseInfos(state: GroupState, now: InstantMs, most = Infinity): 
     }));
 }
 
-/** Who waits in one pool, who will probably be granted first in front, so many of them. */
+/** Lists the waiters of one pool, in the order in which they will probably be granted, so many of them. */
 export function waiterInfos(state: GroupState, now: InstantMs, most = Infinity): WaiterInfo[] {
   const first = probableOrder(state).slice(0, most);
   return first.map(({ ticket, lane, isPromoted }, position) => {
@@ -92,7 +92,7 @@ export function waiterInfos(state: GroupState, now: InstantMs, most = Infinity):
   });
 }
 
-/** The first leases and waiters of one pool, for who looks at it. */
+/** Lists the first leases and waiters of one pool, for who looks at it. */
 export function poolDetail(state: GroupState, now: InstantMs): PoolDetail {
   return {
     leases: leaseInfos(state, now, DETAIL_ROWS_MAX),

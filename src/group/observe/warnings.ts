@@ -9,16 +9,16 @@ import type { GroupState } from '../../core/state.ts';
 import type { PoolIdentity, WarningBounds } from '../definition.ts';
 import type { GroupStore } from '../store.ts';
 
-/** So many are kept for the dashboard, the oldest go first. */
+/** Maximum of warnings that are kept for the dashboard, the oldest go first. */
 const KEPT_MAX = 100;
 
-/** One kind of warning is not repeated before this. */
+/** How long one kind of warning is not repeated. */
 const SILENT_MS = 600_000;
 
-/** The limit must be nearly in use for this long. */
+/** How long the limit must be nearly in use. */
 const NEAR_MS = 60_000;
 
-/** The queue must be longer at the end of so many minutes in a row, and so long at the last. */
+/** How many minutes in a row the queue must be longer at the end of, and how long at the last. */
 const GROWING_MINUTES = 3;
 const GROWING_LENGTH_MIN = 10;
 
@@ -48,12 +48,12 @@ export class Warnings {
     for (const { kind, at } of this.#kept) this.#toldAt.set(kind, Date.parse(at));
   }
 
-  /** What an earlier instance knew already is no news. */
+  /** Begins with what an earlier instance knew already, which is no news. */
   begin({ controls }: GroupState): void {
     this.#seen.breakerOpenedAt = controls.breaker.openedAt;
   }
 
-  /** The last warnings, the latest first. */
+  /** Lists the last warnings, the latest first. */
   latest(): Warning[] {
     return this.#kept.toReversed();
   }
@@ -62,7 +62,7 @@ export class Warnings {
     return { ...this.#totals };
   }
 
-  /** Told after every event. */
+  /** Warns of what an event brought about, after it. */
   note(state: GroupState, { warn_at: warnAt }: WarningBounds, now: InstantMs): void {
     const { totals, controls, slotsInUse } = state;
     const { quota = 0 } = totals.refusals;
@@ -100,7 +100,7 @@ export class Warnings {
     this.#warn('near_limit', message, { in_use: slotsInUse, limit, queued }, now);
   }
 
-  /** Told when a minute is over. */
+  /** Warns of what a minute shows, when it is over. */
   noteMinute(
     state: GroupState,
     minute: HistoryPoint,

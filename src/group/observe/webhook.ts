@@ -5,7 +5,7 @@ import type { Warning } from '../../contract/warnings.ts';
 /** Pauses before the tries that follow one that failed. */
 const RETRY_PAUSES_MS = [2_000, 10_000, 60_000];
 
-/** A receiver that takes longer has not received it. */
+/** How long a receiver may take; one that takes longer has not received it. */
 const ANSWER_MS_MAX = 10_000;
 
 /** Everything that a delivery needs of the world. */
@@ -46,7 +46,7 @@ function logFailure({ id, kind, group }: Warning, why: string): void {
   logEvent('webhook_failed', { warning: id, kind, group, why });
 }
 
-/** Null: it was received. Else why not, without the address, which may hold a credential. */
+/** Delivers. Null: it was received. Else why not, without the address, which may hold a credential. */
 async function deliver(
   warning: Warning,
   { url, secret: name }: WebhookConfig,
@@ -108,7 +108,7 @@ async function signedHeaders(
   };
 }
 
-/** Secrets of the standard are `whsec_` and base64; any other text is taken as it is. */
+/** Reads a secret: those of the standard are `whsec_` and base64; any other text is taken as it is. */
 function keyBytes(secret: string): Uint8Array {
   if (!secret.startsWith('whsec_')) return new TextEncoder().encode(secret);
   return Uint8Array.from(atob(secret.slice('whsec_'.length)), (char) => char.charCodeAt(0));
