@@ -2,7 +2,7 @@ import type { ComponentType } from 'preact';
 import { boundsText, pairRows, pairsFrom } from '../model/field-text.ts';
 import { isSame, valueAt, type Document } from '../model/document.ts';
 import { messagesAt, type FieldError } from '../model/field-errors.ts';
-import { isSpecial, type FieldWords, type SpecialPath } from '../model/field-words.ts';
+import { isSpecial, type SpecialPath } from '../model/field-words.ts';
 import type { SchemaField as FieldOfSchema } from '../model/schema-fields.ts';
 import { Field } from '../ui/field.tsx';
 import { RowsControl } from './rows-control.tsx';
@@ -30,7 +30,7 @@ export interface FormState {
   readonly base: Document;
   readonly errors: readonly FieldError[];
   readonly change: (path: string, value: unknown) => void;
-  /** What can be chosen, by path, where the schema does not say. */
+  /** Choices by path, where the schema names none. */
   readonly suggestions?: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -43,24 +43,22 @@ const SPECIAL: Readonly<Record<SpecialPath, ComponentType<ControlProps>>> = {
   'limits.budget_usd.fallback_price': PriceControl,
 };
 
-/** One field of a document: the control that its schema asks for, with the words of the configuration. */
+/** One field of a document: the control that its schema asks for, with what the schema says of it. */
 export function SchemaField(props: {
   readonly field: FieldOfSchema;
-  readonly words: FieldWords;
+  readonly label: string;
   readonly form: FormState;
 }) {
-  const { field, words, form } = props;
+  const { field, label, form } = props;
   const { path, kind } = field;
   const value = valueAt(form.draft, path);
-  const isNumber = kind.type === 'number';
-  const unit = isNumber ? words.unit : undefined;
   return (
     <Field
       id={`field-${path.replaceAll('.', '-')}`}
-      label={words.label}
+      label={label}
       code={path}
-      unit={unit}
-      help={[words.help, boundsText(field, unit)].filter((part) => part !== '').join(' ')}
+      unit={kind.type === 'number' ? field.unit : undefined}
+      help={[field.help, boundsText(field)].filter((part) => part !== '').join(' ')}
       errors={messagesAt(form.errors, path)}
       isChanged={!isSame(value ?? field.fallback, valueAt(form.base, path) ?? field.fallback)}
       isGroup={kind.type === 'special' || kind.type === 'pairs'}
@@ -68,7 +66,7 @@ export function SchemaField(props: {
       {(attributes) => {
         const onChange = (next: unknown): void => form.change(path, next);
         const given = { field, value, attributes, onChange };
-        return <Control {...given} words={words} suggestions={form.suggestions?.[path] ?? []} />;
+        return <Control {...given} suggestions={form.suggestions?.[path] ?? []} />;
       }}
     </Field>
   );
@@ -76,15 +74,14 @@ export function SchemaField(props: {
 
 function Control(
   props: ControlProps & {
-    readonly words: FieldWords;
     readonly suggestions: readonly string[];
   },
 ) {
-  const { field, words, suggestions, value, onChange } = props;
+  const { field, suggestions, value, onChange } = props;
   const { kind, path } = field;
   switch (kind.type) {
     case 'number':
-      return <NumberControl {...props} unit={words.unit} />;
+      return <NumberControl {...props} />;
     case 'switch':
       return <SwitchControl {...props} />;
     case 'choice':

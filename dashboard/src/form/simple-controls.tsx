@@ -19,16 +19,10 @@ export interface ControlProps {
 }
 
 /** A number, in the unit of the configuration. Nothing typed: the default, or none where there may be none. */
-export function NumberControl({
-  field,
-  value,
-  attributes,
-  onChange,
-  unit,
-}: ControlProps & { readonly unit: string | undefined }) {
+export function NumberControl({ field, value, attributes, onChange }: ControlProps) {
   const parse = (text: string): unknown => valueFrom(text, field);
   const [text, type] = useTyped(value, { format: textOf, parse }, onChange);
-  const isLong = unit === 'ms' && typeof value === 'number' && value >= 1_000;
+  const isLong = field.unit === 'ms' && typeof value === 'number' && value >= 1_000;
   return (
     <>
       <input

@@ -1,7 +1,7 @@
 import type { FieldKind, SchemaField } from './schema-fields.ts';
 
 /**
- * What people type, and what it means. Text that means nothing is kept as it is: the schema then says
+ * From text that people type to values and back. Text that means nothing is kept as it is: the schema then says
  * what is wrong with it, in the words in which the server would.
  */
 
@@ -111,21 +111,22 @@ export function instantFrom(local: string): string | null {
 
 const NUMBER = new Intl.NumberFormat('en', { maximumFractionDigits: 3 });
 
-/** What a field takes and what it is without being set, as in `0 to 5,000. Default 1,000.` */
-export function boundsText(field: SchemaField, unit: string | undefined): string {
+/** Tells bounds and default of a field, as in `0 to 5,000. Default: 1,000.` */
+export function boundsText(field: SchemaField): string {
   const bounds = boundsOf(field.kind);
-  const fallback = fallbackText(field, unit);
+  const fallback = fallbackText(field);
   return [bounds, fallback].filter((part) => part !== '').join(' ');
 }
 
 function boundsOf(kind: FieldKind): string {
+  if (kind.type === 'list') return 'One per line.';
   // Bounds that nobody comes near are no help.
   if (kind.type !== 'number' || kind.max >= 1_000_000_000) return '';
   const range = `${NUMBER.format(kind.min)} to ${NUMBER.format(kind.max)}`;
   return kind.takesAuto ? `auto, or ${range}.` : `${range}.`;
 }
 
-function fallbackText({ kind, fallback }: SchemaField, unit: string | undefined): string {
+function fallbackText({ kind, fallback, unit }: SchemaField): string {
   if (fallback === undefined) return 'Required.';
   if (fallback === null) return 'Default: none.';
   if (typeof fallback === 'boolean') return `Default: ${fallback ? 'on' : 'off'}.`;

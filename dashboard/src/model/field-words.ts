@@ -1,17 +1,10 @@
-/** What a form says of a field. Its type, bounds and default come from the schema. */
-export interface FieldWords {
-  readonly label: string;
-  readonly help: string;
-  readonly unit?: string;
-}
-
 /** Fields that belong together, in the order in which they are shown. */
 export interface FieldSection {
   readonly id: string;
   readonly title: string;
   readonly help: string;
-  /** By path. */
-  readonly fields: Readonly<Record<string, FieldWords>>;
+  /** Labels by path. Everything else that a form says of a field comes from the schema. */
+  readonly fields: Readonly<Record<string, string>>;
 }
 
 /** Fields with a shape of their own, which have a control of their own. */

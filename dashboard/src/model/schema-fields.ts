@@ -27,17 +27,22 @@ export interface SchemaField {
   readonly path: string;
   readonly kind: FieldKind;
   readonly isNullable: boolean;
-  /** What holds where nothing is given. Undefined: it must be given. */
+  /** Default where nothing is given. Undefined: it must be given. */
   readonly fallback: unknown;
+  /** Description for somebody who fills in a form. */
+  readonly help: string;
+  readonly unit: string | undefined;
 }
 
 /** The fields of a schema in its own order. Objects are taken apart, unless they may be null. */
 export function fieldsOf(schema: z.ZodObject, base = ''): SchemaField[] {
   return Object.entries(schema.shape).flatMap(([name, each]) => {
     const path = base === '' ? name : `${base}.${name}`;
-    const { inner, isNullable, fallback } = unwrap(each);
+    const { inner, isNullable, fallback, said } = unwrap(each);
     if (inner instanceof z.ZodObject && !isNullable) return fieldsOf(inner, path);
-    return [{ path, kind: kindOf(inner), isNullable, fallback }];
+    const kind = kindOf(inner);
+    const unit = typeof said['unit'] === 'string' ? said['unit'] : undefined;
+    return [{ path, kind, isNullable, fallback, help: helpOf(said.description ?? '', kind), unit }];
   });
 }
 
@@ -45,16 +50,24 @@ function unwrap(schema: z.core.$ZodType) {
   let inner = schema;
   let isNullable = false;
   let fallback: unknown;
+  let said: z.core.GlobalMeta = {};
   for (;;) {
+    said = { ...z.globalRegistry.get(inner), ...said };
     if (inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault) {
       fallback ??= inner.def.defaultValue;
     } else if (inner instanceof z.ZodNullable) {
       isNullable = true;
     } else if (!(inner instanceof z.ZodOptional)) {
-      return { inner, isNullable, fallback: fallback ?? (isNullable ? null : undefined) };
+      return { inner, isNullable, fallback: fallback ?? (isNullable ? null : undefined), said };
     }
     inner = inner.unwrap();
   }
+}
+
+/** In a form nobody writes `null`: a field is left empty, or `none` is chosen. */
+function helpOf(description: string, { type }: FieldKind): string {
+  const isChosen = type === 'choice' || type === 'special';
+  return description.replace('Null:', isChosen ? 'None:' : 'Empty:').replaceAll('`', '');
 }
 
 function kindOf(schema: z.core.$ZodType): FieldKind {

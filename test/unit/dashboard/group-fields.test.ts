@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { groupSchema } from '../../../src/contract/config/group.ts';
-import { GROUP_SECTIONS, NAME_WORDS } from '../../../dashboard/src/model/group-fields.ts';
+import { GROUP_SECTIONS, NAME_LABEL } from '../../../dashboard/src/model/group-fields.ts';
 import { fieldsOf } from '../../../dashboard/src/model/schema-fields.ts';
 
 const FIELDS = fieldsOf(groupSchema);
@@ -13,16 +13,24 @@ describe('the form of a group', () => {
   });
 
   it('tells every field apart by its label', () => {
-    const labels = [NAME_WORDS.label, ...SHOWN.map(([, { label }]) => label)];
+    const labels = [NAME_LABEL, ...SHOWN.map(([, label]) => label)];
     expect(labels).toEqual([...new Set(labels)]);
   });
 
-  it('names the unit of every number', () => {
-    const withoutUnit = FIELDS.filter(
-      ({ path, kind }) =>
-        kind.type === 'number' && SHOWN.find(([each]) => each === path)?.[1].unit === undefined,
+  it('says of every field what it is, and of every number its unit', () => {
+    const silent = FIELDS.filter(
+      ({ help, unit, kind }) => help === '' || (kind.type === 'number' && unit === undefined),
     );
-    expect(withoutUnit).toEqual([]);
+    expect(silent).toEqual([]);
+  });
+
+  it('speaks of what is typed, and not of the document', () => {
+    const help = new Map(FIELDS.map((field) => [field.path, field.help]));
+    expect(help.get('limits.max_concurrency')).toBe(
+      'Slots: calls in flight at once. 0 grants nothing. Empty: unlimited.',
+    );
+    expect(help.get('limits.budget_usd.fallback_price')).toContain('None: with a budget');
+    expect([...help.values()].filter((text) => /`|\bNull\b/.test(text))).toEqual([]);
   });
 
   it.each([

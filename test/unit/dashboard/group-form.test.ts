@@ -267,14 +267,14 @@ describe('an instant', () => {
 
 describe('the help of a field', () => {
   it.each([
-    ['queue.timeout_ms', 'ms', '0 to 3,600,000. Default: 240,000 ms.'],
-    ['limits.rpm', 'requests', 'Default: none.'],
-    ['holds.cancel_cooldown_ms', 'ms', 'auto, or 0 to 60,000. Default: auto.'],
-    ['track_usage', undefined, 'Default: off.'],
-    ['queue.lane_default', undefined, 'Default: normal.'],
-    ['name', undefined, 'Required.'],
-    ['match.models', undefined, ''],
-  ])('tells bounds and default of %s', (path, unit, said) => {
-    expect(text.boundsText(fieldAt(path), unit)).toBe(said);
+    ['queue.timeout_ms', '0 to 3,600,000. Default: 240,000 ms.'],
+    ['limits.rpm', 'Default: none.'],
+    ['holds.cancel_cooldown_ms', 'auto, or 0 to 60,000. Default: auto.'],
+    ['track_usage', 'Default: off.'],
+    ['queue.lane_default', 'Default: normal.'],
+    ['name', 'Required.'],
+    ['match.models', 'One per line.'],
+  ])('tells bounds and default of %s', (path, said) => {
+    expect(text.boundsText(fieldAt(path))).toBe(said);
   });
 });

@@ -4,7 +4,7 @@ import { SchemaField } from '../../form/schema-field.tsx';
 import { useDraft } from '../../form/use-draft.ts';
 import type { Document } from '../../model/document.ts';
 import { elsewhere } from '../../model/field-errors.ts';
-import { GROUP_SECTIONS, NAME_WORDS } from '../../model/group-fields.ts';
+import { GROUP_SECTIONS, NAME_LABEL } from '../../model/group-fields.ts';
 import { fieldsOf } from '../../model/schema-fields.ts';
 import { may } from '../../session.ts';
 import { useLeaveGuard } from '../../ui/leave-guard.ts';
@@ -114,7 +114,7 @@ export function GroupEditor(props: {
 function NameField({ form }: { readonly form: Parameters<typeof SchemaField>[0]['form'] }) {
   const field = FIELDS.get('name');
   if (field === undefined) return null;
-  return <SchemaField field={field} words={NAME_WORDS} form={form} />;
+  return <SchemaField field={field} label={NAME_LABEL} form={form} />;
 }
 
 function Confirmation(props: {

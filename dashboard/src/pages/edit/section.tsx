@@ -17,10 +17,10 @@ export function Section(props: {
   readonly search: string;
 }) {
   const { section, fields, form, search } = props;
-  const shown = Object.entries(section.fields).flatMap(([path, words]) => {
+  const shown = Object.entries(section.fields).flatMap(([path, label]) => {
     const field = fields.get(path);
-    const text = `${section.title} ${words.label} ${path} ${words.help}`.toLowerCase();
-    return field === undefined || !text.includes(search) ? [] : [{ path, words, field }];
+    const text = `${section.title} ${label} ${path} ${field?.help}`.toLowerCase();
+    return field === undefined || !text.includes(search) ? [] : [{ path, label, field }];
   });
   const paths = Object.keys(section.fields);
   const set = paths.filter((path) => {
@@ -46,8 +46,8 @@ export function Section(props: {
       </summary>
       <p class="help">{section.help}</p>
       <div class="fields">
-        {shown.map(({ path, words, field }) => (
-          <SchemaField key={path} field={field} words={words} form={form} />
+        {shown.map(({ path, label, field }) => (
+          <SchemaField key={path} field={field} label={label} form={form} />
         ))}
       </div>
     </details>

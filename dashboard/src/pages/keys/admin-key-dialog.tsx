@@ -57,9 +57,9 @@ export function AdminKeyDialog({ onClose, onChanged }: AdminKeyDialogProps) {
     <Modal key="form" title="New admin key" onClose={onClose}>
       <form onSubmit={(event) => void create(event)} noValidate class="stack">
         {FIELDS.map((field) => {
-          const words = ADMIN_KEY_FIELDS[field.path];
-          return words === undefined ? null : (
-            <SchemaField key={field.path} field={field} words={words} form={draft.form} />
+          const label = ADMIN_KEY_FIELDS[field.path];
+          return label === undefined ? null : (
+            <SchemaField key={field.path} field={field} label={label} form={draft.form} />
           );
         })}
         {problem !== null && draft.form.errors.length === 0 && <p role="alert">{problem}</p>}

@@ -99,7 +99,7 @@ function KeyForm(
             <h3>{section.title}</h3>
             {section.help !== '' && <p class="help">{section.help}</p>}
             <div class="fields">
-              {Object.entries(section.fields).map(([path, words]) => {
+              {Object.entries(section.fields).map(([path, label]) => {
                 const field = FIELDS.get(path);
                 // A key cannot be renamed: its id stands in the title.
                 if (field === undefined || (path === 'id' && id !== undefined)) return null;
@@ -107,7 +107,7 @@ function KeyForm(
                   <SchemaField
                     key={path}
                     field={field}
-                    words={words}
+                    label={label}
                     form={{ ...form, suggestions }}
                   />
                 );
