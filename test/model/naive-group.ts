@@ -180,9 +180,9 @@ export class NaiveGroup extends NaiveLeases {
   #joinQueue(ticket: Ticket, leaseId: string, sliceMs: number): void {
     const { timeoutMs, isDryRun, isDraining } = this.settings;
     const isNew = ticket.enqueuedAt >= this.#drainsFrom;
-    const refusal = isDraining && isNew ? 'draining' : tooWide(ticket, this.settings);
-    if (refusal !== null && !isDryRun) {
-      this.answers.push(`reject ${ticket.id} ${refusal}`);
+    const rejection = isDraining && isNew ? 'draining' : tooWide(ticket, this.settings);
+    if (rejection !== null && !isDryRun) {
+      this.answers.push(`reject ${ticket.id} ${rejection}`);
       return;
     }
     if (ticket.isTry) this.#grantWhatFits();
@@ -206,7 +206,7 @@ export class NaiveGroup extends NaiveLeases {
     };
     const forget = this.order.join(ticket, this.now, this.view());
     this.#waiters.push(waiter);
-    if (refusal !== null) this.#grant(waiter, ticket.slots);
+    if (rejection !== null) this.#grant(waiter, ticket.slots);
     this.#grantWhatFits();
     if (!this.#waiters.includes(waiter)) return;
     this.#decide(waiter);
@@ -251,8 +251,8 @@ export class NaiveGroup extends NaiveLeases {
     this.settings = settings;
     if (settings.isDryRun) return;
     for (const waiter of this.#waiters) {
-      const refusal = tooWide(waiter.ticket, settings);
-      if (refusal !== null) this.#reject(waiter, refusal);
+      const rejection = tooWide(waiter.ticket, settings);
+      if (rejection !== null) this.#reject(waiter, rejection);
       else if (settings.paused && waiter.ticket.holdsNarrower) this.#decline(waiter);
     }
   }

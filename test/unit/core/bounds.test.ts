@@ -43,7 +43,7 @@ describe('the waiters of one agent', () => {
 
 describe('in a full queue', () => {
   /** Names who is rejected when `newcomer` comes after the others: name, tenant, lane. */
-  function refused(queueLengthMax: number, asks: readonly [string, string, string][]): string[] {
+  function rejected(queueLengthMax: number, asks: readonly [string, string, string][]): string[] {
     const group = closedGroup({ queueLengthMax });
     return asks.flatMap(([name, tenant, lane], index) => {
       return group.ask(name, { tenant, lane: lane as 'low', enqueuedMs: index });
@@ -61,7 +61,7 @@ describe('in a full queue', () => {
 
   test.each(['normal', 'high'] as const)('a call of the lane %s evicts none of its own', (lane) => {
     expect(
-      refused(1, [
+      rejected(1, [
         ['first', 'ann', lane],
         ['second', 'ann', lane],
       ]),
@@ -70,7 +70,7 @@ describe('in a full queue', () => {
 
   test('nobody is evicted for a call of a lower lane', () => {
     expect(
-      refused(1, [
+      rejected(1, [
         ['high', 'ann', 'high'],
         ['low', 'bob', 'low'],
       ]),
@@ -79,7 +79,7 @@ describe('in a full queue', () => {
 
   test('the lowest lane makes room first', () => {
     expect(
-      refused(3, [
+      rejected(3, [
         ['low', 'ann', 'low'],
         ['normal-1', 'bob', 'normal'],
         ['normal-2', 'bob', 'normal'],
@@ -90,7 +90,7 @@ describe('in a full queue', () => {
 
   test('the most backlogged tenant of that lane makes room, with its youngest', () => {
     expect(
-      refused(4, [
+      rejected(4, [
         ['bob-1', 'bob', 'low'],
         ['bob-2', 'bob', 'low'],
         ['ann-1', 'ann', 'low'],
@@ -102,7 +102,7 @@ describe('in a full queue', () => {
 
   test('of tenants that are backlogged alike the youngest goes', () => {
     expect(
-      refused(2, [
+      rejected(2, [
         ['ann-1', 'ann', 'low'],
         ['bob-1', 'bob', 'low'],
         ['high', 'cid', 'high'],
@@ -140,7 +140,7 @@ describe('a wait that would outlast the deadline', () => {
     return group;
   }
 
-  test('is refused at once, with the estimate', () => {
+  test('is rejected at once, with the estimate', () => {
     const group = experienced(HOLD_SAMPLES_MIN);
     expect(group.ask('d')).toEqual(['reject d infeasible']);
     expect(group.rejection('d')).toMatchObject({ reason: 'infeasible', estimateMs: 40_000 });
@@ -148,7 +148,7 @@ describe('a wait that would outlast the deadline', () => {
     expect(group.inUse()).toBe(1);
   });
 
-  test('is not refused if it would end in time', () => {
+  test('is not rejected if it would end in time', () => {
     const group = experienced(HOLD_SAMPLES_MIN);
     group.cancel('c');
     expect(group.ask('d')).toEqual([]);

@@ -209,7 +209,7 @@ describe('a wide call', () => {
     expect(group.reconfigure({ slotsMax: 2 })).toEqual(['grant wide.1']);
   });
 
-  test('is refused when the limit falls below it, or it would bar everybody until its deadline', () => {
+  test('is rejected when the limit falls below it, or it would bar everybody until its deadline', () => {
     const group = new TestGroup({ slotsMax: 3 });
     group.askAll('a', 'b');
     group.ask('wide', { slots: 3 });

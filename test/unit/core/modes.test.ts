@@ -19,7 +19,7 @@ describe('a call whose parent holds a slot here', () => {
     expect(group.inUse()).toBe(2);
   });
 
-  test('is refused for good where it would wait for itself', () => {
+  test('is rejected for good where it would wait for itself', () => {
     const group = parentGroup('reject');
     expect(group.ask('child', child)).toEqual(['reject child nested']);
     expect(group.rejection('child').retryAfterMs).toBeNull();
@@ -59,7 +59,7 @@ describe('a call whose parent holds a slot here', () => {
     expect(group.ask('child', options)).toEqual(['reject child nested']);
   });
 
-  test('is refused as a try as well: no wait would help', () => {
+  test('is rejected as a try as well: no wait would help', () => {
     const group = parentGroup('reject');
     expect(group.ask('child', { ...child, isTry: true })).toEqual(['reject child nested']);
   });
@@ -76,7 +76,7 @@ describe('a call whose parent holds a slot here', () => {
 });
 
 describe('a group that drains', () => {
-  test('refuses who is new, and says when to come back', () => {
+  test('rejects who is new, and says when to come back', () => {
     const group = new TestGroup({ isDraining: true });
     expect(group.ask('a')).toEqual(['reject a draining']);
     expect(group.rejection('a').retryAfterMs).toBeGreaterThanOrEqual(1_000);

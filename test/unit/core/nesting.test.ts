@@ -43,7 +43,7 @@ test('a wide one takes as many of them as it has slots', () => {
   expect(group.release('wide')).toEqual(['ended wide.1', 'grant next.1']);
 });
 
-test('one that is wider than its parent is refused: no wait would help', () => {
+test('one that is wider than its parent is rejected: no wait would help', () => {
   const group = new TestGroup({ slotsMax: 2, nested: 'pass' });
   group.ask('parent');
   expect(group.ask('wide', { ...childOf('parent'), slots: 2 })).toEqual(['reject wide nested']);

@@ -74,7 +74,7 @@ describe('a try', () => {
     expect(group.state.totals.rejected).toEqual({});
   });
 
-  test('is refused for what no wait would change', () => {
+  test('is rejected for what no wait would change', () => {
     const group = new TestGroup({ slotsMax: 1, isDraining: true });
     expect(group.ask('a', { isTry: true })).toEqual(['reject a draining']);
     group.reconfigure({ isDraining: false });

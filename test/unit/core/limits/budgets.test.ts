@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { TestGroup } from '../../../support/core-builders.ts';
 import { call, leftIn, metered, used } from './metered.ts';
 
-/** Budgets refuse at the grant, and count what is in flight. */
+/** Budgets reject at the grant, and count what is in flight. */
 
 /** So much of the hour is left in which the clock of the tests starts. */
 const HOUR_LEFT_MS = 800_000;
@@ -25,7 +25,7 @@ describe('a call that the budget does not cover', () => {
     expect(call(group, 'exact', { usd: 10 })).toEqual(['grant exact.1']);
   });
 
-  test('is refused for the one that ends last', () => {
+  test('is rejected for the one that ends last', () => {
     const group = metered({ perHourUsd: 5, perMonthUsd: 8 });
     call(group, 'dear', { usd: 9 });
     expect(group.rejection('dear')).toMatchObject({ window: 'month', limitUsd: 8 });
@@ -39,13 +39,13 @@ describe('a call that the budget does not cover', () => {
     expect(leftIn(group)).toEqual(before);
   });
 
-  test('is refused as a try too', () => {
+  test('is rejected as a try too', () => {
     const group = metered({ perDayUsd: 10 });
     const answer = call(group, 'dear', { usd: 11 }, { isTry: true });
     expect(answer).toEqual(['reject dear budget_exhausted']);
   });
 
-  test('is refused where it would pass on the slot of its parent', () => {
+  test('is rejected where it would pass on the slot of its parent', () => {
     const group = metered({ perDayUsd: 10 }, { slotsMax: 1, nested: 'pass' });
     call(group, 'parent', { usd: 6 });
     const parents = [group.lease('parent').id];
@@ -121,7 +121,7 @@ test('a new period brings a new budget, less what is in flight', () => {
   expect(call(group, 'd', { usd: 8 })).toEqual(['grant d.1']);
 });
 
-test('a call without a known price is for the caller of the core to refuse', () => {
+test('a call without a known price is for the caller of the core to reject', () => {
   const group = metered({ perDayUsd: 1 });
   call(group, 'a', { usd: 1 });
   expect(call(group, 'free')).toEqual(['grant free.1']);

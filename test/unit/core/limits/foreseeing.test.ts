@@ -5,7 +5,7 @@ import { HOLD_SAMPLES_MIN, RETRY_AFTER_MAX_MS } from '../../../../src/core/words
 import type { TestGroup } from '../../../support/core-builders.ts';
 import { call, metered, used } from './metered.ts';
 
-/** How long a wait is foreseen with limits besides slots, and whom that refuses. */
+/** How long a wait is foreseen with limits besides slots, and whom that rejects. */
 
 /** Calls of one second have taught the group how long a hold is. */
 function experienced(limits: object, settings = {}): TestGroup {
@@ -34,7 +34,7 @@ test('for what may go at once nobody waits', () => {
   expect(call(group, 'a')).toEqual([]);
 });
 
-test('a call is refused at once whose deadline comes before its turn of the requests', () => {
+test('a call is rejected at once whose deadline comes before its turn of the requests', () => {
   const group = experienced({ rpm: 6, burstMs: 1_000 });
   call(group, 'a');
   call(group, 'b');
@@ -43,7 +43,7 @@ test('a call is refused at once whose deadline comes before its turn of the requ
   expect(call(group, 'd', {}, { deadlineAt: after(group.now, 25_000) })).toEqual([]);
 });
 
-test('a call is not refused for turns that the burst covers', () => {
+test('a call is not rejected for turns that the burst covers', () => {
   const group = experienced({ rpm: 6, burstMs: 60_000 }, { slotsMax: 1 });
   call(group, 'holder');
   call(group, 'a');

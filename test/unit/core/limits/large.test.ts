@@ -46,14 +46,14 @@ describe('what is larger than a limit', () => {
     expect(call(group, 'next')).toEqual(['grant next.1']);
   });
 
-  test('is not refused where the limit is 0 for a while, and passes in a dry run', () => {
+  test('is not rejected where the limit is 0 for a while, and passes in a dry run', () => {
     const closed = metered({ tpm: 0 });
     expect(call(closed, 'a', { input: 50_000 })).toEqual([]);
     const dry = metered({ tpm: 10_000 }, { isDryRun: true });
     expect(call(dry, 'a', { input: 50_000 })).toEqual(['grant a.1']);
   });
 
-  test('is refused when the limit falls below it while it waits', () => {
+  test('is rejected when the limit falls below it while it waits', () => {
     const group = metered({ tpm: 10_000 });
     call(group, 'a', { input: 9_000 });
     call(group, 'b', { input: 8_000 });
@@ -61,7 +61,7 @@ describe('what is larger than a limit', () => {
     expect(group.reconfigure({ rates: { ...rates, tpm: 7_999 } })).toEqual(['reject b never_fits']);
   });
 
-  test('is refused when the group has learned that it is, and bars nobody', () => {
+  test('is rejected when the group has learned that it is, and bars nobody', () => {
     const group = metered({ tpm: 10_000 }, { slotsMax: 1 });
     const holder = { ...someTicket('a', START).holder, model: 'm' };
     call(group, 'a', { input: 4_000 }, { holder });

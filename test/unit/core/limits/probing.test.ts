@@ -56,7 +56,7 @@ describe('open', () => {
     expect(group.state.roomDueAt - group.now).toBe(60_000);
   });
 
-  test('who cannot wait for its end is refused at once', () => {
+  test('who cannot wait for its end is rejected at once', () => {
     const group = brokenGroup();
     expect(group.ask('a', { wait: false })).toEqual(['reject a breaker_open']);
     expect(group.ask('b', { deadlineMs: 14_999 })).toEqual(['reject b breaker_open']);

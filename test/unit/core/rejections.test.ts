@@ -5,7 +5,7 @@ import { WAITERS_MAX } from '../../../src/core/words/settings.ts';
 import { step } from '../../../src/core/step.ts';
 import { someTicket, START, TestGroup } from '../../support/core-builders.ts';
 
-/** When a ticket is refused, why, and what the refusal says. */
+/** Rejections: when, why, and what they say. */
 
 describe('a caller that does not want to wait', () => {
   test('is granted when a slot is free', () => {
