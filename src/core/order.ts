@@ -14,7 +14,7 @@ import type { GroupState } from './state.ts';
  * `docs/order.md` explains it with a worked example.
  */
 
-/** What the order depends on besides the waiters themselves. */
+/** Facts that the order depends on besides the waiters themselves. */
 interface View {
   readonly state: GroupState;
   /** 0 for a lane that is owed a turn, then by priority. */

@@ -32,7 +32,7 @@ const LEFT_MS = 60_000 + 1_000 + 500;
 const EPSILON = 1e-6;
 
 /**
- * What should have been taken of the limits, written as plainly as possible: every call with its instant,
+ * Ledger of what should have been taken of the limits, written as plainly as possible: every call with its instant,
  * and a bucket for each limit. A grant must have had room by it; and where it says that there is room for
  * sure, nobody may wait.
  */

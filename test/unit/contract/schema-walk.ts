@@ -50,7 +50,7 @@ function innerOf(schema: z.core.$ZodType): z.core.$ZodType | null {
   return isWrapper ? schema.unwrap() : null;
 }
 
-/** What is said of a field, by whichever of its wrappers. */
+/** Reads what is said of a field, by whichever of its wrappers. */
 function saidOf(schema: z.core.$ZodType): Pick<WalkedField, 'description' | 'unit'> {
   const { description, unit } = z.globalRegistry.get(schema) ?? {};
   if (description !== undefined) {

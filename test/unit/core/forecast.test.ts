@@ -10,7 +10,7 @@ import { LANES, type Lane } from '../../../src/core/words/ticket.ts';
 import { someSettings, TestGroup } from '../../support/core-builders.ts';
 
 /**
- * What the forecast says, against what the group then does: one slot, every call held for exactly the
+ * Tests of the forecast against what the group then does: one slot, every call held for exactly the
  * mean that is known, nobody joins meanwhile.
  */
 

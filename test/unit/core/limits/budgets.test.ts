@@ -4,7 +4,7 @@ import { call, leftIn, metered, used } from './metered.ts';
 
 /** Budgets reject at the grant, and count what is in flight. */
 
-/** So much of the hour is left in which the clock of the tests starts. */
+/** How much of the hour is left in which the clock of the tests starts. */
 const HOUR_LEFT_MS = 800_000;
 
 describe('a call that the budget does not cover', () => {

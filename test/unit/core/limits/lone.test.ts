@@ -7,7 +7,7 @@ import { TestGroup } from '../../../support/core-builders.ts';
 
 /** A refusal for concurrency that stands alone, against what was served. */
 
-/** So often so many are served at once, until it is sure that this was no chance. */
+/** How often so many are served at once, until it is sure that this was no chance. */
 const ROUNDS = 30;
 
 let group: TestGroup;

@@ -3,7 +3,7 @@ import { TestGroup } from '../../../support/core-builders.ts';
 
 /** Calls that the upstream refuses for concurrency again and again, because it takes fewer than it did. */
 
-/** So often a call goes back into the queue. */
+/** How often a call goes back into the queue. */
 const REENTRIES_MAX = 3;
 
 let group: TestGroup;
