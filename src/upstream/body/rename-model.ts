@@ -1,4 +1,4 @@
-import { createJsonModelScan } from '../json/json-scan.ts';
+import { createJsonModelScan } from './json-model-scan.ts';
 import type { ScanState } from './model-scan.ts';
 
 const encoder = new TextEncoder();

@@ -5,7 +5,7 @@ import { bodyForm, certainForm, type BodyForm } from './content-type.ts';
 import { scanEncoded } from './encoded-scan.ts';
 import type { BodyScan } from './encoded-scan.ts';
 import { isForm, KeyedScan, keyScanFor } from './keyed-scan.ts';
-import { createJsonModelScan, createJsonStreamScan } from '../json/json-scan.ts';
+import { createJsonModelScan, createJsonStreamScan } from './json-model-scan.ts';
 import { unreadable } from './model-scan.ts';
 import type { Depth, ModelScan, ScanState } from './model-scan.ts';
 import { createMultipartModelScan } from './multipart-scan.ts';

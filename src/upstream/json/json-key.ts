@@ -1,11 +1,11 @@
-import { isLineEnd } from './json-string.ts';
+import { isLineEnd, textOf } from './json-string.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 
-/** Longer keys are those of somebody's own data. */
-const KEY_BYTES_MAX = 64;
+/** Names as long as ten bytes are found however they are escaped. Longer keys are those of somebody's own data. */
+export const KEY_BYTES_MAX = 64;
 
 /** A power of two. */
 const BUCKETS = 256;
@@ -46,19 +46,29 @@ export class KeyNames {
 export class JsonKey {
   readonly #names: KeyNames;
   readonly #endsWithLine: boolean;
-  readonly #bytes = new Uint8Array(KEY_BYTES_MAX);
+  readonly #bytesMax: number;
+  readonly #bytes: Uint8Array;
   #length = 0;
   #isEscaped = false;
   #hasEscapes = false;
-  #state: 'open' | 'ended' | 'broken' = 'open';
+  #isOpen = true;
+  #hasEnded = false;
 
-  constructor(names: KeyNames, endsWithLine: boolean) {
+  constructor(names: KeyNames, endsWithLine: boolean, bytesMax = KEY_BYTES_MAX) {
     this.#names = names;
     this.#endsWithLine = endsWithLine;
+    this.#bytesMax = bytesMax;
+    this.#bytes = new Uint8Array(bytesMax);
   }
 
-  get state(): 'open' | 'ended' | 'broken' {
-    return this.#state;
+  /** Whether the next bytes are the key's too. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Whether it has ended with its quote, and not because something broke it. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** The next byte is the first one of a key. */
@@ -66,7 +76,8 @@ export class JsonKey {
     this.#length = 0;
     this.#isEscaped = false;
     this.#hasEscapes = false;
-    this.#state = 'open';
+    this.#isOpen = true;
+    this.#hasEnded = false;
   }
 
   /** Takes the key's next bytes; the answer is the index behind its quote, or of what broke it. */
@@ -79,21 +90,27 @@ export class JsonKey {
         this.#isEscaped = true;
         this.#hasEscapes = true;
       } else if (byte === QUOTE) {
-        this.#state = 'ended';
+        this.#isOpen = false;
+        this.#hasEnded = true;
         return at + 1;
       } else if (byte < SPACE && this.#endsWithLine && isLineEnd(byte)) {
-        this.#state = 'broken';
+        this.#isOpen = false;
         return at;
       }
-      if (this.#length < KEY_BYTES_MAX) this.#bytes[this.#length] = byte;
+      if (this.#length < this.#bytesMax) this.#bytes[this.#length] = byte;
       this.#length += 1;
     }
     return chunk.length;
   }
 
+  /** The key that was read, as it is written; null: it is too long. Changes with the next one. */
+  get bytes(): Uint8Array | null {
+    return this.#length > this.#bytesMax ? null : this.#bytes.subarray(0, this.#length);
+  }
+
   /** The key that was read; empty: none of the names. */
   name(): string {
-    if (this.#length > KEY_BYTES_MAX) return '';
+    if (this.#length > this.#bytesMax) return '';
     return this.#names.find(this.#bytes, this.#length, this.#hasEscapes);
   }
 }
@@ -111,9 +128,5 @@ function begins(bytes: Uint8Array, name: Uint8Array, length: number): boolean {
 }
 
 function unescaped(bytes: Uint8Array): string {
-  try {
-    return String(JSON.parse(`"${new TextDecoder().decode(bytes)}"`));
-  } catch {
-    return '';
-  }
+  return textOf(bytes) ?? '';
 }

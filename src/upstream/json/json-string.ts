@@ -6,11 +6,22 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /** Most strings are short, and a call of the engine's own search is not: it begins behind so many bytes. */
-const NEAR_BYTES = 48;
+const NEAR_BYTES = 64;
 
 /** Whether a byte ends a line, in an event stream as well. */
 export function isLineEnd(byte: number): boolean {
   return byte === LF || byte === CR;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The text of a string, from its bytes between the quotes; null: they are none. */
+export function textOf(bytes: Uint8Array): string | null {
+  try {
+    return String(JSON.parse(`"${utf8.decode(bytes)}"`));
+  } catch {
+    return null;
+  }
 }
 
 /** Finds the end of a JSON string that comes in chunks, from behind its opening quote on. */
@@ -22,14 +33,21 @@ export class JsonString {
   #hexLeft = 0;
   #hex = 0;
   #textBytes = 0;
-  #state: 'open' | 'ended' | 'broken' = 'open';
+  #isOpen = true;
+  #hasEnded = false;
 
   constructor(endsWithLine: boolean) {
     this.#endsWithLine = endsWithLine;
   }
 
-  get state(): 'open' | 'ended' | 'broken' {
-    return this.#state;
+  /** Whether the next bytes are the string's too. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Whether it has ended with its quote, and not because something broke it. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** UTF-8 bytes that the text so far would take without its escapes, if it was counted. */
@@ -42,12 +60,13 @@ export class JsonString {
     this.#isEscaped = false;
     this.#hexLeft = 0;
     this.#textBytes = 0;
-    this.#state = 'open';
+    this.#isOpen = true;
+    this.#hasEnded = false;
   }
 
   /**
    * Steps over the string's next bytes; the answer is the index behind its closing quote, or of the
-   * byte that broke it, or the end of the chunk: `state` says which.
+   * byte that broke it, or the end of the chunk: `isOpen` and `hasEnded` say which.
    */
   skip(chunk: Uint8Array, from: number): number {
     let at = from;
@@ -56,7 +75,7 @@ export class JsonString {
       at += 1;
     }
     for (;;) {
-      const end = this.#nextStop(chunk, at);
+      const end = this.#endsWithLine ? nextQuoteInLine(chunk, at) : nextQuote(chunk, at);
       let first = end;
       while (first > at && chunk[first - 1] === BACKSLASH) first -= 1;
       const isEscaped = (end - first) % 2 === 1;
@@ -67,7 +86,8 @@ export class JsonString {
       if (chunk[end] !== QUOTE) return this.#broken(end);
       at = end + 1;
       if (!isEscaped) {
-        this.#state = 'ended';
+        this.#isOpen = false;
+        this.#hasEnded = true;
         return at;
       }
     }
@@ -90,7 +110,8 @@ export class JsonString {
       } else if (byte === BACKSLASH) {
         this.#isEscaped = true;
       } else if (byte === QUOTE) {
-        this.#state = 'ended';
+        this.#isOpen = false;
+        this.#hasEnded = true;
         return at + 1;
       } else if (byte < SPACE && this.#endsWithLine && isLineEnd(byte)) {
         return this.#broken(at);
@@ -99,20 +120,6 @@ export class JsonString {
       }
     }
     return chunk.length;
-  }
-
-  /** Index of the next quote, or of a line's end that comes first, or the chunk's length. */
-  #nextStop(chunk: Uint8Array, from: number): number {
-    const near = Math.min(from + NEAR_BYTES, chunk.length);
-    for (let at = from; at < near; at += 1) {
-      const byte = chunk[at] ?? 0;
-      if (byte === QUOTE) return at;
-      if (byte < SPACE && this.#endsWithLine && isLineEnd(byte)) return at;
-    }
-    if (near === chunk.length) return near;
-    const quote = indexOf(chunk, QUOTE, near);
-    if (!this.#endsWithLine) return quote;
-    return Math.min(quote, indexOf(chunk, LF, near), indexOf(chunk, CR, near));
   }
 
   #takeHexDigit(byte: number): void {
@@ -126,9 +133,30 @@ export class JsonString {
   }
 
   #broken(at: number): number {
-    this.#state = 'broken';
+    this.#isOpen = false;
     return at;
   }
+}
+
+/** Index of the next quote, or the chunk's length. */
+function nextQuote(chunk: Uint8Array, from: number): number {
+  const near = Math.min(from + NEAR_BYTES, chunk.length);
+  for (let at = from; at < near; at += 1) {
+    if (chunk[at] === QUOTE) return at;
+  }
+  return indexOf(chunk, QUOTE, near);
+}
+
+/** The same, or index of a line's end before it. */
+function nextQuoteInLine(chunk: Uint8Array, from: number): number {
+  const near = Math.min(from + NEAR_BYTES, chunk.length);
+  for (let at = from; at < near; at += 1) {
+    const byte = chunk[at] ?? 0;
+    if (byte === QUOTE || (byte < SPACE && isLineEnd(byte))) return at;
+  }
+  // Not behind the quote: a line may hold many strings, and its end may be far.
+  const upToQuote = chunk.subarray(0, indexOf(chunk, QUOTE, near));
+  return Math.min(indexOf(upToQuote, LF, near), indexOf(upToQuote, CR, near));
 }
 
 function indexOf(chunk: Uint8Array, byte: number, from: number): number {

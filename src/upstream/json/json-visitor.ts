@@ -18,6 +18,10 @@ export interface WalkedValue {
    * array, or not one of the keys that are told apart.
    */
   key(level: number): string;
+  /** The last key as it is written, between its quotes; null: it is longer than what is kept of keys. */
+  readonly keyBytes: Uint8Array | null;
+  /** The value's first byte, quote or bracket included. */
+  readonly firstByte: number;
   /** Position of the value's first byte, quote or bracket included. */
   readonly start: number;
   /** Position behind the last byte of the value that has ended. */
@@ -28,14 +32,20 @@ export interface WalkedValue {
   readonly textBytes: number;
   /** What was kept of the value that has ended. Holds until the visitor returns. */
   readonly kept: Uint8Array;
+  /** Ends the walk over what is left of the record. The visitor is told no more of it, its end included. */
+  leave(): void;
 }
 
 /** Is told of the values of a JSON text as their bytes pass by. */
 export interface JsonVisitor {
   /** A value inside a top-level object begins. */
   begin(value: WalkedValue, kind: ValueKind): Want;
+  /** A key has ended, and its value has not begun. */
+  key?(value: WalkedValue): void;
   /** A value that was to be kept or counted has ended. */
   end(value: WalkedValue, kind: ValueKind): void;
   /** A top-level object has ended, or has turned out to be broken. */
-  record(isWhole: boolean): void;
+  record(isWhole: boolean, value: WalkedValue): void;
+  /** Something stands before or behind the object, where the form has one alone. Ends the walk. */
+  stray?(): void;
 }

@@ -1,6 +1,6 @@
-import { JsonKey } from './json-key.ts';
-import type { KeyNames } from './json-key.ts';
-import { isLineEnd, JsonString } from './json-string.ts';
+import { JsonKey, KEY_BYTES_MAX, type KeyNames } from './json-key.ts';
+import { JsonString } from './json-string.ts';
+import * as syntax from './json-syntax.ts';
 import type { JsonVisitor, ValueKind, WalkedValue, Want } from './json-visitor.ts';
 import { KeptBytes } from './kept-bytes.ts';
 
@@ -12,38 +12,38 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const SPACE = 0x20;
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
 /** Containers nested deeper than this are stepped over. Requests and answers need about ten levels. */
 const DEPTH_MAX = 64;
 
 export interface WalkOptions {
-  /**
-   * `document`: one JSON value, over any number of lines; of an array, each object is a record.
-   * `lines`: event streams and JSON lines. Every provider writes the JSON of a record in one line; the
-   * rest of the line, as `data:`, is of no interest, and a broken record ends with its line.
-   */
-  readonly form: 'document' | 'lines';
+  readonly form: syntax.WalkForm;
   /** The keys that the visitor tells apart. */
   readonly keys: KeyNames;
   /** Most bytes that are kept of a value. */
   readonly keepBytesMax: number;
+  /** Most bytes that are kept of a key. */
+  readonly keyBytesMax?: number;
 }
 
 /**
- * What the next byte belongs to: `outside` → `key` → (`in_key`) → `colon` → `value` → `in_string`,
- * `in_scalar` or `in_container` → `after` → `key` or `value` … `lost`: the record is broken.
+ * Places of the next byte: `OUTSIDE` → `BEFORE_KEY` → (`IN_KEY`) → `BEFORE_COLON` → `BEFORE_VALUE` →
+ * `IN_STRING`, `IN_SCALAR` or `IN_CONTAINER` → `AFTER_VALUE` → `BEFORE_KEY` or `BEFORE_VALUE` … `OUTSIDE`,
+ * or `BEHIND` the only object. `LOST`: the record is broken, or what is left of it is not walked. Numbers,
+ * because the place changes with nearly every byte here, and the engine stores a number at less cost.
  */
-type Place =
-  | 'outside'
-  | 'key'
-  | 'in_key'
-  | 'colon'
-  | 'value'
-  | 'in_string'
-  | 'in_scalar'
-  | 'in_container'
-  | 'after'
-  | 'lost';
+const OUTSIDE = 0;
+const BEFORE_KEY = 1;
+const IN_KEY = 2;
+const BEFORE_COLON = 3;
+const BEFORE_VALUE = 4;
+const IN_STRING = 5;
+const IN_SCALAR = 6;
+const IN_CONTAINER = 7;
+const AFTER_VALUE = 8;
+const BEHIND = 9;
+const LOST = 10;
 
 /**
  * Walks over JSON that comes in chunks, whatever their borders, and tells a visitor where in it they
@@ -52,11 +52,16 @@ type Place =
  */
 export class JsonWalk implements WalkedValue {
   readonly #visitor: JsonVisitor;
+  readonly #tellsKeys: boolean;
+  readonly #between: Uint8Array;
+  readonly #inside: Int8Array;
   readonly #isLines: boolean;
+  /** Whether the text is one object, whose top level is checked. */
+  readonly #isAlone: boolean;
   readonly #key: JsonKey;
   readonly #string: JsonString;
   readonly #kept: KeptBytes;
-  #place: Place = 'outside';
+  #place: number = OUTSIDE;
   #depth = 0;
   /** By level: whether the container there is an object, and the key of the value in it. */
   readonly #isObject: boolean[] = [];
@@ -68,14 +73,20 @@ export class JsonWalk implements WalkedValue {
   #inString = false;
   /** Bytes in the chunks before this one. */
   #offset = 0;
+  #firstByte = 0;
   #start = 0;
   #end = 0;
   #recordStart = 0;
 
-  constructor(visitor: JsonVisitor, { form, keys, keepBytesMax }: WalkOptions) {
+  constructor(visitor: JsonVisitor, { form, keys, keepBytesMax, keyBytesMax }: WalkOptions) {
+    const { between, inside } = syntax.syntaxOf(form);
     this.#visitor = visitor;
+    this.#tellsKeys = visitor.key !== undefined;
+    this.#between = between;
+    this.#inside = inside;
     this.#isLines = form === 'lines';
-    this.#key = new JsonKey(keys, this.#isLines);
+    this.#isAlone = form === 'object' || form === 'strict_object';
+    this.#key = new JsonKey(keys, this.#isLines, keyBytesMax ?? KEY_BYTES_MAX);
     this.#string = new JsonString(this.#isLines);
     this.#kept = new KeptBytes(keepBytesMax);
   }
@@ -86,6 +97,14 @@ export class JsonWalk implements WalkedValue {
 
   key(level: number): string {
     return this.#keys[level] ?? '';
+  }
+
+  get keyBytes(): Uint8Array | null {
+    return this.#key.bytes;
+  }
+
+  get firstByte(): number {
+    return this.#firstByte;
   }
 
   get start(): number {
@@ -108,14 +127,19 @@ export class JsonWalk implements WalkedValue {
     return this.#kept.bytes;
   }
 
+  leave(): void {
+    this.#depth = 0;
+    this.#place = LOST;
+  }
+
   /** Takes the next bytes, and holds on to none of them. */
   push(chunk: Uint8Array): void {
     let at = 0;
     while (at < chunk.length) {
-      if (this.#place === 'in_key') at = this.#readKey(chunk, at);
-      else if (this.#place === 'in_string') at = this.#readString(chunk, at);
-      else if (this.#place === 'in_scalar') at = this.#readScalar(chunk, at);
-      else if (this.#place === 'in_container') at = this.#readContainer(chunk, at);
+      if (this.#place === IN_KEY) at = this.#readKey(chunk, at);
+      else if (this.#place === IN_STRING) at = this.#readString(chunk, at);
+      else if (this.#place === IN_SCALAR) at = this.#readScalar(chunk, at);
+      else if (this.#place === IN_CONTAINER) at = this.#readContainer(chunk, at);
       else at = this.#readStructure(chunk, at);
     }
     this.#offset += chunk.length;
@@ -126,9 +150,9 @@ export class JsonWalk implements WalkedValue {
    * pushed afterwards begins anew.
    */
   close(): void {
-    if (this.#place === 'in_string' && this.#want === 'count') this.#visitor.end(this, this.#kind);
-    if (this.#place !== 'outside' && this.#place !== 'lost') this.#endRecord('outside', false);
-    this.#place = 'outside';
+    if (this.#place === IN_STRING && this.#want === 'count') this.#visitor.end(this, this.#kind);
+    if (this.#depth > 0) this.#endRecord(OUTSIDE, false);
+    this.#place = OUTSIDE;
   }
 
   /** Takes what stands between keys and values, up to the next one of them. */
@@ -136,30 +160,49 @@ export class JsonWalk implements WalkedValue {
     for (let at = from; at < chunk.length; at += 1) {
       const byte = chunk[at] ?? 0;
       const place = this.#place;
-      if (byte <= SPACE) {
-        if (this.#isLines && isLineEnd(byte)) this.#endLine();
-      } else if (place === 'outside') {
+      if (byte <= SPACE && this.#between[byte] !== 0) {
+        if (this.#between[byte] === syntax.LINE_END) this.#endLine();
+      } else if (place === OUTSIDE) {
         if (byte === OPEN_BRACE) this.#beginRecord(at);
-      } else if (place === 'key') {
+        else if (this.#isAlone) this.#passMark(byte, at);
+      } else if (place === BEFORE_KEY) {
         if (byte === QUOTE) {
           this.#key.begin();
-          this.#place = 'in_key';
+          this.#place = IN_KEY;
           return at + 1;
         }
         if (byte === CLOSE_BRACE) this.#closeContainer();
-        else this.#endRecord('lost', false);
-      } else if (place === 'colon') {
-        if (byte === COLON) this.#place = 'value';
-        else this.#endRecord('lost', false);
-      } else if (place === 'value') {
+        else this.#endRecord(LOST, false);
+      } else if (place === BEFORE_COLON) {
+        if (byte === COLON) this.#place = BEFORE_VALUE;
+        else this.#endRecord(LOST, false);
+      } else if (place === BEFORE_VALUE) {
         if (this.#beginValue(byte, at)) return at + 1;
-      } else if (place === 'after') {
-        if (byte === COMMA) this.#place = this.#isObject[this.#depth] === true ? 'key' : 'value';
-        else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#closeContainer();
-        else this.#endRecord('lost', false);
+      } else if (place === AFTER_VALUE) {
+        if (byte === COMMA) {
+          this.#place = this.#isObject[this.#depth] === true ? BEFORE_KEY : BEFORE_VALUE;
+        } else if (byte === CLOSE_BRACE || (byte === CLOSE_BRACKET && !this.#isAlone)) {
+          this.#closeContainer();
+        } else if (!this.#isAlone || this.#between[byte] !== syntax.WORD) {
+          this.#endRecord(LOST, false);
+        }
+      } else if (place === BEHIND) {
+        this.#endAstray();
+      } else if (!this.#isLines) {
+        return chunk.length;
       }
     }
     return chunk.length;
+  }
+
+  /** Python's parser among others passes over a byte order mark. */
+  #passMark(byte: number, at: number): void {
+    if (byte !== BYTE_ORDER_MARK[this.#offset + at]) this.#endAstray();
+  }
+
+  #endAstray(): void {
+    this.#place = LOST;
+    this.#visitor.stray?.();
   }
 
   #beginRecord(at: number): void {
@@ -171,33 +214,36 @@ export class JsonWalk implements WalkedValue {
     this.#depth += 1;
     this.#isObject[this.#depth] = isObject;
     this.#keys[this.#depth] = '';
-    this.#place = isObject ? 'key' : 'value';
+    this.#place = isObject ? BEFORE_KEY : BEFORE_VALUE;
   }
 
   #closeContainer(): void {
     this.#depth -= 1;
-    this.#place = 'after';
-    if (this.#depth === 0) this.#endRecord('outside', true);
+    this.#place = AFTER_VALUE;
+    if (this.#depth === 0) this.#endRecord(this.#isAlone ? BEHIND : OUTSIDE, true);
   }
 
-  #endRecord(next: 'outside' | 'lost', isWhole: boolean): void {
+  #endRecord(next: number, isWhole: boolean): void {
     this.#depth = 0;
     this.#place = next;
-    this.#visitor.record(isWhole);
+    this.#visitor.record(isWhole, this);
   }
 
   #endLine(): void {
-    if (this.#place === 'lost') this.#place = 'outside';
-    else if (this.#place !== 'outside') this.#endRecord('outside', false);
+    if (this.#place === LOST) this.#place = OUTSIDE;
+    else if (this.#place !== OUTSIDE) this.#endRecord(OUTSIDE, false);
   }
 
   #readKey(chunk: Uint8Array, from: number): number {
     const at = this.#key.read(chunk, from);
-    const { state } = this.#key;
-    if (state === 'broken') this.#endRecord('lost', false);
-    if (state !== 'ended') return at;
+    const { isOpen, hasEnded } = this.#key;
+    if (!hasEnded) {
+      if (!isOpen) this.#endRecord(LOST, false);
+      return at;
+    }
     this.#keys[this.#depth] = this.#key.name();
-    this.#place = 'colon';
+    this.#place = BEFORE_COLON;
+    if (this.#tellsKeys) this.#visitor.key?.(this);
     return at;
   }
 
@@ -209,12 +255,14 @@ export class JsonWalk implements WalkedValue {
     }
     const kind = kindOf(byte);
     this.#kind = kind;
+    this.#firstByte = byte;
     this.#start = this.#offset + at;
     this.#kept.clear();
     this.#want = this.#visitor.begin(this, kind);
+    if (this.#place === LOST) return true;
     if (kind === 'string') {
       this.#string.begin();
-      this.#place = 'in_string';
+      this.#place = IN_STRING;
       return true;
     }
     const isContainer = kind !== 'scalar';
@@ -222,15 +270,19 @@ export class JsonWalk implements WalkedValue {
       this.#open(kind === 'object');
       return false;
     }
+    if (!isContainer && this.#isAlone && this.#between[byte] !== syntax.WORD) {
+      this.#endRecord(LOST, false);
+      return true;
+    }
     if (this.#want === 'keep') this.#kept.addByte(byte);
     this.#inner = 1;
     this.#inString = false;
-    this.#place = isContainer ? 'in_container' : 'in_scalar';
+    this.#place = isContainer ? IN_CONTAINER : IN_SCALAR;
     return true;
   }
 
   #endValue(end: number): void {
-    this.#place = 'after';
+    this.#place = AFTER_VALUE;
     this.#end = this.#offset + end;
     if (this.#want === 'keep' || this.#want === 'count') this.#visitor.end(this, this.#kind);
   }
@@ -238,16 +290,16 @@ export class JsonWalk implements WalkedValue {
   #readString(chunk: Uint8Array, from: number): number {
     const isCounted = this.#want === 'count';
     const at = isCounted ? this.#string.count(chunk, from) : this.#string.skip(chunk, from);
-    const { state } = this.#string;
-    if (this.#want === 'keep') this.#kept.add(chunk, from, state === 'ended' ? at - 1 : at);
-    if (state === 'ended') this.#endValue(at);
-    else if (state === 'broken') this.#endRecord('lost', false);
+    const { isOpen, hasEnded } = this.#string;
+    if (this.#want === 'keep') this.#kept.add(chunk, from, hasEnded ? at - 1 : at);
+    if (hasEnded) this.#endValue(at);
+    else if (!isOpen) this.#endRecord(LOST, false);
     return at;
   }
 
   #readScalar(chunk: Uint8Array, from: number): number {
     let at = from;
-    while (at < chunk.length && isScalarByte(chunk[at] ?? 0)) at += 1;
+    while (at < chunk.length && this.#between[chunk[at] ?? 0] === syntax.WORD) at += 1;
     if (this.#want === 'keep') this.#kept.add(chunk, from, at);
     if (at < chunk.length) this.#endValue(at);
     return at;
@@ -255,30 +307,43 @@ export class JsonWalk implements WalkedValue {
 
   /** A container that is kept or stepped over: only its brackets and strings are told apart. */
   #readContainer(chunk: Uint8Array, from: number): number {
-    let at = from;
-    while (at < chunk.length && this.#inner > 0) {
-      if (this.#inString) {
-        at = this.#string.skip(chunk, at);
-        this.#inString = this.#string.state === 'open';
-        if (this.#string.state === 'broken') break;
-        continue;
-      }
-      const byte = chunk[at] ?? 0;
-      if (byte < SPACE && this.#isLines && isLineEnd(byte)) break;
-      at += 1;
-      if (byte === QUOTE) {
-        this.#string.begin();
-        this.#inString = true;
-      } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-        this.#inner += 1;
-      } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-        this.#inner -= 1;
-      }
-    }
+    const at = this.#skipContainer(chunk, from);
     if (this.#want === 'keep') this.#kept.add(chunk, from, at);
     if (this.#inner === 0) this.#endValue(at);
-    // The line has ended in the middle: `readStructure` takes its last byte.
-    else if (at < chunk.length) this.#endRecord('lost', false);
+    // `readStructure` takes what has broken it, as the end of a line.
+    else if (at < chunk.length) this.#endRecord(LOST, false);
+    return at;
+  }
+
+  /** The answer is the index behind its last bracket, or of what breaks it, or the chunk's length. */
+  #skipContainer(chunk: Uint8Array, from: number): number {
+    const string = this.#string;
+    const inside = this.#inside;
+    const { length } = chunk;
+    let inner = this.#inner;
+    let at = from;
+    if (this.#inString) {
+      at = string.skip(chunk, from);
+      this.#inString = string.isOpen;
+      if (!string.hasEnded) return at;
+    }
+    while (at < length) {
+      const byte = chunk[at] ?? 0;
+      if (byte === QUOTE) {
+        string.begin();
+        at = string.skip(chunk, at + 1);
+        if (string.hasEnded) continue;
+        this.#inString = string.isOpen;
+        break;
+      }
+      const change = inside[byte] ?? 0;
+      if (change === syntax.BREAK) break;
+      at += 1;
+      if (change === 0) continue;
+      inner += change;
+      if (inner === 0) break;
+    }
+    this.#inner = inner;
     return at;
   }
 }
@@ -287,8 +352,4 @@ function kindOf(byte: number): ValueKind {
   if (byte === QUOTE) return 'string';
   if (byte === OPEN_BRACE) return 'object';
   return byte === OPEN_BRACKET ? 'array' : 'scalar';
-}
-
-function isScalarByte(byte: number): boolean {
-  return byte > SPACE && byte !== COMMA && byte !== CLOSE_BRACE && byte !== CLOSE_BRACKET;
 }

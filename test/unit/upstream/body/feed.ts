@@ -1,4 +1,4 @@
-import { createJsonModelScan } from '../../../../src/upstream/json/json-scan.ts';
+import { createJsonModelScan } from '../../../../src/upstream/body/json-model-scan.ts';
 import type { ModelScan, ScanState } from '../../../../src/upstream/body/model-scan.ts';
 import { createMultipartModelScan } from '../../../../src/upstream/body/multipart-scan.ts';
 

@@ -1,7 +1,7 @@
 // Gateway keys in the fields of forms: found at any chunking, before a byte of the field may have gone out.
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { createJsonModelScan } from '../../../../src/upstream/json/json-scan.ts';
+import { createJsonModelScan } from '../../../../src/upstream/body/json-model-scan.ts';
 import { isForm, KeyedScan, keyScanFor } from '../../../../src/upstream/body/keyed-scan.ts';
 import type { KeyFound } from '../../../../src/upstream/body/form-keys.ts';
 import { cutsOf, encode } from './feed.ts';

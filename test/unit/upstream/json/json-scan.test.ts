@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createJsonModelScan } from '../../../../src/upstream/json/json-scan.ts';
+import { createJsonModelScan } from '../../../../src/upstream/body/json-model-scan.ts';
 import { cutsOf, encode, rawOf, scan, scanJson } from '../body/feed.ts';
 
 /** Body → model; null: absent. */

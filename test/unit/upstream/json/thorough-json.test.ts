@@ -4,7 +4,7 @@ import { describe, expect, it, test } from 'vitest';
 import {
   createJsonModelScan,
   createJsonStreamScan,
-} from '../../../../src/upstream/json/json-scan.ts';
+} from '../../../../src/upstream/body/json-model-scan.ts';
 import { cutsOf, encode, rawOf, scan } from '../body/feed.ts';
 
 const READABLE: [string, string | null][] = [

@@ -1,0 +1,180 @@
+import { KEY_BYTES_MAX, KeyNames } from '../json/json-key.ts';
+import { textOf } from '../json/json-string.ts';
+import { isWordByte } from '../json/json-syntax.ts';
+import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
+import { JsonWalk } from '../json/json-walk.ts';
+import {
+  ABSENT,
+  foundAt,
+  goesOn,
+  MODEL_BYTES_MAX,
+  ModelNames,
+  MORE,
+  unreadable,
+} from './model-scan.ts';
+import type { Depth, ModelScan, ScanState } from './model-scan.ts';
+
+const QUOTE_BYTES = 1;
+const BACKSLASH = 0x5c;
+/** The bit by which lower case differs from upper case. */
+const LOWER_CASE = 0x20;
+const LETTER_F = 0x66;
+const LETTER_M = 0x6d;
+const LETTER_N = 0x6e;
+const LETTER_T = 0x74;
+
+const MODEL = 'model';
+const STREAM = 'stream';
+const KEYS = new KeyNames([MODEL, STREAM]);
+
+/**
+ * Finds the string under the key `model` at the top level of a JSON object. It checks no more of the
+ * syntax than it must: what is inside other values is stepped over, and is the upstream's to judge.
+ *
+ * Parsers take the last of several `model` keys, and some take `Model` for one. Where nothing but the caller's own
+ * turn goes by the model, the first one will do, and the rest of the body need not be read; a thorough scan
+ * reads on.
+ */
+export function createJsonModelScan(depth: Depth = 'first'): ModelScan {
+  return new JsonModelScan(false, depth);
+}
+
+/** The same, and whether `stream` is true: a model counts as found only when both are known. */
+export function createJsonStreamScan(depth: Depth = 'first'): ModelScan {
+  return new JsonModelScan(true, depth);
+}
+
+class JsonModelScan implements ModelScan {
+  readonly undecidedBytes = 0;
+  readonly #depth: Depth;
+  readonly #visitor: ModelVisitor;
+  readonly #walk: JsonWalk;
+
+  constructor(wantsStream: boolean, depth: Depth) {
+    const isThorough = depth === 'thorough';
+    this.#depth = depth;
+    this.#visitor = new ModelVisitor(wantsStream, depth);
+    this.#walk = new JsonWalk(this.#visitor, {
+      form: isThorough ? 'strict_object' : 'object',
+      keys: KEYS,
+      keepBytesMax: MODEL_BYTES_MAX,
+      keyBytesMax: isThorough ? MODEL_BYTES_MAX : KEY_BYTES_MAX,
+    });
+  }
+
+  get isStream(): boolean {
+    return this.#visitor.isStream;
+  }
+
+  get goesOn(): boolean {
+    return goesOn(this.#visitor.state, this.#depth);
+  }
+
+  push(chunk: Uint8Array): ScanState {
+    if (this.goesOn) this.#walk.push(chunk);
+    return this.#visitor.state;
+  }
+
+  end(): ScanState {
+    if (this.goesOn) this.#visitor.endText(this.#walk.depth > 0);
+    return this.#visitor.state;
+  }
+}
+
+class ModelVisitor implements JsonVisitor {
+  readonly #depth: Depth;
+  /** Null: the first model will do. */
+  readonly #names: ModelNames | null;
+  /** Whether `stream` is still to be found. */
+  #wantsStream: boolean;
+  #isStream = false;
+  #state: ScanState = MORE;
+  /** The model, while `stream` is still looked for. */
+  #found: ScanState | null = null;
+  #isBehindObject = false;
+
+  constructor(wantsStream: boolean, depth: Depth) {
+    this.#depth = depth;
+    this.#names = depth === 'thorough' ? new ModelNames() : null;
+    this.#wantsStream = wantsStream;
+  }
+
+  get state(): ScanState {
+    return this.#state;
+  }
+
+  get isStream(): boolean {
+    return this.#isStream;
+  }
+
+  key(value: WalkedValue): void {
+    if (this.#names === null) return;
+    const { keyBytes } = value;
+    if (keyBytes === null || isPlainOther(keyBytes)) return;
+    const key = textOf(keyBytes);
+    const against = key === null ? unreadable('a key is no JSON text') : this.#names.take(key);
+    if (against !== null) this.#conclude(against, value);
+  }
+
+  begin(value: WalkedValue, kind: ValueKind): Want {
+    const key = value.key(1);
+    if (key === MODEL && this.#found === null) {
+      if (kind === 'string') return 'keep';
+      if (this.#names === null) this.#conclude(ABSENT, value);
+      // Null is as good as none.
+      else if (value.firstByte !== LETTER_N) this.#names.takeNoText();
+    } else if (key === STREAM && this.#wantsStream && isWordByte(value.firstByte)) {
+      this.#isStream = value.firstByte === LETTER_T;
+      this.#wantsStream = false;
+      if (this.#found !== null) this.#conclude(this.#found, value);
+    }
+    return 'skip';
+  }
+
+  /** Takes the model, which is all that is kept. */
+  end(value: WalkedValue): void {
+    const start = value.start + QUOTE_BYTES;
+    const end = value.end - QUOTE_BYTES;
+    const model = end - start > MODEL_BYTES_MAX ? null : textOf(value.kept);
+    if (model === null) {
+      const why = `its value is not a JSON text of at most ${MODEL_BYTES_MAX} bytes`;
+      this.#conclude(unreadable(why), value);
+      return;
+    }
+    this.#found = foundAt(model, start, end, this.#depth);
+    if (!this.#wantsStream) this.#conclude(this.#found, value);
+  }
+
+  record(isWhole: boolean, value: WalkedValue): void {
+    if (!isWhole) this.#state = unreadable('the JSON is malformed');
+    else if (this.#names === null) this.#conclude(this.#found ?? ABSENT, value);
+    // Another value behind it would be one that some parsers read.
+    else this.#isBehindObject = true;
+  }
+
+  stray(): void {
+    if (this.#isBehindObject) this.#state = unreadable('something follows the JSON');
+    else if (this.#names === null) this.#state = ABSENT;
+    // UTF-16 and other encodings, forms that do not say so, or no object at all.
+    else this.#state = unreadable('it is no JSON object in UTF-8');
+  }
+
+  /** The text has ended, and no state is final yet. */
+  endText(isOpen: boolean): void {
+    const found = isOpen && this.#names !== null ? null : this.#found;
+    const absent = isOpen ? unreadable('the JSON ends too early') : (this.#names?.end() ?? ABSENT);
+    this.#state = found ?? absent;
+  }
+
+  #conclude(state: ScanState, value: WalkedValue): void {
+    this.#state = state;
+    if (!goesOn(state, this.#depth)) value.leave();
+  }
+}
+
+/** Whether a key is plain ASCII and begins like none of the names that matter: most do, and need no decoding. */
+function isPlainOther(key: Uint8Array): boolean {
+  const first = (key[0] ?? 0) | LOWER_CASE;
+  if (first === LETTER_M || first === LETTER_F) return false;
+  return key.every((byte) => byte >= 0x20 && byte < 0x7f && byte !== BACKSLASH);
+}
