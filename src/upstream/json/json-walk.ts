@@ -181,7 +181,7 @@ export class JsonWalk implements WalkedValue {
       } else if (place === AFTER_VALUE) {
         if (byte === COMMA) {
           this.#place = this.#isObject[this.#depth] === true ? BEFORE_KEY : BEFORE_VALUE;
-        } else if (byte === CLOSE_BRACE || (byte === CLOSE_BRACKET && !this.#isAlone)) {
+        } else if (this.#closes(byte)) {
           this.#closeContainer();
         } else if (!this.#isAlone || this.#between[byte] !== syntax.WORD) {
           this.#endRecord(LOST, false);
@@ -193,6 +193,12 @@ export class JsonWalk implements WalkedValue {
       }
     }
     return chunk.length;
+  }
+
+  /** Whether a byte behind a value closes what the value is in; where little is checked, either bracket does. */
+  #closes(byte: number): boolean {
+    if (!this.#isAlone) return byte === CLOSE_BRACE || byte === CLOSE_BRACKET;
+    return byte === (this.#isObject[this.#depth] === true ? CLOSE_BRACE : CLOSE_BRACKET);
   }
 
   /** Python's parser among others passes over a byte order mark. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { JsonKey, KeyNames } from '../../../../src/upstream/json/json-key.ts';
 import type {
   JsonVisitor,
@@ -7,6 +7,7 @@ import type {
   WalkedValue,
   Want,
 } from '../../../../src/upstream/json/json-visitor.ts';
+import type { WalkForm } from '../../../../src/upstream/json/json-syntax.ts';
 import { JsonWalk } from '../../../../src/upstream/json/json-walk.ts';
 import { encode } from '../usage/frames.ts';
 import { cutAt, cutsOf } from '../usage/cuts.ts';
@@ -36,10 +37,10 @@ class Listing implements JsonVisitor {
   }
 }
 
-function listed(pieces: readonly Uint8Array[]): Listing {
+function listed(pieces: readonly Uint8Array[], form: WalkForm = 'document'): Listing {
   const listing = new Listing();
   const walk = new JsonWalk(listing, {
-    form: 'document',
+    form,
     keys: new KeyNames(KNOWN),
     keepBytesMax: 64,
   });
@@ -92,14 +93,15 @@ test('a walk tells what a parser finds', () => {
             (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
           )
         : json;
-      const listing = listed(
-        cutAt(
-          encode(written),
-          cuts.filter((cut) => cut <= written.length),
-        ),
+      const pieces = cutAt(
+        encode(written),
+        cuts.filter((cut) => cut <= written.length),
       );
-      expect(listing.found).toEqual(expected(JSON.parse(json), []));
-      expect(listing.records).toEqual([true]);
+      for (const form of ['document', 'object', 'strict_object'] as const) {
+        const listing = listed(pieces, form);
+        expect(listing.found).toEqual(expected(JSON.parse(json), []));
+        expect(listing.records).toEqual([true]);
+      }
     }),
     { numRuns: 500 },
   );
@@ -143,7 +145,7 @@ test('a walk keeps what it is told to, byte for byte, and steps over the rest', 
     fc.property(text, ([json, cuts]) => {
       const picking = new Picking();
       const options = { keys: new KeyNames(KNOWN), keepBytesMax: 100_000 };
-      for (const form of ['document', 'lines'] as const) {
+      for (const form of ['document', 'lines', 'object', 'strict_object'] as const) {
         const walk = new JsonWalk(picking, { ...options, form });
         for (const piece of cutAt(encode(json), cuts)) walk.push(piece);
         expect(picking.kept.splice(0)).toEqual(picked(JSON.parse(json)));
@@ -151,6 +153,76 @@ test('a walk keeps what it is told to, byte for byte, and steps over the rest', 
     }),
     { numRuns: 500 },
   );
+});
+
+test('of one object it is told what breaks its top level, and what stands beside it', () => {
+  const said = (text: string, form: WalkForm): string => {
+    const heard: string[] = [];
+    const visitor: JsonVisitor = {
+      begin: () => 'skip',
+      end: () => heard.push('end'),
+      record: (isWhole) => heard.push(isWhole ? 'whole' : 'broken'),
+      stray: () => heard.push('stray'),
+    };
+    const walk = new JsonWalk(visitor, { form, keys: new KeyNames(KNOWN), keepBytesMax: 64 });
+    for (const byte of encode(text)) walk.push(Uint8Array.of(byte));
+    return heard.join();
+  };
+  for (const form of ['object', 'strict_object'] as const) {
+    expect(said('\ufeff {"a":[1],"b":{}}\n', form)).toBe('whole');
+    expect(said('{"a":1} {"a":1}', form)).toBe('whole,stray');
+    expect(said('{"a":1}\u0000', form)).toBe('whole,stray');
+    expect(said('[{"a":1}]', form)).toBe('stray');
+    expect(said(' \ufeff{"a":1}', form)).toBe('stray');
+    expect(said('{"a":1]', form)).toBe('broken');
+    expect(said('{"a":\'1\'}', form)).toBe('broken');
+    expect(said('{\u0000"a":1}', form)).toBe('broken');
+  }
+  expect(said('{"a":[/**/]}', 'object')).toBe('whole');
+  expect(said('{"a":[/**/]}', 'strict_object')).toBe('broken');
+});
+
+test('a visitor that has left is told no more', () => {
+  const seen: number[] = [];
+  const visitor: JsonVisitor = {
+    begin(value) {
+      seen.push(value.start);
+      if (value.key(1) === 'key') value.leave();
+      return 'walk';
+    },
+    end: () => seen.push(-1),
+    record: () => seen.push(-2),
+  };
+  const options = { form: 'object', keys: new KeyNames(KNOWN), keepBytesMax: 64 } as const;
+  for (const value of ['1', '"x"', '[1]', '{"a":1}']) {
+    const walk = new JsonWalk(visitor, options);
+    walk.push(encode(`{"a":0,"key":${value},"a":1}`));
+    walk.push(encode('}{"a":1}'));
+    walk.close();
+    expect(seen.splice(0)).toEqual([5, 13]);
+  }
+});
+
+test('a line of many long strings is searched once', () => {
+  const text = `{"a":[${Array.from({ length: 500 }, () => JSON.stringify('x'.repeat(100))).join()}]}`;
+  const chunk = encode(`data: ${text}\n`);
+  let searched = 0;
+  const { indexOf } = Uint8Array.prototype;
+  const counting = vi.spyOn(Uint8Array.prototype, 'indexOf').mockImplementation(function (
+    this: Uint8Array,
+    byte,
+    from = 0,
+  ) {
+    const at = indexOf.call(this, byte, from);
+    searched += (at === -1 ? this.length : at) - from;
+    return at;
+  });
+  const picking = new Picking();
+  const options = { form: 'lines', keys: new KeyNames(KNOWN), keepBytesMax: 64 } as const;
+  new JsonWalk(picking, options).push(chunk);
+  counting.mockRestore();
+  expect(searched).toBeGreaterThan(0);
+  expect(searched).toBeLessThan(4 * chunk.length);
 });
 
 test('of a long key the beginning is not taken for all of it', () => {

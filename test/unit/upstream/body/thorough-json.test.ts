@@ -5,7 +5,7 @@ import {
   createJsonModelScan,
   createJsonStreamScan,
 } from '../../../../src/upstream/body/json-model-scan.ts';
-import { cutsOf, encode, rawOf, scan } from '../body/feed.ts';
+import { cutsOf, encode, rawOf, scan } from './feed.ts';
 
 const READABLE: [string, string | null][] = [
   ['{"model":"gpt-4o"}', 'gpt-4o'],

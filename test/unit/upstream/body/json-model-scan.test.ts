@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createJsonModelScan } from '../../../../src/upstream/body/json-model-scan.ts';
-import { cutsOf, encode, rawOf, scan, scanJson } from '../body/feed.ts';
+import { cutsOf, encode, rawOf, scan, scanJson } from './feed.ts';
 
 /** Body → model; null: absent. */
 const READABLE: [string, string | null][] = [
@@ -16,6 +16,7 @@ const READABLE: [string, string | null][] = [
   ['{"\\u006d\\u006f\\u0064\\u0065\\u006c":"m"}', 'm'],
   ['{"model":"日本語 😀 \\ud83d\\ude00"}', '日本語 😀 😀'],
   ['{"Model":"no","models":"no","model ":"no","mödel":"no"}', null],
+  ['{"\ufeffmodel":"no","\ufeffmod\\u0065l":"no"}', null],
   ['{"model":""}', ''],
   ['{"model":"first","model":"last"}', 'first'],
   ['\ufeff{"model":"m"}', 'm'],
