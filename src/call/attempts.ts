@@ -1,112 +1,88 @@
-import type { ErrorReply } from '../contract/reasons.ts';
+import { routingTable } from '../config/snapshots.ts';
+import { pause } from '../runtime/background.ts';
 import type { Ticket } from './acquire/admission.ts';
 import type { PlaceListener } from './acquire/ask.ts';
-import { keyFor } from './identity/authenticate.ts';
-import { asAsked, type Leg, type SpillStop } from './candidate.ts';
-import { relocate, type Incoming } from './locate.ts';
-import { send } from './send.ts';
-import { unreachable } from './forward.ts';
-import { routingTable } from '../config/snapshots.ts';
-import { goTo, mayServeElsewhere, planSpill, ticketUntilNext, withBodyFor } from './spill/spill.ts';
-import { inSpillOrder, type SpillOrder } from './spill/spill-order.ts';
+import { relocate } from './locate.ts';
+import { planAt, type Candidate } from './plan.ts';
+import { never, rejected, type FinalResult, type Left, type Rejected } from './result.ts';
+import { mayServeElsewhere, nextCandidate, planSpill, ticketUntilNext } from './spill/spill.ts';
 import { Tries } from './tries.ts';
-import { pause } from '../runtime/background.ts';
+import { unreachable } from './unreachable.ts';
+import { tryAt } from './try-at.ts';
 
-/** So often a call is routed anew because its group moved, before that counts as a fault. */
+/** Maximum reroutes caused by moving groups before the call fails. */
 const MOVES_MAX = 20;
 const MOVE_PAUSE_MS = 100;
 
 /**
- * The way of one call until somebody serves it or refuses it for good: it is sent again when its group
- * moved while it waited, when its upstream refused it and waiting helps, and elsewhere where the operator
- * says so.
+ * Tries a call until somebody serves it or it is rejected for good: again when its group moved while it
+ * waited or when its upstream refused it and waiting helps, and elsewhere where the operator says so.
  */
-export async function journey(
-  first: Leg,
+export async function attempts(
+  first: Candidate,
   ticket: Ticket,
-  incoming: Omit<Incoming, 'table'>,
   listener: PlaceListener | null,
-): Promise<Response | ErrorReply | 'left'> {
+): Promise<FinalResult> {
   const tries = new Tries(first.call.request.headers);
-  const { stops, afterMs, order } = await planSpill(first);
-  let leg = first;
+  const spill = await planSpill(first);
+  let candidate = first;
   let moves = 0;
-  const end = (refusal: ErrorReply | 'left'): ErrorReply | 'left' => {
-    leg.located.body.discard();
-    return refusal === 'left' ? refusal : { ...refusal, tries: tries.sent };
-  };
-  const ticketHere = (): Ticket => (stops.length > 0 ? ticketUntilNext(ticket, afterMs) : ticket);
+  const ticketHere = (): Ticket =>
+    spill.next.length > 0 ? ticketUntilNext(ticket, spill.afterMs) : ticket;
   let here = ticketHere();
   for (;;) {
-    const hasNext = stops.length > 0;
-    const sent = await send({ ...leg, ticket: here, tries, listener, hasNext });
-    if (sent === 'left' || sent instanceof Response) return sent;
-    leg = { ...leg, located: sent.located };
-    if (sent.kind === 'moved') {
-      moves += 1;
-      const rerouted = await reroute(leg, incoming, sent.configVersion, moves);
-      if (rerouted === 'left' || 'reason' in rerouted) return rerouted;
-      leg = rerouted;
-      continue;
+    const hasNext = spill.next.length > 0;
+    const result = await tryAt(candidate, { ticket: here, tries, listener, hasNext });
+    let failure: Rejected;
+    switch (result.kind) {
+      case 'answered':
+      case 'left':
+        return result;
+      case 'moved': {
+        moves += 1;
+        const rerouted = await reroute(candidate, result.configVersion, moves);
+        if (rerouted.kind !== 'planned') return rerouted;
+        candidate = rerouted;
+        continue;
+      }
+      case 'again':
+        if (result.where === 'here later') await pause(tries.pauseMs());
+        if (result.where !== 'elsewhere') continue;
+        failure = unreachable(candidate.located.upstream.id, null);
+        break;
+      case 'rejected':
+        if (!mayServeElsewhere(result.reply.reason)) return withTries(result, tries);
+        failure = result;
+        break;
+      default:
+        return never(result);
     }
-    if (sent.kind === 'again' && sent.where !== 'elsewhere') {
-      if (sent.where === 'here later') await pause(tries.pauseMs());
-      continue;
-    }
-    const refusal =
-      sent.kind === 'refused' ? sent.refusal : unreachable(leg.located.upstream.id, null);
-    if (sent.kind === 'refused' && !mayServeElsewhere(refusal.reason)) return end(refusal);
-    const next = await nextLeg(stops, order, leg);
-    if (next === null || next === 'left' || 'reason' in next) return end(next ?? refusal);
-    leg = next;
+    const next = await nextCandidate(spill, candidate);
+    if (next === null) return withTries(failure, tries);
+    if (next.kind === 'rejected') return withTries(next, tries);
+    if (next.kind === 'left') return next;
+    candidate = next;
     here = ticketHere();
   }
 }
 
-/** The call at the next stop that it can go to, which is taken from the list. Null: there is none. */
-async function nextLeg(
-  stops: SpillStop[],
-  order: SpillOrder,
-  leg: Leg,
-): Promise<Leg | ErrorReply | null | 'left'> {
-  // What it was called at the last stop is of no concern to the next.
-  let from = asAsked(leg);
-  // Only now: most calls never go elsewhere, and pools are asked for the order.
-  const ordered = await inSpillOrder(stops.splice(0), order, from);
-  for (const [index, stop] of ordered.entries()) {
-    const ready = await withBodyFor(stop, from);
-    if (ready === 'left' || 'reason' in ready) return ready;
-    from = ready;
-    const there = await goTo(stop, from);
-    if (there === null) continue;
-    stops.push(...ordered.slice(index + 1));
-    return there;
-  }
-  from.located.body.discard();
-  return null;
+function withTries({ reply }: Rejected, { sent }: Tries): Rejected {
+  return rejected({ ...reply, tries: sent });
 }
 
-/** The call by a newer configuration. Of a refused one no body is left. */
+/** Plans a call anew by a newer configuration. */
 async function reroute(
-  leg: Leg,
-  incoming: Omit<Incoming, 'table'>,
+  { call: before, located, spilledFrom }: Candidate,
   configVersion: number,
   moves: number,
-): Promise<Leg | ErrorReply | 'left'> {
-  const { call, caller, located, spilledFrom } = leg;
+): Promise<Candidate | Rejected | Left> {
   if (moves >= MOVES_MAX) {
-    located.body.discard();
     const message = 'The configuration of the group could not be read. Try again in a moment.';
-    return { reason: 'limiter_unavailable', message };
+    return rejected({ reason: 'limiter_unavailable', message });
   }
   if (moves > 1) await pause(MOVE_PAUSE_MS);
-  const table = (await routingTable(call.env, call.ctx, configVersion)) ?? call.table;
-  const again = await relocate({ ...incoming, table }, located);
-  if (again === 'left' || 'reason' in again) return again;
-  const key = await keyFor(again.upstream, caller, table, call.env, spilledFrom !== null);
-  if ('reason' in key) {
-    again.body.discard();
-    return key;
-  }
-  return { call: { ...call, table }, caller, located: again, key, spilledFrom };
+  const table = (await routingTable(before.env, before.ctx, configVersion)) ?? before.table;
+  const call = { ...before, table };
+  const again = await relocate(call, located);
+  return again.kind === 'located' ? planAt(call, again, spilledFrom) : again;
 }

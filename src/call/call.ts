@@ -1,16 +1,17 @@
+import type { CallerHeaders } from '../contract/request-headers.ts';
 import type { Env } from '../env.ts';
 import type { Schedule } from '../runtime/call-clock.ts';
-import type { EarlierRead } from './locate.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
 import type { Background } from '../runtime/background.ts';
+import type { CallBody } from './body.ts';
+import type { Caller } from './identity/authenticate.ts';
+import type { EarlyAnswer } from './early-answer.ts';
 
-/** One proxied call, and what has been found out about it. */
+/** One proxied call as it arrived, and the configuration that it goes by. */
 export interface ProxyCall {
   readonly request: Request;
   /** Aborts when the caller has gone, as far as anybody notices. */
   readonly signal: AbortSignal;
-  /** What was read of its body for an older configuration; null: nothing. */
-  readonly earlier: EarlierRead | null;
   readonly url: URL;
   readonly query: URLSearchParams;
   readonly env: Env;
@@ -18,4 +19,14 @@ export interface ProxyCall {
   readonly table: RoutingTable;
   /** Schedules on the call's own clock. */
   readonly after: Schedule;
+  readonly body: CallBody;
+  /** Where the call may begin its answer before it has one. */
+  readonly early: EarlyAnswer;
+}
+
+/** A call of which it is known who makes it, and what its headers say. */
+export interface KnownCall extends ProxyCall {
+  readonly kind: 'known';
+  readonly caller: Caller;
+  readonly headers: CallerHeaders;
 }

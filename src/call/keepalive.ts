@@ -4,30 +4,28 @@ import {
   upstreamErrorFrame,
   type FrameShape,
 } from './errors/error-frame.ts';
-import type { ErrorReply } from '../contract/reasons.ts';
-import type { CallerHeaders } from '../contract/request-headers.ts';
-import { keepaliveAfterMs, type Placement } from '../routing/placement.ts';
+import { keepaliveAfterMs } from '../routing/placement.ts';
 import { packingOf, unpacked } from '../upstream/body/packing.ts';
 import { headerDelay } from '../upstream/refusal/refusal-delay.ts';
 import type { PlaceListener } from './acquire/ask.ts';
 import type { ProxyCall } from './call.ts';
-import { countInFlight } from './calls-in-flight.ts';
 import { departures } from './isolate.ts';
-import type { Located } from './locate.ts';
 import { Opening } from './opening.ts';
+import type { Candidate } from './plan.ts';
+import { answered, LEFT_STATUS, never, type Answered, type FinalResult } from './result.ts';
 import { traceError } from './observe/trace.ts';
 import { pause } from '../runtime/background.ts';
 
-/** From when on a caller that asks for comments gets them, and how often, if its groups say nothing. */
+/** How long until a caller that asks for comments gets one, and between two, if its groups say nothing. */
 const ASKED_AFTER_MS = 15_000;
 const EVERY_MS = 15_000;
 
-/** So much of an upstream's error is read to be put into a frame. */
+/** Maximum length of an upstream's error that is put into a frame. */
 const ERROR_CHARACTERS_MAX = 8_192;
 
 const encoder = new TextEncoder();
 
-/** When and how a stream that waits is kept alive. */
+/** The way in which a stream that waits is kept alive. */
 export interface Keepalive {
   readonly shape: FrameShape;
   readonly model: string | null;
@@ -35,14 +33,13 @@ export interface Keepalive {
   readonly everyMs: number;
 }
 
-/** How a call is kept alive while it waits; null: not at all. */
-export function keepaliveOf(
-  { isStream, operation, model }: Located,
-  { wantsKeepalive }: CallerHeaders,
-  placements: readonly Placement[],
-): Keepalive | null {
+/** Says how a call is kept alive while it waits; null: not at all. */
+export function keepaliveOf({ call, located, placements }: Candidate): Keepalive | null {
+  const { isStream, operation, model } = located;
+  const { wantsKeepalive } = call.headers;
+  if (!isStream || !operation.limited) return null;
   const shape = frameShapeOf(operation);
-  if (!isStream || shape === null) return null;
+  if (shape === null) return null;
   const kept = placements.flatMap(({ config }) => {
     const afterMs = config === null ? null : keepaliveAfterMs(config);
     return config === null || afterMs === null
@@ -55,6 +52,24 @@ export function keepaliveOf(
   if (kept.length === 0) return null;
   const afterMs = Math.min(...kept.map((each) => each.afterMs));
   return { shape, model, afterMs, everyMs: Math.min(...kept.map((each) => each.everyMs)) };
+}
+
+/** Makes the attempts of a call, whose answer begins with comments if it waits for long. */
+export async function keptAlive(
+  candidate: Candidate,
+  keepalive: Keepalive,
+  attempts: (candidate: Candidate, listener: PlaceListener) => Promise<FinalResult>,
+): Promise<FinalResult> {
+  const { call } = candidate;
+  const place = new LastPlace(keepalive.everyMs);
+  const gone = new AbortController();
+  const signal = AbortSignal.any([call.signal, gone.signal]);
+  const answer = attempts({ ...candidate, call: { ...call, signal } }, place);
+  const callOff = call.after(keepalive.afterMs, () => {
+    const waiting = answerWaiting(keepalive, place, answer, call, () => gone.abort());
+    call.early.begin(answered(waiting));
+  });
+  return answer.finally(callOff);
 }
 
 /** The last that the queue said of a call's place in it. */
@@ -87,7 +102,7 @@ export class LastPlace implements PlaceListener {
 export function answerWaiting(
   keepalive: Keepalive,
   place: LastPlace,
-  answer: Promise<Response | ErrorReply>,
+  answer: Promise<FinalResult>,
   { request, ctx, after }: Pick<ProxyCall, 'request' | 'ctx' | 'after'>,
   leave: () => void,
 ): Response {
@@ -116,8 +131,8 @@ export function answerWaiting(
       await writer.abort(error).catch(() => {});
     }
   };
-  // Its caller has a response by now, so that the call would no longer count as one that waits.
-  countInFlight(departures.watch(request, answer, leave), ctx);
+  // The runtime takes it for answered by now.
+  ctx.waitUntil(departures.watch(request, answer, leave).catch(() => {}));
   ctx.waitUntil(feed());
   const headers = {
     'content-type': 'text/event-stream; charset=utf-8',
@@ -130,12 +145,29 @@ export function answerWaiting(
 async function tell(
   write: (bytes: Uint8Array) => Promise<void>,
   { shape, model }: Keepalive,
-  answer: Response | ErrorReply,
+  result: FinalResult,
 ): Promise<void> {
-  if (!(answer instanceof Response)) {
-    traceError(answer.reason);
-    return write(encoder.encode(errorReplyFrame(shape, answer, model)));
+  switch (result.kind) {
+    case 'rejected':
+      traceError(result.reply.reason);
+      return write(encoder.encode(errorReplyFrame(shape, result.reply, model)));
+    case 'left': {
+      const failure = { status: LEFT_STATUS, text: '', retryAfterMs: null };
+      return write(encoder.encode(upstreamErrorFrame(shape, failure, model)));
+    }
+    case 'answered':
+      return tellAnswer(write, { shape, model }, result);
+    default:
+      return never(result);
   }
+}
+
+/** Writes an upstream's answer behind the comments. */
+async function tellAnswer(
+  write: (bytes: Uint8Array) => Promise<void>,
+  { shape, model }: Pick<Keepalive, 'shape' | 'model'>,
+  { response: answer, said }: Answered,
+): Promise<void> {
   const { status, headers } = answer;
   const packing = packingOf(headers.get('content-encoding'));
   if (packing === null) await answer.body?.cancel();
@@ -144,7 +176,7 @@ async function tell(
   const isStream = headers.get('content-type')?.includes('text/event-stream') === true;
   if (!answer.ok || !isStream || plain === null) {
     const text = (await new Response(plain).text()).slice(0, ERROR_CHARACTERS_MAX);
-    const isHopeless = headers.get('x-should-retry') === 'false';
+    const isHopeless = (said['x-should-retry'] ?? headers.get('x-should-retry')) === 'false';
     const retryAfterMs = isHopeless ? null : headerDelay({ headers, now: Date.now() });
     const failure = { status, text, retryAfterMs };
     return write(encoder.encode(upstreamErrorFrame(shape, failure, model)));

@@ -9,19 +9,19 @@ import {
 import type { Upstream } from '../contract/config/upstream.ts';
 import { unifiedPath } from '../routing/choose-upstream.ts';
 import { configuredModels } from '../routing/configured-models.ts';
-import type { RoutedCall } from '../routing/placement.ts';
 import { LIMITED_OPERATIONS } from '../upstream/operation/operations-table.ts';
 import { within } from '../runtime/within.ts';
-import { keyFor, type Caller } from './identity/authenticate.ts';
-import type { ProxyCall } from './call.ts';
-import { fetcherOf } from './fetcher.ts';
+import { keyFor, type UpstreamKey } from './identity/authenticate.ts';
+import type { KnownCall } from './call.ts';
 import { forbiddenFor, forbiddenUpstream } from '../routing/key-access.ts';
+import { placementsOf, routedCall } from './plan.ts';
+import { fetcherOf } from './target.ts';
 
-/** An upstream that takes longer is left out of the list, and so is one whose own list is longer. */
+/** How long an upstream may take to its list, and how long that may be, before it is left out. */
 const LIST_TIMEOUT_MS = 5_000;
 const LIST_BYTES_MAX = 4 * 1_024 * 1_024;
 
-/** What the list depends on, besides its address. */
+/** Headers that the list depends on, besides its address. */
 const VARY = [
   ...CREDENTIAL_HEADERS,
   'headgate-upstream',
@@ -38,13 +38,14 @@ interface Model {
 }
 
 /**
- * The models of the upstreams that this caller may use without naming one: those whose key the operator
+ * Lists the models of the upstreams that this caller may use without naming one: those whose key the operator
  * stored, behind a gateway key, and the default upstream. A caller's own provider key is shown to no
  * upstream but the default one: it belongs to a single provider, and nobody else may see it. Of the
  * others, and of those that give no list, there are the models that the configuration names. A gateway key
  * that lists groups sees the upstreams and the models that it may call by them.
  */
-export async function listModels(call: ProxyCall, caller: Caller): Promise<Response> {
+export async function listModels(call: KnownCall): Promise<Response> {
+  const { caller } = call;
   const { upstreams, snapshot, routes } = call.table;
   const { key } = caller;
   const open = [...upstreams.values()].filter(
@@ -58,7 +59,7 @@ export async function listModels(call: ProxyCall, caller: Caller): Promise<Respo
     );
   });
   const lists = await Promise.allSettled(
-    asked.map((upstream) => within(LIST_TIMEOUT_MS, modelsOf(upstream, call, caller))),
+    asked.map((upstream) => within(LIST_TIMEOUT_MS, modelsOf(upstream, call))),
   );
   const told = new Map(
     asked.flatMap((upstream, index) => {
@@ -68,25 +69,20 @@ export async function listModels(call: ProxyCall, caller: Caller): Promise<Respo
     }),
   );
   const untold = new Set(open.filter((upstream) => !told.has(upstream)));
-  const data = [...[...told.values()].flat(), ...(await namedModels(untold, call, caller))];
+  const data = [...[...told.values()].flat(), ...(await namedModels(untold, call))];
   const headers = { 'cache-control': 'private', vary: VARY };
   return Response.json({ object: 'list', data }, { headers });
 }
 
-/** What the configuration names at these upstreams, as far as the caller has a key for them. */
-async function namedModels(
-  at: ReadonlySet<Upstream>,
-  call: ProxyCall,
-  caller: Caller,
-): Promise<Model[]> {
-  const { table, env } = call;
+/** Lists what the configuration names at these upstreams, as far as the caller has a key for them. */
+async function namedModels(at: ReadonlySet<Upstream>, call: KnownCall): Promise<Model[]> {
+  const { table, env, caller } = call;
   const named = configuredModels(table.snapshot.config, table.upstreams);
   const models: Model[] = [];
   for (const { upstream, model } of named) {
     if (!at.has(upstream) || (upstream.openaiAt ?? upstream.anthropicAt) === null) continue;
-    const key = await keyFor(upstream, caller, table, env);
-    if ('reason' in key) continue;
-    if (!mayCall(call, caller, { upstream, keyFingerprint: key.fingerprint }, model)) continue;
+    const found = await keyFor(upstream, caller, table, env);
+    if (found.kind === 'rejected' || !mayCall(call, upstream, found.key, model)) continue;
     const { id } = upstream;
     const said = { object: 'model', created: 0, owned_by: id };
     models.push({ id: `${id}/${model}`, ...said });
@@ -94,15 +90,13 @@ async function namedModels(
   return models;
 }
 
-/** Null: it gives none, or one that is too long. */
-async function modelsOf(
-  upstream: Upstream,
-  call: ProxyCall,
-  caller: Caller,
-): Promise<Model[] | null> {
-  const key = await keyFor(upstream, caller, call.table, call.env);
+/** Asks an upstream for its list; null: it gives none, or one that is too long. */
+async function modelsOf(upstream: Upstream, call: KnownCall): Promise<Model[] | null> {
+  const { caller } = call;
+  const found = await keyFor(upstream, caller, call.table, call.env);
   const path = unifiedPath(upstream, 'openai', '/v1/models');
-  if ('reason' in key || path === null) return null;
+  if (found.kind === 'rejected' || path === null) return null;
+  const { key } = found;
   const { gatewayKey } = caller.credentials;
   const headers = upstreamRequestHeaders(call.request.headers, null, gatewayKey);
   headers.set('accept-encoding', 'identity');
@@ -130,7 +124,7 @@ async function modelsOf(
   if (!Array.isArray(list?.data)) return null;
   return list.data
     .filter(isModel)
-    .filter(({ id }) => mayCall(call, caller, { upstream, keyFingerprint: key.fingerprint }, id))
+    .filter(({ id }) => mayCall(call, upstream, key, id))
     .map((model) => ({ ...model, id: `${upstream.id}/${model.id}` }));
 }
 
@@ -138,18 +132,17 @@ function isModel(one: unknown): one is Model {
   return typeof (one as Partial<Model> | null)?.id === 'string';
 }
 
-/** Whether the caller's key lets it call a model in some way: groups may be for some operations only. */
+/** Tells whether the caller's key lets it call a model in some way: groups may be for some operations only. */
 function mayCall(
-  { table, request }: ProxyCall,
-  caller: Caller,
-  at: Pick<RoutedCall, 'upstream' | 'keyFingerprint'>,
+  call: KnownCall,
+  upstream: Upstream,
+  upstreamKey: UpstreamKey,
   model: string,
 ): boolean {
-  const { key, keyIds, id } = caller;
+  const { key } = call.caller;
   if (key === null || key.groups.length === 0) return true;
-  const header = (name: string) => request.headers.get(name);
-  const routed = { ...at, model, keyIds, caller: id, header };
-  return LIMITED_OPERATIONS.some(
-    (operation) => forbiddenFor(key, table.routes.place({ ...routed, operation })) === null,
-  );
+  return LIMITED_OPERATIONS.some((operation) => {
+    const routed = routedCall(call, { upstream, operation, model }, upstreamKey);
+    return forbiddenFor(key, placementsOf(call, routed)) === null;
+  });
 }

@@ -4,7 +4,6 @@ import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { CallEstimate, Settlement } from '../core/words/usage.ts';
 import type { Placement } from '../routing/placement.ts';
-import { keepBody } from '../upstream/body/kept-body.ts';
 import { countedTokens, limitProfileFor } from '../providers/limit-profiles.ts';
 import type { LimitProfile } from '../providers/provider.ts';
 import { costUsd, priceListId, priceOf, type Price } from '../providers/prices/price-table.ts';
@@ -14,52 +13,52 @@ import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts
 import { createUsageDrop } from '../upstream/usage/usage-drop.ts';
 import { createUsageMeter, type UsageMeter } from '../upstream/usage/usage-meter.ts';
 import type { Settle } from './acquire/admission.ts';
-import type { ProxyCall } from './call.ts';
-import { bodyBudget } from './isolate.ts';
+import type { KnownCall } from './call.ts';
 import type { Located } from './locate.ts';
+import { LEFT, rejected, type Left, type Rejected } from './result.ts';
 
-/** A larger body is estimated by its length alone. */
+/** Maximum size of a body that is read for its estimate. A larger one is estimated by its length alone. */
 const READ_BYTES_MAX = 4_194_304;
 
-/** Bodies up to this size are held during the wait without asking the budget: there may be thousands. */
+/** Maximum size of a body that is held during the wait without asking the budget: there may be thousands. */
 const EXEMPT_BYTES = 16_384;
 
-/** What a body of unknown length is taken for: 16,000 tokens, so that it does not slip past a limit. */
+/** Bytes that a body of unknown length is taken for: 16,000 tokens, so that it does not slip past a limit. */
 const UNKNOWN_BYTES = 65_536;
 
 const TOKENS_PER_PRICE = 1_000_000;
 
 /** A call whose tokens or cost some group counts, with its body read as far as that needs. */
-export interface Measured {
-  readonly located: Located;
+interface Measured {
+  readonly kind: 'measured';
   readonly metering: Metering;
 }
 
-/**
- * Looks into the body of a call for what it will use. `left`: its caller has gone meanwhile. A refusal: what was
- * left of the body may not go out.
- */
+/** Looks into the body of a call for what it will use. Rejected: what was left of the body may not go out. */
 export async function measure(
-  call: ProxyCall,
+  { request, body }: KnownCall,
   located: Located,
-): Promise<Measured | ErrorReply | 'left'> {
-  const { headers, signal } = call.request;
+): Promise<Measured | Rejected | Left> {
+  const { headers, signal } = request;
   const { upstream, operation } = located;
-  const kept = await keepBody(located.body, READ_BYTES_MAX, bodyBudget, signal, EXEMPT_BYTES);
-  if (kept === 'aborted') return located.body.watch?.fault ?? 'left';
-  const bytes = kept?.bytes ?? null;
+  const { contentLength } = body;
+  const kept = await body.keep(READ_BYTES_MAX, signal, EXEMPT_BYTES);
+  if (kept === 'aborted') return body.fault === null ? LEFT : rejected(body.fault);
+  const { bytes } = body;
   const estimate = estimateCall({
     chunks: bytes === null ? [] : [bytes],
-    contentLength: located.body.contentLength ?? UNKNOWN_BYTES,
+    contentLength: contentLength ?? UNKNOWN_BYTES,
     contentType: headers.get('content-type'),
     contentEncoding: headers.get('content-encoding'),
   });
   const asks = upstream.injectsUsage && estimate.isStream && !estimate.wantsUsage;
   const injected = asks && operation.name === 'chat' && bytes !== null ? injectUsage(bytes) : null;
-  return {
-    located: kept === null ? located : { ...located, body: kept },
-    metering: new Metering(located, estimate, injected),
-  };
+  const metering = new Metering(
+    located,
+    { ...estimate, isInputGuess: contentLength === null },
+    injected,
+  );
+  return { kind: 'measured', metering };
 }
 
 /** The model that a name stands for. Names of aliases are compared as in matching: in lower case. */
@@ -68,10 +67,10 @@ function aliasedModel({ aliases }: Upstream, model: string): string {
   return Object.entries(aliases).find(([alias]) => alias.toLowerCase() === name)?.[1] ?? model;
 }
 
-/** What one call will use, uses and has used, as each of its groups counts it. */
+/** The use of one call before, during and after it, as each of its groups counts it. */
 export class Metering {
   /**
-   * What goes out in place of the body, because the usage is asked for on the caller's behalf; null: the
+   * Bytes that go out in place of the body, because the usage is asked for on the caller's behalf; null: the
    * body itself. The body stays as it came, or a second try could not tell that it was not the caller.
    */
   readonly injected: Uint8Array | null;
@@ -85,8 +84,8 @@ export class Metering {
   readonly #price: Price | null;
 
   constructor(
-    { upstream, operation, body, model }: Located,
-    estimate: Pick<CallEstimate, 'inputTokens' | 'maxOutputTokens'>,
+    { upstream, operation, model }: Located,
+    estimate: Pick<CallEstimate, 'inputTokens' | 'isInputGuess' | 'maxOutputTokens'>,
     injected: Uint8Array | null,
   ) {
     this.injected = injected;
@@ -95,12 +94,12 @@ export class Metering {
     this.#model = model === null ? null : aliasedModel(upstream, model);
     this.#profile = limitProfileFor(upstream, this.#model);
     this.#inputTokens = estimate.inputTokens;
-    this.#isInputGuess = body.contentLength === null;
+    this.#isInputGuess = estimate.isInputGuess ?? false;
     this.#maxOutputTokens = estimate.maxOutputTokens;
     this.#price = priceOf(priceListId(upstream), this.#model, upstream.prices);
   }
 
-  /** What a group reserves for the call. */
+  /** Estimates what a group reserves for the call. */
   estimateFor({ config }: Placement): CallEstimate {
     const price = this.#priceFor(config);
     return {
@@ -118,8 +117,8 @@ export class Metering {
     };
   }
 
-  /** The refusal of a call whose price nobody knows, by a group that has a budget. */
-  refuseUnpriced({ config, group }: Placement): ErrorReply | null {
+  /** The error reply to a call whose price nobody knows, of a group that has a budget; null: it is known. */
+  rejectUnpriced({ config, group }: Placement): ErrorReply | null {
     if (config === null || config.dry_run || !hasBudget(config.limits)) return null;
     if (this.#priceFor(config) !== null) return null;
     const model =
@@ -139,14 +138,14 @@ export class Metering {
     );
   }
 
-  /** How an answer goes through the meter; null: it need not be looked into. */
+  /** Leads an answer through the meter; null: it need not be looked into. */
   pipeFor(meter: UsageMeter | null, { headers }: Response): PipeMetering | null {
     if (meter === null) return null;
     const isStream = headers.get('content-type')?.includes('text/event-stream') === true;
     return { meter, filter: this.injected !== null && isStream ? createUsageDrop() : null };
   }
 
-  /** What the call has used by now. Undefined: it cannot be told, so what was reserved counts. */
+  /** Settles what the call has used by now. Undefined: it cannot be told, so what was reserved counts. */
   settlement(meter: UsageMeter | null): Settle | undefined {
     if (meter === null) return undefined;
     const { usage, outputTokensSeen } = meter.end();
@@ -171,7 +170,7 @@ export class Metering {
     };
   }
 
-  /** What a call has used that its upstream refused, or answered with an error. */
+  /** Settles a call that its upstream refused, or answered with an error. */
   readonly notServed: Settle = () => {
     const requests = this.#profile.failedCount ? 1 : 0;
     return { requests, inputTokens: 0, outputTokens: 0, usd: 0, seen: null };

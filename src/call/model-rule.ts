@@ -2,10 +2,10 @@ import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Operation } from '../upstream/operation/operation.ts';
 import type { Proof } from '../upstream/body/request-body.ts';
-import type { Caller } from './identity/authenticate.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
+import type { KnownCall } from './call.ts';
 
-/** How the model of a call is found out. */
+/** The way in which the model of a call is found out. */
 export interface ModelRule {
   /** Whether something of the call goes by it. */
   readonly isWanted: boolean;
@@ -16,15 +16,11 @@ export interface ModelRule {
   readonly isTrue: boolean;
 }
 
-/** Who makes a call, as far as that decides what is believed of it. */
-export type Believed = Pick<Caller, 'key' | 'keyIds' | 'gatewayKeyId' | 'credentials'>;
-
 const UNLIMITED: ModelRule = { isWanted: false, isTrue: false };
 
-/** The rule for a call to an upstream. */
+/** Tells the rule for a call to an upstream. */
 export function modelRule(
-  table: RoutingTable,
-  caller: Believed,
+  { table, caller }: KnownCall,
   upstream: Upstream,
   operation: Operation,
 ): ModelRule {
@@ -38,17 +34,17 @@ export function modelRule(
   };
 }
 
-/** Whether the rule may be so at some upstream, for a call whose upstream is found by its model. */
-export function maybeTrue({ routes }: RoutingTable, caller: Believed): boolean {
+/** Tells whether the rule may be so at some upstream, for a call whose upstream is found by its model. */
+export function maybeTrue({ table: { routes }, caller }: KnownCall): boolean {
   const mayUseSecrets = caller.gatewayKeyId !== null && caller.credentials.providerKey === null;
   return mayUseSecrets || holdsKey(caller) || routes.countsSome;
 }
 
-function holdsKey({ key }: Believed): boolean {
+function holdsKey({ key }: KnownCall['caller']): boolean {
   return key !== null && key.groups.length > 0;
 }
 
-/** What is asked of the body of a call whose model must be true, where the header may have `said` one. */
+/** Says what must hold of the body of a call whose model must be true, where the header may have `said` one. */
 export function proofOf(
   rule: ModelRule,
   said: string | null,
@@ -61,7 +57,7 @@ export function proofOf(
   };
 }
 
-/** The refusal of a call whose header names another model than it shows; null: they agree, or there is none. */
+/** The error reply to a call whose header names another model than it shows; null: they agree, or there is none. */
 export function disagreement(
   { said, shown, where }: { said: string | null; shown: string; where: 'body' | 'path' },
   upstream: Upstream,
@@ -72,7 +68,7 @@ export function disagreement(
   return { reason: 'header_invalid', message };
 }
 
-/** What a caller sent, short enough to be sent back. */
+/** Shortens what a caller sent, so that it can be sent back. */
 function quote(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

@@ -20,11 +20,11 @@ import {
 } from '../upstream/refusal/refusal-table.ts';
 import { refusesRegion } from '../upstream/refusal/refuses-region.ts';
 
-/** What is made of an upstream's answer. */
-export interface Verdict {
+/** An upstream's answer with what it says of the call. */
+export interface AnswerRead {
   /** Null: the call was served, or it is the caller's own mistake. */
   readonly refusal: UpstreamRefusal | null;
-  /** To be passed on in place of the one that was judged. Null: there was none. */
+  /** To be passed on in place of the one that was read. Null: there was none. */
   readonly answer: Response | null;
 }
 
@@ -35,8 +35,8 @@ const BROKEN: UpstreamRefusal = {
   isFinal: false,
 };
 
-/** Finds out whether an answer is a refusal and of what kind, from its headers and the beginning of its body. */
-export async function judge(answer: Response | null, upstream: Upstream): Promise<Verdict> {
+/** Reads an answer: whether it is a refusal and of what kind, from its headers and the beginning of its body. */
+export async function readAnswer(answer: Response | null, upstream: Upstream): Promise<AnswerRead> {
   if (answer === null) return { refusal: BROKEN, answer };
   const { rules, headerProfile } = knownOf(upstream);
   const { status, headers } = answer;
@@ -63,7 +63,7 @@ function mayHideRefusal({ headers }: Response, { quirks }: RefusalRules): boolea
   return isJson && Number(headers.get('content-length') ?? 0) <= REFUSAL_INSIDE_200_BYTES_MAX;
 }
 
-/** What the headers of a served call warn of; null: nothing, or they are not to be believed. */
+/** Reads what the headers of a served call warn of; null: nothing, or they are not to be believed. */
 export function nearlyEmpty(
   { headers }: Response,
   upstream: Upstream,

@@ -5,10 +5,8 @@ import {
 } from '../upstream/transfer/credentials.ts';
 import type { Fetcher } from '../upstream/transfer/fetch-answer.ts';
 import { upstreamRequestHeaders } from '../upstream/transfer/request-headers.ts';
-import type { Caller, UpstreamKey } from './identity/authenticate.ts';
-import type { ProxyCall } from './call.ts';
-import { fetcherOf } from './fetcher.ts';
-import type { Located } from './locate.ts';
+import type { Env } from '../env.ts';
+import type { Candidate } from './plan.ts';
 
 /** Where and how a call goes out. */
 export interface Target {
@@ -17,18 +15,9 @@ export interface Target {
   readonly fetcher: Fetcher;
 }
 
-/**
- * The way out of a call, with the right key in the right place. `isSpilled`: its caller sent it to another
- * upstream, and all its credentials with it.
- */
-export function targetOf(
-  call: ProxyCall,
-  located: Located,
-  caller: Caller,
-  key: UpstreamKey,
-  isSpilled: boolean,
-): Target {
-  const { request, url, env } = call;
+/** The way out of a call, with the right key in the right place. */
+export function targetOf({ call, located, key, spilledFrom }: Candidate): Target {
+  const { request, url, env, caller } = call;
   const { upstream, path, operation } = located;
   const clientAcceptEncoding = request.cf?.clientAcceptEncoding;
   const headers = upstreamRequestHeaders(
@@ -39,7 +28,8 @@ export function targetOf(
   // Nothing can leave an empty query, so that need not be a copy.
   const query = url.search === '' ? call.query : new URLSearchParams(call.query);
   const { injected } = key;
-  if (isSpilled) dropCredentials(headers, query);
+  // Its caller sent it to another upstream, and all its credentials with it.
+  if (spilledFrom !== null) dropCredentials(headers, query);
   const place = keyPlaceFor(upstream, operation.shape);
   placeCredentials(
     headers,
@@ -54,4 +44,15 @@ export function targetOf(
     headers,
     fetcher: fetcherOf(upstream.via, env),
   };
+}
+
+/**
+ * The public network, or the binding that the upstream is reached through. Nothing comes out of a cache on the
+ * way: what one caller was told is no business of another's.
+ */
+export function fetcherOf(via: string | null, env: Env): Fetcher {
+  if (via === null) return { fetch: (url, init) => fetch(url, { ...init, cache: 'no-store' }) };
+  const binding = (env as unknown as Record<string, Fetcher | undefined>)[via];
+  if (binding === undefined) return { fetch: () => Promise.reject(new Error(`no binding ${via}`)) };
+  return { fetch: (url, init) => binding.fetch(url, { ...init, cache: 'no-store' }) };
 }

@@ -1,12 +1,14 @@
 import type { RefusalKind, UpstreamSignal } from '../core/words/signal.ts';
+import type { Ticket } from './acquire/admission.ts';
+import type { PlaceListener } from './acquire/ask.ts';
 
-/** A call that the upstream refuses goes back into the queue so often, and no more. */
+/** Maximum times that a call goes back into the queue because its upstream refuses it. */
 const REENTRIES_MAX = 3;
 
-/** Retries that are allowed before there were calls to take a part of. */
+/** Number of retries that are allowed before there were calls to take a part of. */
 const BUDGET_START = 2;
 
-/** The most retries that may be saved up. */
+/** Maximum retries that may be saved up. */
 const BUDGET_MAX = 50;
 
 /** The pause before a retry: half of it for certain and half by chance, twice as long with each. */
@@ -17,9 +19,9 @@ const RETRY_PAUSE_MAX_MS = 4_000;
 const STOPPING: ReadonlySet<RefusalKind> = new Set(['requests', 'tokens', 'ramp', 'unknown']);
 const STOPPING_FOR: ReadonlySet<RefusalKind> = new Set(['overload', 'long_window']);
 
-/** How often a call was sent, and why it was sent again. */
+/** The tries of one call: how often it was sent, and why it was sent again. */
 export class Tries {
-  /** The SDK sends this call for the so many-eth time by itself, from 0. */
+  /** Number of times that the SDK has sent this call before by itself. */
   readonly #sdkRetries: number;
   #sent = 0;
   /** Upstreams whose groups the call may have stopped. */
@@ -49,21 +51,21 @@ export class Tries {
     return isRepeat;
   }
 
-  /** Whether the call may wait for its turn once more; counted if so. */
+  /** Tells whether the call may wait for its turn once more; counted if so. */
   mayReenter(): boolean {
     if (this.#reentered >= REENTRIES_MAX) return false;
     this.#reentered += 1;
     return true;
   }
 
-  /** How long to wait before a retry, so that those of many calls do not come together. */
+  /** Chooses how long to wait before a retry, so that those of many calls do not come together. */
   pauseMs(): number {
     const mostMs = Math.min(RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS * 2 ** this.#retried);
     return (mostMs * (1 + Math.random())) / 2;
   }
 
   /**
-   * Whether the call may be tried once more after an error; counted if so. What the SDK retries anyway
+   * Tells whether the call may be tried once more after an error; counted if so. What the SDK retries anyway
    * is not multiplied.
    */
   mayRetry(max: number, budget: RetryBudget, share: number): boolean {
@@ -90,4 +92,13 @@ export class RetryBudget {
     this.#left -= 1;
     return true;
   }
+}
+
+/** One turn of a call at a candidate. */
+export interface Turn {
+  readonly ticket: Ticket;
+  readonly tries: Tries;
+  readonly listener: PlaceListener | null;
+  /** Whether another upstream may be tried if this one does not serve the call. */
+  readonly hasNext: boolean;
 }

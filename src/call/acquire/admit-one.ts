@@ -2,7 +2,6 @@ import type { Env } from '../../env.ts';
 import { CONTRACT_VERSION, type AcquireRequest } from '../../contract/rpc/group-rpc.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
-import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
@@ -16,6 +15,7 @@ import { LeaseHolder } from './lease-holder.ts';
 import { passWithoutSlot, giveBackPasses, takeUnreportedPasses, type Pass } from './passes.ts';
 import { poolSource, type PoolSource } from './pools.ts';
 import { replyTo, unavailable } from './rejections.ts';
+import { rejected, type Left, type Moved, type Rejected } from '../result.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Background } from '../../runtime/background.ts';
 
@@ -48,13 +48,11 @@ export interface Manner {
 
 export type AdmittedOne =
   | { readonly kind: 'admitted'; readonly placement: Placement; readonly hold: LeaseHolder | Pass }
-  | { readonly kind: 'refused'; readonly refusal: ErrorReply }
+  | Rejected
   /** Not now, or not before a pause ends. Only tries and calls that hold narrower slots hear it. */
   | { readonly kind: 'declined'; readonly placement: Placement; readonly isPaused: boolean }
-  /** Route the call again, no earlier than by that version of the configuration. */
-  | { readonly kind: 'moved'; readonly configVersion: number }
-  /** The caller has gone. */
-  | { readonly kind: 'left' };
+  | Moved
+  | Left;
 
 /** Asks one group for the slots of a call, and waits unless it is a try. */
 export async function admitOne(
@@ -65,8 +63,8 @@ export async function admitOne(
   { env, table, signal, ctx, after, listener, metering }: AdmitContext,
 ): Promise<AdmittedOne> {
   const pool = poolSource(env, placement, table);
-  const unpriced = metering?.refuseUnpriced(placement) ?? null;
-  if (unpriced !== null) return { kind: 'refused', refusal: unpriced };
+  const unpriced = metering?.rejectUnpriced(placement) ?? null;
+  if (unpriced !== null) return rejected(unpriced);
   const { version } = table.snapshot;
   const request = {
     ...requestFor(call, ticket, placement, manner, version),
@@ -88,7 +86,7 @@ export async function admitOne(
     }
     case 'rejected':
       noteRejection(env, request, asked.rejection.reason, waitedMs);
-      return { kind: 'refused', refusal: replyTo(asked.rejection, placement) };
+      return rejected(replyTo(asked.rejection, placement));
     case 'declined':
       return { kind: 'declined', placement, isPaused: asked.isPaused };
     case 'moved':
@@ -101,7 +99,7 @@ export async function admitOne(
       giveBackPasses(poolName(placement.group, placement.partition), request.passedUnlimited);
       const hold = passWithoutSlot(placement);
       if (hold !== null) return { kind: 'admitted', placement, hold };
-      return { kind: 'refused', refusal: unavailable(placement) };
+      return rejected(unavailable(placement));
     }
   }
 }

@@ -10,6 +10,7 @@ import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './ad
 import { isOnTrial, poolSource } from './pools.ts';
 import { ownOrShared } from './shared-partition.ts';
 import { pause } from '../../runtime/background.ts';
+import { LEFT, rejected } from '../result.ts';
 
 export type Admitted =
   | { readonly kind: 'admitted'; readonly admission: Admission }
@@ -46,14 +47,14 @@ export async function admit(
     : placed;
   const [narrowest, ...wider] = placements;
   if (narrowest === undefined || placements.length > GROUPS_PER_CALL_MAX) {
-    return { kind: 'refused', refusal: tooMany(placements) };
+    return rejected(tooMany(placements));
   }
   if (wider.length > 0) return admitToSeveral(call, ticket, placements, context);
   const round = ticket.rounds.next++;
   const manner = { round, isTry: false, waitsElsewhere: false, holdsNarrower: false };
   const one = await admitOne(call, ticket, narrowest, manner, context);
   if (one.kind === 'admitted') return { kind: 'admitted', admission: admissionOf([one]) };
-  return one.kind === 'declined' ? { kind: 'left' } : one;
+  return one.kind === 'declined' ? LEFT : one;
 }
 
 /**
@@ -145,7 +146,7 @@ async function untilOpened(
   const { promise: left, resolve } = Promise.withResolvers<false>();
   signal.addEventListener('abort', () => resolve(false), { once: true });
   while (steadyClock.now() < deadlineAt) {
-    if (signal.aborted) return { kind: 'left' };
+    if (signal.aborted) return LEFT;
     const sliceMs = Math.min(OPENED_SLICE_MS, deadlineAt - steadyClock.now());
     try {
       // What is parked in an instance that was replaced may never come back.
@@ -157,7 +158,7 @@ async function untilOpened(
     await Promise.race([pause(OPENED_RETRY_MS, after), left]);
   }
   const message = `The group ${placement.group} is paused.`;
-  return { kind: 'refused', refusal: { reason: 'paused', message } };
+  return rejected({ reason: 'paused', message });
 }
 
 /** Nothing was sent: what was only held for a while costs nobody anything. */
@@ -219,7 +220,7 @@ function noteQueued({ group, partition }: Placement): void {
 
 function takenAway(): Admitted {
   const message = 'A slot that the call held while it waited was taken away by the operator.';
-  return { kind: 'refused', refusal: { reason: 'limiter_unavailable', message } };
+  return rejected({ reason: 'limiter_unavailable', message });
 }
 
 function tooMany(placements: readonly Placement[]): ErrorReply {

@@ -39,15 +39,19 @@ export class PoolOnTrial implements CallPool {
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
-    const answer = this.#own ?? (await this.#ways.trials().acquire(request));
-    if ('kind' in answer && answer.kind !== 'proved') return answer;
+    if (this.#own === null) {
+      const answer = await this.#ways.trials().acquire(request);
+      if (answer.kind !== 'proved') return answer;
+    }
     const { group, partition } = await this.#findOwn();
     return this.#stub().acquire({ ...request, group, partition });
   }
 
   async resume(request: ResumeRequest): Promise<ResumeAnswer> {
-    const answer = this.#own ?? (await this.#ways.trials().resume(request));
-    if ('kind' in answer && answer.kind !== 'proved') return answer;
+    if (this.#own === null) {
+      const answer = await this.#ways.trials().resume(request);
+      if (answer.kind !== 'proved') return answer;
+    }
     const { group, partition } = await this.#findOwn();
     return this.#stub().resume({ ...request, group, partition });
   }

@@ -1,22 +1,22 @@
 import type { GatewayKeyConfig } from '../../contract/config/config.ts';
 import type { Env } from '../../env.ts';
-import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { upstreamSecret } from '../../runtime/secrets.ts';
 import { readCredentials, type Credentials } from '../../upstream/transfer/credentials.ts';
 import type { Ticket } from '../acquire/admission.ts';
+import { rejected, type Rejected } from '../result.ts';
 import { fingerprint, gatewayKeyHash } from '../../runtime/digests.ts';
 import { refusedKey } from '../../routing/key-access.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
-/** Who calls. */
+/** The maker of a call. */
 export interface Caller {
-  /** Who is charged: a gateway key's id, else the fingerprint of the provider key. */
+  /** Name under which it is charged: a gateway key's id, else the fingerprint of the provider key. */
   readonly id: string;
   readonly gatewayKeyId: string | null;
   /** Its gateway key, by which it may use some groups and not others. */
   readonly key: Pick<GatewayKeyConfig, 'id' | 'groups' | 'allow'> | null;
-  /** What its gateway key gives to calls that ask for no lane, and the best lane that it allows. */
+  /** Lanes of its gateway key: of calls that ask for none, and the best that it allows. */
   readonly keyLanes: Ticket['keyLanes'];
   readonly credentials: Credentials;
   /** Fingerprint of the provider key that the caller brought. */
@@ -25,7 +25,7 @@ export interface Caller {
   readonly keyIds: readonly string[];
 }
 
-/** What an upstream gets to see of the caller's keys. */
+/** The key that an upstream gets to see. */
 export interface UpstreamKey {
   /** The operator's key to inject; null: the caller's passes on as it came. */
   readonly injected: string | null;
@@ -33,12 +33,12 @@ export interface UpstreamKey {
   readonly fingerprint: string | null;
 }
 
-/** Finds out who calls. Where gateway keys are configured, a call without one is refused. */
+/** Finds out who calls. Where gateway keys are configured, a call without one is rejected. */
 export async function identify(
   table: RoutingTable,
   headers: Headers,
   query: URLSearchParams,
-): Promise<Caller | ErrorReply> {
+): Promise<{ readonly kind: 'identified'; readonly caller: Caller } | Rejected> {
   const credentials = readCredentials(headers, query);
   const { gatewayKey, providerKey } = credentials;
   let key: GatewayKeyConfig | null = null;
@@ -47,21 +47,21 @@ export async function identify(
     const hash = await gatewayKeyHash(gatewayKey);
     key = table.keys.get(hash) ?? null;
     if (key === null) {
-      return { reason: 'key_invalid', message: 'The gateway key is not known here.' };
+      return rejected({ reason: 'key_invalid', message: 'The gateway key is not known here.' });
     }
-    const refusal = refusedKey(key, hash);
-    if (refusal !== null) return refusal;
+    const reply = refusedKey(key, hash);
+    if (reply !== null) return rejected(reply);
   } else if (table.keys.size > 0) {
-    return {
+    return rejected({
       reason: 'key_missing',
       message:
         'This Headgate wants a gateway key: send it in the headgate-key header, or in place of the provider key.',
-    };
+    });
   }
   const print =
     providerKey === null ? null : await fingerprint(table.snapshot.fingerprintKey, providerKey);
   const gatewayKeyId = key?.id ?? null;
-  return {
+  const caller = {
     id: gatewayKeyId ?? print ?? 'anonymous',
     gatewayKeyId,
     key,
@@ -70,6 +70,7 @@ export async function identify(
     fingerprint: print,
     keyIds: [gatewayKeyId, print].filter((id) => id !== null),
   };
+  return { kind: 'identified', caller };
 }
 
 /**
@@ -82,29 +83,23 @@ export async function keyFor(
   table: RoutingTable,
   env: Env,
   isSpilled = false,
-): Promise<UpstreamKey | ErrorReply> {
+): Promise<{ readonly kind: 'key'; readonly key: UpstreamKey } | Rejected> {
+  const callers = { injected: null, fingerprint: caller.fingerprint };
   if (upstream.secret === null) {
-    if (!isSpilled) return { injected: null, fingerprint: caller.fingerprint };
-    return {
-      reason: 'upstream_unreachable',
-      message: `The upstream ${upstream.id} has no key of the operator's any more.`,
-    };
+    if (!isSpilled) return { kind: 'key', key: callers };
+    const message = `The upstream ${upstream.id} has no key of the operator's any more.`;
+    return rejected({ reason: 'upstream_unreachable', message });
   }
   if (caller.gatewayKeyId === null) {
-    return {
-      reason: 'key_missing',
-      message: `The upstream ${upstream.id} uses the operator's key, so it wants a gateway key: send it in the headgate-key header.`,
-    };
+    const message = `The upstream ${upstream.id} uses the operator's key, so it wants a gateway key: send it in the headgate-key header.`;
+    return rejected({ reason: 'key_missing', message });
   }
-  if (caller.credentials.providerKey !== null && !isSpilled) {
-    return { injected: null, fingerprint: caller.fingerprint };
-  }
+  if (caller.credentials.providerKey !== null && !isSpilled) return { kind: 'key', key: callers };
   const injected = upstreamSecret(env, upstream.secret);
   if (injected === null) {
-    return {
-      reason: 'secret_missing',
-      message: `The operator's key for the upstream ${upstream.id} is not set: the secret ${upstream.secret} is missing.`,
-    };
+    const message = `The operator's key for the upstream ${upstream.id} is not set: the secret ${upstream.secret} is missing.`;
+    return rejected({ reason: 'secret_missing', message });
   }
-  return { injected, fingerprint: await fingerprint(table.snapshot.fingerprintKey, injected) };
+  const print = await fingerprint(table.snapshot.fingerprintKey, injected);
+  return { kind: 'key', key: { injected, fingerprint: print } };
 }

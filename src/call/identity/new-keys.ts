@@ -4,10 +4,10 @@ import { trialsOf, type Env } from '../../env.ts';
 import { FailedAttempts } from '../../runtime/failed-attempts.ts';
 import { poolOf } from '../../routing/pool.ts';
 import { isProvedLater } from '../../contract/pool-name.ts';
-import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { within } from '../../runtime/within.ts';
 import { addressOf } from '../../runtime/address.ts';
+import { rejected, type Rejected } from '../result.ts';
 import { pause } from '../../runtime/background.ts';
 
 /** Keys of one address that were refused within a minute and cost nothing: people mistype, and keys are revoked. */
@@ -45,6 +45,13 @@ const turnedAway = new BoundedSet<string>(TURNED_AWAY_MAX);
 const underWay = new Map<string, number>();
 let unknownWaiting = 0;
 
+/** A place of a call among those of keys without a success. */
+export interface Place {
+  readonly kind: 'taken';
+  /** To be called when the call has its answer. */
+  readonly leave: () => void;
+}
+
 interface Asked {
   readonly request: Request;
   readonly env: Env;
@@ -52,18 +59,18 @@ interface Asked {
 
 /**
  * Takes a place for a call of a caller's own key, where that key had no success yet: one that had some needs none.
- * Nothing else of the call is looked at before, so that it costs little to be turned away. Gives what is to be called
- * when the call has its answer.
+ * Nothing else of the call is looked at before, so that it costs little to be turned away.
  */
-export function takePlace(asked: Asked, key: string): (() => void) | ErrorReply {
-  if (good.has(key)) return takeNothing;
+export function takePlace(asked: Asked, key: string): Place | Rejected {
+  if (good.has(key)) return NO_PLACE;
   if (!underWay.has(key) && underWay.size >= placesFor(asked, key)) return turnAway(key);
   underWay.set(key, (underWay.get(key) ?? 0) + 1);
-  return () => {
+  const leave = (): void => {
     const others = (underWay.get(key) ?? 1) - 1;
     if (others === 0) underWay.delete(key);
     else underWay.set(key, others);
   };
+  return { kind: 'taken', leave };
 }
 
 /**
@@ -73,11 +80,11 @@ export function takePlace(asked: Asked, key: string): (() => void) | ErrorReply 
 export async function delayNewKey(
   asked: Asked,
   key: string,
-  placements: () => readonly Placement[],
+  placements: readonly Placement[],
 ): Promise<void> {
   const delayMs = delayFor(recentlyRefused(asked));
   if (delayMs === 0 || good.has(key)) return;
-  if (await isProved(asked.env, placements())) good.add(key);
+  if (await isProved(asked.env, placements)) good.add(key);
   else await pauseFor(asked.request, delayMs);
 }
 
@@ -112,16 +119,15 @@ function placesFor(asked: Asked, key: string): number {
   return isOfWaiting ? UNDER_WAY_WAITING_MAX : UNDER_WAY_MAX;
 }
 
-function turnAway(key: string): ErrorReply {
+function turnAway(key: string): Rejected {
   turnedAway.add(key);
   const message =
     'Too many keys that never had a success are being tried, most of which are refused. Try again in a moment.';
-  return { reason: 'busy', message, retryAfterMs: COME_AGAIN_MS };
+  return rejected({ reason: 'busy', message, retryAfterMs: COME_AGAIN_MS });
 }
 
-function takeNothing(): void {
-  // Keys that had a success take no place.
-}
+/** The place of a call whose key needs none. */
+export const NO_PLACE: Place = { kind: 'taken', leave() {} };
 
 function recentlyRefused(asked: Asked): number {
   return refused.recent(addressFor(asked), steadyClock.now());

@@ -5,10 +5,8 @@ import { poolName } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { priceListId, priceOf } from '../../providers/prices/price-table.ts';
 import { within } from '../../runtime/within.ts';
-import { keyFor } from '../identity/authenticate.ts';
-import type { Leg, SpillStop } from '../candidate.ts';
+import type { Candidate } from '../plan.ts';
 import { poolSource } from '../acquire/pools.ts';
-import { routedCall } from '../send.ts';
 import { latencyMs } from '../observe/upstream-latency.ts';
 
 /** By what the upstreams that a call may spill to are put into order. */
@@ -21,44 +19,36 @@ const BUSY_MAX = 1_000;
 /** How full pools were when they were last asked: calls under way or waiting, per slot. */
 const busyness = new Map<string, { readonly at: number; readonly value: number }>();
 
-/** Puts the upstreams that a call may spill to into the order in which they are tried. */
-export async function inSpillOrder(
-  stops: readonly SpillStop[],
+/** Puts the candidates that a call may spill to into the order in which they are tried. */
+export async function inSpillOrder<One extends Candidate>(
+  candidates: readonly One[],
   order: SpillOrder,
-  leg: Leg,
-): Promise<SpillStop[]> {
-  if (order === 'listed' || stops.length < 2) return [...stops];
+): Promise<readonly One[]> {
+  if (order === 'listed' || candidates.length < 2) return candidates;
   const ranked = await Promise.all(
-    stops.map(async (stop) => ({ stop, rank: await rankOf(stop, order, leg) })),
+    candidates.map(async (one) => ({ one, rank: await rankOf(one, order) })),
   );
-  return ranked.toSorted((a, b) => a.rank - b.rank).map(({ stop }) => stop);
+  return ranked.toSorted((a, b) => a.rank - b.rank).map(({ one }) => one);
 }
 
-function rankOf(stop: SpillStop, order: SpillOrder, leg: Leg): number | Promise<number> {
+function rankOf(candidate: Candidate, order: SpillOrder): number | Promise<number> {
+  const { upstream, model } = candidate.located;
   switch (order) {
     case 'listed':
       return 0;
     case 'latency':
-      return latencyMs(stop.upstream.id);
+      return latencyMs(upstream.id);
     case 'price': {
-      const model = stop.model ?? leg.located.model;
-      const { upstream } = stop;
       const price = priceOf(priceListId(upstream), model, upstream.prices);
       return price === null ? Infinity : price.inputUsd + price.outputUsd;
     }
     case 'least_busy':
-      return busynessOf(stop, leg);
+      return busynessOf(candidate);
   }
 }
 
-/** How full the fullest pool is that the call would be in. */
-async function busynessOf(stop: SpillStop, leg: Leg): Promise<number> {
-  const { call, caller, located } = leg;
-  const { upstream, model } = stop;
-  const key = await keyFor(upstream, caller, call.table, call.env, true);
-  if ('reason' in key) return Infinity;
-  const there = { ...located, upstream, model: model ?? located.model };
-  const placements = call.table.routes.place(routedCall(call, there, caller, key));
+/** Tells how full the fullest pool is that the call would be in. */
+async function busynessOf({ call, placements }: Candidate): Promise<number> {
   const all = await Promise.all(
     placements.map(async (placement) => {
       const name = poolName(placement.group, placement.partition);

@@ -31,8 +31,9 @@ async function requireTable({ env, executionCtx }: StatusContext): Promise<Routi
  * logs and histories.
  */
 async function callerOf(table: RoutingTable, headers: Headers): Promise<StatusCaller> {
-  const caller = await identify(table, headers, new URLSearchParams());
-  if ('reason' in caller) throw notKnown(caller.message);
+  const identified = await identify(table, headers, new URLSearchParams());
+  if (identified.kind === 'rejected') throw notKnown(identified.reply.message);
+  const { caller } = identified;
   const key = table.snapshot.config.keys.find(({ id }) => id === caller.gatewayKeyId) ?? null;
   if (key === null && caller.fingerprint === null) {
     throw notKnown('Send the provider key of your calls, as you send it with them.');

@@ -50,8 +50,7 @@ async function msOf(work: Promise<unknown>): Promise<number> {
   return tookMs;
 }
 
-const waitOf = (key: string, of = asked()): Promise<number> =>
-  msOf(delayNewKey(of, key, () => [OWN]));
+const waitOf = (key: string, of = asked()): Promise<number> => msOf(delayNewKey(of, key, [OWN]));
 
 function refuse(times: number, status = 401): void {
   for (let at = 0; at < times; at += 1) noteKeyAnswer(asked(), [`${address} ${at}`], status, true);
@@ -171,8 +170,8 @@ describe('calls of keys that had no success', () => {
   /** Whether the call of a key may go on; it is under way then. */
   function goesOn(key: string, of = asked()): boolean {
     const place = takePlace(of, `${address} ${key}`);
-    if ('reason' in place) return false;
-    leaves.push(place);
+    if (place.kind === 'rejected') return false;
+    leaves.push(place.leave);
     return true;
   }
 
@@ -198,7 +197,10 @@ describe('calls of keys that had no success', () => {
     refuse(FREE + 1);
     crowd(PLACES_OF_WAITING);
     const place = takePlace(asked(), `${address} new`);
-    expect(place).toMatchObject({ reason: 'busy', retryAfterMs: 1_000 });
+    expect(place).toMatchObject({
+      kind: 'rejected',
+      reply: { reason: 'busy', retryAfterMs: 1_000 },
+    });
     expect(goesOn('another')).toBe(false);
     expect(goesOn('new')).toBe(true);
   });

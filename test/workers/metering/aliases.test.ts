@@ -6,14 +6,13 @@ import type { Placement } from '../../../src/routing/placement.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 
 const PLACEMENT = { config: null } as Placement;
-const ESTIMATE = { inputTokens: 1, maxOutputTokens: null };
+const ESTIMATE = { inputTokens: 1, isInputGuess: false, maxOutputTokens: null };
 
 function inputPriceOf(model: string, aliases: Record<string, string>): number | undefined {
   const openai = BUILT_IN_UPSTREAMS.find(({ id }) => id === 'openai');
   const located = {
     upstream: { ...openai, aliases, prices: { priced: { input: 3_000_000, output: 1 } } },
     model,
-    body: { contentLength: 1 },
     operation: { name: 'chat', shape: 'openai', limited: true, model: { from: 'body' } },
   } as unknown as Located;
   return new Metering(located, ESTIMATE, null).estimateFor(PLACEMENT).price?.input;

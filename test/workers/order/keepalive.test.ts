@@ -1,8 +1,8 @@
 // Streams that wait are kept alive by comments, and then get the upstream's bytes as they are.
 import { tracing } from 'cloudflare:workers';
 import { afterAll, beforeEach, expect, it, vi } from 'vitest';
-import type { ErrorReply } from '../../../src/contract/reasons.ts';
 import { answerWaiting, LastPlace } from '../../../src/call/keepalive.ts';
+import { rejected, type FinalResult } from '../../../src/call/result.ts';
 import { onTimer } from '../../../src/runtime/call-clock.ts';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
@@ -164,7 +164,7 @@ it('a client that cancels the body while it is kept alive leaves the queue', asy
 
 it('a comment that cannot be written tells that the caller has gone', async () => {
   // No request is aborted here, as where the runtime finds out by a write that fails.
-  const answer = Promise.withResolvers<ErrorReply>();
+  const answer = Promise.withResolvers<FinalResult>();
   const leave = vi.fn<() => void>();
   const waiting = { request: new Request('https://h/'), ctx: { waitUntil() {} }, after: onTimer };
   const shape = 'openai';
@@ -175,7 +175,7 @@ it('a comment that cannot be written tells that the caller has gone', async () =
   expect(leave).not.toHaveBeenCalled();
   await reader.cancel();
   await until(() => expect(leave).toHaveBeenCalled());
-  answer.resolve({ reason: 'busy', message: '' });
+  answer.resolve(rejected({ reason: 'busy', message: '' }));
 });
 
 it('a client that leaves the stream behind its comments frees the slot', async () => {

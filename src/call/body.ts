@@ -1,0 +1,147 @@
+import type { ErrorReply } from '../contract/reasons.ts';
+import { keepBody, renamedBody, type KeptBody } from '../upstream/body/kept-body.ts';
+import { unprove, type OutgoingBody } from '../upstream/body/request-body.ts';
+import { bodyBudget } from './isolate.ts';
+
+/**
+ * The body of one call, in the form that it has by now: unread, read in part, kept, under another model name. Each
+ * form is made of the one before. `handle.ts` owns it and ends it once; whoever streams it on meanwhile says until
+ * when it is needed. Nobody else gives it up.
+ */
+export class CallBody {
+  /** Null: nobody has looked at it yet, so that nothing is held of it. */
+  #asCalled: OutgoingBody | KeptBody | null = null;
+  /** What goes out in its place, under the model name of another upstream. */
+  #renamed: OutgoingBody | KeptBody | null = null;
+  #uses = 1;
+
+  /** Whether something of the body was taken from the request. */
+  get isTaken(): boolean {
+    return this.#asCalled !== null;
+  }
+
+  /** Bytes of the whole body; null: known only at its end. */
+  get contentLength(): number | null {
+    return this.#now.contentLength;
+  }
+
+  /** Whether it is in memory as a whole, and can go out more than once. */
+  get isKept(): boolean {
+    return 'bytes' in this.#now;
+  }
+
+  /** All of it, where it is kept; null: it is not, or there is none. */
+  get bytes(): Uint8Array | null {
+    const form = this.#now;
+    return 'bytes' in form ? form.bytes : null;
+  }
+
+  /** Resolves when it was handed over or given up. */
+  get sent(): Promise<void> {
+    return this.#now.sent;
+  }
+
+  /** Whether the rest of it is looked through on its way out. */
+  get isWatched(): boolean {
+    return this.#now.watch !== null;
+  }
+
+  /** Why the rest of it may not go out; null: nothing is known against it. */
+  get fault(): ErrorReply | null {
+    return this.#now.watch?.fault ?? null;
+  }
+
+  onFault(listener: () => void): void {
+    this.#now.watch?.onFault(listener);
+  }
+
+  /** Takes over a form that was made of what was there before. */
+  hold(form: OutgoingBody): void {
+    if (this.#renamed === null) this.#asCalled = form;
+    else this.#renamed = form;
+  }
+
+  /** What goes to the upstream: once, and as often as it is wanted where it is kept. */
+  open(): BodyInit | null {
+    return this.#now.open();
+  }
+
+  /** The request with what is there of its body, to be read once more. */
+  readAgain({ url, method, signal, headers: asSent }: Request): Request {
+    const form = this.#now;
+    const headers = new Headers(asSent);
+    if (form.contentLength === null) headers.delete('content-length');
+    else headers.set('content-length', String(form.contentLength));
+    // It is looked at anew.
+    form.watch?.stop();
+    const again = new Request(url, { method, headers, body: form.open(), signal });
+    // Of bytes the request has a copy, for which its reader asks the budget by itself.
+    if (this.isKept && this.#renamed === null) form.discard();
+    return again;
+  }
+
+  /** Takes the first characters off its model. False: not possible. */
+  dropModelPrefix(characters: number): boolean {
+    const stripped = this.#now.withoutModelPrefix(characters);
+    if (stripped !== null) this.hold(stripped);
+    return stripped !== null;
+  }
+
+  /** Lets its model no longer count. */
+  unprove(): void {
+    unprove(this.#now);
+  }
+
+  /** Reads it whole and keeps it, as far as `keepBody` does so. */
+  async keep(
+    bytesMax: number,
+    signal: AbortSignal,
+    exemptBytes?: number,
+  ): Promise<'kept' | 'not kept' | 'aborted'> {
+    const kept = await keepBody(this.#now, bytesMax, bodyBudget, signal, exemptBytes);
+    if (kept === 'aborted') return kept;
+    if (kept !== null) this.hold(kept);
+    return kept === null ? 'not kept' : 'kept';
+  }
+
+  /** Puts it under another model name until `restore`. False: it is not kept, or names no model. */
+  rename(model: string): boolean {
+    const form = this.#now;
+    this.#renamed = 'bytes' in form ? renamedBody(form, model) : null;
+    return this.#renamed !== null;
+  }
+
+  /** Puts it under its own model name again. */
+  restore(): void {
+    this.#renamed = null;
+  }
+
+  /** Gives up what is kept of it: it will not be sent again, and need not be held for as long as the answer takes. */
+  noLongerKept(): void {
+    if (this.isKept) this.#discard();
+  }
+
+  /** Keeps it until `work` is over, beyond its owner's end. */
+  neededUntil(work: Promise<unknown>): void {
+    this.#uses += 1;
+    const over = (): void => this.end();
+    work.then(over, over);
+  }
+
+  /** Ends one use. After the last one nothing of it is held. */
+  end(): void {
+    this.#uses -= 1;
+    if (this.#uses === 0) this.#discard();
+  }
+
+  #discard(): void {
+    this.#renamed?.discard();
+    this.#asCalled?.discard();
+  }
+
+  get #now(): OutgoingBody | KeptBody {
+    const form = this.#renamed ?? this.#asCalled;
+    if (form === null) throw new Error('the body was not looked at yet');
+    return form;
+  }
+}

@@ -1,0 +1,79 @@
+import type { ErrorReply } from '../contract/reasons.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
+import { chooseUpstream, unifiedPath, type UnifiedShape } from '../routing/choose-upstream.ts';
+import { classify } from '../upstream/operation/operation.ts';
+import type { RoutingTable } from '../config/snapshots.ts';
+import type { KnownCall } from './call.ts';
+import { rejected, type Rejected } from './result.ts';
+
+/** Where a unified call goes. */
+export interface Chosen {
+  readonly kind: 'chosen';
+  readonly upstream: Upstream;
+  /** Behind the upstream's base URL. */
+  readonly path: string;
+  /** What stands in front of the model to name the upstream. */
+  readonly prefix: string;
+}
+
+/** Takes a path apart as `/{upstream}/rest`. */
+export function splitPath(pathname: string): { readonly id: string; readonly rest: string } {
+  const slash = pathname.indexOf('/', 1);
+  if (slash < 0) return { id: pathname.slice(1), rest: '' };
+  return { id: pathname.slice(1, slash), rest: pathname.slice(slash) };
+}
+
+export function isUnified(url: URL): boolean {
+  return url.pathname.startsWith('/v1/');
+}
+
+/** The dialect that a path of the unified routes is spoken in. */
+export function unifiedShape(path: string): UnifiedShape {
+  return /^\/v1\/messages(\/|$)/.test(path) ? 'anthropic' : 'openai';
+}
+
+/** The dialect in which the caller expects an error. */
+export function errorShape(request: Request, url: URL, table: RoutingTable | null): Dialect {
+  if (isUnified(url)) return unifiedShape(url.pathname);
+  const { id, rest } = splitPath(url.pathname);
+  const dialect = table?.upstreams.get(id)?.dialect ?? 'openai';
+  return classify(request.method, rest, url.searchParams, dialect).shape;
+}
+
+/** Chooses where a unified call goes. */
+export function choosePath(
+  { table, url, headers }: Pick<KnownCall, 'table' | 'url' | 'headers'>,
+  shape: UnifiedShape,
+  model: string | null,
+): Chosen | Rejected {
+  const choice = choose(table, { header: headers.upstream, model, shape });
+  if (choice.kind === 'rejected') return choice;
+  const { upstream, prefix } = choice;
+  const path = unifiedPath(upstream, shape, url.pathname);
+  if (path === null) return rejected(noSuchShape(upstream, shape));
+  return { kind: 'chosen', upstream, path, prefix };
+}
+
+function choose({ upstreams, snapshot }: RoutingTable, call: Parameters<typeof chooseUpstream>[0]) {
+  const choice = chooseUpstream(call, upstreams, snapshot.config.default_upstream);
+  switch (choice.kind) {
+    case 'found':
+      return choice;
+    case 'ambiguous':
+      return rejected({
+        reason: 'model_ambiguous',
+        message: `Several upstreams serve this model: ${choice.ids.join(', ')}. Name one in the header headgate-upstream, or in front of the model as in ${choice.ids[0] ?? ''}/<model>.`,
+      });
+    case 'unknown':
+      return rejected({
+        reason: call.model === null || call.header !== null ? 'upstream_unknown' : 'model_unknown',
+        message: `No upstream was found for this call. Tried: ${choice.tried.join('; ')}.`,
+      });
+  }
+}
+
+function noSuchShape(upstream: Upstream, shape: Dialect): ErrorReply {
+  const message = `The upstream ${upstream.id} has no routes of the ${shape} dialect, and Headgate does not translate.`;
+  return { reason: 'upstream_unknown', message };
+}

@@ -1,0 +1,83 @@
+import type { ErrorReply } from '../contract/reasons.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
+import type { Operation } from '../upstream/operation/operation.ts';
+import { readModel, type Proof, type Search } from '../upstream/body/request-body.ts';
+import type { KnownCall } from './call.ts';
+import { bodyBudget } from './isolate.ts';
+import type { ModelRule } from './model-rule.ts';
+import { LEFT, rejected, type BodyRead, type Left, type Rejected } from './result.ts';
+
+/** Bounds of the wait for a body: uploads take their time, even of callers who do not want to queue. */
+const BODY_WAIT_MIN_MS = 10_000;
+const BODY_WAIT_MAX_MS = 240_000;
+
+/** Requires that the model is found, of a call whose upstream goes by the one in its body. */
+export const UNSAID: Proof = { isBound: true, against: () => null };
+
+/** Tells whether the body of a call must be looked into for its model. */
+export function looksIntoBody(
+  { limited, model }: Operation,
+  rule: ModelRule,
+  isKnown: boolean,
+): boolean {
+  if (!limited || model.from === 'path') return false;
+  // Of an opaque upstream nobody knows where a model may stand: one in the body is the best guess.
+  if (model.from === 'none') return rule.isTrue && rule.isWanted;
+  return rule.isTrue || (rule.isWanted && !isKnown);
+}
+
+/** Tells whether comments may be sent to a call if it asks for a stream in its body. */
+export function mayStream(
+  { table, headers, caller: { keyIds } }: KnownCall,
+  upstream: Upstream,
+  { name, limited, model }: Operation,
+): boolean {
+  if (!limited || model.from !== 'body') return false;
+  return headers.wantsKeepalive || table.routes.mayKeepAlive({ upstream, operation: name, keyIds });
+}
+
+/** Tells whether a path asks for a stream. Without `alt=sse` Gemini's is an array, which has no comments. */
+export function isStreamPath(path: string, query: URLSearchParams): boolean {
+  return path.endsWith(':streamGenerateContent') && query.get('alt') === 'sse';
+}
+
+/** Reads the body until its model is known, for as long as the caller is there and willing to wait. */
+export async function readBody(
+  { request, body, headers, caller, after }: KnownCall,
+  of: Omit<Search, 'ownKey'>,
+): Promise<({ readonly kind: 'read' } & BodyRead) | Rejected | Left> {
+  const bodyWaitMs = Math.max(headers.maxWaitMs ?? BODY_WAIT_MAX_MS, BODY_WAIT_MIN_MS);
+  const search = { ...of, ownKey: caller.credentials.gatewayKey };
+  const stop = new AbortController();
+  const abort = (): void => stop.abort();
+  if (request.signal.aborted) abort();
+  request.signal.addEventListener('abort', abort, { once: true });
+  const callOff = after(bodyWaitMs, abort);
+  const read = await readModel(request, bodyBudget, stop.signal, search);
+  callOff();
+  switch (read.kind) {
+    case 'unreadable':
+      return rejected({ reason: 'body_unreadable', message: read.message });
+    case 'aborted':
+      return request.signal.aborted ? LEFT : rejected(tooSlow(bodyWaitMs, search));
+    case 'found':
+    case 'absent':
+    case 'hidden': {
+      const { kind: found, model, isStream } = read;
+      body.hold(read.body);
+      return { kind: 'read', found, model, isStream };
+    }
+  }
+}
+
+function tooSlow(bodyWaitMs: number, { wantsModel, proof }: Search): ErrorReply {
+  const help = wantsModel && proof === null ? ' The header headgate-model spares the reading.' : '';
+  const message = `The body could not be read within ${bodyWaitMs} ms.${help}`;
+  return { reason: 'queue_timeout', message };
+}
+
+/** The rejection of a call of which nothing is left that it could be routed anew with. */
+export function changedMeanwhile(): Rejected {
+  const message = 'The configuration has changed while the call was read. Send it again.';
+  return rejected({ reason: 'limiter_unavailable', message });
+}

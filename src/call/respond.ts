@@ -1,0 +1,46 @@
+import { putAnswerHeaders } from '../contract/answer-headers.ts';
+import { addCors } from './cors.ts';
+import { errorShape } from './choose-path.ts';
+import type { ProxyCall } from './call.ts';
+import { errorResponse } from './errors/wire-error.ts';
+import { traceError } from './observe/trace.ts';
+import { LEFT_STATUS, never, type FinalResult } from './result.ts';
+
+/** The response to a call: an upstream's, or an error in the caller's dialect, with all that Headgate says on it. */
+export function respond(
+  result: FinalResult,
+  call: Pick<ProxyCall, 'request' | 'url' | 'table'>,
+  cors: Headers | null,
+): Response {
+  const response = responseOf(result, call);
+  const { headers } = response;
+  if (result.kind === 'answered') putAnswerHeaders(headers, result.said);
+  if (cors !== null) addCors(headers, cors);
+  if (isPageVisit(call.request)) headers.append('content-security-policy', 'sandbox');
+  return response;
+}
+
+function responseOf(
+  result: FinalResult,
+  { request, url, table }: Pick<ProxyCall, 'request' | 'url' | 'table'>,
+): Response {
+  switch (result.kind) {
+    case 'answered':
+      return result.response;
+    case 'rejected':
+      traceError(result.reply.reason);
+      return errorResponse(errorShape(request, url, table), result.reply);
+    case 'left':
+      return new Response(null, { status: LEFT_STATUS });
+    default:
+      return never(result);
+  }
+}
+
+/**
+ * Tells whether a browser opens the answer as a page. Upstreams share the dashboard's origin, so a script of theirs
+ * could do what whoever is signed in there may do: it does not run. No client of an API says this of itself.
+ */
+function isPageVisit(request: Request): boolean {
+  return request.headers.get('sec-fetch-mode') === 'navigate';
+}

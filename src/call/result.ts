@@ -1,0 +1,77 @@
+import type { AnswerHeaders } from '../contract/answer-headers.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
+
+/** The finds in the body of a call. */
+export interface BodyRead {
+  /** `hidden`: it may have a model that was not found, which nothing goes by. */
+  readonly found: 'found' | 'absent' | 'hidden';
+  readonly model: string | null;
+  readonly isStream: boolean;
+}
+
+/** The same, with what was looked for. */
+export interface EarlierRead extends BodyRead {
+  readonly soughtStream: boolean;
+  readonly soughtProof: boolean;
+}
+
+/** The upstream's answer is on its way to the caller. */
+export interface Answered {
+  readonly kind: 'answered';
+  readonly response: Response;
+  /** What Headgate says on it. */
+  readonly said: AnswerHeaders;
+}
+
+/** The caller is told an error of ours. */
+export interface Rejected {
+  readonly kind: 'rejected';
+  readonly reply: ErrorReply;
+  /** Finds of the body, by which a newer configuration may know the upstream; null: none that would do. */
+  readonly read: EarlierRead | null;
+}
+
+/** The upstream did not serve the call, whose body is kept. All its slots are given back. */
+export interface Again {
+  readonly kind: 'again';
+  /**
+   * `here`: it takes its place in the queue once more, after a moment if the upstream failed. `elsewhere`:
+   * at another upstream, if there is one.
+   */
+  readonly where: 'here' | 'here later' | 'elsewhere';
+}
+
+/** The call is to be routed anew, no earlier than by that version of the configuration. */
+export interface Moved {
+  readonly kind: 'moved';
+  readonly configVersion: number;
+}
+
+/** The caller has gone. */
+export interface Left {
+  readonly kind: 'left';
+}
+
+/** What came of a try at one upstream. */
+export type Result = Answered | Rejected | Again | Moved | Left;
+
+/** What comes of a call in the end. */
+export type FinalResult = Answered | Rejected | Left;
+
+/** The status of an answer that nobody is left to read. */
+export const LEFT_STATUS = 499;
+
+export const LEFT: Left = { kind: 'left' };
+
+export function answered(response: Response, said: AnswerHeaders = {}): Answered {
+  return { kind: 'answered', response, said };
+}
+
+export function rejected(reply: ErrorReply, read: EarlierRead | null = null): Rejected {
+  return { kind: 'rejected', reply, read };
+}
+
+/** Marks what no result can be: the compiler refuses a `switch` that forgets one. */
+export function never(result: never): never {
+  throw new Error(`no such result: ${JSON.stringify(result)}`);
+}

@@ -1,0 +1,46 @@
+import { admit } from './acquire/admit.ts';
+import { forward } from './forward.ts';
+import { measure } from './metering.ts';
+import { passThrough } from './pass-through.ts';
+import { forbiddenAt, type Candidate } from './plan.ts';
+import { never, rejected, type Result } from './result.ts';
+import { targetOf } from './target.ts';
+import type { Turn } from './tries.ts';
+
+/** Sends a call to its upstream, after it has waited for its slot if it needs one. */
+export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
+  const { call, located, routed, placements, rules } = candidate;
+  const target = targetOf(candidate);
+  // What may come behind comments of ours cannot be compressed.
+  if (turn.listener !== null) target.headers.set('accept-encoding', 'identity');
+  const forbidden = forbiddenAt(candidate);
+  if (forbidden !== null) return rejected(forbidden);
+  if (!located.operation.limited) return passThrough(call, located, target);
+  const measured = rules.isMetered ? await measure(call, located) : null;
+  if (measured !== null && measured.kind !== 'measured') return measured;
+  const metering = measured?.metering ?? null;
+  // Tokens are counted on their way through, which compressed ones are not.
+  if (metering !== null) target.headers.set('accept-encoding', 'identity');
+  const admitted = await admit(routed, turn.ticket, placements, {
+    ...call,
+    listener: turn.listener,
+    metering,
+  });
+  switch (admitted.kind) {
+    case 'admitted': {
+      const { admission } = admitted;
+      try {
+        return await forward({ candidate, turn, target, metering, admission });
+      } catch (error) {
+        await admission.release('failed'); // a bug of ours must not cost a slot
+        throw error;
+      }
+    }
+    case 'moved':
+    case 'rejected':
+    case 'left':
+      return admitted;
+    default:
+      return never(admitted);
+  }
+}

@@ -1,0 +1,17 @@
+import type { CutReason } from '../upstream/transfer/held-call.ts';
+import { rejected, type Rejected } from './result.ts';
+
+/** The rejection of a call that its upstream gave no answer to; `cutBy` null: the connection failed. */
+export function unreachable(upstreamId: string, cutBy: CutReason | null): Rejected {
+  const why: Record<CutReason, string> = {
+    left: 'the caller has gone',
+    body: 'what was left of the body may not go out',
+    revoked: 'the call was ended by the operator',
+    idle: 'it sent nothing in time',
+    stalled: 'the caller took nothing of it in time',
+    max_hold: 'the call took longer than its group allows',
+  };
+  const because = cutBy === null ? 'the connection failed' : why[cutBy];
+  const message = `The upstream ${upstreamId} gave no answer: ${because}.`;
+  return rejected({ reason: 'upstream_unreachable', message });
+}
