@@ -11,7 +11,7 @@ import { bodyBudget } from './isolate.ts';
 export class CallBody {
   /** Null: nobody has looked at it yet, so that nothing is held of it. */
   #asCalled: OutgoingBody | KeptBody | null = null;
-  /** What goes out in its place, under the model name of another upstream. */
+  /** The form that goes out in its place, under the model name of another upstream. */
   #renamed: OutgoingBody | KeptBody | null = null;
   #uses = 1;
 
@@ -25,7 +25,7 @@ export class CallBody {
     return this.#now.contentLength;
   }
 
-  /** Whether it is in memory as a whole, and can go out more than once. */
+  /** Says whether it is in memory as a whole, and can go out more than once. */
   get isKept(): boolean {
     return 'bytes' in this.#now;
   }
@@ -61,7 +61,7 @@ export class CallBody {
     else this.#renamed = form;
   }
 
-  /** What goes to the upstream: once, and as often as it is wanted where it is kept. */
+  /** Opens it for the upstream: once, and as often as it is wanted where it is kept. */
   open(): BodyInit | null {
     return this.#now.open();
   }

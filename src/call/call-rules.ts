@@ -4,10 +4,10 @@ import { countsTokens } from '../routing/metered.ts';
 import type { Placement } from '../routing/placement.ts';
 import type { HoldLimits } from '../upstream/transfer/hold-limits.ts';
 
-/** What a group that nobody configured goes by. */
+/** Rules of a group that nobody configured. */
 const DEFAULTS = groupSchema.parse({ name: 'defaults' });
 
-/** What the groups of a call say of it while it is under way. */
+/** Rules that the groups of a call have for it while it is under way. */
 export interface CallRules {
   readonly hold: HoldLimits;
   readonly retries: GroupConfig['retries'];

@@ -10,7 +10,7 @@ export function callsInFlight(): number {
 /**
  * Counts a call for as long as `work` takes, and keeps it alive until then: when a caller leaves before its
  * answer, the runtime drops what nothing keeps alive at its next step, and the call would count for ever.
- * So `work` must come to an end when its caller has gone.
+ * Therefore `work` must come to an end when its caller has gone.
  */
 export function countInFlight(work: Promise<unknown>, ctx: Background): void {
   count += 1;

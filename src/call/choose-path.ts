@@ -13,7 +13,7 @@ export interface Chosen {
   readonly upstream: Upstream;
   /** Behind the upstream's base URL. */
   readonly path: string;
-  /** What stands in front of the model to name the upstream. */
+  /** Prefix of the model that names the upstream. */
   readonly prefix: string;
 }
 

@@ -5,17 +5,17 @@ import type { ErrorReply } from '../contract/reasons.ts';
 interface Comeback {
   readonly times: number;
   readonly at: number;
-  /** Whoever heeds what was told then comes after this. */
+  /** The time after which a caller comes that heeds what it was told. */
   readonly untilAt: number;
 }
 
-/** So many callers are remembered; who was refused longest ago is forgotten first. */
+/** Maximum callers that are remembered; the one rejected longest ago is forgotten first. */
 export const COMEBACKS_MAX = 1_000;
 
-/** Who was not refused for so long begins anew. */
+/** How long a caller must not have been rejected to begin anew. */
 const FORGOTTEN_MS = 300_000;
 
-/** What a group says at the first time, and up to half of it more by chance. */
+/** How long a group says at the first time, and up to half of it more by chance. */
 const STOPPED_MS = 15_000;
 
 /** An object that cannot be reached is being moved or deployed, mostly, and there again within a second. */

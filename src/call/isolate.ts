@@ -3,12 +3,12 @@ import { Comebacks } from './comebacks.ts';
 import { Departures } from './departures.ts';
 import { RetryBudget } from './tries.ts';
 
-/** What all calls of an isolate share. */
+/** Things that all calls of an isolate share. */
 
-/** What every isolate may hold of bodies at a time. */
+/** The room that every isolate has for bodies. */
 export const bodyBudget = createBodyBudget();
 
-/** Who comes back to what nobody knows the end of. */
+/** Callers that come back to what nobody knows the end of. */
 export const comebacks = new Comebacks();
 
 /** Callers that have left though the runtime does not say so. */

@@ -24,9 +24,9 @@ export interface Located {
   readonly operation: Operation;
   /** Null: not known, because nobody needs it or the call names none. */
   readonly model: string | null;
-  /** Whether it is the one that the upstream will read, or the call shows none. */
+  /** True: it is the one that the upstream will read, or the call shows none. */
   readonly isProven: boolean;
-  /** What the header calls the model, at this upstream. */
+  /** Name that the header has for the model, at this upstream. */
   readonly said: string | null;
   /** Whether an event stream is asked for. Looked for only where comments may be sent meanwhile. */
   readonly isStream: boolean;

@@ -8,7 +8,7 @@ const EMPTY_EVENT = '{}\n\n';
 const encoder = new TextEncoder();
 
 /**
- * What stands in a stream before its first event. Most clients pass over comments. Gemini's break at them,
+ * The part of a stream before its first event. Most clients pass over comments. Gemini's break at them,
  * some at any line before the first event, and chats lose an answer in which an event is empty. So there the
  * line of the first event is begun, and spaces keep it waiting: none are part of the JSON that follows.
  */
@@ -40,7 +40,7 @@ export class Opening {
     return isWhole ? behindField(head) : new Uint8Array();
   }
 
-  /** What is left of an answer that ended before it could be told how it begins. */
+  /** Gives what is left of an answer that ended before it could be told how it begins. */
   end(): Uint8Array {
     const head = this.#head;
     this.#head = null;

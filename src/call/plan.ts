@@ -18,7 +18,7 @@ export interface Candidate {
   /** The pools that it needs a slot of, narrow first. */
   readonly placements: readonly Placement[];
   readonly rules: CallRules;
-  /** What the call asked for, if this is not its upstream; null: it is. */
+  /** The place that the call asked for, if this is another; null: it is this one. */
   readonly spilledFrom: Located | null;
 }
 

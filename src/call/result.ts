@@ -19,7 +19,7 @@ export interface EarlierRead extends BodyRead {
 export interface Answered {
   readonly kind: 'answered';
   readonly response: Response;
-  /** What Headgate says on it. */
+  /** Headers that Headgate puts on it. */
   readonly said: AnswerHeaders;
 }
 
@@ -52,10 +52,10 @@ export interface Left {
   readonly kind: 'left';
 }
 
-/** What came of a try at one upstream. */
+/** The end of a try at one upstream. */
 export type Result = Answered | Rejected | Again | Moved | Left;
 
-/** What comes of a call in the end. */
+/** The end of a call. */
 export type FinalResult = Answered | Rejected | Left;
 
 /** The status of an answer that nobody is left to read. */

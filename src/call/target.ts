@@ -8,14 +8,14 @@ import { upstreamRequestHeaders } from '../upstream/transfer/request-headers.ts'
 import type { Env } from '../env.ts';
 import type { Candidate } from './plan.ts';
 
-/** Where and how a call goes out. */
+/** The way out of a call. */
 export interface Target {
   readonly url: string;
   readonly headers: Headers;
   readonly fetcher: Fetcher;
 }
 
-/** The way out of a call, with the right key in the right place. */
+/** Makes the way out of a call, with the right key in the right place. */
 export function targetOf({ call, located, key, spilledFrom }: Candidate): Target {
   const { request, url, env, caller } = call;
   const { upstream, path, operation } = located;

@@ -20,7 +20,7 @@ export interface Ticket extends AskedLanes {
   readonly rounds: { next: number };
 }
 
-/** What a call has used, as one of its groups counts it. */
+/** Settles a call as one of its groups counts it. */
 export type Settle = (placement: Placement) => Settlement;
 
 /** The slots of a call in all its groups, or the leave to go without. */

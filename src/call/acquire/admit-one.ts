@@ -19,13 +19,13 @@ import { rejected, type Left, type Moved, type Rejected } from '../result.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Background } from '../../runtime/background.ts';
 
-/** A cancellation that takes longer is lost. */
+/** How long a cancellation may take before it is lost. */
 const CANCEL_LOST_MS = 3_000;
 
 /** Attempts that `askForSlot` may use up before the next round. */
 const ATTEMPTS_PER_ROUND = 10;
 
-/** What stands around a call that is being admitted. */
+/** The surroundings of a call that is being admitted. */
 export interface AdmitContext {
   readonly env: Env;
   readonly table: RoutingTable;
@@ -149,7 +149,7 @@ function requestFor(
   };
 }
 
-/** Who is charged: never what the caller may choose, unless the operator trusts a header. */
+/** Finds the tenant: never what the caller may choose, unless the operator trusts a header. */
 function tenantOf(call: RoutedCall, { config }: Placement): string {
   const by = config?.fairness.by[0] ?? 'caller';
   if (by === 'caller') return call.caller;

@@ -199,7 +199,7 @@ function admissionOf(held: readonly One[]): Admission {
   };
 }
 
-/** What the provider says is about the groups that stand for it, never about the caller's own. */
+/** Narrows an outcome: what the provider says is about the groups that stand for it, never about the caller's own. */
 function outcomeFor(placement: Placement, outcome: Outcome): Outcome {
   return outcome === 'failed' && !placement.isOfProvider ? 'success' : outcome;
 }

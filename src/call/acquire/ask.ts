@@ -12,13 +12,13 @@ const SLICE_MAX_MS = 30_000;
 /** That of a call that does not want to wait, and the shortest of one whose caller is told its place. */
 const SLICE_SHORT_MS = 2_000;
 
-/** So long after a ticket's deadline its caller is told at the latest, whatever the object does. */
+/** How long after a ticket's deadline its caller is told at the latest, whatever the object does. */
 const DEADLINE_GRACE_MS = 2_000;
 
-/** So long before its slice ends the Worker asks again, so that a place in the queue never lapses. */
+/** How long before its slice ends the Worker asks again, so that a place in the queue never lapses. */
 const ASK_AHEAD_MS = 1_000;
 
-/** Failed asks in a row after which the group counts as out of reach; with the pauses, three seconds. */
+/** Maximum failed acquire calls in a row before the group counts as out of reach; with the pauses, three seconds. */
 const FAILURES_MAX = 7;
 const RETRY_PAUSE_MS = 50;
 
@@ -51,7 +51,7 @@ export type Asked =
 /** How one ask ended: with an answer, or with a failure of the transport or the object. */
 export type AskEnd = AcquireAnswer | { readonly kind: 'failed'; readonly overloaded: boolean };
 
-/** What superseded asks said while the current one was waited for. */
+/** The answers of superseded calls while the current one was waited for. */
 interface Heard {
   /** Asks that have come to their end, the current one included. */
   readonly answered: Set<Promise<AskEnd>>;
@@ -136,7 +136,7 @@ export async function askForSlot(
 }
 
 /**
- * What happens next: an answer to the current ask, a grant to one that it superseded, the end of the
+ * Waits for what happens next: an answer to the current call, a grant to one that it superseded, the end of the
  * slice, or the caller's leaving. A superseded ask's `pending` only tells the estimate.
  */
 function nextTurn(
@@ -168,7 +168,7 @@ async function ask(pool: PoolSource, request: AcquireRequest): Promise<AskEnd> {
   }
 }
 
-/** Half the estimate: callers far back ask seldom, and nobody misses a change of the queue for long. */
+/** Takes half the estimate: callers far back ask seldom, and nobody misses a change of the queue for long. */
 function sliceFor(estimateMs: number, sliceMaxMs: number, listener: PlaceListener | null): number {
   const sliceMs = Math.min(sliceMaxMs, Math.max(SLICE_MIN_MS, estimateMs / 2));
   if (listener === null) return sliceMs;

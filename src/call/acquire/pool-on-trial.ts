@@ -14,7 +14,7 @@ import type { Settlement } from '../../core/words/usage.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { noteProved } from '../identity/proved.ts';
 
-/** What a call asks of a pool. */
+/** The part of a pool that a call needs. */
 export type CallPool = Pick<
   GroupRpc,
   'acquire' | 'cancel' | 'release' | 'report' | 'resume' | 'opened' | 'status'

@@ -28,7 +28,7 @@ export function poolSource(env: Env, placement: Placement, table: RoutingTable):
   return () => pool;
 }
 
-/** Whether a pool may be among those whose keys had no success yet. */
+/** Tells whether a pool may be among those whose keys had no success yet. */
 export function isOnTrial(env: Env, placement: Placement): boolean {
   return env.TRIALS !== undefined && isProvedLater(placement) && !isKnownProved(placement);
 }

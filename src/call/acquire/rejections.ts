@@ -72,7 +72,7 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
   }
 }
 
-/** What of a call counts towards a limit, and in which time. */
+/** Words for each limit: the thing that counts towards it, and the time. */
 const LIMIT_WORDS: Record<LimitName, readonly [what: string, time: string]> = {
   rpm: ['request', 'minute'],
   rpd: ['request', '24 hours'],

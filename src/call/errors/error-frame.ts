@@ -66,7 +66,7 @@ function feedbackOf({ error }: ErrorBody): object {
   return { blockReason: 'OTHER', blockReasonMessage: message };
 }
 
-/** The last events for an error reply. */
+/** Writes the last events for an error reply. */
 export function errorReplyFrame(
   shape: FrameShape,
   reply: ErrorReply,
@@ -95,7 +95,7 @@ export interface UpstreamError {
   readonly retryAfterMs: number | null;
 }
 
-/** The last events for an upstream's error response. */
+/** Writes the last events for an upstream's error response. */
 export function upstreamErrorFrame(
   shape: FrameShape,
   { status, text, retryAfterMs }: UpstreamError,
@@ -111,7 +111,7 @@ export function upstreamErrorFrame(
   return responsesFrames({ message, code, failedCode, retryAfterMs, error }, model);
 }
 
-/** What the upstream said, or its status in the dialect. */
+/** Takes what the upstream said, or says its status in the dialect. */
 function upstreamBody(shape: FrameShape, status: number, text: string): ErrorBody {
   const body = parseObject(text);
   if (body !== null && typeof body['error'] === 'object' && body['error'] !== null) {

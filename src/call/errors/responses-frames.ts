@@ -1,4 +1,4 @@
-/** What goes wrong with a Responses stream whose status was sent long ago. */
+/** A failure of a Responses stream whose status was sent long ago. */
 export interface LateFailure {
   readonly message: string;
   /** The reason, or the upstream's own code. */

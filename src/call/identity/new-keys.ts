@@ -152,7 +152,7 @@ async function pauseFor({ signal }: Request, ms: number): Promise<void> {
   await Promise.race([pause(ms), left]);
 }
 
-/** Whether the key had a success that another isolate, or an earlier process, knows of. */
+/** Asks whether the key had a success that another isolate, or an earlier process, knows of. */
 async function isProved(env: Env, placements: readonly Placement[]): Promise<boolean> {
   const own = placements.find(isProvedLater);
   if (own === undefined) return false;

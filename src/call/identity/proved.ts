@@ -9,7 +9,7 @@ const proved = new BoundedSet<string>(PROVED_MAX);
 
 type Pool = Pick<Placement, 'group' | 'partition'>;
 
-/** Whether the key of a pool had a success, as far as this isolate knows. */
+/** Tells whether the key of a pool had a success, as far as this isolate knows. */
 export function isKnownProved({ group, partition }: Pool): boolean {
   return proved.has(poolName(group, partition));
 }

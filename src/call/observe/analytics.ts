@@ -8,13 +8,13 @@ import type { Settlement } from '../../core/words/usage.ts';
 /** Callers write some of the texts, and a point may have 16 KB of them together. */
 const TEXT_LENGTH_MAX = 200;
 
-/** What a point is about: a call in one of its groups. */
+/** The subject of a point: a call in one of its groups. */
 export type AnalysedCall = Pick<
   ResumeRequest,
   'group' | 'upstream' | 'model' | 'tenant' | 'caller' | 'lane'
 >;
 
-/** How a call ended in a group. */
+/** The end of a call in a group. */
 export interface CallEnd {
   readonly outcome: Outcome | 'rejected';
   /** Why the group or the upstream refused it; null: nobody did. */
@@ -42,7 +42,7 @@ export function noteEnd({ ANALYTICS: dataset }: Env, call: AnalysedCall, end: Ca
   }
 }
 
-/** The same of a call that a group refused. */
+/** Writes the same of a call that a group rejected. */
 export function noteRejection(
   env: Env,
   call: AnalysedCall,

@@ -5,7 +5,7 @@ import type { Located } from '../locate.ts';
 /** A caller may call a model whatever it likes. */
 export const TRACED_MODEL_MAX = 100;
 
-/** What the platform's trace of a call is to say of it, by OpenTelemetry's GenAI conventions where they have a name. */
+/** Things that the platform's trace says of a call, by OpenTelemetry's GenAI conventions where they have a name. */
 export interface Traced {
   readonly located: Located;
   readonly groups: string;
@@ -34,7 +34,7 @@ export function traceUsage(used: Settlement['seen']): void {
   });
 }
 
-/** Notes why a call was refused: by its upstream, or by us with one of our reasons. */
+/** Notes why a call failed: the kind of its upstream's refusal, or one of our reasons. */
 export function traceError(type: string): void {
   tracedSpan()?.setAttribute('error.type', type);
 }

@@ -37,7 +37,7 @@ export function mayServeElsewhere(reason: Reason): boolean {
 /** One upstream that the configuration lets a call spill to. */
 interface SpillEntry {
   readonly upstream: Upstream;
-  /** What the model is called there; null: as the caller calls it. */
+  /** Name of the model there; null: as the caller calls it. */
   readonly model: string | null;
 }
 
