@@ -10,8 +10,8 @@ import { tooWide, worstBelow } from './naive-rejections.ts';
 type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
 
 /**
- * Twin of the core that does what a group should do, written as plainly as possible: arrays, nothing remembered that can be worked
- * out again, every number spelled out here rather than taken from the code under test.
+ * Twin of the core that does what a group should do, written as plainly as possible: arrays, nothing remembered
+ * that can be worked out again, every number spelled out here rather than taken from the code under test.
  */
 export class NaiveGroup extends NaiveLeases {
   #waiters: NaiveWaiter[] = [];
