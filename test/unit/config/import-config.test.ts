@@ -155,9 +155,10 @@ describe('a document of our own shape', () => {
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`a${at}`, at]));
     const msOf = (count: number): number => {
       const document = { upstreams: [{ id: 'x', aliases: aliases(count) }] };
-      const startedAt = performance.now();
+      const started = process.cpuUsage();
       expect(errorsOf(document)).toHaveLength(count);
-      return performance.now() - startedAt;
+      // Of this process, whatever else the machine does.
+      return process.cpuUsage(started).user / 1_000;
     };
     msOf(500);
     const [few, ...many] = [500, 10_000, 10_000].map(msOf);
