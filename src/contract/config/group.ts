@@ -247,7 +247,7 @@ export const autoGroupSchema = z.strictObject({
       /^auto:[^\s/#]{1,64}(\/[^\s#]{1,128})?$/,
       'expected auto:<upstream> or auto:<upstream>/<models>, as in auto:openai',
     )
-    .describe('Name of the group, as in `auto:openai` or `auto:zai/glm-5.1`.'),
+    .describe('Name of the group, as in `auto:openai` or `auto:openai/gpt-5`.'),
   paused: z.boolean().default(false).describe('Queues and grants nothing, in all its pools.'),
   draining: z.boolean().default(false).describe('Refuses new calls, in all its pools.'),
 });
