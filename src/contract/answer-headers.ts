@@ -1,6 +1,6 @@
-/** What holds of a header that Headgate puts on answers. */
+/** Properties of a header that Headgate puts on answers. */
 interface AnswerHeaderShape {
-  /** Whether it is Headgate's alone: an upstream that sends it speaks as Headgate, and is not heard. */
+  /** Whether only Headgate says it: an upstream that sends it speaks as Headgate, and is not heard. */
   readonly isOurs: boolean;
   /** Whether scripts of a configured origin may read it. */
   readonly isExposed: boolean;
@@ -34,7 +34,7 @@ export const ANSWER_HEADERS = {
   'content-security-policy': { isOurs: false, isExposed: false },
 } as const satisfies Record<string, AnswerHeaderShape>;
 
-/** What is said on one answer. */
+/** The headers of ours on one answer. */
 export type AnswerHeaders = Readonly<Partial<Record<keyof typeof ANSWER_HEADERS, string>>>;
 
 const ROWS: readonly (readonly [string, AnswerHeaderShape])[] = Object.entries(ANSWER_HEADERS);

@@ -13,9 +13,9 @@ export const SCAN_BYTES_MAX = 32 * 1024 * 1024;
 const POLL_NEAR_MS = 25;
 /** How often the others do: thousands of quick timers would cost more than they gain. */
 const POLL_FAR_MS = 250;
-/** So many of the line poll quickly. */
+/** Places of the line that poll quickly. */
 const NEAR = 8;
-/** Who has not looked for this long has died with its request, and no longer holds up the line. */
+/** How long a place is kept without a look: then its request has died, and no longer holds up the line. */
 const LOST_AFTER_MS = 2_000;
 
 /** A part of the budget, held for one body. */
@@ -27,7 +27,7 @@ export interface Reservation {
   release(): void;
 }
 
-/** What all request bodies of an isolate together may hold in memory. */
+/** Memory that all request bodies of an isolate may hold together. */
 export interface BodyBudget {
   /** Bytes that nobody holds. */
   readonly bytesFree: number;
@@ -93,7 +93,7 @@ export function createBodyBudget(bytesMax: number = BODY_BUDGET_BYTES): BodyBudg
   };
 }
 
-/** What a reservation holds, apart from it, so that its loss can be noticed. */
+/** The bytes of a reservation, apart from it, so that its loss can be noticed. */
 interface Held {
   bytes: number;
 }

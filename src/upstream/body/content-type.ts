@@ -1,7 +1,7 @@
 import { hasOddCharset } from './charset.ts';
 import { multipartBoundary } from './multipart-scan.ts';
 
-/** What a body is read as. */
+/** The form that a body is read as. */
 export type BodyForm =
   | { readonly kind: 'json' }
   | { readonly kind: 'form'; readonly boundary: string }

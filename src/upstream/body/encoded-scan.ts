@@ -9,7 +9,7 @@ export interface BodyScan {
   readonly isPlain: boolean;
   /** Whether what follows may change its state. */
   readonly goesOn: boolean;
-  /** So many bytes at the end of what was pushed stand in something that is not decided yet. */
+  /** Bytes at the end of what was pushed that stand in something not decided yet. */
   readonly undecidedBytes: number;
   push(bytes: Uint8Array): Promise<ScanState>;
   end(): Promise<ScanState>;

@@ -1,6 +1,6 @@
 import { hasOddCharset } from './charset.ts';
 
-/** What the headers of a part of a form say of it. */
+/** A part of a form, as its headers describe it. */
 export interface FormField {
   readonly name: string;
   /** Whether its content is the value of the field as it stands: no file, and in no encoding. */

@@ -13,14 +13,14 @@ export interface KeyScan {
   end(): KeyFound | null;
   /** Whether the form has ended by its own account. */
   readonly isDone: boolean;
-  /** So many bytes at the end of what was pushed belong to a field that may still hold a key. */
+  /** Bytes at the end of what was pushed that belong to a field which may still hold a key. */
   readonly undecidedBytes: number;
 }
 
 /** A field whose value is longer holds no key. */
 export const VALUE_BYTES_MAX = 1_024;
 
-/** What speaks against a field, as far as its name and its value are known; null: nothing does. */
+/** Finds the key in a field, as far as its name and its value are known; null: there is none. */
 export function keyIn(name: string, value: string, own: string | null): KeyFound | null {
   if (isKeyInField(name, own)) return { field: null };
   return isKeyInField(value, own) ? { field: name } : null;

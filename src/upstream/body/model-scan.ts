@@ -36,7 +36,7 @@ export interface ModelScan {
   readonly isStream: boolean;
   /** Whether what follows may change its state. */
   readonly goesOn: boolean;
-  /** So many bytes at the end of what was pushed stand in something that is not decided yet. */
+  /** Bytes at the end of what was pushed that stand in something not decided yet. */
   readonly undecidedBytes: number;
 }
 
@@ -71,7 +71,7 @@ export class ModelNames {
     return this.#models === 1 ? null : TWICE;
   }
 
-  /** What stands under `model` is no text. Nobody knows what that means to an upstream. */
+  /** Notes that no text stands under `model`. Nobody knows what that means to an upstream. */
   takeNoText(): void {
     this.#oddity = 'its value is not a text';
   }
@@ -124,12 +124,12 @@ export class Capture {
     return this.#length > this.#bytes.length;
   }
 
-  /** What was kept. Changes with the next byte. */
+  /** The bytes that were kept. Changes with the next one. */
   get bytes(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** What was kept, or the first `bytes` of it, as text; null: not UTF-8. */
+  /** The text of the bytes that were kept, or of the first `bytes` of them; null: not UTF-8. */
   text(bytes = this.#length): string | null {
     try {
       return utf8.decode(this.#bytes.subarray(0, bytes));

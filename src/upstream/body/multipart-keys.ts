@@ -12,7 +12,7 @@ const TAB = 0x09;
 const HEADERS_BYTES_MAX = 8_192;
 
 /**
- * What the next byte belongs to: `skipped` (a file, or what stands before the first part) → `boundary_end`
+ * Places of the next byte: `skipped` (a file, or what stands before the first part) → `boundary_end`
  * → `headers` → `value` or `skipped` … `end`
  */
 type Place = 'skipped' | 'boundary_end' | 'headers' | 'value' | 'end';

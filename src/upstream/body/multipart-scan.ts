@@ -21,7 +21,7 @@ const TAB = 0x09;
 const PART_HEADERS_BYTES_MAX = 8_192;
 
 /**
- * What the next byte belongs to: `content` (of a part, or what stands before the first one) →
+ * Places of the next byte: `content` (of a part, or what stands before the first one) →
  * `boundary_end` (behind a boundary: `--` or the end of the line) → `headers` → `content` … `end`
  */
 type Place = 'content' | 'boundary_end' | 'headers' | 'end';
@@ -181,7 +181,7 @@ class MultipartModelScan implements ModelScan {
     }
   }
 
-  /** What some parsers would still take for a part. */
+  /** Something that some parsers would still take for a part. */
   #behind(byte: number): void {
     const isBlank = isLineEnd(byte) || byte === LF;
     if (!isBlank) this.#state = unreadable('something follows the form');

@@ -7,7 +7,7 @@ export interface OutgoingBody {
   /** Bytes of the whole body; null: known only at its end. */
   readonly contentLength: number | null;
   /**
-   * What goes into `fetch`, once. A body of known length goes out with its Content-Length, whatever
+   * Gives what goes into `fetch`, once. A body of known length goes out with its Content-Length, whatever
    * the request's headers say.
    */
   open(): BodyInit | null;
@@ -16,7 +16,7 @@ export interface OutgoingBody {
    * `waitUntil` from `open` on, and comes to an end by `discard` where the upstream stops reading.
    */
   readonly sent: Promise<void>;
-  /** What looks on while the rest of it goes out, and may break it off; null: nobody need. */
+  /** Looks on while the rest of it goes out, and may break it off; null: nobody need. */
   readonly watch: Watch | null;
   /** Gives up what was not handed over. Must be called when the call ends; may be called at any time. */
   discard(): void;
@@ -55,9 +55,9 @@ export function contentLengthOf(request: Request): number | null {
 
 /** A body of which some or all was read. */
 export interface ReadParts {
-  /** What was read, in order. */
+  /** The pieces that were read, in order. */
   readonly chunks: readonly Uint8Array[];
-  /** What was not; null: all was read. */
+  /** The rest, unread; null: all was read. */
   readonly rest: ReadableStream<Uint8Array> | null;
   readonly contentLength: number | null;
   /** Held for the chunks; null: they are exempt. */

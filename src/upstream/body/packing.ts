@@ -9,7 +9,7 @@ const PACKINGS: ReadonlyMap<string, Packing> = new Map([
   ['deflate', 'deflate'],
 ]);
 
-/** What a `content-encoding` says of a body; null: a compression that the runtime cannot undo. */
+/** Reads how a body is packed from its `content-encoding`; null: a compression that the runtime cannot undo. */
 export function packingOf(contentEncoding: string | null): Packing | null {
   return PACKINGS.get(contentEncoding?.trim().toLowerCase() ?? '') ?? null;
 }

@@ -16,19 +16,19 @@ import { Watch } from './watch.ts';
 export { unreadBody };
 export type { OutgoingBody };
 
-/** What must hold of a body whose model counts as the one that the upstream will read. */
+/** Conditions on a body whose model counts as the one that the upstream will read. */
 export interface Proof {
   /** Something goes by the model: a body that cannot be read is refused, and held until its model is known. */
   readonly isBound: boolean;
-  /** What the call says elsewhere against the model that its body names; null: nothing. */
+  /** Finds what the call says elsewhere against the model that its body names; null: nothing. */
   against(model: string): ErrorReply | null;
 }
 
-/** What is looked for in a body. */
+/** The things that are looked for in a body. */
 export interface Search {
   /** Otherwise a body is looked through for gateway keys alone. */
   readonly wantsModel: boolean;
-  /** Whether it asks for a stream is to be found too. */
+  /** Whether `stream` is to be found too. */
   readonly wantsStream: boolean;
   /** Null: the first model will do. */
   readonly proof: Proof | null;
@@ -44,7 +44,7 @@ export function mayHoldKeys({ method, headers }: Request): boolean {
   return hasBody && isForm(headers.get('content-type') ?? '');
 }
 
-/** What became of the search for a model. Of `unreadable` and `aborted` no body is left. */
+/** The end of the search for a model. Of `unreadable` and `aborted` no body is left. */
 export type ModelRead =
   | {
       readonly kind: 'found';
@@ -66,7 +66,7 @@ export type ModelRead =
   | { readonly kind: 'aborted' };
 
 /**
- * So much of a large body is looked at before the budget is asked: where the model comes first, as
+ * How much of a large body is looked at before the budget is asked: where the model comes first, as
  * with most clients, the call neither waits nor keeps others waiting.
  */
 const PEEK_BYTES = 16 * 1024;
@@ -186,7 +186,7 @@ function hidden(request: Request, why: string, search: Search): ModelRead {
   return { kind: 'unreadable', message };
 }
 
-/** What the caller is told of a body that is not passed on; null: it is. */
+/** The sentence for the caller of a body that is not passed on; null: it is. */
 function refusalOf(state: ScanState, { wantsModel, proof }: Search): string | null {
   if (state.kind === 'key') return keyRefusal(state.field);
   if (state.kind === 'twice') {
@@ -370,7 +370,7 @@ class Reading {
     if (this.#filled > 0) this.#full.push(new Uint8Array(this.#buffer, 0, this.#filled));
   }
 
-  /** What was read, and the rest. Nothing may be read afterwards. */
+  /** Gives what was read, and the rest. Nothing may be read afterwards. */
   body(found: Found): OutgoingBody {
     this.#keepBuffer();
     this.#reservation?.keep(this.#bytes - this.#filled + this.#buffer.byteLength);

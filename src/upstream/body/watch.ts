@@ -34,7 +34,7 @@ export class Watch {
     this.#onFault = listener;
   }
 
-  /** So many bytes that were scanned must not go out yet. */
+  /** Bytes that were scanned and must not go out yet. */
   get heldBytes(): number {
     return this.#isOn && this.#scan.goesOn ? Math.max(1, this.#scan.undecidedBytes) : 0;
   }

@@ -1,4 +1,4 @@
-/** What is needed to close a JSON text that ends too early. */
+/** Everything that closes a JSON text which ends too early. */
 interface OpenEnd {
   /** Brackets that close what is open, outermost first. */
   readonly closers: readonly string[];

@@ -45,7 +45,7 @@ export class JsonString {
     return this.#isOpen;
   }
 
-  /** Whether it has ended with its quote, and not because something broke it. */
+  /** Whether its quote has ended it, and not something that broke it. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }

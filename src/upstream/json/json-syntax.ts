@@ -1,5 +1,5 @@
 /**
- * What a text is, and how much of its syntax is checked.
+ * Kinds of text, and how much of their syntax is checked.
  * - `document`: one JSON value, over any number of lines; of an array, each object is a record.
  * - `lines`: event streams and JSON lines. Every provider writes the JSON of a record in one line; the
  *   rest of the line, as `data:`, is of no interest, and a broken record ends with its line.
@@ -19,7 +19,7 @@ export const LINE_END = 3;
 /** A byte over which a container cannot be stepped. */
 export const BREAK = 2;
 
-/** What each byte means. */
+/** The meaning of each byte. */
 export interface Syntax {
   /** Its class between keys and values. */
   readonly between: Uint8Array;

@@ -1,7 +1,7 @@
 export type ValueKind = 'object' | 'array' | 'string' | 'scalar';
 
 /**
- * What is wanted of a value.
+ * Wishes of a visitor for a value.
  * - `walk`: nothing; the values in a container are told one by one.
  * - `skip`: nothing, and what is in a container is not told either.
  * - `keep`: its bytes as they are written, up to a bound; those of a string without the quotes.
@@ -30,7 +30,7 @@ export interface WalkedValue {
   readonly recordStart: number;
   /** UTF-8 bytes of the text that was counted, as if it had no escapes. */
   readonly textBytes: number;
-  /** What was kept of the value that has ended. Holds until the visitor returns. */
+  /** The bytes that were kept of the value that has ended. Holds until the visitor returns. */
   readonly kept: Uint8Array;
   /** Ends the walk over what is left of the record. The visitor is told no more of it, its end included. */
   leave(): void;

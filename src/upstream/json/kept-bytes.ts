@@ -11,7 +11,7 @@ export class KeptBytes {
     this.#bytesMax = bytesMax;
   }
 
-  /** What was kept since the last `clear`. Holds until the next one. */
+  /** The bytes that were kept since the last `clear`. Holds until the next one. */
   get bytes(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
