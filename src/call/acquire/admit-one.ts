@@ -12,7 +12,7 @@ import { askForSlot, type PlaceListener } from './ask.ts';
 import { laneOf } from '../../routing/lane-of.ts';
 import type { Metering } from '../metering.ts';
 import { LeaseHolder } from './lease-holder.ts';
-import { passWithoutSlot, giveBackPasses, takeUnreportedPasses, type Pass } from './passes.ts';
+import { bypass, giveBackBypasses, takeUnreportedBypasses, type Bypass } from './bypasses.ts';
 import { poolSource, type PoolSource } from './pools.ts';
 import { replyTo, unavailable } from './rejections.ts';
 import { rejected, type Left, type Moved, type Rejected } from '../result.ts';
@@ -46,8 +46,14 @@ export interface Manner {
   readonly holdsNarrower: boolean;
 }
 
+/** A slot of the call. */
+export interface Leased {
+  readonly kind: 'leased';
+  readonly lease: LeaseHolder;
+}
+
 export type AdmittedOne =
-  | { readonly kind: 'admitted'; readonly placement: Placement; readonly hold: LeaseHolder | Pass }
+  | { readonly kind: 'admitted'; readonly placement: Placement; readonly by: Leased | Bypass }
   | Rejected
   /** Not now, or not before a pause ends. Only tries and calls that hold narrower slots hear it. */
   | { readonly kind: 'declined'; readonly placement: Placement; readonly isPaused: boolean }
@@ -78,11 +84,11 @@ export async function admitOne(
     case 'granted': {
       const { leaseId } = asked.granted;
       const self = { ...request, leaseId };
-      const hold = new LeaseHolder(pool, self, asked.granted, ctx, after, (end) =>
+      const lease = new LeaseHolder(pool, self, asked.granted, ctx, after, (end) =>
         noteEnd(env, request, { ...end, waitedMs, heldMs: steadyClock.now() - endedAt }),
       );
-      if (asked.late.length > 0) ctx.waitUntil(hold.adoptLate(asked.late));
-      return { kind: 'admitted', placement, hold };
+      if (asked.late.length > 0) ctx.waitUntil(lease.adoptLate(asked.late));
+      return { kind: 'admitted', placement, by: { kind: 'leased', lease } };
     }
     case 'rejected':
       noteRejection(env, request, asked.rejection.reason, waitedMs);
@@ -96,9 +102,9 @@ export async function admitOne(
       return asked;
     case 'unavailable': {
       ctx.waitUntil(cancel(pool, ticket.id));
-      giveBackPasses(poolName(placement.group, placement.partition), request.passedUnlimited);
-      const hold = passWithoutSlot(placement);
-      if (hold !== null) return { kind: 'admitted', placement, hold };
+      giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
+      const by = bypass(placement);
+      if (by !== null) return { kind: 'admitted', placement, by };
       return rejected(unavailable(placement));
     }
   }
@@ -145,7 +151,7 @@ function requestFor(
     upstream: call.upstream.id,
     // A header or a path may hold as much as there is room for in a request, and a queue a thousand of them.
     model: call.model?.slice(0, MODEL_BYTES_MAX) ?? null,
-    passedUnlimited: takeUnreportedPasses(poolName(group, partition)),
+    passedUnlimited: takeUnreportedBypasses(poolName(group, partition)),
   };
 }
 

@@ -5,8 +5,9 @@ import type { Outcome } from '../../core/words/outcome.ts';
 import { SERVED } from '../../core/words/signal.ts';
 import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../../routing/placement.ts';
 import { within } from '../../runtime/within.ts';
-import type { Admission, Ticket } from './admission.ts';
+import type { Admission, Settle, Ticket } from './admission.ts';
 import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './admit-one.ts';
+import type { LeaseHolder } from './lease-holder.ts';
 import { isOnTrial, poolSource } from './pools.ts';
 import { ownOrShared } from './shared-partition.ts';
 import { pause } from '../../runtime/background.ts';
@@ -127,10 +128,10 @@ async function takeInOrder(
       if (one.kind === 'left' && !context.signal.aborted) return takenAway();
       return one;
     }
-    if (!isLast) one.hold.keep(() => revoked.abort());
+    if (!isLast && one.by.kind === 'leased') one.by.lease.keep(() => revoked.abort());
     held.push(one);
   }
-  for (const { hold } of held.slice(0, -1)) context.ctx.waitUntil(hold.confirm());
+  for (const { lease } of leasesOf(held.slice(0, -1))) context.ctx.waitUntil(lease.confirm());
   return { kind: 'admitted', admission: admissionOf(held) };
 }
 
@@ -163,40 +164,57 @@ async function untilOpened(
 
 /** Nothing was sent: what was only held for a while costs nobody anything. */
 function giveBack(held: readonly One[], { ctx }: AdmitContext): void {
-  for (const { hold } of held) ctx.waitUntil(hold.release('unused'));
+  for (const one of held) ctx.waitUntil(end(one, 'unused'));
 }
 
 function admissionOf(held: readonly One[]): Admission {
+  const leases = leasesOf(held);
   return {
     placements: held.map(({ placement }) => placement),
-    leaseIds: held.flatMap(({ hold }) => hold.leaseId ?? []),
+    leaseIds: leases.map(({ lease }) => lease.leaseId),
     reportStatus: (status) => {
-      for (const { hold } of held) hold.reportStatus(status);
+      for (const { lease } of leases) lease.reportStatus(status);
     },
     reportServed: (warning) => {
-      const warned = held.find(({ placement }) => placement.isOfProvider);
-      for (const one of held) {
-        if (warning !== null && one === warned) one.hold.report(warning, false);
-        else if (one.hold.wantsServed) one.hold.report(SERVED, false);
+      // Of a group that the call bypasses there is nobody to tell.
+      const warned = held.find(({ placement }) => placement.isOfProvider)?.placement;
+      for (const { lease, placement } of leases) {
+        if (warning !== null && placement === warned) lease.report(warning, false);
+        else if (lease.wantsServed) lease.report(SERVED, false);
       }
     },
     report: (signal, scope, isRepeat) => {
       // Narrow first. What the whole upstream says is about the widest group that stands for it.
       const ofProvider = held.filter(({ placement }) => placement.isOfProvider);
       const about = scope === 'model' ? ofProvider[0] : ofProvider.at(-1);
-      about?.hold.report(signal, isRepeat);
+      if (about?.by.kind === 'leased') about.by.lease.report(signal, isRepeat);
     },
     keep: (onRevoked) => {
-      for (const { hold } of held) hold.keep(onRevoked);
+      for (const { lease } of leases) lease.keep(onRevoked);
     },
     release: async (outcome, settle) => {
-      await Promise.all(
-        held.map(({ placement, hold }) =>
-          hold.release(outcomeFor(placement, outcome), settle?.(placement)),
-        ),
-      );
+      await Promise.all(held.map((one) => end(one, outcome, settle)));
     },
   };
+}
+
+/** The leases among what a call holds, narrow first: fewer where it bypasses a group. */
+function leasesOf(
+  held: readonly One[],
+): readonly { readonly placement: Placement; readonly lease: LeaseHolder }[] {
+  return held.flatMap(({ placement, by }) =>
+    by.kind === 'leased' ? [{ placement, lease: by.lease }] : [],
+  );
+}
+
+/** Gives back what a call holds of one group. */
+async function end({ placement, by }: One, outcome: Outcome, settle?: Settle): Promise<void> {
+  switch (by.kind) {
+    case 'leased':
+      return by.lease.release(outcomeFor(placement, outcome), settle?.(placement));
+    case 'bypass':
+      return by.end();
+  }
 }
 
 /** Narrows an outcome: what the provider says is about the groups that stand for it, never about the caller's own. */
