@@ -1,6 +1,6 @@
 import type { RefusalKind, UpstreamSignal } from '../core/words/signal.ts';
 import type { Ticket } from './acquire/admission.ts';
-import type { PlaceListener } from './acquire/ask.ts';
+import type { PlaceListener } from './acquire/acquire-slot.ts';
 
 /** Maximum times that a call goes back into the queue because its upstream refuses it. */
 const REENTRIES_MAX = 3;

@@ -8,7 +8,7 @@ import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
 import { within } from '../../runtime/within.ts';
 import type { Ticket } from './admission.ts';
 import { noteEnd, noteRejection } from '../observe/analytics.ts';
-import { askForSlot, type PlaceListener } from './ask.ts';
+import { acquireSlot, type PlaceListener } from './acquire-slot.ts';
 import { laneOf } from '../../routing/lane-of.ts';
 import type { Metering } from '../metering.ts';
 import { LeaseHolder } from './lease-holder.ts';
@@ -22,7 +22,7 @@ import type { Background } from '../../runtime/background.ts';
 /** How long a cancellation may take before it is lost. */
 const CANCEL_LOST_MS = 3_000;
 
-/** Attempts that `askForSlot` may use up before the next round. */
+/** Attempts that `acquireSlot` may use up before the next round. */
 const ATTEMPTS_PER_ROUND = 10;
 
 /** The surroundings of a call that is being admitted. */
@@ -37,7 +37,7 @@ export interface AdmitContext {
   readonly metering: Metering | null;
 }
 
-/** How a slot is asked for. */
+/** How a slot is acquired for. */
 export interface Manner {
   /** Which time the call asks this pool, from 1: attempts of earlier rounds may have ended there. */
   readonly round: number;
@@ -76,30 +76,30 @@ export async function admitOne(
     ...requestFor(call, ticket, placement, manner, version),
     ...(metering === null ? {} : { estimate: metering.estimateFor(placement) }),
   };
-  const askedAt = steadyClock.now();
-  const asked = await askForSlot(pool, request, signal, after, listener);
+  const sentAt = steadyClock.now();
+  const acquired = await acquireSlot(pool, request, signal, after, listener);
   const endedAt = steadyClock.now();
-  const waitedMs = endedAt - askedAt;
-  switch (asked.kind) {
+  const waitedMs = endedAt - sentAt;
+  switch (acquired.kind) {
     case 'granted': {
-      const { leaseId } = asked.granted;
+      const { leaseId } = acquired.granted;
       const self = { ...request, leaseId };
-      const lease = new LeaseHolder(pool, self, asked.granted, ctx, after, (end) =>
+      const lease = new LeaseHolder(pool, self, acquired.granted, ctx, after, (end) =>
         noteEnd(env, request, { ...end, waitedMs, heldMs: steadyClock.now() - endedAt }),
       );
-      if (asked.late.length > 0) ctx.waitUntil(lease.adoptLate(asked.late));
+      if (acquired.late.length > 0) ctx.waitUntil(lease.adoptLate(acquired.late));
       return { kind: 'admitted', placement, by: { kind: 'leased', lease } };
     }
     case 'rejected':
-      noteRejection(env, request, asked.rejection.reason, waitedMs);
-      return rejected(replyTo(asked.rejection, placement));
+      noteRejection(env, request, acquired.rejection.reason, waitedMs);
+      return rejected(replyTo(acquired.rejection, placement));
     case 'declined':
-      return { kind: 'declined', placement, isPaused: asked.isPaused };
+      return { kind: 'declined', placement, isPaused: acquired.isPaused };
     case 'moved':
-      return asked;
+      return acquired;
     case 'left':
       ctx.waitUntil(cancel(pool, ticket.id));
-      return asked;
+      return acquired;
     case 'unavailable': {
       ctx.waitUntil(cancel(pool, ticket.id));
       giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);

@@ -6,7 +6,7 @@ import { RENEW_EVERY_MS } from '../../core/words/settings.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { within } from '../../runtime/within.ts';
 import type { CallEnd } from '../observe/analytics.ts';
-import type { AskEnd, Granted } from './ask.ts';
+import type { AcquireEnd, Granted } from './acquire-slot.ts';
 import type { PoolSource } from './pools.ts';
 import { pause, type Background } from '../../runtime/background.ts';
 
@@ -112,10 +112,10 @@ export class LeaseHolder {
   }
 
   /** Takes in answers that were still on their way when the first grant arrived. */
-  async adoptLate(late: readonly Promise<AskEnd>[]): Promise<void> {
+  async adoptLate(late: readonly Promise<AcquireEnd>[]): Promise<void> {
     await Promise.all(
-      late.map(async (ask) => {
-        const end = await ask;
+      late.map(async (one) => {
+        const end = await one;
         if (end.kind === 'granted') this.#adopt(end);
       }),
     );

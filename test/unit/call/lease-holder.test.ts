@@ -6,7 +6,7 @@ import type {
   RenewAnswer,
   ResumeAnswer,
 } from '../../../src/contract/rpc/group-rpc.ts';
-import type { Granted } from '../../../src/call/acquire/ask.ts';
+import type { Granted } from '../../../src/call/acquire/acquire-slot.ts';
 import { LeaseHolder } from '../../../src/call/acquire/lease-holder.ts';
 import { onTimer } from '../../../src/runtime/call-clock.ts';
 

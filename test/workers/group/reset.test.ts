@@ -3,7 +3,7 @@
 import { evictDurableObject } from 'cloudflare:test';
 import { afterAll, expect, it } from 'vitest';
 import { COMES_BACK_MS, EXTENSIONS_MAX, LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
-import { askForSlot } from '../../../src/call/acquire/ask.ts';
+import { acquireSlot } from '../../../src/call/acquire/acquire-slot.ts';
 import {
   define,
   inside,
@@ -33,7 +33,7 @@ it.each([
     const group = `lost-${isWritten}`;
     await define(group, 2);
     const lost = loseNextAnswer(isWritten);
-    const asked = await askForSlot(() => pool(group), request(group, 'a'), AS_LONG_AS_IT_TAKES);
+    const asked = await acquireSlot(() => pool(group), request(group, 'a'), AS_LONG_AS_IT_TAKES);
     if (asked.kind !== 'granted') throw new Error(asked.kind);
     expect(lost).toHaveBeenCalledTimes(2);
     lost.mockRestore();
@@ -185,7 +185,7 @@ it('an object that cannot write its leases is reset, and grants nothing that it 
   await inside('unwritable', (_instance, { storage }) =>
     storage.sql.exec('ALTER TABLE lease RENAME TO elsewhere'),
   );
-  const asked = await askForSlot(
+  const asked = await acquireSlot(
     () => pool('unwritable'),
     request('unwritable', 'a'),
     AS_LONG_AS_IT_TAKES,

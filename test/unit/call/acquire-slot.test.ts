@@ -8,7 +8,7 @@ import type {
   LeaseRpc,
 } from '../../../src/contract/rpc/group-rpc.ts';
 import { steadyClock } from '../../../src/runtime/steady-clock.ts';
-import { askForSlot, type Asked } from '../../../src/call/acquire/ask.ts';
+import { acquireSlot, type Acquired } from '../../../src/call/acquire/acquire-slot.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -83,8 +83,8 @@ function pending(estimateMs: number): AcquireAnswer {
 function start(of: Partial<AcquireRequest> = {}) {
   const pool = scriptedPool();
   const caller = new AbortController();
-  const seen: { result: Asked | null } = { result: null };
-  const work = askForSlot(pool.source, { ...REQUEST, ...of }, caller.signal).then((result) => {
+  const seen: { result: Acquired | null } = { result: null };
+  const work = acquireSlot(pool.source, { ...REQUEST, ...of }, caller.signal).then((result) => {
     seen.result = result;
   });
   return { ...pool, caller, seen, work };
@@ -191,7 +191,7 @@ it('a caller that leaves ends the asking, and a slot that comes too late is give
 
 it('a caller that left before never asks', async () => {
   const { asks, source } = scriptedPool();
-  expect(await askForSlot(source, REQUEST, AbortSignal.abort())).toEqual({ kind: 'left' });
+  expect(await acquireSlot(source, REQUEST, AbortSignal.abort())).toEqual({ kind: 'left' });
   expect(asks).toEqual([]);
 });
 

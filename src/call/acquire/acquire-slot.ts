@@ -16,7 +16,7 @@ const SLICE_SHORT_MS = 2_000;
 const DEADLINE_GRACE_MS = 2_000;
 
 /** How long before its slice ends the Worker asks again, so that a place in the queue never lapses. */
-const ASK_AHEAD_MS = 1_000;
+const CALL_AHEAD_MS = 1_000;
 
 /** Maximum failed acquire calls in a row before the group counts as out of reach; with the pauses, three seconds. */
 const FAILURES_MAX = 7;
@@ -32,12 +32,12 @@ type Standing = Pick<Extract<AcquireAnswer, { kind: 'pending' }>, 'position' | '
 
 export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
 
-export type Asked =
+export type Acquired =
   | {
       readonly kind: 'granted';
       readonly granted: Granted;
-      /** Asks still on their way. One that comes back granted is the lease's new holder. */
-      readonly late: readonly Promise<AskEnd>[];
+      /** Acquire calls still on their way. One that comes back granted is the lease's new holder. */
+      readonly late: readonly Promise<AcquireEnd>[];
     }
   | { readonly kind: 'rejected'; readonly rejection: Rejection }
   /** Not now, or not before a pause ends: see `AcquireRequest.isTry` and `holdsNarrower`. */
@@ -48,30 +48,30 @@ export type Asked =
   /** The caller has gone; the ticket is cancelled. */
   | { readonly kind: 'left' };
 
-/** How one ask ended: with an answer, or with a failure of the transport or the object. */
-export type AskEnd = AcquireAnswer | { readonly kind: 'failed'; readonly overloaded: boolean };
+/** The end of one acquire call: with an answer, or with a failure of the transport or the object. */
+export type AcquireEnd = AcquireAnswer | { readonly kind: 'failed'; readonly overloaded: boolean };
 
 /** The answers of superseded calls while the current one was waited for. */
 interface Heard {
-  /** Asks that have come to their end, the current one included. */
-  readonly answered: Set<Promise<AskEnd>>;
+  /** Acquire calls that have come to their end, the current one included. */
+  readonly answered: Set<Promise<AcquireEnd>>;
   pending: Standing | null;
 }
 
-type Turn = AskEnd | { readonly kind: 'slice_over' } | { readonly kind: 'left' };
+type Turn = AcquireEnd | { readonly kind: 'slice_over' } | { readonly kind: 'left' };
 
 /**
- * Asks for a slot until there is a definite answer. An ask is parked for a slice at most, and a second
+ * Acquires a slot, or asks until there is another definite answer. A call is parked for a slice at most, and a second
  * before its end the next one supersedes it: a call that is parked in an object that was reset, or in
  * an old instance after a deploy, may never come back, and must not take the caller with it.
  */
-export async function askForSlot(
+export async function acquireSlot(
   pool: PoolSource,
   request: Omit<AcquireRequest, 'sliceMs'>,
   signal: AbortSignal,
   after: Schedule = onTimer,
   listener: PlaceListener | null = null,
-): Promise<Asked> {
+): Promise<Acquired> {
   const left = untilAborted(signal);
   const sliceMaxMs = request.wait ? SLICE_MAX_MS : SLICE_SHORT_MS;
   let sliceMs = sliceFor(0, sliceMaxMs, listener);
@@ -81,12 +81,12 @@ export async function askForSlot(
   };
   let failures = 0;
   let { attempt } = request;
-  let superseded: Promise<AskEnd>[] = [];
+  let superseded: Promise<AcquireEnd>[] = [];
   while (!signal.aborted) {
-    const current = ask(pool, { ...request, attempt, sliceMs });
+    const current = acquireCall(pool, { ...request, attempt, sliceMs });
     const heard: Heard = { answered: new Set(), pending: null };
     const { promise: sliceOver, resolve } = Promise.withResolvers<Turn>();
-    const callOff = after(sliceMs - ASK_AHEAD_MS, () => resolve({ kind: 'slice_over' }));
+    const callOff = after(sliceMs - CALL_AHEAD_MS, () => resolve({ kind: 'slice_over' }));
     const turn = await nextTurn(current, superseded, heard, sliceOver, left);
     callOff();
     const open = [current, ...superseded].filter((one) => !heard.answered.has(one));
@@ -111,7 +111,7 @@ export async function askForSlot(
         superseded = open;
         break;
       case 'slice_over':
-        // An object that lives answers an ask at once when the next one supersedes it.
+        // An object that lives answers a call at once when the next one supersedes it.
         failures = open[1] !== undefined && open[1] === superseded[0] ? failures + 1 : 0;
         if (heard.pending !== null) hear(heard.pending);
         superseded = open;
@@ -137,11 +137,11 @@ export async function askForSlot(
 
 /**
  * Waits for what happens next: an answer to the current call, a grant to one that it superseded, the end of the
- * slice, or the caller's leaving. A superseded ask's `pending` only tells the estimate.
+ * slice, or the caller's leaving. A superseded call's `pending` only tells the estimate.
  */
 function nextTurn(
-  current: Promise<AskEnd>,
-  superseded: readonly Promise<AskEnd>[],
+  current: Promise<AcquireEnd>,
+  superseded: readonly Promise<AcquireEnd>[],
   heard: Heard,
   sliceOver: Promise<Turn>,
   left: Promise<Turn>,
@@ -159,7 +159,7 @@ function nextTurn(
   return Promise.race([mine, ...grantsToOlder, sliceOver, left]);
 }
 
-async function ask(pool: PoolSource, request: AcquireRequest): Promise<AskEnd> {
+async function acquireCall(pool: PoolSource, request: AcquireRequest): Promise<AcquireEnd> {
   try {
     return await pool().acquire({ ...request, sentAt: steadyClock.now() });
   } catch (error) {
@@ -172,15 +172,15 @@ async function ask(pool: PoolSource, request: AcquireRequest): Promise<AskEnd> {
 function sliceFor(estimateMs: number, sliceMaxMs: number, listener: PlaceListener | null): number {
   const sliceMs = Math.min(sliceMaxMs, Math.max(SLICE_MIN_MS, estimateMs / 2));
   if (listener === null) return sliceMs;
-  // Each ask brings the newest place, so that each comment can tell it.
-  return Math.min(sliceMs, Math.max(SLICE_SHORT_MS, listener.everyMs + ASK_AHEAD_MS));
+  // Each call brings the newest place, so that each comment can tell it.
+  return Math.min(sliceMs, Math.max(SLICE_SHORT_MS, listener.everyMs + CALL_AHEAD_MS));
 }
 
 /**
- * Gives back a lease that an ask nobody waits for any more may still bring. Letting go of it alone would
+ * Gives back a lease that an acquire call nobody waits for any more may still bring. Letting go of it alone would
  * count it as used.
  */
-function giveBackLate(open: readonly Promise<AskEnd>[]): void {
+function giveBackLate(open: readonly Promise<AcquireEnd>[]): void {
   for (const one of open) {
     one
       .then(async (end) => {
