@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { emptyHistogram, observe } from '../../../src/core/parts/histogram.ts';
 import { Exposition } from '../../../src/http/metrics/exposition.ts';
@@ -80,6 +81,14 @@ describe('the names', () => {
       expect(type !== 'histogram' || name.endsWith('_seconds')).toBe(true);
     },
   );
+
+  it('are all in docs/metrics.md, as a scrape has them', () => {
+    const page = readFileSync('docs/metrics.md', 'utf8');
+    const names = Object.values(families).map(({ name, type }) =>
+      type === 'counter' ? `${name}_total` : name,
+    );
+    expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+  });
 
   it('are all different', () => {
     const names = Object.values(families).map(({ name }) => name);
