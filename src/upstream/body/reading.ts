@@ -1,0 +1,189 @@
+import { EXEMPT_BYTES_MAX, SCAN_BYTES_MAX } from './body-budget.ts';
+import type { BodyBudget, Reservation } from './body-budget.ts';
+import type { BodyScan } from './encoded-scan.ts';
+import { unreadable } from './model-scan.ts';
+import type { ScanState } from './model-scan.ts';
+import { readBody } from './outgoing-body.ts';
+import type { OutgoingBody, ReadParts } from './outgoing-body.ts';
+
+/**
+ * How much of a large body is looked at before the budget is asked: where the model comes first, as
+ * with most clients, the call neither waits nor keeps others waiting.
+ */
+const PEEK_BYTES = 16 * 1024;
+const BUFFER_BYTES_MAX = 256 * 1024;
+
+type Found = Pick<ReadParts, 'model' | 'watch'>;
+
+/** The reading of a small body of known length. */
+export class WholeReading {
+  readonly #request: Request;
+  readonly #signal: AbortSignal;
+  #bytes = new Uint8Array();
+  readonly isWhole = true;
+
+  constructor(request: Request, signal: AbortSignal) {
+    this.#request = request;
+    this.#signal = signal;
+  }
+
+  async run(scan: BodyScan): Promise<ScanState | 'aborted'> {
+    const { promise: gone, resolve } = Promise.withResolvers<null>();
+    const leave = (): void => resolve(null);
+    this.#signal.addEventListener('abort', leave);
+    try {
+      if (this.#signal.aborted) return 'aborted';
+      // On Workers a read may stay open for ever when the client has left: only the signal tells.
+      const read = await Promise.race([this.#request.arrayBuffer(), gone]);
+      if (read === null) return 'aborted';
+      this.#bytes = new Uint8Array(read);
+    } catch {
+      return 'aborted';
+    } finally {
+      this.#signal.removeEventListener('abort', leave);
+    }
+    const state = await scan.push(this.#bytes);
+    return scan.goesOn ? scan.end() : state;
+  }
+
+  body(found: Found): OutgoingBody {
+    const contentLength = this.#bytes.length;
+    const chunks = [this.#bytes];
+    return readBody({ chunks, rest: null, contentLength, reservation: null, ...found });
+  }
+
+  giveUp(): void {
+    // All of it was read, or nobody sends any more.
+  }
+}
+
+/** The reading of one body, up to the point where its model is known. */
+export class Reading {
+  readonly #stream: ReadableStream<Uint8Array>;
+  readonly #reader: ReadableStreamBYOBReader;
+  readonly #contentLength: number | null;
+  readonly #budget: BodyBudget;
+  readonly #signal: AbortSignal;
+  /** Buffers that are full, and the one that is being filled. */
+  readonly #full: Uint8Array[] = [];
+  #buffer = new ArrayBuffer(0);
+  #filled = 0;
+  #bytes = 0;
+  #isWhole = false;
+  #reservation: Reservation | null = null;
+  readonly #isSmall: boolean;
+  /** It ends after a first look, whether the model was found or not. */
+  readonly #mayGoUnfound: boolean;
+
+  constructor(
+    stream: ReadableStream<Uint8Array>,
+    contentLength: number | null,
+    budget: BodyBudget,
+    signal: AbortSignal,
+    mayGoUnfound: boolean,
+  ) {
+    this.#stream = stream;
+    this.#reader = stream.getReader({ mode: 'byob' });
+    this.#contentLength = contentLength;
+    this.#isSmall = contentLength !== null && contentLength <= EXEMPT_BYTES_MAX;
+    this.#budget = budget;
+    this.#signal = signal;
+    this.#mayGoUnfound = mayGoUnfound;
+  }
+
+  get isWhole(): boolean {
+    return this.#isWhole;
+  }
+
+  async run(scan: BodyScan): Promise<ScanState | 'aborted'> {
+    const { promise: gone, resolve } = Promise.withResolvers<'aborted'>();
+    const leave = (): void => resolve('aborted');
+    this.#signal.addEventListener('abort', leave);
+    try {
+      if (this.#signal.aborted) return 'aborted';
+      return await this.#search(scan, gone);
+    } finally {
+      this.#signal.removeEventListener('abort', leave);
+    }
+  }
+
+  async #search(scan: BodyScan, gone: Promise<'aborted'>): Promise<ScanState | 'aborted'> {
+    const isSmall = this.#isSmall;
+    const freeBytes = isSmall || this.#contentLength === null ? EXEMPT_BYTES_MAX : PEEK_BYTES;
+    let state: ScanState = { kind: 'more' };
+    for (;;) {
+      if (this.#isWhole) return scan.goesOn ? scan.end() : state;
+      const isEnough = state.kind !== 'more' || (this.#mayGoUnfound && this.#bytes >= PEEK_BYTES);
+      if (isEnough && !isSmall) return state;
+      if (this.#bytes >= SCAN_BYTES_MAX) {
+        return unreadable(`it is not within the first ${SCAN_BYTES_MAX} bytes`);
+      }
+      if (this.#bytes >= freeBytes && this.#reservation === null) {
+        const bytes = Math.min(this.#contentLength ?? SCAN_BYTES_MAX, SCAN_BYTES_MAX);
+        this.#reservation = await this.#budget.take(bytes, this.#signal);
+        if (this.#reservation === null) return 'aborted';
+      }
+      // On Workers a read may stay open for ever when the client has left: only the signal tells.
+      const chunk = await Promise.race([this.#read(), gone]);
+      if (chunk === 'aborted') return 'aborted';
+      if (scan.goesOn && chunk.length > 0) state = await scan.push(chunk);
+    }
+  }
+
+  /** Reads what is there into the current buffer. The answer is empty at the end of the body. */
+  async #read(): Promise<Uint8Array | 'aborted'> {
+    if (this.#filled === this.#buffer.byteLength) this.#nextBuffer();
+    try {
+      const { done, value } = await this.#reader.read(new Uint8Array(this.#buffer, this.#filled));
+      // The buffer was handed over, and comes back with the answer, except from a cancelled body.
+      if (value === undefined) return 'aborted';
+      this.#buffer = value.buffer;
+      this.#filled += value.length;
+      this.#bytes += value.length;
+      this.#isWhole = done || this.#bytes === this.#contentLength;
+      return value;
+    } catch {
+      return 'aborted';
+    }
+  }
+
+  /** Buffers grow with the body, so that neither a short one wastes memory nor a long one calls. */
+  #nextBuffer(): void {
+    this.#keepBuffer();
+    const left = this.#contentLength === null ? Infinity : this.#contentLength - this.#bytes;
+    const wanted = this.#isSmall ? left : clamp(this.#bytes, PEEK_BYTES, BUFFER_BYTES_MAX);
+    this.#buffer = new ArrayBuffer(left > 0 ? Math.min(left, wanted) : PEEK_BYTES);
+    this.#filled = 0;
+  }
+
+  #keepBuffer(): void {
+    if (this.#filled > 0) this.#full.push(new Uint8Array(this.#buffer, 0, this.#filled));
+  }
+
+  /** Gives what was read, and the rest. Nothing may be read afterwards. */
+  body(found: Found): OutgoingBody {
+    this.#keepBuffer();
+    this.#reservation?.keep(this.#bytes - this.#filled + this.#buffer.byteLength);
+    this.#reader.releaseLock();
+    return readBody({
+      chunks: this.#full,
+      rest: this.#isWhole ? null : this.#stream,
+      contentLength: this.#contentLength,
+      reservation: this.#reservation,
+      ...found,
+    });
+  }
+
+  giveUp(): void {
+    this.#reservation?.release();
+    this.#reader.cancel().catch(ignore);
+  }
+}
+
+function clamp(value: number, min: number, max: number): number {
+  return Math.min(Math.max(value, min), max);
+}
+
+function ignore(): void {
+  // The body is given up; how that went concerns nobody.
+}
