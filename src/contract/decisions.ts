@@ -100,7 +100,7 @@ const waitCauseSchema = z.enum([
   'order',
 ]) satisfies z.ZodType<WaitCause>;
 
-/** What a pool may decide of a call. */
+/** Decisions that a pool may make on a call. */
 export const outcomeSchema = z.enum([
   'granted',
   'rejected',

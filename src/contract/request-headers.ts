@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { LANES, type Lane } from '../core/words/ticket.ts';
 
-/** What a caller may say of its call in headers, all optional. */
+/** Headers in which a caller may say more of its call, all optional. */
 export interface CallerHeaders {
   readonly upstream: string | null;
   readonly model: string | null;

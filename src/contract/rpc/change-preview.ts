@@ -1,4 +1,4 @@
-/** What another configuration would do to one pool at this moment. Nothing of it is done. */
+/** Effect that another configuration would have on one pool at this moment. Nothing of it is done. */
 export interface PoolPreview {
   /** Slots that could be granted now, and then, with what was learned; null: any number. */
   readonly slots: { readonly from: number | null; readonly to: number | null };

@@ -38,11 +38,11 @@ export interface AuditQuery {
 
 export interface AuditPage {
   readonly entries: readonly AuditEntry[];
-  /** What `before` must be for the next page; null: that was all. */
+  /** Value of `before` for the next page; null: that was all. */
   readonly next: number | null;
 }
 
-/** What decides who may use the admin API, beside `ADMIN_TOKEN`. */
+/** Keys that decide about access to the admin API, beside `ADMIN_TOKEN`. */
 export interface AdminAccess {
   /** Key that sessions are signed with, made by the directory when it is first asked. */
   readonly sessionKey: string;
@@ -58,7 +58,7 @@ export interface ListedPool {
 export interface DirectoryRpc {
   /** The configuration, or null when `known` is its tag (or version, as older Workers ask). */
   snapshot(known: string | number | null): Promise<Snapshot | null>;
-  /** What it knows of one group, for an object whose configuration is older than a ticket's. */
+  /** Tells one group's definition to an object whose configuration is older than a ticket's. */
   definition(group: string): Promise<GroupDefinition>;
   /**
    * Replaces the whole configuration, which the caller has validated, if its version is still

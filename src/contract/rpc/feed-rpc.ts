@@ -2,7 +2,7 @@ import type { Warning } from '../warnings.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../status.ts';
 
 /**
- * What pools and the hub of the dashboards tell each other. Both may be of another version for minutes
+ * Messages between pools and the hub of the dashboards. Both may be of another version for minutes
  * after a deploy, so this only grows.
  */
 
@@ -25,7 +25,7 @@ export interface WatchRequest {
 export interface PoolDetail {
   /** Oldest first. */
   readonly leases: readonly LeaseInfo[];
-  /** Who will probably be granted first in front. */
+  /** The one in front will probably be granted first. */
   readonly waiters: readonly WaiterInfo[];
   readonly leasesTotal: number;
   readonly waitersTotal: number;
@@ -42,7 +42,7 @@ export interface PoolReport {
   readonly detail: PoolDetail | null;
 }
 
-/** What the hub wants to hear of a pool from now on. */
+/** Reports that the hub wants of a pool from now on. */
 export type FeedWants = 'nothing' | 'status' | 'detail';
 
 export interface FeedRpc {
@@ -54,7 +54,7 @@ export interface FeedRpc {
   warned(warning: Warning): Promise<void>;
 }
 
-/** What grows or shrinks with time alone, and is no news. */
+/** Fields that grow or shrink with time alone, and are no news. */
 const AGES: ReadonlySet<string> = new Set([
   'at',
   'idle_ms',

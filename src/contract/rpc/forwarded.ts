@@ -1,7 +1,7 @@
 /** Where the forwarder of `serve` says that callers have left: `request.cf` of such a request is a `Departed`. */
 export const DEPARTED_PATH = '/!departed';
 
-/** What the forwarder tells the Worker of a request, as `request.cf`: no header of a caller can set that. */
+/** Facts about a request that the forwarder tells the Worker as `request.cf`: no header of a caller can set that. */
 export interface Forwarded {
   /** The client's address. */
   readonly clientIp?: string | undefined;

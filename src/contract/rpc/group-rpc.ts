@@ -14,7 +14,7 @@ import type { Warning } from '../warnings.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../status.ts';
 
 /**
- * What a Worker may ask of a group's object. Worker and object run different versions for minutes
+ * Calls of a Worker to a group's object. Worker and object run different versions for minutes
  * after a deploy, so this contract only grows: a field is never renamed, removed or made required.
  */
 export const CONTRACT_VERSION = 1;
@@ -47,12 +47,12 @@ export interface AcquireRequest {
   readonly wait: boolean;
   /** How long the object may park this call, in milliseconds. The Worker asks again before that. */
   readonly sliceMs: number;
-  /** Who is charged: a gateway key's id, or the fingerprint of a provider key. */
+  /** Account that is charged: a gateway key's id, or the fingerprint of a provider key. */
   readonly caller: string;
   readonly agent: string | null;
   readonly upstream: string;
   readonly model: string | null;
-  /** Who is charged in the sharing. Absent: the caller. */
+  /** Tenant that is charged in the sharing. Absent: the caller. */
   readonly tenant?: string;
   /** Absent: `normal`. */
   readonly lane?: Lane;
@@ -68,7 +68,7 @@ export interface AcquireRequest {
   readonly holdsNarrower?: boolean;
   /** Leases of the call that this one is made for, in whatever groups. */
   readonly parents?: readonly string[];
-  /** What the call will use of rates and budgets, as far as that is known. Absent: one request. */
+  /** Estimate of what the call will use of rates and budgets. Absent: one request. */
   readonly estimate?: CallEstimate;
   /** Calls that this isolate let pass without a slot since it last reached the object. */
   readonly passedUnlimited: number;
@@ -121,7 +121,7 @@ export interface LeaseRpc extends Disposable {
   /** The call has its slots in all its groups. */
   confirm(): Promise<void>;
   /**
-   * What the upstream said to the call, as soon as it is known. `isRepeat`: it said so to this call
+   * Tells what the upstream said to the call, as soon as it is known. `isRepeat`: it said so to this call
    * before, so it is no news of anybody else's.
    */
   report(signal: UpstreamSignal, isRepeat: boolean): Promise<void>;
@@ -134,7 +134,7 @@ export interface LeaseRpc extends Disposable {
 
 export type RenewAnswer = 'ok' | 'revoking' | 'gone';
 
-/** What a holder says of itself when it takes up its lease with a new instance of the object. */
+/** Request by which a holder takes up its lease with a new instance of the object. */
 export interface ResumeRequest {
   readonly leaseId: string;
   readonly ticketId: string;
@@ -178,22 +178,22 @@ export interface GroupRpc {
   resume(request: ResumeRequest): Promise<ResumeAnswer>;
   status(): Promise<PoolStatus>;
   leases(): Promise<LeaseInfo[]>;
-  /** What was counted since the instance began. */
+  /** Counts since the instance began. */
   metrics(): Promise<PoolMetrics>;
-  /** What happened from `fromMs` up to `toMs`, in steps of `stepMs`; after a day of 15 minutes at the least. */
+  /** History from `fromMs` up to `toMs`, in steps of `stepMs`; after a day of 15 minutes at the least. */
   history(fromMs: number, toMs: number, stepMs: number): Promise<PoolHistory>;
   /** The last decisions that the instance remembers, the latest first. */
   decisions(filter: DecisionFilter): Promise<DecisionInfo[]>;
   /** The last warnings, the latest first. */
   warnings(): Promise<Warning[]>;
   /**
-   * What the pool would do if the group, configured as `before`, were configured as `after` (`GroupConfig`
+   * Tells what the pool would do if the group, configured as `before`, were configured as `after` (`GroupConfig`
    * as JSON). Changes nothing.
    */
   preview(before: string, after: string): Promise<PoolPreview>;
   /** Everybody who waits, in the order in which they will probably be granted. */
   waiters(): Promise<WaiterInfo[]>;
-  /** What one caller has here, for itself to see. */
+  /** Calls of one caller here, for itself to see. */
   callsOf(caller: string): Promise<CallerCalls>;
   /** Tells how the pool is, and from now on pushes to the hub of the dashboards what changes. */
   watch(request: WatchRequest): Promise<PoolReport>;
@@ -229,7 +229,7 @@ export interface GroupRpc {
   reconfigure(definition: GroupDefinition): Promise<void>;
 }
 
-/** What the directory knows of one group, at one version. */
+/** Definition of one group in the directory, at one version. */
 export interface GroupDefinition {
   readonly version: number;
   /** The last version at which calls may have begun to take another way than before. */
@@ -238,12 +238,12 @@ export interface GroupDefinition {
   readonly config: string | null;
   /** Weights of gateway keys, for an automatic group. Absent: none; a configured one has its own. */
   readonly weights?: Readonly<Record<string, number>>;
-  /** What an operator set of an automatic group. Absent: it is open. */
+  /** Switches of an automatic group, as an operator set them. Absent: it is open. */
   readonly paused?: boolean;
   readonly draining?: boolean;
 }
 
-/** What one caller has in a pool. */
+/** Calls of one caller in a pool. */
 export interface CallerCalls {
   /** The pool's own; a caller may see some of it only. */
   readonly status: PoolStatus;

@@ -11,7 +11,7 @@ export interface Proved {
 }
 
 /**
- * What a Worker may ask of the trials: of one object with all pools in it whose keys had no success yet.
+ * Calls of a Worker to the trials: one object with all pools in it whose keys had no success yet.
  * A runtime that opens a file for every object would open one for every key that somebody makes up.
  */
 export interface TrialsRpc {
