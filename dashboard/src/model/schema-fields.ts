@@ -67,7 +67,10 @@ function unwrap(schema: z.core.$ZodType) {
 /** In a form nobody writes `null`: a field is left empty, or `none` is chosen. */
 function helpOf(description: string, { type }: FieldKind): string {
   const isChosen = type === 'choice' || type === 'special';
-  return description.replace('Null:', isChosen ? 'None:' : 'Empty:').replaceAll('`', '');
+  const isLeftOut = description.includes('Absent:');
+  return description
+    .replace(isLeftOut ? 'Absent:' : 'Null:', isChosen ? 'None:' : 'Empty:')
+    .replaceAll('`', '');
 }
 
 function kindOf(schema: z.core.$ZodType): FieldKind {

@@ -59,8 +59,7 @@ export const limitsSchema = z.strictObject({
     unit: 'requests',
   }),
   tpm: rate.meta({
-    description:
-      'Tokens per minute, input and output. 0 grants nothing; a larger call is refused with `never_fits`. Null: no limit.',
+    description: 'Tokens per minute, input and output. 0 grants nothing. Null: no limit.',
     unit: 'tokens',
   }),
   itpm: rate.meta({

@@ -8,7 +8,7 @@ const cooldown = z.union([z.literal('auto'), z.int().min(0).max(60_000)]);
 export const holdsSchema = z.strictObject({
   release_cooldown_ms: cooldown.default('auto').meta({
     description:
-      'How long a slot stays down after a call that ended well, because counters of providers lag. `auto`: 200 ms for at most 4 slots, and for an hour after a refusal within the configured limit; else 0.',
+      'How long a slot stays down after a call that ended well, because counters of providers lag. `auto`: 200 ms where that is likely, else 0.',
     unit: 'ms',
   }),
   cancel_cooldown_ms: cooldown.default('auto').meta({
@@ -21,7 +21,7 @@ export const holdsSchema = z.strictObject({
   }),
   idle_ms: z.int().min(1).max(86_400_000).nullable().default(600_000).meta({
     description:
-      'Longest silence of the upstream, before its headers or within its answer; then the call is cut. Null: only the wait for headers is watched, 10 minutes.',
+      'Longest silence of the upstream; then the call is cut. Null: only the wait for headers is watched, 10 minutes.',
     unit: 'ms',
   }),
   stalled_ms: z.int().min(1).max(86_400_000).nullable().default(60_000).meta({

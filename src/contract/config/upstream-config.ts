@@ -35,13 +35,13 @@ export const upstreamSchema = z
       .refine((id) => !RESERVED_UPSTREAM_IDS.includes(id), {
         error: `may not be one of ${RESERVED_UPSTREAM_IDS.join(', ')}`,
       })
-      .describe('Id of the upstream, 1 to 32 of a-z, 0-9, dash: calls to `/{id}/…` go there.'),
+      .describe(
+        'Id of the upstream, 1 to 32 of a-z, 0-9, dash: calls to `/{id}/…` go there. It cannot be changed later.',
+      ),
     base_url: z
       .url({ protocol: /^https?$/ })
       .optional()
-      .describe(
-        'Base URL, `https://…`; plain http and private addresses only with `via`, or where Headgate hosts itself. Absent: that of the built-in one.',
-      ),
+      .describe('Base URL, `https://…`. Absent: that of the built-in one.'),
     dialect: z
       .enum(DIALECTS)
       .optional()

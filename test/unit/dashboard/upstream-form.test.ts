@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { differencesOf, formOf, patchOf } from '../../../dashboard/src/model/upstream-form.ts';
 import type { UpstreamInfo } from '../../../dashboard/src/model/upstream-view.ts';
+import { UPSTREAM_HELP } from '../../../dashboard/src/model/upstream-help.ts';
 
 const VLLM: UpstreamInfo = {
   id: 'my-vllm',
@@ -99,4 +100,13 @@ it('the differences of two states name fields, from and to', () => {
     'via: default → NET',
   ]);
   expect(differencesOf(VLLM, VLLM)).toEqual([]);
+});
+
+describe('the help of the form', () => {
+  it('is what the schema says of every field, in the words of a form', () => {
+    const paths = Object.keys(formOf(null)).map((name) => (name === 'secret' ? 'auth' : name));
+    expect(paths.filter((path) => (UPSTREAM_HELP.get(path) ?? '') === '')).toEqual([]);
+    expect(UPSTREAM_HELP.get('via')).toContain('Empty: the public network.');
+    expect(UPSTREAM_HELP.get('openai_at')).toContain('Empty: by dialect.');
+  });
 });

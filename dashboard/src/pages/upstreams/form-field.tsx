@@ -11,7 +11,6 @@ export interface FieldText {
   /** Where the document has it, if not by its name. */
   readonly path?: string;
   readonly label: string;
-  readonly help: string;
   /** Value that holds while it is empty, or an example. */
   readonly placeholder?: string;
   readonly isRequired?: boolean;
@@ -23,14 +22,16 @@ export interface FieldText {
 
 interface Props {
   readonly text: FieldText;
+  /** Description of the field. */
+  readonly help: string;
   readonly value: string;
   readonly errors: readonly { readonly path: string; readonly message: string }[];
   readonly change: (value: string) => void;
 }
 
 /** One field with its label, its help and its error. */
-export function FormField({ text, value, errors, change }: Props) {
-  const { name, label, help, options, placeholder = '', isLong = false } = text;
+export function FormField({ text, help, value, errors, change }: Props) {
+  const { name, label, options, placeholder = '', isLong = false } = text;
   const id = `upstream-${name}`;
   const own = text.path ?? name;
   const wrong = errors.find(({ path }) => path.split(/[.[]/)[0] === own);
@@ -65,7 +66,7 @@ export function FormField({ text, value, errors, change }: Props) {
       )}
       <p id={`${id}-help`} class="help">
         {wrong !== undefined && <strong class="wrong">{wrong.message}. </strong>}
-        {help}
+        {isLong ? `${help} One per line.` : help}
       </p>
     </div>
   );
