@@ -68,6 +68,14 @@ it('an upstream whose secret is not set is what the first page shows first', asy
   expect((await stage.admin.request('PUT', '/config', before)).status).toBe(200);
 });
 
+it('the form of an upstream says of a field what the configuration says of it', async () => {
+  page = await signedIn(browser, stage, '/admin/upstreams');
+  await page.getByRole('button', { name: 'Add an upstream' }).click();
+  await page.getByText('More', { exact: true }).click();
+  const help = page.locator('#upstream-via-help');
+  await expect.poll(() => help.textContent()).toContain('Empty: the public network.');
+});
+
 it('a key is made, shown once, opens, and opens no more once it is revoked', async () => {
   const before = await config();
   page = await signedIn(browser, stage, '/admin/keys');
