@@ -10,7 +10,7 @@ import { upstreamSchema } from './upstream-config.ts';
 
 /** A receiver of warnings, by the rules of Standard Webhooks. */
 const webhookSchema = z.strictObject({
-  url: z.url({ protocol: /^https?$/ }).describe('Address that warnings are sent to, `https://…`.'),
+  url: z.url({ protocol: /^https?$/ }).describe('Address that warnings are sent to, with https.'),
   secret: z
     .string()
     .regex(/^WEBHOOK_[A-Z0-9_]{1,50}$/, 'expected the name of a secret that begins with WEBHOOK_')

@@ -41,7 +41,7 @@ export const upstreamSchema = z
     base_url: z
       .url({ protocol: /^https?$/ })
       .optional()
-      .describe('Base URL, `https://…`. Absent: that of the built-in one.'),
+      .describe('Base URL, with https. Absent: that of the built-in one.'),
     dialect: z
       .enum(DIALECTS)
       .optional()
