@@ -7,7 +7,7 @@ import { ROOT } from './serve/build.ts';
 /**
  * Runs the tests: `npm test` all but those that take minutes or want a browser, `npm test -- PATH…` some. It
  * takes what `vitest run` takes.
- * What fails is shown, and the counts; all the rest, as what the runtimes under test print of the errors
+ * Failures are shown, and the counts; all the rest, as what the runtimes under test print of the errors
  * that they are led into, goes to a file.
  */
 const PROJECTS = ['unit', 'model', 'workers', 'e2e'];

@@ -1,7 +1,7 @@
 import type { Dialect } from '../../contract/dialect.ts';
 
 /**
- * Who may use a route without a slot where the upstream sees the operator's key: everybody (`open`), everybody
+ * The callers of a route without a slot where the upstream sees the operator's key: everybody (`open`), everybody
  * who only reads (`readable`), whom the operator lists it for (`listed`), or nobody (`closed`).
  */
 export type RouteAccess = 'open' | 'readable' | 'listed' | 'closed';

@@ -10,7 +10,7 @@ type ModelPlace =
   | { readonly from: 'body' }
   | { readonly from: 'none' };
 
-/** What a call asks of its upstream. */
+/** The request of a call to its upstream. */
 export interface Operation {
   /** Word that groups match by: `chat`, `messages`, `embeddings` … */
   readonly name: string;
@@ -24,7 +24,7 @@ export interface Operation {
 /** Azure's older API names a deployment in the path and has OpenAI's routes behind it. */
 const AZURE_DEPLOYMENT = /(?:^|\/openai)\/deployments\/(?<model>[^/]+)(?<rest>\/.+)$/i;
 
-/** So do others, which read no model in the body then: what it says there is not what the upstream serves. */
+/** Others do so too, which read no model in the body then: what it says there is not what the upstream serves. */
 const NAMED_BEFORE: readonly RegExp[] = [
   AZURE_DEPLOYMENT,
   // LiteLLM, as OpenAI did once.
@@ -45,7 +45,7 @@ const SHAPE_HINTS: readonly (readonly [RegExp, Dialect])[] = [
 
 const NO_MODEL: ModelPlace = { from: 'none' };
 
-/** What no row knows. */
+/** An operation that no row knows. */
 export const UNKNOWN_NAME = 'other';
 
 export const ADMINISTRATION_NAME = 'administration';
@@ -76,7 +76,7 @@ export function classify(
 }
 
 /**
- * What must be open for a call that goes out with the operator's key: the name of every operation that takes
+ * Names of what must be open for a call that goes out with the operator's key: the name of every operation that takes
  * no slot and that some server may take its path for. Administration and what nobody knows are never open.
  */
 export function neededRoutes(method: string, path: string, dialect: Dialect): readonly string[] {
@@ -109,7 +109,7 @@ function plainPath(path: string): string {
   return withoutTrailingSlashes(path.replace(/%3a/gi, ':'));
 }
 
-/** What one reading of a path asks for. */
+/** The operation that one reading of a path asks for. */
 function operationAt(
   method: string,
   path: string,

@@ -1,11 +1,11 @@
 /**
- * What servers may take a path for. Some decode it, once or twice, before they route; some leave out path
+ * Lists what servers may take a path for. Some decode it, once or twice, before they route; some leave out path
  * parameters (`;x`), empty segments, dots and spaces at the end of a segment, or a format behind the last one
  * (`.json`); some go up where two dots turn up only then. None of that may lead around a limit. It is never
  * forwarded: an upstream gets the path as it came.
  */
 
-/** What a path has that is read in several ways. */
+/** Signs in a path that are read in several ways. */
 const ODD = /[%;\\]|\/\/|\.(?:\/|$)|\.json$/i;
 
 /** Escapes of escapes are undone as often. */

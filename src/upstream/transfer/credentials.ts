@@ -127,7 +127,7 @@ function keyOfAuthorization(value: string): string {
   return named.find((each) => isGatewayKey(each, null)) ?? value.replace(BEARER, '').trim();
 }
 
-/** What is no base64 holds nothing. */
+/** Decodes base64; other text holds nothing. */
 function decoded(base64: string): string {
   try {
     return atob(base64);

@@ -1,4 +1,4 @@
-/** What every gateway key begins with that Headgate makes. */
+/** The beginning of every gateway key that Headgate makes. */
 const PREFIX = 'hg_';
 
 const BEARER = /^bearer\s+/i;

@@ -11,7 +11,7 @@ import { pipeWatched, type Bound } from './watched-pipe.ts';
 export type CutReason =
   /** The caller has gone. */
   | 'left'
-  /** What was left of the caller's body may not go out. */
+  /** The rest of the caller's body may not go out. */
   | 'body'
   /** An operator took the lease away. */
   | 'revoked'
@@ -37,7 +37,7 @@ const WHOLE_IDLE_MIN_MS = 60_000;
 /** Statuses whose responses have no body. */
 const BODILESS = new Set([101, 204, 205, 304]);
 
-/** What is passed on of an upstream's response. */
+/** The part of an upstream's response that is passed on. */
 export interface Relayed {
   /** Null: its connection broke before anything of the response was passed on. */
   readonly response: Response | null;

@@ -2,7 +2,7 @@ import { FORGEABLE_HEADERS } from '../../contract/answer-headers.ts';
 import { deleteHeaders, HOP_BY_HOP } from './hop-by-hop.ts';
 import { reachesIn } from './our-cookies.ts';
 
-/** What Cloudflare says of its own connection to whoever asked, and so says anew to our caller. */
+/** Headers in which Cloudflare speaks of its own connection to whoever asked, and so speaks anew to our caller. */
 const OF_THE_CONNECTION = [
   'cf-ray',
   'cf-cache-status',
@@ -12,7 +12,7 @@ const OF_THE_CONNECTION = [
 ];
 
 /**
- * What a browser would keep or do for the whole origin, which is not the upstream's alone: the dashboard
+ * Headers that a browser would keep or obey for the whole origin, which is not the upstream's alone: the dashboard
  * is there, too.
  */
 const OF_THE_ORIGIN = [
@@ -27,7 +27,7 @@ const OF_THE_ORIGIN = [
 /** By which alone another origin may read an answer: it is the operator who says which. */
 const CORS = 'access-control-allow-origin';
 
-/** What goes with it. Without it these mean nothing, so most answers need not be searched for them. */
+/** Headers that go with it. Without it these mean nothing, so most answers need not be searched for them. */
 const WITH_CORS = [
   'access-control-allow-credentials',
   'access-control-allow-headers',

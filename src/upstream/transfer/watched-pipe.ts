@@ -20,7 +20,7 @@ export interface ChunkPipe {
   readonly stalled: Bound | null;
   /** Takes each chunk; its answer goes on, before the next one comes. Neither may be kept. */
   readonly pass: (chunk: Uint8Array) => Uint8Array;
-  /** What goes on behind the last chunk. */
+  /** Bytes that go on behind the last chunk. */
   readonly last: () => Uint8Array;
 }
 

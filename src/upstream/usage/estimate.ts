@@ -13,7 +13,7 @@ export const FILE_TOKENS = 1_500;
 /** A chat request is so many times as long as its gzip: 2.3 to 3.8 for prose and code of 2 to 200 kB. */
 const BYTES_PER_COMPRESSED = 3;
 
-/** What is known of a request's body before it is sent. */
+/** Facts of a request's body before it is sent. */
 export interface BodyFacts {
   /** The bytes that were read, from the first one on, in order. Empty: none were. */
   readonly chunks: readonly Uint8Array[];
@@ -23,7 +23,7 @@ export interface BodyFacts {
   readonly contentEncoding: string | null;
 }
 
-/** What a call will use, as far as its body tells. */
+/** The expected use of a call, as far as its body tells. */
 export interface CallEstimate {
   /** At least 1. */
   readonly inputTokens: number;

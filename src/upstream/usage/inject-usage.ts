@@ -41,7 +41,7 @@ interface Found {
   readonly start: number;
   /** Behind it; of an object, not known. */
   readonly end: number;
-  /** What is written there; null: an object. */
+  /** The value that is written there; null: an object. */
   readonly text: string | null;
 }
 

@@ -3,7 +3,7 @@ import type { ChunkPipe } from '../transfer/watched-pipe.ts';
 import type { ByteFilter } from './usage-drop.ts';
 import type { UsageMeter } from './usage-meter.ts';
 
-/** What a metered body goes through. */
+/** The pipe that a metered body goes through. */
 export interface Metering {
   readonly meter: UsageMeter;
   /** Takes something out of what goes on; the meter sees it. Null: everything goes on. */
@@ -13,7 +13,7 @@ export interface Metering {
 /**
  * Pipes a body and shows every chunk of it to a meter.
  *
- * What costs is that JavaScript runs for a chunk at all, not what it does: the meter's 1 to 2 µs are lost
+ * The cost is that JavaScript runs for a chunk at all, not what it does: the meter's 1 to 2 µs are lost
  * in it. CPU for a chunk on workerd 1.20260918.1, as a multiple of the native identity pipe (50 streams of
  * 400 chunks of 245 bytes, medians of three rounds on a busy machine, November 2026):
  * - a reader with one buffer and a writer, as here: 2.0; with a new buffer for every chunk: 2.3; in a

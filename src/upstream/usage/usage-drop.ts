@@ -12,9 +12,9 @@ const EVENT_BYTES_MAX = 16_384;
 
 /** Takes something out of a stream of bytes. */
 export interface ByteFilter {
-  /** What goes on, now that these bytes have come. May be a part of them: use it before the next. */
+  /** Takes bytes in and returns those that go on. May be a part of them: use it before the next. */
   push(chunk: Uint8Array): Uint8Array;
-  /** What is left when the stream ends. */
+  /** Returns the rest when the stream ends. */
   end(): Uint8Array;
 }
 
@@ -30,11 +30,11 @@ export function createUsageDrop(): ByteFilter {
 }
 
 class UsageDrop implements ByteFilter {
-  /** What came of the current event in earlier chunks. */
+  /** Bytes of the current event from earlier chunks. */
   readonly #held = new KeptBytes(EVENT_BYTES_MAX);
   #isLong = false;
   #isLineEmpty = true;
-  /** What became of an event that ended with a carriage return: a line feed behind it is a part of it. */
+  /** The fate of an event that ended with a carriage return: a line feed behind it is a part of it. */
   #beforeLf: 'passed' | 'dropped' | null = null;
   #isAfterCr = false;
   /** The event holds an empty array: most do not, and need no closer look. */

@@ -12,9 +12,9 @@ export const TEXT_BYTES_PER_TOKEN = 4;
 const USAGE_BYTES_MAX = 8_192;
 const WRAPPED_BYTES_MAX = 65_536;
 
-/** What an answer has used, as far as it was seen. */
+/** The use of an answer, as far as it was seen. */
 export interface MeteredUsage {
-  /** What the upstream reports. Null: nothing was seen. Of a stream that was cut, what it said until then. */
+  /** The upstream's report. Null: nothing was seen. Of a stream that was cut, the report until then. */
   readonly usage: Usage | null;
   /**
    * Output tokens: those reported, and an estimate for the text that came after the last report. Of an
@@ -27,7 +27,7 @@ export interface MeteredUsage {
 export interface UsageMeter {
   /** Takes the next bytes, whatever their borders. Keeps none of them and changes none. */
   push(chunk: Uint8Array): void;
-  /** What was seen up to here. Nothing may be pushed afterwards. */
+  /** Returns what was seen up to here. Nothing may be pushed afterwards. */
   end(): MeteredUsage;
 }
 

@@ -8,7 +8,7 @@ import type { Usage } from './usage.ts';
 const USAGE_KEYS = ['usage', 'usageMetadata', 'meta', 'amazon-bedrock-invocationMetrics'];
 
 /**
- * What such an object may stand in, besides the top of a record: Anthropic's first event, OpenAI's
+ * Places where such an object may stand, besides the top of a record: Anthropic's first event, OpenAI's
  * last one of a response, Groq, Cohere's last event, Gemini's interactions. Nowhere else: an answer can
  * hold data of the caller and of the model's making, under any key.
  */
@@ -44,7 +44,7 @@ const TEXT_KEYS = [
   'input',
 ];
 
-/** What is long and tells nothing, or says the model's text once more. */
+/** Values that are long and tell nothing, or says the model's text once more. */
 const SKIPPED = [
   'embedding',
   'embeddings',

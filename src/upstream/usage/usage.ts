@@ -1,6 +1,6 @@
 import type { Dialect } from '../../contract/dialect.ts';
 
-/** What a call has used, in tokens, as its upstream reports it. */
+/** The use of a call, in tokens, as its upstream reports it. */
 export interface Usage {
   /** All of the input, whether it was read from a cache, written to one, or neither. */
   readonly inputTokens: number;

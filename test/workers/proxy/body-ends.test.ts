@@ -50,7 +50,7 @@ function send(path: string, body: string, init: CallInit = {}): Promise<Response
   return call(path, { ...init, method: 'POST', body, headers });
 }
 
-/** What a caller is told, once it has all of it. */
+/** The answer of a caller, once it has all of it. */
 async function toldBy(
   answering: Promise<Response>,
 ): Promise<[status: number, reason: string | null]> {
