@@ -2,6 +2,7 @@
 const layers = {
   core: [],
   contract: ['src/core/', 'zod/'],
+  history: ['src/core/', 'src/contract/'],
   runtime: ['src/env.ts', 'src/core/', 'src/contract/'],
   upstream: ['src/core/', 'src/contract/', 'src/runtime/'],
   providers: ['src/core/', 'src/contract/', 'src/upstream/'],
@@ -13,7 +14,7 @@ const layers = {
     ...['src/routing/', 'leven/', 'yaml/', 'zod/'],
   ],
   group: [
-    ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/routing/'],
+    ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/routing/', 'src/history/'],
     'cloudflare:workers',
   ],
   directory: [
@@ -34,7 +35,7 @@ const layers = {
   ],
   admin: [
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/upstream/', 'src/providers/'],
-    ...['src/routing/', 'src/config/', 'src/overview/', 'hono/', 'zod/'],
+    ...['src/routing/', 'src/config/', 'src/overview/', 'src/history/', 'hono/', 'zod/'],
   ],
   http: [
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/upstream/', 'src/routing/'],

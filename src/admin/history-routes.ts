@@ -4,12 +4,12 @@ import type { Checked } from '../contract/admin/route.ts';
 import type { AdminRoutes } from '../contract/admin/routes.ts';
 import { directoryOf, type Env } from '../env.ts';
 import {
-  joinPools,
   MINUTE_MS,
   MINUTES_KEPT_MS,
   QUARTERS_KEPT_MS,
   type HistoryPoint,
 } from '../contract/history.ts';
+import { joinPools } from '../history/points.ts';
 import type { PoolHistory } from '../contract/history.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { quantileMs } from '../core/parts/histogram.ts';

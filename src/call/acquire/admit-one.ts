@@ -47,7 +47,7 @@ export interface Manner {
 }
 
 /** A slot of the call. */
-export interface Leased {
+interface Leased {
   readonly kind: 'leased';
   readonly lease: LeaseHolder;
 }

@@ -1,11 +1,11 @@
 import {
-  inSteps,
   MINUTE_MS,
   MINUTES_KEPT_MS,
   QUARTER_MS,
   QUARTERS_KEPT_MS,
   type HistoryPoint,
 } from '../../contract/history.ts';
+import { inSteps } from '../../history/points.ts';
 import type { Tables } from '../tables.ts';
 
 /** The place of the points of one length: a slot each, in a ring as long as they are kept. */

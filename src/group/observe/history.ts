@@ -1,4 +1,5 @@
-import { joinInTime, inSteps, MINUTE_MS, type HistoryPoint } from '../../contract/history.ts';
+import { MINUTE_MS, type HistoryPoint } from '../../contract/history.ts';
+import { joinInTime, inSteps } from '../../history/points.ts';
 import { slotsLearned } from '../../core/capacity.ts';
 import { countsSince, emptyCounts, quantileMs } from '../../core/parts/histogram.ts';
 import type { InstantMs } from '../../core/words/ids.ts';

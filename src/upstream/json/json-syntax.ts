@@ -10,10 +10,10 @@
 export type WalkForm = 'document' | 'lines' | 'object' | 'strict_object';
 
 /** Classes of the bytes that stand between keys and values. */
-export const OTHER = 0;
+const OTHER = 0;
 /** Digits, letters, sign and point: what numbers, `true`, `false` and `null` are made of. */
 export const WORD = 1;
-export const BLANK = 2;
+const BLANK = 2;
 export const LINE_END = 3;
 
 /** A byte over which a container cannot be stepped. */

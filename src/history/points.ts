@@ -1,0 +1,69 @@
+import type { HistoryPoint } from '../contract/history.ts';
+import { addCounts } from '../core/parts/histogram.ts';
+
+/** Joins two points of one pool, an earlier and a later one. The limit is the later one's. */
+export function joinInTime(earlier: HistoryPoint, later: HistoryPoint): HistoryPoint {
+  return {
+    ...added(earlier, later),
+    at: earlier.at,
+    inUseMax: Math.max(earlier.inUseMax, later.inUseMax),
+    queuedMax: Math.max(earlier.queuedMax, later.queuedMax),
+    limit: later.limit,
+    limitConfigured: later.limitConfigured,
+  };
+}
+
+/**
+ * Joins the points of two pools of one group. The most in use and queued are bounds: the
+ * pools need not have had them at the same instant.
+ */
+export function joinPools(a: HistoryPoint, b: HistoryPoint): HistoryPoint {
+  const sum = (x: number | null, y: number | null) => (x === null || y === null ? null : x + y);
+  return {
+    ...added(a, b),
+    at: a.at,
+    inUseMax: a.inUseMax + b.inUseMax,
+    queuedMax: a.queuedMax + b.queuedMax,
+    limit: sum(a.limit, b.limit),
+    limitConfigured: sum(a.limitConfigured, b.limitConfigured),
+  };
+}
+
+/** Puts points, which are in the order of time, into steps. Steps in which nothing happened are left out. */
+export function inSteps(points: readonly HistoryPoint[], stepMs: number): HistoryPoint[] {
+  const steps: HistoryPoint[] = [];
+  for (const point of points) {
+    const at = Math.floor(point.at / stepMs) * stepMs;
+    const last = steps.at(-1);
+    if (last?.at === at) steps[steps.length - 1] = joinInTime(last, point);
+    else steps.push({ ...point, at });
+  }
+  return steps;
+}
+
+type Sums = Pick<
+  HistoryPoint,
+  'slotMs' | 'waits' | 'granted' | 'rejected' | 'refusals' | 'inputTokens' | 'outputTokens' | 'usd'
+>;
+
+function added(a: HistoryPoint, b: HistoryPoint): Sums {
+  return {
+    slotMs: a.slotMs + b.slotMs,
+    waits: addCounts(a.waits, b.waits),
+    granted: a.granted + b.granted,
+    rejected: addTallies(a.rejected, b.rejected),
+    refusals: addTallies(a.refusals, b.refusals),
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    usd: a.usd + b.usd,
+  };
+}
+
+function addTallies(
+  a: Readonly<Record<string, number>>,
+  b: Readonly<Record<string, number>>,
+): Record<string, number> {
+  const sums: Record<string, number> = { ...a };
+  for (const [name, count] of Object.entries(b)) sums[name] = (sums[name] ?? 0) + count;
+  return sums;
+}
