@@ -3,13 +3,18 @@ import { checkSession } from './session.ts';
 import type { Detail, GroupStatus, Warning } from './model/status.ts';
 import { withStatus, type Trend } from './model/trend.ts';
 
-/** The server says every 2 s that it is there; whoever hears nothing for so long is offline. */
+/**
+ * Maximum silence before the page counts as offline; the server says every 2 s that it is there.
+ */
 const SILENCE_MS_MAX = 5_000;
 
-/** An EventSource tries again by itself after an error, but not after an answer that is no stream. */
+/**
+ * How long until another try. An EventSource tries again by itself after an error, but not after an answer that
+ * is no stream.
+ */
 const RETRY_MS = 2_000;
 
-/** Warnings that are kept on the page. */
+/** Maximum of warnings that are kept on the page. */
 const WARNINGS_MAX = 50;
 
 const byName = new Map<string, Signal<GroupStatus>>();

@@ -1,4 +1,6 @@
-/** Random bytes of a key: nobody guesses 192 bits, so that a plain digest of it may be stored. */
+/**
+ * Bytes of chance in a key: nobody guesses 192 bits, so that a plain digest of it may be stored.
+ */
 const SECRET_BYTES = 24;
 
 /** Makes a new key with that beginning. It is shown once and kept nowhere. */

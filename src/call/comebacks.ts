@@ -18,10 +18,12 @@ const FORGOTTEN_MS = 300_000;
 /** How long a group says at the first time, and up to half of it more by chance. */
 const STOPPED_MS = 15_000;
 
-/** An object that cannot be reached is being moved or deployed, mostly, and there again within a second. */
+/**
+ * How long an object that cannot be reached usually is gone: it is being moved or deployed, mostly.
+ */
 const UNREACHED_MS = 1_000;
 
-/** No longer wait is told; with the half by chance it stays within a minute. */
+/** Maximum wait that is told; with the half by chance it stays within a minute. */
 const GROWN_MAX_MS = 40_000;
 
 /**

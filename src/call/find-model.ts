@@ -7,7 +7,9 @@ import { bodyBudget } from './isolate.ts';
 import type { ModelRule } from './model-rule.ts';
 import { LEFT, rejected, type BodyRead, type Left, type Rejected } from './result.ts';
 
-/** Bounds of the wait for a body: uploads take their time, even of callers who do not want to queue. */
+/**
+ * Minimum and maximum wait for a body: uploads take their time, even of callers who do not want to queue.
+ */
 const BODY_WAIT_MIN_MS = 10_000;
 const BODY_WAIT_MAX_MS = 240_000;
 

@@ -84,7 +84,9 @@ export function nearlyEmpty(
     : { kind: 'served', retryAfterMs: waitMs, slotsMax: null, hints };
 }
 
-/** A reset that is nearer is over before the next call arrives. */
+/**
+ * Minimum time to a reset that is waited for: a nearer one is over before the next call arrives.
+ */
 const RESET_MIN_MS = 500;
 
 interface Known {

@@ -11,7 +11,9 @@ const BUDGET_START = 2;
 /** Maximum retries that may be saved up. */
 const BUDGET_MAX = 50;
 
-/** The pause before a retry: half of it for certain and half by chance, twice as long with each. */
+/**
+ * How long the pause before a retry is: half of it for certain and half by chance, twice as long with each.
+ */
 const RETRY_PAUSE_MS = 250;
 const RETRY_PAUSE_MAX_MS = 4_000;
 

@@ -38,7 +38,7 @@ const AGENT_HEADERS = [
 const AGENT_LENGTH_MAX = 200;
 const PARENTS_MAX = 4;
 
-/** Our own ids are half as long; what is longer names no lease. */
+/** Maximum length of a parent's id. Our own are half as long; a longer one names no lease. */
 const PARENT_LENGTH_MAX = 100;
 
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000 } as const;

@@ -17,7 +17,9 @@ import { WakeTimer } from './wake-timer.ts';
 /** Longest sleep of a pool with leases, so that it notices when it is held up. */
 const PULSE_MS = 5_000;
 
-/** Delay of a timer from which on it was held up: the process was frozen, or the wall clock set forward. */
+/**
+ * How late a timer must be to have been held up: the process was frozen, or the wall clock set forward.
+ */
 const HELD_UP_MS = 5_000;
 
 /** The parts of a pool that a turn moves. */

@@ -139,7 +139,7 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
   };
 }
 
-/** Node's fetch gives up after 300 silent seconds, so a wait that may be longer must not be silent. */
+/** Maximum wait without a byte: Node's fetch gives up after 300 silent seconds. */
 const SILENT_WAIT_MAX_MS = 240_000;
 const SILENCE_ENDS_MS = 200_000;
 

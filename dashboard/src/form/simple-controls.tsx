@@ -128,7 +128,7 @@ export function ListControl({
   );
 }
 
-/** More than these are a list to read rather than to click. */
+/** Maximum of suggestions to click; more are a list to read. */
 const SUGGESTIONS_MAX = 8;
 
 /** An instant, in the time of whoever reads it. */

@@ -14,10 +14,13 @@ export interface Attention {
   readonly isPlain: boolean;
 }
 
-/** Many callers give up after about as long, and operators want to know before. */
+/** How long a wait is that operators want to know of: many callers give up after about as long. */
 const LONG_WAIT_MS = 30_000;
 
-/** Shorter pauses are how an upstream's limits are kept, and would come and go on the page. */
+/**
+ * Minimum length of a pause that is shown. Shorter ones are how an upstream's limits are kept, and would come
+ * and go.
+ */
 const PAUSE_MS_MIN = 10_000;
 
 type Rule = (group: GroupStatus, trend: Trend | undefined, nowMs: number) => string | null;

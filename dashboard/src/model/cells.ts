@@ -39,7 +39,7 @@ function closeGaps(cells: Cells, slots: number): Cells {
 /** How many times its usual hold a lease must have lasted to stand out. */
 const OLD_AT = 3;
 
-/** Below this nothing stands out: three times a hold of a blink is still a blink. */
+/** Minimum age of a hold that stands out: three times a hold of a blink is still a blink. */
 const OLD_MS_MIN = 10_000;
 
 /** How far a lease is through its usual hold, 0 to 1 and beyond; null: nobody knows what is usual. */

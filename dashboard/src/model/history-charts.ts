@@ -264,7 +264,7 @@ function cost(points: Points): Omit<Chart, 'unit'> {
 const WHOLE: readonly number[] = Array.from({ length: 10 }, (_, power) => 10 ** power).flatMap(
   (power) => [power, 2 * power, 5 * power],
 );
-/** Durations that people count in. */
+/** Milliseconds of the durations that people count in. */
 const ROUND_MS: readonly number[] = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000,
   300_000, 600_000, 1_200_000, 1_800_000, 3_600_000,

@@ -1,6 +1,6 @@
 import { LANES, type Lane } from '../../../src/core/words/ticket.ts';
 
-/** More waiters than this are shown as a count for each lane. */
+/** Maximum of waiters that are shown one by one; more are a count for each lane. */
 export const MARKS_MAX = 60;
 
 /** One lane of the queue, as far as anybody waits in it. */

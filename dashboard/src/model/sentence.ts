@@ -29,7 +29,7 @@ function queueInWords({ queued, queued_by_lane, oldest_wait_ms }: Queue): string
   return `${queued} waiting (${lanes.join(', ')}), the oldest for ${duration(oldest_wait_ms)}`;
 }
 
-/** Below this an estimate is no number any more. */
+/** How long an estimate must be to be told as a number. */
 const SOON_MS = 1_000;
 
 /** How long a waiter has to go, `sinceMs` after its estimate was told. */

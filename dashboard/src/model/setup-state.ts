@@ -16,7 +16,7 @@ export interface SetupFacts {
   readonly upstreams: readonly UpstreamInfo[] | null;
 }
 
-/** A page of a list has so many entries at the most, and one page is read. */
+/** Maximum of entries on a page of a list; one page is read. */
 export const PAGE_MAX = 1_000;
 
 /** Lists what is ready and what is missing, in the order in which people set it up. */

@@ -3,7 +3,9 @@ import type { GroupStatus } from './status.ts';
 /** Gauges of one pool, or of all pools of a group together. */
 export type Gauges = Pick<GroupStatus, 'limit' | 'in_use' | 'cooling' | 'queued'>;
 
-/** More slots than this are shown as a bar: single cells would be too small to count. */
+/**
+ * Maximum of slots that are shown one by one; of more, single cells would be too small to count.
+ */
 export const CELLS_MAX = 64;
 
 /** The slots of a pool, in the order in which they are shown. */

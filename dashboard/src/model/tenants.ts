@@ -7,7 +7,7 @@ interface Share {
   readonly waiting: number;
 }
 
-/** More than there are colours could not be told apart. */
+/** Maximum of tenants that have a colour: more could not be told apart. */
 const TENANTS_MAX = 8;
 
 /** The tenants with the most slots and waiters, and how many others there are. */

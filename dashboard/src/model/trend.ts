@@ -93,7 +93,7 @@ export function lately(trend: Trend | undefined, tally: Tally): number {
 /** Half a minute: what lasts shorter is a wave. */
 const GROWING_STEPS = 6;
 
-/** Waiters by which, and part by which, a queue must have grown within that time. */
+/** Minimum growth of a queue within that time, in waiters and as a part of it. */
 const GROWN_BY_MIN = 5;
 const GROWN_BY_PART = 0.2;
 

@@ -6,7 +6,10 @@ interface Props {
   readonly kind: 'line' | 'bars';
 }
 
-/** Fewer values than this begin at the right, so that the first ones already look like what they are. */
+/**
+ * Minimum of values that a line has room for. Fewer begin at the right, so that the first ones already look like
+ * what they are.
+ */
 const ROOM_MIN = 12;
 
 const WIDTH = 60;

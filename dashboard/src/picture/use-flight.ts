@@ -7,7 +7,9 @@ interface Place {
   readonly width: number;
 }
 
-/** Long enough to be followed, shorter than the time to the next word of the feed. */
+/**
+ * How long a mark flies: long enough to be followed, shorter than the time to the next word of the feed.
+ */
 const FLIGHT_MS = 450;
 
 /**

@@ -6,7 +6,7 @@ interface Toast {
   readonly isBad: boolean;
 }
 
-/** Good news goes by itself; bad news stays until it is closed. */
+/** How long good news is shown; bad news stays until it is closed. */
 const SHOWN_MS = 5_000;
 
 const shown = signal<readonly Toast[]>([]);

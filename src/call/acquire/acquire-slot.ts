@@ -5,11 +5,14 @@ import { onTimer, type Schedule } from '../../runtime/call-clock.ts';
 import type { PoolSource } from './pools.ts';
 import { pause } from '../../runtime/background.ts';
 
-/** The first slice, and the shortest. */
+/** How long the first slice is, and the shortest. */
 const SLICE_MIN_MS = 8_000;
 const SLICE_MAX_MS = 30_000;
 
-/** That of a call that does not want to wait, and the shortest of one whose caller is told its place. */
+/**
+ * How long the slice of a call is that does not want to wait, and the shortest of one whose caller is told its
+ * place.
+ */
 const SLICE_SHORT_MS = 2_000;
 
 /** How long after a ticket's deadline its caller is told at the latest, whatever the object does. */

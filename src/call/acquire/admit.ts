@@ -20,7 +20,9 @@ export type Admitted =
 type One = Extract<AdmittedOne, { kind: 'admitted' }>;
 type Declined = Extract<AdmittedOne, { kind: 'declined' }>;
 
-/** After a group queued somebody it is probably full, so for this long nobody tries all at once. */
+/**
+ * How long nobody tries all groups at once after one of them queued somebody: it is probably full.
+ */
 const QUEUED_RECENTLY_MS = 1_000;
 const QUEUED_MAX = 1_000;
 

@@ -10,19 +10,19 @@ import type { AcquireEnd, Granted } from './acquire-slot.ts';
 import type { PoolSource } from './pools.ts';
 import { pause, type Background } from '../../runtime/background.ts';
 
-/** Calls shorter than this never renew: most are, and a renewal is a round trip. */
+/** How long a call runs before it renews. Most are shorter, and a renewal is a round trip. */
 const FIRST_RENEWAL_MS = 1_000;
 
-/** A parked renewal that has not come back by then is lost with the instance that held it. */
+/** How long a parked renewal may take before it counts as lost with the instance that held it. */
 const RENEWAL_LOST_MS = RENEW_EVERY_MS + 5_000;
 
-/** A release, or a try to resume, that takes longer is lost. */
+/** How long a release, or a try to resume, may take before it counts as lost. */
 const ANSWER_LOST_MS = 3_000;
 
-/** Pauses before the tries that follow a failed release or resumption. */
+/** Milliseconds of the pauses before the tries that follow a failed release or resumption. */
 const RETRY_PAUSES_MS = [0, 250, 1_000];
 
-/** After a resumption failed for good the stream goes on, and this is how long until the next try. */
+/** How long until the next try after a resumption failed for good; the stream goes on meanwhile. */
 const RESUME_AGAIN_MS = 5_000;
 
 /** How a lease ended, as far as its holder knows. */

@@ -13,7 +13,7 @@ import type { RoutingTable } from '../../config/snapshots.ts';
  */
 const REMEMBERED_MS = 60_000;
 
-/** Answers that this isolate remembers; the oldest go first. */
+/** Maximum of answers that this isolate remembers; the oldest go first. */
 const REMEMBERED_MAX = 5_000;
 
 const ANSWER_MS_MAX = 1_000;

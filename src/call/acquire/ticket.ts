@@ -2,7 +2,7 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { KnownCall } from '../call.ts';
 import type { Ticket } from './admission.ts';
 
-/** Between two tickets of one millisecond. */
+/** Time between two tickets of one millisecond. */
 const TICK_MS = 0.001;
 
 let last = 0;

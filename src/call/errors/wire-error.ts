@@ -2,7 +2,7 @@ import { putAnswerHeaders, type AnswerHeaders } from '../../contract/answer-head
 import type { Dialect } from '../../contract/dialect.ts';
 import { REASONS, type Reason, type ErrorReply } from '../../contract/reasons.ts';
 
-/** Retry-After of a temporary error that has no better estimate. */
+/** Default of Retry-After, for a temporary error that has no better estimate. */
 const RETRY_AFTER_DEFAULT_MS = 1_000;
 
 /**

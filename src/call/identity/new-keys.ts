@@ -13,33 +13,38 @@ import { pause } from '../../runtime/background.ts';
 /** Keys of one address that were refused within a minute and cost nothing: people mistype, and keys are revoked. */
 const FREE = 10;
 
-/** From then on a key that had no success waits longer each time, up to this. */
+/** Minimum delay of a key that had no success. It grows each time, up to the maximum. */
 const DELAY_MS_MIN = 100;
 const DELAY_MS_MAX = 1_000;
 
-/** A pool that has not said by then whether its key is good has not said so. */
+/** Maximum time for a pool to say whether its key is good. */
 const ANSWER_MS_MAX = 1_000;
 
-/** Keys that this isolate knows as good; of others it asks again. */
+/** Maximum of keys that this isolate knows as good; of others it asks again. */
 const GOOD_MAX = 10_000;
 
 /**
- * Keys without a success that may have calls under way at once. Of addresses that wait there are fewer, so that
- * there is room for whoever comes from elsewhere.
+ * Maximum of keys without a success that have calls under way at once. Of addresses that wait there are fewer,
+ * so that there is room for whoever comes from elsewhere.
  */
 const UNDER_WAY_MAX = 1_000;
 const UNDER_WAY_WAITING_MAX = 500;
 
-/** Keys that were told to come again. What somebody makes up comes but once, so who does has room. */
-const TURNED_AWAY_MAX = 10_000;
+/**
+ * Maximum of keys that were told to come again. A made-up one comes but once, so a real one has room.
+ */
+const COMING_AGAIN_MAX = 10_000;
 const COME_AGAIN_MS = 1_000;
 
-/** Wrong gateway keys that wait at once. Nothing is behind them, so the others are told without a wait. */
+/**
+ * Maximum of wrong gateway keys that wait at once. Nothing is behind them, so the others are told without a
+ * wait.
+ */
 const UNKNOWN_WAITING_MAX = 500;
 
 const refused = new FailedAttempts();
 const good = new BoundedSet<string>(GOOD_MAX);
-const turnedAway = new BoundedSet<string>(TURNED_AWAY_MAX);
+const comingAgain = new BoundedSet<string>(COMING_AGAIN_MAX);
 
 /** How many calls each key without a success has under way. */
 const underWay = new Map<string, number>();
@@ -63,7 +68,7 @@ interface Asked {
  */
 export function takePlace(asked: Asked, key: string): Place | Rejected {
   if (good.has(key)) return NO_PLACE;
-  if (!underWay.has(key) && underWay.size >= placesFor(asked, key)) return turnAway(key);
+  if (!underWay.has(key) && underWay.size >= placesFor(asked, key)) return rejectForNow(key);
   underWay.set(key, (underWay.get(key) ?? 0) + 1);
   const leave = (): void => {
     const others = (underWay.get(key) ?? 1) - 1;
@@ -115,12 +120,12 @@ export async function delayUnknownKey(asked: Asked): Promise<void> {
 }
 
 function placesFor(asked: Asked, key: string): number {
-  const isOfWaiting = delayFor(recentlyRefused(asked)) > 0 && !turnedAway.has(key);
+  const isOfWaiting = delayFor(recentlyRefused(asked)) > 0 && !comingAgain.has(key);
   return isOfWaiting ? UNDER_WAY_WAITING_MAX : UNDER_WAY_MAX;
 }
 
-function turnAway(key: string): Rejected {
-  turnedAway.add(key);
+function rejectForNow(key: string): Rejected {
+  comingAgain.add(key);
   const message =
     'Too many keys that never had a success are being tried, most of which are refused. Try again in a moment.';
   return rejected({ reason: 'busy', message, retryAfterMs: COME_AGAIN_MS });

@@ -2,7 +2,7 @@ import { BoundedSet } from '../../core/parts/bounded-map.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
 
-/** Pools that this isolate remembers; of others it asks again. */
+/** Maximum of pools that this isolate remembers; of others it asks again. */
 const PROVED_MAX = 10_000;
 
 const proved = new BoundedSet<string>(PROVED_MAX);

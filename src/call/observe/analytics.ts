@@ -5,7 +5,9 @@ import type { Outcome } from '../../core/words/outcome.ts';
 import type { RefusalKind } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 
-/** Callers write some of the texts, and a point may have 16 KB of them together. */
+/**
+ * Maximum length of a text: callers write some of them, and a point may have 16 KB of them together.
+ */
 const TEXT_LENGTH_MAX = 200;
 
 /** The subject of a point: a call in one of its groups. */

@@ -2,7 +2,7 @@ import { tracing } from 'cloudflare:workers';
 import type { Settlement } from '../../core/words/usage.ts';
 import type { Located } from '../locate.ts';
 
-/** A caller may call a model whatever it likes. */
+/** Maximum length of a model in a trace: a caller may call it whatever it likes. */
 export const TRACED_MODEL_MAX = 100;
 
 /** Things that the platform's trace says of a call, by OpenTelemetry's GenAI conventions where they have a name. */

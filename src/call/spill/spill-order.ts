@@ -12,7 +12,7 @@ import { latencyMs } from '../observe/upstream-latency.ts';
 /** By what the upstreams that a call may spill to are put into order. */
 export type SpillOrder = Exclude<OnSaturated, string>['order'];
 
-/** A pool is asked how busy it is no more often than this, and given up on after half of it. */
+/** How long a pool's answer of how busy it is stays good; it is given up on after half of it. */
 const BUSY_FRESH_MS = 1_000;
 const BUSY_MAX = 1_000;
 

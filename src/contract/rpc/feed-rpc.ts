@@ -6,7 +6,9 @@ import type { LeaseInfo, PoolStatus, WaiterInfo } from '../status.ts';
  * after a deploy, so this only grows.
  */
 
-/** Leases and waiters of a pool that are told one by one, of each; the rest is only counted. */
+/**
+ * Maximum of leases, and of waiters, of a pool that are told one by one; the rest is only counted.
+ */
 export const DETAIL_ROWS_MAX = 200;
 
 /** How the hub asks a pool to tell what happens in it. */

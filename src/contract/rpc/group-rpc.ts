@@ -19,7 +19,9 @@ import type { LeaseInfo, PoolStatus, WaiterInfo } from '../status.ts';
  */
 export const CONTRACT_VERSION = 1;
 
-/** A pool that nobody used for this long is not shown any more and leaves the directory's list. */
+/**
+ * How long nobody must have used a pool for it to be shown no more and to leave the directory's list.
+ */
 export const POOL_IDLE_MS = 600_000;
 
 export interface AcquireRequest {

@@ -83,7 +83,7 @@ const PROBE_EVERY_MAX_MS = 300_000;
 const PROBE_FAILS_WITHIN_MS = 20_000;
 
 /**
- * Calls served between two probes: few after a cut, because it may have been a chance, twice as many with
+ * Minimum of calls served between two probes: few after a cut, because it may have been a chance, twice as many with
  * each probe that fails. A failed probe is one refused call, so at the most 1 in 53 is refused for it.
  */
 const SERVED_BEFORE_PROBE_MIN = 8;

@@ -48,7 +48,7 @@ const DAY_BIN_MS = 30 * MINUTE_MS;
 /** Maximum time by which two calls reach the upstream closer together than they left here. */
 const MARGIN_MS = 500;
 
-/** The part of a second whose starts may happen at once. */
+/** Seconds whose starts may happen at once. */
 const STARTS_BURST_S = 0.1;
 
 const AMOUNTS: Record<LimitName, (usage: Usage) => number> = {

@@ -88,7 +88,7 @@ export const TOMBSTONE_TTL_MS = 600_000;
 /** Maximum ended attempts that are remembered; the older half goes first. */
 export const TOMBSTONES_MAX = 10_000;
 
-/** Hold time assumed before the first call has ended. */
+/** How long a hold is assumed to be before the first call has ended. */
 export const HOLD_GUESS_MS = 10_000;
 
 /** Maximum Retry-After: some SDKs ignore a larger one, others sleep it in full. */
@@ -105,7 +105,7 @@ export const COMEBACK_MS = 15_000;
  */
 export const AUTO_COOLDOWN_SLOTS_MAX = 4;
 
-/** The `auto` cooldown of a small group. */
+/** How long the `auto` cooldown of a small group is. */
 export const AUTO_COOLDOWN_MS = 200;
 
 /**

@@ -2,7 +2,7 @@ import type { WebhookConfig } from '../../contract/config/config.ts';
 import { logEvent } from '../../runtime/log.ts';
 import type { Warning } from '../../contract/warnings.ts';
 
-/** Pauses before the tries that follow one that failed. */
+/** Milliseconds of the pauses before the tries that follow one that failed. */
 const RETRY_PAUSES_MS = [2_000, 10_000, 60_000];
 
 /** How long a receiver may take; one that takes longer has not received it. */

@@ -3,7 +3,7 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 /** Bytes of request bodies that one isolate holds at a time. An isolate has 128 MB for everything. */
 export const BODY_BUDGET_BYTES = 48 * 1024 * 1024;
 
-/** Bodies up to this size are read without asking the budget. */
+/** Maximum size of a body that is read without asking the budget. */
 export const EXEMPT_BYTES_MAX = 256 * 1024;
 
 /** The most that is read of one body in search of its model. Less than the budget, so that it fits. */

@@ -17,7 +17,7 @@ export interface BodyScan {
   close(): void;
 }
 
-/** One compressed byte can stand for a thousand: small bites bound what is unpacked at a time. */
+/** Bytes that are unpacked at a time: one compressed byte can stand for a thousand. */
 const BITE_BYTES = 4_096;
 
 /**

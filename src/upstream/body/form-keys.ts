@@ -17,7 +17,7 @@ export interface KeyScan {
   readonly undecidedBytes: number;
 }
 
-/** A field whose value is longer holds no key. */
+/** Maximum length of a value that may hold a key. */
 export const VALUE_BYTES_MAX = 1_024;
 
 /** Finds the key in a field, as far as its name and its value are known; null: there is none. */

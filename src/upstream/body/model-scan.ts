@@ -82,7 +82,9 @@ export class ModelNames {
   }
 }
 
-/** A model's name longer than this many bytes is taken for a mistake: it would travel in every ticket. */
+/**
+ * Maximum bytes of a model's name. A longer one is taken for a mistake: it would be in every ticket.
+ */
 export const MODEL_BYTES_MAX = 1_024;
 
 /** The state of a scan that cannot go on. */

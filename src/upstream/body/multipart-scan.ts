@@ -17,7 +17,7 @@ const DASH = 0x2d;
 const SPACE = 0x20;
 const TAB = 0x09;
 
-/** The headers of a part are a few lines; longer ones are a mistake. */
+/** Maximum bytes of a part's headers. They are a few lines; longer ones are a mistake. */
 const PART_HEADERS_BYTES_MAX = 8_192;
 
 /**

@@ -65,7 +65,9 @@ export type ModelRead =
   /** The signal came first, or the client's connection broke. */
   | { readonly kind: 'aborted' };
 
-/** Up to this length a body is read in one go, which is the cheapest way for the many small ones. */
+/**
+ * Maximum length of a body that is read in one go, which is the cheapest way for the many small ones.
+ */
 const WHOLE_BYTES_MAX = 32 * 1024;
 
 /**

@@ -6,7 +6,7 @@ import { Capture } from './model-scan.ts';
 const AND = 0x26;
 const EQUALS = 0x3d;
 
-/** Each byte may be written as `%68`. */
+/** Maximum bytes of a name: each may be written as `%68`. */
 const ESCAPED_BYTES_MAX = 3 * VALUE_BYTES_MAX;
 
 /** Looks for gateway keys in the fields of application/x-www-form-urlencoded. */

@@ -4,7 +4,10 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 
-/** Names as long as ten bytes are found however they are escaped. Longer keys are those of somebody's own data. */
+/**
+ * Maximum bytes of a key that is kept. Names as long as ten bytes are found however they are escaped; longer
+ * keys are those of somebody's own data.
+ */
 export const KEY_BYTES_MAX = 64;
 
 /** A power of two. */

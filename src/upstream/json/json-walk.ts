@@ -14,7 +14,9 @@ const CLOSE_BRACKET = 0x5d;
 const SPACE = 0x20;
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
-/** Containers nested deeper than this are stepped over. Requests and answers need about ten levels. */
+/**
+ * Maximum depth of containers; deeper ones are stepped over. Requests and answers need about ten levels.
+ */
 const DEPTH_MAX = 64;
 
 export interface WalkOptions {

@@ -29,9 +29,9 @@ export interface UpstreamRefusal {
 }
 
 /**
- * A rate that asks for a longer wait than this is in truth a limit of a day or a plan: 10 minutes is
- * the default time-out of the official OpenAI and Anthropic clients. Azure was seen to call 86,400
- * seconds a rate limit.
+ * Maximum wait of a rate. One that asks for longer is in truth a limit of a day or a plan: 10 minutes is the
+ * default time-out of the official OpenAI and Anthropic clients. Azure was seen to call 86,400 seconds a rate
+ * limit.
  */
 const RATE_WAIT_MAX_MS = 600_000;
 

@@ -3,7 +3,7 @@ import type { LimitHint } from '../../core/words/signal.ts';
 export const SECOND_MS = 1_000;
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
-/** Windows of a day or longer are for status, not for waiting. */
+/** How long a window must be to be for status, not for waiting. */
 export const DAY_MS = 24 * HOUR_MS;
 export const MONTH_MS = 30 * DAY_MS;
 

@@ -6,9 +6,9 @@ export interface Fetcher {
 const NOT_HTTP = /^internal error/;
 
 /**
- * Each try ends one connection that is spoilt, and the pool may hold several: one for each call that was under
- * way at once when the upstream wrote too much. With one repeat a few of 2,000 innocent calls still met a second;
- * with three none did.
+ * Maximum of tries. Each ends one connection that is spoilt, and the pool may hold several: one for each call
+ * that was under way at once when the upstream wrote too much. With one repeat a few of 2,000 innocent calls
+ * still met a second; with three none did.
  */
 const TRIES_MAX = 4;
 

@@ -9,7 +9,9 @@ const BEARER = /^bearer\s+/i;
  */
 const IN_TEXT = /(?:^|[\s=:,;"'(])hg_\S|hg_[0-9a-f]{48}/;
 
-/** A shorter one may be a part of an innocent word. */
+/**
+ * Minimum length of a key that is looked for anywhere: a shorter one may be a part of an innocent word.
+ */
 const FOUND_ANYWHERE_LENGTH_MIN = 16;
 
 /** Whether a credential is a gateway key. `own`: the one of this call, which need not begin as ours do. */

@@ -26,12 +26,15 @@ export type CutReason =
 const HEADERS_WAIT_MS = 600_000;
 
 /**
- * A body of this many bytes is taken whole before the answer goes on: a pipe costs a small call as much
- * as the upstream call itself. The slot is held until then, which is when the upstream has said all.
+ * Maximum bytes of a body that is taken whole before the answer goes on: a pipe costs a small call as much as
+ * the upstream call itself. The slot is held until then, which is when the upstream has said all.
  */
 const WHOLE_BYTES_MAX = 32_768;
 
-/** A group that allows less silence than this has its answers watched piece by piece, small ones too. */
+/**
+ * Minimum silence that a group must allow for small answers to be taken whole. With less, they too are watched
+ * piece by piece.
+ */
 const WHOLE_IDLE_MIN_MS = 60_000;
 
 /** Statuses whose responses have no body. */

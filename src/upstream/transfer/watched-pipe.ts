@@ -1,7 +1,9 @@
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 
-/** Events of a stream are far smaller; a large answer comes in pieces of this length. */
+/**
+ * Bytes of the buffer. Events of a stream are far smaller; a large answer comes in pieces of this length.
+ */
 const BUFFER_BYTES = 16_384;
 
 /** How long something may take. `onOver` is called then, and must abort the pipe's signal. */

@@ -111,7 +111,7 @@ const KEYS = new KeyNames([
   'bytes',
 ]);
 
-/** Enough of a string to tell base64 from text, which Anthropic takes in the same place. */
+/** Bytes of a string that tell base64 from text, which Anthropic takes in the same place. */
 const HEAD_BYTES = 64;
 
 class BodyVisitor implements JsonVisitor {

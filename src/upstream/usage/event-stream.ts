@@ -1,8 +1,11 @@
-/** Total length, length of the headers, and a checksum, four bytes each. */
+/** Bytes before the headers: total length, length of the headers, and a checksum, four each. */
 const PRELUDE_BYTES = 12;
 const CHECKSUM_BYTES = 4;
 
-/** Amazon sends at most 16 MB in a message; a longer one means that the place in the stream is lost. */
+/**
+ * Maximum bytes of a message. Amazon sends at most 16 MB in one; a longer one means that the place in the stream
+ * is lost.
+ */
 const MESSAGE_BYTES_MAX = 24 * 1024 * 1024;
 
 /**

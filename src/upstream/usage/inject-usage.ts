@@ -6,7 +6,9 @@ const OPTIONS = 'stream_options';
 const INCLUDE = 'include_usage';
 const NAMES = new KeyNames(['stream', OPTIONS, INCLUDE]);
 
-/** `true`, `false` and `null`, and a byte more, so that no longer word passes for one of them. */
+/**
+ * Bytes of `true`, `false` and `null`, and one more, so that no longer word passes for one of them.
+ */
 const SCALAR_BYTES = 6;
 
 const ASKS = '{"include_usage":true}';

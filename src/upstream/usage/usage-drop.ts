@@ -7,7 +7,10 @@ const SPACE = 0x20;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-/** The chunk that is looked for takes some hundred bytes. A longer event goes on as it comes. */
+/**
+ * Maximum bytes of an event that is looked at. The chunk that is looked for takes some hundred; a longer event
+ * goes on as it comes.
+ */
 const EVENT_BYTES_MAX = 16_384;
 
 /** Takes something out of a stream of bytes. */

@@ -8,7 +8,7 @@ import { USAGE_VISITOR_KEYS, UsageVisitor } from './usage-visitor.ts';
 /** UTF-8 bytes of text in a token, on average: 4.3 for English, 4.8 for code, 4.4 for Chinese. */
 export const TEXT_BYTES_PER_TOKEN = 4;
 
-/** Usage is an object of some hundred bytes; Bedrock's wrapped events, of some thousand. */
+/** Maximum bytes of a usage object: some hundred, and some thousand in Bedrock's wrapped events. */
 const USAGE_BYTES_MAX = 8_192;
 const WRAPPED_BYTES_MAX = 65_536;
 

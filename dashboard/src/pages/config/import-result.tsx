@@ -2,7 +2,7 @@ import { byObject, fieldChanges, tally, type ChangedObject } from '../../model/c
 import { Changes } from '../../ui/changes.tsx';
 import type { ImportState } from './use-import.ts';
 
-/** More objects than these are shown closed. */
+/** Maximum of objects that are shown open. */
 const OPEN_MAX = 12;
 
 /** Result of a check: what is wrong, or what would change, by object. */

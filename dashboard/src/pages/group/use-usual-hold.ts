@@ -4,7 +4,7 @@ import { median } from '../../model/cells.ts';
 import type { Detail } from '../../model/status.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 
-/** Holds of so many calls say what is usual. */
+/** Maximum of calls whose holds say what is usual. */
 const SAMPLES_MAX = 100;
 
 /**

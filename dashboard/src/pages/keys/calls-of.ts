@@ -1,7 +1,7 @@
 import { api } from '../../api.ts';
 import { groups } from '../../feed.ts';
 
-/** Groups that are asked; with more the figures are said to be the least. */
+/** Maximum of groups that are asked; with more the figures are said to be the least. */
 const GROUPS_MAX = 20;
 
 /** How many calls of a key wait and are in flight, as far as the groups in use tell. */

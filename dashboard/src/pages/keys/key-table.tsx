@@ -10,7 +10,7 @@ interface KeyTableProps {
   readonly onAct: OnAct;
 }
 
-/** More rows than these are searched rather than read. */
+/** Maximum of rows that are shown; more are searched rather than read. */
 const ROWS_MAX = 200;
 
 /** Everything about every key that is no secret. */

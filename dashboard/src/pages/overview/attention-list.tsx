@@ -4,7 +4,9 @@ import { stateOf } from '../../model/group-state.ts';
 import { StateWord } from '../../ui/state-word.tsx';
 import { useUpstreams } from '../upstreams/use-upstreams.ts';
 
-/** Where so many need somebody, it is one thing that is amiss, and the rest is below. */
+/**
+ * Maximum of groups in the list. Where more need somebody, it is one thing that is amiss, and the rest is below.
+ */
 const LISTED_MAX = 30;
 
 /** Upstreams and groups that somebody had better look at, the worst first. Its height is fixed: nothing below jumps. */

@@ -6,10 +6,10 @@ import { groups, now, trendOf, version } from '../../feed.ts';
 import { isSought, type GroupFilter } from '../../model/group-filter.ts';
 import { byPressure, keepOrder } from '../../model/order.ts';
 
-/** Cards change places this often at most. */
+/** Minimum time between two moves of cards. */
 const SORT_MS_MIN = 5_000;
 
-/** A pointer that has not moved over the list for so long has been forgotten there. */
+/** How long a pointer must not have moved over the list to count as forgotten there. */
 const POINTER_MS = 15_000;
 
 /** Models and upstreams that each configured group names, so that a search finds it by them. */

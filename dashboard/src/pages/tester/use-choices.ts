@@ -9,7 +9,7 @@ export interface Choices {
 }
 
 const PAGE = 1_000;
-/** The configuration takes 10,000 keys at the most. */
+/** Maximum of pages that are read: the configuration takes 10,000 keys at the most. */
 const PAGES_MAX = 10;
 
 /** Upstreams and keys, read once. Null: not yet. */

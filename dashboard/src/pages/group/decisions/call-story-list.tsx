@@ -4,7 +4,7 @@ import { groupNamed } from '../../../feed.ts';
 import { exact } from '../../../format.ts';
 import { callsOf, storyOf, type Call } from '../../../model/call-story.ts';
 
-/** A call belongs to so many groups at the most. */
+/** Maximum of groups that a call belongs to. */
 const GROUPS_MAX = 4;
 
 interface Props {
