@@ -97,6 +97,8 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
   if (place.kind === 'rejected') return place;
   try {
     if (isModelList(known)) return answered(await listModels(known));
+    // Before anything of its body is read: what a slow upload takes counts as its wait.
+    const ticket = newTicket(known);
     const located = await locate(known, earlier);
     if (located.kind !== 'located') return located;
     const candidate = await planAt(known, located);
@@ -104,7 +106,6 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
     // On the unified routes the path does not say whose key it is.
     const keyHere = `${located.upstream.id} ${candidate.key.fingerprint}`;
     if (ownKey !== null) await delayNewKey(call, keyHere, candidate.placements);
-    const ticket = newTicket(known);
     const run = (at: Candidate, listener: Parameters<typeof attempts>[2]) =>
       attempts(at, ticket, listener).then((result) => spaced(result, known));
     const keepalive = keepaliveOf(candidate);

@@ -130,6 +130,27 @@ it('answers keep each Set-Cookie and lose what is of the connection or speaks as
   expect(gone.filter((name) => headers.has(name))).toEqual([]);
 });
 
+it('a call waits from its arrival, and not only once its body was read for its model', async () => {
+  const uploadMs = 1_000;
+  await configure({
+    upstreams: [{ id: 'up', base_url: `${strict.url}/below/` }],
+    groups: [{ name: 'of-m', match: { upstreams: ['up'], models: ['m'] } }],
+    cors_origins: ['https://app.test'],
+  });
+  const body = new TextEncoder().encode('{"messages":[],"model":"m"}');
+  const { readable, writable } = new FixedLengthStream(body.length);
+  const headers = { 'content-type': 'application/json' };
+  const answering = call('/up/v1/chat/completions', { method: 'POST', body: readable, headers });
+  const writer = writable.getWriter();
+  await writer.write(body.slice(0, 10));
+  await new Promise((resolve) => setTimeout(resolve, uploadMs));
+  await writer.write(body.slice(10));
+  await writer.close();
+  const answer = await answering;
+  await answer.text();
+  expect(Number(answer.headers.get('headgate-wait-ms'))).toBeGreaterThan(0.9 * uploadMs);
+});
+
 it('browsers of a configured origin may call, others learn nothing', async () => {
   const preflight = (origin: string) =>
     call('/up/v1/chat/completions', {
