@@ -7,7 +7,7 @@ import { gatewayKey, PartyCalls, slotSeconds } from '../support/order-load.ts';
 const LIMITS = { large: 4, small: 3 };
 /** Of the provider as a whole: less than its models have together. */
 const TOTAL = 5;
-const CALLS_EACH = 60;
+const CALLS_EACH = 34;
 const LEAVE_EACH = 10;
 const PARTY = { name: 'calls', key: 'hg_calls' };
 
@@ -35,7 +35,7 @@ it(
         ],
         keys: [gatewayKey(PARTY.key)],
       }),
-      upstream: { limit: TOTAL, limits: LIMITS, chunks: 10, chunkDelayMs: 20 },
+      upstream: { limit: TOTAL, limits: LIMITS, chunks: 10, chunkDelayMs: 60 },
     });
     const { upstream, admin } = stage;
     const large = new PartyCalls(stage.url(), PARTY, 'large');
