@@ -33,8 +33,8 @@ const withoutMapsOfBundled: Plugin = {
 /** A file of these takes less time than a process for it would, so they share one for each core. */
 const SHARED_PROCESSES = { isolate: false, maxWorkers: 2 };
 
-/** They wait more than they compute: four at a time keep two cores busy. */
-const SIDE_BY_SIDE = { maxWorkers: 4, sequence: { groupOrder: 1 } };
+/** They wait more than they compute: six at a time keep two cores busy. */
+const SIDE_BY_SIDE = { maxWorkers: 6, sequence: { groupOrder: 1 } };
 
 export default defineConfig({
   test: {
