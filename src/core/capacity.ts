@@ -21,8 +21,8 @@ export function slotsLearned({ settings, controls }: GroupState): number {
 
 /** Slots of calls that are at the upstream, as far as the group knows. */
 export function atUpstream(state: GroupState): number {
-  const { slotsInUse, slotsCooling, slotsWaitingElsewhere, slotsRefused } = state;
-  return slotsInUse - slotsCooling - slotsWaitingElsewhere - slotsRefused;
+  const { slotsInUse, unclaimed, slotsCooling, slotsWaitingElsewhere, slotsRefused } = state;
+  return slotsInUse - unclaimed.slots - slotsCooling - slotsWaitingElsewhere - slotsRefused;
 }
 
 /** Finds why the upstream stops the group, and until when; null: it does not. */

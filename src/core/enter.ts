@@ -15,7 +15,7 @@ import { dequeue, enqueue, type Waiter } from './parts/queue.ts';
 import { blockOf, isStopped, roomAt, slotsMaxAt } from './capacity.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
-import { letPass, pump } from './grant.ts';
+import { grantOf, letPass, pump } from './grant.ts';
 import { attach } from './leases.ts';
 import { leave, reject, rejected } from './leave.ts';
 import { waitsForItself } from './nesting.ts';
@@ -50,8 +50,8 @@ export function joinQueue(
   }
   const lease = state.leases.get(leaseId);
   if (lease?.phase === 'held') {
-    attach(state, lease, now, effects);
-    effects.push({ kind: 'grant', ticketId: ticket.id, lease });
+    attach(state, lease, now);
+    effects.push(grantOf(state, lease, now));
     return;
   }
   if (lease !== undefined) {

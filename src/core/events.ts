@@ -3,10 +3,10 @@ import type { Outcome } from './words/outcome.ts';
 import type { Rejection } from './words/rejection.ts';
 import type { GroupSettings } from './words/settings.ts';
 import type { UpstreamSignal } from './words/signal.ts';
-import type { Holder, Lane, Ticket } from './words/ticket.ts';
+import type { Lane, Ticket } from './words/ticket.ts';
 import type { Settlement } from './words/usage.ts';
-import type { Controls } from './controls.ts';
 import type { HandedGroup, Lease } from './state.ts';
+import type { Claim } from './unclaimed.ts';
 
 /** An event that can happen to a group. */
 export type GroupEvent =
@@ -28,6 +28,8 @@ export type GroupEvent =
       readonly settlement: Settlement | null;
       /** The upstream's HTTP status; null or absent: not known. Noted, and nothing follows from it. */
       readonly status?: number | null;
+      /** The lease as its holder knows it: one that the group does not know may be of an earlier instance. */
+      readonly claim?: Claim;
     }
   /** The upstream answered the call. `isRepeat`: it said so to this call before. */
   | {
@@ -43,15 +45,7 @@ export type GroupEvent =
   /** A holder takes its lease up again with a new instance, or after the lease had lapsed. */
   | {
       readonly kind: 'resume';
-      readonly leaseId: LeaseId;
-      readonly ticketId: TicketId;
-      readonly holder: Holder;
-      readonly lane: Lane;
-      readonly slots: number;
-      /** Nothing was stored of an instance before: where one holder comes from, others may follow. */
-      readonly othersMayFollow?: boolean;
-      /** The attachment that it holds the lease by, where that is known. */
-      readonly attachment?: number;
+      readonly claim: Claim;
     }
   /** Another instance hands its leases to this one. */
   | {
@@ -83,14 +77,18 @@ export type GroupEvent =
 
 /** An order to the shell, to be carried out in the order of the list. */
 export type Effect =
-  /** Write the lease's row. Nobody may hear of the lease before that. */
-  | { readonly kind: 'save'; readonly lease: Lease }
-  /** Write the controls' row, together with the leases'. */
-  | { readonly kind: 'keep'; readonly controls: Controls }
-  /** Delete the lease's row. */
-  | { readonly kind: 'drop'; readonly leaseId: LeaseId }
-  /** Answer the ticket's parked acquire call with the lease, under its current attachment. */
-  | { readonly kind: 'grant'; readonly ticketId: TicketId; readonly lease: Lease }
+  /** Write what is to be kept before long; `isAhead`: right after this turn, so that no grant has to wait for it. */
+  | { readonly kind: 'write'; readonly isAhead: boolean }
+  /**
+   * Answer the ticket's parked acquire call with the lease, under its current attachment; behind a write, unless
+   * it is settled that the bound on disk covers it.
+   */
+  | {
+      readonly kind: 'grant';
+      readonly ticketId: TicketId;
+      readonly lease: Lease;
+      readonly isSettled: boolean;
+    }
   /** The acquire call's slice is over and the ticket still waits. */
   | {
       readonly kind: 'pending';

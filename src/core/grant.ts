@@ -1,9 +1,10 @@
 import type { InstantMs } from './words/ids.ts';
 import { noteServiceOf } from './parts/accounts.ts';
+import { isCovered, markOnDisk } from './parts/bound.ts';
 import { demandOf } from './parts/demand.ts';
 import { noteLaneGrant } from './parts/lanes.ts';
 import { dequeue, queueLength, type Waiter } from './parts/queue.ts';
-import { roomAt, slotsLearned } from './capacity.ts';
+import { roomAt, slotsLearned, slotsMaxAt } from './capacity.ts';
 import type { Effect } from './events.ts';
 import { openLease } from './leases.ts';
 import { leave, rejected } from './leave.ts';
@@ -15,6 +16,7 @@ import { reserveFor } from './reservation.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteGrant } from './stats.ts';
 import { noteGranted } from './upstream-signals.ts';
+import { checkBound } from './writes.ts';
 
 /** Grants whatever can be granted. */
 export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void {
@@ -91,6 +93,27 @@ export function letPass(
   grant(state, waiter, waiter.ticket.slots, now, effects);
 }
 
+/** Counts it if a grant takes the group beyond its limit; alone, a call may be wider than what was learned. */
+function checkLimit(state: GroupState, { slots }: Lease, now: InstantMs): void {
+  const { slotsInUse, settings, totals } = state;
+  if (slots === 0 || slotsInUse === slots || settings.isDryRun) return;
+  if (slotsInUse > slotsMaxAt(state, now)) totals.violations.above_limit += 1;
+}
+
+/**
+ * Makes the answer that carries a lease. It waits for a write unless the bound covers it by what is on disk.
+ */
+export function grantOf(
+  state: GroupState,
+  lease: Lease,
+  now: InstantMs,
+): Extract<Effect, { kind: 'grant' }> {
+  const { bound, ahead } = state;
+  const isSettled = isCovered(bound, now) && !(bound.isStored && ahead.isOverdrawn);
+  if (isSettled) checkBound(state, markOnDisk(bound));
+  return { kind: 'grant', ticketId: lease.ticketId, lease, isSettled };
+}
+
 function grant(
   state: GroupState,
   waiter: Waiter,
@@ -113,8 +136,9 @@ function grant(
     { id: leaseId, ticketId, holder, lane, slots, nested, waitsElsewhere, reserved },
     now,
   );
+  checkLimit(state, lease, now);
   // One that still waits in a wider group probes nothing: others may meanwhile.
   if (!waitsElsewhere) noteGranted(state, lease, now);
   noteGrant(state, waiter, lease, now);
-  effects.push({ kind: 'save', lease }, { kind: 'grant', ticketId, lease });
+  effects.push(grantOf(state, lease, now));
 }

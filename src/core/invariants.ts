@@ -3,6 +3,7 @@ import { TOMBSTONES_MAX } from './words/settings.ts';
 import { LANES, type Lane } from './words/ticket.ts';
 import { compareLines, compareWaiters, type Line } from './parts/queue.ts';
 import { hasRoom } from './capacity.ts';
+import { boundSlotsOf } from './leases.ts';
 import { passesOn } from './nesting.ts';
 import { nextWaiter } from './order.ts';
 import type { GroupState, Lease } from './state.ts';
@@ -24,6 +25,7 @@ function brokenLeases(state: GroupState): string[] {
   let cooling = 0;
   let waitingElsewhere = 0;
   let refused = 0;
+  let nested = 0;
   const byLane = { high: 0, normal: 0, low: 0 };
   for (const lease of state.leases.values()) {
     slots += lease.slots;
@@ -32,13 +34,17 @@ function brokenLeases(state: GroupState): string[] {
     byLane[lease.lane] += lease.slots;
     if (lease.waitsElsewhere) waitingElsewhere += lease.slots;
     if (lease.isRefused) refused += lease.slots;
+    nested += boundSlotsOf(lease) - lease.slots;
     if (state.leasesDueAt > lease.until) broken.push(`lease ${lease.id} has no alarm`);
     if (lease.phase !== 'cooling' && state.tombstones.has(lease.id)) {
       broken.push(`lease ${lease.id} is held and has ended`);
     }
   }
   if (cooling !== state.slotsCooling) broken.push('cooling slots drifted');
-  if (slots !== state.slotsInUse) broken.push(`${state.slotsInUse} in use, leases say ${slots}`);
+  if (nested !== state.slotsNested) broken.push('nested slots drifted');
+  if (slots + state.unclaimed.slots !== state.slotsInUse) {
+    broken.push(`${state.slotsInUse} in use, leases say ${slots}`);
+  }
   for (const lane of LANES) {
     if (byLane[lane] !== state.slotsByLane[lane]) broken.push(`slots of lane ${lane} drifted`);
   }
@@ -109,7 +115,7 @@ function brokenLine(state: GroupState, { tenant, waiters }: Line, lane: Lane): s
   return broken;
 }
 
-function brokenAccounts({ accounts, slotsInUse, queue }: GroupState): string[] {
+function brokenAccounts({ accounts, slotsInUse, unclaimed, queue }: GroupState): string[] {
   const broken: string[] = [];
   let slots = 0;
   let waiting = 0;
@@ -134,7 +140,9 @@ function brokenAccounts({ accounts, slotsInUse, queue }: GroupState): string[] {
       broken.push(`tenant ${tenant.key} has no service`);
     }
   }
-  if (slots !== slotsInUse) broken.push(`tenants hold ${slots} slots, leases ${slotsInUse}`);
+  if (slots !== slotsInUse - unclaimed.slots) {
+    broken.push(`tenants hold ${slots} slots, leases ${slotsInUse}`);
+  }
   if (waiting !== queue.byTicket.size) broken.push('tenants count other waiters than the queue');
   if (agentCount !== accounts.agentCount) broken.push('the number of agents drifted');
   return broken;

@@ -4,14 +4,16 @@ import { LEASE_TTL_MS } from './words/settings.ts';
 import { LANES } from './words/ticket.ts';
 import type { Settlement } from './words/usage.ts';
 import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './parts/accounts.ts';
+import { noteFreed, noteHandedOut } from './parts/bound.ts';
 import { resettle } from './parts/queue.ts';
 import { atUpstream, cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect } from './events.ts';
-import { forgetNested, noteNested } from './nesting.ts';
+import { forgetNested, noteNested, passesOn } from './nesting.ts';
 import { settleLease } from './reservation.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteEnd } from './stats.ts';
+import { mayClaim, takeUnclaimed, type Claim } from './unclaimed.ts';
 import { noteEnded, noteGranted, noteSuccess } from './upstream-signals.ts';
 
 type NewLease = Pick<
@@ -24,7 +26,66 @@ type NewLease = Pick<
  * that there is room.
  */
 export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
-  const lease: Lease = {
+  const lease = newLease(state, wanted, now);
+  noteHandedOut(state.bound, boundSlotsOf(lease), now);
+  addLease(state, lease, now);
+  lease.slotsAtGrant = atUpstream(state);
+  chargeTo(state, lease, holdToChargeMs(state), now);
+  return lease;
+}
+
+/**
+ * Makes the lease of a holder whose lease the group does not know. It takes its slots out of the unclaimed
+ * ones; those that are not among them count all the same, even above the limit: the call counts at the provider,
+ * so nothing is granted until it has gone.
+ */
+export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lease {
+  const { leaseId: id, ticketId, holder, lane, slots, heldMs } = claim;
+  const isOurs = mayClaim(state, claim);
+  const parent = isOurs ? claim.nested : null;
+  const isNested = parent !== null && isHeld(state.leases.get(parent.in));
+  const bare = { waitsElsewhere: false, reserved: isOurs ? claim.reserved : null };
+  const wanted = { id, ticketId, holder, lane, nested: parent, ...bare };
+  if (!isOurs) {
+    state.totals.resurrected += 1;
+    return openLease(state, { ...wanted, slots }, now);
+  }
+  const missing = slots - takeUnclaimed(state, slots);
+  if (missing > 0) state.totals.resurrected += 1;
+  noteHandedOut(state.bound, missing, now);
+  const since = instant(now - heldMs);
+  const lease = newLease(state, { ...wanted, slots: isNested ? 0 : slots }, since);
+  lease.until = after(now, LEASE_TTL_MS);
+  // What it had had is forgotten with everybody else's.
+  lease.chargedMs = heldMs;
+  addLease(state, lease, now);
+  if (parent !== null && !isNested) state.seekingParent.add(lease);
+  for (const child of state.seekingParent) {
+    if (child.nested?.in === id) nestAgain(state, child, now);
+  }
+  return lease;
+}
+
+function isHeld(lease: Lease | undefined): boolean {
+  return lease !== undefined && lease.phase !== 'cooling' && passesOn(lease) === null;
+}
+
+/** Lets a lease pass on its parent's slots again, which was claimed before that. */
+function nestAgain(state: GroupState, lease: Lease, now: InstantMs): void {
+  count(state, lease, -1, now);
+  lease.slots = 0;
+  count(state, lease, 1, now);
+  noteNested(state, lease);
+  state.seekingParent.delete(lease);
+}
+
+/** Slots that a lease counts for in the bound: one that is nested may outlive the lease that it passes on. */
+export function boundSlotsOf({ slots, nested }: Lease): number {
+  return slots === 0 ? (nested?.slots ?? 0) : slots;
+}
+
+function newLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
+  return {
     ...wanted,
     grantedAt: now,
     callableAt: now,
@@ -33,20 +94,15 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
     phase: 'held',
     until: after(now, LEASE_TTL_MS),
     attachment: state.nextAttachment++,
-    extendedUntil: null,
-    extensions: 0,
     isRefused: false,
     chargedMs: 0,
     decision: null,
   };
-  addLease(state, lease, now);
-  lease.slotsAtGrant = atUpstream(state);
-  chargeTo(state, lease, holdToChargeMs(state), now);
-  return lease;
 }
 
 /** Puts a lease into the set, and its slots into the sums. */
 export function addLease(state: GroupState, lease: Lease, now: InstantMs): void {
+  if (state.leases.has(lease.id)) state.totals.violations.granted_twice += 1;
   state.leases.set(lease.id, lease);
   noteNested(state, lease);
   if (lease.phase === 'cooling') state.slotsCooling += lease.slots;
@@ -56,6 +112,9 @@ export function addLease(state: GroupState, lease: Lease, now: InstantMs): void 
 
 function removeLease(state: GroupState, lease: Lease, now: InstantMs): void {
   state.leases.delete(lease.id);
+  state.revoking.delete(lease.id);
+  state.seekingParent.delete(lease);
+  noteFreed(state.bound, lease.id);
   forgetNested(state, lease);
   if (lease.phase === 'cooling') state.slotsCooling -= lease.slots;
   count(state, lease, -1, now);
@@ -65,6 +124,7 @@ function count(state: GroupState, lease: Lease, sign: 1 | -1, now: InstantMs): v
   const slots = sign * lease.slots;
   const { tenant, agent } = accountsOf(state, lease, now);
   state.slotsInUse += slots;
+  state.slotsNested += sign * (boundSlotsOf(lease) - lease.slots);
   state.slotsByLane[lease.lane] += slots;
   if (lease.waitsElsewhere) state.slotsWaitingElsewhere += slots;
   if (lease.isRefused) state.slotsRefused += slots;
@@ -118,36 +178,27 @@ function accountsOf({ accounts }: GroupState, { holder }: Lease, now: InstantMs)
  * Hands the lease to a new answer: from now on the earlier one's disposal changes nothing. The caller asked
  * for it, lives, and has one TTL from now.
  */
-export function attach(state: GroupState, lease: Lease, now: InstantMs, effects: Effect[]): void {
+export function attach(state: GroupState, lease: Lease, now: InstantMs): void {
   lease.attachment = state.nextAttachment++;
-  renewLease(lease, now, effects);
+  renewLease(lease, now);
 }
 
 /**
  * Renews a lease: its holder lives, and has one TTL from now. One that was taken away is not renewed: a holder
  * that ignores it loses the slot by its TTL.
  */
-export function renewLease(lease: Lease, now: InstantMs, effects: Effect[]): void {
-  if (lease.phase !== 'held') return;
-  lease.until = after(now, LEASE_TTL_MS);
-  if (lease.extendedUntil !== null) {
-    lease.extendedUntil = null;
-    lease.extensions = 0;
-    effects.push({ kind: 'save', lease });
-  }
+export function renewLease(lease: Lease, now: InstantMs): void {
+  if (lease.phase === 'held') lease.until = after(now, LEASE_TTL_MS);
 }
 
 /**
- * Extends all leases by time in which no holder could renew. A dead holder's lease gets just what
+ * Extends all leases, and what is unclaimed, by time in which no holder could renew. A dead holder's lease gets just what
  * was lost, however often. What cools down did so meanwhile.
  */
-export function extendByLostTime(state: GroupState, lostMs: number, effects: Effect[]): void {
-  for (const lease of state.leases.values()) {
-    if (lease.phase === 'cooling') continue;
-    lease.until = after(lease.until, lostMs);
-    if (lease.extendedUntil === null) continue;
-    lease.extendedUntil = lease.until;
-    effects.push({ kind: 'save', lease });
+export function extendByLostTime({ leases, unclaimed }: GroupState, lostMs: number): void {
+  unclaimed.until = after(unclaimed.until, lostMs);
+  for (const lease of leases.values()) {
+    if (lease.phase !== 'cooling') lease.until = after(lease.until, lostMs);
   }
 }
 
@@ -164,11 +215,15 @@ export function endLease(
   now: InstantMs,
   effects: Effect[],
 ): void {
+  if (lease.phase === 'cooling' || !state.leases.has(lease.id)) {
+    state.totals.violations.settled_twice += 1;
+    return;
+  }
   const isUnused = outcome === 'unused' || settlement === 'unused';
   const heldMs = now - lease.grantedAt;
   state.tombstones.add(lease.id, now);
   effects.push({ kind: 'ended', leaseId: lease.id });
-  endNesting(state, lease.id, now, effects);
+  endNesting(state, lease.id, now);
   endWaitElsewhere(state, lease);
   chargeTo(state, lease, outcome === 'unused' ? 0 : heldMs, now);
   if (outcome === 'success' || outcome === 'cancelled') observeHold(state, heldMs);
@@ -185,15 +240,14 @@ export function endLease(
     state.slotsCooling += lease.slots;
     lease.until = after(now, downMs);
     noteDue(state, lease.until);
-    effects.push({ kind: 'save', lease });
+    state.revoking.delete(lease.id);
   } else {
     removeLease(state, lease, now);
-    effects.push({ kind: 'drop', leaseId: lease.id });
   }
 }
 
 /** Ends the passage on a lease that is held no more: what goes on counts by itself from now on. */
-function endNesting(state: GroupState, parent: LeaseId, now: InstantMs, effects: Effect[]): void {
+function endNesting(state: GroupState, parent: LeaseId, now: InstantMs): void {
   for (const lease of state.nestedIn.get(parent) ?? []) {
     const slots = lease.nested?.slots ?? 0;
     forgetNested(state, lease);
@@ -202,15 +256,14 @@ function endNesting(state: GroupState, parent: LeaseId, now: InstantMs, effects:
     // What it held until now cost nothing, so nothing of that comes back at its end.
     lease.chargedMs = now - lease.grantedAt;
     count(state, lease, 1, now);
-    effects.push({ kind: 'save', lease });
   }
 }
 
 /** Ends the passage on leases that are not here. */
-export function endLostNesting(state: GroupState, now: InstantMs, effects: Effect[]): void {
+export function endLostNesting(state: GroupState, now: InstantMs): void {
   for (const parent of state.nestedIn.keys()) {
-    const isHeld = (state.leases.get(parent)?.phase ?? 'cooling') !== 'cooling';
-    if (!isHeld) endNesting(state, parent, now, effects);
+    const isThere = (state.leases.get(parent)?.phase ?? 'cooling') !== 'cooling';
+    if (!isThere) endNesting(state, parent, now);
   }
 }
 
@@ -228,10 +281,9 @@ export function expireLeases(state: GroupState, now: InstantMs, effects: Effect[
       chargeTo(state, lease, now - lease.grantedAt, now);
       settleLease(state, lease, null, now);
       noteEnded(state, lease, true, now);
-      endNesting(state, lease.id, now, effects);
+      endNesting(state, lease.id, now);
     }
     removeLease(state, lease, now);
-    effects.push({ kind: 'drop', leaseId: lease.id });
     if (phase === 'cooling') continue;
     noteEnd(state, lease, 'expired', now);
     // A lapsed lease leaves no tombstone: a holder that was only out of reach may still resume it.

@@ -1,116 +1,111 @@
 import { after, earlier, type InstantMs } from './words/ids.ts';
 import {
-  COMES_BACK_MS,
-  EXTENSIONS_MAX,
   COOLDOWN_MAX_MS,
   LEASE_TTL_MS,
   MOVE_SETTLE_MS,
   SETTLE_MS,
   type GroupSettings,
 } from './words/settings.ts';
-import { keepProbes } from './parts/breaker.ts';
+import type { Amounts } from './parts/ahead.ts';
+import { ATTACHMENTS_UNWRITTEN_MAX, noteHeld, type BoundRow } from './parts/bound.ts';
+import { takeAhead } from './parts/rates.ts';
+import { reserve } from './parts/spend.ts';
 import { rebaseControls, type Controls } from './controls.ts';
-import type { Effect, GroupEvent } from './events.ts';
+import type { GroupEvent } from './events.ts';
 import { addLease, endLostNesting } from './leases.ts';
-import { emptyState, type GroupState, type Lease, type LeaseRow } from './state.ts';
+import { emptyState, type GroupState, type HandedLease, type Lease } from './state.ts';
+import { holdUnclaimed, settleUnclaimed } from './unclaimed.ts';
+import { slotsHeld } from './writes.ts';
+
+/** What a group finds of the instances before it. */
+export interface Stored {
+  /** The last row of the bound, with what ended lately; null: nothing was ever granted, or all of it died. */
+  readonly bound: BoundRow | null;
+  readonly controls: Controls;
+  /** What the controls count as used besides: it was set aside, and may have been used since. */
+  readonly ahead: Amounts;
+  /** Leases of a release that wrote a row for each. */
+  readonly leases: readonly HandedLease[];
+}
 
 /**
- * Recovers the state of a group after a reset, from its rows.
+ * Recovers the state of a group after a reset.
  *
- * Renewals were never written, so every lease may be alive: each is extended, and that is written until its
- * first renewal. Slots that were cooling down stay down. If there were leases, there may have been waiters,
- * who come back within `SETTLE_MS` and are put in their old order before anything is granted. What tenants
- * had had is forgotten, but for what they hold. What a clock that was ahead has written is brought back to
- * now.
+ * Whatever may have been handed out counts as held: slots as unclaimed until their holders come back, for one
+ * TTL, of rates and budgets what was set aside. If there were slots, there may have been waiters, who come back
+ * within `SETTLE_MS` and are put in their old order before anything is granted. What tenants had had is
+ * forgotten. What a clock that was ahead has written is brought back to now.
  */
 export function recover(
   settings: GroupSettings,
-  rows: readonly LeaseRow[],
-  controls: Controls,
+  stored: Stored,
   firstAttachment: number,
+  isStored: boolean,
   now: InstantMs,
-): { readonly state: GroupState; readonly effects: Effect[] } {
+): GroupState {
+  const { bound, controls, ahead, leases } = stored;
   rebaseControls(controls, settings, now);
-  const state = emptyState(settings, firstAttachment, controls);
-  const effects: Effect[] = [];
-  for (const row of rows) {
-    const { coolingUntil } = row;
-    const lease = leaseFrom(row, state.nextAttachment++, now);
-    addLease(state, lease, now);
-    // Its holder has let go: an ask or a resumption that comes late must not take it up again.
-    if (coolingUntil !== null) state.tombstones.add(lease.id, now);
-    const isNews = coolingUntil === null && lease.extendedUntil !== row.extendedUntil;
-    if (isNews) effects.push({ kind: 'save', lease });
+  takeAhead(controls.rates, settings.rates, ahead, now);
+  reserve(controls.spend, ahead.usd ?? 0);
+  const next = Math.max(firstAttachment, (bound?.next ?? 0) + ATTACHMENTS_UNWRITTEN_MAX);
+  const state = emptyState(settings, next, controls, isStored);
+  if (bound !== null) {
+    Object.assign(state.bound, { seq: bound.seq, since: bound.since });
+    for (const id of bound.ended) {
+      state.tombstones.add(id, now);
+      state.bound.endedBefore.add(id);
+    }
   }
-  endLostNesting(state, now, effects);
-  keepProbes(controls.breaker, (id) => state.leases.has(id));
-  keepReserved(state);
-  if (rows.length > 0) {
+  holdUnclaimed(state, bound?.mark ?? 0, now);
+  addHanded(state, leases, now);
+  settleUnclaimed(state, now);
+  if (slotsHeld(state) > 0) {
     state.grantsFrom = after(now, SETTLE_MS);
     state.drainsFrom = now;
   }
-  return { state, effects };
+  noteHeld(state.bound, slotsHeld(state), now);
+  return state;
 }
 
-/** Makes the lease that a row tells of. Its holder may live, and gets the time to come back in. */
-function leaseFrom(row: LeaseRow, attachment: number, now: InstantMs): Lease {
-  const { coolingUntil, ...rest } = rebasedRow(row, now);
-  const extension = extensionOf(rest, now);
+/** Counts leases that another instance has granted: they are the same holders'. */
+function addHanded(state: GroupState, leases: readonly HandedLease[], now: InstantMs): void {
+  for (const handed of leases) {
+    if (state.leases.has(handed.id) || state.tombstones.has(handed.id)) continue;
+    const lease = leaseFrom(handed, state.nextAttachment++, now);
+    addLease(state, lease, now);
+    // Its holder has let go: an ask or a resumption that comes late must not take it up again.
+    if (lease.phase === 'cooling') state.tombstones.add(lease.id, now);
+    if (lease.phase === 'revoking') state.revoking.add(lease.id);
+  }
+  endLostNesting(state, now);
+}
+
+/** Makes a lease that was handed over. Its holder may live, and gets the time to come back in. */
+function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Lease {
+  const { coolingUntil, ...rest } = handed;
+  const grantedAt = earlier(handed.grantedAt, now);
+  // The clock that wrote it may have been ahead, and set back.
+  const cooled = coolingUntil === null ? null : earlier(coolingUntil, after(now, COOLDOWN_MAX_MS));
   return {
     ...rest,
-    ...(coolingUntil === null ? extension : { extendedUntil: null, extensions: 0 }),
-    until: coolingUntil ?? extension.extendedUntil,
+    grantedAt,
+    until: cooled ?? after(now, LEASE_TTL_MS),
     attachment,
     waitsElsewhere: false,
-    callableAt: rest.grantedAt,
+    callableAt: grantedAt,
     slotsAtGrant: 0,
     hasAnswer: false,
     isRefused: false,
-    chargedMs: now - rest.grantedAt,
+    chargedMs: now - grantedAt,
     decision: null,
   };
 }
 
-/**
- * The first reset since the holder was heard gives the lease one more TTL. At a later one the rest of that may
- * have passed in a freeze, which no turn lived to see: who has too little time left to come back gets another.
- * A dead holder's lease ends all the same, because that happens only so often.
- */
-function extensionOf(row: Pick<LeaseRow, 'extendedUntil' | 'extensions'>, now: InstantMs) {
-  const { extendedUntil, extensions } = row;
-  if (extendedUntil !== null) {
-    const isEnough = extendedUntil >= after(now, COMES_BACK_MS);
-    if (isEnough || extensions >= EXTENSIONS_MAX) return { extendedUntil, extensions };
-  }
-  return { extendedUntil: after(now, LEASE_TTL_MS), extensions: extensions + 1 };
-}
-
-/** The row of a lease. */
-export function rowOf(lease: Lease): LeaseRow {
-  const { id, ticketId, holder, lane, slots, grantedAt, phase } = lease;
-  const { extendedUntil, extensions, reserved, nested } = lease;
+/** Makes what is handed over of a lease. */
+export function handedOf(lease: Lease): HandedLease {
+  const { id, ticketId, holder, lane, slots, grantedAt, phase, reserved, nested } = lease;
   const coolingUntil = phase === 'cooling' ? lease.until : null;
-  return {
-    id,
-    ticketId,
-    holder,
-    lane,
-    slots,
-    grantedAt,
-    phase,
-    extendedUntil,
-    extensions,
-    coolingUntil,
-    reserved,
-    nested,
-  };
-}
-
-/** Reserves for what is in flight alone: a call that was lost with its row must not count for ever. */
-function keepReserved({ leases, controls }: GroupState): void {
-  let usd = 0;
-  for (const { reserved } of leases.values()) usd += reserved?.usd ?? 0;
-  controls.spend.reservedUsd = usd;
+  return { id, ticketId, holder, lane, slots, grantedAt, phase, coolingUntil, reserved, nested };
 }
 
 /** Counts the leases that another instance has granted: they are the same holders'. */
@@ -118,17 +113,9 @@ export function takeOver(
   state: GroupState,
   { handed, isNew, firstAttachment }: Extract<GroupEvent, { kind: 'take_over' }>,
   now: InstantMs,
-  effects: Effect[],
 ): void {
   state.nextAttachment = Math.max(state.nextAttachment, firstAttachment);
-  for (const row of handed.leases) {
-    if (state.leases.has(row.id) || state.tombstones.has(row.id)) continue;
-    const lease = leaseFrom(row, state.nextAttachment++, now);
-    addLease(state, lease, now);
-    if (lease.phase === 'cooling') state.tombstones.add(lease.id, now);
-    effects.push({ kind: 'save', lease });
-  }
-  endLostNesting(state, now, effects);
+  addHanded(state, handed.leases, now);
   if (isNew) {
     Object.assign(state.controls, handed.controls);
     rebaseControls(state.controls, state.settings, now);
@@ -137,22 +124,4 @@ export function takeOver(
   }
   // Who waited there comes here at once, and nobody younger may take their turn meanwhile.
   state.grantsFrom = after(now, MOVE_SETTLE_MS);
-}
-
-/** The instants in the row of a lease. */
-type RowInstants = Pick<Lease, 'grantedAt' | 'extendedUntil'> & {
-  readonly coolingUntil: InstantMs | null;
-};
-
-/** Dates the row of a lease by the present clock: the one that wrote it may have been ahead, and set back. */
-function rebasedRow<Row extends RowInstants>(row: Row, now: InstantMs): Row {
-  const { grantedAt, coolingUntil, extendedUntil } = row;
-  const within = (at: InstantMs | null, ms: number): InstantMs | null =>
-    at === null ? null : earlier(at, after(now, ms));
-  return {
-    ...row,
-    grantedAt: earlier(grantedAt, now),
-    coolingUntil: within(coolingUntil, COOLDOWN_MAX_MS),
-    extendedUntil: within(extendedUntil, LEASE_TTL_MS),
-  };
 }

@@ -1,12 +1,15 @@
 import type { InstantMs } from './words/ids.ts';
 import type { RateSettings } from './words/limits.ts';
 import type { Usage, Demand, Reserved, Settlement } from './words/usage.ts';
+import { amountsOf, returnAhead, useAhead, type Amounts } from './parts/ahead.ts';
 import { limitsAdded, limitsOf } from './parts/rate-limits.ts';
 import { refundDebts, refund as refundRates, settle as settleRates, take } from './parts/rates.ts';
 import { refund as refundUsd, reserve as reserveUsd, settle as settleUsd } from './parts/spend.ts';
 import { observeUsage } from './parts/token-factors.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteUsage } from './stats.ts';
+
+const NOTHING = { requests: 0, inputTokens: 0, outputTokens: 0, usd: 0 };
 
 /** Takes of the group's rates and budgets what a call demands besides slots. Null: there is nothing to take. */
 export function reserveFor(
@@ -20,7 +23,7 @@ export function reserveFor(
   const demand = { requests, inputTokens, outputTokens };
   take(controls.rates, settings.rates, demand, now);
   reserveUsd(controls.spend, usd);
-  state.isControlsDirty = true;
+  useAhead(state.ahead, amountsOf(settings, demand, usd));
   return { demand, usd, inputEstimate };
 }
 
@@ -52,9 +55,9 @@ export function settleLease(
   const { reserved, grantedAt: takenAt } = lease;
   if (reserved === null) return;
   lease.reserved = null;
-  state.isControlsDirty = true;
   const { settings, controls } = state;
   const { rates, spend, factors } = controls;
+  keepSettled(state, reserved, actual, takenAt, now);
   if (actual === 'unused') {
     refundRates(rates, settings.rates, { reserved: reserved.demand, takenAt }, now);
     return refundUsd(spend, reserved.usd);
@@ -69,4 +72,31 @@ export function settleLease(
   const seen = actual?.seen ?? null;
   if (seen === null || inputEstimate === null || model === null) return;
   observeUsage(factors, model, { inputEstimate, ...seen });
+}
+
+/** Takes of what is written ahead what a call used beyond its reservation, or gives back what it did not use. */
+function keepSettled(
+  state: GroupState,
+  { demand, usd }: Reserved,
+  actual: Settlement | 'unused' | null,
+  takenAt: InstantMs,
+  now: InstantMs,
+): void {
+  const { settings, ahead } = state;
+  state.talliesDirtyAt ??= now;
+  if (actual === null) return;
+  const used = actual === 'unused' ? NOTHING : actual;
+  const back = (sign: 1 | -1): Amounts =>
+    amountsOf(
+      settings,
+      {
+        requests: sign * (demand.requests - used.requests),
+        inputTokens: sign * (demand.inputTokens - used.inputTokens),
+        outputTokens: sign * (demand.outputTokens - used.outputTokens),
+      },
+      sign * (usd - used.usd),
+    );
+  useAhead(ahead, back(-1));
+  const isMuch = returnAhead(ahead, back(1), takenAt);
+  if (isMuch || ahead.isOverdrawn) state.isControlsDirty = true;
 }

@@ -4,6 +4,8 @@ import { HOLD_GUESS_MS, type GroupSettings } from './words/settings.ts';
 import type { Holder, Lane } from './words/ticket.ts';
 import type { Reserved } from './words/usage.ts';
 import { emptyAccounts, type Accounts } from './parts/accounts.ts';
+import { nothingAhead, type Ahead } from './parts/ahead.ts';
+import { emptyBound, type Bound } from './parts/bound.ts';
 import { emptyDecisionLog, type Decision, type DecisionLog } from './parts/decision-log.ts';
 import { emptyQueue, type Queue } from './parts/queue.ts';
 import { noRepeatRefusals, type RepeatRefusals } from './parts/repeat-refusals.ts';
@@ -32,13 +34,6 @@ export interface Lease {
   until: InstantMs;
   /** The answer that holds it. Only the disposal of that one frees it. */
   attachment: number;
-  /**
-   * The expiry that recovery gave it, until its holder renews. It is in the row, so that resets which
-   * repeat do not extend a dead holder's lease for ever.
-   */
-  extendedUntil: InstantMs | null;
-  /** Extensions by recovery since its holder was heard. It is in the row too. */
-  extensions: number;
   /** The upstream was not called before this: at its grant the call may have waited elsewhere. */
   callableAt: InstantMs;
   /** Slots that were at the upstream then, its own among them; 0: not known any more. */
@@ -59,20 +54,10 @@ export interface Lease {
   decision: Decision | null;
 }
 
-/** A lease as its row tells it: an expiry is not in there, because renewals are not written. */
-export type LeaseRow = Pick<
+/** A lease as one instance hands it to another: without an expiry, because its holder has a TTL from then on. */
+export type HandedLease = Pick<
   Lease,
-  | 'id'
-  | 'ticketId'
-  | 'holder'
-  | 'lane'
-  | 'slots'
-  | 'grantedAt'
-  | 'extendedUntil'
-  | 'extensions'
-  | 'phase'
-  | 'nested'
-  | 'reserved'
+  'id' | 'ticketId' | 'holder' | 'lane' | 'slots' | 'grantedAt' | 'phase' | 'nested' | 'reserved'
 > & {
   /** End of the cooldown of a `cooling` lease. */
   readonly coolingUntil: InstantMs | null;
@@ -80,7 +65,7 @@ export type LeaseRow = Pick<
 
 /** All that one instance of a group hands to another, which decides from then on. */
 export interface HandedGroup {
-  readonly leases: readonly LeaseRow[];
+  readonly leases: readonly HandedLease[];
   /** The used part of the limits, and the lessons about the upstream. */
   readonly controls: Controls;
   /** The counts. */
@@ -91,7 +76,7 @@ export interface HandedGroup {
  * The whole state of one group. Owned by `step`, which changes it in place: nothing else may.
  *
  * Invariants, checked by `checkInvariants`:
- * - Slots in use are those of the leases; the sums beside the set are kept by `leases.ts` alone, never
+ * - Slots in use are those of the leases and the unclaimed ones; the sums beside the set are kept by `leases.ts` alone, never
  *   stored, and equal to what the set adds up to.
  * - No waiter that a caller stands behind waits while there is room for the one whose turn it is.
  * - A ticket is in the queue or has a lease, never both; an ended attempt has neither.
@@ -101,12 +86,23 @@ export interface GroupState {
   readonly leases: Map<LeaseId, Lease>;
   slotsInUse: number;
   readonly slotsByLane: Record<Lane, number>;
+  /**
+   * Slots that an earlier instance may have handed out, and nobody has claimed; until when they count; and whether
+   * all that earlier instances left is accounted for.
+   */
+  readonly unclaimed: { slots: number; until: InstantMs; isOver: boolean };
+  /** Slots of leases that pass on those of another one, which `slotsInUse` does not count. */
+  slotsNested: number;
   /** Slots of leases that have ended and cool down: nobody of them is at the upstream. */
   slotsCooling: number;
   /** Slots of leases whose holders still wait in another group. */
   slotsWaitingElsewhere: number;
   /** Slots of leases whose calls the upstream refused: none of them is there any more. */
   slotsRefused: number;
+  /** Leases that an operator took away, and whose holders have yet to let go. */
+  readonly revoking: Set<LeaseId>;
+  /** Leases that were claimed after a reset, and pass on others that may be claimed yet. */
+  readonly seekingParent: Set<Lease>;
   /** The leases that pass on the slots of another one, by its id. */
   readonly nestedIn: Map<LeaseId, Set<Lease>>;
   readonly queue: Queue;
@@ -131,8 +127,13 @@ export interface GroupState {
   nextAttachment: number;
   readonly controls: Controls;
   readonly repeatRefusals: RepeatRefusals;
-  /** The controls have changed and are to be kept. */
+  readonly bound: Bound;
+  /** The controls have changed and are to be kept soon. */
   isControlsDirty: boolean;
+  /** What is counted and learned by the way has changed since this; null: it is kept. */
+  talliesDirtyAt: InstantMs | null;
+  /** What the kept controls count as used already. */
+  readonly ahead: Ahead;
   /** The instant at which the next in line will have room, where only time is lacking. */
   roomDueAt: InstantMs;
   /** The instant at which somebody behind it may have room that does not delay it. */
@@ -147,20 +148,26 @@ export const NEVER = instant(Number.POSITIVE_INFINITY);
  * A group without leases and waiters.
  *
  * @param firstAttachment must exceed every attachment that an earlier instance gave out
+ * @param isStored whether what it hands out is covered by a bound on disk
  */
 export function emptyState(
   settings: GroupSettings,
   firstAttachment: number,
   controls: Controls = emptyControls(instant(0)),
+  isStored = false,
 ): GroupState {
   return {
     settings,
     leases: new Map(),
     slotsInUse: 0,
     slotsByLane: { high: 0, normal: 0, low: 0 },
+    unclaimed: { slots: 0, until: instant(0), isOver: true },
+    slotsNested: 0,
     slotsCooling: 0,
     slotsWaitingElsewhere: 0,
     slotsRefused: 0,
+    revoking: new Set(),
+    seekingParent: new Set(),
     nestedIn: new Map(),
     queue: emptyQueue(),
     accounts: emptyAccounts(),
@@ -176,7 +183,10 @@ export function emptyState(
     nextAttachment: firstAttachment,
     controls,
     repeatRefusals: noRepeatRefusals(),
+    bound: emptyBound(firstAttachment, isStored),
     isControlsDirty: false,
+    talliesDirtyAt: null,
+    ahead: nothingAhead(),
     roomDueAt: NEVER,
     overtakingDueAt: NEVER,
     totals: emptyTotals(),

@@ -1,6 +1,14 @@
-import { after, instant, ticketOf, type InstantMs } from './words/ids.ts';
+import {
+  after,
+  instant,
+  ticketOf,
+  type InstantMs,
+  type LeaseId,
+  type TicketId,
+} from './words/ids.ts';
 import { MOVE_SETTLE_MS, SETTLE_MS } from './words/settings.ts';
 import { levelAgents } from './parts/accounts.ts';
+import { emptyDueAt, isRunningOut, lostAt, noteHeld } from './parts/bound.ts';
 import { closedBreaker } from './parts/breaker.ts';
 import { emptyCeiling } from './parts/ceiling.ts';
 import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
@@ -11,7 +19,7 @@ import { forgetRepeatRefusals } from './parts/repeat-refusals.ts';
 import { blockOf } from './capacity.ts';
 import { expireWaiters, joinQueue, replace } from './enter.ts';
 import type { Effect, GroupEvent } from './events.ts';
-import { pump } from './grant.ts';
+import { grantOf, pump } from './grant.ts';
 import {
   attach,
   chargeTo,
@@ -19,7 +27,7 @@ import {
   endLease,
   expireLeases,
   extendByLostTime,
-  openLease,
+  claimLease,
   renewLease,
   markRefused,
 } from './leases.ts';
@@ -29,6 +37,8 @@ import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
 import { countInFlight } from './reservation.ts';
 import type { GroupState } from './state.ts';
 import { noteStatus } from './stats.ts';
+import { expireUnclaimed, mayClaim, settleUnclaimed, type Claim } from './unclaimed.ts';
+import { slotsHeld } from './writes.ts';
 import { applySignal } from './upstream-signals.ts';
 
 /**
@@ -42,17 +52,27 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   const effects: Effect[] = [];
   endHoldBack(state.controls.ceiling.evidence, now);
   const stoppedUntil = stopsUntil(state, now);
-  if (event.kind === 'held_up') extendByLostTime(state, event.lostMs, effects);
+  if (event.kind === 'held_up') extendByLostTime(state, event.lostMs);
+  expireUnclaimed(state, now);
   expireLeases(state, now, effects);
   expireWaiters(state, now, effects);
   apply(state, event, now, effects);
   if (stopsUntil(state, now) > stoppedUntil) dropStopped(state, now, effects);
   pump(state, now, effects);
-  if (state.isControlsDirty) {
-    state.isControlsDirty = false;
-    effects.push({ kind: 'keep', controls: state.controls });
-  }
+  settleUnclaimed(state, now);
+  noteHeld(state.bound, slotsHeld(state), now);
+  noteWrite(state, now, effects);
   return effects;
+}
+
+/** Has written what no answer waits for. */
+function noteWrite(state: GroupState, now: InstantMs, effects: Effect[]): void {
+  const { bound, isControlsDirty } = state;
+  if (!bound.isStored) return;
+  const isEmptyDue = now >= emptyDueAt(bound);
+  if (isEmptyDue) bound.isEmptyNoted = true;
+  const isAhead = isEmptyDue || isRunningOut(bound);
+  if (isAhead || isControlsDirty) effects.push({ kind: 'write', isAhead });
 }
 
 /** Reads until when the upstream stops the group; 0: it does not. */
@@ -75,7 +95,10 @@ function dropStopped(state: GroupState, now: InstantMs, effects: Effect[]): void
  * that nobody uses asks for none: an object that waits for its timer is paid for.
  */
 export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
-  const leases = state.leases.size > 0 ? state.leasesDueAt : Infinity;
+  const { bound, unclaimed } = state;
+  const ended = state.leases.size > 0 ? state.leasesDueAt : Infinity;
+  const lapsed = unclaimed.slots > 0 ? unclaimed.until : Infinity;
+  const leases = Math.min(ended, lapsed, emptyDueAt(bound), lostAt(bound));
   if (queueLength(state.queue) === 0) return instant(leases);
   const settled = state.grantsFrom > now ? state.grantsFrom : Infinity;
   const tried = heldBackUntil(state.controls.ceiling.evidence) ?? Infinity;
@@ -88,7 +111,7 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
     case 'acquire':
       return joinQueue(state, event, now, effects);
     case 'renew':
-      return renew(state, event, now, effects);
+      return renew(state, event, now);
     case 'confirm':
       return confirm(state, event, now);
     case 'report':
@@ -102,7 +125,7 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
     case 'resume':
       return resume(state, event, now, effects);
     case 'take_over':
-      return takeOver(state, event, now, effects);
+      return takeOver(state, event, now);
     case 'revoke':
       return revoke(state, event, effects);
     case 'reconfigure':
@@ -121,10 +144,10 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
 
 type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
 
-function renew(state: GroupState, event: EventOf<'renew'>, now: InstantMs, effects: Effect[]) {
+function renew(state: GroupState, event: EventOf<'renew'>, now: InstantMs) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined) return;
-  renewLease(lease, now, effects);
+  renewLease(lease, now);
   // A hold that outlasts its charge is charged as it goes on, or long streams would ride for free.
   const heldMs = now - lease.grantedAt;
   if (lease.phase === 'held' && heldMs > lease.chargedMs) chargeTo(state, lease, heldMs, now);
@@ -150,12 +173,35 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
   if (lease === undefined) {
     const waiter = state.queue.byTicket.get(ticketOf(event.leaseId));
     if (waiter?.leaseId === event.leaseId) leave(state, waiter, { kind: 'gone' }, now, effects);
+    else if (isReleasable(state, event)) {
+      const claimed = claimLease(state, event.claim, now);
+      noteStatus(claimed, event.status);
+      return endLease(state, claimed, event.outcome, event.settlement, now, effects);
+    }
     state.tombstones.add(event.leaseId, now);
     return;
   }
   if (lease.phase === 'cooling') return;
   noteStatus(lease, event.status);
   endLease(state, lease, event.outcome, event.settlement, now, effects);
+}
+
+/**
+ * Whether a release is of a lease whose slots are among the unclaimed. One that has ended before may have passed
+ * them on.
+ */
+function isReleasable(
+  state: GroupState,
+  event: EventOf<'release'>,
+): event is EventOf<'release'> & { readonly claim: Claim } {
+  const { leaseId, claim } = event;
+  if (claim === undefined || claim.slots > state.unclaimed.slots) return false;
+  return !hasEnded(state, leaseId, claim.ticketId) && mayClaim(state, claim);
+}
+
+/** Whether an attempt, or its ticket, has ended here or in an instance before. */
+function hasEnded({ tombstones, bound }: GroupState, lease: LeaseId, ticket: TicketId): boolean {
+  return tombstones.has(lease) || tombstones.has(ticket) || bound.endedBefore.has(lease);
 }
 
 function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, effects: Effect[]) {
@@ -178,37 +224,32 @@ function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, eff
 }
 
 function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, effects: Effect[]) {
-  const { leaseId, ticketId } = event;
-  if (state.tombstones.has(leaseId) || state.tombstones.has(ticketId)) {
+  const { leaseId, ticketId, attachment } = event.claim;
+  if (hasEnded(state, leaseId, ticketId)) {
     effects.push({ kind: 'gone', ticketId });
     return;
   }
-  // The clock of an earlier instance may have been ahead, and its attachments with it.
-  state.nextAttachment = Math.max(state.nextAttachment, (event.attachment ?? 0) + 1);
+  // The clock of an earlier instance of which nothing is stored may have been ahead, and its attachments with it.
+  state.nextAttachment = Math.max(state.nextAttachment, (attachment ?? 0) + 1);
   const waiter = state.queue.byTicket.get(ticketId);
   if (waiter !== undefined) leave(state, waiter, { kind: 'left' }, now, effects);
   let lease = state.leases.get(leaseId);
   if (lease === undefined) {
-    // The lease lapsed, but the stream is still there and counts at the provider: so it counts here,
-    // even above the limit. Nothing is granted until it has gone.
-    const { holder, lane, slots } = event;
-    const nothing = { nested: null, waitsElsewhere: false, reserved: null };
-    const wanted = { id: leaseId, ticketId, holder, lane, slots, ...nothing };
-    lease = openLease(state, wanted, now);
-    state.totals.resurrected += 1;
-    if (event.othersMayFollow === true) state.grantsFrom = after(now, SETTLE_MS);
-    effects.push({ kind: 'save', lease });
+    lease = claimLease(state, event.claim, now);
+    // Where nothing was stored of an instance before, others may follow the first holder that comes from there.
+    if (!state.bound.isStored) state.grantsFrom = after(now, SETTLE_MS);
   } else {
-    attach(state, lease, now, effects);
+    attach(state, lease, now);
   }
-  effects.push({ kind: 'grant', ticketId, lease });
+  effects.push(grantOf(state, lease, now));
 }
 
 function revoke(state: GroupState, event: EventOf<'revoke'>, effects: Effect[]) {
   const lease = state.leases.get(event.leaseId);
   if (lease?.phase !== 'held') return;
   lease.phase = 'revoking';
-  effects.push({ kind: 'save', lease }, { kind: 'revoked', leaseId: lease.id });
+  state.revoking.add(lease.id);
+  effects.push({ kind: 'revoked', leaseId: lease.id });
 }
 
 function reconfigure(
@@ -226,7 +267,7 @@ function reconfigure(
   }
   if (settings.isDraining && !state.settings.isDraining) {
     // Where nobody is, nobody comes back: who brings the news to an idle group is new himself.
-    const isInUse = state.leases.size + queueLength(state.queue) > 0;
+    const isInUse = state.slotsInUse + state.leases.size + queueLength(state.queue) > 0;
     state.drainsFrom = isInUse ? now : instant(0);
   }
   state.settings = settings;

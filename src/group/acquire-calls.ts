@@ -7,19 +7,18 @@ import type {
 import { isStopped } from '../core/capacity.ts';
 import { standing } from '../core/enter.ts';
 import type { GroupEvent } from '../core/events.ts';
-import { leaseId, leaseIdOf, ticketId, type TicketId } from '../core/words/ids.ts';
+import { isOfNewer } from '../core/unclaimed.ts';
+import { leaseIdOf, ticketId, type TicketId } from '../core/words/ids.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import type { HandOver } from './hand-over.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
 import type { PauseWaiters } from './pause-waiters.ts';
-import { holderOf, ticketFrom } from './requests.ts';
+import { claimFrom, ticketFrom } from './requests.ts';
 import type { Shell } from './shell.ts';
-import type { Tables } from './tables.ts';
 
 interface AcquireCallsParts {
   readonly shell: Shell;
   readonly link: DirectoryLink;
-  readonly tables: Tables;
   readonly parked: ParkedAcquires;
   readonly pauseWaiters: PauseWaiters;
   readonly handOver: HandOver;
@@ -58,22 +57,16 @@ export class AcquireCalls {
     return (await answer) as AcquireAnswer;
   }
 
+  /** @throws an instance that a newer one has replaced, which granted the lease */
   async resume(request: ResumeRequest): Promise<ResumeAnswer> {
-    const { link, parked, tables } = this.#parts;
+    const { link, parked, shell } = this.#parts;
     link.assume(request.assumed);
-    const id = ticketId(request.ticketId);
+    const claim = claimFrom(request);
+    if (isOfNewer(shell.state, claim)) throw new Error('a newer instance has granted the lease');
+    const id = claim.ticketId;
     const superseded = parked.current(id);
-    const answer = this.#park(id, {
-      kind: 'resume',
-      leaseId: leaseId(request.leaseId),
-      ticketId: id,
-      holder: holderOf(request),
-      lane: request.lane ?? 'normal',
-      slots: request.slots ?? 1,
-      othersMayFollow: !tables.isOpen,
-      ...(request.attachment === undefined ? {} : { attachment: request.attachment }),
-    });
-    superseded?.({ kind: 'gone' });
+    const answer = this.#park(id, { kind: 'resume', claim });
+    superseded?.(parked.gone());
     return (await answer) as ResumeAnswer;
   }
 

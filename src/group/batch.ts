@@ -1,53 +1,34 @@
-import type { Controls } from '../core/controls.ts';
-import type { Effect } from '../core/events.ts';
-import type { LeaseId } from '../core/words/ids.ts';
-import type { Lease } from '../core/state.ts';
-
-/** The rows that a turn writes, in one transaction. */
-export interface Writes {
-  readonly saved: readonly Lease[];
-  readonly dropped: readonly LeaseId[];
-  /** Null: the controls' row stays as it is. */
-  readonly controls: Controls | null;
-}
-
-/** How long a row to delete waits for company: a lost delete only leaves a slot unused for a while. */
-const DROP_DELAY_MS = 50;
+/** How long what nobody waits for waits for company. */
+const DELAY_MS = 50;
 
 /**
- * Writes the decisions of one turn in one transaction, and lets nobody hear of a lease before its row
- * is in it. The first decision is written at once, those that come while it is on its way together on
- * the next turn: a commit for each would block the process and cost 2 to 20 times the throughput.
+ * Gathers what a turn decides into one write, and lets nobody hear of what waits for it before. The first answer
+ * is written for at once, those that come while that is on its way together on the next turn: a commit for each
+ * would block the process and cost 2 to 20 times the throughput.
  */
 export class Batch {
-  readonly #write: (writes: Writes) => void;
+  readonly #write: (isBound: boolean) => void;
   /** False: nothing is written, so nobody waits for it and no timer is set. */
   readonly #isStored: boolean;
-  /** Null stands for a row to delete. */
-  #rows = new Map<LeaseId, Lease | null>();
-  #controls: Controls | null = null;
   #answers: (() => void)[] = [];
   #turnIsOpen = false;
-  #dropTimer: ReturnType<typeof setTimeout> | null = null;
+  /** The bound is to be written with the next write, and right after this turn. */
+  #isBound = false;
+  #isDue = false;
+  #timer: ReturnType<typeof setTimeout> | null = null;
 
-  constructor(write: (writes: Writes) => void, isStored: boolean) {
+  /** @param write writes all that there is to write now, the bound among it or not */
+  constructor(write: (isBound: boolean) => void, isStored: boolean) {
     this.#write = write;
     this.#isStored = isStored;
   }
 
-  /** Notes a row to write or delete. Call `settle` when the turn's decisions are all in. */
-  note(effect: Extract<Effect, { kind: 'save' | 'drop' | 'keep' }>): void {
-    if (effect.kind === 'keep') this.#controls = effect.controls;
-    else if (effect.kind === 'save') this.#rows.set(effect.lease.id, effect.lease);
-    else this.#rows.set(effect.leaseId, null);
-  }
-
-  /** Runs `answer` once everything noted so far is written. */
+  /** Runs `answer` behind the next write. */
   afterWrite(answer: () => void): void {
     this.#answers.push(answer);
   }
 
-  /** Resolves once everything noted so far is written. */
+  /** Resolves behind a write. */
   written(): Promise<void> {
     return new Promise((resolve) => {
       this.afterWrite(resolve);
@@ -57,45 +38,45 @@ export class Batch {
 
   /** Ends a turn: writes now if somebody waits for it and no write was made in this turn yet. */
   settle(): void {
-    if (this.#answers.length > 0) {
-      if (!this.#turnIsOpen) this.#openTurn();
-    } else if (this.#rows.size > 0 || this.#controls !== null) {
-      this.soon();
-    }
+    if (this.#turnIsOpen) return;
+    if (this.#answers.length > 0) this.#openTurn(true);
+    else if (this.#isDue) this.#openTurn(false);
+  }
+
+  /** Writes once this turn is over, so that nobody of it waits, nor of the next. */
+  ahead(): void {
+    this.#isBound = true;
+    this.#isDue = true;
   }
 
   /** Writes within a moment, together with whatever else comes by then. */
-  soon(): void {
+  soon(isBound: boolean): void {
+    this.#isBound ||= isBound;
     if (!this.#isStored) return this.#flush();
-    this.#dropTimer ??= setTimeout(() => this.#flush(), DROP_DELAY_MS);
+    this.#timer ??= setTimeout(() => this.#flush(), DELAY_MS);
   }
 
-  #openTurn(): void {
+  /** Lets what is decided until the next turn share a write: one of now, or that one alone. */
+  #openTurn(isNow: boolean): void {
     if (!this.#isStored) return this.#flush();
     this.#turnIsOpen = true;
-    this.#flush();
+    if (isNow) this.#flush();
     setTimeout(() => {
       this.#turnIsOpen = false;
-      this.settle();
+      if (this.#answers.length > 0) this.#openTurn(true);
+      else if (this.#isDue) this.#flush();
     }, 0);
   }
 
   #flush(): void {
-    if (this.#dropTimer !== null) clearTimeout(this.#dropTimer);
-    this.#dropTimer = null;
-    const rows = this.#rows;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
     const answers = this.#answers;
-    const controls = this.#controls;
-    this.#rows = new Map();
-    this.#controls = null;
+    const isBound = this.#isBound || answers.length > 0;
     this.#answers = [];
-    const saved: Lease[] = [];
-    const dropped: LeaseId[] = [];
-    for (const [id, lease] of rows) {
-      if (lease === null) dropped.push(id);
-      else saved.push(lease);
-    }
-    this.#write({ saved, dropped, controls });
+    this.#isBound = false;
+    this.#isDue = false;
+    this.#write(isBound);
     for (const answer of answers) answer();
   }
 }

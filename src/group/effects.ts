@@ -1,6 +1,5 @@
 import type { Effect } from '../core/events.ts';
-import type { LeaseId, TicketId } from '../core/words/ids.ts';
-import type { Lease } from '../core/state.ts';
+import type { LeaseId } from '../core/words/ids.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
 import type { Batch } from './batch.ts';
 import type { LeaseHandle } from './lease-handle.ts';
@@ -34,12 +33,10 @@ export class EffectRunner {
   #runOne(effect: Effect): void {
     const { batch, acquires, renewals } = this.#targets;
     switch (effect.kind) {
-      case 'save':
-      case 'drop':
-      case 'keep':
-        return batch.note(effect);
+      case 'write':
+        return effect.isAhead ? batch.ahead() : batch.soon(true);
       case 'grant':
-        return this.#grant(effect.ticketId, effect.lease);
+        return this.#grant(effect);
       case 'pending':
       case 'reject':
       case 'declined':
@@ -53,17 +50,21 @@ export class EffectRunner {
     }
   }
 
-  #grant(id: TicketId, { id: leaseId, attachment }: Lease): void {
+  #grant({ ticketId: id, lease, isSettled }: Extract<Effect, { kind: 'grant' }>): void {
     const { batch, acquires, handle, grantFields } = this.#targets;
-    const answer = acquires.take(id);
-    batch.afterWrite(() =>
-      answer?.({
+    const { id: leaseId, attachment, nested, reserved } = lease;
+    const parked = acquires.take(id);
+    const answer = (): void =>
+      parked?.({
         kind: 'granted',
         lease: handle(leaseId, attachment),
         leaseId,
         attachment,
+        ...(nested === null ? {} : { nested }),
+        ...(reserved === null ? {} : { reserved }),
         ...grantFields(),
-      }),
-    );
+      });
+    if (isSettled) answer();
+    else batch.afterWrite(answer);
   }
 }

@@ -26,6 +26,7 @@ import type { Lane } from '../core/words/ticket.ts';
 import type { Settlement } from '../core/words/usage.ts';
 import type { Env } from '../env.ts';
 import { Pool } from './pool.ts';
+import { claimFrom } from './requests.ts';
 
 // oxlint-disable require-await -- the contract is promises; a throw must become a rejection
 
@@ -66,8 +67,10 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     outcome: Outcome,
     status: number | null,
     settlement?: Settlement,
+    held?: ResumeRequest,
   ): Promise<void> {
-    this.#pool.leases.release(leaseId(id), outcome, status, settlement);
+    const claim = held && claimFrom(held);
+    this.#pool.leases.release(leaseId(id), outcome, status, settlement, claim);
   }
 
   async report(id: string, signal: UpstreamSignal, isRepeat: boolean): Promise<void> {

@@ -1,5 +1,5 @@
 import type { HandedPool, LeaseRpc } from '../contract/rpc/group-rpc.ts';
-import { rowOf } from '../core/recover.ts';
+import { handedOf } from '../core/recover.ts';
 import type { Batch } from './batch.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import { firstAttachment } from './lease-handle.ts';
@@ -36,7 +36,7 @@ export class HandOver {
     shell.apply({ kind: 'move' });
     const { leases, controls, totals } = shell.state;
     const { assumed } = link.definition;
-    return { leases: [...leases.values()].map(rowOf), controls, totals, assumed };
+    return { leases: [...leases.values()].map(handedOf), controls, totals, assumed };
   }
 
   /** Goes on with the trial, because the pool's own object could not take over. */

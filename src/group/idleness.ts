@@ -6,9 +6,9 @@ import type { GroupStore } from './store.ts';
 /** How long the stored instant is not written again, and so by how much it may be too old. */
 const STAMP_EVERY_MS = 60_000;
 
-/** Whether anybody holds or awaits a slot. */
-export function isInUse({ leases, queue }: GroupState): boolean {
-  return leases.size + queueLength(queue) > 0;
+/** Whether anybody holds or awaits a slot, or may hold one. */
+export function isInUse({ leases, queue, unclaimed }: GroupState): boolean {
+  return leases.size + queueLength(queue) + unclaimed.slots > 0;
 }
 
 /**

@@ -8,9 +8,12 @@ import type { Settlement } from '../core/words/usage.ts';
 /** Attachments a millisecond, so that those of a later instance are larger than all of an earlier one. */
 const ATTACHMENTS_PER_MS = 1_000;
 
-/** The first attachment that an instance gives out. */
-export function firstAttachment(startedAt: InstantMs): number {
-  return startedAt * ATTACHMENTS_PER_MS;
+/** The most by which the clock of an older release that wrote no attachments was ahead. */
+const AHEAD_MAX_MS = 86_400_000;
+
+/** The first attachment that an instance gives out; `isAfterOlder`: after one of a release that wrote none. */
+export function firstAttachment(startedAt: InstantMs, isAfterOlder = false): number {
+  return (startedAt + (isAfterOlder ? AHEAD_MAX_MS : 0)) * ATTACHMENTS_PER_MS;
 }
 
 /** Everything that a handle passes on to its pool. */

@@ -1,18 +1,22 @@
 import type { RenewAnswer } from '../contract/rpc/group-rpc.ts';
+import { RENEWED_BEHIND_MS } from '../core/parts/bound.ts';
+import type { Claim } from '../core/unclaimed.ts';
 import type { LeaseId } from '../core/words/ids.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
+import type { Batch } from './batch.ts';
 import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
 import type { Proof } from './proof.ts';
 import type { Renewals } from './renewals.ts';
+import type { RowWriter } from './row-writer.ts';
 import type { Shell } from './shell.ts';
-import type { GroupStore } from './store.ts';
 import type { TrialHost } from './trial-host.ts';
 
 interface LeasesParts {
   readonly shell: Shell;
-  readonly store: GroupStore;
+  readonly rows: RowWriter;
+  readonly batch: Batch;
   readonly renewals: Renewals;
   readonly proof: Proof;
   readonly host: TrialHost | null;
@@ -34,7 +38,7 @@ export class Leases implements LeaseKeeper {
   }
 
   async renew(id: LeaseId, status: number | null): Promise<RenewAnswer> {
-    const { shell, store, renewals, proof } = this.#parts;
+    const { shell, renewals, proof } = this.#parts;
     proof.note(status);
     shell.apply({ kind: 'renew', leaseId: id });
     const phase = shell.state.leases.get(id)?.phase ?? 'cooling';
@@ -43,7 +47,7 @@ export class Leases implements LeaseKeeper {
     const parked = renewals.park(id, shell.now());
     shell.arm();
     const answer = await parked;
-    if (answer === 'ok') store.heartbeat(shell.now());
+    if (answer === 'ok') await this.#proveCurrent();
     return answer;
   }
 
@@ -56,10 +60,22 @@ export class Leases implements LeaseKeeper {
     outcome: Outcome,
     status: number | null,
     settlement: Settlement | null = null,
+    claim?: Claim,
   ): void {
     const { shell, proof } = this.#parts;
     proof.note(status);
-    shell.apply({ kind: 'release', leaseId: id, outcome, settlement, status });
+    const end = { outcome, settlement, status, ...(claim === undefined ? {} : { claim }) };
+    shell.apply({ kind: 'release', leaseId: id, ...end });
+  }
+
+  /**
+   * Answers only behind a write that is not too old: that fails in an instance that another one has replaced, and
+   * its holders find their way to the new one before that gives their slots away.
+   */
+  async #proveCurrent(): Promise<void> {
+    const { shell, rows, batch } = this.#parts;
+    if (!shell.state.bound.isStored || shell.now() < rows.writtenAt + RENEWED_BEHIND_MS) return;
+    await batch.written();
   }
 
   confirm(id: LeaseId): void {

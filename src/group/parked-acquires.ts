@@ -1,5 +1,5 @@
 import { BoundedSet } from '../core/parts/bounded-map.ts';
-import type { AcquireAnswer, ResumeAnswer } from '../contract/rpc/group-rpc.ts';
+import type { AcquireAnswer, Gone, ResumeAnswer } from '../contract/rpc/group-rpc.ts';
 import type { Effect } from '../core/events.ts';
 import type { TicketId } from '../core/words/ids.ts';
 import type { Rejection } from '../core/words/rejection.ts';
@@ -21,12 +21,14 @@ const DISMISSED_MAX = 1_000;
 /** The parked acquire (or resume) call of each ticket, and what it is answered. */
 export class ParkedAcquires {
   readonly #configVersion: () => number;
+  readonly #nextAttachment: () => number;
   readonly #parked = new Map<TicketId, Resolve>();
   /** The oldest first. */
   readonly #dismissed = new BoundedSet<TicketId>(DISMISSED_MAX);
 
-  constructor(configVersion: () => number) {
+  constructor(configVersion: () => number, nextAttachment: () => number) {
     this.#configVersion = configVersion;
+    this.#nextAttachment = nextAttachment;
   }
 
   /** The call that is parked for a ticket now, for the next one to answer when it has superseded it. */
@@ -64,6 +66,10 @@ export class ParkedAcquires {
     return { kind: 'moved', configVersion: this.#configVersion() };
   }
 
+  gone(): Gone {
+    return { kind: 'gone', attachment: this.#nextAttachment() };
+  }
+
   #answerTo(effect: AnsweringEffect): Answer {
     const configVersion = this.#configVersion();
     switch (effect.kind) {
@@ -76,7 +82,7 @@ export class ParkedAcquires {
       case 'moved':
         return this.moved();
       case 'gone':
-        if (!this.#dismissed.has(effect.ticketId)) return { kind: 'gone' };
+        if (!this.#dismissed.has(effect.ticketId)) return this.gone();
         return { kind: 'rejected', rejection: CANCELLED, configVersion };
     }
   }

@@ -2,11 +2,12 @@ import { isProvedLater } from '../contract/pool-name.ts';
 import { recover } from '../core/recover.ts';
 import { wantsServed } from '../core/upstream-signals.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
+import { slotsHeld } from '../core/writes.ts';
 import type { Env } from '../env.ts';
 import { SteadyClock } from '../runtime/steady-clock.ts';
 import { AcquireCalls } from './acquire-calls.ts';
 import { Batch } from './batch.ts';
-import { ControlsRows } from './controls-rows.ts';
+import { BoundStore } from './bound-store.ts';
 import { identityOf, settingsOf, warningBoundsOf, type PoolIdentity } from './definition.ts';
 import { DirectoryLink } from './directory-link.ts';
 import { EffectRunner } from './effects.ts';
@@ -46,22 +47,18 @@ export class Pool {
     const now = (): InstantMs => instant(clock.now());
     const identity = identityOf(host?.name ?? ctx.id.name ?? '');
     const tables = tablesOf(ctx, identity, host);
-    const store = new GroupStore(tables, env.BOOT_ID ?? '');
-    const controls = new ControlsRows(store);
+    const store = new GroupStore(tables);
+    const bounds = new BoundStore(tables, store, env.BOOT_ID ?? '');
     const waitUntil = (work: Promise<unknown>): void => ctx.waitUntil(work);
     const link = new DirectoryLink(env, store, identity, waitUntil, (moved) =>
       this.shell.reconfigure(moved),
     );
     const startedAt = now();
     const idleness = new Idleness(store, startedAt);
-    const { leases: loaded, heldBefore } = store.loadLeases();
-    const { state, effects: atStart } = recover(
-      settingsOf(link.definition),
-      loaded,
-      controls.load(startedAt),
-      firstAttachment(startedAt),
-      startedAt,
-    );
+    const stored = bounds.load(startedAt);
+    const settings = settingsOf(link.definition);
+    const first = firstAttachment(startedAt, stored.leases.length > 0);
+    const state = recover(settings, stored, first, tables.isOpen, startedAt);
     const observation = new Observation(
       state,
       {
@@ -71,16 +68,22 @@ export class Pool {
         store,
         identity,
         bounds: () => warningBoundsOf(link.definition),
-        leasesBefore: heldBefore,
+        leasesBefore: stored.heldBefore,
         report: (isDetailed) => this.view.report(isDetailed),
       },
       startedAt,
     );
     const abort = (reason: string): void => ctx.abort(reason);
-    const rows = new RowWriter({ state, store, controls, observation, now, abort });
+    const sync = (): Promise<void> => ctx.storage.sync();
+    const onConfirmed = (): void => this.shell.arm();
+    const writer = { state, store, bounds, observation, now, sync, onConfirmed, abort };
+    const rows = new RowWriter(writer);
     // Where hundreds of pools share an object, the runtime fires their timers one by one, and allows 10,000.
-    const batch = new Batch((writes) => rows.write(writes), host === null);
-    const parked = new ParkedAcquires(() => link.definition.version);
+    const batch = new Batch((isBound) => rows.write(isBound), host === null);
+    const parked = new ParkedAcquires(
+      () => link.definition.version,
+      () => state.nextAttachment,
+    );
     const renewals = new Renewals();
     const pauseWaiters = new PauseWaiters();
     const effects = new EffectRunner({
@@ -94,12 +97,12 @@ export class Pool {
       }),
     });
     const onEvent = (): void => host?.onEvent();
-    const turned = { clock, effects, batch, renewals, pauseWaiters, observation, idleness, link };
-    const shell = new Shell(state, { ...turned, onEvent });
+    const turned = { clock, effects, batch, rows, renewals, pauseWaiters, observation };
+    const shell = new Shell(state, { ...turned, idleness, link, onEvent });
     const proof = new Proof({ tables, rows, link, host });
-    const leases = new Leases({ shell, store, renewals, proof, host });
+    const leases = new Leases({ shell, rows, batch, renewals, proof, host });
     const handOver = new HandOver({ shell, link, batch, proof, leases });
-    const acquires = new AcquireCalls({ shell, link, tables, parked, pauseWaiters, handOver });
+    const acquires = new AcquireCalls({ shell, link, parked, pauseWaiters, handOver });
     this.shell = shell;
     this.link = link;
     this.proof = proof;
@@ -109,7 +112,9 @@ export class Pool {
     this.operator = new Operator(shell, batch, parked);
     this.view = new PoolView({ shell, identity, link, idleness, observation, acquires });
     idleness.note(state, startedAt);
-    effects.run(atStart);
+    // Written at once: whatever was handed out before counts from now on, and an older instance cannot write any more.
+    if (slotsHeld(state) > 0) rows.write(true);
+    shell.arm();
   }
 }
 

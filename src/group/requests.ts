@@ -1,5 +1,6 @@
 import type { AcquireRequest, ResumeRequest } from '../contract/rpc/group-rpc.ts';
 import { instant, leaseId, ticketId, type InstantMs } from '../core/words/ids.ts';
+import type { Claim } from '../core/unclaimed.ts';
 import type { Holder, Ticket } from '../core/words/ticket.ts';
 
 /** Maximum by which clocks that agree differ; a message may take as long. */
@@ -31,8 +32,25 @@ export function ticketFrom(request: AcquireRequest, now: InstantMs): Ticket {
   };
 }
 
+/** Makes the core's claim of what a holder tells of its lease. */
+export function claimFrom(request: ResumeRequest): Claim {
+  const { nested, slots = 1, lane = 'normal' } = request;
+  return {
+    leaseId: leaseId(request.leaseId),
+    ticketId: ticketId(request.ticketId),
+    holder: holderOf(request),
+    lane,
+    slots,
+    attachment: request.attachment ?? null,
+    hasLapsed: request.hasLapsed ?? false,
+    heldMs: request.heldMs ?? 0,
+    nested: nested === undefined ? null : { in: leaseId(nested.in), slots: nested.slots },
+    reserved: request.reserved ?? null,
+  };
+}
+
 /** Names the holder that an acquire call, or one that takes its lease up again, speaks for. */
-export function holderOf(from: AcquireRequest | ResumeRequest): Holder {
+function holderOf(from: AcquireRequest | ResumeRequest): Holder {
   const { caller, tenant = caller, agent, upstream, model } = from;
   return { caller, tenant, agent, upstream, model };
 }

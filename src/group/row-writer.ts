@@ -1,41 +1,74 @@
 import type { GroupState } from '../core/state.ts';
-import type { InstantMs } from '../core/words/ids.ts';
-import type { Writes } from './batch.ts';
-import type { ControlsRows } from './controls-rows.ts';
-import { isInUse } from './idleness.ts';
+import { instant, type InstantMs } from '../core/words/ids.ts';
+import { confirmWrite, takeWrite } from '../core/writes.ts';
+import type { BoundStore } from './bound-store.ts';
 import type { Observation } from './observe/observation.ts';
 import type { GroupStore } from './store.ts';
 
 interface RowWriterParts {
   readonly state: GroupState;
   readonly store: GroupStore;
-  readonly controls: ControlsRows;
+  readonly bounds: BoundStore;
   readonly observation: Observation;
   readonly now: () => InstantMs;
+  /** Resolves once everything that was written before it is on disk. */
+  readonly sync: () => Promise<void>;
+  /** Told when a write has arrived. */
+  readonly onConfirmed: () => void;
   /** Ends the instance. */
   readonly abort: (reason: string) => void;
 }
 
-/** Writes what turns have noted, all in one transaction. */
+/** Writes what turns have noted, all in one transaction, and hears when it has arrived. */
 export class RowWriter {
   readonly #parts: RowWriterParts;
+  #writtenAt = instant(-Infinity);
 
   constructor(parts: RowWriterParts) {
     this.#parts = parts;
   }
 
-  write(writes: Writes): void {
-    const { state, store, controls, observation, now } = this.#parts;
+  /** The last write of the bound: an instance that another one has replaced cannot write any more. */
+  get writtenAt(): InstantMs {
+    return this.#writtenAt;
+  }
+
+  write(isBound: boolean): void {
+    const { observation, now } = this.#parts;
     this.#tryTo(() => {
-      store.write(writes);
-      if (writes.controls !== null) controls.write(writes.controls, isInUse(state), now());
+      if (isBound) this.#writeBound();
       observation.write(now());
     });
   }
 
   /** Makes the tables, and writes what there is so far. */
   open(): void {
-    this.#tryTo(() => this.#parts.store.open());
+    const { store, state } = this.#parts;
+    this.#tryTo(() => {
+      store.open();
+      state.bound.isStored = true;
+      this.#writeBound();
+    });
+  }
+
+  /** Ends an instance whose writes do not arrive. */
+  giveUp(): void {
+    this.#parts.abort('what was written has not arrived');
+  }
+
+  #writeBound(): void {
+    const { state, bounds, now, sync, onConfirmed } = this.#parts;
+    if (!state.bound.isStored) return;
+    const at = now();
+    const write = takeWrite(state, at);
+    bounds.write(write);
+    this.#writtenAt = at;
+    const confirmed = (): void => {
+      confirmWrite(state, write.bound.seq);
+      onConfirmed();
+    };
+    // A write that fails ends the instance by itself.
+    sync().then(confirmed, () => {});
   }
 
   /** Ends an instance that cannot write: it is not the current one, or is lost, and nothing of it may stay. */
@@ -43,7 +76,7 @@ export class RowWriter {
     try {
       write();
     } catch (error) {
-      this.#parts.abort(`the lease rows cannot be written: ${String(error)}`);
+      this.#parts.abort(`what was decided cannot be written: ${String(error)}`);
     }
   }
 }

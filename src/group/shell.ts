@@ -1,7 +1,9 @@
 import { blockOf, isStopped } from '../core/capacity.ts';
 import type { GroupEvent } from '../core/events.ts';
 import type { GroupState } from '../core/state.ts';
+import { lostAt } from '../core/parts/bound.ts';
 import { nextWakeAt, step } from '../core/step.ts';
+import { slotsHeld } from '../core/writes.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import type { SteadyClock } from '../runtime/steady-clock.ts';
 import type { Batch } from './batch.ts';
@@ -12,6 +14,7 @@ import { isInUse, type Idleness } from './idleness.ts';
 import type { Observation } from './observe/observation.ts';
 import type { PauseWaiters } from './pause-waiters.ts';
 import type { Renewals } from './renewals.ts';
+import type { RowWriter } from './row-writer.ts';
 import { WakeTimer } from './wake-timer.ts';
 
 /** Longest sleep of a pool with leases, so that it notices when it is held up. */
@@ -27,6 +30,7 @@ interface ShellParts {
   readonly clock: SteadyClock;
   readonly effects: EffectRunner;
   readonly batch: Batch;
+  readonly rows: RowWriter;
   readonly renewals: Renewals;
   readonly pauseWaiters: PauseWaiters;
   readonly observation: Observation;
@@ -59,10 +63,11 @@ export class Shell {
   apply(event: GroupEvent): void {
     const { effects, batch, observation, idleness, link, pauseWaiters, onEvent } = this.#parts;
     const now = this.now();
+    if (now >= lostAt(this.state.bound)) this.#parts.rows.giveUp();
     observation.before(now);
     this.#answerDue(now);
     effects.run(step(this.state, event, now));
-    if (observation.after(event, now)) batch.soon();
+    if (observation.after(event, now)) batch.soon(false);
     idleness.note(this.state, now);
     if (!isInUse(this.state)) link.leave();
     if (pauseWaiters.isAwaited && !isStopped(this.state, now)) pauseWaiters.open();
@@ -90,7 +95,7 @@ export class Shell {
     const opensAt = pauseWaiters.isAwaited ? blockOf(this.state, now)?.until : undefined;
     const dueAt = Math.min(nextWakeAt(this.state, now), opensAt ?? Infinity);
     const parkedUntil = Math.min(renewals.nextDueAt(), pauseWaiters.nextDueAt());
-    const pulseAt = this.state.leases.size > 0 ? now + PULSE_MS : Infinity;
+    const pulseAt = slotsHeld(this.state) > 0 ? now + PULSE_MS : Infinity;
     this.#timer.arm(Math.min(dueAt, parkedUntil, pulseAt));
   }
 

@@ -1,8 +1,8 @@
 type Row = Record<string, SqlStorageValue>;
 type Sql = Pick<SqlStorage, 'exec'>;
 
-/** The first table that every pool has. */
-const FIRST = 'lease';
+/** A table that every pool has, in every release. */
+const FIRST = 'memory';
 
 /**
  * The tables of one pool. They are made at once, or, where a pool has yet to show that it is worth a row,

@@ -5,6 +5,7 @@ import { leaseId, ticketId, type LeaseId } from '../core/words/ids.ts';
 import { isInUse } from './idleness.ts';
 import type { LeaseKeeper } from './lease-handle.ts';
 import { Pool } from './pool.ts';
+import { claimFrom } from './requests.ts';
 
 /** Calls of `GroupRpc` that a pool takes while it is on trial. */
 export type TrialCalls = Pick<
@@ -181,8 +182,8 @@ function trialCalls({ acquires, leases, view, link }: Pool): TrialCalls {
     resume: (request) => acquires.resume(request),
     cancel: async (ticket) => acquires.cancel(ticketId(ticket)),
     opened: (sliceMs) => acquires.opened(sliceMs),
-    release: async (id, outcome, status, settlement) =>
-      leases.release(leaseId(id), outcome, status, settlement),
+    release: async (id, outcome, status, settlement, held) =>
+      leases.release(leaseId(id), outcome, status, settlement, held && claimFrom(held)),
     report: async (id, signal, isRepeat) => leases.report(leaseId(id), signal, isRepeat),
     status: async () => view.status(),
     reconfigure: async (pushed) => link.adopt(pushed),

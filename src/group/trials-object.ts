@@ -75,8 +75,9 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     outcome: Outcome,
     status: number | null,
     settlement?: Settlement,
+    held?: ResumeRequest,
   ): Promise<void> {
-    await this.#call(of, (pool) => pool.release(leaseId, outcome, status, settlement));
+    await this.#call(of, (pool) => pool.release(leaseId, outcome, status, settlement, held));
   }
 
   async report(

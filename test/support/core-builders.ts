@@ -1,16 +1,18 @@
-import type { Controls } from '../../src/core/controls.ts';
+import { emptyControls, type Controls } from '../../src/core/controls.ts';
 import type { Effect, GroupEvent } from '../../src/core/events.ts';
 import { instant, leaseIdOf, ticketId, type InstantMs } from '../../src/core/words/ids.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
 import type { Outcome } from '../../src/core/words/outcome.ts';
-import { recover, rowOf } from '../../src/core/recover.ts';
+import { recover, type Stored } from '../../src/core/recover.ts';
 import type { Rejection } from '../../src/core/words/rejection.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import { SERVED, type UpstreamSignal } from '../../src/core/words/signal.ts';
-import { emptyState, type GroupState, type Lease, type LeaseRow } from '../../src/core/state.ts';
+import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
 import { LANES, type Holder, type Lane, type Ticket } from '../../src/core/words/ticket.ts';
 import type { Settlement } from '../../src/core/words/usage.ts';
+import type { Claim } from '../../src/core/unclaimed.ts';
+import { confirmWrite, takeWrite, type GroupWrite } from '../../src/core/writes.ts';
 
 /** When the virtual clock of every test starts. */
 export const START = instant(1_000_000_000);
@@ -136,9 +138,7 @@ function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
 export function answersOf(effects: readonly Effect[]): string[] {
   return effects.flatMap((effect) => {
     switch (effect.kind) {
-      case 'save':
-      case 'drop':
-      case 'keep':
+      case 'write':
         return [];
       case 'grant':
         return [`grant ${effect.lease.id}`];
@@ -163,6 +163,29 @@ export function keptControls({ controls }: GroupState): Controls {
   return JSON.parse(JSON.stringify(controls)) as Controls;
 }
 
+/** Nothing is stored of the instances before. */
+export function nothingStored(): Stored {
+  return { bound: null, controls: emptyControls(START), ahead: {}, leases: [] };
+}
+
+/** A lease as its holder tells of it, with changes. */
+export function someClaim(name: string, changes: Partial<Claim> = {}): Claim {
+  const id = ticketId(name);
+  return {
+    leaseId: leaseIdOf(id, 1),
+    ticketId: id,
+    holder: SOMEBODY,
+    lane: 'normal',
+    slots: 1,
+    attachment: null,
+    hasLapsed: false,
+    heldMs: 0,
+    nested: null,
+    reserved: null,
+    ...changes,
+  };
+}
+
 /**
  * The core on a virtual clock. Tickets go by their names, and a lease by its ticket's name as long as
  * there is one attempt. Every event is followed by a check of the invariants.
@@ -170,6 +193,8 @@ export function keptControls({ controls }: GroupState): Controls {
 export class TestGroup {
   now: InstantMs;
   readonly state: GroupState;
+  /** What is on disk. */
+  stored: Stored = nothingStored();
   /** The effects of the last event. */
   effects: readonly Effect[] = [];
 
@@ -184,19 +209,31 @@ export class TestGroup {
     return this;
   }
 
-  /** The group after a reset: a new instance that knows the rows of this one's leases. */
-  reset(rows: readonly LeaseRow[] = this.rows()): TestGroup {
-    const attachments = this.state.nextAttachment + 1_000;
-    const { settings } = this.state;
-    const controls = keptControls(this.state);
-    const { state, effects } = recover(settings, rows, controls, attachments, this.now);
-    const group = new TestGroup({}, state, this.now);
-    group.effects = effects;
-    return group;
+  /** The same, of which everything that it hands out is covered on disk. */
+  static stored(settings: Partial<GroupSettings> = {}): TestGroup {
+    return new TestGroup({}, emptyState(someSettings(settings), 1, emptyControls(START), true));
   }
 
-  rows(): LeaseRow[] {
-    return [...this.state.leases.values()].map(rowOf);
+  /** Writes what is to be written; it arrives at once. */
+  write(): GroupWrite {
+    const write = takeWrite(this.state, this.now);
+    const { bound, kept } = write;
+    const ended = [...(this.stored.bound?.ended ?? []), ...bound.ended];
+    const controls = kept === null ? this.stored.controls : keptControls(this.state);
+    const ahead = kept?.ahead ?? this.stored.ahead;
+    this.stored = { bound: { ...bound, ended }, controls, ahead, leases: [] };
+    confirmWrite(this.state, bound.seq);
+    return write;
+  }
+
+  /** The group after a reset: a new instance that knows what is on disk. */
+  reset(stored: Stored = this.stored): TestGroup {
+    const { settings, bound, nextAttachment } = this.state;
+    const copy = JSON.parse(JSON.stringify(stored)) as Stored;
+    const state = recover(settings, copy, nextAttachment + 1_000, bound.isStored, this.now);
+    const group = new TestGroup({}, state, this.now);
+    group.stored = stored;
+    return group;
   }
 
   send(event: GroupEvent): string[] {
@@ -245,17 +282,8 @@ export class TestGroup {
     return this.send({ kind: 'cancel', ticketId: ticketId(name) });
   }
 
-  resume(name: string, attachment = 0): string[] {
-    const id = ticketId(name);
-    return this.send({
-      kind: 'resume',
-      leaseId: leaseIdOf(id, 1),
-      ticketId: id,
-      holder: SOMEBODY,
-      lane: 'normal',
-      slots: 1,
-      attachment,
-    });
+  resume(name: string, changes: Partial<Claim> = {}): string[] {
+    return this.send({ kind: 'resume', claim: someClaim(name, changes) });
   }
 
   confirm(name: string): string[] {
@@ -311,12 +339,13 @@ export class TestGroup {
     throw new Error(`${name} was not told to ask again`);
   }
 
-  /** Lists the writes of the shell in words: `save a.1`, `drop a.1`. */
-  writes(): string[] {
-    return this.effects.flatMap((effect) => {
-      if (effect.kind === 'save') return [`save ${effect.lease.id}`];
-      return effect.kind === 'drop' ? [`drop ${effect.leaseId}`] : [];
-    });
+  /** Whether the last event asked for a write, and whether an answer waits for it. */
+  asksToWrite(): 'no' | 'soon' | 'ahead' | 'behind' {
+    const isWaited = this.effects.some((effect) => effect.kind === 'grant' && !effect.isSettled);
+    if (isWaited) return 'behind';
+    const write = this.effects.find((effect) => effect.kind === 'write');
+    if (write === undefined) return 'no';
+    return write.isAhead ? 'ahead' : 'soon';
   }
 
   /** Slots in use. */

@@ -2,8 +2,9 @@ import type { LeaseRpc, RenewAnswer, ResumeRequest } from '../../contract/rpc/gr
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
-import { RENEW_EVERY_MS } from '../../core/words/settings.ts';
+import { LEASE_TTL_MS, RENEW_EVERY_MS } from '../../core/words/settings.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
 import { within } from '../../runtime/within.ts';
 import type { CallEnd } from '../observe/analytics.ts';
 import type { AcquireEnd, Granted } from './acquire-slot.ts';
@@ -39,6 +40,9 @@ export class LeaseHolder {
   readonly #after: Schedule;
   #lease: LeaseRpc;
   #attachment: number;
+  readonly #grantedAt = steadyClock.now();
+  /** When the last renewal was sent that was acknowledged, or the lease was granted. */
+  #renewedAt = this.#grantedAt;
   #status: number | null = null;
   #isReleased = false;
   #reported: Promise<unknown> | null = null;
@@ -60,7 +64,8 @@ export class LeaseHolder {
   ) {
     this.#onEnd = onEnd;
     this.#pool = pool;
-    this.#self = self;
+    const { nested, reserved } = granted;
+    this.#self = { ...self, ...(nested && { nested }), ...(reserved && { reserved }) };
     this.#lease = granted.lease;
     this.#attachment = granted.attachment;
     this.wantsServed = granted.wantsServed ?? false;
@@ -183,8 +188,11 @@ export class LeaseHolder {
   }
 
   async #renew(): Promise<RenewAnswer> {
+    const sentAt = steadyClock.now();
     try {
-      return await within(RENEWAL_LOST_MS, this.#lease.renew(this.#status), this.#after);
+      const answer = await within(RENEWAL_LOST_MS, this.#lease.renew(this.#status), this.#after);
+      if (answer === 'ok') this.#renewedAt = sentAt;
+      return answer;
     } catch {
       return 'gone';
     }
@@ -206,17 +214,32 @@ export class LeaseHolder {
   }
 
   async #resumeOnce(): Promise<'resumed' | 'gone'> {
-    const answer = await this.#pool().resume({ ...this.#self, attachment: this.#attachment });
-    if (answer.kind === 'gone') return 'gone';
+    const sentAt = steadyClock.now();
+    const answer = await this.#pool().resume(this.#held());
+    if (answer.kind === 'gone') {
+      const { attachment = this.#attachment } = answer;
+      if (attachment < this.#attachment) throw new Error('an instance that was replaced says gone');
+      return 'gone';
+    }
+    this.#renewedAt = sentAt;
     this.#adopt(answer);
     return 'resumed';
+  }
+
+  /** Tells of the lease to an instance that may not know it. */
+  #held(): ResumeRequest {
+    const now = steadyClock.now();
+    const hasLapsed = now >= this.#renewedAt + LEASE_TTL_MS;
+    const heldMs = now - this.#grantedAt;
+    return { ...this.#self, attachment: this.#attachment, heldMs, hasLapsed };
   }
 
   async #releaseById(outcome: Outcome, settlement?: Settlement): Promise<void> {
     for (const pauseMs of RETRY_PAUSES_MS) {
       if (pauseMs > 0) await pause(pauseMs, this.#after);
       try {
-        const work = this.#pool().release(this.leaseId, outcome, this.#status, settlement);
+        const held = this.#held();
+        const work = this.#pool().release(this.leaseId, outcome, this.#status, settlement, held);
         return await within(ANSWER_LOST_MS, work, this.#after);
       } catch {
         // The next try; after the last one the lease's TTL ends it.

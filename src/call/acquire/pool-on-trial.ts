@@ -66,10 +66,11 @@ export class PoolOnTrial implements CallPool {
     outcome: Outcome,
     status: number | null,
     settlement?: Settlement,
+    held?: ResumeRequest,
   ): Promise<void> {
     const { of, trials } = this.#ways;
-    if (this.#own !== null) return this.#stub().release(leaseId, outcome, status, settlement);
-    return trials().release(of, leaseId, outcome, status, settlement);
+    const end = [leaseId, outcome, status, settlement, held] as const;
+    return this.#own === null ? trials().release(of, ...end) : this.#stub().release(...end);
   }
 
   report(leaseId: string, signal: UpstreamSignal, isRepeat: boolean): Promise<void> {

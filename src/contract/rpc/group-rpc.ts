@@ -3,7 +3,7 @@ import type { Rejection } from '../../core/words/rejection.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { HandedGroup } from '../../core/state.ts';
 import type { Lane } from '../../core/words/ticket.ts';
-import type { CallEstimate, Settlement } from '../../core/words/usage.ts';
+import type { CallEstimate, Reserved, Settlement } from '../../core/words/usage.ts';
 import type { PoolPreview } from './change-preview.ts';
 import type { GroupConfig } from '../config/config.ts';
 import type { PoolReport, WatchRequest } from './feed-rpc.ts';
@@ -90,6 +90,10 @@ export type AcquireAnswer =
       readonly leaseId: string;
       /** Larger than that of every earlier answer for this lease; only the largest one's disposal frees it. */
       readonly attachment: number;
+      /** The call was let pass on the slots of another lease. Absent: it holds its own. */
+      readonly nested?: NestedLease;
+      /** The part of rates and budgets that it was granted with. Absent: none. */
+      readonly reserved?: Reserved;
       /** The group wants to be told at the headers that the upstream took the call. Absent: no. */
       readonly wantsServed?: boolean;
       readonly configVersion: number;
@@ -107,7 +111,22 @@ export type AcquireAnswer =
   /** Only to tries and to calls that hold narrower slots: not now, or not before a pause ends. */
   | { readonly kind: 'declined'; readonly isPaused: boolean; readonly configVersion: number }
   /** The attempt has ended: it was released or cancelled, or a grant of it was lost on its way. */
-  | { readonly kind: 'gone' };
+  | Gone;
+
+/**
+ * A lease that has ended for good. `attachment` is the next one of the instance that says so: whoever holds the
+ * lease by a larger one has it from a newer instance, and knows better.
+ */
+export interface Gone {
+  readonly kind: 'gone';
+  readonly attachment?: number;
+}
+
+/** The lease on whose slots another one was let pass, and how many of them it takes. */
+export interface NestedLease {
+  readonly in: string;
+  readonly slots: number;
+}
 
 /**
  * A held lease. The runtime disposes of it when the holder's context ends, which frees the slot as
@@ -152,12 +171,19 @@ export interface ResumeRequest {
   readonly slots?: number;
   /** That of the answer that it holds the lease by: the new one's is larger. Absent: not known. */
   readonly attachment?: number;
+  /** No renewal was acknowledged that was sent within the last TTL: its slots have been given up. Absent: no. */
+  readonly hasLapsed?: boolean;
+  /** How long it has held the lease, in milliseconds. Absent: not known. */
+  readonly heldMs?: number;
+  /** As the grant's answer had them. */
+  readonly nested?: NestedLease;
+  readonly reserved?: Reserved;
 }
 
 export type ResumeAnswer =
   | Extract<AcquireAnswer, { kind: 'granted' }>
   /** The lease had ended for good (released, or force-released): stop and do not resume. */
-  | { readonly kind: 'gone' };
+  | Gone;
 
 /** A pool that was on trial, for its own object to go on with. */
 export interface HandedPool extends HandedGroup {
@@ -168,12 +194,16 @@ export interface GroupRpc {
   acquire(request: AcquireRequest): Promise<AcquireAnswer>;
   /** Takes the ticket out of the queue, or releases what it was granted meanwhile. */
   cancel(ticketId: string): Promise<void>;
-  /** Ends a lease by its id, for a holder whose stub no longer works. */
+  /**
+   * Ends a lease by its id, for a holder whose stub no longer works. `held` is what it would resume: an instance
+   * that does not know the lease frees its slots by that.
+   */
   release(
     leaseId: string,
     outcome: Outcome,
     status: number | null,
     settlement?: Settlement,
+    held?: ResumeRequest,
   ): Promise<void>;
   /** As on the lease, for a holder whose stub no longer works. */
   report(leaseId: string, signal: UpstreamSignal, isRepeat: boolean): Promise<void>;

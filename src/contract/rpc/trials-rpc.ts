@@ -24,6 +24,7 @@ export interface TrialsRpc {
     outcome: Outcome,
     status: number | null,
     settlement?: Settlement,
+    held?: ResumeRequest,
   ): Promise<void>;
   report(
     pool: ListedPool,

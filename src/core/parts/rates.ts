@@ -144,6 +144,27 @@ export function take(rates: Rates, settings: RateSettings, demand: Usage, now: I
 }
 
 /**
+ * Takes what an earlier instance may have taken without writing it: the blocks that it had set aside, and what
+ * starts at once.
+ */
+export function takeAhead(
+  rates: Rates,
+  settings: RateSettings,
+  amounts: Partial<Record<LimitName, number>>,
+  now: InstantMs,
+): void {
+  for (const { name, bucket, window } of limitsOf(settings)) {
+    const amount = amounts[name] ?? 0;
+    if (bucket !== null && name === 'startsPerS') {
+      drainBucket(bucketOf(rates, name, bucket, now), bucket, now);
+    } else if (amount > 0) {
+      if (bucket !== null) takeFrom(bucketOf(rates, name, bucket, now), bucket, amount, now);
+      if (window !== null) count(windowOf(rates, name), window, amount, now);
+    }
+  }
+}
+
+/**
  * Corrects what a call took at `takenAt` to what it used: refunds the rest, debits what it used beyond.
  * Once per call, the caller sees to it.
  */

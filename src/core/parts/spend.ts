@@ -100,6 +100,13 @@ export function settle(spend: Spend, call: CallCost, now: InstantMs): void {
   if (call.agent !== null) spend.agents = charge(spend.agents, call.agent, call.actualUsd, now);
 }
 
+/** Counts as spent what is reserved beyond `reservedUsd`: nobody is known who could say what it came to. */
+export function chargeRest(spend: Spend, reservedUsd: number, now: InstantMs): void {
+  const rest = spend.reservedUsd - reservedUsd;
+  if (rest > USD_TOLERANCE) add(spend.total, rest, now);
+  spend.reservedUsd = reservedUsd;
+}
+
 /** Reads what was spent in the period that is current at `now`. */
 export function spentIn(spent: Spent, period: Period, now: InstantMs): number {
   // A clock that went back is still in the period that it was in.

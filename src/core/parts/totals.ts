@@ -3,6 +3,15 @@ import type { Rejection } from '../words/rejection.ts';
 import type { RefusalKind } from '../words/signal.ts';
 import { emptyHistogram, type Histogram } from './histogram.ts';
 
+/**
+ * Promises that no group may break. They are checked where it runs, and each of them that was broken is counted:
+ * more slots handed out than the limit in force, more held than the bound on disk covers when an answer leaves, a
+ * lease granted twice, a lease ended twice.
+ */
+export const INVARIANTS = ['above_limit', 'above_mark', 'granted_twice', 'settled_twice'] as const;
+
+export type Invariant = (typeof INVARIANTS)[number];
+
 /** Counts of a group since its instance began. Nothing of it is looked at in a decision. */
 export interface Totals {
   granted: number;
@@ -21,6 +30,8 @@ export interface Totals {
   resurrected: number;
   /** Refusals of the upstream, by what they were about. */
   refusals: Partial<Record<RefusalKind, number>>;
+  /** Promises that were broken. */
+  readonly violations: Record<Invariant, number>;
   /** Calls in a dry run that would have waited, or would have been rejected. */
   wouldWait: number;
   /** Time that granted calls had stood in this group's queue; 0 for who was granted at once. */
@@ -44,6 +55,7 @@ export function emptyTotals(): Totals {
     expired: 0,
     resurrected: 0,
     refusals: {},
+    violations: { above_limit: 0, above_mark: 0, granted_twice: 0, settled_twice: 0 },
     wouldWait: 0,
     wait: emptyHistogram(),
     hold: emptyHistogram(),

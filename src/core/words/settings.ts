@@ -62,15 +62,6 @@ export const COOLDOWN_MAX_MS = 60_000;
 export const RENEW_EVERY_MS = 15_000;
 
 /**
- * How long a holder takes to come back after a reset: it may have to find out first that its renewal is
- * lost.
- */
-export const COMES_BACK_MS = 2 * RENEW_EVERY_MS;
-
-/** Maximum extensions of a lease by resets without a word of its holder between them. */
-export const EXTENSIONS_MAX = 3;
-
-/**
  * How long nothing is granted after a reset: callers ask again within 100 ms and take their old
  * place by their original time, which needs them to be back before the first grant.
  */

@@ -1,0 +1,118 @@
+import { instant, type InstantMs } from '../words/ids.ts';
+import type { BudgetSettings, LimitName, RateSettings } from '../words/limits.ts';
+import type { Usage } from '../words/usage.ts';
+import { limitsOf, type Limit } from './rate-limits.ts';
+
+/**
+ * What the row of the controls counts as used ahead of its use: a block of each rate and budget. Grants eat
+ * it and write nothing. A reset loses the rest of it.
+ */
+
+/** Amounts of limits, by their names; `usd`: of the budgets. */
+export type Amounts = Partial<Record<LimitName | 'usd', number>>;
+
+interface Limits {
+  readonly rates: RateSettings;
+  readonly budgets: BudgetSettings;
+}
+
+export interface Ahead {
+  /** The blocks of the last row. */
+  sizes: Amounts;
+  /** What is left of them. Below 0: more was used than is written. */
+  left: Amounts;
+  /** What was given back since of what was taken before that row. */
+  returned: Amounts;
+  /** When that row was written. */
+  writtenAt: InstantMs;
+  /** More was used of something than is written: no grant is answered before that is mended. */
+  isOverdrawn: boolean;
+}
+
+/** Blocks: a second of a rate per minute, a hundredth of a limit per day, a four-hundredth of a budget. */
+const MINUTE_PART = 1 / 60;
+const DAY_PART = 1 / 100;
+const BUDGET_PART = 1 / 400;
+
+/** Nothing is written ahead. */
+export function nothingAhead(): Ahead {
+  return { sizes: {}, left: {}, returned: {}, writtenAt: instant(0), isOverdrawn: false };
+}
+
+/** Lists what a use takes of each limit that is kept in blocks. */
+export function amountsOf({ rates, budgets }: Limits, usage: Usage, usd: number): Amounts {
+  const amounts: Amounts = {};
+  for (const { name, amountOf } of blockedLimits(rates)) amounts[name] = amountOf(usage);
+  if (leastBudget(budgets) !== Infinity) amounts.usd = usd;
+  return amounts;
+}
+
+/** Takes `amounts` of what is left of the blocks. */
+export function useAhead(ahead: Ahead, amounts: Amounts): void {
+  for (const [name, amount] of entriesOf(amounts)) {
+    if (amount <= 0) continue;
+    const left = (ahead.left[name] ?? 0) - amount;
+    ahead.left[name] = left;
+    if (left < 0) ahead.isOverdrawn = true;
+  }
+}
+
+/**
+ * Gives `amounts` back that were taken at `takenAt`. Returns whether so much was given back since the last row
+ * that it had better be written.
+ */
+export function returnAhead(ahead: Ahead, amounts: Amounts, takenAt: InstantMs): boolean {
+  let isMuch = false;
+  for (const [name, amount] of entriesOf(amounts)) {
+    if (amount <= 0) continue;
+    const size = ahead.sizes[name] ?? 0;
+    if (takenAt > ahead.writtenAt) {
+      ahead.left[name] = Math.min(size, (ahead.left[name] ?? 0) + amount);
+      continue;
+    }
+    const returned = (ahead.returned[name] ?? 0) + amount;
+    ahead.returned[name] = returned;
+    if (returned > size) isMuch = true;
+  }
+  return isMuch;
+}
+
+/**
+ * Sets the blocks aside that the next row counts as used: as large as what was taken too much, or was given
+ * back, where that is more. `isIdle`: none.
+ */
+export function setAhead(ahead: Ahead, limits: Limits, isIdle: boolean, now: InstantMs): Amounts {
+  const sizes: Amounts = {};
+  if (!isIdle) {
+    for (const [name, size] of blocksOf(limits)) {
+      const lacking = -(ahead.left[name] ?? 0);
+      sizes[name] = Math.max(size, lacking, ahead.returned[name] ?? 0);
+    }
+  }
+  Object.assign(ahead, { sizes, left: { ...sizes }, returned: {}, writtenAt: now });
+  ahead.isOverdrawn = false;
+  return sizes;
+}
+
+/** Starts per second have no block: what a reset forgets of them comes back in no time. */
+function blockedLimits(rates: RateSettings): Limit[] {
+  return limitsOf(rates).filter(({ name }) => name !== 'startsPerS');
+}
+
+function leastBudget({ perHourUsd, perDayUsd, perMonthUsd }: BudgetSettings): number {
+  return Math.min(...[perHourUsd, perDayUsd, perMonthUsd].map((usd) => usd ?? Infinity));
+}
+
+function blocksOf({ rates, budgets }: Limits): [LimitName | 'usd', number][] {
+  const blocks: [LimitName | 'usd', number][] = blockedLimits(rates).map(({ name }) => {
+    const part = name === 'rpd' || name === 'tpd' ? DAY_PART : MINUTE_PART;
+    return [name, (rates[name] ?? 0) * part];
+  });
+  const budget = leastBudget(budgets);
+  if (budget !== Infinity) blocks.push(['usd', budget * BUDGET_PART]);
+  return blocks;
+}
+
+function entriesOf(amounts: Amounts): [LimitName | 'usd', number][] {
+  return Object.entries(amounts) as [LimitName | 'usd', number][];
+}

@@ -1,0 +1,232 @@
+import { after, instant, type InstantMs, type LeaseId } from '../words/ids.ts';
+
+/**
+ * The bound of what a group has handed out, on disk. Everything at or below the mark counts as handed out
+ * after a reset, until its holder says otherwise or its time is over. So a grant below it writes nothing.
+ */
+
+/** A row of the bound. The one with the highest `seq` says the mark. */
+export interface BoundRow {
+  readonly seq: number;
+  /** The instant at which it was issued. */
+  readonly at: InstantMs;
+  /** Slots that may be held from now on. */
+  readonly mark: number;
+  /** Slots that were held when it was issued. */
+  readonly held: number;
+  /** Leases with a smaller attachment have no slot any more. */
+  readonly since: number;
+  /** The next attachment. Those that follow it unwritten are fewer than `ATTACHMENTS_UNWRITTEN_MAX`. */
+  readonly next: number;
+  /** Leases whose slots came free since the row before, and leases that were taken away. */
+  readonly ended: readonly LeaseId[];
+}
+
+/** A write on its way, or the last one that arrived. */
+interface Write {
+  readonly seq: number;
+  readonly at: InstantMs;
+  readonly mark: number;
+  readonly held: number;
+  /** Slots granted since it was issued. What ended since gives no room back. */
+  granted: number;
+}
+
+export interface Bound {
+  /** False: nothing of the group is stored, and no grant waits for a write. */
+  isStored: boolean;
+  seq: number;
+  /** The last write that is known to have arrived. Null: none of this instance. */
+  confirmed: Write | null;
+  /** Writes on their way, the oldest first. */
+  inFlight: Write[];
+  /** Leases whose slots came free since the last write. */
+  ended: LeaseId[];
+  /** Leases whose slots came free in instances before, as long as anything of these is unclaimed. */
+  readonly endedBefore: Set<LeaseId>;
+  since: number;
+  /** The first attachment of this instance: leases with a smaller one were granted by an earlier one. */
+  first: number;
+  /** Slots granted in a second of the clock, and in the one before it. */
+  pace: { second: number; granted: number; before: number };
+  /** Since when nothing is held; null: something is. */
+  emptyAt: InstantMs | null;
+  /** It was noted that this is to be written. */
+  isEmptyNoted: boolean;
+  /** The last time that nothing was held, it lasted. */
+  isSparse: boolean;
+}
+
+/** How long after its issue a write covers grants. An instance that was replaced can hand out no longer. */
+export const SETTLED_MS = 2_000;
+
+/** How long a write may take to arrive; then the instance is lost. */
+export const CONFIRM_MS = 5_000;
+
+/** How old the last write may be when a renewal is answered. */
+export const RENEWED_BEHIND_MS = 10_000;
+
+/** Maximum limit at which every grant is written: a margin of one would be too large a part of it. */
+const EXACT_SLOTS_MAX = 8;
+
+/** Minimum margin where there is room for one. */
+const MARGIN_MIN = 4;
+
+/** The part of the held slots that the margin is at least, and of the limit by which a mark may exceed it. */
+const MARGIN_SHARE = 1 / 8;
+
+/** The part of the margin that is left when a write is issued ahead. */
+const AHEAD_SHARE = 1 / 4;
+
+/** How long a busy group is empty before that is written: at 50 ms one that often runs dry would pay a row a call. */
+const EMPTY_BUSY_MS = 3_000;
+
+/** The same where the next call is likely to come later: an object that waits for a timer is paid for. */
+const EMPTY_SPARSE_MS = 50;
+
+/** Maximum ended leases that wait for the next write: a row holds 2 MB at the most. */
+const ENDED_MAX = 5_000;
+
+/** The same where they are written together with the controls, over and over. */
+const ENDED_KEPT_MAX = 500;
+
+/** Maximum attachments that an instance gives out after its last write; more than a second of them. */
+export const ATTACHMENTS_UNWRITTEN_MAX = 1_000_000;
+
+/** The bound of a group of which nothing is held. */
+export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
+  return {
+    isStored,
+    seq: 0,
+    confirmed: null,
+    inFlight: [],
+    ended: [],
+    endedBefore: new Set(),
+    since: firstAttachment,
+    first: firstAttachment,
+    pace: { second: 0, granted: 0, before: 0 },
+    emptyAt: instant(0),
+    isEmptyNoted: false,
+    isSparse: true,
+  };
+}
+
+/**
+ * Whether all that was handed out is covered by what is on disk: what was held when the last write that
+ * arrived was issued, and all that was granted since, is at or below every mark that may be there.
+ */
+export function isCovered(bound: Bound, now: InstantMs): boolean {
+  const { isStored, confirmed } = bound;
+  if (!isStored) return true;
+  if (confirmed === null || now >= after(confirmed.at, SETTLED_MS)) return false;
+  return confirmed.held + confirmed.granted <= markOnDisk(bound);
+}
+
+/** Finds the least mark that may be on disk: of the last write that has arrived, or of one on its way. */
+export function markOnDisk({ confirmed, inFlight }: Bound): number {
+  return Math.min(...[confirmed, ...inFlight].map((write) => write?.mark ?? Infinity));
+}
+
+/** Counts slots that were granted, written or not. */
+export function noteHandedOut(bound: Bound, slots: number, now: InstantMs): void {
+  const { confirmed, inFlight, pace } = bound;
+  if (confirmed !== null) confirmed.granted += slots;
+  for (const write of inFlight) write.granted += slots;
+  const second = Math.floor(now / 1_000);
+  if (second !== pace.second) {
+    pace.before = second === pace.second + 1 ? pace.granted : 0;
+    pace.granted = 0;
+    pace.second = second;
+  }
+  pace.granted += slots;
+}
+
+/** Remembers for the next write that the slots of a lease came free. */
+export function noteFreed(bound: Bound, id: LeaseId): void {
+  if (bound.isStored) bound.ended.push(id);
+}
+
+/** Takes note of whether anything is held. */
+export function noteHeld(bound: Bound, held: number, now: InstantMs): void {
+  if (held === 0) bound.emptyAt ??= now;
+  if (held === 0 || bound.emptyAt === null) return;
+  bound.isSparse = now - bound.emptyAt >= EMPTY_BUSY_MS;
+  bound.emptyAt = null;
+  bound.isEmptyNoted = false;
+}
+
+/** Reads the mark of the last write; 0: there is none. */
+export function markOf({ confirmed, inFlight }: Bound): number {
+  return (inFlight.at(-1) ?? confirmed)?.mark ?? 0;
+}
+
+/** Finds when it is to be written that nothing is held; Infinity: something is, or it was noted. */
+export function emptyDueAt(bound: Bound): InstantMs {
+  const { emptyAt, isSparse, isStored, isEmptyNoted } = bound;
+  const isDue = isStored && emptyAt !== null && !isEmptyNoted && markOf(bound) > 0;
+  if (!isDue) return instant(Infinity);
+  return after(emptyAt, isSparse ? EMPTY_SPARSE_MS : EMPTY_BUSY_MS);
+}
+
+/** Finds when a write is overdue; Infinity: none is on its way. */
+export function lostAt({ inFlight }: Bound): InstantMs {
+  const [oldest] = inFlight;
+  return oldest === undefined ? instant(Infinity) : after(oldest.at, CONFIRM_MS);
+}
+
+/** Whether a write had better be issued now, so that the next grants need not wait for one. */
+export function isRunningOut({ isStored, confirmed, inFlight, ended }: Bound): boolean {
+  if (!isStored) return false;
+  if (ended.length >= ENDED_MAX) return true;
+  if (confirmed === null || inFlight.length > 0) return false;
+  const margin = confirmed.mark - confirmed.held;
+  return margin > 0 && margin - confirmed.granted <= margin * AHEAD_SHARE;
+}
+
+/**
+ * Computes how much higher than what is held a mark is. After a reset so many slots are idle until their
+ * time is over, so it is small where there are few, and beyond the limit where there are none free.
+ *
+ * @param limit slots of the group; Infinity: any number
+ */
+export function marginOf({ pace }: Bound, held: number, limit: number, now: InstantMs): number {
+  if (limit <= EXACT_SLOTS_MAX) return 0;
+  const isLately = Math.floor(now / 1_000) <= pace.second + 1;
+  const perSecond = isLately ? Math.max(pace.granted, pace.before) : 0;
+  const wanted = Math.max(MARGIN_MIN, Math.floor(held * MARGIN_SHARE), perSecond);
+  const free = Math.max(0, limit - held);
+  return Math.min(wanted, Math.floor(free / 2) + Math.floor(limit * MARGIN_SHARE));
+}
+
+/** Whether what ended since the last row of the ring has to go into the ring now. */
+export function isRingDue({ ended }: Bound): boolean {
+  return ended.length > ENDED_KEPT_MAX;
+}
+
+/**
+ * Issues a write. Its row must be written in the same turn.
+ *
+ * @param isKept it goes into the row of the controls, which is written over by the next of its kind: what
+ *   ended is told once more in the next row of the ring
+ */
+export function issue(
+  bound: Bound,
+  row: Pick<BoundRow, 'mark' | 'held' | 'next'> & { readonly revoking: Iterable<LeaseId> },
+  isKept: boolean,
+  now: InstantMs,
+): BoundRow {
+  const { mark, held, next, revoking } = row;
+  const seq = (bound.seq += 1);
+  bound.inFlight.push({ seq, at: now, mark, held, granted: 0 });
+  const ended = [...bound.ended, ...revoking];
+  if (!isKept) bound.ended = [];
+  return { seq, at: now, mark, held, since: bound.since, next, ended };
+}
+
+/** Notes that a write has arrived, and all before it. */
+export function confirm(bound: Bound, seq: number): void {
+  const at = bound.inFlight.findIndex((write) => write.seq === seq);
+  if (at < 0) return;
+  bound.confirmed = bound.inFlight[at] ?? null;
+  bound.inFlight = bound.inFlight.slice(at + 1);
+}

@@ -1,0 +1,82 @@
+import { after, type InstantMs, type LeaseId, type TicketId } from './words/ids.ts';
+import { LEASE_TTL_MS } from './words/settings.ts';
+import type { Holder, Lane } from './words/ticket.ts';
+import type { Reserved } from './words/usage.ts';
+import { keepProbes } from './parts/breaker.ts';
+import { chargeRest } from './parts/spend.ts';
+import type { GroupState, Lease } from './state.ts';
+
+/**
+ * Slots that an earlier instance may have handed out, and of which nobody has been heard yet. They count as
+ * held until a holder claims them, or for one TTL.
+ */
+
+/** A lease as its holder tells of it, to a group that may not know it: an earlier instance has granted it. */
+export interface Claim {
+  readonly leaseId: LeaseId;
+  readonly ticketId: TicketId;
+  readonly holder: Holder;
+  readonly lane: Lane;
+  /** Slots that the call takes, those aside that it takes on another lease. */
+  readonly slots: number;
+  /** The attachment of the answer that it holds it by. Null: it is not known. */
+  readonly attachment: number | null;
+  /** No renewal was acknowledged that it sent within the last TTL: its slots have been given up. */
+  readonly hasLapsed: boolean;
+  /** How long it has held the lease, in milliseconds. */
+  readonly heldMs: number;
+  readonly nested: Lease['nested'];
+  /** The part of rates and budgets that it was granted with. */
+  readonly reserved: Reserved | null;
+}
+
+/** Counts as many slots as earlier instances may have handed out. */
+export function holdUnclaimed(state: GroupState, slots: number, now: InstantMs): void {
+  state.unclaimed.slots = slots;
+  state.unclaimed.until = after(now, LEASE_TTL_MS);
+  state.unclaimed.isOver = false;
+  state.slotsInUse += slots;
+}
+
+/** Whether a lease may be one of those whose slots are unclaimed. */
+export function mayClaim({ bound, unclaimed }: GroupState, claim: Claim): boolean {
+  const { attachment, hasLapsed } = claim;
+  if (hasLapsed || unclaimed.slots === 0) return false;
+  return attachment === null || (attachment >= bound.since && attachment < bound.first);
+}
+
+/** Whether a claim is of an instance that came after this one, and has replaced it. */
+export function isOfNewer({ bound, nextAttachment }: GroupState, claim: Claim): boolean {
+  return bound.isStored && (claim.attachment ?? 0) >= nextAttachment;
+}
+
+/** Takes slots out of the unclaimed ones, as many as there are. Returns how many. */
+export function takeUnclaimed(state: GroupState, slots: number): number {
+  const taken = Math.min(slots, state.unclaimed.slots);
+  state.unclaimed.slots -= taken;
+  state.slotsInUse -= taken;
+  return taken;
+}
+
+/** Frees what nobody has claimed in time. */
+export function expireUnclaimed(state: GroupState, now: InstantMs): void {
+  const { slots, until } = state.unclaimed;
+  if (now >= until) takeUnclaimed(state, slots);
+}
+
+/**
+ * Once nothing is unclaimed any more, nothing of earlier instances is left: whoever comes now has no slot, and
+ * what was reserved for nobody who is known counts as spent.
+ */
+export function settleUnclaimed(state: GroupState, now: InstantMs): void {
+  const { bound, unclaimed, controls, leases } = state;
+  if (unclaimed.slots > 0 || unclaimed.isOver) return;
+  unclaimed.isOver = true;
+  bound.since = bound.first;
+  bound.endedBefore.clear();
+  state.seekingParent.clear();
+  keepProbes(controls.breaker, (id) => leases.has(id));
+  let reservedUsd = 0;
+  for (const { reserved } of leases.values()) reservedUsd += reserved?.usd ?? 0;
+  chargeRest(controls.spend, reservedUsd, now);
+}

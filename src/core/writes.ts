@@ -1,0 +1,69 @@
+import type { InstantMs } from './words/ids.ts';
+import { confirm, isRingDue, issue, marginOf, type Bound, type BoundRow } from './parts/bound.ts';
+import { setAhead, type Amounts } from './parts/ahead.ts';
+import { slotsLearned } from './capacity.ts';
+import type { Controls } from './controls.ts';
+import type { GroupState } from './state.ts';
+
+/** How long tallies are not written again while the group is in use: they are large, and no limit needs them. */
+const TALLIES_EVERY_MS = 10_000;
+
+/** All that a group writes at once. */
+export interface GroupWrite {
+  readonly bound: BoundRow;
+  /** Null: the controls' row stays as it is, and the bound goes into the ring. */
+  readonly kept: Kept | null;
+}
+
+/** The controls, and what they count as used ahead. */
+export interface Kept {
+  readonly controls: Controls;
+  readonly ahead: Amounts;
+}
+
+/** Slots that the bound has to cover: those in use, and those of leases that pass on them and may outlive that. */
+export function slotsHeld({ slotsInUse, slotsNested }: GroupState): number {
+  return slotsInUse + slotsNested;
+}
+
+/** Counts it if more is held than a bound covers, now that an answer with a lease leaves behind it. */
+export function checkBound(state: GroupState, mark: number): void {
+  const { bound, totals } = state;
+  if (bound.isStored && slotsHeld(state) > mark) totals.violations.above_mark += 1;
+}
+
+/** Takes everything that is to be written now. It must be written in the same turn. */
+export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
+  const { bound, settings, controls, ahead, nextAttachment, revoking } = state;
+  const held = slotsHeld(state);
+  const isIdle = held === 0 && bound.isEmptyNoted;
+  if (isIdle) bound.since = nextAttachment;
+  const isKept = mustKeep(state, isIdle, now);
+  const mark = isIdle ? 0 : held + margin(state, held, now);
+  const row = { mark, held, next: nextAttachment, revoking };
+  // The row of the controls carries the bound where both are written: one row instead of two.
+  const issued = issue(bound, row, isKept && !isRingDue(bound), now);
+  checkBound(state, issued.mark);
+  if (!isKept) return { bound: issued, kept: null };
+  state.isControlsDirty = false;
+  state.talliesDirtyAt = null;
+  return { bound: issued, kept: { controls, ahead: setAhead(ahead, settings, isIdle, now) } };
+}
+
+/** Notes that what was taken under `seq`, and all before it, is on disk. */
+export function confirmWrite({ bound }: { readonly bound: Bound }, seq: number): void {
+  confirm(bound, seq);
+}
+
+function mustKeep(state: GroupState, isIdle: boolean, now: InstantMs): boolean {
+  const { isControlsDirty, ahead, talliesDirtyAt } = state;
+  if (isControlsDirty || ahead.isOverdrawn) return true;
+  return talliesDirtyAt !== null && (isIdle || now - talliesDirtyAt >= TALLIES_EVERY_MS);
+}
+
+function margin(state: GroupState, held: number, now: InstantMs): number {
+  // Not after a reset: it would be added with each of those that follow.
+  if (state.unclaimed.slots > 0) return 0;
+  const limit = state.settings.isDryRun ? Infinity : slotsLearned(state);
+  return marginOf(state.bound, held, limit, now);
+}

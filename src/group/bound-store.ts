@@ -1,0 +1,128 @@
+import { emptyControls, type Controls } from '../core/controls.ts';
+import type { Amounts } from '../core/parts/ahead.ts';
+import type { BoundRow } from '../core/parts/bound.ts';
+import type { Stored } from '../core/recover.ts';
+import type { InstantMs, LeaseId } from '../core/words/ids.ts';
+import type { GroupWrite } from '../core/writes.ts';
+import { takeOldLeases } from './old-leases.ts';
+import type { GroupStore } from './store.ts';
+import type { Tables } from './tables.ts';
+
+/** How long writes go into one place of the ring, one over the other. */
+const PLACE_MS = 100;
+
+/** Places of the ring. It covers 30 s: by then nobody tries any more to release a lease that has ended. */
+const PLACES = 302;
+
+/** What a row of the controls holds. Fields that an older release did not write are absent. */
+interface KeptRow extends Partial<Controls> {
+  readonly ahead?: Amounts;
+  readonly bound?: BoundRow;
+  readonly boot?: string;
+}
+
+/** What releases up to 0.1.0 kept beside the controls. */
+type OldTallies = Pick<Controls, 'factors'> & Pick<Controls['spend'], 'keys' | 'agents'>;
+
+/** A place of the ring, as it is stored. */
+interface RingRow extends Record<string, SqlStorageValue> {
+  readonly place: number;
+  readonly boot: string;
+  readonly data: string;
+}
+
+/**
+ * The bound of a group, and its controls. `docs/storage-schema.md` describes the rows.
+ *
+ * `bootId` names the process where Headgate hosts itself: what another one handed out died with it, because
+ * its upstream calls did. On Cloudflare there is none, and everything may have a living holder.
+ */
+export class BoundStore {
+  readonly #tables: Tables;
+  readonly #store: GroupStore;
+  readonly #bootId: string;
+  /** The place that is written to, since when, and what ended by the rows that were in it. */
+  #place = -1;
+  #placeSince = -Infinity;
+  #placeEnded: readonly LeaseId[] = [];
+
+  constructor(tables: Tables, store: GroupStore, bootId: string) {
+    this.#tables = tables;
+    this.#store = store;
+    this.#bootId = bootId;
+    tables.declare(
+      'CREATE TABLE IF NOT EXISTS bound (place INTEGER PRIMARY KEY, boot TEXT NOT NULL, data TEXT NOT NULL)',
+    );
+  }
+
+  /**
+   * Reads what the instances before have left; tells besides how many slots were held when the last of them
+   * wrote, in whatever process.
+   */
+  load(now: InstantMs): Stored & { readonly heldBefore: number } {
+    const { ahead = {}, bound, boot = '', ...controls } = this.#recall<KeptRow>('controls');
+    const ring = this.#tables
+      .read<RingRow>('SELECT place, boot, data FROM bound')
+      .map(({ place, boot: by, data }) => ({ place, by, row: JSON.parse(data) as BoundRow }));
+    const lastOfRing = latest(ring);
+    this.#place = lastOfRing?.place ?? -1;
+    const rows = bound === undefined ? ring : [...ring, { by: boot, row: bound }];
+    const last = latest(rows);
+    const leases = takeOldLeases(this.#tables, this.#bootId);
+    const stored = { controls: this.#withDefaults(controls, now), ahead, leases };
+    if (last === undefined) return { ...stored, bound: null, heldBefore: leases.length };
+    const { mark, held } = last.row;
+    const ended = rows.flatMap(({ row }) => row.ended);
+    const isDead = last.by !== this.#bootId;
+    return {
+      ...stored,
+      bound: { ...last.row, mark: isDead ? 0 : mark, ended },
+      heldBefore: held + leases.length,
+    };
+  }
+
+  /** Writes in the transaction of the turn. */
+  write({ bound, kept }: GroupWrite): void {
+    if (kept === null) return this.#writePlace(bound);
+    const row: KeptRow = { ...kept.controls, ahead: kept.ahead, bound, boot: this.#bootId };
+    this.#store.remember('controls', JSON.stringify(row));
+  }
+
+  /** Reads the controls. What an older release did not know begins empty. */
+  #withDefaults(controls: Partial<Controls>, now: InstantMs): Controls {
+    const empty = emptyControls(now);
+    // An older release kept these apart.
+    const { factors, ...ofSpend } = this.#recall<OldTallies>('tallies');
+    return {
+      ...empty,
+      factors: factors ?? empty.factors,
+      ...controls,
+      ceiling: { ...empty.ceiling, ...controls.ceiling },
+      spend: { ...empty.spend, ...ofSpend, ...controls.spend },
+    };
+  }
+
+  #recall<Row>(key: 'controls' | 'tallies'): Partial<Row> {
+    const value = this.#store.recall(key);
+    return value === null ? {} : (JSON.parse(value) as Partial<Row>);
+  }
+
+  #writePlace(row: BoundRow): void {
+    if (row.at >= this.#placeSince + PLACE_MS || row.at < this.#placeSince) {
+      this.#place = (this.#place + 1) % PLACES;
+      this.#placeSince = row.at;
+      this.#placeEnded = [];
+    }
+    this.#placeEnded = [...this.#placeEnded, ...row.ended];
+    this.#tables.write(
+      'INSERT OR REPLACE INTO bound (place, boot, data) VALUES (?, ?, ?)',
+      this.#place,
+      this.#bootId,
+      JSON.stringify({ ...row, ended: this.#placeEnded }),
+    );
+  }
+}
+
+function latest<Row extends { readonly row: BoundRow }>(rows: readonly Row[]): Row | undefined {
+  return rows.toSorted((a, b) => a.row.seq - b.row.seq).at(-1);
+}
