@@ -28,6 +28,7 @@ import {
 } from './rejections.ts';
 import { NEVER, type GroupState } from './state.ts';
 import { noteRejectedAtDoor } from './stats.ts';
+import { hasEnded } from './unclaimed.ts';
 
 type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
 
@@ -44,7 +45,7 @@ export function joinQueue(
   const { ticket, leaseId } = event;
   // What fell due for the ticket at this instant, its slice or its deadline, answers this ask too.
   if (effects.some((effect) => 'ticketId' in effect && effect.ticketId === ticket.id)) return;
-  if (state.tombstones.has(leaseId) || state.tombstones.has(ticket.id)) {
+  if (hasEnded(state, leaseId, ticket.id)) {
     effects.push({ kind: 'gone', ticketId: ticket.id });
     return;
   }

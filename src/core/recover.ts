@@ -59,6 +59,7 @@ export function recover(
   holdUnclaimed(state, bound?.mark ?? 0, now);
   addHanded(state, leases, now);
   settleUnclaimed(state, now);
+  if (leases.length > 0) state.bound.since = 0;
   if (slotsHeld(state) > 0) {
     state.grantsFrom = after(now, SETTLE_MS);
     state.drainsFrom = now;
@@ -116,6 +117,8 @@ export function takeOver(
 ): void {
   state.nextAttachment = Math.max(state.nextAttachment, firstAttachment);
   addHanded(state, handed.leases, now);
+  // Holders know their leases by attachments of the other instance, which this one never gave out.
+  state.bound.since = 0;
   if (isNew) {
     Object.assign(state.controls, handed.controls);
     rebaseControls(state.controls, state.settings, now);

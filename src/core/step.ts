@@ -1,11 +1,4 @@
-import {
-  after,
-  instant,
-  ticketOf,
-  type InstantMs,
-  type LeaseId,
-  type TicketId,
-} from './words/ids.ts';
+import { after, instant, ticketOf, type InstantMs } from './words/ids.ts';
 import { MOVE_SETTLE_MS, SETTLE_MS } from './words/settings.ts';
 import { levelAgents } from './parts/accounts.ts';
 import { emptyDueAt, isRunningOut, lostAt, noteHeld } from './parts/bound.ts';
@@ -37,7 +30,7 @@ import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
 import { countInFlight } from './reservation.ts';
 import type { GroupState } from './state.ts';
 import { noteStatus } from './stats.ts';
-import { expireUnclaimed, mayClaim, settleUnclaimed, type Claim } from './unclaimed.ts';
+import { expireUnclaimed, hasEnded, mayClaim, settleUnclaimed, type Claim } from './unclaimed.ts';
 import { slotsHeld } from './writes.ts';
 import { applySignal } from './upstream-signals.ts';
 
@@ -71,7 +64,7 @@ function noteWrite(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (!bound.isStored) return;
   const isEmptyDue = now >= emptyDueAt(bound);
   if (isEmptyDue) bound.isEmptyNoted = true;
-  const isAhead = isEmptyDue || isRunningOut(bound);
+  const isAhead = isEmptyDue || isRunningOut(bound, now);
   if (isAhead || isControlsDirty) effects.push({ kind: 'write', isAhead });
 }
 
@@ -197,11 +190,6 @@ function isReleasable(
   const { leaseId, claim } = event;
   if (claim === undefined || claim.slots > state.unclaimed.slots) return false;
   return !hasEnded(state, leaseId, claim.ticketId) && mayClaim(state, claim);
-}
-
-/** Whether an attempt, or its ticket, has ended here or in an instance before. */
-function hasEnded({ tombstones, bound }: GroupState, lease: LeaseId, ticket: TicketId): boolean {
-  return tombstones.has(lease) || tombstones.has(ticket) || bound.endedBefore.has(lease);
 }
 
 function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, effects: Effect[]) {

@@ -45,6 +45,15 @@ export function mayClaim({ bound, unclaimed }: GroupState, claim: Claim): boolea
   return attachment === null || (attachment >= bound.since && attachment < bound.first);
 }
 
+/** Whether an attempt, or its ticket, has ended here or in an instance before. */
+export function hasEnded(
+  { tombstones, bound }: GroupState,
+  lease: LeaseId,
+  ticket: TicketId,
+): boolean {
+  return tombstones.has(lease) || tombstones.has(ticket) || bound.endedBefore.has(lease);
+}
+
 /** Whether a claim is of an instance that came after this one, and has replaced it. */
 export function isOfNewer({ bound, nextAttachment }: GroupState, claim: Claim): boolean {
   return bound.isStored && (claim.attachment ?? 0) >= nextAttachment;

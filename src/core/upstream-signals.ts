@@ -19,7 +19,7 @@ import { isInDoubt, noteAccepted } from './parts/evidence.ts';
 import { noteServed as pauseServed, pauseFor } from './parts/pause.ts';
 import { drain, lowerToHint } from './parts/rates.ts';
 import { noteTaken, noteRepeatRefusal } from './parts/repeat-refusals.ts';
-import { atUpstream } from './capacity.ts';
+import { atUpstream, slotsLearned } from './capacity.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteSignal } from './stats.ts';
 
@@ -51,11 +51,18 @@ export function applySignal(
   const { kind } = signal;
   // An upstream that asks for no wait at all after a refusal does not know how long it will last.
   const retryAfterMs = signal.retryAfterMs === 0 ? null : signal.retryAfterMs;
-  state.isControlsDirty = true;
+  const before = lessonOf(state);
+  state.talliesDirtyAt ??= now;
   noteSignal(lease, signal);
   lease.hasAnswer = true;
   for (const hint of signal.hints) lowerToHint(rates, settings.rates, hint, NOTHING, now);
-  if (kind === 'served') return applyServed(state, lease, retryAfterMs, now);
+  if (kind === 'served') {
+    applyServed(state, lease, retryAfterMs, now);
+    // Most of what is served teaches nothing that is worth a row.
+    if (lessonOf(state) !== before) state.isControlsDirty = true;
+    return;
+  }
+  state.isControlsDirty = true;
   totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;
   const call = { ticketId: lease.ticketId, grantedAt, othersInUse: atUpstream(state) };
   const failed = { leaseId, grantedAt, retryAfterMs };
@@ -96,6 +103,12 @@ export function applySignal(
     case 'never_fits':
       return;
   }
+}
+
+/** Names what was learned of the upstream so far, as far as it decides anything. */
+function lessonOf(state: GroupState): string {
+  const { pause, breaker } = state.controls;
+  return [slotsLearned(state), pause.until, pause.openMs, breaker.phase, breaker.openUntil].join();
 }
 
 /** @param waitMs how long the next calls had better wait, because a limit is nearly used up */

@@ -1,4 +1,5 @@
 import type { GroupState } from '../core/state.ts';
+import { lostAt } from '../core/parts/bound.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import { confirmWrite, takeWrite } from '../core/writes.ts';
 import type { BoundStore } from './bound-store.ts';
@@ -51,9 +52,12 @@ export class RowWriter {
     });
   }
 
-  /** Ends an instance whose writes do not arrive. */
-  giveUp(): void {
-    this.#parts.abort('what was written has not arrived');
+  /** Ends an instance whose writes do not arrive. One that was held up itself hears of it only after this turn. */
+  giveUpUnlessConfirmed(): void {
+    const { state, now, abort } = this.#parts;
+    setTimeout(() => {
+      if (now() >= lostAt(state.bound)) abort('what was written has not arrived');
+    }, 0);
   }
 
   #writeBound(): void {

@@ -63,7 +63,7 @@ export class Shell {
   apply(event: GroupEvent): void {
     const { effects, batch, observation, idleness, link, pauseWaiters, onEvent } = this.#parts;
     const now = this.now();
-    if (now >= lostAt(this.state.bound)) this.#parts.rows.giveUp();
+    if (now >= lostAt(this.state.bound)) this.#parts.rows.giveUpUnlessConfirmed();
     observation.before(now);
     this.#answerDue(now);
     effects.run(step(this.state, event, now));

@@ -78,6 +78,9 @@ const MARGIN_SHARE = 1 / 8;
 /** The part of the margin that is left when a write is issued ahead. */
 const AHEAD_SHARE = 1 / 4;
 
+/** Minimum slots granted since the last write for it to be renewed before it is too old: grants come quickly. */
+const AGEING_MIN = 16;
+
 /** How long a busy group is empty before that is written: at 50 ms one that often runs dry would pay a row a call. */
 const EMPTY_BUSY_MS = 3_000;
 
@@ -175,12 +178,16 @@ export function lostAt({ inFlight }: Bound): InstantMs {
 }
 
 /** Whether a write had better be issued now, so that the next grants need not wait for one. */
-export function isRunningOut({ isStored, confirmed, inFlight, ended }: Bound): boolean {
+export function isRunningOut(bound: Bound, now: InstantMs): boolean {
+  const { isStored, confirmed, inFlight, ended } = bound;
   if (!isStored) return false;
   if (ended.length >= ENDED_MAX) return true;
   if (confirmed === null || inFlight.length > 0) return false;
-  const margin = confirmed.mark - confirmed.held;
-  return margin > 0 && margin - confirmed.granted <= margin * AHEAD_SHARE;
+  const { at, mark, held, granted } = confirmed;
+  const margin = mark - held;
+  if (margin === 0) return false;
+  const isAgeing = now >= after(at, SETTLED_MS / 2) && granted >= AGEING_MIN;
+  return isAgeing || margin - granted <= margin * AHEAD_SHARE;
 }
 
 /**
