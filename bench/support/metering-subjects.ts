@@ -1,10 +1,9 @@
-import { spawnSync } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ROOT, WRANGLER } from '../../scripts/serve/build.ts';
 import { readCompatibility, serviceName } from '../../scripts/serve/workerd-config.ts';
 import { startWorkerd } from '../../scripts/serve/workerd.ts';
+import { buildWorker } from './build-worker.ts';
 import type { Subject } from './subjects.ts';
 import { chatRequest } from './wire.ts';
 
@@ -16,24 +15,8 @@ export type PipeKind = 'native' | 'watched' | 'metered' | 'dropping';
 const compatibility = await readCompatibility();
 
 /** Builds the Worker into a folder, without the objects of the project; the answer is its module's path. */
-export async function buildMeteringWorker(dir: string): Promise<string> {
-  const config = join(dir, 'wrangler.json');
-  const { date, flags } = compatibility;
-  await mkdir(dir, { recursive: true });
-  await writeFile(
-    config,
-    JSON.stringify({
-      name: 'metering',
-      main: WORKER,
-      compatibility_date: date,
-      compatibility_flags: flags,
-    }),
-  );
-  const args = [WRANGLER, 'deploy', '--config', config, '--dry-run', '--outdir', dir];
-  const env = { ...process.env, WRANGLER_SEND_METRICS: 'false' };
-  const built = spawnSync(process.execPath, args, { cwd: ROOT, env, encoding: 'utf8' });
-  if (built.status !== 0) throw new Error(`The build failed:\n${built.stdout}${built.stderr}`);
-  return join(dir, 'metering-worker.js');
+export function buildMeteringWorker(dir: string): Promise<string> {
+  return buildWorker(WORKER, dir);
 }
 
 function configOf(module: string, kind: PipeKind, upstreamUrl: string): string {
