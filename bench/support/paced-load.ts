@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Caller } from './load.ts';
 
-/** Calls that come at a steady pace, whatever becomes of those before them. */
+/** Calls that come at a pace of their own, whatever becomes of those before them. */
 export interface PacedLoad {
   readonly port: number;
   readonly callsPerS: number;
+  /** `random`: at moments that know nothing of each other, the same in each run. @default steady */
+  readonly pace?: 'steady' | 'random';
   /** The bytes of the next call. */
   readonly request: () => Buffer;
 }
@@ -12,9 +14,22 @@ export interface PacedLoad {
 /** Connections at the beginning. More are opened when all are busy. */
 const CONNECTIONS = 16;
 
+/** Milliseconds from the beginning to each call. */
+function momentsOf({ callsPerS, pace }: PacedLoad, forMs: number): number[] {
+  const everyMs = 1_000 / callsPerS;
+  let seed = 1;
+  let at = 0;
+  return Array.from({ length: Math.round(forMs / everyMs) }, (_, index) => {
+    if (pace !== 'random') return index * everyMs;
+    seed = (seed * 48_271) % 2_147_483_647;
+    at -= Math.log(seed / 2_147_483_647) * everyMs;
+    return at;
+  });
+}
+
 /** Calls for so long. How long each call took, in milliseconds, in no order. */
 export async function pacedCalls(load: PacedLoad, forMs: number): Promise<number[]> {
-  const { port, callsPerS, request } = load;
+  const { port, request } = load;
   const all = await Promise.all(Array.from({ length: CONNECTIONS }, () => Caller.open(port)));
   const idle = [...all];
   const latenciesMs: number[] = [];
@@ -31,13 +46,10 @@ export async function pacedCalls(load: PacedLoad, forMs: number): Promise<number
     idle.push(caller);
   };
   const startedAt = performance.now();
-  const calls = Array.from(
-    { length: Math.round((forMs / 1_000) * callsPerS) },
-    async (_, index) => {
-      await delay(Math.max(1, startedAt + (index * 1_000) / callsPerS - performance.now()));
-      await call();
-    },
-  );
+  const calls = momentsOf(load, forMs).map(async (moment) => {
+    await delay(Math.max(1, startedAt + moment - performance.now()));
+    await call();
+  });
   try {
     await Promise.all(calls);
   } finally {

@@ -27,7 +27,10 @@ setInterval(() => {
 
 function answer(socket: Socket, head: string): void {
   const chunks = /\?stream=(\d+) /.exec(head)?.[1];
-  if (chunks === undefined) {
+  const afterMs = /\?after=(\d+) /.exec(head)?.[1];
+  if (afterMs !== undefined) {
+    setTimeout(() => socket.write(jsonAnswer), Number(afterMs));
+  } else if (chunks === undefined) {
     socket.write(jsonAnswer);
   } else {
     socket.write(STREAM_HEAD);

@@ -42,19 +42,29 @@ const event = `data: ${JSON.stringify({
 
 export const streamChunk = Buffer.from(`${Buffer.byteLength(event).toString(16)}\r\n${event}\r\n`);
 
+/** A whole POST of a small chat completion that the upstream answers after so long. */
+export function slowChatRequest(pathname: string, afterMs: number): Buffer {
+  return post(`${pathname}?after=${afterMs}`, { ...small('gpt-4o-mini'), max_tokens: 256 });
+}
+
 /** A whole POST of a small chat completion. `model` is in the body, where some groups need it. */
 export function chatRequest(pathname: string, model: string, streamChunks: number | null): Buffer {
-  const body = JSON.stringify({
-    model,
-    messages: [
-      { role: 'system', content: 'You answer questions about geography in one sentence.' },
-      { role: 'user', content: 'What is the capital of France?' },
-    ],
-    ...(streamChunks === null ? {} : { stream: true }),
-  });
-  const query = streamChunks === null ? '' : `?stream=${streamChunks}`;
+  if (streamChunks === null) return post(pathname, small(model));
+  return post(`${pathname}?stream=${streamChunks}`, { ...small(model), stream: true });
+}
+
+const small = (model: string): object => ({
+  model,
+  messages: [
+    { role: 'system', content: 'You answer questions about geography in one sentence.' },
+    { role: 'user', content: 'What is the capital of France?' },
+  ],
+});
+
+function post(target: string, content: object): Buffer {
+  const body = JSON.stringify(content);
   const head = [
-    `POST ${pathname}${query} HTTP/1.1`,
+    `POST ${target} HTTP/1.1`,
     'host: headgate.example',
     'accept: application/json',
     'content-type: application/json',
