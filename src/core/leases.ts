@@ -238,6 +238,8 @@ export function endLease(
     lease.isRefused = false;
     lease.phase = 'cooling';
     state.slotsCooling += lease.slots;
+    // It is settled: after a reset nobody may settle it again, nor take it up.
+    noteFreed(state.bound, lease.id);
     lease.until = after(now, downMs);
     noteDue(state, lease.until);
     state.revoking.delete(lease.id);

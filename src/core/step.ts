@@ -47,12 +47,13 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   const stoppedUntil = stopsUntil(state, now);
   if (event.kind === 'held_up') extendByLostTime(state, event.lostMs);
   expireUnclaimed(state, now);
+  settleUnclaimed(state, now);
   expireLeases(state, now, effects);
   expireWaiters(state, now, effects);
   apply(state, event, now, effects);
+  settleUnclaimed(state, now);
   if (stopsUntil(state, now) > stoppedUntil) dropStopped(state, now, effects);
   pump(state, now, effects);
-  settleUnclaimed(state, now);
   noteHeld(state.bound, slotsHeld(state), now);
   noteWrite(state, now, effects);
   return effects;
