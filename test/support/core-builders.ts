@@ -236,6 +236,12 @@ export class TestGroup {
     return group;
   }
 
+  /** The group after a reset, before which everything was written. */
+  restart(): TestGroup {
+    this.write();
+    return this.reset();
+  }
+
   send(event: GroupEvent): string[] {
     this.effects = step(this.state, event, this.now);
     const broken = checkInvariants(this.state, this.now);

@@ -158,10 +158,12 @@ describe('asking for a lease that there is already', () => {
     expect(group.inUse()).toBe(1);
   });
 
-  test('writes nothing', () => {
-    const group = fullGroup();
+  test('writes nothing where the bound covers it', () => {
+    const group = TestGroup.stored();
     group.ask('holder');
-    expect(group.writes()).toEqual([]);
+    group.write();
+    group.ask('holder');
+    expect(group.asksToWrite()).toBe('no');
   });
 
   test('renews it, as a renewal does: a caller that asks has yet to begin', () => {

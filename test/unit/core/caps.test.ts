@@ -180,9 +180,11 @@ describe('a wide call', () => {
   });
 
   test('has all its slots again after a reset', () => {
-    const group = new TestGroup({ slotsMax: 3 });
+    const group = TestGroup.stored({ slotsMax: 3 });
     group.ask('wide', { slots: 2, lane: 'low' });
-    const next = group.reset();
+    const next = group.restart();
+    expect(next.inUse()).toBe(2);
+    next.resume('wide', { slots: 2, lane: 'low' });
     expect(next.inUse()).toBe(2);
     expect(next.state.slotsByLane.low).toBe(2);
   });

@@ -35,11 +35,10 @@ test('a detached lease cools down like a call that was cut short', () => {
   expect(group.wakesIn()).toBe(222);
 });
 
-test('a cool-down of 0 is none, and leaves no row', () => {
+test('a cool-down of 0 is none', () => {
   const group = new TestGroup({ releaseCooldownMs: 0 });
   group.ask('a');
   group.release('a');
-  expect(group.writes()).toEqual(['drop a.1']);
   expect(group.inUse()).toBe(0);
 });
 
@@ -57,12 +56,16 @@ describe('auto', () => {
 });
 
 describe('a slot that cools down', () => {
-  test('is written with its phase', () => {
-    const group = new TestGroup(DISTINCT);
+  test('is covered by the bound, and passed on with a write from its end on', () => {
+    const group = TestGroup.stored({ ...DISTINCT, slotsMax: 1 });
     group.ask('a');
+    group.write();
     group.release('a');
-    expect(group.writes()).toEqual(['save a.1']);
-    expect(group.rows()).toMatchObject([{ phase: 'cooling', coolingUntil: group.now + 111 }]);
+    expect(group.write().bound).toMatchObject({ mark: 1, ended: ['a.1'] });
+    group.ask('b');
+    expect(group.advance(111)).toEqual(['grant b.1']);
+    expect(group.asksToWrite()).toBe('behind');
+    expect(group.write().bound).toMatchObject({ mark: 1, ended: ['a.1'] });
   });
 
   test('is in use, and nobody is granted in its stead until its end', () => {
@@ -74,12 +77,12 @@ describe('a slot that cools down', () => {
     expect(group.advance(1)).toEqual(['grant b.1']);
   });
 
-  test('tells its end to the shell as a deleted row, and is no expiry', () => {
+  test('tells nobody of its end, and is no expiry', () => {
     const group = new TestGroup(DISTINCT);
     group.ask('a');
     group.release('a');
     expect(group.advance(111)).toEqual([]);
-    expect(group.writes()).toEqual(['drop a.1']);
+    expect(group.inUse()).toBe(0);
     expect(group.state.totals.expired).toBe(0);
   });
 

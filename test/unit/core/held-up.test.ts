@@ -38,14 +38,15 @@ test('costs a dead holder just that, however often it happens', () => {
   expect(group.advance(1)).toEqual(['ended holder.1', 'grant next.1']);
 });
 
-test('is not part of the extension after a reset either, also for the next one', () => {
-  const group = held().reset();
-  const { until } = group.lease('holder');
-  // Or a new extension would last as long.
-  group.advance(10_000);
+test('is not part of the time that holders have to come back in after a reset', () => {
+  const before = TestGroup.stored({ slotsMax: 1, timeoutMs: 600_000 });
+  before.ask('holder');
+  const group = before.restart();
+  group.advance(LEASE_TTL_MS - 1);
   heldUp(group);
-  expect(group.writes()).toContain('save holder.1');
-  expect(group.reset().lease('holder').until).toBe(until + FROZEN_MS);
+  expect(group.state.unclaimed).toMatchObject({ slots: 1, until: group.now + 1 });
+  expect(group.resume('holder')).toEqual(['grant holder.1']);
+  expect(group.state.totals.resurrected).toBe(0);
 });
 
 test('counts for a slot that cools down', () => {

@@ -6,19 +6,22 @@ import { TestGroup } from '../../support/core-builders.ts';
 
 /** One slot, held, and one ticket that waits for it. */
 function heldGroup(): TestGroup {
-  const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000 });
+  const group = TestGroup.stored({ slotsMax: 1, timeoutMs: 600_000 });
   group.ask('holder');
   group.ask('waiter', { sliceMs: 600_000 });
+  group.write();
   return group;
 }
 
 describe('a release', () => {
-  test('frees the slot and deletes the row', () => {
-    const group = new TestGroup();
+  test('frees the slot and writes nothing; the next write tells of it', () => {
+    const group = TestGroup.stored();
     group.ask('a');
+    group.write();
     group.release('a');
     expect(group.inUse()).toBe(0);
-    expect(group.writes()).toEqual(['drop a.1']);
+    expect(group.asksToWrite()).toBe('no');
+    expect(group.write().bound.ended).toEqual(['a.1']);
   });
 
   test('twice frees the slot once', () => {
@@ -43,7 +46,7 @@ describe('of an unknown id', () => {
   test.each(['renew', 'release', 'cancel', 'revoke'] as const)('%s changes nothing', (verb) => {
     const group = heldGroup();
     expect(group[verb]('nobody')).toEqual([]);
-    expect(group.writes()).toEqual([]);
+    expect(group.asksToWrite()).toBe('no');
     expect(group.inUse()).toBe(1);
     expect(group.waiting()).toEqual(['waiter']);
   });
@@ -88,11 +91,12 @@ describe('the expiry', () => {
     expect(group.state.totals.expired).toBe(1);
   });
 
-  test('deletes the row', () => {
-    const group = new TestGroup();
+  test('is told with the next write', () => {
+    const group = TestGroup.stored();
     group.ask('a');
+    group.write();
     group.advance(LEASE_TTL_MS);
-    expect(group.writes()).toEqual(['drop a.1']);
+    expect(group.write().bound.ended).toEqual(['a.1']);
   });
 
   test('is put off by a renewal to one TTL from then', () => {
@@ -121,14 +125,13 @@ describe('the expiry', () => {
 test('a renewal is not written', () => {
   const group = heldGroup();
   group.renew('holder');
-  expect(group.writes()).toEqual([]);
+  expect(group.asksToWrite()).toBe('no');
 });
 
 describe('a lease that an operator takes away', () => {
-  test('is written, and its holder told, while the slot stays taken', () => {
+  test('has its holder told, while the slot stays taken', () => {
     const group = heldGroup();
     expect(group.revoke('holder')).toEqual(['revoked holder.1']);
-    expect(group.writes()).toEqual(['save holder.1']);
     expect(group.lease('holder').phase).toBe('revoking');
     expect(group.waiting()).toEqual(['waiter']);
   });

@@ -25,10 +25,11 @@ describe('cancelled in the queue', () => {
   });
 
   test('a ticket writes nothing', () => {
-    const group = fullGroup();
+    const group = TestGroup.stored({ slotsMax: 0 });
     group.ask('a');
     group.cancel('a');
-    expect(group.writes()).toEqual([]);
+    expect(group.asksToWrite()).toBe('no');
+    expect(group.write().bound.ended).toEqual([]);
   });
 });
 

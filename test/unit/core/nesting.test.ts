@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest';
+import { leaseIdOf, ticketId } from '../../../src/core/words/ids.ts';
+import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup, type AskOptions } from '../../support/core-builders.ts';
 
 /** Calls that pass on the slots of the call that they are made for. */
 
 /** All slots are held by the parent. */
 function nestedGroup(slotsMax = 1): TestGroup {
-  const group = new TestGroup({ slotsMax, nested: 'pass', timeoutMs: 600_000 });
+  const group = TestGroup.stored({ slotsMax, nested: 'pass', timeoutMs: 600_000 });
   group.ask('parent', { slots: slotsMax });
   return group;
 }
@@ -14,6 +16,10 @@ function nestedGroup(slotsMax = 1): TestGroup {
 function childOf(...parents: string[]): AskOptions {
   return { parents, sliceMs: 600_000 };
 }
+
+/** What a child's holder tells of its parent after a reset. */
+const PARENT = leaseIdOf(ticketId('parent'), 1);
+const NESTED = { nested: { in: PARENT, slots: 1 } };
 
 /** Of how many leases it is noted that others pass on them. */
 function parentsNoted({ state }: TestGroup): number {
@@ -79,7 +85,6 @@ test('one that outlives its parent counts itself: no chain gets past the limit',
   group.ask('a', childOf('parent'));
   expect(group.ask('waits', childOf('parent'))).toEqual([]);
   expect(group.release('parent')).toEqual(['ended parent.1']);
-  expect(group.writes()).toEqual(['save a.1', 'drop parent.1']);
   expect(group.inUse()).toBe(1);
   expect(group.release('a')).toEqual(['ended a.1', 'grant waits.1']);
 });
@@ -89,7 +94,8 @@ test('one that has outlived its parent lets nobody pass, or its caller would kee
   group.ask('a', childOf('parent'));
   group.release('parent');
   expect(group.ask('b', childOf('a'))).toEqual(['reject b nested']);
-  const next = group.reset();
+  const next = group.restart();
+  next.resume('a', NESTED);
   next.advance(1_000);
   expect(next.ask('c', childOf('a'))).toEqual(['reject c nested']);
 });
@@ -149,24 +155,33 @@ test('who nobody is parked behind passes once its caller asks again', () => {
   expect(group.ask('b', childOf('parent'))).toEqual(['grant b.1']);
 });
 
-test('a reset forgets none of it', () => {
+test.each([
+  ['parent', 'a'],
+  ['a', 'parent'],
+])('after a reset a child passes on again, where the first to come back is %s', (...order) => {
   const group = nestedGroup();
   group.ask('a', childOf('parent'));
-  const next = group.reset();
-  expect(next.lease('a')).toMatchObject({ slots: 0, nested: { in: 'parent.1', slots: 1 } });
-  next.resume('parent');
-  next.resume('a');
+  const next = group.restart();
+  expect(next.inUse(), 'one that outlives its parent needs no write').toBe(2);
+  for (const name of order) next.resume(name, name === 'a' ? NESTED : {});
+  expect(next.lease('a')).toMatchObject({ slots: 0, ...NESTED });
+  expect(next.inUse()).toBe(1);
+  expect(next.state.totals.resurrected).toBe(0);
   next.advance(1_000);
   expect(next.ask('b', childOf('parent'))).toEqual([]);
   expect(next.release('a')).toEqual(['ended a.1', 'grant b.1']);
 });
 
-test('after a reset that lost its parent a nested call counts itself, and that is written', () => {
+test('after a reset that its parent does not outlive a child counts itself', () => {
   const group = nestedGroup();
   group.ask('a', childOf('parent'));
-  const next = group.reset(group.rows().filter(({ id }) => id !== 'parent.1'));
+  const next = group.restart();
+  next.resume('a', NESTED);
+  expect(next.advance(LEASE_TTL_MS - 1)).toEqual([]);
+  next.renew('a');
+  next.advance(1);
   expect(next.inUse()).toBe(1);
   expect(next.lease('a').slots).toBe(1);
-  expect(next.writes()).toContain('save a.1');
+  expect(next.state.seekingParent.size, 'no parent comes any more').toBe(0);
   expect(next.ask('next', { sliceMs: 600_000 })).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { TestGroup } from '../../support/core-builders.ts';
 
 /** A group whose only slot is taken. */
 function fullGroup(changes: ConstructorParameters<typeof TestGroup>[0] = {}): TestGroup {
-  const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000, ...changes });
+  const group = TestGroup.stored({ slotsMax: 1, timeoutMs: 600_000, ...changes });
   group.ask('holder');
   group.advance(100);
   return group;
@@ -41,7 +41,7 @@ test('a ticket that comes back after a reset takes its old place', () => {
   const group = fullGroup();
   group.ask('old', { enqueuedMs: 10 });
   group.ask('young', { enqueuedMs: 20 });
-  const next = group.reset();
+  const next = group.restart();
   next.ask('young', { enqueuedMs: 20 });
   next.ask('old', { enqueuedMs: 10 });
   expect(next.waiting()).toEqual(['old', 'young']);
@@ -234,7 +234,7 @@ describe('a run that is known by its id only', () => {
   });
 
   test('begins as early as its first call says after a reset', () => {
-    const next = fullGroup().reset();
+    const next = fullGroup().restart();
     next.ask('other', { agent: 'other', enqueuedMs: 60 });
     next.ask('second', { agent: 'run', enqueuedMs: 90 });
     next.ask('first', { agent: 'run', enqueuedMs: 10 });

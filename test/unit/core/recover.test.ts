@@ -1,199 +1,191 @@
 import { describe, expect, test } from 'vitest';
-import { after } from '../../../src/core/words/ids.ts';
-import {
-  COMES_BACK_MS,
-  EXTENSIONS_MAX,
-  LEASE_TTL_MS,
-  SETTLE_MS,
-} from '../../../src/core/words/settings.ts';
-import { TestGroup } from '../../support/core-builders.ts';
+import { after, instant, leaseIdOf, ticketId } from '../../../src/core/words/ids.ts';
+import { handedOf } from '../../../src/core/recover.ts';
+import { LEASE_TTL_MS, SETTLE_MS } from '../../../src/core/words/settings.ts';
+import { someClaim, TestGroup } from '../../support/core-builders.ts';
 
-/** The state after a reset, from the rows of the leases. */
+/** The state after a reset, from the bound on disk. */
 
 /** A group with one slot, held by `holder`, that has just been reset `afterMs` into the lease. */
 function resetGroup(afterMs = 10_000): TestGroup {
-  const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000 });
+  const group = TestGroup.stored({ slotsMax: 1, timeoutMs: 600_000 });
   group.ask('holder');
   group.advance(afterMs);
-  return group.reset();
+  return group.restart();
 }
 
-describe('a lease', () => {
-  test('gets one more TTL from the reset, because its renewals were not written', () => {
+describe('what was handed out', () => {
+  test('is unclaimed until one TTL from the reset, whoever held it', () => {
     const group = resetGroup();
-    expect(group.lease('holder').until).toBe(group.now + LEASE_TTL_MS);
+    group.ask('waiter', { sliceMs: 600_000 });
+    expect(group.inUse()).toBe(1);
+    expect(group.advance(LEASE_TTL_MS - 1)).toEqual([]);
+    expect(group.wakesIn()).toBe(1);
+    expect(group.advance(1)).toEqual(['grant waiter.1']);
   });
 
-  test('has that written once', () => {
-    const group = resetGroup();
-    expect(group.writes()).toEqual(['save holder.1']);
-    expect(group.rows()).toMatchObject([{ extendedUntil: group.now + LEASE_TTL_MS }]);
+  test('belongs to no tenant and no lane, and is at no upstream', () => {
+    const { accounts, slotsByLane, leases } = resetGroup().state;
+    expect([...accounts.tenants.values()].map(({ slots }) => slots)).toEqual([]);
+    expect(slotsByLane).toEqual({ high: 0, normal: 0, low: 0 });
+    expect(leases.size).toBe(0);
   });
 
-  test('is not extended by a second reset', () => {
+  test('waits for a whole TTL again after a second reset', () => {
     const first = resetGroup();
-    const { until } = first.lease('holder');
-    first.advance(1_000);
-    const second = first.reset();
-    expect(second.lease('holder').until).toBe(until);
-    expect(second.writes()).toEqual([]);
+    first.advance(30_000);
+    const second = first.restart();
+    second.ask('waiter', { sliceMs: 600_000 });
+    expect(second.advance(LEASE_TTL_MS - 1)).toEqual([]);
+    expect(second.advance(1)).toEqual(['grant waiter.1']);
   });
 
-  test.each([1, COMES_BACK_MS - 1])(
-    'with %i ms left lasts until its holder can be back',
-    (leftMs) => {
-      const first = resetGroup();
-      first.advance(LEASE_TTL_MS - leftMs);
-      const second = first.reset();
-      expect(second.lease('holder').until).toBe(second.now + LEASE_TTL_MS);
-      expect(second.writes()).toEqual(['save holder.1']);
-    },
-  );
-
-  test('whose time passed in a freeze that no turn has seen waits for its holder', () => {
-    const first = resetGroup();
-    first.now = after(first.lease('holder').until, 3_600_000);
-    const second = first.reset();
-    expect(second.ask('waiter')).toEqual([]);
-    expect(second.advance(COMES_BACK_MS - 1)).toEqual([]);
-    second.renew('holder');
-    expect(second.lease('holder').until).toBe(second.now + LEASE_TTL_MS);
-    expect(second.rows()).toMatchObject([{ extendedUntil: null, extensions: 0 }]);
+  test('does not grow with resets in a row', () => {
+    let group = TestGroup.stored({ slotsMax: 64, timeoutMs: 600_000 });
+    for (let index = 0; index < 32; index += 1) group.ask(`call-${index}`);
+    group = group.restart();
+    const { slots } = group.state.unclaimed;
+    for (let resets = 0; resets < 10; resets += 1) group = group.restart();
+    expect(group.state.unclaimed.slots).toBe(slots);
   });
 
   test.each([1_000, 15_001, 44_000])(
-    'of a dead holder ends, though the object is reset every %i ms',
+    'by a dead holder is free one TTL after the last of resets every %i ms',
     (everyMs) => {
       let group = resetGroup();
-      const endsAt = group.now + EXTENSIONS_MAX * LEASE_TTL_MS;
-      while (group.inUse() > 0 && group.now <= endsAt) {
+      for (let resets = 0; resets < 5; resets += 1) {
         group.advance(everyMs);
-        group = group.reset();
+        group = group.restart();
       }
-      expect(group.tick()).toEqual([]);
+      group.advance(LEASE_TTL_MS - 1);
+      expect(group.inUse()).toBe(1);
+      group.advance(1);
       expect(group.inUse()).toBe(0);
     },
   );
-
-  test('of a dead holder is extended as often as it may be, in freezes too', () => {
-    let group = resetGroup();
-    for (let extensions = 1; extensions < EXTENSIONS_MAX; extensions += 1) {
-      group.now = after(group.now, 3_600_000);
-      group = group.reset();
-      expect(group.tick()).toEqual([]);
-    }
-    group.now = after(group.now, 3_600_000);
-    expect(group.reset().tick()).toEqual(['ended holder.1']);
-  });
-
-  test('keeps its id, ticket, holder and time', () => {
-    const group = new TestGroup();
-    group.ask('holder');
-    const { id, ticketId, holder, grantedAt } = group.lease('holder');
-    group.advance(5_000);
-    expect(group.reset().lease('holder')).toMatchObject({ id, ticketId, holder, grantedAt });
-  });
-
-  test('has an attachment that no earlier instance gave out', () => {
-    const group = new TestGroup();
-    group.ask('holder');
-    const { attachment } = group.lease('holder');
-    expect(group.reset().lease('holder').attachment).toBeGreaterThan(attachment);
-  });
-
-  test('that was being taken away is so still', () => {
-    const group = new TestGroup();
-    group.ask('holder');
-    group.revoke('holder');
-    const next = group.reset();
-    expect(next.lease('holder').phase).toBe('revoking');
-    next.renew('holder');
-    expect(next.advance(LEASE_TTL_MS)).toEqual(['ended holder.1']);
-  });
 });
 
-describe('the first renewal after a reset', () => {
-  test('is written, and the second is not', () => {
+describe('a holder that comes back', () => {
+  test('has its lease and its slots again, under a larger attachment', () => {
+    const before = TestGroup.stored();
+    before.ask('holder');
+    const { attachment } = before.lease('holder');
+    const group = before.restart();
+    expect(group.resume('holder', { attachment })).toEqual(['grant holder.1']);
+    expect(group.lease('holder').attachment).toBeGreaterThan(attachment);
+    expect(group.inUse()).toBe(1);
+    expect(group.state.totals.resurrected).toBe(0);
+    expect(group.state.unclaimed.slots).toBe(0);
+  });
+
+  test('has one TTL from then on', () => {
     const group = resetGroup();
-    group.renew('holder');
-    expect(group.writes()).toEqual(['save holder.1']);
-    expect(group.rows()).toMatchObject([{ extendedUntil: null }]);
-    group.renew('holder');
-    expect(group.writes()).toEqual([]);
+    group.advance(1_000);
+    group.resume('holder');
+    expect(group.lease('holder').until).toBe(group.now + LEASE_TTL_MS);
   });
 
-  test('earns the lease a new extension at the next reset', () => {
-    const first = resetGroup();
-    first.advance(20_000);
-    first.renew('holder');
-    const second = first.reset();
-    expect(second.lease('holder').until).toBe(second.now + LEASE_TTL_MS);
-    expect(second.writes()).toEqual(['save holder.1']);
+  test('is dated back by what it has held its lease', () => {
+    const group = resetGroup();
+    group.resume('holder', { heldMs: 7_000 });
+    expect(group.lease('holder').grantedAt).toBe(group.now - 7_000);
+  });
+
+  test('is known under an attachment that no instance gave out, though none was written for long', () => {
+    const before = TestGroup.stored();
+    before.ask('first');
+    before.write();
+    before.ask('second');
+    for (let times = 0; times < 100; times += 1) before.ask('second');
+    const { attachment } = before.lease('second');
+    const next = before.reset();
+    next.resume('second', { attachment });
+    expect(next.lease('second').attachment).toBeGreaterThan(attachment);
+  });
+
+  test('asks anew where its answer was lost with the instance, and has its slot after one TTL', () => {
+    const group = resetGroup();
+    expect(group.ask('holder', { sliceMs: 600_000 })).toEqual([]);
+    expect(group.advance(LEASE_TTL_MS)).toEqual(['grant holder.1']);
   });
 });
 
-test.each(['ask', 'resume'] as const)('an %s after a reset counts as a renewal', (verb) => {
-  const group = resetGroup();
-  group.advance(1_000);
-  group[verb]('holder');
-  expect(group.writes()).toEqual(['save holder.1']);
-  expect(group.rows()).toMatchObject([{ extendedUntil: null }]);
-  expect(group.lease('holder').until).toBe(group.now + LEASE_TTL_MS);
+describe('a lease that has ended', () => {
+  test('is gone, and nobody takes a slot for it', () => {
+    const before = TestGroup.stored();
+    before.askAll('ended', 'holder');
+    before.write();
+    before.release('ended');
+    const group = before.restart();
+    expect(group.resume('ended')).toEqual(['gone ended']);
+    expect(group.ask('ended')).toEqual(['gone ended']);
+    expect(group.state.unclaimed.slots).toBe(1);
+  });
+
+  test('was being taken away: it is gone, and its slot stays unclaimed', () => {
+    const before = TestGroup.stored();
+    before.ask('holder');
+    before.revoke('holder');
+    const group = before.restart();
+    expect(group.resume('holder')).toEqual(['gone holder']);
+    const claim = someClaim('holder');
+    const { leaseId } = claim;
+    group.send({ kind: 'release', leaseId, outcome: 'cancelled', settlement: null, claim });
+    expect(group.inUse()).toBe(1);
+    group.advance(LEASE_TTL_MS);
+    expect(group.inUse()).toBe(0);
+  });
 });
 
 describe('a slot that cools down', () => {
-  function coolingGroup(downMs: number): TestGroup {
-    const group = new TestGroup({ slotsMax: 1, releaseCooldownMs: downMs, timeoutMs: 600_000 });
+  function coolingGroup(): TestGroup {
+    const group = TestGroup.stored({ slotsMax: 1, releaseCooldownMs: 5_000, timeoutMs: 600_000 });
     group.ask('a');
     group.release('a');
     return group;
   }
 
-  test('stays down as long as it would have, and is not extended', () => {
-    const next = coolingGroup(5_000).reset();
-    expect(next.writes()).toEqual([]);
-    expect(next.ask('b')).toEqual([]);
-    expect(next.advance(4_999)).toEqual([]);
+  test('is unclaimed after a reset, like one that is held', () => {
+    const next = coolingGroup().restart();
+    expect(next.state).toMatchObject({ slotsCooling: 0, unclaimed: { slots: 1 } });
+    next.ask('b', { sliceMs: 600_000 });
+    expect(next.advance(LEASE_TTL_MS - 1)).toEqual([]);
     expect(next.advance(1)).toEqual(['grant b.1']);
   });
 
-  test('whose time is over is dropped by the first event', () => {
-    const group = coolingGroup(100);
-    group.now = group.lease('a').until;
-    const next = group.reset();
-    next.tick();
-    expect(next.writes()).toEqual(['drop a.1']);
-    expect(next.inUse()).toBe(0);
-  });
-
-  test('is not given to a late ask or resumption of its old holder', () => {
-    const next = coolingGroup(5_000).reset();
+  test('is not given to a late ask or resumption of its old holder, nor freed by its release', () => {
+    const next = coolingGroup().restart();
     expect(next.ask('a')).toEqual(['gone a']);
     expect(next.resume('a')).toEqual(['gone a']);
+    const leaseId = leaseIdOf(ticketId('a'), 1);
+    const claim = someClaim('a');
+    next.send({ kind: 'release', leaseId, outcome: 'success', settlement: null, claim });
+    expect(next.inUse()).toBe(1);
   });
 });
 
 describe('the settle time', () => {
   test('grants nothing until those who waited had time to come back', () => {
-    const group = resetGroup();
-    group.release('holder');
+    const before = TestGroup.stored({ slotsMax: 3 });
+    before.ask('holder', { slots: 2 });
+    const group = before.restart();
     expect(group.ask('young')).toEqual([]);
-    group.ask('old', { enqueuedMs: 0 });
+    group.ask('old', { enqueuedMs: -10 });
     expect(group.advance(SETTLE_MS - 1)).toEqual([]);
     expect(group.advance(1)).toEqual(['grant old.1']);
   });
 
-  test('is there when only a cool-down was left', () => {
-    const group = new TestGroup({ releaseCooldownMs: 1 });
-    group.ask('a');
-    group.release('a');
-    const next = group.reset();
-    expect(next.ask('b')).toEqual([]);
-    expect(next.advance(SETTLE_MS)).toEqual(['grant b.1']);
+  test('is not there when nothing was ever written', () => {
+    expect(TestGroup.stored().reset().ask('a')).toEqual(['grant a.1']);
   });
 
-  test('is not there when there were no rows', () => {
-    expect(new TestGroup().reset().ask('a')).toEqual(['grant a.1']);
+  test('is not there when nothing was held', () => {
+    const group = TestGroup.stored();
+    group.ask('a');
+    group.write();
+    group.release('a');
+    group.advance(60_000);
+    expect(group.restart().ask('b')).toEqual(['grant b.1']);
   });
 
   test('does not keep a holder from its own lease', () => {
@@ -201,4 +193,26 @@ describe('the settle time', () => {
     expect(group.resume('holder')).toEqual(['grant holder.1']);
     expect(group.ask('holder')).toEqual(['grant holder.1']);
   });
+});
+
+test('leases of rows that an older release wrote are known by their ids', () => {
+  const before = new TestGroup({ slotsMax: 2 });
+  before.askAll('held', 'revoked');
+  before.revoke('revoked');
+  const { controls } = before.state;
+  const leases = [...before.state.leases.values()].map((lease) => ({
+    ...handedOf(lease),
+    grantedAt: instant(after(lease.grantedAt, -1_000)),
+  }));
+  const next = TestGroup.stored({ slotsMax: 2 }).reset({
+    bound: null,
+    controls,
+    ahead: {},
+    leases,
+  });
+  expect(next.inUse()).toBe(2);
+  expect(next.lease('revoked').phase).toBe('revoking');
+  expect(next.renew('held')).toEqual([]);
+  expect(next.lease('held').until).toBe(next.now + LEASE_TTL_MS);
+  expect(next.write().bound).toMatchObject({ held: 2, ended: ['revoked.1'] });
 });

@@ -26,9 +26,9 @@ describe('a caller that does not want to wait', () => {
   });
 
   test('is told busy, not granted, in the settle time after a reset', () => {
-    const before = new TestGroup();
+    const before = TestGroup.stored();
     before.ask('holder');
-    expect(before.reset().ask('a', { wait: false })).toEqual(['reject a busy']);
+    expect(before.restart().ask('a', { wait: false })).toEqual(['reject a busy']);
   });
 });
 

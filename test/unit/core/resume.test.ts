@@ -31,21 +31,22 @@ describe('a lease that is known', () => {
 });
 
 describe('a lease that has lapsed', () => {
-  test('is made anew and written', () => {
-    const group = new TestGroup();
+  test('is made anew, behind a write that covers it', () => {
+    const group = TestGroup.stored();
     group.ask('a');
+    group.write();
     group.advance(LEASE_TTL_MS);
-    expect(group.resume('a')).toEqual(['grant a.1']);
-    expect(group.writes()).toEqual(['save a.1']);
+    expect(group.resume('a', { hasLapsed: true })).toEqual(['grant a.1']);
+    expect(group.asksToWrite()).toBe('behind');
     expect(group.state.totals.resurrected).toBe(1);
   });
 
   test('counts even above the limit, and nobody is granted until there is room again', () => {
-    const group = new TestGroup({ slotsMax: 1 });
+    const group = TestGroup.stored({ slotsMax: 1 });
     group.ask('a');
     group.advance(LEASE_TTL_MS);
     group.ask('b');
-    group.resume('a');
+    group.resume('a', { hasLapsed: true });
     group.ask('c');
     expect(group.inUse()).toBe(2);
     expect(group.release('b')).toEqual(['ended b.1']);

@@ -158,9 +158,12 @@ describe('slots held by calls that wait elsewhere', () => {
   });
 
   test('are forgotten at a reset: their callers say nothing of it', () => {
-    const group = new TestGroup({ slotsMax: 4 });
+    const group = TestGroup.stored({ slotsMax: 4 });
     group.ask('w1', elsewhere);
-    expect(group.reset().state.slotsWaitingElsewhere).toBe(0);
+    const next = group.restart();
+    next.resume('w1');
+    expect(next.inUse()).toBe(1);
+    expect(next.state.slotsWaitingElsewhere).toBe(0);
   });
 
   test('confirmed by nobody whom anybody knows change nothing', () => {
@@ -195,9 +198,9 @@ describe('a call that holds narrower slots', () => {
   });
 
   test('is granted at the settle time after a reset, not declined', () => {
-    const before = new TestGroup();
+    const before = TestGroup.stored();
     before.ask('holder');
-    const group = before.reset();
+    const group = before.restart();
     expect(group.ask('a', holding)).toEqual([]);
     expect(group.advance(500)).toEqual(['grant a.1']);
   });

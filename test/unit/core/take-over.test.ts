@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { leaseId } from '../../../src/core/words/ids.ts';
-import { rowOf } from '../../../src/core/recover.ts';
+import { handedOf } from '../../../src/core/recover.ts';
 import { MOVE_SETTLE_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
@@ -8,7 +8,7 @@ import { TestGroup } from '../../support/core-builders.ts';
 
 function handOver(from: TestGroup, to: TestGroup, isNew = true): string[] {
   const { leases, controls, totals } = from.state;
-  const handed = { leases: [...leases.values()].map(rowOf), controls, totals };
+  const handed = { leases: [...leases.values()].map(handedOf), controls, totals };
   return to.send({ kind: 'take_over', handed, isNew, firstAttachment: 1_000_000 });
 }
 

@@ -56,9 +56,9 @@ describe('a group is woken', () => {
   });
 
   test('when the settle time after a reset ends and somebody waits', () => {
-    const before = new TestGroup();
+    const before = TestGroup.stored();
     before.ask('holder');
-    const group = before.reset();
+    const group = before.restart();
     group.ask('a');
     expect(group.wakesIn()).toBe(SETTLE_MS);
   });

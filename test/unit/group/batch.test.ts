@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { leaseId } from '../../../src/core/words/ids.ts';
-import { Batch, type Writes } from '../../../src/group/batch.ts';
+import { Batch } from '../../../src/group/batch.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -10,17 +9,16 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Runs one turn that drops a row, answers somebody, and has something to write besides. */
+/** Runs one turn that answers somebody, and has something to write besides. */
 function turn(batch: Batch, answer: () => void): void {
-  batch.note({ kind: 'drop', leaseId: leaseId('a.1') });
   batch.afterWrite(answer);
   batch.settle();
-  batch.soon();
+  batch.soon(true);
 }
 
 it('of what is stored the first answer comes with its write, and the next waits for its turn', () => {
-  const writes: Writes[] = [];
-  const batch = new Batch((write) => writes.push(write), true);
+  const writes: boolean[] = [];
+  const batch = new Batch((isBound) => writes.push(isBound), true);
   const answers: number[] = [];
   turn(batch, () => answers.push(1));
   turn(batch, () => answers.push(2));
@@ -28,7 +26,32 @@ it('of what is stored the first answer comes with its write, and the next waits 
   expect(vi.getTimerCount()).toBeGreaterThan(0);
   vi.runAllTimers();
   expect(answers).toEqual([1, 2]);
-  expect(writes).toHaveLength(2);
+  expect(writes).toEqual([true, true]);
+});
+
+it('what is written ahead is written right after its turn, once, and nobody waits for it', () => {
+  const writes: boolean[] = [];
+  const batch = new Batch((isBound) => writes.push(isBound), true);
+  batch.ahead();
+  batch.ahead();
+  batch.settle();
+  expect(writes).toEqual([]);
+  vi.advanceTimersByTime(0);
+  expect(writes).toEqual([true]);
+  vi.runAllTimers();
+  expect(writes).toEqual([true]);
+});
+
+it('what is only observed takes no row of the bound with it', () => {
+  const writes: boolean[] = [];
+  const batch = new Batch((isBound) => writes.push(isBound), true);
+  batch.soon(false);
+  vi.runAllTimers();
+  expect(writes).toEqual([false]);
+  batch.soon(false);
+  batch.soon(true);
+  vi.runAllTimers();
+  expect(writes).toEqual([false, true]);
 });
 
 it('where nothing is stored nobody waits, and no timer is set', () => {

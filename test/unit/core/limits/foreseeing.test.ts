@@ -94,7 +94,7 @@ describe('a dry run', () => {
       group.release(`call-${index}`);
     }
     group.reconfigure({ isDryRun: false });
-    expect(group.effects.map(({ kind }) => kind)).toContain('keep');
+    expect(group.effects.map(({ kind }) => kind)).toContain('write');
     // The minute itself is used up.
     expect(call(group, 'a', { input: 100 })).toEqual([]);
     group.advance(62_000);

@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { slotsLearned } from '../../../../src/core/capacity.ts';
-import { AUTO_COOLDOWN_MS, LAG_REMEMBERED_MS } from '../../../../src/core/words/settings.ts';
-import { TestGroup } from '../../../support/core-builders.ts';
+import {
+  AUTO_COOLDOWN_MS,
+  LAG_REMEMBERED_MS,
+  LEASE_TTL_MS,
+} from '../../../../src/core/words/settings.ts';
+import { someClaim, TestGroup } from '../../../support/core-builders.ts';
 import { call, leftIn, metered, used } from './metered.ts';
 
 /** Limits after a reset, and how long a lag of the upstream's counter is remembered. */
@@ -10,13 +14,18 @@ const sliceMs = 600_000;
 
 describe('after a reset', () => {
   test('there is no second helping of requests and tokens', () => {
-    const group = metered({ rpm: 2, rpd: 10, tpm: 1_000, tpd: 5_000, startsPerS: 100 });
+    const group = metered(
+      { rpm: 2, rpd: 10, tpm: 1_000, tpd: 5_000, startsPerS: 100 },
+      { timeoutMs: 600_000 },
+    );
     call(group, 'a', { input: 400 });
     call(group, 'b', { input: 500 });
     group.release('b', 'success', 1, used({ input: 500 }));
     const before = leftIn(group);
-    const after = group.reset();
-    expect(leftIn(after)).toEqual(before);
+    const after = group.restart();
+    for (const name of ['rpm', 'rpd', 'tpm', 'tpd', 'startsPerS']) {
+      expect(leftIn(after)[name], name).toBeLessThan(before[name] ?? 0);
+    }
     call(after, 'c', { input: 10 });
     expect(after.advance(1_000)).toEqual([]);
     expect(after.waiting()).toEqual(['c']);
@@ -24,40 +33,55 @@ describe('after a reset', () => {
 
   test('a call in flight is settled like any other', () => {
     const group = metered({ tpd: 5_000, perDayUsd: 100 });
-    call(group, 'a', { input: 4_000, usd: 10 });
-    const after = group.reset();
-    expect(leftIn(after)).toMatchObject({ tpd: 1_000, reservedUsd: 10 });
+    call(group, 'a', { input: 400, usd: 2 });
+    const after = group.restart();
+    const { tpd: tokens = 0, usd = 0 } = group.stored.ahead;
+    expect(leftIn(after)).toMatchObject({ tpd: 4_600 - tokens, reservedUsd: 2 + usd });
+    after.resume('a', { reserved: group.lease('a').reserved });
     after.release('a', 'success', 1, used({ input: 100, usd: 1 }));
-    expect(leftIn(after)).toMatchObject({ tpd: 4_900, reservedUsd: 0, spentUsd: 1 });
+    const settled = { tpd: 4_900 - tokens, reservedUsd: usd, spentUsd: 1 };
+    expect(leftIn(after)).toMatchObject(settled);
   });
 
-  test('a call that was settled before is not settled again', () => {
+  test('a call that was settled before is not settled again while its slot cools down', () => {
     const group = metered({ tpd: 5_000, perDayUsd: 100 }, { releaseCooldownMs: 60_000 });
-    call(group, 'a', { input: 4_000, usd: 10 });
+    call(group, 'a', { input: 400, usd: 2 });
+    const { reserved } = group.lease('a');
     group.release('a', 'success', 1, used({ input: 100, usd: 1 }));
-    const settled = { tpd: 4_900, reservedUsd: 0, spentUsd: 1 };
-    const after = group.reset();
-    expect(leftIn(after)).toMatchObject({ ...settled, slotsInUse: 1 });
-    after.advance(60_000);
-    expect(leftIn(after)).toMatchObject({ ...settled, slotsInUse: 0 });
+    const after = group.restart();
+    const before = leftIn(after);
+    after.send({
+      kind: 'release',
+      leaseId: group.lease('a').id,
+      outcome: 'success',
+      settlement: used({ input: 100, usd: 1 }),
+      claim: someClaim('a', { reserved }),
+    });
+    expect(after.resume('a', { reserved })).toEqual(['gone a']);
+    expect(leftIn(after)).toEqual(before);
   });
 
-  test('only what is still in flight is set aside', () => {
+  test('money stays set aside as long as its holder may come back, and counts as spent from then on', () => {
     const group = metered({ perDayUsd: 100 });
-    call(group, 'kept', { usd: 10 });
-    const rows = group.rows();
-    call(group, 'lost', { usd: 20 });
-    expect(leftIn(group)['reservedUsd']).toBe(30);
-    expect(leftIn(group.reset(rows))['reservedUsd']).toBe(10);
-    expect(leftIn(group.reset([]))['reservedUsd']).toBe(0);
+    call(group, 'comes', { usd: 10 });
+    call(group, 'stays', { usd: 20 });
+    const after = group.restart();
+    const lostUsd = group.stored.ahead.usd ?? 0;
+    after.resume('comes', { reserved: group.lease('comes').reserved });
+    expect(leftIn(after)).toMatchObject({ reservedUsd: 30 + lostUsd, spentUsd: 0 });
+    after.advance(LEASE_TTL_MS - 1);
+    after.renew('comes');
+    expect(leftIn(after)).toMatchObject({ reservedUsd: 30 + lostUsd, spentUsd: 0 });
+    after.advance(1);
+    expect(leftIn(after)).toMatchObject({ reservedUsd: 10, spentUsd: 20 + lostUsd });
   });
 
   test('a pause lasts on, and its ramp', () => {
-    const group = new TestGroup({ slotsMax: 4, timeoutMs: 600_000 });
+    const group = TestGroup.stored({ slotsMax: 4, timeoutMs: 600_000 });
     group.ask('a');
     group.report('a', { kind: 'requests', retryAfterMs: 10_000 });
     group.release('a', 'failed');
-    const after = group.reset();
+    const after = group.restart();
     after.ask('b', { sliceMs });
     after.ask('c', { sliceMs });
     expect(after.advance(9_999)).toEqual([]);
@@ -66,16 +90,16 @@ describe('after a reset', () => {
   });
 
   test('a learned ceiling stays', () => {
-    const group = new TestGroup({ slotsMax: 10 });
+    const group = TestGroup.stored({ slotsMax: 10 });
     group.askAll('a', 'b', 'c');
     group.report('c', { kind: 'concurrency' });
-    expect(slotsLearned(group.reset().state)).toBe(2);
+    expect(slotsLearned(group.restart().state)).toBe(2);
   });
 
   describe('the breaker', () => {
     /** Half open, with one probe under way. */
     function halfOpen(): TestGroup {
-      const group = new TestGroup({ slotsMax: 20, timeoutMs: 600_000, isAdaptive: false });
+      const group = TestGroup.stored({ slotsMax: 20, timeoutMs: 600_000, isAdaptive: false });
       for (let index = 0; index < 10; index += 1) {
         group.ask(`bad-${index}`, { sliceMs });
         group.report(`bad-${index}`, { kind: 'error' });
@@ -86,18 +110,21 @@ describe('after a reset', () => {
       return group;
     }
 
-    test('waits for a probe that is still under way', () => {
-      const after = halfOpen().reset();
+    test('waits for a probe that may still be under way, until its holder comes back', () => {
+      const after = halfOpen().restart();
       after.ask('next', { sliceMs });
       after.advance(1_000);
       expect(after.waiting()).toEqual(['next']);
+      after.resume('probe');
       expect(after.report('probe', { kind: 'served' })).toEqual(['grant next.1']);
     });
 
-    test('has the permit back of a probe that was lost', () => {
-      const after = halfOpen().reset([]);
-      expect(after.ask('next', { sliceMs })).toEqual(['grant next.1']);
-      expect(after.ask('other', { sliceMs })).toEqual([]);
+    test('has the permit back of a probe whose holder does not come', () => {
+      const after = halfOpen().restart();
+      after.ask('next', { sliceMs });
+      after.ask('other', { sliceMs });
+      expect(after.advance(LEASE_TTL_MS - 1)).toEqual([]);
+      expect(after.advance(1)).toEqual(['grant next.1']);
     });
   });
 });
@@ -107,7 +134,7 @@ describe('a refusal as too many within the configured limit', () => {
 
   /** A call was refused though there were no more than configured. */
   function laggingGroup(settings = {}): TestGroup {
-    const group = new TestGroup({ ...AUTO, ...settings });
+    const group = TestGroup.stored({ ...AUTO, ...settings });
     for (let index = 0; index < 20; index += 1) group.ask(`call-${index}`);
     group.report('call-0', { kind: 'concurrency' });
     for (let index = 0; index < 20; index += 1) group.release(`call-${index}`, 'unused');
@@ -131,7 +158,9 @@ describe('a refusal as too many within the configured limit', () => {
   });
 
   test('is remembered over a reset', () => {
-    expect(downMs(laggingGroup().reset())).toBe(AUTO_COOLDOWN_MS);
+    const group = laggingGroup().restart();
+    group.advance(LEASE_TTL_MS);
+    expect(downMs(group)).toBe(AUTO_COOLDOWN_MS);
   });
 
   test('says nothing where the limit was only assumed', () => {
@@ -143,7 +172,7 @@ describe('a refusal as too many within the configured limit', () => {
   });
 
   test('makes slots cool down where few are left by it', () => {
-    const group = new TestGroup({ ...AUTO, isHard: false });
+    const group = TestGroup.stored({ ...AUTO, isHard: false });
     group.askAll('a', 'b', 'c');
     group.report('a', { kind: 'concurrency' });
     for (const name of ['a', 'b', 'c']) group.release(name, 'unused');

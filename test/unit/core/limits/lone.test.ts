@@ -261,6 +261,6 @@ describe('what was served at once', () => {
 
 test('a row of before knows no evidence, and one of now is read as it was written', () => {
   refuse('poison');
-  const kept = group.reset();
+  const kept = group.restart();
   expect(kept.state.controls.ceiling).toEqual(group.state.controls.ceiling);
 });

@@ -12,7 +12,7 @@ type Limits = Partial<RateSettings> & Partial<BudgetSettings>;
 /** Ten slots under these limits, of which a whole minute may go at once unless a test says otherwise. */
 export function metered(limits: Limits, settings: Partial<GroupSettings> = {}): TestGroup {
   const { perHourUsd = null, perDayUsd = null, perMonthUsd = null, ...rates } = limits;
-  return new TestGroup({
+  return TestGroup.stored({
     slotsMax: 10,
     isMetered: true,
     rates: { ...UNMETERED.rates, burstMs: 60_000, ...rates },

@@ -65,7 +65,7 @@ describe('the first answer to one of ten calls', () => {
     group.report('call-9', signal);
     expect(medicine(group)).toEqual({ ...NOTHING, ...changes });
     expect(group.inUse()).toBe(10);
-    expect(group.effects.map(({ kind }) => kind)).toEqual(['keep']);
+    expect(group.effects.map(({ kind }) => kind)).toEqual(['write']);
   });
 });
 

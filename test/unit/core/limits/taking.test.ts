@@ -246,13 +246,14 @@ test('without limits nothing is set aside', () => {
   const group = metered({}, { isMetered: false });
   group.ask('a');
   expect(group.lease('a').reserved).toBeNull();
-  expect(group.effects.some(({ kind }) => kind === 'keep')).toBe(false);
+  expect(group.effects.some(({ kind }) => kind === 'write')).toBe(false);
 });
 
-test('what was taken is written together with the lease', () => {
+test('what was taken is written together with the bound that covers the lease', () => {
   const group = metered({ rpm: 10 });
   call(group, 'a');
-  expect(group.effects.map(({ kind }) => kind)).toEqual(['save', 'grant', 'keep']);
-  group.release('a');
-  expect(group.effects.map(({ kind }) => kind)).toEqual(['ended', 'drop', 'keep']);
+  expect(group.asksToWrite()).toBe('behind');
+  const { bound, kept } = group.write();
+  expect(bound.mark).toBeGreaterThanOrEqual(1);
+  expect(kept?.controls).toBe(group.state.controls);
 });
