@@ -193,7 +193,7 @@ export function someClaim(name: string, changes: Partial<Claim> = {}): Claim {
 export class TestGroup {
   now: InstantMs;
   readonly state: GroupState;
-  /** What is on disk. */
+  /** The rows on disk. */
   stored: Stored = nothingStored();
   /** The effects of the last event. */
   effects: readonly Effect[] = [];

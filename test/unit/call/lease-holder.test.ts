@@ -30,6 +30,9 @@ const SELF = {
   assumed: null,
 };
 
+/** The lease as its holder tells of it to an instance that may not know it. */
+const HELD = { attachment: 5, hasLapsed: false, heldMs: expect.any(Number) as number };
+
 function scriptedLease() {
   const renewals: PromiseWithResolvers<RenewAnswer>[] = [];
   const lease = {
@@ -106,7 +109,7 @@ it.each(['fails', 'says gone', 'hangs'])('a renewal that %s leads to a resumptio
   if (how === 'fails') renewals[0]?.reject(new Error('reset'));
   if (how === 'says gone') renewals[0]?.resolve('gone');
   await vi.advanceTimersByTimeAsync(how === 'hangs' ? 20_000 : 0);
-  expect(resume).toHaveBeenCalledExactlyOnceWith({ ...SELF, attachment: 5 });
+  expect(resume).toHaveBeenCalledExactlyOnceWith({ ...SELF, ...HELD });
   // The attachment of a new instance holds, however small.
   expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
   expect(second.lease.renew).toHaveBeenCalledOnce();
@@ -123,6 +126,19 @@ it('a resumption of what has ended for good cuts the call', async () => {
   expect(onRevoked).toHaveBeenCalledOnce();
 });
 
+it('an instance that was replaced cannot end a lease that a newer one has granted', async () => {
+  const { renewals, resume, onRevoked, holder } = setUp();
+  const second = scriptedLease();
+  resume.mockResolvedValueOnce({ kind: 'gone', attachment: 4 });
+  resume.mockResolvedValueOnce(granted(second.lease, 9));
+  await vi.advanceTimersByTimeAsync(1_000);
+  renewals[0]?.resolve('gone');
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(onRevoked).not.toHaveBeenCalled();
+  expect(second.lease.renew).toHaveBeenCalledOnce();
+  await holder.release('success');
+});
+
 it('a group that is out of reach is asked for as long as the stream runs', async () => {
   const { holder, lease, renewals, resume, onRevoked } = setUp();
   const second = scriptedLease();
@@ -132,6 +148,9 @@ it('a group that is out of reach is asked for as long as the stream runs', async
   renewals[0]?.reject(new Error('reset'));
   await vi.advanceTimersByTimeAsync(60_000);
   expect(resume.mock.calls.length).toBeGreaterThan(15);
+  expect(resume, 'its slots have been given up').toHaveBeenLastCalledWith(
+    expect.objectContaining({ hasLapsed: true }),
+  );
   expect(onRevoked).not.toHaveBeenCalled();
   resume.mockResolvedValueOnce(granted(second.lease, 9));
   await vi.advanceTimersByTimeAsync(10_000);
@@ -146,11 +165,8 @@ it('a release that fails or hangs goes to the group by the lease id, three tries
   const released = holder.release('failed');
   await vi.advanceTimersByTimeAsync(3_000 + 250 + 1_000);
   await released;
-  expect(release.mock.calls).toEqual([
-    ['t.1', 'failed', null, undefined],
-    ['t.1', 'failed', null, undefined],
-    ['t.1', 'failed', null, undefined],
-  ]);
+  const told = ['t.1', 'failed', null, undefined, { ...SELF, ...HELD }];
+  expect(release.mock.calls).toEqual([told, told, told]);
   expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
 });
 

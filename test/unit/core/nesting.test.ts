@@ -17,7 +17,7 @@ function childOf(...parents: string[]): AskOptions {
   return { parents, sliceMs: 600_000 };
 }
 
-/** What a child's holder tells of its parent after a reset. */
+/** The parent, as the holder of a child tells of it after a reset. */
 const PARENT = leaseIdOf(ticketId('parent'), 1);
 const NESTED = { nested: { in: PARENT, slots: 1 } };
 

@@ -60,11 +60,12 @@ describe('counters', () => {
   });
 
   it('count the wait of callers that come back after a reset from when they came', () => {
-    const before = new TestGroup({ slotsMax: 1 });
+    const before = TestGroup.stored({ slotsMax: 1 });
     before.askAll('a', 'b');
     before.advance(10_000);
-    const group = before.reset();
+    const group = before.restart();
     group.ask('b', { enqueuedMs: 0 });
+    group.resume('a');
     group.release('a');
     group.advance(600);
     expect(group.state.totals.wait.sumMs).toBe(10_600);
