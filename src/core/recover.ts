@@ -17,12 +17,12 @@ import { emptyState, type GroupState, type HandedLease, type Lease } from './sta
 import { holdUnclaimed, settleUnclaimed } from './unclaimed.ts';
 import { slotsHeld } from './writes.ts';
 
-/** What a group finds of the instances before it. */
+/** Rows that a group finds of the instances before it. */
 export interface Stored {
   /** The last row of the bound, with what ended lately; null: nothing was ever granted, or all of it died. */
   readonly bound: BoundRow | null;
   readonly controls: Controls;
-  /** What the controls count as used besides: it was set aside, and may have been used since. */
+  /** Amounts that count as used besides the controls: they were set aside, and may have been used since. */
   readonly ahead: Amounts;
   /** Leases of a release that wrote a row for each. */
   readonly leases: readonly HandedLease[];

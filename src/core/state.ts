@@ -130,9 +130,9 @@ export interface GroupState {
   readonly bound: Bound;
   /** The controls have changed and are to be kept soon. */
   isControlsDirty: boolean;
-  /** What is counted and learned by the way has changed since this; null: it is kept. */
+  /** Since when tallies, which are counted and learned by the way, differ from their row; null: they do not. */
   talliesDirtyAt: InstantMs | null;
-  /** What the kept controls count as used already. */
+  /** Amounts that the kept controls count as used already. */
   readonly ahead: Ahead;
   /** The instant at which the next in line will have room, where only time is lacking. */
   roomDueAt: InstantMs;

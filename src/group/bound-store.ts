@@ -14,14 +14,14 @@ const PLACE_MS = 100;
 /** Places of the ring. It covers 30 s: by then nobody tries any more to release a lease that has ended. */
 const PLACES = 302;
 
-/** What a row of the controls holds. Fields that an older release did not write are absent. */
+/** A row of the controls. Fields that an older release did not write are absent. */
 interface KeptRow extends Partial<Controls> {
   readonly ahead?: Amounts;
   readonly bound?: BoundRow;
   readonly boot?: string;
 }
 
-/** What releases up to 0.1.0 kept beside the controls. */
+/** Tallies that releases up to 0.1.0 kept beside the controls. */
 type OldTallies = Pick<Controls, 'factors'> & Pick<Controls['spend'], 'keys' | 'agents'>;
 
 /** A place of the ring, as it is stored. */

@@ -10,7 +10,7 @@ export interface GroupMemory {
   readonly listed: string | null;
   /** Uses of rates and budgets, and lessons about the upstream, as JSON; with the bound that was written then. */
   readonly controls: string | null;
-  /** What releases up to 0.1.0 kept beside the controls, as JSON. */
+  /** Tallies that releases up to 0.1.0 kept beside the controls, as JSON. */
   readonly tallies: string | null;
   /** When the pool was last in use, to within a minute. */
   readonly used: string | null;

@@ -4,8 +4,8 @@ import type { Usage } from '../words/usage.ts';
 import { limitsOf, type Limit } from './rate-limits.ts';
 
 /**
- * What the row of the controls counts as used ahead of its use: a block of each rate and budget. Grants eat
- * it and write nothing. A reset loses the rest of it.
+ * Amounts that the row of the controls counts as used ahead of their use: a block of each rate and budget.
+ * Grants eat it and write nothing. A reset loses the rest of it.
  */
 
 /** Amounts of limits, by their names; `usd`: of the budgets. */
@@ -19,9 +19,9 @@ interface Limits {
 export interface Ahead {
   /** The blocks of the last row. */
   sizes: Amounts;
-  /** What is left of them. Below 0: more was used than is written. */
+  /** The rest of them. Below 0: more was used than is written. */
   left: Amounts;
-  /** What was given back since of what was taken before that row. */
+  /** Amounts given back since of what was taken before that row. */
   returned: Amounts;
   /** When that row was written. */
   writtenAt: InstantMs;
