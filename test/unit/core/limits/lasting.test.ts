@@ -24,7 +24,7 @@ describe('after a reset', () => {
     const before = leftIn(group);
     const after = group.restart();
     for (const name of ['rpm', 'rpd', 'tpm', 'tpd', 'startsPerS']) {
-      expect(leftIn(after)[name], name).toBeLessThan(before[name] ?? 0);
+      expect(leftIn(after)[name], `${name} is less than before`).toBeLessThan(before[name] ?? 0);
     }
     call(after, 'c', { input: 10 });
     expect(after.advance(1_000)).toEqual([]);
