@@ -106,7 +106,7 @@ export function poolMarker(
 function words(
   kind: PoolMarker['kind'],
   why: string | null,
-  { until, from, to, leases }: PoolMarker['figures'],
+  { until, from, to, leases, slots = leases }: PoolMarker['figures'],
 ): [kind: Marker['kind'], label: string, detail: string] {
   const till = until === undefined ? '' : ` until ${new Date(until).toISOString()}`;
   const because = why === null ? '' : ` after a refusal for ${why}`;
@@ -124,6 +124,6 @@ function words(
       return ['ceiling_cut', `Learned ceiling ${was} → ${to}`, `Cut${because}`];
     }
     case 'reset':
-      return ['reset', 'Object restarted', `With calls in flight: ${leases}`];
+      return ['reset', 'Object restarted', `With slots in use: ${slots}`];
   }
 }

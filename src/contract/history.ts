@@ -45,7 +45,10 @@ export interface PoolMarker {
   readonly times: number;
   /** Subject of the upstream's answer, as in `requests`; null: no answer of it. */
   readonly why: string | null;
-  /** `until`, in epoch milliseconds; `from` and `to`, in slots; `leases`: how many were held. */
+  /**
+   * `until`, in epoch milliseconds; `from` and `to`, in slots; `slots`: how many were held, which releases up to
+   * 0.1.0 called `leases`.
+   */
   readonly figures: Readonly<Record<string, number>>;
 }
 

@@ -55,6 +55,14 @@ export const gaugesSchema = z.object({
     description: 'Slots that are kept back for a while after their call.',
     unit: 'slots',
   }),
+  unclaimed: count.meta({
+    description:
+      'Slots that may have been handed out before the last reset of this pool, and of which nobody has been heard yet. They are not free, and are not part of `in_use`.',
+    unit: 'slots',
+  }),
+  unclaimed_until: instant
+    .nullable()
+    .describe('When those are free unless their calls come back before. Null: there are none.'),
   queued: count.meta({ description: 'Calls that wait.', unit: 'calls' }),
   queued_by_lane: z
     .object({
@@ -156,6 +164,9 @@ export const waiterInfoSchema = z.object({
   estimate_ms: ms.meta({ description: 'How long it will probably wait from now on.', unit: 'ms' }),
   promoted: z.boolean().describe('An operator put it first.'),
 });
+
+/** Fields that a pool of the release before does not tell, as they are to be read then. */
+export const NOT_TOLD_BEFORE = { unclaimed: 0, unclaimed_until: null } as const;
 
 /** One pool of slots: a group, or one partition of it. */
 export type PoolStatus = Frozen<z.output<typeof poolStatusSchema>>;

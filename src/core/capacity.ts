@@ -19,10 +19,14 @@ export function slotsLearned({ settings, controls }: GroupState): number {
   return slotsMaxNow(controls.ceiling, settings);
 }
 
+/** Slots that calls hold, as far as the group knows: neither those that cool down nor those that nobody has claimed. */
+export function heldByCalls({ slotsInUse, unclaimed, slotsCooling }: GroupState): number {
+  return slotsInUse - unclaimed.slots - slotsCooling;
+}
+
 /** Slots of calls that are at the upstream, as far as the group knows. */
 export function atUpstream(state: GroupState): number {
-  const { slotsInUse, unclaimed, slotsCooling, slotsWaitingElsewhere, slotsRefused } = state;
-  return slotsInUse - unclaimed.slots - slotsCooling - slotsWaitingElsewhere - slotsRefused;
+  return heldByCalls(state) - state.slotsWaitingElsewhere - state.slotsRefused;
 }
 
 /** Finds why the upstream stops the group, and until when; null: it does not. */

@@ -11,6 +11,7 @@ import type {
   Snapshot,
 } from '../contract/rpc/directory-rpc.ts';
 import type { AuditEntry } from '../contract/audit.ts';
+import { NOT_TOLD_BEFORE } from '../contract/status.ts';
 import type { Env } from '../env.ts';
 import type { GroupDefinition, GroupRpc } from '../contract/rpc/group-rpc.ts';
 import { definedGroup, keyWeights } from '../routing/key-groups.ts';
@@ -192,8 +193,11 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       await stub.reconfigure(this.#definition(pool.group));
       // An own object that `replace` put on the list does not know that it stands there.
       if (takesCalls(pool, this.#store.current.config)) return;
-      const { in_use, cooling, queued } = await stub.status();
-      if (in_use + cooling + queued === 0) this.#list.drop(pool);
+      const { in_use, cooling, unclaimed, queued } = {
+        ...NOT_TOLD_BEFORE,
+        ...(await stub.status()),
+      };
+      if (in_use + cooling + unclaimed + queued === 0) this.#list.drop(pool);
     } catch {
       // It reads the directory by itself as soon as a ticket brings it the newer version.
     }

@@ -1,5 +1,10 @@
 import { DETAIL_ROWS_MAX, withoutAges, type PoolReport } from '../contract/rpc/feed-rpc.ts';
-import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/status.ts';
+import {
+  NOT_TOLD_BEFORE,
+  type LeaseInfo,
+  type PoolStatus,
+  type WaiterInfo,
+} from '../contract/status.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { groupNames, statusOfGroups } from '../overview/all-groups.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
@@ -171,10 +176,13 @@ function isOlder(one: PoolReply<PoolReport>, known: PoolReply<PoolReport> | unde
 
 /** Ages a status: a pool that says nothing goes on as it was, its waiters wait longer, or it is idle for longer. */
 function aged(status: PoolStatus, sinceMs: number): PoolStatus {
-  const { in_use, cooling, queued, oldest_wait_ms, idle_ms } = status;
+  const { in_use, cooling, unclaimed, queued, oldest_wait_ms, idle_ms } = {
+    ...NOT_TOLD_BEFORE,
+    ...status,
+  };
   return {
     ...status,
     oldest_wait_ms: queued > 0 ? oldest_wait_ms + sinceMs : oldest_wait_ms,
-    idle_ms: in_use + cooling + queued === 0 ? idle_ms + sinceMs : idle_ms,
+    idle_ms: in_use + cooling + unclaimed + queued === 0 ? idle_ms + sinceMs : idle_ms,
   };
 }

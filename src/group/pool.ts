@@ -68,7 +68,7 @@ export class Pool {
         store,
         identity,
         bounds: () => warningBoundsOf(link.definition),
-        leasesBefore: stored.heldBefore,
+        heldBefore: stored.heldBefore,
         report: (isDetailed) => this.view.report(isDetailed),
       },
       startedAt,

@@ -1,6 +1,6 @@
 import { isHeld, switchesOf } from '../routing/auto-group-switches.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
-import type { PoolStatus, SpendStatus } from '../contract/status.ts';
+import { NOT_TOLD_BEFORE, type PoolStatus, type SpendStatus } from '../contract/status.ts';
 import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
 import { takesCalls } from '../routing/pool.ts';
 import { definedGroup, KEY_PREFIX } from '../routing/key-groups.ts';
@@ -21,7 +21,11 @@ export function groupStatus(
   overlaps: readonly Overlap[],
 ): GroupStatus | null {
   const group = definedGroup(config, name) ?? null;
-  const shown = replies.filter((one) => takesCalls(one.pool, config) || isBusy(one));
+  const shown = replies
+    .map((one) =>
+      'error' in one ? one : { ...one, answer: { ...NOT_TOLD_BEFORE, ...one.answer } },
+    )
+    .filter((one) => takesCalls(one.pool, config) || isBusy(one));
   const kind = kindOf(name, group);
   const set = group ?? (kind === 'automatic' ? switchesOf(config, name) : null);
   const isKept = group !== null || (set !== null && isHeld(set));
@@ -51,7 +55,9 @@ function kindOf(name: string, group: GroupConfig | null): GroupStatus['kind'] {
 
 /** Tells whether a pool holds calls. One that cannot be reached may, so it counts as one that does. */
 function isBusy(one: PoolReply<PoolStatus>): boolean {
-  return 'error' in one || one.answer.in_use + one.answer.cooling + one.answer.queued > 0;
+  if ('error' in one) return true;
+  const { in_use, cooling, unclaimed, queued } = one.answer;
+  return in_use + cooling + unclaimed + queued > 0;
 }
 
 /** Finds the limit that holds in each pool. Where pools differ for a moment, the smallest is shown. */
@@ -96,6 +102,8 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
   return {
     in_use: sum((pool) => pool.in_use),
     cooling: sum((pool) => pool.cooling),
+    unclaimed: sum((pool) => pool.unclaimed),
+    unclaimed_until: latest(pools.map((pool) => pool.unclaimed_until)),
     queued: sum((pool) => pool.queued),
     queued_by_lane: {
       high: sum((pool) => pool.queued_by_lane.high),

@@ -1,6 +1,6 @@
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { OnSaturated } from '../../contract/config/reactions.ts';
-import type { PoolStatus } from '../../contract/status.ts';
+import { NOT_TOLD_BEFORE, type PoolStatus } from '../../contract/status.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { priceListId, priceOf } from '../../providers/prices/price-table.ts';
@@ -69,11 +69,12 @@ async function busynessOf({ call, placements }: Candidate): Promise<number> {
 
 function fullness(status: PoolStatus, { config, assumed }: Placement): number {
   const { in_use: inUse, queued, limit, paused_until: pausedUntil, breaker } = status;
+  const { unclaimed } = { ...NOT_TOLD_BEFORE, ...status };
   const slotsMax =
     config === null ? (assumed?.slotsMax ?? 0) : (config.limits.max_concurrency ?? Infinity);
   const isStopped = pausedUntil !== null || breaker === 'open';
   if (isStopped || config?.paused === true || config?.draining === true) return Infinity;
   if (slotsMax === 0) return Infinity;
   // A pool that nobody has used yet does not know its limit.
-  return (inUse + queued) / (limit.effective || slotsMax);
+  return (inUse + unclaimed + queued) / (limit.effective || slotsMax);
 }

@@ -1,6 +1,6 @@
 import { MINUTE_MS, type HistoryPoint } from '../../contract/history.ts';
 import { joinInTime, inSteps } from '../../history/points.ts';
-import { slotsLearned } from '../../core/capacity.ts';
+import { heldByCalls, slotsLearned } from '../../core/capacity.ts';
 import { countsSince, emptyCounts, quantileMs } from '../../core/parts/histogram.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import { queueLength } from '../../core/parts/queue.ts';
@@ -70,10 +70,11 @@ export class History {
   }
 
   /** Notes the state after an event. */
-  note({ slotsInUse, slotsCooling, queue, decisions }: GroupState, now: InstantMs): void {
+  note(state: GroupState, now: InstantMs): void {
+    const { queue, decisions } = state;
     this.#pass(now);
     const wasIdle = this.#inUse + this.#queued === 0;
-    this.#inUse = slotsInUse - slotsCooling;
+    this.#inUse = heldByCalls(state);
     this.#queued = queueLength(queue);
     if (this.#inUse > this.#inUseMax) this.#inUseMax = this.#inUse;
     if (this.#queued > this.#queuedMax) this.#queuedMax = this.#queued;

@@ -43,9 +43,9 @@ export class Markers {
     return this.#isDue;
   }
 
-  /** Notes that an instance began though the one before held leases: a deploy, or a crash. */
-  noteReset(leases: number, now: InstantMs): void {
-    this.#mark('reset', null, { leases }, now);
+  /** Notes that an instance began though slots were held when the one before last wrote: a deploy, or a crash. */
+  noteReset(slots: number, now: InstantMs): void {
+    this.#mark('reset', null, { slots }, now);
   }
 
   /** Marks what an event changed, after it. */

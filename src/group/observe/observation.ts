@@ -26,8 +26,8 @@ interface Watched {
   readonly store: GroupStore;
   readonly identity: PoolIdentity;
   readonly bounds: () => WarningBounds;
-  /** Leases that the instance before held when it ended. */
-  readonly leasesBefore: number;
+  /** Slots that were held when the instance before last wrote. */
+  readonly heldBefore: number;
   readonly report: (isDetailed: boolean) => PoolReport;
 }
 
@@ -43,14 +43,14 @@ export class Observation {
 
   constructor(
     state: GroupState,
-    { env, ctx, tables, store, identity, bounds, leasesBefore, report }: Watched,
+    { env, ctx, tables, store, identity, bounds, heldBefore, report }: Watched,
     now: InstantMs,
   ) {
     this.#state = state;
     this.#bounds = bounds;
     this.#tables = tables;
     this.#markers = new Markers(tables, state);
-    if (leasesBefore > 0) this.#markers.noteReset(leasesBefore, now);
+    if (heldBefore > 0) this.#markers.noteReset(heldBefore, now);
     this.#history = new History(new HistoryRows(tables), now);
     this.feed = new FeedLink(store, report, {
       hub: () => feedOf(env),

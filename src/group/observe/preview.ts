@@ -1,5 +1,5 @@
 import type { PoolPreview } from '../../contract/rpc/change-preview.ts';
-import { slotsLearned } from '../../core/capacity.ts';
+import { heldByCalls, slotsLearned } from '../../core/capacity.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import { queueLength } from '../../core/parts/queue.ts';
 import type { GroupSettings } from '../../core/words/settings.ts';
@@ -36,7 +36,7 @@ export function poolPreview(
       from: finite(slotsLearned({ ...state, settings: settingsFrom(before) })),
       to: finite(slotsLearned(copy)),
     },
-    in_use: state.slotsInUse - state.slotsCooling,
+    in_use: heldByCalls(state),
     queued: queueLength(state.queue),
     granted: count('grant'),
     refused: count('reject'),

@@ -1,6 +1,7 @@
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/status.ts';
 import { DETAIL_ROWS_MAX, type PoolDetail } from '../../contract/rpc/feed-rpc.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
+import { heldByCalls } from '../../core/capacity.ts';
 import { estimateWaitMs } from '../../core/estimate.ts';
 import { probableOrder } from '../../core/forecast.ts';
 import { laneLength, queueLength } from '../../core/parts/queue.ts';
@@ -22,16 +23,17 @@ export function poolStatus(
   { passedUnlimited, idleMs, ...waits }: Seen,
   now: InstantMs,
 ): PoolStatus {
-  const { slotsCooling: cooling } = state;
   let oldest: number = now;
   for (const { ticket } of state.queue.byTicket.values()) {
     oldest = Math.min(oldest, ticket.enqueuedAt);
   }
-  const { queue, settings, totals } = state;
+  const { queue, settings, totals, unclaimed } = state;
   return {
     ...identity,
-    in_use: state.slotsInUse - cooling,
-    cooling,
+    in_use: heldByCalls(state),
+    cooling: state.slotsCooling,
+    unclaimed: unclaimed.slots,
+    unclaimed_until: unclaimed.slots === 0 ? null : new Date(unclaimed.until).toISOString(),
     queued: queueLength(queue),
     queued_by_lane: {
       high: laneLength(queue, 'high'),

@@ -64,7 +64,7 @@ export class Warnings {
 
   /** Warns of what an event brought about, after it. */
   note(state: GroupState, { warn_at: warnAt }: WarningBounds, now: InstantMs): void {
-    const { totals, controls, slotsInUse } = state;
+    const { totals, controls, slotsInUse, unclaimed } = state;
     const { quota = 0 } = totals.refusals;
     const seen = this.#seen;
     if (totals.expired > seen.expired) {
@@ -88,7 +88,8 @@ export class Warnings {
     }
     const limit = slotsLearned(state);
     const queued = queueLength(state.queue);
-    const isNear = warnAt !== null && limit > 0 && slotsInUse >= warnAt * limit;
+    const inUse = slotsInUse - unclaimed.slots;
+    const isNear = warnAt !== null && limit > 0 && inUse >= warnAt * limit;
     if (!isNear) {
       this.#nearSince = null;
       return;
@@ -96,8 +97,8 @@ export class Warnings {
     this.#nearSince ??= now;
     if (now - this.#nearSince < NEAR_MS) return;
     const waiting = queued === 0 ? 'no call waits yet' : `${queued} calls wait`;
-    const message = `${slotsInUse} of ${limit} slots have been in use for a minute, and ${waiting}.`;
-    this.#warn('near_limit', message, { in_use: slotsInUse, limit, queued }, now);
+    const message = `${inUse} of ${limit} slots have been in use for a minute, and ${waiting}.`;
+    this.#warn('near_limit', message, { in_use: inUse, limit, queued }, now);
   }
 
   /** Warns of what a minute shows, when it is over. */

@@ -26,6 +26,10 @@ export const SLOTS_COOLING = gauge(
   'slots_cooling',
   'Slots that stay down for a moment after a call.',
 );
+export const SLOTS_UNCLAIMED = gauge(
+  'slots_unclaimed',
+  'Slots that may be held by calls of before the last reset.',
+);
 export const QUEUE_LENGTH = gauge('queue_length', 'Calls that wait, by lane.');
 export const QUEUE_OLDEST = gauge(
   'queue_oldest_wait_seconds',

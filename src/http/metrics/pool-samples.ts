@@ -1,4 +1,5 @@
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
+import { NOT_TOLD_BEFORE } from '../../contract/status.ts';
 import type { PlacedPool } from '../../routing/pool.ts';
 import type { PoolReply } from '../../overview/pools.ts';
 import type { Exposition, Labels } from './exposition.ts';
@@ -39,12 +40,14 @@ function addPool(to: Exposition, labels: Labels, one: PoolReply<PoolMetrics>): v
   to.addHistogram(families.HOLD, labels, one.answer.holds);
 }
 
-function addGauges(to: Exposition, labels: Labels, { status }: PoolMetrics): void {
+function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
+  const status = { ...NOT_TOLD_BEFORE, ...metrics.status };
   const { limit, rates, spend } = status;
   if (limit.effective !== null) to.add(families.SLOTS_LIMIT, labels, limit.effective);
   if (limit.configured !== null) to.add(families.SLOTS_LIMIT_CONFIGURED, labels, limit.configured);
   to.add(families.SLOTS_IN_USE, labels, status.in_use);
   to.add(families.SLOTS_COOLING, labels, status.cooling);
+  to.add(families.SLOTS_UNCLAIMED, labels, status.unclaimed);
   to.addEach(families.QUEUE_LENGTH, labels, 'lane', status.queued_by_lane);
   to.add(families.QUEUE_OLDEST, labels, status.oldest_wait_ms / 1_000);
   to.addEach(families.PAUSED, labels, 'by', {

@@ -38,6 +38,8 @@ const FLOWING: GroupStatus = {
   limit: { configured: 5, effective: 5, source: 'configured' },
   in_use: 0,
   cooling: 0,
+  unclaimed: 0,
+  unclaimed_until: null,
   queued: 0,
   queued_by_lane: { high: 0, normal: 0, low: 0 },
   oldest_wait_ms: 0,
