@@ -11,7 +11,12 @@ import type { GroupState, Lease } from './state.ts';
 /** Lists what is wrong with the state, in words; nothing in a sound one. For tests and after a load. */
 export function checkInvariants(state: GroupState, now: InstantMs): string[] {
   const next = nextWaiter(state);
-  const broken = [...brokenLeases(state), ...brokenLines(state), ...brokenAccounts(state)];
+  const broken = [
+    ...brokenLeases(state),
+    ...brokenUnclaimed(state),
+    ...brokenLines(state),
+    ...brokenAccounts(state),
+  ];
   if (next !== undefined && hasRoom(state, next.demand, now)) {
     broken.push('a waiter could take a free slot');
   }
@@ -52,6 +57,35 @@ function brokenLeases(state: GroupState): string[] {
     broken.push('slots waiting elsewhere drifted');
   }
   if (refused !== state.slotsRefused) broken.push('refused slots drifted');
+  return broken;
+}
+
+function brokenUnclaimed({
+  unclaimed,
+  leases,
+  revoking,
+  seekingParent,
+  bound,
+}: GroupState): string[] {
+  const broken: string[] = [];
+  if (unclaimed.slots < 0) broken.push(`${unclaimed.slots} slots are unclaimed`);
+  if (unclaimed.isOver && unclaimed.slots > 0) broken.push('unclaimed, and all is settled');
+  if (unclaimed.isOver && seekingParent.size > 0) broken.push('no parent comes any more');
+  for (const { id, phase } of leases.values()) {
+    if ((phase === 'revoking') !== revoking.has(id)) broken.push(`${id} is revoked or not`);
+  }
+  for (const id of revoking) if (!leases.has(id)) broken.push(`${id} is revoked and has gone`);
+  for (const lease of seekingParent) {
+    const isThere = leases.get(lease.id) === lease && lease.phase !== 'cooling';
+    if (!isThere) broken.push(`${lease.id} seeks its parent and has gone`);
+    if (lease.nested === null || lease.slots === 0) broken.push(`${lease.id} has its parent`);
+  }
+  for (const { granted } of [
+    ...bound.inFlight,
+    ...(bound.confirmed === null ? [] : [bound.confirmed]),
+  ]) {
+    if (granted < 0) broken.push('a write covers less than nothing');
+  }
   return broken;
 }
 

@@ -80,6 +80,44 @@ describe('is told', () => {
       /promoted/,
       (state) => lineIn(state).waiters.forEach((waiter) => (waiter.isPromoted = true)),
     ],
+    [
+      'less than nothing unclaimed',
+      /-1 slots are unclaimed/,
+      (state) => (state.unclaimed.slots = -1),
+    ],
+    [
+      'slots that are unclaimed after all is settled',
+      /all is settled/,
+      (state) => (state.unclaimed.slots = 1),
+    ],
+    ['a revocation that nobody knows', /revoked or not/, (state) => state.revoking.add(HELD)],
+    ['a revocation of nobody', /revoked and has gone/, (state) => state.revoking.add(FIRST)],
+    [
+      'a parent that is sought in vain',
+      /no parent comes/,
+      (state) => [...state.leases.values()].forEach((lease) => state.seekingParent.add(lease)),
+    ],
+    [
+      'a parent that is sought for a lease that has none',
+      /has its parent/,
+      (state) => [...state.leases.values()].forEach((lease) => state.seekingParent.add(lease)),
+    ],
+    [
+      'a parent that is sought for a lease that has gone',
+      /seeks its parent and has gone/,
+      (state) => {
+        const [lease] = state.leases.values();
+        if (lease !== undefined) state.seekingParent.add({ ...lease });
+      },
+    ],
+    [
+      'a write that covers less than nothing',
+      /less than nothing/,
+      ({ bound }) => {
+        bound.inFlight.push({ seq: 1, at: START, mark: 1, held: 1, granted: -1 });
+      },
+    ],
+    ['nested slots that drifted', /nested slots/, (state) => (state.slotsNested = 1)],
     ['slots that drifted', /in use/, (state) => (state.slotsInUse = 1)],
     ['slots of a lane that drifted', /lane low/, (state) => (state.slotsByLane.low = 1)],
     ['slots that wait', /elsewhere/, (state) => (state.slotsWaitingElsewhere = 1)],

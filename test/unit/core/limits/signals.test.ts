@@ -65,7 +65,9 @@ describe('the first answer to one of ten calls', () => {
     group.report('call-9', signal);
     expect(medicine(group)).toEqual({ ...NOTHING, ...changes });
     expect(group.inUse()).toBe(10);
-    expect(group.effects.map(({ kind }) => kind)).toEqual(['write']);
+    // Most calls are taken, and that changes nothing that is kept.
+    const isLearned = signal.kind !== 'served' || signal.retryAfterMs !== undefined;
+    expect(group.effects.map(({ kind }) => kind)).toEqual(isLearned ? ['write'] : []);
   });
 });
 
