@@ -3,18 +3,21 @@ const DELAY_MS = 50;
 
 /**
  * Gathers what a turn decides into one write, and lets nobody hear of what waits for it before. The first answer
- * is written for at once, those that come while that is on its way together on the next turn: a commit for each
- * would block the process and cost 2 to 20 times the throughput.
+ * leaves at once, those that come while that is on its way together on the next turn: a commit for each
+ * would block the process and cost 2 to 20 times the throughput, and a message for each a fifth more.
  */
 export class Batch {
   readonly #write: (isBound: boolean) => void;
   /** False: nothing is written, so nobody waits for it and no timer is set. */
   readonly #isStored: boolean;
   #answers: (() => void)[] = [];
-  #turnIsOpen = false;
-  /** The bound is to be written with the next write, and right after this turn. */
-  #isBound = false;
+  /** One of the answers waits for a write. */
+  #isAwaited = false;
+  /** The bound is to be written at the end of the turn. */
   #isDue = false;
+  /** The bound is to be written with what is written within a moment. */
+  #isDueSoon = false;
+  #turnIsOpen = false;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
   /** @param write writes all that there is to write now, the bound among it or not */
@@ -23,60 +26,63 @@ export class Batch {
     this.#isStored = isStored;
   }
 
-  /** Runs `answer` behind the next write. */
-  afterWrite(answer: () => void): void {
+  /** Runs `answer` with the others of its turn; `isSettled`: it waits for no write. */
+  answer(answer: () => void, isSettled: boolean): void {
     this.#answers.push(answer);
+    this.#isAwaited ||= !isSettled;
   }
 
   /** Resolves behind a write. */
   written(): Promise<void> {
     return new Promise((resolve) => {
-      this.afterWrite(resolve);
+      this.answer(resolve, false);
       this.settle();
     });
   }
 
-  /** Ends a turn: writes now if somebody waits for it and no write was made in this turn yet. */
+  /** Ends a step: answers now, unless others have left in this turn. */
   settle(): void {
-    if (this.#turnIsOpen) return;
-    if (this.#answers.length > 0) this.#openTurn(true);
-    else if (this.#isDue) this.#openTurn(false);
+    if (this.#turnIsOpen || (this.#answers.length === 0 && !this.#isDue)) return;
+    this.#openTurn(false);
   }
 
-  /** Writes once this turn is over, so that nobody of it waits, nor of the next. */
+  /** Writes once this turn is over, so that nobody waits for it. */
   ahead(): void {
-    this.#isBound = true;
     this.#isDue = true;
   }
 
   /** Writes within a moment, together with whatever else comes by then. */
   soon(isBound: boolean): void {
-    this.#isBound ||= isBound;
-    if (!this.#isStored) return this.#flush();
-    this.#timer ??= setTimeout(() => this.#flush(), DELAY_MS);
+    this.#isDueSoon ||= isBound;
+    if (this.#isStored) this.#timer ??= setTimeout(() => this.#writeNow(), DELAY_MS);
+    else this.#writeNow();
   }
 
-  /** Lets what is decided until the next turn share a write: one of now, or that one alone. */
-  #openTurn(isNow: boolean): void {
-    if (!this.#isStored) return this.#flush();
+  #openTurn(isLater: boolean): void {
+    this.#flush(isLater);
+    if (!this.#isStored) return;
     this.#turnIsOpen = true;
-    if (isNow) this.#flush();
     setTimeout(() => {
       this.#turnIsOpen = false;
-      if (this.#answers.length > 0) this.#openTurn(true);
-      else if (this.#isDue) this.#flush();
+      if (this.#answers.length > 0 || this.#isDue) this.#openTurn(true);
     }, 0);
   }
 
-  #flush(): void {
+  /** @param isLater the answers that others had to leave before have left */
+  #flush(isLater: boolean): void {
+    if (this.#isAwaited || (isLater && this.#isDue)) this.#writeNow();
+    const answers = this.#answers;
+    this.#answers = [];
+    for (const answer of answers) answer();
+  }
+
+  #writeNow(): void {
+    const isBound = this.#isAwaited || this.#isDue || this.#isDueSoon;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    const answers = this.#answers;
-    const isBound = this.#isBound || answers.length > 0;
-    this.#answers = [];
-    this.#isBound = false;
+    this.#isAwaited = false;
     this.#isDue = false;
+    this.#isDueSoon = false;
     this.#write(isBound);
-    for (const answer of answers) answer();
   }
 }

@@ -64,7 +64,6 @@ export class EffectRunner {
         ...(reserved === null ? {} : { reserved }),
         ...grantFields(),
       });
-    if (isSettled) answer();
-    else batch.afterWrite(answer);
+    batch.answer(answer, isSettled);
   }
 }
