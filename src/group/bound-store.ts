@@ -1,8 +1,9 @@
+import type { HistoryPoint } from '../contract/history.ts';
 import { emptyControls, type Controls } from '../core/controls.ts';
 import type { Amounts } from '../core/parts/ahead.ts';
 import type { BoundRow } from '../core/parts/bound.ts';
 import type { Stored } from '../core/recover.ts';
-import type { InstantMs, LeaseId } from '../core/words/ids.ts';
+import { instant, type InstantMs, type LeaseId } from '../core/words/ids.ts';
 import type { GroupWrite } from '../core/writes.ts';
 import { takeOldLeases } from './old-leases.ts';
 import type { GroupStore } from './store.ts';
@@ -17,9 +18,22 @@ const PLACES = 302;
 /** A row of the controls. Fields that an older release did not write are absent. */
 interface KeptRow extends Partial<Controls> {
   readonly ahead?: Amounts;
-  readonly bound?: BoundRow;
+  readonly bound?: StoredRow;
   readonly boot?: string;
 }
+
+/** All that instances before have left. */
+export interface Loaded extends Stored {
+  /** Slots that were held when the last of them wrote, in whatever process. */
+  readonly heldBefore: number;
+  /** When the last of them wrote, which it does at the end of each use. Null: it is not known. */
+  readonly lastUsedAt: InstantMs | null;
+  /** The minute of the history that was open then, if it fell idle. */
+  readonly minute: HistoryPoint | null;
+}
+
+/** A row of the bound, and what rides on it. */
+type StoredRow = BoundRow & { readonly minute?: HistoryPoint };
 
 /** Tallies that releases up to 0.1.0 kept beside the controls. */
 type OldTallies = Pick<Controls, 'factors'> & Pick<Controls['spend'], 'keys' | 'agents'>;
@@ -55,37 +69,44 @@ export class BoundStore {
     );
   }
 
-  /**
-   * Reads what the instances before have left; tells besides how many slots were held when the last of them
-   * wrote, in whatever process.
-   */
-  load(now: InstantMs): Stored & { readonly heldBefore: number } {
+  /** Reads what the instances before have left. */
+  load(now: InstantMs): Loaded {
     const { ahead = {}, bound, boot = '', ...controls } = this.#recall<KeptRow>('controls');
     const ring = this.#tables
       .read<RingRow>('SELECT place, boot, data FROM bound')
-      .map(({ place, boot: by, data }) => ({ place, by, row: JSON.parse(data) as BoundRow }));
+      .map(({ place, boot: by, data }) => ({ place, by, row: JSON.parse(data) as StoredRow }));
     const lastOfRing = latest(ring);
     this.#place = lastOfRing?.place ?? -1;
     const rows = bound === undefined ? ring : [...ring, { by: boot, row: bound }];
     const last = latest(rows);
     const leases = takeOldLeases(this.#tables, this.#bootId);
     const stored = { controls: this.#withDefaults(controls, now), ahead, leases };
-    if (last === undefined) return { ...stored, bound: null, heldBefore: leases.length };
-    const { mark, held } = last.row;
+    if (last === undefined) {
+      const rest = { heldBefore: leases.length, lastUsedAt: this.#oldStamp(), minute: null };
+      return { ...stored, bound: null, ...rest };
+    }
+    const { mark, held, at, minute = null } = last.row;
     const ended = rows.flatMap(({ row }) => row.ended);
     const isDead = last.by !== this.#bootId;
     return {
       ...stored,
       bound: { ...last.row, mark: isDead ? 0 : mark, ended },
       heldBefore: held + leases.length,
+      lastUsedAt: at,
+      minute,
     };
   }
 
-  /** Writes in the transaction of the turn. */
-  write({ bound, kept }: GroupWrite): void {
+  /**
+   * Writes in the transaction of the turn.
+   *
+   * @param minute the open minute of the history, where the pool falls idle
+   */
+  write({ bound: row, kept }: GroupWrite, minute: HistoryPoint | null): void {
+    const bound = minute === null ? row : { ...row, minute };
     if (kept === null) return this.#writePlace(bound);
-    const row: KeptRow = { ...kept.controls, ahead: kept.ahead, bound, boot: this.#bootId };
-    this.#store.remember('controls', JSON.stringify(row));
+    const keptRow: KeptRow = { ...kept.controls, ahead: kept.ahead, bound, boot: this.#bootId };
+    this.#store.remember('controls', JSON.stringify(keptRow));
   }
 
   /** Reads the controls. What an older release did not know begins empty. */
@@ -102,12 +123,17 @@ export class BoundStore {
     };
   }
 
+  #oldStamp(): InstantMs | null {
+    const stamp = this.#store.recall('used');
+    return stamp === null ? null : instant(Number(stamp));
+  }
+
   #recall<Row>(key: 'controls' | 'tallies'): Partial<Row> {
     const value = this.#store.recall(key);
     return value === null ? {} : (JSON.parse(value) as Partial<Row>);
   }
 
-  #writePlace(row: BoundRow): void {
+  #writePlace(row: StoredRow): void {
     if (row.at >= this.#placeSince + PLACE_MS || row.at < this.#placeSince) {
       this.#place = (this.#place + 1) % PLACES;
       this.#placeSince = row.at;

@@ -54,8 +54,8 @@ export class Pool {
       this.shell.reconfigure(moved),
     );
     const startedAt = now();
-    const idleness = new Idleness(store, startedAt);
     const stored = bounds.load(startedAt);
+    const idleness = new Idleness(stored.lastUsedAt, startedAt);
     const settings = settingsOf(link.definition);
     const first = firstAttachment(startedAt, stored.leases.length > 0);
     const state = recover(settings, stored, first, tables.isOpen, startedAt);
@@ -69,6 +69,7 @@ export class Pool {
         identity,
         bounds: () => warningBoundsOf(link.definition),
         heldBefore: stored.heldBefore,
+        minuteBefore: stored.minute,
         report: (isDetailed) => this.view.report(isDetailed),
       },
       startedAt,

@@ -61,11 +61,11 @@ export class RowWriter {
   }
 
   #writeBound(): void {
-    const { state, bounds, now, sync, onConfirmed } = this.#parts;
+    const { state, bounds, observation, now, sync, onConfirmed } = this.#parts;
     if (!state.bound.isStored) return;
     const at = now();
     const write = takeWrite(state, at);
-    bounds.write(write);
+    bounds.write(write, write.bound.mark === 0 ? observation.takeMinute() : null);
     this.#writtenAt = at;
     const confirmed = (): void => {
       confirmWrite(state, write.bound.seq);

@@ -12,7 +12,7 @@ export interface GroupMemory {
   readonly controls: string | null;
   /** Tallies that releases up to 0.1.0 kept beside the controls, as JSON. */
   readonly tallies: string | null;
-  /** When the pool was last in use, to within a minute. */
+  /** When the pool was last in use, in releases up to 0.1.0. */
   readonly used: string | null;
   /** The last warnings, as JSON. */
   readonly warnings: string | null;

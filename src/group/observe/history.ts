@@ -32,8 +32,9 @@ const NOTHING: Snapshot = {
 /**
  * The history of a pool, minute by minute. Gauges are noted after every event, in memory; everything else is the
  * difference between the totals at two ends of a minute. One row is written per minute in which something
- * happened, and one more at the most every 15 s when the pool falls idle, because an idle object is
- * unloaded and must not be kept awake for a row. What came in the last seconds before that may be missing.
+ * happened. An idle object is unloaded and must not be kept awake for a row, so the open minute is kept with the
+ * bound of a pool that falls idle; one in which nothing was granted is written at the most every 15 s, and what came in
+ * the last seconds before that may be missing.
  */
 export class History {
   readonly #rows: HistoryRows;
@@ -53,15 +54,20 @@ export class History {
   /** Minutes that are over, and not written yet. */
   #closed: HistoryPoint[] = [];
   #hasNews = false;
+  /** The open minute is kept elsewhere as it is. */
+  #isTaken = false;
   #idleWrittenAt = 0;
   /** Counts of waits as they were at the ends of the last minutes, the oldest first. */
   #recent: { readonly at: number; readonly waits: readonly number[] }[] = [];
 
-  constructor(rows: HistoryRows, now: InstantMs) {
+  /** @param before the minute in which the instance before fell idle, which is in no row yet; null: none */
+  constructor(rows: HistoryRows, before: HistoryPoint | null, now: InstantMs) {
     this.#rows = rows;
     this.#minuteAt = minuteOf(now);
     this.#notedAt = now;
-    this.#written = rows.minute(this.#minuteAt);
+    const isOpen = before?.at === this.#minuteAt;
+    this.#written = isOpen ? before : rows.minute(this.#minuteAt);
+    if (before !== null && !isOpen) this.#closed.push(before);
   }
 
   /** Turns to the minute of an event, before it. Returns the minute that is over, if one is, though nothing happened in it. */
@@ -79,22 +85,35 @@ export class History {
     if (this.#inUse > this.#inUseMax) this.#inUseMax = this.#inUse;
     if (this.#queued > this.#queuedMax) this.#queuedMax = this.#queued;
     const isIdle = this.#inUse + this.#queued === 0;
-    if (!wasIdle || !isIdle || decisions.next !== this.#decidedTo) this.#hasNews = true;
+    if (!wasIdle || !isIdle || decisions.next !== this.#decidedTo) {
+      this.#hasNews = true;
+      this.#isTaken = false;
+    }
     this.#decidedTo = decisions.next;
   }
 
-  /** Whether there is something to write now, together with whatever else is written. */
-  isDue(isInUse: boolean, now: InstantMs): boolean {
-    if (this.#closed.length > 0) return true;
-    return this.#isIdleWriteDue(isInUse, now);
+  /**
+   * Whether there is something to write now, together with whatever else is written.
+   *
+   * @param isCarried the open minute is kept with the bound when the pool falls idle
+   */
+  isDue(isCarried: boolean, now: InstantMs): boolean {
+    return this.#closed.length > 0 || this.#isIdleWriteDue(isCarried, now);
+  }
+
+  /** Takes the open minute, to be kept elsewhere. Null: nothing happened in it. */
+  takeOpen(state: GroupState): HistoryPoint | null {
+    const point = this.#open(state);
+    this.#isTaken = true;
+    return isEventful(point) ? point : null;
   }
 
   /** Writes what is due. */
-  write(state: GroupState, isInUse: boolean, now: InstantMs): void {
-    if (!this.isDue(isInUse, now)) return;
+  write(state: GroupState, isCarried: boolean, now: InstantMs): void {
+    if (!this.isDue(isCarried, now)) return;
     for (const point of this.#closed) this.#rows.write(point);
     this.#closed = [];
-    if (this.#isIdleWriteDue(isInUse, now)) {
+    if (this.#isIdleWriteDue(isCarried, now)) {
       this.#rows.write(this.#open(state));
       this.#hasNews = false;
       this.#idleWrittenAt = now;
@@ -145,8 +164,9 @@ export class History {
     return point;
   }
 
-  #isIdleWriteDue(isInUse: boolean, now: InstantMs): boolean {
-    return this.#hasNews && !isInUse && now - this.#idleWrittenAt >= IDLE_WRITE_EVERY_MS;
+  #isIdleWriteDue(isCarried: boolean, now: InstantMs): boolean {
+    const isKept = isCarried || this.#isTaken;
+    return this.#hasNews && !isKept && now - this.#idleWrittenAt >= IDLE_WRITE_EVERY_MS;
   }
 
   /** Counts the slots that were in use since the last event. */

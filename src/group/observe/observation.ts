@@ -1,11 +1,12 @@
 import { directoryOf, feedOf, type Env } from '../../env.ts';
 import type { PoolReport } from '../../contract/rpc/feed-rpc.ts';
-import type { PoolHistory } from '../../contract/history.ts';
+import type { HistoryPoint, PoolHistory } from '../../contract/history.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import type { Warning } from '../../contract/warnings.ts';
 import type { PoolStatus } from '../../contract/status.ts';
 import type { GroupEvent } from '../../core/events.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
+import { markOf } from '../../core/parts/bound.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { PoolIdentity, WarningBounds } from '../definition.ts';
 import { isInUse } from '../idleness.ts';
@@ -28,6 +29,8 @@ interface Watched {
   readonly bounds: () => WarningBounds;
   /** Slots that were held when the instance before last wrote. */
   readonly heldBefore: number;
+  /** The minute in which the instance before fell idle. Null: none. */
+  readonly minuteBefore: HistoryPoint | null;
   readonly report: (isDetailed: boolean) => PoolReport;
 }
 
@@ -43,7 +46,7 @@ export class Observation {
 
   constructor(
     state: GroupState,
-    { env, ctx, tables, store, identity, bounds, heldBefore, report }: Watched,
+    { env, ctx, tables, store, identity, bounds, heldBefore, minuteBefore, report }: Watched,
     now: InstantMs,
   ) {
     this.#state = state;
@@ -51,7 +54,7 @@ export class Observation {
     this.#tables = tables;
     this.#markers = new Markers(tables, state);
     if (heldBefore > 0) this.#markers.noteReset(heldBefore, now);
-    this.#history = new History(new HistoryRows(tables), now);
+    this.#history = new History(new HistoryRows(tables), minuteBefore, now);
     this.feed = new FeedLink(store, report, {
       hub: () => feedOf(env),
       waitUntil: (work) => ctx.waitUntil(work),
@@ -77,14 +80,19 @@ export class Observation {
     this.#warnings.note(this.#state, this.#bounds(), now);
     this.feed.note(now);
     if (!this.#tables.isOpen) return false;
-    return this.#markers.isDue || this.#history.isDue(isInUse(this.#state), now);
+    return this.#markers.isDue || this.#history.isDue(isCarried(this.#state), now);
   }
 
   /** Writes what is due, in the transaction of whoever writes anyway. */
   write(now: InstantMs): void {
     if (!this.#tables.isOpen) return;
-    this.#history.write(this.#state, isInUse(this.#state), now);
+    this.#history.write(this.#state, isCarried(this.#state), now);
     this.#markers.write();
+  }
+
+  /** Takes the open minute of a pool that falls idle, to be kept with its bound. */
+  takeMinute(): HistoryPoint | null {
+    return this.#history.takeOpen(this.#state);
   }
 
   history(fromMs: number, toMs: number, stepMs: number, now: InstantMs): PoolHistory {
@@ -117,6 +125,11 @@ export class Observation {
       warnings_total: this.#warnings.totals(),
     };
   }
+}
+
+/** Whether the pool writes its bound when it falls idle, and the open minute of its history with it. */
+function isCarried(state: GroupState): boolean {
+  return isInUse(state) || markOf(state.bound) > 0;
 }
 
 function webhookDependencies(env: Env): Parameters<typeof deliverWarning>[1] {
