@@ -10,6 +10,7 @@ export class Batch {
   readonly #write: (isBound: boolean) => void;
   /** False: nothing is written, so nobody waits for it and no timer is set. */
   readonly #isStored: boolean;
+  readonly #isCovered: () => boolean;
   #answers: (() => void)[] = [];
   /** One of the answers waits for a write. */
   #isAwaited = false;
@@ -20,9 +21,13 @@ export class Batch {
   #turnIsOpen = false;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
-  /** @param write writes all that there is to write now, the bound among it or not */
-  constructor(write: (isBound: boolean) => void, isStored: boolean) {
+  /**
+   * @param write writes all that there is to write now, the bound among it or not
+   * @param isCovered tells whether all that was handed out is covered by what is on disk
+   */
+  constructor(write: (isBound: boolean) => void, isCovered: () => boolean, isStored: boolean) {
     this.#write = write;
+    this.#isCovered = isCovered;
     this.#isStored = isStored;
   }
 
@@ -70,6 +75,8 @@ export class Batch {
 
   /** @param isLater the answers that others had to leave before have left */
   #flush(isLater: boolean): void {
+    // The process may have been held up since they were settled, and another instance may have come meanwhile.
+    if (isLater && this.#answers.length > 0) this.#isAwaited ||= !this.#isCovered();
     if (this.#isAwaited || (isLater && this.#isDue)) this.#writeNow();
     const answers = this.#answers;
     this.#answers = [];

@@ -1,4 +1,5 @@
 import { isProvedLater } from '../contract/pool-name.ts';
+import { isCovered } from '../core/parts/bound.ts';
 import { recover } from '../core/recover.ts';
 import { wantsServed } from '../core/upstream-signals.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
@@ -80,7 +81,11 @@ export class Pool {
     const writer = { state, store, bounds, observation, now, sync, onConfirmed, abort };
     const rows = new RowWriter(writer);
     // Where hundreds of pools share an object, the runtime fires their timers one by one, and allows 10,000.
-    const batch = new Batch((isBound) => rows.write(isBound), host === null);
+    const batch = new Batch(
+      (isBound) => rows.write(isBound),
+      () => isCovered(state.bound, now()),
+      host === null,
+    );
     const parked = new ParkedAcquires(
       () => link.definition.version,
       () => state.nextAttachment,
