@@ -11,7 +11,9 @@ const TALLIES_EVERY_MS = 10_000;
 /** All that a group writes at once. */
 export interface GroupWrite {
   readonly bound: BoundRow;
-  /** Null: the controls' row stays as it is, and the bound goes into the ring. */
+  /** The bound goes into the ring. */
+  readonly isInRing: boolean;
+  /** Null: the controls' row stays as it is. */
   readonly kept: Kept | null;
 }
 
@@ -42,12 +44,17 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   const mark = isIdle ? 0 : held + margin(state, held, now);
   const row = { mark, held, next: nextAttachment, revoking };
   // The row of the controls carries the bound where both are written: one row instead of two.
-  const issued = issue(bound, row, isKept && !isRingDue(bound), now);
+  const isInRing = !isKept || isRingDue(bound);
+  const issued = issue(bound, row, !isInRing, now);
   checkBound(state, issued.mark);
-  if (!isKept) return { bound: issued, kept: null };
+  if (!isKept) return { bound: issued, isInRing, kept: null };
   state.isControlsDirty = false;
   state.talliesDirtyAt = null;
-  return { bound: issued, kept: { controls, ahead: setAhead(ahead, settings, isIdle, now) } };
+  return {
+    bound: issued,
+    isInRing,
+    kept: { controls, ahead: setAhead(ahead, settings, isIdle, now) },
+  };
 }
 
 /** Notes that what was taken under `seq`, and all before it, is on disk. */

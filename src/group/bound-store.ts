@@ -102,9 +102,10 @@ export class BoundStore {
    *
    * @param minute the open minute of the history, where the pool falls idle
    */
-  write({ bound: row, kept }: GroupWrite, minute: HistoryPoint | null): void {
+  write({ bound: row, isInRing, kept }: GroupWrite, minute: HistoryPoint | null): void {
     const bound = minute === null ? row : { ...row, minute };
-    if (kept === null) return this.#writePlace(bound);
+    if (isInRing) this.#writePlace(bound);
+    if (kept === null) return;
     const keptRow: KeptRow = { ...kept.controls, ahead: kept.ahead, bound, boot: this.#bootId };
     this.#store.remember('controls', JSON.stringify(keptRow));
   }

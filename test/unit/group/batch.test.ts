@@ -11,7 +11,7 @@ afterEach(() => {
 
 /** Runs one turn that answers somebody, and has something to write besides. */
 function turn(batch: Batch, answer: () => void): void {
-  batch.afterWrite(answer);
+  batch.answer(answer, false);
   batch.settle();
   batch.soon(true);
 }
