@@ -18,7 +18,11 @@ function turn(batch: Batch, answer: () => void): void {
 
 it('of what is stored the first answer comes with its write, and the next waits for its turn', () => {
   const writes: boolean[] = [];
-  const batch = new Batch((isBound) => writes.push(isBound), true);
+  const batch = new Batch(
+    (isBound) => writes.push(isBound),
+    () => true,
+    true,
+  );
   const answers: number[] = [];
   turn(batch, () => answers.push(1));
   turn(batch, () => answers.push(2));
@@ -31,7 +35,11 @@ it('of what is stored the first answer comes with its write, and the next waits 
 
 it('what is written ahead is written right after its turn, once, and nobody waits for it', () => {
   const writes: boolean[] = [];
-  const batch = new Batch((isBound) => writes.push(isBound), true);
+  const batch = new Batch(
+    (isBound) => writes.push(isBound),
+    () => true,
+    true,
+  );
   batch.ahead();
   batch.ahead();
   batch.settle();
@@ -44,7 +52,11 @@ it('what is written ahead is written right after its turn, once, and nobody wait
 
 it('what is only observed takes no row of the bound with it', () => {
   const writes: boolean[] = [];
-  const batch = new Batch((isBound) => writes.push(isBound), true);
+  const batch = new Batch(
+    (isBound) => writes.push(isBound),
+    () => true,
+    true,
+  );
   batch.soon(false);
   vi.runAllTimers();
   expect(writes).toEqual([false]);
@@ -55,10 +67,37 @@ it('what is only observed takes no row of the bound with it', () => {
 });
 
 it('where nothing is stored nobody waits, and no timer is set', () => {
-  const batch = new Batch(() => undefined, false);
+  const batch = new Batch(
+    () => undefined,
+    () => true,
+    false,
+  );
   const answers: number[] = [];
   turn(batch, () => answers.push(1));
   turn(batch, () => answers.push(2));
   expect(answers).toEqual([1, 2]);
   expect(vi.getTimerCount()).toBe(0);
 });
+
+it.each([
+  [true, []],
+  [false, [true]],
+])(
+  'a settled answer that was held up leaves behind a write where it is covered no more',
+  (isCovered, expected) => {
+    const writes: boolean[] = [];
+    const batch = new Batch(
+      (isBound) => writes.push(isBound),
+      () => isCovered,
+      true,
+    );
+    const answers: number[] = [];
+    for (const answer of [1, 2]) {
+      batch.answer(() => answers.push(answer), true);
+      batch.settle();
+    }
+    expect([answers, writes]).toEqual([[1], []]);
+    vi.runAllTimers();
+    expect([answers, writes]).toEqual([[1, 2], expected]);
+  },
+);
