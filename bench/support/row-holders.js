@@ -8,7 +8,21 @@ const SLICE_MS = 25_000;
 /** Milliseconds before each try to take up a lease again; after the last one, as often as that. */
 const RETRY_PAUSES_MS = [0, 250, 1_000, 5_000];
 
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Pauses that run, by their length: the platform allows 10,000 timers, and there are more holders. */
+function sharedPauses() {
+  const running = new Map();
+  return (ms) => {
+    if (ms === 0) return Promise.resolve();
+    if (!running.has(ms)) {
+      const over = new Promise((resolve) => setTimeout(resolve, ms));
+      running.set(
+        ms,
+        over.then(() => running.delete(ms)),
+      );
+    }
+    return running.get(ms);
+  };
+}
 
 function requestFor(group) {
   const ticketId = crypto.randomUUID();
@@ -57,7 +71,7 @@ export async function tryOnce(pool, group) {
 }
 
 /** Takes up a lease again, with all that its answer told: another build may want more of it back. */
-async function resumed(poolNow, request, answer) {
+async function resumed({ poolNow, pause }, request, answer) {
   const known = { ...answer, lease: undefined, kind: undefined };
   for (let tries = 0; ; tries += 1) {
     await pause(RETRY_PAUSES_MS[tries] ?? RETRY_PAUSES_MS.at(-1));
@@ -71,12 +85,12 @@ async function resumed(poolNow, request, answer) {
 }
 
 /** Renews a lease, and takes it up again after a reset, until it is gone for good. */
-async function keep(poolNow, request, first, onResumed) {
+async function keep(context, request, first, onResumed) {
   for (let held = first; held !== null;) {
     const answer = await held.lease.renew(200).catch(() => 'gone');
     if (answer === 'revoking') return;
     if (answer === 'ok') continue;
-    held = await resumed(poolNow, request, held);
+    held = await resumed(context, request, held);
     if (held !== null) onResumed();
   }
 }
@@ -89,6 +103,8 @@ export function holdLeases(poolNow, group, leases, ctx) {
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
   const tell = (line) => writer.write(new TextEncoder().encode(`${line}\n`));
+  // Timers and promises belong to one request.
+  const context = { poolNow, pause: sharedPauses() };
   let resumptions = 0;
   const onResumed = () => {
     resumptions += 1;
@@ -101,7 +117,7 @@ export function holdLeases(poolNow, group, leases, ctx) {
       const requests = Array.from({ length: count }, () => requestFor(group));
       const answers = await Promise.all(requests.map((request) => granted(poolNow(), request)));
       for (const [index, answer] of answers.entries()) {
-        kept.push(keep(poolNow, requests[index], answer, onResumed));
+        kept.push(keep(context, requests[index], answer, onResumed));
       }
     }
     await tell('held');

@@ -8,6 +8,9 @@ import { startRows, type Build, type RowsGroup, type RowsSubject } from './rows-
 /** How long an instance may take to answer before that counts as never. */
 const NEVER_MS = 30_000;
 
+/** The same for all holders to have their leases again: they come through one thread, as does the object. */
+const NEVER_RESUMED_MS = 100_000;
+
 /** How long until a group is asked again. */
 const RETRY_MS = 20;
 
@@ -31,7 +34,7 @@ export interface Restart {
   readonly kibPerLease: number;
   /** After a reset under living holders. */
   readonly reset: Back;
-  /** Milliseconds from that reset until every holder has its lease from the new instance; null: never. */
+  /** Milliseconds from that reset until every holder has its lease from the new instance; null: not in time. */
   readonly resumedMs: number | null;
   /** After a new process has started, whose holders are dead. */
   readonly restart: Back;
@@ -131,8 +134,8 @@ async function underHolders(
     const from = performance.now();
     const back = await reset(subject, name);
     if (back === null) return { kibPerLease, reset: back, resumedMs: null };
-    const late = delay(NEVER_MS, null, { ref: false });
-    const line = await Promise.race([held.next().catch(() => null), late]);
+    const late = delay(NEVER_RESUMED_MS, null, { ref: false });
+    const line = await Promise.race([held.next(), late]);
     const resumedMs = line === null ? null : performance.now() - from;
     return { kibPerLease, reset: back, resumedMs };
   } finally {
