@@ -36,6 +36,9 @@ const SHARED_PROCESSES = { isolate: false, maxWorkers: 2 };
 /** They wait more than they compute: six at a time keep two cores busy. */
 const SIDE_BY_SIDE = { maxWorkers: 6, sequence: { groupOrder: 1 } };
 
+/** Fails every test in which a Headgate that it has started says that it broke an invariant. */
+const WATCHES_SERVE = 'test/support/serve-violations.ts';
+
 export default defineConfig({
   test: {
     projects: [
@@ -72,6 +75,7 @@ export default defineConfig({
           deps: { optimizer: { ssr: { enabled: true, include: BUNDLED } } },
           ...SIDE_BY_SIDE,
           include: ['test/workers/**/*.test.ts'],
+          setupFiles: ['test/workers/support/pool-violations.ts'],
           globalSetup: ['test/support/build-setup.ts', 'test/support/upstream-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -81,6 +85,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
+          setupFiles: [WATCHES_SERVE],
           globalSetup: ['test/support/build-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -91,6 +96,7 @@ export default defineConfig({
         test: {
           name: 'browser',
           include: ['test/browser/**/*.test.ts'],
+          setupFiles: [WATCHES_SERVE],
           globalSetup: ['test/support/build-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -103,6 +109,7 @@ export default defineConfig({
         test: {
           name: 'agents',
           include: ['test/agents/**/*.test.ts'],
+          setupFiles: [WATCHES_SERVE],
           globalSetup: ['test/support/build-setup.ts', 'test/agents/install.ts'],
           testTimeout: 300_000,
           hookTimeout: 60_000,
@@ -112,6 +119,7 @@ export default defineConfig({
         test: {
           name: 'long',
           include: ['test/e2e/**/*.long.ts'],
+          setupFiles: [WATCHES_SERVE],
           globalSetup: ['test/support/build-setup.ts'],
           testTimeout: 900_000,
           hookTimeout: 60_000,

@@ -8,6 +8,7 @@ import type { Frozen } from './frozen.ts';
  * - `breaker_open`: the upstream failed too often and is left alone.
  * - `quota_exhausted`: the upstream says that the account has nothing left.
  * - `lease_expired`: a lease was taken back at its TTL, because its holder was gone.
+ * - `invariant_violated`: Headgate broke one of its own promises, by a mistake in it.
  */
 const WARNING_KINDS = [
   'near_limit',
@@ -16,6 +17,7 @@ const WARNING_KINDS = [
   'breaker_open',
   'quota_exhausted',
   'lease_expired',
+  'invariant_violated',
 ] as const;
 
 /** Something in a pool that an operator had better look at. Never holds a key or a word of a prompt. */

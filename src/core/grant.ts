@@ -4,7 +4,7 @@ import { isCovered, markOnDisk } from './parts/bound.ts';
 import { demandOf } from './parts/demand.ts';
 import { noteLaneGrant } from './parts/lanes.ts';
 import { dequeue, queueLength, type Waiter } from './parts/queue.ts';
-import { roomAt, slotsLearned, slotsMaxAt } from './capacity.ts';
+import { roomAt, slotsLearned } from './capacity.ts';
 import type { Effect } from './events.ts';
 import { openLease } from './leases.ts';
 import { leave, rejected } from './leave.ts';
@@ -16,7 +16,7 @@ import { reserveFor } from './reservation.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteGrant } from './stats.ts';
 import { noteGranted } from './upstream-signals.ts';
-import { checkBound } from './writes.ts';
+import { checkLimit, checkMark } from './violations.ts';
 
 /** Grants whatever can be granted. */
 export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void {
@@ -93,13 +93,6 @@ export function letPass(
   grant(state, waiter, waiter.ticket.slots, now, effects);
 }
 
-/** Counts it if a grant takes the group beyond its limit; alone, a call may be wider than what was learned. */
-function checkLimit(state: GroupState, { slots }: Lease, now: InstantMs): void {
-  const { slotsInUse, settings, totals } = state;
-  if (slots === 0 || slotsInUse === slots || settings.isDryRun) return;
-  if (slotsInUse > slotsMaxAt(state, now)) totals.violations.above_limit += 1;
-}
-
 /**
  * Makes the answer that carries a lease. It waits for a write unless the bound covers it by what is on disk.
  */
@@ -110,7 +103,7 @@ export function grantOf(
 ): Extract<Effect, { kind: 'grant' }> {
   const { bound, ahead } = state;
   const isSettled = isCovered(bound, now) && !(bound.isStored && ahead.isOverdrawn);
-  if (isSettled) checkBound(state, markOnDisk(bound));
+  if (isSettled) checkMark(state, markOnDisk(bound));
   return { kind: 'grant', ticketId: lease.ticketId, lease, isSettled };
 }
 
@@ -136,7 +129,7 @@ function grant(
     { id: leaseId, ticketId, holder, lane, slots, nested, waitsElsewhere, reserved },
     now,
   );
-  checkLimit(state, lease, now);
+  checkLimit(state, slots, now);
   // One that still waits in a wider group probes nothing: others may meanwhile.
   if (!waitsElsewhere) noteGranted(state, lease, now);
   noteGrant(state, waiter, lease, now);

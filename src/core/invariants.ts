@@ -2,6 +2,7 @@ import type { InstantMs } from './words/ids.ts';
 import { TOMBSTONES_MAX } from './words/settings.ts';
 import { LANES, type Lane } from './words/ticket.ts';
 import { compareLines, compareWaiters, type Line } from './parts/queue.ts';
+import { INVARIANTS } from './parts/totals.ts';
 import { hasRoom } from './capacity.ts';
 import { boundSlotsOf } from './leases.ts';
 import { passesOn } from './nesting.ts';
@@ -21,6 +22,9 @@ export function checkInvariants(state: GroupState, now: InstantMs): string[] {
     broken.push('a waiter could take a free slot');
   }
   if (state.tombstones.size > TOMBSTONES_MAX) broken.push('too many tombstones');
+  for (const invariant of INVARIANTS) {
+    if (state.totals.violations[invariant] > 0) broken.push(`${invariant} was violated`);
+  }
   return broken;
 }
 

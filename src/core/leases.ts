@@ -15,6 +15,7 @@ import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteEnd } from './stats.ts';
 import { mayClaim, takeUnclaimed, type Claim } from './unclaimed.ts';
 import { noteEnded, noteGranted, noteSuccess } from './upstream-signals.ts';
+import { checkNew, countViolation } from './violations.ts';
 
 type NewLease = Pick<
   Lease,
@@ -102,7 +103,7 @@ function newLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
 
 /** Puts a lease into the set, and its slots into the sums. */
 export function addLease(state: GroupState, lease: Lease, now: InstantMs): void {
-  if (state.leases.has(lease.id)) state.totals.violations.granted_twice += 1;
+  checkNew(state, lease.id);
   state.leases.set(lease.id, lease);
   noteNested(state, lease);
   if (lease.phase === 'cooling') state.slotsCooling += lease.slots;
@@ -216,8 +217,7 @@ export function endLease(
   effects: Effect[],
 ): void {
   if (lease.phase === 'cooling' || !state.leases.has(lease.id)) {
-    state.totals.violations.settled_twice += 1;
-    return;
+    return countViolation(state, 'settled_twice');
   }
   const isUnused = outcome === 'unused' || settlement === 'unused';
   const heldMs = now - lease.grantedAt;

@@ -7,7 +7,12 @@ import {
   type GroupSettings,
 } from './words/settings.ts';
 import type { Amounts } from './parts/ahead.ts';
-import { ATTACHMENTS_UNWRITTEN_MAX, noteHeld, type BoundRow } from './parts/bound.ts';
+import {
+  ATTACHMENTS_UNWRITTEN_MAX,
+  noteHandedOut,
+  noteHeld,
+  type BoundRow,
+} from './parts/bound.ts';
 import { takeAhead } from './parts/rates.ts';
 import { reserve } from './parts/spend.ts';
 import { rebaseControls, type Controls } from './controls.ts';
@@ -15,7 +20,7 @@ import type { GroupEvent } from './events.ts';
 import { addLease, endLostNesting } from './leases.ts';
 import { emptyState, type GroupState, type HandedLease, type Lease } from './state.ts';
 import { holdUnclaimed, settleUnclaimed } from './unclaimed.ts';
-import { slotsHeld } from './writes.ts';
+import { slotsHeld } from './violations.ts';
 
 /** Rows that a group finds of the instances before it. */
 export interface Stored {
@@ -116,7 +121,9 @@ export function takeOver(
   now: InstantMs,
 ): void {
   state.nextAttachment = Math.max(state.nextAttachment, firstAttachment);
+  const heldBefore = slotsHeld(state);
   addHanded(state, handed.leases, now);
+  noteHandedOut(state.bound, slotsHeld(state) - heldBefore, now);
   // Holders know their leases by attachments of the other instance, which this one never gave out.
   state.bound.since = 0;
   if (isNew) {

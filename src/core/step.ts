@@ -31,7 +31,7 @@ import { countInFlight } from './reservation.ts';
 import type { GroupState } from './state.ts';
 import { noteStatus } from './stats.ts';
 import { expireUnclaimed, hasEnded, mayClaim, settleUnclaimed, type Claim } from './unclaimed.ts';
-import { slotsHeld } from './writes.ts';
+import { slotsHeld } from './violations.ts';
 import { applySignal } from './upstream-signals.ts';
 
 /**

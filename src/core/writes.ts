@@ -4,6 +4,7 @@ import { setAhead, type Amounts } from './parts/ahead.ts';
 import { slotsLearned } from './capacity.ts';
 import type { Controls } from './controls.ts';
 import type { GroupState } from './state.ts';
+import { slotsHeld } from './violations.ts';
 
 /** How long tallies are not written again while the group is in use: they are large, and no limit needs them. */
 const TALLIES_EVERY_MS = 10_000;
@@ -23,17 +24,6 @@ export interface Kept {
   readonly ahead: Amounts;
 }
 
-/** Slots that the bound has to cover: those in use, and those of leases that pass on them and may outlive that. */
-export function slotsHeld({ slotsInUse, slotsNested }: GroupState): number {
-  return slotsInUse + slotsNested;
-}
-
-/** Counts it if more is held than a bound covers, now that an answer with a lease leaves behind it. */
-export function checkBound(state: GroupState, mark: number): void {
-  const { bound, totals } = state;
-  if (bound.isStored && slotsHeld(state) > mark) totals.violations.above_mark += 1;
-}
-
 /** Takes everything that is to be written now. It must be written in the same turn. */
 export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   const { bound, settings, controls, ahead, nextAttachment, revoking } = state;
@@ -46,7 +36,6 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   // The row of the controls carries the bound where both are written: one row instead of two.
   const isInRing = !isKept || isRingDue(bound);
   const issued = issue(bound, row, !isInRing, now);
-  checkBound(state, issued.mark);
   if (!isKept) return { bound: issued, isInRing, kept: null };
   state.isControlsDirty = false;
   state.talliesDirtyAt = null;

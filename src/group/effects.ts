@@ -12,6 +12,8 @@ interface EffectTargets {
   readonly renewals: Renewals;
   /** Makes the handle on a lease that its answer carries. */
   readonly handle: (id: LeaseId, attachment: number) => LeaseHandle;
+  /** Told as an answer with a lease leaves, behind the write that it waited for. */
+  readonly onLeaving: () => void;
   /** Fields of a grant's answer besides its lease. */
   readonly grantFields: () => { readonly configVersion: number; readonly wantsServed?: boolean };
 }
@@ -51,10 +53,11 @@ export class EffectRunner {
   }
 
   #grant({ ticketId: id, lease, isSettled }: Extract<Effect, { kind: 'grant' }>): void {
-    const { batch, acquires, handle, grantFields } = this.#targets;
+    const { batch, acquires, handle, onLeaving, grantFields } = this.#targets;
     const { id: leaseId, attachment, nested, reserved } = lease;
     const parked = acquires.take(id);
-    const answer = (): void =>
+    const answer = (): void => {
+      onLeaving();
       parked?.({
         kind: 'granted',
         lease: handle(leaseId, attachment),
@@ -64,6 +67,7 @@ export class EffectRunner {
         ...(reserved === null ? {} : { reserved }),
         ...grantFields(),
       });
+    };
     batch.answer(answer, isSettled);
   }
 }

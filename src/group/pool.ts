@@ -1,9 +1,9 @@
 import { isProvedLater } from '../contract/pool-name.ts';
-import { isCovered } from '../core/parts/bound.ts';
+import { isCovered, markOf } from '../core/parts/bound.ts';
 import { recover } from '../core/recover.ts';
 import { wantsServed } from '../core/upstream-signals.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
-import { slotsHeld } from '../core/writes.ts';
+import { checkMark, slotsHeld } from '../core/violations.ts';
 import type { Env } from '../env.ts';
 import { SteadyClock } from '../runtime/steady-clock.ts';
 import { AcquireCalls } from './acquire-calls.ts';
@@ -97,6 +97,7 @@ export class Pool {
       acquires: parked,
       renewals,
       handle: (id, attachment) => this.leases.handle(id, attachment),
+      onLeaving: () => checkMark(state, markOf(state.bound)),
       grantFields: () => ({
         configVersion: link.definition.version,
         ...(wantsServed(state, now()) ? { wantsServed: true } : {}),

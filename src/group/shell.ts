@@ -3,7 +3,7 @@ import type { GroupEvent } from '../core/events.ts';
 import type { GroupState } from '../core/state.ts';
 import { lostAt } from '../core/parts/bound.ts';
 import { nextWakeAt, step } from '../core/step.ts';
-import { slotsHeld } from '../core/writes.ts';
+import { slotsHeld } from '../core/violations.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import type { SteadyClock } from '../runtime/steady-clock.ts';
 import type { Batch } from './batch.ts';

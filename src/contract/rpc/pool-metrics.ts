@@ -1,4 +1,5 @@
 import type { Histogram } from '../../core/parts/histogram.ts';
+import type { Invariant } from '../../core/parts/totals.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { PoolStatus } from '../status.ts';
 import type { WarningKind } from '../warnings.ts';
@@ -16,5 +17,7 @@ export interface PoolMetrics {
   readonly input_tokens_total: number;
   readonly output_tokens_total: number;
   readonly cost_usd_total: number;
+  /** Invariants that were broken, each of which is told. Absent: from the release before. */
+  readonly violations_total?: Readonly<Record<Invariant, number>>;
   readonly warnings_total: Readonly<Partial<Record<WarningKind, number>>>;
 }

@@ -16,6 +16,7 @@ import { History, waitQuantiles } from './history.ts';
 import { Markers } from './markers.ts';
 import type { GroupStore } from '../store.ts';
 import type { Tables } from '../tables.ts';
+import { ViolationLog } from './violation-log.ts';
 import { Warnings } from './warnings.ts';
 import { deliverWarning } from './webhook.ts';
 
@@ -41,6 +42,7 @@ export class Observation {
   readonly #history: History;
   readonly #warnings: Warnings;
   readonly #markers: Markers;
+  readonly #violations: ViolationLog;
   readonly #bounds: () => WarningBounds;
   readonly #tables: Tables;
 
@@ -52,6 +54,9 @@ export class Observation {
     this.#state = state;
     this.#bounds = bounds;
     this.#tables = tables;
+    this.#violations = new ViolationLog(identity, (violations, at) =>
+      this.#warnings.noteViolations(violations, at),
+    );
     this.#markers = new Markers(tables, state);
     if (heldBefore > 0) this.#markers.noteReset(heldBefore, now);
     this.#history = new History(new HistoryRows(tables), minuteBefore, now);
@@ -78,6 +83,7 @@ export class Observation {
     this.#history.note(this.#state, now);
     this.#markers.note(this.#state, event, now);
     this.#warnings.note(this.#state, this.#bounds(), now);
+    this.#violations.note(this.#state.totals.violations, now);
     this.feed.note(now);
     if (!this.#tables.isOpen) return false;
     return this.#markers.isDue || this.#history.isDue(isCarried(this.#state), now);
@@ -123,6 +129,7 @@ export class Observation {
       output_tokens_total: totals.outputTokens,
       cost_usd_total: totals.usd,
       warnings_total: this.#warnings.totals(),
+      violations_total: totals.violations,
     };
   }
 }

@@ -5,6 +5,7 @@ import { slotsLearned } from '../../core/capacity.ts';
 import { quantileMs } from '../../core/parts/histogram.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import { queueLength } from '../../core/parts/queue.ts';
+import type { Totals } from '../../core/parts/totals.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { PoolIdentity, WarningBounds } from '../definition.ts';
 import type { GroupStore } from '../store.ts';
@@ -99,6 +100,14 @@ export class Warnings {
     const waiting = queued === 0 ? 'no call waits yet' : `${queued} calls wait`;
     const message = `${inUse} of ${limit} slots have been in use for a minute, and ${waiting}.`;
     this.#warn('near_limit', message, { in_use: inUse, limit, queued }, now);
+  }
+
+  /** Warns of invariants that were broken. */
+  noteViolations(violations: Totals['violations'], now: InstantMs): void {
+    const broken = Object.entries(violations).filter(([, count]) => count > 0);
+    const names = broken.map(([name, count]) => `${name} (${count})`).join(', ');
+    const message = `Headgate broke a promise of its own: ${names}. That is a mistake in it; please report it.`;
+    this.#warn('invariant_violated', message, Object.fromEntries(broken), now);
   }
 
   /** Warns of what a minute shows, when it is over. */

@@ -58,6 +58,10 @@ export const PASSED = counter(
   'Calls that passed while the pool was unreachable.',
 );
 export const WOULD_WAIT = counter('dry_run_would_wait', 'Calls that a dry run would have held up.');
+export const VIOLATIONS = counter(
+  'invariant_violations',
+  'Promises of Headgate that it broke, by name. Anything but 0 is a mistake in it.',
+);
 export const WARNINGS = counter('warnings', 'Warnings, by kind.');
 
 export const WAIT = histogram('wait_seconds', 'Time that granted calls stood in the queue.');

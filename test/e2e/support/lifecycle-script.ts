@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { ROOT } from '../../../scripts/serve/build.ts';
+import { noteOutput } from '../../support/violations.ts';
 import { until } from './lifecycle-wait.ts';
 
 /** A script of the project that runs as a process of its own. */
@@ -75,6 +76,7 @@ export function runScript(
         // Nothing of it is left.
       }
       await exited;
+      noteOutput(printed);
     },
   };
 }

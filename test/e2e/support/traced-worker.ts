@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { ensureBuilt } from '../../../scripts/serve/build.ts';
 import { readCompatibility, workerdConfig } from '../../../scripts/serve/workerd-config.ts';
+import { noteOutput } from '../../support/violations.ts';
 
 const { default: workerdBinary } = createRequire(import.meta.url)('workerd') as { default: string };
 
@@ -62,6 +63,7 @@ export async function startTracedWorker(folder: string, token: string): Promise<
   if (printed === undefined || control === undefined) throw new Error('workerd has no pipes.');
   const attributes = new Map<string, unknown>();
   createInterface({ input: printed }).on('line', (line) => {
+    noteOutput(line);
     const [, text] = /^ATTRIBUTES (.*)$/.exec(line) ?? [];
     if (text === undefined) return;
     for (const { name, value } of JSON.parse(text) as { name: string; value: unknown }[]) {
