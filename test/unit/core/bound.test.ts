@@ -8,7 +8,8 @@ import {
   noteHandedOut,
   SETTLED_MS,
 } from '../../../src/core/parts/bound.ts';
-import { checkBound, confirmWrite, takeWrite } from '../../../src/core/writes.ts';
+import { checkMark } from '../../../src/core/violations.ts';
+import { confirmWrite, takeWrite } from '../../../src/core/writes.ts';
 import { START, TestGroup } from '../../support/core-builders.ts';
 
 /** Grants below what is on disk write nothing; all others wait for a write. */
@@ -367,7 +368,7 @@ describe('a write', () => {
     const group = written();
     group.write();
     expect(group.state.totals.violations.above_mark).toBe(0);
-    checkBound(group.state, 0);
+    checkMark(group.state, 0);
     expect(group.state.totals.violations.above_mark).toBe(1);
   });
 });
