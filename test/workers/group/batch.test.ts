@@ -1,7 +1,7 @@
-// Many acquire calls of one turn: every lease has its row before its caller hears of it, and they share writes.
+// Many acquire calls of one turn: every lease is covered on disk before its caller hears of it, and they share writes.
 import { afterAll, expect, it, vi } from 'vitest';
 import { poolName } from '../../../src/contract/pool-name.ts';
-import { GroupStore } from '../../../src/group/store.ts';
+import { BoundStore } from '../../../src/group/bound-store.ts';
 import { Trial } from '../../../src/group/trial.ts';
 import {
   define,
@@ -9,9 +9,9 @@ import {
   nothingLeaks,
   pool,
   request,
-  rows,
+  storedBoundIn,
   take,
-  untilNoRows,
+  untilWrittenEmpty,
 } from '../support/pool.ts';
 import { env } from '../support/worker.ts';
 
@@ -19,57 +19,55 @@ const CALLS = 200;
 
 afterAll(nothingLeaks);
 
-it('leases of one turn are all in rows before any of them is answered, in fewer writes than grants', async () => {
+it('leases of one turn are all below the mark before any of them is answered, in fewer writes than grants', async () => {
   await define('turn', CALLS);
-  const write = vi.spyOn(GroupStore.prototype, 'write');
-  const missing = await inside('turn', async (instance, { storage }) => {
-    const acquires = Array.from({ length: CALLS }, async (_, at) => {
-      const answer = await instance.acquire(request('turn', `t${at}`));
-      if (answer.kind !== 'granted') return answer.kind;
-      const row = storage.sql.exec('SELECT id FROM lease WHERE id = ?', answer.leaseId).toArray();
-      return row.length === 1 ? null : answer.leaseId;
-    });
-    return (await Promise.all(acquires)).filter((one) => one !== null);
-  });
-  expect(missing).toEqual([]);
-  const written = write.mock.calls.filter(([{ saved }]) => saved.length > 0).length;
+  const write = vi.spyOn(BoundStore.prototype, 'write');
+  const marks = await inside('turn', (instance, state) =>
+    Promise.all(
+      Array.from({ length: CALLS }, async (_, at) => {
+        const { kind } = await instance.acquire(request('turn', `t${at}`));
+        return kind === 'granted' ? (storedBoundIn(state)?.mark ?? 0) : 0;
+      }),
+    ),
+  );
+  const written = write.mock.calls.length;
   write.mockRestore();
+  // The first one hears of its lease as soon as that is written, the others once all of theirs are.
+  expect(marks[0]).toBeGreaterThanOrEqual(1);
+  expect(Math.min(...marks.slice(1))).toBeGreaterThanOrEqual(CALLS);
   // The first at once, the others together on the next turn.
   expect(written).toBe(2);
-  expect(await rows('turn')).toHaveLength(CALLS);
   await Promise.all(
     Array.from({ length: CALLS }, (_, at) => pool('turn').release(`t${at}.1`, 'unused', null)),
   );
 });
 
-it('callers on the wire find their row written when the reply arrives', async () => {
+it('callers on the wire find themselves below the mark when the reply arrives', async () => {
   await define('wire', CALLS);
-  const write = vi.spyOn(GroupStore.prototype, 'write');
-  const seen = new Set<string>();
+  const write = vi.spyOn(BoundStore.prototype, 'write');
+  let granted = 0;
   const held = await Promise.all(
     Array.from({ length: CALLS }, async (_, at) => {
-      const { leaseId, lease } = await take('wire', `t${at}`);
-      const isWritten = write.mock.calls.some(([{ saved }]) =>
-        saved.some(({ id }) => id === leaseId),
-      );
-      if (isWritten) seen.add(leaseId);
-      return lease;
+      const { lease } = await take('wire', `t${at}`);
+      granted += 1;
+      const marks = write.mock.calls.map(([{ bound }]) => bound.mark);
+      return { lease, isBelow: granted <= Math.max(...marks) };
     }),
   );
-  const written = write.mock.calls.filter(([{ saved }]) => saved.length > 0).length;
+  const written = write.mock.calls.length;
   write.mockRestore();
-  expect(seen.size).toBe(CALLS);
+  expect(held.filter(({ isBelow }) => !isBelow)).toEqual([]);
   expect(written).toBeLessThan(CALLS);
-  await Promise.all(held.map((lease) => lease.release('unused', null)));
+  await Promise.all(held.map(({ lease }) => lease.release('unused', null)));
 });
 
-it('rows of leases that have ended are deleted together, within a moment', async () => {
-  await define('deletes', 20);
-  const held = await Promise.all(Array.from({ length: 20 }, (_, at) => take('deletes', `t${at}`)));
-  const write = vi.spyOn(GroupStore.prototype, 'write');
+it('ends of leases are written once, when nothing is held any more', async () => {
+  await define('ends', 20);
+  const held = await Promise.all(Array.from({ length: 20 }, (_, at) => take('ends', `t${at}`)));
+  const write = vi.spyOn(BoundStore.prototype, 'write');
   await Promise.all(held.map(({ lease }) => lease.release('unused', null)));
-  await untilNoRows('deletes');
-  expect(write.mock.calls.length).toBeLessThan(20);
+  await untilWrittenEmpty('ends');
+  expect(write).toHaveBeenCalledOnce();
   write.mockRestore();
 });
 

@@ -11,7 +11,7 @@ import {
   request,
   resetPool,
   take,
-  untilNoRows,
+  untilWrittenEmpty,
   untilStatus,
 } from '../support/pool.ts';
 import { change, configure, env } from '../support/worker.ts';
@@ -126,7 +126,7 @@ it('an object knows its configuration after a reset, without the directory', asy
   const configVersion = await setLimit('remembered', 3);
   const { lease } = await take('remembered', 'a', { configVersion });
   await lease.release('unused', null);
-  await untilNoRows('remembered');
+  await untilWrittenEmpty('remembered');
   const definition = vi.spyOn(DirectoryObject.prototype, 'definition');
   await resetPool('remembered');
   expect(await pool('remembered').status()).toMatchObject({ limit: { configured: 3 } });

@@ -133,3 +133,7 @@ export function rowV1(ticketId: string): string {
     coolingUntil: null,
   });
 }
+
+/** The table that version 1 kept these rows in. */
+export const TABLE_V1 =
+  'CREATE TABLE lease (id TEXT PRIMARY KEY, boot TEXT NOT NULL, data TEXT NOT NULL) WITHOUT ROWID';

@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import type { GroupRpc } from '../../../src/contract/rpc/group-rpc.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
-import { inside, nothingLeaks, resetPool, resetWritten } from '../support/pool.ts';
+import { inside, nothingLeaks, resetPool, crashPool } from '../support/pool.ts';
 import { env, until } from '../support/worker.ts';
 import {
   acquireAutomaticV1,
@@ -12,6 +12,7 @@ import {
   definitionV1,
   resumeV1,
   rowV1,
+  TABLE_V1,
   type GroupV1,
 } from './contract-v1.ts';
 
@@ -173,10 +174,11 @@ it('the status has every field of version 1', async () => {
 
 it('rows that version 1 wrote are read by the present object', async () => {
   await object('rows').reconfigure(definitionV1('rows', 2));
-  await inside('rows', (_instance, { storage }) =>
-    storage.sql.exec(`INSERT INTO lease (id, boot, data) VALUES ('t.1', '', ?)`, rowV1('t')),
-  );
-  await resetWritten('rows');
+  await inside('rows', (_instance, { storage: { sql } }) => {
+    sql.exec(TABLE_V1);
+    sql.exec(`INSERT INTO lease (id, boot, data) VALUES ('t.1', '', ?)`, rowV1('t'));
+  });
+  await crashPool('rows');
   expect(await object('rows').leases()).toMatchObject([{ id: 't.1', state: 'held' }]);
   const resumed = await object('rows').resume(resumeV1('rows', 't'));
   expect(resumed.kind).toBe('granted');

@@ -1,21 +1,28 @@
 // Renewals are parked in the object: they tell a holder at once that its lease was taken away, and their
 // answer is fenced by a write.
 import { afterAll, expect, it } from 'vitest';
-import { RENEW_EVERY_MS } from '../../../src/core/words/settings.ts';
+import { LEASE_TTL_MS, RENEW_EVERY_MS } from '../../../src/core/words/settings.ts';
 import type { LeaseRpc } from '../../../src/contract/rpc/group-rpc.ts';
-import { define, inside, nothingLeaks, pool, resetPool, rows, take } from '../support/pool.ts';
+import {
+  crashPool,
+  define,
+  inside,
+  nothingLeaks,
+  passAwake,
+  pool,
+  releaseById,
+  resume,
+  storedBound,
+  take,
+} from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { until } from '../support/worker.ts';
 
 afterAll(nothingLeaks);
 
-function heartbeat(name: string): Promise<number | null> {
-  return inside(name, (_instance, { storage }) => {
-    const row = storage.sql
-      .exec<{ value: string }>(`SELECT value FROM memory WHERE key = 'heartbeat'`)
-      .toArray()[0];
-    return row === undefined ? null : Number(row.value);
-  });
+/** When the last write of a pool was issued. */
+async function writtenAt(name: string): Promise<number> {
+  return (await storedBound(name))?.at ?? 0;
 }
 
 /** Parks a renewal. The next one answers it. */
@@ -47,16 +54,16 @@ it('a parked renewal is answered at once when its lease is taken away', async ()
   expect(await pool('revoked').status()).toMatchObject({ in_use: 0 });
 });
 
-it('a lease that was taken away is still to be let go of after a reset', async () => {
+it('a lease that was taken away is gone after a reset, and its slot lapses', async () => {
   await define('revoked-reset', 1);
-  await take('revoked-reset', 'a');
+  const held = await take('revoked-reset', 'a');
   await pool('revoked-reset').revoke('a.1');
-  await until(async () =>
-    expect(await rows('revoked-reset')).toMatchObject([{ phase: 'revoking' }]),
-  );
-  await resetPool('revoked-reset');
-  expect(await pool('revoked-reset').leases()).toMatchObject([{ id: 'a.1', state: 'revoking' }]);
-  await pool('revoked-reset').release('a.1', 'unused', null);
+  await crashPool('revoked-reset');
+  expect(await resume('revoked-reset', held)).toMatchObject({ kind: 'gone' });
+  await releaseById('revoked-reset', held);
+  expect(await pool('revoked-reset').status()).toMatchObject({ in_use: 1, resurrected_total: 0 });
+  await passAwake('revoked-reset', LEASE_TTL_MS);
+  expect(await pool('revoked-reset').status()).toMatchObject({ in_use: 0 });
 });
 
 it('a renewal of a lease that has ended is answered gone, a parked one too', async () => {
@@ -73,49 +80,44 @@ it('a lease that nobody holds cannot be taken away', async () => {
   expect(await pool('nobody').revoke('a.1')).toBe(false);
 });
 
-it('the answer to a renewal waits for a write, and there is one in ten seconds at most', async () => {
-  await define('heartbeat', 1);
-  const { lease } = await take('heartbeat', 'a');
-  const first = await park('heartbeat', lease);
-  expect(await heartbeat('heartbeat')).toBeNull();
+it('the answer to a renewal is behind a write that is ten seconds old at most', async () => {
+  await define('fence', 1);
+  const { lease } = await take('fence', 'a');
+  const granted = await writtenAt('fence');
+  const first = await park('fence', lease);
   passTime(RENEW_EVERY_MS);
   const renewedAt = Date.now();
-  const second = await park('heartbeat', lease);
+  const second = await park('fence', lease);
   expect(await first.answer).toBe('ok');
-  const written = await heartbeat('heartbeat');
+  const written = await writtenAt('fence');
   expect(written).toBeGreaterThanOrEqual(renewedAt);
+  expect(written).toBeGreaterThan(granted);
   passTime(4_000);
-  const third = await park('heartbeat', lease);
+  const third = await park('fence', lease);
   expect(await second.answer).toBe('ok');
-  expect(await heartbeat('heartbeat')).toBe(written);
+  expect(await writtenAt('fence')).toBe(written);
   passTime(6_000);
-  const fourth = await park('heartbeat', lease);
+  const fourth = await park('fence', lease);
   expect(await third.answer).toBe('ok');
-  expect(await heartbeat('heartbeat')).toBeGreaterThan(written ?? 0);
+  expect(await writtenAt('fence')).toBeGreaterThan(written);
   await lease.release('unused', 200);
   expect(await fourth.answer).toBe('gone');
 });
 
 it('a renewal whose write fails is not answered ok', async () => {
   await define('fenced', 1);
-  const { lease } = await take('fenced', 'a');
-  const { answer } = await park('fenced', lease);
+  const held = await take('fenced', 'a');
+  const { answer } = await park('fenced', held.lease);
   const failed = answer.then(
     () => null,
     (error: unknown) => String(error),
   );
   await inside('fenced', (_instance, { storage }) =>
-    storage.sql.exec('ALTER TABLE memory RENAME TO elsewhere'),
+    storage.sql.exec('ALTER TABLE bound RENAME TO elsewhere'),
   );
   passTime(RENEW_EVERY_MS);
-  lease.renew(200).catch(() => {});
-  expect(await failed).toContain('memory');
-  // The end of the pool's last call is written there too, and an instance that could not is gone with it.
-  await inside('fenced', (_instance, { storage }) =>
-    storage.sql.exec('ALTER TABLE elsewhere RENAME TO memory'),
-  );
-  await until(async () => {
-    await pool('fenced').release('a.1', 'unused', null);
-    expect(await rows('fenced')).toEqual([]);
-  });
+  held.lease.renew(200).catch(() => {});
+  expect(await failed).toContain('bound');
+  // An instance that could not write is gone, and what it wrote before is gone with the table.
+  await until(() => releaseById('fenced', held));
 });

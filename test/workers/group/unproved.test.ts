@@ -5,16 +5,18 @@ import { directoryOf } from '../../../src/env.ts';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { SETTLE_MS } from '../../../src/core/words/settings.ts';
 import {
+  crashPool,
   inside,
   nothingLeaks,
   pool,
   request,
   resetPool,
-  resetWritten,
-  rows,
+  resume,
+  storedBound,
   tables,
   take,
-  untilNoRows,
+  untilStatus,
+  untilWrittenEmpty,
 } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { env, until } from '../support/worker.ts';
@@ -34,7 +36,7 @@ function automatic(partition: string) {
     name,
     take: (ticketId: string) => take(name, ticketId, of),
     busy: (ticketId: string) => pool(name).acquire(request(name, ticketId, { ...of, wait: false })),
-    resume: (ticketId: string) =>
+    resumeOne: (ticketId: string) =>
       pool(name).resume({ ...request(name, ticketId, of), leaseId: `${ticketId}.1` }),
   };
 }
@@ -63,35 +65,37 @@ it('a key that its provider refuses leaves no table, no row, no alarm and no ent
   expect(await isListed('refused')).toBe(false);
 });
 
-it('the first success stores the leases that there are, and what the pool knows', async () => {
+it('from the first success on what is held is covered on disk, and what the pool knows is stored', async () => {
   const { name, take: takeOne } = automatic('good');
-  await takeOne('long');
+  const long = await takeOne('long');
   const short = await takeOne('short');
   expect(await tables(name)).toEqual([]);
   await short.lease.release('success', 200);
-  expect(await tables(name)).toEqual(['history', 'lease', 'marker', 'memory']);
-  expect((await rows(name)).map(({ id }) => id)).toContain('long.1');
+  expect(await tables(name)).toEqual(['bound', 'history', 'marker', 'memory']);
+  // The write comes before the end of the lease that tells of the success.
+  expect(await storedBound(name)).toMatchObject({ mark: 2 });
   await until(async () => expect(await isListed('good')).toBe(true));
-  await until(async () => expect(await rows(name)).toMatchObject([{ id: 'long.1' }]));
+  // So does a slot that cools down, though nobody can come back for it.
+  await untilStatus(name, { cooling: 0 });
   await resetPool(name);
-  // Its limit is known to the new instance by itself, and its lease.
+  // Its limit is known to the new instance by itself, and how many slots are held.
   expect(await pool(name).status()).toMatchObject({ in_use: 1, limit: { effective: 2 } });
-  const resumed = await pool(name).resume({ ...request(name, 'long'), leaseId: 'long.1' });
+  const resumed = await resume(name, long);
   if (resumed.kind !== 'granted') throw new Error(resumed.kind);
   expect(await pool(name).status()).toMatchObject({ in_use: 1, resurrected_total: 0 });
   await resumed.lease.release('success', 200);
-  await untilNoRows(name);
+  await untilWrittenEmpty(name);
 });
 
 it('a reset before the first success loses no call that runs: holders are counted, and nobody comes between', async () => {
-  const { name, take: takeOne, busy, resume } = automatic('lost');
+  const { name, take: takeOne, busy, resumeOne } = automatic('lost');
   await takeOne('a');
   await takeOne('b');
-  await resetWritten(name);
-  const a = await resume('a');
+  await crashPool(name);
+  const a = await resumeOne('a');
   // The other holder is on its way: its slot is not given away.
   expect(await busy('c')).toMatchObject({ kind: 'rejected' });
-  const b = await resume('b');
+  const b = await resumeOne('b');
   if (a.kind !== 'granted' || b.kind !== 'granted') throw new Error(`${a.kind}, ${b.kind}`);
   expect(await pool(name).status()).toMatchObject({ in_use: 2 });
   passTime(SETTLE_MS);
@@ -103,5 +107,5 @@ it('a reset before the first success loses no call that runs: holders are counte
 
 it('a pool of a configured group stores from the start', async () => {
   await pool('configured#x').status();
-  expect(await tables('configured#x')).toContain('lease');
+  expect(await tables('configured#x')).toContain('bound');
 });

@@ -1,14 +1,17 @@
 // An operator knows that what the upstream said last is over: the quota was raised, or it was a mistake.
 import { afterAll, expect, it } from 'vitest';
+import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { SERVED } from '../../../src/core/words/signal.ts';
 import {
   define,
+  crashPool,
   inside,
   nothingLeaks,
+  passAwake,
   pool,
+  releaseById,
   resetPool,
-  resetWritten,
-  rows,
+  resume,
   take,
 } from '../support/pool.ts';
 import { admin, until } from '../support/worker.ts';
@@ -34,23 +37,25 @@ it('calls go again at once after a limit of days, also for an object that was re
 
 it('is done when its operator hears so: a reset right after it undoes nothing', async () => {
   await define('undone', 1);
-  const { lease } = await take('undone', 'a');
-  await lease.report({ ...SERVED, kind: 'requests', retryAfterMs: 3_600_000 }, false);
+  const held = await take('undone', 'a');
+  await held.lease.report({ ...SERVED, kind: 'requests', retryAfterMs: 3_600_000 }, false);
   await until(async () => expect(await controlsRow('undone')).toContain('until'));
   expect((await pool('undone').status()).paused_until).not.toBe(null);
   await pool('undone').relearn();
-  await resetWritten('undone');
+  await crashPool('undone');
   expect((await pool('undone').status()).paused_until).toBe(null);
-  await pool('undone').release('a.1', 'unused', null);
+  await releaseById('undone', held);
 });
 
 it('and so is a lease that was taken away', async () => {
   await define('taken', 1);
-  await take('taken', 'a');
+  const lease = await take('taken', 'a');
   expect(await pool('taken').revoke('a.1')).toBe(true);
-  await resetWritten('taken');
-  expect(await rows('taken')).toMatchObject([{ phase: 'revoking' }]);
-  await pool('taken').release('a.1', 'unused', null);
+  await crashPool('taken');
+  expect(await resume('taken', lease)).toMatchObject({ kind: 'gone' });
+  // Its slot is not known to be free before its time is over.
+  expect(await pool('taken').status()).toMatchObject({ in_use: 1 });
+  await passAwake('taken', LEASE_TTL_MS);
 });
 
 it('is written into the audit log, and needs a group', async () => {

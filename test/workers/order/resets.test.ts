@@ -1,6 +1,6 @@
 // Resets of a group under a queue: who asks again within the boot window keeps its place.
 import { afterAll, beforeEach, expect, it } from 'vitest';
-import { nothingLeaks, pool, resetPool, untilNoRows, untilStatus } from '../support/pool.ts';
+import { nothingLeaks, pool, resetPool, untilWrittenEmpty, untilStatus } from '../support/pool.ts';
 import {
   allFree,
   arrived,
@@ -46,7 +46,7 @@ it('lanes and the age of agent runs outlive a reset', async () => {
   await finish(scene, calls);
   expect(await arrived(scene)).toEqual(['holder', 'high', 'old', 'young', 'low']);
   expect(await scene.strict.stats()).toMatchObject({ peak: 1, rejected429: 0 });
-  await untilNoRows(group);
+  await untilWrittenEmpty(group);
 });
 
 it.each(['narrow', 'wide'])(

@@ -1,7 +1,7 @@
 // Several groups that are saturated at once: nobody waits in a circle, no limit is exceeded. The upstream
 // counts, over everything and for each model.
 import { afterAll, beforeEach, expect, it } from 'vitest';
-import { nothingLeaks, resetPool, untilNoRows } from '../support/pool.ts';
+import { nothingLeaks, resetPool, untilWrittenEmpty } from '../support/pool.ts';
 import { until, type OpenCall } from '../support/worker.ts';
 import {
   allFree,
@@ -62,7 +62,7 @@ async function peaks() {
 
 async function nothingIsLeft(): Promise<void> {
   await allFree(...names);
-  for (const name of names) await untilNoRows(name);
+  for (const name of names) await untilWrittenEmpty(name);
 }
 
 it('several groups saturated at once: no deadlock, no limit exceeded, nothing leaked', async () => {

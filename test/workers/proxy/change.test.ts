@@ -1,6 +1,12 @@
 // Changes of the configuration while calls stream and wait. The upstream counts.
 import { afterAll, beforeEach, expect, it } from 'vitest';
-import { NO_COOLDOWN, nothingLeaks, pool, untilNoRows, untilStatus } from '../support/pool.ts';
+import {
+  NO_COOLDOWN,
+  nothingLeaks,
+  pool,
+  untilWrittenEmpty,
+  untilStatus,
+} from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { admin, change, chat, configure, open, until, type OpenCall } from '../support/worker.ts';
 
@@ -172,7 +178,7 @@ it('calls that wait in a group that is deleted go another way and keep their age
     'wide-younger',
   ]);
   expect(peak).toBe(2);
-  await untilNoRows(group);
+  await untilWrittenEmpty(group);
 });
 
 it('a new group takes the waiters of an automatic one over, whose leases stay where they were taken', async () => {

@@ -3,7 +3,13 @@
 import { afterAll, afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Strict } from '../support/strict.ts';
 import { strictScope } from '../support/strict.ts';
-import { NO_COOLDOWN, nothingLeaks, pool, untilNoRows, untilStatus } from '../support/pool.ts';
+import {
+  NO_COOLDOWN,
+  nothingLeaks,
+  pool,
+  untilWrittenEmpty,
+  untilStatus,
+} from '../support/pool.ts';
 import { call, chat, configure, open, until, type OpenCall } from '../support/worker.ts';
 
 const CHAT = '/up/v1/chat/completions';
@@ -35,7 +41,7 @@ afterEach(async () => {
   vi.unstubAllGlobals();
   for (const one of calls.splice(0)) one.leave();
   await untilStatus(group, { in_use: 0, queued: 0 });
-  await untilNoRows(group);
+  await untilWrittenEmpty(group);
 });
 
 afterAll(nothingLeaks);

@@ -6,7 +6,10 @@ import type {
   AcquireAnswer,
   AcquireRequest,
   GroupRpc,
+  ResumeAnswer,
+  ResumeRequest,
 } from '../../../src/contract/rpc/group-rpc.ts';
+import type { BoundRow } from '../../../src/core/parts/bound.ts';
 import type { PoolStatus } from '../../../src/contract/status.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import { passTime } from './time.ts';
@@ -86,6 +89,36 @@ export async function take(
   return answer;
 }
 
+/** A granted lease as its holder tells of it to an instance that may not know it. */
+export function heldBy(
+  group: string,
+  { leaseId, attachment, nested, reserved }: Granted,
+  fields: Partial<ResumeRequest> = {},
+): ResumeRequest {
+  const [ticketId = ''] = leaseId.split('.');
+  const told = { ...(nested && { nested }), ...(reserved && { reserved }) };
+  return { ...request(group, ticketId), leaseId, attachment, ...told, ...fields };
+}
+
+/** Takes a lease up again, as its holder would. */
+export function resume(
+  group: string,
+  lease: Granted,
+  fields: Partial<ResumeRequest> = {},
+): Promise<ResumeAnswer> {
+  return pool(group).resume(heldBy(group, lease, fields));
+}
+
+/** Gives a lease back by its id, as a holder would whose stub is dead. */
+export function releaseById(
+  group: string,
+  lease: Granted,
+  fields: Partial<ResumeRequest> = {},
+): Promise<void> {
+  const held = heldBy(group, lease, fields);
+  return pool(group).release(lease.leaseId, 'unused', null, undefined, held);
+}
+
 /** Parks an acquire call, and returns once it stands in the queue. */
 export async function queueUp(
   group: string,
@@ -128,22 +161,14 @@ export function inside<Result>(
   );
 }
 
-/** Content of a lease's row. */
-export interface Row {
-  readonly id: string;
-  readonly phase: string;
-  readonly extendedUntil: number | null;
-  /** Absent: 0. */
-  readonly extensions?: number;
-  readonly coolingUntil: number | null;
+/** The last row of a pool's bound, wherever it is on disk. Null: there is none. */
+export function storedBound(name: string): Promise<BoundRow | null> {
+  return inside(name, (_instance, state) => storedBoundIn(state));
 }
 
-export function rows(name: string): Promise<Row[]> {
-  return inside(name, (_instance, state) => rowsIn(state));
-}
-
-export function untilNoRows(name: string): Promise<void> {
-  return until(async () => expect(await rows(name)).toEqual([]));
+/** Waits until it is on disk that a pool holds nothing. */
+export function untilWrittenEmpty(name: string): Promise<void> {
+  return until(async () => expect((await storedBound(name))?.mark ?? 0).toBe(0));
 }
 
 /** The tables that an object has made. */
@@ -158,37 +183,37 @@ function tablesIn({ storage }: DurableObjectState): string[] {
   return made.toArray().map(({ name }) => name);
 }
 
-function rowsIn(state: DurableObjectState): Row[] {
-  if (!tablesIn(state).includes('lease')) return [];
-  return state.storage.sql
-    .exec<{ data: string }>('SELECT data FROM lease ORDER BY id')
-    .toArray()
-    .map(({ data }) => JSON.parse(data) as Row);
+export function storedBoundIn(state: DurableObjectState): BoundRow | null {
+  const { sql } = state.storage;
+  const made = tablesIn(state);
+  if (!made.includes('bound')) return null;
+  const ring = sql.exec<{ data: string }>('SELECT data FROM bound').toArray();
+  const [kept] = sql
+    .exec<{ value: string }>(`SELECT value FROM memory WHERE key = 'controls'`)
+    .toArray();
+  const rows = ring.map(({ data }) => JSON.parse(data) as BoundRow);
+  const { bound } = JSON.parse(kept?.value ?? '{}') as { readonly bound?: BoundRow };
+  if (bound !== undefined) rows.push(bound);
+  return rows.toSorted((one, other) => one.seq - other.seq).at(-1) ?? null;
 }
 
 /**
- * Resets a pool's object, as a crash or a deploy would: what was in memory is gone. It waits for rows
- * that are still to be deleted: one that is lost keeps its slot down until the TTL, and a group with
- * nothing but such slots stands still for longer than a test waits.
+ * Has a pool write what it holds now. Else the slots of calls that have ended may count as held on disk, and be
+ * unclaimed for one TTL after a reset: longer than a test waits.
  */
-export function resetPool(name: string): Promise<void> {
-  return reset(name, async (instance, state) => {
-    const written = async (): Promise<string | null> => {
-      const ids = (await instance.leases()).map(({ id }) => id).toSorted();
-      const inRows = rowsIn(state).map(({ id }) => id);
-      return ids.join() === inRows.toSorted().join() ? ids.join() : null;
-    };
-    for (;;) {
-      const before = await written();
-      await state.storage.sync();
-      if (before !== null && before === (await written())) return;
-      await scheduler.wait(5);
-    }
-  });
+async function written(instance: GroupRpc, { storage }: DurableObjectState): Promise<void> {
+  // Operators hear behind a write.
+  await instance.revoke('nobody.1');
+  await storage.sync();
 }
 
-/** The same for a pool whose rows somebody else has written: its object does not know them. */
-export function resetWritten(name: string): Promise<void> {
+/** Resets a pool's object, as a deploy would, once what it holds is written: what was in memory is gone. */
+export function resetPool(name: string): Promise<void> {
+  return reset(name, written);
+}
+
+/** Resets a pool's object, as a crash would: just what was written until now is on disk. */
+export function crashPool(name: string): Promise<void> {
   return reset(name, (_instance, state) => state.storage.sync());
 }
 
@@ -206,7 +231,7 @@ async function reset(
   }
 }
 
-/** Makes the next answer to an acquire call get lost with its object, after or before its row was written. */
+/** Makes the next answer to an acquire call get lost with its object, after or before its write arrived. */
 export function loseNextAnswer(isWritten: boolean) {
   // oxlint-disable-next-line typescript/unbound-method -- called with its object below
   const { acquire } = GroupObject.prototype;
@@ -220,7 +245,7 @@ export function loseNextAnswer(isWritten: boolean) {
   });
 }
 
-/** Fails unless every pool that the file used is empty: no slot, no waiter, no row. */
+/** Fails unless every pool that the file used is empty: no slot, no waiter, and that is on disk. */
 export async function nothingLeaks(): Promise<void> {
   const namespace = env.GROUPS as unknown as DurableObjectNamespace;
   for (const id of await listDurableObjectIds(namespace)) {
@@ -231,10 +256,11 @@ export async function nothingLeaks(): Promise<void> {
           const { group, partition, in_use, cooling, queued } = await (
             instance as GroupRpc
           ).status();
-          return { group, partition, in_use, cooling, queued, rows: rowsIn(state).length };
+          const { mark = 0 } = storedBoundIn(state) ?? {};
+          return { group, partition, in_use, cooling, queued, mark };
         },
       );
-      expect(found).toMatchObject({ in_use: 0, cooling: 0, queued: 0, rows: 0 });
+      expect(found).toMatchObject({ in_use: 0, cooling: 0, queued: 0, mark: 0 });
     });
   }
 }
