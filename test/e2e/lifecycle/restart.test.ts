@@ -1,8 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { OpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
-import { leaseRows } from '../support/lifecycle-rows.ts';
+import { slotsOnDisk } from '../support/lifecycle-rows.ts';
 import type { Stage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { clock, FIGURE, until } from '../support/lifecycle-wait.ts';
@@ -16,9 +15,6 @@ const FULL_SERVICE_MS = 2_000;
 
 /** Or half as long again as the first start just took, on a machine that is busy with other things. */
 const STARTS_MAX = 1.5;
-
-/** Deletes ride on the next batch, 50 ms later at most; this is generous. */
-const DELETES_WRITTEN_MS = 300;
 
 let stage: Stage;
 let startMs: number;
@@ -48,7 +44,7 @@ it(
     await stage.kill9();
     expect(new Set(await Promise.all(before.map((call) => call.ended)))).toEqual(new Set(['cut']));
     await until('the upstream sees the end', () => upstream.stats().inFlight === 0);
-    expect(await leaseRows(stage.dataDir)).toBe(LIMIT);
+    expect(await slotsOnDisk(stage.dataDir)).toBe(LIMIT);
     upstream.reset();
 
     const restartedAt = clock();
@@ -64,9 +60,10 @@ it(
     expect(new Set(ends)).toEqual(new Set(['complete']));
     expect(upstream.stats()).toMatchObject({ peak: LIMIT, completed: LIMIT + 4, rejected429: 0 });
     await admin.untilIdle();
-    await delay(DELETES_WRITTEN_MS);
+    const isEmpty = async () => (await slotsOnDisk(stage.dataDir)) === 0;
+    await until('it is written that nothing is held', isEmpty, { everyMs: 100 });
     await stage.stop();
-    expect(await leaseRows(stage.dataDir)).toBe(0);
+    expect(await isEmpty()).toBe(true);
   },
 );
 

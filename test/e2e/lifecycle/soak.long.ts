@@ -3,12 +3,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { excesses, LimitHistory } from '../support/lifecycle-limits.ts';
 import type { Random } from '../support/lifecycle-random.ts';
 import { createRandom } from '../support/lifecycle-random.ts';
-import { leaseRows } from '../support/lifecycle-rows.ts';
+import { slotsOnDisk } from '../support/lifecycle-rows.ts';
 import type { SoakCall } from '../support/lifecycle-soak.ts';
 import { soakCall } from '../support/lifecycle-soak.ts';
 import type { Stage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
-import { clock } from '../support/lifecycle-wait.ts';
+import { clock, until } from '../support/lifecycle-wait.ts';
 
 /**
  * Everything at once for minutes: streams, clients that leave, upstream connections that break, limits
@@ -24,9 +24,6 @@ const RESTART_EVERY_MS = 40_000;
 
 /** How long after a restart calls may still fail for its sake: their client knew the old ports. */
 const RESTART_ECHO_MS = 1_000;
-
-/** Deletes ride on the next batch, 50 ms later at most; this is generous. */
-const DELETES_WRITTEN_MS = 300;
 
 let stage: Stage;
 
@@ -91,11 +88,11 @@ function tally(calls: readonly SoakCall[]): Record<string, number> {
 }
 
 it('a soak never exceeds the limit in force, and leaves nothing behind', async () => {
-  const until = clock() + SOAK_MS;
+  const endsAt = clock() + SOAK_MS;
   const limits = new LimitHistory(FIRST_LIMIT);
-  const operating = runOperator(createRandom(1), limits, until);
+  const operating = runOperator(createRandom(1), limits, endsAt);
   const clients = Array.from({ length: CLIENTS }, (_, i) =>
-    runClient(i, createRandom(1_000 + i), until),
+    runClient(i, createRandom(1_000 + i), endsAt),
   );
   const calls = (await Promise.all(clients)).flat();
   const restarts = await operating;
@@ -124,7 +121,8 @@ it('a soak never exceeds the limit in force, and leaves nothing behind', async (
   for (const url of stage.urls()) {
     expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ ok: true, calls_in_flight: 0 });
   }
-  await delay(DELETES_WRITTEN_MS);
+  const isEmpty = async () => (await slotsOnDisk(stage.dataDir)) === 0;
+  await until('it is written that nothing is held', isEmpty, { everyMs: 100 });
   await stage.stop();
-  expect(await leaseRows(stage.dataDir)).toBe(0);
+  expect(await isEmpty()).toBe(true);
 });
