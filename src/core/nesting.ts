@@ -47,6 +47,15 @@ export function findPassage(state: GroupState, ticket: Ticket): LeaseId | null {
   return null;
 }
 
+/**
+ * Slots that calls may take on a lease of an earlier instance, though nobody has heard of them yet: they would be
+ * among the unclaimed.
+ */
+function unheardOf({ unclaimed }: GroupState, { slotsAtGrant }: Lease): number {
+  const isOfEarlier = slotsAtGrant === 0;
+  return isOfEarlier ? unclaimed.slots : 0;
+}
+
 /** The leases here of the call that this one is made for. What cools down waits for nobody. */
 function parentsOf({ leases }: GroupState, { parents }: Ticket): Lease[] {
   return parents.flatMap((id) => {
@@ -69,7 +78,7 @@ function passageOf(
   if (root === undefined || root.nested !== null) {
     return { leaseId: parent.id, slotsMax: 0, slotsOfOthers: 0 };
   }
-  let [slotsOfParents, slotsOfOthers] = [0, 0];
+  let [slotsOfParents, slotsOfOthers] = [0, unheardOf(state, root)];
   for (const { id, nested } of state.nestedIn.get(root.id) ?? []) {
     if (parents.includes(id)) slotsOfParents += nested?.slots ?? 0;
     else slotsOfOthers += nested?.slots ?? 0;

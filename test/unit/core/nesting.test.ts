@@ -185,3 +185,27 @@ test('after a reset that its parent does not outlive a child counts itself', () 
   expect(next.state.seekingParent.size, 'no parent comes any more').toBe(0);
   expect(next.ask('next', { sliceMs: 600_000 })).toEqual([]);
 });
+
+test('after a reset nobody passes on a lease in place of a child that may be on its way', () => {
+  const group = nestedGroup();
+  group.ask('a', childOf('parent'));
+  const next = group.restart();
+  next.resume('parent');
+  expect(next.ask('b', childOf('parent'))).toEqual([]);
+  expect(next.advance(LEASE_TTL_MS - 1)).toEqual([]);
+  expect(next.state.unclaimed.slots).toBe(1);
+  next.renew('parent');
+  expect(next.advance(1), 'nobody else comes any more').toEqual(['grant b.1']);
+});
+
+test('after a reset who is made for a call that was granted since passes on at once', () => {
+  const group = TestGroup.stored({ slotsMax: 2, nested: 'pass' });
+  group.askAll('a', 'b');
+  const next = group.restart();
+  next.resume('a');
+  next.release('a');
+  next.advance(1_000);
+  expect(next.ask('fresh')).toEqual(['grant fresh.1']);
+  expect(next.state.unclaimed.slots).toBe(1);
+  expect(next.ask('child', childOf('fresh'))).toEqual(['grant child.1']);
+});
