@@ -1,6 +1,7 @@
 import type { InstantMs } from './words/ids.ts';
 import { confirm, isRingDue, issue, marginOf, type Bound, type BoundRow } from './parts/bound.ts';
 import { setAhead, type Amounts } from './parts/ahead.ts';
+import { leftOf } from './parts/rates.ts';
 import { slotsLearned } from './capacity.ts';
 import type { Controls } from './controls.ts';
 import type { GroupState } from './state.ts';
@@ -39,10 +40,11 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   if (!isKept) return { bound: issued, isInRing, kept: null };
   state.isControlsDirty = false;
   state.talliesDirtyAt = null;
+  const room = leftOf(controls.rates, settings.rates, now);
   return {
     bound: issued,
     isInRing,
-    kept: { controls, ahead: setAhead(ahead, settings, isIdle, now) },
+    kept: { controls, ahead: setAhead(ahead, settings, room, isIdle, now) },
   };
 }
 

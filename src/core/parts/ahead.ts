@@ -80,13 +80,23 @@ export function returnAhead(ahead: Ahead, amounts: Amounts, takenAt: InstantMs):
 /**
  * Sets the blocks aside that the next row counts as used: as large as what was taken too much, or was given
  * back, where that is more. `isIdle`: none.
+ *
+ * @param room what is left of the limits: of one of a day nobody can use more for hours, so no more is set aside
  */
-export function setAhead(ahead: Ahead, limits: Limits, isIdle: boolean, now: InstantMs): Amounts {
+export function setAhead(
+  ahead: Ahead,
+  limits: Limits,
+  room: Amounts,
+  isIdle: boolean,
+  now: InstantMs,
+): Amounts {
   const sizes: Amounts = {};
   if (!isIdle) {
     for (const [name, size] of blocksOf(limits)) {
       const lacking = -(ahead.left[name] ?? 0);
-      sizes[name] = Math.max(size, lacking, ahead.returned[name] ?? 0);
+      const wanted = Math.max(size, lacking, ahead.returned[name] ?? 0);
+      const most = isOfDay(name) ? Math.max(0, room[name] ?? 0) : Infinity;
+      sizes[name] = Math.min(wanted, most);
     }
   }
   Object.assign(ahead, { sizes, left: { ...sizes }, returned: {}, writtenAt: now });
@@ -99,13 +109,17 @@ function blockedLimits(rates: RateSettings): Limit[] {
   return limitsOf(rates).filter(({ name }) => name !== 'startsPerS');
 }
 
+function isOfDay(name: LimitName | 'usd'): boolean {
+  return name === 'rpd' || name === 'tpd';
+}
+
 function leastBudget({ perHourUsd, perDayUsd, perMonthUsd }: BudgetSettings): number {
   return Math.min(...[perHourUsd, perDayUsd, perMonthUsd].map((usd) => usd ?? Infinity));
 }
 
 function blocksOf({ rates, budgets }: Limits): [LimitName | 'usd', number][] {
   const blocks: [LimitName | 'usd', number][] = blockedLimits(rates).map(({ name }) => {
-    const part = name === 'rpd' || name === 'tpd' ? DAY_PART : MINUTE_PART;
+    const part = isOfDay(name) ? DAY_PART : MINUTE_PART;
     return [name, (rates[name] ?? 0) * part];
   });
   const budget = leastBudget(budgets);

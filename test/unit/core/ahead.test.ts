@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { amountsOf, nothingAhead, setAhead } from '../../../src/core/parts/ahead.ts';
+import { amountsOf, nothingAhead, setAhead, type Amounts } from '../../../src/core/parts/ahead.ts';
 import { START, TestGroup, UNMETERED } from '../../support/core-builders.ts';
 import { call, leftIn, metered, used } from './limits/metered.ts';
 
@@ -19,10 +19,13 @@ function written(limits: Parameters<typeof metered>[0], size = {}): TestGroup {
 }
 
 /** The blocks of a group with these limits that nobody has used yet. */
-function blocks(limits: Partial<typeof UNMETERED.rates & typeof UNMETERED.budgets> | object) {
+function blocks(
+  limits: Partial<typeof UNMETERED.rates & typeof UNMETERED.budgets> | object,
+  room: Amounts = { rpd: Infinity, tpd: Infinity },
+) {
   const both = { ...UNMETERED.rates, ...UNMETERED.budgets, ...limits };
   const ahead = nothingAhead();
-  return setAhead(ahead, { rates: both, budgets: both }, false, START);
+  return setAhead(ahead, { rates: both, budgets: both }, room, false, START);
 }
 
 describe('a block', () => {
@@ -35,6 +38,12 @@ describe('a block', () => {
     ['there is none where there is no limit', {}, {}],
   ])('%s', (_what, limits, expected) => {
     expect(blocks(limits)).toEqual(expected);
+  });
+
+  test('of a limit per day is no larger than what is left of it', () => {
+    const room = { rpd: 0, tpd: 30, rpm: 1 };
+    expect(blocks({ rpd: 500, tpd: 10_000 }, room)).toEqual({ rpd: 0, tpd: 30 });
+    expect(blocks({ rpm: 600 }, room), 'which fills again in a second').toEqual({ rpm: 10 });
   });
 
   test('is as large as what was taken without one, if that is more', () => {
