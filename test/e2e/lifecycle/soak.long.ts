@@ -42,9 +42,9 @@ interface Span {
   readonly to: number;
 }
 
-async function runClient(client: number, random: Random, until: number): Promise<SoakCall[]> {
+async function runClient(client: number, random: Random, endsAt: number): Promise<SoakCall[]> {
   const calls: SoakCall[] = [];
-  while (clock() < until) {
+  while (clock() < endsAt) {
     const urls = stage.urls();
     const url = urls[random.between(0, urls.length - 1)] ?? '';
     const call = await soakCall(url, `${client}-${calls.length}`, random);
@@ -56,10 +56,10 @@ async function runClient(client: number, random: Random, until: number): Promise
 }
 
 /** Changes limits all the time, and kills Headgate now and then; answers with the times of the latter. */
-async function runOperator(random: Random, limits: LimitHistory, until: number): Promise<Span[]> {
+async function runOperator(random: Random, limits: LimitHistory, endsAt: number): Promise<Span[]> {
   const restarts: Span[] = [];
   let restartAt = clock() + RESTART_EVERY_MS;
-  while (clock() < until) {
+  while (clock() < endsAt) {
     await delay(random.between(200, 3_000));
     const value = random.pick([
       [1, 0],

@@ -75,12 +75,12 @@ it('a holder that died before a reset blocks its slot for one TTL, and no longer
   await define('dead', 1);
   await take('dead', 'a');
   await resetPool('dead');
-  await untilStatus('dead', { in_use: 1 });
+  await untilStatus('dead', { in_use: 0, unclaimed: 1 });
   await passAwake('dead', LEASE_TTL_MS - 5_000);
-  expect(await pool('dead').status()).toMatchObject({ in_use: 1 });
+  expect(await pool('dead').status()).toMatchObject({ unclaimed: 1 });
   await passAwake('dead', 5_000);
   const { lease } = await take('dead', 'b', { wait: false });
-  expect(await pool('dead').status()).toMatchObject({ in_use: 1 });
+  expect(await pool('dead').status()).toMatchObject({ in_use: 1, unclaimed: 0 });
   await lease.release('unused', null);
 });
 

@@ -61,9 +61,12 @@ it('a lease that was taken away is gone after a reset, and its slot lapses', asy
   await crashPool('revoked-reset');
   expect(await resume('revoked-reset', held)).toMatchObject({ kind: 'gone' });
   await releaseById('revoked-reset', held);
-  expect(await pool('revoked-reset').status()).toMatchObject({ in_use: 1, resurrected_total: 0 });
+  expect(await pool('revoked-reset').status()).toMatchObject({
+    unclaimed: 1,
+    resurrected_total: 0,
+  });
   await passAwake('revoked-reset', LEASE_TTL_MS);
-  expect(await pool('revoked-reset').status()).toMatchObject({ in_use: 0 });
+  expect(await pool('revoked-reset').status()).toMatchObject({ unclaimed: 0 });
 });
 
 it('a renewal of a lease that has ended is answered gone, a parked one too', async () => {

@@ -41,10 +41,11 @@ it.each([
   expect(asked.granted.leaseId).toBe('a.1');
   expect((await pool(group).leases()).map(({ id }) => id)).toEqual(['a.1']);
   // What was handed out before it may be anybody's, for one TTL.
-  if (isWritten) expect(await pool(group).status()).toMatchObject({ in_use: 2 });
+  const { in_use, unclaimed } = await pool(group).status();
+  expect({ in_use, unclaimed }).toEqual({ in_use: 1, unclaimed: isWritten ? 1 : unclaimed });
   await asked.granted.lease.release('unused', null);
   await passAwake(group, LEASE_TTL_MS);
-  expect(await pool(group).status()).toMatchObject({ in_use: 0, expired_total: 0 });
+  expect(await pool(group).status()).toMatchObject({ in_use: 0, unclaimed: 0 });
 });
 
 it('a full group is still full after a reset', async () => {
@@ -53,9 +54,9 @@ it('a full group is still full after a reset', async () => {
   await resetPool('full');
   const refused = await pool('full').acquire(request('full', 'c', { wait: false }));
   expect(refused).toMatchObject({ kind: 'rejected', rejection: { reason: 'busy' } });
-  expect(await pool('full').status()).toMatchObject({ in_use: 2, queued: 0 });
+  expect(await pool('full').status()).toMatchObject({ in_use: 0, unclaimed: 2, queued: 0 });
   for (const lease of held) await releaseById('full', lease);
-  expect(await pool('full').status()).toMatchObject({ in_use: 0 });
+  expect(await pool('full').status()).toMatchObject({ in_use: 0, unclaimed: 0 });
 });
 
 it('waiters that come back in any order are granted in the order in which they first came', async () => {
@@ -81,9 +82,9 @@ it('nobody younger is granted before those who waited had time to come back', as
   const holder = await take('settle', 'holder');
   await resetPool('settle');
   const young = pool('settle').acquire(request('settle', 'young'));
-  await untilStatus('settle', { queued: 1, in_use: 1 });
+  await untilStatus('settle', { queued: 1, unclaimed: 1 });
   const old = await take('settle', 'old', { enqueuedAt });
-  expect(await pool('settle').status()).toMatchObject({ queued: 1, in_use: 2 });
+  expect(await pool('settle').status()).toMatchObject({ queued: 1, in_use: 1, unclaimed: 1 });
   await old.lease.release('unused', null);
   await releaseById('settle', holder);
   await pool('settle').release(((await young) as { leaseId: string }).leaseId, 'unused', null);
@@ -109,10 +110,10 @@ it('a dead holder blocks its slot for one TTL after the last of many resets', as
   for (let at = 0; at < 4; at += 1) {
     passTime(LEASE_TTL_MS - 5_000);
     await resetPool('dead');
-    expect(await pool('dead').status()).toMatchObject({ in_use: 1 });
+    expect(await pool('dead').status()).toMatchObject({ unclaimed: 1 });
   }
   await passAwake('dead', LEASE_TTL_MS + 1);
-  expect(await pool('dead').status()).toMatchObject({ in_use: 0 });
+  expect(await pool('dead').status()).toMatchObject({ in_use: 0, unclaimed: 0 });
 });
 
 it('what a process that has died handed out is free at the start, and nobody waits for its holders', async () => {
@@ -132,7 +133,7 @@ it('an object that was evicted keeps its limit, and nothing of what it had writt
   lease[Symbol.dispose]();
   await untilWrittenEmpty('evicted');
   await evictDurableObject(pool('evicted') as never);
-  expect(await pool('evicted').status()).toMatchObject({ limit: { configured: 1 }, in_use: 0 });
+  expect(await pool('evicted').status()).toMatchObject({ limit: { configured: 1 }, unclaimed: 0 });
 });
 
 it('a slot that cools down at a reset is down for one TTL', async () => {
@@ -141,12 +142,12 @@ it('a slot that cools down at a reset is down for one TTL', async () => {
   await lease.release('failed', 500);
   expect(await pool('cooling').status()).toMatchObject({ in_use: 0, cooling: 1 });
   await crashPool('cooling');
-  expect(await pool('cooling').status()).toMatchObject({ in_use: 1, cooling: 0 });
+  expect(await pool('cooling').status()).toMatchObject({ unclaimed: 1, cooling: 0 });
   await passAwake('cooling', LEASE_TTL_MS - 5_000);
   const refused = await pool('cooling').acquire(request('cooling', 'b', { wait: false }));
   expect(refused.kind).toBe('rejected');
   await passAwake('cooling', 5_000);
-  expect(await pool('cooling').status()).toMatchObject({ in_use: 0 });
+  expect(await pool('cooling').status()).toMatchObject({ unclaimed: 0 });
 });
 
 it('an object that cannot write its bound is reset, and grants nothing that is not covered', async () => {

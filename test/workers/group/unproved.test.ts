@@ -79,10 +79,14 @@ it('from the first success on what is held is covered on disk, and what the pool
   await untilStatus(name, { cooling: 0 });
   await resetPool(name);
   // Its limit is known to the new instance by itself, and how many slots are held.
-  expect(await pool(name).status()).toMatchObject({ in_use: 1, limit: { effective: 2 } });
+  expect(await pool(name).status()).toMatchObject({ unclaimed: 1, limit: { effective: 2 } });
   const resumed = await resume(name, long);
   if (resumed.kind !== 'granted') throw new Error(resumed.kind);
-  expect(await pool(name).status()).toMatchObject({ in_use: 1, resurrected_total: 0 });
+  expect(await pool(name).status()).toMatchObject({
+    in_use: 1,
+    unclaimed: 0,
+    resurrected_total: 0,
+  });
   await resumed.lease.release('success', 200);
   await untilWrittenEmpty(name);
 });

@@ -54,7 +54,7 @@ it('and so is a lease that was taken away', async () => {
   await crashPool('taken');
   expect(await resume('taken', lease)).toMatchObject({ kind: 'gone' });
   // Its slot is not known to be free before its time is over.
-  expect(await pool('taken').status()).toMatchObject({ in_use: 1 });
+  expect(await pool('taken').status()).toMatchObject({ unclaimed: 1 });
   await passAwake('taken', LEASE_TTL_MS);
 });
 

@@ -165,14 +165,15 @@ it('the status shows what was spent, and by whom', async () => {
     max_tokens: 11,
     stream_options: { include_usage: true },
   });
-  const calls = ['run-1', 'run-2', 'run-1'].map((agent) =>
-    post(PATH, sent, { headers: { 'headgate-agent': agent } }),
-  );
-  await until(async () => expect((await strict.stats()).inFlight).toBe(3));
-  const { reservedUsd } = await counted(group);
-  const before = await pool(group).status();
-  expect(before.spend).toMatchObject({ hour_usd: 0 });
-  expect(before.spend?.reserved_usd).toBeCloseTo(reservedUsd, 9);
+  const calls: Promise<Response>[] = [];
+  const reservedUsd = (Math.ceil(sent.length / 4) * PRICE.input + 11 * PRICE.output) / 1e6;
+  for (const agent of ['run-1', 'run-2', 'run-1']) {
+    calls.push(post(PATH, sent, { headers: { 'headgate-agent': agent } }));
+    await until(async () => expect((await strict.stats()).inFlight).toBe(calls.length));
+    const { spend } = await pool(group).status();
+    expect(spend).toMatchObject({ hour_usd: 0 });
+    expect(spend?.reserved_usd).toBeCloseTo(calls.length * reservedUsd, 9);
+  }
   await strict.configure({ silentAfterChunks: null });
   await strict.resume();
   for (const one of calls) await (await one).text();

@@ -3,7 +3,15 @@ import { abortAllDurableObjects } from 'cloudflare:test';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
 import { poolName } from '../../../src/contract/pool-name.ts';
-import { nothingLeaks, pool, queueUp, request, tables, untilStatus } from '../support/pool.ts';
+import {
+  nothingLeaks,
+  pool,
+  queueUp,
+  request,
+  tables,
+  untilStatus,
+  untilWrittenEmpty,
+} from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { admin, change, configure, env, open, until, type OpenCall } from '../support/worker.ts';
 
@@ -12,6 +20,8 @@ const PATH = `/groups/${encodeURIComponent(GROUP)}`;
 
 let strict: Strict;
 let keys = 0;
+/** The pools of keys that have had a success: they are stored. */
+const proved: string[] = [];
 
 beforeEach(async () => {
   strict = await strictScope('automatic', { silentAfterChunks: 1 });
@@ -37,13 +47,14 @@ async function newKey(): Promise<Key> {
 
 /** A key that has had a success, so that its pool is listed. */
 async function provedKey(): Promise<Key> {
-  const proved = await newKey();
-  await finish([await streaming(proved, 'proves')]);
+  const one = await newKey();
+  await finish([await streaming(one, 'proves')]);
   await until(async () => {
     const listed = (await directoryOf(env).pools()).map(({ partition }) => partition);
-    expect(listed).toContain(proved.partition);
+    expect(listed).toContain(one.partition);
   });
-  return proved;
+  proved.push(one.pool);
+  return one;
 }
 
 function ask({ key }: Key, label: string, headers: Record<string, string> = {}): OpenCall {
@@ -103,6 +114,7 @@ describe('a pause of an automatic group', () => {
     const fresh = await newKey();
     await change('POST', `${PATH}/pause`);
     await untilStatus(known.pool, { paused: true });
+    for (const name of proved) await untilWrittenEmpty(name);
     await abortAllDurableObjects();
     expect(await pool(known.pool).status()).toMatchObject({ paused: true });
     expect(await refusal(known)).toEqual(PAUSED);

@@ -253,14 +253,14 @@ export async function nothingLeaks(): Promise<void> {
       const found = await runInDurableObject(
         namespace.get(id),
         async (instance: object, state: DurableObjectState) => {
-          const { group, partition, in_use, cooling, queued } = await (
+          const { group, partition, in_use, cooling, unclaimed, queued } = await (
             instance as GroupRpc
           ).status();
           const { mark = 0 } = storedBoundIn(state) ?? {};
-          return { group, partition, in_use, cooling, queued, mark };
+          return { group, partition, in_use, cooling, unclaimed, queued, mark };
         },
       );
-      expect(found).toMatchObject({ in_use: 0, cooling: 0, queued: 0, mark: 0 });
+      expect(found).toMatchObject({ in_use: 0, cooling: 0, unclaimed: 0, queued: 0, mark: 0 });
     });
   }
 }

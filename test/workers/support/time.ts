@@ -2,6 +2,8 @@ import { vi } from 'vitest';
 
 const realNow = Date.now.bind(Date);
 let shiftMs = 0;
+/** Null: the clock runs. */
+let stoppedAt: number | null = null;
 
 /**
  * Shifts the wall clock of everything in this isolate, objects included. Timers run on as they did, so
@@ -9,5 +11,11 @@ let shiftMs = 0;
  */
 export function passTime(ms: number): void {
   shiftMs += ms;
-  vi.spyOn(Date, 'now').mockImplementation(() => realNow() + shiftMs);
+  vi.spyOn(Date, 'now').mockImplementation(() => (stoppedAt ?? realNow()) + shiftMs);
+}
+
+/** Stops that clock: from now on only `passTime` moves it, however busy the machine is. */
+export function stopTime(): void {
+  stoppedAt ??= realNow();
+  passTime(0);
 }
