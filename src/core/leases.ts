@@ -243,6 +243,7 @@ export function endLease(
     lease.until = after(now, downMs);
     noteDue(state, lease.until);
     state.revoking.delete(lease.id);
+    state.seekingParent.delete(lease);
   } else {
     removeLease(state, lease, now);
   }

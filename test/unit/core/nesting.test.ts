@@ -209,3 +209,16 @@ test('after a reset who is made for a call that was granted since passes on at o
   expect(next.state.unclaimed.slots).toBe(1);
   expect(next.ask('child', childOf('fresh'))).toEqual(['grant child.1']);
 });
+
+test('a child that cools down when its parent comes back stays down', () => {
+  const group = nestedGroup();
+  group.reconfigure({ releaseCooldownMs: 5_000 });
+  group.ask('a', childOf('parent'));
+  const next = group.restart();
+  next.resume('a', NESTED);
+  next.release('a');
+  next.resume('parent');
+  expect(next.inUse()).toBe(2);
+  next.advance(5_000);
+  expect(next.inUse()).toBe(1);
+});
