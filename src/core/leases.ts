@@ -4,7 +4,7 @@ import { LEASE_TTL_MS } from './words/settings.ts';
 import { LANES } from './words/ticket.ts';
 import type { Settlement } from './words/usage.ts';
 import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './parts/accounts.ts';
-import { noteFreed, noteHandedOut } from './parts/bound.ts';
+import { noteFreed, noteHandedOut, noteLost } from './parts/bound.ts';
 import { resettle } from './parts/queue.ts';
 import { atUpstream, cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
@@ -96,6 +96,7 @@ function newLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
     until: after(now, LEASE_TTL_MS),
     attachment: state.nextAttachment++,
     isRefused: false,
+    isLost: false,
     chargedMs: 0,
     decision: null,
   };
@@ -116,6 +117,7 @@ function removeLease(state: GroupState, lease: Lease, now: InstantMs): void {
   state.revoking.delete(lease.id);
   state.seekingParent.delete(lease);
   noteFreed(state.bound, lease.id);
+  if (lease.isLost) noteLost(state.bound);
   forgetNested(state, lease);
   if (lease.phase === 'cooling') state.slotsCooling -= lease.slots;
   count(state, lease, -1, now);
@@ -281,6 +283,7 @@ export function expireLeases(state: GroupState, now: InstantMs, effects: Effect[
     }
     const { phase } = lease;
     if (phase !== 'cooling') {
+      lease.isLost = true;
       chargeTo(state, lease, now - lease.grantedAt, now);
       settleLease(state, lease, null, now);
       noteEnded(state, lease, true, now);

@@ -102,6 +102,7 @@ function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Lea
     slotsAtGrant: 0,
     hasAnswer: false,
     isRefused: false,
+    isLost: false,
     chargedMs: now - grantedAt,
     decision: null,
   };

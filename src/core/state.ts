@@ -44,6 +44,8 @@ export interface Lease {
   waitsElsewhere: boolean;
   /** The upstream refused its call, and its holder has yet to let go. */
   isRefused: boolean;
+  /** Its end was not told by its holder, who may live. */
+  isLost: boolean;
   /** Hold time, in milliseconds, that its tenant and agent were charged for. */
   chargedMs: number;
   /** The part of rates and budgets that it has taken. Null: none, or it is settled. */

@@ -197,6 +197,7 @@ function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, eff
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined || lease.phase === 'cooling') return;
   if (lease.attachment !== event.attachment) return;
+  lease.isLost = true;
   endLease(state, lease, 'cancelled', null, now, effects);
 }
 

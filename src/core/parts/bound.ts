@@ -42,6 +42,8 @@ export interface Bound {
   inFlight: Write[];
   /** Leases whose slots came free since the last write. */
   ended: LeaseId[];
+  /** The last write that was issued when slots came free of whose holder nobody has heard. */
+  lostSeq: number;
   /** Leases whose slots came free in instances before, as long as anything of these is unclaimed. */
   readonly endedBefore: Set<LeaseId>;
   since: number;
@@ -104,6 +106,7 @@ export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
     confirmed: null,
     inFlight: [],
     ended: [],
+    lostSeq: 0,
     endedBefore: new Set(),
     since: firstAttachment,
     first: firstAttachment,
@@ -119,9 +122,10 @@ export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
  * arrived was issued, and all that was granted since, is at or below every mark that may be there.
  */
 export function isCovered(bound: Bound, now: InstantMs): boolean {
-  const { isStored, confirmed } = bound;
+  const { isStored, confirmed, lostSeq } = bound;
   if (!isStored) return true;
   if (confirmed === null || now >= after(confirmed.at, SETTLED_MS)) return false;
+  if (confirmed.seq <= lostSeq) return false;
   return confirmed.held + confirmed.granted <= markOnDisk(bound);
 }
 
@@ -147,6 +151,15 @@ export function noteHandedOut(bound: Bound, slots: number, now: InstantMs): void
 /** Remembers for the next write that the slots of a lease came free. */
 export function noteFreed(bound: Bound, id: LeaseId): void {
   if (bound.isStored) bound.ended.push(id);
+}
+
+/**
+ * Remembers that slots came free without a word of their holder: its connection broke, or it was not heard for a
+ * TTL. It may live, and hold them by a newer instance. So they are handed on behind a write only, which fails then: a
+ * mark may exceed the limit, and this instance would stay below it while more calls run than the limit allows.
+ */
+export function noteLost(bound: Bound): void {
+  bound.lostSeq = bound.seq;
 }
 
 /** Takes note of whether anything is held. */

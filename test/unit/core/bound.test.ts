@@ -8,6 +8,7 @@ import {
   noteHandedOut,
   SETTLED_MS,
 } from '../../../src/core/parts/bound.ts';
+import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { checkMark } from '../../../src/core/violations.ts';
 import { confirmWrite, takeWrite } from '../../../src/core/writes.ts';
 import { START, TestGroup } from '../../support/core-builders.ts';
@@ -130,6 +131,58 @@ describe('a grant', () => {
   test('waits for nothing where nothing is stored', () => {
     const group = new TestGroup({ slotsMax: 3 });
     expect(askMore(group, 3)).toEqual(['no', 'no', 'no']);
+  });
+});
+
+describe('a slot that came free without a word of its holder', () => {
+  /** A pool with all slots in use and written, with a margin beyond the limit, and somebody who waits. */
+  function saturated(): TestGroup {
+    const group = TestGroup.stored({ slotsMax: 16, timeoutMs: 600_000 });
+    for (let index = 0; index < 16; index += 1) group.ask(`held-${index}`);
+    group.write();
+    expect(group.stored.bound?.mark).toBe(18);
+    group.ask('next', { sliceMs: 600_000 });
+    return group;
+  }
+
+  test('is handed on behind a write: its holder may live and hold it by a newer instance', () => {
+    const group = saturated();
+    expect(group.detach('held-0', group.lease('held-0').attachment)).toContain('grant next.1');
+    expect(group.asksToWrite()).toBe('behind');
+  });
+
+  test('also once it has cooled down, and where a write was issued meanwhile', () => {
+    const group = saturated();
+    group.reconfigure({ cancelCooldownMs: 1_000 });
+    group.detach('held-0', group.lease('held-0').attachment);
+    group.advance(999);
+    group.write();
+    expect(group.advance(1)).toEqual(['grant next.1']);
+    expect(group.asksToWrite()).toBe('behind');
+  });
+
+  test('also where it has lapsed', () => {
+    const group = saturated();
+    group.now = after(START, LEASE_TTL_MS - 1);
+    for (let index = 1; index < 16; index += 1) group.renew(`held-${index}`);
+    group.write();
+    expect(group.advance(1)).toContain('grant next.1');
+    expect(group.asksToWrite()).toBe('behind');
+  });
+
+  test('keeps no grant back that a later write covers', () => {
+    const group = saturated();
+    group.detach('held-0', group.lease('held-0').attachment);
+    group.write();
+    group.ask('last', { sliceMs: 600_000 });
+    expect(group.release('held-1')).toContain('grant last.1');
+    expect(group.asksToWrite()).toBe('no');
+  });
+
+  test('is handed on at once where its holder has given it back', () => {
+    const group = saturated();
+    expect(group.release('held-0')).toContain('grant next.1');
+    expect(group.asksToWrite()).toBe('no');
   });
 });
 
