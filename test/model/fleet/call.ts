@@ -1,0 +1,65 @@
+import type { Lease } from '../../../src/core/state.ts';
+import type { Claim } from '../../../src/core/unclaimed.ts';
+import type { InstantMs, LeaseId } from '../../../src/core/words/ids.ts';
+import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
+import type { Ticket } from '../../../src/core/words/ticket.ts';
+import type { Instance } from './instance.ts';
+
+/** A call as its caller sees it, and its holder once it has a lease. */
+export interface Call {
+  readonly ticket: Ticket;
+  readonly leaseId: LeaseId;
+  /** It stops at its fence, unless a renewal was acknowledged that it sent less than a TTL before. */
+  readonly isStrict: boolean;
+  /** `running`: at the upstream, whatever the group thinks of it. */
+  phase: 'asking' | 'running' | 'over';
+  /** The answer that it holds its lease by, and the instance that gave it. */
+  attachment: number;
+  at: Instance | null;
+  nested: Lease['nested'];
+  grantedAt: InstantMs;
+  /** When the last renewal was sent that was acknowledged, as `LeaseHolder` counts it. */
+  renewedAt: InstantMs;
+  /** A strict holder stops here; a lax one has lapsed. In time in which it could act. */
+  fenceAt: number;
+  /** It ran beyond its fence: from then on it counts for nothing, though it may come back. */
+  hasLapsed: boolean;
+  /** Nothing of what it sends or hears gets through before this. */
+  cutUntil: number;
+  /** Asks that may still be answered with a lease. */
+  openAsks: number;
+  /** The number of its newest ask, and of the newest loop that renews: older ones stop by themselves. */
+  askTurn: number;
+  loopTurn: number;
+  endedAt: InstantMs | null;
+}
+
+export function newCall(ticket: Ticket, leaseId: LeaseId, isStrict: boolean, now: InstantMs): Call {
+  return {
+    ticket,
+    leaseId,
+    isStrict,
+    phase: 'asking',
+    attachment: 0,
+    at: null,
+    nested: null,
+    grantedAt: now,
+    renewedAt: now,
+    fenceAt: Infinity,
+    hasLapsed: false,
+    cutUntil: 0,
+    openAsks: 0,
+    askTurn: 0,
+    loopTurn: 0,
+    endedAt: null,
+  };
+}
+
+/** Tells of the lease as `LeaseHolder` does. */
+export function claimOf(call: Call, now: InstantMs): Claim {
+  const { ticket, leaseId, attachment, nested, grantedAt, renewedAt } = call;
+  const { id: ticketId, holder, lane, slots } = ticket;
+  const hasLapsed = now >= renewedAt + LEASE_TTL_MS;
+  const of = { leaseId, ticketId, holder, lane, slots, attachment, nested };
+  return { ...of, hasLapsed, heldMs: now - grantedAt, reserved: null };
+}

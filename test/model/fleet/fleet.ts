@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict';
+import { recover } from '../../../src/core/recover.ts';
+import type { GroupState } from '../../../src/core/state.ts';
+import { instant, leaseIdOf, type InstantMs } from '../../../src/core/words/ids.ts';
+import type { Outcome } from '../../../src/core/words/outcome.ts';
+import { LEASE_TTL_MS, type GroupSettings } from '../../../src/core/words/settings.ts';
+import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
+import { Clock } from '../simulator/clock.ts';
+import { newCall, type Call } from './call.ts';
+import { Disk } from './disk.ts';
+import { Holders } from './holders.ts';
+import { Instance, type WriteFate } from './instance.ts';
+import { Network } from './network.ts';
+import { DESIGN, type Rules } from './rules.ts';
+
+/** Maximum instances that go on beside the current one. */
+const STALE_MAX = 3;
+
+const GOOD_WRITE: WriteFate = { landMs: 0, hearMs: 0 };
+
+/** The instance that is replaced: it dies, it dies and nobody hears of it, or it goes on without writes. */
+export type Fallen = 'dies' | 'dies_silently' | 'goes_on';
+
+interface FleetOptions {
+  readonly rules?: Rules;
+  /** The clocks of new instances say nothing: only what is stored tells which attachments were given out. */
+  readonly isClockStuck?: boolean;
+}
+
+/**
+ * Callers, holders, a network, a disk and an upstream that counts, around a group whose instances come, are replaced, and go on
+ * beside the newest. The group's own counts are not believed: what matters is which calls run.
+ */
+export class Fleet {
+  readonly clock = new Clock();
+  readonly disk = new Disk();
+  readonly network: Network;
+  readonly holders: Holders;
+  readonly calls: Call[] = [];
+  /** The most slots that calls held at once which had not lapsed. */
+  peak = 0;
+  resets = 0;
+  readonly #settings: GroupSettings;
+  readonly #rules: Rules;
+  readonly #isClockStuck: boolean;
+  readonly #stale: Instance[] = [];
+  readonly #writeFates: WriteFate[] = [];
+  /** Calls that may run, the others are over. */
+  #live: Call[] = [];
+  /** Until when the upstream counts calls that have ended. */
+  readonly #lagging = new Map<Call, number>();
+  #current: Instance;
+  #frozenMs = 0;
+
+  constructor(
+    settings: GroupSettings,
+    { rules = DESIGN, isClockStuck = false }: FleetOptions = {},
+  ) {
+    this.#settings = settings;
+    this.#rules = rules;
+    this.#isClockStuck = isClockStuck;
+    this.clock.runTo(START);
+    this.network = new Network(this.clock, (isStale) => this.#byName(isStale));
+    this.holders = new Holders({
+      clock: this.clock,
+      network: this.network,
+      rules,
+      now: () => this.now,
+      lostMs: () => this.#frozenMs,
+      onStart: () => this.#check(),
+      onEndHeard: (call, outcome) => this.#lag(call, outcome),
+      onGone: (call) => this.#checkGone(call),
+    });
+    this.#current = this.#load(null);
+  }
+
+  get now(): InstantMs {
+    return instant(this.clock.now + this.#frozenMs);
+  }
+
+  get current(): Instance {
+    return this.#current;
+  }
+
+  get state(): GroupState {
+    return this.#current.state;
+  }
+
+  arrive(slots: number, isStrict: boolean, parent: Call | null = null): Call {
+    const count = this.calls.length;
+    const ticket = someTicket(`t${count}`, this.now, {
+      holder: { ...SOMEBODY, tenant: `tenant-${count % 3}`, agent: count % 2 > 0 ? 'run' : null },
+      slots,
+      parents: parent === null ? [] : [parent.leaseId],
+    });
+    const call = newCall(ticket, leaseIdOf(ticket.id, 1), isStrict, this.now);
+    this.calls.push(call);
+    this.#live.push(call);
+    this.holders.ask(call);
+    this.advance(0);
+    return call;
+  }
+
+  in(phase: Call['phase']): Call[] {
+    return this.#live.filter((call) => call.phase === phase);
+  }
+
+  /** The fate of a write to come. */
+  foretellWrite(fate: Partial<WriteFate>): void {
+    this.#writeFates.push({ ...GOOD_WRITE, ...fate });
+  }
+
+  /** Replaces the instance, once `landed` of its writes on their way have landed; it hears of that after `hearMs`. */
+  reset(fallen: Fallen, landed = Infinity, hearMs = 0): void {
+    const before = this.#current;
+    before.landFirst(landed, hearMs);
+    this.#replace(before);
+    if (fallen !== 'goes_on') before.die(fallen === 'dies_silently');
+    this.advance(0);
+  }
+
+  /** Lets everything happen that is due within `ms`. */
+  advance(ms: number): void {
+    const target = this.clock.now + ms;
+    for (;;) {
+      const fenceAt = Math.min(...this.in('running').map((call) => this.#fenceOf(call)));
+      this.clock.runTo(Math.min(target, Math.max(this.clock.now, fenceAt)));
+      this.#meetFences();
+      if (this.clock.now >= target) break;
+    }
+    this.#live = this.#live.filter(({ phase }) => phase !== 'over');
+    this.#check();
+  }
+
+  /** All instances and holders stand still for so long, and the network with them. The upstream does not. */
+  freeze(ms: number): void {
+    this.#frozenMs += ms;
+    for (const instance of [...this.#stale, this.#current]) {
+      instance.apply({ kind: 'held_up', lostMs: ms });
+    }
+    this.advance(0);
+  }
+
+  /** Has the current instance write its controls with the next write. */
+  learn(): void {
+    this.#current.apply({ kind: 'relearn' });
+    this.advance(0);
+  }
+
+  revoke(call: Call): void {
+    this.#current.apply({ kind: 'revoke', leaseId: call.leaseId });
+    this.advance(0);
+  }
+
+  /** Ends the oldest instance that goes on beside the current one. */
+  endStale(): void {
+    this.#stale.find(({ isAlive }) => isAlive)?.die();
+    this.advance(0);
+  }
+
+  /** Ends every call without a word and replaces the instance: nothing may be left after one TTL. */
+  abandon(): void {
+    this.network.cut();
+    this.#writeFates.length = 0;
+    for (const call of this.calls) call.phase = 'over';
+    this.reset('dies_silently');
+    this.advance(LEASE_TTL_MS);
+    const { leases, slotsInUse, slotsNested, unclaimed } = this.state;
+    assert.deepEqual([leases.size, slotsInUse, slotsNested, unclaimed.slots], [0, 0, 0, 0]);
+    this.advance(LEASE_TTL_MS / 10);
+    assert.equal(this.disk.mark, 0, 'the mark stays up');
+  }
+
+  #byName(isStale: boolean): Instance {
+    const stale = isStale ? this.#stale.findLast(({ isAlive }) => isAlive) : undefined;
+    return stale ?? this.#current;
+  }
+
+  #replace(before: Instance): void {
+    this.#stale.push(before);
+    const alive = this.#stale.filter(({ isAlive }) => isAlive);
+    this.#stale.splice(0, Infinity, ...alive);
+    this.#current = this.#load(before.state);
+    if (alive.length > STALE_MAX) alive[0]?.die();
+  }
+
+  #load(before: GroupState | null): Instance {
+    const number = ++this.disk.owner;
+    const stored = this.disk.load(this.clock.now);
+    const first = this.#isClockStuck ? 1 : this.now * 1_000;
+    const state = recover(this.#settings, stored, first, true, this.now);
+    this.#rules.load(state, before);
+    if (before !== null) this.resets += 1;
+    return new Instance(number, state, {
+      clock: this.clock,
+      disk: this.disk,
+      rules: this.#rules,
+      now: () => this.now,
+      nextWriteFate: () => this.#writeFates.shift() ?? GOOD_WRITE,
+      onStep: (instance) => {
+        if (instance === this.#current) this.#check();
+      },
+      onDeath: (instance) => {
+        if (instance !== this.#current) return;
+        this.clock.after(0, () => {
+          if (instance === this.#current) this.#replace(instance);
+        });
+      },
+    });
+  }
+
+  #fenceOf(call: Call): number {
+    return call.hasLapsed ? Infinity : call.fenceAt;
+  }
+
+  #meetFences(): void {
+    for (const call of this.in('running')) {
+      if (this.clock.now < this.#fenceOf(call)) continue;
+      if (call.isStrict) call.phase = 'over';
+      else call.hasLapsed = true;
+    }
+  }
+
+  /**
+   * The upstream goes on counting a call for as long as the group's cool-down allows for, if the group hears of its end;
+   * of several ends that it hears, the shortest counts.
+   */
+  #lag(call: Call, outcome: Outcome): void {
+    const { endedAt, hasLapsed, fenceAt, nested } = call;
+    if (endedAt === null || hasLapsed || nested !== null) return;
+    const until = endedAt + this.#cooldownMs(outcome);
+    const known = this.#lagging.get(call);
+    if (known !== undefined) this.#lagging.set(call, Math.min(until, known));
+    else if (this.clock.now < fenceAt) this.#lagging.set(call, until);
+  }
+
+  #cooldownMs(outcome: Outcome): number {
+    const { releaseCooldownMs, cancelCooldownMs, failureCooldownMs } = this.#settings;
+    const ms = {
+      success: releaseCooldownMs,
+      cancelled: cancelCooldownMs,
+      failed: failureCooldownMs,
+      refused: 0,
+      unused: 0,
+    }[outcome];
+    return ms === 'auto' ? 0 : ms;
+  }
+
+  /** Checks what must hold at every instant, by the calls that really run. */
+  #check(): void {
+    const { leases, unclaimed } = this.state;
+    let counted = 0;
+    let unknown = 0;
+    for (const call of this.#live) {
+      if (call.phase !== 'running' || call.hasLapsed || this.clock.now >= call.fenceAt) continue;
+      const { slots } = call.ticket;
+      if (call.nested === null) counted += slots;
+      const lease = leases.get(call.leaseId);
+      if (lease === undefined || lease.phase === 'cooling') unknown += slots;
+    }
+    assert.ok(
+      unknown <= unclaimed.slots,
+      `${unknown} slots are held by calls that are not known, and ${unclaimed.slots} are unclaimed`,
+    );
+    for (const [call, until] of this.#lagging) if (this.now < until) counted += call.ticket.slots;
+    this.peak = Math.max(this.peak, counted);
+    assert.ok(counted <= this.#settings.slotsMax, `${counted} slots are held at once`);
+  }
+
+  /** A holder may believe that its lease is gone only if the current instance does not hold it by the same answer. */
+  #checkGone(call: Call): void {
+    const lease = this.state.leases.get(call.leaseId);
+    const isHeld = lease?.phase === 'held' && lease.attachment === call.attachment;
+    assert.ok(!isHeld, 'a holder is stopped whose lease the current instance holds');
+  }
+}

@@ -1,0 +1,281 @@
+import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { InstantMs } from '../../../src/core/words/ids.ts';
+import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
+import { SETTLED_MS } from '../../../src/core/parts/bound.ts';
+import type { Clock } from '../simulator/clock.ts';
+import { claimOf, type Call } from './call.ts';
+import type { Answer, HandedOut, Instance, Reply } from './instance.ts';
+import type { Network } from './network.ts';
+import type { Rules } from './rules.ts';
+
+const SLICE_MS = 8_000;
+const ASK_AHEAD_MS = 1_000;
+const ASK_AGAIN_MS = 100;
+
+// As in `src/call/acquire/lease-holder.ts`.
+const FIRST_RENEWAL_MS = 1_000;
+const RENEWAL_LOST_MS = 20_000;
+const ANSWER_LOST_MS = 3_000;
+const RETRY_PAUSES_MS = [0, 250, 1_000];
+const RESUME_AGAIN_MS = 5_000;
+
+/**
+ * How long a strict holder holds by an answer, from when that was decided. An instance that was replaced may still decide so
+ * for `SETTLED_MS`, and what it handed out is counted for one TTL from then on.
+ */
+const HELD_BY_ANSWER_MS = LEASE_TTL_MS - SETTLED_MS;
+
+interface HoldersParts {
+  readonly clock: Clock;
+  readonly network: Network;
+  readonly rules: Rules;
+  readonly now: () => InstantMs;
+  /** How long it was that nobody could act, until now. */
+  readonly lostMs: () => number;
+  /** A call has begun at the upstream, or an end of it was heard for the first time. */
+  readonly onStart: (call: Call) => void;
+  readonly onEndHeard: (call: Call, outcome: Outcome) => void;
+  /** A holder stops because an instance said that its lease is gone. */
+  readonly onGone: (call: Call) => void;
+}
+
+/** What callers and holders do by themselves: they ask, renew, resume and release as the Worker does. */
+export class Holders {
+  readonly #parts: HoldersParts;
+
+  constructor(parts: HoldersParts) {
+    this.#parts = parts;
+  }
+
+  ask(call: Call): void {
+    const { clock, network } = this.#parts;
+    const turn = ++call.askTurn;
+    const again = (): void => {
+      if (call.phase === 'asking' && call.askTurn === turn) this.ask(call);
+    };
+    const { ticket, leaseId } = call;
+    network.send({
+      of: 'ask',
+      call,
+      to: null,
+      deliver: (instance, reply) =>
+        instance.acquire({ kind: 'acquire', ticket, leaseId, sliceMs: SLICE_MS }, reply),
+      onCarry: () => (call.openAsks += 1),
+      hear: (answer, from) => {
+        call.openAsks -= 1;
+        if (answer.kind === 'lease') return this.#adopt(call, answer.lease, from);
+        if (call.askTurn !== turn || call.phase !== 'asking') return;
+        if (answer.kind === 'broken') clock.after(ASK_AGAIN_MS, again);
+        else if (answer.kind === 'pending') clock.after(0, again);
+        else call.phase = 'over';
+      },
+      onLost: (answer, from) => {
+        call.openAsks -= 1;
+        // The runtime disposes of what a caller never got. One that has, or may get, another answer holds the lease by that.
+        if (answer.kind === 'lease' && call.phase === 'asking' && call.openAsks === 0) {
+          this.#detach(call, answer.lease.attachment, from);
+        }
+      },
+    });
+    clock.after(SLICE_MS - ASK_AHEAD_MS, again);
+  }
+
+  leave(call: Call): void {
+    call.phase = 'over';
+    const { id: ticketId } = call.ticket;
+    this.#tell(call, null, (instance) => instance.apply({ kind: 'cancel', ticketId }));
+  }
+
+  /** Ends a call, and tells the group. */
+  finish(call: Call, outcome: Outcome): void {
+    const { clock, network } = this.#parts;
+    call.phase = 'over';
+    call.endedAt = this.#parts.now();
+    const { leaseId, at } = call;
+    let isOver = false;
+    const byId = (isNeeded: boolean): void => {
+      if (isOver) return;
+      isOver = true;
+      if (isNeeded) this.#releaseById(call, outcome, 0);
+      else this.#dispose(call);
+    };
+    network.send({
+      of: 'release',
+      call,
+      to: at,
+      deliver: (instance, reply) => {
+        this.#hearEnd(call, outcome);
+        instance.apply({ kind: 'release', leaseId, outcome, settlement: null });
+        reply({ kind: 'released' });
+      },
+      hear: (answer) => byId(answer.kind === 'broken'),
+    });
+    clock.after(ANSWER_LOST_MS, () => byId(true));
+  }
+
+  /** Its process dies, and with it the call; the group may hear that its connections broke. */
+  die(call: Call, isHeard: boolean): void {
+    call.phase = 'over';
+    call.endedAt = this.#parts.now();
+    if (isHeard) this.#dispose(call);
+  }
+
+  /** Takes its lease up again. */
+  resume(call: Call): void {
+    this.#resume(call, ++call.loopTurn, 0);
+  }
+
+  #releaseById(call: Call, outcome: Outcome, tries: number): void {
+    const { clock, network, now } = this.#parts;
+    const pauseMs = RETRY_PAUSES_MS[tries];
+    if (pauseMs === undefined) return this.#dispose(call);
+    clock.after(pauseMs, () => {
+      const { leaseId } = call;
+      const claim = claimOf(call, now());
+      let isOver = false;
+      const next = (isNeeded: boolean): void => {
+        if (isOver) return;
+        isOver = true;
+        if (isNeeded) this.#releaseById(call, outcome, tries + 1);
+        else this.#dispose(call);
+      };
+      network.send({
+        of: 'release_by_id',
+        call,
+        to: null,
+        deliver: (instance, reply) => {
+          this.#hearEnd(call, outcome);
+          instance.apply({ kind: 'release', leaseId, outcome, settlement: null, claim });
+          reply({ kind: 'released' });
+        },
+        hear: (answer) => next(answer.kind === 'broken'),
+      });
+      clock.after(ANSWER_LOST_MS, () => next(true));
+    });
+  }
+
+  #hearEnd(call: Call, outcome: Outcome): void {
+    this.#parts.onEndHeard(call, outcome);
+  }
+
+  /** Of two answers that carry the lease the one with the larger attachment holds it. */
+  #adopt(call: Call, { attachment, nested, decidedAt }: HandedOut, from: Instance): void {
+    const { now, lostMs } = this.#parts;
+    if (call.phase === 'over' || attachment < call.attachment) {
+      return this.#detach(call, attachment, from);
+    }
+    if (call.phase === 'running') this.#dispose(call);
+    call.at = from;
+    call.attachment = attachment;
+    if (call.phase === 'running') return;
+    call.phase = 'running';
+    call.nested = nested;
+    call.grantedAt = now();
+    call.renewedAt = now();
+    call.fenceAt = decidedAt - lostMs() + HELD_BY_ANSWER_MS;
+    this.#parts.onStart(call);
+    const turn = ++call.loopTurn;
+    this.#parts.clock.after(FIRST_RENEWAL_MS, () => this.#renew(call, turn));
+  }
+
+  #renew(call: Call, turn: number): void {
+    if (call.phase !== 'running' || call.loopTurn !== turn) return;
+    const { network, clock, now } = this.#parts;
+    const { leaseId, at } = call;
+    const sentAt = now();
+    const sentOn = clock.now;
+    let isOver = false;
+    const once = (answer: Answer): void => {
+      if (isOver) return;
+      isOver = true;
+      if (call.phase !== 'running' || call.loopTurn !== turn) return;
+      if (answer.kind === 'ok') {
+        call.renewedAt = sentAt;
+        call.fenceAt = sentOn + LEASE_TTL_MS;
+        return this.#renew(call, turn);
+      }
+      if (answer.kind === 'revoking') return this.finish(call, 'cancelled');
+      this.#resume(call, turn, 0);
+    };
+    network.send({
+      of: 'renew',
+      call,
+      to: at,
+      deliver: (instance, reply) => instance.renew(leaseId, reply),
+      hear: once,
+    });
+    clock.after(RENEWAL_LOST_MS, () => once({ kind: 'broken' }));
+  }
+
+  #resume(call: Call, turn: number, tries: number): void {
+    const { clock } = this.#parts;
+    const pauseMs = RETRY_PAUSES_MS[tries];
+    const isCurrent = (): boolean => call.phase === 'running' && call.loopTurn === turn;
+    if (pauseMs === undefined) {
+      return clock.after(RESUME_AGAIN_MS, () => {
+        if (isCurrent()) this.#resume(call, turn, 0);
+      });
+    }
+    clock.after(pauseMs, () => {
+      if (!isCurrent()) return;
+      let isOver = false;
+      const end = (how: 'resumed' | 'gone' | 'failed'): void => {
+        if (isOver || !isCurrent()) return;
+        isOver = true;
+        if (how === 'resumed') this.#renew(call, turn);
+        else if (how === 'failed') this.#resume(call, turn, tries + 1);
+        else this.#stop(call);
+      };
+      this.#resumeOnce(call, end);
+      clock.after(ANSWER_LOST_MS, () => end('failed'));
+    });
+  }
+
+  #resumeOnce(call: Call, end: (how: 'resumed' | 'gone' | 'failed') => void): void {
+    const { network, now, lostMs, rules } = this.#parts;
+    const sentAt = now();
+    const claim = claimOf(call, sentAt);
+    network.send({
+      of: 'resume',
+      call,
+      to: null,
+      deliver: (instance, reply: Reply) => instance.resume(claim, reply),
+      hear: (answer, from) => {
+        if (answer.kind === 'gone') {
+          return end(rules.believesGone(call.attachment, answer.attachment) ? 'gone' : 'failed');
+        }
+        if (answer.kind !== 'lease') return end('failed');
+        if (call.phase === 'running') {
+          call.renewedAt = sentAt;
+          if (answer.lease.attachment >= call.attachment) {
+            call.fenceAt = Math.max(call.fenceAt, sentAt - lostMs() + HELD_BY_ANSWER_MS);
+          }
+        }
+        this.#adopt(call, answer.lease, from);
+        end('resumed');
+      },
+    });
+  }
+
+  #stop(call: Call): void {
+    this.#parts.onGone(call);
+    this.finish(call, 'cancelled');
+  }
+
+  /** Drops the answer that a call holds its lease by. */
+  #dispose(call: Call): void {
+    if (call.at !== null) this.#detach(call, call.attachment, call.at);
+  }
+
+  #detach(call: Call, attachment: number, from: Instance): void {
+    const { leaseId } = call;
+    this.#tell(call, from, (instance) => {
+      if (call.phase === 'over') this.#hearEnd(call, 'cancelled');
+      instance.apply({ kind: 'detach', leaseId, attachment });
+    });
+  }
+
+  #tell(call: Call, to: Instance | null, deliver: (instance: Instance) => void): void {
+    this.#parts.network.send({ of: 'detach', call, to, deliver, hear: () => {} });
+  }
+}

@@ -1,0 +1,332 @@
+import assert from 'node:assert/strict';
+import type { Effect, GroupEvent } from '../../../src/core/events.ts';
+import { checkInvariants } from '../../../src/core/invariants.ts';
+import { boundSlotsOf } from '../../../src/core/leases.ts';
+import { isCovered, lostAt, type BoundRow } from '../../../src/core/parts/bound.ts';
+import type { GroupState, Lease } from '../../../src/core/state.ts';
+import { nextWakeAt } from '../../../src/core/step.ts';
+import type { Claim } from '../../../src/core/unclaimed.ts';
+import {
+  instant,
+  type InstantMs,
+  type LeaseId,
+  type TicketId,
+} from '../../../src/core/words/ids.ts';
+import { RENEW_EVERY_MS } from '../../../src/core/words/settings.ts';
+import { slotsHeld } from '../../../src/core/violations.ts';
+import { takeWrite } from '../../../src/core/writes.ts';
+import type { Clock } from '../simulator/clock.ts';
+import { diskWriteOf, type Disk, type DiskWrite } from './disk.ts';
+import type { Rules } from './rules.ts';
+
+/** How long what nobody waits for waits for company. */
+const SOON_MS = 50;
+
+/** What an instance answers. An answer with a lease tells when it was decided. */
+export type Answer =
+  | { readonly kind: 'lease'; readonly lease: HandedOut }
+  | { readonly kind: 'gone'; readonly attachment: number }
+  | { readonly kind: 'ok' | 'revoking' | 'pending' | 'rejected' | 'released' }
+  /** The connection broke: the instance is dead, or refuses. */
+  | { readonly kind: 'broken' };
+
+export interface HandedOut extends Pick<Lease, 'attachment' | 'nested'> {
+  readonly decidedAt: InstantMs;
+}
+
+export type Reply = (answer: Answer) => void;
+
+/** How long a write takes to land, and its writer to hear of it. `landMs` null: it never does. */
+export interface WriteFate {
+  readonly landMs: number | null;
+  readonly hearMs: number;
+}
+
+export interface Surroundings {
+  readonly clock: Clock;
+  readonly disk: Disk;
+  readonly rules: Rules;
+  readonly now: () => InstantMs;
+  readonly nextWriteFate: () => WriteFate;
+  /** Told after every step. */
+  readonly onStep: (instance: Instance, event: GroupEvent) => void;
+  readonly onDeath: (instance: Instance) => void;
+}
+
+interface Issued {
+  readonly write: DiskWrite;
+  readonly answers: readonly (() => void)[];
+  isSettled: boolean;
+}
+
+/** An instance of the group: the core, and the shell's turns, writes and answers around it. */
+export class Instance {
+  readonly number: number;
+  readonly state: GroupState;
+  readonly #around: Surroundings;
+  isAlive = true;
+  /** The mark on disk: when a newer instance has read it, the one that this read. */
+  markOnDisk: number;
+  #writtenAt = instant(-Infinity);
+  #lastRow: BoundRow | null = null;
+  /** Answers that have not left. */
+  #answers: (() => void)[] = [];
+  /** One of them waits for a write. */
+  #isAwaited = false;
+  /** The bound is to be written at the end of the turn. */
+  #isDue = false;
+  #turnIsOpen = false;
+  #inFlight: Issued[] = [];
+  #landsFrom = 0;
+  /** When what nobody waits for is written. */
+  #flushAt = Infinity;
+  #wakeAt = Infinity;
+  /** Leases of which an answer has left. */
+  readonly #out = new Set<LeaseId>();
+  readonly #asks = new Map<TicketId, Reply>();
+  readonly #renewals = new Map<LeaseId, { readonly dueAt: number; readonly reply: Reply }>();
+
+  constructor(number: number, state: GroupState, around: Surroundings) {
+    this.number = number;
+    this.state = state;
+    this.#around = around;
+    this.markOnDisk = around.disk.mark;
+    // Written at once where anything is held, as the shell does.
+    if (slotsHeld(state) > 0) this.#flush([]);
+    this.#arm();
+  }
+
+  acquire(event: Extract<GroupEvent, { kind: 'acquire' }>, reply: Reply): void {
+    const { id } = event.ticket;
+    const superseded = this.#asks.get(id);
+    this.#asks.set(id, reply);
+    this.apply(event);
+    superseded?.({ kind: 'pending' });
+  }
+
+  resume(claim: Claim, reply: Reply): void {
+    if (this.#around.rules.refuses(this.state, claim)) return reply({ kind: 'broken' });
+    this.#asks.set(claim.ticketId, reply);
+    this.apply({ kind: 'resume', claim });
+  }
+
+  renew(leaseId: LeaseId, reply: Reply): void {
+    this.apply({ kind: 'renew', leaseId });
+    const phase = this.state.leases.get(leaseId)?.phase ?? 'cooling';
+    if (phase === 'cooling') return reply(this.#gone());
+    if (phase === 'revoking') return reply({ kind: 'revoking' });
+    this.#answerRenewal(leaseId, { kind: 'ok' });
+    this.#renewals.set(leaseId, { dueAt: this.#around.now() + RENEW_EVERY_MS, reply });
+    this.#arm();
+  }
+
+  apply(event: GroupEvent): void {
+    if (!this.isAlive) return;
+    const { rules, clock } = this.#around;
+    const now = this.#around.now();
+    if (rules.givesUp && now >= lostAt(this.state.bound)) {
+      clock.after(0, () => {
+        if (this.#around.now() >= lostAt(this.state.bound)) this.die();
+      });
+    }
+    this.#answerDue();
+    const effects = rules.step(this.state, event, now);
+    const { violations } = this.state.totals;
+    assert.deepEqual(checkInvariants(this.state, now), []);
+    for (const [name, count] of Object.entries(violations)) assert.equal(count, 0, name);
+    for (const effect of effects) this.#run(effect);
+    this.#settle();
+    this.#around.onStep(this, event);
+    if (event.kind === 'tick' && rules.givesUp) {
+      const isSpinning = nextWakeAt(this.state, now) <= now && now < lostAt(this.state.bound);
+      assert.ok(!isSpinning, 'it spins');
+    }
+    this.#arm();
+  }
+
+  /** Ends the instance; `isSilent`: nobody hears that its connections broke. */
+  die(isSilent = false): void {
+    if (!this.isAlive) return;
+    this.isAlive = false;
+    const parked = [
+      ...this.#asks.values(),
+      ...[...this.#renewals.values()].map((each) => each.reply),
+    ];
+    this.#asks.clear();
+    this.#renewals.clear();
+    this.#answers = [];
+    if (!isSilent) for (const reply of parked) reply({ kind: 'broken' });
+    this.#around.onDeath(this);
+  }
+
+  /** Lets the first `count` writes on their way land now: a newer instance is about to read the disk. */
+  landFirst(count: number, hearMs: number): void {
+    for (const issued of this.#inFlight.slice(0, count)) this.#land(issued, hearMs);
+  }
+
+  #run(effect: Effect): void {
+    switch (effect.kind) {
+      case 'write': {
+        if (effect.isAhead) this.#isDue = true;
+        else this.#flushAt = Math.min(this.#flushAt, this.#around.now() + SOON_MS);
+        return;
+      }
+      case 'grant':
+        return this.#grant(effect);
+      case 'pending':
+        return this.#take(effect.ticketId)?.({ kind: 'pending' });
+      case 'reject':
+      case 'declined':
+      case 'moved':
+        return this.#take(effect.ticketId)?.({ kind: 'rejected' });
+      case 'gone':
+        return this.#take(effect.ticketId)?.(this.#gone());
+      case 'revoked':
+        return this.#answerRenewal(effect.leaseId, { kind: 'revoking' });
+      case 'ended':
+        if (!this.state.leases.has(effect.leaseId)) this.#out.delete(effect.leaseId);
+        return this.#answerRenewal(effect.leaseId, this.#gone());
+    }
+  }
+
+  #grant({ ticketId, lease, isSettled }: Extract<Effect, { kind: 'grant' }>): void {
+    const { attachment, nested } = lease;
+    const reply = this.#take(ticketId);
+    const handed = { attachment, nested, decidedAt: this.#around.now() };
+    const answer = (): void => {
+      this.#out.add(lease.id);
+      this.#checkMark();
+      reply?.({ kind: 'lease', lease: handed });
+    };
+    this.#answers.push(answer);
+    this.#isAwaited ||= !isSettled;
+  }
+
+  /** Checks that the disk covers everything that is handed out, now that an answer with a lease leaves. */
+  #checkMark(): void {
+    let held = this.state.unclaimed.slots;
+    for (const lease of this.state.leases.values()) {
+      if (this.#out.has(lease.id)) held += boundSlotsOf(lease);
+    }
+    assert.ok(held <= this.markOnDisk, `${held} slots are held above the mark ${this.markOnDisk}`);
+  }
+
+  #gone(): Answer {
+    return { kind: 'gone', attachment: this.state.nextAttachment };
+  }
+
+  #take(id: TicketId): Reply | undefined {
+    const reply = this.#asks.get(id);
+    this.#asks.delete(id);
+    return reply;
+  }
+
+  #answerRenewal(id: LeaseId, answer: Answer): void {
+    const parked = this.#renewals.get(id);
+    this.#renewals.delete(id);
+    if (parked === undefined) return;
+    const { rules, now } = this.#around;
+    const isProven = answer.kind !== 'ok' || rules.mayAcknowledge(this.#writtenAt, now());
+    if (isProven) return parked.reply(answer);
+    this.#answers.push(() => parked.reply(answer));
+    this.#isAwaited = true;
+  }
+
+  #answerDue(): void {
+    for (const [id, { dueAt }] of this.#renewals) {
+      if (dueAt > this.#around.now()) break;
+      this.#answerRenewal(id, { kind: 'ok' });
+    }
+  }
+
+  /** Ends a step: answers now, unless others have left in this turn. */
+  #settle(): void {
+    if (this.#turnIsOpen || (this.#answers.length === 0 && !this.#isDue)) return;
+    this.#openTurn(false);
+  }
+
+  #openTurn(isLater: boolean): void {
+    this.#leave(isLater);
+    this.#turnIsOpen = true;
+    this.#around.clock.after(1, () => {
+      if (!this.isAlive) return;
+      this.#turnIsOpen = false;
+      if (this.#answers.length > 0 || this.#isDue) this.#openTurn(true);
+    });
+  }
+
+  /** Lets answers leave, behind a write where one of them waits for it, or what settled them is over. */
+  #leave(isLater: boolean): void {
+    if (isLater && this.#answers.length > 0 && !isCovered(this.state.bound, this.#around.now())) {
+      this.#isAwaited = true;
+    }
+    const answers = this.#answers;
+    this.#answers = [];
+    if (this.#isAwaited || (isLater && this.#isDue)) this.#flush(answers);
+    else for (const answer of answers) answer();
+  }
+
+  /** Writes; `answers` leave once that has landed. */
+  #flush(answers: readonly (() => void)[]): void {
+    const { now, clock, disk, nextWriteFate } = this.#around;
+    this.#flushAt = Infinity;
+    this.#isAwaited = false;
+    this.#isDue = false;
+    this.#writtenAt = now();
+    const issued: Issued = { write: this.#takeWrite(), answers, isSettled: false };
+    this.#inFlight.push(issued);
+    const { landMs, hearMs } = nextWriteFate();
+    this.#landsFrom = landMs === null ? Infinity : Math.max(this.#landsFrom, clock.now + landMs);
+    if (this.#landsFrom === Infinity) return;
+    clock.at(this.#landsFrom, () => {
+      if (disk.owner === this.number) this.#land(issued, hearMs);
+      else if (!issued.isSettled) clock.after(hearMs, () => this.die());
+    });
+  }
+
+  #takeWrite(): DiskWrite {
+    const { rules, now } = this.#around;
+    const taken = takeWrite(this.state, now());
+    const bound = rules.row(taken.bound, this.#lastRow);
+    this.#lastRow = bound;
+    assert.ok(slotsHeld(this.state) <= bound.mark, 'a write does not cover what is held');
+    return diskWriteOf({ ...taken, bound });
+  }
+
+  #land(issued: Issued, hearMs: number): void {
+    if (issued.isSettled) return;
+    issued.isSettled = true;
+    this.#inFlight = this.#inFlight.filter((each) => each !== issued);
+    const { disk, clock, now, rules } = this.#around;
+    disk.land(issued.write, clock.now);
+    this.markOnDisk = disk.mark;
+    for (const answer of issued.answers) answer();
+    clock.after(hearMs, () => {
+      if (!this.isAlive) return;
+      rules.confirm(this.state, issued.write.bound.seq, now());
+      this.#arm();
+    });
+  }
+
+  /** Sets the timer to what is due next. */
+  #arm(): void {
+    if (!this.isAlive) return;
+    const { clock, now } = this.#around;
+    const [renewal] = this.#renewals.values();
+    const wakeAt = nextWakeAt(this.state, now());
+    const dueAt = Math.min(wakeAt, this.#flushAt, renewal?.dueAt ?? Infinity);
+    const at = clock.now + Math.max(0, dueAt - now());
+    if (this.#wakeAt <= at) return;
+    this.#wakeAt = at;
+    clock.at(at, () => {
+      if (this.#wakeAt !== at || !this.isAlive) return;
+      this.#wakeAt = Infinity;
+      this.#wake();
+    });
+  }
+
+  #wake(): void {
+    if (this.#flushAt <= this.#around.now()) this.#flush([]);
+    this.apply({ kind: 'tick' });
+  }
+}

@@ -1,0 +1,173 @@
+import fc from 'fast-check';
+import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { GroupSettings } from '../../../src/core/words/settings.ts';
+import { someSettings } from '../../support/core-builders.ts';
+import { stepMsArb } from '../actions.ts';
+import type { Call } from './call.ts';
+import type { Fallen, Fleet } from './fleet.ts';
+import type { WriteFate } from './instance.ts';
+import type { Fate, MessageKind } from './network.ts';
+
+/** Something that happens to a fleet. `pick` chooses among the calls it can happen to. */
+export type Mishap =
+  | {
+      readonly kind: 'arrive';
+      readonly count: number;
+      readonly slots: number;
+      readonly isStrict: boolean;
+    }
+  /** A call made for another one that runs. */
+  | { readonly kind: 'nest'; readonly pick: number }
+  | { readonly kind: 'leave' | 'resume' | 'revoke'; readonly pick: number }
+  | { readonly kind: 'finish'; readonly pick: number; readonly outcome: Outcome }
+  | { readonly kind: 'die'; readonly pick: number; readonly isHeard: boolean }
+  /** A call hears nothing and is not heard for so long. */
+  | { readonly kind: 'cut'; readonly pick: number; readonly ms: number }
+  | { readonly kind: 'fate'; readonly of: MessageKind; readonly fate: Partial<Fate> }
+  | { readonly kind: 'write_fate'; readonly fate: Partial<WriteFate> }
+  /** A message of the last seconds is delivered once more. */
+  | { readonly kind: 'echo'; readonly pick: number; readonly isStale: boolean }
+  | {
+      readonly kind: 'reset';
+      readonly fallen: Fallen;
+      readonly landed: number;
+      readonly hearMs: number;
+    }
+  | { readonly kind: 'learn' | 'end_stale' }
+  | { readonly kind: 'advance' | 'freeze'; readonly ms: number };
+
+/** How late a message may be that is delivered once more. */
+const ECHO_MS = 10_000;
+
+export function befall(fleet: Fleet, mishap: Mishap): void {
+  const { holders } = fleet;
+  const running = (pick: number, work: (call: Call) => void): void => {
+    const calls = fleet.in('running');
+    const call = calls[pick % calls.length];
+    if (call !== undefined) work(call);
+  };
+  switch (mishap.kind) {
+    case 'arrive':
+      for (let index = 0; index < mishap.count; index += 1) {
+        fleet.arrive(mishap.slots, mishap.isStrict);
+      }
+      return;
+    case 'nest':
+      return running(mishap.pick, (call) => fleet.arrive(1, call.isStrict, call));
+    case 'leave': {
+      const calls = fleet.in('asking');
+      const call = calls[mishap.pick % calls.length];
+      if (call !== undefined) holders.leave(call);
+      break;
+    }
+    case 'resume':
+      running(mishap.pick, (call) => holders.resume(call));
+      break;
+    case 'revoke':
+      return running(mishap.pick, (call) => fleet.revoke(call));
+    case 'finish':
+      running(mishap.pick, (call) => holders.finish(call, mishap.outcome));
+      break;
+    case 'die':
+      running(mishap.pick, (call) => holders.die(call, mishap.isHeard));
+      break;
+    case 'cut':
+      running(mishap.pick, (call) => (call.cutUntil = fleet.clock.now + mishap.ms));
+      break;
+    case 'fate':
+      fleet.network.foretell(mishap.of, mishap.fate);
+      break;
+    case 'write_fate':
+      fleet.foretellWrite(mishap.fate);
+      break;
+    case 'echo':
+      fleet.network.echo(mishap.pick, ECHO_MS, mishap.isStale);
+      break;
+    case 'reset':
+      return fleet.reset(mishap.fallen, mishap.landed, mishap.hearMs);
+    case 'learn':
+      return fleet.learn();
+    case 'end_stale':
+      return fleet.endStale();
+    case 'advance':
+      return fleet.advance(mishap.ms);
+    case 'freeze':
+      return fleet.freeze(mishap.ms);
+  }
+  fleet.advance(0);
+}
+
+const pick = fc.nat(40);
+const outcome = fc.constantFrom<Outcome>('success', 'cancelled', 'failed', 'unused');
+const lateMs = fc.constantFrom(0, 0, 1, 20, 400, 1_900, 2_900, 3_100, 7_000, 9_900);
+const kinds = ['ask', 'renew', 'resume', 'release', 'release_by_id', 'detach'] as const;
+
+const fateArb: fc.Arbitrary<Partial<Fate>> = fc.record({
+  requestMs: lateMs,
+  answerMs: lateMs,
+  lost: fc.constantFrom('no', 'no', 'no', 'request', 'answer', 'answer'),
+  againMs: fc.constantFrom(null, null, null, 0, 300, 2_000, 9_000),
+  isStale: fc.nat(2).map((nat) => nat === 0),
+});
+
+function kindOf<Kind extends Mishap['kind']>(kind: Kind): { readonly kind: fc.Arbitrary<Kind> } {
+  return { kind: fc.constant(kind) };
+}
+
+/** Mishaps. @param isStrict whether all holders stop at their fence */
+export function mishapArb(isStrict: boolean, isWide: boolean): fc.Arbitrary<Mishap> {
+  const strict = isStrict ? fc.constant(true) : fc.boolean();
+  const count = isWide ? fc.constantFrom(1, 2, 5, 12) : fc.constantFrom(1, 1, 2);
+  const slots = fc.constantFrom(1, 1, 1, 2);
+  const arbitraries: [number, fc.Arbitrary<Mishap>][] = [
+    [7, fc.record({ ...kindOf('arrive'), count, slots, isStrict: strict })],
+    [1, fc.record({ ...kindOf('nest'), pick })],
+    [1, fc.record({ ...kindOf('leave'), pick })],
+    [1, fc.record({ ...kindOf('resume'), pick })],
+    [1, fc.record({ ...kindOf('revoke'), pick })],
+    [isWide ? 10 : 6, fc.record({ ...kindOf('finish'), pick, outcome })],
+    [2, fc.record({ ...kindOf('die'), pick, isHeard: fc.nat(3).map((nat) => nat > 0) })],
+    [2, fc.record({ ...kindOf('cut'), pick, ms: fc.constantFrom(2_000, 20_000, 44_000, 60_000) })],
+    [6, fc.record({ ...kindOf('fate'), of: fc.constantFrom(...kinds), fate: fateArb })],
+    [
+      3,
+      fc.record({
+        ...kindOf('write_fate'),
+        fate: fc.record({
+          landMs: fc.constantFrom(0, 1, 30, 1_500, 4_900, null),
+          hearMs: fc.constantFrom(0, 0, 1, 60, 1_900, 4_900),
+        }),
+      }),
+    ],
+    [3, fc.record({ ...kindOf('echo'), pick, isStale: fc.boolean() })],
+    [
+      4,
+      fc.record({
+        ...kindOf('reset'),
+        fallen: fc.constantFrom<Fallen>('dies', 'dies_silently', 'goes_on', 'goes_on', 'goes_on'),
+        landed: fc.nat(2),
+        hearMs: fc.constantFrom(0, 0, 500, 4_000),
+      }),
+    ],
+    [1, fc.record({ ...kindOf('learn') })],
+    [1, fc.record({ ...kindOf('end_stale') })],
+    [10, fc.record({ ...kindOf('advance'), ms: stepMsArb })],
+    [1, fc.record({ ...kindOf('freeze'), ms: stepMsArb })],
+  ];
+  return fc.oneof(...arbitraries.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+}
+
+const cooldownMs = fc.constantFrom(0, 0, 200, 5_000);
+
+export function settingsArb(slotsMax: fc.Arbitrary<number>): fc.Arbitrary<GroupSettings> {
+  return fc
+    .record({
+      slotsMax,
+      releaseCooldownMs: cooldownMs,
+      cancelCooldownMs: cooldownMs,
+      failureCooldownMs: cooldownMs,
+      timeoutMs: fc.constant(240_000),
+      nested: fc.constantFrom<'pass' | 'reject'>('pass', 'reject'),
+    })
+    .map((settings) => someSettings(settings));
+}

@@ -1,0 +1,106 @@
+import type { Clock } from '../simulator/clock.ts';
+import type { Call } from './call.ts';
+import type { Answer, Instance, Reply } from './instance.ts';
+
+export type MessageKind = 'ask' | 'renew' | 'resume' | 'release' | 'release_by_id' | 'detach';
+
+/** The fate of one message and of its answer. */
+export interface Fate {
+  readonly requestMs: number;
+  readonly answerMs: number;
+  readonly lost: 'no' | 'request' | 'answer';
+  /** How long after the first time it is delivered once more; null: it is not. */
+  readonly againMs: number | null;
+  /** What goes by the name of the group reaches an instance that was replaced. */
+  readonly isStale: boolean;
+}
+
+export const GOOD: Fate = {
+  requestMs: 0,
+  answerMs: 0,
+  lost: 'no',
+  againMs: null,
+  isStale: false,
+};
+
+export interface Message {
+  readonly of: MessageKind;
+  readonly call: Call;
+  /** The instance that it goes to; null: whichever answers to the name of the group when it arrives. */
+  readonly to: Instance | null;
+  readonly deliver: (instance: Instance, reply: Reply) => void;
+  /** Hears the answer; `from`: whose it is. */
+  readonly hear: (answer: Answer, from: Instance) => void;
+  /** It is on its way, for the first time or once more. */
+  readonly onCarry?: () => void;
+  /** Its answer was lost. */
+  readonly onLost?: (answer: Answer, from: Instance) => void;
+}
+
+/** Carries messages: each kind has its own line of fates to come, and is carried well where none is left. */
+export class Network {
+  readonly #clock: Clock;
+  readonly #byName: (isStale: boolean) => Instance;
+  readonly #fates = new Map<MessageKind, Fate[]>();
+  /** What was sent by the name of the group, to be sent again. */
+  readonly #sent: { readonly at: number; readonly message: Message }[] = [];
+  #isCut = false;
+
+  constructor(clock: Clock, byName: (isStale: boolean) => Instance) {
+    this.#clock = clock;
+    this.#byName = byName;
+  }
+
+  /** Decides on a message to come of a kind. */
+  foretell(of: MessageKind, fate: Partial<Fate>): void {
+    const fates = this.#fates.get(of) ?? [];
+    fates.push({ ...GOOD, ...fate });
+    this.#fates.set(of, fates);
+  }
+
+  /** Loses everything from now on, what is on its way included. */
+  cut(): void {
+    this.#isCut = true;
+  }
+
+  send(message: Message): void {
+    const fate = this.#fates.get(message.of)?.shift() ?? GOOD;
+    if (message.to === null) this.#sent.push({ at: this.#clock.now, message });
+    if (fate.lost === 'request' || this.#isOff(message.call)) return;
+    this.#carry(message, fate, fate.requestMs);
+    if (fate.againMs !== null) this.#carry(message, fate, fate.requestMs + fate.againMs);
+  }
+
+  /** Delivers once more what was sent within the last `withinMs`. */
+  echo(pick: number, withinMs: number, isStale: boolean): void {
+    const recent = this.#sent.filter(({ at }) => at >= this.#clock.now - withinMs);
+    const echoed = recent[recent.length - 1 - (pick % recent.length)];
+    if (echoed !== undefined) this.#carry(echoed.message, { ...GOOD, isStale }, 0);
+  }
+
+  #carry(message: Message, fate: Fate, ms: number): void {
+    message.onCarry?.();
+    this.#clock.after(ms, () => {
+      if (this.#isCut) return;
+      const instance = message.to ?? this.#byName(fate.isStale);
+      const reply: Reply = (answer) => this.#answer(message, fate, answer, instance);
+      if (instance.isAlive) message.deliver(instance, reply);
+      else reply({ kind: 'broken' });
+    });
+  }
+
+  #answer(message: Message, fate: Fate, answer: Answer, from: Instance): void {
+    this.#clock.after(fate.answerMs, () => {
+      if (this.#isCut) return;
+      const isLost = fate.lost === 'answer' || this.#isOff(message.call);
+      if (isLost) return message.onLost?.(answer, from);
+      // A lease whose connection broke before it came is dropped.
+      const isDropped = answer.kind === 'lease' && !from.isAlive;
+      message.hear(isDropped ? { kind: 'broken' } : answer, from);
+    });
+  }
+
+  #isOff(call: Call): boolean {
+    return this.#clock.now < call.cutUntil;
+  }
+}

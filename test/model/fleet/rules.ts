@@ -1,0 +1,37 @@
+import type { Effect, GroupEvent } from '../../../src/core/events.ts';
+import { RENEWED_BEHIND_MS, type BoundRow } from '../../../src/core/parts/bound.ts';
+import type { GroupState } from '../../../src/core/state.ts';
+import { step } from '../../../src/core/step.ts';
+import { isOfNewer, type Claim } from '../../../src/core/unclaimed.ts';
+import type { InstantMs } from '../../../src/core/words/ids.ts';
+import { confirmWrite } from '../../../src/core/writes.ts';
+
+/**
+ * The places where the fleet asks the design what to do. `DESIGN` does as the core and the shell do; a saboteur
+ * takes one rule out, and some history must notice.
+ */
+export interface Rules {
+  readonly step: (state: GroupState, event: GroupEvent, now: InstantMs) => Effect[];
+  /** The row of a write, as it goes to the disk after `last`. */
+  readonly row: (row: BoundRow, last: BoundRow | null) => BoundRow;
+  /** A write is known to have arrived. */
+  readonly confirm: (state: GroupState, seq: number, now: InstantMs) => void;
+  /** A new instance has loaded; `before` is the one that it replaces. */
+  readonly load: (state: GroupState, before: GroupState | null) => void;
+  readonly mayAcknowledge: (writtenAt: InstantMs, now: InstantMs) => boolean;
+  readonly refuses: (state: GroupState, claim: Claim) => boolean;
+  readonly believesGone: (own: number, theirs: number) => boolean;
+  /** Whether an instance ends whose write does not arrive. */
+  readonly givesUp: boolean;
+}
+
+export const DESIGN: Rules = {
+  step,
+  row: (row) => row,
+  confirm: confirmWrite,
+  load: () => {},
+  mayAcknowledge: (writtenAt, now) => now < writtenAt + RENEWED_BEHIND_MS,
+  refuses: isOfNewer,
+  believesGone: (own, theirs) => theirs >= own,
+  givesUp: true,
+};
