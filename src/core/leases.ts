@@ -116,7 +116,7 @@ function removeLease(state: GroupState, lease: Lease, now: InstantMs): void {
   state.leases.delete(lease.id);
   state.revoking.delete(lease.id);
   state.seekingParent.delete(lease);
-  noteFreed(state.bound, lease.id);
+  noteFreed(state.bound, lease.id, state.unclaimed.slots > 0);
   if (lease.isLost) noteLost(state.bound);
   forgetNested(state, lease);
   if (lease.phase === 'cooling') state.slotsCooling -= lease.slots;
@@ -241,7 +241,7 @@ export function endLease(
     lease.phase = 'cooling';
     state.slotsCooling += lease.slots;
     // It is settled: after a reset nobody may settle it again, nor take it up.
-    noteFreed(state.bound, lease.id);
+    noteFreed(state.bound, lease.id, state.unclaimed.slots > 0);
     lease.until = after(now, downMs);
     noteDue(state, lease.until);
     state.revoking.delete(lease.id);

@@ -58,7 +58,7 @@ export function recover(
     Object.assign(state.bound, { seq: bound.seq, since: bound.since });
     for (const id of bound.ended) {
       state.tombstones.add(id, now);
-      state.bound.endedBefore.add(id);
+      state.bound.unclaimable.add(id);
     }
   }
   holdUnclaimed(state, bound?.mark ?? 0, now);

@@ -51,7 +51,7 @@ export function hasEnded(
   lease: LeaseId,
   ticket: TicketId,
 ): boolean {
-  return tombstones.has(lease) || tombstones.has(ticket) || bound.endedBefore.has(lease);
+  return tombstones.has(lease) || tombstones.has(ticket) || bound.unclaimable.has(lease);
 }
 
 /** Whether a claim is of an instance that came after this one, and has replaced it. */
@@ -82,7 +82,7 @@ export function settleUnclaimed(state: GroupState, now: InstantMs): void {
   if (unclaimed.slots > 0 || unclaimed.isOver) return;
   unclaimed.isOver = true;
   bound.since = bound.first;
-  bound.endedBefore.clear();
+  bound.unclaimable.clear();
   state.seekingParent.clear();
   keepProbes(controls.breaker, (id) => leases.has(id));
   let reservedUsd = 0;

@@ -44,8 +44,8 @@ export interface Bound {
   ended: LeaseId[];
   /** The last write that was issued when slots came free of whose holder nobody has heard. */
   lostSeq: number;
-  /** Leases whose slots came free in instances before, as long as anything of these is unclaimed. */
-  readonly endedBefore: Set<LeaseId>;
+  /** Leases whose slots came free, in instances before or in this one, as long as anything is unclaimed. */
+  readonly unclaimable: Set<LeaseId>;
   since: number;
   /** The first attachment of this instance: leases with a smaller one were granted by an earlier one. */
   first: number;
@@ -107,7 +107,7 @@ export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
     inFlight: [],
     ended: [],
     lostSeq: 0,
-    endedBefore: new Set(),
+    unclaimable: new Set(),
     since: firstAttachment,
     first: firstAttachment,
     pace: { second: 0, granted: 0, before: 0 },
@@ -148,8 +148,14 @@ export function noteHandedOut(bound: Bound, slots: number, now: InstantMs): void
   pace.granted += slots;
 }
 
-/** Remembers for the next write that the slots of a lease came free. */
-export function noteFreed(bound: Bound, id: LeaseId): void {
+/**
+ * Remembers for the next write that the slots of a lease came free, and for claims of it, which would take another
+ * one's slots: there may be more of those than there are tombstones.
+ *
+ * @param isUnclaimed there are slots that may be claimed
+ */
+export function noteFreed(bound: Bound, id: LeaseId, isUnclaimed: boolean): void {
+  if (isUnclaimed) bound.unclaimable.add(id);
   if (bound.isStored) bound.ended.push(id);
 }
 

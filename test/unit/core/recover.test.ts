@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { after, instant, leaseIdOf, ticketId } from '../../../src/core/words/ids.ts';
 import { handedOf } from '../../../src/core/recover.ts';
-import { LEASE_TTL_MS, SETTLE_MS } from '../../../src/core/words/settings.ts';
+import { LEASE_TTL_MS, SETTLE_MS, TOMBSTONES_MAX } from '../../../src/core/words/settings.ts';
 import { someClaim, TestGroup } from '../../support/core-builders.ts';
 
 /** The state after a reset, from the bound on disk. */
@@ -215,4 +215,23 @@ test('leases of rows that an older release wrote are known by their ids', () => 
   expect(next.renew('held')).toEqual([]);
   expect(next.lease('held').until).toBe(next.now + LEASE_TTL_MS);
   expect(next.write().bound).toMatchObject({ held: 2, ended: ['revoked.1'] });
+});
+
+test('a release that is told once more frees nothing, however many have ended in between', () => {
+  const before = TestGroup.stored({ slotsMax: 100_000 });
+  before.ask('holder');
+  before.write();
+  const { bound } = before.stored;
+  if (bound === null) throw new Error('nothing was written');
+  const next = before.reset({ ...before.stored, bound: { ...bound, mark: 50_000 } });
+  const release = (name: string) => {
+    const claim = someClaim(name);
+    const { leaseId } = claim;
+    next.send({ kind: 'release', leaseId, outcome: 'success', settlement: null, claim });
+  };
+  for (let index = 0; index <= TOMBSTONES_MAX; index += 1) release(`t${index}`);
+  expect(next.state.tombstones.has(leaseIdOf(ticketId('t0'), 1))).toBe(false);
+  const { slots } = next.state.unclaimed;
+  release('t0');
+  expect(next.state.unclaimed.slots).toBe(slots);
 });

@@ -9,6 +9,7 @@ import type {
   ResumeAnswer,
   ResumeRequest,
 } from '../../../src/contract/rpc/group-rpc.ts';
+import { INVARIANTS } from '../../../src/core/parts/totals.ts';
 import type { BoundRow } from '../../../src/core/parts/bound.ts';
 import type { PoolStatus } from '../../../src/contract/status.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
@@ -92,7 +93,7 @@ export async function take(
 /** A granted lease as its holder tells of it to an instance that may not know it. */
 export function heldBy(
   group: string,
-  { leaseId, attachment, nested, reserved }: Granted,
+  { leaseId, attachment, nested, reserved }: Omit<Granted, 'kind' | 'lease' | 'configVersion'>,
   fields: Partial<ResumeRequest> = {},
 ): ResumeRequest {
   const [ticketId = ''] = leaseId.split('.');
@@ -245,7 +246,13 @@ export function loseNextAnswer(isWritten: boolean) {
   });
 }
 
-/** Fails unless every pool that the file used is empty: no slot, no waiter, and that is on disk. */
+const KEPT = Object.fromEntries(INVARIANTS.map((invariant) => [invariant, 0]));
+const EMPTY = { in_use: 0, cooling: 0, unclaimed: 0, queued: 0, mark: 0, violations: KEPT };
+
+/**
+ * Fails unless every pool that the file used is empty, no slot and no waiter, and that is on disk, and none has broken
+ * a promise since its last reset.
+ */
 export async function nothingLeaks(): Promise<void> {
   const namespace = env.GROUPS as unknown as DurableObjectNamespace;
   for (const id of await listDurableObjectIds(namespace)) {
@@ -256,11 +263,12 @@ export async function nothingLeaks(): Promise<void> {
           const { group, partition, in_use, cooling, unclaimed, queued } = await (
             instance as GroupRpc
           ).status();
+          const { violations_total: violations } = await (instance as GroupRpc).metrics();
           const { mark = 0 } = storedBoundIn(state) ?? {};
-          return { group, partition, in_use, cooling, unclaimed, queued, mark };
+          return { group, partition, in_use, cooling, unclaimed, queued, mark, violations };
         },
       );
-      expect(found).toMatchObject({ in_use: 0, cooling: 0, unclaimed: 0, queued: 0, mark: 0 });
+      expect(found).toMatchObject(EMPTY);
     });
   }
 }
