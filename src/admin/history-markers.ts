@@ -124,6 +124,6 @@ function words(
       return ['ceiling_cut', `Learned ceiling ${was} → ${to}`, `Cut${because}`];
     }
     case 'reset':
-      return ['reset', 'Object restarted', `With slots in use: ${slots}`];
+      return ['reset', 'Object restarted', `Slots in use when it last wrote: ${slots}`];
   }
 }

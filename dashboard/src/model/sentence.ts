@@ -9,6 +9,7 @@ type Queue = Pick<GroupStatus, 'queued' | 'queued_by_lane' | 'oldest_wait_ms'>;
 export function sentenceOf(slots: Slots, queue: Queue): string {
   const parts = [`${slotsInWords(slots)} in use`];
   if (slots.cooling > 0) parts.push(`${slots.cooling} cooling down`);
+  if (slots.unclaimed > 0) parts.push(`${slots.unclaimed} unclaimed`);
   if (slots.beyond > 0) parts.push(`${slots.beyond} beyond what the upstream takes`);
   parts.push(queueInWords(queue));
   return `${parts.join(', ')}.`;
@@ -19,6 +20,12 @@ export function slotsInWords(slots: Slots): string {
   const { capacity } = slots;
   if (capacity === null) return `${count(slots.inUse)} slots, no limit`;
   return `${count(slots.inUse)} of ${count(capacity)} ${capacity === 1 ? 'slot' : 'slots'}`;
+}
+
+/** Says what slots are that nobody has claimed, and until when. */
+export function unclaimedInWords(until: string | null): string {
+  const at = until === null ? '' : ` by ${new Date(until).toLocaleTimeString('en-GB')}`;
+  return `unclaimed: handed out before the last restart of this pool; free${at} unless the call comes back`;
 }
 
 function queueInWords({ queued, queued_by_lane, oldest_wait_ms }: Queue): string {

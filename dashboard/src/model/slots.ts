@@ -1,7 +1,7 @@
 import type { GroupStatus } from './status.ts';
 
 /** Gauges of one pool, or of all pools of a group together. */
-export type Gauges = Pick<GroupStatus, 'limit' | 'in_use' | 'cooling' | 'queued'>;
+export type Gauges = Pick<GroupStatus, 'limit' | 'in_use' | 'cooling' | 'unclaimed' | 'queued'>;
 
 /**
  * Maximum of slots that are shown one by one; of more, single cells would be too small to count.
@@ -15,6 +15,8 @@ export interface Slots {
   readonly capacity: number | null;
   /** Held back for a moment after a call has ended. */
   readonly cooling: number;
+  /** Perhaps held by calls of before the last reset, of which nothing was heard yet. */
+  readonly unclaimed: number;
   /** Null: any number, because there is no limit. */
   readonly free: number | null;
   /** Configured, but more than the upstream has shown to take. */
@@ -24,18 +26,18 @@ export interface Slots {
 }
 
 /** The slots of one pool. More may be in use than there are, after a limit was lowered. */
-export function slotsOfPool({ limit, in_use, cooling }: Gauges): Slots {
-  const taken = in_use + cooling;
+export function slotsOfPool({ limit, in_use: inUse, cooling, unclaimed }: Gauges): Slots {
+  const held = { inUse, cooling, unclaimed };
+  const taken = inUse + cooling + unclaimed;
   const { effective, configured } = limit;
   if (effective === null) {
-    return { inUse: in_use, capacity: null, cooling, free: null, beyond: 0, ceilingAt: null };
+    return { ...held, capacity: null, free: null, beyond: 0, ceilingAt: null };
   }
   const beyond = Math.max(0, (configured ?? 0) - Math.max(effective, taken));
   const isPastCeiling = limit.source === 'learned' && taken > effective;
   return {
-    inUse: in_use,
+    ...held,
     capacity: effective,
-    cooling,
     free: Math.max(0, effective - taken),
     beyond,
     ceilingAt: beyond > 0 || isPastCeiling ? effective : null,
@@ -58,17 +60,25 @@ export function slotsOfGroup(group: GroupStatus): Slots {
     pools.reduce((total, slots) => total + of(slots), 0);
   const sumOrAny = (of: (slots: Slots) => number | null): number | null =>
     pools.some((slots) => of(slots) === null) ? null : sum((slots) => of(slots) ?? 0);
-  const [inUse, cooling, beyond] = [
-    sum((s) => s.inUse),
-    sum((s) => s.cooling),
-    sum((s) => s.beyond),
-  ];
+  const held = {
+    inUse: sum((slots) => slots.inUse),
+    cooling: sum((slots) => slots.cooling),
+    unclaimed: sum((slots) => slots.unclaimed),
+  };
+  const beyond = sum((slots) => slots.beyond);
   const free = sumOrAny((slots) => slots.free);
-  const ceilingAt = beyond === 0 ? null : inUse + cooling + (free ?? 0);
-  return { inUse, capacity: sumOrAny((slots) => slots.capacity), cooling, free, beyond, ceilingAt };
+  const capacity = sumOrAny((slots) => slots.capacity);
+  const slots = { ...held, capacity, free, beyond };
+  return { ...slots, ceilingAt: beyond === 0 ? null : cellsOf(slots) - beyond };
 }
 
 /** How many cells are drawn. */
-export function cellsOf(slots: Slots): number {
-  return slots.inUse + slots.cooling + (slots.free ?? 0) + slots.beyond;
+export function cellsOf({
+  inUse,
+  cooling,
+  unclaimed,
+  free,
+  beyond,
+}: Omit<Slots, 'capacity' | 'ceilingAt'>): number {
+  return inUse + cooling + unclaimed + (free ?? 0) + beyond;
 }

@@ -26,6 +26,7 @@ export function LargePicture({ group, detail, sinceMs, usualHoldMs }: Props) {
       <div class="box slots">
         <LargeSlots
           slots={slots}
+          unclaimedUntil={group.unclaimed_until}
           leases={detail?.leases ?? []}
           usualHoldMs={usualHoldMs}
           sinceMs={sinceMs}

@@ -2,7 +2,7 @@ import { count, duration } from '../format.ts';
 import { estimateInWords } from '../model/sentence.ts';
 import { MARKS_MAX, sectionsOf } from '../model/queue.ts';
 import type { GroupStatus, Waiter } from '../model/status.ts';
-import { toneOf } from '../model/tenant-tone.ts';
+import { tintOf } from '../model/tenant-tone.ts';
 import { LANES } from '../../../src/core/words/ticket.ts';
 
 interface Props {
@@ -28,7 +28,8 @@ export function LargeQueue({ queue, waiters, sinceMs }: Props) {
             {marks.map((waiter) => (
               <i
                 key={waiter.ticket}
-                class={`mark ${lane} tone-${toneOf(waiter.tenant)}`}
+                class={`mark ${lane}`}
+                style={tintOf(waiter.tenant)}
                 data-flight={waiter.ticket}
                 title={titleOf(waiter, sinceMs, queue.paused)}
               />

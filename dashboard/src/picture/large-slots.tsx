@@ -2,15 +2,17 @@ import { Fragment } from 'preact';
 import { useRef } from 'preact/hooks';
 import { duration } from '../format.ts';
 import { isOld, placeLeases, progressOf, type Cells } from '../model/cells.ts';
+import { unclaimedInWords } from '../model/sentence.ts';
 import { CELLS_MAX, cellsOf, type Slots } from '../model/slots.ts';
 import type { Lease } from '../model/status.ts';
-import { toneOf } from '../model/tenant-tone.ts';
+import { tintOf } from '../model/tenant-tone.ts';
 
 /** Maximum of cells that may be large. */
 const FEW = 16;
 
 interface Props {
   readonly slots: Slots;
+  readonly unclaimedUntil: string | null;
   readonly leases: readonly Lease[];
   readonly usualHoldMs: number | null;
   /** Milliseconds since the leases were told. */
@@ -19,27 +21,29 @@ interface Props {
 
 /** The slots of a group: a cell for each, with the lease in it, or a bar. */
 export function LargeSlots(props: Props) {
-  return cellsOf(props.slots) > CELLS_MAX ? <Bar slots={props.slots} /> : <CellList {...props} />;
+  return cellsOf(props.slots) > CELLS_MAX ? <Bar {...props} /> : <CellList {...props} />;
 }
 
-function CellList({ slots, leases, usualHoldMs, sinceMs }: Props) {
+function CellList({ slots, unclaimedUntil, leases, usualHoldMs, sinceMs }: Props) {
   const before = useRef<Cells>([]);
   const cells = placeLeases(before.current, leases, cellsOf(slots));
   before.current = cells;
   // The leases are told by a message of their own: until it comes, all that is known is how many.
   const known = leases.reduce((sum, lease) => sum + lease.slots, 0);
   let unknown = Math.max(0, slots.inUse + slots.cooling - known);
+  let { unclaimed } = slots;
   const firstBeyond = cells.length - slots.beyond;
   return (
     <div class={cells.length <= FEW ? 'cells few' : 'cells'}>
       {cells.map((lease, i) => {
-        const isUnknown = lease === null && unknown > 0;
-        if (isUnknown) unknown -= 1;
+        const isUnknown = lease === null && unknown-- > 0;
+        const isUnclaimed = lease === null && !isUnknown && unclaimed-- > 0;
         return (
           <Fragment key={i}>
             {slots.ceilingAt === i && <span class="ceiling" />}
             <span class={lease === null && i >= firstBeyond ? 'slot beyond' : 'slot'}>
               {isUnknown && <i class="hold unknown" />}
+              {isUnclaimed && <i class="hold unclaimed" title={unclaimedInWords(unclaimedUntil)} />}
               {lease !== null && <Hold lease={lease} usualHoldMs={usualHoldMs} sinceMs={sinceMs} />}
             </span>
           </Fragment>
@@ -62,8 +66,8 @@ function Hold({ lease, usualHoldMs, sinceMs }: HoldProps) {
   const who = [lease.tenant, lease.agent, lease.model].filter((part) => part !== null).join(', ');
   return (
     <i
-      class={`hold tone-${toneOf(lease.tenant)} ${lease.state} ${old}`}
-      style={{ '--level': `${Math.round(level * 100)}%` }}
+      class={`hold ${lease.state} ${old}`}
+      style={{ ...tintOf(lease.tenant), '--level': `${Math.round(level * 100)}%` }}
       data-flight={ticketOf(lease)}
       title={`${who}: ${lease.state} for ${duration(ageMs)}${old === '' ? '' : ', much longer than usual'}`}
     />
@@ -75,16 +79,18 @@ function ticketOf({ id }: Lease): string {
   return id.slice(0, id.lastIndexOf('.'));
 }
 
-function Bar({ slots }: { readonly slots: Slots }) {
+function Bar({ slots, unclaimedUntil }: Pick<Props, 'slots' | 'unclaimedUntil'>) {
   const cells = cellsOf(slots);
-  const width = (n: number) => ({ width: `${(n / cells) * 100}%` });
+  const part = (kind: string, many: number, title?: string) =>
+    many > 0 && <span class={kind} title={title} style={{ width: `${(many / cells) * 100}%` }} />;
   return (
     <div class="slot-bar">
-      <span class="in-use" style={width(slots.inUse)} />
-      <span class="cooling" style={width(slots.cooling)} />
-      <span class="free" style={width(slots.free ?? 0)} />
+      {part('in-use', slots.inUse)}
+      {part('cooling', slots.cooling)}
+      {part('unclaimed', slots.unclaimed, unclaimedInWords(unclaimedUntil))}
+      {part('free', slots.free ?? 0)}
       {slots.ceilingAt !== null && <span class="ceiling" />}
-      {slots.beyond > 0 && <span class="beyond" style={width(slots.beyond)} />}
+      {part('beyond', slots.beyond)}
     </div>
   );
 }

@@ -1,15 +1,17 @@
 import { duration } from '../format.ts';
+import { unclaimedInWords } from '../model/sentence.ts';
 import { tenantsOf } from '../model/tenants.ts';
-import { toneOf } from '../model/tenant-tone.ts';
-import type { Detail } from '../model/status.ts';
+import { tintOf } from '../model/tenant-tone.ts';
+import type { Detail, GroupStatus } from '../model/status.ts';
 
 interface Props {
+  readonly group: Pick<GroupStatus, 'unclaimed' | 'unclaimed_until'>;
   readonly detail: Detail | null;
   readonly usualHoldMs: number | null;
 }
 
 /** Legend of the large picture, with whose colours are in it. */
-export function Legend({ detail, usualHoldMs }: Props) {
+export function Legend({ group, detail, usualHoldMs }: Props) {
   const { most, others } = tenantsOf(detail);
   return (
     <div class="picture-legend">
@@ -26,6 +28,11 @@ export function Legend({ detail, usualHoldMs }: Props) {
         <li>
           <i class="hold cooling" /> cooling down
         </li>
+        {group.unclaimed > 0 && (
+          <li>
+            <i class="hold unclaimed" /> {group.unclaimed} {unclaimedInWords(group.unclaimed_until)}
+          </li>
+        )}
         <li>
           <i class="slot" /> free
         </li>
@@ -40,7 +47,7 @@ export function Legend({ detail, usualHoldMs }: Props) {
         <ul aria-label="Tenants by colour">
           {most.map(({ tenant, inUse, waiting }) => (
             <li key={tenant} title={`${inUse} in use, ${waiting} waiting`}>
-              <i class={`swatch tone-${toneOf(tenant)}`} /> <span class="name">{tenant}</span>{' '}
+              <i class="swatch" style={tintOf(tenant)} /> <span class="name">{tenant}</span>{' '}
               <b>
                 {inUse} + {waiting}
               </b>

@@ -12,48 +12,36 @@ const GRIDS: readonly (Grid & { readonly upTo: number })[] = [
 export function SmallSlots({ slots }: { readonly slots: Slots }) {
   const cells = cellsOf(slots);
   const grid = GRIDS.find(({ upTo }) => cells <= upTo);
-  if (grid === undefined) return <Bar slots={slots} cells={cells} />;
-  const cooling = slots.inUse + slots.cooling;
-  const free = cooling + (slots.free ?? 0);
-  const [ceilingX] = placeIn(grid, Math.ceil((slots.ceilingAt ?? 0) / grid.rows) * grid.rows);
-  return (
-    <>
-      <path class="cell in-use" d={cellsPath(grid, 0, slots.inUse)} />
-      {slots.cooling > 0 && (
-        <>
-          <path class="cell cooling" d={cellsPath(grid, slots.inUse, cooling)} />
-          <path class="cooling-stroke" d={strokesPath(grid, slots.inUse, cooling)} />
-        </>
-      )}
-      <path class="cell free" d={cellsPath(grid, cooling, free)} />
-      {slots.beyond > 0 && <path class="cell beyond" d={cellsPath(grid, free, cells)} />}
-      {slots.ceilingAt !== null && <path class="ceiling" d={`M${ceilingX - 1.5} -2v${BAND + 4}`} />}
-    </>
-  );
-}
-
-function Bar({ slots, cells }: { readonly slots: Slots; readonly cells: number }) {
   const scale = WIDTH / cells;
-  const inUse = slots.inUse * scale;
-  const cooling = slots.cooling * scale;
-  const free = (slots.free ?? 0) * scale;
+  let to = 0;
+  const part = (kind: string, many: number, isStruck = false) => {
+    const from = to;
+    to += many;
+    if (many === 0) return null;
+    const name = `cell ${kind}`;
+    if (grid === undefined) {
+      return <rect class={name} x={from * scale} y={1} width={many * scale} height={15} />;
+    }
+    return (
+      <>
+        <path class={name} d={cellsPath(grid, from, to)} />
+        {isStruck && <path class={`${kind}-stroke`} d={strokesPath(grid, from, to)} />}
+      </>
+    );
+  };
+  const ceilingAt = slots.ceilingAt ?? 0;
+  const ceilingX =
+    grid === undefined
+      ? ceilingAt * scale
+      : placeIn(grid, Math.ceil(ceilingAt / grid.rows) * grid.rows)[0] - 1.5;
   return (
     <>
-      <rect class="cell free" x={0} y={1} width={inUse + cooling + free} height={15} />
-      <rect class="cell in-use" x={0} y={1} width={inUse} height={15} />
-      {cooling > 0 && <rect class="cell cooling" x={inUse} y={1} width={cooling} height={15} />}
-      {slots.beyond > 0 && (
-        <rect
-          class="cell beyond"
-          x={inUse + cooling + free}
-          y={1}
-          width={slots.beyond * scale}
-          height={15}
-        />
-      )}
-      {slots.ceilingAt !== null && (
-        <path class="ceiling" d={`M${slots.ceilingAt * scale} -2v${BAND + 4}`} />
-      )}
+      {part('in-use', slots.inUse)}
+      {part('cooling', slots.cooling, true)}
+      {part('unclaimed', slots.unclaimed, true)}
+      {part('free', slots.free ?? 0)}
+      {part('beyond', slots.beyond)}
+      {slots.ceilingAt !== null && <path class="ceiling" d={`M${ceilingX} -2v${BAND + 4}`} />}
     </>
   );
 }

@@ -7,6 +7,7 @@ import {
 } from '../../../dashboard/src/model/slots.ts';
 import {
   estimateInWords,
+  unclaimedInWords,
   slotsInWords,
   sentenceOf,
 } from '../../../dashboard/src/model/sentence.ts';
@@ -22,37 +23,57 @@ describe('the slots of a pool', () => {
     [
       'in use, cooling, and the rest free',
       groupStatus({ in_use: 3, cooling: 1 }),
-      { inUse: 3, capacity: 5, cooling: 1, free: 1, beyond: 0, ceilingAt: null },
+      { inUse: 3, capacity: 5, cooling: 1, unclaimed: 0, free: 1, beyond: 0, ceilingAt: null },
       '3 of 5 slots',
     ],
     [
       'beyond the learned ceiling, those that the upstream does not take',
       groupStatus({ limit: learned(12, 3), in_use: 2 }),
-      { inUse: 2, capacity: 3, cooling: 0, free: 1, beyond: 9, ceilingAt: 3 },
+      { inUse: 2, capacity: 3, cooling: 0, unclaimed: 0, free: 1, beyond: 9, ceilingAt: 3 },
       '2 of 3 slots',
     ],
     [
       'more in use than the ceiling that was learned meanwhile',
       groupStatus({ limit: learned(12, 3), in_use: 5 }),
-      { inUse: 5, capacity: 3, cooling: 0, free: 0, beyond: 7, ceilingAt: 3 },
+      { inUse: 5, capacity: 3, cooling: 0, unclaimed: 0, free: 0, beyond: 7, ceilingAt: 3 },
       '5 of 3 slots',
     ],
     [
       'more in use than a limit that was lowered',
       groupStatus({ limit: configured(1), in_use: 4 }),
-      { inUse: 4, capacity: 1, cooling: 0, free: 0, beyond: 0, ceilingAt: null },
+      { inUse: 4, capacity: 1, cooling: 0, unclaimed: 0, free: 0, beyond: 0, ceilingAt: null },
       '4 of 1 slot',
     ],
     [
       'an assumed limit that grew has nothing beyond it',
       groupStatus({ limit: learned(null, 80), in_use: 70 }),
-      { inUse: 70, capacity: 80, cooling: 0, free: 10, beyond: 0, ceilingAt: null },
+      { inUse: 70, capacity: 80, cooling: 0, unclaimed: 0, free: 10, beyond: 0, ceilingAt: null },
       '70 of 80 slots',
+    ],
+    [
+      'unclaimed since a restart, which are neither in use nor free',
+      groupStatus({ in_use: 1, unclaimed: 3 }),
+      { inUse: 1, capacity: 5, cooling: 0, unclaimed: 3, free: 1, beyond: 0, ceilingAt: null },
+      '1 of 5 slots',
+    ],
+    [
+      'more unclaimed than there are slots, because the bound may exceed the limit',
+      groupStatus({ in_use: 2, unclaimed: 4 }),
+      { inUse: 2, capacity: 5, cooling: 0, unclaimed: 4, free: 0, beyond: 0, ceilingAt: null },
+      '2 of 5 slots',
     ],
     [
       'no limit',
       groupStatus({ limit: configured(null), in_use: 7 }),
-      { inUse: 7, capacity: null, cooling: 0, free: null, beyond: 0, ceilingAt: null },
+      {
+        inUse: 7,
+        capacity: null,
+        cooling: 0,
+        unclaimed: 0,
+        free: null,
+        beyond: 0,
+        ceilingAt: null,
+      },
       '7 slots, no limit',
     ],
   ])('%s', (_title, pool, slots, words) => {
@@ -68,13 +89,21 @@ describe('the slots of a split group', () => {
       in_use: 3,
       partitions: [
         partitionStatus('a', { limit: configured(2), in_use: 2 }),
-        partitionStatus('b', { limit: learned(2, 1), in_use: 0 }),
+        partitionStatus('b', { limit: learned(2, 1), in_use: 0, unclaimed: 1 }),
         { ...partitionStatus('c', { limit: configured(2), in_use: 1 }), retired: true },
         { partition: 'd', error: 'out of reach' },
       ],
     });
     const slots = slotsOfGroup(group);
-    expect(slots).toEqual({ inUse: 3, capacity: 3, cooling: 0, free: 1, beyond: 1, ceilingAt: 4 });
+    expect(slots).toEqual({
+      inUse: 3,
+      capacity: 3,
+      cooling: 0,
+      unclaimed: 1,
+      free: 0,
+      beyond: 1,
+      ceilingAt: 4,
+    });
     expect(cellsOf(slots)).toBe(5);
   });
 });
@@ -90,6 +119,17 @@ describe('the sentence of a picture', () => {
     });
     expect(sentenceOf(slotsOfGroup(group), group)).toBe(
       '4 of 5 slots in use, 1 cooling down, 12 waiting (2 high, 10 normal), the oldest for 8.2 s.',
+    );
+  });
+
+  it('tells slots that nobody has claimed, and not as in use', () => {
+    const group = groupStatus({ in_use: 1, unclaimed: 3 });
+    expect(sentenceOf(slotsOfGroup(group), group)).toBe(
+      '1 of 5 slots in use, 3 unclaimed, nobody waiting.',
+    );
+    const until = new Date(2026, 10, 22, 9, 5, 7).toISOString();
+    expect(unclaimedInWords(until)).toBe(
+      'unclaimed: handed out before the last restart of this pool; free by 09:05:07 unless the call comes back',
     );
   });
 

@@ -64,7 +64,7 @@ function LivePicture({ name }: { readonly name: string }) {
         sinceMs={Math.max(0, now.value - detailAt.value)}
         usualHoldMs={usualHoldMs}
       />
-      <Legend detail={known} usualHoldMs={usualHoldMs} />
+      <Legend group={group} detail={known} usualHoldMs={usualHoldMs} />
     </section>
   );
 }

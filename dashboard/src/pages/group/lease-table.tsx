@@ -68,7 +68,9 @@ export function LeaseTable({ name }: { readonly name: string }) {
             ))}
           </tbody>
         </table>
-        {leases.length === 0 && <p class="help">No call holds a slot.</p>}
+        {leases.length === 0 && (
+          <p class="help">No call {group?.unclaimed ? 'has come back yet' : 'holds a slot'}.</p>
+        )}
       </div>
     </div>
   );

@@ -1,5 +1,4 @@
 import uPlot from 'uplot';
-import 'uplot/dist/uPlot.min.css';
 import type { Chart, ChartLine, HistoryMarker } from '../../../model/history-charts.ts';
 import { drawMarkers } from './marker-lines.ts';
 
