@@ -14,6 +14,9 @@ export interface PacedLoad {
 /** Connections at the beginning. More are opened when all are busy. */
 const CONNECTIONS = 16;
 
+/** How long a connection may rest: workerd closes one after five seconds. */
+const REST_MAX_MS = 4_000;
+
 /** Milliseconds from the beginning to each call. */
 function momentsOf({ callsPerS, pace }: PacedLoad, forMs: number): number[] {
   const everyMs = 1_000 / callsPerS;
@@ -31,19 +34,21 @@ function momentsOf({ callsPerS, pace }: PacedLoad, forMs: number): number[] {
 export async function pacedCalls(load: PacedLoad, forMs: number): Promise<number[]> {
   const { port, request } = load;
   const all = await Promise.all(Array.from({ length: CONNECTIONS }, () => Caller.open(port)));
-  const idle = [...all];
+  const openedAt = performance.now();
+  const idle = all.map((caller) => ({ caller, since: openedAt }));
   const latenciesMs: number[] = [];
   const call = async (): Promise<void> => {
-    let caller = idle.shift();
-    if (caller === undefined) {
+    const rested = idle.shift();
+    let caller = rested?.caller;
+    if (caller === undefined || performance.now() - (rested?.since ?? 0) > REST_MAX_MS) {
       caller = await Caller.open(port);
       all.push(caller);
     }
     const sentAt = performance.now();
     await caller.call(request());
     latenciesMs.push(performance.now() - sentAt);
-    // To the end of the line: workerd closes a connection that rests for five seconds.
-    idle.push(caller);
+    // To the end of the line, so that none rests for long.
+    idle.push({ caller, since: performance.now() });
   };
   const startedAt = performance.now();
   const calls = momentsOf(load, forMs).map(async (moment) => {

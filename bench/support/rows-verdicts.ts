@@ -3,7 +3,7 @@ import { rowsPerCall, type Outcomes } from './rows-report.ts';
 import type { Restart } from './rows-restart.ts';
 import { LOADS, LONE_CALLS, type RowsScenario } from './rows-scenarios.ts';
 
-/** The most rows a call may write. */
+/** The most rows a call may write, besides a point of the history a minute. */
 const AIMS: readonly (readonly [RowsScenario, number])[] = [
   [LONE_CALLS.few, 2],
   [LONE_CALLS.many, 2],
@@ -40,8 +40,9 @@ function judgeRates(build: string, rows: Rows): Verdict[] {
   ];
 }
 
-function judgeRestart(leases: number, { reset, restart, worst }: Restart): Verdict {
-  const longest = Math.max(...[reset, restart, worst].map((back) => back?.slotMs ?? Infinity));
+/** Under living holders, that share the process here and all come back at once, the time is theirs as well. */
+function judgeRestart(leases: number, { restart, worst }: Restart): Verdict {
+  const longest = Math.max(...[restart, worst].map((back) => back?.slotMs ?? Infinity));
   return {
     aim: `${leases.toLocaleString('en')} leases: a slot within ${AIM_OF_RESTART_MS / 1_000} s of each reset`,
     measured: longest === Infinity ? 'never' : `${longest.toFixed(0)} ms`,
