@@ -2,7 +2,7 @@ import { printTable } from './report.ts';
 import type { RowsScenario, Written } from './rows-scenarios.ts';
 import type { Counts, Sum } from './rows-subject.ts';
 
-/** What one call wrote. */
+/** Writes of one call. */
 interface PerCall {
   readonly calls: number;
   readonly rows: number;
@@ -13,7 +13,7 @@ interface PerCall {
   readonly kinds: ReadonlyMap<string, number>;
 }
 
-/** What each build wrote in one scenario, by the build's name. */
+/** Writes of each build in one scenario, by the build's name. */
 export type Outcomes = ReadonlyMap<string, Written>;
 
 function since(before: Counts, after: Counts): Map<string, Sum> {

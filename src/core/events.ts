@@ -81,13 +81,13 @@ export type Effect =
   | { readonly kind: 'write'; readonly isAhead: boolean }
   /**
    * Answer the ticket's parked acquire call with the lease, under its current attachment; behind a write, unless
-   * it is settled that the bound on disk covers it.
+   * what is on disk covers it.
    */
   | {
       readonly kind: 'grant';
       readonly ticketId: TicketId;
       readonly lease: Lease;
-      readonly isSettled: boolean;
+      readonly isCovered: boolean;
     }
   /** The acquire call's slice is over and the ticket still waits. */
   | {

@@ -102,9 +102,9 @@ export function grantOf(
   now: InstantMs,
 ): Extract<Effect, { kind: 'grant' }> {
   const { bound, ahead } = state;
-  const isSettled = isCovered(bound, now) && !(bound.isStored && ahead.isOverdrawn);
-  if (isSettled) checkMark(state, markOnDisk(bound));
-  return { kind: 'grant', ticketId: lease.ticketId, lease, isSettled };
+  const isLeaving = isCovered(bound, now) && !(bound.isStored && ahead.isOverdrawn);
+  if (isLeaving) checkMark(state, markOnDisk(bound));
+  return { kind: 'grant', ticketId: lease.ticketId, lease, isCovered: isLeaving };
 }
 
 function grant(

@@ -31,10 +31,10 @@ export class Batch {
     this.#isStored = isStored;
   }
 
-  /** Runs `answer` with the others of its turn; `isSettled`: it waits for no write. */
-  answer(answer: () => void, isSettled: boolean): void {
+  /** Runs `answer` with the others of its turn; `isCovered`: it waits for no write. */
+  answer(answer: () => void, isCovered: boolean): void {
     this.#answers.push(answer);
-    this.#isAwaited ||= !isSettled;
+    this.#isAwaited ||= !isCovered;
   }
 
   /** Resolves behind a write. */

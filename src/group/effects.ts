@@ -52,7 +52,7 @@ export class EffectRunner {
     }
   }
 
-  #grant({ ticketId: id, lease, isSettled }: Extract<Effect, { kind: 'grant' }>): void {
+  #grant({ ticketId: id, lease, isCovered }: Extract<Effect, { kind: 'grant' }>): void {
     const { batch, acquires, handle, onLeaving, grantFields } = this.#targets;
     const { id: leaseId, attachment, nested, reserved } = lease;
     const parked = acquires.take(id);
@@ -68,6 +68,6 @@ export class EffectRunner {
         ...grantFields(),
       });
     };
-    batch.answer(answer, isSettled);
+    batch.answer(answer, isCovered);
   }
 }

@@ -347,7 +347,7 @@ export class TestGroup {
 
   /** Whether the last event asked for a write, and whether an answer waits for it. */
   asksToWrite(): 'no' | 'soon' | 'ahead' | 'behind' {
-    const isWaited = this.effects.some((effect) => effect.kind === 'grant' && !effect.isSettled);
+    const isWaited = this.effects.some((effect) => effect.kind === 'grant' && !effect.isCovered);
     if (isWaited) return 'behind';
     const write = this.effects.find((effect) => effect.kind === 'write');
     if (write === undefined) return 'no';

@@ -60,7 +60,7 @@ export interface Bound {
 }
 
 /** How long after its issue a write covers grants. An instance that was replaced can hand out no longer. */
-export const SETTLED_MS = 2_000;
+export const COVERS_MS = 2_000;
 
 /** How long a write may take to arrive; then the instance is lost. */
 export const CONFIRM_MS = 5_000;
@@ -124,7 +124,7 @@ export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
 export function isCovered(bound: Bound, now: InstantMs): boolean {
   const { isStored, confirmed, lostSeq } = bound;
   if (!isStored) return true;
-  if (confirmed === null || now >= after(confirmed.at, SETTLED_MS)) return false;
+  if (confirmed === null || now >= after(confirmed.at, COVERS_MS)) return false;
   if (confirmed.seq <= lostSeq) return false;
   return confirmed.held + confirmed.granted <= markOnDisk(bound);
 }
@@ -205,7 +205,7 @@ export function isRunningOut(bound: Bound, now: InstantMs): boolean {
   const { at, mark, held, granted } = confirmed;
   const margin = mark - held;
   if (margin === 0) return false;
-  const isAgeing = now >= after(at, SETTLED_MS / 2) && granted >= AGEING_MIN;
+  const isAgeing = now >= after(at, COVERS_MS / 2) && granted >= AGEING_MIN;
   return isAgeing || margin - granted <= margin * AHEAD_SHARE;
 }
 

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../../src/core/words/outcome.ts';
 import type { InstantMs } from '../../../src/core/words/ids.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
-import { SETTLED_MS } from '../../../src/core/parts/bound.ts';
+import { COVERS_MS } from '../../../src/core/parts/bound.ts';
 import type { Clock } from '../simulator/clock.ts';
 import { claimOf, type Call } from './call.ts';
 import type { Answer, HandedOut, Instance, Reply } from './instance.ts';
@@ -21,9 +21,9 @@ const RESUME_AGAIN_MS = 5_000;
 
 /**
  * How long a strict holder holds by an answer, from when that was decided. An instance that was replaced may still decide so
- * for `SETTLED_MS`, and what it handed out is counted for one TTL from then on.
+ * for `COVERS_MS`, and what it handed out is counted for one TTL from then on.
  */
-const HELD_BY_ANSWER_MS = LEASE_TTL_MS - SETTLED_MS;
+const HELD_BY_ANSWER_MS = LEASE_TTL_MS - COVERS_MS;
 
 interface HoldersParts {
   readonly clock: Clock;
@@ -39,7 +39,7 @@ interface HoldersParts {
   readonly onGone: (call: Call) => void;
 }
 
-/** What callers and holders do by themselves: they ask, renew, resume and release as the Worker does. */
+/** Doings of callers and holders by themselves: they ask, renew, resume and release as the Worker does. */
 export class Holders {
   readonly #parts: HoldersParts;
 

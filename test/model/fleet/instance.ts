@@ -22,7 +22,7 @@ import type { Rules } from './rules.ts';
 /** How long what nobody waits for waits for company. */
 const SOON_MS = 50;
 
-/** What an instance answers. An answer with a lease tells when it was decided. */
+/** An answer of an instance. One with a lease tells when it was decided. */
 export type Answer =
   | { readonly kind: 'lease'; readonly lease: HandedOut }
   | { readonly kind: 'gone'; readonly attachment: number }
@@ -189,7 +189,7 @@ export class Instance {
     }
   }
 
-  #grant({ ticketId, lease, isSettled }: Extract<Effect, { kind: 'grant' }>): void {
+  #grant({ ticketId, lease, isCovered: isLeaving }: Extract<Effect, { kind: 'grant' }>): void {
     const { attachment, nested } = lease;
     const reply = this.#take(ticketId);
     const handed = { attachment, nested, decidedAt: this.#around.now() };
@@ -199,7 +199,7 @@ export class Instance {
       reply?.({ kind: 'lease', lease: handed });
     };
     this.#answers.push(answer);
-    this.#isAwaited ||= !isSettled;
+    this.#isAwaited ||= !isLeaving;
   }
 
   /** Checks that the disk covers everything that is handed out, now that an answer with a lease leaves. */

@@ -11,7 +11,7 @@ export interface Fate {
   readonly lost: 'no' | 'request' | 'answer';
   /** How long after the first time it is delivered once more; null: it is not. */
   readonly againMs: number | null;
-  /** What goes by the name of the group reaches an instance that was replaced. */
+  /** Messages by the name of the group: one reaches an instance that was replaced. */
   readonly isStale: boolean;
 }
 
@@ -42,7 +42,7 @@ export class Network {
   readonly #clock: Clock;
   readonly #byName: (isStale: boolean) => Instance;
   readonly #fates = new Map<MessageKind, Fate[]>();
-  /** What was sent by the name of the group, to be sent again. */
+  /** Messages that were sent by the name of the group, to be sent again. */
   readonly #sent: { readonly at: number; readonly message: Message }[] = [];
   #isCut = false;
 

@@ -51,7 +51,7 @@ describe('a slot that comes back', () => {
 test('a grant that no bound covers is answered behind a write', () => {
   const group = TestGroup.stored();
   group.ask('a');
-  expect(group.effects).toMatchObject([{ kind: 'grant', isSettled: false }]);
+  expect(group.effects).toMatchObject([{ kind: 'grant', isCovered: false }]);
 });
 
 test('a grant is counted once', () => {

@@ -5,7 +5,7 @@ import { call, leftIn, metered, used } from './limits/metered.ts';
 
 /** Blocks of rates and budgets, set aside in the row of the controls: grants eat them and write nothing. */
 
-/** So many slots that their bound is in nobody's way. */
+/** Slots enough for their bound to be in nobody's way. */
 const WIDE = { slotsMax: 10_000, timeoutMs: 600_000 };
 
 /** A pool with these limits that has written what its first call took. */

@@ -6,7 +6,7 @@ import {
   emptyBound,
   marginOf,
   noteHandedOut,
-  SETTLED_MS,
+  COVERS_MS,
 } from '../../../src/core/parts/bound.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { checkMark } from '../../../src/core/violations.ts';
@@ -77,7 +77,7 @@ describe('a grant', () => {
 
   test('waits for nothing until two seconds after the issue of the last write', () => {
     const group = written();
-    group.now = after(group.now, SETTLED_MS - 1);
+    group.now = after(group.now, COVERS_MS - 1);
     expect(askMore(group, 1)).toEqual(['no']);
     group.now = after(group.now, 1);
     expect(askMore(group, 1)).toEqual(['behind']);
@@ -87,7 +87,7 @@ describe('a grant', () => {
     const group = TestGroup.stored({ slotsMax: 100 });
     group.ask('a');
     const { seq } = issued(group);
-    group.now = after(group.now, SETTLED_MS - 1);
+    group.now = after(group.now, COVERS_MS - 1);
     confirmWrite(group.state, seq);
     expect(askMore(group, 1)).toEqual(['no']);
     group.now = after(group.now, 1);
@@ -123,7 +123,7 @@ describe('a grant', () => {
     const group = written();
     group.ask('first');
     expect(group.asksToWrite()).toBe('no');
-    group.now = after(group.now, SETTLED_MS);
+    group.now = after(group.now, COVERS_MS);
     group.ask('first');
     expect(group.asksToWrite()).toBe('behind');
   });

@@ -1,7 +1,7 @@
 // Which grants are behind a write, and which need none, because they are below the mark that is on disk.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { GroupRpc } from '../../../src/contract/rpc/group-rpc.ts';
-import { CONFIRM_MS, SETTLED_MS } from '../../../src/core/parts/bound.ts';
+import { CONFIRM_MS, COVERS_MS } from '../../../src/core/parts/bound.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import {
   crashPool,
@@ -78,7 +78,7 @@ it('slots that came free give no room back before the next write', async () => {
 it('a write covers grants for two seconds', async () => {
   await define('aged', 64);
   await takeInside('aged', 'a');
-  passTime(SETTLED_MS - 1);
+  passTime(COVERS_MS - 1);
   expect(await takeInside('aged', 'b')).toMatchObject({ writes: 0 });
   passTime(1);
   expect(await takeInside('aged', 'c')).toMatchObject({ writes: 1 });

@@ -53,7 +53,7 @@ async function releaseMany(name: string, held: readonly Held[]): Promise<void> {
   });
 }
 
-/** What a pool counts. */
+/** Counts of a pool. */
 async function counts(name: string) {
   const { in_use, unclaimed, resurrected_total, expired_total } = await pool(name).status();
   return { in_use, unclaimed, resurrected: resurrected_total, expired: expired_total };

@@ -28,7 +28,7 @@ async function takeAll(group: string, ...tickets: string[]): Promise<Granted[]> 
   return held;
 }
 
-/** What a pool counts: slots that calls hold, and those that nobody has claimed. */
+/** Counts of a pool: slots that calls hold, and those that nobody has claimed. */
 async function counts(group: string): Promise<readonly [inUse: number, unclaimed: number]> {
   const { in_use, unclaimed } = await pool(group).status();
   return [in_use, unclaimed];

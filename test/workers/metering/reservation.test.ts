@@ -54,7 +54,7 @@ const USED: Counted = {
   reservedUsd: 0,
 };
 
-/** What is written ahead of a limit per minute: what it allows in a second. */
+/** The part of a limit per minute that is written ahead: what it allows in a second. */
 function block(name: 'rpm' | 'itpm' | 'otpm'): number {
   return (COUNTING?.[name] ?? 0) / 60;
 }

@@ -1,7 +1,14 @@
 // What operators see of a pool that has just been reset: how many slots nobody has claimed, and until when.
 import { exports } from 'cloudflare:workers';
 import { expect, it } from 'vitest';
+import { NEVER } from '../../../src/core/state.ts';
+import { after } from '../../../src/core/words/ids.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
+import { History } from '../../../src/group/observe/history.ts';
+import type { HistoryRows } from '../../../src/group/observe/history-rows.ts';
+import { Warnings } from '../../../src/group/observe/warnings.ts';
+import type { GroupStore } from '../../../src/group/store.ts';
+import { TestGroup } from '../../support/core-builders.ts';
 import { define, inside, passAwake, pool, request, take } from '../support/pool.ts';
 
 // The test pool types its exports by a generated file that this project does not keep.
@@ -63,4 +70,37 @@ it('a pool that an operator deletes is shown until they are free', async () => {
   await ask('DELETE', '/admin/api/groups/deleted');
   const response = await ask('GET', '/admin/api/groups/deleted/status');
   expect(await response.json()).toMatchObject({ kind: 'retired', in_use: 0, unclaimed: 2 });
+});
+
+/** The core of a group of four slots, all of which were held when it was reset. */
+function resetCore(): TestGroup {
+  const before = TestGroup.stored({ slotsMax: 4 });
+  before.askAll('a', 'b', 'c', 'd');
+  before.write();
+  return before.reset();
+}
+
+it('history counts calls without them', () => {
+  const group = resetCore();
+  const rows = { minute: () => null, recent: () => [], read: () => [] };
+  const history = new History(rows as unknown as HistoryRows, null, group.now);
+  group.resume('a');
+  history.note(group.state, group.now);
+  group.advance(60_000);
+  expect(history.turn(group.state, group.now)?.inUseMax).toBe(1);
+});
+
+it('a pool is not near its limit by them', () => {
+  const group = resetCore();
+  const told: string[] = [];
+  const store = { recall: () => null, remember: () => {} } as unknown as GroupStore;
+  const warnings = new Warnings(store, { group: 'g', partition: null }, (one) =>
+    told.push(one.kind),
+  );
+  const bounds = { warn_at: 0.8, warn_wait_ms: null, timeoutMs: 60_000 };
+  group.state.unclaimed.until = NEVER;
+  for (let second = 0; second < 70; second += 10) {
+    warnings.note(group.state, bounds, after(group.now, second * 1_000));
+  }
+  expect(told).toEqual([]);
 });
