@@ -50,7 +50,7 @@ export function recover(
 ): GroupState {
   const { bound, controls, ahead, leases } = stored;
   rebaseControls(controls, settings, now);
-  takeAhead(controls.rates, settings.rates, ahead, now);
+  takeAhead(controls.rates, settings.rates, ahead, lastUseOf(bound, now));
   reserve(controls.spend, ahead.usd ?? 0);
   const next = Math.max(firstAttachment, (bound?.next ?? 0) + ATTACHMENTS_UNWRITTEN_MAX);
   const state = emptyState(settings, next, controls, isStored);
@@ -71,6 +71,11 @@ export function recover(
   }
   noteHeld(state.bound, slotsHeld(state), now);
   return state;
+}
+
+/** Finds when the instances before may have used something last: who holds a lease has them write within a TTL. */
+function lastUseOf(bound: BoundRow | null, now: InstantMs): InstantMs {
+  return bound === null ? now : earlier(now, after(bound.at, LEASE_TTL_MS));
 }
 
 /** Counts leases that another instance has granted: they are the same holders'. */

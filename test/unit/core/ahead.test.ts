@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { amountsOf, nothingAhead, setAhead, type Amounts } from '../../../src/core/parts/ahead.ts';
+import { instant } from '../../../src/core/words/ids.ts';
 import { START, TestGroup, UNMETERED } from '../../support/core-builders.ts';
 import { call, leftIn, metered, used } from './limits/metered.ts';
 
@@ -61,6 +62,16 @@ describe('a block', () => {
     expect(group.stored.ahead).toEqual({});
     const before = leftIn(group);
     expect(leftIn(group.reset())).toEqual(before);
+  });
+
+  test('counts from when it may have been used last, however late the next instance is', () => {
+    const group = written({ rpd: 500 });
+    const block = group.stored.ahead.rpd ?? 0;
+    const before = leftIn(group)['rpd'] ?? 0;
+    group.now = instant(group.now + 60_000);
+    expect(leftIn(group.reset())).toMatchObject({ rpd: before - block });
+    group.now = instant(group.now + 86_400_000 + 1_800_000);
+    expect(leftIn(group.reset())).toMatchObject({ rpd: 500 });
   });
 
   test('is taken of every limit that a use counts for', () => {
