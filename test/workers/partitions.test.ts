@@ -81,8 +81,13 @@ async function ageBy(group: string, partition: string, ms: number): Promise<void
       expect(storedBoundIn(state)?.mark ?? 0).toBe(0);
     }),
   );
-  const used = String(Date.now() - ms);
-  await sql(pool(), `INSERT OR REPLACE INTO memory (key, value) VALUES ('used', ?)`, used);
+  const at = Date.now() - ms;
+  // One that nobody has used has written nothing.
+  const unused = JSON.stringify({ seq: 0, mark: 0, held: 0, since: 0, next: 0, ended: [] });
+  await sql(pool(), `INSERT OR IGNORE INTO bound (place, boot, data) VALUES (301, '', ?)`, unused);
+  await sql(pool(), `UPDATE bound SET data = json_set(data, '$.at', ?)`, at);
+  const kept = `UPDATE memory SET value = json_set(value, '$.bound.at', ?) WHERE key = 'controls'`;
+  await sql(pool(), kept, at);
   await abortAllDurableObjects();
 }
 

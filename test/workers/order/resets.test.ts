@@ -63,7 +63,8 @@ it.each(['narrow', 'wide'])(
     await untilStatus(group, { in_use: 1 });
     calls.push(await queued(group, 'second'), await queued(group, 'third'));
     await resetPool(which === 'wide' ? wide : group);
-    await untilStatus(group, { in_use: 1, queued: 2 });
+    // The call that waits in the wide group may be known again, or unclaimed.
+    await untilStatus(group, { queued: 2 });
     await untilStatus(wide, { in_use: 1, queued: 1 });
     await untilInFlight(scene.strict, 1);
     await finish(scene, calls);
