@@ -11,6 +11,13 @@ import {
 import type { Lane, Ticket } from '../../src/core/words/ticket.ts';
 import { someSettings } from '../support/core-builders.ts';
 
+/** How a holder knows its lease. */
+interface Told {
+  /** The attachment that it had so many answers ago; null: it knows none; `newer`: of an instance to come. */
+  readonly back: number | null | 'newer';
+  readonly hasLapsed: boolean;
+}
+
 /** The manner in which a call that belongs to several groups asks. */
 type Manner = Pick<Ticket, 'isTry' | 'waitsElsewhere' | 'holdsNarrower'>;
 
@@ -37,17 +44,22 @@ export type Action =
     }
   | { readonly kind: 'ask_again'; readonly pick: number; readonly sliceMs: number }
   | { readonly kind: 'next_attempt'; readonly pick: number }
-  | {
-      readonly kind: 'renew' | 'confirm' | 'cancel' | 'resume' | 'revoke';
-      readonly pick: number;
-    }
+  | { readonly kind: 'renew' | 'confirm' | 'cancel' | 'revoke'; readonly pick: number }
+  /** A holder tells of its lease, which the group may not know. */
+  | ({ readonly kind: 'resume'; readonly pick: number } & Told)
   | {
       readonly kind: 'promote';
       readonly pick: number;
       readonly lane: Lane | null;
       readonly toFront: boolean;
     }
-  | { readonly kind: 'release'; readonly pick: number; readonly outcome: Outcome }
+  /** Releases a lease; `told`: by its id, to an instance that may not have granted it. */
+  | {
+      readonly kind: 'release';
+      readonly pick: number;
+      readonly outcome: Outcome;
+      readonly told: Told | null;
+    }
   /** Releases one of the leases that are held, the oldest first. */
   | { readonly kind: 'end'; readonly pick: number; readonly outcome: Outcome }
   /** Drops the answer to the ask that many asks ago; 0 is the current one. */
@@ -59,8 +71,12 @@ export type Action =
   | { readonly kind: 'held_up'; readonly ms: number }
   /** To the next instant at which time alone changes something, or a millisecond beside it. */
   | { readonly kind: 'advance_to_due'; readonly offsetMs: number }
-  /** The instance is replaced; what was not written yet is lost or was written just in time. */
-  | { readonly kind: 'reset'; readonly isLossy: boolean };
+  /** A row is written that nobody waits for. */
+  | { readonly kind: 'write' }
+  /** Writes take so long to arrive from now on. */
+  | { readonly kind: 'lag'; readonly ms: number }
+  /** The instance is replaced. Of the writes that are on their way the last few are lost. */
+  | { readonly kind: 'reset'; readonly lost: number };
 
 const COOLDOWNS_MS = [0, 1, 200, 5_000] as const;
 const SLICES_MS = [0, 1, 1_000, 8_000, 60_000] as const;
@@ -94,7 +110,7 @@ const sharingArb = fc.record({
 /** Settings as small as a queue needs to be felt. */
 export const settingsArb: fc.Arbitrary<GroupSettings> = fc
   .record({
-    slotsMax: fc.constantFrom(0, 1, 2, 2, 3, 5, 8, Infinity),
+    slotsMax: fc.constantFrom(0, 1, 2, 2, 3, 5, 8, 9, 12, Infinity),
     queueLengthMax: fc.constantFrom(0, 1, 3, 100, 100),
     timeoutMs: fc.constantFrom(0, 1_000, 30_000, 240_000, 240_000),
     paused: fc.nat(7).map((nat) => nat === 0),
@@ -163,6 +179,11 @@ function picked<Kind extends string>(kind: Kind): fc.Arbitrary<{ kind: Kind; pic
   return fc.record({ kind: fc.constant(kind), pick });
 }
 
+const toldArb: fc.Arbitrary<Told> = fc.record({
+  back: fc.constantFrom(0, 0, 0, 1, null, 'newer' as const),
+  hasLapsed: fc.nat(5).map((nat) => nat === 0),
+});
+
 /** One action. Asking, releasing and time are the most frequent, as in life. */
 export const actionArb: fc.Arbitrary<Action> = fc.oneof(
   { weight: 8, arbitrary: askArb },
@@ -187,9 +208,20 @@ export const actionArb: fc.Arbitrary<Action> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: picked('cancel') },
-  { weight: 2, arbitrary: picked('resume') },
+  {
+    weight: 3,
+    arbitrary: fc.tuple(picked('resume'), toldArb).map(([one, told]) => ({ ...one, ...told })),
+  },
   { weight: 2, arbitrary: picked('revoke') },
-  { weight: 6, arbitrary: fc.record({ kind: fc.constant('release' as const), pick, outcome }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('release' as const),
+      pick,
+      outcome,
+      told: fc.option(toldArb),
+    }),
+  },
   {
     weight: 3,
     arbitrary: fc.record({ kind: fc.constant('detach' as const), pick, back: fc.nat(2) }),
@@ -210,7 +242,18 @@ export const actionArb: fc.Arbitrary<Action> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('held_up' as const), ms: stepMsArb }) },
   {
     weight: 2,
-    arbitrary: fc.record({ kind: fc.constant('reset' as const), isLossy: fc.boolean() }),
+    arbitrary: fc.record({
+      kind: fc.constant('reset' as const),
+      lost: fc.constantFrom(0, 0, 1, 2),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ kind: 'write' as const }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('lag' as const),
+      ms: fc.constantFrom(0, 0, 20, 1_500, 3_000),
+    }),
   },
 );
 

@@ -14,7 +14,7 @@ export class AskLedger {
   expect(event: GroupEvent, state: GroupState): void {
     this.#standing = new Set(state.queue.byTicket.keys());
     if (event.kind === 'acquire') this.#parked.add(event.ticket.id);
-    if (event.kind === 'resume') this.#parked.add(event.ticketId);
+    if (event.kind === 'resume') this.#parked.add(event.claim.ticketId);
   }
 
   /** The event has happened. */

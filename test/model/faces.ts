@@ -3,15 +3,12 @@ import type { Lease } from '../../src/core/state.ts';
 import type { NaiveLease } from './naive-leases.ts';
 import type { NaiveWaiter } from './naive-order.ts';
 
-/**
- * Shows the part of a lease that must be the same in both groups. An extension means nothing once it cools
- * down.
- */
+/** Shows the part of a lease that must be the same in both groups. */
 export function faceOf(lease: NaiveLease | Lease): unknown {
   const { id, phase, until, attachment, lane, slots, waitsElsewhere } = lease;
-  const { extendedUntil, extensions, nested } = lease;
-  const extended = phase === 'cooling' ? null : [extendedUntil, extensions];
-  return [id, phase, until, attachment, extended, lane, slots, waitsElsewhere, nested];
+  const { grantedAt, chargedMs, nested } = lease;
+  const times = [until, grantedAt, chargedMs];
+  return [id, phase, ...times, attachment, lane, slots, waitsElsewhere, nested];
 }
 
 /** Shows the part of a waiter that must be the same in both groups. */

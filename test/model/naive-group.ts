@@ -1,8 +1,8 @@
 import type { GroupEvent } from '../../src/core/events.ts';
 import { instant } from '../../src/core/words/ids.ts';
-import type { LeaseRow } from '../../src/core/state.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
+import { NaiveBound, type NaiveRow } from './naive-bound.ts';
 import { NaiveLeases, type NaiveLease } from './naive-leases.ts';
 import { NaiveOrder, type NaiveView, type NaiveWaiter } from './naive-order.ts';
 import { tooWide, worstBelow } from './naive-rejections.ts';
@@ -17,65 +17,60 @@ export class NaiveGroup extends NaiveLeases {
   #waiters: NaiveWaiter[] = [];
   #arrivals = 0;
   #drainsFrom = 0;
+  /** The last event has found that it must be written that nothing is held. */
+  private isEmptyDue = false;
 
-  recover(rows: readonly LeaseRow[], firstAttachment: number, now: number): void {
-    this.attachments = firstAttachment;
+  /** Begins anew as an instance that knows nothing but the last row, and what has ended by those before it. */
+  recover(row: NaiveRow | null, ended: readonly string[], first: number, now: number): void {
+    const next = Math.max(first, (row?.next ?? 0) + 1_000_000);
+    const mark = row?.mark ?? 0;
     this.now = now;
+    this.attachments = next;
+    this.first = next;
+    this.since = mark === 0 ? next : (row?.since ?? next);
+    this.isSettled = mark === 0;
+    this.unclaimed = { slots: mark, until: now + 45_000 };
+    this.bound = new NaiveBound(this.bound.isStored);
+    this.bound.add({ kind: 'held', at: now, slots: mark });
     this.order = new NaiveOrder();
     this.holds = [];
-    this.leaseList = rows.map(({ coolingUntil, ...row }) => {
-      let { extendedUntil, extensions } = row as {
-        extendedUntil: number | null;
-        extensions: number;
-      };
-      if (extendedUntil === null) {
-        extendedUntil = now + 45_000;
-        extensions = 1;
-      } else if (extendedUntil < now + 30_000 && extensions < 3) {
-        extendedUntil = now + 45_000;
-        extensions += 1;
-      }
-      const until = coolingUntil ?? extendedUntil;
-      const attachment = this.attachments++;
-      const chargedMs = now - row.grantedAt;
-      return {
-        ...row,
-        until,
-        extendedUntil,
-        extensions,
-        attachment,
-        chargedMs,
-        waitsElsewhere: false,
-      };
-    }) as unknown as NaiveLease[];
-    for (const { nested } of this.leaseList) {
-      const isHeld = this.leaseList.some(
-        ({ id, phase }) => id === nested?.in && phase !== 'cooling',
-      );
-      if (nested !== null && !isHeld) this.endNesting(nested.in);
-    }
+    this.leaseList = [];
+    this.freed = [];
     this.#waiters = [];
-    for (const { holder } of this.leaseList) this.order.see(holder, now, this.view());
-    const cooling = rows.filter(({ phase }) => phase === 'cooling');
-    this.ended = cooling.map(({ id }) => ({ id, at: now }));
-    this.grantsFrom = rows.length > 0 ? now + 500 : 0;
-    this.#drainsFrom = rows.length > 0 ? now : 0;
+    this.#arrivals = 0;
+    this.ended = ended.map((id) => ({ id, at: now }));
+    this.grantsFrom = mark > 0 ? now + 500 : 0;
+    this.#drainsFrom = mark > 0 ? now : 0;
   }
 
   /** The answers that the event must bring, in order. */
   handle(event: GroupEvent, now: number): string[] {
     this.now = now;
     this.answers = [];
+    this.settled = [];
     if (event.kind === 'held_up') this.#extendByLostTime(event.lostMs);
+    if (now >= this.unclaimed.until) this.unclaimed.slots = 0;
+    this.settleUnclaimed();
     this.#endWhatIsDue();
     this.#apply(event);
+    this.settleUnclaimed();
     this.#grantWhatFits();
+    this.bound.add({ kind: 'held', at: now, slots: this.slotsHeld() });
+    this.isEmptyDue = now >= this.bound.emptyDueAt();
+    if (this.isEmptyDue) this.bound.add({ kind: 'noted_empty' });
     return this.answers;
+  }
+
+  /** Whether a write must be asked for that nobody waits for yet. */
+  wantsWrite(now: number): boolean {
+    return this.isEmptyDue || this.bound.isRunningOut(now);
   }
 
   /** The earliest instant after `now` at which time alone changes something. */
   nextDueAt(now: number): number {
     const dues = this.leaseList.map(({ until }): number => until);
+    if (this.unclaimed.slots > 0) dues.push(this.unclaimed.until);
+    dues.push(this.bound.emptyDueAt(), this.bound.lostAt());
     for (const { deadlineAt, sliceEndsAt, orphanAt } of this.#waiters) {
       dues.push(deadlineAt, sliceEndsAt ?? orphanAt);
     }
@@ -113,11 +108,11 @@ export class NaiveGroup extends NaiveLeases {
         return this.#promote(event);
       case 'release':
         if (lease !== undefined) return this.end(lease, event.outcome);
-        this.#dismiss(this.#waiters.find((each) => each.leaseId === event.leaseId));
-        return this.tombstone(event.leaseId);
+        return this.#releaseUnseen(event);
       case 'detach':
-        if (lease?.attachment === event.attachment) this.end(lease, 'cancelled');
-        return;
+        if (lease?.attachment !== event.attachment || lease.phase === 'cooling') return;
+        lease.isLost = true;
+        return this.end(lease, 'cancelled');
       case 'cancel':
         this.#dismiss(this.#waiters.find((each) => each.ticketId === event.ticketId));
         for (const held of this.leaseList.filter(({ ticketId }) => ticketId === event.ticketId)) {
@@ -146,11 +141,23 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
-  /** Extends leases whose holders could not renew for a while: they have as long left as before it. */
+  /** Ends who waits under that id; of a lease of an earlier instance, gives its slots back. */
+  #releaseUnseen({ leaseId, outcome, claim }: EventOf<'release'>): void {
+    const waiter = this.#waiters.find((each) => each.leaseId === leaseId);
+    if (waiter === undefined && claim !== undefined) {
+      const isKnown = this.hasEnded(leaseId) || this.hasEnded(claim.ticketId);
+      const isHere = claim.slots <= this.unclaimed.slots && this.mayClaim(claim);
+      if (isHere && !isKnown) return this.end(this.claim(claim), outcome);
+    }
+    this.#dismiss(waiter);
+    this.tombstone(leaseId);
+  }
+
+  /** Extends what holders could not renew for a while: they have as long left as before it. */
   #extendByLostTime(lostMs: number): void {
+    this.unclaimed.until += lostMs;
     for (const lease of this.leaseList.filter(({ phase }) => phase !== 'cooling')) {
       lease.until = instant(lease.until + lostMs);
-      if (lease.extendedUntil !== null) lease.extendedUntil = lease.until;
     }
   }
 
@@ -246,7 +253,8 @@ export class NaiveGroup extends NaiveLeases {
   #reconfigure(settings: GroupSettings): void {
     if (settings.byAgent && !this.settings.byAgent) this.order.levelAgents();
     if (settings.isDraining && !this.settings.isDraining) {
-      this.#drainsFrom = this.leaseList.length + this.#waiters.length > 0 ? this.now : 0;
+      const isInUse = this.slotsInUse() + this.leaseList.length + this.#waiters.length > 0;
+      this.#drainsFrom = isInUse ? this.now : 0;
     }
     this.settings = settings;
     if (settings.isDryRun) return;
@@ -265,14 +273,18 @@ export class NaiveGroup extends NaiveLeases {
     this.#waiters = [...this.#waiters.filter((each) => each !== waiter), waiter];
   }
 
-  #resume({ leaseId, ticketId, holder, lane, slots }: EventOf<'resume'>): void {
+  #resume({ claim }: EventOf<'resume'>): void {
+    const { leaseId, ticketId, holder, lane, slots, attachment } = claim;
     if (this.hasEnded(leaseId) || this.hasEnded(ticketId)) {
       this.answers.push(`gone ${ticketId}`);
       return;
     }
+    this.attachments = Math.max(this.attachments, (attachment ?? 0) + 1);
     this.#waiters = this.#waiters.filter((waiter) => waiter.ticketId !== ticketId);
     const lease = this.lease(leaseId);
     if (lease !== undefined) return this.answerWith(lease);
+    if (!this.bound.isStored) this.grantsFrom = this.now + 500;
+    if (this.mayClaim(claim)) return this.grant(this.claim(claim));
     this.open({ id: leaseId, ticketId, holder, lane, slots, waitsElsewhere: false });
   }
 
@@ -281,7 +293,8 @@ export class NaiveGroup extends NaiveLeases {
       if (lease.phase !== 'cooling') this.endNesting(lease.id);
       if (lease.phase !== 'cooling') this.chargeTo(lease, this.now - lease.grantedAt);
       this.order.see(lease.holder, this.now, this.view());
-      this.leaseList = this.leaseList.filter((other) => other !== lease);
+      if (lease.phase !== 'cooling') lease.isLost = true;
+      this.remove(lease);
       if (lease.phase === 'revoking') this.tombstone(lease.id);
       if (lease.phase !== 'cooling') this.answers.push(`ended ${lease.id}`);
     }
@@ -320,7 +333,9 @@ export class NaiveGroup extends NaiveLeases {
     for (const waiter of this.#waiters.filter(({ sliceEndsAt }) => sliceEndsAt !== null)) {
       const { ticket } = waiter;
       const way = this.#ways(ticket).find(({ root, inside }) => {
-        return this.#sum(inside) + ticket.slots <= root.slots;
+        // A child of an earlier instance may be on its way to the lease of its parent.
+        const unheard = root.isClaimed ? this.unclaimed.slots : 0;
+        return this.#sum(inside) + unheard + ticket.slots <= root.slots;
       });
       const nested = way && { in: way.root.id, slots: ticket.slots };
       if (nested !== undefined) this.#grant(waiter, 0, nested);

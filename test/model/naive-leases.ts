@@ -2,21 +2,28 @@ import type { Outcome } from '../../src/core/words/outcome.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Lease } from '../../src/core/state.ts';
 import type { Lane } from '../../src/core/words/ticket.ts';
+import type { Claim } from '../../src/core/unclaimed.ts';
+import { NaiveBound, type NaiveRow } from './naive-bound.ts';
 import { NaiveOrder, slotsOf, type NaiveHold, type NaiveView } from './naive-order.ts';
 
 export type NaiveLease = Pick<
   Lease,
-  | 'id'
-  | 'ticketId'
-  | 'phase'
-  | 'until'
-  | 'attachment'
-  | 'extendedUntil'
-  | 'extensions'
-  | 'chargedMs'
-  | 'nested'
+  'id' | 'ticketId' | 'phase' | 'until' | 'attachment' | 'chargedMs' | 'nested'
 > &
-  NaiveHold & { readonly grantedAt: number };
+  NaiveHold & {
+    readonly grantedAt: number;
+    /** It was claimed, and its parent may be claimed yet. */
+    seeksParent: boolean;
+    /** An earlier instance has granted it. */
+    readonly isClaimed: boolean;
+    /** It ended without a word of its holder. */
+    isLost: boolean;
+  };
+
+/** The slots that a lease takes, or would if the one that it passes on ended. */
+function boundSlots({ slots, nested }: NaiveLease): number {
+  return slots > 0 ? slots : (nested?.slots ?? 0);
+}
 
 /** The leases of a naive group, and what is told about them. */
 export abstract class NaiveLeases {
@@ -30,9 +37,21 @@ export abstract class NaiveLeases {
   protected attachments = 1;
   protected now = 0;
   protected answers: string[] = [];
+  /** Of each grant among the answers, whether it waits for no write. */
+  settled: boolean[] = [];
+  protected bound: NaiveBound;
+  protected unclaimed = { slots: 0, until: 0 };
+  /** Leases with a smaller attachment have no slot here; those of this instance have none smaller than `first`. */
+  protected since = 1;
+  protected first = 1;
+  /** Whether all that earlier instances left is accounted for. */
+  protected isSettled = true;
+  /** Leases that have ended since the last row of the ring. */
+  protected freed: string[] = [];
 
-  constructor(settings: GroupSettings) {
+  constructor(settings: GroupSettings, isStored: boolean) {
     this.settings = settings;
+    this.bound = new NaiveBound(isStored);
   }
 
   /** The part of the group that the order looks at. */
@@ -49,7 +68,42 @@ export abstract class NaiveLeases {
   }
 
   slotsInUse(): number {
-    return slotsOf(this.leaseList, () => true);
+    return slotsOf(this.leaseList, () => true) + this.unclaimed.slots;
+  }
+
+  slotsUnclaimed(): number {
+    return this.unclaimed.slots;
+  }
+
+  /** Sums what a mark must cover. */
+  slotsHeld(): number {
+    return this.leaseList.reduce((sum, lease) => sum + boundSlots(lease), this.unclaimed.slots);
+  }
+
+  /** Issues the row that must be written now; `isInRing`: the next one need not tell again what has ended. */
+  issue(isInRing: boolean, now: number): NaiveRow {
+    const { bound } = this;
+    const held = this.slotsHeld();
+    const isEmpty = held === 0 && bound.isNotedEmpty;
+    if (isEmpty) this.since = this.attachments;
+    const limit = this.settings.isDryRun ? Infinity : this.settings.slotsMax;
+    const margin = this.unclaimed.slots > 0 ? 0 : bound.margin(held, limit, now);
+    const mark = isEmpty ? 0 : held + margin;
+    bound.add({ kind: 'issued', at: now, mark, held });
+    const revoking = this.leaseList.filter(({ phase }) => phase === 'revoking');
+    const ended = [...this.freed, ...revoking.map(({ id }) => id)];
+    if (isInRing) this.freed = [];
+    return { mark, held, since: this.since, next: this.attachments, ended };
+  }
+
+  /** The oldest write on its way has arrived. */
+  confirm(): void {
+    this.bound.add({ kind: 'confirmed' });
+  }
+
+  /** Whether a holder has its lease from an instance that has replaced this one. */
+  isOfNewer(attachment: number | null): boolean {
+    return this.bound.isStored && attachment !== null && attachment >= this.attachments;
   }
 
   protected hasRoom(slots: number): boolean {
@@ -69,14 +123,74 @@ export abstract class NaiveLeases {
       grantedAt: this.now,
       until: this.now + 45_000,
       attachment: this.attachments++,
-      extendedUntil: null,
-      extensions: 0,
       chargedMs: 0,
+      seeksParent: false,
+      isClaimed: false,
+      isLost: false,
     } as NaiveLease;
     this.order.see(lease.holder, this.now, this.view());
     this.leaseList.push(lease);
+    this.bound.add({ kind: 'granted', at: this.now, slots: boundSlots(lease) });
     this.chargeTo(lease, this.holds.length === 0 ? 1 : this.meanHold());
-    this.answers.push(`grant ${wanted.id}`);
+    this.grant(lease);
+  }
+
+  protected grant({ id }: NaiveLease): void {
+    this.answers.push(`grant ${id}`);
+    this.settled.push(this.bound.isSettled(this.now));
+  }
+
+  protected mayClaim({ attachment, hasLapsed }: Claim): boolean {
+    if (this.unclaimed.slots === 0 || hasLapsed) return false;
+    return attachment === null || (attachment >= this.since && attachment < this.first);
+  }
+
+  /** Makes the lease of a holder of an earlier instance, with slots out of those that nobody has claimed. */
+  protected claim(claim: Claim): NaiveLease {
+    const { leaseId: id, ticketId, holder, lane, nested, heldMs } = claim;
+    const taken = Math.min(claim.slots, this.unclaimed.slots);
+    this.unclaimed.slots -= taken;
+    this.bound.add({ kind: 'granted', at: this.now, slots: claim.slots - taken });
+    const lease = {
+      id,
+      ticketId,
+      holder,
+      lane,
+      nested,
+      waitsElsewhere: false,
+      phase: 'held',
+      slots: claim.slots,
+      grantedAt: this.now - heldMs,
+      chargedMs: heldMs,
+      until: this.now + 45_000,
+      attachment: this.attachments++,
+      seeksParent: nested !== null,
+      isClaimed: true,
+      isLost: false,
+    } as NaiveLease;
+    this.order.see(holder, this.now, this.view());
+    this.leaseList.push(lease);
+    const isConcerned = (each: NaiveLease): boolean => each === lease || each.nested?.in === id;
+    for (const child of this.leaseList.filter(isConcerned)) this.nestAgain(child);
+    return lease;
+  }
+
+  /** Lets a lease that was claimed pass on its parent's slots again, once both are there. */
+  protected nestAgain(child: NaiveLease): void {
+    const parent = this.leaseList.find(({ id }) => id === child.nested?.in);
+    if (!child.seeksParent || child.phase === 'cooling') return;
+    if (parent === undefined || parent.phase === 'cooling') return;
+    if (parent.nested !== null && parent.slots === 0) return;
+    Object.assign(child, { slots: 0, seeksParent: false });
+    this.order.see(child.holder, this.now, this.view());
+  }
+
+  /** Ends what earlier instances left, once nothing of it is unclaimed. */
+  protected settleUnclaimed(): void {
+    if (this.unclaimed.slots > 0 || this.isSettled) return;
+    this.isSettled = true;
+    this.since = this.first;
+    for (const lease of this.leaseList) lease.seeksParent = false;
   }
 
   protected chargeTo(lease: NaiveLease, heldMs: number): void {
@@ -88,11 +202,11 @@ export abstract class NaiveLeases {
   protected answerWith(lease: NaiveLease): void {
     lease.attachment = this.attachments++;
     if (lease.phase === 'held') this.renewLease(lease);
-    this.answers.push(`grant ${lease.id}`);
+    this.grant(lease);
   }
 
   protected renewLease(lease: NaiveLease): void {
-    Object.assign(lease, { until: this.now + 45_000, extendedUntil: null, extensions: 0 });
+    Object.assign(lease, { until: this.now + 45_000 });
   }
 
   protected end(lease: NaiveLease, outcome: Outcome): void {
@@ -114,8 +228,19 @@ export abstract class NaiveLeases {
     }[outcome];
     const autoMs = slotsMax <= 4 ? 200 : 0;
     const downMs = lease.slots === 0 ? 0 : hold === 'auto' ? autoMs : hold;
-    if (downMs > 0) Object.assign(lease, { phase: 'cooling', until: this.now + downMs });
-    else this.leaseList = this.leaseList.filter((other) => other !== lease);
+    if (downMs > 0) {
+      Object.assign(lease, { phase: 'cooling', until: this.now + downMs });
+      if (this.bound.isStored) this.freed.push(lease.id);
+    } else {
+      this.remove(lease);
+    }
+  }
+
+  /** Takes a lease out: its slots are free. */
+  protected remove(lease: NaiveLease): void {
+    this.leaseList = this.leaseList.filter((other) => other !== lease);
+    if (this.bound.isStored) this.freed.push(lease.id);
+    if (lease.isLost) this.bound.add({ kind: 'lost' });
   }
 
   /** Ends the passage on its slots: what passed there counts itself from now on. */

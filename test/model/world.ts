@@ -5,14 +5,20 @@ import { checkInvariants } from '../../src/core/invariants.ts';
 import type { Outcome } from '../../src/core/words/outcome.ts';
 import { recover } from '../../src/core/recover.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
+import { emptyControls } from '../../src/core/controls.ts';
+import { boundSlotsOf } from '../../src/core/leases.ts';
 import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
+import { isOfNewer, type Claim } from '../../src/core/unclaimed.ts';
+import { slotsHeld } from '../../src/core/violations.ts';
+import { confirmWrite, takeWrite } from '../../src/core/writes.ts';
+import { emptyTotals } from '../../src/core/parts/totals.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
-import { answersOf, keptControls, SOMEBODY, someTicket, START } from '../support/core-builders.ts';
+import { answersOf, SOMEBODY, someTicket, START } from '../support/core-builders.ts';
 import type { Action } from './actions.ts';
 import { AskLedger } from './ask-ledger.ts';
+import { Disk } from './disk.ts';
 import { faceOf, placeOf } from './faces.ts';
-import { LeaseTable } from './lease-table.ts';
 import { NaiveGroup } from './naive-group.ts';
 
 /** When a world ticks: after each jump in time; only when the group asks for it; or far more often. */
@@ -28,11 +34,23 @@ interface Issued {
   attempt: number;
 }
 
+/** A lease as its holder knows it. */
+interface Known {
+  readonly attachments: number[];
+  readonly grantedAt: InstantMs;
+  readonly nested: Lease['nested'];
+}
+
+/** A write that nobody waits for is issued within this. */
+const WRITE_DELAY_MS = 50;
+
+const NO_VIOLATIONS = emptyTotals().violations;
+
 /** Attachments of one instance lie below those of the next. */
 const ATTACHMENTS_PER_INSTANCE = 1_000_000;
 
 /**
- * The core with everything around it that it needs to live: a clock, rows, callers that are parked, and
+ * The core with everything around it that it needs to live: a clock, a disk, callers that are parked, and
  * beside it the naive group that it must agree with. Every step is checked.
  */
 export class World {
@@ -45,22 +63,30 @@ export class World {
   /** Every effect of every step, as text. */
   readonly history: string[] = [];
   readonly #ticking: Ticking;
-  readonly #table = new LeaseTable();
+  readonly #disk = new Disk();
+  /** The write that the answer with a lease left behind, as the last number issued then. */
+  readonly #leftBehind = new Map<LeaseId, number>();
+  #writeAt = Infinity;
   readonly #asks = new AskLedger();
   readonly #issued: Issued[] = [];
-  readonly #attachments = new Map<LeaseId, number[]>();
+  readonly #known = new Map<LeaseId, Known>();
   #state: GroupState;
   #instances = 1;
 
-  constructor(settings: GroupSettings, ticking: Ticking) {
+  constructor(settings: GroupSettings, ticking: Ticking, isStored = true) {
     this.#ticking = ticking;
-    this.#state = emptyState(settings, 1);
-    this.naive = new NaiveGroup(settings);
+    this.#state = emptyState(settings, 1, emptyControls(START), isStored);
+    this.naive = new NaiveGroup(settings, isStored);
   }
 
   run(action: Action): void {
     if (action.kind === 'advance') return this.#advanceTo(this.now + action.ms);
-    if (action.kind === 'reset') return this.#reset(action.isLossy);
+    if (action.kind === 'reset') return this.#reset(action.lost);
+    if (action.kind === 'write') return this.#write();
+    if (action.kind === 'lag') {
+      this.#disk.lagMs = action.ms;
+      return;
+    }
     if (action.kind === 'held_up') {
       this.#moveTo(this.now + action.ms);
       return this.#step({ kind: 'held_up', lostMs: action.ms });
@@ -72,7 +98,9 @@ export class World {
     }
     // Asking to resume is an ask of its own: what is due for the parked one comes first.
     if (action.kind === 'resume') this.#step({ kind: 'tick' });
-    this.#step(this.#eventOf(action));
+    const event = this.#eventOf(action);
+    if (event.kind === 'resume' && this.#refuses(event.claim)) return;
+    this.#step(event);
   }
 
   /** Lets every call end in order and checks that nothing stays behind. */
@@ -103,7 +131,6 @@ export class World {
       if (event === undefined) this.#moveTo(wakeAt);
       this.#step(event ?? { kind: 'tick' });
     }
-    this.#table.write();
     this.#asks.assertAllAnswered();
     assert.equal(this.#state.leases.size, 0, 'a lease stayed behind');
     assert.equal(this.#state.queue.byTicket.size, 0, 'a waiter stayed behind');
@@ -112,11 +139,15 @@ export class World {
       tenants.every(({ slots, waiting }) => slots + waiting === 0),
       'an account drifted',
     );
-    assert.deepEqual(this.#table.rows(), [], 'a row stayed behind');
+    assert.equal(this.#disk.mark, 0, 'something is marked on disk');
+    assert.equal(slotsHeld(this.#state), 0, 'slots stayed unclaimed');
   }
 
   #eventOf(
-    action: Exclude<Action, { kind: 'advance' | 'advance_to_due' | 'held_up' | 'reset' }>,
+    action: Exclude<
+      Action,
+      { kind: 'advance' | 'advance_to_due' | 'held_up' | 'reset' | 'write' | 'lag' }
+    >,
   ): GroupEvent {
     if (action.kind === 'ask') return this.#newAsk(action);
     if (action.kind === 'move') return action;
@@ -138,28 +169,50 @@ export class World {
         const { lane, toFront } = action;
         return { kind: 'promote', ticketId: ticket.id, lane, toFront };
       }
-      case 'release':
-        return { kind: 'release', leaseId, outcome: action.outcome, settlement: null };
+      case 'release': {
+        const { outcome, told } = action;
+        const claim = told === null ? {} : { claim: this.#claimOf(issued, told) };
+        return { kind: 'release', leaseId, outcome, settlement: null, ...claim };
+      }
       case 'detach': {
-        const attachment = this.#attachments.get(leaseId)?.at(-1 - action.back) ?? -1;
+        const attachment = this.#known.get(leaseId)?.attachments.at(-1 - action.back) ?? -1;
         return { kind: 'detach', leaseId, attachment };
       }
       case 'cancel':
         return { kind: 'cancel', ticketId: ticket.id };
       case 'resume':
-        return {
-          kind: 'resume',
-          leaseId,
-          ticketId: ticket.id,
-          holder: ticket.holder,
-          lane: ticket.lane,
-          slots: ticket.slots,
-        };
+        return { kind: 'resume', claim: this.#claimOf(issued, action) };
       case 'renew':
       case 'confirm':
       case 'revoke':
         return { kind: action.kind, leaseId };
     }
+  }
+
+  /** A lease as its holder tells of it. */
+  #claimOf(
+    { ticket, attempt }: Issued,
+    { back, hasLapsed }: Pick<Extract<Action, { kind: 'resume' }>, 'back' | 'hasLapsed'>,
+  ): Claim {
+    const { id: ticketId, holder, lane, slots } = ticket;
+    const leaseId = leaseIdOf(ticketId, attempt);
+    const {
+      attachments = [],
+      grantedAt = this.now,
+      nested = null,
+    } = this.#known.get(leaseId) ?? {};
+    const newer = this.#state.nextAttachment + 3;
+    const attachment = back === 'newer' ? newer : (attachments.at(-1 - (back ?? Infinity)) ?? null);
+    const heldMs = this.now - grantedAt;
+    const told = { ticketId, holder, lane, slots, heldMs, nested, reserved: null };
+    return { leaseId, attachment, hasLapsed, ...told };
+  }
+
+  /** An instance that another one has replaced takes nobody's lease up. */
+  #refuses(claim: Claim): boolean {
+    const isNewer = isOfNewer(this.#state, claim);
+    assert.equal(isNewer, this.naive.isOfNewer(claim.attachment), 'whose lease it is');
+    return isNewer;
   }
 
   #newAsk(action: Extract<Action, { kind: 'ask' }>): GroupEvent {
@@ -216,9 +269,54 @@ export class World {
     return Math.min(target, Math.max(this.now + 1, due - 1));
   }
 
+  /** Lets time pass, and what is written and arrives in it. */
   #moveTo(at: number): void {
+    for (;;) {
+      const next = Math.min(this.#writeAt, this.#disk.nextArrivalAt);
+      if (next > at) break;
+      this.now = instant(Math.max(this.now, next));
+      if (this.#disk.nextArrivalAt <= next) this.#arrive();
+      else this.#write();
+    }
     this.now = instant(Math.max(this.now, at));
-    this.#table.advanceTo(this.now);
+  }
+
+  /** Issues a write: both groups must agree on what it says. */
+  #write(): void {
+    this.#writeAt = Infinity;
+    if (!this.#state.bound.isStored) return;
+    const write = takeWrite(this.#state, this.now);
+    const { mark, held, since, next, ended } = write.bound;
+    const row = { mark, held, since, next, ended: ended.toSorted() };
+    const expected = this.naive.issue(write.isInRing, this.now);
+    assert.deepEqual(row, { ...expected, ended: expected.ended.toSorted() }, 'the row');
+    this.#disk.send(write, this.#state, this.now);
+    if (this.#disk.lagMs === 0) while (this.#disk.nextArrivalAt <= this.now) this.#arrive();
+  }
+
+  #arrive(): void {
+    const seq = this.#disk.arrive();
+    if (seq === null) return;
+    confirmWrite(this.#state, seq);
+    this.naive.confirm();
+  }
+
+  /** Writes what a step asks for; tells its grants which write they leave behind. */
+  #perform(effects: readonly Effect[], told: string): void {
+    const grants = effects.filter((effect) => effect.kind === 'grant');
+    const settled = grants.map(({ isCovered }) => isCovered);
+    assert.deepEqual(settled, this.naive.settled, `${told}: which grants are settled`);
+    const writes = effects.filter((effect) => effect.kind === 'write');
+    const isAhead = writes.some((effect) => effect.isAhead);
+    assert.equal(isAhead, this.naive.wantsWrite(this.now), `${told}: whether to write ahead`);
+    if (isAhead || settled.includes(false)) this.#write();
+    else if (writes.length > 0) this.#writeAt = Math.min(this.#writeAt, this.now + WRITE_DELAY_MS);
+    const { seq } = this.#state.bound;
+    for (const { lease, isCovered } of grants) {
+      if (!isCovered || !this.#leftBehind.has(lease.id)) {
+        this.#leftBehind.set(lease.id, isCovered ? 0 : seq);
+      }
+    }
   }
 
   #step(event: GroupEvent): void {
@@ -226,17 +324,17 @@ export class World {
     this.events.push({ event, at: this.now });
     this.#asks.expect(event, this.#state);
     const effects = step(this.#state, event, this.now);
-    this.#table.note(effects, this.now);
     const answers = answersOf(effects);
     const told = `at ${this.now - START}, ${event.kind}`;
     assert.deepEqual(answers, this.naive.handle(event, this.now), told);
     for (const answer of answers) this.log.push(`${this.now - START} ${answer}`);
     this.history.push(JSON.stringify([this.now, effects]));
-    this.#noteAttachments(effects);
+    this.#noteKnown(effects);
+    this.#perform(effects, told);
     this.#asks.settle(effects, this.#state);
-    const resumed = event.kind === 'resume' ? event.leaseId : null;
+    const claimed = 'claim' in event ? event.claim?.leaseId : null;
     const fresh = [...this.#state.leases.values()].filter(
-      ({ id, slots }) => !leasesBefore.has(id) && id !== resumed && slots > 0,
+      ({ id, slots }) => !leasesBefore.has(id) && id !== claimed && slots > 0,
     );
     this.#check(told, fresh);
     if (event.kind === 'tick') {
@@ -244,48 +342,42 @@ export class World {
     }
   }
 
-  #reset(isLossy: boolean): void {
-    const granted = [...this.#state.leases.values()].filter(({ phase }) => phase !== 'cooling');
-    if (isLossy) this.#table.lose();
-    else this.#table.write();
-    const rows = this.#table.rows();
-    for (const { id } of granted) {
-      assert.ok(
-        rows.some((row) => row.id === id),
-        `${id} was granted and has no row`,
-      );
-    }
-    if (!isLossy) {
-      const written = rows.map(({ id, phase, extendedUntil, coolingUntil }) => {
-        return `${id} ${phase} ${coolingUntil ?? extendedUntil}`;
-      });
-      const expected = this.naive.leases().map(({ id, phase, extendedUntil, until }) => {
-        return `${id} ${phase} ${phase === 'cooling' ? until : extendedUntil}`;
-      });
-      assert.deepEqual(written.toSorted(), expected.toSorted(), 'the rows tell something else');
-    }
+  #reset(lost: number): void {
+    const { settings, bound } = this.#state;
+    this.#disk.lose(lost);
+    this.#writeAt = Infinity;
+    this.#checkMark();
+    const stored = this.#disk.read();
     const firstAttachment = ATTACHMENTS_PER_INSTANCE * this.#instances++;
-    const { state, effects } = recover(
-      this.#state.settings,
-      rows,
-      keptControls(this.#state),
-      firstAttachment,
-      this.now,
-    );
-    this.#state = state;
-    this.#table.note(effects, this.now);
-    this.naive.recover(rows, firstAttachment, this.now);
+    const { isStored } = bound;
+    this.#state = recover(settings, stored, firstAttachment, isStored, this.now);
+    const ended = stored.bound?.ended ?? [];
+    this.naive.recover(stored.bound, ended, firstAttachment, this.now);
+    this.#leftBehind.clear();
     this.#asks.clear();
     this.#check(`at ${this.now - START}, reset`, []);
+    // Whatever was handed out counts from now on, and an older instance cannot write any more.
+    if (slotsHeld(this.#state) > 0) this.#write();
   }
 
-  #noteAttachments(effects: readonly Effect[]): void {
+  /** Checks that what anybody has heard of is marked on disk. */
+  #checkMark(): void {
+    const { bound, leases, unclaimed } = this.#state;
+    if (!bound.isStored) return;
+    let left = unclaimed.slots;
+    for (const lease of leases.values()) {
+      if ((this.#leftBehind.get(lease.id) ?? 0) <= this.#disk.seq) left += boundSlotsOf(lease);
+    }
+    assert.ok(left <= this.#disk.mark, `${left} slots are held, ${this.#disk.mark} marked`);
+  }
+
+  #noteKnown(effects: readonly Effect[]): void {
     for (const effect of effects) {
       if (effect.kind !== 'grant') continue;
-      const { id, attachment } = effect.lease;
-      const earlier = this.#attachments.get(id) ?? [];
-      assert.ok(attachment > (earlier.at(-1) ?? 0), `${id} got no larger attachment`);
-      this.#attachments.set(id, [...earlier, attachment]);
+      const { id, attachment, grantedAt, nested } = effect.lease;
+      const { attachments = [], ...known } = this.#known.get(id) ?? { grantedAt, nested };
+      assert.ok(attachment > (attachments.at(-1) ?? 0), `${id} got no larger attachment`);
+      this.#known.set(id, { ...known, attachments: [...attachments, attachment] });
     }
   }
 
@@ -294,6 +386,9 @@ export class World {
     const { leases, queue, settings, accounts, slotsInUse } = this.#state;
     assert.deepEqual(checkInvariants(this.#state, this.now), [], told);
     assert.equal(slotsInUse, this.naive.slotsInUse(), told);
+    assert.equal(this.#state.unclaimed.slots, this.naive.slotsUnclaimed(), `${told}: unclaimed`);
+    assert.equal(slotsHeld(this.#state), this.naive.slotsHeld(), `${told}: held`);
+    assert.deepEqual(this.#state.totals.violations, NO_VIOLATIONS, told);
     if (fresh.length > 0 && !settings.isDryRun) {
       assert.ok(slotsInUse <= settings.slotsMax, `${told}: granted above the limit`);
       assert.ok(!settings.paused, `${told}: granted while paused`);

@@ -148,7 +148,7 @@ export class Caller {
 
   #giveBack(outcome: Outcome): void {
     for (const { group, leaseId } of this.#held) {
-      group.send({ kind: 'release', leaseId, outcome, settlement: null });
+      group.release(this.#ticket, leaseId, outcome);
     }
     this.#held = [];
   }

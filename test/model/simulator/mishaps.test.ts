@@ -14,7 +14,7 @@ import { rest } from './workload.ts';
 
 /**
  * Calls of one to four groups out of six, over a network that delays every message by another time, while
- * instances are replaced, groups are paused and callers die. Nobody may wait in a circle, nothing may
+ * writes arrive late or never, instances are replaced, groups are paused and callers die. Nobody may wait in a circle, nothing may
  * stay behind, and no group may ever run more than its slots.
  */
 
@@ -37,7 +37,11 @@ class Network {
       const slotsMax = 2 + random.below(5);
       const slotsMaxEach = random.below(3) === 0 ? 2 : Infinity;
       const settings = { slotsMax, slotsMaxEach, byAgent: random.below(2) === 0 };
-      return new SimGroup(this.clock, `rank-${rank}`, settings, () => 1 + random.below(150));
+      const delayMs = (): number => 1 + random.below(150);
+      // Some disks are quick, and some are not.
+      const lagMs = [0, 20, 1_000][random.below(3)] ?? 0;
+      const writeMs = (): number => random.below(lagMs + 1);
+      return new SimGroup(this.clock, `rank-${rank}`, settings, delayMs, writeMs);
     });
     for (const group of this.groups) watchQuarter(group);
   }

@@ -4,11 +4,16 @@ import { instant, leaseIdOf, type LeaseId } from '../../../src/core/words/ids.ts
 import { checkInvariants } from '../../../src/core/invariants.ts';
 import { recover } from '../../../src/core/recover.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
+import type { Outcome } from '../../../src/core/words/outcome.ts';
 import { emptyState, type GroupState, type Lease } from '../../../src/core/state.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
 import type { Ticket } from '../../../src/core/words/ticket.ts';
-import { rowOf } from '../../../src/core/recover.ts';
-import { keptControls, someSettings, START } from '../../support/core-builders.ts';
+import { slotsHeld } from '../../../src/core/violations.ts';
+import { confirmWrite, takeWrite } from '../../../src/core/writes.ts';
+import { emptyControls } from '../../../src/core/controls.ts';
+import type { Claim } from '../../../src/core/unclaimed.ts';
+import { someSettings, START } from '../../support/core-builders.ts';
+import { Disk } from '../disk.ts';
 import type { Clock } from './clock.ts';
 
 /** The answer to a caller. `lost`: the instance was replaced, and its ask went with it. */
@@ -18,6 +23,9 @@ export type Answer =
   | { readonly kind: 'refused' | 'lost' };
 
 type Hear = (answer: Answer) => void;
+
+/** A write that nobody waits for is issued within this. */
+const WRITE_DELAY_MS = 50;
 
 /** The real core behind a network, with an upstream that counts. */
 export class SimGroup {
@@ -36,21 +44,33 @@ export class SimGroup {
   readonly #clock: Clock;
   readonly #delayMs: () => number;
   readonly #parked = new Map<string, Hear>();
+  /** Answers that wait for a write. */
+  readonly #behind = new Set<(isLost: boolean) => void>();
+  /** Leases as their holders know them. */
+  readonly #known = new Map<LeaseId, Pick<Lease, 'attachment' | 'nested' | 'grantedAt'>>();
+  readonly #disk = new Disk();
+  readonly #writeMs: (() => number) | null;
   #wakesAt = Infinity;
   #countedAt = 0;
 
-  /** @param delayMs how long a message takes, one way */
+  /**
+   * @param delayMs how long a message takes, one way
+   * @param writeMs how long a write takes to arrive; null: nothing is stored
+   */
   constructor(
     clock: Clock,
     name: string,
     settings: Partial<GroupSettings>,
     delayMs: () => number = () => 0,
+    writeMs: (() => number) | null = null,
   ) {
     this.name = name;
     this.#clock = clock;
     this.#delayMs = delayMs;
+    this.#writeMs = writeMs;
     const patient = { timeoutMs: 1e9, queueLengthMax: 5_000 };
-    this.#state = emptyState(someSettings({ ...patient, ...settings }), 1);
+    const own = someSettings({ ...patient, ...settings });
+    this.#state = emptyState(own, 1, emptyControls(instant(START)), writeMs !== null);
   }
 
   get state(): GroupState {
@@ -70,34 +90,46 @@ export class SimGroup {
     this.#deliver(() => this.#step(event));
   }
 
+  /** A holder gives its lease back, by its id where another instance has granted it. */
+  release(ticket: Ticket, leaseId: LeaseId, outcome: Outcome): void {
+    this.#deliver(() => {
+      const claim = this.#claimOf(ticket, leaseId);
+      this.#step({ kind: 'release', leaseId, outcome, settlement: null, claim });
+    });
+  }
+
   /** A holder shows that it lives; if its lease was lost, it takes it up again. */
   renew(ticket: Ticket, leaseId: LeaseId): void {
-    const { id, holder, lane, slots } = ticket;
     this.#deliver(() => {
       if (this.#state.leases.has(leaseId)) this.#step({ kind: 'renew', leaseId });
-      else this.#step({ kind: 'resume', leaseId, ticketId: id, holder, lane, slots });
+      else this.#step({ kind: 'resume', claim: this.#claimOf(ticket, leaseId) });
     });
+  }
+
+  #claimOf({ id: ticketId, holder, lane, slots }: Ticket, leaseId: LeaseId): Claim {
+    const known = this.#known.get(leaseId);
+    const { attachment = null, nested = null, grantedAt = this.#now() } = known ?? {};
+    const heldMs = this.#now() - grantedAt;
+    const told = { ticketId, holder, lane, slots, attachment, nested, heldMs };
+    return { leaseId, hasLapsed: false, reserved: null, ...told };
   }
 
   reconfigure(changes: Partial<GroupSettings>): void {
     this.#step({ kind: 'reconfigure', settings: { ...this.#state.settings, ...changes } });
   }
 
-  /** Replaces the instance. Every lease was written, every ask is lost. */
+  /** Replaces the instance. Every ask is lost, and every answer behind a write that has not arrived. */
   reset(): void {
-    const rows = [...this.#state.leases.values()].map(rowOf);
-    const attachments = 1_000_000 * this.#instances++;
     const { settings } = this.#state;
-    this.#state = recover(
-      settings,
-      rows,
-      keptControls(this.#state),
-      attachments,
-      this.#now(),
-    ).state;
-    const lost = [...this.#parked.values()];
+    this.#disk.lose(Infinity);
+    const first = 1_000_000 * this.#instances++;
+    this.#state = recover(settings, this.#disk.read(), first, this.#writeMs !== null, this.#now());
+    const [parked, behind] = [[...this.#parked.values()], [...this.#behind]];
     this.#parked.clear();
-    for (const hear of lost) this.#deliver(() => hear({ kind: 'lost' }));
+    this.#behind.clear();
+    for (const hear of parked) this.#deliver(() => hear({ kind: 'lost' }));
+    for (const hear of behind) hear(true);
+    if (slotsHeld(this.#state) > 0) this.#write();
     this.#plan();
   }
 
@@ -122,13 +154,34 @@ export class SimGroup {
   #step(event: GroupEvent): void {
     const effects = step(this.#state, event, this.#now());
     for (const effect of effects) this.#tell(effect);
+    const writes = effects.filter((effect) => effect.kind === 'write');
+    if (this.#behind.size > 0 || writes.some(({ isAhead }) => isAhead)) this.#write();
+    else if (writes.length > 0) this.#clock.after(WRITE_DELAY_MS, () => this.#write());
     this.#plan();
+  }
+
+  /** Writes what there is; answers that wait for it are heard when it has arrived. */
+  #write(): void {
+    if (this.#writeMs === null) return;
+    const state = this.#state;
+    this.#disk.lagMs = this.#writeMs();
+    const write = takeWrite(state, this.#now());
+    this.#disk.send(write, state, this.#now());
+    const { seq } = write.bound;
+    const waiting = [...this.#behind];
+    const arrive = (): void => {
+      if (this.#state !== state) return;
+      while (this.#disk.seq < seq) confirmWrite(state, this.#disk.arrive() ?? seq);
+      for (const hear of waiting) if (this.#behind.delete(hear)) hear(false);
+    };
+    this.#clock.at(this.#disk.lastArrivalAt - START, arrive);
   }
 
   #tell(effect: Effect): void {
     if (effect.kind === 'grant') {
       this.onGrant(effect.lease, this.#state);
-      const { lane, holder } = effect.lease;
+      const { id, lane, holder, attachment, nested, grantedAt } = effect.lease;
+      this.#known.set(id, { attachment, nested, grantedAt });
       for (const key of [lane, holder.tenant]) {
         this.grants.set(key, (this.grants.get(key) ?? 0) + 1);
       }
@@ -137,7 +190,10 @@ export class SimGroup {
     if (answer === null || !('ticketId' in effect)) return;
     const hear = this.#parked.get(effect.ticketId);
     this.#parked.delete(effect.ticketId);
-    if (hear !== undefined) this.#deliver(() => hear(answer));
+    if (hear === undefined) return;
+    if (effect.kind !== 'grant' || effect.isCovered) return this.#deliver(() => hear(answer));
+    const lost: Answer = { kind: 'lost' };
+    this.#behind.add((isLost) => this.#deliver(() => hear(isLost ? lost : answer)));
   }
 
   /** Wakes the group when it wants to be woken; too early does no harm. */
@@ -173,9 +229,7 @@ function answerOf(effect: Effect): Answer | null {
       return { kind: 'refused' };
     case 'pending':
       return { kind: 'lost' };
-    case 'save':
-    case 'drop':
-    case 'keep':
+    case 'write':
     case 'revoked':
     case 'ended':
       return null;

@@ -1,0 +1,134 @@
+/**
+ * The bound of a naive group: everything that was granted, written and confirmed, in the order in which it
+ * happened. Whatever is asked of it is summed up from that list again.
+ */
+
+/** A row of the bound, as far as both groups must agree on it. */
+export interface NaiveRow {
+  readonly mark: number;
+  readonly held: number;
+  readonly since: number;
+  readonly next: number;
+  readonly ended: readonly string[];
+}
+
+type Entry =
+  | { readonly kind: 'granted'; readonly at: number; readonly slots: number }
+  | { readonly kind: 'issued'; readonly at: number; readonly mark: number; readonly held: number }
+  | { readonly kind: 'confirmed' }
+  /** Slots came free of whose holder nobody has heard: a newer instance may have it. */
+  | { readonly kind: 'lost' }
+  /** So much was held at the end of a turn. */
+  | { readonly kind: 'held'; readonly at: number; readonly slots: number }
+  /** It was asked for a row that says that nothing is held. */
+  | { readonly kind: 'noted_empty' };
+
+type Issued = Extract<Entry, { kind: 'issued' }>;
+
+export class NaiveBound {
+  readonly isStored: boolean;
+  #entries: Entry[] = [];
+
+  constructor(isStored: boolean) {
+    this.isStored = isStored;
+  }
+
+  add(entry: Entry): void {
+    this.#entries.push(entry);
+  }
+
+  /** Whether a grant that has just been added may be answered without a write. */
+  isSettled(now: number): boolean {
+    if (!this.isStored) return true;
+    const confirmed = this.#confirmed();
+    if (confirmed === undefined || now >= confirmed.at + 2_000) return false;
+    if (this.#since(confirmed).some(({ kind }) => kind === 'lost')) return false;
+    const marks = this.#since(confirmed).filter((entry) => entry.kind === 'issued');
+    const least = Math.min(confirmed.mark, ...marks.map(({ mark }) => mark));
+    return confirmed.held + this.#grantedSince(confirmed) <= least;
+  }
+
+  /** Whether a write must be asked for, so that the next grants do not wait for one. */
+  isRunningOut(now: number): boolean {
+    const confirmed = this.#confirmed();
+    if (!this.isStored || confirmed === undefined || this.#inFlight().length > 0) return false;
+    const margin = confirmed.mark - confirmed.held;
+    const granted = this.#grantedSince(confirmed);
+    if (margin === 0) return false;
+    return granted >= 0.75 * margin || (granted >= 16 && now >= confirmed.at + 1_000);
+  }
+
+  /** How much higher than what is held a mark must be. */
+  margin(held: number, limit: number, now: number): number {
+    if (limit <= 8) return 0;
+    const second = (at: number): number => Math.floor(at / 1_000);
+    const grants = this.#entries.filter((entry) => entry.kind === 'granted');
+    const last = second(grants.at(-1)?.at ?? -Infinity);
+    const perSecond = [last, last - 1].map((each) =>
+      grants.filter(({ at }) => second(at) === each).reduce((sum, { slots }) => sum + slots, 0),
+    );
+    const pace = second(now) > last + 1 ? 0 : Math.max(...perSecond);
+    const wanted = Math.max(4, Math.floor(held / 8), pace);
+    const free = Math.max(0, limit - held);
+    return Math.min(wanted, Math.floor(free / 2) + Math.floor(limit / 8));
+  }
+
+  /** When it must be written that nothing is held; Infinity: never, or it was asked for. */
+  emptyDueAt(): number {
+    const runs = this.#emptyRuns();
+    const current = runs.at(-1);
+    const mark = this.#entries.findLast((entry) => entry.kind === 'issued')?.mark ?? 0;
+    if (!this.isStored || mark === 0 || current === undefined) return Infinity;
+    if (current.endedAt !== null || current.isNoted) return Infinity;
+    const before = runs.at(-2);
+    const isSparse = before === undefined || (before.endedAt ?? 0) - before.beganAt >= 3_000;
+    return current.beganAt + (isSparse ? 50 : 3_000);
+  }
+
+  /** Whether nothing is held, and it was asked for a row that says so. */
+  get isNotedEmpty(): boolean {
+    const current = this.#emptyRuns().at(-1);
+    return current?.endedAt === null && current.isNoted;
+  }
+
+  /** When a write that has not arrived is lost. */
+  lostAt(): number {
+    return (this.#inFlight()[0]?.at ?? Infinity) + 5_000;
+  }
+
+  /** The times in which nothing was held, from the first on. */
+  #emptyRuns(): { readonly beganAt: number; endedAt: number | null; isNoted: boolean }[] {
+    const runs = [{ beganAt: 0, endedAt: null as number | null, isNoted: false }];
+    for (const entry of this.#entries) {
+      const last = runs.at(-1);
+      if (last === undefined) continue;
+      if (entry.kind === 'noted_empty') last.isNoted = true;
+      if (entry.kind !== 'held') continue;
+      if (entry.slots > 0) last.endedAt ??= entry.at;
+      else if (last.endedAt !== null) {
+        runs.push({ beganAt: entry.at, endedAt: null, isNoted: false });
+      }
+    }
+    return runs;
+  }
+
+  /** The last write that has arrived: confirmations come in the order of the writes. */
+  #confirmed(): Issued | undefined {
+    const count = this.#entries.filter(({ kind }) => kind === 'confirmed').length;
+    return this.#entries.filter((entry) => entry.kind === 'issued')[count - 1];
+  }
+
+  #inFlight(): Issued[] {
+    const count = this.#entries.filter(({ kind }) => kind === 'confirmed').length;
+    return this.#entries.filter((entry) => entry.kind === 'issued').slice(count);
+  }
+
+  #since(issued: Issued): Entry[] {
+    return this.#entries.slice(this.#entries.indexOf(issued) + 1);
+  }
+
+  #grantedSince(issued: Issued): number {
+    const granted = this.#since(issued).filter((entry) => entry.kind === 'granted');
+    return granted.reduce((sum, { slots }) => sum + slots, 0);
+  }
+}
