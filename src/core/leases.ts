@@ -9,7 +9,7 @@ import { resettle } from './parts/queue.ts';
 import { atUpstream, cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect } from './events.ts';
-import { forgetNested, noteNested, passesOn } from './nesting.ts';
+import { forgetNested, noteNested, passesOn, slotsPassing } from './nesting.ts';
 import { settleLease } from './reservation.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteEnd } from './stats.ts';
@@ -44,7 +44,7 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lea
   const { leaseId: id, ticketId, holder, lane, slots, heldMs } = claim;
   const isOurs = mayClaim(state, claim);
   const parent = isOurs ? claim.nested : null;
-  const isNested = parent !== null && isHeld(state.leases.get(parent.in));
+  const isNested = parent !== null && maySharePassage(state, parent);
   const bare = { waitsElsewhere: false, reserved: isOurs ? claim.reserved : null };
   const wanted = { id, ticketId, holder, lane, nested: parent, ...bare };
   if (!isOurs) {
@@ -62,17 +62,26 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lea
   addLease(state, lease, now);
   if (parent !== null && !isNested) state.seekingParent.add(lease);
   for (const child of state.seekingParent) {
-    if (child.nested?.in === id) nestAgain(state, child, now);
+    if (child.nested?.in === id) nestAgain(state, child, child.nested, now);
   }
   return lease;
 }
 
-function isHeld(lease: Lease | undefined): boolean {
-  return lease !== undefined && lease.phase !== 'cooling' && passesOn(lease) === null;
+/** Whether a lease that is claimed may pass on its parent's slots again. Others may have taken them meanwhile. */
+function maySharePassage(state: GroupState, to: NonNullable<Lease['nested']>): boolean {
+  const parent = state.leases.get(to.in);
+  if (parent === undefined || parent.phase === 'cooling' || passesOn(parent) !== null) return false;
+  return slotsPassing(state, to.in) + to.slots <= parent.slots;
 }
 
 /** Lets a lease pass on its parent's slots again, which was claimed before that. */
-function nestAgain(state: GroupState, lease: Lease, now: InstantMs): void {
+function nestAgain(
+  state: GroupState,
+  lease: Lease,
+  to: NonNullable<Lease['nested']>,
+  now: InstantMs,
+): void {
+  if (!maySharePassage(state, to)) return;
   count(state, lease, -1, now);
   lease.slots = 0;
   count(state, lease, 1, now);

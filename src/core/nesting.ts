@@ -29,6 +29,13 @@ export function forgetNested({ nestedIn }: GroupState, lease: Lease): void {
   if (others?.size === 0) nestedIn.delete(root);
 }
 
+/** Sums up the slots of leases that pass on another one. */
+export function slotsPassing({ nestedIn }: GroupState, root: LeaseId): number {
+  let slots = 0;
+  for (const { nested } of nestedIn.get(root) ?? []) slots += nested?.slots ?? 0;
+  return slots;
+}
+
 /** Whether a call would wait for one that waits for it. */
 export function waitsForItself(state: GroupState, ticket: Ticket): boolean {
   const parents = parentsOf(state, ticket);

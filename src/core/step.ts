@@ -215,7 +215,9 @@ function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, eff
 
 function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, effects: Effect[]) {
   const { leaseId, ticketId, attachment } = event.claim;
-  if (hasEnded(state, leaseId, ticketId)) {
+  let lease = state.leases.get(leaseId);
+  // What an operator has taken away nobody takes up again: by the answer its holder would go on for a TTL.
+  if (hasEnded(state, leaseId, ticketId) || lease?.phase === 'revoking') {
     effects.push({ kind: 'gone', ticketId });
     return;
   }
@@ -223,7 +225,6 @@ function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, eff
   state.nextAttachment = Math.max(state.nextAttachment, (attachment ?? 0) + 1);
   const waiter = state.queue.byTicket.get(ticketId);
   if (waiter !== undefined) leave(state, waiter, { kind: 'left' }, now, effects);
-  let lease = state.leases.get(leaseId);
   if (lease === undefined) {
     lease = claimLease(state, event.claim, now);
     // Where nothing was stored of an instance before, others may follow the first holder that comes from there.

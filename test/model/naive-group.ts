@@ -275,7 +275,10 @@ export class NaiveGroup extends NaiveLeases {
 
   #resume({ claim }: EventOf<'resume'>): void {
     const { leaseId, ticketId, holder, lane, slots, attachment } = claim;
-    if (this.hasEnded(leaseId) || this.hasEnded(ticketId)) {
+    const isRevoked = this.leaseList.some(
+      ({ id, phase }) => id === leaseId && phase === 'revoking',
+    );
+    if (this.hasEnded(leaseId) || this.hasEnded(ticketId) || isRevoked) {
       this.answers.push(`gone ${ticketId}`);
       return;
     }

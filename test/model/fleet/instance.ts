@@ -311,10 +311,12 @@ export class Instance {
   /** Sets the timer to what is due next. */
   #arm(): void {
     if (!this.isAlive) return;
-    const { clock, now } = this.#around;
+    const { clock, now, rules } = this.#around;
     const [renewal] = this.#renewals.values();
     const wakeAt = nextWakeAt(this.state, now());
-    const dueAt = Math.min(wakeAt, this.#flushAt, renewal?.dueAt ?? Infinity);
+    // One that does not give up has nothing to do at the instant at which it should.
+    const awakeAt = rules.givesUp ? wakeAt : Math.max(wakeAt, now() + 1_000);
+    const dueAt = Math.min(awakeAt, this.#flushAt, renewal?.dueAt ?? Infinity);
     const at = clock.now + Math.max(0, dueAt - now());
     if (this.#wakeAt <= at) return;
     this.#wakeAt = at;

@@ -222,3 +222,14 @@ test('a child that cools down when its parent comes back stays down', () => {
   next.advance(5_000);
   expect(next.inUse()).toBe(1);
 });
+
+test('a child that comes back counts itself where another one has taken its place meanwhile', () => {
+  const group = nestedGroup();
+  group.ask('a', childOf('parent'));
+  const next = group.restart();
+  next.resume('parent', { hasLapsed: true });
+  next.advance(1_000);
+  expect(next.ask('b', childOf('parent'))).toEqual(['grant b.1']);
+  next.resume('a', NESTED);
+  expect([next.lease('a').slots, next.lease('b').slots]).toEqual([1, 0]);
+});

@@ -28,6 +28,14 @@ describe('a lease that is known', () => {
     group.resume('a');
     expect(group.detach('a', attachment)).toEqual([]);
   });
+
+  test('is gone for its holder once an operator has taken it away, and ends no later', () => {
+    const group = new TestGroup();
+    group.ask('a');
+    group.revoke('a');
+    expect(group.resume('a')).toEqual(['gone a']);
+    expect(group.advance(LEASE_TTL_MS)).toEqual(['ended a.1']);
+  });
 });
 
 describe('a lease that has lapsed', () => {
