@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { test } from 'vitest';
+import { LEASE_TTL_MS } from '../../src/core/words/settings.ts';
 import { Fleet } from './fleet/fleet.ts';
 import { befall, mishapArb, settingsArb } from './fleet/mishaps.ts';
 import { runs } from './runs.ts';
@@ -74,5 +75,44 @@ test('when every holder dies unheard, all slots come back by themselves within o
       },
     ),
     runs(500),
+  );
+});
+
+/** Kinds of events where nothing goes wrong but the instance. */
+const calm = new Set(['arrive', 'finish', 'leave', 'learn', 'advance']);
+const KNOWN_MS = 2_000;
+
+test('after a plain reset it is known what calls hold, short ones leave free slots, and the rest comes back within one TTL', () => {
+  fc.assert(
+    fc.property(
+      settingsArb(fc.oneof(SMALL, WIDE)),
+      fc.array(
+        mishapArb(true, true).filter(({ kind }) => calm.has(kind)),
+        length,
+      ),
+      fc.integer({ min: 1, max: 3 }),
+      (settings, mishaps, resets) => {
+        const fleet = new Fleet(settings);
+        for (const mishap of mishaps) befall(fleet, mishap);
+        for (let index = 0; index < resets; index += 1) fleet.reset('dies');
+        for (const call of fleet.in('asking')) fleet.holders.leave(call);
+        const [short] = fleet.in('running');
+        if (short !== undefined) fleet.holders.finish(short, 'unused');
+        fleet.advance(KNOWN_MS);
+        const { leases } = fleet.state;
+        const running = fleet.in('running');
+        const unknown = running.filter(({ leaseId }) => !leases.has(leaseId));
+        assert.deepEqual(
+          unknown.map(({ leaseId }) => leaseId),
+          [],
+        );
+        assert.ok(short === undefined || !leases.has(short.leaseId), 'what has ended is held');
+        const held = running.reduce((sum, { ticket }) => sum + ticket.slots, 0);
+        fleet.advance(LEASE_TTL_MS - KNOWN_MS);
+        assert.equal(fleet.state.slotsInUse, held, 'more is held than runs');
+        assert.equal(fleet.state.totals.resurrected, 0);
+      },
+    ),
+    runs(300),
   );
 });

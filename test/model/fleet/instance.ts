@@ -53,10 +53,16 @@ export interface Surroundings {
   readonly onDeath: (instance: Instance) => void;
 }
 
+/** An answer that has yet to leave, and who waits for it. */
+interface Leaving {
+  readonly leave: () => void;
+  readonly reply: Reply | undefined;
+}
+
 interface Issued {
   readonly write: DiskWrite;
-  readonly answers: readonly (() => void)[];
-  isSettled: boolean;
+  readonly answers: readonly Leaving[];
+  hasLanded: boolean;
 }
 
 /** An instance of the group: the core, and the shell's turns, writes and answers around it. */
@@ -70,7 +76,7 @@ export class Instance {
   #writtenAt = instant(-Infinity);
   #lastRow: BoundRow | null = null;
   /** Answers that have not left. */
-  #answers: (() => void)[] = [];
+  #answers: Leaving[] = [];
   /** One of them waits for a write. */
   #isAwaited = false;
   /** The bound is to be written at the end of the turn. */
@@ -148,14 +154,16 @@ export class Instance {
   die(isSilent = false): void {
     if (!this.isAlive) return;
     this.isAlive = false;
+    const waiting = [...this.#answers, ...this.#inFlight.flatMap(({ answers }) => answers)];
     const parked = [
       ...this.#asks.values(),
-      ...[...this.#renewals.values()].map((each) => each.reply),
+      ...[...this.#renewals.values()].map(({ reply }) => reply),
+      ...waiting.map(({ reply }) => reply),
     ];
     this.#asks.clear();
     this.#renewals.clear();
     this.#answers = [];
-    if (!isSilent) for (const reply of parked) reply({ kind: 'broken' });
+    if (!isSilent) for (const reply of parked) reply?.({ kind: 'broken' });
     this.#around.onDeath(this);
   }
 
@@ -193,12 +201,12 @@ export class Instance {
     const { attachment, nested } = lease;
     const reply = this.#take(ticketId);
     const handed = { attachment, nested, decidedAt: this.#around.now() };
-    const answer = (): void => {
+    const leave = (): void => {
       this.#out.add(lease.id);
       this.#checkMark();
       reply?.({ kind: 'lease', lease: handed });
     };
-    this.#answers.push(answer);
+    this.#answers.push({ leave, reply });
     this.#isAwaited ||= !isLeaving;
   }
 
@@ -228,7 +236,7 @@ export class Instance {
     const { rules, now } = this.#around;
     const isProven = answer.kind !== 'ok' || rules.mayAcknowledge(this.#writtenAt, now());
     if (isProven) return parked.reply(answer);
-    this.#answers.push(() => parked.reply(answer));
+    this.#answers.push({ leave: () => parked.reply(answer), reply: parked.reply });
     this.#isAwaited = true;
   }
 
@@ -263,24 +271,24 @@ export class Instance {
     const answers = this.#answers;
     this.#answers = [];
     if (this.#isAwaited || (isLater && this.#isDue)) this.#flush(answers);
-    else for (const answer of answers) answer();
+    else for (const { leave } of answers) leave();
   }
 
   /** Writes; `answers` leave once that has landed. */
-  #flush(answers: readonly (() => void)[]): void {
+  #flush(answers: readonly Leaving[]): void {
     const { now, clock, disk, nextWriteFate } = this.#around;
     this.#flushAt = Infinity;
     this.#isAwaited = false;
     this.#isDue = false;
     this.#writtenAt = now();
-    const issued: Issued = { write: this.#takeWrite(), answers, isSettled: false };
+    const issued: Issued = { write: this.#takeWrite(), answers, hasLanded: false };
     this.#inFlight.push(issued);
     const { landMs, hearMs } = nextWriteFate();
     this.#landsFrom = landMs === null ? Infinity : Math.max(this.#landsFrom, clock.now + landMs);
     if (this.#landsFrom === Infinity) return;
     clock.at(this.#landsFrom, () => {
       if (disk.owner === this.number) this.#land(issued, hearMs);
-      else if (!issued.isSettled) clock.after(hearMs, () => this.die());
+      else if (!issued.hasLanded) clock.after(hearMs, () => this.die());
     });
   }
 
@@ -294,13 +302,13 @@ export class Instance {
   }
 
   #land(issued: Issued, hearMs: number): void {
-    if (issued.isSettled) return;
-    issued.isSettled = true;
+    if (issued.hasLanded) return;
+    issued.hasLanded = true;
     this.#inFlight = this.#inFlight.filter((each) => each !== issued);
     const { disk, clock, now, rules } = this.#around;
     disk.land(issued.write, clock.now);
     this.markOnDisk = disk.mark;
-    for (const answer of issued.answers) answer();
+    for (const { leave } of issued.answers) leave();
     clock.after(hearMs, () => {
       if (!this.isAlive) return;
       rules.confirm(this.state, issued.write.bound.seq, now());

@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict';
+import type { GroupSettings } from '../../../src/core/words/settings.ts';
+import type { Call } from './call.ts';
+import type { Fleet } from './fleet.ts';
+
+/** A history that was made up to break a rule. Random ones find most of these in a hundred thousand, and some never. */
+export interface History {
+  readonly settings: Partial<GroupSettings>;
+  readonly run: (fleet: Fleet) => void;
+}
+
+const TTL_MS = 45_000;
+const EVER_MS = 1e9;
+
+/** A limit up to which there is no margin, and one with. */
+const EXACT = { slotsMax: 1, timeoutMs: 240_000 } as const;
+const WIDE = { slotsMax: 16, timeoutMs: 240_000 } as const;
+
+/** The slots that may still be handed out unwritten. */
+function roomOf({ state }: Fleet): number {
+  const { confirmed } = state.bound;
+  assert.ok(confirmed !== null);
+  return confirmed.mark - confirmed.held - confirmed.granted;
+}
+
+function arriveAll(fleet: Fleet, count: number): Call[] {
+  return Array.from({ length: count }, () => fleet.arrive(1, true));
+}
+
+/** Takes all that the mark leaves and one more, while no write lands; then the instance is replaced, and goes on. */
+function overfill(fleet: Fleet): void {
+  fleet.foretellWrite({ landMs: null });
+  for (let left = roomOf(fleet); left >= 0; left -= 1) {
+    fleet.arrive(1, true);
+    fleet.advance(2);
+  }
+  fleet.reset('goes_on', 0);
+}
+
+/** A call on its way to the end of its process, of which nobody hears, though it may come back. */
+function cutOff(fleet: Fleet, call: Call, ms = EVER_MS): void {
+  call.cutUntil = fleet.clock.now + ms;
+}
+
+function endUnheard(fleet: Fleet, call: Call): void {
+  fleet.network.foretell('release', { lost: 'answer' });
+  fleet.holders.finish(call, 'success');
+  fleet.advance(0);
+}
+
+/** A release is heard, its answer is lost, and the slot is granted on behind a write. The release comes once more after a reset. */
+export const RELEASED_TWICE: History = {
+  settings: EXACT,
+  run: (fleet) => {
+    const first = fleet.arrive(1, true);
+    const second = fleet.arrive(1, true);
+    endUnheard(fleet, first);
+    fleet.advance(10);
+    assert.equal(second.phase, 'running');
+    cutOff(fleet, second, 20_000);
+    fleet.reset('dies');
+    fleet.arrive(1, true);
+    fleet.advance(10_000);
+  },
+};
+
+/** A release is heard after the last write, and comes once more after a reset, with all that the mark covers in use. */
+export const ENDED_SINCE_THE_WRITE: History = {
+  settings: WIDE,
+  run: (fleet) => {
+    const [first] = arriveAll(fleet, 8);
+    fleet.advance(100);
+    assert.ok(first !== undefined);
+    endUnheard(fleet, first);
+    overfill(fleet);
+    fleet.advance(4_500);
+  },
+};
+
+/** The same, where the release is heard while the write is on its way. */
+export const ENDED_WHILE_WRITING: History = {
+  settings: WIDE,
+  run: (fleet) => {
+    const [first] = arriveAll(fleet, 8);
+    fleet.advance(100);
+    fleet.foretellWrite({ hearMs: 500 });
+    fleet.learn();
+    fleet.advance(100);
+    assert.ok(first !== undefined);
+    endUnheard(fleet, first);
+    fleet.advance(600);
+    overfill(fleet);
+    fleet.advance(4_000);
+  },
+};
+
+/** More is asked for than the mark covers, while a write with a higher one is on its way. */
+export const ABOVE_THE_MARK: History = {
+  settings: WIDE,
+  run: (fleet) => {
+    arriveAll(fleet, 8);
+    fleet.advance(100);
+    overfill(fleet);
+  },
+};
+
+/** A write is confirmed as late as may be, and an instance that was replaced meanwhile is asked after that. */
+export const CONFIRMED_LATE: History = {
+  settings: WIDE,
+  run: (fleet) => {
+    fleet.foretellWrite({ hearMs: 4_900 });
+    fleet.arrive(1, true);
+    fleet.reset('goes_on');
+    fleet.advance(6_000);
+    fleet.network.foretell('ask', { isStale: true });
+    const late = fleet.arrive(1, true);
+    cutOff(fleet, late, TTL_MS);
+    fleet.advance(TTL_MS);
+  },
+};
+
+/**
+ * A grant is heard so late that its holder does not know that its slot has lapsed, of which nobody knew whose it was. It has
+ * been granted on when the holder comes, after another reset.
+ */
+export const LAPSED_UNKNOWN: History = {
+  settings: EXACT,
+  run: (fleet) => {
+    fleet.network.foretell('ask', { answerMs: 6_900 });
+    const late = fleet.arrive(1, false);
+    fleet.reset('goes_on');
+    fleet.advance(6_900);
+    assert.equal(late.phase, 'running');
+    cutOff(fleet, late);
+    const next = fleet.arrive(1, true);
+    fleet.advance(TTL_MS - 6_900 + 10);
+    assert.equal(next.phase, 'running');
+    cutOff(fleet, next, 20_000);
+    fleet.reset('dies_silently');
+    late.cutUntil = 0;
+    fleet.holders.resume(late);
+    fleet.advance(1_000);
+  },
+};
+
+/** A holder has come to the newest instance, and the older one, which dropped its lease then, says that it is gone. */
+export const GONE_AT_THE_OLDER: History = {
+  settings: WIDE,
+  run: (fleet) => {
+    const [call] = arriveAll(fleet, 2);
+    assert.ok(call !== undefined);
+    fleet.advance(10);
+    fleet.reset('goes_on');
+    // The answer to the first try comes when the second is under way to the older one.
+    fleet.network.foretell('resume', { answerMs: 3_400 });
+    fleet.network.foretell('resume', { requestMs: 500, isStale: true });
+    fleet.holders.resume(call);
+    fleet.advance(10_000);
+    assert.equal(call.phase, 'running', 'a holder that lives is stopped');
+  },
+};
+
+/** Resets in a row, the second of which comes late in the time of the first. The holder came to the first and not to the second. */
+export const RESETS_IN_A_ROW: History = {
+  settings: EXACT,
+  run: (fleet) => {
+    const call = fleet.arrive(1, true);
+    fleet.advance(1_000);
+    fleet.reset('dies');
+    fleet.advance(39_000);
+    cutOff(fleet, call, TTL_MS);
+    fleet.reset('dies');
+    fleet.arrive(1, true);
+    fleet.advance(TTL_MS);
+  },
+};
+
+/** A holder comes back long after its lease has lapsed, of which nothing is stored any more. */
+export const BACK_AFTER_A_TTL: History = {
+  settings: EXACT,
+  run: (fleet) => {
+    const lapsed = fleet.arrive(1, false);
+    cutOff(fleet, lapsed);
+    const next = fleet.arrive(1, true);
+    fleet.advance(TTL_MS + 40_000);
+    assert.equal(next.phase, 'running');
+    cutOff(fleet, next, 20_000);
+    fleet.reset('dies_silently');
+    lapsed.cutUntil = 0;
+    fleet.holders.resume(lapsed);
+    fleet.advance(1_000);
+  },
+};
+
+/** An instance that was replaced is left alone with its holder, which renews there. */
+export const LEFT_ALONE: History = {
+  settings: EXACT,
+  run: (fleet) => {
+    fleet.arrive(1, true);
+    fleet.advance(1_000);
+    fleet.reset('goes_on');
+    fleet.advance(TTL_MS + 1);
+  },
+};
+
+/** The same; it writes all the time, and never hears of it. */
+export const WRITES_IN_VAIN: History = {
+  settings: EXACT,
+  run: (fleet) => {
+    fleet.arrive(1, true);
+    fleet.advance(1_000);
+    const older = fleet.current;
+    fleet.reset('goes_on');
+    for (const ms of [9_000, 15_000, 15_000, 8_000]) {
+      fleet.advance(ms);
+      fleet.foretellWrite({ landMs: null });
+      older.apply({ kind: 'relearn' });
+      fleet.advance(100);
+    }
+  },
+};
+
+/** A holder has come to the newest instance, and its next try to resume reaches the older one. */
+export const RESUMED_AT_THE_OLDER: History = {
+  settings: EXACT,
+  run: (fleet) => {
+    const call = fleet.arrive(1, true);
+    fleet.reset('goes_on');
+    fleet.network.foretell('detach', { lost: 'request' });
+    fleet.holders.resume(call);
+    fleet.advance(10);
+    fleet.network.foretell('resume', { isStale: true });
+    fleet.holders.resume(call);
+    fleet.advance(10);
+  },
+};
+
+/** A holder of a saturated group goes to the newest instance; to the older one its connection broke. */
+export const LOST_AT_THE_OLDER: History = {
+  settings: WIDE,
+  run: (fleet) => {
+    const [first] = arriveAll(fleet, 20);
+    fleet.advance(10);
+    assert.ok(first !== undefined);
+    fleet.reset('goes_on');
+    fleet.holders.resume(first);
+    fleet.advance(10);
+  },
+};
+
+/** The same, where its lease lapses there. */
+export const LAPSED_AT_THE_OLDER: History = {
+  settings: WIDE,
+  run: (fleet) => {
+    const [first] = arriveAll(fleet, 16);
+    assert.ok(first !== undefined);
+    // Of the second round of renewals the first one is lost.
+    for (let index = 0; index < 16; index += 1) fleet.network.foretell('renew', {});
+    fleet.network.foretell('renew', { lost: 'request' });
+    fleet.advance(16_100);
+    cutOff(fleet, first, 29_350);
+    fleet.advance(29_100);
+    fleet.learn();
+    fleet.advance(100);
+    arriveAll(fleet, 4);
+    fleet.network.foretell('detach', { lost: 'request' });
+    fleet.reset('goes_on');
+    fleet.advance(200);
+    assert.equal(first.phase, 'running');
+    fleet.holders.resume(first);
+    fleet.advance(1_000);
+  },
+};
+
+/** One reset after the other: the mark covers what is held, and does not rise. */
+export const MANY_RESETS: History = {
+  settings: WIDE,
+  run: (fleet) => {
+    arriveAll(fleet, 8);
+    fleet.advance(100);
+    const { mark } = fleet.disk;
+    for (let index = 0; index < 10; index += 1) {
+      fleet.reset('dies_silently');
+      fleet.advance(100);
+    }
+    assert.ok(fleet.disk.mark <= mark, `the mark has risen from ${mark} to ${fleet.disk.mark}`);
+  },
+};
+
+/** An operator takes a lease away, and its holder hears of it only after a reset. */
+export const REVOKED: History = {
+  settings: EXACT,
+  run: (fleet) => {
+    const call = fleet.arrive(1, true);
+    fleet.advance(1_500);
+    cutOff(fleet, call, 2_000);
+    fleet.revoke(call);
+    fleet.learn();
+    fleet.advance(100);
+    fleet.reset('dies_silently');
+    fleet.advance(2_000);
+    fleet.holders.resume(call);
+    fleet.advance(10);
+    assert.equal(call.phase, 'over', 'a lease that was revoked is taken up again');
+  },
+};

@@ -1,0 +1,205 @@
+import type { Effect, GroupEvent } from '../../../src/core/events.ts';
+import { isCovered, COVERS_MS } from '../../../src/core/parts/bound.ts';
+import { Tombstones } from '../../../src/core/parts/tombstones.ts';
+import type { GroupState } from '../../../src/core/state.ts';
+import { slotsHeld } from '../../../src/core/violations.ts';
+import type { InstantMs } from '../../../src/core/words/ids.ts';
+import * as histories from './histories.ts';
+import type { History } from './histories.ts';
+import { DESIGN, type Rules } from './rules.ts';
+
+/** A rule that is taken out of the design, and the history that must notice. */
+export interface Saboteur {
+  readonly rule: string;
+  readonly rules: Partial<Rules>;
+  readonly history: History;
+  /** The words of the fleet. */
+  readonly noticed: RegExp;
+}
+
+const UNCOUNTED = /are held by calls that are not known/;
+const ABOVE_MARK = /slots are held above the mark/;
+const TOO_MANY = /slots are held at once/;
+
+/** Lets grants leave that the design lets wait. */
+function covering(
+  mayLeave: (state: GroupState, now: InstantMs) => boolean,
+  prepare: (state: GroupState, heldBefore: number, effects: readonly Effect[]) => void = () => {},
+): Rules['step'] {
+  return (state, event, now) => {
+    const heldBefore = slotsHeld(state);
+    const effects = DESIGN.step(state, event, now);
+    prepare(state, heldBefore, effects);
+    return effects.map((effect) =>
+      effect.kind === 'grant' && mayLeave(state, now) ? { ...effect, isCovered: true } : effect,
+    );
+  };
+}
+
+function isYoung({ bound }: GroupState, now: InstantMs): boolean {
+  return bound.confirmed !== null && now < bound.confirmed.at + COVERS_MS;
+}
+
+/** Gives the slots that a step has freed back to what may be handed out unwritten. */
+function giveRoomBack(state: GroupState, heldBefore: number, effects: readonly Effect[]): void {
+  const { confirmed } = state.bound;
+  let granted = 0;
+  for (const effect of effects) if (effect.kind === 'grant') granted += effect.lease.slots;
+  const freed = heldBefore + granted - slotsHeld(state);
+  if (confirmed !== null && freed > 0) {
+    Object.assign(confirmed, { held: confirmed.held - freed });
+  }
+}
+
+function claiming(change: (event: GroupEvent) => GroupEvent): Rules['step'] {
+  return (state, event, now) => DESIGN.step(state, change(event), now);
+}
+
+/** Takes a release for one of a lease that nobody has ended yet. */
+function forgettingEnds(state: GroupState, event: GroupEvent, now: InstantMs): Effect[] {
+  const isById = event.kind === 'release' && event.claim !== undefined;
+  if (isById && !state.leases.has(event.leaseId)) {
+    state.bound.unclaimable.clear();
+    Object.assign(state, { tombstones: new Tombstones() });
+  }
+  return DESIGN.step(state, event, now);
+}
+
+export const SABOTEURS: readonly Saboteur[] = [
+  {
+    rule: 'a write tells which leases have ended',
+    rules: { row: (row) => ({ ...row, ended: [] }) },
+    history: histories.RELEASED_TWICE,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'a release of a lease that has ended subtracts nothing',
+    rules: { step: forgettingEnds },
+    history: histories.RELEASED_TWICE,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'what ended since the last write gives no room back',
+    rules: { step: covering(({ bound }, now) => isCovered(bound, now), giveRoomBack) },
+    history: histories.ENDED_SINCE_THE_WRITE,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'a write covers what was held at its issue, not at its confirmation',
+    rules: {
+      confirm: (state, seq, now) => {
+        DESIGN.confirm(state, seq, now);
+        const { confirmed } = state.bound;
+        if (confirmed !== null) Object.assign(confirmed, { held: slotsHeld(state), granted: 0 });
+      },
+    },
+    history: histories.ENDED_WHILE_WRITING,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'a raised mark covers nothing before it is confirmed',
+    rules: {
+      step: covering((state, now) => {
+        const { confirmed, inFlight } = state.bound;
+        const marks = [confirmed, ...inFlight].map((write) => write?.mark ?? 0);
+        const handedOut = (confirmed?.held ?? 0) + (confirmed?.granted ?? 0);
+        return isYoung(state, now) && handedOut <= Math.max(...marks);
+      }),
+    },
+    history: histories.ABOVE_THE_MARK,
+    noticed: ABOVE_MARK,
+  },
+  {
+    rule: 'a free slot above the mark is granted behind a write',
+    rules: { step: covering(isYoung) },
+    history: histories.ABOVE_THE_MARK,
+    noticed: ABOVE_MARK,
+  },
+  {
+    rule: 'the age of a write counts from its issue',
+    rules: {
+      confirm: (state, seq, now) => {
+        DESIGN.confirm(state, seq, now);
+        const { confirmed } = state.bound;
+        if (confirmed !== null) Object.assign(confirmed, { at: now });
+      },
+    },
+    history: histories.CONFIRMED_LATE,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'once nothing is unclaimed, older leases have no slot any more',
+    rules: { row: (row, last) => ({ ...row, since: last?.since ?? row.since }) },
+    history: histories.LAPSED_UNKNOWN,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'a holder ignores that its lease is gone at an older instance',
+    rules: { believesGone: () => true },
+    history: histories.GONE_AT_THE_OLDER,
+    noticed: /a holder is stopped whose lease the current instance holds/,
+  },
+  {
+    rule: 'after each reset what is unclaimed has a whole TTL',
+    rules: {
+      load: (state, before) => {
+        if (before !== null && before.unclaimed.until > 0) {
+          state.unclaimed.until = before.unclaimed.until;
+        }
+      },
+    },
+    history: histories.RESETS_IN_A_ROW,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'a holder whose lease has lapsed claims nothing',
+    rules: {
+      step: claiming((event) =>
+        event.kind === 'resume' ? { ...event, claim: { ...event.claim, hasLapsed: false } } : event,
+      ),
+    },
+    history: histories.BACK_AFTER_A_TTL,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'a renewal is answered behind a write that is not old',
+    rules: { mayAcknowledge: () => true },
+    history: histories.LEFT_ALONE,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'an instance ends whose write does not arrive',
+    rules: { givesUp: false },
+    history: histories.WRITES_IN_VAIN,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'an older instance refuses a lease that a newer one has granted',
+    rules: { refuses: () => false },
+    history: histories.RESUMED_AT_THE_OLDER,
+    noticed: UNCOUNTED,
+  },
+  ...[histories.LOST_AT_THE_OLDER, histories.LAPSED_AT_THE_OLDER].map((history, index) => ({
+    rule: `a slot of whose holder nobody has heard is handed on behind a write (${index + 1})`,
+    rules: {
+      step: covering(
+        ({ bound }, now) => isCovered(bound, now),
+        ({ bound }) => (bound.lostSeq = 0),
+      ),
+    },
+    history,
+    noticed: TOO_MANY,
+  })),
+  {
+    rule: 'no margin is added to what is unclaimed',
+    rules: { row: (row) => ({ ...row, mark: row.mark + 4 }) },
+    history: histories.MANY_RESETS,
+    noticed: /the mark has risen/,
+  },
+  {
+    rule: 'a write tells which leases are revoked',
+    rules: { row: (row) => ({ ...row, ended: [] }) },
+    history: histories.REVOKED,
+    noticed: /a lease that was revoked is taken up again/,
+  },
+];
