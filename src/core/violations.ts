@@ -19,9 +19,9 @@ export function slotsHeld({ slotsInUse, slotsNested }: GroupState): number {
 }
 
 /**
- * Checks that a grant of `slots` takes the group not beyond its limit; alone, a call may be wider than what was
- * learned. The sum that grants go by is not believed: each lease has a slot at least, but for those that pass on
- * another's.
+ * Checks that a grant of `slots` does not take the group beyond its limit; alone, a call may be wider than what was
+ * learned. The sum that grants go by may be what is wrong, so leases are counted too: each has a slot at least, but
+ * for those that pass on another's.
  */
 export function checkLimit(state: GroupState, slots: number, now: InstantMs): void {
   if (slots === 0 || state.settings.isDryRun) return;
