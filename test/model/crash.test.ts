@@ -7,8 +7,8 @@ import { befall, mishapArb, settingsArb } from './fleet/mishaps.ts';
 import { runs } from './runs.ts';
 
 /**
- * Holders die, messages are lost, late or doubled, writes land or do not, and the group's instance is replaced again and again
- * while older ones go on. The fleet checks after every step that what runs is within the limit and is counted.
+ * Holders die, messages are lost, late or doubled, writes land or do not, and the group's instance is replaced
+ * again and again while older ones go on. The fleet checks after every step that what runs is within the limit and is counted.
  */
 
 const SMALL = fc.constantFrom(1, 2, 3);
@@ -82,7 +82,7 @@ test('when every holder dies unheard, all slots come back by themselves within o
 const calm = new Set(['arrive', 'finish', 'leave', 'learn', 'advance']);
 const KNOWN_MS = 2_000;
 
-test('after a plain reset it is known what calls hold, short ones leave free slots, and the rest comes back within one TTL', () => {
+test('after a plain reset what calls hold is known soon, and the rest comes back within one TTL', () => {
   fc.assert(
     fc.property(
       settingsArb(fc.oneof(SMALL, WIDE)),

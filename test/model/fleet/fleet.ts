@@ -28,8 +28,8 @@ interface FleetOptions {
 }
 
 /**
- * Callers, holders, a network, a disk and an upstream that counts, around a group whose instances come, are replaced, and go on
- * beside the newest. The group's own counts are not believed: what matters is which calls run.
+ * Callers, holders, a network, a disk and an upstream that counts, around a group whose instances come, are
+ * replaced, and go on beside the newest. The group's own counts are not believed: what matters is which calls run.
  */
 export class Fleet {
   readonly clock = new Clock();

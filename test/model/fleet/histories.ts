@@ -23,6 +23,7 @@ function roomOf({ state }: Fleet): number {
   return confirmed.mark - confirmed.held - confirmed.granted;
 }
 
+/** Lets so many calls arrive, one after the other. */
 function arriveAll(fleet: Fleet, count: number): Call[] {
   return Array.from({ length: count }, () => fleet.arrive(1, true));
 }
@@ -37,18 +38,22 @@ function overfill(fleet: Fleet): void {
   fleet.reset('goes_on', 0);
 }
 
-/** A call on its way to the end of its process, of which nobody hears, though it may come back. */
+/** Cuts a call off: it hears nothing, and nobody hears it. */
 function cutOff(fleet: Fleet, call: Call, ms = EVER_MS): void {
   call.cutUntil = fleet.clock.now + ms;
 }
 
+/** Ends a call, and loses the answer to its release. */
 function endUnheard(fleet: Fleet, call: Call): void {
   fleet.network.foretell('release', { lost: 'answer' });
   fleet.holders.finish(call, 'success');
   fleet.advance(0);
 }
 
-/** A release is heard, its answer is lost, and the slot is granted on behind a write. The release comes once more after a reset. */
+/**
+ * A release is heard, its answer is lost, and the slot is granted on behind a write. The release comes once more
+ * after a reset.
+ */
 export const RELEASED_TWICE: History = {
   settings: EXACT,
   run: (fleet) => {
@@ -160,7 +165,10 @@ export const GONE_AT_THE_OLDER: History = {
   },
 };
 
-/** Resets in a row, the second of which comes late in the time of the first. The holder came to the first and not to the second. */
+/**
+ * Resets in a row, the second of which comes late in the time of the first. The holder came to the first and not to
+ * the second.
+ */
 export const RESETS_IN_A_ROW: History = {
   settings: EXACT,
   run: (fleet) => {

@@ -39,6 +39,7 @@ export type Mishap =
 /** How late a message may be that is delivered once more. */
 const ECHO_MS = 10_000;
 
+/** Lets a mishap happen, and all that is due at its instant. */
 export function befall(fleet: Fleet, mishap: Mishap): void {
   const { holders } = fleet;
   const running = (pick: number, work: (call: Call) => void): void => {
@@ -114,7 +115,12 @@ function kindOf<Kind extends Mishap['kind']>(kind: Kind): { readonly kind: fc.Ar
   return { kind: fc.constant(kind) };
 }
 
-/** Mishaps. @param isStrict whether all holders stop at their fence */
+/**
+ * Makes mishaps.
+ *
+ * @param isStrict all holders stop at their fence
+ * @param isWide calls come in crowds
+ */
 export function mishapArb(isStrict: boolean, isWide: boolean): fc.Arbitrary<Mishap> {
   const strict = isStrict ? fc.constant(true) : fc.boolean();
   const count = isWide ? fc.constantFrom(1, 2, 5, 12) : fc.constantFrom(1, 1, 2);
