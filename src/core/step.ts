@@ -251,6 +251,10 @@ function reconfigure(
 ) {
   const { settings } = event;
   if (settings.byAgent && !state.settings.byAgent) levelAgents(state.accounts);
+  const hasBudgetChanged =
+    JSON.stringify(settings.budgets) !== JSON.stringify(state.settings.budgets);
+  // What is in flight counts towards a budget that was not there when its block was set aside.
+  if (hasBudgetChanged) state.isControlsDirty = true;
   countInFlight(state, settings.rates, now);
   if (state.settings.isDryRun && !settings.isDryRun) {
     refundDebts(state.controls.rates, settings.rates, now);

@@ -1,4 +1,4 @@
-import type { LeaseRpc, RenewAnswer, ResumeRequest } from '../../contract/rpc/group-rpc.ts';
+import type { RenewAnswer, ResumeRequest } from '../../contract/rpc/group-rpc.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
@@ -38,8 +38,8 @@ export class LeaseHolder {
   readonly #self: ResumeRequest;
   readonly #ctx: Background;
   readonly #after: Schedule;
-  #lease: LeaseRpc;
-  #attachment: number;
+  /** The answer that it holds the lease by. */
+  #granted: Granted;
   readonly #grantedAt = steadyClock.now();
   /** When the last renewal was sent that was acknowledged, or the lease was granted. */
   #renewedAt = this.#grantedAt;
@@ -64,10 +64,8 @@ export class LeaseHolder {
   ) {
     this.#onEnd = onEnd;
     this.#pool = pool;
-    const { nested, reserved } = granted;
-    this.#self = { ...self, ...(nested && { nested }), ...(reserved && { reserved }) };
-    this.#lease = granted.lease;
-    this.#attachment = granted.attachment;
+    this.#self = self;
+    this.#granted = granted;
     this.wantsServed = granted.wantsServed ?? false;
     this.#ctx = ctx;
     this.#after = after;
@@ -88,13 +86,16 @@ export class LeaseHolder {
    */
   report(signal: UpstreamSignal, isRepeat: boolean): void {
     if (signal.kind !== 'served') this.#refusal = signal.kind;
-    const told = within(ANSWER_LOST_MS, this.#lease.report(signal, isRepeat), this.#after).catch(
-      () =>
-        within(
-          ANSWER_LOST_MS,
-          this.#pool().report(this.leaseId, signal, isRepeat),
-          this.#after,
-        ).catch(() => {}),
+    const told = within(
+      ANSWER_LOST_MS,
+      this.#granted.lease.report(signal, isRepeat),
+      this.#after,
+    ).catch(() =>
+      within(
+        ANSWER_LOST_MS,
+        this.#pool().report(this.leaseId, signal, isRepeat),
+        this.#after,
+      ).catch(() => {}),
     );
     this.#reported = Promise.all([this.#reported, told]);
     this.#ctx.waitUntil(told);
@@ -129,7 +130,7 @@ export class LeaseHolder {
   /** The call has its slots in all its groups: this one no longer counts as held by one that waits. */
   async confirm(): Promise<void> {
     try {
-      await within(ANSWER_LOST_MS, this.#lease.confirm(), this.#after);
+      await within(ANSWER_LOST_MS, this.#granted.lease.confirm(), this.#after);
     } catch {
       // Then a quarter of the group is a little fuller than it need be, until the lease ends.
     }
@@ -142,7 +143,7 @@ export class LeaseHolder {
     this.#callOffRenewal?.();
     // What the upstream said is about this lease, so the group hears it before the lease is gone.
     if (this.#reported !== null) await this.#reported;
-    const lease = this.#lease;
+    const { lease } = this.#granted;
     try {
       const released = lease.release(outcome, this.#status, settlement);
       await within(ANSWER_LOST_MS, released, this.#after);
@@ -158,13 +159,12 @@ export class LeaseHolder {
 
   /** Of two answers that carry the lease the one with the larger attachment holds it. */
   #adopt(granted: Granted): void {
-    if (this.#isReleased || granted.attachment < this.#attachment) {
+    if (this.#isReleased || granted.attachment < this.#granted.attachment) {
       granted.lease[Symbol.dispose]();
       return;
     }
-    this.#lease[Symbol.dispose]();
-    this.#lease = granted.lease;
-    this.#attachment = granted.attachment;
+    this.#granted.lease[Symbol.dispose]();
+    this.#granted = granted;
   }
 
   async #renewLoop(): Promise<void> {
@@ -190,7 +190,11 @@ export class LeaseHolder {
   async #renew(): Promise<RenewAnswer> {
     const sentAt = steadyClock.now();
     try {
-      const answer = await within(RENEWAL_LOST_MS, this.#lease.renew(this.#status), this.#after);
+      const answer = await within(
+        RENEWAL_LOST_MS,
+        this.#granted.lease.renew(this.#status),
+        this.#after,
+      );
       if (answer === 'ok') this.#renewedAt = sentAt;
       return answer;
     } catch {
@@ -217,8 +221,10 @@ export class LeaseHolder {
     const sentAt = steadyClock.now();
     const answer = await this.#pool().resume(this.#held());
     if (answer.kind === 'gone') {
-      const { attachment = this.#attachment } = answer;
-      if (attachment < this.#attachment) throw new Error('an instance that was replaced says gone');
+      const { attachment: known } = this.#granted;
+      if ((answer.attachment ?? known) < known) {
+        throw new Error('an instance that was replaced says gone');
+      }
       return 'gone';
     }
     this.#renewedAt = sentAt;
@@ -231,7 +237,10 @@ export class LeaseHolder {
     const now = steadyClock.now();
     const hasLapsed = now >= this.#renewedAt + LEASE_TTL_MS;
     const heldMs = now - this.#grantedAt;
-    return { ...this.#self, attachment: this.#attachment, heldMs, hasLapsed };
+    // An instance that took it up above the limit has settled what was reserved, and says so by none.
+    const { attachment, nested, reserved } = this.#granted;
+    const held = { ...(nested && { nested }), ...(reserved && { reserved }) };
+    return { ...this.#self, ...held, attachment, heldMs, hasLapsed };
   }
 
   async #releaseById(outcome: Outcome, settlement?: Settlement): Promise<void> {

@@ -23,6 +23,8 @@ export interface Ahead {
   left: Amounts;
   /** Amounts given back since of what was taken before that row. */
   returned: Amounts;
+  /** The largest amount that a call took since, or gave back. */
+  largest: Amounts;
   /** When that row was written. */
   writtenAt: InstantMs;
   /** More was used of something than is written: no grant is answered before that is mended. */
@@ -36,7 +38,8 @@ const BUDGET_PART = 1 / 400;
 
 /** Nothing is written ahead. */
 export function nothingAhead(): Ahead {
-  return { sizes: {}, left: {}, returned: {}, writtenAt: instant(0), isOverdrawn: false };
+  const writtenAt = instant(0);
+  return { sizes: {}, left: {}, returned: {}, largest: {}, writtenAt, isOverdrawn: false };
 }
 
 /** Lists what a use takes of each limit that is kept in blocks. */
@@ -51,6 +54,7 @@ export function amountsOf({ rates, budgets }: Limits, usage: Usage, usd: number)
 export function useAhead(ahead: Ahead, amounts: Amounts): void {
   for (const [name, amount] of entriesOf(amounts)) {
     if (amount <= 0) continue;
+    noteLargest(ahead, name, amount);
     const left = (ahead.left[name] ?? 0) - amount;
     ahead.left[name] = left;
     if (left < 0) ahead.isOverdrawn = true;
@@ -65,6 +69,7 @@ export function returnAhead(ahead: Ahead, amounts: Amounts, takenAt: InstantMs):
   let isMuch = false;
   for (const [name, amount] of entriesOf(amounts)) {
     if (amount <= 0) continue;
+    noteLargest(ahead, name, amount);
     const size = ahead.sizes[name] ?? 0;
     if (takenAt > ahead.writtenAt) {
       ahead.left[name] = Math.min(size, (ahead.left[name] ?? 0) + amount);
@@ -78,8 +83,8 @@ export function returnAhead(ahead: Ahead, amounts: Amounts, takenAt: InstantMs):
 }
 
 /**
- * Sets the blocks aside that the next row counts as used: as large as what was taken too much, or was given
- * back, where that is more. `isIdle`: none.
+ * Sets the blocks aside that the next row counts as used: each for one call at least, as large as they were
+ * lately. `isIdle`: none.
  *
  * @param room what is left of the limits: of one of a day nobody can use more for hours, so no more is set aside
  */
@@ -93,15 +98,18 @@ export function setAhead(
   const sizes: Amounts = {};
   if (!isIdle) {
     for (const [name, size] of blocksOf(limits)) {
-      const lacking = -(ahead.left[name] ?? 0);
-      const wanted = Math.max(size, lacking, ahead.returned[name] ?? 0);
+      const wanted = Math.max(size, ahead.largest[name] ?? 0);
       const most = isOfDay(name) ? Math.max(0, room[name] ?? 0) : Infinity;
       sizes[name] = Math.min(wanted, most);
     }
   }
-  Object.assign(ahead, { sizes, left: { ...sizes }, returned: {}, writtenAt: now });
+  Object.assign(ahead, { sizes, left: { ...sizes }, returned: {}, largest: {}, writtenAt: now });
   ahead.isOverdrawn = false;
   return sizes;
+}
+
+function noteLargest({ largest }: Ahead, name: LimitName | 'usd', amount: number): void {
+  largest[name] = Math.max(largest[name] ?? 0, amount);
 }
 
 /** Starts per second have no block: what a reset forgets of them comes back in no time. */
