@@ -16,7 +16,7 @@ import { blockOf, isStopped, roomAt, slotsMaxAt } from './capacity.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, letPass, pump } from './grant.ts';
-import { attach } from './leases.ts';
+import { attach, claimGranted } from './leases.ts';
 import { leave, reject, rejected } from './leave.ts';
 import { waitsForItself } from './nesting.ts';
 import { ageOf, isUnderCap } from './order.ts';
@@ -66,6 +66,11 @@ export function joinQueue(
   } else if (known !== undefined) {
     park(state, known, event, now);
     pump(state, now, effects);
+    return;
+  }
+  const claimed = claimGranted(state, event, now);
+  if (claimed !== null) {
+    effects.push(grantOf(state, claimed, now));
     return;
   }
   const { isDryRun } = state.settings;

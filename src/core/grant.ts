@@ -1,6 +1,6 @@
 import type { InstantMs } from './words/ids.ts';
 import { noteServiceOf } from './parts/accounts.ts';
-import { isCovered, markOnDisk } from './parts/bound.ts';
+import { isCovered, markOnDisk, noteAwaited } from './parts/bound.ts';
 import { demandOf } from './parts/demand.ts';
 import { noteLaneGrant } from './parts/lanes.ts';
 import { dequeue, queueLength, type Waiter } from './parts/queue.ts';
@@ -104,6 +104,7 @@ export function grantOf(
   const { bound, ahead } = state;
   const isLeaving = isCovered(bound, now) && !(bound.isStored && ahead.isOverdrawn);
   if (isLeaving) checkMark(state, markOnDisk(bound));
+  else noteAwaited(bound, lease.id);
   return { kind: 'grant', ticketId: lease.ticketId, lease, isCovered: isLeaving };
 }
 

@@ -4,13 +4,14 @@ import { LEASE_TTL_MS } from './words/settings.ts';
 import { LANES } from './words/ticket.ts';
 import type { Settlement } from './words/usage.ts';
 import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './parts/accounts.ts';
+import { demandOf } from './parts/demand.ts';
 import { noteFreed, noteHandedOut, noteLost } from './parts/bound.ts';
 import { resettle } from './parts/queue.ts';
 import { atUpstream, cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
-import type { Effect } from './events.ts';
+import type { Effect, GroupEvent } from './events.ts';
 import { forgetNested, noteNested, passesOn, slotsPassing } from './nesting.ts';
-import { settleLease } from './reservation.ts';
+import { reservationOf, settleLease } from './reservation.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteEnd } from './stats.ts';
 import { mayClaim, takeUnclaimed, type Claim } from './unclaimed.ts';
@@ -72,6 +73,24 @@ function maySharePassage(state: GroupState, to: NonNullable<Lease['nested']>): b
   const parent = state.leases.get(to.in);
   if (parent === undefined || parent.phase === 'cooling' || passesOn(parent) !== null) return false;
   return slotsPassing(state, to.in) + to.slots <= parent.slots;
+}
+
+/**
+ * Makes the lease again whose answer left behind the last write of the instance before, for its caller who asks once
+ * more: the answer was lost with that instance. Null: it is none of these.
+ */
+export function claimGranted(
+  state: GroupState,
+  { ticket, leaseId }: Pick<Extract<GroupEvent, { kind: 'acquire' }>, 'ticket' | 'leaseId'>,
+  now: InstantMs,
+): Lease | null {
+  const { bound, unclaimed, controls, settings } = state;
+  if (!bound.grantedBefore.delete(leaseId) || ticket.slots > unclaimed.slots) return null;
+  const { id: ticketId, holder, lane, slots, estimate } = ticket;
+  const demand = demandOf(controls.factors, settings.rates, ticket);
+  const reserved = reservationOf(settings, demand, estimate?.inputTokens ?? null);
+  const unheard = { attachment: null, hasLapsed: false, heldMs: 0, nested: null, reserved };
+  return claimLease(state, { leaseId, ticketId, holder, lane, slots, ...unheard }, now);
 }
 
 /** Lets a lease pass on its parent's slots again, which was claimed before that. */

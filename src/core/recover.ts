@@ -60,6 +60,7 @@ export function recover(
       state.tombstones.add(id, now);
       state.bound.unclaimable.add(id);
     }
+    for (const id of bound.granted) state.bound.grantedBefore.add(id);
   }
   holdUnclaimed(state, bound?.mark ?? 0, now);
   addHanded(state, leases, now);

@@ -1,5 +1,6 @@
 import type { InstantMs } from './words/ids.ts';
 import type { RateSettings } from './words/limits.ts';
+import type { GroupSettings } from './words/settings.ts';
 import type { Usage, Demand, Reserved, Settlement } from './words/usage.ts';
 import { amountsOf, returnAhead, useAhead, type Amounts } from './parts/ahead.ts';
 import { limitsAdded, limitsOf } from './parts/rate-limits.ts';
@@ -14,17 +15,28 @@ const NOTHING = { requests: 0, inputTokens: 0, outputTokens: 0, usd: 0 };
 /** Takes of the group's rates and budgets what a call demands besides slots. Null: there is nothing to take. */
 export function reserveFor(
   state: GroupState,
-  { requests, inputTokens, outputTokens, usd }: Demand,
+  wanted: Demand,
   inputEstimate: number | null,
   now: InstantMs,
 ): Reserved | null {
   const { settings, controls } = state;
-  if (!settings.isMetered && inputEstimate === null) return null;
-  const demand = { requests, inputTokens, outputTokens };
+  const reserved = reservationOf(settings, wanted, inputEstimate);
+  if (reserved === null) return null;
+  const { demand, usd } = reserved;
   take(controls.rates, settings.rates, demand, now);
   reserveUsd(controls.spend, usd);
   useAhead(state.ahead, amountsOf(settings, demand, usd));
-  return { demand, usd, inputEstimate };
+  return reserved;
+}
+
+/** Works out what is taken for a call that demands so much. Null: nothing of it is counted. */
+export function reservationOf(
+  { isMetered }: GroupSettings,
+  { requests, inputTokens, outputTokens, usd }: Demand,
+  inputEstimate: number | null,
+): Reserved | null {
+  if (!isMetered && inputEstimate === null) return null;
+  return { demand: { requests, inputTokens, outputTokens }, usd, inputEstimate };
 }
 
 /**

@@ -83,6 +83,7 @@ export function settleUnclaimed(state: GroupState, now: InstantMs): void {
   unclaimed.isOver = true;
   bound.since = bound.first;
   bound.unclaimable.clear();
+  bound.grantedBefore.clear();
   state.seekingParent.clear();
   keepProbes(controls.breaker, (id) => leases.has(id));
   let reservedUsd = 0;

@@ -10,6 +10,7 @@ export interface NaiveRow {
   readonly since: number;
   readonly next: number;
   readonly ended: readonly string[];
+  readonly granted: readonly string[];
 }
 
 type Entry =

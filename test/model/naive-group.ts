@@ -1,5 +1,5 @@
 import type { GroupEvent } from '../../src/core/events.ts';
-import { instant } from '../../src/core/words/ids.ts';
+import { instant, type LeaseId } from '../../src/core/words/ids.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
 import { NaiveBound, type NaiveRow } from './naive-bound.ts';
@@ -36,6 +36,8 @@ export class NaiveGroup extends NaiveLeases {
     this.holds = [];
     this.leaseList = [];
     this.freed = [];
+    this.awaited = [];
+    this.grantedBefore = mark > 0 ? [...(row?.granted ?? [])] : [];
     this.#waiters = [];
     this.#arrivals = 0;
     this.ended = ended.map((id) => ({ id, at: now }));
@@ -181,7 +183,19 @@ export class NaiveGroup extends NaiveLeases {
       return;
     }
     if (known !== undefined) this.#remove(known);
+    if (this.#claimGranted(ticket, leaseId)) return;
     this.#joinQueue(ticket, leaseId, sliceMs);
+  }
+
+  /** Gives a caller the lease again whose answer was lost with the instance before. */
+  #claimGranted(ticket: Ticket, leaseId: LeaseId): boolean {
+    if (!this.grantedBefore.includes(leaseId)) return false;
+    this.grantedBefore = this.grantedBefore.filter((id) => id !== leaseId);
+    const { id: ticketId, holder, lane, slots } = ticket;
+    if (slots > this.unclaimed.slots) return false;
+    const unheard = { attachment: null, hasLapsed: false, heldMs: 0, nested: null, reserved: null };
+    this.grant(this.claim({ leaseId, ticketId, holder, lane, slots, ...unheard }));
+    return true;
   }
 
   #joinQueue(ticket: Ticket, leaseId: string, sliceMs: number): void {

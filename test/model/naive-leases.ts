@@ -41,6 +41,9 @@ export abstract class NaiveLeases {
   settled: boolean[] = [];
   protected bound: NaiveBound;
   protected unclaimed = { slots: 0, until: 0 };
+  /** Leases whose answers wait for a write, and those that the instance before had such answers for at last. */
+  protected awaited: string[] = [];
+  protected grantedBefore: string[] = [];
   /** Leases with a smaller attachment have no slot here; those of this instance have none smaller than `first`. */
   protected since = 1;
   protected first = 1;
@@ -93,7 +96,9 @@ export abstract class NaiveLeases {
     const revoking = this.leaseList.filter(({ phase }) => phase === 'revoking');
     const ended = [...this.freed, ...revoking.map(({ id }) => id)];
     if (isInRing) this.freed = [];
-    return { mark, held, since: this.since, next: this.attachments, ended };
+    const granted = this.awaited;
+    this.awaited = [];
+    return { mark, held, since: this.since, next: this.attachments, ended, granted };
   }
 
   /** The oldest write on its way has arrived. */
@@ -137,7 +142,9 @@ export abstract class NaiveLeases {
 
   protected grant({ id }: NaiveLease): void {
     this.answers.push(`grant ${id}`);
-    this.settled.push(this.bound.isSettled(this.now));
+    const isSettled = this.bound.isSettled(this.now);
+    this.settled.push(isSettled);
+    if (!isSettled) this.awaited.push(id);
   }
 
   protected mayClaim({ attachment, hasLapsed }: Claim): boolean {
@@ -190,6 +197,7 @@ export abstract class NaiveLeases {
     if (this.unclaimed.slots > 0 || this.isSettled) return;
     this.isSettled = true;
     this.since = this.first;
+    this.grantedBefore = [];
     for (const lease of this.leaseList) lease.seeksParent = false;
   }
 

@@ -286,8 +286,8 @@ export class World {
     this.#writeAt = Infinity;
     if (!this.#state.bound.isStored) return;
     const write = takeWrite(this.#state, this.now);
-    const { mark, held, since, next, ended } = write.bound;
-    const row = { mark, held, since, next, ended: ended.toSorted() };
+    const { mark, held, since, next, ended, granted } = write.bound;
+    const row = { mark, held, since, next, ended: ended.toSorted(), granted };
     const expected = this.naive.issue(write.isInRing, this.now);
     assert.deepEqual(row, { ...expected, ended: expected.ended.toSorted() }, 'the row');
     this.#disk.send(write, this.#state, this.now);
@@ -321,6 +321,8 @@ export class World {
 
   #step(event: GroupEvent): void {
     const leasesBefore = new Set(this.#state.leases.keys());
+    // Who asks for one of these had it from the instance before.
+    for (const id of this.#state.bound.grantedBefore) leasesBefore.add(id);
     this.events.push({ event, at: this.now });
     this.#asks.expect(event, this.#state);
     const effects = step(this.#state, event, this.now);

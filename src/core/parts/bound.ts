@@ -20,6 +20,8 @@ export interface BoundRow {
   readonly next: number;
   /** Leases whose slots came free since the row before, and leases that were taken away. */
   readonly ended: readonly LeaseId[];
+  /** Leases whose answers leave behind it: it may be lost with the instance, and their callers ask again. */
+  readonly granted: readonly LeaseId[];
 }
 
 /** A write on its way, or the last one that arrived. */
@@ -42,6 +44,10 @@ export interface Bound {
   inFlight: Write[];
   /** Leases whose slots came free since the last write. */
   ended: LeaseId[];
+  /** Leases whose answers wait for the next write. */
+  awaited: LeaseId[];
+  /** Leases whose answers left behind the last write of the instance before, and may have been lost with it. */
+  readonly grantedBefore: Set<LeaseId>;
   /** The last write that was issued when slots came free of whose holder nobody has heard. */
   lostSeq: number;
   /** Leases whose slots came free, in instances before or in this one, as long as anything is unclaimed. */
@@ -106,6 +112,8 @@ export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
     confirmed: null,
     inFlight: [],
     ended: [],
+    awaited: [],
+    grantedBefore: new Set(),
     lostSeq: 0,
     unclaimable: new Set(),
     since: firstAttachment,
@@ -166,6 +174,11 @@ export function noteFreed(bound: Bound, id: LeaseId, isUnclaimed: boolean): void
  */
 export function noteLost(bound: Bound): void {
   bound.lostSeq = bound.seq;
+}
+
+/** Remembers for the next write that the answer with a lease waits for it. */
+export function noteAwaited(bound: Bound, id: LeaseId): void {
+  if (bound.isStored) bound.awaited.push(id);
 }
 
 /** Takes note of whether anything is held. */
@@ -245,8 +258,10 @@ export function issue(
   const seq = (bound.seq += 1);
   bound.inFlight.push({ seq, at: now, mark, held, granted: 0 });
   const ended = [...bound.ended, ...revoking];
+  const granted = bound.awaited;
   if (!isKept) bound.ended = [];
-  return { seq, at: now, mark, held, since: bound.since, next, ended };
+  bound.awaited = [];
+  return { seq, at: now, mark, held, since: bound.since, next, ended, granted };
 }
 
 /** Notes that a write has arrived, and all before it. */

@@ -103,8 +103,10 @@ describe('a holder that comes back', () => {
     expect(next.lease('second').attachment).toBeGreaterThan(attachment);
   });
 
-  test('asks anew where its answer was lost with the instance, and has its slot after one TTL', () => {
-    const group = resetGroup();
+  test('asks anew where its answer was lost before the last write, and has its slot after one TTL', () => {
+    const before = resetGroup();
+    before.write();
+    const group = before.reset();
     expect(group.ask('holder', { sliceMs: 600_000 })).toEqual([]);
     expect(group.advance(LEASE_TTL_MS)).toEqual(['grant holder.1']);
   });

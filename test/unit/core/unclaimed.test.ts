@@ -220,7 +220,9 @@ describe('a release by id of a lease that was never seen', () => {
   });
 
   test('ends who waits under that id, and takes nothing', () => {
-    const group = resetGroup(2, { slotsMax: 2 });
+    const before = resetGroup(2, { slotsMax: 2 });
+    before.write();
+    const group = before.reset();
     group.ask('held-0', { sliceMs: 600_000 });
     expect(releaseById(group, 'held-0')).toEqual(['gone held-0']);
     expect(slotsUnclaimed(group)).toBe(2);
