@@ -1,4 +1,4 @@
-import { after, earlier, type InstantMs } from './words/ids.ts';
+import { after, earlier, type InstantMs, type LeaseId } from './words/ids.ts';
 import {
   COOLDOWN_MAX_MS,
   LEASE_TTL_MS,
@@ -26,6 +26,8 @@ import { slotsHeld } from './violations.ts';
 export interface Stored {
   /** The last row of the bound, with what ended lately; null: nothing was ever granted, or all of it died. */
   readonly bound: BoundRow | null;
+  /** Leases that ended by the row of the controls alone, which the next of its kind writes over. */
+  readonly untold: readonly LeaseId[];
   readonly controls: Controls;
   /** Amounts that count as used besides the controls: they were set aside, and may have been used since. */
   readonly ahead: Amounts;
@@ -48,7 +50,7 @@ export function recover(
   isStored: boolean,
   now: InstantMs,
 ): GroupState {
-  const { bound, controls, ahead, leases } = stored;
+  const { bound, untold, controls, ahead, leases } = stored;
   rebaseControls(controls, settings, now);
   takeAhead(controls.rates, settings.rates, ahead, lastUseOf(bound, now));
   reserve(controls.spend, ahead.usd ?? 0);
@@ -61,6 +63,8 @@ export function recover(
       state.bound.unclaimable.add(id);
     }
     for (const id of bound.granted) state.bound.grantedBefore.add(id);
+    // Or the next row of the controls would make the instance after it forget them.
+    state.bound.ended = [...untold];
   }
   holdUnclaimed(state, bound?.mark ?? 0, now);
   addHanded(state, leases, now);

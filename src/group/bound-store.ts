@@ -83,7 +83,7 @@ export class BoundStore {
     const stored = { controls: this.#withDefaults(controls, now), ahead, leases };
     if (last === undefined) {
       const rest = { heldBefore: leases.length, lastUsedAt: this.#oldStamp(), minute: null };
-      return { ...stored, bound: null, ...rest };
+      return { ...stored, bound: null, untold: [], ...rest };
     }
     const { mark, held, at, minute = null } = last.row;
     const ended = rows.flatMap(({ row }) => row.ended);
@@ -91,6 +91,8 @@ export class BoundStore {
     return {
       ...stored,
       bound: { ...last.row, mark: isDead ? 0 : mark, ended },
+      // A row of the ring tells once more what ended by that of the controls before it.
+      untold: last.row === bound ? last.row.ended : [],
       heldBefore: held + leases.length,
       lastUsedAt: at,
       minute,

@@ -22,6 +22,7 @@ export class Disk {
   /** What ended by the rows of the ring, and by the one beside the controls, which is written over. */
   #endedInRing: BoundRow['ended'] = [];
   #endedInKept: BoundRow['ended'] = [];
+  #isLastKept = false;
   #kept: Pick<Stored, 'controls' | 'ahead'> = { controls: emptyControls(START), ahead: {} };
 
   send({ bound, isInRing, kept }: GroupWrite, state: GroupState, now: number): void {
@@ -45,6 +46,7 @@ export class Disk {
     const sent = this.#onTheWay.shift();
     if (sent === undefined) return null;
     this.#last = sent.bound;
+    this.#isLastKept = sent.kept !== null;
     if (sent.isInRing) this.#endedInRing = [...this.#endedInRing, ...sent.bound.ended];
     if (sent.kept !== null) {
       this.#kept = sent.kept;
@@ -73,6 +75,7 @@ export class Disk {
   read(): Stored {
     const ended = [...this.#endedInRing, ...this.#endedInKept];
     const bound = this.#last === null ? null : { ...this.#last, ended };
-    return structuredClone({ bound, ...this.#kept, leases: [] });
+    const untold = this.#isLastKept ? this.#endedInKept : [];
+    return structuredClone({ bound, untold, ...this.#kept, leases: [] });
   }
 }

@@ -20,8 +20,14 @@ export class NaiveGroup extends NaiveLeases {
   /** The last event has found that it must be written that nothing is held. */
   private isEmptyDue = false;
 
-  /** Begins anew as an instance that knows nothing but the last row, and what has ended by those before it. */
-  recover(row: NaiveRow | null, ended: readonly string[], first: number, now: number): void {
+  /** Begins anew as an instance that knows nothing but the last row, what has ended by those before it, and what it must tell of that. */
+  recover(
+    row: NaiveRow | null,
+    ended: readonly string[],
+    untold: readonly string[],
+    first: number,
+    now: number,
+  ): void {
     const next = Math.max(first, (row?.next ?? 0) + 1_000_000);
     const mark = row?.mark ?? 0;
     this.now = now;
@@ -35,7 +41,7 @@ export class NaiveGroup extends NaiveLeases {
     this.order = new NaiveOrder();
     this.holds = [];
     this.leaseList = [];
-    this.freed = [];
+    this.freed = [...untold];
     this.awaited = [];
     this.grantedBefore = mark > 0 ? [...(row?.granted ?? [])] : [];
     this.#waiters = [];

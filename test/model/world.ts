@@ -354,7 +354,7 @@ export class World {
     const { isStored } = bound;
     this.#state = recover(settings, stored, firstAttachment, isStored, this.now);
     const ended = stored.bound?.ended ?? [];
-    this.naive.recover(stored.bound, ended, firstAttachment, this.now);
+    this.naive.recover(stored.bound, ended, stored.untold, firstAttachment, this.now);
     this.#leftBehind.clear();
     this.#asks.clear();
     this.#check(`at ${this.now - START}, reset`, []);

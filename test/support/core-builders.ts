@@ -165,7 +165,7 @@ export function keptControls({ controls }: GroupState): Controls {
 
 /** Nothing is stored of the instances before. */
 export function nothingStored(): Stored {
-  return { bound: null, controls: emptyControls(START), ahead: {}, leases: [] };
+  return { bound: null, untold: [], controls: emptyControls(START), ahead: {}, leases: [] };
 }
 
 /** A lease as its holder tells of it, with changes. */
@@ -217,11 +217,12 @@ export class TestGroup {
   /** Writes what is to be written; it arrives at once. */
   write(): GroupWrite {
     const write = takeWrite(this.state, this.now);
-    const { bound, kept } = write;
+    const { bound, kept, isInRing } = write;
+    const untold = isInRing ? [] : bound.ended;
     const ended = [...(this.stored.bound?.ended ?? []), ...bound.ended];
     const controls = kept === null ? this.stored.controls : keptControls(this.state);
     const ahead = kept?.ahead ?? this.stored.ahead;
-    this.stored = { bound: { ...bound, ended }, controls, ahead, leases: [] };
+    this.stored = { bound: { ...bound, ended }, untold, controls, ahead, leases: [] };
     confirmWrite(this.state, bound.seq);
     return write;
   }

@@ -44,6 +44,7 @@ export class Disk {
     const kept = this.#kept === null ? null : (JSON.parse(this.#kept.kept) as Kept);
     return {
       bound: last === null ? null : { ...last, ended },
+      untold: last === this.#kept?.bound ? last.ended : [],
       controls: kept?.controls ?? emptyControls(START),
       ahead: kept?.ahead ?? {},
       leases: [],

@@ -191,11 +191,12 @@ class World {
   /** It arrives at once: an answer that leaves meanwhile would wait for it. */
   #write(): void {
     this.#writeAt = Infinity;
-    const { bound, kept } = takeWrite(this.#state, this.now);
+    const { bound, isInRing, kept } = takeWrite(this.#state, this.now);
     confirmWrite(this.#state, bound.seq);
     const controls = kept?.controls ?? this.#stored.controls;
     const ahead = kept?.ahead ?? this.#stored.ahead;
-    const row = { bound, controls, ahead, leases: [] };
+    const untold = isInRing ? [] : bound.ended;
+    const row = { bound, untold, controls, ahead, leases: [] };
     this.#stored = JSON.parse(JSON.stringify(row)) as Stored;
   }
 

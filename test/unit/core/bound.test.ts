@@ -342,6 +342,19 @@ describe('what has ended', () => {
     expect(issued(group).ended).toEqual([]);
   });
 
+  test('is told in the ring by the instance that finds it beside the controls alone', () => {
+    const group = written();
+    group.release('first');
+    group.state.isControlsDirty = true;
+    group.write();
+    const next = group.reset();
+    next.state.isControlsDirty = true;
+    expect(next.write()).toMatchObject({ isInRing: false, bound: { ended: ['first.1'] } });
+    const another = next.reset();
+    expect(another.write()).toMatchObject({ isInRing: true, bound: { ended: ['first.1'] } });
+    expect(another.reset().write().bound.ended, 'the ring has it').toEqual([]);
+  });
+
   test('goes into the ring beside the controls where it is much', () => {
     const group = TestGroup.stored({ slotsMax: 1_000 });
     for (let index = 0; index < 501; index += 1) {

@@ -208,6 +208,7 @@ test('leases of rows that an older release wrote are known by their ids', () => 
   }));
   const next = TestGroup.stored({ slotsMax: 2 }).reset({
     bound: null,
+    untold: [],
     controls,
     ahead: {},
     leases,

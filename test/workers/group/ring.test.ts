@@ -1,7 +1,8 @@
 // The ring in which the bound is kept, row by row: how many places it has, and how long they last.
 import { expect, it } from 'vitest';
+import { emptyControls } from '../../../src/core/controls.ts';
 import { emptyBound, issue, type BoundRow } from '../../../src/core/parts/bound.ts';
-import { instant, leaseId } from '../../../src/core/words/ids.ts';
+import { instant, leaseId, type LeaseId } from '../../../src/core/words/ids.ts';
 import { BoundStore } from '../../../src/group/bound-store.ts';
 import { GroupStore } from '../../../src/group/store.ts';
 import { Tables } from '../../../src/group/tables.ts';
@@ -28,6 +29,21 @@ class Ring {
     const row = { mark: 5, held: 3, next: 100, revoking: [] };
     const bound = issue(this.#bound, row, false, instant(START + ms));
     this.#store.write({ bound, isInRing: true, kept: null }, null);
+  }
+
+  /** Writes the same with the controls. */
+  keep(ms: number, ended: string): void {
+    this.#bound.ended.push(leaseId(ended));
+    const row = { mark: 5, held: 3, next: 100, revoking: [] };
+    const bound = issue(this.#bound, row, true, instant(START + ms));
+    const kept = { controls: emptyControls(instant(START)), ahead: {} };
+    this.#store.write({ bound, isInRing: false, kept }, null);
+  }
+
+  /** Reads what has ended by the row of the controls alone, as the next instance does. */
+  untold(): readonly LeaseId[] {
+    this.#store = this.#open('');
+    return this.#store.load(instant(START)).untold;
   }
 
   /** Reads it as the next instance does. */
@@ -85,6 +101,21 @@ it('goes on behind the last place after a reset, and after a clock that was set 
   expect(found.places).toBe(3);
   expect(found.last).toMatchObject({ seq: 4, at: START + 5_001 });
   expect(found.last?.ended.toSorted()).toEqual(['a.1', 'b.1', 'c.1', 'd.1']);
+});
+
+it('says what has ended by the row of the controls alone, which is written over', async () => {
+  const found = await onRing('untold', (ring) => {
+    ring.write(0, 'a.1');
+    const none = ring.untold();
+    ring.keep(1_000, 'b.1');
+    const kept = { untold: ring.untold(), ended: ring.reload()?.ended };
+    ring.write(2_000, 'c.1');
+    return { none, kept, last: ring.untold(), ended: ring.reload()?.ended };
+  });
+  expect(found.none).toEqual([]);
+  expect(found.kept).toEqual({ untold: ['b.1'], ended: ['a.1', 'b.1'] });
+  expect(found.last, 'the ring has told it meanwhile').toEqual([]);
+  expect(new Set(found.ended)).toEqual(new Set(['a.1', 'b.1', 'c.1']));
 });
 
 it('of another process nothing is held any more', async () => {
