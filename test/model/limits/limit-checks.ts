@@ -1,18 +1,24 @@
 import assert from 'node:assert/strict';
-import type { InstantMs } from '../../../src/core/words/ids.ts';
+import type { InstantMs, LeaseId } from '../../../src/core/words/ids.ts';
 import { checkInvariants } from '../../../src/core/invariants.ts';
 import { spentIn } from '../../../src/core/parts/spend.ts';
 import type { GroupState, Lease } from '../../../src/core/state.ts';
 import type { LimitLedger } from './limit-ledger.ts';
 
-/** Checks that the group has counted what the ledger has, call by call. */
+/**
+ * Checks that the group has counted what the ledger has, call by call.
+ *
+ * @param awaited leases of an instance before whose holders have yet to take them up
+ */
 export function checkLedger(
-  { controls, leases }: GroupState,
+  { controls, leases, unclaimed }: GroupState,
   ledger: LimitLedger,
+  awaited: ReadonlySet<LeaseId>,
   told: string,
   now: InstantMs,
 ): void {
   const { requests, tokens, reservedUsd, spentUsd } = ledger.totals();
+  assert.equal(unclaimed.slots, ledger.unclaimed, `${told}: unclaimed slots`);
   const sum = (name: 'rpd' | 'tpd'): number =>
     (controls.rates.windows[name]?.bins ?? []).reduce((total, [, amount]) => total + amount, 0);
   assert.equal(sum('rpd'), requests, `${told}: requests`);
@@ -23,16 +29,24 @@ export function checkLedger(
   for (const { id, reserved } of leases.values()) {
     assert.equal(reserved !== null, ledger.isOpen(id), `${told}: ${id} is settled or not`);
   }
+  for (const id of ledger.openIds()) {
+    assert.ok(leases.has(id) || awaited.has(id), `${told}: ${id} has gone, and is not settled`);
+  }
 }
 
 function assertClose(actual: number, expected: number, told: string): void {
   assert.ok(Math.abs(actual - expected) < 1e-6, `${told}: ${actual} and not ${expected}`);
 }
 
-/** Checks what must hold after every step, with the leases that it granted. */
+/**
+ * Checks what must hold after every step, with the leases that it granted.
+ *
+ * @param awaited leases of an instance before whose holders have yet to take them up
+ */
 export function checkGranted(
   state: GroupState,
   fresh: readonly Lease[],
+  awaited: ReadonlySet<LeaseId>,
   told: string,
   now: InstantMs,
 ): void {
@@ -43,7 +57,7 @@ export function checkGranted(
   const { phase, probes, served } = controls.breaker;
   for (const id of probes) {
     const isHeld = leases.has(id) && leases.get(id)?.phase !== 'cooling';
-    assert.ok(isHeld, `${told}: the permit of ${id} did not come back`);
+    assert.ok(isHeld || awaited.has(id), `${told}: the permit of ${id} did not come back`);
   }
   if (phase !== 'half_open') return;
   assert.ok(probes.length <= (served === 0 ? 1 : 3), `${told}: too many probes`);

@@ -1,8 +1,11 @@
-import type { RateSettings } from '../../../src/core/words/limits.ts';
+import type { LimitName } from '../../../src/core/words/limits.ts';
 import assert from 'node:assert/strict';
+import type { Amounts } from '../../../src/core/parts/ahead.ts';
+import type { LeaseId } from '../../../src/core/words/ids.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
 import type { Usage, Settlement } from '../../../src/core/words/usage.ts';
+import { checkBlocks, LimitBlocks } from './limit-blocks.ts';
 
 /** Everything that a call took, and what it turned out to be. */
 interface Taken {
@@ -14,7 +17,7 @@ interface Taken {
 
 /** A limit per minute or second, its figures worked out from the settings and nothing else. */
 interface NaiveLimit {
-  readonly name: keyof RateSettings;
+  readonly name: LimitName;
   readonly perMinute: number | null;
   readonly ratePerMs: number;
   readonly capacity: number;
@@ -24,6 +27,9 @@ interface NaiveLimit {
 }
 
 const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
+
+const requestsOf = ({ requests }: Usage): number => requests;
+const tokensOf = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;
 
 /** When what was taken has left every window for sure: a bin and the margin after the minute. */
 const LEFT_MS = 60_000 + 1_000 + 500;
@@ -37,10 +43,11 @@ const EPSILON = 1e-6;
  * sure, nobody may wait.
  */
 export class LimitLedger {
-  readonly #taken = new Map<string, Taken>();
+  readonly #taken = new Map<LeaseId, Taken>();
   readonly #buckets = new Map<string, { level: number; at: number }>();
   /** How many calls there were when a limit was set that was none before: it counts from then on. */
   readonly #setAfter = new Map<string, number>();
+  readonly #lost = new LimitBlocks();
   #pausedUntil = 0;
   #settings: GroupSettings;
   /** False: the limits were changed on the way, or the upstream has said something. */
@@ -50,12 +57,48 @@ export class LimitLedger {
     this.#settings = settings;
   }
 
-  has(id: string): boolean {
+  /** Slots that nobody has claimed. */
+  get unclaimed(): number {
+    return this.#lost.unclaimed;
+  }
+
+  has(id: LeaseId): boolean {
     return this.#taken.has(id);
   }
 
-  isOpen(id: string): boolean {
+  isOpen(id: LeaseId): boolean {
     return this.#taken.get(id)?.settled === null;
+  }
+
+  /** Lists the calls that are not settled. */
+  openIds(): LeaseId[] {
+    return [...this.#taken].filter(([, { settled }]) => settled === null).map(([id]) => id);
+  }
+
+  /**
+   * The instance was replaced, which had set `ahead` aside: all of that counts as used now. And `mark` slots count as
+   * held until they are claimed, for one TTL.
+   */
+  reset(ahead: Amounts, mark: number, now: number): void {
+    const isInUse = mark > 0 || Object.keys(ahead).length > 0;
+    if (isInUse) checkBlocks(ahead, this.#settings, this.#largest());
+    this.#lost.lose(ahead, mark, now);
+    for (const limit of this.#limits()) {
+      const level = this.#level(limit, now);
+      // How many have just started is forgotten.
+      const isForgotten = limit.name === 'startsPerS';
+      this.#give(limit, -(isForgotten ? Math.max(0, level) : (ahead[limit.name] ?? 0)), now);
+    }
+  }
+
+  /** A holder has taken its lease up again. */
+  claim(slots: number, now: number): void {
+    this.#lost.claim(slots, now);
+  }
+
+  /** Notes the time, at which slots that nobody has claimed may come free. */
+  wake(now: number): void {
+    this.#lost.wake(now);
   }
 
   reconfigure(settings: GroupSettings): void {
@@ -63,7 +106,9 @@ export class LimitLedger {
     const before = this.#limits().map(({ name }) => name);
     this.#settings = settings;
     for (const { name } of this.#limits()) {
-      if (!before.includes(name)) this.#setAfter.set(name, this.#taken.size);
+      if (before.includes(name)) continue;
+      this.#setAfter.set(name, this.#taken.size);
+      this.#lost.forget(name);
     }
     this.isCalm = false;
   }
@@ -84,7 +129,7 @@ export class LimitLedger {
   }
 
   /** A call was granted: it must have had room in everything. */
-  grant(id: string, reserved: Usage, usd: number, now: number): void {
+  grant(id: LeaseId, reserved: Usage, usd: number, now: number): void {
     assert.ok(!this.#taken.has(id), `${id} was granted twice`);
     assert.ok(now >= this.#pausedUntil, `${id} was granted in a pause`);
     assert.ok(!this.#settings.paused, `${id} was granted in a group that is paused`);
@@ -92,7 +137,7 @@ export class LimitLedger {
       const amount = limit.amountOf(reserved);
       const used = this.#usedSince(limit, now - 60_000) + amount;
       const most = amount === 0 ? Infinity : (limit.perMinute ?? Infinity);
-      assert.ok(used <= most, `${id}: ${used} in a minute, ${limit.name} is ${most}`);
+      assert.ok(used <= most + EPSILON, `${id}: ${used} in a minute, ${limit.name} is ${most}`);
       const level = this.#level(limit, now);
       const isThere = level + EPSILON >= Math.min(amount, limit.wholeMax, limit.capacity);
       assert.ok(isThere || amount === 0, `${id}: ${limit.name} has ${level}, and not ${amount}`);
@@ -103,7 +148,7 @@ export class LimitLedger {
   }
 
   /** A call has ended: `unused` takes nothing, and of whom nobody knows counts what was reserved. */
-  settle(id: string, how: Settlement | 'unused' | null, now: number): void {
+  settle(id: LeaseId, how: Settlement | 'unused' | null, now: number): void {
     const taken = this.#taken.get(id);
     assert.ok(taken !== undefined && taken.settled === null, `${id} was settled twice`);
     const { reserved, reservedUsd } = taken;
@@ -141,20 +186,40 @@ export class LimitLedger {
       if (settled === null) totals.reservedUsd += reservedUsd;
       totals.spentUsd += settled?.usd ?? 0;
     }
+    totals.requests += this.#lost.usedOf('rpd');
+    totals.tokens += this.#lost.usedOf('tpd');
+    totals.reservedUsd += this.#lost.reservedUsd();
+    totals.spentUsd += this.#lost.spentUsd();
     return totals;
   }
 
-  #checkBudgets(id: string, usd: number, now: number): void {
+  /** Finds the most that one call has taken of each limit. */
+  #largest(): Amounts {
+    const largest: Amounts = {};
+    const note = (name: keyof Amounts, amount: number): void => {
+      largest[name] = Math.max(largest[name] ?? 0, amount);
+    };
+    for (const { reserved, reservedUsd } of this.#taken.values()) {
+      for (const { name, amountOf } of this.#limits()) note(name, amountOf(reserved));
+      note('rpd', requestsOf(reserved));
+      note('tpd', tokensOf(reserved));
+      note('usd', reservedUsd);
+    }
+    return largest;
+  }
+
+  #checkBudgets(id: LeaseId, usd: number, now: number): void {
     const { perHourUsd, perDayUsd, perMonthUsd } = this.#settings.budgets;
     // The clock of the tests never comes near the end of its month.
     const lengths = [3_600_000, 86_400_000, 1e12];
     for (const [index, limit] of [perHourUsd, perDayUsd, perMonthUsd].entries()) {
       const lengthMs = lengths[index] ?? 0;
-      let committed = usd;
+      const isNow = (at: number): boolean =>
+        Math.floor(at / lengthMs) === Math.floor(now / lengthMs);
+      let committed = usd + this.#lost.reservedUsd() + this.#lost.spentUsd(isNow);
       for (const { settled, reservedUsd } of this.#taken.values()) {
-        const isCurrent = Math.floor((settled?.at ?? 0) / lengthMs) === Math.floor(now / lengthMs);
         if (settled === null) committed += reservedUsd;
-        else if (isCurrent) committed += settled.usd;
+        else if (isNow(settled.at)) committed += settled.usd;
       }
       const isWithin = usd === 0 || committed <= (limit ?? Infinity) + EPSILON;
       assert.ok(isWithin, `${id}: ${committed} USD where ${limit} are allowed`);
@@ -169,7 +234,7 @@ export class LimitLedger {
       const actual = settled === null ? amountOf(reserved) : amountOf(settled.actual);
       if (at >= since) used += Math.min(actual, amountOf(reserved));
     }
-    return used;
+    return used + this.#lost.usedOf(name, since);
   }
 
   /** The same, with what was used beyond the estimate, from when it was known. */
@@ -207,8 +272,8 @@ export class LimitLedger {
     };
     const { startsPerS: starts } = rates;
     return [
-      ...perMinute('rpm', ({ requests }) => requests),
-      ...perMinute('tpm', ({ inputTokens, outputTokens }) => inputTokens + outputTokens),
+      ...perMinute('rpm', requestsOf),
+      ...perMinute('tpm', tokensOf),
       ...perMinute('itpm', ({ inputTokens }) => inputTokens),
       ...perMinute('otpm', ({ outputTokens }) => outputTokens),
       ...(starts === null
@@ -220,7 +285,7 @@ export class LimitLedger {
               ratePerMs: starts / 1_000,
               capacity: Math.max(1, starts / 10),
               wholeMax: 1,
-              amountOf: ({ requests }: Usage) => requests,
+              amountOf: requestsOf,
             },
           ]),
     ];

@@ -1,18 +1,22 @@
 import assert from 'node:assert/strict';
 import { hasRoom } from '../../../src/core/capacity.ts';
+import { emptyControls } from '../../../src/core/controls.ts';
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
 import { instant, leaseIdOf, type InstantMs, type LeaseId } from '../../../src/core/words/ids.ts';
 import { nextWaiter } from '../../../src/core/order.ts';
-import { recover } from '../../../src/core/recover.ts';
+import { recover, type Stored } from '../../../src/core/recover.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { emptyState, type GroupState, type Lease } from '../../../src/core/state.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
 import type { Ticket } from '../../../src/core/words/ticket.ts';
 import type { Settlement } from '../../../src/core/words/usage.ts';
-import { rowOf } from '../../../src/core/recover.ts';
-import { answersOf, keptControls, someTicket, START } from '../../support/core-builders.ts';
+import { slotsHeld } from '../../../src/core/violations.ts';
+import { confirmWrite, takeWrite } from '../../../src/core/writes.ts';
+import { answersOf, someTicket, START } from '../../support/core-builders.ts';
+import { Disk } from '../disk.ts';
 import type { LimitAction, Size } from './limit-actions.ts';
 import { checkGranted, checkLedger, checkRest } from './limit-checks.ts';
+import { LimitHolders } from './limit-holders.ts';
 import { LimitLedger } from './limit-ledger.ts';
 
 const SLICE_MS = 30_000;
@@ -38,15 +42,21 @@ export class LimitWorld {
     opened: 0,
     probed: 0,
     refused: 0,
+    resumed: 0,
+    left: 0,
   };
   readonly #ledger: LimitLedger;
+  readonly #disk = new Disk();
+  readonly #holders = new LimitHolders();
+  /** Leases of an instance before whose holders have yet to take them up. */
+  readonly #awaited = new Set<LeaseId>();
   readonly #tickets = new Map<string, Ticket>();
   readonly #ended: LeaseId[] = [];
   #state: GroupState;
   #instances = 1;
 
   constructor(settings: GroupSettings) {
-    this.#state = emptyState(settings, 1);
+    this.#state = emptyState(settings, 1, emptyControls(START), true);
     this.#ledger = new LimitLedger(settings);
   }
 
@@ -65,7 +75,10 @@ export class LimitWorld {
         const leaseId = this.#ended[action.pick % this.#ended.length];
         if (leaseId === undefined) return;
         const settlement = { requests: 1, inputTokens: 9, outputTokens: 9, usd: 9, seen: null };
-        return this.#step({ kind: 'release', leaseId, outcome: action.outcome, settlement });
+        const { outcome } = action;
+        const claim = this.#holders.claim(leaseId, this.now);
+        assert.ok(claim !== undefined);
+        return this.#step({ kind: 'release', leaseId, outcome, settlement, claim });
       }
       case 'report':
         return this.#withLease(action.pick, ({ id: leaseId }) => {
@@ -87,7 +100,10 @@ export class LimitWorld {
           this.#step({ kind: 'detach', leaseId, attachment });
         });
       case 'renew_all':
-        for (const { id } of this.#held()) this.#step({ kind: 'renew', leaseId: id });
+        for (const { id: leaseId } of this.#held()) {
+          this.#step({ kind: 'renew', leaseId });
+          this.#holders.renew(leaseId, this.now);
+        }
         return;
       case 'reset':
         return this.#reset();
@@ -119,13 +135,13 @@ export class LimitWorld {
     const budgets = { perHourUsd: null, perDayUsd: null, perMonthUsd: null };
     const open = { slotsMax: Math.max(3, settings.slotsMax), paused: false, rates, budgets };
     this.run({ kind: 'reconfigure', changes: open });
-    for (let steps = 0; this.#state.leases.size + this.#state.queue.byTicket.size > 0; steps += 1) {
+    for (let steps = 0; !this.#isAtRest(); steps += 1) {
       assert.ok(steps < REST_STEPS_MAX, 'the group does not come to rest');
       const [lease] = this.#held();
       if (lease === undefined) {
         const wakeAt = nextWakeAt(this.#state, this.now);
         assert.notEqual(wakeAt, Infinity, 'somebody waits, and nothing will wake the group');
-        this.#advanceTo(wakeAt);
+        this.#advanceTo(Math.max(this.now, wakeAt));
         continue;
       }
       this.#advanceTo(this.now + 1_000);
@@ -135,6 +151,11 @@ export class LimitWorld {
       this.#step({ kind: 'release', leaseId, outcome: 'success', settlement: null });
     }
     checkRest(this.#state);
+  }
+
+  #isAtRest(): boolean {
+    const { leases, queue, unclaimed } = this.#state;
+    return leases.size + queue.byTicket.size + unclaimed.slots === 0;
   }
 
   #ask(action: Extract<LimitAction, { kind: 'ask' }>): void {
@@ -167,15 +188,58 @@ export class LimitWorld {
     if (lease !== undefined) work(lease);
   }
 
+  /**
+   * Replaces the instance once all that it knows is written. Holders take their leases up again at once, and then
+   * callers who waited ask again.
+   */
   #reset(): void {
-    const rows = [...this.#state.leases.values()].map(rowOf);
+    const held = this.#held();
     const asking = [...this.#state.queue.byTicket.values()].map(({ ticket }) => ticket);
     const { settings } = this.#state;
+    // No row is older than another one.
+    this.#state.isControlsDirty = true;
+    this.#write();
+    const stored = JSON.parse(JSON.stringify(this.#disk.read())) as Stored;
     const attachments = ATTACHMENTS_PER_INSTANCE * this.#instances++;
-    const controls = keptControls(this.#state);
-    this.#state = recover(settings, rows, controls, attachments, this.now).state;
+    this.#state = recover(settings, stored, attachments, true, this.now);
+    this.#ledger.reset(stored.ahead, this.#disk.mark, this.now);
+    if (slotsHeld(this.#state) > 0) this.#write();
+    for (const { id } of held) this.#awaited.add(id);
     this.#check('reset', []);
+    for (const lease of held) this.#resume(lease);
+    if (this.#state.unclaimed.slots > 0) this.seen.left += 1;
     for (const ticket of asking) this.#askFor(ticket);
+  }
+
+  #resume({ id, slots }: Lease): void {
+    const claim = this.#holders.claim(id, this.now);
+    assert.ok(claim !== undefined);
+    this.#ledger.claim(slots, this.now);
+    this.#awaited.delete(id);
+    this.#step({ kind: 'resume', claim });
+    assert.ok(this.#state.leases.has(id), `${id} did not come back`);
+    assert.equal(this.#state.totals.resurrected, 0, `${id} was not among the unclaimed`);
+    this.seen.resumed += 1;
+  }
+
+  /** Writes what there is to write. It arrives at once. */
+  #write(): void {
+    const write = takeWrite(this.#state, this.now);
+    this.#disk.send(write, this.#state, this.now);
+    for (let seq = this.#disk.arrive(); seq !== null; seq = this.#disk.arrive()) {
+      confirmWrite(this.#state, seq);
+    }
+  }
+
+  /** Writes what a step asks for. No answer with a lease leaves before all that it hands out is on disk. */
+  #perform(effects: readonly Effect[], told: string): void {
+    const grants = effects.filter((effect) => effect.kind === 'grant');
+    const isDue = effects.some(({ kind }) => kind === 'write');
+    if (isDue || grants.some(({ isCovered }) => !isCovered)) this.#write();
+    for (const { lease } of grants) this.#holders.hear(lease, this.now);
+    if (grants.length === 0) return;
+    const isWritten = slotsHeld(this.#state) <= this.#disk.mark && !this.#state.ahead.isOverdrawn;
+    assert.ok(isWritten, `${told}: what is handed out is not on disk`);
   }
 
   #advanceTo(target: number): void {
@@ -224,6 +288,7 @@ export class LimitWorld {
     if (event.kind === 'report' && isLive(event.leaseId)) this.#hear(event);
     const first = nextWaiter(this.#state);
     const roomDueAt = this.#state.roomDueAt;
+    this.#ledger.wake(this.now);
     const effects = step(this.#state, event, this.now);
     const told = `at ${this.now - START}, ${event.kind}`;
     const fresh: Lease[] = [];
@@ -241,6 +306,8 @@ export class LimitWorld {
       }
       this.#count(effect);
     }
+    this.seen.granted += fresh.length;
+    this.#perform(effects, told);
     this.history.push(`${told}: ${answersOf(effects).join(', ')}`);
     assert.ok(!wasOpen || fresh.length === 0, `${told}: granted though the breaker is open`);
     if (wasOpen) this.seen.opened += 1;
@@ -272,7 +339,6 @@ export class LimitWorld {
   }
 
   #count(effect: Effect): void {
-    if (effect.kind === 'grant') this.seen.granted += 1;
     if (effect.kind === 'declined' && effect.isPaused) this.seen.stopped += 1;
     if (effect.kind !== 'reject') return;
     assert.notEqual(effect.rejection.reason, 'queue_full');
@@ -282,8 +348,8 @@ export class LimitWorld {
   }
 
   #check(told: string, fresh: readonly Lease[]): void {
-    checkLedger(this.#state, this.#ledger, told, this.now);
-    checkGranted(this.#state, fresh, told, this.now);
+    checkLedger(this.#state, this.#ledger, this.#awaited, told, this.now);
+    checkGranted(this.#state, fresh, this.#awaited, told, this.now);
     if (this.#state.controls.breaker.phase === 'half_open') this.seen.probed += fresh.length;
     this.#checkConserved(this.now);
   }

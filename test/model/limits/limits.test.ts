@@ -57,6 +57,8 @@ test('with an upstream that refuses nothing, limits are kept, used, and at rest'
   expect(total.refused, 'what is beyond a budget').toBeGreaterThan(200);
   expect(total.overtook, 'who goes before a larger one').toBeGreaterThan(3);
   expect(total.tooLarge, 'what never fits').toBeGreaterThan(100);
+  expect(total.resumed, 'who holds a lease across a reset').toBeGreaterThan(300);
+  expect(total.left, 'resets after which slots are unclaimed').toBeGreaterThan(100);
 });
 
 test('whatever the upstream says, and whatever is changed, limits are kept and come to rest', () => {
