@@ -238,8 +238,9 @@ export class LimitWorld {
     if (isDue || grants.some(({ isCovered }) => !isCovered)) this.#write();
     for (const { lease } of grants) this.#holders.hear(lease, this.now);
     if (grants.length === 0) return;
-    const isWritten = slotsHeld(this.#state) <= this.#disk.mark && !this.#state.ahead.isOverdrawn;
-    assert.ok(isWritten, `${told}: what is handed out is not on disk`);
+    assert.ok(slotsHeld(this.#state) <= this.#disk.mark, `${told}: more is held than is marked`);
+    const left = Object.values(this.#state.ahead.left);
+    assert.ok(!left.some((amount) => amount < 0), `${told}: more is used than is set aside`);
   }
 
   #advanceTo(target: number): void {
