@@ -37,6 +37,8 @@ export type GroupEvent =
       readonly leaseId: LeaseId;
       readonly signal: UpstreamSignal;
       readonly isRepeat: boolean;
+      /** As with a release. */
+      readonly claim?: Claim;
     }
   /** An answer that carried the lease was dropped, with whatever held it. */
   | { readonly kind: 'detach'; readonly leaseId: LeaseId; readonly attachment: number }

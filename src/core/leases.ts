@@ -5,7 +5,7 @@ import { LANES } from './words/ticket.ts';
 import type { Settlement } from './words/usage.ts';
 import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './parts/accounts.ts';
 import { demandOf } from './parts/demand.ts';
-import { noteFreed, noteHandedOut, noteLost } from './parts/bound.ts';
+import { noteFreed, noteHandedOut, noteLapsed, noteLost } from './parts/bound.ts';
 import { resettle } from './parts/queue.ts';
 import { atUpstream, cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
@@ -58,6 +58,7 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lea
   const since = instant(now - heldMs);
   const lease = newLease(state, { ...wanted, slots: isNested ? 0 : slots }, since);
   lease.until = after(now, LEASE_TTL_MS);
+  lease.isOfEarlier = true;
   // What it had had is forgotten with everybody else's.
   lease.chargedMs = heldMs;
   addLease(state, lease, now);
@@ -85,7 +86,9 @@ export function claimGranted(
   now: InstantMs,
 ): Lease | null {
   const { bound, unclaimed, controls, settings } = state;
-  if (!bound.grantedBefore.delete(leaseId) || ticket.slots > unclaimed.slots) return null;
+  // One that may have been let pass on its parent's slots is not known to hold any.
+  if (ticket.parents.length > 0 || ticket.slots > unclaimed.slots) return null;
+  if (!bound.grantedBefore.delete(leaseId)) return null;
   const { id: ticketId, holder, lane, slots, estimate } = ticket;
   const demand = demandOf(controls.factors, settings.rates, ticket);
   const reserved = reservationOf(settings, demand, estimate?.inputTokens ?? null);
@@ -124,6 +127,7 @@ function newLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
     until: after(now, LEASE_TTL_MS),
     attachment: state.nextAttachment++,
     isRefused: false,
+    isOfEarlier: false,
     isLost: false,
     chargedMs: 0,
     decision: null,
@@ -140,11 +144,15 @@ export function addLease(state: GroupState, lease: Lease, now: InstantMs): void 
   noteDue(state, lease.until);
 }
 
-function removeLease(state: GroupState, lease: Lease, now: InstantMs): void {
+function removeLease(state: GroupState, lease: Lease, now: InstantMs, hasLapsed = false): void {
   state.leases.delete(lease.id);
   state.revoking.delete(lease.id);
   state.seekingParent.delete(lease);
-  noteFreed(state.bound, lease.id, state.unclaimed.slots > 0);
+  // One that cools down was told of when that began.
+  if (hasLapsed) noteLapsed(state.bound, lease.id);
+  else if (lease.phase !== 'cooling') {
+    noteFreed(state.bound, lease.id, state.unclaimed.slots > 0);
+  }
   if (lease.isLost) noteLost(state.bound);
   forgetNested(state, lease);
   if (lease.phase === 'cooling') state.slotsCooling -= lease.slots;
@@ -317,7 +325,7 @@ export function expireLeases(state: GroupState, now: InstantMs, effects: Effect[
       noteEnded(state, lease, true, now);
       endNesting(state, lease.id, now);
     }
-    removeLease(state, lease, now);
+    removeLease(state, lease, now, phase === 'held');
     if (phase === 'cooling') continue;
     noteEnd(state, lease, 'expired', now);
     // A lapsed lease leaves no tombstone: a holder that was only out of reach may still resume it.

@@ -58,8 +58,7 @@ export function findPassage(state: GroupState, ticket: Ticket): LeaseId | null {
  * Slots that calls may take on a lease of an earlier instance, though nobody has heard of them yet: they would be
  * among the unclaimed.
  */
-function unheardOf({ unclaimed }: GroupState, { slotsAtGrant }: Lease): number {
-  const isOfEarlier = slotsAtGrant === 0;
+function unheardOf({ unclaimed }: GroupState, { isOfEarlier }: Lease): number {
   return isOfEarlier ? unclaimed.slots : 0;
 }
 

@@ -52,7 +52,8 @@ export function recover(
 ): GroupState {
   const { bound, untold, controls, ahead, leases } = stored;
   rebaseControls(controls, settings, now);
-  takeAhead(controls.rates, settings.rates, ahead, lastUseOf(bound, now));
+  const mayHaveStarted = (bound?.mark ?? 0) > 0;
+  takeAhead(controls.rates, settings.rates, ahead, mayHaveStarted, lastUseOf(bound, now));
   reserve(controls.spend, ahead.usd ?? 0);
   const next = Math.max(firstAttachment, (bound?.next ?? 0) + ATTACHMENTS_UNWRITTEN_MAX);
   const state = emptyState(settings, next, controls, isStored);
@@ -61,6 +62,12 @@ export function recover(
     for (const id of bound.ended) {
       state.tombstones.add(id, now);
       state.bound.unclaimable.add(id);
+    }
+    for (const id of bound.lapsed) {
+      // It was taken up again since.
+      if (bound.granted.includes(id)) continue;
+      state.bound.unclaimable.add(id);
+      state.bound.lapsedBefore.add(id);
     }
     for (const id of bound.granted) state.bound.grantedBefore.add(id);
     // Or the next row of the controls would make the instance after it forget them.
@@ -112,6 +119,7 @@ function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Lea
     slotsAtGrant: 0,
     hasAnswer: false,
     isRefused: false,
+    isOfEarlier: true,
     isLost: false,
     chargedMs: now - grantedAt,
     decision: null,
@@ -131,7 +139,8 @@ export function takeOver(
   { handed, isNew, firstAttachment }: Extract<GroupEvent, { kind: 'take_over' }>,
   now: InstantMs,
 ): void {
-  state.nextAttachment = Math.max(state.nextAttachment, firstAttachment);
+  const given = handed.nextAttachment ?? 0;
+  state.nextAttachment = Math.max(state.nextAttachment, firstAttachment, given);
   const heldBefore = slotsHeld(state);
   addHanded(state, handed.leases, now);
   noteHandedOut(state.bound, slotsHeld(state) - heldBefore, now);

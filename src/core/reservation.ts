@@ -69,7 +69,7 @@ export function settleLease(
   lease.reserved = null;
   const { settings, controls } = state;
   const { rates, spend, factors } = controls;
-  keepSettled(state, reserved, actual, takenAt, now);
+  keepSettled(state, reserved, actual, now);
   if (actual === 'unused') {
     refundRates(rates, settings.rates, { reserved: reserved.demand, takenAt }, now);
     return refundUsd(spend, reserved.usd);
@@ -91,7 +91,6 @@ function keepSettled(
   state: GroupState,
   { demand, usd }: Reserved,
   actual: Settlement | 'unused' | null,
-  takenAt: InstantMs,
   now: InstantMs,
 ): void {
   const { settings, ahead } = state;
@@ -109,6 +108,6 @@ function keepSettled(
       sign * (usd - used.usd),
     );
   useAhead(ahead, back(-1));
-  const isMuch = returnAhead(ahead, back(1), takenAt);
+  const isMuch = returnAhead(ahead, back(1));
   if (isMuch || ahead.isOverdrawn) state.isControlsDirty = true;
 }

@@ -44,6 +44,8 @@ export interface Lease {
   waitsElsewhere: boolean;
   /** The upstream refused its call, and its holder has yet to let go. */
   isRefused: boolean;
+  /** An earlier instance has granted it: calls that pass on it may not be known yet. */
+  isOfEarlier: boolean;
   /** Its end was not told by its holder, who may live. */
   isLost: boolean;
   /** Hold time, in milliseconds, that its tenant and agent were charged for. */
@@ -68,6 +70,8 @@ export type HandedLease = Pick<
 /** All that one instance of a group hands to another, which decides from then on. */
 export interface HandedGroup {
   readonly leases: readonly HandedLease[];
+  /** Exceeds every attachment that it gave out. Absent: not known. */
+  readonly nextAttachment?: number;
   /** The used part of the limits, and the lessons about the upstream. */
   readonly controls: Controls;
   /** The counts. */

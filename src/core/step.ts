@@ -1,4 +1,4 @@
-import { after, instant, ticketOf, type InstantMs } from './words/ids.ts';
+import { after, instant, ticketOf, type InstantMs, type LeaseId } from './words/ids.ts';
 import { MOVE_SETTLE_MS, SETTLE_MS } from './words/settings.ts';
 import { levelAgents } from './parts/accounts.ts';
 import { emptyDueAt, isRunningOut, lostAt, noteHeld } from './parts/bound.ts';
@@ -28,7 +28,7 @@ import { leave, rejected } from './leave.ts';
 import { takeOver } from './recover.ts';
 import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
 import { countInFlight } from './reservation.ts';
-import type { GroupState } from './state.ts';
+import type { GroupState, Lease } from './state.ts';
 import { noteStatus } from './stats.ts';
 import { expireUnclaimed, hasEnded, mayClaim, settleUnclaimed, type Claim } from './unclaimed.ts';
 import { slotsHeld } from './violations.ts';
@@ -153,8 +153,8 @@ function confirm(state: GroupState, event: EventOf<'confirm'>, now: InstantMs) {
 }
 
 function report(state: GroupState, event: EventOf<'report'>, now: InstantMs) {
-  const lease = state.leases.get(event.leaseId);
-  if (lease === undefined || lease.phase === 'cooling') return;
+  const lease = state.leases.get(event.leaseId) ?? claimOf(state, event, now);
+  if (lease === null || lease.phase === 'cooling') return;
   if (event.signal.kind !== 'served') {
     confirmLease(state, lease, now); // It went out, whatever became of the message that says so.
     markRefused(state, lease);
@@ -167,13 +167,13 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
   if (lease === undefined) {
     const waiter = state.queue.byTicket.get(ticketOf(event.leaseId));
     if (waiter?.leaseId === event.leaseId) leave(state, waiter, { kind: 'gone' }, now, effects);
-    else if (isReleasable(state, event)) {
-      const claimed = claimLease(state, event.claim, now);
-      noteStatus(claimed, event.status);
-      return endLease(state, claimed, event.outcome, event.settlement, now, effects);
+    const claimed = claimOf(state, event, now);
+    if (claimed === null) {
+      state.tombstones.add(event.leaseId, now);
+      return;
     }
-    state.tombstones.add(event.leaseId, now);
-    return;
+    noteStatus(claimed, event.status);
+    return endLease(state, claimed, event.outcome, event.settlement, now, effects);
   }
   if (lease.phase === 'cooling') return;
   noteStatus(lease, event.status);
@@ -181,16 +181,17 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
 }
 
 /**
- * Whether a release is of a lease whose slots are among the unclaimed. One that has ended before may have passed
- * them on.
+ * Makes the lease that a holder speaks of, where its slots are among the unclaimed. Null: they are not. One that
+ * has ended before may have passed them on.
  */
-function isReleasable(
+function claimOf(
   state: GroupState,
-  event: EventOf<'release'>,
-): event is EventOf<'release'> & { readonly claim: Claim } {
-  const { leaseId, claim } = event;
-  if (claim === undefined || claim.slots > state.unclaimed.slots) return false;
-  return !hasEnded(state, leaseId, claim.ticketId) && mayClaim(state, claim);
+  { leaseId, claim }: { readonly leaseId: LeaseId; readonly claim?: Claim },
+  now: InstantMs,
+): Lease | null {
+  if (claim === undefined || claim.slots > state.unclaimed.slots) return null;
+  if (hasEnded(state, leaseId, claim.ticketId) || !mayClaim(state, claim)) return null;
+  return claimLease(state, claim, now);
 }
 
 function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, effects: Effect[]) {

@@ -17,7 +17,7 @@ export interface Claim {
   readonly ticketId: TicketId;
   readonly holder: Holder;
   readonly lane: Lane;
-  /** Slots that the call takes, those aside that it takes on another lease. */
+  /** Slots that the call takes, on another lease too. */
   readonly slots: number;
   /** The attachment of the answer that it holds it by. Null: it is not known. */
   readonly attachment: number | null;
@@ -40,8 +40,8 @@ export function holdUnclaimed(state: GroupState, slots: number, now: InstantMs):
 
 /** Whether a lease may be one of those whose slots are unclaimed. */
 export function mayClaim({ bound, unclaimed }: GroupState, claim: Claim): boolean {
-  const { attachment, hasLapsed } = claim;
-  if (hasLapsed || unclaimed.slots === 0) return false;
+  const { leaseId, attachment, hasLapsed } = claim;
+  if (hasLapsed || unclaimed.slots === 0 || bound.unclaimable.has(leaseId)) return false;
   return attachment === null || (attachment >= bound.since && attachment < bound.first);
 }
 
@@ -51,7 +51,8 @@ export function hasEnded(
   lease: LeaseId,
   ticket: TicketId,
 ): boolean {
-  return tombstones.has(lease) || tombstones.has(ticket) || bound.unclaimable.has(lease);
+  if (tombstones.has(lease) || tombstones.has(ticket)) return true;
+  return bound.unclaimable.has(lease) && !bound.lapsedBefore.has(lease);
 }
 
 /** Whether a claim is of an instance that came after this one, and has replaced it. */
@@ -83,6 +84,7 @@ export function settleUnclaimed(state: GroupState, now: InstantMs): void {
   unclaimed.isOver = true;
   bound.since = bound.first;
   bound.unclaimable.clear();
+  bound.lapsedBefore.clear();
   bound.grantedBefore.clear();
   state.seekingParent.clear();
   keepProbes(controls.breaker, (id) => leases.has(id));

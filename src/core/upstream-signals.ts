@@ -64,7 +64,9 @@ export function applySignal(
   }
   state.isControlsDirty = true;
   totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;
-  const call = { ticketId: lease.ticketId, grantedAt, othersInUse: atUpstream(state) };
+  // What is unclaimed after a reset may be there: without it the upstream would seem to take next to nothing.
+  const othersInUse = atUpstream(state) + state.unclaimed.slots;
+  const call = { ticketId: lease.ticketId, grantedAt, othersInUse };
   const failed = { leaseId, grantedAt, retryAfterMs };
   const pauseOnce = (isLongWindow: boolean): void => {
     if (!isRepeat) pauseFor(pause, { grantedAt, retryAfterMs, isLongWindow }, now);

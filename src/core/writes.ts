@@ -29,10 +29,12 @@ export interface Kept {
 export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   const { bound, settings, controls, ahead, nextAttachment, revoking } = state;
   const held = slotsHeld(state);
-  const isIdle = held === 0 && bound.isEmptyNoted;
+  const above = margin(state, held, now);
+  // Where the next grant is written anyhow, or is not soon, whatever is written of an empty group says so.
+  const isIdle = held === 0 && (bound.isEmptyNoted || bound.isSparse || above === 0);
   if (isIdle) bound.since = nextAttachment;
   const isKept = mustKeep(state, isIdle, now);
-  const mark = isIdle ? 0 : held + margin(state, held, now);
+  const mark = isIdle ? 0 : held + above;
   const row = { mark, held, next: nextAttachment, revoking };
   // The row of the controls carries the bound where both are written: one row instead of two.
   const isInRing = !isKept || isRingDue(bound);
@@ -44,7 +46,7 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   return {
     bound: issued,
     isInRing,
-    kept: { controls, ahead: setAhead(ahead, settings, room, isIdle, now) },
+    kept: { controls, ahead: setAhead(ahead, settings, room, isIdle) },
   };
 }
 

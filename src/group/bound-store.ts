@@ -12,8 +12,11 @@ import type { Tables } from './tables.ts';
 /** How long writes go into one place of the ring, one over the other. */
 const PLACE_MS = 100;
 
-/** Places of the ring. It covers 30 s: by then nobody tries any more to release a lease that has ended. */
-const PLACES = 302;
+/** How long what has ended is told: by then nobody tries any more to release it. */
+const RING_MS = 30_000;
+
+/** Places of the ring, so that it covers that. */
+const PLACES = RING_MS / PLACE_MS + 2;
 
 /** A row of the controls. Fields that an older release did not write are absent. */
 interface KeptRow extends Partial<Controls> {
@@ -59,6 +62,7 @@ export class BoundStore {
   #place = -1;
   #placeSince = -Infinity;
   #placeEnded: readonly LeaseId[] = [];
+  #placeLapsed: readonly LeaseId[] = [];
 
   constructor(tables: Tables, store: GroupStore, bootId: string) {
     this.#tables = tables;
@@ -86,11 +90,13 @@ export class BoundStore {
       return { ...stored, bound: null, untold: [], ...rest };
     }
     const { mark, held, at, minute = null } = last.row;
-    const ended = rows.flatMap(({ row }) => row.ended);
+    const late = rows.filter(({ row }) => row.at >= at - RING_MS).map(({ row }) => row);
+    const ended = late.flatMap((row) => row.ended);
+    const lapsed = late.flatMap((row) => row.lapsed);
     const isDead = last.by !== this.#bootId;
     return {
       ...stored,
-      bound: { ...last.row, mark: isDead ? 0 : mark, ended },
+      bound: { ...last.row, mark: isDead ? 0 : mark, ended, lapsed },
       // A row of the ring tells once more what ended by that of the controls before it.
       untold: last.row === bound ? last.row.ended : [],
       heldBefore: held + leases.length,
@@ -141,13 +147,15 @@ export class BoundStore {
       this.#place = (this.#place + 1) % PLACES;
       this.#placeSince = row.at;
       this.#placeEnded = [];
+      this.#placeLapsed = [];
     }
     this.#placeEnded = [...this.#placeEnded, ...row.ended];
+    this.#placeLapsed = [...this.#placeLapsed, ...row.lapsed];
     this.#tables.write(
       'INSERT OR REPLACE INTO bound (place, boot, data) VALUES (?, ?, ?)',
       this.#place,
       this.#bootId,
-      JSON.stringify({ ...row, ended: this.#placeEnded }),
+      JSON.stringify({ ...row, ended: this.#placeEnded, lapsed: this.#placeLapsed }),
     );
   }
 }

@@ -73,8 +73,13 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     this.#pool.leases.release(leaseId(id), outcome, status, settlement, claim);
   }
 
-  async report(id: string, signal: UpstreamSignal, isRepeat: boolean): Promise<void> {
-    this.#pool.leases.report(leaseId(id), signal, isRepeat);
+  async report(
+    id: string,
+    signal: UpstreamSignal,
+    isRepeat: boolean,
+    held?: ResumeRequest,
+  ): Promise<void> {
+    this.#pool.leases.report(leaseId(id), signal, isRepeat, held && claimFrom(held));
   }
 
   // Operators.

@@ -34,9 +34,15 @@ export class HandOver {
     const { shell, link } = this.#parts;
     this.#hasBegun = true;
     shell.apply({ kind: 'move' });
-    const { leases, controls, totals } = shell.state;
+    const { leases, controls, totals, nextAttachment } = shell.state;
     const { assumed } = link.definition;
-    return { leases: [...leases.values()].map(handedOf), controls, totals, assumed };
+    return {
+      leases: [...leases.values()].map(handedOf),
+      controls,
+      totals,
+      nextAttachment,
+      assumed,
+    };
   }
 
   /** Goes on with the trial, because the pool's own object could not take over. */

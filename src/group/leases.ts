@@ -51,8 +51,9 @@ export class Leases implements LeaseKeeper {
     return answer;
   }
 
-  report(id: LeaseId, signal: UpstreamSignal, isRepeat: boolean): void {
-    this.#parts.shell.apply({ kind: 'report', leaseId: id, signal, isRepeat });
+  report(id: LeaseId, signal: UpstreamSignal, isRepeat: boolean, claim?: Claim): void {
+    const told = { signal, isRepeat, ...(claim === undefined ? {} : { claim }) };
+    this.#parts.shell.apply({ kind: 'report', leaseId: id, ...told });
   }
 
   release(

@@ -41,7 +41,7 @@ export class ParkedAcquires {
     this.#parked.set(id, resolve);
   }
 
-  /** Takes out the call of a ticket, to be answered once its lease is written. */
+  /** Takes out the call of a ticket, to be answered with its lease. */
   take(id: TicketId): Resolve | undefined {
     const parked = this.#parked.get(id);
     this.#parked.delete(id);

@@ -184,7 +184,8 @@ function trialCalls({ acquires, leases, view, link }: Pool): TrialCalls {
     opened: (sliceMs) => acquires.opened(sliceMs),
     release: async (id, outcome, status, settlement, held) =>
       leases.release(leaseId(id), outcome, status, settlement, held && claimFrom(held)),
-    report: async (id, signal, isRepeat) => leases.report(leaseId(id), signal, isRepeat),
+    report: async (id, signal, isRepeat, held) =>
+      leases.report(leaseId(id), signal, isRepeat, held && claimFrom(held)),
     status: async () => view.status(),
     reconfigure: async (pushed) => link.adopt(pushed),
   };

@@ -85,8 +85,9 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     leaseId: string,
     signal: UpstreamSignal,
     isRepeat: boolean,
+    held?: ResumeRequest,
   ): Promise<void> {
-    await this.#call(of, (pool) => pool.report(leaseId, signal, isRepeat));
+    await this.#call(of, (pool) => pool.report(leaseId, signal, isRepeat, held));
   }
 
   opened(of: ListedPool, sliceMs: number): Promise<boolean> {

@@ -23,6 +23,8 @@ export class Disk {
   #endedInRing: BoundRow['ended'] = [];
   #endedInKept: BoundRow['ended'] = [];
   #isLastKept = false;
+  #lapsedInRing: BoundRow['lapsed'] = [];
+  #lapsedInKept: BoundRow['lapsed'] = [];
   #kept: Pick<Stored, 'controls' | 'ahead'> = { controls: emptyControls(START), ahead: {} };
 
   send({ bound, isInRing, kept }: GroupWrite, state: GroupState, now: number): void {
@@ -47,10 +49,14 @@ export class Disk {
     if (sent === undefined) return null;
     this.#last = sent.bound;
     this.#isLastKept = sent.kept !== null;
-    if (sent.isInRing) this.#endedInRing = [...this.#endedInRing, ...sent.bound.ended];
+    if (sent.isInRing) {
+      this.#endedInRing = [...this.#endedInRing, ...sent.bound.ended];
+      this.#lapsedInRing = [...this.#lapsedInRing, ...sent.bound.lapsed];
+    }
     if (sent.kept !== null) {
       this.#kept = sent.kept;
       this.#endedInKept = sent.bound.ended;
+      this.#lapsedInKept = sent.bound.lapsed;
     }
     return sent.bound.seq;
   }
@@ -74,7 +80,8 @@ export class Disk {
 
   read(): Stored {
     const ended = [...this.#endedInRing, ...this.#endedInKept];
-    const bound = this.#last === null ? null : { ...this.#last, ended };
+    const lapsed = [...this.#lapsedInRing, ...this.#lapsedInKept];
+    const bound = this.#last === null ? null : { ...this.#last, ended, lapsed };
     const untold = this.#isLastKept ? this.#endedInKept : [];
     return structuredClone({ bound, untold, ...this.#kept, leases: [] });
   }

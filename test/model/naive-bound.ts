@@ -10,6 +10,7 @@ export interface NaiveRow {
   readonly since: number;
   readonly next: number;
   readonly ended: readonly string[];
+  readonly lapsed: readonly string[];
   readonly granted: readonly string[];
 }
 
@@ -81,15 +82,19 @@ export class NaiveBound {
     const mark = this.#entries.findLast((entry) => entry.kind === 'issued')?.mark ?? 0;
     if (!this.isStored || mark === 0 || current === undefined) return Infinity;
     if (current.endedAt !== null || current.isNoted) return Infinity;
-    const before = runs.at(-2);
-    const isSparse = before === undefined || (before.endedAt ?? 0) - before.beganAt >= 3_000;
-    return current.beganAt + (isSparse ? 50 : 3_000);
+    return current.beganAt + (this.isSparse ? 50 : 3_000);
   }
 
   /** Whether nothing is held, and it was asked for a row that says so. */
   get isNotedEmpty(): boolean {
     const current = this.#emptyRuns().at(-1);
     return current?.endedAt === null && current.isNoted;
+  }
+
+  /** Whether the group was empty for long the last time, or is so for the first time. */
+  get isSparse(): boolean {
+    const before = this.#emptyRuns().findLast(({ endedAt }) => endedAt !== null);
+    return before === undefined || (before.endedAt ?? 0) - before.beganAt >= 3_000;
   }
 
   /** When a write that has not arrived is lost. */

@@ -42,6 +42,9 @@ export class NaiveGroup extends NaiveLeases {
     this.holds = [];
     this.leaseList = [];
     this.freed = [...untold];
+    this.lapsed = [];
+    const { lapsed = [], granted = [] } = row ?? {};
+    this.lapsedBefore = mark > 0 ? lapsed.filter((id) => !granted.includes(id)) : [];
     this.awaited = [];
     this.grantedBefore = mark > 0 ? [...(row?.granted ?? [])] : [];
     this.#waiters = [];
@@ -152,12 +155,12 @@ export class NaiveGroup extends NaiveLeases {
   /** Ends who waits under that id; of a lease of an earlier instance, gives its slots back. */
   #releaseUnseen({ leaseId, outcome, claim }: EventOf<'release'>): void {
     const waiter = this.#waiters.find((each) => each.leaseId === leaseId);
-    if (waiter === undefined && claim !== undefined) {
+    this.#dismiss(waiter);
+    if (claim !== undefined) {
       const isKnown = this.hasEnded(leaseId) || this.hasEnded(claim.ticketId);
       const isHere = claim.slots <= this.unclaimed.slots && this.mayClaim(claim);
       if (isHere && !isKnown) return this.end(this.claim(claim), outcome);
     }
-    this.#dismiss(waiter);
     this.tombstone(leaseId);
   }
 
@@ -195,10 +198,10 @@ export class NaiveGroup extends NaiveLeases {
 
   /** Gives a caller the lease again whose answer was lost with the instance before. */
   #claimGranted(ticket: Ticket, leaseId: LeaseId): boolean {
+    const { id: ticketId, holder, lane, slots, parents } = ticket;
+    if (parents.length > 0 || slots > this.unclaimed.slots) return false;
     if (!this.grantedBefore.includes(leaseId)) return false;
     this.grantedBefore = this.grantedBefore.filter((id) => id !== leaseId);
-    const { id: ticketId, holder, lane, slots } = ticket;
-    if (slots > this.unclaimed.slots) return false;
     const unheard = { attachment: null, hasLapsed: false, heldMs: 0, nested: null, reserved: null };
     this.grant(this.claim({ leaseId, ticketId, holder, lane, slots, ...unheard }));
     return true;

@@ -51,6 +51,9 @@ export abstract class NaiveLeases {
   protected isSettled = true;
   /** Leases that have ended since the last row of the ring. */
   protected freed: string[] = [];
+  protected lapsed: string[] = [];
+  /** Leases that lapsed in the instance before: what is unclaimed is not theirs. */
+  protected lapsedBefore: string[] = [];
 
   constructor(settings: GroupSettings, isStored: boolean) {
     this.settings = settings;
@@ -87,18 +90,22 @@ export abstract class NaiveLeases {
   issue(isInRing: boolean, now: number): NaiveRow {
     const { bound } = this;
     const held = this.slotsHeld();
-    const isEmpty = held === 0 && bound.isNotedEmpty;
-    if (isEmpty) this.since = this.attachments;
     const limit = this.settings.isDryRun ? Infinity : this.settings.slotsMax;
     const margin = this.unclaimed.slots > 0 ? 0 : bound.margin(held, limit, now);
+    const isEmpty = held === 0 && (bound.isNotedEmpty || bound.isSparse || margin === 0);
+    if (isEmpty) this.since = this.attachments;
     const mark = isEmpty ? 0 : held + margin;
     bound.add({ kind: 'issued', at: now, mark, held });
     const revoking = this.leaseList.filter(({ phase }) => phase === 'revoking');
     const ended = [...this.freed, ...revoking.map(({ id }) => id)];
-    if (isInRing) this.freed = [];
+    const { lapsed } = this;
+    if (isInRing) {
+      this.freed = [];
+      this.lapsed = [];
+    }
     const granted = this.awaited;
     this.awaited = [];
-    return { mark, held, since: this.since, next: this.attachments, ended, granted };
+    return { mark, held, since: this.since, next: this.attachments, ended, lapsed, granted };
   }
 
   /** The oldest write on its way has arrived. */
@@ -147,8 +154,9 @@ export abstract class NaiveLeases {
     if (!isSettled) this.awaited.push(id);
   }
 
-  protected mayClaim({ attachment, hasLapsed }: Claim): boolean {
+  protected mayClaim({ leaseId, attachment, hasLapsed }: Claim): boolean {
     if (this.unclaimed.slots === 0 || hasLapsed) return false;
+    if (this.lapsedBefore.includes(leaseId)) return false;
     return attachment === null || (attachment >= this.since && attachment < this.first);
   }
 
@@ -198,6 +206,7 @@ export abstract class NaiveLeases {
     this.isSettled = true;
     this.since = this.first;
     this.grantedBefore = [];
+    this.lapsedBefore = [];
     for (const lease of this.leaseList) lease.seeksParent = false;
   }
 
@@ -247,7 +256,10 @@ export abstract class NaiveLeases {
   /** Takes a lease out: its slots are free. */
   protected remove(lease: NaiveLease): void {
     this.leaseList = this.leaseList.filter((other) => other !== lease);
-    if (this.bound.isStored) this.freed.push(lease.id);
+    // What cools down was told of when that began.
+    const isTold = lease.phase === 'cooling' || !this.bound.isStored;
+    const hasLapsed = lease.phase === 'held' && this.now >= lease.until;
+    if (!isTold) (hasLapsed ? this.lapsed : this.freed).push(lease.id);
     if (lease.isLost) this.bound.add({ kind: 'lost' });
   }
 

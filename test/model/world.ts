@@ -286,8 +286,8 @@ export class World {
     this.#writeAt = Infinity;
     if (!this.#state.bound.isStored) return;
     const write = takeWrite(this.#state, this.now);
-    const { mark, held, since, next, ended, granted } = write.bound;
-    const row = { mark, held, since, next, ended: ended.toSorted(), granted };
+    const { mark, held, since, next, ended, lapsed, granted } = write.bound;
+    const row = { mark, held, since, next, ended: ended.toSorted(), lapsed, granted };
     const expected = this.naive.issue(write.isInRing, this.now);
     assert.deepEqual(row, { ...expected, ended: expected.ended.toSorted() }, 'the row');
     this.#disk.send(write, this.#state, this.now);

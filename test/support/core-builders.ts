@@ -220,9 +220,10 @@ export class TestGroup {
     const { bound, kept, isInRing } = write;
     const untold = isInRing ? [] : bound.ended;
     const ended = [...(this.stored.bound?.ended ?? []), ...bound.ended];
+    const lapsed = [...(this.stored.bound?.lapsed ?? []), ...bound.lapsed];
     const controls = kept === null ? this.stored.controls : keptControls(this.state);
     const ahead = kept?.ahead ?? this.stored.ahead;
-    this.stored = { bound: { ...bound, ended }, untold, controls, ahead, leases: [] };
+    this.stored = { bound: { ...bound, ended, lapsed }, untold, controls, ahead, leases: [] };
     confirmWrite(this.state, bound.seq);
     return write;
   }

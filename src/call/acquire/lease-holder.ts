@@ -93,7 +93,7 @@ export class LeaseHolder {
     ).catch(() =>
       within(
         ANSWER_LOST_MS,
-        this.#pool().report(this.leaseId, signal, isRepeat),
+        this.#pool().report(this.leaseId, signal, isRepeat, this.#held()),
         this.#after,
       ).catch(() => {}),
     );
@@ -157,14 +157,15 @@ export class LeaseHolder {
     }
   }
 
-  /** Of two answers that carry the lease the one with the larger attachment holds it. */
-  #adopt(granted: Granted): void {
+  /** Of two answers that carry the lease the one with the larger attachment holds it. Returns whether it is this one. */
+  #adopt(granted: Granted): boolean {
     if (this.#isReleased || granted.attachment < this.#granted.attachment) {
       granted.lease[Symbol.dispose]();
-      return;
+      return false;
     }
     this.#granted.lease[Symbol.dispose]();
     this.#granted = granted;
+    return true;
   }
 
   async #renewLoop(): Promise<void> {
@@ -227,8 +228,7 @@ export class LeaseHolder {
       }
       return 'gone';
     }
-    this.#renewedAt = sentAt;
-    this.#adopt(answer);
+    if (this.#adopt(answer)) this.#renewedAt = sentAt;
     return 'resumed';
   }
 

@@ -73,9 +73,15 @@ export class PoolOnTrial implements CallPool {
     return this.#own === null ? trials().release(of, ...end) : this.#stub().release(...end);
   }
 
-  report(leaseId: string, signal: UpstreamSignal, isRepeat: boolean): Promise<void> {
-    if (this.#own !== null) return this.#stub().report(leaseId, signal, isRepeat);
-    return this.#ways.trials().report(this.#ways.of, leaseId, signal, isRepeat);
+  report(
+    leaseId: string,
+    signal: UpstreamSignal,
+    isRepeat: boolean,
+    held?: ResumeRequest,
+  ): Promise<void> {
+    const { of, trials } = this.#ways;
+    const told = [leaseId, signal, isRepeat, held] as const;
+    return this.#own === null ? trials().report(of, ...told) : this.#stub().report(...told);
   }
 
   opened(sliceMs: number): Promise<boolean> {

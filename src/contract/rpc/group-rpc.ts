@@ -206,7 +206,12 @@ export interface GroupRpc {
     held?: ResumeRequest,
   ): Promise<void>;
   /** As on the lease, for a holder whose stub no longer works. */
-  report(leaseId: string, signal: UpstreamSignal, isRepeat: boolean): Promise<void>;
+  report(
+    leaseId: string,
+    signal: UpstreamSignal,
+    isRepeat: boolean,
+    held?: ResumeRequest,
+  ): Promise<void>;
   resume(request: ResumeRequest): Promise<ResumeAnswer>;
   status(): Promise<PoolStatus>;
   leases(): Promise<LeaseInfo[]>;

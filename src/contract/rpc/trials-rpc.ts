@@ -31,6 +31,7 @@ export interface TrialsRpc {
     leaseId: string,
     signal: UpstreamSignal,
     isRepeat: boolean,
+    held?: ResumeRequest,
   ): Promise<void>;
   opened(pool: ListedPool, sliceMs: number): Promise<boolean>;
   status(pool: ListedPool): Promise<PoolStatus>;

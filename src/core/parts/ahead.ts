@@ -1,4 +1,3 @@
-import { instant, type InstantMs } from '../words/ids.ts';
 import type { BudgetSettings, LimitName, RateSettings } from '../words/limits.ts';
 import type { Usage } from '../words/usage.ts';
 import { limitsOf, type Limit } from './rate-limits.ts';
@@ -21,12 +20,10 @@ export interface Ahead {
   sizes: Amounts;
   /** The rest of them. Below 0: more was used than is written. */
   left: Amounts;
-  /** Amounts given back since of what was taken before that row. */
+  /** Amounts given back since that row. */
   returned: Amounts;
   /** The largest amount that a call took since, or gave back. */
   largest: Amounts;
-  /** When that row was written. */
-  writtenAt: InstantMs;
   /** More was used of something than is written: no grant is answered before that is mended. */
   isOverdrawn: boolean;
 }
@@ -38,8 +35,7 @@ const BUDGET_PART = 1 / 400;
 
 /** Nothing is written ahead. */
 export function nothingAhead(): Ahead {
-  const writtenAt = instant(0);
-  return { sizes: {}, left: {}, returned: {}, largest: {}, writtenAt, isOverdrawn: false };
+  return { sizes: {}, left: {}, returned: {}, largest: {}, isOverdrawn: false };
 }
 
 /** Lists what a use takes of each limit that is kept in blocks. */
@@ -62,19 +58,16 @@ export function useAhead(ahead: Ahead, amounts: Amounts): void {
 }
 
 /**
- * Gives `amounts` back that were taken at `takenAt`. Returns whether so much was given back since the last row
- * that it had better be written.
+ * Notes that `amounts` were given back. Grants may not have them before they are written: an instance that comes
+ * after this one may hear once more that they were given back. Returns whether there is so much of it that it had
+ * better be written.
  */
-export function returnAhead(ahead: Ahead, amounts: Amounts, takenAt: InstantMs): boolean {
+export function returnAhead(ahead: Ahead, amounts: Amounts): boolean {
   let isMuch = false;
   for (const [name, amount] of entriesOf(amounts)) {
     if (amount <= 0) continue;
     noteLargest(ahead, name, amount);
     const size = ahead.sizes[name] ?? 0;
-    if (takenAt > ahead.writtenAt) {
-      ahead.left[name] = Math.min(size, (ahead.left[name] ?? 0) + amount);
-      continue;
-    }
     const returned = (ahead.returned[name] ?? 0) + amount;
     ahead.returned[name] = returned;
     if (returned > size) isMuch = true;
@@ -88,13 +81,7 @@ export function returnAhead(ahead: Ahead, amounts: Amounts, takenAt: InstantMs):
  *
  * @param room what is left of the limits: of one of a day nobody can use more for hours, so no more is set aside
  */
-export function setAhead(
-  ahead: Ahead,
-  limits: Limits,
-  room: Amounts,
-  isIdle: boolean,
-  now: InstantMs,
-): Amounts {
+export function setAhead(ahead: Ahead, limits: Limits, room: Amounts, isIdle: boolean): Amounts {
   const sizes: Amounts = {};
   if (!isIdle) {
     for (const [name, size] of blocksOf(limits)) {
@@ -103,7 +90,7 @@ export function setAhead(
       sizes[name] = Math.min(wanted, most);
     }
   }
-  Object.assign(ahead, { sizes, left: { ...sizes }, returned: {}, largest: {}, writtenAt: now });
+  Object.assign(ahead, { sizes, left: { ...sizes }, returned: {}, largest: {} });
   ahead.isOverdrawn = false;
   return sizes;
 }

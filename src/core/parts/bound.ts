@@ -20,6 +20,8 @@ export interface BoundRow {
   readonly next: number;
   /** Leases whose slots came free since the row before, and leases that were taken away. */
   readonly ended: readonly LeaseId[];
+  /** The same of leases that nobody renewed: their holders may come back, but their slots may have been handed on. */
+  readonly lapsed: readonly LeaseId[];
   /** Leases whose answers leave behind it: it may be lost with the instance, and their callers ask again. */
   readonly granted: readonly LeaseId[];
 }
@@ -44,6 +46,10 @@ export interface Bound {
   inFlight: Write[];
   /** Leases whose slots came free since the last write. */
   ended: LeaseId[];
+  /** Leases that lapsed since the last write. */
+  lapsed: LeaseId[];
+  /** Of those that may not be claimed, the ones that lapsed. */
+  readonly lapsedBefore: Set<LeaseId>;
   /** Leases whose answers wait for the next write. */
   awaited: LeaseId[];
   /** Leases whose answers left behind the last write of the instance before, and may have been lost with it. */
@@ -112,6 +118,8 @@ export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
     confirmed: null,
     inFlight: [],
     ended: [],
+    lapsed: [],
+    lapsedBefore: new Set(),
     awaited: [],
     grantedBefore: new Set(),
     lostSeq: 0,
@@ -165,6 +173,11 @@ export function noteHandedOut(bound: Bound, slots: number, now: InstantMs): void
 export function noteFreed(bound: Bound, id: LeaseId, isUnclaimed: boolean): void {
   if (isUnclaimed) bound.unclaimable.add(id);
   if (bound.isStored) bound.ended.push(id);
+}
+
+/** Remembers for the next write that the slots of a lease came free because nobody renewed it. */
+export function noteLapsed(bound: Bound, id: LeaseId): void {
+  if (bound.isStored) bound.lapsed.push(id);
 }
 
 /**
@@ -258,10 +271,13 @@ export function issue(
   const seq = (bound.seq += 1);
   bound.inFlight.push({ seq, at: now, mark, held, granted: 0 });
   const ended = [...bound.ended, ...revoking];
-  const granted = bound.awaited;
-  if (!isKept) bound.ended = [];
+  const { lapsed, awaited: granted } = bound;
+  if (!isKept) {
+    bound.ended = [];
+    bound.lapsed = [];
+  }
   bound.awaited = [];
-  return { seq, at: now, mark, held, since: bound.since, next, ended, granted };
+  return { seq, at: now, mark, held, since: bound.since, next, ended, lapsed, granted };
 }
 
 /** Notes that a write has arrived, and all before it. */

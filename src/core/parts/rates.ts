@@ -151,11 +151,12 @@ export function takeAhead(
   rates: Rates,
   settings: RateSettings,
   amounts: Partial<Record<LimitName, number>>,
+  mayHaveStarted: boolean,
   now: InstantMs,
 ): void {
   for (const { name, bucket, window } of limitsOf(settings)) {
     const amount = amounts[name] ?? 0;
-    if (bucket !== null && name === 'startsPerS') {
+    if (bucket !== null && name === 'startsPerS' && mayHaveStarted) {
       drainBucket(bucketOf(rates, name, bucket, now), bucket, now);
     } else if (amount > 0) {
       if (bucket !== null) takeFrom(bucketOf(rates, name, bucket, now), bucket, amount, now);

@@ -66,8 +66,11 @@ export class History {
     this.#minuteAt = minuteOf(now);
     this.#notedAt = now;
     const isOpen = before?.at === this.#minuteAt;
-    this.#written = isOpen ? before : rows.minute(this.#minuteAt);
-    if (before !== null && !isOpen) this.#closed.push(before);
+    const row = rows.minute(before?.at ?? this.#minuteAt);
+    // The row tells more where something was refused after the pool fell idle, or where it was written since.
+    const isNews = before !== null && (row === null || countOf(row) < countOf(before));
+    this.#written = isOpen ? (isNews ? before : row) : rows.minute(this.#minuteAt);
+    if (isNews && !isOpen) this.#closed.push(before);
   }
 
   /** Turns to the minute of an event, before it. Returns the minute that is over, if one is, though nothing happened in it. */
@@ -236,6 +239,15 @@ function isEventful(point: HistoryPoint): boolean {
   const { inUseMax, queuedMax, granted, rejected, refusals, inputTokens, outputTokens } = point;
   const counts = inUseMax + queuedMax + granted + inputTokens + outputTokens;
   return counts > 0 || Object.keys(rejected).length + Object.keys(refusals).length > 0;
+}
+
+/** Counts all that happened in a minute: of two points of the same minute the later one has no less. */
+function countOf({ granted, rejected, refusals, inputTokens, outputTokens }: HistoryPoint): number {
+  const refused = [...Object.values(rejected), ...Object.values(refusals)];
+  return [granted, inputTokens, outputTokens, ...refused].reduce<number>(
+    (sum, count) => sum + (count ?? 0),
+    0,
+  );
 }
 
 function finite(slots: number): number | null {

@@ -41,9 +41,10 @@ export class Disk {
     const rows = this.#ring.map(({ bound }) => bound);
     if (this.#kept !== null) rows.push(this.#kept.bound);
     const ended = rows.flatMap((row) => row.ended);
+    const lapsed = rows.flatMap((row) => row.lapsed);
     const kept = this.#kept === null ? null : (JSON.parse(this.#kept.kept) as Kept);
     return {
-      bound: last === null ? null : { ...last, ended },
+      bound: last === null ? null : { ...last, ended, lapsed },
       untold: last === this.#kept?.bound ? last.ended : [],
       controls: kept?.controls ?? emptyControls(START),
       ahead: kept?.ahead ?? {},

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { amountsOf, nothingAhead, setAhead, type Amounts } from '../../../src/core/parts/ahead.ts';
 import { instant } from '../../../src/core/words/ids.ts';
-import { START, TestGroup, UNMETERED } from '../../support/core-builders.ts';
+import { TestGroup, UNMETERED } from '../../support/core-builders.ts';
 import { call, leftIn, metered, used } from './limits/metered.ts';
 
 /** Blocks of rates and budgets, set aside in the row of the controls: grants eat them and write nothing. */
@@ -26,7 +26,7 @@ function blocks(
 ) {
   const both = { ...UNMETERED.rates, ...UNMETERED.budgets, ...limits };
   const ahead = nothingAhead();
-  return setAhead(ahead, { rates: both, budgets: both }, room, false, START);
+  return setAhead(ahead, { rates: both, budgets: both }, room, false);
 }
 
 describe('a block', () => {
@@ -152,15 +152,13 @@ describe('after a reset', () => {
 });
 
 describe('what is given back', () => {
-  test('of what was taken since the row refills the block', () => {
+  test('is not to be had before it is written: an instance to come may hear of it once more', () => {
     const group = written({ tpm: 60_000 }, { input: 10 });
     group.advance(1);
     call(group, 'a', { input: 1_000 });
     group.release('a', 'success', 1, used({ input: 100 }));
     expect(group.asksToWrite()).toBe('no');
-    call(group, 'b', { input: 900 });
-    expect(group.asksToWrite()).toBe('no');
-    call(group, 'c', { input: 1 });
+    call(group, 'b', { input: 1 });
     expect(group.asksToWrite()).toBe('behind');
   });
 
@@ -194,8 +192,12 @@ describe('what is given back', () => {
     group.advance(1);
     call(group, 'a', { input: 1_000 });
     group.release('a', 'unused');
+    group.write();
     call(group, 'b', { input: 1_000 });
-    expect(group.asksToWrite()).toBe('no');
+    expect(group.asksToWrite()).toBe('behind');
+    expect(group.write().kept?.controls.rates.windows.tpm?.bins).toMatchObject([
+      [expect.any(Number), 1_010],
+    ]);
   });
 });
 
@@ -216,4 +218,25 @@ test('where nothing is stored no grant waits for a block', () => {
   call(group, 'a');
   call(group, 'b');
   expect(group.asksToWrite()).toBe('no');
+});
+
+test('what a small group writes when its only call has failed sets nothing aside', () => {
+  const group = metered({ rpd: 1_000 }, { slotsMax: 4 });
+  call(group, 'a', {});
+  group.write();
+  group.report('a', { kind: 'requests' });
+  group.release('a', 'refused');
+  expect(group.asksToWrite()).toBe('soon');
+  expect(group.write()).toMatchObject({ bound: { mark: 0 }, kept: { ahead: {} } });
+});
+
+test('starts per second are there again at once where nobody held anything', () => {
+  const group = metered({ startsPerS: 0.5 }, { slotsMax: 4 });
+  call(group, 'a', {});
+  group.write();
+  group.release('a');
+  group.write();
+  group.advance(5_000);
+  const next = group.restart();
+  expect(next.ask('b')).toEqual(['grant b.1']);
 });

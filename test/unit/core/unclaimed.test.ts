@@ -219,13 +219,13 @@ describe('a release by id of a lease that was never seen', () => {
     expect(slotsUnclaimed(group)).toBe(2);
   });
 
-  test('ends who waits under that id, and takes nothing', () => {
+  test('ends who waits under that id too', () => {
     const before = resetGroup(2, { slotsMax: 2 });
     before.write();
     const group = before.reset();
     group.ask('held-0', { sliceMs: 600_000 });
-    expect(releaseById(group, 'held-0')).toEqual(['gone held-0']);
-    expect(slotsUnclaimed(group)).toBe(2);
+    expect(releaseById(group, 'held-0')).toEqual(['gone held-0', 'ended held-0.1']);
+    expect(slotsUnclaimed(group)).toBe(1);
   });
 });
 
