@@ -85,8 +85,8 @@ export class LimitLedger {
     this.#lost.lose(ahead, mark, now);
     for (const limit of this.#limits()) {
       const level = this.#level(limit, now);
-      // How many have just started is forgotten.
-      const isForgotten = limit.name === 'startsPerS';
+      // How many have just started is forgotten, where any may have.
+      const isForgotten = limit.name === 'startsPerS' && mark > 0;
       this.#give(limit, -(isForgotten ? Math.max(0, level) : (ahead[limit.name] ?? 0)), now);
     }
   }
