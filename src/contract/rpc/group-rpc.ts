@@ -123,7 +123,7 @@ export interface Gone {
 }
 
 /** The lease on whose slots another one was let pass, and how many of them it takes. */
-export interface NestedLease {
+interface NestedLease {
   readonly in: string;
   readonly slots: number;
 }

@@ -15,7 +15,7 @@ export interface Fate {
   readonly isStale: boolean;
 }
 
-export const GOOD: Fate = {
+const GOOD: Fate = {
   requestMs: 0,
   answerMs: 0,
   lost: 'no',
