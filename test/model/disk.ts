@@ -19,7 +19,7 @@ export class Disk {
   lagMs = 0;
   #onTheWay: Sent[] = [];
   #last: BoundRow | null = null;
-  /** What ended by the rows of the ring, and by the one beside the controls, which is written over. */
+  /** Leases that ended by the rows of the ring, and by the one beside the controls, which is written over. */
   #endedInRing: BoundRow['ended'] = [];
   #endedInKept: BoundRow['ended'] = [];
   #isLastKept = false;

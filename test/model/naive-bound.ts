@@ -20,7 +20,7 @@ type Entry =
   | { readonly kind: 'confirmed' }
   /** Slots came free of whose holder nobody has heard: a newer instance may have it. */
   | { readonly kind: 'lost' }
-  /** So much was held at the end of a turn. */
+  /** The slots that were held at the end of a turn. */
   | { readonly kind: 'held'; readonly at: number; readonly slots: number }
   /** It was asked for a row that says that nothing is held. */
   | { readonly kind: 'noted_empty' };

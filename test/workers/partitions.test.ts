@@ -83,7 +83,8 @@ async function ageBy(group: string, partition: string, ms: number): Promise<void
   );
   const at = Date.now() - ms;
   // One that nobody has used has written nothing.
-  const unused = JSON.stringify({ seq: 0, mark: 0, held: 0, since: 0, next: 0, ended: [] });
+  const none = { ended: [], lapsed: [], granted: [] };
+  const unused = JSON.stringify({ seq: 0, mark: 0, held: 0, since: 0, next: 0, ...none });
   await sql(pool(), `INSERT OR IGNORE INTO bound (place, boot, data) VALUES (301, '', ?)`, unused);
   await sql(pool(), `UPDATE bound SET data = json_set(data, '$.at', ?)`, at);
   const kept = `UPDATE memory SET value = json_set(value, '$.bound.at', ?) WHERE key = 'controls'`;

@@ -44,7 +44,7 @@ interface Running {
   readonly startedAt: number;
 }
 
-/** What calls have really taken. */
+/** Amounts that calls have really taken. */
 interface Taken {
   readonly at: number;
   readonly requests: number;
@@ -103,7 +103,7 @@ class World {
     return most;
   }
 
-  /** What a group whose last instance is gone for good has left of its limit of requests of a day. */
+  /** Counts what is left of the limit of requests of a day. */
   requestsLeft(): number {
     const windows = this.#state.controls.rates.windows.rpd?.bins ?? [];
     const used = windows.reduce((sum, [, amount]) => sum + amount, 0);
