@@ -45,7 +45,7 @@ export function reservationOf(
  */
 export function countInFlight(state: GroupState, rates: RateSettings, now: InstantMs): void {
   const added = limitsAdded(state.settings.rates, rates);
-  if (limitsOf(added).length === 0) return;
+  if (limitsOf(added).length === 0 || state.leases.size === 0) return;
   const inFlight = [...state.leases.values()].toSorted((a, b) => a.grantedAt - b.grantedAt);
   for (const { reserved, grantedAt } of inFlight) {
     if (reserved !== null) take(state.controls.rates, added, reserved.demand, grantedAt);

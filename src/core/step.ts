@@ -255,7 +255,7 @@ function reconfigure(
   const hasBudgetChanged =
     JSON.stringify(settings.budgets) !== JSON.stringify(state.settings.budgets);
   // What is in flight counts towards a budget that was not there when its block was set aside.
-  if (hasBudgetChanged) state.isControlsDirty = true;
+  if (hasBudgetChanged && state.controls.spend.reservedUsd > 0) state.isControlsDirty = true;
   countInFlight(state, settings.rates, now);
   if (state.settings.isDryRun && !settings.isDryRun) {
     refundDebts(state.controls.rates, settings.rates, now);
