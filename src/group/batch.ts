@@ -75,7 +75,7 @@ export class Batch {
 
   /** @param isLater the answers that others had to leave before have left */
   #flush(isLater: boolean): void {
-    // The process may have been held up since they were settled, and another instance may have come meanwhile.
+    // The process may have been held up since they were covered, and another instance may have come meanwhile.
     if (isLater && this.#answers.length > 0) this.#isAwaited ||= !this.#isCovered();
     if (this.#isAwaited || (isLater && this.#isDue)) this.#writeNow();
     const answers = this.#answers;
