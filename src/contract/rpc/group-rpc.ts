@@ -49,6 +49,8 @@ export interface AcquireRequest {
   readonly wait: boolean;
   /** How long the object may park this call, in milliseconds. The Worker asks again before that. */
   readonly sliceMs: number;
+  /** The Worker understands `pending` with `askAgainMs`. Absent: the call is parked. */
+  readonly mayAskLater?: boolean;
   /** Account that is charged: a gateway key's id, or the fingerprint of a provider key. */
   readonly caller: string;
   readonly agent: string | null;
@@ -103,6 +105,11 @@ export type AcquireAnswer =
       /** Waiters ahead of this one. */
       readonly position: number;
       readonly estimateMs: number;
+      /**
+       * Ask again after so long, and no sooner: the place is kept until then, and no call is parked. Absent: ask again
+       * at once.
+       */
+      readonly askAgainMs?: number;
       readonly configVersion: number;
     }
   | { readonly kind: 'rejected'; readonly rejection: Rejection; readonly configVersion: number }
