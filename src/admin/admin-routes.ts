@@ -16,6 +16,7 @@ import { addDocsRoutes } from './docs-routes.ts';
 import { addEventRoutes } from './event-routes.ts';
 import { addGroupRoutes } from './group-routes.ts';
 import { addHistoryRoutes } from './history-routes.ts';
+import { addIsolateRoutes } from './isolate-routes.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { addLeaseRoutes } from './lease-routes.ts';
 import { addPreviewRoutes } from './preview-routes.ts';
@@ -52,6 +53,7 @@ export function createAdminRoutes(): AdminApp {
   addWaiterRoutes(app);
   addRelearnRoutes(app);
   addStatusRoutes(app);
+  addIsolateRoutes(app);
   addEventRoutes(app);
   addUpstreamRoutes(app);
   addKeyRoutes(app);

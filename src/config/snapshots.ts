@@ -10,6 +10,7 @@ import { compileRoutes, type Routes } from '../routing/placement.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { within } from '../runtime/within.ts';
+import { noteRead, noteWait } from './config-reads.ts';
 import { keysByHash } from '../routing/key-access.ts';
 import { pause, type Background } from '../runtime/background.ts';
 
@@ -60,6 +61,7 @@ export async function routingTable(
   ctx: Background,
   minVersion = 0,
 ): Promise<RoutingTable | null> {
+  noteRead();
   const now = steadyClock.now();
   const age = now - checkedAt;
   const { freshMs, usableMs } = table?.snapshot.version === 0 ? AGES_OF_EMPTY : AGES;
@@ -71,6 +73,7 @@ export async function routingTable(
     }
     return table;
   }
+  noteWait();
   await refresh(env);
   return table;
 }

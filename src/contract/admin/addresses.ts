@@ -48,6 +48,7 @@ export const ROUTE_ADDRESSES = {
   listAudit: { method: 'GET', path: '/audit' },
   testCall: { method: 'POST', path: '/tester' },
   getStatus: { method: 'GET', path: '/status' },
+  getIsolate: { method: 'GET', path: '/isolate' },
   getSession: { method: 'GET', path: '/session' },
   signIn: { method: 'POST', path: '/session' },
   signOut: { method: 'DELETE', path: '/session' },

@@ -145,6 +145,26 @@ export const CONFIG_ROUTES = routes({
       }),
     },
   },
+  getIsolate: {
+    tag: 'status',
+    summary: 'What the isolate of the Worker that answers knows of itself',
+    description:
+      'The platform chooses the isolate, and mostly another one for the next request. Its figures begin at 0 with it.',
+    role: 'viewer',
+    answers: {
+      200: z.object({
+        id: z.string().describe('Its name, made up at random.'),
+        config_reads: z
+          .int()
+          .min(0)
+          .describe('Requests that needed the configuration, calls above all.'),
+        config_waits: z
+          .int()
+          .min(0)
+          .describe('Those that waited for it, because its copy was too old or not there.'),
+      }),
+    },
+  },
 });
 
 /** Upstreams, built in and configured. */

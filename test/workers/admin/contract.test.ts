@@ -91,6 +91,7 @@ const SAMPLES: Record<string, Sample> = {
   listAudit: { before: group('shared'), query: '?limit=1&action=group' },
   testCall: { before: group('shared'), body: { model: 'gpt-4o', upstream: 'openai' } },
   streamEvents: { before: () => held('seen'), query: '?group=seen' },
+  getIsolate: {},
   getStatus: { before: () => held('busy') },
   getSession: {},
   signIn: { body: { token: 'test-admin-token' } },

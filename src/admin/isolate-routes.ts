@@ -1,0 +1,13 @@
+import { configReads } from '../config/config-reads.ts';
+import { isolateId } from '../runtime/isolate-id.ts';
+import type { AdminApp } from './context.ts';
+import { serve } from './serve.ts';
+
+/** Serves what the isolate that is asked knows of itself. */
+export function addIsolateRoutes(app: AdminApp): void {
+  serve(app, 'getIsolate', () => {
+    const { all, waited } = configReads();
+    const body = { id: isolateId(), config_reads: all, config_waits: waited };
+    return Promise.resolve({ status: 200, body });
+  });
+}

@@ -1,0 +1,25 @@
+// An isolate tells its name, and how often it had to wait for the configuration.
+import { expect, it } from 'vitest';
+import { routingTable } from '../../../src/config/snapshots.ts';
+import { configure, env } from '../support/worker.ts';
+import { asAdmin, bodyOf } from './ask.ts';
+
+const isolate = async () => bodyOf(await asAdmin('getIsolate'));
+const read = (minVersion = 0) => routingTable(env, { waitUntil: () => {} }, minVersion);
+
+it('counts who needs the configuration, and of those who waits for it', async () => {
+  await configure({});
+  const version = (await read())?.snapshot.version ?? 0;
+  const before = await isolate();
+  expect(before.id).toMatch(/^[0-9a-f]{8}$/);
+
+  await read();
+  expect(await isolate()).toEqual({ ...before, config_reads: before.config_reads + 1 });
+
+  await read(version + 1);
+  expect(await isolate()).toEqual({
+    id: before.id,
+    config_reads: before.config_reads + 2,
+    config_waits: before.config_waits + 1,
+  });
+});
