@@ -7,6 +7,7 @@ import { chooseUpstream } from '../routing/choose-upstream.ts';
 import { compileRoutes, GROUPS_PER_CALL_MAX, type Placement } from '../routing/placement.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
+import { readSecret } from '../runtime/secrets.ts';
 import { fingerprint } from '../runtime/digests.ts';
 import { forbiddenFor, refusedKey } from '../routing/key-access.ts';
 import { laneOf } from '../routing/lane-of.ts';
@@ -78,11 +79,8 @@ async function tested(
   env: Env,
 ) {
   const key = config.keys.find(({ id }) => id === call.key) ?? null;
-  const secret =
-    upstream.secret === null
-      ? null
-      : ((env as unknown as Record<string, unknown>)[upstream.secret] ?? null);
-  const injected = typeof secret === 'string' ? await fingerprint(fingerprintKey, secret) : null;
+  const secret = upstream.secret === null ? null : readSecret(env, upstream.secret);
+  const injected = secret === null ? null : await fingerprint(fingerprintKey, secret);
   const given = key === null ? call.key : null;
   const placements = compileRoutes(config, upstreams).place({
     upstream,

@@ -3,7 +3,7 @@ import type { Config, UpstreamConfig } from '../contract/config/config.ts';
 import type { Env } from '../env.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import { howToSet, upstreamSecret } from '../runtime/secrets.ts';
+import { howToSet, readSecret } from '../runtime/secrets.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { readDirectory } from '../overview/pools.ts';
 import { compileGroups } from '../routing/group-match.ts';
@@ -134,7 +134,7 @@ function infoOf(id: string, config: Config, env: Env, all: readonly GroupStatus[
 function secretOf(upstream: Upstream | null, env: Env) {
   const name = upstream?.secret ?? null;
   if (name === null) return null;
-  return { name, is_set: upstreamSecret(env, name) !== null, set_with: howToSet(env, name) };
+  return { name, is_set: readSecret(env, name) !== null, set_with: howToSet(env, name) };
 }
 
 /** Finds groups that stand for an upstream: its automatic ones, and those that name it and take its calls. */

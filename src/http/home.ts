@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import type { Env } from '../env.ts';
-import { howToSet, withoutSecret } from '../runtime/secrets.ts';
+import { howToSet, readSecret, withoutSecret } from '../runtime/secrets.ts';
 import { routingTable } from '../config/snapshots.ts';
 
 /** Tells a newcomer what this is, whether it is set up, and what is missing. */
@@ -8,7 +8,7 @@ export async function home(context: Context<{ Bindings: Env }>): Promise<Respons
   const { env, executionCtx, req } = context;
   const table = await routingTable(env, executionCtx);
   const origin = new URL(req.url).origin;
-  const isAdminOpen = (env.ADMIN_TOKEN ?? '') !== '';
+  const isAdminOpen = readSecret(env, 'ADMIN_TOKEN') !== null;
   const groups = table?.snapshot.config.groups.length ?? 0;
   const keys = table?.snapshot.config.keys.length ?? 0;
   const missing = withoutSecret(env, table?.upstreams.values() ?? []);

@@ -1,8 +1,8 @@
 import type { Env } from '../env.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 
-/** Finds the operator's key for an upstream: the Worker secret of that name. Null: nobody has set it. */
-export function upstreamSecret(env: object, name: string): string | null {
+/** Finds the Worker secret of a name. Null: nobody has set it, or set it to nothing, as forms let people do. */
+export function readSecret(env: object, name: string): string | null {
   const value = (env as Readonly<Record<string, unknown>>)[name];
   return typeof value === 'string' && value !== '' ? value : null;
 }
@@ -13,7 +13,7 @@ export function withoutSecret(
   upstreams: Iterable<Upstream>,
 ): { readonly id: string; readonly secret: string }[] {
   return [...upstreams].flatMap(({ id, secret }) =>
-    secret === null || upstreamSecret(env, secret) !== null ? [] : [{ id, secret }],
+    secret === null || readSecret(env, secret) !== null ? [] : [{ id, secret }],
   );
 }
 

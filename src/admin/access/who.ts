@@ -2,7 +2,7 @@ import { ADMIN_ROLES, TOKEN_ACTOR, type AdminRole } from '../../contract/config/
 import type { AdminKeyConfig } from '../../contract/config/config.ts';
 import type { AdminAccess } from '../../contract/rpc/directory-rpc.ts';
 import { directoryOf, type Env } from '../../env.ts';
-import { howToSet } from '../../runtime/secrets.ts';
+import { howToSet, readSecret } from '../../runtime/secrets.ts';
 import type { AdminContext, Who } from '../context.ts';
 import { ProblemError } from '../problem.ts';
 import { isSameHash, secretHash } from '../../runtime/digests.ts';
@@ -22,7 +22,7 @@ export async function requireRole(context: AdminContext, needed: AdminRole): Pro
 
 /** Refuses everybody where no `ADMIN_TOKEN` is set, and says how to set it. */
 export function requireOpen(env: Env): void {
-  if ((env.ADMIN_TOKEN ?? '') !== '') return;
+  if (readSecret(env, 'ADMIN_TOKEN') !== null) return;
   throw new ProblemError(
     403,
     `No ADMIN_TOKEN is set, so the admin routes are closed. Set one: ${howToSet(env, 'ADMIN_TOKEN')}`,
@@ -40,12 +40,18 @@ export async function checkToken(context: AdminContext, given: string): Promise<
 
 /** Lists everybody whose token may be right now: the one of the environment, and the admin keys. */
 async function everybody(env: Env, access: AdminAccess): Promise<Known[]> {
-  const tokenHash = await secretHash(env.ADMIN_TOKEN ?? '');
   const keys = access.adminKeys.filter(isLive);
   return [
-    { actor: TOKEN_ACTOR, role: 'admin', tokenHash },
+    ...(await holderOfToken(env)),
     ...keys.map(({ id, role, hash }) => ({ actor: id, role, tokenHash: hash })),
   ];
+}
+
+/** Knows the holder of `ADMIN_TOKEN`; nobody, where it is not set: an empty token would be that of everybody. */
+async function holderOfToken(env: Env): Promise<Known[]> {
+  const token = readSecret(env, 'ADMIN_TOKEN');
+  if (token === null) return [];
+  return [{ actor: TOKEN_ACTOR, role: 'admin', tokenHash: await secretHash(token) }];
 }
 
 /** Tells whether a key of the admin API opens anything still. */
@@ -75,8 +81,8 @@ async function identify(context: AdminContext): Promise<Who> {
 async function knownByToken(env: Env, given: string): Promise<Known | null> {
   const hash = await secretHash(given);
   // The token of the environment needs no directory, so that it works while that is out of reach.
-  const token = await secretHash(env.ADMIN_TOKEN ?? '');
-  if (isSameHash(hash, token)) return { actor: TOKEN_ACTOR, role: 'admin', tokenHash: token };
+  const [holder] = await holderOfToken(env);
+  if (holder !== undefined && isSameHash(hash, holder.tokenHash)) return holder;
   const all = await everybody(env, await directoryOf(env).adminAccess());
   // Every one is looked at, whichever it is, so that the time says nothing.
   return all.filter(({ tokenHash }) => isSameHash(hash, tokenHash))[0] ?? null;

@@ -18,6 +18,7 @@ import type { GroupStore } from '../store.ts';
 import type { Tables } from '../tables.ts';
 import { ViolationLog } from './violation-log.ts';
 import { Warnings } from './warnings.ts';
+import { readSecret } from '../../runtime/secrets.ts';
 import { deliverWarning } from './webhook.ts';
 
 /** Everything that the watching of one pool needs. */
@@ -142,10 +143,7 @@ function isCarried(state: GroupState): boolean {
 function webhookDependencies(env: Env): Parameters<typeof deliverWarning>[1] {
   return {
     target: () => directoryOf(env).webhook(),
-    secret: (name) => {
-      const value = (env as unknown as Record<string, unknown>)[name];
-      return typeof value === 'string' ? value : undefined;
-    },
+    secret: (name) => readSecret(env, name),
     allowsHttp: env.PRIVATE_UPSTREAMS === 'allow',
     fetch: (url, init) => fetch(url, init),
     pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),

@@ -12,8 +12,8 @@ const ANSWER_MS_MAX = 10_000;
 export interface WebhookDependencies {
   /** Where warnings go to now; null: nowhere. */
   readonly target: () => Promise<WebhookConfig | null>;
-  /** The value of a secret, or undefined: it is not set. */
-  readonly secret: (name: string) => string | undefined;
+  /** The value of a secret; null: it is not set. */
+  readonly secret: (name: string) => string | null;
   /** Whether plain http is allowed, as where Headgate is self-hosted. */
   readonly allowsHttp: boolean;
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
@@ -52,8 +52,8 @@ async function deliver(
   { url, secret: name }: WebhookConfig,
   dependencies: WebhookDependencies,
 ): Promise<string | null> {
-  const secret = dependencies.secret(name) ?? '';
-  if (secret === '') return `the secret ${name} is not set`;
+  const secret = dependencies.secret(name);
+  if (secret === null) return `the secret ${name} is not set`;
   if (!dependencies.allowsHttp && !url.startsWith('https://')) return 'the address is not https';
   const body = bodyOf(warning);
   let failure = '';

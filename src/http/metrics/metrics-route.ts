@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import type { Env } from '../../env.ts';
-import { howToSet } from '../../runtime/secrets.ts';
+import { howToSet, readSecret } from '../../runtime/secrets.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/rpc/group-rpc.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import { askPools, readDirectory, type PoolReply } from '../../overview/pools.ts';
@@ -41,7 +41,9 @@ function isShown(one: PoolReply<PoolMetrics>): boolean {
  */
 async function requireToken(context: Context<{ Bindings: Env }>): Promise<void> {
   const { env, req } = context;
-  const expected = [env.METRICS_TOKEN ?? '', env.ADMIN_TOKEN ?? ''].filter((token) => token !== '');
+  const expected = ['METRICS_TOKEN', 'ADMIN_TOKEN']
+    .map((name) => readSecret(env, name))
+    .filter((token) => token !== null);
   if (expected.length === 0) {
     throw new ProblemError(
       403,

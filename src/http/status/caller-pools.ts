@@ -7,6 +7,7 @@ import { ownPool, takesCalls, type PlacedPool } from '../../routing/pool.ts';
 import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../../contract/pool-name.ts';
 import { compileGroups } from '../../routing/group-match.ts';
 import { within } from '../../runtime/within.ts';
+import { readSecret } from '../../runtime/secrets.ts';
 import { fingerprint } from '../../runtime/digests.ts';
 import { mayUse } from '../../routing/key-access.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
@@ -112,12 +113,12 @@ async function automaticPools(
     if (!pool.group.startsWith(AUTO_PREFIX) || !mayUse(caller.key, pool.group, true)) continue;
     const [id = ''] = pool.group.slice(AUTO_PREFIX.length).split('/');
     const secret = upstreams.get(id)?.secret ?? null;
-    const injected = secret === null ? null : (env as unknown as Record<string, unknown>)[secret];
+    const injected = secret === null ? null : readSecret(env, secret);
     const partitions = [
       null,
       OVERFLOW_PARTITION,
       caller.fingerprint,
-      caller.key !== null && typeof injected === 'string'
+      caller.key !== null && injected !== null
         ? await fingerprint(snapshot.fingerprintKey, injected)
         : null,
     ];

@@ -30,7 +30,7 @@ function receiver(statuses: readonly number[], changes: Partial<WebhookDependenc
   const given = [...statuses];
   const all: WebhookDependencies = {
     target: async () => ({ url: 'https://ops.example/hook?key=hidden', secret: 'WEBHOOK_SECRET' }),
-    secret: (name) => (name === 'WEBHOOK_SECRET' ? RAW_SECRET : undefined),
+    secret: (name) => (name === 'WEBHOOK_SECRET' ? RAW_SECRET : null),
     allowsHttp: false,
     fetch: async (url, init) => {
       const { headers, body, redirect } = init as RequestInit & Sent;
@@ -105,7 +105,7 @@ describe('a warning', () => {
   });
 
   it.each([
-    ['the secret is not set', { secret: () => undefined }, 'the secret WEBHOOK_SECRET is not set'],
+    ['the secret is not set', { secret: () => null }, 'the secret WEBHOOK_SECRET is not set'],
     [
       'the address is plain http',
       { target: async () => ({ url: 'http://ops.example', secret: 'WEBHOOK_SECRET' }) },

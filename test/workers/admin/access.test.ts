@@ -259,11 +259,20 @@ describe('a session', () => {
   it('is refused to a wrong token, and where no ADMIN_TOKEN is set', async () => {
     expect((await signIn('wrong', { 'cf-connecting-ip': '192.0.2.9' })).status).toBe(401);
     const { ADMIN_TOKEN: _token, ...closed } = env;
-    const body = JSON.stringify({ token: 'x' });
-    const request = new Request(`${ORIGIN}/session`, { method: 'POST', body });
-    const response = await createAdminRoutes().fetch(request, closed);
+    for (const bindings of [closed, { ...closed, ADMIN_TOKEN: '' }]) {
+      const body = JSON.stringify({ token: 'x' });
+      const request = new Request(`${ORIGIN}/session`, { method: 'POST', body });
+      const response = await createAdminRoutes().fetch(request, bindings);
+      expect(response.status).toBe(403);
+      expect(await response.text()).toContain('npx wrangler secret put ADMIN_TOKEN');
+    }
+  });
+
+  it('is refused to an empty token where an empty one is set, which is none', async () => {
+    const headers = { authorization: 'Bearer ' };
+    const request = new Request(`${ORIGIN}/config`, { headers });
+    const response = await createAdminRoutes().fetch(request, { ...env, ADMIN_TOKEN: '' });
     expect(response.status).toBe(403);
-    expect(await response.text()).toContain('npx wrangler secret put ADMIN_TOKEN');
   });
 });
 

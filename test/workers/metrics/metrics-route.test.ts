@@ -91,8 +91,11 @@ describe('who may scrape', () => {
     await response.body?.cancel();
   });
 
-  it('is told what to set where no token is', async () => {
-    const { ADMIN_TOKEN: _admin, METRICS_TOKEN: _metrics, ...closed } = env;
+  const { ADMIN_TOKEN: _admin, METRICS_TOKEN: _metrics, ...bare } = env;
+  it.each([
+    ['none is set', bare],
+    ['empty ones are', { ...bare, ADMIN_TOKEN: '', METRICS_TOKEN: '' }],
+  ])('is told what to set where %s', async (_what, closed) => {
     const context = { waitUntil: () => {}, passThroughOnException: () => {}, props: {} };
     const asked = new Request('https://headgate.test/metrics', {
       headers: { authorization: 'Bearer ' },
