@@ -17,11 +17,16 @@ import { adminKeyErrors } from './check/admin-keys.ts';
 import { autoGroupErrors } from './check/auto-groups.ts';
 import { budgetWarnings } from './check/budgets.ts';
 import { duplicates } from './check/duplicates.ts';
-import { groupErrors, groupWarnings } from './check/groups.ts';
+import { groupErrors, groupWarnings, silenceWarnings } from './check/groups.ts';
 import { modelWarnings } from './check/models.ts';
 import { operationErrors } from './check/operations.ts';
 import { spillErrors } from './check/spill.ts';
-import { secretWarnings, upstreamErrors, upstreamWarnings } from './check/upstreams.ts';
+import {
+  addressWarnings,
+  secretWarnings,
+  upstreamErrors,
+  upstreamWarnings,
+} from './check/upstreams.ts';
 import { webhookErrors } from './check/webhook.ts';
 import { quoteName, type FieldError } from './field-error.ts';
 
@@ -72,8 +77,10 @@ export function checkConfig(
     ],
     warnings: [
       ...config.upstreams.flatMap((entry) => upstreamWarnings(entry, upstreams.get(entry.id))),
+      ...addressWarnings(config, options),
       ...secretWarnings(config, upstreams),
       ...config.groups.flatMap((group) => groupWarnings(group, [...upstreams.values()])),
+      ...config.groups.flatMap(silenceWarnings),
       ...config.groups.flatMap((group) => budgetWarnings(group, config, upstreams)),
       ...modelWarnings(config, upstreams),
       ...crowdWarnings(config),

@@ -36,6 +36,23 @@ function isCredential(by: string): boolean {
   return by.startsWith('header:') && CREDENTIAL_HEADERS.has(by.slice('header:'.length));
 }
 
+/** How long a connection may be silent before clients cut it (Node's fetch), and soon after them the edge (400 s). */
+const SILENCE_MAX_MS = 300_000;
+
+/** Warns of waits that are longer than a connection without a byte lasts. */
+export function silenceWarnings({ name, queue }: GroupConfig): string[] {
+  const { after_ms: afterMs } = queue.keepalive;
+  const isKeptAlive = afterMs !== null && afterMs <= SILENCE_MAX_MS;
+  if (queue.timeout_ms <= SILENCE_MAX_MS || isKeptAlive) return [];
+  const keepalive =
+    afterMs === null ? 'not set, so that only streams get comments, after 200 s' : 'above that too';
+  return [
+    `Group "${name}": queue.timeout_ms is above 300 s, and queue.keepalive.after_ms is ${keepalive}. Connections that ` +
+      "are silent for so long are cut, by clients (Node's fetch after 300 s) or by Cloudflare's edge (400 s). Set " +
+      'queue.keepalive.after_ms to 60000, and a shorter queue.timeout_ms where calls do not stream.',
+  ];
+}
+
 /** Warns of base URLs that no upstream has. */
 export function groupWarnings(group: GroupConfig, upstreams: readonly Upstream[]): string[] {
   const { name, match } = group;

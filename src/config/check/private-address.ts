@@ -3,6 +3,8 @@ import { v6Words } from '../../runtime/address.ts';
 /** Endings of names that only a private network resolves (RFC 6761, 6762, 8375, and custom). */
 const PRIVATE_NAMES = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|private|home\.arpa)$/;
 
+const V4 = /^\d+\.\d+\.\d+\.\d+$/;
+
 /** First address and prefix length of every IPv4 range that is not on the public network. */
 const PRIVATE_V4: readonly (readonly [address: string, bits: number])[] = [
   ['0.0.0.0', 8],
@@ -25,8 +27,16 @@ const PRIVATE_V4: readonly (readonly [address: string, bits: number])[] = [
 export function isPrivateHost(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/\.$/, '');
   if (host.startsWith('[')) return isPrivateV6(host.slice(1, -1));
-  if (/^\d+\.\d+\.\d+\.\d+$/.test(host)) return isPrivateV4(v4Number(host));
+  if (V4.test(host)) return isPrivateV4(v4Number(host));
   return !host.includes('.') || PRIVATE_NAMES.test(host);
+}
+
+/**
+ * Tells whether a URL's host is an address in place of a name. Takes `hostname` of a parsed `URL`, as `isPrivateHost`
+ * does.
+ */
+export function isAddress(hostname: string): boolean {
+  return hostname.startsWith('[') || V4.test(hostname.replace(/\.$/, ''));
 }
 
 function v4Number(dotted: string): number {

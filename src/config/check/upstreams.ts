@@ -1,7 +1,7 @@
 import type { Config, UpstreamConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import type { FieldError } from '../field-error.ts';
-import { isPrivateHost } from './private-address.ts';
+import { isAddress, isPrivateHost } from './private-address.ts';
 
 /** Finds upstreams without an address, or with one that may not be called. */
 export function upstreamErrors(
@@ -49,6 +49,26 @@ export function upstreamWarnings(entry: UpstreamConfig, upstream: Upstream | und
     `Upstream "${id}": base_url ends with ${twice}, and its routes begin at ${twice} below it, so ` +
       `that /v1/* calls ${baseUrl}${twice}/…; shorten base_url, or set openai_at or anthropic_at to "".`,
   ];
+}
+
+/**
+ * Warns of upstreams at an IP address: Workers call names only, and Cloudflare's edge answers such a call with
+ * error 1003. A private address is an error before.
+ */
+export function addressWarnings(
+  { upstreams }: Pick<Config, 'upstreams'>,
+  { privateUpstreams }: { readonly privateUpstreams: boolean },
+): string[] {
+  if (privateUpstreams) return [];
+  return upstreams.flatMap(({ id, base_url: baseUrl, via }, index) => {
+    if (baseUrl === undefined || via !== null) return [];
+    const { hostname } = new URL(baseUrl);
+    if (!isAddress(hostname)) return [];
+    return [
+      `Upstream "${id}": upstreams[${index}].base_url is an IP address (${hostname}), which a Worker cannot call: ` +
+        'Cloudflare answers with error 1003. Give it a name in DNS, or set via to the name of a service or VPC binding.',
+    ];
+  });
 }
 
 /** Warns of stored secrets that no caller can use. */

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { LANES } from '../../core/words/ticket.ts';
+import { JURISDICTIONS, LOCATIONS } from './places.ts';
 import { limitsSchema, text } from './limits.ts';
 import {
   feedForwardSchema,
@@ -212,14 +213,14 @@ export const groupSchema = z
         'While the object of the group cannot be reached: refuse, or let some calls pass without a slot, counted and shown.',
       ),
     location: z
-      .enum(['wnam', 'enam', 'sam', 'weur', 'eeur', 'apac', 'oc', 'afr', 'me'])
+      .enum(LOCATIONS)
       .nullable()
       .default(null)
       .describe(
         'Where the objects of the group are created, as a hint; only the first call to an object counts.',
       ),
     jurisdiction: z
-      .enum(['eu', 'fedramp', 'us'])
+      .enum(JURISDICTIONS)
       .nullable()
       .default(null)
       .describe(

@@ -220,10 +220,55 @@ describe('warns', () => {
       { upstreams: [{ id: 'openai', auth: { secret: 'UPSTREAM_OPENAI_KEY' } }] },
       /calls to openai are refused/,
     ],
+    [
+      'of a public IP address, which a Worker cannot call',
+      { upstreams: [{ id: 'zai' }, { id: 'mine', base_url: 'https://203.0.113.7:8443/v1' }] },
+      /^Upstream "mine": upstreams\[1\]\.base_url is an IP address \(203\.0\.113\.7\).*error 1003/,
+    ],
+    [
+      'of one of IPv6',
+      { upstreams: [{ id: 'mine', base_url: 'https://[2606:4700::1111]/v1' }] },
+      /^Upstream "mine": upstreams\[0\]\.base_url is an IP address \(\[2606:4700::1111\]\)/,
+    ],
+    [
+      'of a long wait that nothing keeps alive',
+      { groups: [{ name: 'g', queue: { timeout_ms: 300_001 } }] },
+      /^Group "g": queue\.timeout_ms is above 300 s, and queue\.keepalive\.after_ms is not set/,
+    ],
+    [
+      'of one that is kept alive too late',
+      {
+        groups: [{ name: 'g', queue: { timeout_ms: 400_000, keepalive: { after_ms: 300_001 } } }],
+      },
+      /^Group "g": queue\.timeout_ms is above 300 s, and queue\.keepalive\.after_ms is above that too/,
+    ],
   ])('%s', (_, input, expected) => {
     expect(check(input).errors).toEqual([]);
     expect(check(input).warnings).toEqual([expect.stringMatching(expected)]);
   });
+
+  test('not of an IP address behind a binding, of one where Headgate hosts itself, nor of a name with digits', () => {
+    const base_url = 'https://203.0.113.7/v1';
+    expect(check({ upstreams: [{ id: 'mine', base_url, via: 'VLLM' }] }).warnings).toEqual([]);
+    expect(check({ upstreams: [{ id: 'mine', base_url }] }, true).warnings).toEqual([]);
+    const named = { id: 'mine', base_url: 'https://203.0.113.7.example.com/v1' };
+    expect(check({ upstreams: [named] }).warnings).toEqual([]);
+  });
+
+  test('not of a long wait that is kept alive, nor of one of five minutes', () => {
+    const queue = { timeout_ms: 3_600_000, keepalive: { after_ms: 300_000 } };
+    expect(check({ groups: [{ name: 'g', queue }] }).warnings).toEqual([]);
+    const short = { timeout_ms: 300_000 };
+    expect(check({ groups: [{ name: 'g', queue: short }] }).warnings).toEqual([]);
+  });
+});
+
+test.each(['apac-ne', 'apac-se'] as const)('a group may be near %s', (location) => {
+  expect(check({ groups: [{ name: 'g', location }] })).toEqual({ errors: [], warnings: [] });
+});
+
+test('a group may be kept in the jurisdiction us', () => {
+  expect(check({ groups: [{ name: 'g', jurisdiction: 'us' }] }).errors).toEqual([]);
 });
 
 describe('names of operations', () => {

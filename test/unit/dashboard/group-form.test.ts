@@ -210,7 +210,7 @@ describe('what has a control of its own', () => {
     [
       'location',
       'moon',
-      'expected one of "wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me", got the text "moon"',
+      'expected one of "wnam", "enam", "sam", "weur", "eeur", "apac", "apac-ne", "apac-se", "oc", "afr", "me", got the text "moon"',
     ],
   ])('says what is wrong at %s: %j', (path, value, message) => {
     expect(wrongAt(path, value)[0]).toBe(message);
