@@ -50,13 +50,47 @@ export interface Env {
   readonly ANALYTICS?: AnalyticsDataset;
   /** `allow` where Headgate hosts itself, so that upstreams may have private addresses. */
   readonly PRIVATE_UPSTREAMS?: string;
+  /** Where the directory, the feed and the pools of groups without a jurisdiction of their own must stay. */
+  readonly JURISDICTION?: string;
+  /** Where the directory and the feed are created, as a hint. */
+  readonly DIRECTORY_LOCATION?: string;
   /** Self-hosted only: the process that wrote a row. Rows of another process died with it. */
   readonly BOOT_ID?: string;
 }
 
+/** Variables that say where objects are; an empty one says nothing. `runtime/places.ts` checks them. */
+export type PlaceVariables = Pick<Env, 'JURISDICTION' | 'DIRECTORY_LOCATION'>;
+
+/** Tells the jurisdiction of the deployment; null: it has none. */
+export function jurisdictionOf({ JURISDICTION: name = '' }: PlaceVariables): string | null {
+  return name === '' ? null : name;
+}
+
+/** Narrows a namespace down to objects of a jurisdiction; null: of none. */
+export function keptIn<Rpc>(
+  namespace: ObjectNamespace<Rpc>,
+  jurisdiction: string | null,
+): ObjectNamespace<Rpc> {
+  if (jurisdiction === null) return namespace;
+  try {
+    return namespace.jurisdiction(jurisdiction);
+  } catch (error) {
+    // Plain workerd has one place only and says so; Cloudflare never does. Any other refusal stands.
+    if (error instanceof Error && error.message.includes('not implemented')) return namespace;
+    throw error;
+  }
+}
+
+/** Finds an object of which there is one in a deployment. */
+function single<Rpc>(env: PlaceVariables, namespace: ObjectNamespace<Rpc>, name: string): Rpc {
+  const { DIRECTORY_LOCATION: locationHint = '' } = env;
+  const within = keptIn(namespace, jurisdictionOf(env));
+  return locationHint === '' ? within.getByName(name) : within.getByName(name, { locationHint });
+}
+
 /** Finds the directory, which is one object. */
-export function directoryOf(env: Env): DirectoryRpc {
-  return env.DIRECTORY.getByName('directory');
+export function directoryOf(env: Pick<Env, 'DIRECTORY'> & PlaceVariables): DirectoryRpc {
+  return single(env, env.DIRECTORY, 'directory');
 }
 
 /** Finds the object of all pools on trial. Where there is none, each has its own from the start. */
@@ -66,6 +100,6 @@ export function trialsOf({ TRIALS }: Pick<Env, 'TRIALS'>): TrialsRpc {
 }
 
 /** Finds the hub of the dashboards, which is one object. */
-export function feedOf(env: Pick<Env, 'FEED'>): FeedRpc {
-  return env.FEED.getByName('feed');
+export function feedOf(env: Pick<Env, 'FEED'> & PlaceVariables): FeedRpc {
+  return single(env, env.FEED, 'feed');
 }

@@ -17,13 +17,16 @@ import type { Forwarder } from './forwarder.ts';
 import { startForwarder } from './forwarder.ts';
 import { readCompatibility, workerdConfig } from './workerd-config.ts';
 import type { KeptRunning } from './keep-running.ts';
+import type { PlaceVariables } from '../../src/env.ts';
+import { wrongPlace } from '../../src/runtime/places.ts';
 import { keepRunning } from './keep-running.ts';
 import { clientsMax } from './open-files.ts';
 import type { WorkerdProcess } from './workerd.ts';
 import { startWorkerd } from './workerd.ts';
 
-/** Keys of providers, secrets of webhooks, and who may see metrics and the admin routes. */
-const PASSED_ON = /^((UPSTREAM|WEBHOOK)_[A-Z0-9_]+|METRICS_TOKEN|ACCESS_(TEAM_DOMAIN|AUD|ROLE))$/;
+/** Keys of providers, secrets of webhooks, who may see metrics and the admin routes, and variables of places. */
+const PASSED_ON =
+  /^((UPSTREAM|WEBHOOK)_[A-Z0-9_]+|METRICS_TOKEN|ACCESS_(TEAM_DOMAIN|AUD|ROLE)|JURISDICTION|DIRECTORY_LOCATION)$/;
 
 export interface ServeOptions {
   /** Port of the first Worker service; 0: any free one. */
@@ -197,6 +200,8 @@ async function importConfig(
 
 /** Starts Headgate on plain workerd; resolves when it answers. The data folder is its own until it stops. */
 export async function startServe(options: ServeOptions): Promise<Serve> {
+  const wrong = wrongPlace((options.env ?? process.env) as PlaceVariables);
+  if (wrong !== null) throw new Error(wrong);
   const dataDir = resolve(options.dataDir);
   await mkdir(dataDir, { recursive: true });
   const lock = await lockFolder(dataDir);

@@ -18,6 +18,7 @@ import { readCallerHeaders } from '../contract/request-headers.ts';
 import { newerTable, routingTable } from '../config/snapshots.ts';
 import type { Background } from '../runtime/background.ts';
 import { CallClock } from '../runtime/call-clock.ts';
+import { wrongPlace } from '../runtime/places.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { newTicket } from './acquire/ticket.ts';
 import { attempts } from './attempts.ts';
@@ -55,6 +56,11 @@ const NOT_THERE: ReadonlySet<Reason> = new Set(['upstream_unknown', 'model_unkno
 /** Answers a call to `/{upstream}/*` or to the unified `/v1/*`. */
 export async function proxy(request: Request, env: Env, ctx: Background): Promise<Response> {
   const url = new URL(request.url);
+  const wrong = wrongPlace(env);
+  if (wrong !== null) {
+    const reply = { reason: 'setting_invalid', message: wrong } as const;
+    return errorResponse(errorShape(request, url, null), reply);
+  }
   const table = await routingTable(env, ctx);
   if (table === null) {
     const message = 'The configuration cannot be reached yet. Try again in a moment.';

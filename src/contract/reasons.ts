@@ -8,6 +8,7 @@ export type Reason =
   | 'too_many_groups'
   | 'upstream_unreachable'
   | 'secret_missing'
+  | 'setting_invalid'
   | 'upstream_unknown'
   | 'model_unknown'
   | 'model_ambiguous'
@@ -45,6 +46,7 @@ export const REASONS: Record<Reason, ReasonShape> = {
   upstream_unreachable: { status: 502, permanent: false },
   // An operator has to act first, and clients repeat any 5xx.
   secret_missing: { status: 424, permanent: true },
+  setting_invalid: { status: 424, permanent: true },
   upstream_unknown: { status: 404, permanent: true },
   model_unknown: { status: 404, permanent: true },
   model_ambiguous: { status: 400, permanent: true },

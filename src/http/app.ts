@@ -1,12 +1,14 @@
 // The front door: a URL of ours goes to the route table below, everything else is a call.
 
-import { Hono } from 'hono';
+import { Hono, type MiddlewareHandler } from 'hono';
 import type { Env } from '../env.ts';
 import { DEPARTED_PATH } from '../contract/rpc/forwarded.ts';
 import { logEvent } from '../runtime/log.ts';
+import { wrongPlace } from '../runtime/places.ts';
 import { MALFORMED_PATH, malformedReply } from './malformed.ts';
 import { errorResponse } from '../call/errors/wire-error.ts';
 import { createAdminRoutes } from '../admin/admin-routes.ts';
+import { ProblemError, problemResponse } from '../admin/problem.ts';
 import { callsInFlight } from '../call/calls-in-flight.ts';
 import { createDashboardRoutes } from './dashboard/dashboard-routes.ts';
 import { home } from './home.ts';
@@ -47,6 +49,7 @@ function createRoutes(): Hono<{ Bindings: Env }> {
     departures.tell(req.raw);
     return new Response(null, { status: 204 });
   });
+  for (const path of ['/metrics', '/status', '/admin/api/*']) app.use(path, requirePlaces);
   app.get('/metrics', metrics);
   app.get('/status', status);
   app.route('/admin/api', createAdminRoutes());
@@ -55,6 +58,13 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   app.onError(internalError);
   return app;
 }
+
+/** Refuses to serve what asks the directory, where a variable says that it is at a place which does not exist. */
+const requirePlaces: MiddlewareHandler<{ Bindings: Env }> = async ({ env }, next) => {
+  const wrong = wrongPlace(env);
+  if (wrong !== null) return problemResponse(new ProblemError(503, wrong));
+  return next();
+};
 
 /** Answers a bug of ours, not an expected outcome. Its message may hold anything, so only its kind is told. */
 function internalError(error: unknown): Response {

@@ -1,12 +1,14 @@
 import type { Context } from 'hono';
 import type { Env } from '../env.ts';
+import { wrongPlace } from '../runtime/places.ts';
 import { howToSet, readSecret, withoutSecret } from '../runtime/secrets.ts';
 import { routingTable } from '../config/snapshots.ts';
 
 /** Tells a newcomer what this is, whether it is set up, and what is missing. */
 export async function home(context: Context<{ Bindings: Env }>): Promise<Response> {
   const { env, executionCtx, req } = context;
-  const table = await routingTable(env, executionCtx);
+  const wrong = wrongPlace(env);
+  const table = wrong === null ? await routingTable(env, executionCtx) : null;
   const origin = new URL(req.url).origin;
   const isAdminOpen = readSecret(env, 'ADMIN_TOKEN') !== null;
   const groups = table?.snapshot.config.groups.length ?? 0;
@@ -23,7 +25,7 @@ export async function home(context: Context<{ Bindings: Env }>): Promise<Respons
       `  any model   ${origin}/v1   with models such as openai/gpt-4o`,
       '',
       'Set up:',
-      `  Directory      ${table === null ? 'OUT OF REACH: calls are refused until it answers' : 'ready'}`,
+      `  Directory      ${table === null ? (wrong ?? 'OUT OF REACH: calls are refused until it answers') : 'ready'}`,
       ...(table === null ? [] : [`  Configuration  version ${table.snapshot.version}`]),
       `  Admin routes   ${isAdminOpen ? `open at ${origin}/admin/api with the ADMIN_TOKEN` : 'CLOSED: the secret ADMIN_TOKEN is missing. Set it: ' + howToSet(env, 'ADMIN_TOKEN')}`,
       `  Dashboard      ${origin}/admin`,

@@ -1,16 +1,17 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { ListedPool } from '../contract/rpc/directory-rpc.ts';
-import type { Env, ObjectNamespace } from '../env.ts';
+import { jurisdictionOf, keptIn, type Env, type PlaceVariables } from '../env.ts';
 import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
 import { KEY_PREFIX, keyGroup } from './key-groups.ts';
 import { AUTO_PREFIX, poolName } from '../contract/pool-name.ts';
 
-/** Where a group's objects live: a `GroupConfig` is one. Automatic groups have none (null). */
+/** Where a group's objects live: a `GroupConfig` is one. Automatic groups say nothing of it (null). */
 export type PoolPlace = Pick<GroupConfig, 'location' | 'jurisdiction'>;
 
 /**
  * A listed pool with the jurisdiction that it was created in. The same name in another jurisdiction
- * is another object, so a pool whose group was deleted is found again only with it. Absent: none.
+ * is another object, so a pool whose group was deleted is found again only with it. Absent or null: that of the
+ * deployment, if it has one.
  */
 export interface PlacedPool extends ListedPool {
   readonly jurisdiction?: GroupConfig['jurisdiction'];
@@ -22,31 +23,17 @@ export interface PlacedPool extends ListedPool {
  * work again after its object was reset.
  */
 export function poolOf(
-  env: Pick<Env, 'GROUPS'>,
+  env: Pick<Env, 'GROUPS'> & PlaceVariables,
   group: string,
   partition: string | null,
   place: PoolPlace | null,
 ): GroupRpc {
-  const namespace = namespaceOf(env, place?.jurisdiction ?? null);
+  const namespace = keptIn(env.GROUPS, place?.jurisdiction ?? jurisdictionOf(env));
   const name = poolName(group, partition);
   const location = place?.location ?? null;
   return location === null
     ? namespace.getByName(name)
     : namespace.getByName(name, { locationHint: location });
-}
-
-function namespaceOf(
-  env: Pick<Env, 'GROUPS'>,
-  jurisdiction: string | null,
-): ObjectNamespace<GroupRpc> {
-  if (jurisdiction === null) return env.GROUPS;
-  try {
-    return env.GROUPS.jurisdiction(jurisdiction);
-  } catch (error) {
-    // Plain workerd has one place only and says so; Cloudflare never does. Any other refusal stands.
-    if (error instanceof Error && error.message.includes('not implemented')) return env.GROUPS;
-    throw error;
-  }
 }
 
 /**

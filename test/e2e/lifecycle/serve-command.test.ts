@@ -116,6 +116,19 @@ describe('the configuration of the first start', () => {
   });
 });
 
+it.each([
+  [
+    'JURISDICTION',
+    'europe',
+    /The variable JURISDICTION is "europe": expected eu, fedramp, us, or nothing/,
+  ],
+  ['DIRECTORY_LOCATION', 'moon', /The variable DIRECTORY_LOCATION is "moon": expected wnam, enam/],
+])('a %s that does not exist ends the start with 1', async (name, value, message) => {
+  const script = serve([], { [name]: value });
+  expect(await script.exited).toBe(1);
+  expect(script.output()).toMatch(message);
+});
+
 describe('a signal', () => {
   const send = (url: string, count: number): OpenCall[] =>
     Array.from({ length: count }, (_, i) => openChat(url, { label: `call-${i}` }));

@@ -20,9 +20,13 @@ function namespaceOf(asked: Asked[], canJurisdiction = true, jurisdiction: strin
   };
 }
 
-function askedFor(place: Parameters<typeof poolOf>[3], canJurisdiction = true): Asked | undefined {
+function askedFor(
+  place: Parameters<typeof poolOf>[3],
+  canJurisdiction = true,
+  variables: Partial<Env> = {},
+): Asked | undefined {
   const asked: Asked[] = [];
-  const env = { GROUPS: namespaceOf(asked, canJurisdiction) } as unknown as Pick<Env, 'GROUPS'>;
+  const env = { GROUPS: namespaceOf(asked, canJurisdiction), ...variables } as unknown as Env;
   poolOf(env, 'shared', null, place);
   return asked[0];
 }
@@ -38,6 +42,14 @@ test.each<[string, Parameters<typeof poolOf>[3], Asked]>([
   ['in both', { location: 'weur', jurisdiction: 'eu' }, ['eu', 'shared', { locationHint: 'weur' }]],
 ])('an object is made %s', (_, place, expected) => {
   expect(askedFor(place)).toEqual(expected);
+});
+
+test.each<[string, Parameters<typeof poolOf>[3], string]>([
+  ['a group that names none', { location: null, jurisdiction: null }, 'eu'],
+  ['an automatic group', null, 'eu'],
+  ['a group of its own jurisdiction', { location: null, jurisdiction: 'us' }, 'us'],
+])('the jurisdiction of the deployment holds for %s', (_, place, expected) => {
+  expect(askedFor(place, true, { JURISDICTION: 'eu' })).toEqual([expected, 'shared']);
 });
 
 test('where it is self-hosted there is one place', () => {
