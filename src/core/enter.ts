@@ -1,5 +1,4 @@
-import { after, instant, type InstantMs, type TicketId } from './words/ids.ts';
-import { ORPHAN_GRACE_MS } from './words/settings.ts';
+import { after, instant, type InstantMs } from './words/ids.ts';
 import { LANES, type Lane, type Ticket } from './words/ticket.ts';
 import {
   NO_AGENT,
@@ -13,20 +12,16 @@ import type { WaitCause } from './parts/decision-log.ts';
 import { demandOf } from './parts/demand.ts';
 import { dequeue, enqueue, type Waiter } from './parts/queue.ts';
 import { blockOf, isStopped, roomAt, slotsMaxAt } from './capacity.ts';
-import { estimateWaitMs, waitersAhead } from './estimate.ts';
+import { waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, letPass, pump } from './grant.ts';
 import { attach, claimGranted } from './leases.ts';
 import { leave, reject, rejected } from './leave.ts';
 import { waitsForItself } from './nesting.ts';
 import { ageOf, isUnderCap } from './order.ts';
-import {
-  rejectionAtDoor,
-  rejectionOfStopped,
-  rejectionInQueue,
-  rejectionAtDeadline,
-} from './rejections.ts';
-import { NEVER, type GroupState } from './state.ts';
+import { letGo, park, tellPlace } from './parking.ts';
+import { rejectionAtDoor, rejectionOfStopped, rejectionInQueue } from './rejections.ts';
+import type { GroupState } from './state.ts';
 import { noteRejectedAtDoor } from './stats.ts';
 import { hasEnded } from './unclaimed.ts';
 
@@ -66,6 +61,7 @@ export function joinQueue(
   } else if (known !== undefined) {
     park(state, known, event, now);
     pump(state, now, effects);
+    letGo(state, known, event, now, effects);
     return;
   }
   const claimed = claimGranted(state, event, now);
@@ -89,6 +85,8 @@ export function joinQueue(
   if (state.queue.byTicket.get(ticket.id) !== waiter) return;
   decide(state, waiter, now, effects);
   if (ticket.isTry) unlevel();
+  if (letGo(state, waiter, event, now, effects)) return;
+  tellPlace(state, waiter, event, now, effects);
 }
 
 /** Decides what becomes of a newcomer that cannot be granted now. */
@@ -108,28 +106,6 @@ function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effe
     const found = rejectionInQueue(state, waiter, now);
     if (found === null) return;
     leave(state, found.evicted ?? waiter, rejected(found.rejection), now, effects);
-  }
-}
-
-/** Ends slices, drops waiters whose caller has gone, rejects those at their deadline. */
-export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect[]): void {
-  if (now < state.waitersDueAt) return;
-  state.waitersDueAt = NEVER;
-  for (const waiter of state.queue.byTicket.values()) {
-    if (now >= waiter.deadlineAt) {
-      leave(state, waiter, rejected(rejectionAtDeadline(state, waiter.ticket, now)), now, effects);
-    } else if (waiter.sliceEndsAt === null && now >= waiter.orphanAt) {
-      leave(state, waiter, { kind: 'left' }, now, effects);
-    } else {
-      if (waiter.sliceEndsAt !== null && now >= waiter.sliceEndsAt) {
-        waiter.sliceEndsAt = null;
-        // From now on: where the process was held up, the slice may have been over for long.
-        waiter.orphanAt = after(now, ORPHAN_GRACE_MS);
-        const { id: ticketId } = waiter.ticket;
-        effects.push({ kind: 'pending', ticketId, ...standing(state, ticketId, now) });
-      }
-      noteDue(state, waiter);
-    }
   }
 }
 
@@ -168,29 +144,6 @@ export function replace(state: GroupState, waiter: Waiter, lane: Lane, isPromote
   waiter.lane = lane;
   waiter.isPromoted = isPromoted;
   enqueue(state.queue, waiter);
-}
-
-/** Tells where a ticket stands, and how long it may take from there, in milliseconds. */
-export function standing(
-  state: GroupState,
-  ticketId: TicketId,
-  now: InstantMs,
-): { readonly position: number; readonly estimateMs: number } {
-  const waiter = state.queue.byTicket.get(ticketId);
-  const position = waiter === undefined ? 0 : waitersAhead(state, waiter);
-  return { position, estimateMs: estimateWaitMs(state, position, now) };
-}
-
-function park(state: GroupState, waiter: Waiter, event: Acquire, now: InstantMs): void {
-  waiter.sliceEndsAt = after(now, event.sliceMs);
-  waiter.agent.lastSeenAt = now;
-  noteDue(state, waiter);
-}
-
-function noteDue(state: GroupState, waiter: Waiter): void {
-  state.waitersDueAt = instant(
-    Math.min(state.waitersDueAt, waiter.deadlineAt, waiter.sliceEndsAt ?? waiter.orphanAt),
-  );
 }
 
 /** Makes the entry of a ticket that comes for the first time. It does not stand in the queue yet. */

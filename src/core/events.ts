@@ -10,12 +10,16 @@ import type { Claim } from './unclaimed.ts';
 
 /** An event that can happen to a group. */
 export type GroupEvent =
-  /** A caller asks for a slot, or asks again; it stays parked for `sliceMs` at most. */
+  /**
+   * A caller asks for a slot, or asks again; it stays parked for `sliceMs` at most. `mayAskLater`: it need not be
+   * parked, and asks again when it is told to. Absent: it is parked.
+   */
   | {
       readonly kind: 'acquire';
       readonly ticket: Ticket;
       readonly leaseId: LeaseId;
       readonly sliceMs: number;
+      readonly mayAskLater?: boolean;
     }
   | { readonly kind: 'renew'; readonly leaseId: LeaseId }
   /** The call has its slots in all its groups now. */
@@ -91,12 +95,16 @@ export type Effect =
       readonly lease: Lease;
       readonly isCovered: boolean;
     }
-  /** The acquire call's slice is over and the ticket still waits. */
+  /**
+   * The ticket still waits, and nobody is parked for it until its caller asks again: after `askAgainMs`, or at once
+   * (null).
+   */
   | {
       readonly kind: 'pending';
       readonly ticketId: TicketId;
       readonly position: number;
       readonly estimateMs: number;
+      readonly askAgainMs: number | null;
     }
   | { readonly kind: 'reject'; readonly ticketId: TicketId; readonly rejection: Rejection }
   /** A try that cannot be granted now, or a wait that would hold narrower slots through a pause. */

@@ -3,7 +3,7 @@ import {
   COOLDOWN_MAX_MS,
   LEASE_TTL_MS,
   MOVE_SETTLE_MS,
-  SETTLE_MS,
+  settleMs,
   type GroupSettings,
 } from './words/settings.ts';
 import type { Amounts } from './parts/ahead.ts';
@@ -40,7 +40,7 @@ export interface Stored {
  *
  * Whatever may have been handed out counts as held: slots as unclaimed until their holders come back, for one
  * TTL, of rates and budgets what was set aside. If there were slots, there may have been waiters, who come back
- * within `SETTLE_MS` and are put in their old order before anything is granted. What tenants had had is
+ * within `settleMs` and are put in their old order before anything is granted. What tenants had had is
  * forgotten. What a clock that was ahead has written is brought back to now.
  */
 export function recover(
@@ -58,7 +58,8 @@ export function recover(
   const next = Math.max(firstAttachment, (bound?.next ?? 0) + ATTACHMENTS_UNWRITTEN_MAX);
   const state = emptyState(settings, next, controls, isStored);
   if (bound !== null) {
-    Object.assign(state.bound, { seq: bound.seq, since: bound.since });
+    const { seq, since, waiters } = bound;
+    Object.assign(state.bound, { seq, since, waiters });
     for (const id of bound.ended) {
       state.tombstones.add(id, now);
       state.bound.unclaimable.add(id);
@@ -77,8 +78,9 @@ export function recover(
   addHanded(state, leases, now);
   settleUnclaimed(state, now);
   if (leases.length > 0) state.bound.since = 0;
-  if (slotsHeld(state) > 0) {
-    state.grantsFrom = after(now, SETTLE_MS);
+  const waiters = bound?.waiters ?? 0;
+  if (slotsHeld(state) > 0 || waiters > 0) {
+    state.grantsFrom = after(now, settleMs(waiters, slotsHeld(state)));
     state.drainsFrom = now;
   }
   noteHeld(state.bound, slotsHeld(state), now);

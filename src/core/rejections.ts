@@ -1,6 +1,6 @@
 import type { InstantMs } from './words/ids.ts';
 import type { Rejection } from './words/rejection.ts';
-import { HOLD_SAMPLES_MIN, WAITERS_MAX } from './words/settings.ts';
+import { HOLD_SAMPLES_MIN } from './words/settings.ts';
 import type { Ticket } from './words/ticket.ts';
 import { NO_AGENT } from './parts/accounts.ts';
 import { demandOf } from './parts/demand.ts';
@@ -135,7 +135,7 @@ function fullness(
   if (tenant.waiting > queueLengthMaxEach) {
     return { of: 'tenant', queueLengthMax: queueLengthMaxEach };
   }
-  const queueLengthMax = Math.min(settings.queueLengthMax, WAITERS_MAX);
+  const { queueLengthMax } = settings;
   return queueLength(queue) > queueLengthMax ? { of: 'group', queueLengthMax } : null;
 }
 

@@ -1,7 +1,7 @@
 import { after, instant, ticketOf, type InstantMs, type LeaseId } from './words/ids.ts';
-import { MOVE_SETTLE_MS, SETTLE_MS } from './words/settings.ts';
+import { MOVE_SETTLE_MS, settleMs } from './words/settings.ts';
 import { levelAgents } from './parts/accounts.ts';
-import { emptyDueAt, isRunningOut, lostAt, noteHeld } from './parts/bound.ts';
+import { emptyDueAt, hasCrowdChanged, isRunningOut, lostAt, noteHeld } from './parts/bound.ts';
 import { closedBreaker } from './parts/breaker.ts';
 import { emptyCeiling } from './parts/ceiling.ts';
 import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
@@ -10,7 +10,7 @@ import { queueLength } from './parts/queue.ts';
 import { refundDebts } from './parts/rates.ts';
 import { forgetRepeatRefusals } from './parts/repeat-refusals.ts';
 import { blockOf } from './capacity.ts';
-import { expireWaiters, joinQueue, replace } from './enter.ts';
+import { joinQueue, replace } from './enter.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, pump } from './grant.ts';
 import {
@@ -25,6 +25,7 @@ import {
   markRefused,
 } from './leases.ts';
 import { leave, rejected } from './leave.ts';
+import { expireWaiters } from './parking.ts';
 import { takeOver } from './recover.ts';
 import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
 import { countInFlight } from './reservation.ts';
@@ -66,7 +67,11 @@ function noteWrite(state: GroupState, now: InstantMs, effects: Effect[]): void {
   const isEmptyDue = now >= emptyDueAt(bound);
   if (isEmptyDue) bound.isEmptyNoted = true;
   const isAhead = isEmptyDue || isRunningOut(bound, now);
-  if (isAhead || isControlsDirty) effects.push({ kind: 'write', isAhead });
+  const isSettling = now < state.grantsFrom;
+  const isSoon =
+    isControlsDirty ||
+    hasCrowdChanged(bound, isSettling ? bound.waiters : queueLength(state.queue));
+  if (isAhead || isSoon) effects.push({ kind: 'write', isAhead });
 }
 
 /** Reads until when the upstream stops the group; 0: it does not. */
@@ -229,7 +234,9 @@ function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, eff
   if (lease === undefined) {
     lease = claimLease(state, event.claim, now);
     // Where nothing was stored of an instance before, others may follow the first holder that comes from there.
-    if (!state.bound.isStored) state.grantsFrom = after(now, SETTLE_MS);
+    if (!state.bound.isStored) {
+      state.grantsFrom = after(now, settleMs(queueLength(state.queue), slotsHeld(state)));
+    }
   } else {
     attach(state, lease, now);
   }

@@ -1,6 +1,7 @@
 import type { InstantMs } from './words/ids.ts';
 import { confirm, isRingDue, issue, marginOf, type Bound, type BoundRow } from './parts/bound.ts';
 import { setAhead, type Amounts } from './parts/ahead.ts';
+import { queueLength } from './parts/queue.ts';
 import { leftOf } from './parts/rates.ts';
 import { slotsLearned } from './capacity.ts';
 import type { Controls } from './controls.ts';
@@ -27,7 +28,7 @@ export interface Kept {
 
 /** Takes everything that is to be written now. It must be written in the same turn. */
 export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
-  const { bound, settings, controls, ahead, nextAttachment, revoking } = state;
+  const { bound, settings, controls, ahead, nextAttachment, revoking, queue } = state;
   const held = slotsHeld(state);
   const above = margin(state, held, now);
   // Where the next grant is written anyhow, or is not soon, whatever is written of an empty group says so.
@@ -35,7 +36,9 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   if (isIdle) bound.since = nextAttachment;
   const isKept = mustKeep(state, isIdle, now);
   const mark = isIdle ? 0 : held + above;
-  const row = { mark, held, next: nextAttachment, revoking };
+  // As long as those of before are on their way back, there are as many as there were.
+  const waiters = Math.max(queueLength(queue), now < state.grantsFrom ? bound.waiters : 0);
+  const row = { mark, held, next: nextAttachment, waiters, revoking };
   // The row of the controls carries the bound where both are written: one row instead of two.
   const isInRing = !isKept || isRingDue(bound);
   const issued = issue(bound, row, !isInRing, now);

@@ -5,8 +5,8 @@ import type {
   ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
 import { isStopped } from '../core/capacity.ts';
-import { standing } from '../core/enter.ts';
 import type { GroupEvent } from '../core/events.ts';
+import { standing } from '../core/parking.ts';
 import { isOfNewer } from '../core/unclaimed.ts';
 import { leaseIdOf, ticketId, type TicketId } from '../core/words/ids.ts';
 import type { DirectoryLink } from './directory-link.ts';
@@ -45,15 +45,18 @@ export class AcquireCalls {
     this.#passedUnlimited += request.passedUnlimited;
     if (link.isRetired || handOver.hasBegun) return parked.moved();
     const id = ticketId(request.ticketId);
+    const missed = parked.takeMissed(id);
+    if (missed !== undefined) return missed;
     if (shell.state.queue.byTicket.has(id)) link.hear();
     const superseded = parked.current(id);
     const answer = this.#park(id, {
       kind: 'acquire',
       leaseId: leaseIdOf(id, request.attempt),
       sliceMs: request.sliceMs,
+      mayAskLater: request.mayAskLater ?? false,
       ticket: ticketFrom(request, shell.now()),
     });
-    superseded?.(parked.pending(standing(shell.state, id, shell.now())));
+    superseded?.(parked.pending({ ...standing(shell.state, id, shell.now()), askAgainMs: null }));
     return (await answer) as AcquireAnswer;
   }
 

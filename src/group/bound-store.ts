@@ -35,8 +35,9 @@ export interface Loaded extends Stored {
   readonly minute: HistoryPoint | null;
 }
 
-/** A row of the bound, and what rides on it. */
-type StoredRow = BoundRow & { readonly minute?: HistoryPoint };
+/** A row of the bound, and what rides on it. An older release did not write how many waited. */
+type StoredRow = Omit<BoundRow, 'waiters'> &
+  Partial<Pick<BoundRow, 'waiters'>> & { readonly minute?: HistoryPoint };
 
 /** Tallies that releases up to 0.1.0 kept beside the controls. */
 type OldTallies = Pick<Controls, 'factors'> & Pick<Controls['spend'], 'keys' | 'agents'>;
@@ -89,14 +90,15 @@ export class BoundStore {
       const rest = { heldBefore: leases.length, lastUsedAt: this.#oldStamp(), minute: null };
       return { ...stored, bound: null, untold: [], ...rest };
     }
-    const { mark, held, at, minute = null } = last.row;
+    const { mark, held, at, waiters = 0, minute = null } = last.row;
     const late = rows.filter(({ row }) => row.at >= at - RING_MS).map(({ row }) => row);
     const ended = late.flatMap((row) => row.ended);
     const lapsed = late.flatMap((row) => row.lapsed);
     const isDead = last.by !== this.#bootId;
+    const there = isDead ? { mark: 0, waiters: 0 } : { mark, waiters };
     return {
       ...stored,
-      bound: { ...last.row, mark: isDead ? 0 : mark, ended, lapsed },
+      bound: { ...last.row, ...there, ended, lapsed },
       // A row of the ring tells once more what ended by that of the controls before it.
       untold: last.row === bound ? last.row.ended : [],
       heldBefore: held + leases.length,
@@ -160,6 +162,8 @@ export class BoundStore {
   }
 }
 
-function latest<Row extends { readonly row: BoundRow }>(rows: readonly Row[]): Row | undefined {
+function latest<Row extends { readonly row: Pick<BoundRow, 'seq'> }>(
+  rows: readonly Row[],
+): Row | undefined {
   return rows.toSorted((a, b) => a.row.seq - b.row.seq).at(-1);
 }

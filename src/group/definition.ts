@@ -74,8 +74,17 @@ export function isRetired(identity: PoolIdentity, definition: Definition): boole
   return definition.version > 0 && definition.config === null;
 }
 
-export function settingsOf(definition: Definition): GroupSettings {
-  const { config, assumed, weights, switches } = definition;
+/**
+ * Makes the settings that the core goes by.
+ *
+ * @param waitersMax calls that may wait, whatever is configured
+ */
+export function settingsOf(definition: Definition, waitersMax: number): GroupSettings {
+  const settings = settingsWithin(definition);
+  return { ...settings, queueLengthMax: Math.min(settings.queueLengthMax, waitersMax) };
+}
+
+function settingsWithin({ config, assumed, weights, switches }: Definition): GroupSettings {
   if (config !== null) return settingsFrom(config);
   const set = { paused: switches.paused, isDraining: switches.draining };
   return assumed === null

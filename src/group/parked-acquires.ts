@@ -1,4 +1,4 @@
-import { BoundedSet } from '../core/parts/bounded-map.ts';
+import { BoundedMap, BoundedSet } from '../core/parts/bounded-map.ts';
 import type { AcquireAnswer, Gone, ResumeAnswer } from '../contract/rpc/group-rpc.ts';
 import type { Effect } from '../core/events.ts';
 import type { TicketId } from '../core/words/ids.ts';
@@ -13,22 +13,32 @@ export type AnsweringEffect = Extract<
   { kind: 'pending' | 'reject' | 'declined' | 'gone' | 'moved' }
 >;
 
+type Pending = Extract<Effect, { kind: 'pending' }>;
+
+/** An end of a wait that its caller has to hear of. */
+type Ending = Extract<AnsweringEffect, { kind: 'reject' | 'declined' | 'moved' }>;
+
 const CANCELLED: Rejection = { reason: 'cancelled', retryAfterMs: null };
 
-/** Maximum of waiters that an operator took out and whose callers may still be on their way back. */
-const DISMISSED_MAX = 1_000;
-
-/** The parked acquire (or resume) call of each ticket, and what it is answered. */
+/**
+ * The parked acquire (or resume) call of each ticket, and what it is answered. Callers of waiters that nobody is parked
+ * for hear how it ended when they ask again.
+ */
 export class ParkedAcquires {
   readonly #configVersion: () => number;
   readonly #nextAttachment: () => number;
   readonly #parked = new Map<TicketId, Resolve>();
-  /** The oldest first. */
-  readonly #dismissed = new BoundedSet<TicketId>(DISMISSED_MAX);
+  /** Waiters that an operator took out, and whose callers may still be on their way back. */
+  readonly #dismissed: BoundedSet<TicketId>;
+  /** Ends that nobody has heard of. */
+  readonly #missed: BoundedMap<TicketId, Ending>;
 
-  constructor(configVersion: () => number, nextAttachment: () => number) {
+  /** @param waitersMax waiters that there may be: as many may miss how it ended */
+  constructor(configVersion: () => number, nextAttachment: () => number, waitersMax: number) {
     this.#configVersion = configVersion;
     this.#nextAttachment = nextAttachment;
+    this.#dismissed = new BoundedSet(waitersMax);
+    this.#missed = new BoundedMap(waitersMax);
   }
 
   /** The call that is parked for a ticket now, for the next one to answer when it has superseded it. */
@@ -49,7 +59,20 @@ export class ParkedAcquires {
   }
 
   answer(effect: AnsweringEffect): void {
-    this.take(effect.ticketId)?.(this.#answerTo(effect));
+    const parked = this.take(effect.ticketId);
+    if (parked !== undefined) return parked(this.#answerTo(effect));
+    // Who is gone hears so whenever he asks.
+    if (effect.kind !== 'pending' && effect.kind !== 'gone') {
+      this.#missed.set(effect.ticketId, effect);
+    }
+  }
+
+  /** Takes out how the wait of a ticket ended while nobody was parked for it; undefined: it did not. */
+  takeMissed(id: TicketId): AcquireAnswer | undefined {
+    const missed = this.#missed.get(id);
+    if (missed === undefined) return undefined;
+    this.#missed.delete(id);
+    return this.#ending(missed);
   }
 
   /** Has acquire calls of this ticket that would hear `gone` hear from now on that it was cancelled. */
@@ -57,9 +80,16 @@ export class ParkedAcquires {
     this.#dismissed.add(id);
   }
 
-  pending(at: { readonly position: number; readonly estimateMs: number }): AcquireAnswer {
-    const { position, estimateMs } = at;
-    return { kind: 'pending', position, estimateMs, configVersion: this.#configVersion() };
+  pending(at: Pick<Pending, 'position' | 'estimateMs' | 'askAgainMs'>): AcquireAnswer {
+    const { position, estimateMs, askAgainMs } = at;
+    const later = askAgainMs === null ? {} : { askAgainMs };
+    return {
+      kind: 'pending',
+      position,
+      estimateMs,
+      ...later,
+      configVersion: this.#configVersion(),
+    };
   }
 
   moved(): AcquireAnswer {
@@ -71,19 +101,34 @@ export class ParkedAcquires {
   }
 
   #answerTo(effect: AnsweringEffect): Answer {
-    const configVersion = this.#configVersion();
     switch (effect.kind) {
       case 'pending':
         return this.pending(effect);
+      case 'gone':
+        return this.#dismissed.has(effect.ticketId) ? this.#rejected(CANCELLED) : this.gone();
       case 'reject':
-        return { kind: 'rejected', rejection: effect.rejection, configVersion };
       case 'declined':
-        return { kind: 'declined', isPaused: effect.isPaused, configVersion };
+      case 'moved':
+        return this.#ending(effect);
+    }
+  }
+
+  #ending(effect: Ending): AcquireAnswer {
+    switch (effect.kind) {
+      case 'reject':
+        return this.#rejected(effect.rejection);
+      case 'declined':
+        return {
+          kind: 'declined',
+          isPaused: effect.isPaused,
+          configVersion: this.#configVersion(),
+        };
       case 'moved':
         return this.moved();
-      case 'gone':
-        if (!this.#dismissed.has(effect.ticketId)) return this.gone();
-        return { kind: 'rejected', rejection: CANCELLED, configVersion };
     }
+  }
+
+  #rejected(rejection: Rejection): AcquireAnswer {
+    return { kind: 'rejected', rejection, configVersion: this.#configVersion() };
   }
 }

@@ -1,16 +1,19 @@
-import { WAITERS_MAX } from '../core/words/settings.ts';
-
 type Answer = (isOpen: boolean) => void;
 
 /** Pause waiters: calls parked until the group is not paused, as many as may wait in its queue at the most. */
 export class PauseWaiters {
   /** When each is answered, whether the group has opened or not. */
   readonly #parked = new Map<Answer, number>();
+  readonly #max: number;
   #nextDueAt = Infinity;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
 
   /** Resolves with true when the group opens, with false after `sliceMs`, or at once if there are too many. */
   park(sliceMs: number, now: number): Promise<boolean> {
-    if (this.#parked.size >= WAITERS_MAX) return Promise.resolve(false);
+    if (this.#parked.size >= this.#max) return Promise.resolve(false);
     const dueAt = now + sliceMs;
     this.#nextDueAt = Math.min(this.#nextDueAt, dueAt);
     return new Promise((resolve) => this.#parked.set(resolve, dueAt));

@@ -28,6 +28,7 @@ import { Shell } from './shell.ts';
 import { GroupStore } from './store.ts';
 import { Tables } from './tables.ts';
 import type { TrialHost } from './trial-host.ts';
+import { waitersMax } from './waiters-max.ts';
 
 /**
  * One pool of slots: its parts, and what each of them is given. It is in an object of its own, or, while it
@@ -57,7 +58,8 @@ export class Pool {
     const startedAt = now();
     const stored = bounds.load(startedAt);
     const idleness = new Idleness(stored.lastUsedAt, startedAt);
-    const settings = settingsOf(link.definition);
+    const waiters = waitersMax(env);
+    const settings = settingsOf(link.definition, waiters);
     const first = firstAttachment(startedAt, stored.leases.length > 0);
     const state = recover(settings, stored, first, tables.isOpen, startedAt);
     const observation = new Observation(
@@ -89,9 +91,10 @@ export class Pool {
     const parked = new ParkedAcquires(
       () => link.definition.version,
       () => state.nextAttachment,
+      waiters,
     );
     const renewals = new Renewals();
-    const pauseWaiters = new PauseWaiters();
+    const pauseWaiters = new PauseWaiters(waiters);
     const effects = new EffectRunner({
       batch,
       acquires: parked,
@@ -105,7 +108,7 @@ export class Pool {
     });
     const onEvent = (): void => host?.onEvent();
     const turned = { clock, effects, batch, rows, renewals, pauseWaiters, observation };
-    const shell = new Shell(state, { ...turned, idleness, link, onEvent });
+    const shell = new Shell(state, { ...turned, idleness, link, waitersMax: waiters, onEvent });
     const proof = new Proof({ tables, rows, link, host });
     const leases = new Leases({ shell, rows, batch, renewals, proof, host });
     const handOver = new HandOver({ shell, link, batch, proof, leases });

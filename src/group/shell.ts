@@ -36,6 +36,8 @@ interface ShellParts {
   readonly observation: Observation;
   readonly idleness: Idleness;
   readonly link: DirectoryLink;
+  /** Calls that may wait, whatever is configured. */
+  readonly waitersMax: number;
   /** Told after every event. */
   readonly onEvent: () => void;
 }
@@ -83,7 +85,8 @@ export class Shell {
 
   /** Applies another definition; `moved`: calls may go another way, so those who wait are sent back. */
   reconfigure(moved: boolean): void {
-    this.apply({ kind: 'reconfigure', settings: settingsOf(this.#parts.link.definition) });
+    const { link, waitersMax } = this.#parts;
+    this.apply({ kind: 'reconfigure', settings: settingsOf(link.definition, waitersMax) });
     if (moved) this.apply({ kind: 'move' });
   }
 

@@ -38,10 +38,14 @@ export type Action =
       readonly agentAgeMs: number | null;
       readonly lane: Lane;
       readonly slots: number;
+      /** It understands that it need not be parked. */
+      readonly mayAskLater: boolean;
       readonly manner: Manner;
       /** The ticket, as `pick`, that waits for this one. */
       readonly parent: number | null;
     }
+  /** Asks of so many, all in the same way. */
+  | { readonly kind: 'crowd'; readonly count: number; readonly ask: Ask }
   | { readonly kind: 'ask_again'; readonly pick: number; readonly sliceMs: number }
   | { readonly kind: 'next_attempt'; readonly pick: number }
   | { readonly kind: 'renew' | 'confirm' | 'cancel' | 'revoke'; readonly pick: number }
@@ -77,6 +81,8 @@ export type Action =
   | { readonly kind: 'lag'; readonly ms: number }
   /** The instance is replaced. Of the writes that are on their way the last few are lost. */
   | { readonly kind: 'reset'; readonly lost: number };
+
+type Ask = Extract<Action, { kind: 'ask' }>;
 
 const COOLDOWNS_MS = [0, 1, 200, 5_000] as const;
 const SLICES_MS = [0, 1, 1_000, 8_000, 60_000] as const;
@@ -173,6 +179,7 @@ const askArb = fc.record({
     { isTry: false, waitsElsewhere: false, holdsNarrower: true },
   ),
   parent: fc.constantFrom(null, null, null, 0, 1),
+  mayAskLater: fc.nat(3).map((nat) => nat > 0),
 });
 
 function picked<Kind extends string>(kind: Kind): fc.Arbitrary<{ kind: Kind; pick: number }> {
@@ -284,4 +291,39 @@ export const busyActionArb: fc.Arbitrary<Action> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: fc.nat(3_000) }) },
+);
+
+/** Settings under which calls stand in a long line, and may stand there for long. */
+export const crowdedSettingsArb: fc.Arbitrary<GroupSettings> = busySettingsArb.map((settings) => ({
+  ...settings,
+  timeoutMs: 3_600_000,
+  queueLengthMax: 1_000,
+}));
+
+/** Calls that come in crowds, of which some are so far back that nobody is parked for them. */
+export const crowdedActionArb: fc.Arbitrary<Action> = fc.oneof(
+  { weight: 12, arbitrary: busyActionArb },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('crowd' as const),
+      count: fc.constantFrom(10, 20, 40, 110),
+      ask: askArb.map((ask) => ({ ...ask, patienceMs: null, wait: true, parent: null, slots: 1 })),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('ask_again' as const),
+      pick: fc.nat(60),
+      sliceMs: fc.constantFrom(...SLICES_MS),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: stepMsArb }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'move' as const }) },
+  { weight: 1, arbitrary: picked('cancel') },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('reset' as const), lost: fc.constantFrom(0, 1) }),
+  },
 );

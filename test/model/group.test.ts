@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
-import { actionArb, busyActionArb, busySettingsArb, settingsArb, type Action } from './actions.ts';
+import {
+  actionArb,
+  busyActionArb,
+  busySettingsArb,
+  crowdedActionArb,
+  crowdedSettingsArb,
+  settingsArb,
+  type Action,
+} from './actions.ts';
 import type { NaiveGroup } from './naive-group.ts';
 import { runs } from './runs.ts';
 import { World, type Ticking } from './world.ts';
@@ -79,6 +87,27 @@ test('in a busy group every turn is as the naive group says', () => {
     runs(1_500),
   );
   expect(granted, 'what the histories grant').toBeGreaterThan(15_000);
+});
+
+const crowdedHistoryArb = fc.array(crowdedActionArb, {
+  minLength: 20,
+  maxLength: 60,
+  size: 'max',
+});
+
+test('in a crowd callers are sent away to ask again later as the naive group says', () => {
+  const seen = { far: 0, told: 0 };
+  fc.assert(
+    fc.property(crowdedSettingsArb, crowdedHistoryArb, (settings, history) => {
+      const world = lived(settings, history, 'after_jumps');
+      const pending = world.log.filter((line) => line.includes(' pending '));
+      seen.far += pending.filter((line) => line.includes(' again in ')).length;
+      seen.told += pending.filter((line) => / at \d{3}$/.test(line)).length;
+    }),
+    runs(150),
+  );
+  expect(seen.far, 'who is sent away').toBeGreaterThan(300);
+  expect(seen.told, 'who is told a place far back at once').toBeGreaterThan(100);
 });
 
 test('when nobody comes any more and holders let go, everybody has an answer', () => {

@@ -12,6 +12,7 @@ export interface NaiveRow {
   readonly ended: readonly string[];
   readonly lapsed: readonly string[];
   readonly granted: readonly string[];
+  readonly waiters: number;
 }
 
 type Entry =

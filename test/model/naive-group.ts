@@ -9,6 +9,11 @@ import { tooWide, worstBelow } from './naive-rejections.ts';
 
 type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
 
+/** How long nothing is granted after a reset. */
+function settlingMs(waiters: number, slots: number): number {
+  return Math.min(5_000, 500 + waiters + Math.floor(slots / 5));
+}
+
 /**
  * Twin of the core that does what a group should do, written as plainly as possible: arrays, nothing remembered
  * that can be worked out again, every number spelled out here rather than taken from the code under test.
@@ -50,8 +55,10 @@ export class NaiveGroup extends NaiveLeases {
     this.#waiters = [];
     this.#arrivals = 0;
     this.ended = ended.map((id) => ({ id, at: now }));
-    this.grantsFrom = mark > 0 ? now + 500 : 0;
-    this.#drainsFrom = mark > 0 ? now : 0;
+    this.toldWaiters = row?.waiters ?? 0;
+    const wasInUse = mark > 0 || this.toldWaiters > 0;
+    this.grantsFrom = wasInUse ? now + settlingMs(this.toldWaiters, mark) : 0;
+    this.#drainsFrom = wasInUse ? now : 0;
   }
 
   /** The answers that the event must bring, in order. */
@@ -172,7 +179,8 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
-  #acquire({ ticket, leaseId, sliceMs }: EventOf<'acquire'>): void {
+  #acquire(event: EventOf<'acquire'>): void {
+    const { ticket, leaseId, sliceMs, mayAskLater = false } = event;
     const isAnswered = this.answers.some((answer) => answer.split(' ')[1] === ticket.id);
     if (isAnswered) return;
     if (this.hasEnded(leaseId) || this.hasEnded(ticket.id)) {
@@ -189,11 +197,37 @@ export class NaiveGroup extends NaiveLeases {
     if (known?.leaseId === leaseId) {
       known.sliceEndsAt = this.now + sliceMs;
       this.order.stillWaits(ticket.holder, this.now);
+      this.#grantWhatFits();
+      if (mayAskLater && this.#isFar(known)) this.#unpark(known, sliceMs);
       return;
     }
     if (known !== undefined) this.#remove(known);
     if (this.#claimGranted(ticket, leaseId)) return;
-    this.#joinQueue(ticket, leaseId, sliceMs);
+    const waiter = this.#joinQueue(ticket, leaseId, sliceMs);
+    if (waiter === null || !mayAskLater) return;
+    if (this.#isFar(waiter)) return this.#unpark(waiter, sliceMs);
+    const ahead = this.order.ahead(waiter, this.view());
+    if (this.#waiters.includes(waiter) && ahead >= 100 && this.now >= this.grantsFrom) {
+      this.#unpark(waiter, null);
+    }
+  }
+
+  /** Whether nobody need be parked for a waiter, which stands far back and waits for its turn alone. */
+  #isFar(waiter: NaiveWaiter): boolean {
+    const { ticket, deadlineAt, sliceEndsAt } = waiter;
+    if (!this.#waiters.includes(waiter) || ticket.holdsNarrower) return false;
+    if (ticket.parents.length > 0 || sliceEndsAt === null) return false;
+    const ahead = this.order.ahead(waiter, this.view());
+    const near = this.holds.length < 10 ? 100 : 16;
+    return ahead >= near && this.#estimate(waiter) > 60_000 && deadlineAt > sliceEndsAt + 5_000;
+  }
+
+  #unpark(waiter: NaiveWaiter, askAgainMs: number | null): void {
+    waiter.sliceEndsAt = null;
+    waiter.orphanAt = this.now + (askAgainMs ?? 0) + 5_000;
+    const ahead = this.order.ahead(waiter, this.view());
+    const again = askAgainMs === null ? '' : ` again in ${askAgainMs}`;
+    this.answers.push(`pending ${waiter.ticketId} at ${ahead}${again}`);
   }
 
   /** Gives a caller the lease again whose answer was lost with the instance before. */
@@ -207,13 +241,14 @@ export class NaiveGroup extends NaiveLeases {
     return true;
   }
 
-  #joinQueue(ticket: Ticket, leaseId: string, sliceMs: number): void {
+  /** Returns who is in the queue now; null: nobody came to stand there. */
+  #joinQueue(ticket: Ticket, leaseId: string, sliceMs: number): NaiveWaiter | null {
     const { timeoutMs, isDryRun, isDraining } = this.settings;
     const isNew = ticket.enqueuedAt >= this.#drainsFrom;
     const rejection = isDraining && isNew ? 'draining' : tooWide(ticket, this.settings);
     if (rejection !== null && !isDryRun) {
       this.answers.push(`reject ${ticket.id} ${rejection}`);
-      return;
+      return null;
     }
     if (ticket.isTry) this.#grantWhatFits();
     const enqueuedAt = Math.min(Math.max(ticket.enqueuedAt, this.now - timeoutMs), this.now + 1);
@@ -238,9 +273,10 @@ export class NaiveGroup extends NaiveLeases {
     this.#waiters.push(waiter);
     if (rejection !== null) this.#grant(waiter, ticket.slots);
     this.#grantWhatFits();
-    if (!this.#waiters.includes(waiter)) return;
+    if (!this.#waiters.includes(waiter)) return null;
     this.#decide(waiter);
     if (ticket.isTry) forget();
+    return this.#waiters.includes(waiter) ? waiter : null;
   }
 
   #decide(waiter: NaiveWaiter): void {
@@ -309,9 +345,10 @@ export class NaiveGroup extends NaiveLeases {
     this.#waiters = this.#waiters.filter((waiter) => waiter.ticketId !== ticketId);
     const lease = this.lease(leaseId);
     if (lease !== undefined) return this.answerWith(lease);
-    if (!this.bound.isStored) this.grantsFrom = this.now + 500;
-    if (this.mayClaim(claim)) return this.grant(this.claim(claim));
-    this.open({ id: leaseId, ticketId, holder, lane, slots, waitsElsewhere: false });
+    if (this.mayClaim(claim)) this.grant(this.claim(claim));
+    else this.open({ id: leaseId, ticketId, holder, lane, slots, waitsElsewhere: false });
+    if (this.bound.isStored) return;
+    this.grantsFrom = this.now + settlingMs(this.#waiters.length, this.slotsHeld());
   }
 
   #endWhatIsDue(): void {
@@ -330,10 +367,7 @@ export class NaiveGroup extends NaiveLeases {
       } else if (waiter.sliceEndsAt === null) {
         if (this.now >= waiter.orphanAt) this.#remove(waiter);
       } else if (this.now >= waiter.sliceEndsAt) {
-        waiter.sliceEndsAt = null;
-        waiter.orphanAt = this.now + 5_000;
-        const ahead = this.order.ahead(waiter, this.view());
-        this.answers.push(`pending ${waiter.ticketId} at ${ahead}`);
+        this.#unpark(waiter, null);
       }
     }
   }

@@ -20,6 +20,12 @@ export type NaiveLease = Pick<
     isLost: boolean;
   };
 
+function powerOfTwo(least: number): number {
+  let power = least === 0 ? 0 : 1;
+  while (power < least) power *= 2;
+  return power;
+}
+
 /** The slots that a lease takes, or would if the one that it passes on ended. */
 function boundSlots({ slots, nested }: NaiveLease): number {
   return slots > 0 ? slots : (nested?.slots ?? 0);
@@ -52,6 +58,8 @@ export abstract class NaiveLeases {
   /** Leases that have ended since the last row of the ring. */
   protected freed: string[] = [];
   protected lapsed: string[] = [];
+  /** Waiters that the last row tells of. */
+  protected toldWaiters = 0;
   /** Leases that lapsed in the instance before: what is unclaimed is not theirs. */
   protected lapsedBefore: string[] = [];
 
@@ -105,7 +113,15 @@ export abstract class NaiveLeases {
     }
     const granted = this.awaited;
     this.awaited = [];
-    return { mark, held, since: this.since, next: this.attachments, ended, lapsed, granted };
+    this.toldWaiters = powerOfTwo(this.crowd(now));
+    const { since, attachments: next, toldWaiters: waiters } = this;
+    return { mark, held, since, next, ended, lapsed, granted, waiters };
+  }
+
+  /** How many wait, or did before a reset from which they are still on their way back. */
+  protected crowd(now: number): number {
+    const { length } = this.view().waiters;
+    return now < this.grantsFrom ? Math.max(length, this.toldWaiters) : length;
   }
 
   /** The oldest write on its way has arrived. */

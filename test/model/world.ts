@@ -31,6 +31,7 @@ export interface Recorded {
 
 interface Issued {
   readonly ticket: Ticket;
+  readonly mayAskLater: boolean;
   attempt: number;
 }
 
@@ -83,6 +84,10 @@ export class World {
     if (action.kind === 'advance') return this.#advanceTo(this.now + action.ms);
     if (action.kind === 'reset') return this.#reset(action.lost);
     if (action.kind === 'write') return this.#write();
+    if (action.kind === 'crowd') {
+      for (let index = 0; index < action.count; index += 1) this.#step(this.#newAsk(action.ask));
+      return;
+    }
     if (action.kind === 'lag') {
       this.#disk.lagMs = action.ms;
       return;
@@ -146,7 +151,7 @@ export class World {
   #eventOf(
     action: Exclude<
       Action,
-      { kind: 'advance' | 'advance_to_due' | 'held_up' | 'reset' | 'write' | 'lag' }
+      { kind: 'advance' | 'advance_to_due' | 'held_up' | 'reset' | 'write' | 'lag' | 'crowd' }
     >,
   ): GroupEvent {
     if (action.kind === 'ask') return this.#newAsk(action);
@@ -156,14 +161,14 @@ export class World {
       return { kind: 'reconfigure', settings: { ...this.naive.settings, ...action.changes } };
     }
     const issued = this.#picked(action.pick);
-    const { ticket, attempt } = issued;
+    const { ticket, attempt, mayAskLater } = issued;
     const leaseId = leaseIdOf(ticket.id, attempt);
     switch (action.kind) {
       case 'ask_again':
-        return { kind: 'acquire', ticket, leaseId, sliceMs: action.sliceMs };
+        return { kind: 'acquire', ticket, leaseId, sliceMs: action.sliceMs, mayAskLater };
       case 'next_attempt': {
         const next = leaseIdOf(ticket.id, ++issued.attempt);
-        return { kind: 'acquire', ticket, leaseId: next, sliceMs: 30_000 };
+        return { kind: 'acquire', ticket, leaseId: next, sliceMs: 30_000, mayAskLater };
       }
       case 'promote': {
         const { lane, toFront } = action;
@@ -217,7 +222,7 @@ export class World {
 
   #newAsk(action: Extract<Action, { kind: 'ask' }>): GroupEvent {
     const { ageMs, patienceMs, sliceMs, agentAgeMs, parent } = action;
-    const { tenant, agent, lane, slots, wait, manner } = action;
+    const { tenant, agent, lane, slots, wait, manner, mayAskLater } = action;
     const parents = parent === null ? [] : [this.#picked(parent)];
     const ticket = someTicket(`t${this.#issued.length}`, instant(this.now - ageMs), {
       holder: { ...SOMEBODY, tenant, agent, caller: tenant === 'cid' ? tenant : SOMEBODY.caller },
@@ -229,8 +234,8 @@ export class World {
       deadlineAt: patienceMs === null ? null : instant(this.now + patienceMs),
       parents: parents.map((each) => leaseIdOf(each.ticket.id, each.attempt)),
     });
-    this.#issued.push({ ticket, attempt: 1 });
-    return { kind: 'acquire', ticket, leaseId: leaseIdOf(ticket.id, 1), sliceMs };
+    this.#issued.push({ ticket, mayAskLater, attempt: 1 });
+    return { kind: 'acquire', ticket, leaseId: leaseIdOf(ticket.id, 1), sliceMs, mayAskLater };
   }
 
   #endOf(pick: number, outcome: Outcome): GroupEvent | undefined {
@@ -245,7 +250,7 @@ export class World {
     const found = this.#issued.at(-1 - pick);
     if (found !== undefined && !this.naive.mayBeForgotten(found.ticket.id, this.now)) return found;
     const ticket = someTicket(`stranger${this.#issued.length}`, this.now);
-    const stranger = { ticket, attempt: 1 };
+    const stranger = { ticket, mayAskLater: false, attempt: 1 };
     this.#issued.unshift(stranger);
     return stranger;
   }
@@ -286,8 +291,8 @@ export class World {
     this.#writeAt = Infinity;
     if (!this.#state.bound.isStored) return;
     const write = takeWrite(this.#state, this.now);
-    const { mark, held, since, next, ended, lapsed, granted } = write.bound;
-    const row = { mark, held, since, next, ended: ended.toSorted(), lapsed, granted };
+    const { mark, held, since, next, ended, lapsed, granted, waiters } = write.bound;
+    const row = { mark, held, since, next, ended: ended.toSorted(), lapsed, granted, waiters };
     const expected = this.naive.issue(write.isInRing, this.now);
     assert.deepEqual(row, { ...expected, ended: expected.ended.toSorted() }, 'the row');
     this.#disk.send(write, this.#state, this.now);

@@ -76,6 +76,7 @@ export const SOMEBODY: Holder = {
 export interface AskOptions {
   readonly attempt?: number;
   readonly sliceMs?: number;
+  readonly mayAskLater?: boolean;
   readonly enqueuedMs?: number;
   readonly deadlineMs?: number;
   readonly wait?: boolean;
@@ -143,7 +144,7 @@ export function answersOf(effects: readonly Effect[]): string[] {
       case 'grant':
         return [`grant ${effect.lease.id}`];
       case 'pending':
-        return [`pending ${effect.ticketId} at ${effect.position}`];
+        return [`pending ${effect.ticketId} at ${effect.position}${againOf(effect)}`];
       case 'reject':
         return [`reject ${effect.ticketId} ${effect.rejection.reason}`];
       case 'declined':
@@ -156,6 +157,10 @@ export function answersOf(effects: readonly Effect[]): string[] {
         return [`${effect.kind} ${effect.leaseId}`];
     }
   });
+}
+
+function againOf({ askAgainMs }: Extract<Effect, { kind: 'pending' }>): string {
+  return askAgainMs === null ? '' : ` again in ${askAgainMs}`;
 }
 
 /** The controls as they come back from their row. */
@@ -252,9 +257,10 @@ export class TestGroup {
   }
 
   ask(name: string, options: AskOptions = {}): string[] {
-    const { attempt = 1, sliceMs = 30_000 } = options;
+    const { attempt = 1, sliceMs = 30_000, mayAskLater = false } = options;
     const ticket = ticketFrom(name, this.now, options);
-    return this.send({ kind: 'acquire', ticket, leaseId: leaseIdOf(ticket.id, attempt), sliceMs });
+    const leaseId = leaseIdOf(ticket.id, attempt);
+    return this.send({ kind: 'acquire', ticket, leaseId, sliceMs, mayAskLater });
   }
 
   /** Lets every named ticket ask, one after the other. */

@@ -47,7 +47,7 @@ const matchSchema = z.strictObject({
 const queueSchema = z.strictObject({
   max_length: z.int().min(0).max(5_000).default(1_000).meta({
     description:
-      'Waiting calls; the next one is refused with `queue_full`, unless one of a lower lane makes room.',
+      'Waiting calls; the next one is refused with `queue_full`, unless one of a lower lane makes room. On Cloudflare no more than 1,000 wait.',
     unit: 'calls',
   }),
   timeout_ms: z.int().min(0).max(3_600_000).default(240_000).meta({

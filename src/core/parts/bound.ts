@@ -24,6 +24,8 @@ export interface BoundRow {
   readonly lapsed: readonly LeaseId[];
   /** Leases whose answers leave behind it: it may be lost with the instance, and their callers ask again. */
   readonly granted: readonly LeaseId[];
+  /** The least power of two that is no smaller than the number of waiters then; 0: nobody waited. */
+  readonly waiters: number;
 }
 
 /** A write on its way, or the last one that arrived. */
@@ -54,6 +56,8 @@ export interface Bound {
   awaited: LeaseId[];
   /** Leases whose answers left behind the last write of the instance before, and may have been lost with it. */
   readonly grantedBefore: Set<LeaseId>;
+  /** Waiters that the last write tells of. */
+  waiters: number;
   /** The last write that was issued when slots came free of whose holder nobody has heard. */
   lostSeq: number;
   /** Leases whose slots came free, in instances before or in this one, as long as anything is unclaimed. */
@@ -110,6 +114,9 @@ const ENDED_KEPT_MAX = 500;
 /** Maximum attachments that an instance gives out after its last write; more than a second of them. */
 export const ATTACHMENTS_UNWRITTEN_MAX = 1_000_000;
 
+/** Minimum waiters that are told of by a write of its own: fewer make little difference after a reset. */
+const WAITERS_TOLD_MIN = 256;
+
 /** The bound of a group of which nothing is held. */
 export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
   return {
@@ -122,6 +129,7 @@ export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
     lapsedBefore: new Set(),
     awaited: [],
     grantedBefore: new Set(),
+    waiters: 0,
     lostSeq: 0,
     unclaimable: new Set(),
     since: firstAttachment,
@@ -216,6 +224,16 @@ export function emptyDueAt(bound: Bound): InstantMs {
   return after(emptyAt, isSparse ? EMPTY_SPARSE_MS : EMPTY_BUSY_MS);
 }
 
+/**
+ * Whether the number of waiters differs so much from what the last write tells that it is worth one of its own: they
+ * have more than doubled, or have all gone.
+ */
+export function hasCrowdChanged({ isStored, waiters: told }: Bound, waiters: number): boolean {
+  if (!isStored) return false;
+  if (waiters === 0) return told >= WAITERS_TOLD_MIN;
+  return waiters > WAITERS_TOLD_MIN && waiters > 2 * told;
+}
+
 /** Finds when a write is overdue; Infinity: none is on its way. */
 export function lostAt({ inFlight }: Bound): InstantMs {
   const [oldest] = inFlight;
@@ -263,11 +281,15 @@ export function isRingDue({ ended }: Bound): boolean {
  */
 export function issue(
   bound: Bound,
-  row: Pick<BoundRow, 'mark' | 'held' | 'next'> & { readonly revoking: Iterable<LeaseId> },
+  row: Pick<BoundRow, 'mark' | 'held' | 'next' | 'waiters'> & {
+    readonly revoking: Iterable<LeaseId>;
+  },
   isKept: boolean,
   now: InstantMs,
 ): BoundRow {
   const { mark, held, next, revoking } = row;
+  const waiters = row.waiters === 0 ? 0 : 2 ** Math.ceil(Math.log2(row.waiters));
+  bound.waiters = waiters;
   const seq = (bound.seq += 1);
   bound.inFlight.push({ seq, at: now, mark, held, granted: 0 });
   const ended = [...bound.ended, ...revoking];
@@ -277,7 +299,7 @@ export function issue(
     bound.lapsed = [];
   }
   bound.awaited = [];
-  return { seq, at: now, mark, held, since: bound.since, next, ended, lapsed, granted };
+  return { seq, at: now, mark, held, since: bound.since, next, ended, lapsed, granted, waiters };
 }
 
 /** Notes that a write has arrived, and all before it. */

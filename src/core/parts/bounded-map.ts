@@ -23,6 +23,10 @@ export class BoundedMap<Key, Value> {
     return this.#entries.get(key);
   }
 
+  delete(key: Key): void {
+    this.#entries.delete(key);
+  }
+
   /** Puts an entry in, the newest from now on. */
   set(key: Key, value: Value): void {
     this.#entries.delete(key);

@@ -61,14 +61,40 @@ export const COOLDOWN_MAX_MS = 60_000;
 /** How often a holder renews. A third of the TTL. */
 export const RENEW_EVERY_MS = 15_000;
 
-/**
- * How long nothing is granted after a reset: callers ask again within 100 ms and take their old
- * place by their original time, which needs them to be back before the first grant.
- */
+/** How long nothing is granted after a reset at least: where nobody waited, holders are back by then. */
 export const SETTLE_MS = 500;
 
-/** Maximum waiters of one group, whatever is configured: a parked call costs 104 KiB. */
-export const WAITERS_MAX = 5_000;
+/** How much longer for each waiter that was there: callers ask again after as many milliseconds as they had ahead. */
+const SETTLE_WAITER_MS = 1;
+
+/** How much longer for each slot that was held: an object takes five holders back in a millisecond. */
+const SETTLE_SLOT_MS = 0.2;
+
+/** How long nothing is granted after a reset at most. */
+export const SETTLE_MAX_MS = 5_000;
+
+/**
+ * Computes how long nothing is granted after a reset: callers take their old place by their original time, which needs
+ * them to be back before the first grant.
+ */
+export function settleMs(waiters: number, slots: number): number {
+  return Math.min(
+    SETTLE_MAX_MS,
+    SETTLE_MS + waiters * SETTLE_WAITER_MS + Math.floor(slots * SETTLE_SLOT_MS),
+  );
+}
+
+/** The estimate above which nobody need be parked for a waiter. */
+export const FAR_MS = 60_000;
+
+/** Waiters that are parked whatever their estimate: of so few calls it says little, and a free slot must find one. */
+export const NEAR_PLACES = 16;
+
+/** The same as long as the estimate is a guess. */
+export const NEAR_PLACES_GUESSED = 100;
+
+/** Waiters ahead of a newcomer that is told so at once. */
+export const TOLD_FROM_PLACE = 100;
 
 /** How long after its slice a waiter may take to ask again: then its caller is lost. */
 export const ORPHAN_GRACE_MS = 5_000;

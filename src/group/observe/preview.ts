@@ -44,7 +44,7 @@ export function poolPreview(
 }
 
 function settingsFrom(config: string): GroupSettings {
-  return settingsOf(definitionFrom({ version: 0, routingVersion: 0, config }, null));
+  return settingsOf(definitionFrom({ version: 0, routingVersion: 0, config }, null), Infinity);
 }
 
 function finite(slots: number): number | null {

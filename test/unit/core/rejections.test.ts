@@ -1,9 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { GroupEvent } from '../../../src/core/events.ts';
-import { leaseIdOf } from '../../../src/core/words/ids.ts';
-import { WAITERS_MAX } from '../../../src/core/words/settings.ts';
-import { step } from '../../../src/core/step.ts';
-import { someTicket, START, TestGroup } from '../../support/core-builders.ts';
+import { TestGroup } from '../../support/core-builders.ts';
 
 /** Rejections: when, why, and what they say. */
 
@@ -53,22 +49,7 @@ describe('the length of the queue', () => {
     expect(group.ask('a')).toEqual([]);
     expect(group.waiting()).toEqual(['a']);
   });
-
-  test('is bounded whatever is configured', () => {
-    const group = new TestGroup({ slotsMax: 0, queueLengthMax: Infinity });
-    for (let index = 0; index < WAITERS_MAX; index += 1) {
-      // Not through the group, which would check the whole queue after each.
-      step(group.state, askOf(`t${index}`), group.now);
-    }
-    expect(group.ask('one-more')).toEqual(['reject one-more queue_full']);
-    expect(group.rejection('one-more')).toMatchObject({ queueLengthMax: WAITERS_MAX });
-  });
 });
-
-function askOf(name: string): GroupEvent {
-  const ticket = someTicket(name, START);
-  return { kind: 'acquire', ticket, leaseId: leaseIdOf(ticket.id, 1), sliceMs: 30_000 };
-}
 
 describe('the deadline', () => {
   test('of the group rejects with queue_timeout, not a millisecond early', () => {

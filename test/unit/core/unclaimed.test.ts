@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { atUpstream } from '../../../src/core/capacity.ts';
 import type { Settlement } from '../../../src/core/words/usage.ts';
-import { LEASE_TTL_MS, SETTLE_MS } from '../../../src/core/words/settings.ts';
+import { LEASE_TTL_MS, settleMs } from '../../../src/core/words/settings.ts';
 import { isOfNewer, type Claim } from '../../../src/core/unclaimed.ts';
 import { someClaim, TestGroup } from '../../support/core-builders.ts';
 import { call, leftIn, metered, used } from './limits/metered.ts';
@@ -260,7 +260,7 @@ describe('where nothing is stored', () => {
     expect(group.resume('b')).toEqual(['grant b.1']);
     expect(group.state.totals.resurrected).toBe(2);
     expect(group.release('a')).toEqual(['ended a.1']);
-    expect(group.advance(SETTLE_MS)).toEqual(['grant young.1']);
+    expect(group.advance(settleMs(1, 1))).toEqual(['grant young.1']);
   });
 });
 

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { groupSchema } from '../../../src/contract/config/group.ts';
 import { definitionFrom, settingsOf } from '../../../src/group/definition.ts';
+import { WAITERS_MAX_CLOUDFLARE, waitersMax } from '../../../src/group/waiters-max.ts';
 
 function settingsFrom(config: unknown) {
   const pushed = { version: 3, routingVersion: 3, config: JSON.stringify(config) };
-  return settingsOf(definitionFrom(pushed, null));
+  return settingsOf(definitionFrom(pushed, null), 1_000);
 }
 
 test('a definition that an older release stored gets the defaults of newer fields', () => {
@@ -18,6 +19,17 @@ test('a definition that an older release stored gets the defaults of newer field
   const { max_length, timeout_ms } = queue;
   const stored = { ...old, queue: { max_length, timeout_ms } };
   expect(settingsFrom(stored)).toEqual(settingsFrom({ name: 'a' }));
+});
+
+test('no more calls may wait than the object has room for, whatever is configured', () => {
+  const longest = (max_length: number, env: { readonly BOOT_ID?: string }): number => {
+    const config = JSON.stringify({ name: 'a', queue: { max_length } });
+    const definition = definitionFrom({ version: 3, routingVersion: 3, config }, null);
+    return settingsOf(definition, waitersMax(env)).queueLengthMax;
+  };
+  expect(longest(5_000, {})).toBe(WAITERS_MAX_CLOUDFLARE);
+  expect(longest(5_000, { BOOT_ID: 'a-process' })).toBe(5_000);
+  expect(longest(30, {})).toBe(30);
 });
 
 test('a definition that a newer release stored is taken as it is', () => {
@@ -36,7 +48,7 @@ test('reservations of lanes and tenants are told apart', () => {
 test('shares between callers, and between the agents of each', () => {
   expect(settingsFrom({ name: 'a' }).byAgent).toBe(true);
   const assumed = { slotsMax: 64, source: 'unknown' } as const;
-  expect(settingsOf(definitionFrom(null, assumed)).byAgent).toBe(true);
+  expect(settingsOf(definitionFrom(null, assumed), 1_000).byAgent).toBe(true);
   expect(settingsFrom({ name: 'a', fairness: { by: ['caller'] } }).byAgent).toBe(false);
 });
 
@@ -44,7 +56,7 @@ test('what is set of an automatic group holds with the limit of its table, and w
   const assumed = { slotsMax: 64, source: 'unknown' } as const;
   const pushed = { version: 3, routingVersion: 3, config: null };
   const settings = (set: object, limit: typeof assumed | null) =>
-    settingsOf(definitionFrom({ ...pushed, ...set }, limit));
+    settingsOf(definitionFrom({ ...pushed, ...set }, limit), 1_000);
   expect(settings({ paused: true }, assumed)).toMatchObject({
     slotsMax: 64,
     paused: true,

@@ -1,12 +1,13 @@
 import { beforeEach, expect, test } from 'vitest';
-import { WAITERS_MAX } from '../../../src/core/words/settings.ts';
 import { PauseWaiters } from '../../../src/group/pause-waiters.ts';
+
+const MAX = 20;
 
 let waiters: PauseWaiters;
 let answers: string[];
 
 beforeEach(() => {
-  waiters = new PauseWaiters();
+  waiters = new PauseWaiters(MAX);
   answers = [];
 });
 
@@ -50,11 +51,11 @@ test('each is told at the end of its slice that it has not, whatever their order
 });
 
 test('as many are parked as may wait in a queue, and who comes then is answered at once', async () => {
-  for (let index = 0; index < WAITERS_MAX; index += 1) park(`call-${index}`, 1_000);
+  for (let index = 0; index < MAX; index += 1) park(`call-${index}`, 1_000);
   park('late', 1_000);
   expect(await answered()).toEqual(['late false']);
   waiters.answerDue(1_000);
-  expect(await answered()).toHaveLength(WAITERS_MAX);
+  expect(await answered()).toHaveLength(MAX);
   park('later', 1_000);
   expect(await answered()).toEqual([]);
 });

@@ -26,7 +26,7 @@ class Ring {
   /** Writes that a lease has ended, so many milliseconds after the start. */
   write(ms: number, ended: string): void {
     this.#bound.ended.push(leaseId(ended));
-    const row = { mark: 5, held: 3, next: 100, revoking: [] };
+    const row = { mark: 5, held: 3, next: 100, waiters: 20, revoking: [] };
     const bound = issue(this.#bound, row, false, instant(START + ms));
     this.#store.write({ bound, isInRing: true, kept: null }, null);
   }
@@ -34,7 +34,7 @@ class Ring {
   /** Writes the same with the controls. */
   keep(ms: number, ended: string): void {
     this.#bound.ended.push(leaseId(ended));
-    const row = { mark: 5, held: 3, next: 100, revoking: [] };
+    const row = { mark: 5, held: 3, next: 100, waiters: 20, revoking: [] };
     const bound = issue(this.#bound, row, true, instant(START + ms));
     const kept = { controls: emptyControls(instant(START)), ahead: {} };
     this.#store.write({ bound, isInRing: false, kept }, null);
@@ -118,10 +118,13 @@ it('says what has ended by the row of the controls alone, which is written over'
   expect(new Set(found.ended)).toEqual(new Set(['a.1', 'b.1', 'c.1']));
 });
 
-it('of another process nothing is held any more', async () => {
+it('of another process nothing is held any more, and nobody waits', async () => {
   const found = await onRing('boot', (ring) => {
     ring.write(0, 'a.1');
-    return [ring.reload()?.mark, ring.reload('another')?.mark];
+    return [ring.reload(), ring.reload('another')];
   });
-  expect(found).toEqual([5, 0]);
+  expect(found).toMatchObject([
+    { mark: 5, waiters: 32 },
+    { mark: 0, waiters: 0 },
+  ]);
 });

@@ -1,0 +1,126 @@
+import { after, instant, type InstantMs, type TicketId } from './words/ids.ts';
+import {
+  FAR_MS,
+  HOLD_SAMPLES_MIN,
+  NEAR_PLACES,
+  NEAR_PLACES_GUESSED,
+  ORPHAN_GRACE_MS,
+  TOLD_FROM_PLACE,
+} from './words/settings.ts';
+import type { Waiter } from './parts/queue.ts';
+import { estimateWaitMs, waitersAhead } from './estimate.ts';
+import type { Effect, GroupEvent } from './events.ts';
+import { leave, rejected } from './leave.ts';
+import { rejectionAtDeadline } from './rejections.ts';
+import { NEVER, type GroupState } from './state.ts';
+
+type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
+
+/** Parks the acquire call of a waiter for its slice. */
+export function park(state: GroupState, waiter: Waiter, event: Acquire, now: InstantMs): void {
+  waiter.sliceEndsAt = after(now, event.sliceMs);
+  waiter.agent.lastSeenAt = now;
+  noteDue(state, waiter);
+}
+
+/** Ends slices, drops waiters whose caller has gone, rejects those at their deadline. */
+export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect[]): void {
+  if (now < state.waitersDueAt) return;
+  state.waitersDueAt = NEVER;
+  for (const waiter of state.queue.byTicket.values()) {
+    if (now >= waiter.deadlineAt) {
+      leave(state, waiter, rejected(rejectionAtDeadline(state, waiter.ticket, now)), now, effects);
+    } else if (waiter.sliceEndsAt === null && now >= waiter.orphanAt) {
+      leave(state, waiter, { kind: 'left' }, now, effects);
+    } else {
+      const isOver = waiter.sliceEndsAt !== null && now >= waiter.sliceEndsAt;
+      // Its grace begins now: where the process was held up, the slice may have been over for long.
+      if (isOver) unpark(state, waiter, null, now, effects);
+      else noteDue(state, waiter);
+    }
+  }
+}
+
+/**
+ * Answers the call of a waiter that is far back, so that nobody is parked for it until it asks again: at the end of
+ * the slice, as if it had been parked.
+ *
+ * @returns whether it did
+ */
+export function letGo(
+  state: GroupState,
+  waiter: Waiter,
+  { mayAskLater = false, sliceMs }: Acquire,
+  now: InstantMs,
+  effects: Effect[],
+): boolean {
+  if (!mayAskLater || !isWaiting(state, waiter) || !isFar(state, waiter, now)) return false;
+  // One whose deadline is near is parked, to hear of it.
+  if (waiter.deadlineAt <= after(now, sliceMs + ORPHAN_GRACE_MS)) return false;
+  unpark(state, waiter, sliceMs, now, effects);
+  return true;
+}
+
+/**
+ * Whether a waiter's turn is so far off that nobody need be parked for it. One that holds slots of other groups, or
+ * may pass on those of its parent, does not wait for its turn alone.
+ */
+function isFar(state: GroupState, waiter: Waiter, now: InstantMs): boolean {
+  const { holdsNarrower, parents } = waiter.ticket;
+  if (holdsNarrower || parents.length > 0) return false;
+  const ahead = waitersAhead(state, waiter);
+  const near = state.holdSamples < HOLD_SAMPLES_MIN ? NEAR_PLACES_GUESSED : NEAR_PLACES;
+  return ahead >= near && estimateWaitMs(state, ahead, now) > FAR_MS;
+}
+
+/**
+ * Tells a newcomer with many ahead where it stands, so that after a reset it comes back behind them. Whoever comes
+ * back while the group settles knows.
+ */
+export function tellPlace(
+  state: GroupState,
+  waiter: Waiter,
+  { mayAskLater = false }: Acquire,
+  now: InstantMs,
+  effects: Effect[],
+): void {
+  if (!mayAskLater || now < state.grantsFrom || !isWaiting(state, waiter)) return;
+  if (waitersAhead(state, waiter) < TOLD_FROM_PLACE) return;
+  unpark(state, waiter, null, now, effects);
+}
+
+function isWaiting({ queue }: GroupState, waiter: Waiter): boolean {
+  return queue.byTicket.get(waiter.ticket.id) === waiter;
+}
+
+/** Answers the call that is parked for a waiter, which keeps its place: it asks again after so long, or at once. */
+function unpark(
+  state: GroupState,
+  waiter: Waiter,
+  askAgainMs: number | null,
+  now: InstantMs,
+  effects: Effect[],
+): void {
+  const { id: ticketId } = waiter.ticket;
+  waiter.sliceEndsAt = null;
+  waiter.orphanAt = after(now, (askAgainMs ?? 0) + ORPHAN_GRACE_MS);
+  noteDue(state, waiter);
+  effects.push({ kind: 'pending', ticketId, ...standing(state, ticketId, now), askAgainMs });
+}
+
+/** Tells where a ticket stands, and how long it may take from there, in milliseconds. */
+export function standing(
+  state: GroupState,
+  ticketId: TicketId,
+  now: InstantMs,
+): { readonly position: number; readonly estimateMs: number } {
+  const waiter = state.queue.byTicket.get(ticketId);
+  const position = waiter === undefined ? 0 : waitersAhead(state, waiter);
+  return { position, estimateMs: estimateWaitMs(state, position, now) };
+}
+
+function noteDue(state: GroupState, waiter: Waiter): void {
+  state.waitersDueAt = instant(
+    Math.min(state.waitersDueAt, waiter.deadlineAt, waiter.sliceEndsAt ?? waiter.orphanAt),
+  );
+}

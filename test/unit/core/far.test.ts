@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest';
+import {
+  FAR_MS,
+  HOLD_SAMPLES_MIN,
+  NEAR_PLACES,
+  NEAR_PLACES_GUESSED,
+  ORPHAN_GRACE_MS,
+  TOLD_FROM_PLACE,
+} from '../../../src/core/words/settings.ts';
+import { TestGroup, type AskOptions } from '../../support/core-builders.ts';
+
+/** Waiters far back: nobody is parked for them, and they keep their place. */
+
+const SLICE_MS = 8_000;
+
+const LATER: AskOptions = { sliceMs: SLICE_MS, mayAskLater: true };
+
+/** A group with one slot, held by `holder`, whose calls take 30 seconds: the third place is a minute away. */
+function slowGroup(changes = {}): TestGroup {
+  const group = new TestGroup({
+    slotsMax: 1,
+    timeoutMs: 3_600_000,
+    queueLengthMax: 1_000,
+    ...changes,
+  });
+  for (let index = 0; index < HOLD_SAMPLES_MIN; index += 1) {
+    group.ask(`call-${index}`);
+    group.advance(30_000);
+    group.release(`call-${index}`);
+  }
+  group.ask('holder');
+  return group;
+}
+
+/** Lets so many wait, parked for as long as it takes. */
+function fill(group: TestGroup, waiters: number, changes: AskOptions = {}): void {
+  for (let index = 0; index < waiters; index += 1) {
+    group.ask(`near-${index}`, { sliceMs: 3_600_000, ...changes });
+  }
+}
+
+/** The same group with as many ahead as are parked at least. */
+function crowdedGroup(changes = {}): TestGroup {
+  const group = slowGroup(changes);
+  fill(group, NEAR_PLACES);
+  return group;
+}
+
+const toldLater = `pending far at ${NEAR_PLACES} again in ${SLICE_MS}`;
+
+describe('a waiter that is far back', () => {
+  test('is told so at once, and to ask again at the end of its slice', () => {
+    const group = crowdedGroup();
+    expect(group.ask('far', LATER)).toEqual([toldLater]);
+    expect(group.estimate('far')).toBeGreaterThan(FAR_MS);
+  });
+
+  test('keeps its place until then and for a grace, and is dropped after that', () => {
+    const group = crowdedGroup();
+    group.ask('far', LATER);
+    group.ask('behind', { sliceMs: 3_600_000 });
+    group.advance(SLICE_MS + ORPHAN_GRACE_MS - 1);
+    expect(group.waiting().slice(-2)).toEqual(['far', 'behind']);
+    expect(group.wakesIn()).toBe(1);
+    expect(group.advance(1)).toEqual([]);
+    expect(group.waiting().at(-1)).toBe('behind');
+  });
+
+  test('is told to ask later again as long as it is far, by the slice that it has then', () => {
+    const group = crowdedGroup();
+    group.ask('far', LATER);
+    group.advance(SLICE_MS);
+    expect(group.ask('far', { ...LATER, sliceMs: 30_000 })).toEqual([
+      `pending far at ${NEAR_PLACES} again in 30000`,
+    ]);
+    group.advance(30_000 + ORPHAN_GRACE_MS - 1);
+    expect(group.waiting()).toContain('far');
+  });
+
+  test('is parked when it asks nearer', () => {
+    const group = crowdedGroup();
+    group.ask('far', LATER);
+    group.cancel('near-0');
+    expect(group.ask('far', LATER)).toEqual([]);
+    expect(group.advance(SLICE_MS)).toEqual([`pending far at ${NEAR_PLACES - 1}`]);
+  });
+
+  test('is passed over while nobody is parked for it, and has its turn when it asks', () => {
+    const group = crowdedGroup();
+    group.ask('far', LATER);
+    group.ask('behind', { sliceMs: 3_600_000 });
+    for (let index = 0; index < NEAR_PLACES; index += 1) group.cancel(`near-${index}`);
+    expect(group.reconfigure({ slotsMax: 2 })).toEqual(['grant behind.1']);
+    group.release('holder');
+    expect(group.ask('far', LATER)).toEqual(['grant far.1']);
+  });
+
+  test('goes first when an operator says so, once it asks', () => {
+    const group = crowdedGroup();
+    group.ask('far', LATER);
+    group.promote('far');
+    expect(group.release('holder')).toEqual(['ended holder.1', 'grant near-0.1']);
+    expect(group.ask('far', LATER)).toEqual([]);
+    expect(group.release('near-0')).toEqual(['ended near-0.1', 'grant far.1']);
+  });
+
+  test('may leave, and is told what is to be told of its end', () => {
+    const group = crowdedGroup();
+    group.ask('far', LATER);
+    group.ask('farther', LATER);
+    expect(group.cancel('far')).toEqual(['gone far']);
+    expect(group.ask('far', LATER)).toEqual(['gone far']);
+    expect(group.move()).toContain('moved farther');
+  });
+});
+
+describe('a waiter is parked', () => {
+  test('by a Worker that knows nothing else', () => {
+    expect(crowdedGroup().ask('far', { sliceMs: SLICE_MS })).toEqual([]);
+  });
+
+  test.each([
+    ['near the front, whatever the estimate', NEAR_PLACES - 1, {}],
+    ['that holds slots of other groups', NEAR_PLACES, { holdsNarrower: true }],
+    ['that may pass on the slots of its parent', NEAR_PLACES, { parents: ['call-0'] }],
+  ])('%s', (_, ahead, options) => {
+    const group = slowGroup();
+    fill(group, ahead);
+    expect(group.ask('far', { ...LATER, ...options })).toEqual([]);
+  });
+
+  test('whose turn is less than a minute away', () => {
+    const group = crowdedGroup({ slotsMax: 100 });
+    for (let index = 0; index < 99; index += 1) group.ask(`held-${index}`);
+    fill(group, 2 * NEAR_PLACES);
+    expect(group.ask('near', LATER)).toEqual([]);
+  });
+
+  test('whose deadline would come before it asks again, so that it hears of it', () => {
+    const group = crowdedGroup({ isDryRun: false });
+    // A stranger to the estimate, which would refuse it: nothing is known of how long calls take.
+    group.state.holdSamples = 0;
+    fill(group, NEAR_PLACES_GUESSED);
+    const at = group.now - 1_000_000_000;
+    const soon = at + SLICE_MS + ORPHAN_GRACE_MS;
+    const isParked = (deadlineMs: number): boolean =>
+      !group
+        .ask(`until-${deadlineMs}`, { ...LATER, deadlineMs })
+        .join(' ')
+        .includes('again in');
+    expect([soon, soon + 1].map(isParked)).toEqual([true, false]);
+  });
+
+  test('as long as the estimate is a guess, unless there are very many ahead', () => {
+    const group = new TestGroup({ slotsMax: 1, timeoutMs: 3_600_000, queueLengthMax: 1_000 });
+    group.ask('holder');
+    fill(group, NEAR_PLACES_GUESSED - 1);
+    expect(group.ask('near', LATER)).toEqual([]);
+    expect(group.ask('far', LATER)).toEqual([
+      `pending far at ${NEAR_PLACES_GUESSED} again in ${SLICE_MS}`,
+    ]);
+  });
+});
+
+describe('the place of a newcomer with many ahead', () => {
+  /** A group in which everybody's turn is less than a minute away. */
+  function quickGroup(waiters: number): TestGroup {
+    const group = TestGroup.stored({ slotsMax: 100, timeoutMs: 3_600_000, queueLengthMax: 1_000 });
+    for (let index = 0; index < 100; index += 1) group.ask(`held-${index}`);
+    fill(group, waiters);
+    return group;
+  }
+
+  test('is told at once, and asked for no more', () => {
+    const group = quickGroup(TOLD_FROM_PLACE);
+    expect(group.ask('a', LATER)).toEqual([`pending a at ${TOLD_FROM_PLACE}`]);
+    expect(group.waiting().at(-1)).toBe('a');
+    expect(group.ask('a', LATER)).toEqual([]);
+  });
+
+  test('is not told where few are ahead, nor to a Worker that would not understand', () => {
+    expect(quickGroup(TOLD_FROM_PLACE - 1).ask('a', LATER)).toEqual([]);
+    expect(quickGroup(TOLD_FROM_PLACE).ask('a')).toEqual([]);
+  });
+
+  test('is not told to those who come back after a reset: they know it', () => {
+    const group = quickGroup(TOLD_FROM_PLACE).restart();
+    fill(group, TOLD_FROM_PLACE);
+    expect(group.ask('a', LATER)).toEqual([]);
+  });
+});

@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'vitest';
+import { ticketId } from '../../../src/core/words/ids.ts';
+import { SETTLE_MAX_MS, SETTLE_MS, settleMs } from '../../../src/core/words/settings.ts';
+import { step } from '../../../src/core/step.ts';
+import { TestGroup } from '../../support/core-builders.ts';
+
+/** How long a group settles after a reset follows those who were there, and rows say how many waited. */
+
+const ROOMY = { slotsMax: 1, timeoutMs: 3_600_000, queueLengthMax: 10_000 };
+
+/** Lets others wait until there are so many. Returns what each of them had written. */
+function crowd(group: TestGroup, waiters: number): string[] {
+  const asked: string[] = [];
+  while (group.state.queue.byTicket.size < waiters) {
+    group.ask(`w${group.state.queue.byTicket.size}`, { sliceMs: 3_600_000 });
+    asked.push(group.asksToWrite());
+  }
+  return asked;
+}
+
+/** A group whose slot is held, and where so many wait. */
+function crowdedGroup(waiters: number): TestGroup {
+  const group = TestGroup.stored(ROOMY);
+  group.ask('holder');
+  group.write();
+  crowd(group, waiters);
+  return group;
+}
+
+const settlesFor = (group: TestGroup): number => group.state.grantsFrom - group.now;
+
+describe('a group settles', () => {
+  test.each([
+    [0, 1, SETTLE_MS],
+    [2_000, 200, 2_540],
+    [100_000, 0, SETTLE_MAX_MS],
+    [0, 100_000, SETTLE_MAX_MS],
+  ])('after a reset under %i waiters and %i slots for a time of its own', (waiters, slots, ms) => {
+    expect(settleMs(waiters, slots)).toBe(ms);
+  });
+
+  test('as long as those who waited need to come back', () => {
+    const group = crowdedGroup(300).restart();
+    expect(settlesFor(group)).toBe(settleMs(512, 1));
+    group.ask('young', { sliceMs: 3_600_000 });
+    group.resume('holder');
+    group.release('holder');
+    expect(group.advance(settleMs(512, 1) - 1)).toEqual([]);
+    group.ask('old', { enqueuedMs: -10, sliceMs: 3_600_000 });
+    expect(group.advance(1)).toEqual(['grant old.1']);
+  });
+
+  test('as long as those who held slots need', () => {
+    const group = TestGroup.stored({ ...ROOMY, slotsMax: 100 });
+    for (let index = 0; index < 100; index += 1) group.ask(`h${index}`);
+    expect(settlesFor(group.restart())).toBe(settleMs(0, group.write().bound.mark));
+  });
+
+  test('as long again at a reset before they are back', () => {
+    const group = crowdedGroup(300).restart();
+    group.advance(100);
+    expect(settlesFor(group.restart())).toBe(settleMs(512, 1));
+  });
+
+  test('no longer at a reset after the others have not come back', () => {
+    const group = crowdedGroup(300).restart();
+    group.advance(settleMs(512, 1));
+    expect(settlesFor(group.restart())).toBe(settleMs(0, 1));
+  });
+
+  test('where nobody held a slot, for those who waited', () => {
+    const group = TestGroup.stored({ ...ROOMY, paused: true });
+    crowd(group, 300);
+    const after = group.restart();
+    expect(settlesFor(after)).toBe(settleMs(512, 0));
+    after.reconfigure({ paused: false });
+    after.ask('young', { sliceMs: 3_600_000 });
+    expect(after.waiting()).toEqual(['young']);
+  });
+
+  test('where nothing is stored, for those who are there when a holder comes', () => {
+    const group = new TestGroup(ROOMY);
+    group.ask('holder');
+    crowd(group, 50);
+    group.resume('other');
+    expect(settlesFor(group)).toBe(settleMs(50, 2));
+  });
+});
+
+describe('a row of its own tells of waiters', () => {
+  test('when they are more than 256, and when they have more than doubled since', () => {
+    const group = crowdedGroup(256);
+    expect(crowd(group, 257)).toEqual(['soon']);
+    expect(group.write().bound.waiters).toBe(512);
+    // Not through the group, which would check the whole queue after each.
+    const asked = [];
+    for (let index = 257; index < 1_025; index += 1) {
+      const { ticket } = someWaiter(group);
+      const id = ticketId(`w${index}`);
+      const leaseId = `${id}.1` as never;
+      const event = { kind: 'acquire', ticket: { ...ticket, id }, leaseId, sliceMs: 3_600_000 };
+      const effects = step(group.state, event as never, group.now);
+      asked.push(effects.some(({ kind }) => kind === 'write'));
+    }
+    expect(asked.filter(Boolean)).toHaveLength(1);
+    expect(asked.at(-1)).toBe(true);
+    expect(group.write().bound.waiters).toBe(2_048);
+  });
+
+  test('when they have all gone, of whom a row has told', () => {
+    const group = crowdedGroup(256);
+    group.write();
+    for (let index = 0; index < 255; index += 1) group.cancel(`w${index}`);
+    expect(group.asksToWrite()).toBe('no');
+    group.cancel('w255');
+    expect(group.asksToWrite()).toBe('soon');
+    expect(group.write().bound.waiters).toBe(0);
+    group.tick();
+    expect(group.asksToWrite()).toBe('no');
+  });
+
+  test('not when few come and go', () => {
+    const group = crowdedGroup(0);
+    expect(new Set(crowd(group, 256))).toEqual(new Set(['no']));
+    group.write();
+    for (let index = 0; index < 200; index += 1) group.cancel(`w${index}`);
+    expect(group.asksToWrite()).toBe('no');
+  });
+
+  test('not while those of before are on their way back', () => {
+    const group = crowdedGroup(300).restart();
+    group.write();
+    group.tick();
+    expect(group.asksToWrite()).toBe('no');
+    group.advance(settleMs(512, 1));
+    expect(group.asksToWrite()).toBe('soon');
+  });
+});
+
+function someWaiter(group: TestGroup) {
+  const [waiter] = group.state.queue.byTicket.values();
+  if (waiter === undefined) throw new Error('nobody waits');
+  return waiter;
+}
