@@ -1,7 +1,7 @@
 import { routingTable } from '../config/snapshots.ts';
 import { pause } from '../runtime/background.ts';
 import type { Ticket } from './acquire/admission.ts';
-import type { PlaceListener } from './acquire/acquire-slot.ts';
+import type { PlaceListener } from './acquire/slices.ts';
 import { relocate } from './locate.ts';
 import { planAt, type Candidate } from './plan.ts';
 import { never, rejected, type FinalResult, type Left, type Rejected } from './result.ts';

@@ -7,7 +7,7 @@ import {
 import { keepaliveAfterMs } from '../routing/placement.ts';
 import { packingOf, unpacked } from '../upstream/body/packing.ts';
 import { headerDelay } from '../upstream/refusal/refusal-delay.ts';
-import type { PlaceListener } from './acquire/acquire-slot.ts';
+import type { PlaceListener } from './acquire/slices.ts';
 import type { ProxyCall } from './call.ts';
 import { departures } from './isolate.ts';
 import { Opening } from './opening.ts';

@@ -1,6 +1,6 @@
 import type { RefusalKind, UpstreamSignal } from '../core/words/signal.ts';
 import type { Ticket } from './acquire/admission.ts';
-import type { PlaceListener } from './acquire/acquire-slot.ts';
+import type { PlaceListener } from './acquire/slices.ts';
 
 /** Maximum times that a call goes back into the queue because its upstream refuses it. */
 const REENTRIES_MAX = 3;

@@ -4,6 +4,7 @@ import type { Rejection } from '../core/words/rejection.ts';
 export type Reason =
   | Rejection['reason']
   | 'limiter_unavailable'
+  | 'limiter_overloaded'
   | 'price_unknown'
   | 'too_many_groups'
   | 'upstream_unreachable'
@@ -43,6 +44,7 @@ export const REASONS: Record<Reason, ReasonShape> = {
   price_unknown: { status: 400, permanent: true },
   too_many_groups: { status: 400, permanent: true },
   limiter_unavailable: { status: 503, permanent: false },
+  limiter_overloaded: { status: 503, permanent: false },
   upstream_unreachable: { status: 502, permanent: false },
   // An operator has to act first, and clients repeat any 5xx.
   secret_missing: { status: 424, permanent: true },

@@ -1,3 +1,4 @@
+import { QUEUE_TIMEOUT_MS } from '../../contract/config/group.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
@@ -18,6 +19,15 @@ export interface Ticket extends AskedLanes {
   readonly parents: readonly string[];
   /** The next time that it asks its pools. Each time has attempts of its own, so it only goes on. */
   readonly rounds: { next: number };
+}
+
+/** Tells when a ticket has waited for as long as it may in a group, as far as the Worker knows the group. */
+export function waitsUntil(
+  { enqueuedAt, maxWaitMs }: Pick<Ticket, 'enqueuedAt' | 'maxWaitMs'>,
+  { config }: Placement,
+): number {
+  const timeoutMs = config?.queue.timeout_ms ?? QUEUE_TIMEOUT_MS;
+  return enqueuedAt + Math.min(maxWaitMs ?? Infinity, timeoutMs);
 }
 
 /** Settles a call as one of its groups counts it. */

@@ -1,20 +1,23 @@
 import type { Env } from '../../env.ts';
-import { CONTRACT_VERSION, type AcquireRequest } from '../../contract/rpc/group-rpc.ts';
+import { CONTRACT_VERSION } from '../../contract/rpc/group-rpc.ts';
 import { poolName } from '../../contract/pool-name.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
 import { within } from '../../runtime/within.ts';
-import type { Ticket } from './admission.ts';
+import { waitsUntil, type Ticket } from './admission.ts';
 import { noteEnd, noteRejection } from '../observe/analytics.ts';
-import { acquireSlot, type PlaceListener } from './acquire-slot.ts';
+import { acquireSlot } from './acquire-slot.ts';
 import { laneOf } from '../../routing/lane-of.ts';
 import type { Metering } from '../metering.ts';
 import { LeaseHolder } from './lease-holder.ts';
 import { bypass, giveBackBypasses, takeUnreportedBypasses, type Bypass } from './bypasses.ts';
 import { poolSource, type PoolSource } from './pools.ts';
-import { replyTo, unavailable } from './rejections.ts';
+import { overloaded, replyTo, unavailable } from './rejections.ts';
+import type { PlaceListener } from './slices.ts';
+import type { SlotRequest } from './slot-wait.ts';
 import { rejected, type Left, type Moved, type Rejected } from '../result.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Background } from '../../runtime/background.ts';
@@ -77,9 +80,15 @@ export async function admitOne(
     ...(metering === null ? {} : { estimate: metering.estimateFor(placement) }),
   };
   const sentAt = steadyClock.now();
-  const acquired = await acquireSlot(pool, request, signal, after, listener);
+  const until = waitsUntil(ticket, placement);
+  const pass = () => Promise.resolve(bypass(placement));
+  const acquired = await acquireSlot(pool, request, { signal, after, listener, until, pass });
   const endedAt = steadyClock.now();
   const waitedMs = endedAt - sentAt;
+  const rejectedAs = (reply: ErrorReply): Rejected => {
+    noteRejection(env, request, reply.reason, waitedMs);
+    return rejected(reply);
+  };
   switch (acquired.kind) {
     case 'granted': {
       const { leaseId } = acquired.granted;
@@ -91,8 +100,7 @@ export async function admitOne(
       return { kind: 'admitted', placement, by: { kind: 'leased', lease } };
     }
     case 'rejected':
-      noteRejection(env, request, acquired.rejection.reason, waitedMs);
-      return rejected(replyTo(acquired.rejection, placement));
+      return rejectedAs(replyTo(acquired.rejection, placement));
     case 'declined':
       return { kind: 'declined', placement, isPaused: acquired.isPaused };
     case 'moved':
@@ -100,12 +108,18 @@ export async function admitOne(
     case 'left':
       ctx.waitUntil(cancel(pool, ticket.id));
       return acquired;
-    case 'unavailable': {
-      ctx.waitUntil(cancel(pool, ticket.id));
+    case 'overloaded':
       giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
-      const by = bypass(placement);
-      if (by !== null) return { kind: 'admitted', placement, by };
-      return rejected(unavailable(placement));
+      if (acquired.mayBeKnown) ctx.waitUntil(cancel(pool, ticket.id));
+      // Nothing of other groups is held for the sake of one that does not answer.
+      if (manner.isTry) return { kind: 'declined', placement, isPaused: false };
+      return rejectedAs(overloaded(placement));
+    case 'passed':
+    case 'unavailable': {
+      giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
+      ctx.waitUntil(cancel(pool, ticket.id));
+      const by = acquired.kind === 'passed' ? acquired.by : await pass();
+      return by === null ? rejectedAs(unavailable(placement)) : { kind: 'admitted', placement, by };
     }
   }
 }
@@ -125,7 +139,7 @@ function requestFor(
   placement: Placement,
   manner: Manner,
   configVersion: number,
-): Omit<AcquireRequest, 'sliceMs'> {
+): SlotRequest {
   const { group, partition, assumed } = placement;
   const { maxWaitMs, enqueuedAt } = ticket;
   const { round, ...rest } = manner;

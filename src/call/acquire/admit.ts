@@ -5,10 +5,12 @@ import type { Outcome } from '../../core/words/outcome.ts';
 import { SERVED } from '../../core/words/signal.ts';
 import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../../routing/placement.ts';
 import { within } from '../../runtime/within.ts';
-import type { Admission, Settle, Ticket } from './admission.ts';
+import { waitsUntil, type Admission, type Settle, type Ticket } from './admission.ts';
 import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './admit-one.ts';
+import { isOverload } from './failure-streak.ts';
 import type { LeaseHolder } from './lease-holder.ts';
 import { isOnTrial, poolSource } from './pools.ts';
+import { openedRetryMs } from './retry-delays.ts';
 import { ownOrShared } from './shared-partition.ts';
 import { pause } from '../../runtime/background.ts';
 import { LEFT, rejected } from '../result.ts';
@@ -28,7 +30,6 @@ const QUEUED_MAX = 1_000;
 
 /** How long a call is parked in a paused group before it asks again. */
 const OPENED_SLICE_MS = 25_000;
-const OPENED_RETRY_MS = 500;
 const OPENED_LOST_MS = 5_000;
 
 /** When each pool last declined a try, or queued somebody, as far as this isolate knows. */
@@ -140,14 +141,14 @@ async function takeInOrder(
 /** Waits for the end of a pause, holding nothing. Null: it has ended; else what the caller is told. */
 async function untilOpened(
   placement: Placement,
-  { enqueuedAt, maxWaitMs }: Ticket,
+  ticket: Ticket,
   { env, table, signal, after }: AdmitContext,
 ): Promise<Admitted | null> {
   const pool = poolSource(env, placement, table);
-  const timeoutMs = placement.config?.queue.timeout_ms ?? Infinity;
-  const deadlineAt = enqueuedAt + Math.min(maxWaitMs ?? Infinity, timeoutMs);
+  const deadlineAt = waitsUntil(ticket, placement);
   const { promise: left, resolve } = Promise.withResolvers<false>();
   signal.addEventListener('abort', () => resolve(false), { once: true });
+  let overloads = 0;
   while (steadyClock.now() < deadlineAt) {
     if (signal.aborted) return LEFT;
     const sliceMs = Math.min(OPENED_SLICE_MS, deadlineAt - steadyClock.now());
@@ -155,10 +156,12 @@ async function untilOpened(
       // What is parked in an instance that was replaced may never come back.
       const opened = within(sliceMs + OPENED_LOST_MS, pool().opened(sliceMs), after);
       if (await Promise.race([opened, left])) return null;
-    } catch {
+      overloads = 0;
+    } catch (error) {
       // As after an answer that it is still paused, which may have come at once.
+      overloads = isOverload(error) ? overloads + 1 : 0;
     }
-    await Promise.race([pause(OPENED_RETRY_MS, after), left]);
+    await Promise.race([pause(openedRetryMs(overloads), after), left]);
   }
   const message = `The group ${placement.group} is paused.`;
   return rejected({ reason: 'paused', message });

@@ -7,8 +7,10 @@ import type { Schedule } from '../../runtime/call-clock.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { within } from '../../runtime/within.ts';
 import type { CallEnd } from '../observe/analytics.ts';
-import type { AcquireEnd, Granted } from './acquire-slot.ts';
+import { isOverload } from './failure-streak.ts';
+import type { AcquireEnd, Granted } from './open-calls.ts';
 import type { PoolSource } from './pools.ts';
+import { releasePausesMs, resumeMs, resumeRetryMs } from './retry-delays.ts';
 import { pause, type Background } from '../../runtime/background.ts';
 
 /** How long a call runs before it renews. Most are shorter, and a renewal is a round trip. */
@@ -19,12 +21,6 @@ const RENEWAL_LOST_MS = RENEW_EVERY_MS + 5_000;
 
 /** How long a release, or a try to resume, may take before it counts as lost. */
 const ANSWER_LOST_MS = 3_000;
-
-/** Milliseconds of the pauses before the tries that follow a failed release or resumption. */
-const RETRY_PAUSES_MS = [0, 250, 1_000];
-
-/** How long until the next try after a resumption failed for good; the stream goes on meanwhile. */
-const RESUME_AGAIN_MS = 5_000;
 
 /** How a lease ended, as far as its holder knows. */
 type LeaseEnd = Pick<CallEnd, 'outcome' | 'status' | 'reason' | 'used'>;
@@ -174,12 +170,7 @@ export class LeaseHolder {
       if (this.#isReleased) return;
       if (answer === 'ok') continue;
       if (answer === 'revoking') return this.#revoke();
-      let resumed = await this.#resume();
-      while (resumed === 'unreachable' && !this.#isReleased) {
-        await pause(RESUME_AGAIN_MS, this.#after);
-        resumed = await this.#resume();
-      }
-      if (resumed === 'gone') return this.#revoke();
+      if ((await this.#resume()) === 'gone') return this.#revoke();
     }
   }
 
@@ -203,19 +194,20 @@ export class LeaseHolder {
     }
   }
 
-  async #resume(): Promise<'resumed' | 'gone' | 'unreachable'> {
-    for (const pauseMs of RETRY_PAUSES_MS) {
-      if (pauseMs > 0) await pause(pauseMs, this.#after);
-      if (this.#isReleased) return 'resumed';
+  /** Tries for as long as the call runs: without it, its slots are given up and its stream goes on. */
+  async #resume(): Promise<'resumed' | 'gone'> {
+    await pause(resumeMs(), this.#after);
+    for (let retries = 0; !this.#isReleased; retries += 1) {
       const resuming = this.#resumeOnce();
       try {
         return await within(ANSWER_LOST_MS, resuming, this.#after);
-      } catch {
-        // The next try. An answer that comes late is adopted all the same.
+      } catch (error) {
+        // An answer that comes late is adopted all the same.
         resuming.catch(() => {});
+        await pause(resumeRetryMs(retries, isOverload(error)), this.#after);
       }
     }
-    return 'unreachable';
+    return 'resumed';
   }
 
   async #resumeOnce(): Promise<'resumed' | 'gone'> {
@@ -243,8 +235,9 @@ export class LeaseHolder {
     return { ...this.#self, ...held, attachment, heldMs, hasLapsed };
   }
 
+  /** Tries at once, and then spread over ten seconds: with this one many more have failed. */
   async #releaseById(outcome: Outcome, settlement?: Settlement): Promise<void> {
-    for (const pauseMs of RETRY_PAUSES_MS) {
+    for (const pauseMs of [0, ...releasePausesMs()]) {
       if (pauseMs > 0) await pause(pauseMs, this.#after);
       try {
         const held = this.#held();

@@ -9,6 +9,17 @@ export function unavailable({ group }: Placement): ErrorReply {
   return { reason: 'limiter_unavailable', message };
 }
 
+/** Bounds of the time after which a caller of an object with too many messages may come again. */
+const OVERLOADED_MIN_MS = 1_000;
+const OVERLOADED_MAX_MS = 5_000;
+
+/** The error reply to a call whose group's object gets more messages than it takes. */
+export function overloaded({ group }: Placement): ErrorReply {
+  const message = `More calls ask for slots of the group ${group} than it can answer at the moment. Try again shortly.`;
+  const retryAfterMs = OVERLOADED_MIN_MS + (OVERLOADED_MAX_MS - OVERLOADED_MIN_MS) * Math.random();
+  return { reason: 'limiter_overloaded', message, retryAfterMs };
+}
+
 /** The error reply that tells a caller of a group's rejection. */
 export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply {
   const { reason } = rejection;

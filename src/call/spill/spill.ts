@@ -27,6 +27,7 @@ const OF_THIS_UPSTREAM: ReadonlySet<Reason> = new Set<Reason>([
   'breaker_open',
   'budget_exhausted',
   'limiter_unavailable',
+  'limiter_overloaded',
 ]);
 
 /** Tells whether another upstream may serve a call that is rejected for this reason. */

@@ -1,24 +1,32 @@
 // How a Worker asks for a slot, against a scripted object and a virtual clock: slices, asks that supersede
 // each other, objects that hang, and answers that come too late.
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type {
   AcquireAnswer,
   AcquireRequest,
   GroupRpc,
   LeaseRpc,
 } from '../../../src/contract/rpc/group-rpc.ts';
+import { onTimer } from '../../../src/runtime/call-clock.ts';
 import { steadyClock } from '../../../src/runtime/steady-clock.ts';
-import { acquireSlot, type Acquired } from '../../../src/call/acquire/acquire-slot.ts';
+import {
+  acquireSlot,
+  type Acquired,
+  type Patience,
+} from '../../../src/call/acquire/acquire-slot.ts';
+import type { SlotRequest } from '../../../src/call/acquire/slot-wait.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
+  vi.spyOn(Math, 'random').mockReturnValue(0.5);
 });
 
 afterEach(() => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
 });
 
-const REQUEST: Omit<AcquireRequest, 'sliceMs'> = {
+const REQUEST: SlotRequest = {
   version: 1,
   group: 'g',
   partition: null,
@@ -36,6 +44,8 @@ const REQUEST: Omit<AcquireRequest, 'sliceMs'> = {
   passedUnlimited: 0,
 };
 
+type Pending = Extract<AcquireAnswer, { kind: 'pending' }>;
+
 interface Ask {
   readonly request: AcquireRequest;
   readonly at: number;
@@ -43,12 +53,19 @@ interface Ask {
   fail(error: Error): void;
 }
 
-/** An object whose asks stay open until the test answers them. */
-function scriptedPool() {
+/** Answers an ask at once by the time since the first; null: it stays open. */
+type Script = (atMs: number) => AcquireAnswer | Error | null;
+
+/** An object whose asks stay open until the test answers them, unless its script does. */
+function scriptedPool(script: Script) {
   const asks: Ask[] = [];
   const acquire = (request: AcquireRequest): Promise<AcquireAnswer> =>
     new Promise((resolve, reject) => {
-      asks.push({ request, at: Date.now() - startedAt, answer: resolve, fail: reject });
+      const at = Date.now() - startedAt;
+      asks.push({ request, at, answer: resolve, fail: reject });
+      const said = script(at);
+      if (said instanceof Error) reject(said);
+      else if (said !== null) resolve(said);
     });
   const startedAt = Date.now();
   const stub = { acquire } as Partial<GroupRpc> as GroupRpc;
@@ -75,19 +92,32 @@ function granted(attachment: number) {
   return { answer, dispose, release };
 }
 
-function pending(estimateMs: number): AcquireAnswer {
-  return { kind: 'pending', position: 0, estimateMs, configVersion: 1 };
+function pending(estimateMs: number, of: Partial<Pending> = {}): AcquireAnswer {
+  return { kind: 'pending', position: 0, estimateMs, configVersion: 1, ...of };
 }
 
+const pass = () => Promise.resolve(null);
+
 /** Starts asking, and tells what became of it so far. */
-function start(of: Partial<AcquireRequest> = {}) {
-  const pool = scriptedPool();
+function start(
+  of: Partial<SlotRequest> = {},
+  { script = () => null, ...how }: Partial<Patience> & { readonly script?: Script } = {},
+) {
+  const pool = scriptedPool(script);
   const caller = new AbortController();
   const seen: { result: Acquired | null } = { result: null };
-  const work = acquireSlot(pool.source, { ...REQUEST, ...of }, caller.signal).then((result) => {
+  const patience = { after: onTimer, listener: null, until: Infinity, pass, ...how };
+  const request = { ...REQUEST, ...of };
+  const by = { ...patience, signal: caller.signal };
+  const work = acquireSlot(pool.source, request, by).then((result) => {
     seen.result = result;
   });
   return { ...pool, caller, seen, work };
+}
+
+/** An error by which the platform says that an object gets too many messages. */
+function overload(): Error {
+  return Object.assign(new Error('Durable Object is overloaded.'), { overloaded: true });
 }
 
 it('an ask is answered with a grant', async () => {
@@ -190,35 +220,78 @@ it('a caller that leaves ends the asking, and a slot that comes too late is give
 });
 
 it('a caller that left before never asks', async () => {
-  const { asks, source } = scriptedPool();
-  expect(await acquireSlot(source, REQUEST, AbortSignal.abort())).toEqual({ kind: 'left' });
+  const { asks, source } = scriptedPool(() => null);
+  const patience = { after: onTimer, listener: null, until: Infinity, pass };
+  const left = await acquireSlot(source, REQUEST, { ...patience, signal: AbortSignal.abort() });
+  expect(left).toEqual({ kind: 'left' });
   expect(asks).toEqual([]);
 });
 
-it('an ask that fails is made again within 100 ms, with a new stub', async () => {
+it.each([
+  ['that does not know its place is made again 100 ms later', null, 0.5, 100],
+  ['of the first in the queue too', 0, 0.5, 100],
+  ['of one with 1,000 ahead later than of one with 700', 1_000, 0, 850],
+  ['of one with 700 ahead', 700, 0.8, 765],
+  ['of one far back no later than 2 s', 4_000, 0.8, 1_905],
+])('an ask that fails %s', async (_, position, random, delayMs) => {
+  vi.mocked(Math.random).mockReturnValue(random);
   const { asks, caller, work } = start();
-  asks[0]?.fail(new Error('reset'));
-  await vi.advanceTimersByTimeAsync(50);
-  expect(asks.map(({ at }) => at)).toEqual([0, 50]);
+  if (position !== null) asks[0]?.answer(pending(0, { position }));
+  await vi.advanceTimersByTimeAsync(0);
+  asks.at(-1)?.fail(new Error('reset'));
+  const before = asks.length;
+  await vi.advanceTimersByTimeAsync(Math.ceil(delayMs) - 1);
+  expect(asks).toHaveLength(before);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(asks).toHaveLength(before + 1);
   caller.abort();
   await work;
 });
 
-it('seven failures in a row make the group unavailable; an answer in between starts anew', async () => {
-  const { asks, seen, work } = start();
-  for (let failure = 0; failure < 6; failure += 1) {
-    asks.at(-1)?.fail(new Error('Network connection lost.'));
-    await vi.advanceTimersByTimeAsync(2_000);
+it('three seconds of failures put a group out of reach; an answer in between starts anew', async () => {
+  const lost = new Error('Network connection lost.');
+  let hasAnswered = false;
+  const script = (atMs: number) => {
+    if (hasAnswered || atMs < 2_500) return lost;
+    hasAnswered = true;
+    return pending(0);
+  };
+  const { asks, seen, work } = start({}, { script });
+  await vi.advanceTimersByTimeAsync(5_400);
+  expect(seen.result).toBeNull();
+  await vi.advanceTimersByTimeAsync(2_000);
+  await work;
+  expect(seen.result).toEqual({ kind: 'unavailable' });
+  const pauses = asks.slice(1).map(({ at }, index) => at - (asks[index]?.at ?? 0));
+  expect(pauses.slice(0, 7)).toEqual([100, 50, 100, 200, 400, 500, 500]);
+});
+
+it('two failures do not put a group out of reach, however long they took', async () => {
+  const { asks, seen, caller, work } = start();
+  for (const ask of [0, 1]) {
+    await vi.advanceTimersByTimeAsync(6_000);
+    asks[ask]?.fail(new Error('Network connection lost.'));
   }
-  asks.at(-1)?.answer(pending(0));
-  await vi.advanceTimersByTimeAsync(0);
-  for (let failure = 0; failure < 7; failure += 1) {
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(asks).toHaveLength(3);
+  expect(seen.result).toBeNull();
+  asks[2]?.fail(new Error('Network connection lost.'));
+  await work;
+  expect(seen.result).toEqual({ kind: 'unavailable' });
+  caller.abort();
+});
+
+it('grants that are lost on their way again and again put the group out of reach', async () => {
+  const { asks, seen, work } = start({ attempt: 11 });
+  for (let lost = 0; lost < 7; lost += 1) {
     expect(seen.result).toBeNull();
-    asks.at(-1)?.fail(new Error('Network connection lost.'));
-    await vi.advanceTimersByTimeAsync(2_000);
+    asks.at(-1)?.answer({ kind: 'gone' });
+    await vi.advanceTimersByTimeAsync(0);
   }
   await work;
   expect(seen.result).toEqual({ kind: 'unavailable' });
+  // The next round has the attempts from 21 on.
+  expect(asks.map(({ request }) => request.attempt)).toEqual([11, 12, 13, 14, 15, 16, 17]);
 });
 
 it('an attempt whose grant was lost on its way is asked for under the next number', async () => {
@@ -229,14 +302,6 @@ it('an attempt whose grant was lost on its way is asked for under the next numbe
   asks[1]?.answer(granted(1).answer);
   await work;
   expect(seen.result?.kind).toBe('granted');
-});
-
-it('an overloaded object is not asked again', async () => {
-  const { asks, seen, work } = start();
-  asks[0]?.fail(Object.assign(new Error('overloaded'), { overloaded: true }));
-  await work;
-  expect(seen.result).toEqual({ kind: 'unavailable' });
-  expect(asks).toHaveLength(1);
 });
 
 it('an object that hangs is given up, and one that answers superseded asks never is', async () => {
@@ -270,4 +335,187 @@ it('leaves no timer behind', async () => {
   asks[0]?.answer(granted(1).answer);
   await work;
   expect(vi.getTimerCount()).toBe(0);
+});
+
+describe('an overloaded object', () => {
+  it.each([
+    ['says so', overload()],
+    [
+      'gets too much from the whole account',
+      new Error('Your account is generating too much load on Durable Objects. Please back off.'),
+    ],
+  ])('that %s for three seconds has a slot for the call in the end', async (_, error) => {
+    const { answer } = granted(1);
+    const script = (atMs: number) => (atMs < 3_000 ? error : answer);
+    const { asks, seen, work } = start({}, { script });
+    await vi.advanceTimersByTimeAsync(5_000);
+    await work;
+    expect(seen.result).toMatchObject({ kind: 'granted' });
+    // Half of 250 ms, doubled each time up to 4 s.
+    expect(asks.map(({ at }) => at)).toEqual([0, 125, 375, 875, 1_875, 3_875]);
+  });
+
+  it('is asked after a random time of up to 4 s, until the deadline, and a last time then', async () => {
+    const until = steadyClock.now() + 20_000;
+    vi.mocked(Math.random).mockReturnValue(1 - 2 ** -53);
+    const { asks, seen, work } = start({}, { script: () => overload(), until });
+    await vi.advanceTimersByTimeAsync(19_900);
+    expect(seen.result).toBeNull();
+    await vi.advanceTimersByTimeAsync(100);
+    await work;
+    expect(seen.result).toEqual({ kind: 'overloaded', mayPass: true, mayBeKnown: false });
+    const pauses = asks.slice(1).map(({ at }, index) => at - (asks[index]?.at ?? 0));
+    expect(pauses.slice(0, 7)).toEqual([249, 499, 999, 1_999, 3_999, 3_999, 3_999]);
+    expect(asks.at(-1)?.at).toBe(20_000);
+  });
+
+  it.each([
+    ['does not want to wait', { wait: false }],
+    ['tries several groups at once', { isTry: true }],
+  ])('is asked once by a call that %s', async (_, of) => {
+    const { asks, seen, work } = start(of, { script: () => overload() });
+    await work;
+    expect(seen.result).toEqual({ kind: 'overloaded', mayPass: false, mayBeKnown: false });
+    expect(asks).toHaveLength(1);
+  });
+
+  it('is not out of reach, whatever failed before', async () => {
+    const script = (atMs: number) => (atMs > 2_000 ? overload() : new Error('reset'));
+    const { seen, caller, work } = start({}, { script });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(seen.result).toBeNull();
+    caller.abort();
+    await work;
+  });
+
+  it('grants to the call that is parked there while the next one is not taken', async () => {
+    const { asks, seen, work } = start();
+    await vi.advanceTimersByTimeAsync(7_000);
+    asks[1]?.fail(overload());
+    await vi.advanceTimersByTimeAsync(1);
+    const { answer } = granted(1);
+    asks[0]?.answer(answer);
+    await work;
+    expect(asks).toHaveLength(2);
+    expect(seen.result).toEqual({ kind: 'granted', granted: answer, late: [] });
+  });
+
+  it('is noticed by a superseded call, which took its time to fail', async () => {
+    const { asks, seen, caller, work } = start();
+    await vi.advanceTimersByTimeAsync(7_000);
+    asks[0]?.fail(overload());
+    await vi.advanceTimersByTimeAsync(7_000);
+    expect(asks).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(125);
+    expect(asks).toHaveLength(3);
+    expect(seen.result).toBeNull();
+    caller.abort();
+    await work;
+  });
+
+  it('lets a call pass after two seconds without an answer, as soon as there is room', async () => {
+    const by = { kind: 'bypass', end: () => {} } as const;
+    let room = 0;
+    const mayPass = vi.fn<Patience['pass']>(() => Promise.resolve(room > 0 ? by : null));
+    // An answer at one second: what was before does not count.
+    const script = (atMs: number) =>
+      atMs > 800 && atMs < 1_500 ? pending(0, { askAgainMs: 1_000 }) : overload();
+    const { seen, work } = start({}, { script, pass: mayPass });
+    await vi.advanceTimersByTimeAsync(3_800);
+    expect(mayPass).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(6_000);
+    expect(mayPass).toHaveBeenCalled();
+    expect(seen.result).toBeNull();
+    room = 1;
+    await vi.advanceTimersByTimeAsync(4_000);
+    await work;
+    expect(seen.result).toEqual({ kind: 'passed', by });
+  });
+
+  it('that grants, rejects or is left lets nobody pass', async () => {
+    const mayPass = vi.fn<Patience['pass']>();
+    mayPass.mockResolvedValue(null);
+    const { caller, work } = start({}, { script: () => overload(), pass: mayPass });
+    await vi.advanceTimersByTimeAsync(4_000);
+    const before = mayPass.mock.calls.length;
+    caller.abort();
+    await work;
+    expect(mayPass).toHaveBeenCalledTimes(before);
+  });
+});
+
+describe('a call far back', () => {
+  it('asks again when it is told to, and nothing is parked for it meanwhile', async () => {
+    const { asks, seen, work } = start({ passedUnlimited: 3 });
+    expect(asks[0]?.request).toMatchObject({ mayAskLater: true, passedUnlimited: 3 });
+    asks[0]?.answer(pending(90_000, { position: 700, askAgainMs: 30_000 }));
+    await vi.advanceTimersByTimeAsync(29_999);
+    expect(asks).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1);
+    // Those that passed are counted once.
+    expect(asks[1]?.request).toMatchObject({ mayAskLater: true, passedUnlimited: 0 });
+    asks[1]?.answer(granted(1).answer);
+    await work;
+    expect(seen.result?.kind).toBe('granted');
+  });
+
+  it('leaves at once', async () => {
+    const { asks, seen, caller, work } = start();
+    asks[0]?.answer(pending(90_000, { askAgainMs: 30_000 }));
+    await vi.advanceTimersByTimeAsync(10_000);
+    caller.abort();
+    await work;
+    expect(seen.result).toEqual({ kind: 'left' });
+    expect(asks).toHaveLength(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('is parked a second before its deadline, to be told what it waited for', async () => {
+    const until = steadyClock.now() + 12_000;
+    const { asks, seen, work } = start({}, { until });
+    asks[0]?.answer(pending(90_000, { askAgainMs: 30_000 }));
+    await vi.advanceTimersByTimeAsync(10_999);
+    expect(asks).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(asks[1]?.request.mayAskLater).toBe(false);
+    // An object that does not know of it yet is not asked again and again.
+    asks[1]?.answer(pending(90_000, { askAgainMs: 30_000 }));
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(asks).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(25_000);
+    const rejection = { reason: 'queue_timeout', waitedMs: 12_000, retryAfterMs: 1_000 } as const;
+    asks[2]?.answer({ kind: 'rejected', rejection, configVersion: 1 });
+    await work;
+    expect(seen.result).toMatchObject({ kind: 'rejected', rejection });
+  });
+
+  it('asks as often as its caller is told its place', async () => {
+    const tell = vi.fn<(position: number, estimateMs: number) => void>();
+    const script = () => pending(90_000, { position: 700, askAgainMs: 30_000 });
+    const { caller, work } = start({}, { script, listener: { everyMs: 5_000, tell } });
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(tell.mock.calls).toEqual(Array.from({ length: 5 }, () => [700, 90_000]));
+    caller.abort();
+    await work;
+  });
+
+  it('takes a grant to an older call that still comes', async () => {
+    const { asks, seen, work } = start();
+    await vi.advanceTimersByTimeAsync(7_000);
+    asks[1]?.answer(pending(90_000, { askAgainMs: 30_000 }));
+    await vi.advanceTimersByTimeAsync(1_000);
+    const { answer } = granted(1);
+    asks[0]?.answer(answer);
+    await work;
+    expect(seen.result).toEqual({ kind: 'granted', granted: answer, late: [] });
+  });
+});
+
+it('an object that hangs keeps nobody longer than two seconds past the deadline', async () => {
+  const { seen, work } = start({ deadlineAt: steadyClock.now() + 500 });
+  await vi.advanceTimersByTimeAsync(2_499);
+  expect(seen.result).toBeNull();
+  await vi.advanceTimersByTimeAsync(1);
+  await work;
+  expect(seen.result).toEqual({ kind: 'unavailable' });
 });

@@ -6,17 +6,22 @@ import type {
   RenewAnswer,
   ResumeAnswer,
 } from '../../../src/contract/rpc/group-rpc.ts';
-import type { Granted } from '../../../src/call/acquire/acquire-slot.ts';
+import type { Granted } from '../../../src/call/acquire/open-calls.ts';
 import { LeaseHolder } from '../../../src/call/acquire/lease-holder.ts';
 import { onTimer } from '../../../src/runtime/call-clock.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
+  vi.spyOn(Math, 'random').mockReturnValue(0.5);
 });
 
 afterEach(() => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
 });
+
+/** Half of the time in which holders come back. */
+const RESUME_MS = 50;
 
 const SELF = {
   leaseId: 't.1',
@@ -108,7 +113,9 @@ it.each(['fails', 'says gone', 'hangs'])('a renewal that %s leads to a resumptio
   await vi.advanceTimersByTimeAsync(1_000);
   if (how === 'fails') renewals[0]?.reject(new Error('reset'));
   if (how === 'says gone') renewals[0]?.resolve('gone');
-  await vi.advanceTimersByTimeAsync(how === 'hangs' ? 20_000 : 0);
+  await vi.advanceTimersByTimeAsync((how === 'hangs' ? 20_000 : 0) + RESUME_MS - 1);
+  expect(resume).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1);
   expect(resume).toHaveBeenCalledExactlyOnceWith({ ...SELF, ...HELD });
   // The attachment of a new instance holds, however small.
   expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
@@ -122,6 +129,7 @@ it('a resumption of what has ended for good cuts the call', async () => {
   const { renewals, onRevoked, work } = setUp();
   await vi.advanceTimersByTimeAsync(1_000);
   renewals[0]?.resolve('gone');
+  await vi.advanceTimersByTimeAsync(RESUME_MS);
   await Promise.all(work);
   expect(onRevoked).toHaveBeenCalledOnce();
 });
@@ -158,16 +166,59 @@ it('a group that is out of reach is asked for as long as the stream runs', async
   await holder.release('success');
 });
 
-it('a release that fails or hangs goes to the group by the lease id, three tries', async () => {
+it.each([
+  ['fails', new Error('reset'), [25, 50, 100, 200, 400, 800, 1_600, 2_000, 2_000]],
+  [
+    'is not taken for overload',
+    Object.assign(new Error('overloaded'), { overloaded: true }),
+    [125, 250, 500, 1_000, 2_000, 2_000],
+  ],
+])('a resumption that %s is tried again later each time, up to 4 s', async (_, error, pauses) => {
+  const { lease, renewals, resume, holder } = setUp();
+  const at: number[] = [];
+  resume.mockImplementation(() => {
+    at.push(Date.now());
+    return Promise.reject(error);
+  });
+  await vi.advanceTimersByTimeAsync(1_000);
+  lease.renew.mockRejectedValue(new Error('reset'));
+  renewals[0]?.reject(new Error('reset'));
+  await vi.advanceTimersByTimeAsync(20_000);
+  const waited = at.slice(1).map((instant, index) => instant - (at[index] ?? 0));
+  expect(waited.slice(0, pauses.length)).toEqual(pauses);
+  await holder.release('success');
+  const tries = at.length;
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(at).toHaveLength(tries);
+});
+
+it('a release that fails or hangs goes to the group by the lease id: at once, and three times in ten seconds', async () => {
+  vi.mocked(Math.random).mockReturnValue(1 - 2 ** -53);
   const { holder, lease, release } = setUp();
+  const startedAt = Date.now();
+  const at: number[] = [];
   lease.release.mockReturnValueOnce(new Promise(() => {}));
-  release.mockRejectedValueOnce(new Error('reset')).mockRejectedValueOnce(new Error('reset'));
+  release.mockImplementation(() => {
+    at.push(Date.now() - startedAt);
+    return Promise.reject(new Error('reset'));
+  });
   const released = holder.release('failed');
-  await vi.advanceTimersByTimeAsync(3_000 + 250 + 1_000);
+  await vi.advanceTimersByTimeAsync(13_000);
   await released;
+  expect(at).toEqual([3_000, 3_999, 6_998, 12_997]);
   const told = ['t.1', 'failed', null, undefined, { ...SELF, ...HELD }];
-  expect(release.mock.calls).toEqual([told, told, told]);
+  expect(release.mock.calls).toEqual([told, told, told, told]);
   expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
+});
+
+it('a release that arrives by the lease id is not made again', async () => {
+  const { holder, lease, release } = setUp();
+  lease.release.mockRejectedValueOnce(new Error('reset'));
+  release.mockRejectedValueOnce(new Error('reset'));
+  const released = holder.release('success');
+  await vi.advanceTimersByTimeAsync(20_000);
+  await released;
+  expect(release).toHaveBeenCalledTimes(2);
 });
 
 it('gives back once, whatever is asked of it', async () => {

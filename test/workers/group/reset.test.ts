@@ -3,7 +3,8 @@
 import { evictDurableObject } from 'cloudflare:test';
 import { afterAll, expect, it } from 'vitest';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
-import { acquireSlot } from '../../../src/call/acquire/acquire-slot.ts';
+import { acquireSlot, type Patience } from '../../../src/call/acquire/acquire-slot.ts';
+import { onTimer } from '../../../src/runtime/call-clock.ts';
 import {
   crashPool,
   define,
@@ -23,7 +24,13 @@ import {
 } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 
-const AS_LONG_AS_IT_TAKES = new AbortController().signal;
+const AS_LONG_AS_IT_TAKES: Patience = {
+  signal: new AbortController().signal,
+  after: onTimer,
+  listener: null,
+  until: Infinity,
+  pass: () => Promise.resolve(null),
+};
 
 afterAll(nothingLeaks);
 

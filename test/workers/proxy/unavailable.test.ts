@@ -41,13 +41,11 @@ afterEach(() => {
 
 afterAll(nothingLeaks);
 
-/** Puts the groups' objects out of reach. `overloaded`: at once, without tries. */
-function breakGroups(overloaded: boolean) {
+/** Puts the groups' objects out of reach. */
+function breakGroups() {
   const mock = vi
     .spyOn(GroupObject.prototype, 'acquire')
-    .mockImplementation(() =>
-      Promise.reject(Object.assign(new Error('out of reach'), { overloaded })),
-    );
+    .mockImplementation(() => Promise.reject(new Error('out of reach')));
   mocks.push(mock);
   return mock;
 }
@@ -71,7 +69,7 @@ it.each<[string, () => Promise<never>]>([
 });
 
 it('a call is refused with 503 in its dialect after some tries, if the group says so', async () => {
-  const asks = breakGroups(false);
+  const asks = breakGroups();
   const { total } = await strict.stats();
   const refused = await chat('/rejects/v1/chat/completions', 'refused');
   expect(refused.status).toBe(503);
@@ -99,7 +97,7 @@ it('an object that is out of reach for a moment costs a moment', async () => {
 });
 
 it('where a group allows it, so many calls at once pass without a slot, counted and shown', async () => {
-  breakGroups(true);
+  breakGroups();
   await strict.configure({ silentAfterChunks: 1 });
   const path = '/passes/v1/chat/completions';
   const passing = [open(path, 'one'), open(path, 'two')];
@@ -133,7 +131,7 @@ it('where a group allows it, so many calls at once pass without a slot, counted 
 });
 
 it('a caller that leaves while it passes without a slot makes room for another', async () => {
-  breakGroups(true);
+  breakGroups();
   await strict.configure({ silentAfterChunks: 1 });
   const path = '/passes/v1/chat/completions';
   const passing = [open(path, 'one'), open(path, 'two')];

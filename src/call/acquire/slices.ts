@@ -1,0 +1,48 @@
+/** How long the first slice is, and the shortest. */
+const SLICE_MIN_MS = 8_000;
+const SLICE_MAX_MS = 30_000;
+
+/**
+ * How long the slice of a call is that does not want to wait, and the shortest of one whose caller is told its
+ * place.
+ */
+const SLICE_SHORT_MS = 2_000;
+
+/** How long before its slice ends, or its wait, the Worker asks again, so that a place in the queue never lapses. */
+export const CALL_AHEAD_MS = 1_000;
+
+/** Somebody who wants to know where a call stands, so often. */
+export interface PlaceListener {
+  readonly everyMs: number;
+  tell(position: number, estimateMs: number): void;
+}
+
+/** Takes half the estimate: callers far back ask seldom, and nobody misses a change of the queue for long. */
+export function sliceFor(
+  estimateMs: number,
+  wait: boolean,
+  listener: PlaceListener | null,
+): number {
+  const sliceMaxMs = wait ? SLICE_MAX_MS : SLICE_SHORT_MS;
+  const sliceMs = Math.min(sliceMaxMs, Math.max(SLICE_MIN_MS, estimateMs / 2));
+  // Each call brings the newest place, so that each comment can tell it.
+  return listener === null ? sliceMs : Math.min(sliceMs, toldEveryMs(listener) + CALL_AHEAD_MS);
+}
+
+/**
+ * Computes how long a call rests that is told to ask again later. `leftMs`: how long it may still wait; towards the end
+ * of that it is to be parked.
+ */
+export function restFor(
+  askAgainMs: number,
+  leftMs: number,
+  listener: PlaceListener | null,
+): number {
+  const restMs = listener === null ? askAgainMs : Math.min(askAgainMs, toldEveryMs(listener));
+  const parkedInMs = leftMs - CALL_AHEAD_MS;
+  return parkedInMs > 0 ? Math.min(restMs, parkedInMs) : restMs;
+}
+
+function toldEveryMs({ everyMs }: PlaceListener): number {
+  return Math.max(SLICE_SHORT_MS - CALL_AHEAD_MS, everyMs);
+}

@@ -1,0 +1,181 @@
+import type { AcquireAnswer, AcquireRequest } from '../../contract/rpc/group-rpc.ts';
+import type { Rejection } from '../../core/words/rejection.ts';
+import { FailureStreak } from './failure-streak.ts';
+import type { GrantedTurn, Turn } from './open-calls.ts';
+import { firstRetryMs, overloadedRetryMs, retryMs } from './retry-delays.ts';
+import { CALL_AHEAD_MS, restFor, sliceFor, type PlaceListener } from './slices.ts';
+
+type Pending = Extract<AcquireAnswer, { kind: 'pending' }>;
+type SliceOver = Extract<Turn, { kind: 'slice_over' }>;
+
+/** How long after a ticket's deadline its caller is told at the latest, whatever the object does. */
+const DEADLINE_GRACE_MS = 2_000;
+
+/** Maximum grants in a row that are lost on their way before the group counts as out of reach. */
+const LOST_MAX = 7;
+
+/** How long an object is overloaded before a call may go without a slot for it. */
+const PASS_OVERLOADED_MS = 2_000;
+
+interface MayPass {
+  /** The object has been overloaded for so long that the call may go without a slot, where its group allows it. */
+  readonly mayPass: boolean;
+}
+
+interface Overloaded extends MayPass {
+  readonly kind: 'overloaded';
+  /** Whether some call of the ticket may have arrived. */
+  readonly mayBeKnown: boolean;
+}
+
+/** The end of the asking for a slot. */
+export type SlotEnd =
+  | GrantedTurn
+  | { readonly kind: 'rejected'; readonly rejection: Rejection }
+  /** Not now, or not before a pause ends: see `AcquireRequest.isTry` and `holdsNarrower`. */
+  | { readonly kind: 'declined'; readonly isPaused: boolean }
+  /** Route again, no earlier than by that version of the configuration. */
+  | { readonly kind: 'moved'; readonly configVersion: number }
+  | { readonly kind: 'unavailable' }
+  /** The object gets too many messages, and the call can wait no longer. */
+  | Overloaded
+  /** The caller has gone; the ticket is cancelled. */
+  | { readonly kind: 'left' };
+
+/** Ask again, after so long. */
+interface AskAgain extends MayPass {
+  readonly kind: 'ask';
+  readonly restMs: number;
+}
+
+const AT_ONCE: AskAgain = { kind: 'ask', restMs: 0, mayPass: false };
+
+export type SlotRequest = Omit<AcquireRequest, 'sliceMs' | 'mayAskLater' | 'sentAt'>;
+
+/** The wait of one call for its slot: what it asks, and what follows from each thing that happens. */
+export class SlotWait {
+  readonly #asked: SlotRequest;
+  readonly #until: number;
+  readonly #listener: PlaceListener | null;
+  readonly #streak = new FailureStreak();
+  #attempt: number;
+  #sliceMs: number;
+  #mayBeKnown = false;
+  /** Waiters that were ahead when it last heard; null: it has not heard yet. */
+  #position: number | null = null;
+
+  /** `until`: when it has waited for as long as it may, as far as is known here. */
+  constructor(asked: SlotRequest, until: number, listener: PlaceListener | null) {
+    this.#asked = asked;
+    this.#until = until;
+    this.#listener = listener;
+    this.#attempt = asked.attempt;
+    this.#sliceMs = sliceFor(0, asked.wait, listener);
+  }
+
+  /** The acquire call that is to be made at `now`, and how long nothing need happen to it. */
+  ask(now: number): readonly [request: AcquireRequest, waitMs: number] {
+    const hasHeard = this.#position !== null;
+    const request = {
+      ...this.#asked,
+      attempt: this.#attempt,
+      sliceMs: this.#sliceMs,
+      // In the end it is parked, so that the object tells it why it waited in vain.
+      mayAskLater: now < this.#until - CALL_AHEAD_MS,
+      passedUnlimited: hasHeard ? 0 : this.#asked.passedUnlimited,
+      sentAt: now,
+    };
+    return [request, Math.min(this.#sliceMs - CALL_AHEAD_MS, this.#overAt - now)];
+  }
+
+  /** Decides what follows from a turn of things at `now`. */
+  after(turn: Turn, now: number): SlotEnd | AskAgain {
+    const isKnown = turn.kind === 'failed' ? !turn.overloaded : turn.kind !== 'rested';
+    this.#mayBeKnown ||= isKnown;
+    switch (turn.kind) {
+      case 'granted':
+      case 'rejected':
+      case 'declined':
+      case 'moved':
+      case 'left':
+        return turn;
+      case 'rested':
+        return AT_ONCE;
+      case 'gone':
+        // The grant of this attempt was lost on its way, and with it the lease.
+        this.#attempt += 1;
+        this.#streak.end();
+        if (this.#attempt - this.#asked.attempt >= LOST_MAX) return { kind: 'unavailable' };
+        return this.#unlessOver(AT_ONCE, now);
+      case 'pending':
+        this.#streak.end();
+        this.#hear(turn);
+        return this.#unlessOver(this.#askAgain(turn, now), now);
+      case 'slice_over':
+        return this.#afterSlice(turn, now);
+      case 'failed':
+        return turn.overloaded ? this.#afterOverload(now) : this.#afterFailure(now);
+    }
+  }
+
+  /** An object that lives has rejected it by then: one that is silent keeps nobody longer. */
+  get #overAt(): number {
+    return (this.#asked.deadlineAt ?? Infinity) + DEADLINE_GRACE_MS;
+  }
+
+  #unlessOver(next: AskAgain, now: number): SlotEnd | AskAgain {
+    if (now < this.#overAt) return next;
+    return this.#streak.isOverloaded ? this.#overloaded(now) : { kind: 'unavailable' };
+  }
+
+  #hear({ position, estimateMs }: Pending): void {
+    this.#position = position;
+    this.#sliceMs = sliceFor(estimateMs, this.#asked.wait, this.#listener);
+    this.#listener?.tell(position, estimateMs);
+  }
+
+  #askAgain({ askAgainMs }: Pending, now: number): AskAgain {
+    if (askAgainMs === undefined) return AT_ONCE;
+    return again(restFor(askAgainMs, this.#until - now, this.#listener));
+  }
+
+  #afterSlice({ superseded }: SliceOver, now: number): SlotEnd | AskAgain {
+    if (superseded === 'silent') {
+      this.#streak.noteFailed(now);
+      if (this.#streak.isOutOfReach(now)) return { kind: 'unavailable' };
+      return this.#unlessOver(AT_ONCE, now);
+    }
+    if (superseded?.kind === 'failed' && superseded.overloaded) return this.#afterOverload(now);
+    this.#streak.end();
+    if (superseded?.kind === 'pending') this.#hear(superseded);
+    return this.#unlessOver(AT_ONCE, now);
+  }
+
+  #afterFailure(now: number): SlotEnd | AskAgain {
+    const retries = this.#streak.noteFailed(now);
+    if (this.#streak.isOutOfReach(now)) return { kind: 'unavailable' };
+    const restMs = retries === 0 ? firstRetryMs(this.#position) : retryMs(retries);
+    return this.#unlessOver(again(restMs), now);
+  }
+
+  /** Goes on waiting where it may wait, and asks a last time when that is over. */
+  #afterOverload(now: number): SlotEnd | AskAgain {
+    const retries = this.#streak.noteOverloaded(now);
+    const { wait, isTry = false } = this.#asked;
+    if (!wait || isTry || now >= this.#until) return this.#overloaded(now);
+    const restMs = Math.min(overloadedRetryMs(retries), this.#until - now);
+    return { kind: 'ask', restMs, mayPass: this.#mayPass(now) };
+  }
+
+  #overloaded(now: number): SlotEnd {
+    return { kind: 'overloaded', mayPass: this.#mayPass(now), mayBeKnown: this.#mayBeKnown };
+  }
+
+  #mayPass(now: number): boolean {
+    return this.#streak.overloadedMs(now) >= PASS_OVERLOADED_MS;
+  }
+}
+
+function again(restMs: number): AskAgain {
+  return { kind: 'ask', restMs, mayPass: false };
+}
