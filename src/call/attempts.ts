@@ -5,7 +5,13 @@ import type { PlaceListener } from './acquire/slices.ts';
 import { relocate } from './locate.ts';
 import { planAt, type Candidate } from './plan.ts';
 import { never, rejected, type FinalResult, type Left, type Rejected } from './result.ts';
-import { mayServeElsewhere, nextCandidate, planSpill, ticketUntilNext } from './spill/spill.ts';
+import {
+  atOtherPlaces,
+  mayServeElsewhere,
+  nextCandidate,
+  planSpill,
+  ticketUntilNext,
+} from './spill/spill.ts';
 import { Tries } from './tries.ts';
 import { unreachable } from './unreachable.ts';
 import { tryAt } from './try-at.ts';
@@ -32,7 +38,10 @@ export async function attempts(
   let here = ticketHere();
   for (;;) {
     const hasNext = spill.next.length > 0;
-    const result = await tryAt(candidate, { ticket: here, tries, listener, hasNext });
+    const { upstream } = candidate.located;
+    const hasOtherPlace = hasNext && atOtherPlaces(spill, upstream).length > 0;
+    const turn = { ticket: here, tries, listener, hasNext, hasOtherPlace };
+    const result = await tryAt(candidate, turn);
     let failure: Rejected;
     switch (result.kind) {
       case 'answered':
@@ -47,8 +56,9 @@ export async function attempts(
       }
       case 'again':
         if (result.where === 'here later') await pause(tries.pauseMs());
-        if (result.where !== 'elsewhere') continue;
-        failure = unreachable(candidate.located.upstream.id, null);
+        if (result.where === 'here' || result.where === 'here later') continue;
+        if (result.where === 'other place') spill.next = atOtherPlaces(spill, upstream);
+        failure = unreachable(upstream.id, null);
         break;
       case 'rejected':
         if (!mayServeElsewhere(result.reply.reason)) return withTries(result, tries);

@@ -9,6 +9,7 @@ import type { Admission } from './acquire/admission.ts';
 import { countInFlight } from './calls-in-flight.ts';
 import { departures, retryBudgetOf } from './isolate.ts';
 import type { Metering } from './metering.ts';
+import { logEgressRefused } from './observe/egress-log.ts';
 import { TRACED_MODEL_MAX, traceCall, traceError, traceUsage } from './observe/trace.ts';
 import { noteLatency } from './observe/upstream-latency.ts';
 import type { Candidate } from './plan.ts';
@@ -114,16 +115,19 @@ async function refused(
   const { candidate, turn, admission, metering } = sending;
   const { call, located } = candidate;
   const { kind } = refusal.signal;
-  logRefusal(sending, refusal, answer);
+  if (kind === 'egress') logEgressRefused(candidate, answer);
+  else logRefusal(sending, refusal, answer);
   if (answer !== null) admission.reportStatus(answer.status);
   const isRepeat = turn.tries.noteRefused(located.upstream.id, refusal.signal);
   admission.report(refusal.signal, refusal.scope, isRepeat);
   const notServed = metering?.notServed;
+  // What is refused for its own sake says nothing of the slot.
+  const outcomeOf = (outcome: Outcome): Outcome => (refusal.isFinal ? 'refused' : outcome);
   const where = whereNext(candidate, turn, kind);
   if (where !== null || answer === null) {
     held.giveUp();
     // What the upstream said must be known to its group before the call asks again.
-    const released = admission.release('failed', notServed);
+    const released = admission.release(outcomeOf('failed'), notServed);
     // A caller that leaves now does not spare the slot its hold.
     call.ctx.waitUntil(released);
     if (where === null) return noAnswer(candidate, held);
@@ -131,13 +135,13 @@ async function refused(
     return { kind: 'again', where };
   }
   const response = await relay(sending, held, answer, null, (outcome) =>
-    // What is refused for its own sake says nothing of the slot.
-    admission.release(refusal.isFinal ? 'refused' : outcome, notServed),
+    admission.release(outcomeOf(outcome), notServed),
   );
   if (response === null) return noAnswer(candidate, held);
   traceError(kind);
   const said = signature(sending, waitMs);
-  return answered(response, refusal.isFinal ? { ...said, 'x-should-retry': 'false' } : said);
+  const all = refusal.isFinal ? { ...said, 'x-should-retry': 'false' } : said;
+  return answered(response, all, kind !== 'egress');
 }
 
 /**

@@ -118,7 +118,7 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
     const result = await (keepalive === null
       ? run(candidate, null)
       : keptAlive(candidate, keepalive, run));
-    if (ownKey !== null && result.kind === 'answered') {
+    if (ownKey !== null && result.kind === 'answered' && result.isAboutKey) {
       const { status } = result.response;
       noteKeyAnswer(call, [keyHere, ownKey], status, located.operation.limited);
     }

@@ -1,7 +1,6 @@
 import type { GroupConfig } from '../contract/config/config.ts';
 import { providerOf } from '../providers/index.ts';
 import { refusalRulesOf } from '../providers/refusals.ts';
-import { logEvent } from '../runtime/log.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { instant } from '../core/words/ids.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
@@ -18,7 +17,6 @@ import {
   REFUSAL_INSIDE_200_BYTES_MAX,
   type RefusalRules,
 } from '../upstream/refusal/refusal-table.ts';
-import { refusesRegion } from '../upstream/refusal/refuses-region.ts';
 
 /** An upstream's answer with what it says of the call. */
 export interface AnswerRead {
@@ -45,16 +43,8 @@ export async function readAnswer(answer: Response | null, upstream: Upstream): P
   const peeked = await peekAnswer(answer);
   const now = instant(Date.now());
   const said = { rules, headerProfile, status, headers, body: peeked.text, now };
-  const refusal = classifyRefusal(said);
-  // Nothing that waits or counts can mend it, so it goes to the caller as it is, and the operator reads why.
-  if (refusal === null && refusesRegion(status, headers, peeked.text)) {
-    logEvent('upstream_refused_region', { upstream: upstream.id, status, set: WHAT_TO_SET });
-  }
-  return { refusal, answer: peeked.answer };
+  return { refusal: classifyRefusal(said), answer: peeked.answer };
 }
-
-const WHAT_TO_SET =
-  'A Worker calls from near its caller. Set [placement] in wrangler.toml to a region that this upstream serves, and deploy.';
 
 /** Some providers refuse inside a 200, in a small JSON body. */
 function mayHideRefusal({ headers }: Response, { quirks }: RefusalRules): boolean {

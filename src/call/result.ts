@@ -21,6 +21,8 @@ export interface Answered {
   readonly response: Response;
   /** Headers that Headgate puts on it. */
   readonly said: AnswerHeaders;
+  /** Whether its status may say something of the caller's key: not where nobody is served, whatever the key. */
+  readonly isAboutKey: boolean;
 }
 
 /** The caller is told an error of ours. */
@@ -36,9 +38,10 @@ export interface Again {
   readonly kind: 'again';
   /**
    * `here`: it takes its place in the queue once more, after a moment if the upstream failed. `elsewhere`:
-   * at another upstream, if there is one.
+   * at another upstream, if there is one. `other place`: at one that is reached another way, as nothing that goes
+   * out to the same address will be served.
    */
-  readonly where: 'here' | 'here later' | 'elsewhere';
+  readonly where: 'here' | 'here later' | 'elsewhere' | 'other place';
 }
 
 /** The call is to be routed anew, no earlier than by that version of the configuration. */
@@ -63,8 +66,12 @@ export const LEFT_STATUS = 499;
 
 export const LEFT: Left = { kind: 'left' };
 
-export function answered(response: Response, said: AnswerHeaders = {}): Answered {
-  return { kind: 'answered', response, said };
+export function answered(
+  response: Response,
+  said: AnswerHeaders = {},
+  isAboutKey = true,
+): Answered {
+  return { kind: 'answered', response, said, isAboutKey };
 }
 
 export function rejected(reply: ErrorReply, read: EarlierRead | null = null): Rejected {

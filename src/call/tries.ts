@@ -103,4 +103,6 @@ export interface Turn {
   readonly listener: PlaceListener | null;
   /** Whether another upstream may be tried if this one does not serve the call. */
   readonly hasNext: boolean;
+  /** Whether one of those is reached at another address, or another way. */
+  readonly hasOtherPlace: boolean;
 }

@@ -7,7 +7,7 @@ import type { Turn } from './tries.ts';
 /** Decides where a call goes that its upstream did not serve; null: nowhere, its caller gets that answer. */
 export function whereNext(
   { call: { body }, rules, located }: Candidate,
-  { ticket, tries, hasNext }: Turn,
+  { ticket, tries, hasNext, hasOtherPlace }: Turn,
   kind: UpstreamSignal['kind'],
 ): Again['where'] | null {
   const { max, budget, max_body_bytes: keptBytesMax } = rules.retries;
@@ -27,6 +27,8 @@ export function whereNext(
       const mayRetry = mayWait && tries.mayRetry(max, retryBudgetOf(located.upstream.id), budget);
       return mayRetry ? 'here later' : elsewhere;
     }
+    case 'egress':
+      return hasOtherPlace ? 'other place' : null;
     case 'quota':
     case 'long_window':
       return elsewhere;

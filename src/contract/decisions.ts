@@ -111,6 +111,7 @@ export const outcomeSchema = z.enum([
 
 const upstreamSaidSchema = z.enum([
   'served',
+  'egress',
   'quota',
   'never_fits',
   'long_window',

@@ -7,6 +7,7 @@ import type { Frozen } from './frozen.ts';
  * - `wait_long`: calls wait longer than `warn_wait_ms`.
  * - `breaker_open`: the upstream failed too often and is left alone.
  * - `quota_exhausted`: the upstream says that the account has nothing left.
+ * - `egress_refused`: the upstream, or the edge before it, serves nobody from where the Worker calls.
  * - `lease_expired`: a lease was taken back at its TTL, because its holder was gone.
  * - `invariant_violated`: Headgate broke one of its own promises, by a mistake in it.
  */
@@ -16,6 +17,7 @@ const WARNING_KINDS = [
   'wait_long',
   'breaker_open',
   'quota_exhausted',
+  'egress_refused',
   'lease_expired',
   'invariant_violated',
 ] as const;

@@ -33,6 +33,7 @@ const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
  * - Overload: the ceiling is cut by a part, and the breaker counts a failure.
  * - Requests or tokens: a pause as long as the upstream says, and that limit counts as used up.
  * - A long window: a pause until the instant that the upstream names; without one there is none.
+ * - Egress: nothing, not even a row: it is about where calls come from, and every one may be refused so.
  * - Quota, and what never fits: nothing, because other calls may fare better.
  *
  * `isRepeat`: the upstream said so to this call before. One call may stop a group once only, or a call
@@ -62,8 +63,9 @@ export function applySignal(
     if (lessonOf(state) !== before) state.isControlsDirty = true;
     return;
   }
-  state.isControlsDirty = true;
   totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;
+  if (kind === 'egress') return;
+  state.isControlsDirty = true;
   // What is unclaimed after a reset may be there: without it the upstream would seem to take next to nothing.
   const othersInUse = atUpstream(state) + state.unclaimed.slots;
   const call = { ticketId: lease.ticketId, grantedAt, othersInUse };

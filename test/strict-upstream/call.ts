@@ -7,7 +7,8 @@ import { bytesAnswer, seededHash } from './bytes.ts';
 import { control, readBody, sendJson } from './control.ts';
 import type { CountedCall } from './counts.ts';
 import { makeAnswer } from './dialects.ts';
-import { errorBody, regionError } from './errors.ts';
+import { egressAnswer } from './egress.ts';
+import { errorBody } from './errors.ts';
 import { checkFailure, withFault } from './failures.ts';
 import type { StrictPrompt } from './prompt.ts';
 import { readPrompt } from './prompt.ts';
@@ -64,9 +65,10 @@ function answeredShort(exchange: Exchange, onBreak: () => void): boolean {
     res.writeHead(302, { location: behaviour.redirect }).end();
   } else if (behaviour.noContent) {
     res.writeHead(204).end();
-  } else if (behaviour.regionRefused) {
-    const { status, body } = regionError(route.dialect);
-    sendError(exchange, status, body);
+  } else if (behaviour.egressRefused !== null) {
+    const { status, headers, body } = egressAnswer(behaviour.egressRefused, route.dialect);
+    const contentLength = { 'content-length': Buffer.byteLength(body) };
+    res.writeHead(status, { ...headers, ...contentLength }).end(body);
   } else if (behaviour.status !== null) {
     sendError(exchange, behaviour.status, errorBody(route.dialect, behaviour.status));
   } else return false;

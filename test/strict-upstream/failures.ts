@@ -8,6 +8,8 @@ const FAULTS = {
   error: () => ({ status: 500 }),
   /** The connection is reset before the first byte. */
   reset: () => ({ resetBeforeHeaders: true }),
+  /** It is refused for the address that it comes from. */
+  egress: () => ({ egressRefused: 'address' }),
   /** A stream of status 200 ends with an error event half-way. An answer in one piece stays whole. */
   error_event: (chunks) => ({ errorAfterChunks: Math.floor(chunks / 2) }),
   /** A stream breaks off half-way, so that its usage never comes. An answer in one piece stays whole. */

@@ -1,3 +1,4 @@
+import type { StrictEgress } from './egress.ts';
 import type { StrictFailure } from './failures.ts';
 import type { RateTable } from './rates.ts';
 import { checkRates } from './rates.ts';
@@ -31,8 +32,8 @@ export interface StrictBehaviour {
   readonly resetBeforeHeaders: boolean;
   /** Answers this status with an error body in the caller's dialect. */
   readonly status: number | null;
-  /** Refuses as OpenAI and Gemini do calls from a region that they do not serve. */
-  readonly regionRefused: boolean;
+  /** Refuses calls for the address that they come from, in this form. */
+  readonly egressRefused: StrictEgress | null;
   /** Sends a `retry-after` of so many seconds with a 429 or another error. */
   readonly retryAfterS: number | null;
   /** Compresses with gzip, with a flush after every chunk. */
@@ -97,7 +98,7 @@ const DEFAULT_BEHAVIOUR: StrictBehaviour = {
   errorAfterChunks: null,
   resetBeforeHeaders: false,
   status: null,
-  regionRefused: false,
+  egressRefused: null,
   retryAfterS: null,
   gzip: false,
   brotli: false,
@@ -147,7 +148,7 @@ const NUMBERS = new Set<string>([
   'reasoningTokens',
 ]);
 
-const TEXTS = new Set<string>(['redirect', 'fail']);
+const TEXTS = new Set<string>(['redirect', 'fail', 'egressRefused']);
 
 const kebab = (name: string): string => name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
 

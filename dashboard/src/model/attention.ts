@@ -2,7 +2,7 @@ import { count, duration } from '../format.ts';
 import { stateOf } from './group-state.ts';
 import type { GroupStatus } from './status.ts';
 import type { UpstreamInfo } from './upstream-view.ts';
-import { isQueueGrowing, lately, type Trend } from './trend.ts';
+import { isQueueGrowing, lately, type Tally, type Trend } from './trend.ts';
 
 /** A group that somebody had better look at. */
 export interface Attention {
@@ -48,14 +48,9 @@ const isWaitedFor: Rule = ({ paused_until, queued }, _trend, nowMs) => {
 const RULES: readonly Rule[] = [
   (group) => (stateOf(group) === 'unreachable' ? (group.error ?? null) : null),
   isFailing,
-  (_group, trend) => {
-    const times = lately(trend, 'quota');
-    return times === 0 ? null : `the provider says that the account has nothing left, ${times} ×`;
-  },
-  (_group, trend) => {
-    const calls = lately(trend, 'overBudget');
-    return calls === 0 ? null : `a budget is spent: ${calls} refused`;
-  },
+  counts('egress', (times) => `the provider serves nobody from where the Worker runs, ${times} ×`),
+  counts('quota', (times) => `the provider says that the account has nothing left, ${times} ×`),
+  counts('overBudget', (calls) => `a budget is spent: ${calls} refused`),
   ({ rates, queued }) => {
     const spent = ['rpd', 'tpd'].find((name) => (rates?.[name]?.left ?? 1) <= 0);
     return spent === undefined
@@ -67,14 +62,8 @@ const RULES: readonly Rule[] = [
   isWaitedFor,
   ({ limit, queued }) =>
     limit.effective === 0 && queued > 0 ? `its limit is 0${waiting(queued)}` : null,
-  (_group, trend) => {
-    const slots = lately(trend, 'expired');
-    return slots === 0 ? null : `the watchdog took ${slots} ${slots === 1 ? 'slot' : 'slots'} back`;
-  },
-  (_group, trend) => {
-    const calls = lately(trend, 'unlimited');
-    return calls === 0 ? null : `${calls} passed without a slot, because it was out of reach`;
-  },
+  counts('expired', (slots) => `the watchdog took ${slots} ${slots === 1 ? 'slot' : 'slots'} back`),
+  counts('unlimited', (calls) => `${calls} passed without a slot, because it was out of reach`),
   ({ queued }, trend) =>
     isQueueGrowing(trend) ? `full${waiting(queued)}, and the queue grows` : null,
   isSlow,
@@ -105,6 +94,14 @@ export function attentionOf(
     if (says !== null) return { rank, says, isPlain: PLAIN.has(rule) };
   }
   return null;
+}
+
+/** Makes a rule for what must not happen at all, and did within the last minutes. */
+function counts(tally: Tally, says: (times: number) => string): Rule {
+  return (_group, trend) => {
+    const times = lately(trend, tally);
+    return times === 0 ? null : says(times);
+  };
 }
 
 function waiting(queued: number): string {

@@ -69,6 +69,7 @@ const REJECTIONS: Readonly<Record<Rejection['reason'], (rejection: Loose) => str
 };
 
 const REFUSALS: Readonly<Record<RefusalKind, string>> = {
+  egress: 'it serves nobody from where the Worker runs',
   quota: 'the account has nothing left',
   never_fits: 'the call is larger than it ever takes',
   long_window: 'the limit of a day or a plan is used up',

@@ -14,6 +14,8 @@ interface Step {
   readonly refused: number;
   /** Refusals because the provider's account has nothing left. */
   readonly quota: number;
+  /** Refusals because nobody is served from where the Worker calls. */
+  readonly egress: number;
   /** Calls that were refused because a budget is spent. */
   readonly overBudget: number;
   /** Slots that were taken back because their holder was gone. */
@@ -22,8 +24,10 @@ interface Step {
   readonly unlimited: number;
 }
 
-/** Counted up by the group since its object started. */
-type Tally = 'refused' | 'quota' | 'overBudget' | 'expired' | 'unlimited';
+/** Nothing of what the group counts up since its object started. */
+const NOTHING = { refused: 0, quota: 0, egress: 0, overBudget: 0, expired: 0, unlimited: 0 };
+
+export type Tally = keyof typeof NOTHING;
 type Totals = Readonly<Record<Tally, number>>;
 
 export interface Trend {
@@ -34,8 +38,8 @@ export interface Trend {
   readonly totals: Totals;
 }
 
-/** Refusals that are no matter of limits: the call was too large, or the upstream is ill. */
-const NO_429 = new Set(['never_fits', 'overload', 'error']);
+/** Refusals that are no matter of limits: of where the call came from, or its size, or an upstream that is ill. */
+const NO_429 = new Set(['egress', 'never_fits', 'overload', 'error']);
 
 /** Refusals that callers would have seen as 429, since the group's object started. */
 export function refusedTotal(group: Pick<GroupStatus, 'refusals_total'>): number {
@@ -50,6 +54,7 @@ export function withStatus(before: Trend | undefined, group: GroupStatus, nowMs:
   const totals: Totals = {
     refused: refusedTotal(group),
     quota: group.refusals_total['quota'] ?? 0,
+    egress: group.refusals_total['egress'] ?? 0,
     overBudget: group.rejected_total['budget_exhausted'] ?? 0,
     expired: group.expired_total,
     unlimited: group.passed_unlimited_total,
@@ -60,18 +65,11 @@ export function withStatus(before: Trend | undefined, group: GroupStatus, nowMs:
   const steps = moved?.steps ?? [];
   // A step that began with an earlier word goes on; its tallies add up.
   const open = moved === undefined ? undefined : steps.at(-1);
-  const grown = (tally: Tally): number =>
-    (open?.[tally] ?? 0) +
-    (totals[tally] < was[tally] ? totals[tally] : totals[tally] - was[tally]);
-  const step: Step = {
-    waitP95Ms: group.wait_p95_ms,
-    queued: group.queued,
-    refused: grown('refused'),
-    quota: grown('quota'),
-    overBudget: grown('overBudget'),
-    expired: grown('expired'),
-    unlimited: grown('unlimited'),
-  };
+  const step = { ...NOTHING, waitP95Ms: group.wait_p95_ms, queued: group.queued };
+  for (const tally of Object.keys(NOTHING) as Tally[]) {
+    const since = totals[tally] < was[tally] ? 0 : was[tally];
+    step[tally] = (open?.[tally] ?? 0) + totals[tally] - since;
+  }
   return { at, steps: [...(open === undefined ? steps : steps.slice(0, -1)), step], totals };
 }
 
@@ -80,7 +78,7 @@ export function until(trend: Trend, nowMs: number): Trend {
   const at = Math.max(trend.at, stepAt(nowMs));
   const last = trend.steps.at(-1);
   if (at === trend.at || last === undefined) return trend;
-  const quiet: Step = { ...last, refused: 0, quota: 0, overBudget: 0, expired: 0, unlimited: 0 };
+  const quiet: Step = { ...last, ...NOTHING };
   const added = Array.from({ length: Math.min(STEPS, at - trend.at) }, () => quiet);
   return { at, steps: [...trend.steps, ...added].slice(-STEPS), totals: trend.totals };
 }

@@ -1,6 +1,7 @@
 /**
  * The cause for which an upstream did not serve a call. Different causes want different medicine:
  * `upstream-signals.ts` says which.
+ * - `egress`: the upstream, or the edge before it, serves nobody from where the Worker calls; no wait helps.
  * - `quota`: an account is out of money or of its plan; waiting does not help.
  * - `never_fits`: the call is larger than the upstream ever takes.
  * - `long_window`: the limit of a day, a week or a plan is used up.
@@ -12,6 +13,7 @@
  * - `error`: another 5xx, or a connection that broke before the first byte.
  */
 export type RefusalKind =
+  | 'egress'
   | 'quota'
   | 'never_fits'
   | 'long_window'

@@ -38,7 +38,7 @@ export class Warnings {
   #nearSince: InstantMs | null = null;
   /** The queue at the ends of the last minutes. */
   #lengths: number[] = [];
-  #seen = { breakerOpenedAt: 0, quota: 0, expired: 0 };
+  #seen = { breakerOpenedAt: 0, quota: 0, egress: 0, expired: 0 };
 
   constructor(store: GroupStore, identity: PoolIdentity, send: (warning: Warning) => void) {
     this.#store = store;
@@ -66,7 +66,7 @@ export class Warnings {
   /** Warns of what an event brought about, after it. */
   note(state: GroupState, { warn_at: warnAt }: WarningBounds, now: InstantMs): void {
     const { totals, controls, slotsInUse, unclaimed } = state;
-    const { quota = 0 } = totals.refusals;
+    const { quota = 0, egress = 0 } = totals.refusals;
     const seen = this.#seen;
     if (totals.expired > seen.expired) {
       const count = totals.expired - seen.expired;
@@ -86,6 +86,12 @@ export class Warnings {
       const message =
         'The upstream says that the account has no quota left. Waiting does not help.';
       this.#warn('quota_exhausted', message, { refusals: quota }, now);
+    }
+    if (egress > seen.egress) {
+      seen.egress = egress;
+      const message =
+        'The upstream refuses calls from where the Worker runs. Waiting does not help: see `upstream_refused_egress` in the log.';
+      this.#warn('egress_refused', message, { refusals: egress }, now);
     }
     const limit = slotsLearned(state);
     const queued = queueLength(state.queue);

@@ -6,6 +6,7 @@ import type { HeaderProfile } from './header-families.ts';
 import { readLimitHints } from './limit-headers.ts';
 import { readDelay } from './refusal-delay.ts';
 import type { RefusalRow, RefusalRules, RefusalScope } from './refusal-table.ts';
+import { refusesEgress } from './refuses-egress.ts';
 
 /** An upstream's answer that may be a refusal. */
 export interface UpstreamAnswer {
@@ -35,7 +36,12 @@ export interface UpstreamRefusal {
  */
 const RATE_WAIT_MAX_MS = 600_000;
 
-const FINAL_KINDS: ReadonlySet<RefusalKind> = new Set(['quota', 'never_fits', 'long_window']);
+const FINAL_KINDS: ReadonlySet<RefusalKind> = new Set([
+  'egress',
+  'quota',
+  'never_fits',
+  'long_window',
+]);
 const RATE_KINDS: ReadonlySet<RefusalKind> = new Set(['requests', 'tokens', 'ramp', 'unknown']);
 /** Kinds of limits that an account counts over all its models. */
 const COUNTED_KINDS: ReadonlySet<RefusalKind> = new Set([
@@ -45,13 +51,24 @@ const COUNTED_KINDS: ReadonlySet<RefusalKind> = new Set([
   'long_window',
 ]);
 
-/** Statuses that refuse; of other 4xx only those two, and only with a code that says so. */
+/** Statuses that refuse; of other 4xx only those two, and only with something in it that says so. */
 const REFUSING_STATUSES = new Set([402, 413, 429, 498]);
 const CLIENT_ERRORS = new Set([400, 403]);
 
+/** A status with which nobody but the edge refuses. */
+const EDGE_CONFLICT = 409;
+
+/** A refusal of everybody who calls from where this call went out. */
+const OF_EGRESS: UpstreamRefusal = {
+  signal: { kind: 'egress', retryAfterMs: null, slotsMax: null, hints: [] },
+  scope: 'upstream',
+  isFinal: true,
+};
+
 /** Tells whether an answer is worth its body: without one of these statuses it is no refusal. */
 export function mayRefuse(status: number): boolean {
-  return status >= 500 || REFUSING_STATUSES.has(status) || CLIENT_ERRORS.has(status);
+  if (REFUSING_STATUSES.has(status) || CLIENT_ERRORS.has(status)) return true;
+  return status >= 500 || status === EDGE_CONFLICT;
 }
 
 /**
@@ -63,6 +80,8 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
   const { quirks } = rules;
   if (!mayRefuse(status) && !(status === 200 && quirks.refusesInside200 === true)) return null;
   const fields = readErrorFields(answer.body, headers);
+  // Before the statuses, of which some mean the upstream itself where it is the one that says them.
+  if (refusesEgress({ ...answer, fields })) return OF_EGRESS;
   const row = rowFor({ status, headers, fields, codes: codesOf(fields, rules) }, rules);
   if (row === null) return null;
   const hints = readLimitHints(headers, headerProfile, answer.now);
@@ -96,6 +115,7 @@ const FAILURE: RefusalRow = { kind: 'error', scope: 'model' };
 
 function rowFor(seen: Seen, { rows, ownRows }: RefusalRules): RefusalRow | null {
   const { status } = seen;
+  if (status === EDGE_CONFLICT) return null;
   if (status >= 500 && status !== 503 && status !== 529) return FAILURE;
   const all = status === 200 ? ownRows : rows;
   return all.find((row) => isFor(row, seen) && holds(row, seen)) ?? null;

@@ -146,7 +146,8 @@ const reportArb = fc.record({
   signal: fc.record({
     kind: fc.constantFrom<UpstreamSignal['kind'][]>(
       ...(['served', 'served', 'served', 'error', 'error', 'overload', 'concurrency'] as const),
-      ...(['requests', 'tokens', 'unknown', 'ramp', 'long_window', 'quota', 'never_fits'] as const),
+      ...(['requests', 'tokens', 'unknown', 'ramp', 'long_window'] as const),
+      ...(['egress', 'quota', 'never_fits'] as const),
     ),
     retryAfterMs: fc.constantFrom(null, null, 0, 500, 3_000, 20_000),
     slotsMax: fc.constantFrom(null, null, 2),

@@ -67,7 +67,7 @@ describe('a refused call', () => {
     },
   );
 
-  test.each<RefusalKind>(['concurrency', 'error', 'quota', 'never_fits'])(
+  test.each<RefusalKind>(['concurrency', 'error', 'egress', 'quota', 'never_fits'])(
     'has stopped nobody: %s',
     (kind) => {
       const tries = triesOf();

@@ -23,6 +23,11 @@ const CASES: readonly (readonly [string, Partial<GroupStatus>, string])[] = [
     'the upstream fails: the breaker is open, 3 waiting',
   ],
   [
+    'the provider serves nobody from here',
+    { refusals_total: { egress: 3 } },
+    'the provider serves nobody from where the Worker runs, 3 ×',
+  ],
+  [
     'the account of the provider has nothing left',
     { refusals_total: { quota: 2 } },
     'the provider says that the account has nothing left, 2 ×',

@@ -252,6 +252,7 @@ describe('the words for a rejection', () => {
 
 const KINDS: Readonly<Record<RefusalKind, string>> = {
   quota: 'the account has nothing left',
+  egress: 'it serves nobody from where the Worker runs',
   never_fits: 'the call is larger than it ever takes',
   long_window: 'the limit of a day or a plan is used up',
   concurrency: 'too many calls at once',

@@ -39,7 +39,7 @@ describe('what a group did lately', () => {
   it('counts as 429 neither a call that was too large nor an upstream that is ill', () => {
     const trend = trendOf([
       [0, {}],
-      [1, { refusals_total: { never_fits: 1, overload: 1, error: 1, tokens: 1 } }],
+      [1, { refusals_total: { egress: 1, never_fits: 1, overload: 1, error: 1, tokens: 1 } }],
     ]);
     expect(lately(trend, 'refused')).toBe(1);
   });

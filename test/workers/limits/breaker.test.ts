@@ -224,7 +224,7 @@ describe('a slot cools down', () => {
     expect(await toldBy(send(stage, 'next'))).toEqual(served(1));
   });
 
-  it.each(['quota', 'never_fits'])(
+  it.each(['egress', 'quota', 'never_fits'])(
     'for no time after a refusal for its own sake: %s',
     async (kind) => {
       const holds = { ...NO_COOLDOWN, failure_hold_ms: 20_000 };

@@ -27,14 +27,18 @@ function waitOf(ms: number): Record<string, string> {
 }
 
 describe('what waiting cannot mend', () => {
-  it.each(['quota', 'never_fits'])(
+  it.each([
+    ['egress', 403],
+    ['quota', 429],
+    ['never_fits', 429],
+  ])(
     'passes through at once, says not to retry, and stops nobody else: %s',
-    async (kind) => {
+    async (kind, status) => {
       const stage = await newStage({ group: { retries: { max: 2 } } });
       await stage.strict.failNext(kind);
       const one = send(stage, 'one');
       expect(await toldBy(one)).toEqual({
-        status: 429,
+        status,
         tries: '1',
         reason: null,
         shouldRetry: 'false',

@@ -207,6 +207,7 @@ const QUERIES = [
 
 /** Values of labels that are words of ours. A word that is missing here does not compile. */
 const KINDS: Record<RefusalKind, true> = {
+  egress: true,
   quota: true,
   never_fits: true,
   long_window: true,

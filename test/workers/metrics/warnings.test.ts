@@ -27,7 +27,11 @@ async function kinds(name: string): Promise<string[]> {
   return (await pool(name).warnings()).map(({ kind }) => kind);
 }
 
-async function refuse(name: string, count: number, kind: 'quota' | 'error'): Promise<void> {
+async function refuse(
+  name: string,
+  count: number,
+  kind: 'egress' | 'quota' | 'error',
+): Promise<void> {
   for (let call = 0; call < count; call += 1) {
     const { lease } = await take(name, `${kind}-${call}`);
     await lease.report({ ...SERVED, kind }, false);
@@ -124,6 +128,14 @@ describe('the queue', () => {
 });
 
 describe('the upstream', () => {
+  it('warns when it serves nobody from here', async () => {
+    await define('far', 5);
+    await refuse('far', 3, 'egress');
+    expect(await pool('far').warnings()).toMatchObject([
+      { kind: 'egress_refused', group: 'far', figures: { refusals: 1 } },
+    ]);
+  });
+
   it('warns when it is left alone, and when the account is empty', async () => {
     await define('broken', 20);
     await refuse('broken', 3, 'quota');

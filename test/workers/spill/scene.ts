@@ -42,13 +42,15 @@ interface Setup {
   readonly groups?: Partial<Record<Letter, Partial<Group>>>;
   readonly upstreams?: Partial<Record<Letter, Partial<Upstream>>>;
   readonly dialect?: Upstream['dialect'];
+  /** Upstreams that have the address of another. */
+  readonly sharing?: Partial<Record<Letter, Letter>>;
 }
 
 export async function newScene(setup: Setup): Promise<Scene> {
   scenes += 1;
   const at = scenes;
   const name = (letter: Letter): string => `${letter}-${at}`;
-  const { settings = {}, dialect = 'openai' } = setup;
+  const { settings = {}, dialect = 'openai', sharing = {} } = setup;
   const [a, b, c] = await Promise.all([
     strictScope('a', settings),
     strictScope('b', settings),
@@ -62,7 +64,7 @@ export async function newScene(setup: Setup): Promise<Scene> {
   await configure({
     upstreams: LETTERS.map((letter) => ({
       id: name(letter),
-      base_url: strict[letter].url,
+      base_url: strict[sharing[letter] ?? letter].url,
       auth: { secret: 'UPSTREAM_TEST_KEY' },
       dialect,
       ...setup.upstreams?.[letter],

@@ -34,6 +34,7 @@ describe('which answers are looked at', () => {
     [400, true],
     [402, true],
     [403, true],
+    [409, true],
     [413, true],
     [429, true],
     [500, true],
