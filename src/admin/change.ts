@@ -1,5 +1,5 @@
 import type { Config } from '../contract/config/config.ts';
-import { directoryOf, type Env } from '../env.ts';
+import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
 import { importConfig } from '../config/import-config.ts';
 import { withoutSecret } from '../runtime/secrets.ts';
 import { checkConfig } from '../config/check-config.ts';
@@ -79,6 +79,7 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
   const { config, notes } = imported;
   const checked = checkConfig(config, BUILT_IN_UPSTREAMS, {
     privateUpstreams: env.PRIVATE_UPSTREAMS === 'allow',
+    jurisdiction: jurisdictionOf(env),
   });
   const errors = [...checked.errors, ...rankErrors(before, config)];
   if (errors.length > 0) throw invalid(inRequest(errors));

@@ -20,6 +20,7 @@ import { duplicates } from './check/duplicates.ts';
 import { groupErrors, groupWarnings, silenceWarnings } from './check/groups.ts';
 import { modelWarnings } from './check/models.ts';
 import { operationErrors } from './check/operations.ts';
+import { jurisdictionWarnings } from './check/jurisdictions.ts';
 import { spillErrors } from './check/spill.ts';
 import {
   addressWarnings,
@@ -40,6 +41,8 @@ export interface ConfigCheck {
 export interface CheckOptions {
   /** Whether upstreams may have private addresses and plain http, as where Headgate is self-hosted. */
   readonly privateUpstreams: boolean;
+  /** Jurisdiction of the directory and the feed; null: they are in none. */
+  readonly jurisdiction: string | null;
 }
 
 /**
@@ -81,6 +84,7 @@ export function checkConfig(
       ...secretWarnings(config, upstreams),
       ...config.groups.flatMap((group) => groupWarnings(group, [...upstreams.values()])),
       ...config.groups.flatMap(silenceWarnings),
+      ...jurisdictionWarnings(config, options),
       ...config.groups.flatMap((group) => budgetWarnings(group, config, upstreams)),
       ...modelWarnings(config, upstreams),
       ...crowdWarnings(config),

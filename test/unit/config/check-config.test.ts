@@ -4,8 +4,9 @@ import { checkConfig } from '../../../src/config/check-config.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 import { aConfig } from '../routing/fixtures.ts';
 
-function check(input: ConfigInput, privateUpstreams = false) {
-  return checkConfig(aConfig(input), BUILT_IN_UPSTREAMS, { privateUpstreams });
+function check(input: ConfigInput, privateUpstreams = false, jurisdiction: string | null = null) {
+  const options = { privateUpstreams, jurisdiction };
+  return checkConfig(aConfig(input), BUILT_IN_UPSTREAMS, options);
 }
 
 /** The errors as an operator reads them. */
@@ -267,8 +268,18 @@ test.each(['apac-ne', 'apac-se'] as const)('a group may be near %s', (location) 
   expect(check({ groups: [{ name: 'g', location }] })).toEqual({ errors: [], warnings: [] });
 });
 
-test('a group may be kept in the jurisdiction us', () => {
-  expect(check({ groups: [{ name: 'g', jurisdiction: 'us' }] }).errors).toEqual([]);
+test('a group that is kept where the directory is not is warned of', () => {
+  const groups = [{ name: 'g', jurisdiction: 'us' as const }];
+  const warning = /^Group "g": its pools are kept in us, the directory and the live feed are not\./;
+  for (const elsewhere of [null, 'eu']) {
+    expect(check({ groups }, false, elsewhere)).toEqual({
+      errors: [],
+      warnings: [expect.stringMatching(warning)],
+    });
+  }
+  expect(check({ groups }, false, 'us').warnings).toEqual([]);
+  expect(check({ groups }, true).warnings).toEqual([]);
+  expect(check({ groups: [{ name: 'g' }] }, false, 'us').warnings).toEqual([]);
 });
 
 describe('names of operations', () => {

@@ -4,7 +4,7 @@ import { checkConfig } from '../../../src/config/check-config.ts';
 
 function problems(url: string, privateUpstreams = false): string[] {
   const config = configSchema.parse({ webhook: { url, secret: 'WEBHOOK_SECRET' } });
-  return checkConfig(config, [], { privateUpstreams }).errors.map(
+  return checkConfig(config, [], { privateUpstreams, jurisdiction: null }).errors.map(
     ({ path, message }) => `${path} ${message}`,
   );
 }

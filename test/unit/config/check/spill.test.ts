@@ -32,7 +32,7 @@ const KEYS = [{ id: 'team', hash: `sha256:${'0'.repeat(64)}` }];
 
 function check(group: Omit<Group, 'name'>, upstreams: Upstream[] = UPSTREAMS) {
   const config = aConfig({ upstreams, groups: [{ name: 'a', ...group }], keys: KEYS });
-  return checkConfig(config, BUILT_IN_UPSTREAMS, { privateUpstreams: false });
+  return checkConfig(config, BUILT_IN_UPSTREAMS, { privateUpstreams: false, jurisdiction: null });
 }
 
 function errors(match: Group['match'], spillTo: SpillTo): string[] {
