@@ -4,6 +4,7 @@ import { KEY_PREFIX } from '../routing/key-groups.ts';
 import { REASONS, type ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { chooseUpstream } from '../routing/choose-upstream.ts';
+import { hashedPlacements } from '../routing/hashed-partition.ts';
 import { compileRoutes, GROUPS_PER_CALL_MAX, type Placement } from '../routing/placement.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
@@ -82,7 +83,7 @@ async function tested(
   const secret = upstream.secret === null ? null : readSecret(env, upstream.secret);
   const injected = secret === null ? null : await fingerprint(fingerprintKey, secret);
   const given = key === null ? call.key : null;
-  const placements = compileRoutes(config, upstreams).place({
+  const placed = compileRoutes(config, upstreams).place({
     upstream,
     model,
     operation: call.operation,
@@ -91,6 +92,7 @@ async function tested(
     keyFingerprint: injected ?? given,
     header: (name) => call.headers[name] ?? null,
   });
+  const placements = await hashedPlacements(placed, env, fingerprintKey);
   const refusal =
     (key === null ? keyRefusal(call, config.keys.length > 0, upstream) : refusedKey(key, null)) ??
     (key === null ? null : forbiddenFor(key, placements)) ??

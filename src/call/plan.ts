@@ -1,5 +1,6 @@
 import type { ErrorReply } from '../contract/reasons.ts';
 import { closedRoute, forbiddenFor, forbiddenUpstream } from '../routing/key-access.ts';
+import { hashedPlacements, mayHash } from '../routing/hashed-partition.ts';
 import type { Placement, RoutedCall } from '../routing/placement.ts';
 import type { KnownCall } from './call.ts';
 import { callRules, type CallRules } from './call-rules.ts';
@@ -34,7 +35,10 @@ export async function planAt(
   const { key } = found;
   const { upstream, operation, model } = located;
   const routed = routedCall(call, { upstream, operation: operation.name, model }, key);
-  const placements = placementsOf(call, routed);
+  const placed = placementsOf(call, routed);
+  const placements = mayHash(table.routes, env)
+    ? await hashedPlacements(placed, env, table.snapshot.fingerprintKey)
+    : placed;
   const rules = callRules(placements);
   return { kind: 'planned', call, located, key, routed, placements, rules, spilledFrom };
 }
@@ -54,7 +58,7 @@ export function routedCall(
   };
 }
 
-/** The pools of a call, by the configuration that it goes by. */
+/** The pools of a call, by the configuration that it goes by, with partitions named by their values. */
 export function placementsOf({ table }: KnownCall, routed: RoutedCall): readonly Placement[] {
   return table.routes.place(routed);
 }

@@ -1,6 +1,7 @@
 import type { GroupConfig } from '../contract/config/config.ts';
+import { OVERFLOW_PARTITION } from '../contract/pool-name.ts';
 
-/** All that a group can be split by. Null values count as one value, `none`. */
+/** All that a group can be split by. Null values count as one value, `NO_VALUE`. */
 interface PartitionFacts {
   /** Fingerprint of the key that the upstream will see. */
   readonly keyFingerprint: string | null;
@@ -56,6 +57,18 @@ function valueOf(by: GroupConfig['partition_by'][number], facts: PartitionFacts)
   }
 }
 
+/** Name of a value that is not there, or empty. */
+export const NO_VALUE = 'none';
+
+/** A value as a hashed name has it. Encoded values have no colon, and a fingerprint is a keyed hash already. */
+const HASHED_VALUE = new RegExp(`^(?:h:[0-9a-f]{24}|fp_[0-9a-f]{24}|${NO_VALUE})$`);
+
+/** Tells whether a partition's name shows nothing of what callers wrote. */
+export function isHashed(partition: string): boolean {
+  if (partition === OVERFLOW_PARTITION) return true;
+  return partition.split(',').every((value) => HASHED_VALUE.test(value));
+}
+
 /** Encodes a value, so that neither `#`, which ends a group's name, nor the comma between two values is left. */
 function encode(value: string | null): string {
   let encoded = '';
@@ -65,5 +78,5 @@ function encode(value: string | null): string {
     if (encoded.length + next.length > ENCODED_LENGTH_MAX) break;
     encoded += next;
   }
-  return encoded === '' ? 'none' : encoded;
+  return encoded === '' ? NO_VALUE : encoded;
 }

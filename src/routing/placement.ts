@@ -65,6 +65,8 @@ export interface Routes {
   mayKeepAlive(call: CallBeforeModel): boolean;
   /** Whether any group of the configuration does. */
   readonly keepsSomeAlive: boolean;
+  /** Whether any group that is split is in a jurisdiction of its own, so that names of partitions are hashed there. */
+  readonly splitsInJurisdiction: boolean;
   /** Whether any group sends calls elsewhere that find no room. */
   readonly spillsSome: boolean;
   /** Configured groups that stand for the upstream, or for something of it. */
@@ -72,7 +74,8 @@ export interface Routes {
   /**
    * The pools of a call, narrow first: every configured group that matches, and the automatic one unless
    * a configured group is for its model, upstream or base URL. Deterministic: the order of groups in the
-   * document never matters.
+   * document never matters. Partitions are named by their values: `hashedPlacements` gives those in a jurisdiction
+   * their pools' names.
    */
   place(call: RoutedCall): readonly Placement[];
 }
@@ -95,6 +98,9 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
     groupsOf: (upstream) =>
       of(upstream).groups.flatMap((group) => (group.isTargeted ? [group.config.name] : [])),
     countsSome: [...groups, ...ofKeys.values()].some(({ modelUse }) => modelUse === 'counts'),
+    splitsInJurisdiction: config.groups.some(
+      (group) => group.jurisdiction !== null && group.partition_by.length > 0,
+    ),
     spillsSome: config.groups.some((group) => typeof group.on_saturated === 'object'),
     keepsSomeAlive: config.groups.some((group) => keepaliveAfterMs(group) !== null),
     mayKeepAlive(call) {

@@ -4,6 +4,7 @@ import { jurisdictionOf, keptIn, type Env, type PlaceVariables } from '../env.ts
 import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
 import { KEY_PREFIX, keyGroup } from './key-groups.ts';
 import { AUTO_PREFIX, poolName } from '../contract/pool-name.ts';
+import { isHashed } from './partition.ts';
 
 /** Where a group's objects live: a `GroupConfig` is one. Automatic groups say nothing of it (null). */
 export type PoolPlace = Pick<GroupConfig, 'location' | 'jurisdiction'>;
@@ -38,7 +39,8 @@ export function poolOf(
 
 /**
  * Tells whether a configuration may send calls to a pool. Those of a group that was deleted, moved to
- * another jurisdiction or is split anew only wait for their leases to end.
+ * another jurisdiction or is split anew, and in a jurisdiction those that a release of before named by the values of
+ * callers, only wait for their leases to end.
  */
 export function takesCalls(pool: PlacedPool, config: Pick<Config, 'groups' | 'keys'>): boolean {
   if (pool.group.startsWith(AUTO_PREFIX)) return true;
@@ -49,7 +51,8 @@ export function takesCalls(pool: PlacedPool, config: Pick<Config, 'groups' | 'ke
   return (
     group !== undefined &&
     (group.partition_by.length === 0) === (pool.partition === null) &&
-    group.jurisdiction === (pool.jurisdiction ?? null)
+    group.jurisdiction === (pool.jurisdiction ?? null) &&
+    (group.jurisdiction === null || pool.partition === null || isHashed(pool.partition))
   );
 }
 

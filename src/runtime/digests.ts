@@ -40,18 +40,22 @@ export function isSameHash(a: string, b: string): boolean {
 /** Hashes a gateway key: the form in which the configuration lists keys, remembered for the calls to come. */
 export const gatewayKeyHash = createCache(secretHash);
 
-const fingerprintOf = createCache(async (keyAndCredential) => {
-  const split = keyAndCredential.indexOf('\n');
+/** Hashes what stands behind the first line, which is the key in base64: 96 bits of an HMAC-SHA-256. */
+async function keyedHash(keyAndText: string): Promise<string> {
+  const split = keyAndText.indexOf('\n');
   const key = await crypto.subtle.importKey(
     'raw',
-    Uint8Array.fromBase64(keyAndCredential.slice(0, split)),
+    Uint8Array.fromBase64(keyAndText.slice(0, split)),
     { name: 'HMAC', hash: 'SHA-256' },
     false,
     ['sign'],
   );
-  const credential = encoder.encode(keyAndCredential.slice(split + 1));
-  return `fp_${toHex(await crypto.subtle.sign('HMAC', key, credential)).slice(0, 24)}`;
-});
+  const text = encoder.encode(keyAndText.slice(split + 1));
+  return toHex(await crypto.subtle.sign('HMAC', key, text)).slice(0, 24);
+}
+
+const fingerprintOf = createCache(async (text) => `fp_${await keyedHash(text)}`);
+const partitionHashOf = createCache(async (text) => `h:${await keyedHash(text)}`);
 
 /**
  * Makes what stands for a provider's key wherever Headgate keeps or shows something of it: an HMAC-SHA-256
@@ -59,4 +63,9 @@ const fingerprintOf = createCache(async (keyAndCredential) => {
  */
 export function fingerprint(fingerprintKey: string, credential: string): Promise<string> {
   return fingerprintOf(`${fingerprintKey}\n${credential}`);
+}
+
+/** Makes what stands for a value of a caller's in the name of a pool that is in a jurisdiction, in the same way. */
+export function partitionHash(fingerprintKey: string, value: string): Promise<string> {
+  return partitionHashOf(`${fingerprintKey}\npartition ${value}`);
 }

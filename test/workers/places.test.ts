@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
 import type { Env } from '../../src/env.ts';
-import { env } from './support/worker.ts';
+import { env, until } from './support/worker.ts';
 
 const WRONG = 'The variable JURISDICTION is "europe": expected eu, fedramp, us, or nothing.';
 
@@ -51,6 +51,8 @@ it('a wrong location is told in the same way, and empty variables are none', asy
     DIRECTORY_LOCATION: 'moon',
   });
   expect(wrong.text).toContain('DIRECTORY_LOCATION is');
-  const none = await ask('/', {}, { JURISDICTION: '', DIRECTORY_LOCATION: '' });
-  expect(none.text).toMatch(/Directory +ready/);
+  await until(async () => {
+    const none = await ask('/', {}, { JURISDICTION: '', DIRECTORY_LOCATION: '' });
+    expect(none.text).toMatch(/Directory +ready/);
+  });
 });

@@ -3,6 +3,7 @@ import type { GatewayKeyConfig, GroupConfig } from '../../contract/config/config
 import { directoryOf, type Env } from '../../env.ts';
 import { keyGroup } from '../../routing/key-groups.ts';
 import { logEvent } from '../../runtime/log.ts';
+import { hashedPartition, hashesPartitions } from '../../routing/hashed-partition.ts';
 import { ownPool, takesCalls, type PlacedPool } from '../../routing/pool.ts';
 import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../../contract/pool-name.ts';
 import { compileGroups } from '../../routing/group-match.ts';
@@ -51,7 +52,8 @@ export async function callerPools(
   caller: StatusCaller,
 ): Promise<{ readonly pools: readonly CallerPool[]; readonly mayUse: readonly string[] }> {
   const pools = await listedPools(env);
-  const { config } = table.snapshot;
+  const { config, fingerprintKey } = table.snapshot;
+  const hashedId = await hashedPartition(fingerprintKey, caller.id);
   const own = caller.key === null ? null : keyGroup(caller.key);
   const ofKey = own === null ? null : ownPool(own);
   const keyIds = [caller.key?.id, caller.fingerprint].filter((id) => typeof id === 'string');
@@ -63,7 +65,10 @@ export async function callerPools(
     ...(ofKey === null || own === null
       ? []
       : [{ pool: ofKey, kind: 'key' as const, group: own, isOwn: true, isShown: true }]),
-    ...groups.flatMap((group) => configuredPools(group, caller, pools, config)),
+    ...groups.flatMap((group) => {
+      const name = hashesPartitions(group, env) ? hashedId : caller.id;
+      return configuredPools(group, caller, name, pools, config);
+    }),
     ...(await automaticPools(env, table, caller, pools)),
   ];
   return {
@@ -72,9 +77,11 @@ export async function callerPools(
   };
 }
 
+/** Lists the pools of a configured group. `name`: the caller, as the group's partitions name it. */
 function configuredPools(
   group: GroupConfig,
   caller: StatusCaller,
+  name: string,
   pools: readonly PlacedPool[],
   config: Parameters<typeof takesCalls>[1],
 ): CallerPool[] {
@@ -87,7 +94,7 @@ function configuredPools(
   const of = pools.filter((pool) => pool.group === group.name && takesCalls(pool, config));
   const shared = of.filter(({ partition }) => partition === OVERFLOW_PARTITION);
   const candidates = isAlone
-    ? of.filter(({ partition }) => partition?.split(',')[at] === caller.id)
+    ? of.filter(({ partition }) => partition?.split(',')[at] === name)
     : of.filter((pool) => !shared.includes(pool));
   return [
     ...candidates.map((pool) => ({ ...base, pool, isOwn: isAlone, isShown: isAlone })),
