@@ -158,7 +158,12 @@ export const sessionSchema = z.object({
 const placementSchema = z.object({
   group: z.string().describe('The group.'),
   kind: z.enum(['configured', 'automatic', 'key']).describe('Kind of the group.'),
-  partition: z.string().nullable().describe('The partition. Null: the group is not split.'),
+  partition: z
+    .string()
+    .nullable()
+    .describe(
+      'The partition, under the name that its pool has: in a jurisdiction a hash of each value. Null: the group is not split.',
+    ),
   lane: z.enum(LANES).describe('The lane that the call would have there.'),
   is_of_provider: z
     .boolean()

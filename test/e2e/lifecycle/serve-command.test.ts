@@ -129,6 +129,13 @@ it.each([
   expect(script.output()).toMatch(message);
 });
 
+it('serves with a JURISDICTION and a DIRECTORY_LOCATION, though it has one place', async () => {
+  const places = { JURISDICTION: 'eu', DIRECTORY_LOCATION: 'weur' };
+  const args = ['--config', await jsonFile(3)];
+  const { url } = await untilServed(serve(args, { ADMIN_TOKEN: STAGE_TOKEN, ...places }));
+  expect(await limitOf(url)).toBe(3);
+});
+
 describe('a signal', () => {
   const send = (url: string, count: number): OpenCall[] =>
     Array.from({ length: count }, (_, i) => openChat(url, { label: `call-${i}` }));
