@@ -15,8 +15,8 @@ const USAGE = `Usage: npm run serve -- [options]
   --drain-s S    how long calls in flight may take to end at SIGTERM (default 30)
 
 Environment: ADMIN_TOKEN opens the admin routes, METRICS_TOKEN opens /metrics; UPSTREAM_* are the providers'
-keys, WEBHOOK_* sign warnings; ACCESS_TEAM_DOMAIN, ACCESS_AUD and ACCESS_ROLE let Cloudflare Access in. JURISDICTION has the values
-of partitions hashed, and like DIRECTORY_LOCATION no other effect where there is one place.`;
+keys, WEBHOOK_* sign warnings; ACCESS_TEAM_DOMAIN, ACCESS_AUD and ACCESS_ROLE let Cloudflare Access in.
+JURISDICTION has the values of partitions hashed; DIRECTORY_LOCATION means nothing where there is one place.`;
 
 interface Arguments {
   readonly port: number;

@@ -58,7 +58,7 @@ function valueOf(by: GroupConfig['partition_by'][number], facts: PartitionFacts)
 }
 
 /** Name of a value that is not there, or empty. */
-export const NO_VALUE = 'none';
+const NO_VALUE = 'none';
 
 /** A value as a hashed name has it. Encoded values have no colon, and a fingerprint is a keyed hash already. */
 const HASHED_VALUE = new RegExp(`^(?:h:[0-9a-f]{24}|fp_[0-9a-f]{24}|${NO_VALUE})$`);

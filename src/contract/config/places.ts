@@ -15,6 +15,3 @@ export const LOCATIONS = [
 
 /** Jurisdictions that an object can be kept in. */
 export const JURISDICTIONS = ['eu', 'fedramp', 'us'] as const;
-
-export type Location = (typeof LOCATIONS)[number];
-export type Jurisdiction = (typeof JURISDICTIONS)[number];
