@@ -10,6 +10,9 @@ const OF_THE_RUNTIME = new Set([
   'host',
   'content-length',
   'expect', // An upstream that answers 100 to it makes the runtime's fetch throw.
+  // As every call goes out with `cache: 'no-store'`. A caller that asks a cache for what it has may get another's.
+  'cache-control',
+  'pragma',
 ]);
 
 /**
