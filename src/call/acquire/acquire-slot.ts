@@ -14,14 +14,14 @@ export interface Patience {
   readonly listener: PlaceListener | null;
   /** When it has waited for as long as it may, as far as is known here. */
   readonly until: number;
-  /** Lets it go without a slot, where that is allowed; null: not now. */
-  readonly pass: () => Promise<Bypass | null>;
+  /** Lets it bypass its group, where that is allowed; null: not now. */
+  readonly bypass: () => Promise<Bypass | null>;
 }
 
 export type Acquired =
   | SlotEnd
-  /** The object has been overloaded for so long that the call goes without a slot. */
-  | { readonly kind: 'passed'; readonly by: Bypass };
+  /** The object has been overloaded for so long that the call bypasses its group. */
+  | { readonly kind: 'bypassed'; readonly by: Bypass };
 
 /**
  * Acquires a slot, or asks until there is another definite answer. A call is parked for a slice at most, and a second
@@ -32,7 +32,7 @@ export type Acquired =
 export async function acquireSlot(
   pool: PoolSource,
   request: SlotRequest,
-  { signal, after, listener, until, pass }: Patience,
+  { signal, after, listener, until, bypass }: Patience,
 ): Promise<Acquired> {
   const calls = new OpenCalls(pool, after, signal);
   const wait = new SlotWait(request, until, listener);
@@ -40,12 +40,12 @@ export async function acquireSlot(
   while (!signal.aborted) {
     const turn = await (restMs > 0
       ? calls.rest(restMs)
-      : calls.ask(...wait.ask(steadyClock.now())));
+      : calls.acquire(...wait.nextCall(steadyClock.now())));
     const next = wait.after(turn, steadyClock.now());
     if (next.kind === 'granted') return next;
-    const by = 'mayPass' in next && next.mayPass ? await pass() : null;
-    if (by !== null) return calls.end({ kind: 'passed', by });
-    if (next.kind !== 'ask') return calls.end(next);
+    const by = 'mayBypass' in next && next.mayBypass ? await bypass() : null;
+    if (by !== null) return calls.end({ kind: 'bypassed', by });
+    if (next.kind !== 'again') return calls.end(next);
     ({ restMs } = next);
   }
   return calls.end({ kind: 'left' });

@@ -81,8 +81,14 @@ export async function admitOne(
   };
   const sentAt = steadyClock.now();
   const until = waitsUntil(ticket, placement);
-  const pass = () => Promise.resolve(bypass(placement));
-  const acquired = await acquireSlot(pool, request, { signal, after, listener, until, pass });
+  const mayBypass = () => Promise.resolve(bypass(placement));
+  const acquired = await acquireSlot(pool, request, {
+    signal,
+    after,
+    listener,
+    until,
+    bypass: mayBypass,
+  });
   const endedAt = steadyClock.now();
   const waitedMs = endedAt - sentAt;
   const rejectedAs = (reply: ErrorReply): Rejected => {
@@ -114,11 +120,11 @@ export async function admitOne(
       // Nothing of other groups is held for the sake of one that does not answer.
       if (manner.isTry) return { kind: 'declined', placement, isPaused: false };
       return rejectedAs(overloaded(placement));
-    case 'passed':
+    case 'bypassed':
     case 'unavailable': {
       giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
       ctx.waitUntil(cancel(pool, ticket.id));
-      const by = acquired.kind === 'passed' ? acquired.by : await pass();
+      const by = acquired.kind === 'bypassed' ? acquired.by : await mayBypass();
       return by === null ? rejectedAs(unavailable(placement)) : { kind: 'admitted', placement, by };
     }
   }

@@ -235,10 +235,16 @@ export class LeaseHolder {
     return { ...this.#self, ...held, attachment, heldMs, hasLapsed };
   }
 
-  /** Tries at once, and then spread over ten seconds: with this one many more have failed. */
+  /**
+   * Tries at once, and then spread over ten seconds: with this one many more have failed. No later, however long the
+   * tries take: what has ended is known for 30 s after a reset.
+   */
   async #releaseById(outcome: Outcome, settlement?: Settlement): Promise<void> {
+    let dueAt = steadyClock.now();
     for (const pauseMs of [0, ...releasePausesMs()]) {
-      if (pauseMs > 0) await pause(pauseMs, this.#after);
+      dueAt += pauseMs;
+      const earlyMs = dueAt - steadyClock.now();
+      if (earlyMs > 0) await pause(earlyMs, this.#after);
       try {
         const held = this.#held();
         const work = this.#pool().release(this.leaseId, outcome, this.#status, settlement, held);

@@ -51,7 +51,7 @@ export class OpenCalls {
    * Makes an acquire call, and waits for what happens next: its answer, a grant to one that it superseded, the end of
    * `waitMs`, or the caller's leaving. An object that lives answers a call at once when the next one supersedes it.
    */
-  ask(request: AcquireRequest, waitMs: number): Promise<Turn> {
+  acquire(request: AcquireRequest, waitMs: number): Promise<Turn> {
     const [before] = this.#open;
     let superseded: AcquireEnd | 'silent' | null = before === undefined ? null : 'silent';
     const older = this.#grants((one, end) => {

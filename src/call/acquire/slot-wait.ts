@@ -14,15 +14,15 @@ const DEADLINE_GRACE_MS = 2_000;
 /** Maximum grants in a row that are lost on their way before the group counts as out of reach. */
 const LOST_MAX = 7;
 
-/** How long an object is overloaded before a call may go without a slot for it. */
-const PASS_OVERLOADED_MS = 2_000;
+/** How long an object is overloaded before calls may bypass their group for it. */
+const BYPASS_AFTER_MS = 2_000;
 
-interface MayPass {
-  /** The object has been overloaded for so long that the call may go without a slot, where its group allows it. */
-  readonly mayPass: boolean;
+interface MayBypass {
+  /** The object has been overloaded for so long that the call may bypass its group, where that allows it. */
+  readonly mayBypass: boolean;
 }
 
-interface Overloaded extends MayPass {
+interface Overloaded extends MayBypass {
   readonly kind: 'overloaded';
   /** Whether some call of the ticket may have arrived. */
   readonly mayBeKnown: boolean;
@@ -43,12 +43,12 @@ export type SlotEnd =
   | { readonly kind: 'left' };
 
 /** Ask again, after so long. */
-interface AskAgain extends MayPass {
-  readonly kind: 'ask';
+interface Again extends MayBypass {
+  readonly kind: 'again';
   readonly restMs: number;
 }
 
-const AT_ONCE: AskAgain = { kind: 'ask', restMs: 0, mayPass: false };
+const AT_ONCE: Again = { kind: 'again', restMs: 0, mayBypass: false };
 
 export type SlotRequest = Omit<AcquireRequest, 'sliceMs' | 'mayAskLater' | 'sentAt'>;
 
@@ -74,7 +74,7 @@ export class SlotWait {
   }
 
   /** The acquire call that is to be made at `now`, and how long nothing need happen to it. */
-  ask(now: number): readonly [request: AcquireRequest, waitMs: number] {
+  nextCall(now: number): readonly [request: AcquireRequest, waitMs: number] {
     const hasHeard = this.#position !== null;
     const request = {
       ...this.#asked,
@@ -89,7 +89,7 @@ export class SlotWait {
   }
 
   /** Decides what follows from a turn of things at `now`. */
-  after(turn: Turn, now: number): SlotEnd | AskAgain {
+  after(turn: Turn, now: number): SlotEnd | Again {
     const isKnown = turn.kind === 'failed' ? !turn.overloaded : turn.kind !== 'rested';
     this.#mayBeKnown ||= isKnown;
     switch (turn.kind) {
@@ -110,7 +110,7 @@ export class SlotWait {
       case 'pending':
         this.#streak.end();
         this.#hear(turn);
-        return this.#unlessOver(this.#askAgain(turn, now), now);
+        return this.#unlessOver(this.#later(turn, now), now);
       case 'slice_over':
         return this.#afterSlice(turn, now);
       case 'failed':
@@ -123,7 +123,7 @@ export class SlotWait {
     return (this.#asked.deadlineAt ?? Infinity) + DEADLINE_GRACE_MS;
   }
 
-  #unlessOver(next: AskAgain, now: number): SlotEnd | AskAgain {
+  #unlessOver(next: Again, now: number): SlotEnd | Again {
     if (now < this.#overAt) return next;
     return this.#streak.isOverloaded ? this.#overloaded(now) : { kind: 'unavailable' };
   }
@@ -134,12 +134,12 @@ export class SlotWait {
     this.#listener?.tell(position, estimateMs);
   }
 
-  #askAgain({ askAgainMs }: Pending, now: number): AskAgain {
+  #later({ askAgainMs }: Pending, now: number): Again {
     if (askAgainMs === undefined) return AT_ONCE;
     return again(restFor(askAgainMs, this.#until - now, this.#listener));
   }
 
-  #afterSlice({ superseded }: SliceOver, now: number): SlotEnd | AskAgain {
+  #afterSlice({ superseded }: SliceOver, now: number): SlotEnd | Again {
     if (superseded === 'silent') {
       this.#streak.noteFailed(now);
       if (this.#streak.isOutOfReach(now)) return { kind: 'unavailable' };
@@ -151,7 +151,7 @@ export class SlotWait {
     return this.#unlessOver(AT_ONCE, now);
   }
 
-  #afterFailure(now: number): SlotEnd | AskAgain {
+  #afterFailure(now: number): SlotEnd | Again {
     const retries = this.#streak.noteFailed(now);
     if (this.#streak.isOutOfReach(now)) return { kind: 'unavailable' };
     const restMs = retries === 0 ? firstRetryMs(this.#position) : retryMs(retries);
@@ -159,23 +159,23 @@ export class SlotWait {
   }
 
   /** Goes on waiting where it may wait, and asks a last time when that is over. */
-  #afterOverload(now: number): SlotEnd | AskAgain {
+  #afterOverload(now: number): SlotEnd | Again {
     const retries = this.#streak.noteOverloaded(now);
     const { wait, isTry = false } = this.#asked;
     if (!wait || isTry || now >= this.#until) return this.#overloaded(now);
     const restMs = Math.min(overloadedRetryMs(retries), this.#until - now);
-    return { kind: 'ask', restMs, mayPass: this.#mayPass(now) };
+    return { kind: 'again', restMs, mayBypass: this.#mayBypass(now) };
   }
 
   #overloaded(now: number): SlotEnd {
-    return { kind: 'overloaded', mayPass: this.#mayPass(now), mayBeKnown: this.#mayBeKnown };
+    return { kind: 'overloaded', mayBypass: this.#mayBypass(now), mayBeKnown: this.#mayBeKnown };
   }
 
-  #mayPass(now: number): boolean {
-    return this.#streak.overloadedMs(now) >= PASS_OVERLOADED_MS;
+  #mayBypass(now: number): boolean {
+    return this.#streak.overloadedMs(now) >= BYPASS_AFTER_MS;
   }
 }
 
-function again(restMs: number): AskAgain {
-  return { kind: 'ask', restMs, mayPass: false };
+function again(restMs: number): Again {
+  return { kind: 'again', restMs, mayBypass: false };
 }

@@ -12,12 +12,13 @@ const SLICE_MS = 8_000;
 const ASK_AHEAD_MS = 1_000;
 const ASK_AGAIN_MS = 100;
 
-// As in `src/call/acquire/lease-holder.ts`.
+// As in `src/call/acquire/lease-holder.ts`, with the longest pauses that it draws, and none before the first resumption.
 const FIRST_RENEWAL_MS = 1_000;
 const RENEWAL_LOST_MS = 20_000;
 const ANSWER_LOST_MS = 3_000;
-const RETRY_PAUSES_MS = [0, 250, 1_000];
-const RESUME_AGAIN_MS = 5_000;
+const RELEASE_PAUSES_MS = [0, 1_000, 3_000, 6_000];
+const RESUME_RETRY_MS = 50;
+const RESUME_RETRY_MAX_MS = 4_000;
 
 /**
  * How long a strict holder holds by an answer, from when that was decided. An instance that was replaced may still decide so
@@ -127,7 +128,7 @@ export class Holders {
 
   #releaseById(call: Call, outcome: Outcome, tries: number): void {
     const { clock, network, now } = this.#parts;
-    const pauseMs = RETRY_PAUSES_MS[tries];
+    const pauseMs = RELEASE_PAUSES_MS[tries];
     if (pauseMs === undefined) return this.#dispose(call);
     clock.after(pauseMs, () => {
       const { leaseId } = call;
@@ -209,13 +210,9 @@ export class Holders {
 
   #resume(call: Call, turn: number, tries: number): void {
     const { clock } = this.#parts;
-    const pauseMs = RETRY_PAUSES_MS[tries];
+    const retryMs = Math.min(RESUME_RETRY_MAX_MS, RESUME_RETRY_MS * 2 ** (tries - 1));
+    const pauseMs = tries === 0 ? 0 : retryMs;
     const isCurrent = (): boolean => call.phase === 'running' && call.loopTurn === turn;
-    if (pauseMs === undefined) {
-      return clock.after(RESUME_AGAIN_MS, () => {
-        if (isCurrent()) this.#resume(call, turn, 0);
-      });
-    }
     clock.after(pauseMs, () => {
       if (!isCurrent()) return;
       let isOver = false;

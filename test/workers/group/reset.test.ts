@@ -29,7 +29,7 @@ const AS_LONG_AS_IT_TAKES: Patience = {
   after: onTimer,
   listener: null,
   until: Infinity,
-  pass: () => Promise.resolve(null),
+  bypass: () => Promise.resolve(null),
 };
 
 afterAll(nothingLeaks);
