@@ -1,17 +1,20 @@
+import { whenQuiet } from '../../runtime/when-quiet.ts';
 import { SCAN_BYTES_MAX } from './body-budget.ts';
 import { packingOf } from './packing.ts';
 import { MORE, unreadable } from './model-scan.ts';
 import type { ModelScan, ScanState } from './model-scan.ts';
 
-/** Scans a body that may be compressed. Like a `ModelScan`, but what it answers may lag behind. */
+/** Scans a body that may be compressed. */
 export interface BodyScan {
+  /** The state after what was pushed last. */
+  readonly state: ScanState;
   /** Whether the positions that the state names are those of the body as it came. */
   readonly isPlain: boolean;
   /** Whether what follows may change its state. */
   readonly goesOn: boolean;
   /** Bytes at the end of what was pushed that stand in something not decided yet. */
   readonly undecidedBytes: number;
-  push(bytes: Uint8Array): Promise<ScanState>;
+  push(bytes: Uint8Array): Promise<void>;
   end(): Promise<ScanState>;
   /** Ends the scan early. Nothing may be pushed afterwards. */
   close(): void;
@@ -33,6 +36,7 @@ export function scanEncoded(scan: ModelScan, contentEncoding: string | null): Bo
 class PlainScan implements BodyScan {
   readonly isPlain = true;
   readonly #scan: ModelScan;
+  #state: ScanState = MORE;
 
   constructor(scan: ModelScan) {
     this.#scan = scan;
@@ -46,12 +50,18 @@ class PlainScan implements BodyScan {
     return this.#scan.undecidedBytes;
   }
 
-  push(bytes: Uint8Array): Promise<ScanState> {
-    return Promise.resolve(this.#scan.push(bytes));
+  get state(): ScanState {
+    return this.#state;
+  }
+
+  push(bytes: Uint8Array): Promise<void> {
+    this.#state = this.#scan.push(bytes);
+    return Promise.resolve();
   }
 
   end(): Promise<ScanState> {
-    return Promise.resolve(this.#scan.end());
+    this.#state = this.#scan.end();
+    return Promise.resolve(this.#state);
   }
 
   close(): void {
@@ -83,16 +93,21 @@ class UnpackingScan implements BodyScan {
     return !this.#isLost && this.#scan.goesOn;
   }
 
-  async push(bytes: Uint8Array): Promise<ScanState> {
+  get state(): ScanState {
+    return this.#state;
+  }
+
+  async push(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length && this.goesOn; at += BITE_BYTES) {
       try {
         // The stream keeps what it is given, and the buffer is still to be filled on: hence a copy.
         await this.#writer.write(bytes.slice(at, at + BITE_BYTES));
+        // It takes all that is written at once, whatever it holds unread.
+        await whenQuiet();
       } catch {
         await this.#unpacked;
       }
     }
-    return this.#state;
   }
 
   async end(): Promise<ScanState> {

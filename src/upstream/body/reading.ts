@@ -42,8 +42,8 @@ export class WholeReading {
     } finally {
       this.#signal.removeEventListener('abort', leave);
     }
-    const state = await scan.push(this.#bytes);
-    return scan.goesOn ? scan.end() : state;
+    await scan.push(this.#bytes);
+    return scan.goesOn ? scan.end() : scan.state;
   }
 
   body(found: Found): OutgoingBody {
@@ -110,8 +110,8 @@ export class Reading {
   async #search(scan: BodyScan, gone: Promise<'aborted'>): Promise<ScanState | 'aborted'> {
     const isSmall = this.#isSmall;
     const freeBytes = isSmall || this.#contentLength === null ? EXEMPT_BYTES_MAX : PEEK_BYTES;
-    let state: ScanState = { kind: 'more' };
     for (;;) {
+      const { state } = scan;
       if (this.#isWhole) return scan.goesOn ? scan.end() : state;
       const isEnough = state.kind !== 'more' || (this.#mayGoUnfound && this.#bytes >= PEEK_BYTES);
       if (isEnough && !isSmall) return state;
@@ -126,7 +126,7 @@ export class Reading {
       // On Workers a read may stay open for ever when the client has left: only the signal tells.
       const chunk = await Promise.race([this.#read(), gone]);
       if (chunk === 'aborted') return 'aborted';
-      if (scan.goesOn && chunk.length > 0) state = await scan.push(chunk);
+      if (scan.goesOn && chunk.length > 0) await scan.push(chunk);
     }
   }
 

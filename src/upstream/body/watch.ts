@@ -89,9 +89,9 @@ export class Watch {
 
   /** Scans a piece; null: the body has ended. */
   async #take(piece: Uint8Array | null): Promise<void> {
-    if (!this.#isOn || !this.#scan.goesOn) return;
-    const state = piece === null ? await this.#scan.end() : await this.#scan.push(piece);
-    this.#fault = this.#faultIn(state);
+    if (!this.#isOn) return;
+    if (this.#scan.goesOn) await (piece === null ? this.#scan.end() : this.#scan.push(piece));
+    this.#fault = this.#faultIn(this.#scan.state);
     if (this.#fault === null) return;
     this.#onFault();
     throw new Error(this.#fault.message);
