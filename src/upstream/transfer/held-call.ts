@@ -1,5 +1,6 @@
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
+import { whenQuiet } from '../../runtime/when-quiet.ts';
 import { fetchAnswer, type Fetcher } from './fetch-answer.ts';
 import type { HoldLimits } from './hold-limits.ts';
 import { callerResponseHeaders } from './response-headers.ts';
@@ -112,6 +113,7 @@ export class HeldCall {
       callOff();
     }
     this.giveUp();
+    await whenQuiet();
     return null;
   }
 
@@ -164,7 +166,7 @@ export class HeldCall {
       const response = relayed(bytes.byteLength === 0 ? null : bytes);
       return { response, done: Promise.resolve(outcomeOf(status)) };
     } catch {
-      return { response: null, done: Promise.resolve(this.#brokenOff(status)) };
+      return { response: null, done: this.#brokenOff(status) };
     } finally {
       callOff?.();
       this.#finish();
@@ -189,7 +191,7 @@ export class HeldCall {
         await pipeWatched(body, writable, { signal, idle, stalled });
       }
     } catch {
-      return this.#brokenOff(status);
+      return await this.#brokenOff(status);
     } finally {
       this.#finish();
     }
@@ -201,8 +203,9 @@ export class HeldCall {
     return { afterMs, onOver: () => this.cut(reason), after: this.#after };
   }
 
-  #brokenOff(status: number): Outcome {
+  async #brokenOff(status: number): Promise<Outcome> {
     this.#stop.abort();
+    await whenQuiet();
     // A caller that leaves does not take back what the upstream has said.
     if (outcomeOf(status) === 'failed') return 'failed';
     return this.#cutBy === null ? 'failed' : 'cancelled';
