@@ -14,6 +14,9 @@ const SILENCE_MS_MAX = 5_000;
  */
 const RETRY_MS = 2_000;
 
+/** How long nobody sees the page before it lets go of the feed, which costs for as long as it is open. */
+const HIDDEN_MS_MAX = 60_000;
+
 /** Maximum of warnings that are kept on the page. */
 const WARNINGS_MAX = 50;
 
@@ -54,16 +57,26 @@ export function trendOf(name: string): Trend | undefined {
 let source: EventSource | null = null;
 let retry: ReturnType<typeof setTimeout> | undefined;
 let clock: ReturnType<typeof setInterval> | undefined;
+let hidden: ReturnType<typeof setTimeout> | undefined;
 let detailOf: string | null = null;
 
 /** Opens the feed, or opens it anew with the details of a group. */
 export function openFeed(group: string | null): void {
   clock ??= setInterval(() => (now.value = Date.now()), 1_000);
+  document.onvisibilitychange = followVisibility;
   if (source !== null && detailOf === group) return;
   closeSource();
   if (detailOf !== group) detail.value = null;
   detailOf = group;
   connect();
+  followVisibility();
+}
+
+/** Lets go of the feed some time after the page was hidden, and comes back to it with the page. */
+function followVisibility(): void {
+  clearTimeout(hidden);
+  if (document.hidden) hidden = setTimeout(closeSource, HIDDEN_MS_MAX);
+  else if (clock !== undefined && source === null) connect();
 }
 
 /** Ends the feed, because nobody is signed in any more. */

@@ -22,6 +22,12 @@ const LOOKED_LATELY_MS = 250;
 /** How long a browser whose stream broke off waits before it opens another one. */
 const REOPEN_MS = 1_000;
 
+/**
+ * How long a stream lasts. Each opens once more by itself, as a request of its own: what one request may ask of pools and
+ * directory is bounded, and a page may be open for days.
+ */
+const STREAM_MS_MAX = 600_000;
+
 /** A stream that was opened, and what still goes on for its sake. */
 interface Joined {
   readonly body: ReadableStream;
@@ -61,7 +67,8 @@ export class Hub {
 
   /** Opens a stream: beats at once, the snapshot as soon as there is one, and then what changes. */
   join(group: string | null): Joined {
-    const reader = new Reader(group, (gone) => this.#leave(gone));
+    const endsAt = this.#now() + STREAM_MS_MAX;
+    const reader = new Reader(group, endsAt, (gone) => this.#leave(gone));
     this.#readers.add(reader);
     reader.send(retryBytes(REOPEN_MS));
     reader.send(beatBytes());
@@ -143,7 +150,11 @@ export class Hub {
     }
     if (this.#ticks % BEAT_TICKS !== 0) return;
     const beat = beatBytes();
-    for (const reader of this.#readers) reader.send(beat);
+    const now = this.#now();
+    for (const reader of this.#readers) {
+      if (now < reader.endsAt) reader.send(beat);
+      else reader.endWell(retryBytes(0));
+    }
   }
 
   /** Looks for a new version and for new pools, and asks those anew who have said nothing for long. */

@@ -9,6 +9,8 @@ const WAITING_BYTES_MAX = 4 * 1_048_576;
 export class Reader {
   /** The group whose leases and waiters it wants to see; null: none. */
   readonly group: string | null;
+  /** When it is sent away, to come back by itself. */
+  readonly endsAt: number;
   readonly body: ReadableStream;
   /** It has been told everything that a change may change. */
   isWelcomed = false;
@@ -19,14 +21,20 @@ export class Reader {
   #isWriting = false;
   #hasEnded = false;
 
-  constructor(group: string | null, onEnd: (reader: Reader) => void) {
+  constructor(group: string | null, endsAt: number, onEnd: (reader: Reader) => void) {
     this.group = group;
+    this.endsAt = endsAt;
     this.#onEnd = onEnd;
     // Not a stream of our own making: of those the runtime does not always tell that the reader left.
     const { readable, writable } = new IdentityTransformStream();
     this.body = readable;
     this.#writer = writable.getWriter();
     this.#writer.closed.catch(() => this.end());
+  }
+
+  /** Something was sent that it has not taken yet. */
+  get isBehind(): boolean {
+    return this.#isWriting;
   }
 
   send(bytes: Uint8Array): void {
@@ -38,6 +46,20 @@ export class Reader {
     this.#waiting.push(bytes);
     this.#waitingBytes += bytes.byteLength;
     if (!this.#isWriting) this.#write().catch(() => this.end());
+  }
+
+  /** Ends the stream in good order with a last word, unless the reader is behind: then it breaks off. */
+  endWell(last: Uint8Array): void {
+    if (this.#hasEnded || this.isBehind) {
+      this.end();
+      return;
+    }
+    this.#hasEnded = true;
+    this.#writer
+      .write(last)
+      .then(() => this.#writer.close())
+      .catch(() => {});
+    this.#onEnd(this);
   }
 
   /** Lets go of the reader; its stream breaks off. */

@@ -9,7 +9,7 @@ const KIB = new Uint8Array(1_024);
 describe('a reader', () => {
   it('that follows gets everything, in order', async () => {
     const onEnd = vi.fn<(reader: Reader) => void>();
-    const reader = new Reader(null, onEnd);
+    const reader = new Reader(null, Infinity, onEnd);
     const got: number[] = [];
     const reading = reader.body.pipeTo(
       new WritableStream<Uint8Array>({ write: (chunk) => void got.push(...chunk) }),
@@ -27,7 +27,7 @@ describe('a reader', () => {
     ['many bytes', 1_024, 7],
   ])('that does not read is let go once too much waits: %s', (_what, kibibytes, count) => {
     const onEnd = vi.fn<(reader: Reader) => void>();
-    const reader = new Reader(null, onEnd);
+    const reader = new Reader(null, Infinity, onEnd);
     const bytes = new Uint8Array(kibibytes * KIB.byteLength);
     for (let index = 0; index < count; index += 1) reader.send(bytes);
     expect(onEnd).toHaveBeenCalledTimes(1);
@@ -37,16 +37,36 @@ describe('a reader', () => {
 
   it('may get one event that is larger than all that may wait', () => {
     const onEnd = vi.fn<(reader: Reader) => void>();
-    const reader = new Reader(null, onEnd);
+    const reader = new Reader(null, Infinity, onEnd);
     reader.send(new Uint8Array(8 * 1_048_576));
     reader.send(KIB);
     expect(onEnd).not.toHaveBeenCalled();
     reader.end();
   });
 
+  it('that is sent away hears the last word, and its stream ends in good order', async () => {
+    const onEnd = vi.fn<(reader: Reader) => void>();
+    const reader = new Reader(null, Infinity, onEnd);
+    const got = new Response(reader.body).bytes();
+    reader.send(new Uint8Array([4]));
+    await until(() => expect(reader.isBehind).toBe(false));
+    reader.endWell(new Uint8Array([7]));
+    expect(await got).toEqual(new Uint8Array([4, 7]));
+    expect(onEnd).toHaveBeenCalledTimes(1);
+  });
+
+  it('that is sent away while it is behind is let go', async () => {
+    const onEnd = vi.fn<(reader: Reader) => void>();
+    const reader = new Reader(null, Infinity, onEnd);
+    reader.send(KIB);
+    reader.endWell(KIB);
+    await expect(new Response(reader.body).bytes()).rejects.toThrow('the stream has ended');
+    expect(onEnd).toHaveBeenCalledTimes(1);
+  });
+
   it('that leaves is noticed at the next event', async () => {
     const onEnd = vi.fn<(reader: Reader) => void>();
-    const reader = new Reader(null, onEnd);
+    const reader = new Reader(null, Infinity, onEnd);
     await reader.body.cancel();
     reader.send(KIB);
     await until(() => expect(onEnd).toHaveBeenCalledTimes(1));
