@@ -2,7 +2,7 @@ export interface Fetcher {
   fetch(url: string, init: RequestInit): Promise<Response>;
 }
 
-/** How the runtime's error begins for an answer that is no HTTP; a connection that broke is told by name. */
+/** How an older runtime's error begins for an answer that is no HTTP; a connection that broke is told by name. */
 const NOT_HTTP = /^internal error/;
 
 /**
@@ -13,9 +13,9 @@ const NOT_HTTP = /^internal error/;
 const TRIES_MAX = 4;
 
 /**
- * Asks an upstream. Some write behind the end of an answer: more than its length, or a body on a 204. The
- * runtime keeps the connection all the same and takes those bytes for the beginning of the next answer,
- * which is an innocent call's. Nothing in a Worker keeps a connection from being used again, but such a call
+ * Asks an upstream. Some write behind the end of an answer: more than its length, or a body on a 204. workerd
+ * 2026-09-18 keeps the connection all the same and takes those bytes for the beginning of the next answer,
+ * which is an innocent call's (2026-11-17 does not; a Worker cannot choose). Nothing in a Worker keeps a connection from being used again, but such a call
  * ends that one, so it is sent again where its body is there: `again` gives it, and is null otherwise.
  * The upstream may have worked on the call already; its connection is closed then, as if its caller had left.
  */

@@ -19,14 +19,14 @@ const CLEAN = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-leng
 /** A provider that writes more than its answer to calls that ask for it with `x-spoil`. */
 export interface SpoilingUpstream {
   readonly url: string;
-  /** How often each call arrived, by its `x-label`. */
-  readonly arrivals: ReadonlyMap<string, number>;
+  /** The calls, by their `x-label`, to which it wrote more than an answer. */
+  readonly spoilt: ReadonlySet<string>;
   close(): Promise<void>;
 }
 
 /** Starts one on 127.0.0.1. It speaks plain TCP, because no server of Node's writes such answers. */
 export async function startSpoilingUpstream(): Promise<SpoilingUpstream> {
-  const arrivals = new Map<string, number>();
+  const spoilt = new Set<string>();
   const server = createServer((socket) => {
     let waiting = '';
     socket.setNoDelay(true);
@@ -40,8 +40,8 @@ export async function startSpoilingUpstream(): Promise<SpoilingUpstream> {
         if (end < 0 || waiting.length < end + HEAD_END.length + length) return;
         waiting = waiting.slice(end + HEAD_END.length + length);
         const label = /x-label: (.+)/i.exec(head)?.[1] ?? '';
-        arrivals.set(label, (arrivals.get(label) ?? 0) + 1);
         const spoiling = /x-spoil: (.+)/i.exec(head)?.[1] as Spoiling | undefined;
+        if (spoiling !== undefined) spoilt.add(label);
         socket.write(spoiling === undefined ? CLEAN : SPOILT[spoiling]);
       }
     });
@@ -51,7 +51,7 @@ export async function startSpoilingUpstream(): Promise<SpoilingUpstream> {
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    arrivals,
+    spoilt,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
