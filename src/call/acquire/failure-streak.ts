@@ -18,7 +18,7 @@ const ACCOUNT_OVERLOADED = /too much load on Durable Objects/i;
 
 /** Tells whether a message was not taken because there are too many. */
 export function isOverload(error: unknown): boolean {
-  const { overloaded, message } = error as { overloaded?: unknown; message?: unknown };
+  const { overloaded, message } = (error ?? {}) as { overloaded?: unknown; message?: unknown };
   return overloaded === true || (typeof message === 'string' && ACCOUNT_OVERLOADED.test(message));
 }
 

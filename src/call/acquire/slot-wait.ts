@@ -60,6 +60,7 @@ export class SlotWait {
   readonly #streak = new FailureStreak();
   #attempt: number;
   #sliceMs: number;
+  #hasArrived = false;
   #mayBeKnown = false;
   /** Waiters that were ahead when it last heard; null: it has not heard yet. */
   #position: number | null = null;
@@ -75,14 +76,13 @@ export class SlotWait {
 
   /** The acquire call that is to be made at `now`, and how long nothing need happen to it. */
   nextCall(now: number): readonly [request: AcquireRequest, waitMs: number] {
-    const hasHeard = this.#position !== null;
     const request = {
       ...this.#asked,
       attempt: this.#attempt,
       sliceMs: this.#sliceMs,
       // In the end it is parked, so that the object tells it why it waited in vain.
       mayAskLater: now < this.#until - CALL_AHEAD_MS,
-      passedUnlimited: hasHeard ? 0 : this.#asked.passedUnlimited,
+      passedUnlimited: this.#hasArrived ? 0 : this.#asked.passedUnlimited,
       sentAt: now,
     };
     return [request, Math.min(this.#sliceMs - CALL_AHEAD_MS, this.#overAt - now)];
@@ -90,8 +90,10 @@ export class SlotWait {
 
   /** Decides what follows from a turn of things at `now`. */
   after(turn: Turn, now: number): SlotEnd | Again {
-    const isKnown = turn.kind === 'failed' ? !turn.overloaded : turn.kind !== 'rested';
-    this.#mayBeKnown ||= isKnown;
+    if (turn.kind !== 'rested') {
+      this.#hasArrived ||= turn.kind !== 'failed';
+      this.#mayBeKnown ||= turn.kind !== 'failed' || !turn.overloaded;
+    }
     switch (turn.kind) {
       case 'granted':
       case 'rejected':

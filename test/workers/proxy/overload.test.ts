@@ -1,8 +1,7 @@
-// Calls while their group's object gets more messages than it takes: those that may wait go on waiting. The double
-// throws what the platform throws, in front of the real object; the upstream counts.
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import type { AcquireAnswer, AcquireRequest } from '../../../src/contract/rpc/group-rpc.ts';
-import { GroupObject } from '../../../src/group/group-object.ts';
+// Calls while their group's object gets more messages than it takes: those that may wait go on waiting. The upstream
+// counts.
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { mend, overload } from '../support/overload.ts';
 import { NO_COOLDOWN, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { chat, configure, open, until } from '../support/worker.ts';
@@ -15,7 +14,7 @@ beforeAll(async () => {
   strict = await strictScope('overload', { limit: LIMIT });
   const base_url = strict.url;
   const group = { limits: { max_concurrency: LIMIT }, holds: NO_COOLDOWN };
-  const ids = ['waits', 'passes', 'rejects', 'both', 'spills', 'elsewhere'];
+  const ids = ['waits', 'passes', 'rejects', 'both'];
   await configure({
     upstreams: ids.map((id) => ({ id, base_url })),
     groups: [
@@ -39,30 +38,9 @@ beforeAll(async () => {
   });
 });
 
-let mend = (): void => {};
-
 afterEach(() => mend());
 
 afterAll(nothingLeaks);
-
-/** Overloads the object of a group, until `isOver` says that it is not any more. */
-function overload(group: string, isOver: () => boolean = () => false) {
-  // oxlint-disable-next-line typescript/unbound-method -- called with its object below
-  const { acquire: real } = GroupObject.prototype;
-  const refused = vi.fn<(ticketId: string) => void>();
-  const mock = vi.spyOn(GroupObject.prototype, 'acquire');
-  mock.mockImplementation(function acquire(
-    this: GroupObject,
-    request: AcquireRequest,
-  ): Promise<AcquireAnswer> {
-    if (request.group !== group || isOver()) return real.call(this, request);
-    refused(request.ticketId);
-    const message = 'Durable Object is overloaded. Too many requests queued.';
-    return Promise.reject(Object.assign(new Error(message), { overloaded: true }));
-  });
-  mend = () => mock.mockRestore();
-  return refused;
-}
 
 it('three seconds of overload yield grants to everybody who waits, and no refusal', async () => {
   await strict.configure({ chunks: 4, chunkDelayMs: 30 });
