@@ -50,6 +50,8 @@ export interface ServeOptions {
   readonly config?: unknown;
   /** Worker services bound to the one set of objects, each with its own URL. @default 1 */
   readonly workers?: number;
+  /** Opens workerd's inspector, for whoever measures its memory. @default false */
+  readonly inspector?: boolean;
   /** Path of another built module than the project's. */
   readonly module?: string;
   /** Takes every line that workerd prints; `logs` keeps them besides. */
@@ -64,6 +66,8 @@ export interface Serve {
   readonly urls: readonly string[];
   /** The process of workerd; another one after a crash. */
   workerdPid(): number;
+  /** Port of workerd's inspector; null: it was not opened. */
+  inspectorPort(): number | null;
   /** Whether the configuration that was given has been imported; false: there was one. */
   readonly imported: boolean;
   /** Last lines that workerd printed. */
@@ -154,7 +158,9 @@ async function startRuntime(
     ),
     compatibility: await readCompatibility(),
   });
-  return startWorkerd({ dataDir, config, workers, env, onLog, ...(givenUp && { givenUp }) });
+  const inspector = options.inspector ?? false;
+  const given = givenUp && { givenUp };
+  return startWorkerd({ dataDir, config, workers, env, inspector, onLog, ...given });
 }
 
 /** Opens the ports: from here on anybody may call. */
@@ -338,6 +344,7 @@ function asServe(
     url: urls[0] ?? '',
     urls,
     workerdPid: () => kept.latest().pid,
+    inspectorPort: () => kept.latest().inspectorPort,
     stop: (how) => stopParts(parts, how?.drainMs ?? 0),
     async kill9() {
       const workerd = await kept.letGo();

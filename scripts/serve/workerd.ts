@@ -22,6 +22,8 @@ export interface WorkerdOptions {
   readonly config: string;
   readonly workers: number;
   readonly env: NodeJS.ProcessEnv;
+  /** Opens its inspector, for whoever measures its memory. @default false */
+  readonly inspector?: boolean;
   /** Takes every line that workerd prints, without what may be secret. */
   readonly onLog: (line: string) => void;
   /** Kills it if that comes before it listens. */
@@ -33,6 +35,8 @@ export interface WorkerdProcess {
   readonly pid: number;
   /** Ports of its Worker services on 127.0.0.1. */
   readonly ports: readonly number[];
+  /** Port of its inspector on 127.0.0.1; null: it was not opened. */
+  readonly inspectorPort: number | null;
   /** Resolves with a sentence when the process has ended, for whatever reason. */
   readonly ended: Promise<string>;
   /** Asks it to end, and ends it when that has not helped in time. */
@@ -91,16 +95,24 @@ function watch(pid: number): () => void {
   };
 }
 
-/** Reads the ports, once workerd has told all of them on its control pipe. */
-function readPorts(child: ChildProcess, workers: number): Promise<number[]> {
+type Ports = Pick<WorkerdProcess, 'ports' | 'inspectorPort'>;
+
+/** Reads the ports, once workerd has told all of them on its control pipe: that of the inspector comes first. */
+function readPorts(child: ChildProcess, workers: number): Promise<Ports> {
   return new Promise((resolve) => {
-    const ports = new Map<string, number>();
+    const byName = new Map<string, number>();
+    let inspectorPort: number | null = null;
     readLines(child.stdio[3] as Readable, (line) => {
       const message = JSON.parse(line) as { event: string; socket?: string; port?: number };
+      if (message.event === 'listen-inspector') inspectorPort = message.port ?? null;
       if (message.event !== 'listen' || message.socket === undefined) return;
-      ports.set(message.socket, message.port ?? 0);
-      if (ports.size < workers) return;
-      resolve(Array.from({ length: workers }, (_, i) => ports.get(serviceName(i)) ?? 0));
+      byName.set(message.socket, message.port ?? 0);
+      if (byName.size < workers) return;
+      const indexes = Array.from({ length: workers }, (_, index) => index);
+      resolve({
+        ports: indexes.map((index) => byName.get(serviceName(index)) ?? 0),
+        inspectorPort,
+      });
     });
   });
 }
@@ -112,7 +124,9 @@ export async function startWorkerd(options: WorkerdOptions): Promise<WorkerdProc
   await mkdir(join(dataDir, 'objects'), { recursive: true });
   const pidPath = await claim(dataDir, configPath);
   await writeFile(configPath, config);
-  const child = spawn(workerdBinary, ['serve', '--control-fd=3', configPath, 'config'], {
+  const inspector = options.inspector === true ? ['--inspector-addr=127.0.0.1:0'] : [];
+  const args = ['serve', '--control-fd=3', ...inspector, configPath, 'config'];
+  const child = spawn(workerdBinary, args, {
     env,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     // A Ctrl-C in the terminal must reach only us: workerd has calls to finish.
@@ -140,12 +154,12 @@ export async function startWorkerd(options: WorkerdOptions): Promise<WorkerdProc
   const kill = (): void => void child.kill('SIGKILL');
   givenUp?.addEventListener('abort', kill);
   if (givenUp?.aborted === true) kill();
-  const [ports] = await Promise.all([Promise.race([readPorts(child, workers), ended]), written]);
+  const [known] = await Promise.all([Promise.race([readPorts(child, workers), ended]), written]);
   givenUp?.removeEventListener('abort', kill);
-  if (typeof ports === 'string') throw new Error(ports);
+  if (typeof known === 'string') throw new Error(known);
   return {
     pid,
-    ports,
+    ...known,
     ended,
     kill9: () => end('SIGKILL'),
     async terminate(waitMs) {

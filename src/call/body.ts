@@ -1,4 +1,5 @@
 import type { ErrorReply } from '../contract/reasons.ts';
+import type { Reservation } from '../upstream/body/body-budget.ts';
 import { keepBody, renamedBody, type KeptBody } from '../upstream/body/kept-body.ts';
 import { unprove, type OutgoingBody } from '../upstream/body/request-body.ts';
 import { bodyBudget } from './isolate.ts';
@@ -13,6 +14,8 @@ export class CallBody {
   #asCalled: OutgoingBody | KeptBody | null = null;
   /** The form that goes out in its place, under the model name of another upstream. */
   #renamed: OutgoingBody | KeptBody | null = null;
+  /** Room of a copy that goes out in place of what is kept. */
+  #copy: Reservation | null = null;
   #uses = 1;
 
   /** Whether something of the body was taken from the request. */
@@ -27,7 +30,13 @@ export class CallBody {
 
   /** Says whether it is in memory as a whole, and can go out more than once. */
   get isKept(): boolean {
-    return 'bytes' in this.#now;
+    const form = this.#now;
+    return 'bytes' in form && !form.isGone;
+  }
+
+  /** Whether what is held of it is small; of one that nothing is held of too. */
+  get isSmall(): boolean {
+    return bodyBudget.isSmall(this.#now.reservation?.bytes ?? 0);
   }
 
   /** All of it, where it is kept; null: it is not, or there is none. */
@@ -61,9 +70,39 @@ export class CallBody {
     else this.#renamed = form;
   }
 
-  /** Opens it for the upstream: once, and as often as it is wanted where it is kept. */
-  open(): BodyInit | null {
-    return this.#now.open();
+  /**
+   * Opens it for the upstream: once, and as often as it is wanted where it is kept. `changed` makes of a kept one what
+   * goes out in its place; null: nothing, it goes out as it is.
+   */
+  open(changed: (bytes: Uint8Array) => Uint8Array | null = unchanged): BodyInit | null {
+    const opened = this.#now.open();
+    if (!this.isKept || !(opened instanceof Uint8Array)) return opened;
+    const out = changed(opened) ?? opened;
+    this.#copy?.release();
+    this.#copy = out === this.#asKept ? null : bodyBudget.count(out.length);
+    return out;
+  }
+
+  /** Lets its call wait for a slot of a pool with what is held of it. False: there is no room for that. */
+  rest(pool: string): boolean {
+    return this.#now.reservation?.rest(pool) ?? true;
+  }
+
+  /** Its call waits no longer. */
+  move(): void {
+    this.#now.reservation?.move();
+  }
+
+  /** Lets others have the room of what is kept of it, for it went out. */
+  spare(): void {
+    const form = this.#now;
+    if ('bytes' in form) form.spare();
+  }
+
+  /** Wants it again, for it is to go out once more. */
+  unspare(): void {
+    this.#now.reservation?.unspare();
+    this.#dropCopy();
   }
 
   /** The request with what is there of its body, to be read once more. */
@@ -76,7 +115,7 @@ export class CallBody {
     form.watch?.stop();
     const again = new Request(url, { method, headers, body: form.open(), signal });
     // Of bytes the request has a copy, for which its reader asks the budget by itself.
-    if (this.isKept && this.#renamed === null) form.discard();
+    if (this.#renamed === null) form.answered();
     return again;
   }
 
@@ -93,12 +132,8 @@ export class CallBody {
   }
 
   /** Reads it whole and keeps it, as far as `keepBody` does so. */
-  async keep(
-    bytesMax: number,
-    signal: AbortSignal,
-    exemptBytes?: number,
-  ): Promise<'kept' | 'not kept' | 'aborted'> {
-    const kept = await keepBody(this.#now, bytesMax, bodyBudget, signal, exemptBytes);
+  async keep(bytesMax: number, signal: AbortSignal): Promise<'kept' | 'not kept' | 'aborted'> {
+    const kept = await keepBody(this.#now, bytesMax, bodyBudget, signal);
     if (kept === 'aborted') return kept;
     if (kept !== null) this.hold(kept);
     return kept === null ? 'not kept' : 'kept';
@@ -116,9 +151,14 @@ export class CallBody {
     this.#renamed = null;
   }
 
-  /** Gives up what is kept of it: it will not be sent again, and need not be held for as long as the answer takes. */
-  noLongerKept(): void {
-    if (this.isKept) this.#discard();
+  /**
+   * The upstream has answered: it will not be sent again, and what is in memory of it need not be held for as long as
+   * the answer takes.
+   */
+  answered(): void {
+    this.#dropCopy();
+    this.#renamed?.answered();
+    this.#asCalled?.answered();
   }
 
   /** Keeps it until `work` is over, beyond its owner's end. */
@@ -134,9 +174,20 @@ export class CallBody {
     if (this.#uses === 0) this.#discard();
   }
 
+  #dropCopy(): void {
+    this.#copy?.release();
+    this.#copy = null;
+  }
+
   #discard(): void {
+    this.#dropCopy();
     this.#renamed?.discard();
     this.#asCalled?.discard();
+  }
+
+  get #asKept(): Uint8Array | null {
+    const form = this.#asCalled;
+    return form !== null && 'bytes' in form ? form.bytes : null;
   }
 
   get #now(): OutgoingBody | KeptBody {
@@ -144,4 +195,8 @@ export class CallBody {
     if (form === null) throw new Error('the body was not looked at yet');
     return form;
   }
+}
+
+function unchanged(): null {
+  return null;
 }

@@ -18,6 +18,9 @@ const FORGOTTEN_MS = 300_000;
 /** How long a group says at the first time, and up to half of it more by chance. */
 const STOPPED_MS = 15_000;
 
+/** How long bodies that wait mostly leave no room: some of their calls get their slots meanwhile. */
+const CROWDED_MS = 2_000;
+
 /**
  * How long an object that cannot be reached usually is gone: it is being moved or deployed, mostly.
  */
@@ -69,5 +72,6 @@ function growth(firstMs: number, times: number): number {
 /** Null: its end is known, or it has none. */
 function firstMsOf({ reason, isUnforeseen, retryAfterMs }: ErrorReply): number | null {
   if (reason === 'limiter_unavailable') return UNREACHED_MS;
+  if (reason === 'too_many_bytes_waiting') return CROWDED_MS;
   return isUnforeseen === true && retryAfterMs !== undefined ? STOPPED_MS : null;
 }

@@ -3,6 +3,7 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import type { Operation } from '../upstream/operation/operation.ts';
 import { readModel, type Proof, type Search } from '../upstream/body/request-body.ts';
 import type { KnownCall } from './call.ts';
+import { tooManyBytes } from './crowded.ts';
 import { bodyBudget } from './isolate.ts';
 import type { ModelRule } from './model-rule.ts';
 import { LEFT, rejected, type BodyRead, type Left, type Rejected } from './result.ts';
@@ -55,11 +56,18 @@ export async function readBody(
   if (request.signal.aborted) abort();
   request.signal.addEventListener('abort', abort, { once: true });
   const callOff = after(bodyWaitMs, abort);
-  const read = await readModel(request, bodyBudget, stop.signal, search);
+  const room = {
+    budget: bodyBudget,
+    maxWaitMs: headers.maxWaitMs ?? Infinity,
+    signal: stop.signal,
+  };
+  const read = await readModel(request, room, search);
   callOff();
   switch (read.kind) {
     case 'unreadable':
       return rejected({ reason: 'body_unreadable', message: read.message });
+    case 'crowded':
+      return tooManyBytes();
     case 'aborted':
       return request.signal.aborted ? LEFT : rejected(tooSlow(bodyWaitMs, search));
     case 'found':

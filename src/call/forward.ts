@@ -28,9 +28,6 @@ import { unreachable } from './unreachable.ts';
 import type { Turn } from './tries.ts';
 import { whereNext } from './where-next.ts';
 
-/** Maximum size of a body that is kept without asking the budget: hundreds may be at their upstreams. */
-const EXEMPT_BYTES = 32_768;
-
 const UNSAID: AnswerRead = { refusal: null, answer: null };
 
 /** A call that has its slots, and everything that it needs to be sent. */
@@ -56,7 +53,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   admission.keep(() => held.cut('revoked'));
   const mayBeNeeded = hasNext || (rules.mayWait && ticket.maxWaitMs !== 0);
   const keptBytesMax = mayBeNeeded ? rules.retries.max_body_bytes : 0;
-  if ((await body.keep(keptBytesMax, held.signal, EXEMPT_BYTES)) === 'aborted') {
+  if ((await body.keep(keptBytesMax, held.signal)) === 'aborted') {
     held.giveUp();
     ctx.waitUntil(admission.release('unused'));
     return noAnswer(candidate, held);
@@ -64,7 +61,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   tries.noteSent();
   retryBudgetOf(upstream.id).noteCall();
   body.onFault(() => held.cut('body'));
-  const open = (): BodyInit | null => metering?.injected ?? body.open();
+  const open = (): BodyInit | null => body.open(metering?.asking);
   const init = { method: request.method, headers: target.headers, body: open() };
   const openAgain = (): BodyInit | null => {
     tries.noteSent();
@@ -72,7 +69,9 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     return open();
   };
   const sentAt = steadyClock.now();
-  const sent = await held.send(target.fetcher, target.url, init, body.isKept ? openAgain : null);
+  const answering = held.send(target.fetcher, target.url, init, body.isKept ? openAgain : null);
+  body.spare();
+  const sent = await answering;
   // A call that we cut says nothing of its upstream, unless that was silent for too long.
   const isCut = sent === null && held.cutBy !== null && held.cutBy !== 'idle';
   const { refusal, answer } = isCut ? UNSAID : await readAnswer(sent, upstream);
@@ -114,6 +113,7 @@ async function refused(
 ): Promise<Forwarded> {
   const { candidate, turn, admission, metering } = sending;
   const { call, located } = candidate;
+  const { body } = call;
   const { kind } = refusal.signal;
   if (kind === 'egress') logEgressRefused(candidate, answer);
   else logRefusal(sending, refusal, answer);
@@ -125,6 +125,7 @@ async function refused(
   const outcomeOf = (outcome: Outcome): Outcome => (refusal.isFinal ? 'refused' : outcome);
   const where = whereNext(candidate, turn, kind);
   if (where !== null || answer === null) {
+    if (where !== null) body.unspare();
     held.giveUp();
     // What the upstream said must be known to its group before the call asks again.
     const released = admission.release(outcomeOf('failed'), notServed);
@@ -156,8 +157,7 @@ async function relay(
   settle: (outcome: Outcome) => Promise<void>,
 ): Promise<Response | null> {
   const { body, request, ctx } = call;
-  // It will not be sent again.
-  body.noLongerKept();
+  body.answered();
   const { response, done } = await held.relay(answer, pipe);
   body.neededUntil(done);
   const settled = done.then(settle);

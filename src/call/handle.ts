@@ -6,7 +6,8 @@
  * `locate.ts` finds its upstream and its model, and reads its body (`body.ts`) as far as that needs (`find-model.ts`);
  * `plan.ts` adds its key, its groups and their rules, once for each upstream that it may go to (`spill/spill.ts`);
  * `attempts.ts` tries it until it is answered or rejected for good, while `keepalive.ts` sends comments to who waits;
- * `try-at.ts` is one try: `metering.ts` measures the call, and `acquire/admit.ts` waits for its slots;
+ * `try-at.ts` is one try: `metering.ts` measures the call, and `acquire/admit.ts` waits for its slots,
+ * with its body as far as `wait-with-body.ts` has room for that;
  * `forward.ts` sends it, holds the slots to the answer's last byte, and hands what `read-answer.ts` says to its groups;
  * `pass-through.ts` does so without slots, for what generates nothing;
  * `result.ts` has all that may come of it on the way;

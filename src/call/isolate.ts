@@ -1,4 +1,4 @@
-import { createBodyBudget } from '../upstream/body/body-budget.ts';
+import { BodyBudget } from '../upstream/body/body-budget.ts';
 import { Comebacks } from './comebacks.ts';
 import { Departures } from './departures.ts';
 import { RetryBudget } from './tries.ts';
@@ -6,7 +6,7 @@ import { RetryBudget } from './tries.ts';
 /** Things that all calls of an isolate share. */
 
 /** The room that every isolate has for bodies. */
-export const bodyBudget = createBodyBudget();
+export const bodyBudget = new BodyBudget();
 
 /** Callers that come back to what nobody knows the end of. */
 export const comebacks = new Comebacks();

@@ -20,9 +20,6 @@ import { LEFT, rejected, type Left, type Rejected } from './result.ts';
 /** Maximum size of a body that is read for its estimate. A larger one is estimated by its length alone. */
 const READ_BYTES_MAX = 4_194_304;
 
-/** Maximum size of a body that is held during the wait without asking the budget: there may be thousands. */
-const EXEMPT_BYTES = 16_384;
-
 /** Bytes that a body of unknown length is taken for: 16,000 tokens, so that it does not slip past a limit. */
 const UNKNOWN_BYTES = 65_536;
 
@@ -42,7 +39,7 @@ export async function measure(
   const { headers, signal } = request;
   const { upstream, operation } = located;
   const { contentLength } = body;
-  const kept = await body.keep(READ_BYTES_MAX, signal, EXEMPT_BYTES);
+  const kept = await body.keep(READ_BYTES_MAX, signal);
   if (kept === 'aborted') return body.fault === null ? LEFT : rejected(body.fault);
   const { bytes } = body;
   const estimate = estimateCall({
@@ -52,11 +49,12 @@ export async function measure(
     contentEncoding: headers.get('content-encoding'),
   });
   const asks = upstream.injectsUsage && estimate.isStream && !estimate.wantsUsage;
-  const injected = asks && operation.name === 'chat' && bytes !== null ? injectUsage(bytes) : null;
+  // One that was not read for want of room may be much less than its length says.
+  const isUnread = kept === 'not kept' && (contentLength ?? 0) <= READ_BYTES_MAX;
   const metering = new Metering(
     located,
-    { ...estimate, isInputGuess: contentLength === null },
-    injected,
+    { ...estimate, isInputGuess: isUnread },
+    asks && operation.name === 'chat',
   );
   return { kind: 'measured', metering };
 }
@@ -69,11 +67,10 @@ function aliasedModel({ aliases }: Upstream, model: string): string {
 
 /** The use of one call before, during and after it, as each of its groups counts it. */
 export class Metering {
-  /**
-   * Bytes that go out in place of the body, because the usage is asked for on the caller's behalf; null: the
-   * body itself. The body stays as it came, or a second try could not tell that it was not the caller.
-   */
-  readonly injected: Uint8Array | null;
+  /** Whether the usage is asked for on the caller's behalf, as far as the body lets it. */
+  readonly #asksUsage: boolean;
+  /** True: what went out asks for it. */
+  #hasAsked = false;
   readonly #upstream: Upstream;
   readonly #shape: Located['operation']['shape'];
   readonly #model: string | null;
@@ -86,9 +83,9 @@ export class Metering {
   constructor(
     { upstream, operation, model }: Located,
     estimate: Pick<CallEstimate, 'inputTokens' | 'isInputGuess' | 'maxOutputTokens'>,
-    injected: Uint8Array | null,
+    asksUsage: boolean,
   ) {
-    this.injected = injected;
+    this.#asksUsage = asksUsage;
     this.#upstream = upstream;
     this.#shape = operation.shape;
     this.#model = model === null ? null : aliasedModel(upstream, model);
@@ -98,6 +95,17 @@ export class Metering {
     this.#maxOutputTokens = estimate.maxOutputTokens;
     this.#price = priceOf(priceListId(upstream), this.#model, upstream.prices);
   }
+
+  /**
+   * Makes what goes out in place of the body, where it asks for the usage on the caller's behalf; null: the body
+   * itself. The body stays as it came, or a second try could not tell that it was not the caller; and the copy is made
+   * when it goes out, for a call may wait for long.
+   */
+  readonly asking = (bytes: Uint8Array): Uint8Array | null => {
+    const asking = this.#asksUsage ? injectUsage(bytes) : null;
+    this.#hasAsked = asking !== null;
+    return asking;
+  };
 
   /** Estimates what a group reserves for the call. */
   estimateFor({ config }: Placement): CallEstimate {
@@ -142,7 +150,7 @@ export class Metering {
   pipeFor(meter: UsageMeter | null, { headers }: Response): PipeMetering | null {
     if (meter === null) return null;
     const isStream = headers.get('content-type')?.includes('text/event-stream') === true;
-    return { meter, filter: this.injected !== null && isStream ? createUsageDrop() : null };
+    return { meter, filter: this.#hasAsked && isStream ? createUsageDrop() : null };
   }
 
   /** Settles what the call has used by now. Undefined: it cannot be told, so what was reserved counts. */

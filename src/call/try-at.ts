@@ -1,4 +1,3 @@
-import { admit } from './acquire/admit.ts';
 import { forward } from './forward.ts';
 import { measure } from './metering.ts';
 import { passThrough } from './pass-through.ts';
@@ -6,10 +5,11 @@ import { forbiddenAt, type Candidate } from './plan.ts';
 import { never, rejected, type Result } from './result.ts';
 import { targetOf } from './target.ts';
 import type { Turn } from './tries.ts';
+import { admitWithBody } from './wait-with-body.ts';
 
 /** Sends a call to its upstream, after it has waited for its slot if it needs one. */
 export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
-  const { call, located, routed, placements, rules } = candidate;
+  const { call, located, rules } = candidate;
   const target = targetOf(candidate);
   // What may come behind comments of ours cannot be compressed.
   if (turn.listener !== null) target.headers.set('accept-encoding', 'identity');
@@ -21,11 +21,8 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
   const metering = measured?.metering ?? null;
   // Tokens are counted on their way through, which compressed ones are not.
   if (metering !== null) target.headers.set('accept-encoding', 'identity');
-  const admitted = await admit(routed, turn.ticket, placements, {
-    ...call,
-    listener: turn.listener,
-    metering,
-  });
+  const { listener } = turn;
+  const admitted = await admitWithBody(candidate, turn, { ...call, listener, metering });
   switch (admitted.kind) {
     case 'admitted': {
       const { admission } = admitted;

@@ -5,6 +5,7 @@ export type Reason =
   | Rejection['reason']
   | 'limiter_unavailable'
   | 'limiter_overloaded'
+  | 'too_many_bytes_waiting'
   | 'price_unknown'
   | 'too_many_groups'
   | 'upstream_unreachable'
@@ -45,6 +46,7 @@ export const REASONS: Record<Reason, ReasonShape> = {
   too_many_groups: { status: 400, permanent: true },
   limiter_unavailable: { status: 503, permanent: false },
   limiter_overloaded: { status: 503, permanent: false },
+  too_many_bytes_waiting: { status: 503, permanent: false },
   upstream_unreachable: { status: 502, permanent: false },
   // An operator has to act first, and clients repeat any 5xx.
   secret_missing: { status: 424, permanent: true },

@@ -3,10 +3,9 @@
  * hash and headers.
  */
 import { afterEach, describe, expect, inject, it } from 'vitest';
-import { createBodyBudget } from '../../src/upstream/body/body-budget.ts';
-import type { BodyBudget } from '../../src/upstream/body/body-budget.ts';
+import { BODY_LIMITS, BodyBudget } from '../../src/upstream/body/body-budget.ts';
 import { readModel, unreadBody } from '../../src/upstream/body/request-body.ts';
-import type { ModelRead, OutgoingBody } from '../../src/upstream/body/request-body.ts';
+import type { ModelRead, OutgoingBody, ReadingRoom } from '../../src/upstream/body/request-body.ts';
 import { until } from './support/worker.ts';
 
 declare module 'vitest' {
@@ -16,7 +15,6 @@ declare module 'vitest' {
 }
 
 const MB = 1_000_000;
-const BUDGET = 48 * MB;
 const never = new AbortController().signal;
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -81,6 +79,7 @@ async function send(body: OutgoingBody, headers: Record<string, string> = {}): P
   });
   const echo = await response.json<Echo>();
   await body.sent;
+  body.answered();
   return echo;
 }
 
@@ -111,36 +110,45 @@ async function exactly(bytes: Uint8Array): Promise<object> {
 }
 
 describe('a body whose model is looked for', () => {
-  let budget: BodyBudget = createBodyBudget(BUDGET);
+  let budget = new BodyBudget();
   afterEach(() => {
-    const { bytesFree } = budget;
-    budget = createBodyBudget(BUDGET);
-    if (bytesFree !== BUDGET) throw new Error(`${BUDGET - bytesFree} bytes leaked`);
+    const { bytesHeld } = budget;
+    budget = new BodyBudget();
+    if (bytesHeld !== 0) throw new Error(`${bytesHeld} bytes leaked`);
   });
 
-  it('passes unchanged at 20 MB with the model first, and holds nothing', async () => {
-    const body = bodyOf(await readModel(post(MODEL_FIRST), budget, never), 'gpt-4o');
-    expect(budget.bytesFree).toBe(BUDGET);
+  function room(signal: AbortSignal = never, maxWaitMs = Infinity): ReadingRoom {
+    return { budget, maxWaitMs, signal };
+  }
+
+  /** Leaves not a byte free, and room for so many bytes of large bodies on their way. */
+  function fill(bytesLeft = 0) {
+    return budget.count(BODY_LIMITS.allBytes - bytesLeft);
+  }
+
+  it('passes unchanged at 20 MB with the model first, and holds its first bytes', async () => {
+    const body = bodyOf(await readModel(post(MODEL_FIRST), room()), 'gpt-4o');
+    expect(budget.bytesHeld).toBe(16 * 1_024);
     expect(await send(body)).toMatchObject(await exactly(MODEL_FIRST));
   });
 
   it('passes unchanged at 20 MB with the model last, and holds it until it is sent', async () => {
-    const body = bodyOf(await readModel(post(MODEL_LAST), budget, never), 'gpt-4o');
-    expect(budget.bytesFree).toBe(BUDGET - MODEL_LAST.length);
+    const body = bodyOf(await readModel(post(MODEL_LAST), room()), 'gpt-4o');
+    expect(budget.bytesHeld).toBe(MODEL_LAST.length);
     expect(await send(body)).toMatchObject(await exactly(MODEL_LAST));
   });
 
   it('passes unchanged at 20 MB with the model behind a file', async () => {
     const bytes = form(20 * MB);
     const request = post(bytes, { 'content-type': FORM_TYPE });
-    expect(
-      await send(bodyOf(await readModel(request, budget, never), 'anthropic/whisper')),
-    ).toMatchObject(await exactly(bytes));
+    expect(await send(bodyOf(await readModel(request, room()), 'anthropic/whisper'))).toMatchObject(
+      await exactly(bytes),
+    );
   });
 
   it('passes a small body unchanged, and as one piece', async () => {
     const bytes = encode('{"messages":[],"model":"gpt-4o"}');
-    const body = bodyOf(await readModel(post(bytes), budget, never), 'gpt-4o');
+    const body = bodyOf(await readModel(post(bytes), room()), 'gpt-4o');
     expect(await send(body)).toMatchObject(await exactly(bytes));
   });
 
@@ -151,7 +159,7 @@ describe('a body whose model is looked for', () => {
       body: new Blob([bytes]).stream(),
     });
     expect(request.headers.get('content-length')).toBeNull();
-    const echo = await send(bodyOf(await readModel(request, budget, never), 'gpt-4o'));
+    const echo = await send(bodyOf(await readModel(request, room()), 'gpt-4o'));
     expect(echo.sha256).toBe(await sha256(bytes));
   });
 
@@ -168,10 +176,7 @@ describe('a body whose model is looked for', () => {
     ];
     for (const [bytes, expected, type] of cases) {
       const request = post(bytes, type === undefined ? {} : { 'content-type': type });
-      const whole: OutgoingBody = bodyOf(
-        await readModel(request, budget, never),
-        'anthropic/whisper',
-      );
+      const whole: OutgoingBody = bodyOf(await readModel(request, room()), 'anthropic/whisper');
       const body = whole.withoutModelPrefix('anthropic/'.length);
       if (body === null) throw new Error('The prefix stayed.');
       expect(body.contentLength).toBe(expected.length);
@@ -183,7 +188,7 @@ describe('a body whose model is looked for', () => {
     const bytes = await gzip(MODEL_LAST);
     for (const encoding of ['gzip', 'X-GZIP']) {
       const request = post(bytes, { 'content-encoding': encoding });
-      const body = bodyOf(await readModel(request, budget, never), 'gpt-4o');
+      const body = bodyOf(await readModel(request, room()), 'gpt-4o');
       expect(body.withoutModelPrefix(1)).toBeNull();
       expect(await send(body)).toMatchObject(await exactly(bytes));
     }
@@ -191,10 +196,10 @@ describe('a body whose model is looked for', () => {
 
   it('may have no model, or no body', async () => {
     const bytes = encode('{"input":"x"}');
-    const body = bodyOf(await readModel(post(bytes), budget, never), null);
+    const body = bodyOf(await readModel(post(bytes), room()), null);
     expect(await send(body)).toMatchObject(await exactly(bytes));
     const empty = new Request('https://headgate.test/');
-    expect(bodyOf(await readModel(empty, budget, never), null).open()).toBeNull();
+    expect(bodyOf(await readModel(empty, room()), null).open()).toBeNull();
   });
 
   it('is unreadable when broken, too long or packed in an unknown way', async () => {
@@ -209,66 +214,119 @@ describe('a body whose model is looked for', () => {
       [encode(`{"x":"${' '.repeat(40 * MB)}","model":"gpt-4o"}`), {}],
     ];
     for (const [bytes, headers] of cases) {
-      const read = await readModel(post(bytes, headers), budget, never);
+      const read = await readModel(post(bytes, headers), room());
       const message: unknown = expect.stringContaining('headgate-model');
       expect(read).toEqual({ kind: 'unreadable', message });
-      expect(budget.bytesFree).toBe(BUDGET);
+      expect(budget.bytesHeld).toBe(0);
     }
   });
 
   it('is read no further than its model', async () => {
     const piece = encode('x'.repeat(1_000));
     const { request, pulled } = postPieces([encode('{"model":"gpt-4o","x":"'), piece, piece]);
-    const body = bodyOf(await readModel(request, budget, never), 'gpt-4o');
+    const body = bodyOf(await readModel(request, room()), 'gpt-4o');
     expect(pulled()).toBeLessThanOrEqual(2);
     body.discard();
     await body.sent;
   });
 
-  it('waits for the budget with no more than its first bytes read', async () => {
-    const held = budget.tryTake(BUDGET);
+  it('is read no further than its head where nothing is free, if it names its model there', async () => {
+    const held = fill();
+    const pieces = [encode('{"model":"gpt-4o","x":"'), encode('x'.repeat(200_000))];
+    const { request } = postPieces(pieces, { 'content-length': '200025' });
+    const body = bodyOf(await readModel(request, room(never, 0)), 'gpt-4o');
+    expect(budget.bytesHeld - held.bytes).toBe(BODY_LIMITS.headBytes);
+    body.discard();
+    held.release();
+  });
+
+  it('that is no longer than a head is read whole at any time', async () => {
+    const held = fill();
+    const bytes = encode(`{"x":"${'x'.repeat(4_000)}","model":"gpt-4o"}`);
+    const body = bodyOf(await readModel(post(bytes), room(never, 0)), 'gpt-4o');
+    expect(await send(body)).toMatchObject(await exactly(bytes));
+    held.release();
+  });
+
+  it.each([
+    ['small', 200_000],
+    ['large', 300_000],
+  ])(
+    'that names it last is read while others wait, if there is room to pass: %s',
+    async (_, length) => {
+      const held = fill(310_000);
+      const bytes = encode(`{"x":"${'x'.repeat(length)}","model":"gpt-4o"}`);
+      const body = bodyOf(await readModel(post(bytes), room(never, 0)), 'gpt-4o');
+      expect(await send(body)).toMatchObject(await exactly(bytes));
+      held.release();
+    },
+  );
+
+  it('of unknown length asks for more in steps', async () => {
+    const held = fill();
+    const bytes = encode(`{"x":"${'x'.repeat(200_000)}","model":"gpt-4o"}`);
+    const { request } = postPieces([bytes]);
+    const body = bodyOf(await readModel(request, room()), 'gpt-4o');
+    expect(budget.bytesHeld - held.bytes).toBeLessThan(300_000);
+    body.discard();
+    const longer = postPieces([bytes, encode(' '.repeat(200_000))].toReversed());
+    expect(await readModel(longer.request, room(never, 0))).toEqual({ kind: 'crowded' });
+    held.release();
+  });
+
+  it('waits for room with no more than its head read', async () => {
+    const held = fill();
     const leaving = new AbortController();
     const pieces = Array.from({ length: 100 }, () => encode(' '.repeat(8 * 1_024)));
     const { request, pulled } = postPieces(pieces, { 'content-length': String(MB) });
-    const reading = readModel(request, budget, leaving.signal);
-    await until(() => expect(budget.tryTake(0)).toBeNull());
-    expect(pulled()).toBeLessThanOrEqual(3);
+    const reading = readModel(request, room(leaving.signal));
+    await until(() => expect(budget.isLargeWaiting).toBe(true));
+    expect(pulled()).toBeLessThanOrEqual(2);
     leaving.abort();
     expect((await reading).kind).toBe('aborted');
-    held?.release();
+    held.release();
   });
 
-  it('waits for the budget in order of arrival', async () => {
-    const held = budget.tryTake(BUDGET);
+  it('waits no longer than its call may, and leaves nothing behind', async () => {
+    const held = fill();
+    expect(await readModel(post(MODEL_LAST), room(never, 30))).toEqual({ kind: 'crowded' });
+    expect(budget.bytesHeld).toBe(held.bytes);
+    held.release();
+  });
+
+  it('waits for room in order of arrival', async () => {
+    const held = fill();
     const order: number[] = [];
     const reads = [1, 2, 3].map(async (id) => {
-      const body = bodyOf(await readModel(post(MODEL_LAST), budget, never), 'gpt-4o');
+      const body = bodyOf(await readModel(post(MODEL_LAST), room()), 'gpt-4o');
       order.push(id);
       body.discard();
     });
-    await until(() => expect(budget.tryTake(0)).toBeNull());
-    held?.release();
+    await until(() => expect(budget.isLargeWaiting).toBe(true));
+    held.release();
     await Promise.all(reads);
     expect(order).toEqual([1, 2, 3]);
   });
 
   it('is given up at once when the caller leaves, while it waits or is read', async () => {
     for (const isWaiting of [true, false]) {
-      const held = isWaiting ? budget.tryTake(BUDGET) : null;
+      const held = isWaiting ? fill() : null;
       const leaving = new AbortController();
-      const pieces = [encode(`{"x":"${'x'.repeat(300_000)}`)];
-      const { request, pulled } = postPieces(pieces);
-      const reading = readModel(request, budget, leaving.signal);
-      await until(() => expect(pulled()).toBe(isWaiting ? 1 : 2));
+      const pieces = [encode(`{"x":"${'x'.repeat(600_000)}`)];
+      const { request, pulled } = postPieces(pieces, { 'content-length': String(MB) });
+      const reading = readModel(request, room(leaving.signal));
+      await until(() =>
+        expect([budget.isLargeWaiting, pulled()]).toEqual([isWaiting, isWaiting ? 1 : 2]),
+      );
       leaving.abort();
       expect((await reading).kind).toBe('aborted');
       held?.release();
-      expect(budget.bytesFree).toBe(BUDGET);
+      expect(budget.bytesHeld).toBe(0);
     }
   });
 
   it('gives its bytes back when the call is cut short in the middle of it', async () => {
-    const body = bodyOf(await readModel(post(MODEL_LAST), budget, never), 'gpt-4o');
+    const body = bodyOf(await readModel(post(MODEL_LAST), room()), 'gpt-4o');
     const leaving = new AbortController();
     const sending = fetch(inject('strictUpstreamUrl'), {
       method: 'POST',

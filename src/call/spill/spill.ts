@@ -28,6 +28,7 @@ const OF_THIS_UPSTREAM: ReadonlySet<Reason> = new Set<Reason>([
   'budget_exhausted',
   'limiter_unavailable',
   'limiter_overloaded',
+  'too_many_bytes_waiting',
 ]);
 
 /** Tells whether another upstream may serve a call that is rejected for this reason. */

@@ -1,135 +1,270 @@
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { BodyLine } from './body-line.ts';
 
-/** Bytes of request bodies that one isolate holds at a time. An isolate has 128 MB for everything. */
-export const BODY_BUDGET_BYTES = 48 * 1024 * 1024;
+const KIB = 1_024;
+const MIB = 1_024 * KIB;
 
-/** Maximum size of a body that is read without asking the budget. */
-export const EXEMPT_BYTES_MAX = 256 * 1024;
-
-/** The most that is read of one body in search of its model. Less than the budget, so that it fits. */
-export const SCAN_BYTES_MAX = 32 * 1024 * 1024;
-
-/** How often the first in line look for room. */
-const POLL_NEAR_MS = 25;
-/** How often the others do: thousands of quick timers would cost more than they gain. */
-const POLL_FAR_MS = 250;
-/** Places of the line that poll quickly. */
-const NEAR = 8;
-/** How long a place is kept without a look: then its request has died, and no longer holds up the line. */
-const LOST_AFTER_MS = 2_000;
-
-/** A part of the budget, held for one body. */
-export interface Reservation {
-  readonly bytes: number;
-  /** Gives back all but `bytes`. Never takes more. */
-  keep(bytes: number): void;
-  /** Gives back everything. The second time changes nothing. */
-  release(): void;
-}
-
-/** Memory that all request bodies of an isolate may hold together. */
-export interface BodyBudget {
-  /** Bytes that nobody holds. */
-  readonly bytesFree: number;
-  /** Takes at once, or null: there is no room, or somebody waits for it already. */
-  tryTake(bytes: number): Reservation | null;
-  /** Takes in order of arrival, as soon as there is room. Null: the signal came first. */
-  take(bytes: number, signal: AbortSignal): Promise<Reservation | null>;
+/** How many bytes of bodies one isolate holds. */
+export interface BodyLimits {
+  /** In all: below it nobody waits and nobody is refused. */
+  readonly freeBytes: number;
+  /**
+   * Of calls that wait for a slot: beyond what is free, room for heads, and for groups of which little waits. No
+   * group can fill it, so that one that is saturated leaves something to the others.
+   */
+  readonly restingBytes: number;
+  /** Of one group, beyond what is free. */
+  readonly groupBytes: number;
+  /** In all but for those that pass: what is left beside the waiting ones is for large bodies on their way. */
+  readonly allBytes: number;
+  /** Of small bodies that are read or sent while nothing is free. Nobody may wait for a slot with them. */
+  readonly passingBytes: number;
+  /** Maximum size of a small body. */
+  readonly smallBytes: number;
+  /** Maximum size of a head: what everybody may read of a body at any time. */
+  readonly headBytes: number;
 }
 
 /**
- * Creates a budget for the whole isolate, shared by its requests.
- *
- * On Workers a request may not resolve a promise that another one awaits, and a request that dies
- * runs no `finally`. So waiters look for themselves on a timer, those that stopped looking are passed
- * over, and a reservation that was lost is given back when it is collected.
+ * The limits of every isolate, which has 128 MB for everything. Measured: a call that waits takes 10 KiB beside its
+ * body, and an isolate 7 MiB without any.
  */
-export function createBodyBudget(bytesMax: number = BODY_BUDGET_BYTES): BodyBudget {
-  let bytesFree = bytesMax;
-  const line = new Set<Place>();
-  const lost = new FinalizationRegistry<Held>((held) => {
-    bytesFree += held.bytes;
-  });
+export const BODY_LIMITS: BodyLimits = {
+  freeBytes: 24 * MIB,
+  restingBytes: 28 * MIB,
+  groupBytes: MIB,
+  allBytes: 48 * MIB,
+  passingBytes: 8 * MIB,
+  smallBytes: 256 * KIB,
+  headBytes: 4 * KIB,
+};
 
-  const reserve = (bytes: number): Reservation => {
-    bytesFree -= bytes;
-    const held: Held = { bytes };
-    const keep = (kept: number): void => {
-      const given = Math.max(0, held.bytes - kept);
-      held.bytes -= given;
-      bytesFree += given;
-    };
-    const reservation: Reservation = {
-      get bytes() {
-        return held.bytes;
-      },
-      keep,
-      release: () => keep(0),
-    };
-    lost.register(reservation, held);
-    return reservation;
-  };
+/** The most that is read of one body in search of its model. Less than the budget, so that it fits. */
+export const SCAN_BYTES_MAX = 32 * MIB;
 
-  return {
-    get bytesFree() {
-      return bytesFree;
-    },
-    tryTake: (bytes) => (line.size === 0 && bytes <= bytesFree ? reserve(bytes) : null),
-    async take(bytes, signal) {
-      if (bytes > bytesMax) throw new RangeError(`${bytes} bytes never fit into ${bytesMax}`);
-      const place: Place = { seenAt: steadyClock.now() };
-      try {
-        while (!signal.aborted) {
-          place.seenAt = steadyClock.now();
-          line.add(place);
-          if (firstOf(line) === place && bytes <= bytesFree) return reserve(bytes);
-          await pause(isNear(line, place) ? POLL_NEAR_MS : POLL_FAR_MS, signal);
-        }
-        return null;
-      } finally {
-        line.delete(place);
-      }
-    },
-  };
-}
+/** How long a small body waits to be read: its kind takes turns quickly, or something is wrong. */
+const SMALL_PATIENCE_MS = 30_000;
+/** How long a large one does: what is unread costs nobody anything, and to send it again costs its caller a lot. */
+const LARGE_PATIENCE_MS = 240_000;
+
+/**
+ * Purpose for which a body is held. `moves`: it is read or sent; `passes`: the same, of a small one while nothing is free;
+ * `rests`: its call waits for a slot, or may do so whenever it likes; `spare`: it was sent, and is held for another try
+ * alone.
+ */
+type Use = 'moves' | 'passes' | 'rests' | 'spare';
 
 /** The bytes of a reservation, apart from it, so that its loss can be noticed. */
 interface Held {
   bytes: number;
+  use: Use;
+  /** The pool for which it rests; null: none, or it is too small to be counted by pool. */
+  pool: string | null;
 }
 
-/** A waiter's place in the line, in order of insertion. */
-interface Place {
-  seenAt: number;
-}
+/** A part of the budget, held for one body. */
+export class Reservation {
+  readonly #budget: BodyBudget;
+  readonly #held: Held;
+  #onTaken: () => void = ignore;
 
-function firstOf(line: Set<Place>): Place | undefined {
-  for (const place of line) {
-    if (steadyClock.now() - place.seenAt <= LOST_AFTER_MS) return place;
-    line.delete(place);
+  constructor(budget: BodyBudget, held: Held) {
+    this.#budget = budget;
+    this.#held = held;
   }
-  return undefined;
-}
 
-function isNear(line: Set<Place>, place: Place): boolean {
-  let index = 0;
-  for (const other of line) {
-    if (other === place) return true;
-    index += 1;
-    if (index === NEAR) return false;
+  get bytes(): number {
+    return this.#held.bytes;
   }
-  return false;
+
+  /** Gives back all but `bytes`. Never takes more. */
+  keep(bytes: number): void {
+    const { use, pool } = this.#held;
+    if (bytes < this.bytes) this.#budget.change(this.#held, { bytes, use, pool });
+  }
+
+  /** Gives back everything. The second time changes nothing. */
+  release(): void {
+    this.#budget.change(this.#held, { bytes: 0, use: 'moves', pool: null });
+  }
+
+  /** Takes it from the small ones: what comes next is none. */
+  outgrow(): void {
+    if (this.#held.use !== 'passes') return;
+    this.#budget.change(this.#held, { bytes: this.bytes, use: 'moves', pool: null });
+  }
+
+  /** Lets its call wait for a slot of a pool. False: there is no room for that. */
+  rest(pool: string): boolean {
+    return this.#budget.rest(this.#held, pool);
+  }
+
+  /** Its call waits no longer. */
+  move(): void {
+    if (this.#held.use !== 'rests') return;
+    this.#budget.change(this.#held, { bytes: this.bytes, use: 'moves', pool: null });
+  }
+
+  /** Lets others have its room from now on, who say so by `onTaken`; at once where nothing is free. */
+  spare(onTaken: () => void): void {
+    this.#onTaken = onTaken;
+    this.#budget.spare(this, this.#held);
+  }
+
+  /** Wants it for itself again. */
+  unspare(): void {
+    if (this.#held.use !== 'spare') return;
+    this.#budget.change(this.#held, { bytes: this.bytes, use: 'moves', pool: null });
+  }
+
+  /** Gives it to others. */
+  taken(): void {
+    this.#onTaken();
+    this.release();
+  }
 }
 
-/** Waits so long, or until the signal. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
+/**
+ * Memory that all request bodies of an isolate may hold together, shared by its requests. A reservation that was
+ * lost with a request that died is given back when it is collected.
+ */
+export class BodyBudget {
+  readonly #limits: BodyLimits;
+  /** Bytes of every use but `passes`. */
+  #main = 0;
+  #passing = 0;
+  #resting = 0;
+  readonly #restingBy = new Map<string, number>();
+  /** Weak, so that one that was lost is collected. The first one was spared first. */
+  readonly #spare = new Map<Held, WeakRef<Reservation>>();
+  readonly #small = new BodyLine();
+  readonly #large = new BodyLine();
+  readonly #lost = new FinalizationRegistry<Held>((held) => {
+    this.change(held, { bytes: 0, use: 'moves', pool: null });
   });
+
+  constructor(limits: BodyLimits = BODY_LIMITS) {
+    this.#limits = limits;
+  }
+
+  get bytesHeld(): number {
+    return this.#main + this.#passing;
+  }
+
+  get headBytes(): number {
+    return this.#limits.headBytes;
+  }
+
+  /** Whether a large body waits for room. */
+  get isLargeWaiting(): boolean {
+    return !this.#large.isEmpty;
+  }
+
+  isSmall(bytes: number): boolean {
+    return bytes <= this.#limits.smallBytes;
+  }
+
+  /** Counts bytes that are there whatever anybody says. */
+  count(bytes: number, use: Use = 'moves'): Reservation {
+    const held: Held = { bytes, use, pool: null };
+    const reservation = new Reservation(this, held);
+    this.#add(held, bytes);
+    this.#lost.register(reservation, held);
+    return reservation;
+  }
+
+  /** Takes at once, or null: not so many bytes are free. A head always is. */
+  tryTake(bytes: number): Reservation | null {
+    const { freeBytes, headBytes } = this.#limits;
+    if (bytes <= headBytes) return this.count(bytes);
+    // What is free now is so until the call is served: others may not take its place while it is read.
+    return this.bytesHeld + bytes <= freeBytes ? this.count(bytes, 'rests') : null;
+  }
+
+  /** Takes in order of arrival, small ones and large ones by themselves, as soon as there is room. */
+  async take(
+    bytes: number,
+    maxWaitMs: number,
+    signal: AbortSignal,
+  ): Promise<Reservation | 'left' | 'crowded'> {
+    const { allBytes } = this.#limits;
+    if (bytes > allBytes) throw new RangeError(`${bytes} bytes never fit into ${allBytes}`);
+    const isSmall = this.isSmall(bytes);
+    const patienceMs = Math.min(maxWaitMs, isSmall ? SMALL_PATIENCE_MS : LARGE_PATIENCE_MS);
+    const line = isSmall ? this.#small : this.#large;
+    const now = (besides: number): Reservation | null =>
+      this.tryTake(bytes) ?? (isSmall ? this.#pass(bytes, besides) : this.#move(bytes, besides));
+    return line.wait(bytes, now, patienceMs, signal);
+  }
+
+  /** Gives a reservation other bytes or another use. */
+  change(held: Held, to: Held): void {
+    this.#add(held, -held.bytes);
+    if (held.use === 'spare') this.#spare.delete(held);
+    held.bytes = to.bytes;
+    held.use = to.use;
+    held.pool = to.pool;
+    this.#add(held, held.bytes);
+  }
+
+  /** Lets bytes rest for a pool, if there is room for that. */
+  rest(held: Held, pool: string): boolean {
+    const { bytes, use } = held;
+    if (use === 'rests' && held.pool !== null) return true;
+    const { freeBytes, restingBytes, groupBytes, headBytes, allBytes } = this.#limits;
+    const isHead = bytes <= headBytes;
+    const ofPool = isHead ? null : pool;
+    if (use === 'rests') {
+      if (ofPool !== null) this.change(held, { bytes, use, pool: ofPool });
+      return true;
+    }
+    const resting = this.#resting + bytes;
+    const isLittle = isHead || (this.#restingBy.get(pool) ?? 0) + bytes <= groupBytes;
+    if (resting > freeBytes && (resting > restingBytes || !isLittle)) return false;
+    if (use === 'passes' && this.#main + bytes > allBytes && !this.#makeRoom(bytes)) return false;
+    this.change(held, { bytes, use: 'rests', pool: ofPool });
+    return true;
+  }
+
+  /** Lets others have the room of a reservation. */
+  spare(reservation: Reservation, held: Held): void {
+    const { freeBytes, headBytes } = this.#limits;
+    if (held.bytes <= headBytes) return;
+    if (this.bytesHeld > freeBytes) return reservation.taken();
+    this.change(held, { bytes: held.bytes, use: 'spare', pool: null });
+    this.#spare.set(held, new WeakRef(reservation));
+  }
+
+  #pass(bytes: number, besides: number): Reservation | null {
+    const passing = this.#passing + bytes + besides;
+    return passing <= this.#limits.passingBytes ? this.count(bytes, 'passes') : null;
+  }
+
+  #move(bytes: number, besides: number): Reservation | null {
+    return this.#makeRoom(bytes + besides) ? this.count(bytes) : null;
+  }
+
+  /** Takes what others can spare, as far as that is needed. False: it does not do. */
+  #makeRoom(bytes: number): boolean {
+    const { allBytes } = this.#limits;
+    for (const reservation of this.#spare.values()) {
+      if (this.#main + bytes <= allBytes) break;
+      reservation.deref()?.taken();
+    }
+    return this.#main + bytes <= allBytes;
+  }
+
+  #add({ use, pool }: Held, bytes: number): void {
+    if (use === 'passes') this.#passing += bytes;
+    else this.#main += bytes;
+    if (use !== 'rests') return;
+    this.#resting += bytes;
+    if (pool === null) return;
+    const ofPool = (this.#restingBy.get(pool) ?? 0) + bytes;
+    if (ofPool === 0) this.#restingBy.delete(pool);
+    else this.#restingBy.set(pool, ofPool);
+  }
+}
+
+function ignore(): void {
+  // Nobody has to know.
 }

@@ -1,16 +1,20 @@
-import { EXEMPT_BYTES_MAX, type BodyBudget } from './body-budget.ts';
+import type { BodyBudget, Reservation } from './body-budget.ts';
 import type { OutgoingBody } from './outgoing-body.ts';
 import { renameModel } from './rename-model.ts';
 
 /** A body that is held in memory, so that it can go out more than once. */
 export interface KeptBody extends OutgoingBody {
-  /** Null: the request has no body. */
+  /** Null: the request has no body, or it is gone. */
   readonly bytes: Uint8Array | null;
+  /** Whether its room was given to others, so that it cannot go out any more. */
+  readonly isGone: boolean;
+  /** Lets others have its room from now on: it went out, and would be sent once more at the most. */
+  spare(): void;
 }
 
 /**
  * Reads a body whole and keeps it. Null, and the body is as it was: it is longer than `bytesMax`, its
- * length is not known, or the budget has no room for it, which is asked above `exemptBytes`. `aborted`: the caller left, or its watch found a
+ * length is not known, or so much is not free. `aborted`: the caller left, or its watch found a
  * fault, and nothing is left of it.
  */
 export async function keepBody(
@@ -18,38 +22,70 @@ export async function keepBody(
   bytesMax: number,
   budget: BodyBudget,
   signal: AbortSignal,
-  exemptBytes = EXEMPT_BYTES_MAX,
 ): Promise<KeptBody | null | 'aborted'> {
   if ('bytes' in body) return body;
   const { contentLength } = body;
   if (contentLength === null || contentLength > bytesMax) return null;
-  const isExempt = contentLength <= exemptBytes;
-  const reservation = isExempt ? null : budget.tryTake(contentLength);
-  if (!isExempt && reservation === null) return null;
+  const whole = body.whole();
+  if (whole !== null) return new WholeKeptBody(whole.bytes, whole.reservation);
+  const reservation = budget.tryTake(contentLength);
+  if (reservation === null) return null;
   const source = body.open();
   const bytes = await bytesOf(source, signal);
   if (bytes === 'aborted') {
-    reservation?.release();
+    reservation.release();
     return bytes;
   }
-  return keptBody(bytes, () => reservation?.release());
+  return new WholeKeptBody(bytes, reservation);
 }
 
-/** A body of these bytes. `release` is called once, when nobody needs it any more. */
-function keptBody(bytes: Uint8Array | null, release: () => void): KeptBody {
-  let isHeld = true;
-  return {
-    bytes,
-    contentLength: bytes?.length ?? 0,
-    open: () => bytes,
-    sent: Promise.resolve(),
-    watch: null,
-    discard() {
-      if (isHeld) release();
-      isHeld = false;
-    },
-    withoutModelPrefix: () => null,
-  };
+class WholeKeptBody implements KeptBody {
+  readonly contentLength: number;
+  readonly reservation: Reservation;
+  readonly sent = Promise.resolve();
+  readonly watch = null;
+  #bytes: Uint8Array | null;
+  #isGone = false;
+
+  constructor(bytes: Uint8Array | null, reservation: Reservation) {
+    this.#bytes = bytes;
+    this.contentLength = bytes?.length ?? 0;
+    this.reservation = reservation;
+  }
+
+  get bytes(): Uint8Array | null {
+    return this.#bytes;
+  }
+
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  open(): Uint8Array | null {
+    if (this.#isGone) throw new Error('the body is gone');
+    return this.#bytes;
+  }
+
+  spare(): void {
+    this.reservation.spare(() => this.#drop());
+  }
+
+  answered(): void {
+    this.discard();
+  }
+
+  discard(): void {
+    this.#drop();
+    this.reservation.release();
+  }
+
+  whole = (): null => null;
+  withoutModelPrefix = (): null => null;
+
+  #drop(): void {
+    this.#isGone = this.contentLength > 0;
+    this.#bytes = null;
+  }
 }
 
 /**
@@ -57,19 +93,31 @@ function keptBody(bytes: Uint8Array | null, release: () => void): KeptBody {
  * that it goes out: a call may wait for long at each upstream. Null: it names no model.
  */
 export function renamedBody(body: KeptBody, model: string): KeptBody | null {
-  const { bytes } = body;
-  const renamed = (): Uint8Array | null => (bytes === null ? null : renameModel(bytes, model));
+  const renamed = (): Uint8Array | null => {
+    const { bytes } = body;
+    return bytes === null ? null : renameModel(bytes, model);
+  };
   const contentLength = renamed()?.length;
   if (contentLength === undefined) return null;
   return {
     get bytes() {
       return renamed();
     },
+    get isGone() {
+      return body.isGone;
+    },
     contentLength,
-    open: renamed,
+    reservation: body.reservation,
+    open() {
+      if (body.isGone) throw new Error('the body is gone');
+      return renamed();
+    },
     sent: Promise.resolve(),
     watch: null,
+    spare: () => body.spare(),
+    answered: () => body.answered(),
     discard: () => body.discard(),
+    whole: () => null,
     withoutModelPrefix: () => null,
   };
 }

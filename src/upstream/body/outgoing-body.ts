@@ -1,11 +1,21 @@
-import { EXEMPT_BYTES_MAX } from './body-budget.ts';
 import type { Reservation } from './body-budget.ts';
 import { bytesOf, type Watch } from './watch.ts';
+
+/** Maximum size of a body that goes out in one piece. */
+const WHOLE_BYTES_MAX = 256 * 1024;
+
+/** A body that is in memory as a whole, and what is held for it. */
+export interface WholeBody {
+  readonly bytes: Uint8Array;
+  readonly reservation: Reservation;
+}
 
 /** A request's body on its way to the upstream. Exactly one of `open` and `discard` comes first. */
 export interface OutgoingBody {
   /** Bytes of the whole body; null: known only at its end. */
   readonly contentLength: number | null;
+  /** The room that what was read of it takes; null: nothing was. */
+  readonly reservation: Reservation | null;
   /**
    * Gives what goes into `fetch`, once. A body of known length goes out with its Content-Length, whatever
    * the request's headers say.
@@ -18,6 +28,10 @@ export interface OutgoingBody {
   readonly sent: Promise<void>;
   /** Looks on while the rest of it goes out, and may break it off; null: nobody need. */
   readonly watch: Watch | null;
+  /** Gives all of it, in place of `open`; null: some of it was not read, and it is as it was. */
+  whole(): WholeBody | null;
+  /** The upstream has answered: what went out in one piece takes no more room. */
+  answered(): void;
   /** Gives up what was not handed over. Must be called when the call ends; may be called at any time. */
   discard(): void;
   /**
@@ -33,6 +47,9 @@ export function unreadBody(request: Request): OutgoingBody {
   let isOpen = false;
   return {
     contentLength: body === null ? 0 : contentLengthOf(request),
+    reservation: null,
+    whole: () => null,
+    answered: ignore,
     open() {
       isOpen = true;
       return body;
@@ -60,8 +77,8 @@ export interface ReadParts {
   /** The rest, unread; null: all was read. */
   readonly rest: ReadableStream<Uint8Array> | null;
   readonly contentLength: number | null;
-  /** Held for the chunks; null: they are exempt. */
-  readonly reservation: Reservation | null;
+  /** Held for the chunks. */
+  readonly reservation: Reservation;
   /** Where the model stands in the chunks, and whether as a JSON string; null: not in plain sight. */
   readonly model: { readonly start: number; readonly end: number; readonly isJson: boolean } | null;
   /** Scans the rest as it goes out; null: it need not be looked at. */
@@ -75,6 +92,7 @@ export function readBody(parts: ReadParts): OutgoingBody {
 
 class ReadOutgoingBody implements OutgoingBody {
   readonly contentLength: number | null;
+  readonly reservation: Reservation;
   readonly sent: Promise<void>;
   readonly watch: Watch | null;
   readonly #parts: ReadParts;
@@ -83,10 +101,13 @@ class ReadOutgoingBody implements OutgoingBody {
   #stop: AbortController | null = null;
   #settle: () => void;
   #isTaken = false;
+  /** It went out in one piece, which the runtime holds until it is written. */
+  #isOut = false;
 
   constructor(parts: ReadParts) {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#parts = parts;
+    this.reservation = parts.reservation;
     this.watch = parts.watch;
     this.#chunks = [...parts.chunks];
     this.#settle = resolve;
@@ -97,15 +118,36 @@ class ReadOutgoingBody implements OutgoingBody {
   open(): BodyInit | null {
     this.#isTaken = true;
     const length = this.contentLength;
-    if (this.#parts.rest === null && length !== null && length <= EXEMPT_BYTES_MAX) {
-      const whole = joined(this.#chunks, length);
-      this.#release();
-      return whole;
+    if (this.#parts.rest === null && length !== null && length <= WHOLE_BYTES_MAX) {
+      const bytes = this.#taken(length);
+      this.#isOut = true;
+      this.#settle();
+      return bytes;
     }
     const { readable, writable } =
       length === null ? new IdentityTransformStream() : new FixedLengthStream(length);
     this.#pump(writable).then(this.#settle, this.#settle);
     return readable;
+  }
+
+  whole(): WholeBody | null {
+    if (this.#parts.rest !== null || this.contentLength === null) return null;
+    this.#isTaken = true;
+    const bytes = this.#taken(this.contentLength);
+    this.#settle();
+    return { bytes, reservation: this.reservation };
+  }
+
+  answered(): void {
+    if (this.#isOut) this.reservation.release();
+  }
+
+  /** All that was read, as one piece that its taker holds from now on. */
+  #taken(length: number): Uint8Array {
+    const bytes = joined(this.#chunks, length);
+    this.watch?.stop();
+    this.#chunks.length = 0;
+    return bytes;
   }
 
   discard(): void {
@@ -155,7 +197,7 @@ class ReadOutgoingBody implements OutgoingBody {
         await writer.write(chunk);
         this.#chunks.shift();
         free(chunk, this.#chunks[0]);
-        reservation?.keep(bytesOf(this.#chunks));
+        reservation.keep(bytesOf(this.#chunks));
       }
       if (rest === null) {
         await writer.close();
@@ -178,7 +220,7 @@ class ReadOutgoingBody implements OutgoingBody {
   #release(): void {
     this.watch?.stop();
     this.#chunks.length = 0;
-    this.#parts.reservation?.release();
+    this.reservation.release();
     this.#settle();
   }
 }
@@ -192,6 +234,7 @@ function free(done: Uint8Array, next: Uint8Array | undefined): void {
   if (buffer !== next?.buffer && buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
+/** The bytes of all pieces as one. The pieces stay as they are. */
 function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
   const [first] = chunks;
   if (chunks.length === 1 && first !== undefined) return first;

@@ -1,4 +1,4 @@
-import { EXEMPT_BYTES_MAX, SCAN_BYTES_MAX } from './body-budget.ts';
+import { SCAN_BYTES_MAX } from './body-budget.ts';
 import type { BodyBudget, Reservation } from './body-budget.ts';
 import type { BodyScan } from './encoded-scan.ts';
 import { unreadable } from './model-scan.ts';
@@ -7,11 +7,14 @@ import { readBody } from './outgoing-body.ts';
 import type { OutgoingBody, ReadParts } from './outgoing-body.ts';
 
 /**
- * How much of a large body is looked at before the budget is asked: where the model comes first, as
- * with most clients, the call neither waits nor keeps others waiting.
+ * How much of a large body is looked at first, as long as that is free: where the model comes first, as with most
+ * clients, the call neither waits nor keeps others waiting. Where nothing is free it is the head.
  */
 const PEEK_BYTES = 16 * 1024;
 const BUFFER_BYTES_MAX = 256 * 1024;
+
+/** How much of a body of unknown length is asked for at a time, before the most that is read of one. */
+const UNKNOWN_BYTES = 256 * 1024;
 
 type Found = Pick<ReadParts, 'model' | 'watch'>;
 
@@ -19,12 +22,14 @@ type Found = Pick<ReadParts, 'model' | 'watch'>;
 export class WholeReading {
   readonly #request: Request;
   readonly #signal: AbortSignal;
+  readonly #reservation: Reservation;
   #bytes = new Uint8Array();
   readonly isWhole = true;
 
-  constructor(request: Request, signal: AbortSignal) {
+  constructor(request: Request, signal: AbortSignal, reservation: Reservation) {
     this.#request = request;
     this.#signal = signal;
+    this.#reservation = reservation;
   }
 
   async run(scan: BodyScan): Promise<ScanState | 'aborted'> {
@@ -49,11 +54,12 @@ export class WholeReading {
   body(found: Found): OutgoingBody {
     const contentLength = this.#bytes.length;
     const chunks = [this.#bytes];
-    return readBody({ chunks, rest: null, contentLength, reservation: null, ...found });
+    const reservation = this.#reservation;
+    return readBody({ chunks, rest: null, contentLength, reservation, ...found });
   }
 
   giveUp(): void {
-    // All of it was read, or nobody sends any more.
+    this.#reservation.release();
   }
 }
 
@@ -63,6 +69,7 @@ export class Reading {
   readonly #reader: ReadableStreamBYOBReader;
   readonly #contentLength: number | null;
   readonly #budget: BodyBudget;
+  readonly #maxWaitMs: number;
   readonly #signal: AbortSignal;
   /** Buffers that are full, and the one that is being filled. */
   readonly #full: Uint8Array[] = [];
@@ -70,8 +77,9 @@ export class Reading {
   #filled = 0;
   #bytes = 0;
   #isWhole = false;
-  #reservation: Reservation | null = null;
-  readonly #isSmall: boolean;
+  #reservation: Reservation;
+  /** All of it may be read at once, which is the cheapest way. */
+  readonly #isFree: boolean;
   /** It ends after a first look, whether the model was found or not. */
   readonly #mayGoUnfound: boolean;
 
@@ -79,23 +87,30 @@ export class Reading {
     stream: ReadableStream<Uint8Array>,
     contentLength: number | null,
     budget: BodyBudget,
+    maxWaitMs: number,
     signal: AbortSignal,
     mayGoUnfound: boolean,
   ) {
     this.#stream = stream;
     this.#reader = stream.getReader({ mode: 'byob' });
     this.#contentLength = contentLength;
-    this.#isSmall = contentLength !== null && contentLength <= EXEMPT_BYTES_MAX;
     this.#budget = budget;
+    this.#maxWaitMs = maxWaitMs;
     this.#signal = signal;
     this.#mayGoUnfound = mayGoUnfound;
+    const whole =
+      contentLength !== null && budget.isSmall(contentLength)
+        ? budget.tryTake(contentLength)
+        : null;
+    this.#isFree = whole !== null;
+    this.#reservation = whole ?? budget.tryTake(PEEK_BYTES) ?? budget.count(budget.headBytes);
   }
 
   get isWhole(): boolean {
     return this.#isWhole;
   }
 
-  async run(scan: BodyScan): Promise<ScanState | 'aborted'> {
+  async run(scan: BodyScan): Promise<ScanState | 'aborted' | 'crowded'> {
     const { promise: gone, resolve } = Promise.withResolvers<'aborted'>();
     const leave = (): void => resolve('aborted');
     this.#signal.addEventListener('abort', leave);
@@ -107,27 +122,41 @@ export class Reading {
     }
   }
 
-  async #search(scan: BodyScan, gone: Promise<'aborted'>): Promise<ScanState | 'aborted'> {
-    const isSmall = this.#isSmall;
-    const freeBytes = isSmall || this.#contentLength === null ? EXEMPT_BYTES_MAX : PEEK_BYTES;
+  async #search(
+    scan: BodyScan,
+    gone: Promise<'aborted'>,
+  ): Promise<ScanState | 'aborted' | 'crowded'> {
     for (;;) {
       const { state } = scan;
       if (this.#isWhole) return scan.goesOn ? scan.end() : state;
-      const isEnough = state.kind !== 'more' || (this.#mayGoUnfound && this.#bytes >= PEEK_BYTES);
-      if (isEnough && !isSmall) return state;
+      const isLookedAt = this.#bytes >= this.#reservation.bytes;
+      const isEnough = state.kind !== 'more' || (this.#mayGoUnfound && isLookedAt);
+      if (isEnough && !this.#isFree) return state;
       if (this.#bytes >= SCAN_BYTES_MAX) {
         return unreadable(`it is not within the first ${SCAN_BYTES_MAX} bytes`);
       }
-      if (this.#bytes >= freeBytes && this.#reservation === null) {
-        const bytes = Math.min(this.#contentLength ?? SCAN_BYTES_MAX, SCAN_BYTES_MAX);
-        this.#reservation = await this.#budget.take(bytes, this.#signal);
-        if (this.#reservation === null) return 'aborted';
+      if (isLookedAt) {
+        const more = await this.#takeMore();
+        if (more !== 'taken') return more;
       }
       // On Workers a read may stay open for ever when the client has left: only the signal tells.
       const chunk = await Promise.race([this.#read(), gone]);
       if (chunk === 'aborted') return 'aborted';
       if (scan.goesOn && chunk.length > 0) await scan.push(chunk);
     }
+  }
+
+  /** Waits for the room that the rest of it needs, as far as that is known. */
+  async #takeMore(): Promise<'taken' | 'aborted' | 'crowded'> {
+    const next = this.#reservation.bytes < UNKNOWN_BYTES ? UNKNOWN_BYTES : SCAN_BYTES_MAX;
+    if (next === SCAN_BYTES_MAX) this.#reservation.outgrow();
+    const bytes = Math.min(this.#contentLength ?? next, SCAN_BYTES_MAX);
+    const more = await this.#budget.take(bytes, this.#maxWaitMs, this.#signal);
+    if (more === 'left') return 'aborted';
+    if (more === 'crowded') return more;
+    this.#reservation.release();
+    this.#reservation = more;
+    return 'taken';
   }
 
   /** Reads what is there into the current buffer. The answer is empty at the end of the body. */
@@ -147,12 +176,16 @@ export class Reading {
     }
   }
 
-  /** Buffers grow with the body, so that neither a short one wastes memory nor a long one calls. */
+  /**
+   * Buffers grow with the body, so that neither a short one wastes memory nor a long one calls, and never beyond
+   * what was reserved.
+   */
   #nextBuffer(): void {
     this.#keepBuffer();
-    const left = this.#contentLength === null ? Infinity : this.#contentLength - this.#bytes;
-    const wanted = this.#isSmall ? left : clamp(this.#bytes, PEEK_BYTES, BUFFER_BYTES_MAX);
-    this.#buffer = new ArrayBuffer(left > 0 ? Math.min(left, wanted) : PEEK_BYTES);
+    const length = this.#contentLength ?? Infinity;
+    const left = Math.min(length, this.#reservation.bytes) - this.#bytes;
+    const wanted = this.#isFree ? left : clamp(this.#bytes, PEEK_BYTES, BUFFER_BYTES_MAX);
+    this.#buffer = new ArrayBuffer(left > 0 ? Math.min(left, wanted) : this.#budget.headBytes);
     this.#filled = 0;
   }
 
@@ -163,7 +196,7 @@ export class Reading {
   /** Gives what was read, and the rest. Nothing may be read afterwards. */
   body(found: Found): OutgoingBody {
     this.#keepBuffer();
-    this.#reservation?.keep(this.#bytes - this.#filled + this.#buffer.byteLength);
+    this.#reservation.keep(this.#bytes - this.#filled + this.#buffer.byteLength);
     this.#reader.releaseLock();
     return readBody({
       chunks: this.#full,
@@ -175,7 +208,7 @@ export class Reading {
   }
 
   giveUp(): void {
-    this.#reservation?.release();
+    this.#reservation.release();
     this.#reader.cancel().catch(ignore);
   }
 }

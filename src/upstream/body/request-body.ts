@@ -62,6 +62,8 @@ export type ModelRead =
     }
   /** `message` is a full sentence for the caller. */
   | { readonly kind: 'unreadable'; readonly message: string }
+  /** There was no room for it in time. */
+  | { readonly kind: 'crowded' }
   /** The signal came first, or the client's connection broke. */
   | { readonly kind: 'aborted' };
 
@@ -70,16 +72,23 @@ export type ModelRead =
  */
 const WHOLE_BYTES_MAX = 32 * 1024;
 
+/** How long a body may take, and whose room it takes. */
+export interface ReadingRoom {
+  readonly budget: BodyBudget;
+  /** How long it may wait to be read. What is being read may take until the signal. */
+  readonly maxWaitMs: number;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Finds the model in a request's body. It reads no further than it must, except that a small body
- * of known length is read whole; what is unread stays with the client. A large body waits for the
- * budget, in order of arrival and until the signal. Where the model is to be proven, what is unread is
+ * of known length is read whole where that is free; what is unread stays with the client. Beyond its head a body
+ * waits for room, in order of arrival. Where the model is to be proven, what is unread is
  * watched on its way out.
  */
 export async function readModel(
   request: Request,
-  budget: BodyBudget,
-  signal: AbortSignal,
+  { budget, maxWaitMs, signal }: ReadingRoom,
   search: Search = FIRST_MODEL,
 ): Promise<ModelRead> {
   if (request.body === null) {
@@ -90,16 +99,17 @@ export async function readModel(
   const { scan, modelScan, isJson } = scans;
 
   const length = contentLengthOf(request);
+  const whole = length !== null && length <= WHOLE_BYTES_MAX ? budget.tryTake(length) : null;
   const reading =
-    length !== null && length <= WHOLE_BYTES_MAX
-      ? new WholeReading(request, signal)
-      : new Reading(request.body, length, budget, signal, goesUnfound(search));
+    whole !== null
+      ? new WholeReading(request, signal, whole)
+      : new Reading(request.body, length, budget, maxWaitMs, signal, goesUnfound(search));
   const watch = new Watch(scan, (state) => faultIn(state, search));
-  let state: ScanState | 'aborted' = 'aborted';
+  let state: ScanState | 'aborted' | 'crowded' = 'aborted';
   let isWatched = false;
   try {
     state = await reading.run(scan);
-    if (state === 'aborted') return { kind: 'aborted' };
+    if (state === 'aborted' || state === 'crowded') return { kind: state };
     const refusal = refusalOf(state, search);
     if (refusal !== null) {
       state = 'aborted';
@@ -117,7 +127,7 @@ export async function readModel(
     return { kind: 'found', model, isStream, body: reading.body({ ...parts, model: place }) };
   } finally {
     if (!isWatched) scan.close();
-    if (state === 'aborted') reading.giveUp();
+    if (state === 'aborted' || state === 'crowded') reading.giveUp();
   }
 }
 

@@ -22,6 +22,8 @@ export interface StageOptions {
   readonly workers?: number;
   /** @default no variable at all */
   readonly env?: NodeJS.ProcessEnv;
+  /** Opens workerd's inspector. @default false */
+  readonly inspector?: boolean;
   /** Makes another module than the project's in the folder that it is given. */
   readonly module?: (folder: string) => Promise<string>;
 }
@@ -35,6 +37,7 @@ export interface Stage {
   readonly url: () => string;
   readonly urls: () => readonly string[];
   readonly workerdPid: () => number;
+  readonly inspectorPort: () => number | null;
   /** Output of workerd, over all restarts. */
   readonly logs: () => string;
   /** As a power cut would end it. */
@@ -78,6 +81,7 @@ export async function startStage(options: StageOptions): Promise<Stage> {
     env: options.env ?? {},
     config: options.config(upstream),
     workers: options.workers ?? 1,
+    inspector: options.inspector ?? false,
     ...(module !== undefined && { module }),
     onLog: (line) => lines.push(line),
   };
@@ -95,6 +99,7 @@ export async function startStage(options: StageOptions): Promise<Stage> {
     url: () => serve.url,
     urls: () => serve.urls,
     workerdPid: () => serve.workerdPid(),
+    inspectorPort: () => serve.inspectorPort(),
     logs: () => lines.join('\n'),
     kill9: () => end(() => serve.kill9()),
     async start() {

@@ -1,6 +1,6 @@
 // What is kept of a call's body for another try, and what is read of a refusal without taking it away.
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createBodyBudget, EXEMPT_BYTES_MAX } from '../../../src/upstream/body/body-budget.ts';
+import { BODY_LIMITS, BodyBudget } from '../../../src/upstream/body/body-budget.ts';
 import { keepBody } from '../../../src/upstream/body/kept-body.ts';
 import { readModel, unreadBody } from '../../../src/upstream/body/request-body.ts';
 import { peekAnswer } from '../../../src/upstream/refusal/refused-answer.ts';
@@ -132,6 +132,11 @@ describe('the beginning of a refusal is read', () => {
 describe('the body of a call', () => {
   const never = new AbortController().signal;
   const ROOM = 1_000_000;
+  const { headBytes } = BODY_LIMITS;
+
+  function budgetOf(freeBytes: number): BodyBudget {
+    return new BodyBudget({ ...BODY_LIMITS, freeBytes });
+  }
 
   function post(body: BodyInit | null, contentLength: number | null): Request {
     const headers = contentLength === null ? {} : { 'content-length': String(contentLength) };
@@ -150,81 +155,112 @@ describe('the body of a call', () => {
 
   it('is kept whole and goes out as often as it is wanted', async () => {
     const bytes = encode('hello');
-    const body = await kept(posted(bytes), 5, createBodyBudget(ROOM), never);
+    const body = await kept(posted(bytes), 5, budgetOf(ROOM), never);
     expect(body).toMatchObject({ bytes, contentLength: 5 });
     for (let at = 0; at < 3; at += 1) expect(await bytesOf(body.open())).toEqual(bytes);
-    expect(await kept(body, 0, createBodyBudget(0), never)).toBe(body);
+    expect(await kept(body, 0, budgetOf(0), never)).toBe(body);
   });
 
   it('that does not exist is kept as none', async () => {
-    const body = await kept(unreadBody(post(null, null)), 0, createBodyBudget(0), never);
+    const body = await kept(unreadBody(post(null, null)), 0, budgetOf(0), never);
     expect(body).toMatchObject({ bytes: null, contentLength: 0 });
     expect(body.open()).toBeNull();
+    body.answered();
+    expect(body.isGone).toBe(false);
   });
 
-  it('that is larger takes its place in the budget, and gives it back once', async () => {
-    const bytes = new Uint8Array(EXEMPT_BYTES_MAX + 1).fill(7);
-    const budget = createBodyBudget(ROOM);
+  it.each([
+    ['small', 100],
+    ['large', 300_000],
+  ])('takes its place in the budget, and gives it back once: %s', async (_, length) => {
+    const bytes = new Uint8Array(length).fill(7);
+    const budget = budgetOf(ROOM);
     const body = await kept(posted(bytes), ROOM, budget, never);
-    expect(budget.bytesFree).toBe(ROOM - bytes.length);
+    expect(budget.bytesHeld).toBe(bytes.length);
     expect(areSame(await bytesOf(body.open()), bytes)).toBe(true);
+    body.answered();
     body.discard();
-    body.discard();
-    expect(budget.bytesFree).toBe(ROOM);
+    expect(budget.bytesHeld).toBe(0);
   });
 
-  it('that is small asks nobody', async () => {
-    const budget = createBodyBudget(0);
-    const body = await kept(posted(new Uint8Array(EXEMPT_BYTES_MAX)), ROOM, budget, never);
-    expect(body.contentLength).toBe(EXEMPT_BYTES_MAX);
+  it('that is no longer than a head is kept at any time', async () => {
+    const body = await kept(posted(new Uint8Array(headBytes)), ROOM, budgetOf(0), never);
+    expect(body.contentLength).toBe(headBytes);
+  });
+
+  it('that can be spared is not sent once more when others have its room', async () => {
+    const budget = budgetOf(ROOM);
+    const body = await kept(posted(new Uint8Array(300_000)), ROOM, budget, never);
+    body.spare();
+    expect(body).toMatchObject({ isGone: false, contentLength: 300_000 });
+    const others = await budget.take(BODY_LIMITS.allBytes, 0, never);
+    expect(others).not.toBe('crowded');
+    expect(body).toMatchObject({ isGone: true, bytes: null });
+    expect(() => body.open()).toThrow('gone');
   });
 
   it.each([
     ['is longer than its bound', 300_000, 299_999, ROOM],
     ['is longer than its bound, be it small', 100, 99, ROOM],
     ['has no room', 300_000, ROOM, 299_999],
+    ['has no room, be it small', 5_000, ROOM, 4_999],
   ])('that %s is not kept, and goes out as it is', async (_, length, bytesMax, room) => {
     const bytes = new Uint8Array(length).fill(7);
     const body = posted(bytes);
-    const budget = createBodyBudget(room);
+    const budget = budgetOf(room);
     expect(await keepBody(body, bytesMax, budget, never)).toBeNull();
-    expect(budget.bytesFree).toBe(room);
+    expect(budget.bytesHeld).toBe(0);
     expect(areSame(await bytesOf(body.open()), bytes)).toBe(true);
   });
 
   it('whose length is not known is not kept, and goes out as it is', async () => {
     const body = unreadBody(post(streamOf([encode('he'), encode('llo')]), null));
-    expect(await keepBody(body, ROOM, createBodyBudget(ROOM), never)).toBeNull();
+    expect(await keepBody(body, ROOM, budgetOf(ROOM), never)).toBeNull();
     expect(await bytesOf(body.open())).toEqual(encode('hello'));
   });
 
   it('that stalls leaves nothing behind when its caller leaves', async () => {
-    const budget = createBodyBudget(ROOM);
+    const budget = budgetOf(ROOM);
     const client = new AbortController();
     const request = post(streamOf([new Uint8Array(1_000)], 'stalls'), 300_000);
     const keeping = keepBody(unreadBody(request), ROOM, budget, client.signal);
-    expect(budget.bytesFree).toBe(ROOM - 300_000);
+    expect(budget.bytesHeld).toBe(300_000);
     client.abort();
     expect(await keeping).toBe('aborted');
-    expect(budget.bytesFree).toBe(ROOM);
+    expect(budget.bytesHeld).toBe(0);
   });
 
   it('that breaks off leaves nothing behind', async () => {
-    const budget = createBodyBudget(ROOM);
+    const budget = budgetOf(ROOM);
     const request = post(streamOf([new Uint8Array(1_000)], 'breaks'), 300_000);
     expect(await keepBody(unreadBody(request), ROOM, budget, never)).toBe('aborted');
-    expect(budget.bytesFree).toBe(ROOM);
+    expect(budget.bytesHeld).toBe(0);
   });
 
   it('of a caller who is gone already is not read', async () => {
-    const budget = createBodyBudget(ROOM);
+    const budget = budgetOf(ROOM);
     const stalls = unreadBody(post(streamOf([], 'stalls'), 300_000));
     expect(await keepBody(stalls, ROOM, budget, AbortSignal.abort())).toBe('aborted');
-    expect(budget.bytesFree).toBe(ROOM);
+    expect(budget.bytesHeld).toBe(0);
+  });
+
+  it('that was read whole for its model is kept in the room that it has, whatever is free', async () => {
+    const text = JSON.stringify({ x: 'x'.repeat(300_000), model: 'm' });
+    const budget = new BodyBudget();
+    const room = { budget, maxWaitMs: Infinity, signal: never };
+    const read = await readModel(post(text, text.length), room);
+    if (read.kind !== 'found') throw new Error(read.kind);
+    const free = budget.tryTake(BODY_LIMITS.freeBytes - budget.bytesHeld);
+    const body = await kept(read.body, ROOM, budget, never);
+    free?.release();
+    expect(budget.bytesHeld).toBe(text.length);
+    expect(new TextDecoder().decode(await bytesOf(body.open()))).toBe(text);
+    body.discard();
+    expect(budget.bytesHeld).toBe(0);
   });
 
   it('that was read for its model gives back what that took, when its caller is gone', async () => {
-    const budget = createBodyBudget(2 * ROOM);
+    const budget = budgetOf(2 * ROOM);
     const client = new AbortController();
     const head = encode(`{"pad":"${'x'.repeat(400_000)}","model":"m","messages":[`);
     const headers = { 'content-type': 'application/json' };
@@ -239,11 +275,12 @@ describe('the body of a call', () => {
       body: new ReadableStream(source),
       headers: { ...headers, 'content-length': '600000' },
     };
-    const read = await readModel(new Request('https://headgate.test/', init), budget, never);
+    const room = { budget, maxWaitMs: Infinity, signal: never };
+    const read = await readModel(new Request('https://headgate.test/', init), room);
     if (read.kind !== 'found') throw new Error(read.kind);
     const keeping = keepBody(read.body, ROOM, budget, client.signal);
     client.abort();
     expect(await keeping).toBe('aborted');
-    await until(() => expect(budget.bytesFree).toBe(2 * ROOM));
+    await until(() => expect(budget.bytesHeld).toBe(0));
   });
 });

@@ -15,7 +15,7 @@ function inputPriceOf(model: string, aliases: Record<string, string>): number | 
     model,
     operation: { name: 'chat', shape: 'openai', limited: true, model: { from: 'body' } },
   } as unknown as Located;
-  return new Metering(located, ESTIMATE, null).estimateFor(PLACEMENT).price?.input;
+  return new Metering(located, ESTIMATE, false).estimateFor(PLACEMENT).price?.input;
 }
 
 it('an alias stands for its model however it is written', () => {

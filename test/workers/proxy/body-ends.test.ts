@@ -1,7 +1,6 @@
 // Whatever becomes of a call, the isolate's budget of bodies is free again afterwards.
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { bodyBudget } from '../../../src/call/isolate.ts';
-import { BODY_BUDGET_BYTES } from '../../../src/upstream/body/body-budget.ts';
 import { keyOf } from '../order/scene.ts';
 import { CHAT, hold, KEY, letGo, newScene, pathTo, type Scene } from '../spill/scene.ts';
 import { untilStatus } from '../support/pool.ts';
@@ -60,11 +59,11 @@ async function toldBy(
 }
 
 function untilFree(): Promise<void> {
-  return until(() => expect(bodyBudget.bytesFree).toBe(BODY_BUDGET_BYTES));
+  return until(() => expect(bodyBudget.bytesHeld).toBe(0));
 }
 
 function untilHeld(): Promise<void> {
-  return until(() => expect(bodyBudget.bytesFree).toBeLessThan(BODY_BUDGET_BYTES));
+  return until(() => expect(bodyBudget.bytesHeld).toBeGreaterThan(0));
 }
 
 it.each([

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
-import { createBodyBudget } from '../../../src/upstream/body/body-budget.ts';
+import { BODY_LIMITS, BodyBudget } from '../../../src/upstream/body/body-budget.ts';
 import { keepBody, renamedBody, type KeptBody } from '../../../src/upstream/body/kept-body.ts';
 import { unreadBody } from '../../../src/upstream/body/request-body.ts';
 
 const BODY = '{"model":"here","messages":[{"role":"user","content":"für"}]}';
 const BYTES = new TextEncoder().encode(BODY);
 
-/** A body that is counted, whatever its length. */
+/** A body that is kept, and the budget that counts it. */
 async function kept(text: string, bytesMax: number) {
-  const budget = createBodyBudget(bytesMax);
+  const budget = new BodyBudget({ ...BODY_LIMITS, freeBytes: bytesMax });
   const headers = { 'content-length': String(new TextEncoder().encode(text).length) };
   const request = new Request('http://x', { method: 'POST', body: text, headers });
   const { signal } = new AbortController();
-  const body = await keepBody(unreadBody(request), bytesMax, budget, signal, 0);
+  const body = await keepBody(unreadBody(request), bytesMax, budget, signal);
   if (body === null || body === 'aborted') throw new Error('not kept');
   return { budget, body };
 }
@@ -29,9 +29,9 @@ test('a body under another name is held once while it waits, within the budget, 
   // Each time anew: no copy is kept beside the body that it is made from.
   expect(renamed?.bytes).not.toBe(renamed?.bytes);
   expect(renamed?.bytes).toEqual(new TextEncoder().encode(expected));
-  expect(budget.bytesFree).toBe(0);
+  expect(budget.bytesHeld).toBe(BYTES.length);
   renamed?.discard();
-  expect(budget.bytesFree).toBe(BYTES.length);
+  expect(budget.bytesHeld).toBe(0);
 });
 
 test('the body stays as it came, for the upstream after the next', async () => {

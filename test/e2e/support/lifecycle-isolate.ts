@@ -1,0 +1,57 @@
+/** Memory of one isolate, in MiB. */
+export interface IsolateMemory {
+  /** Objects of the program. */
+  readonly heapMiB: number;
+  /** Bytes of its buffers, which stand beside the heap. */
+  readonly buffersMiB: number;
+}
+
+const MIB = 1_048_576;
+
+interface Answer {
+  readonly id?: number;
+  readonly result?: object;
+}
+
+/** A connection to the inspector of one isolate. */
+class Inspector {
+  readonly #socket: WebSocket;
+  #asked = 0;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+  }
+
+  ask(method: string): Promise<object> {
+    const id = (this.#asked += 1);
+    return new Promise((resolve, reject) => {
+      const hear = ({ data }: MessageEvent): void => {
+        const answer = JSON.parse(String(data)) as Answer;
+        if (answer.id !== id) return;
+        this.#socket.removeEventListener('message', hear);
+        resolve(answer.result ?? {});
+      };
+      this.#socket.addEventListener('message', hear);
+      this.#socket.addEventListener('close', () => reject(new Error('the inspector has gone')));
+      this.#socket.send(JSON.stringify({ id, method }));
+    });
+  }
+}
+
+/** Measures what is left in an isolate of workerd after its garbage was collected. `name`: that of its service. */
+export async function isolateMemory(port: number, name: string): Promise<IsolateMemory> {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/${name}`);
+  await new Promise((resolve, reject) => {
+    socket.addEventListener('open', resolve, { once: true });
+    socket.addEventListener('error', () => reject(new Error('no inspector')), { once: true });
+  });
+  const inspector = new Inspector(socket);
+  await inspector.ask('HeapProfiler.enable');
+  await inspector.ask('HeapProfiler.collectGarbage');
+  const usage = (await inspector.ask('Runtime.getHeapUsage')) as {
+    readonly usedSize: number;
+    readonly backingStorageSize: number;
+  };
+  socket.close();
+  return { heapMiB: usage.usedSize / MIB, buffersMiB: usage.backingStorageSize / MIB };
+}
