@@ -11,6 +11,8 @@ export interface Script {
   output(): string;
   /** Waits for something in its output; fails if it ends before. Answers with the match. */
   untilPrinted(pattern: RegExp, withinMs?: number): Promise<RegExpExecArray>;
+  /** Types that line. */
+  type(line: string): void;
   kill(signal: NodeJS.Signals): void;
   /** Resolves with the exit code, or null when a signal ended it. */
   readonly exited: Promise<number | null>;
@@ -35,7 +37,7 @@ export function runScript(
   const child: ChildProcess = spawn(program, rest, {
     cwd: ROOT,
     env: cleanEnv(env),
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     // A process group of its own, so that `end` reaches what the script has started too.
     detached: true,
   });
@@ -68,6 +70,7 @@ export function runScript(
       if (match === null) throw new Error('unreachable');
       return match;
     },
+    type: (line) => void child.stdin?.write(`${line}\n`),
     kill: (signal) => void child.kill(signal),
     async end() {
       try {

@@ -1,0 +1,55 @@
+import { nameOf } from '../call.ts';
+import { outcome, type Check } from '../check.ts';
+import { countsOf, listed } from '../figures.ts';
+import { CLOSED } from '../groups.ts';
+import { sumOf } from '../metrics.ts';
+import type { Stage } from '../stage.ts';
+
+/** USD a million, as in docs/platform-cost.md. */
+const PRICES = { workerRequest: 0.3, objectRequest: 0.15 };
+
+const PATIENCE_MS = 30_000;
+
+/** Reads how often the group has decided so far. */
+async function decisions(stage: Stage, group: string): Promise<number> {
+  const { url, token } = stage.target;
+  const response = await fetch(`${url}/metrics`, {
+    headers: { authorization: `Bearer ${token}` },
+    signal: AbortSignal.timeout(PATIENCE_MS),
+  });
+  stage.sent.admin_requests += 1;
+  if (!response.ok) throw new Error(`/metrics answers ${response.status}`);
+  const text = await response.text();
+  const sum = (name: string): number => sumOf(text, name, { group });
+  return sum('headgate_grants_total') + sum('headgate_rejections_total');
+}
+
+/** Compares what calls took with what the documents say that they take. */
+export const cost: Check = {
+  id: 'cost',
+  title: 'What a call takes, to compare with the bill',
+  needs: [],
+  plan: ({ cost: { calls } }) => ({ calls, ms: calls * 100 }),
+  groups: () => ({ cost: CLOSED }),
+  async run(stage) {
+    const { calls } = stage.pace.cost;
+    const group = stage.group('cost');
+    stage.say(`${calls} calls`);
+    const before = await decisions(stage, group.name);
+    const ends = [];
+    for (let at = 0; at < calls; at += 1) {
+      ends.push(await stage.send(group, { isKeptOpen: true, patienceMs: PATIENCE_MS }).ended);
+    }
+    const acquires = ((await decisions(stage, group.name)) - before) / calls;
+    const unexpected = ends.filter(({ reason }) => reason !== 'busy').map(nameOf);
+    const perMillion = PRICES.workerRequest + PRICES.objectRequest * acquires;
+    const { sent } = stage;
+    const found = `an acquire for each call: ${acquires.toFixed(2)}; ${perMillion.toFixed(2)} USD a million such calls, without rows and duration. This run so far: ${sent.calls} calls and ${sent.admin_requests} requests to the admin API${unexpected.length > 0 ? `; not expected: ${listed(countsOf(unexpected))}` : ''}`;
+    const figures = { calls, acquires_per_call: acquires, usd_per_million: perMillion };
+    const isWell = unexpected.length === 0 && acquires === 1;
+    const meaning = isWell
+      ? "Compare with Cloudflare's analytics of these minutes (Worker requests, object requests, rows, duration), and with platform-cost.md."
+      : 'The counters do not fit the calls: the pool began anew meanwhile, or calls take more than the documents say.';
+    return outcome(isWell, found, meaning, figures);
+  },
+};

@@ -1,0 +1,155 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { nameOf, type CallEnd } from '../call.ts';
+import { outcome, skipped, type Check, type Outcome } from '../check.ts';
+import { countsOf, listed } from '../figures.ts';
+import { CLOSED } from '../groups.ts';
+import type { Stage } from '../stage.ts';
+
+/** How often a call is sent that waits for a moment. */
+const PROBE_EVERY_MS = 250;
+
+/** How long a waiting call may wait: longer than a deploy takes. */
+const MAX_WAIT_MS = 3_600_000;
+
+/** How often pools are looked at, and how often in a row more streams than slots count as one over-grant. */
+const LOOK = { everyMs: 250, inARow: 8 };
+
+/** Slots that the streams share. */
+const SLOTS = 2;
+
+/** Everything that went wrong under the load. */
+interface Tally {
+  readonly probes: CallEnd[];
+  /** Ends of calls that were to wait to the end of the check. */
+  readonly waiters: CallEnd[];
+  /** Ends of streams. */
+  readonly streams: CallEnd[];
+  mostStreaming: number;
+  overGrants: number;
+  beganAnew: boolean;
+}
+
+const isRefusedWell = ({ reason }: CallEnd): boolean => reason === 'queue_timeout';
+
+function keepWaiting(stage: Stage, tally: Tally): void {
+  const { waiters } = stage.pace.deploy;
+  for (let at = 0; at < waiters; at += 1) {
+    const onEnd = (end: CallEnd): void => void tally.waiters.push(end);
+    stage.send(stage.group('deploy'), { maxWaitMs: MAX_WAIT_MS, onEnd });
+  }
+}
+
+async function keepProbing(stage: Stage, tally: Tally, over: AbortSignal): Promise<void> {
+  const open: Promise<unknown>[] = [];
+  while (!over.aborted) {
+    const { ended } = stage.send(stage.group('deploy'), { maxWaitMs: stage.pace.deploy.probeMs });
+    open.push(ended.then((end) => tally.probes.push(end)));
+    await delay(PROBE_EVERY_MS, undefined, { signal: stage.signal });
+  }
+  await Promise.all(open);
+}
+
+/** Keeps streams under way, more than there are slots for, and watches how many run at once. */
+async function keepStreaming(stage: Stage, tally: Tally, over: AbortSignal): Promise<void> {
+  const { upstream } = stage;
+  if (upstream === null) return;
+  let streaming = 0;
+  const stream = async (): Promise<void> => {
+    while (!over.aborted) {
+      const call = stage.sendUpstream(upstream.stream());
+      const status = await call.answered;
+      if (status === 200) streaming += 1;
+      tally.streams.push(await call.ended);
+      if (status === 200) streaming -= 1;
+    }
+  };
+  let above = 0;
+  const watch = async (): Promise<void> => {
+    while (!over.aborted) {
+      tally.mostStreaming = Math.max(tally.mostStreaming, streaming);
+      // The end of one may reach us after the beginning of the next.
+      above = streaming > SLOTS ? above + 1 : 0;
+      if (above === LOOK.inARow) tally.overGrants += 1;
+      await delay(LOOK.everyMs, undefined, { signal: stage.signal });
+    }
+  };
+  await Promise.all([...Array.from({ length: stage.pace.deploy.streams }, stream), watch()]);
+}
+
+/** Looks whether the pool began anew: then it has counted fewer refusals than its callers were told. */
+async function watchPool(stage: Stage, tally: Tally, over: AbortSignal): Promise<void> {
+  while (!over.aborted) {
+    const told = tally.probes.filter(isRefusedWell).length;
+    const status = await stage.status(stage.group('deploy')).catch(() => null);
+    const counts = Object.values(status?.rejected_total ?? { none: told });
+    tally.beganAnew ||= counts.reduce((sum, count) => sum + count, 0) < told;
+    await delay(LOOK.everyMs, undefined, { signal: stage.signal });
+  }
+}
+
+function judge(tally: Tally): Outcome {
+  const probes = tally.probes.filter((end) => !isRefusedWell(end));
+  const cut = tally.streams.filter((end) => !end.isComplete || end.status !== 200);
+  const wrong = countsOf([...probes, ...tally.waiters, ...cut].map(nameOf));
+  const unavailable = [...probes, ...tally.waiters].filter(({ status }) => status === 503).length;
+  const figures = {
+    pool_began_anew: tally.beganAnew,
+    answers_503: unavailable,
+    waiters_lost: tally.waiters.length,
+    streams: tally.streams.length,
+    streams_cut: cut.length,
+    over_grants: tally.overGrants,
+    most_streaming: tally.mostStreaming,
+    probes: tally.probes.length,
+    wrong,
+  };
+  const found = `the pool began anew: ${tally.beganAnew ? 'yes' : 'no'}; 503: ${unavailable}; waiting calls lost: ${tally.waiters.length}; streams cut: ${cut.length} of ${tally.streams.length}; over-grants: ${tally.overGrants}; wrong answers: ${listed(wrong)}`;
+  const isWell = Object.keys(wrong).length === 0 && tally.overGrants === 0;
+  if (isWell && !tally.beganAnew) {
+    return { ...skipped(`${found}. So nothing was proven`), figures };
+  }
+  const meaning = isWell
+    ? 'Callers do not notice such a deploy.'
+    : 'A deploy costs callers that: have them try again, or deploy when few of them wait.';
+  return outcome(isWell, found, meaning, figures);
+}
+
+/** Keeps up a load while somebody deploys. */
+export const deploy: Check = {
+  id: 'deploy',
+  title: 'A deploy under load',
+  needs: ['deploy'],
+  plan: ({ deploy: { waiters, maxMs } }, hasUpstream) => ({
+    calls: waiters + Math.round(maxMs / PROBE_EVERY_MS),
+    ms: maxMs,
+    ...(hasUpstream && { paidCalls: Math.round(maxMs / 5_000) }),
+  }),
+  groups: () => ({ deploy: CLOSED }),
+  async run(stage) {
+    const tally: Tally = {
+      probes: [],
+      waiters: [],
+      streams: [],
+      mostStreaming: 0,
+      overGrants: 0,
+      beganAnew: false,
+    };
+    if (stage.upstream !== null) await stage.setUpstreamSlots(SLOTS);
+    keepWaiting(stage, tally);
+    const over = new AbortController();
+    const running = [keepProbing, keepStreaming, watchPool].map((keep) =>
+      keep(stage, tally, over.signal),
+    );
+    stage.say('the load is on: deploy now, and press Enter when the deploy is through');
+    const all = Promise.all(running);
+    await Promise.race([stage.deployed(stage.pace.deploy.maxMs), all]);
+    await Promise.race([
+      delay(stage.pace.deploy.afterMs, undefined, { signal: stage.signal }),
+      all,
+    ]);
+    // Those that wait on are as they should be: they are closed with the group.
+    over.abort();
+    await all;
+    return judge(tally);
+  },
+};

@@ -1,0 +1,86 @@
+import { nameOf, type CallEnd } from '../call.ts';
+import { outcome, type Check } from '../check.ts';
+import { countsOf, listed } from '../figures.ts';
+import type { Stage } from '../stage.ts';
+
+const PATIENCE_MS = 120_000;
+
+/** Reads in which data centre a call was: where the Worker was placed, or else where the call came in. */
+function coloOf({ headers }: CallEnd): string {
+  const placed = headers['cf-placement'];
+  if (typeof placed === 'string') return placed;
+  const ray = headers['cf-ray'];
+  return typeof ray === 'string' ? (ray.split('-').at(-1) ?? 'unknown') : 'unknown';
+}
+
+const isServed = ({ status }: CallEnd): boolean => status !== null && status < 300;
+
+async function sequential(stage: Stage, send: () => Promise<CallEnd>): Promise<CallEnd[]> {
+  const ends: CallEnd[] = [];
+  for (let at = 0; at < stage.pace.egress.calls; at += 1) ends.push(await send());
+  return ends;
+}
+
+async function concurrent(stage: Stage, send: () => Promise<CallEnd>): Promise<CallEnd[]> {
+  const { calls, atOnce } = stage.pace.egress;
+  const ends: CallEnd[] = [];
+  const sender = async (_: unknown, at: number): Promise<void> => {
+    for (let sent = at; sent < calls; sent += atOnce) ends.push(await send());
+  };
+  await Promise.all(Array.from({ length: atOnce }, sender));
+  return ends;
+}
+
+/** Adds up by data centre. */
+function byColo(ends: readonly CallEnd[]): Record<string, Record<string, number>> {
+  const colos = new Set(ends.map(coloOf));
+  return Object.fromEntries(
+    [...colos].map((colo) => [
+      colo,
+      countsOf(ends.filter((end) => coloOf(end) === colo).map(nameOf)),
+    ]),
+  );
+}
+
+/** Asks how many refusals Headgate took for ones of where it calls from, those that went elsewhere too. */
+async function refusedEgress(stage: Stage): Promise<number> {
+  const { refusals_total: refusals } = await stage.status(stage.upstreamGroup);
+  return refusals['egress'] ?? 0;
+}
+
+/** Counts how many calls a provider refuses because of where they come from. */
+export const egress: Check = {
+  id: 'egress',
+  title: 'Refusals of the provider by where calls come from',
+  needs: ['upstream'],
+  plan: ({ egress: { calls } }) => ({ calls: 0, ms: calls * 2_000, paidCalls: calls * 2 }),
+  groups: () => ({}),
+  async run(stage) {
+    const { upstream, pace } = stage;
+    if (upstream === null) throw new Error('no upstream');
+    await stage.setUpstreamSlots(pace.egress.atOnce);
+    const send = (): Promise<CallEnd> => stage.sendUpstream(upstream.small(), PATIENCE_MS).ended;
+    stage.say(`${pace.egress.calls} calls, one after the other`);
+    const alone = await sequential(stage, send);
+    stage.say(`${pace.egress.calls} calls, ${pace.egress.atOnce} at once`);
+    const together = await concurrent(stage, send);
+    const recognised = await refusedEgress(stage);
+    const refused = [...alone, ...together].filter((end) => !isServed(end));
+    const forbidden = (ends: readonly CallEnd[]): number =>
+      ends.filter(({ status }) => status === 403).length;
+    const wrong = refused.length === 0 ? '' : `; refused: ${listed(countsOf(refused.map(nameOf)))}`;
+    const first = refused[0]?.text.slice(0, 200).replaceAll(/\s+/g, ' ');
+    const found = `403 for ${forbidden(alone)} of ${alone.length} one after the other, ${forbidden(together)} of ${together.length} at once; data centres: ${Object.keys(byColo([...alone, ...together])).join(', ')}; refusals that Headgate recognised: ${recognised}${wrong}`;
+    const figures = {
+      sequential: byColo(alone),
+      concurrent: byColo(together),
+      recognised,
+      ...(first !== undefined && { first_refusal: first }),
+    };
+    const isWell = refused.length === 0 && recognised === 0;
+    const meaning = isWell
+      ? 'The provider takes calls from where this Worker runs.'
+      : 'Not all were served. 403 from some data centres: pin the Worker with [placement], see operations.md.';
+    return outcome(isWell, found, meaning, figures);
+  },
+};

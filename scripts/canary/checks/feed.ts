@@ -1,0 +1,87 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { outcome, type Check } from '../check.ts';
+import { duration } from '../figures.ts';
+import type { Stage } from '../stage.ts';
+
+/** Silence after which a feed counts as dead, by the promise of its beats. */
+const SILENT_MS = 10_000;
+
+/** How long to wait before it is opened anew. */
+const AGAIN_MS = 500;
+
+interface Watched {
+  opened: number;
+  snapshots: number;
+  beats: number;
+  longestSilenceMs: number;
+  /** Times at which nothing came of it. */
+  readonly problems: string[];
+}
+
+/** Reads a feed until it ends, falls silent, or the time is over. */
+async function watch(stage: Stage, watched: Watched, until: number): Promise<void> {
+  const { url, token } = stage.target;
+  const silence = new AbortController();
+  stage.sent.admin_requests += 1;
+  watched.opened += 1;
+  let heardAt = performance.now();
+  const timer = setInterval(() => {
+    watched.longestSilenceMs = Math.max(watched.longestSilenceMs, performance.now() - heardAt);
+    if (performance.now() - heardAt > SILENT_MS) silence.abort(new Error('silent'));
+    if (performance.now() > until) silence.abort(null);
+  }, 100);
+  try {
+    const response = await fetch(`${url}/admin/api/events`, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.any([silence.signal, stage.signal]),
+    });
+    if (!response.ok || response.body === null) throw new Error(`answers ${response.status}`);
+    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+      heardAt = performance.now();
+      watched.snapshots += chunk.split('event: snapshot').length - 1;
+      watched.beats += chunk.split('event: beat').length - 1;
+    }
+  } catch (error) {
+    stage.signal.throwIfAborted();
+    if (performance.now() < until) {
+      watched.problems.push(error instanceof Error ? error.message : String(error));
+    }
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/** Keeps the live feed of the dashboard open, and opens it again when it ends. */
+export const feed: Check = {
+  id: 'feed',
+  title: 'The live feed stays live',
+  needs: [],
+  plan: ({ feed: { openMs } }) => ({ calls: 0, ms: openMs }),
+  groups: () => ({}),
+  async run(stage) {
+    const { openMs } = stage.pace.feed;
+    stage.say(`open for ${duration(openMs)}`);
+    const watched: Watched = {
+      opened: 0,
+      snapshots: 0,
+      beats: 0,
+      longestSilenceMs: 0,
+      problems: [],
+    };
+    const until = performance.now() + openMs;
+    while (performance.now() < until) {
+      await watch(stage, watched, until);
+      await delay(AGAIN_MS, undefined, { signal: stage.signal });
+    }
+    const { opened, snapshots, beats, problems } = watched;
+    const silentMs = Math.round(watched.longestSilenceMs);
+    const isWell = problems.length === 0 && snapshots >= opened && silentMs < SILENT_MS;
+    const wrong = problems.length === 0 ? '' : `; broke: ${problems.length} (${problems[0]})`;
+    const found = `open for ${duration(openMs)}; opened: ${opened}; snapshots: ${snapshots}; beats: ${beats}; longest silence: ${duration(silentMs)}${wrong}`;
+    const meaning = isWell
+      ? 'A dashboard that stays open stays live.'
+      : 'Dashboards miss what happens: look for exceptions of the feed in the logs.';
+    const figures = { opened, snapshots, beats, longest_silence_ms: silentMs, problems };
+    return outcome(isWell, found, meaning, figures);
+  },
+};

@@ -1,0 +1,82 @@
+import { nameOf, type CallEnd } from '../call.ts';
+import { outcome, type Check, type Outcome } from '../check.ts';
+import { countsOf, listed } from '../figures.ts';
+import { CLOSED } from '../groups.ts';
+import type { Stage } from '../stage.ts';
+import { until } from '../wait.ts';
+
+/** How long the calls may wait: longer than the check takes. */
+const MAX_WAIT_MS = 1_800_000;
+
+interface Parked {
+  /** Names of answers to calls that should have gone on waiting. */
+  readonly answers: string[];
+  sent: number;
+}
+
+/** Counts what the object has refused since it began: it falls only when the object began anew. */
+async function refusedSoFar(stage: Stage): Promise<number> {
+  const { rejected_total: rejected } = await stage.status(stage.group('memory'));
+  return Object.values(rejected).reduce((sum, count) => sum + count, 0);
+}
+
+function park(stage: Stage, parked: Parked, count: number): void {
+  const onEnd = (end: CallEnd): void => void parked.answers.push(nameOf(end));
+  const wait = () => stage.send(stage.group('memory'), { maxWaitMs: MAX_WAIT_MS, onEnd });
+  for (; parked.sent < count; parked.sent += 1) wait();
+}
+
+function judge(most: number, restarts: number, parked: Parked, lost: number): Outcome {
+  const answers = countsOf(parked.answers);
+  const figures = { most_waiting: most, restarts, lost, answers };
+  const isFull = Object.keys(answers).every((name) => name === '429 queue_full');
+  if (restarts === 0 && lost === 0 && isFull) {
+    const bound = parked.answers.length > 0 ? ', and the next were refused with queue_full' : '';
+    const found = `${most} calls waited in one pool at once${bound}; it never began anew`;
+    return outcome(
+      true,
+      found,
+      'A queue of that length fits into the memory of an object.',
+      figures,
+    );
+  }
+  const found = `${most} calls waited at the most; restarts: ${restarts}; lost: ${lost}; answers: ${listed(answers)}`;
+  const meaning = 'Set queue.max_length below that: above it waiting calls are lost or refused.';
+  return outcome(false, found, meaning, figures);
+}
+
+/** Lets ever more calls wait in one pool, and looks whether it bears them. */
+export const memory: Check = {
+  id: 'memory',
+  title: 'Calls that wait in one pool',
+  needs: ['load'],
+  plan: ({ memory: { waiters, stepMs } }) => ({
+    calls: Math.max(...waiters) + 1,
+    ms: waiters.length * stepMs,
+  }),
+  groups: () => ({ memory: CLOSED }),
+  async run(stage) {
+    const { waiters, stepMs } = stage.pace.memory;
+    const group = stage.group('memory');
+    await stage.send(group).ended;
+    let refused = await refusedSoFar(stage);
+    const parked: Parked = { answers: [], sent: 0 };
+    let [most, restarts, lost] = [0, 0, 0];
+    for (const count of waiters) {
+      stage.say(`${count} waiting calls`);
+      park(stage, parked, count);
+      const areThere = async (): Promise<boolean> => {
+        const { queued } = await stage.status(group);
+        most = Math.max(most, queued);
+        lost = Math.max(0, parked.sent - parked.answers.length - queued);
+        return lost === 0;
+      };
+      await until(areThere, { withinMs: stepMs, everyMs: 250, signal: stage.signal });
+      const now = await refusedSoFar(stage);
+      if (now < refused) restarts += 1;
+      refused = now;
+      if (restarts > 0 || lost > 0 || parked.answers.length > 0) break;
+    }
+    return judge(most, restarts, parked, lost);
+  },
+};

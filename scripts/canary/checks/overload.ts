@@ -1,0 +1,126 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { nameOf, type CallEnd } from '../call.ts';
+import { outcome, type Check, type Outcome } from '../check.ts';
+import { countsOf, listed, quantile } from '../figures.ts';
+import { CLOSED } from '../groups.ts';
+import type { Stage } from '../stage.ts';
+
+/** How often calls that are due are sent. */
+const TICK_MS = 10;
+
+/** How long an answer may take. */
+const PATIENCE_MS = 30_000;
+
+/** Share of calls that the object may turn away before it counts as overloaded. */
+const OVERLOADED_FROM = 0.01;
+
+/** Shares of a step's rate that have to be sent and answered, or else a higher rate says nothing more. */
+const LEAST = { sent: 0.8, answered: 0.5 };
+
+const OVERLOADED = ['limiter_overloaded', 'limiter_unavailable'];
+
+interface Step {
+  readonly rate: number;
+  readonly ends: readonly CallEnd[];
+  /** Calls a second, until the last one was sent. */
+  readonly sent: number;
+  /** Calls a second, until the last answer was here. */
+  readonly answered: number;
+}
+
+const isOverload = ({ reason }: CallEnd): boolean => OVERLOADED.includes(reason ?? '');
+const isExpected = (end: CallEnd): boolean => end.reason === 'busy' || isOverload(end);
+
+async function runStep(stage: Stage, rate: number): Promise<Step> {
+  const { stepMs } = stage.pace.overload;
+  const total = Math.max(1, Math.round((rate * stepMs) / 1_000));
+  const startedAt = performance.now();
+  const ends: Promise<CallEnd>[] = [];
+  const group = stage.group('overload');
+  while (ends.length < total) {
+    const due = Math.ceil(((performance.now() - startedAt) / 1_000) * rate);
+    while (ends.length < Math.min(total, due)) {
+      ends.push(stage.send(group, { isKeptOpen: true, patienceMs: PATIENCE_MS }).ended);
+    }
+    await delay(TICK_MS, undefined, { signal: stage.signal });
+  }
+  const perS = (): number => (total / (performance.now() - startedAt)) * 1_000;
+  const sent = perS();
+  return { rate, sent, ends: await Promise.all(ends), answered: perS() };
+}
+
+/** Tells whether no more than that gets through from here. */
+const isSlow = ({ rate, sent, answered }: Step): boolean =>
+  sent < rate * LEAST.sent || answered < rate * LEAST.answered;
+
+function judge(steps: readonly Step[], overloadedAt: Step | undefined): Outcome {
+  const ends = steps.flatMap((step) => step.ends);
+  const unexpected = ends.filter((end) => !isExpected(end));
+  const last = steps.at(-1);
+  const isShort = last !== undefined && isSlow(last);
+  const times = (step: Step | undefined, part: number): number =>
+    Math.round(
+      quantile(
+        (step?.ends ?? []).map(({ ms }) => ms),
+        part,
+      ),
+    );
+  const most = Math.round(Math.max(...steps.map(({ answered }) => answered)));
+  const tail = `p50 ${times(last, 0.5)} ms, p99 ${times(last, 0.99)} ms in the last step`;
+  const figures = {
+    overloaded_at_per_s: overloadedAt?.rate ?? null,
+    most_answered_per_s: most,
+    unexpected: countsOf(unexpected.map(nameOf)),
+    steps: steps.map((step) => ({
+      rate: step.rate,
+      sent: Math.round(step.sent),
+      answered: Math.round(step.answered),
+      overloaded: step.ends.filter(isOverload).length,
+      p50_ms: times(step, 0.5),
+      p99_ms: times(step, 0.99),
+    })),
+  };
+  if (unexpected.length > 0) {
+    const found = `answers that were not expected: ${listed(figures.unexpected)}`;
+    return outcome(
+      false,
+      found,
+      'Under load a call is answered in a way that it is not alone.',
+      figures,
+    );
+  }
+  if (overloadedAt === undefined) {
+    const found = `not overloaded up to ${most} acquire calls a second; ${tail}`;
+    const meaning = isShort
+      ? 'No more than that gets through from this machine: the pool may take more.'
+      : 'One pool takes that much.';
+    return outcome(true, found, meaning, figures);
+  }
+  const found = `overloaded at ${overloadedAt.rate} acquire calls a second; ${tail}`;
+  const meaning = 'A call is one acquire: split a group (partition_by) that comes near this.';
+  return outcome(overloadedAt !== steps[0], found, meaning, figures);
+}
+
+/** Looks for the rate at which one object turns calls away. */
+export const overload: Check = {
+  id: 'overload',
+  title: 'Acquire calls a second that one pool takes',
+  needs: ['load'],
+  plan: ({ overload: { ratesPerS, stepMs } }) => ({
+    calls: Math.round(ratesPerS.reduce((sum, rate) => sum + (rate * stepMs) / 1_000, 0)),
+    ms: ratesPerS.length * stepMs,
+  }),
+  groups: () => ({ overload: CLOSED }),
+  async run(stage) {
+    const steps: Step[] = [];
+    for (const rate of stage.pace.overload.ratesPerS) {
+      stage.say(`${rate} calls a second`);
+      const step = await runStep(stage, rate);
+      const turnedAway = step.ends.filter(isOverload).length;
+      steps.push(step);
+      if (turnedAway > step.ends.length * OVERLOADED_FROM) return judge(steps, step);
+      if ((steps.length > 1 && isSlow(step)) || step.ends.some((end) => !isExpected(end))) break;
+    }
+    return judge(steps, undefined);
+  },
+};

@@ -1,0 +1,52 @@
+import { nameOf, type CallEnd } from '../call.ts';
+import { outcome, type Check } from '../check.ts';
+import { duration } from '../figures.ts';
+import { CLOSED } from '../groups.ts';
+
+/** How much later than asked for an answer may come before the caller gives up. */
+const PATIENCE_MS = 60_000;
+
+interface Upload {
+  readonly waitMs: number;
+  readonly end: CallEnd;
+}
+
+/** A refusal that says what it is for is an answer; a connection that breaks is none. */
+const isWell = ({ end }: Upload): boolean =>
+  end.isComplete && ['queue_timeout', 'too_many_bytes_waiting'].includes(end.reason ?? '');
+
+/** Lets large bodies wait that nobody reads, and looks whether anything between cuts them. */
+export const upload: Check = {
+  id: 'upload',
+  title: 'Large bodies that wait unread',
+  needs: [],
+  plan: ({ upload: { waitsMs } }) => ({ calls: waitsMs.length, ms: Math.max(...waitsMs) }),
+  groups: () => ({ upload: CLOSED }),
+  async run(stage) {
+    const { bytes, waitsMs } = stage.pace.upload;
+    const size = `${(bytes / 1_048_576).toFixed(1)} MiB`;
+    stage.say(`bodies of ${size} that wait for ${waitsMs.map(duration).join(', ')}`);
+    const send = async (waitMs: number): Promise<Upload> => {
+      const extra = { maxWaitMs: waitMs, bodyBytes: bytes, patienceMs: waitMs + PATIENCE_MS };
+      return { waitMs, end: await stage.send(stage.group('upload'), extra).ended };
+    };
+    const uploads = await Promise.all(waitsMs.map(send));
+    const told = uploads.map(
+      ({ waitMs, end }) => `${duration(waitMs)}: ${nameOf(end)} after ${duration(end.ms)}`,
+    );
+    const figures = {
+      bytes,
+      uploads: uploads.map(({ waitMs, end }) => ({
+        wait_ms: waitMs,
+        answer: nameOf(end),
+        after_ms: Math.round(end.ms),
+        bytes_taken: end.bytesSent,
+      })),
+    };
+    const well = uploads.every(isWell);
+    const meaning = well
+      ? 'A call with a large body may wait that long.'
+      : 'Something between cuts uploads that stand still: let such calls wait less (headgate-max-wait).';
+    return outcome(well, `${size}, ${told.join('; ')}`, meaning, figures);
+  },
+};

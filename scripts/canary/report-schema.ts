@@ -1,0 +1,36 @@
+import * as z from 'zod';
+
+/** The report of a run as `--json` writes it. */
+
+const checkReportSchema = z.object({
+  id: z.string(),
+  title: z.string(),
+  result: z.enum(['pass', 'fail', 'skipped']),
+  /** The measurement in a sentence or two. */
+  found: z.string(),
+  /** Conclusion from it, for people. */
+  meaning: z.string(),
+  figures: z.record(z.string(), z.json()),
+});
+
+export const reportSchema = z.object({
+  schema: z.literal('headgate-canary/1'),
+  url: z.url(),
+  run: z.string(),
+  started_at: z.iso.datetime(),
+  ended_at: z.iso.datetime(),
+  upstream: z.string().nullable(),
+  checks: z.array(checkReportSchema),
+  /** Requests that the run made, to be compared with the bill. */
+  sent: z.object({
+    calls: z.int().min(0),
+    admin_requests: z.int().min(0),
+    calls_to_upstream: z.int().min(0),
+  }),
+  /** Groups that could not be removed. */
+  groups_left: z.array(z.string()),
+  passed: z.boolean(),
+});
+
+export type CheckReport = z.output<typeof checkReportSchema>;
+export type Report = z.output<typeof reportSchema>;

@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AdminClient } from '../../src/contract/admin/client.ts';
+import { nameOf } from './call.ts';
+import { skipped, type Check, type Outcome } from './check.ts';
+import * as groups from './groups.ts';
+import type { Pace } from './pace.ts';
+import { planOf, type Choice, type Planned } from './plan.ts';
+import type { Report } from './report-schema.ts';
+import type { Sent } from './sent.ts';
+import { openStage, UPSTREAM_LABEL, type OpenStage } from './stage.ts';
+import { adminOf, type Target } from './target.ts';
+import { NotPossible, upstreamUse, type UpstreamUse } from './upstream-use.ts';
+
+export interface RunOptions {
+  readonly target: Target;
+  readonly checks: readonly Check[];
+  readonly choice: Choice;
+  readonly pace: Pace;
+  /** Where calls go that are to be served; null: none is. */
+  readonly upstream: { readonly id: string; readonly model: string } | null;
+  readonly signal: AbortSignal;
+  readonly say: (line: string) => void;
+  readonly deployed: (withinMs: number) => Promise<void>;
+}
+
+/** Label of the group by which a run tries whether calls get where they should. */
+const TRY_LABEL = 'try';
+
+/** Runs the checks that were chosen, one after the other, and removes what it has made however it ends. */
+export async function runCanary(options: RunOptions): Promise<Report> {
+  const { target, signal, say } = options;
+  const run = randomBytes(3).toString('hex');
+  const sent: Sent = { calls: 0, admin_requests: 0, calls_to_upstream: 0 };
+  const admin = adminOf(target, sent);
+  const startedAt = new Date();
+  const planned = planOf(options.checks, options.choice);
+  await removeLeftovers(admin, say);
+  const upstream = await upstreamOf(admin, options);
+  const closedPath = await closedPathOf(admin, upstream?.id ?? null);
+  const stage = openStage({ ...options, run, admin, sent, upstream, closedPath });
+  const made: string[] = [];
+  const outcomes = new Map<Check, Outcome>();
+  let left: string[];
+  try {
+    await prepare(stage, planned, made);
+    for (const { check, leftOut } of planned) {
+      if (leftOut !== null) continue;
+      outcomes.set(check, await runCheck(check, stage));
+      stage.closeCalls();
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    left = await clear(stage, made);
+  }
+  const checks = planned.map(({ check, leftOut }) => ({
+    id: check.id,
+    title: check.title,
+    ...(outcomes.get(check) ?? skipped(leftOut ?? 'it was stopped before')),
+  }));
+  return {
+    schema: 'headgate-canary/1',
+    url: target.url,
+    run,
+    started_at: startedAt.toISOString(),
+    ended_at: new Date().toISOString(),
+    upstream: upstream?.id ?? null,
+    checks,
+    sent,
+    groups_left: left,
+    passed: !signal.aborted && left.length === 0 && checks.every(({ result }) => result !== 'fail'),
+  };
+}
+
+async function removeLeftovers(admin: AdminClient, say: (line: string) => void): Promise<void> {
+  for (const name of await groups.leftovers(admin)) {
+    say(`removing ${name}, which an earlier run has left`);
+    await groups.removeGroup(admin, name);
+  }
+}
+
+function upstreamOf(
+  admin: AdminClient,
+  { target, upstream }: RunOptions,
+): Promise<UpstreamUse | null> {
+  if (upstream === null) return Promise.resolve(null);
+  return upstreamUse(admin, target, upstream.id, upstream.model);
+}
+
+/** Chooses a route for calls of closed groups. They get no further than to the group. */
+async function closedPathOf(admin: AdminClient, id: string | null): Promise<string> {
+  const answer = await admin('listUpstreams', { query: { limit: 1_000 } });
+  const { upstreams } = groups.bodyOf('listing upstreams', answer);
+  const fitting = upstreams.filter(
+    (each) => each.enabled && each.dialect === 'openai' && each.openai_at !== null,
+  );
+  const chosen = fitting.find((each) => each.id === (id ?? 'openai')) ?? fitting[0];
+  if (chosen === undefined) throw new NotPossible('No upstream of dialect openai is enabled.');
+  return `/${chosen.id}${chosen.openai_at}/chat/completions`;
+}
+
+/** Makes the groups, and tries whether calls get into them before many are sent. */
+async function prepare(
+  stage: OpenStage,
+  planned: readonly Planned[],
+  made: string[],
+): Promise<void> {
+  const make = async (label: string, body: groups.GroupBody): Promise<void> => {
+    const group = stage.group(label);
+    // Noted before: a request that fails may have made it all the same.
+    made.push(group.name);
+    await groups.makeGroup(stage.admin, group, body);
+  };
+  await make(TRY_LABEL, groups.CLOSED);
+  for (const { check, leftOut } of planned) {
+    if (leftOut !== null) continue;
+    for (const [label, body] of Object.entries(check.groups(stage.pace))) await make(label, body);
+  }
+  if (stage.upstream !== null) await make(UPSTREAM_LABEL, upstreamBody(stage.upstream));
+  stage.say(`${made.length} groups are made; every Worker knows them in a moment`);
+  await delay(stage.pace.settleMs, undefined, { signal: stage.signal });
+  const end = await stage.send(stage.group(TRY_LABEL)).ended;
+  if (end.reason !== 'busy') {
+    throw new NotPossible(
+      `A call to a group without room was answered ${nameOf(end)}: ${end.text.slice(0, 300)}`,
+    );
+  }
+}
+
+/** A group whose slots are free the moment that their calls end. */
+function upstreamBody({ match }: UpstreamUse): groups.GroupBody {
+  return {
+    match,
+    limits: { max_concurrency: 20 },
+    holds: { release_cooldown_ms: 0, cancel_cooldown_ms: 0, failure_hold_ms: 0 },
+    adaptive: 'off',
+  };
+}
+
+async function runCheck(check: Check, stage: OpenStage): Promise<Outcome> {
+  stage.say(`${check.id}: ${check.title}`);
+  try {
+    const result = await check.run(stage);
+    // What it saw of calls that were closed under it says nothing.
+    stage.signal.throwIfAborted();
+    return result;
+  } catch (error) {
+    if (stage.signal.aborted) throw error;
+    const found = `It could not be carried out: ${error instanceof Error ? error.message : String(error)}`;
+    return { result: 'fail', found, meaning: 'Nothing is known of this.', figures: {} };
+  }
+}
+
+/** Ends what is under way and removes the groups; answers with those that are left. */
+async function clear(stage: OpenStage, made: readonly string[]): Promise<string[]> {
+  stage.close();
+  const left: string[] = [];
+  for (const name of made) {
+    await groups.removeGroup(stage.admin, name).catch(() => left.push(name));
+  }
+  return left;
+}

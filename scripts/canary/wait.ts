@@ -1,0 +1,20 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface UntilOptions {
+  readonly withinMs: number;
+  readonly everyMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Looks until the condition holds; answers how long that took, or null when it did not in time. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  { withinMs, everyMs = 100, signal }: UntilOptions,
+): Promise<number | null> {
+  const startedAt = performance.now();
+  while (!(await condition())) {
+    if (performance.now() - startedAt > withinMs) return null;
+    await delay(everyMs, undefined, { ...(signal !== undefined && { signal }) });
+  }
+  return performance.now() - startedAt;
+}

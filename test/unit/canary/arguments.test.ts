@@ -1,0 +1,81 @@
+// What somebody has consented to, and what is asked of them before anything is sent.
+import { expect, it } from 'vitest';
+import { consentsOf, readArguments } from '../../../scripts/canary/arguments.ts';
+import { CHECKS } from '../../../scripts/canary/checks.ts';
+import { hide } from '../../../scripts/canary/hide.ts';
+import { paceOf } from '../../../scripts/canary/pace.ts';
+import { planOf, refusedOf } from '../../../scripts/canary/plan.ts';
+
+const TOKEN = 'a-token-that-nobody-sees';
+const read = (...args: readonly string[]) =>
+  readArguments(['--url', 'https://headgate.test/some/path', ...args], { ADMIN_TOKEN: TOKEN });
+
+/** Ids of what would run, or the refusals. */
+function planned(...args: readonly string[]): string[] {
+  const given = read(...args);
+  if (given === null) throw new Error('help');
+  const choice = { only: given.only, consents: consentsOf(given) };
+  const plan = planOf(CHECKS, choice);
+  const refused = refusedOf(plan, choice);
+  return refused.length > 0
+    ? refused
+    : plan.flatMap(({ check, leftOut }) => (leftOut === null ? [check.id] : []));
+}
+
+it('takes the origin of the URL, and the token from the environment or the line', () => {
+  expect(read()).toMatchObject({ url: 'https://headgate.test', token: TOKEN, load: 1 });
+  expect(read('--token', 'other')).toMatchObject({ token: 'other' });
+  expect(read('--help')).toBeNull();
+});
+
+it('runs nothing expensive that was not asked for', () => {
+  const cheap = ['latency', 'isolates', 'release', 'silence', 'upload', 'feed', 'cost'];
+  expect(planned()).toEqual(cheap);
+  expect(planned('--allow-load')).toEqual([...cheap, 'overload', 'memory']);
+  expect(planned('--upstream', 'up', '--model', 'm', '--allow-spend')).toEqual([
+    ...cheap,
+    'egress',
+  ]);
+  expect(planned('--only', 'deploy,cost', '--during-deploy')).toEqual(['cost', 'deploy']);
+});
+
+it.each([
+  ['overload', '--allow-load'],
+  ['memory', '--allow-load'],
+  ['deploy', '--during-deploy'],
+  ['egress', '--allow-spend'],
+])('refuses %s by name without %s', (id, flag) => {
+  expect(planned('--only', id)).toEqual([expect.stringContaining(flag)]);
+});
+
+it.each([
+  [['--upstream', 'up', '--model', 'm'], '--allow-spend: expected with --upstream'],
+  [['--upstream', 'up', '--allow-spend'], '--model: expected with --upstream'],
+  [['--only', 'nonsense'], '--only: expected checks of latency'],
+  [['--load', '7'], '--load: '],
+  [['--waits-s', '0'], '--waits-s: '],
+  [['--nonsense'], '--nonsense'],
+  [['--url', 'nonsense'], '--url: expected the URL of a deployment'],
+])('says what is wrong with %j', (args, says) => {
+  expect(() => read(...args)).toThrow(says);
+});
+
+it('says nothing of keys that are wrong', () => {
+  const env = { ADMIN_TOKEN: TOKEN, HEADGATE_KEY: 'sk-a-wrong-one' };
+  const args = ['--url', 'https://headgate.test'];
+  expect(() => readArguments(args, env)).toThrow(/^HEADGATE_KEY: (?!.*sk-a-wrong-one)/);
+  expect(() => readArguments(args, {})).toThrow('--token: expected a token');
+});
+
+it('takes secrets out of whatever is told', () => {
+  const text = `refused: Bearer ${TOKEN} and sk-1, sk-1`;
+  expect(hide(text, [TOKEN, null, 'sk-1'])).toBe('refused: Bearer *** and ***, ***');
+});
+
+it('waits for minutes only where that was asked for', () => {
+  const waits = (long: boolean, waitsS: number[] | null) =>
+    paceOf({ load: 1, long, waitsS }).silence.waitsMs;
+  expect(waits(false, null)).toEqual([60_000]);
+  expect(waits(true, null)).toEqual([60_000, 300_000, 420_000, 600_000]);
+  expect(waits(true, [1, 2])).toEqual([1_000, 2_000]);
+});
