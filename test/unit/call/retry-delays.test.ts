@@ -44,6 +44,21 @@ it('holders are back before waiters, and waiters that are far apart in their ord
   }
 });
 
+it('of 2,000 waiters that come back from a reset no 100 ms see more than 150', () => {
+  let state = 1;
+  const random: Random = () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+  const perWindow = new Map<number, number>();
+  for (let place = 0; place < 2_000; place += 1) {
+    const window = Math.floor(firstRetryMs(place, random) / 100);
+    perWindow.set(window, (perWindow.get(window) ?? 0) + 1);
+  }
+  expect(Math.max(...perWindow.values())).toBeLessThanOrEqual(150);
+  expect(Math.max(...perWindow.keys())).toBeLessThan(20);
+});
+
 it('releases are spread over ten seconds', () => {
   expect(releasePausesMs(most).reduce((sum, ms) => sum + ms)).toBeCloseTo(10_000, 6);
   expect(releasePausesMs(least)).toEqual([0, 0, 0]);
