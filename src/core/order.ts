@@ -4,7 +4,7 @@ import { LANES, type Lane, type Ticket } from './words/ticket.ts';
 import { leastAgentService, NO_AGENT, type Account } from './parts/accounts.ts';
 import { letsOthersTry } from './parts/evidence.ts';
 import { laneTurns } from './parts/lanes.ts';
-import { compareWaiters, type Line, type Waiter } from './parts/queue.ts';
+import { compareWaiters, placeOf, type Line, type Waiter } from './parts/queue.ts';
 import { refusalsOf } from './parts/repeat-refusals.ts';
 import { atUpstream, slotsLearned } from './capacity.ts';
 import type { GroupState } from './state.ts';
@@ -144,10 +144,13 @@ function headOf({ tenant, waiters }: Line, view: View): Waiter | undefined {
   return best;
 }
 
-/** Whether somebody is parked behind a waiter and no cap of its own is used up. It blocks nobody if so. */
+/** Whether somebody is parked behind a waiter and nothing of its own keeps it back. It blocks nobody if so. */
 function mayGo(waiter: Waiter, view: View): boolean {
-  if (waiter.sliceEndsAt === null || view.passedOver.has(waiter)) return false;
-  const { ticket, tenant, agent } = waiter;
+  return waiter.sliceEndsAt !== null && !view.passedOver.has(waiter) && isReady(waiter, view);
+}
+
+/** Whether no cap of its own is used up, nor a refusal of its own lets others go first. */
+function isReady({ ticket, tenant, agent }: Waiter, view: View): boolean {
   if (refusalsOf(view.state.repeatRefusals, ticket.id) > view.refusalsMax) return false;
   const { slotsMaxEach, slotsMaxEachAgent } = view.state.settings;
   if (isFull(tenant, slotsMaxEach, view)) return false;
@@ -157,6 +160,60 @@ function mayGo(waiter: Waiter, view: View): boolean {
   }
   if (!ticket.waitsElsewhere) return true;
   return !view.barred.has('elsewhere') && !wouldHoldTooMuch(view.state, 1);
+}
+
+/**
+ * Whether as many waiters as `enough` go before this one whatever happens meanwhile: the older ones that share its
+ * turns, and of everybody else who goes first now the next one only, since the turn after that may be its own.
+ */
+export function areSurelyAhead(state: GroupState, waiter: Waiter, enough: number): boolean {
+  if (waiter.isPromoted) return false;
+  let ahead = eldersOf(state, waiter);
+  if (ahead >= enough) return true;
+  const turns = laneTurns(state);
+  const view: View = {
+    state,
+    turns,
+    barred: new Set(),
+    refusalsMax: REFUSALS_FREE,
+    passedOver: NOBODY,
+  };
+  for (const other of others(state, waiter)) {
+    if (precedes(other, waiter, view) && isReady(other, view)) ahead += 1;
+    if (ahead >= enough) return true;
+  }
+  return false;
+}
+
+/** Counts those who share the turns of a waiter and stand before it. */
+function eldersOf({ queue, settings }: GroupState, waiter: Waiter): number {
+  const { waiters = [] } = queue.lanes[waiter.lane].byTenant.get(waiter.tenant) ?? {};
+  const place = placeOf(waiters, waiter, compareWaiters);
+  if (!settings.byAgent || waiter.agent.waiting === waiter.tenant.waiting) return place;
+  return waiters.slice(0, place).filter(({ agent }) => agent === waiter.agent).length;
+}
+
+/** Lists the oldest of every other line, and of every other agent in its own. */
+function* others(
+  { queue, settings }: GroupState,
+  { lane, tenant, agent }: Waiter,
+): Generator<Waiter> {
+  for (const each of LANES) {
+    for (const line of queue.lanes[each].lines) {
+      const isOwn = each === lane && line.tenant === tenant;
+      if (!isOwn) yield* line.waiters.slice(0, 1);
+      else if (settings.byAgent) yield* oldestOfEach(line, agent);
+    }
+  }
+}
+
+function* oldestOfEach({ waiters }: Line, except: Account): Generator<Waiter> {
+  const seen = new Set([except]);
+  for (const waiter of waiters) {
+    if (seen.has(waiter.agent)) continue;
+    seen.add(waiter.agent);
+    yield waiter;
+  }
 }
 
 function isFull(account: Account, slotsMax: number, { barred }: View): boolean {

@@ -11,6 +11,7 @@ import type { Waiter } from './parts/queue.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { leave, rejected } from './leave.ts';
+import { areSurelyAhead } from './order.ts';
 import { rejectionAtDeadline } from './rejections.ts';
 import { NEVER, type GroupState } from './state.ts';
 
@@ -68,9 +69,22 @@ export function letGo(
 function isFar(state: GroupState, waiter: Waiter, now: InstantMs): boolean {
   const { holdsNarrower, parents } = waiter.ticket;
   if (holdsNarrower || parents.length > 0) return false;
-  const ahead = waitersAhead(state, waiter);
-  const near = state.holdSamples < HOLD_SAMPLES_MIN ? NEAR_PLACES_GUESSED : NEAR_PLACES;
-  return ahead >= near && estimateWaitMs(state, ahead, now) > FAR_MS;
+  const likely = waitersAhead(state, waiter);
+  const enough = farFrom(state, likely, now);
+  // The place that it is told counts others as well, whom its share, its lane or a reservation may let it overtake.
+  return likely >= enough && areSurelyAhead(state, waiter, enough);
+}
+
+/** Finds the least number of waiters ahead that make a turn so far off, by halves; `most` + 1: as many do not. */
+function farFrom(state: GroupState, most: number, now: InstantMs): number {
+  let low = state.holdSamples < HOLD_SAMPLES_MIN ? NEAR_PLACES_GUESSED : NEAR_PLACES;
+  let high = most + 1;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (estimateWaitMs(state, middle, now) > FAR_MS) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /**

@@ -217,9 +217,13 @@ export class NaiveGroup extends NaiveLeases {
     const { ticket, deadlineAt, sliceEndsAt } = waiter;
     if (!this.#waiters.includes(waiter) || ticket.holdsNarrower) return false;
     if (ticket.parents.length > 0 || sliceEndsAt === null) return false;
-    const ahead = this.order.ahead(waiter, this.view());
     const near = this.holds.length < 10 ? 100 : 16;
-    return ahead >= near && this.#estimate(waiter) > 60_000 && deadlineAt > sliceEndsAt + 5_000;
+    const isLikely = (ahead: number) => ahead >= near && this.#estimateBehind(ahead) > 60_000;
+    const places = [
+      this.order.ahead(waiter, this.view()),
+      this.order.surelyAhead(waiter, this.view()),
+    ];
+    return places.every(isLikely) && deadlineAt > sliceEndsAt + 5_000;
   }
 
   #unpark(waiter: NaiveWaiter, askAgainMs: number | null): void {
@@ -302,10 +306,14 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   #estimate(waiter: NaiveWaiter): number {
+    return this.#estimateBehind(this.order.ahead(waiter, this.view()));
+  }
+
+  #estimateBehind(ahead: number): number {
     const { slotsMax } = this.settings;
     if (slotsMax === 0) return 60_000;
     const free = Math.max(0, slotsMax - this.slotsInUse());
-    const turns = Math.max(0, this.order.ahead(waiter, this.view()) + 1 - free);
+    const turns = Math.max(0, ahead + 1 - free);
     return Math.round((turns * this.meanHold()) / slotsMax);
   }
 

@@ -204,6 +204,23 @@ export class NaiveOrder {
     return higher.length + before + shares.reduce((sum, each) => sum + each, 0);
   }
 
+  /** How many go before a waiter in any case: its elders, and of each other tenant (and agent of its own) the oldest. */
+  surelyAhead(waiter: NaiveWaiter, view: NaiveView): number {
+    if (waiter.isPromoted) return 0;
+    const { tenant } = waiter.ticket.holder;
+    const turnsOf = ({ lane, ticket: { holder } }: NaiveWaiter): string => {
+      const isOwn = lane === waiter.lane && holder.tenant === tenant;
+      return JSON.stringify([lane, holder.tenant, isOwn && view.settings.byAgent && holder.agent]);
+    };
+    const counts = Object.values(Object.groupBy(view.waiters, turnsOf)).map((group = []) => {
+      const [oldest, ...rest] = group.toSorted(byAge);
+      if (oldest === undefined) return 0;
+      if (group.includes(waiter)) return [oldest, ...rest].indexOf(waiter);
+      return this.#isReady(oldest, view) && this.#compare(oldest, waiter, view) < 0 ? 1 : 0;
+    });
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
   #compare(a: NaiveWaiter, b: NaiveWaiter, view: NaiveView): number {
     const [one, two] = [this.#tuple(a, view), this.#tuple(b, view)];
     for (const [index, value] of one.entries()) {
@@ -235,8 +252,11 @@ export class NaiveOrder {
     ];
   }
 
-  #mayGo({ sliceEndsAt, ticket }: NaiveWaiter, { settings, leases }: NaiveView): boolean {
-    if (sliceEndsAt === null) return false;
+  #mayGo(waiter: NaiveWaiter, view: NaiveView): boolean {
+    return waiter.sliceEndsAt !== null && this.#isReady(waiter, view);
+  }
+
+  #isReady({ ticket }: NaiveWaiter, { settings, leases }: NaiveView): boolean {
     const { tenant, agent } = ticket.holder;
     const ofTenant = slotsOf(leases, ({ holder }) => holder.tenant === tenant);
     const ofAgent = slotsOf(leases, ({ holder }) => isAgent(holder, ticket.holder));

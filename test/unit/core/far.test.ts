@@ -162,6 +162,51 @@ describe('a waiter is parked', () => {
   });
 });
 
+describe('a waiter that many others are ahead of is parked if they need not go before it', () => {
+  /** Lets it ask until it is told nothing any more, or to ask later. */
+  function isParked(group: TestGroup, name: string, options: AskOptions): boolean {
+    const answers = [...group.ask(name, options), ...group.ask(name, options)];
+    return !answers.join(' ').includes('again in');
+  }
+
+  const crowded: AskOptions = { lane: 'high' };
+
+  test.each<[string, object, AskOptions, AskOptions]>([
+    [
+      'where its tenant is below its reservation',
+      { reserved: { another: 1 } },
+      crowded,
+      { tenant: 'another' },
+    ],
+    ['where those are at their cap', { slotsMaxEach: 1 }, crowded, { tenant: 'another' }],
+    ['where its agent had less', { byAgent: true }, { agent: 'greedy' }, { agent: 'modest' }],
+    ['where its lane has a share', {}, crowded, { tenant: 'another' }],
+  ])('%s', (_, settings, crowd, ask) => {
+    const group = slowGroup(settings);
+    fill(group, 100, crowd);
+    expect(isParked(group, 'crowded', { ...LATER, ...crowd })).toBe(false);
+    expect(isParked(group, 'far', { ...LATER, ...ask })).toBe(true);
+  });
+
+  test('so that the eldest of many tenants has the next slot, and nobody who comes new', () => {
+    const group = slowGroup();
+    const askAll = (): void => {
+      for (let index = 0; index < 2 * NEAR_PLACES; index += 1) {
+        group.ask(`of-${index}`, { ...LATER, tenant: `tenant-${index}` });
+      }
+    };
+    askAll();
+    askAll();
+    const parked = [...group.state.queue.byTicket.values()].filter(
+      ({ sliceEndsAt }) => sliceEndsAt !== null,
+    );
+    expect(parked.map(({ ticket }) => ticket.id)).toEqual(
+      Array.from({ length: NEAR_PLACES }, (__, index) => `of-${index}`),
+    );
+    expect(group.release('holder')).toEqual(['ended holder.1', 'grant of-0.1']);
+  });
+});
+
 describe('the place of a newcomer with many ahead', () => {
   /** A group in which everybody's turn is less than a minute away. */
   function quickGroup(waiters: number): TestGroup {
