@@ -22,6 +22,11 @@ export function isOverload(error: unknown): boolean {
   return overloaded === true || (typeof message === 'string' && ACCOUNT_OVERLOADED.test(message));
 }
 
+/** Tells whether an object was reset while it had a message. */
+export function isReset(error: unknown): boolean {
+  return (error as { durableObjectReset?: unknown } | null)?.durableObjectReset === true;
+}
+
 /** The failures of a call's messages to a pool since the pool last answered. */
 export class FailureStreak {
   #failed = NONE;

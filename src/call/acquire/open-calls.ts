@@ -1,6 +1,6 @@
 import type { AcquireAnswer, AcquireRequest } from '../../contract/rpc/group-rpc.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
-import { isOverload } from './failure-streak.ts';
+import { isOverload, isReset } from './failure-streak.ts';
 import type { PoolSource } from './pools.ts';
 
 export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
@@ -9,6 +9,8 @@ export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
 interface Failed {
   readonly kind: 'failed';
   readonly overloaded: boolean;
+  /** The object was reset while it had the call. */
+  readonly reset: boolean;
 }
 
 /** The end of one acquire call. */
@@ -117,7 +119,7 @@ async function acquireCall(pool: PoolSource, request: AcquireRequest): Promise<A
   try {
     return await pool().acquire(request);
   } catch (error) {
-    return { kind: 'failed', overloaded: isOverload(error) };
+    return { kind: 'failed', overloaded: isOverload(error), reset: isReset(error) };
   }
 }
 

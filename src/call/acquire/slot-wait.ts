@@ -14,6 +14,12 @@ const DEADLINE_GRACE_MS = 2_000;
 /** Maximum grants in a row that are lost on their way before the group counts as out of reach. */
 const LOST_MAX = 7;
 
+/**
+ * How long a call was parked in an object that is reset for the resets before it to be over: one that is reset again
+ * and again serves between them, and one that cannot start fails at once.
+ */
+const SERVED_MS = 500;
+
 /** How long an object is overloaded before calls may bypass their group for it. */
 const BYPASS_AFTER_MS = 2_000;
 
@@ -60,6 +66,8 @@ export class SlotWait {
   readonly #streak = new FailureStreak();
   #attempt: number;
   #sliceMs: number;
+  /** When the last acquire call was made. */
+  #askedAt = 0;
   #hasArrived = false;
   #mayBeKnown = false;
   /** Waiters that were ahead when it last heard; null: it has not heard yet. */
@@ -76,6 +84,7 @@ export class SlotWait {
 
   /** The acquire call that is to be made at `now`, and how long nothing need happen to it. */
   nextCall(now: number): readonly [request: AcquireRequest, waitMs: number] {
+    this.#askedAt = now;
     const request = {
       ...this.#asked,
       attempt: this.#attempt,
@@ -116,7 +125,7 @@ export class SlotWait {
       case 'slice_over':
         return this.#afterSlice(turn, now);
       case 'failed':
-        return turn.overloaded ? this.#afterOverload(now) : this.#afterFailure(now);
+        return turn.overloaded ? this.#afterOverload(now) : this.#afterFailure(turn.reset, now);
     }
   }
 
@@ -153,7 +162,8 @@ export class SlotWait {
     return this.#unlessOver(AT_ONCE, now);
   }
 
-  #afterFailure(now: number): SlotEnd | Again {
+  #afterFailure(isReset: boolean, now: number): SlotEnd | Again {
+    if (isReset && now - this.#askedAt >= SERVED_MS) this.#streak.end();
     const retries = this.#streak.noteFailed(now);
     if (this.#streak.isOutOfReach(now)) return { kind: 'unavailable' };
     const restMs = retries === 0 ? firstRetryMs(this.#position) : retryMs(retries);

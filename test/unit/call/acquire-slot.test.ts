@@ -120,6 +120,11 @@ function overload(): Error {
   return Object.assign(new Error('Durable Object is overloaded.'), { overloaded: true });
 }
 
+/** An error by which the platform says that the object was reset while it had a call. */
+function reset(): Error {
+  return Object.assign(new Error('Durable Object was reset.'), { durableObjectReset: true });
+}
+
 it('an ask is answered with a grant', async () => {
   const { asks, seen, work } = start();
   const { answer, dispose } = granted(1);
@@ -281,6 +286,21 @@ it('two failures do not put a group out of reach, however long they took', async
   await work;
   expect(seen.result).toEqual({ kind: 'unavailable' });
   caller.abort();
+});
+
+it('an object that is reset again and again and serves in between is not out of reach', async () => {
+  const { asks } = start();
+  for (let resets = 1; resets <= 5; resets += 1) {
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(asks).toHaveLength(resets);
+    asks.at(-1)?.fail(reset());
+  }
+});
+
+it('an object that is reset at once whenever it starts is out of reach', async () => {
+  const { seen } = start({}, { script: () => reset() });
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(seen.result).toEqual({ kind: 'unavailable' });
 });
 
 it('grants that are lost on their way again and again put the group out of reach', async () => {
