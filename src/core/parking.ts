@@ -3,7 +3,6 @@ import {
   FAR_MS,
   HOLD_SAMPLES_MIN,
   NEAR_PLACES,
-  NEAR_PLACES_GUESSED,
   ORPHAN_GRACE_MS,
   TOLD_FROM_PLACE,
 } from './words/settings.ts';
@@ -63,12 +62,14 @@ export function letGo(
 }
 
 /**
- * Whether a waiter's turn is so far off that nobody need be parked for it. One that holds slots of other groups, or
- * may pass on those of its parent, does not wait for its turn alone.
+ * Whether a waiter's turn is known to be so far off that nobody need be parked for it. One that holds slots of other
+ * groups, or may pass on those of its parent, does not wait for its turn alone.
  */
 function isFar(state: GroupState, waiter: Waiter, now: InstantMs): boolean {
   const { holdsNarrower, parents } = waiter.ticket;
   if (holdsNarrower || parents.length > 0) return false;
+  // A guess that is too high would leave slots free, in a new group and after each reset.
+  if (state.holdSamples < HOLD_SAMPLES_MIN) return false;
   const likely = waitersAhead(state, waiter);
   const enough = farFrom(state, likely, now);
   // The place that it is told counts others as well, whom its share, its lane or a reservation may let it overtake.
@@ -77,7 +78,7 @@ function isFar(state: GroupState, waiter: Waiter, now: InstantMs): boolean {
 
 /** Finds the least number of waiters ahead that make a turn so far off, by halves; `most` + 1: as many do not. */
 function farFrom(state: GroupState, most: number, now: InstantMs): number {
-  let low = state.holdSamples < HOLD_SAMPLES_MIN ? NEAR_PLACES_GUESSED : NEAR_PLACES;
+  let low = NEAR_PLACES;
   let high = most + 1;
   while (low < high) {
     const middle = (low + high) >>> 1;

@@ -300,6 +300,29 @@ export const crowdedSettingsArb: fc.Arbitrary<GroupSettings> = busySettingsArb.m
   queueLengthMax: 1_000,
 }));
 
+const SLOW_CALL: Ask = {
+  kind: 'ask',
+  sliceMs: 30_000,
+  ageMs: 0,
+  patienceMs: null,
+  wait: true,
+  tenant: 'ann',
+  agent: null,
+  agentAgeMs: null,
+  lane: 'normal',
+  slots: 1,
+  manner: { isTry: false, waitsElsewhere: false, holdsNarrower: false },
+  parent: null,
+  mayAskLater: false,
+};
+
+/** As many calls of half a minute as it takes to know that they take so long. */
+export const SLOW_CALLS: readonly Action[] = Array.from({ length: 10 }, (): Action[] => [
+  SLOW_CALL,
+  { kind: 'advance', ms: 30_000 },
+  { kind: 'end', pick: 0, outcome: 'success' },
+]).flat();
+
 /** Calls that come in crowds, of which some are so far back that nobody is parked for them. */
 export const crowdedActionArb: fc.Arbitrary<Action> = fc.oneof(
   { weight: 12, arbitrary: busyActionArb },

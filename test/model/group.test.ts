@@ -8,6 +8,7 @@ import {
   crowdedActionArb,
   crowdedSettingsArb,
   settingsArb,
+  SLOW_CALLS,
   type Action,
 } from './actions.ts';
 import type { NaiveGroup } from './naive-group.ts';
@@ -99,7 +100,7 @@ test('in a crowd callers are sent away to ask again later as the naive group say
   const seen = { far: 0, told: 0 };
   fc.assert(
     fc.property(crowdedSettingsArb, crowdedHistoryArb, (settings, history) => {
-      const world = lived(settings, history, 'after_jumps');
+      const world = lived(settings, [...SLOW_CALLS, ...history], 'after_jumps');
       const pending = world.log.filter((line) => line.includes(' pending '));
       seen.far += pending.filter((line) => line.includes(' again in ')).length;
       seen.told += pending.filter((line) => / at \d{3}$/.test(line)).length;

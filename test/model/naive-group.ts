@@ -217,8 +217,8 @@ export class NaiveGroup extends NaiveLeases {
     const { ticket, deadlineAt, sliceEndsAt } = waiter;
     if (!this.#waiters.includes(waiter) || ticket.holdsNarrower) return false;
     if (ticket.parents.length > 0 || sliceEndsAt === null) return false;
-    const near = this.holds.length < 10 ? 100 : 16;
-    const isLikely = (ahead: number) => ahead >= near && this.#estimateBehind(ahead) > 60_000;
+    if (this.holds.length < 10) return false;
+    const isLikely = (ahead: number) => ahead >= 16 && this.#estimateBehind(ahead) > 60_000;
     const places = [
       this.order.ahead(waiter, this.view()),
       this.order.surelyAhead(waiter, this.view()),

@@ -90,9 +90,6 @@ export const FAR_MS = 60_000;
 /** Waiters that are parked whatever their estimate: of so few calls it says little, and a free slot must find one. */
 export const NEAR_PLACES = 16;
 
-/** The same as long as the estimate is a guess. */
-export const NEAR_PLACES_GUESSED = 100;
-
 /** Waiters ahead of a newcomer that is told so at once. */
 export const TOLD_FROM_PLACE = 100;
 

@@ -1,10 +1,10 @@
 // The Worker's asking against a real pool, where the call is so far back that nobody is parked for it.
 import { afterAll, expect, it } from 'vitest';
 import { acquireSlot, type Patience } from '../../../src/call/acquire/acquire-slot.ts';
-import { NEAR_PLACES_GUESSED } from '../../../src/core/words/settings.ts';
+import { NEAR_PLACES } from '../../../src/core/words/settings.ts';
 import type { Schedule } from '../../../src/runtime/call-clock.ts';
 import { steadyClock } from '../../../src/runtime/steady-clock.ts';
-import { define, inside, nothingLeaks, pool, request, take } from '../support/pool.ts';
+import { define, inside, learnSlow, nothingLeaks, pool, request, take } from '../support/pool.ts';
 import { until } from '../support/worker.ts';
 
 const GROUP = 'far-asks';
@@ -29,9 +29,10 @@ function heldSchedule() {
 
 it('rests until it is to ask again, keeps its place, and has its slot from there', async () => {
   await define(GROUP, 1);
+  await learnSlow(GROUP);
   const holder = await take(GROUP, 'holder');
   await inside(GROUP, (instance) => {
-    for (let at = 0; at < NEAR_PLACES_GUESSED; at += 1) {
+    for (let at = 0; at < NEAR_PLACES; at += 1) {
       instance.acquire(request(GROUP, `near-${at}`, { sliceMs: 3_600_000 })).catch(() => undefined);
     }
   });
@@ -50,7 +51,7 @@ it('rests until it is to ask again, keeps its place, and has its slot from there
   fire();
   await until(() => expect(delays()).toEqual([30_000]));
   await inside(GROUP, async (instance) => {
-    for (let at = 0; at < NEAR_PLACES_GUESSED; at += 1) await instance.cancel(`near-${at}`);
+    for (let at = 0; at < NEAR_PLACES; at += 1) await instance.cancel(`near-${at}`);
   });
   fire();
   // Nobody is ahead any more: it is parked.

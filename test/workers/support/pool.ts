@@ -9,6 +9,7 @@ import type {
   ResumeAnswer,
   ResumeRequest,
 } from '../../../src/contract/rpc/group-rpc.ts';
+import { HOLD_SAMPLES_MIN } from '../../../src/core/words/settings.ts';
 import { INVARIANTS } from '../../../src/core/parts/totals.ts';
 import type { BoundRow } from '../../../src/core/parts/bound.ts';
 import type { PoolStatus } from '../../../src/contract/status.ts';
@@ -99,6 +100,15 @@ export function heldBy(
   const [ticketId = ''] = leaseId.split('.');
   const told = { ...(nested && { nested }), ...(reserved && { reserved }) };
   return { ...request(group, ticketId), leaseId, attachment, ...told, ...fields };
+}
+
+/** Lets as many calls end as it takes for a pool to know that they take four seconds each. */
+export async function learnSlow(group: string): Promise<void> {
+  for (let calls = 0; calls < HOLD_SAMPLES_MIN; calls += 1) {
+    const { lease } = await take(group, `slow-${calls}`);
+    passTime(4_000);
+    await lease.release('success', 200);
+  }
 }
 
 /** Takes a lease up again, as its holder would. */
