@@ -19,6 +19,12 @@ interface AssetSource {
   fetch(url: string, init: { readonly headers: Record<string, string> }): Promise<Response>;
 }
 
+/** A namespace of Workers KV, as far as it is used. */
+export interface KeyValueStore {
+  get(key: string, type: 'json'): Promise<unknown>;
+  put(key: string, value: string): Promise<void>;
+}
+
 /** A dataset of Analytics Engine, as far as it is used. */
 export interface AnalyticsDataset {
   writeDataPoint(point: {
@@ -35,6 +41,8 @@ export interface Env {
   readonly FEED: ObjectNamespace<FeedRpc>;
   /** Self-hosted only, where every object has a file: pools whose keys had no success yet are in one. */
   readonly TRIALS?: ObjectNamespace<TrialsRpc>;
+  /** A copy of the configuration for isolates that begin. Absent: they ask the directory. */
+  readonly SNAPSHOTS?: KeyValueStore;
   /** The dashboard's files. Absent: they were never built. */
   readonly ASSETS?: AssetSource;
   /** Opens the admin routes. Without it they are closed. */
@@ -64,6 +72,13 @@ export type PlaceVariables = Pick<Env, 'JURISDICTION' | 'DIRECTORY_LOCATION'>;
 /** Tells the jurisdiction of the deployment; null: it has none. */
 export function jurisdictionOf({ JURISDICTION: name = '' }: PlaceVariables): string | null {
   return name === '' ? null : name;
+}
+
+/** Finds the copy for isolates that begin; null: there is none, or it would leave the jurisdiction. */
+export function snapshotStoreOf(
+  env: Pick<Env, 'SNAPSHOTS' | 'JURISDICTION'>,
+): KeyValueStore | null {
+  return jurisdictionOf(env) === null ? (env.SNAPSHOTS ?? null) : null;
 }
 
 /** Narrows a namespace down to objects of a jurisdiction; null: of none. */

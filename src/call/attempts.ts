@@ -1,10 +1,13 @@
-import { routingTable } from '../config/snapshots.ts';
+import { tableSince } from '../config/snapshots.ts';
+import { groupSchema } from '../contract/config/group.ts';
+import type { Placement } from '../routing/placement.ts';
 import { pause } from '../runtime/background.ts';
 import type { Ticket } from './acquire/admission.ts';
 import type { PlaceListener } from './acquire/slices.ts';
+import { identify } from './identity/authenticate.ts';
 import { relocate } from './locate.ts';
 import { planAt, type Candidate } from './plan.ts';
-import { never, rejected, type FinalResult, type Left, type Rejected } from './result.ts';
+import { LEFT, never, rejected, type FinalResult, type Left, type Rejected } from './result.ts';
 import {
   atOtherPlaces,
   mayServeElsewhere,
@@ -20,6 +23,9 @@ import { tryAt } from './try-at.ts';
 const MOVES_MAX = 20;
 const MOVE_PAUSE_MS = 100;
 
+/** Rules of a group that nobody configured. */
+const DEFAULTS = groupSchema.parse({ name: 'defaults' });
+
 /**
  * Tries a call until somebody serves it or it is rejected for good: again when its group moved while it
  * waited or when its upstream refused it and waiting helps, and elsewhere where the operator says so.
@@ -30,11 +36,14 @@ export async function attempts(
   listener: PlaceListener | null,
 ): Promise<FinalResult> {
   const tries = new Tries(first.call.request.headers);
-  const spill = await planSpill(first);
+  let spill = await planSpill(first);
   let candidate = first;
   let moves = 0;
-  const ticketHere = (): Ticket =>
-    spill.next.length > 0 ? ticketUntilNext(ticket, spill.afterMs) : ticket;
+  const ticketHere = (): Ticket => {
+    const { keyLanes } = candidate.call.caller;
+    const own = keyLanes === ticket.keyLanes ? ticket : { ...ticket, keyLanes };
+    return spill.next.length > 0 ? ticketUntilNext(own, spill.afterMs) : own;
+  };
   let here = ticketHere();
   for (;;) {
     const hasNext = spill.next.length > 0;
@@ -49,9 +58,12 @@ export async function attempts(
         return result;
       case 'moved': {
         moves += 1;
-        const rerouted = await reroute(candidate, result.configVersion, moves);
+        const rerouted = await reroute(candidate, ticket, result.configVersion, moves);
+        if (rerouted.kind === 'rejected') return { ...rerouted, isByNewer: true };
         if (rerouted.kind !== 'planned') return rerouted;
         candidate = rerouted;
+        spill = await planSpill(candidate);
+        here = ticketHere();
         continue;
       }
       case 'again':
@@ -61,8 +73,8 @@ export async function attempts(
         failure = unreachable(upstream.id, null);
         break;
       case 'rejected':
-        if (!mayServeElsewhere(result.reply.reason)) return withTries(result, tries);
-        failure = result;
+        failure = moves > 0 ? { ...result, isByNewer: true } : result;
+        if (!mayServeElsewhere(result.reply.reason)) return withTries(failure, tries);
         break;
       default:
         return never(result);
@@ -76,23 +88,40 @@ export async function attempts(
   }
 }
 
-function withTries({ reply }: Rejected, { sent }: Tries): Rejected {
-  return rejected({ ...reply, tries: sent });
+function withTries(result: Rejected, { sent }: Tries): Rejected {
+  return { ...result, reply: { ...result.reply, tries: sent } };
 }
 
-/** Plans a call anew by a newer configuration. */
+/**
+ * Decides a call anew by a newer configuration, from who calls on: the key may be revoked, the way another one. One that
+ * had spilled begins at its own upstream again. Without that version it goes nowhere.
+ */
 async function reroute(
-  { call: before, located, spilledFrom }: Candidate,
+  { call: before, located, spilledFrom, placements }: Candidate,
+  ticket: Ticket,
   configVersion: number,
   moves: number,
 ): Promise<Candidate | Rejected | Left> {
-  if (moves >= MOVES_MAX) {
-    const message = 'The configuration of the group could not be read. Try again in a moment.';
-    return rejected({ reason: 'limiter_unavailable', message });
-  }
+  if (moves >= MOVES_MAX) return unread();
   if (moves > 1) await pause(MOVE_PAUSE_MS);
-  const table = (await routingTable(before.env, before.ctx, configVersion)) ?? before.table;
-  const call = { ...before, table };
-  const again = await relocate(call, located);
-  return again.kind === 'located' ? planAt(call, again, spilledFrom) : again;
+  const table = await tableSince(before, configVersion, patienceOf(ticket, placements));
+  if (table === null) return before.signal.aborted ? LEFT : unread();
+  const { request, query, body } = before;
+  const identified = await identify(table, request.headers, query);
+  if (identified.kind === 'rejected') return identified;
+  const call = { ...before, table, caller: identified.caller };
+  body.restore();
+  const again = await relocate(call, spilledFrom ?? located);
+  return again.kind === 'located' ? planAt(call, again) : again;
+}
+
+function unread(): Rejected {
+  const message = 'The configuration of the group could not be read. Try again in a moment.';
+  return rejected({ reason: 'limiter_unavailable', message });
+}
+
+/** Tells until when a call waits at the most, as far as is known. */
+function patienceOf({ enqueuedAt, maxWaitMs }: Ticket, placements: readonly Placement[]): number {
+  const timeouts = placements.map(({ config }) => (config ?? DEFAULTS).queue.timeout_ms);
+  return enqueuedAt + Math.min(maxWaitMs ?? Infinity, ...timeouts);
 }

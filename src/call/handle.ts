@@ -16,7 +16,14 @@
 import type { Env } from '../env.ts';
 import type { Reason } from '../contract/reasons.ts';
 import { readCallerHeaders } from '../contract/request-headers.ts';
-import { newerTable, routingTable } from '../config/snapshots.ts';
+import {
+  mayBeOld,
+  newerTable,
+  newestKnown,
+  routingTable,
+  sureTable,
+  type RoutingTable,
+} from '../config/snapshots.ts';
 import type { Background } from '../runtime/background.ts';
 import { CallClock } from '../runtime/call-clock.ts';
 import { wrongPlace } from '../runtime/places.ts';
@@ -51,8 +58,24 @@ import { unsupported } from './unsupported.ts';
 /** Shared by all calls without a query: nobody adds to it. */
 const NO_QUERY = new URLSearchParams();
 
-/** Reasons that a newer configuration may do away with. */
+/** Reasons that a newer configuration may do away with, even if the copy is a second old. */
 const NOT_THERE: ReadonlySet<Reason> = new Set(['upstream_unknown', 'model_unknown']);
+
+/** Reasons that it may do away with, and no pool was asked whether there is one. */
+const BY_CONFIG: ReadonlySet<Reason> = new Set([
+  'key_missing',
+  'key_invalid',
+  'key_forbidden',
+  'model_ambiguous',
+  'header_invalid',
+  'body_unreadable',
+  'secret_missing',
+  'price_unknown',
+  'too_many_groups',
+]);
+
+/** Methods of calls that a pool may be asked for. */
+const GENERATING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 /** Answers a call to `/{upstream}/*` or to the unified `/v1/*`. */
 export async function proxy(request: Request, env: Env, ctx: Background): Promise<Response> {
@@ -62,14 +85,14 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
     const reply = { reason: 'setting_invalid', message: wrong } as const;
     return errorResponse(errorShape(request, url, null), reply);
   }
-  const table = await routingTable(env, ctx);
+  const mayAskPool = GENERATING.has(request.method);
+  const table = await (mayAskPool ? routingTable(env, ctx) : sureTable(env, ctx));
   if (table === null) {
     const message = 'The configuration cannot be reached yet. Try again in a moment.';
     const reply = { reason: 'limiter_unavailable', message } as const;
     return errorResponse(errorShape(request, url, null), reply);
   }
-  const cors = corsHeaders(request, table.snapshot.config.cors_origins);
-  const preflight = preflightResponse(request, cors);
+  const preflight = preflightResponse(request, corsOf(request, table));
   if (preflight !== null) return preflight;
   const { signal } = request;
   const { after } = new CallClock();
@@ -82,12 +105,20 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
     // Whatever came of the call: nobody else gives its body up.
     .finally(() => body.end());
   countInFlight(answering, ctx);
-  return respond(await Promise.race([answering, early.begun]), call, cors);
+  const result = await Promise.race([answering, early.begun]);
+  // Meanwhile the call may have heard of a newer configuration.
+  return respond(result, call, corsOf(request, newestKnown() ?? table));
 }
 
-/** Says that something is not there only where the directory does not know it either. */
+function corsOf(request: Request, { snapshot }: RoutingTable): Headers | null {
+  return corsHeaders(request, snapshot.config.cors_origins);
+}
+
+/** Rejects a call because of its configuration only where the directory has no newer one. */
 async function orByNewest(result: FinalResult, call: ProxyCall): Promise<FinalResult> {
-  if (result.kind !== 'rejected' || !NOT_THERE.has(result.reply.reason)) return result;
+  if (result.kind !== 'rejected' || result.isByNewer === true) return result;
+  const { reason } = result.reply;
+  if (!NOT_THERE.has(reason) && !(BY_CONFIG.has(reason) && mayBeOld(call.table))) return result;
   const { request, env, ctx, body, early } = call;
   const table = early.hasBegun ? null : await newerTable(env, ctx);
   if (table === null || table === call.table) return result;
@@ -159,5 +190,5 @@ function isModelList({ request, url, headers }: KnownCall): boolean {
 
 function spaced(result: FinalResult, { caller }: KnownCall): FinalResult {
   if (result.kind !== 'rejected') return result;
-  return rejected(comebacks.space(result.reply, caller.id, steadyClock.now()), result.read);
+  return { ...result, reply: comebacks.space(result.reply, caller.id, steadyClock.now()) };
 }

@@ -3,7 +3,7 @@ import type { UnifiedShape } from '../routing/choose-upstream.ts';
 import { classify, type Operation } from '../upstream/operation/operation.ts';
 import { mayHoldKeys, unreadBody } from '../upstream/body/request-body.ts';
 import type { KnownCall } from './call.ts';
-import { choosePath, isUnified, splitPath, unifiedShape } from './choose-path.ts';
+import { choosePath, isUnified, splitPath, unifiedShape, type Chosen } from './choose-path.ts';
 import {
   changedMeanwhile,
   isStreamPath,
@@ -28,6 +28,8 @@ export interface Located {
   readonly isProven: boolean;
   /** Name that the header has for the model, at this upstream. */
   readonly said: string | null;
+  /** The name that its upstream was chosen by, and the prefix of that which named it; null: the path names it. */
+  readonly chosenBy: { readonly model: string | null; readonly prefix: string } | null;
   /** Whether an event stream is asked for. Looked for only where comments may be sent meanwhile. */
   readonly isStream: boolean;
 }
@@ -66,7 +68,7 @@ async function locateDirect(
   }
   // What the path shows is what the upstream will serve: the header only says what is not shown.
   const known = shown ?? said;
-  const located = { kind: 'located', upstream, path, operation, said } as const;
+  const located = { kind: 'located', upstream, path, operation, said, chosenBy: null } as const;
   const wantsModel = looksIntoBody(operation, rule, known !== null);
   const wantsStream = mayStream(call, upstream, operation);
   if (!wantsModel && !wantsStream && !mayHoldKeys(request)) {
@@ -132,7 +134,8 @@ async function locateUnified(
   if (!isTrue) call.body.unprove();
   const isProven = isTrue && proof !== null;
   const located = { kind: 'located', upstream, path, operation: there, model, isProven } as const;
-  return withoutPrefix(call, { ...located, said: null, isStream }, prefix);
+  const chosenBy = { model, prefix };
+  return withoutPrefix(call, { ...located, said: null, chosenBy, isStream }, prefix);
 }
 
 /** Locates a call whose headers say where it goes, or of whose body nothing says so. */
@@ -146,9 +149,10 @@ async function locateNamed(
   const { upstream, path, prefix } = chosen;
   const said = headers.model?.slice(prefix.length) ?? null;
   const of = { ...call, headers: { ...headers, model: said } };
-  const located = await locateDirect(of, upstream, path);
-  if (located.kind !== 'located' || located.model === said) return located;
-  return withoutPrefix(call, located, prefix);
+  const direct = await locateDirect(of, upstream, path);
+  if (direct.kind !== 'located') return direct;
+  const located = { ...direct, chosenBy: { model: headers.model, prefix } };
+  return located.model === said ? located : withoutPrefix(call, located, prefix);
 }
 
 /** Takes the prefix off that named the upstream in front of the body's model. */
@@ -169,19 +173,36 @@ export async function relocate(
   call: KnownCall,
   located: Located,
 ): Promise<Located | Rejected | Left> {
-  const { table, request, headers, body } = call;
-  const upstream = table.upstreams.get(located.upstream.id);
-  if (upstream === undefined) {
-    const message = `The upstream ${located.upstream.id} has been removed.`;
-    return rejected({ reason: 'upstream_unknown', message });
-  }
-  const { isTrue } = modelRule(call, upstream, located.operation);
+  const { request, query, headers, body } = call;
+  const place = placeNow(call, located);
+  if (place.kind === 'rejected') return place;
+  const { upstream, path } = place;
+  const operation = classify(request.method, path, query, upstream.dialect);
+  const { isTrue } = modelRule(call, upstream, operation);
   const isKnown = located.isProven || (!isTrue && (located.model !== null || request.bodyUsed));
-  if (isKnown) return { ...located, upstream };
+  if (isKnown || !operation.limited) return { ...located, upstream, path, operation };
   const again = {
     ...call,
     request: body.readAgain(request),
     headers: { ...headers, model: located.said },
   };
-  return locateDirect(again, upstream, located.path);
+  const direct = await locateDirect(again, upstream, path);
+  return direct.kind === 'located' ? { ...direct, chosenBy: located.chosenBy } : direct;
+}
+
+/** Finds the upstream and the path of a call by a newer configuration. */
+function placeNow(
+  call: KnownCall,
+  { upstream: { id }, path, chosenBy }: Located,
+): Omit<Chosen, 'prefix'> | Rejected {
+  if (chosenBy === null) {
+    const upstream = call.table.upstreams.get(id);
+    if (upstream !== undefined) return { kind: 'chosen', upstream, path };
+    const message = `The upstream ${id} has been removed.`;
+    return rejected({ reason: 'upstream_unknown', message });
+  }
+  const chosen = choosePath(call, unifiedShape(call.url.pathname), chosenBy.model);
+  // The body is without the prefix by now.
+  if (chosen.kind === 'chosen' && chosen.prefix !== chosenBy.prefix) return changedMeanwhile();
+  return chosen;
 }

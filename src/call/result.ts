@@ -31,6 +31,8 @@ export interface Rejected {
   readonly reply: ErrorReply;
   /** Finds of the body, by which a newer configuration may know the upstream; null: none that would do. */
   readonly read: EarlierRead | null;
+  /** A newer configuration than that of the call's beginning has decided so. Absent: no. */
+  readonly isByNewer?: true;
 }
 
 /** The upstream did not serve the call, whose body is kept. All its slots are given back. */

@@ -1,3 +1,4 @@
+import { changedSince } from './changed-since.ts';
 import { forward } from './forward.ts';
 import { measure } from './metering.ts';
 import { passThrough } from './pass-through.ts';
@@ -15,7 +16,9 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
   if (turn.listener !== null) target.headers.set('accept-encoding', 'identity');
   const forbidden = forbiddenAt(candidate);
   if (forbidden !== null) return rejected(forbidden);
-  if (!located.operation.limited) return passThrough(call, located, target);
+  if (!located.operation.limited) {
+    return (await changedSince(call)) ?? passThrough(call, located, target);
+  }
   const measured = rules.isMetered ? await measure(call, located) : null;
   if (measured !== null && measured.kind !== 'measured') return measured;
   const metering = measured?.metering ?? null;

@@ -2,7 +2,7 @@
 
 import { steadyClock } from '../runtime/steady-clock.ts';
 import type { GatewayKeyConfig } from '../contract/config/config.ts';
-import { directoryOf, type Env } from '../env.ts';
+import { directoryOf, snapshotStoreOf, type Env } from '../env.ts';
 import type { Snapshot } from '../contract/rpc/directory-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
@@ -12,25 +12,36 @@ import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { within } from '../runtime/within.ts';
 import { noteRead, noteWait } from './config-reads.ts';
 import { keysByHash } from '../routing/key-access.ts';
+import { storedSnapshot } from './stored-snapshot.ts';
 import { pause, type Background } from '../runtime/background.ts';
 
 /**
- * How long a snapshot serves. One younger than `freshMs` is used as it is; one younger than `usableMs` is used
- * while a newer one is fetched. Together: changes apply within 5 s.
+ * How long a copy serves. One older than `freshMs` is used while a newer one is asked for. One older than `sureMs` serves
+ * only calls that ask a pool, which knows whether there is a newer one: so changes apply within 5 s.
  */
-const AGES = { freshMs: 2_000, usableMs: 4_000 };
+const AGES = { freshMs: 2_000, sureMs: 4_000, usableMs: 300_000 };
 
 /** How long the empty one does: before a first configuration everybody may do everything. */
-const AGES_OF_EMPTY = { freshMs: 500, usableMs: 1_000 };
+const AGES_OF_EMPTY: typeof AGES = { freshMs: 500, sureMs: 1_000, usableMs: 1_000 };
 
-/** How often callers of what is not there may make an isolate ask for something newer. */
+/** How often an isolate asks behind its calls, and for the sake of callers of what is not there. */
 const ASK_EVERY_MS = 1_000;
 
-/** How often a call looks whether the directory has answered another one. */
+/** How often a request looks whether the directory has answered another one. */
 const LOOK_EVERY_MS = 10;
 
 /** How long a request waits for the directory before it goes on with what is known. */
 const DIRECTORY_TIMEOUT_MS = 1_000;
+
+/** How long an answer may take that nobody waits for any more, and is taken over nevertheless. */
+const LATE_MS = 5_000;
+
+/** How long a request that waits pauses between two tries, and how often the store is looked into for it. */
+const RETRY_PAUSE_MS = 250;
+const LOOK_INTO_STORE_MS = 5_000;
+
+/** How long nobody waits for the directory after somebody did in vain, where there is a copy. */
+const IN_VAIN_MS = 4_000;
 
 /** A snapshot with everything that is worked out once per version. */
 export interface RoutingTable {
@@ -43,7 +54,19 @@ export interface RoutingTable {
 
 /** This isolate's copy of the configuration. Plain data only: requests may not share promises. */
 let table: RoutingTable | null = null;
-let checkedAt = -Infinity;
+
+/** When the directory was asked that said that the copy is the newest. */
+let confirmedAt = -Infinity;
+
+/** The question to the directory that is under way; null: none, or one that nobody waits for any more. */
+let asking: { readonly at: number } | null = null;
+
+/** When the directory was last asked, and when that last failed. */
+let lastAskedAt = -Infinity;
+let brokenAt = -Infinity;
+
+/** When a request waited in vain. */
+let failedAt = -Infinity;
 
 /** When the directory was last asked for the sake of something that is not there. */
 let askedAt = -Infinity;
@@ -51,36 +74,89 @@ let askedAt = -Infinity;
 /** A version that this isolate has heard of, and not asked for yet. */
 let heardOf = 0;
 
+/** When the copy for isolates that begin was last looked for. */
+let storeReadAt = -Infinity;
+
+/** Tag of the copy that this isolate has begun with, null if there was none, until the directory was told. */
+let found: string | null | undefined;
+
 /**
- * Returns the configuration to route by, not older than `minVersion` if the directory can be reached.
+ * Returns the configuration for a call that asks a pool: a copy that may be minutes old, and not older than
+ * `minVersion` if the directory can be reached.
  *
- * @returns null when the directory was never reached
+ * @returns null when there never was one
  */
-export async function routingTable(
+export function routingTable(
   env: Env,
   ctx: Background,
   minVersion = 0,
 ): Promise<RoutingTable | null> {
+  return read(env, ctx, minVersion, 'usableMs');
+}
+
+/** Returns the configuration for what no pool is asked about: a few seconds old at the most, if the directory answers. */
+export function sureTable(env: Env, ctx: Background): Promise<RoutingTable | null> {
+  return read(env, ctx, 0, 'sureMs');
+}
+
+async function read(
+  env: Env,
+  ctx: Background,
+  minVersion: number,
+  age: 'sureMs' | 'usableMs',
+): Promise<RoutingTable | null> {
   noteRead();
-  const now = steadyClock.now();
-  const age = now - checkedAt;
-  const { freshMs, usableMs } = table?.snapshot.version === 0 ? AGES_OF_EMPTY : AGES;
-  const isNew = table !== null && table.snapshot.version >= Math.max(minVersion, heardOf);
-  if (isNew && age < usableMs) {
-    if (age >= freshMs) {
-      checkedAt = now - freshMs + DIRECTORY_TIMEOUT_MS; // one request fetches, the others go on
-      ctx.waitUntil(refresh(env));
-    }
+  const wanted = Math.max(minVersion, heardOf);
+  const ageMs = steadyClock.now() - confirmedAt;
+  if (table !== null && table.snapshot.version >= wanted && ageMs < agesOf(table)[age]) {
+    if (ageMs >= agesOf(table).freshMs) askBehind(env, ctx);
     return table;
   }
   noteWait();
-  await refresh(env);
+  await untilThere(env, ctx, () => hasCopy(wanted, age));
   return table;
+}
+
+/**
+ * Returns a configuration that is not older than a version which a pool has told of. The copy will not do, however
+ * long the directory takes.
+ *
+ * @returns null when none was to be had until then, or the caller has gone
+ */
+export async function tableSince(
+  { env, ctx, signal }: { env: Env; ctx: Background; signal: AbortSignal },
+  version: number,
+  untilAt: number,
+): Promise<RoutingTable | null> {
+  const isThere = (): boolean => table !== null && table.snapshot.version >= version;
+  if (isThere()) return table;
+  noteWait();
+  for (;;) {
+    if (steadyClock.now() - brokenAt >= RETRY_PAUSE_MS) {
+      failedAt = -Infinity;
+      await untilThere(env, ctx, isThere);
+    }
+    if (!isThere() && steadyClock.now() - storeReadAt > LOOK_INTO_STORE_MS) await begin(env);
+    if (isThere()) return table;
+    if (signal.aborted || steadyClock.now() >= untilAt) return null;
+    await pause(RETRY_PAUSE_MS);
+  }
+}
+
+/** The copy that is the newest here by now, for answers to calls that have gone by an older one. */
+export function newestKnown(): RoutingTable | null {
+  return table;
+}
+
+/** Tells whether a configuration may not be the one in force: a newer one is here, or nobody has asked for seconds. */
+export function mayBeOld(one: RoutingTable): boolean {
+  return one !== table || !hasCopy(0, 'sureMs');
 }
 
 /** Tells that this isolate has made a version: its next call is routed by that one. */
 export function hearOf(version: number): void {
   heardOf = Math.max(heardOf, version);
+  failedAt = -Infinity;
 }
 
 /**
@@ -89,32 +165,108 @@ export function hearOf(version: number): void {
  */
 export async function newerTable(env: Env, ctx: Background): Promise<RoutingTable | null> {
   const now = steadyClock.now();
-  if (now - askedAt >= ASK_EVERY_MS) {
-    askedAt = now;
-    const asked = refresh(env);
-    // The others wait for it even if this caller leaves.
-    ctx.waitUntil(asked);
-    await asked;
-  }
-  const deadline = askedAt + DIRECTORY_TIMEOUT_MS;
-  while (checkedAt < askedAt && steadyClock.now() < deadline) await pause(LOOK_EVERY_MS);
+  if (now - askedAt >= ASK_EVERY_MS) askedAt = now;
+  const since = askedAt;
+  await untilThere(env, ctx, () => confirmedAt >= since);
   return table;
 }
 
-async function refresh(env: Env): Promise<void> {
-  const askedFor = heardOf;
-  try {
-    const known = table?.snapshot.tag ?? null;
-    const snapshot = await within(DIRECTORY_TIMEOUT_MS, directoryOf(env).snapshot(known));
-    if (snapshot !== null && snapshot.version >= (table?.snapshot.version ?? 0)) {
-      table = compile(snapshot);
+/** Tells whether the copy is of that version at least, and not too old. */
+function hasCopy(version: number, age: 'sureMs' | 'usableMs'): boolean {
+  if (table === null || table.snapshot.version < version) return false;
+  return steadyClock.now() - confirmedAt < agesOf(table)[age];
+}
+
+function agesOf({ snapshot }: RoutingTable): typeof AGES {
+  return snapshot.version === 0 ? AGES_OF_EMPTY : AGES;
+}
+
+function askBehind(env: Env, ctx: Background): void {
+  const isTime = steadyClock.now() - lastAskedAt >= ASK_EVERY_MS;
+  if (isTime && !isAsking()) ctx.waitUntil(ask(env));
+}
+
+/** One that was asked long ago may be parked in an instance that is no more. */
+function isAsking(): boolean {
+  return asking !== null && steadyClock.now() - asking.at < DIRECTORY_TIMEOUT_MS;
+}
+
+/**
+ * Waits until the directory has answered so that it is there, a second at the most. One request asks, the others look
+ * whether it has; and where somebody has just waited in vain, nobody else does who has a copy.
+ */
+async function untilThere(env: Env, ctx: Background, isThere: () => boolean): Promise<void> {
+  const startedAt = steadyClock.now();
+  if (table !== null && startedAt - failedAt < IN_VAIN_MS) return askBehind(env, ctx);
+  const untilAt = startedAt + DIRECTORY_TIMEOUT_MS;
+  while (!isThere() && steadyClock.now() < untilAt) {
+    if (isAsking()) {
+      await pause(LOOK_EVERY_MS);
+      continue;
     }
+    asking = { at: steadyClock.now() };
+    if (table === null) await begin(env);
+    const answered = ask(env);
+    // The others wait for it even if this caller leaves.
+    ctx.waitUntil(answered);
+    if (isThere()) return;
+    await within(untilAt - steadyClock.now(), answered).catch(() => {});
+    if (brokenAt < startedAt) break;
+    // An object that was reset answers the next one.
+    await pause(RETRY_PAUSE_MS);
+  }
+  if (!isThere()) failedAt = steadyClock.now();
+}
+
+/** Begins with the copy that was made for isolates without one: the directory is asked behind it. */
+async function begin(env: Env): Promise<void> {
+  if (snapshotStoreOf(env) === null) return;
+  storeReadAt = steadyClock.now();
+  const stored = await storedSnapshot(env);
+  found = stored?.tag ?? null;
+  if (stored === null || !isNewer(stored) || stored.version === table?.snapshot.version) return;
+  table = compile(stored);
+  // Nobody has said that it is the newest.
+  confirmedAt = steadyClock.now() - AGES.sureMs;
+}
+
+/** Asks the directory for what is newer than the copy. */
+async function ask(env: Env): Promise<void> {
+  const mine = { at: steadyClock.now() };
+  asking = mine;
+  lastAskedAt = mine.at;
+  const askedFor = heardOf;
+  const known = table?.snapshot.tag ?? null;
+  try {
+    take(await within(LATE_MS, directoryOf(env).snapshot(known, found)), known, mine.at);
+    found = undefined;
+    failedAt = -Infinity;
   } catch (error) {
+    brokenAt = steadyClock.now();
     logEvent('directory_unreachable', { error: String(error) });
   }
   // Where that was not to be had either, the next calls need not all wait for it.
   if (heardOf === askedFor) heardOf = 0;
-  checkedAt = steadyClock.now();
+  if (asking === mine) asking = null;
+}
+
+/** Takes an answer over; null: the one that is known is the newest. */
+function take(snapshot: Snapshot | null, known: string | null, at: number): void {
+  if (snapshot === null) {
+    if (table?.snapshot.tag === known) confirmedAt = Math.max(confirmedAt, at);
+    return;
+  }
+  // An answer may come late. But the copy may be of a directory that is no more, which had another key.
+  const isOfAnother = table?.snapshot.fingerprintKey !== snapshot.fingerprintKey;
+  if (!isOfAnother && !isNewer(snapshot)) return;
+  table = compile(snapshot);
+  confirmedAt = Math.max(confirmedAt, at);
+}
+
+/** Tells whether a snapshot is to take the place of the copy, or has the same version with other groups full. */
+function isNewer({ version, fingerprintKey }: Snapshot): boolean {
+  if (table === null) return true;
+  return fingerprintKey === table.snapshot.fingerprintKey && version >= table.snapshot.version;
 }
 
 function compile(snapshot: Snapshot): RoutingTable {

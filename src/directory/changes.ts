@@ -1,16 +1,12 @@
-import { switchedBetween } from '../routing/auto-group-switches.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { keyGroups, keyWeights } from '../routing/key-groups.ts';
-import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { ownPool, poolKey, takesCalls, type PlacedPool } from '../routing/pool.ts';
 
 /** The meaning of a change of the configuration to the pools. */
 export interface ConfigChange {
   /** Whether a call may take another way than before, so that every waiter must be routed again. */
   readonly routingMoved: boolean;
-  /** Whether keys have other weights, which hold in automatic groups too. */
-  readonly isWeighed: boolean;
-  /** Names of the groups that were edited, added or removed, and of automatic ones that were paused, drained or resumed. */
+  /** Names of the groups that were edited, added or removed. */
   readonly groups: ReadonlySet<string>;
   /** Own objects that may hold calls and that the new configuration no longer sends any to. */
   readonly retired: readonly PlacedPool[];
@@ -35,35 +31,29 @@ export function changeBetween(before: Config, next: Config): ConfigChange {
   );
   return {
     routingMoved: !same(routingOf(before), routingOf(next)),
-    isWeighed,
-    groups: new Set([...groups, ...switchedBetween(before, next)]),
+    groups: new Set(groups),
     retired,
     unshared: unshared.map(({ name }) => name),
   };
 }
 
 /**
- * Lists the pools that must hear of a change: the listed ones, and the own objects of groups that were there
- * before. A new group's object is left alone: it is created near its first caller, not near the
- * directory, and has nobody to tell.
+ * Picks the own objects of groups that a change touches and that are not listed: who waits there hears of it by this. A
+ * new group's object is left alone: it is created near its first caller, not near the directory, and has nobody to tell.
  */
-export function poolsToTell(
+export function ownPoolsToTell(
   change: ConfigChange,
   before: Config,
   next: Config,
   listed: readonly PlacedPool[],
 ): PlacedPool[] {
   const known = new Set(allGroups(before).map((group) => group.name));
-  const own = allGroups(next).flatMap((group) =>
-    known.has(group.name) ? (ownPool(group) ?? []) : [],
-  );
-  const touched = [...listed, ...own].filter(
-    (pool) =>
-      change.routingMoved ||
-      change.groups.has(pool.group) ||
-      (change.isWeighed && pool.group.startsWith(AUTO_PREFIX)),
-  );
-  return [...new Map(touched.map((pool) => [poolKey(pool), pool])).values()];
+  const told = new Set(listed.map(poolKey));
+  return allGroups(next).flatMap((group) => {
+    const own = known.has(group.name) ? ownPool(group) : null;
+    if (own === null || told.has(poolKey(own))) return [];
+    return change.routingMoved || change.groups.has(group.name) ? [own] : [];
+  });
 }
 
 /** Picks everything that decides which pool a call goes to. Limits and queues do not. */

@@ -19,15 +19,24 @@ import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { poolOf, takesCalls, type PlacedPool } from '../routing/pool.ts';
 import { changesBetween } from '../config/changes-between.ts';
 import { AuditLog } from './audit-log.ts';
-import { changeBetween, poolsToTell } from './changes.ts';
+import { changeBetween, ownPoolsToTell } from './changes.ts';
+import { BoundedMap } from '../core/parts/bounded-map.ts';
 import { FailedAttempts } from '../runtime/failed-attempts.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { PoolList } from './pool-list.ts';
+import { Publisher } from './publisher.ts';
 import { DirectoryStore } from './store.ts';
+import { Telling } from './telling.ts';
 
 /** Maximum of pools asked or told at once. More would only queue up on the way out. */
 const POOLS_AT_ONCE = 32;
+
+/** Maximum of unlisted objects told of a change; those beyond hear of it from their next newcomer. */
+const OWN_TOLD_MAX = 400;
+
+/** Maximum of definitions that are kept made. */
+const DEFINITIONS_MAX = 1_000;
 
 /** How long after a search for idle pools a full group is not searched again. */
 const SWEEP_EVERY_MS = 60_000;
@@ -42,20 +51,34 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #audit: AuditLog;
   readonly #attempts = new FailedAttempts();
   readonly #sweptAt = new Map<string, number>();
+  readonly #definitions = new BoundedMap<string, GroupDefinition>(DEFINITIONS_MAX);
+  readonly #telling: Telling;
+  readonly #publisher: Publisher;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#store = new DirectoryStore(ctx.storage.sql);
     this.#list = new PoolList(ctx.storage.sql);
     this.#audit = new AuditLog(ctx.storage.sql);
+    this.#telling = new Telling({
+      list: this.#list,
+      storage: ctx.storage,
+      version: () => this.#store.current.version,
+      tell: (pool) => this.#tell(pool),
+    });
+    this.#publisher = new Publisher(
+      env,
+      () => this.#snapshot(),
+      (work) => ctx.waitUntil(work),
+    );
   }
 
-  async snapshot(known: string | number | null): Promise<Snapshot | null> {
-    const { version, config } = this.#store.current;
-    const { fullGroups } = this.#list;
-    const tag = [version, ...fullGroups].join(' ');
-    if (known === (typeof known === 'number' ? version : tag)) return null;
-    return { version, config, fingerprintKey: this.#store.fingerprintKey, tag, fullGroups };
+  async snapshot(known: string | number | null, found?: string | null): Promise<Snapshot | null> {
+    const snapshot = this.#snapshot();
+    if (found !== undefined) this.#publisher.repair(found);
+    return known === (typeof known === 'number' ? snapshot.version : snapshot.tag)
+      ? null
+      : snapshot;
   }
 
   async definition(group: string): Promise<GroupDefinition> {
@@ -81,14 +104,26 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#note({ version, actor, action, changes, changes_omitted: omitted });
     for (const pool of change.retired) this.#list.list(pool);
     for (const group of change.unshared) this.#list.unshare(group);
-    const pools = poolsToTell(change, before.config, config, this.#list.all());
-    this.ctx.waitUntil(mapConcurrently(pools, POOLS_AT_ONCE, (pool) => this.#tell(pool)));
+    this.#publisher.publish();
+    const own = ownPoolsToTell(change, before.config, config, this.#list.all());
+    // It reads the directory by itself before it takes a newcomer.
+    const tellOwn = (pool: PlacedPool): Promise<void> => this.#tell(pool).catch(() => {});
+    const tellingOwn = mapConcurrently(own.slice(0, OWN_TOLD_MAX), POOLS_AT_ONCE, tellOwn);
+    this.ctx.waitUntil(Promise.all([this.#telling.begin(), tellingOwn]));
     return { kind: 'replaced', version };
   }
 
+  /** Goes on telling pools of changes. */
+  override async alarm(): Promise<void> {
+    await this.#telling.round();
+  }
+
   async list(pool: ListedPool): Promise<boolean> {
-    const isListed = this.#list.list({ ...pool, jurisdiction: this.#jurisdictionOf(pool.group) });
+    const placed = { ...pool, jurisdiction: this.#jurisdictionOf(pool.group) };
+    // It reads its definition once it has this answer, so it counts as told.
+    const isListed = this.#list.list(placed, this.#store.current.version);
     if (!isListed) this.#sweep(pool.group);
+    this.#publisher.publish();
     return isListed;
   }
 
@@ -98,6 +133,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     } else {
       this.#list.drop(pool);
     }
+    this.#publisher.publish();
   }
 
   async pools(): Promise<PlacedPool[]> {
@@ -108,6 +144,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     const jurisdiction = this.#jurisdictionOf(group);
     const shared = this.#list.share({ group, partition, jurisdiction });
     if (shared !== partition) this.#sweep(group);
+    this.#publisher.publish();
     return shared;
   }
 
@@ -141,11 +178,20 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return this.#store.current.config.webhook ?? null;
   }
 
+  #snapshot(): Snapshot {
+    const { version, config } = this.#store.current;
+    const { fullGroups } = this.#list;
+    const tag = [version, ...fullGroups].join(' ');
+    return { version, config, fingerprintKey: this.#store.fingerprintKey, tag, fullGroups };
+  }
+
+  /** Makes the definition of a group once for each version: a thousand pools of one may want it at once. */
   #definition(name: string): GroupDefinition {
-    const { version, routingVersion } = this.#store.current;
-    const { config } = this.#store.current;
+    const { version, routingVersion, config } = this.#store.current;
+    const known = this.#definitions.get(name);
+    if (known?.version === version) return known;
     const group = definedGroup(config, name);
-    return {
+    const made: GroupDefinition = {
       version,
       routingVersion,
       config: group === undefined ? null : JSON.stringify(group),
@@ -153,6 +199,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
         ? { weights: keyWeights(config), ...switchesOf(config, name) }
         : {}),
     };
+    this.#definitions.set(name, made);
+    return made;
   }
 
   #group(name: string): GroupConfig | undefined {
@@ -188,18 +236,15 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   /** Pushes what holds at this moment, which may be newer than the change that asked for it. */
   async #tell(pool: PlacedPool): Promise<void> {
-    try {
-      const stub = this.#stubOf(pool);
-      await stub.reconfigure(this.#definition(pool.group));
-      // An own object that `replace` put on the list does not know that it stands there.
-      if (takesCalls(pool, this.#store.current.config)) return;
-      const { in_use, cooling, unclaimed, queued } = {
-        ...NOT_TOLD_BEFORE,
-        ...(await stub.status()),
-      };
-      if (in_use + cooling + unclaimed + queued === 0) this.#list.drop(pool);
-    } catch {
-      // It reads the directory by itself as soon as a ticket brings it the newer version.
-    }
+    const stub = this.#stubOf(pool);
+    const definition = this.#definition(pool.group);
+    if (takesCalls(pool, this.#store.current.config)) return stub.reconfigure(definition);
+    await stub.reconfigure({ ...definition, takesNoCalls: true });
+    // An own object that `replace` put on the list does not know that it stands there.
+    const { in_use, cooling, unclaimed, queued } = {
+      ...NOT_TOLD_BEFORE,
+      ...(await stub.status()),
+    };
+    if (in_use + cooling + unclaimed + queued === 0) this.#list.drop(pool);
   }
 }

@@ -2,14 +2,15 @@ import type { PlacedPool } from '../routing/pool.ts';
 import { OVERFLOW_PARTITION, poolName } from '../contract/pool-name.ts';
 
 /**
- * - `pools (group_name, object_name, jurisdiction, partition_key)`: the pools that changes are pushed
- *   to. `jurisdiction` is empty for none; `partition_key` is null for a group's own object.
+ * - `pools (group_name, object_name, jurisdiction, partition_key, told)`: the pools that changes are pushed
+ *   to. `jurisdiction` is empty for none; `partition_key` is null for a group's own object; `told` is the last version
+ *   that the pool was told of.
  * - `overflow (group_name, partition_key)`: partitions that share one pool, because their group had
  *   too many when they first came.
  */
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS pools (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
-     jurisdiction TEXT NOT NULL, partition_key TEXT,
+     jurisdiction TEXT NOT NULL, partition_key TEXT, told INTEGER NOT NULL DEFAULT 0,
      PRIMARY KEY (group_name, object_name, jurisdiction)) WITHOUT ROWID`,
   `CREATE TABLE IF NOT EXISTS overflow (group_name TEXT NOT NULL, partition_key TEXT NOT NULL,
      PRIMARY KEY (group_name, partition_key)) WITHOUT ROWID`,
@@ -23,6 +24,19 @@ export const OVERFLOW_MAX = 10_000;
 
 type Jurisdiction = NonNullable<PlacedPool['jurisdiction']>;
 
+type PoolRow = Record<'group_name' | 'jurisdiction', string> & {
+  readonly partition_key: string | null;
+};
+
+function placedPool({
+  group_name: group,
+  partition_key: partition,
+  jurisdiction,
+}: PoolRow): PlacedPool {
+  // The cast is sound: the column is written from a configuration's field alone.
+  return { group, partition, jurisdiction: (jurisdiction || null) as Jurisdiction | null };
+}
+
 /** The list of pools, and who shares one. All of it is synchronous, so a turn is one transaction. */
 export class PoolList {
   readonly #sql: SqlStorage;
@@ -32,6 +46,7 @@ export class PoolList {
   constructor(sql: SqlStorage) {
     this.#sql = sql;
     for (const table of TABLES) sql.exec(table);
+    this.#takeOver();
     this.#full = new Set(this.#fullGroups());
   }
 
@@ -40,15 +55,16 @@ export class PoolList {
     return [...this.#full].toSorted();
   }
 
-  /** Lists a pool; a second time it changes nothing. False: its group has as many as it may. */
-  list(pool: PlacedPool): boolean {
+  /** Lists a pool; a second time it changes nothing. False: its group has as many as it may. `told`: of that version. */
+  list(pool: PlacedPool, told = 0): boolean {
     const isBounded = pool.partition !== null && pool.partition !== OVERFLOW_PARTITION;
     if (isBounded && this.#isAtBound(pool.group)) return this.#isListed(pool);
     this.#sql.exec(
-      `INSERT OR IGNORE INTO pools (group_name, object_name, jurisdiction, partition_key)
-       VALUES (?, ?, ?, ?)`,
+      `INSERT OR IGNORE INTO pools (group_name, object_name, jurisdiction, partition_key, told)
+       VALUES (?, ?, ?, ?, ?)`,
       ...keyOf(pool),
       pool.partition,
+      told,
     );
     this.#recount(pool.group);
     return true;
@@ -112,16 +128,37 @@ export class PoolList {
 
   all(): PlacedPool[] {
     return this.#sql
-      .exec<{ group_name: string; jurisdiction: string; partition_key: string | null }>(
-        `SELECT group_name, jurisdiction, partition_key FROM pools`,
+      .exec<PoolRow>(`SELECT group_name, jurisdiction, partition_key FROM pools`)
+      .toArray()
+      .map(placedPool);
+  }
+
+  /** Lists the pools that were not told of a version. */
+  behind(version: number): PlacedPool[] {
+    return this.#sql
+      .exec<PoolRow>(
+        `SELECT group_name, jurisdiction, partition_key FROM pools WHERE told < ?`,
+        version,
       )
       .toArray()
-      .map((row) => ({
-        group: row.group_name,
-        partition: row.partition_key,
-        // The cast is sound: the column is written from a configuration's field alone.
-        jurisdiction: row.jurisdiction === '' ? null : (row.jurisdiction as Jurisdiction),
-      }));
+      .map(placedPool);
+  }
+
+  /** Notes that a pool was told of a version. */
+  noteTold(pool: PlacedPool, version: number): void {
+    this.#sql.exec(
+      `UPDATE pools SET told = ?1
+       WHERE group_name = ?2 AND object_name = ?3 AND jurisdiction = ?4 AND told < ?1`,
+      version,
+      ...keyOf(pool),
+    );
+  }
+
+  /** Takes over the table of releases up to 0.1.0, which did not note what pools were told. */
+  #takeOver(): void {
+    const columns = this.#sql.exec<{ name: string }>('PRAGMA table_info(pools)').toArray();
+    if (columns.some(({ name }) => name === 'told')) return;
+    this.#sql.exec(`ALTER TABLE pools ADD COLUMN told INTEGER NOT NULL DEFAULT 0`);
   }
 
   #isListed(pool: PlacedPool): boolean {

@@ -1,3 +1,4 @@
+import { withDefaults } from '../config/stored-snapshot.ts';
 import { configSchema, type Config } from '../contract/config/config.ts';
 
 /**
@@ -78,16 +79,7 @@ export class DirectoryStore {
     return {
       version: row.version,
       routingVersion: row.routing_version,
-      config: readConfig(JSON.parse(row.body)),
+      config: withDefaults(JSON.parse(row.body)),
     };
   }
-}
-
-/**
- * Parsing fills in the defaults of fields that are newer than the row. A row that does not parse was
- * written by a newer version and checked by it; every reader ignores the fields that it does not know.
- */
-function readConfig(stored: unknown): Config {
-  const parsed = configSchema.safeParse(stored);
-  return parsed.success ? parsed.data : (stored as Config);
 }

@@ -7,8 +7,8 @@ import type {
 import { isStopped } from '../core/capacity.ts';
 import type { GroupEvent } from '../core/events.ts';
 import { standing } from '../core/parking.ts';
-import { isOfNewer } from '../core/unclaimed.ts';
-import { leaseIdOf, ticketId, type TicketId } from '../core/words/ids.ts';
+import { hasEnded, isOfNewer } from '../core/unclaimed.ts';
+import { leaseIdOf, ticketId, type LeaseId, type TicketId } from '../core/words/ids.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import type { HandOver } from './hand-over.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
@@ -40,18 +40,23 @@ export class AcquireCalls {
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
     const { shell, link, parked, handOver } = this.#parts;
-    if (request.configVersion > link.definition.version) await link.catchUp();
+    const id = ticketId(request.ticketId);
+    const leaseId = leaseIdOf(id, request.attempt);
+    const isBehind = request.configVersion > link.definition.version;
+    if (isBehind || (link.isBehindTime && this.#isNew(id, leaseId))) await link.catchUp();
     link.assume(request.assumed);
     this.#passedUnlimited += request.passedUnlimited;
     if (link.isRetired || handOver.hasBegun) return parked.moved();
-    const id = ticketId(request.ticketId);
     const missed = parked.takeMissed(id);
     if (missed !== undefined) return missed;
+    // Its Worker may not have heard yet of a key that was revoked, or of a route that goes elsewhere.
+    const isOld = request.configVersion < link.definition.version;
+    if (isOld && this.#isNew(id, leaseId)) return parked.moved();
     if (shell.state.queue.byTicket.has(id)) link.hear();
     const superseded = parked.current(id);
     const answer = this.#park(id, {
       kind: 'acquire',
-      leaseId: leaseIdOf(id, request.attempt),
+      leaseId,
       sliceMs: request.sliceMs,
       mayAskLater: request.mayAskLater ?? false,
       ticket: ticketFrom(request, shell.now()),
@@ -86,6 +91,14 @@ export class AcquireCalls {
     const opened = pauseWaiters.park(sliceMs, now);
     shell.arm();
     return opened;
+  }
+
+  /** Tells whether a ticket comes for the first time. All others keep what they have, whatever has changed. */
+  #isNew(id: TicketId, leaseId: LeaseId): boolean {
+    const { state } = this.#parts.shell;
+    const isKnown = state.queue.byTicket.has(id) || state.leases.has(leaseId);
+    if (isKnown || state.bound.grantedBefore.has(leaseId)) return false;
+    return !hasEnded(state, leaseId, id);
   }
 
   /** Parks the caller until the core has an answer for its ticket. */

@@ -38,6 +38,8 @@ export interface Definition {
   readonly weights: Readonly<Record<string, number>>;
   /** Switches that an operator set of an automatic group. */
   readonly switches: Switches;
+  /** The group is split otherwise or elsewhere by now, and sends this pool no calls. */
+  readonly takesNoCalls: boolean;
 }
 
 const UNDEFINED: Definition = {
@@ -47,6 +49,7 @@ const UNDEFINED: Definition = {
   assumed: null,
   weights: {},
   switches: { paused: false, draining: false },
+  takesNoCalls: false,
 };
 
 export function definitionFrom(
@@ -55,8 +58,10 @@ export function definitionFrom(
 ): Definition {
   if (pushed === null) return { ...UNDEFINED, assumed };
   const { version, routingVersion, weights = {}, paused = false, draining = false } = pushed;
+  const { takesNoCalls = false } = pushed;
   const config = pushed.config === null ? null : readConfig(JSON.parse(pushed.config));
-  return { version, routingVersion, config, assumed, weights, switches: { paused, draining } };
+  const switches = { paused, draining };
+  return { version, routingVersion, config, assumed, weights, switches, takesNoCalls };
 }
 
 /**
@@ -68,10 +73,10 @@ function readConfig(stored: unknown): GroupConfig {
   return parsed.success ? parsed.data : (stored as GroupConfig);
 }
 
-/** Tells whether a group was configured once and is no more. Automatic groups never retire. */
+/** Tells whether a pool was configured once and gets no calls any more. Automatic groups never retire. */
 export function isRetired(identity: PoolIdentity, definition: Definition): boolean {
   if (identity.group.startsWith(AUTO_PREFIX)) return false;
-  return definition.version > 0 && definition.config === null;
+  return definition.version > 0 && (definition.config === null || definition.takesNoCalls);
 }
 
 /**

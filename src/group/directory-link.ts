@@ -1,6 +1,6 @@
-import { steadyClock } from '../runtime/steady-clock.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import { directoryOf, type Env } from '../env.ts';
+import type { DirectoryRpc } from '../contract/rpc/directory-rpc.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
 import { definitionFrom, isRetired, type Definition, type PoolIdentity } from './definition.ts';
@@ -11,42 +11,50 @@ const LIST_AGAIN_MS = 60_000;
 /** How long tickets wait for the directory before the pool goes on with what it knows. */
 const DIRECTORY_TIMEOUT_MS = 1_000;
 
-/** How long a pool that the directory tells nothing does not read it again. */
+/** How long a paused pool that the directory tells nothing does not read it again for those who wait. */
 const HEAR_EVERY_MS = 2_000;
+
+/** How old the knowledge of a pool may be that the directory tells nothing, when a newcomer is decided about. */
+const UNTOLD_MS_MAX = 4_000;
+
+/** Value of the row `listed`. Releases up to 0.1.0 wrote `true`, and were not told of every change. */
+const TOLD = 'told';
 
 /** Told when the definition changed; `moved`: calls may go another way than before. */
 type OnChange = (moved: boolean) => void;
 
+interface DirectoryLinkParts {
+  readonly env: Env;
+  readonly store: GroupStore;
+  readonly identity: PoolIdentity;
+  /** Time by the pool's own clock. */
+  readonly now: () => number;
+  readonly waitUntil: (work: Promise<unknown>) => void;
+  readonly onChange: OnChange;
+  /** Where the pool is on trial, the object around it brings its definition up to date before each call. */
+  readonly isOnTrial: boolean;
+}
+
 /** A pool's knowledge of its configuration, and its way to keep up with the directory. */
 export class DirectoryLink {
-  readonly #env: Env;
-  readonly #store: GroupStore;
-  readonly #identity: PoolIdentity;
-  readonly #waitUntil: (work: Promise<unknown>) => void;
-  readonly #onChange: OnChange;
+  readonly #parts: DirectoryLinkParts;
   #definition: Definition;
-  #catchingUp: Promise<void> | null = null;
+  #catchingUp: Promise<boolean> | null = null;
+  /** The directory tells this pool of every change, and it has read what held when that began. */
   #listed: boolean;
-  #listAgainAt = 0;
+  #isListing = false;
+  #listAgainAt = -Infinity;
   #hearAgainAt = -Infinity;
+  #readAt = -Infinity;
   /** Messages to the directory, one after the other: a late `unlist` must not undo a `list`. */
   #told: Promise<unknown> = Promise.resolve();
 
-  constructor(
-    env: Env,
-    store: GroupStore,
-    identity: PoolIdentity,
-    waitUntil: (work: Promise<unknown>) => void,
-    onChange: OnChange,
-  ) {
-    this.#env = env;
-    this.#store = store;
-    this.#identity = identity;
-    this.#waitUntil = waitUntil;
-    this.#onChange = onChange;
+  constructor(parts: DirectoryLinkParts) {
+    this.#parts = parts;
+    const { store } = parts;
     const pushed = store.recall('definition');
     const assumed = store.recall('assumed');
-    this.#listed = store.recall('listed') === 'true';
+    this.#listed = store.recall('listed') === TOLD;
     this.#definition = definitionFrom(
       pushed === null ? null : (JSON.parse(pushed) as GroupDefinition),
       assumed === null ? null : (JSON.parse(assumed) as AssumedLimit),
@@ -59,7 +67,7 @@ export class DirectoryLink {
 
   /** The group was configured once and is no more. */
   get isRetired(): boolean {
-    return isRetired(this.#identity, this.#definition);
+    return isRetired(this.#parts.identity, this.#definition);
   }
 
   /**
@@ -67,43 +75,61 @@ export class DirectoryLink {
    * nobody who waits brings a newer version along, and a pause that has ended would hold for all of them.
    */
   hear(): void {
-    const now = steadyClock.now();
+    const now = this.#parts.now();
     const { paused } = this.#definition.switches;
     if (!paused || this.#listed || now < this.#hearAgainAt) return;
     this.#hearAgainAt = now + HEAR_EVERY_MS;
-    this.#waitUntil(this.catchUp());
+    this.#parts.waitUntil(this.catchUp());
   }
 
-  /** Reads the directory, for a ticket that was routed by a newer configuration than this one. */
-  async catchUp(): Promise<void> {
+  /**
+   * Whether the directory is to be read before a newcomer is decided about: it need not tell this pool of changes, and a
+   * Worker may have routed the call by a copy that is minutes old.
+   */
+  get isBehindTime(): boolean {
+    if (this.#listed || this.#parts.isOnTrial) return false;
+    return this.#parts.now() - this.#readAt > UNTOLD_MS_MAX;
+  }
+
+  /** Reads the directory, for a ticket that was routed by a newer configuration than this one. False: in vain. */
+  catchUp(): Promise<boolean> {
     this.#catchingUp ??= this.#readDirectory().finally(() => {
       this.#catchingUp = null;
     });
-    await this.#catchingUp;
+    return this.#catchingUp;
   }
 
   /** Reads the directory. An answer that comes too late for those who wait is taken over nevertheless. */
-  async #readDirectory(): Promise<void> {
+  async #readDirectory(): Promise<boolean> {
+    // Also where it fails: what is known is better than a refusal, and not every newcomer is to wait for it.
+    this.#readAt = this.#parts.now();
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => reject(new Error('no answer in time')), DIRECTORY_TIMEOUT_MS);
     try {
-      const reading = directoryOf(this.#env).definition(this.#identity.group);
+      const reading = directoryOf(this.#parts.env).definition(this.#parts.identity.group);
       await Promise.race([reading.then((definition) => this.adopt(definition)), late]);
+      return true;
     } catch (error) {
-      // Out of reach: what is known is better than a refusal, and the next ticket tries again.
-      logEvent('directory_unreachable', { group: this.#identity.group, error: String(error) });
+      logEvent('directory_unreachable', {
+        group: this.#parts.identity.group,
+        error: String(error),
+      });
+      return false;
     } finally {
       clearTimeout(timer);
     }
   }
 
-  /** Takes a definition over, unless it is not newer. */
+  /** Takes a definition over that is newer, or that says of the same version that the pool takes no calls. */
   adopt(pushed: GroupDefinition): void {
-    if (pushed.version <= this.#definition.version) return;
-    const moved = pushed.routingVersion > this.#definition.routingVersion;
+    this.#readAt = this.#parts.now();
+    const { version, routingVersion, takesNoCalls } = this.#definition;
+    const isNews = pushed.version > version;
+    const ends = pushed.version === version && pushed.takesNoCalls === true && !takesNoCalls;
+    if (!isNews && !ends) return;
     this.#definition = definitionFrom(pushed, this.#definition.assumed);
-    this.#store.remember('definition', JSON.stringify(pushed));
-    this.#onChange(moved);
+    this.#parts.store.remember('definition', JSON.stringify(pushed));
+    this.#parts.onChange(pushed.routingVersion > routingVersion);
   }
 
   /** Takes over the limit of an automatic group, which only the Worker's tables know. */
@@ -112,39 +138,52 @@ export class DirectoryLink {
     const known = this.#definition.assumed;
     if (known?.slotsMax === assumed.slotsMax && known.source === assumed.source) return;
     this.#definition = { ...this.#definition, assumed };
-    this.#store.remember('assumed', JSON.stringify(assumed));
-    this.#onChange(false);
+    this.#parts.store.remember('assumed', JSON.stringify(assumed));
+    this.#parts.onChange(false);
   }
 
   /** Notes a 2xx. The first gets the pool listed: a key that no provider accepts never does. */
   proved(): void {
-    if (this.#listed) return;
-    if (steadyClock.now() < this.#listAgainAt) return;
-    this.#setListed(true);
-    const listed = this.#tell(() => directoryOf(this.#env).list(this.#identity));
-    this.#waitUntil(
+    if (this.#listed || this.#isListing || this.#parts.now() < this.#listAgainAt) return;
+    this.#isListing = true;
+    const listed = this.#tell(() => this.#list());
+    this.#parts.waitUntil(
       listed
-        .then((isListed) => {
-          if (isListed !== false) return;
-          this.#listAgainAt = steadyClock.now() + LIST_AGAIN_MS;
-          this.#setListed(false);
-        })
-        .catch(() => this.#setListed(false)),
+        .catch(() => {})
+        .finally(() => {
+          this.#isListing = false;
+        }),
     );
+  }
+
+  async #list(): Promise<void> {
+    const isListed = await directoryOf(this.#parts.env).list(this.#parts.identity);
+    if (isListed === false) {
+      this.#listAgainAt = this.#parts.now() + LIST_AGAIN_MS;
+      return;
+    }
+    // Of a change before that nobody has told it.
+    if (await this.#readDirectory()) this.#setListed(true);
   }
 
   /** Takes a retired pool that has become empty off the list. */
   leave(): void {
     if (!this.#listed || !this.isRetired) return;
-    this.#setListed(false);
-    const left = this.#tell(() => directoryOf(this.#env).unlist(this.#identity));
-    this.#waitUntil(left.catch(() => this.#setListed(true)));
+    this.#parts.waitUntil(this.#unlist(this.#parts.identity).catch(() => {}));
   }
 
   /** Takes the pool off the list until its next 2xx, also where it did not know that it is there. */
   async forget(jurisdiction: GroupConfig['jurisdiction']): Promise<void> {
+    await this.#unlist({ ...this.#parts.identity, jurisdiction });
+  }
+
+  /** Counts as not told from now on, also if the message fails: one that is listed still is only told in vain. */
+  #unlist(pool: Parameters<DirectoryRpc['unlist']>[0]): Promise<void> {
     this.#setListed(false);
-    await this.#tell(() => directoryOf(this.#env).unlist({ ...this.#identity, jurisdiction }));
+    return this.#tell(() => {
+      this.#setListed(false); // it may have been listed just before
+      return directoryOf(this.#parts.env).unlist(pool);
+    });
   }
 
   #tell<T>(work: () => Promise<T>): Promise<T> {
@@ -156,6 +195,6 @@ export class DirectoryLink {
   #setListed(listed: boolean): void {
     if (this.#listed === listed) return;
     this.#listed = listed;
-    this.#store.remember('listed', String(listed));
+    this.#parts.store.remember('listed', listed ? TOLD : String(listed));
   }
 }

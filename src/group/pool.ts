@@ -52,9 +52,9 @@ export class Pool {
     const store = new GroupStore(tables);
     const bounds = new BoundStore(tables, store, env.BOOT_ID ?? '');
     const waitUntil = (work: Promise<unknown>): void => ctx.waitUntil(work);
-    const link = new DirectoryLink(env, store, identity, waitUntil, (moved) =>
-      this.shell.reconfigure(moved),
-    );
+    const onChange = (moved: boolean): void => this.shell.reconfigure(moved);
+    const isOnTrial = host !== null;
+    const link = new DirectoryLink({ env, store, identity, now, waitUntil, onChange, isOnTrial });
     const startedAt = now();
     const stored = bounds.load(startedAt);
     const idleness = new Idleness(stored.lastUsedAt, startedAt);

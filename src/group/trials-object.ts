@@ -18,11 +18,22 @@ import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
 import { ProvedPools } from './proved-pools.ts';
+import { within } from '../runtime/within.ts';
 import { Trial, type TrialCalls } from './trial.ts';
 
 /** Maximum of pools beyond which those go that only remember that their upstream wants a pause. */
 const TRIALS_MAX = 2_000;
 const FORGET_EVERY_MS = 1_000;
+
+/** How old the definition of a pool on trial may be: the directory tells it nothing. */
+const READ_MS_MAX = 4_000;
+const DIRECTORY_TIMEOUT_MS = 1_000;
+
+/** A read of a group's definition: when it began, and what came of it; null: nothing yet. */
+interface LastRead {
+  readonly at: number;
+  readonly definition: GroupDefinition | null;
+}
 
 const PROVED: Proved = { kind: 'proved' };
 
@@ -36,8 +47,9 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
   readonly #proved: ProvedPools;
   readonly #trials = new Map<string, Trial>();
   #forgottenAt = 0;
-  /** The directory's last definition of each group, so that not every new pool asks for it. */
-  readonly #definitions = new Map<string, GroupDefinition>();
+  /** The directory's last answer about each group, so that not every pool asks for it. */
+  readonly #read = new Map<string, LastRead>();
+  readonly #reading = new Map<string, Promise<LastRead>>();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -158,14 +170,32 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
   }
 
   async #bringUpToDate(pool: TrialCalls, { group, configVersion }: AcquireRequest): Promise<void> {
-    let known = this.#definitions.get(group);
-    if (known === undefined || known.version < configVersion) {
-      known = await directoryOf(this.env)
-        .definition(group)
-        .catch(() => undefined);
-      if (known !== undefined) this.#definitions.set(group, known);
+    const known = this.#read.get(group);
+    const isBehind = (known?.definition?.version ?? -1) < configVersion;
+    const isOld = known === undefined || steadyClock.now() - known.at > READ_MS_MAX;
+    const { definition } = await (known === undefined || isBehind || isOld
+      ? this.#readOnce(group)
+      : known);
+    if (definition !== null) await pool.reconfigure(definition);
+  }
+
+  /** Reads a group's definition, once for all who want it now. Out of reach: what is known is better than a refusal. */
+  #readOnce(group: string): Promise<LastRead> {
+    let reading = this.#reading.get(group);
+    if (reading === undefined) {
+      const at = steadyClock.now();
+      const answer = within(DIRECTORY_TIMEOUT_MS, directoryOf(this.env).definition(group));
+      reading = answer
+        .catch(() => this.#read.get(group)?.definition ?? null)
+        .then((definition) => {
+          const read = { at, definition };
+          this.#read.set(group, read);
+          this.#reading.delete(group);
+          return read;
+        });
+      this.#reading.set(group, reading);
     }
-    if (known !== undefined) await pool.reconfigure(known);
+    return reading;
   }
 
   async #learnOlder(): Promise<void> {

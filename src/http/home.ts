@@ -2,13 +2,13 @@ import type { Context } from 'hono';
 import type { Env } from '../env.ts';
 import { wrongPlace } from '../runtime/places.ts';
 import { howToSet, readSecret, withoutSecret } from '../runtime/secrets.ts';
-import { routingTable } from '../config/snapshots.ts';
+import { sureTable } from '../config/snapshots.ts';
 
 /** Tells a newcomer what this is, whether it is set up, and what is missing. */
 export async function home(context: Context<{ Bindings: Env }>): Promise<Response> {
   const { env, executionCtx, req } = context;
   const wrong = wrongPlace(env);
-  const table = wrong === null ? await routingTable(env, executionCtx) : null;
+  const table = wrong === null ? await sureTable(env, executionCtx) : null;
   const origin = new URL(req.url).origin;
   const isAdminOpen = readSecret(env, 'ADMIN_TOKEN') !== null;
   const groups = table?.snapshot.config.groups.length ?? 0;

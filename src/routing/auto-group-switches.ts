@@ -32,12 +32,3 @@ export function withSwitches<Document extends WithAutoGroups>(
   if (!isHeld(switches)) return { ...config, auto_groups: all.filter((one) => one.name !== name) };
   return { ...config, auto_groups: index === -1 ? [...all, entry] : all.with(index, entry) };
 }
-
-/** Lists the automatic groups whose switches two configurations set differently. */
-export function switchedBetween(before: WithAutoGroups, next: WithAutoGroups): string[] {
-  const names = new Set([...heldAutoGroups(before), ...heldAutoGroups(next)]);
-  return [...names].filter((name) => {
-    const [was, is] = [switchesOf(before, name), switchesOf(next, name)];
-    return was.paused !== is.paused || was.draining !== is.draining;
-  });
-}

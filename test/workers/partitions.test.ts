@@ -32,13 +32,14 @@ async function withoutPools(name: string): Promise<void> {
   });
 }
 
-/** Lists so many partitions of a group without a call for each. */
+/** Lists so many partitions of a group without a call for each, and as told of whatever comes in a test. */
 async function fill(name: string, group: string, count: number): Promise<void> {
   await directoryNamed(name).snapshot(null);
   await sql(
     directoryNamed(name),
     `WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?)
-     INSERT INTO pools SELECT ?, ? || '#p' || at, '', 'p' || at FROM n`,
+     INSERT INTO pools (group_name, object_name, jurisdiction, partition_key, told)
+       SELECT ?, ? || '#p' || at, '', 'p' || at, 1000 FROM n`,
     count,
     group,
     group,
@@ -47,13 +48,18 @@ async function fill(name: string, group: string, count: number): Promise<void> {
   await withoutPools(name);
 }
 
+/** The version that a Worker with the newest copy would bring along. */
+async function newest(): Promise<number> {
+  return (await directoryOf(env).snapshot(null))?.version ?? 0;
+}
+
 async function useOnce(group: string, partition: string, ticketId: string): Promise<void> {
   const request: AcquireRequest = {
     version: 1,
     group,
     partition,
     assumed: { slotsMax: 64, source: 'unknown' },
-    configVersion: 0,
+    configVersion: await newest(),
     ticketId,
     attempt: 1,
     enqueuedAt: Date.now(),
@@ -272,7 +278,7 @@ describe('an idle partition', () => {
       group: 'split',
       partition: 'young',
       assumed: { slotsMax: 64, source: 'unknown' },
-      configVersion: 0,
+      configVersion: await newest(),
       ticketId: 'holds',
       attempt: 1,
       enqueuedAt: Date.now(),

@@ -1,5 +1,6 @@
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
+import type { Moved } from '../result.ts';
 import type { Bypass } from './bypasses.ts';
 import { OpenCalls } from './open-calls.ts';
 import type { PoolSource } from './pools.ts';
@@ -14,8 +15,8 @@ export interface Patience {
   readonly listener: PlaceListener | null;
   /** When it has waited for as long as it may, as far as is known here. */
   readonly until: number;
-  /** Lets it bypass its group, where that is allowed; null: not now. */
-  readonly bypass: () => Promise<Bypass | null>;
+  /** Lets it bypass its group, where that is allowed, or has it decided anew; null: not now. */
+  readonly bypass: () => Promise<Bypass | Moved | null>;
 }
 
 export type Acquired =
@@ -44,7 +45,7 @@ export async function acquireSlot(
     const next = wait.after(turn, steadyClock.now());
     if (next.kind === 'granted') return next;
     const by = 'mayBypass' in next && next.mayBypass ? await bypass() : null;
-    if (by !== null) return calls.end({ kind: 'bypassed', by });
+    if (by !== null) return calls.end(by.kind === 'moved' ? by : { kind: 'bypassed', by });
     if (next.kind !== 'again') return calls.end(next);
     ({ restMs } = next);
   }

@@ -13,7 +13,14 @@ import { acquireSlot } from './acquire-slot.ts';
 import { laneOf } from '../../routing/lane-of.ts';
 import type { Metering } from '../metering.ts';
 import { LeaseHolder } from './lease-holder.ts';
-import { bypass, giveBackBypasses, takeUnreportedBypasses, type Bypass } from './bypasses.ts';
+import {
+  bypass,
+  giveBackBypasses,
+  mayBypass,
+  takeUnreportedBypasses,
+  type Bypass,
+} from './bypasses.ts';
+import { changedSince } from '../changed-since.ts';
 import { poolSource, type PoolSource } from './pools.ts';
 import { overloaded, replyTo, unavailable } from './rejections.ts';
 import type { PlaceListener } from './slices.ts';
@@ -81,13 +88,17 @@ export async function admitOne(
   };
   const sentAt = steadyClock.now();
   const until = waitsUntil(ticket, placement);
-  const mayBypass = () => Promise.resolve(bypass(placement));
+  const byNewest = async (): Promise<Bypass | Moved | null> => {
+    // There is no pool to say that something else holds by now.
+    const moved = mayBypass(placement) ? await changedSince({ table, env, ctx }) : null;
+    return moved ?? bypass(placement);
+  };
   const acquired = await acquireSlot(pool, request, {
     signal,
     after,
     listener,
     until,
-    bypass: mayBypass,
+    bypass: byNewest,
   });
   const endedAt = steadyClock.now();
   const waitedMs = endedAt - sentAt;
@@ -124,8 +135,9 @@ export async function admitOne(
     case 'unavailable': {
       giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
       ctx.waitUntil(cancel(pool, ticket.id));
-      const by = acquired.kind === 'bypassed' ? acquired.by : await mayBypass();
-      return by === null ? rejectedAs(unavailable(placement)) : { kind: 'admitted', placement, by };
+      const by = acquired.kind === 'bypassed' ? acquired.by : await byNewest();
+      if (by === null) return rejectedAs(unavailable(placement));
+      return by.kind === 'moved' ? by : { kind: 'admitted', placement, by };
     }
   }
 }

@@ -19,6 +19,11 @@ export interface Bypass {
   readonly end: () => void;
 }
 
+/** Tells whether calls may bypass a group at all. */
+export function mayBypass({ config }: Placement): boolean {
+  return (config?.on_unavailable ?? 'reject') !== 'reject';
+}
+
 /** Lets a call bypass its group; null: the group allows none, or enough of them are under way. */
 export function bypass({ group, partition, config }: Placement): Bypass | null {
   const allowed = config?.on_unavailable ?? 'reject';

@@ -56,13 +56,16 @@ export interface ListedPool {
 }
 
 export interface DirectoryRpc {
-  /** The configuration, or null when `known` is its tag (or version, as older Workers ask). */
-  snapshot(known: string | number | null): Promise<Snapshot | null>;
+  /**
+   * The configuration, or null when `known` is its tag (or version, as older Workers ask). `found` is the tag of the copy that an
+   * isolate began with, null if there was none: one that is not the newest is written anew. Absent: nobody looked.
+   */
+  snapshot(known: string | number | null, found?: string | null): Promise<Snapshot | null>;
   /** Tells one group's definition to an object whose configuration is older than a ticket's. */
   definition(group: string): Promise<GroupDefinition>;
   /**
    * Replaces the whole configuration, which the caller has validated, if its version is still
-   * `expected`, and pushes the change to the listed objects.
+   * `expected`, and pushes the change to all listed objects.
    */
   replace(config: Config, expected: number, actor: string, action: string): Promise<ReplaceAnswer>;
   /**

@@ -113,7 +113,10 @@ export type AcquireAnswer =
       readonly configVersion: number;
     }
   | { readonly kind: 'rejected'; readonly rejection: Rejection; readonly configVersion: number }
-  /** The group was retired or its matching changed: route again, no earlier than by that version. */
+  /**
+   * The group was retired, its matching changed while the call waited, or the call is new here and was routed by an older
+   * configuration: decide again from the beginning, no earlier than by that version.
+   */
   | { readonly kind: 'moved'; readonly configVersion: number }
   /** Only to tries and to calls that hold narrower slots: not now, or not before a pause ends. */
   | { readonly kind: 'declined'; readonly isPaused: boolean; readonly configVersion: number }
@@ -269,7 +272,7 @@ export interface GroupRpc {
   takeOver(handed: HandedPool): Promise<LeaseRpc[]>;
   /** Whether the pool's key had a success. True where nobody asks for one. */
   isProved(): Promise<boolean>;
-  /** Pushed by the directory at a change. A version that is not newer changes nothing. */
+  /** Pushed by the directory at every change. A version that is not newer changes nothing. */
   reconfigure(definition: GroupDefinition): Promise<void>;
 }
 
@@ -285,6 +288,8 @@ export interface GroupDefinition {
   /** Switches of an automatic group, as an operator set them. Absent: it is open. */
   readonly paused?: boolean;
   readonly draining?: boolean;
+  /** Only to a pool whose group is split otherwise, or elsewhere, by now: it gets no calls any more. Absent: no. */
+  readonly takesNoCalls?: boolean;
 }
 
 /** Calls of one caller in a pool. */

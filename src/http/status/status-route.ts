@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import type { Env } from '../../env.ts';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';
 import { identify } from '../../call/identity/authenticate.ts';
-import { routingTable, type RoutingTable } from '../../config/snapshots.ts';
+import { sureTable, type RoutingTable } from '../../config/snapshots.ts';
 import type { StatusCaller } from './caller-pools.ts';
 import { callerStatus } from './caller-status.ts';
 
@@ -21,7 +21,7 @@ export async function status(context: StatusContext): Promise<Response> {
 }
 
 async function requireTable({ env, executionCtx }: StatusContext): Promise<RoutingTable> {
-  const table = await routingTable(env, executionCtx);
+  const table = await sureTable(env, executionCtx);
   if (table === null) throw new ProblemError(503, 'The directory cannot be reached at the moment.');
   return table;
 }

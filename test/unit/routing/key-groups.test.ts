@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { configSchema, type ConfigInput } from '../../../src/contract/config/config.ts';
 import { definedGroup, keyGroups } from '../../../src/routing/key-groups.ts';
 import { takesCalls } from '../../../src/routing/pool.ts';
-import { changeBetween, poolsToTell } from '../../../src/directory/changes.ts';
+import { changeBetween, ownPoolsToTell } from '../../../src/directory/changes.ts';
 import { compileRoutes } from '../../../src/routing/placement.ts';
 import { aCall, anUpstream, byId } from './fixtures.ts';
 
@@ -57,7 +57,7 @@ describe('limits of keys', () => {
     const change = changeBetween(limited, raised);
     expect([...change.groups]).toEqual(['key:slots']);
     expect(change.routingMoved).toBe(false);
-    expect(poolsToTell(change, limited, raised, [])).toEqual([pool]);
+    expect(ownPoolsToTell(change, limited, raised, [])).toEqual([pool]);
     const gone = changeBetween(limited, none);
     expect(gone.retired.map(({ group }) => group)).toEqual(['key:slots', 'key:poor']);
     // Calls that wait there go another way.

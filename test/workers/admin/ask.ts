@@ -1,5 +1,5 @@
 import { createAdminClient, type AdminClient } from '../../../src/contract/admin/client.ts';
-import { worker } from '../support/worker.ts';
+import { noteVersion, worker } from '../support/worker.ts';
 
 const ORIGIN = 'https://headgate.test';
 
@@ -8,7 +8,13 @@ export function clientWith(headers: Record<string, string>): AdminClient {
   return createAdminClient({
     baseUrl: `${ORIGIN}/admin/api`,
     headers,
-    fetch: (url, init) => worker.fetch(url, init as never) as never,
+    fetch: (async (url: string, init?: RequestInit) => {
+      const response = await worker.fetch(url, init as never);
+      const isChange = (init?.method ?? 'GET') !== 'GET';
+      const isJson = response.headers.get('content-type')?.includes('application/json') === true;
+      if (isChange && isJson) noteVersion(await response.clone().json());
+      return response;
+    }) as never,
   });
 }
 

@@ -5,14 +5,14 @@ import { directoryOf } from '../../../src/env.ts';
 import { poolOf } from '../../../src/routing/pool.ts';
 import { configSchema } from '../../../src/contract/config/config.ts';
 import { request } from '../support/pool.ts';
-import { env, worker } from '../support/worker.ts';
+import { env, worker, noteVersion } from '../support/worker.ts';
 import { asAdmin, bodyOf } from './ask.ts';
 
 const API = 'https://headgate.test/admin/api';
 
 async function put(config: ConfigInput): Promise<void> {
   const { version = 0 } = (await directoryOf(env).snapshot(null)) ?? {};
-  await directoryOf(env).replace(configSchema.parse(config), version, 'test', 'reset');
+  noteVersion(await directoryOf(env).replace(configSchema.parse(config), version, 'test', 'reset'));
 }
 
 beforeEach(() => put({}));

@@ -87,7 +87,7 @@ describe.each([
     await object(group).release('t.1', 'unused', null);
   });
 
-  it('that would not wait is told that the group is busy or paused', async () => {
+  it('that would not wait is told that the group is busy, or is routed anew and told that it is paused', async () => {
     const group = name('rejected');
     await object(group).reconfigure(definitionV1(group, 0));
     expect(await object(group).acquire(acquire(group, 't', false))).toMatchObject({
@@ -95,7 +95,9 @@ describe.each([
       rejection: { reason: 'busy', slotsMax: 0, retryAfterMs: expect.any(Number) },
     });
     await object(group).reconfigure({ ...definitionV1(group, 1, { paused: true }), version: 2 });
-    expect(await object(group).acquire(acquire(group, 'u', false))).toMatchObject({
+    const older = acquire(group, 'u', false);
+    expect(await object(group).acquire(older)).toEqual({ kind: 'moved', configVersion: 2 });
+    expect(await object(group).acquire({ ...older, configVersion: 2 })).toMatchObject({
       kind: 'rejected',
       rejection: { reason: 'paused', waitedMs: 0, retryAfterMs: expect.any(Number) },
     });

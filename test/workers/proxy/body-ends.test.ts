@@ -216,7 +216,7 @@ it('of a call whose upstream is removed while it waits', async () => {
     upstreams: [{ id: 'another', base_url: own.c.url }],
     keys: [await keyOf('team')],
   });
-  expect(await answering).toEqual([503, 'limiter_unavailable']);
+  expect(await answering).toEqual([404, 'upstream_unknown']);
   await untilFree();
   holder.leave();
 });

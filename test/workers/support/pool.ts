@@ -15,7 +15,7 @@ import type { BoundRow } from '../../../src/core/parts/bound.ts';
 import type { PoolStatus } from '../../../src/contract/status.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import { passTime } from './time.ts';
-import { env, until } from './worker.ts';
+import { env, newestVersion, until } from './worker.ts';
 
 export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
 
@@ -53,7 +53,7 @@ export async function define(
   await pool(name).reconfigure({ version, routingVersion: 0, config: JSON.stringify(config) });
 }
 
-/** An acquire call as the Worker would make it. */
+/** An acquire call as a Worker would make it that has the newest configuration. */
 export function request(
   group: string,
   ticketId: string,
@@ -64,7 +64,7 @@ export function request(
     group,
     partition: null,
     assumed: null,
-    configVersion: 1,
+    configVersion: Math.max(1, newestVersion()),
     ticketId,
     attempt: 1,
     enqueuedAt: Date.now(),

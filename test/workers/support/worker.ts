@@ -25,7 +25,22 @@ export async function admin(method: string, path: string, body?: unknown): Promi
     headers: { authorization: 'Bearer test-admin-token' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  return { status: response.status, json: await response.json() };
+  const json = (await response.json()) as AdminAnswer['json'];
+  if (method !== 'GET') noteVersion(json);
+  return { status: response.status, json };
+}
+
+/** The last version of the configuration that a test has made. */
+let newest = 0;
+
+/** Notes the version that a change has made, by its answer. */
+export function noteVersion(answer: { readonly version?: unknown } | null): void {
+  if (typeof answer?.version === 'number') newest = Math.max(newest, answer.version);
+}
+
+/** Tells the version that a Worker would bring along which has the newest copy. */
+export function newestVersion(): number {
+  return newest;
 }
 
 /** Changes something over the admin API, and lets this isolate's Worker know at once. */

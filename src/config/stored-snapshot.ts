@@ -1,0 +1,39 @@
+import { configSchema, type Config } from '../contract/config/config.ts';
+import type { Snapshot } from '../contract/rpc/directory-rpc.ts';
+import { snapshotStoreOf, type Env } from '../env.ts';
+import { logEvent } from '../runtime/log.ts';
+import { within } from '../runtime/within.ts';
+
+/** The one key in the store. */
+const KEY = 'snapshot';
+
+/** How long an isolate that begins waits for the store before it asks the directory. */
+const STORE_TIMEOUT_MS = 1_000;
+
+/** Writes the copy for isolates that begin, with nothing in it that no call goes by. */
+export async function storeSnapshot(env: Env, snapshot: Snapshot): Promise<void> {
+  const config: Config = { ...snapshot.config, admin_keys: [], webhook: null };
+  await snapshotStoreOf(env)?.put(KEY, JSON.stringify({ ...snapshot, config }));
+}
+
+/** Reads that copy. Null: there is none, or it cannot be read. */
+export async function storedSnapshot(env: Env): Promise<Snapshot | null> {
+  const store = snapshotStoreOf(env);
+  if (store === null) return null;
+  try {
+    const found = (await within(STORE_TIMEOUT_MS, store.get(KEY, 'json'))) as Snapshot | null;
+    return found === null ? null : { ...found, config: withDefaults(found.config) };
+  } catch (error) {
+    logEvent('snapshot_unreadable', { error: String(error) });
+    return null;
+  }
+}
+
+/**
+ * Fills in the defaults of fields that are newer than a stored configuration. One that does not parse was written by a
+ * newer version and checked by it; every reader ignores the fields that it does not know.
+ */
+export function withDefaults(stored: unknown): Config {
+  const parsed = configSchema.safeParse(stored);
+  return parsed.success ? parsed.data : (stored as Config);
+}

@@ -1,0 +1,100 @@
+import { poolKey, type PlacedPool } from '../routing/pool.ts';
+import { logEvent } from '../runtime/log.ts';
+import { mapConcurrently } from '../runtime/map-concurrently.ts';
+import { within } from '../runtime/within.ts';
+import type { PoolList } from './pool-list.ts';
+
+/**
+ * Maximum of pools told in one invocation of the directory. Each is two subrequests at the most, and a thousand are
+ * allowed.
+ */
+const TOLD_A_ROUND = 400;
+const AT_ONCE = 100;
+
+/** How long a pool may take to hear of a change before it is told again. */
+const ANSWER_LOST_MS = 2_000;
+
+/** How long after a failure a pool is told again, the first time and at the most. */
+const AGAIN_MS = 1_000;
+const AGAIN_MS_MAX = 30_000;
+
+/** How long after a change the alarm goes off if the instance did not live to tell everybody. */
+const SAFETY_MS = 3_000;
+
+interface TellingParts {
+  readonly list: PoolList;
+  readonly storage: DurableObjectStorage;
+  readonly version: () => number;
+  /** Tells a pool what holds now. */
+  readonly tell: (pool: PlacedPool) => Promise<void>;
+}
+
+/**
+ * Tells every listed pool of every change, some hundred in an invocation: those that are left, and those that could not
+ * be told, in the next ones, which the object's alarm begins. What each was told is in its row, so that neither a reset
+ * nor a failure leaves one behind.
+ */
+export class Telling {
+  readonly #parts: TellingParts;
+  /** Failures in a row, and when the next try is due, by pool. */
+  readonly #failed = new Map<string, { readonly times: number; readonly againAt: number }>();
+
+  constructor(parts: TellingParts) {
+    this.#parts = parts;
+    // The instance before may have ended in between, and workerd by itself keeps no alarm beyond its process.
+    if (this.#behind().length > 0) this.#arm(Date.now());
+  }
+
+  /** Tells of a change, in the turn of which this is called. */
+  begin(): Promise<void> {
+    this.#arm(Date.now() + SAFETY_MS);
+    return this.round();
+  }
+
+  /** Tells pools that are behind, as many as one invocation may, and has the alarm go on with the others. */
+  async round(): Promise<void> {
+    const now = Date.now();
+    const due = this.#behind().filter((pool) => this.#againAt(pool) <= now);
+    await mapConcurrently(due.slice(0, TOLD_A_ROUND), AT_ONCE, (pool) => this.#tell(pool));
+    this.#goOn();
+  }
+
+  async #tell(pool: PlacedPool): Promise<void> {
+    const { list, version, tell } = this.#parts;
+    const key = poolKey(pool);
+    const told = version();
+    try {
+      await within(ANSWER_LOST_MS, tell(pool));
+      this.#failed.delete(key);
+      list.noteTold(pool, told);
+    } catch {
+      const times = (this.#failed.get(key)?.times ?? 0) + 1;
+      const againMs = Math.min(AGAIN_MS_MAX, AGAIN_MS * 2 ** (times - 1));
+      this.#failed.set(key, { times, againAt: Date.now() + againMs });
+    }
+  }
+
+  #goOn(): void {
+    const behind = this.#behind();
+    const failed = behind.filter((pool) => this.#againAt(pool) > 0);
+    if (failed.length > 0) logEvent('pools_not_told', { pools: failed.length });
+    if (behind.length === 0) {
+      this.#failed.clear();
+      this.#parts.storage.deleteAlarm().catch(() => {});
+    } else {
+      this.#arm(Math.min(...behind.map((pool) => this.#againAt(pool))));
+    }
+  }
+
+  #behind(): PlacedPool[] {
+    return this.#parts.list.behind(this.#parts.version());
+  }
+
+  #againAt(pool: PlacedPool): number {
+    return this.#failed.get(poolKey(pool))?.againAt ?? 0;
+  }
+
+  #arm(at: number): void {
+    this.#parts.storage.setAlarm(Math.max(at, Date.now())).catch(() => {});
+  }
+}
