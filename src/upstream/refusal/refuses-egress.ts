@@ -22,7 +22,7 @@ const REGION_TEXT = /user location is not supported|country, region, or territor
  * `permission_error`. As of 2026-11-22, anthropics/claude-code#1613.
  */
 const ANTHROPIC_TYPE = 'forbidden';
-const ANTHROPIC_TEXT = /request not allowed/;
+const ANTHROPIC_TEXT = /request not allowed\.?$/m;
 
 /** Statuses of Cloudflare's errors 1000 to 1999 that refuse. 1015 and 1027 are limits, and come with 429. */
 const EDGE_STATUSES = new Set([403, 409, 530]);

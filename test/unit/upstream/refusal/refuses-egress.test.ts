@@ -112,6 +112,12 @@ describe('the egress is not refused by', () => {
       403,
       '{"error":{"type":"forbidden","message":"No such key"}}',
     ],
+    [
+      'a key that may not do that',
+      null,
+      403,
+      '{"error":{"code":"forbidden","message":"Request not allowed for this key"}}',
+    ],
     ['a key that is told so', null, 403, '{"error":{"type":"x","message":"Request not allowed"}}'],
     ['a mistake', null, 400, '{"error":{"type":"forbidden","message":"Request not allowed"}}'],
     ['a wrong key', null, 401, '{"error":{"type":"forbidden","message":"Request not allowed"}}'],
