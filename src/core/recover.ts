@@ -53,12 +53,13 @@ export function recover(
   const { bound, untold, controls, ahead, leases } = stored;
   rebaseControls(controls, settings, now);
   const mayHaveStarted = (bound?.mark ?? 0) > 0;
+  const waiters = waitersOf(bound, settings, now);
   takeAhead(controls.rates, settings.rates, ahead, mayHaveStarted, lastUseOf(bound, now));
   reserve(controls.spend, ahead.usd ?? 0);
   const next = Math.max(firstAttachment, (bound?.next ?? 0) + ATTACHMENTS_UNWRITTEN_MAX);
   const state = emptyState(settings, next, controls, isStored);
   if (bound !== null) {
-    const { seq, since, waiters } = bound;
+    const { seq, since } = bound;
     Object.assign(state.bound, { seq, since, waiters });
     for (const id of bound.ended) {
       state.tombstones.add(id, now);
@@ -78,13 +79,18 @@ export function recover(
   addHanded(state, leases, now);
   settleUnclaimed(state, now);
   if (leases.length > 0) state.bound.since = 0;
-  const waiters = bound?.waiters ?? 0;
   if (slotsHeld(state) > 0 || waiters > 0) {
     state.grantsFrom = after(now, settleMs(waiters, slotsHeld(state)));
     state.drainsFrom = now;
   }
   noteHeld(state.bound, slotsHeld(state), now);
   return state;
+}
+
+/** Finds how many may still wait of those that a row tells of: whose time to wait is over has left long ago. */
+function waitersOf(bound: BoundRow | null, settings: GroupSettings, now: InstantMs): number {
+  const isOver = bound === null || now >= after(bound.at, settings.timeoutMs);
+  return isOver ? 0 : bound.waiters;
 }
 
 /** Finds when the instances before may have used something last: who holds a lease has them write within a TTL. */

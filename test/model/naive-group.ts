@@ -27,7 +27,7 @@ export class NaiveGroup extends NaiveLeases {
 
   /** Begins anew as an instance that knows nothing but the last row, what has ended by those before it, and what it must tell of that. */
   recover(
-    row: NaiveRow | null,
+    row: (NaiveRow & { readonly at: number }) | null,
     ended: readonly string[],
     untold: readonly string[],
     first: number,
@@ -55,7 +55,8 @@ export class NaiveGroup extends NaiveLeases {
     this.#waiters = [];
     this.#arrivals = 0;
     this.ended = ended.map((id) => ({ id, at: now }));
-    this.toldWaiters = row?.waiters ?? 0;
+    const isOver = row === null || now >= row.at + this.settings.timeoutMs;
+    this.toldWaiters = isOver ? 0 : row.waiters;
     const wasInUse = mark > 0 || this.toldWaiters > 0;
     this.grantsFrom = wasInUse ? now + settlingMs(this.toldWaiters, mark) : 0;
     this.#drainsFrom = wasInUse ? now : 0;

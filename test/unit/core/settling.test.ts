@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ticketId } from '../../../src/core/words/ids.ts';
+import { instant, ticketId } from '../../../src/core/words/ids.ts';
 import { SETTLE_MAX_MS, SETTLE_MS, settleMs } from '../../../src/core/words/settings.ts';
 import { step } from '../../../src/core/step.ts';
 import { TestGroup } from '../../support/core-builders.ts';
@@ -66,6 +66,17 @@ describe('a group settles', () => {
     const group = crowdedGroup(300).restart();
     group.advance(settleMs(512, 1));
     expect(settlesFor(group.restart())).toBe(settleMs(0, 1));
+  });
+
+  test('for nobody who may not wait any more when the group is needed again', () => {
+    const group = TestGroup.stored({ ...ROOMY, paused: true });
+    crowd(group, 300);
+    const { stored } = group.restart();
+    const { timeoutMs } = ROOMY;
+    group.now = instant(group.now + timeoutMs - 1);
+    expect(settlesFor(group.reset(stored))).toBe(settleMs(512, 0));
+    group.now = instant(group.now + 1);
+    expect(group.reset(stored).state.grantsFrom).toBe(0);
   });
 
   test('where nobody held a slot, for those who waited', () => {
