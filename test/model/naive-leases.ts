@@ -113,7 +113,9 @@ export abstract class NaiveLeases {
     }
     const granted = this.awaited;
     this.awaited = [];
-    this.toldWaiters = powerOfTwo(this.crowd(now));
+    const crowd = this.crowd(now);
+    const isStillTrue = crowd <= this.toldWaiters && 8 * crowd > 3 * this.toldWaiters;
+    if (!isStillTrue) this.toldWaiters = powerOfTwo(crowd);
     const { since, attachments: next, toldWaiters: waiters } = this;
     return { mark, held, since, next, ended, lapsed, granted, waiters };
   }

@@ -24,7 +24,7 @@ export interface BoundRow {
   readonly lapsed: readonly LeaseId[];
   /** Leases whose answers leave behind it: it may be lost with the instance, and their callers ask again. */
   readonly granted: readonly LeaseId[];
-  /** The least power of two that is no smaller than the number of waiters then; 0: nobody waited. */
+  /** A power of two that is no smaller than the number of waiters then, nor three times as large; 0: nobody waited. */
   readonly waiters: number;
 }
 
@@ -116,6 +116,9 @@ export const ATTACHMENTS_UNWRITTEN_MAX = 1_000_000;
 
 /** Minimum waiters that are told of by a write of its own: fewer make little difference after a reset. */
 const WAITERS_TOLD_MIN = 256;
+
+/** The part of the waiters told of that must be there for it to stay: a queue that swings is not told of each time. */
+const WAITERS_KEPT_SHARE = 3 / 8;
 
 /** The bound of a group of which nothing is held. */
 export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
@@ -225,13 +228,19 @@ export function emptyDueAt(bound: Bound): InstantMs {
 }
 
 /**
- * Whether the number of waiters differs so much from what the last write tells that it is worth one of its own: they
- * have more than doubled, or have all gone.
+ * Whether the number of waiters differs so much from what the last write tells that it is worth one of its own: there
+ * are more, or all have gone.
  */
 export function hasCrowdChanged({ isStored, waiters: told }: Bound, waiters: number): boolean {
   if (!isStored) return false;
   if (waiters === 0) return told >= WAITERS_TOLD_MIN;
-  return waiters > WAITERS_TOLD_MIN && waiters > 2 * told;
+  return waiters > WAITERS_TOLD_MIN && waiters > told;
+}
+
+/** Finds what a write tells of so many waiters. What the last one told stays as long as it is not far too much. */
+function toldOf(told: number, waiters: number): number {
+  if (waiters <= told && waiters > told * WAITERS_KEPT_SHARE) return told;
+  return waiters === 0 ? 0 : 2 ** Math.ceil(Math.log2(waiters));
 }
 
 /** Finds when a write is overdue; Infinity: none is on its way. */
@@ -288,7 +297,7 @@ export function issue(
   now: InstantMs,
 ): BoundRow {
   const { mark, held, next, revoking } = row;
-  const waiters = row.waiters === 0 ? 0 : 2 ** Math.ceil(Math.log2(row.waiters));
+  const waiters = toldOf(bound.waiters, row.waiters);
   bound.waiters = waiters;
   const seq = (bound.seq += 1);
   bound.inFlight.push({ seq, at: now, mark, held, granted: 0 });

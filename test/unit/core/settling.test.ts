@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { instant, ticketId } from '../../../src/core/words/ids.ts';
+import { instant } from '../../../src/core/words/ids.ts';
 import { SETTLE_MAX_MS, SETTLE_MS, settleMs } from '../../../src/core/words/settings.ts';
-import { step } from '../../../src/core/step.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** How long a group settles after a reset follows those who were there, and rows say how many waited. */
@@ -99,23 +98,22 @@ describe('a group settles', () => {
 });
 
 describe('a row of its own tells of waiters', () => {
-  test('when they are more than 256, and when they have more than doubled since', () => {
+  test('when they are more than 256, and when they are more than were told of', () => {
     const group = crowdedGroup(256);
     expect(crowd(group, 257)).toEqual(['soon']);
     expect(group.write().bound.waiters).toBe(512);
-    // Not through the group, which would check the whole queue after each.
-    const asked = [];
-    for (let index = 257; index < 1_025; index += 1) {
-      const { ticket } = someWaiter(group);
-      const id = ticketId(`w${index}`);
-      const leaseId = `${id}.1` as never;
-      const event = { kind: 'acquire', ticket: { ...ticket, id }, leaseId, sliceMs: 3_600_000 };
-      const effects = step(group.state, event as never, group.now);
-      asked.push(effects.some(({ kind }) => kind === 'write'));
-    }
-    expect(asked.filter(Boolean)).toHaveLength(1);
-    expect(asked.at(-1)).toBe(true);
-    expect(group.write().bound.waiters).toBe(2_048);
+    expect(new Set(crowd(group, 512))).toEqual(new Set(['no']));
+    expect(crowd(group, 513)).toEqual(['soon']);
+    expect(group.write().bound.waiters).toBe(1_024);
+  });
+
+  test('not each time that a queue swings', () => {
+    const group = crowdedGroup(513);
+    expect(group.write().bound.waiters).toBe(1_024);
+    for (let index = 385; index < 513; index += 1) group.cancel(`w${index}`);
+    expect(group.write().bound.waiters).toBe(1_024);
+    group.cancel('w384');
+    expect(group.write().bound.waiters).toBe(512);
   });
 
   test('when they have all gone, of whom a row has told', () => {
@@ -147,9 +145,3 @@ describe('a row of its own tells of waiters', () => {
     expect(group.asksToWrite()).toBe('soon');
   });
 });
-
-function someWaiter(group: TestGroup) {
-  const [waiter] = group.state.queue.byTicket.values();
-  if (waiter === undefined) throw new Error('nobody waits');
-  return waiter;
-}
