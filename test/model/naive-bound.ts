@@ -17,7 +17,14 @@ export interface NaiveRow {
 
 type Entry =
   | { readonly kind: 'granted'; readonly at: number; readonly slots: number }
-  | { readonly kind: 'issued'; readonly at: number; readonly mark: number; readonly held: number }
+  | {
+      readonly kind: 'issued';
+      readonly at: number;
+      readonly mark: number;
+      readonly held: number;
+      /** Leases whose answers leave behind it. */
+      readonly awaited: readonly string[];
+    }
   | { readonly kind: 'confirmed' }
   /** Slots came free of whose holder nobody has heard: a newer instance may have it. */
   | { readonly kind: 'lost' }
@@ -96,6 +103,11 @@ export class NaiveBound {
   get isSparse(): boolean {
     const before = this.#emptyRuns().findLast(({ endedAt }) => endedAt !== null);
     return before === undefined || (before.endedAt ?? 0) - before.beganAt >= 3_000;
+  }
+
+  /** Leases whose answers wait for a write that has not arrived. */
+  awaitedInFlight(): string[] {
+    return this.#inFlight().flatMap(({ awaited }) => awaited);
   }
 
   /** When a write that has not arrived is lost. */

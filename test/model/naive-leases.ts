@@ -103,7 +103,8 @@ export abstract class NaiveLeases {
     const isEmpty = held === 0 && (bound.isNotedEmpty || bound.isSparse || margin === 0);
     if (isEmpty) this.since = this.attachments;
     const mark = isEmpty ? 0 : held + margin;
-    bound.add({ kind: 'issued', at: now, mark, held });
+    const granted = [...bound.awaitedInFlight(), ...this.awaited];
+    bound.add({ kind: 'issued', at: now, mark, held, awaited: this.awaited });
     const revoking = this.leaseList.filter(({ phase }) => phase === 'revoking');
     const ended = [...this.freed, ...revoking.map(({ id }) => id)];
     const { lapsed } = this;
@@ -111,7 +112,6 @@ export abstract class NaiveLeases {
       this.freed = [];
       this.lapsed = [];
     }
-    const granted = this.awaited;
     this.awaited = [];
     const crowd = this.crowd(now);
     const isStillTrue = crowd <= this.toldWaiters && 8 * crowd > 3 * this.toldWaiters;

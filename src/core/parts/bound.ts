@@ -22,7 +22,10 @@ export interface BoundRow {
   readonly ended: readonly LeaseId[];
   /** The same of leases that nobody renewed: their holders may come back, but their slots may have been handed on. */
   readonly lapsed: readonly LeaseId[];
-  /** Leases whose answers leave behind it: it may be lost with the instance, and their callers ask again. */
+  /**
+   * Leases whose answers leave behind it, or behind one that was on its way when it was issued: they may be lost with
+   * the instance, and their callers ask again.
+   */
   readonly granted: readonly LeaseId[];
   /** A power of two that is no smaller than the number of waiters then, nor three times as large; 0: nobody waited. */
   readonly waiters: number;
@@ -36,6 +39,8 @@ interface Write {
   readonly held: number;
   /** Slots granted since it was issued. What ended since gives no room back. */
   granted: number;
+  /** Leases whose answers leave behind it. */
+  readonly awaited: readonly LeaseId[];
 }
 
 export interface Bound {
@@ -300,9 +305,11 @@ export function issue(
   const waiters = toldOf(bound.waiters, row.waiters);
   bound.waiters = waiters;
   const seq = (bound.seq += 1);
-  bound.inFlight.push({ seq, at: now, mark, held, granted: 0 });
+  const { awaited } = bound;
+  const granted = [...bound.inFlight.flatMap((write) => write.awaited), ...awaited];
+  bound.inFlight.push({ seq, at: now, mark, held, granted: 0, awaited });
   const ended = [...bound.ended, ...revoking];
-  const { lapsed, awaited: granted } = bound;
+  const { lapsed } = bound;
   if (!isKept) {
     bound.ended = [];
     bound.lapsed = [];

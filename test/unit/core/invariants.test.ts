@@ -114,7 +114,7 @@ describe('is told', () => {
       'a write that covers less than nothing',
       /less than nothing/,
       ({ bound }) => {
-        bound.inFlight.push({ seq: 1, at: START, mark: 1, held: 1, granted: -1 });
+        bound.inFlight.push({ seq: 1, at: START, mark: 1, held: 1, granted: -1, awaited: [] });
       },
     ],
     ['nested slots that drifted', /nested slots/, (state) => (state.slotsNested = 1)],

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { takeWrite } from '../../../src/core/writes.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { someClaim, TestGroup } from '../../support/core-builders.ts';
 
@@ -36,6 +37,18 @@ test('a lease that was told of before the last write is its holder’s to claim'
   const next = group.reset();
   expect(next.ask('a')).toEqual([]);
   expect(next.ask('b')).toEqual(['grant b.1']);
+});
+
+test('so has one whose write was still on its way when the last one was issued', () => {
+  const group = TestGroup.stored({ slotsMax: 2 });
+  group.ask('a');
+  takeWrite(group.state, group.now);
+  group.ask('b');
+  group.write();
+  const next = group.reset();
+  expect(next.ask('a')).toEqual(['grant a.1']);
+  expect(next.ask('b')).toEqual(['grant b.1']);
+  expect(next.state.unclaimed.slots).toBe(0);
 });
 
 test('a refusal that is told by id to an instance that does not know the lease is heeded', () => {
