@@ -2,17 +2,19 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigRefused } from './serve/admin-client.ts';
+import { BODY_MEMORY_MIB, readBodyMemory } from './serve/body-memory.ts';
 import { fewOpenFiles } from './serve/open-files.ts';
 import type { Serve } from './serve/start-serve.ts';
 import { startServe } from './serve/start-serve.ts';
 
 const USAGE = `Usage: npm run serve -- [options]
 
-  --port P       port to listen on (default 8787)
-  --host H       address to listen on (default 127.0.0.1)
-  --data DIR     where configuration and state are kept (default .headgate)
-  --config FILE  JSON or YAML, imported at the first start only
-  --drain-s S    how long calls in flight may take to end at SIGTERM (default 30)
+  --port P             port to listen on (default 8787)
+  --host H             address to listen on (default 127.0.0.1)
+  --data DIR           where configuration and state are kept (default .headgate)
+  --config FILE        JSON or YAML, imported at the first start only
+  --drain-s S          how long calls in flight may take to end at SIGTERM (default 30)
+  --body-memory-mib M  how much the bodies of calls may hold together (default ${BODY_MEMORY_MIB})
 
 Environment: ADMIN_TOKEN opens the admin routes, METRICS_TOKEN opens /metrics; UPSTREAM_* are the providers'
 keys, WEBHOOK_* sign warnings; ACCESS_TEAM_DOMAIN, ACCESS_AUD and ACCESS_ROLE let Cloudflare Access in.
@@ -24,6 +26,7 @@ interface Arguments {
   readonly dataDir: string;
   readonly configFile: string | undefined;
   readonly drainMs: number;
+  readonly bodyMemoryMib: number;
 }
 
 function fail(message: string): never {
@@ -40,6 +43,7 @@ function readArguments(): Arguments {
         data: { type: 'string', default: '.headgate' },
         config: { type: 'string' },
         'drain-s': { type: 'string', default: '30' },
+        'body-memory-mib': { type: 'string', default: String(BODY_MEMORY_MIB) },
         help: { type: 'boolean', default: false },
       },
     });
@@ -56,7 +60,14 @@ function readArguments(): Arguments {
     if (values.config !== undefined && !existsSync(values.config)) {
       throw new TypeError(`--config ${values.config}: there is no such file.`);
     }
-    return { port, host: values.host, dataDir: values.data, configFile: values.config, drainMs };
+    return {
+      port,
+      host: values.host,
+      dataDir: values.data,
+      configFile: values.config,
+      drainMs,
+      bodyMemoryMib: readBodyMemory(values['body-memory-mib']),
+    };
   } catch (error) {
     return fail(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
   }
@@ -88,6 +99,7 @@ async function main(): Promise<void> {
     port: args.port,
     host: args.host,
     dataDir: args.dataDir,
+    bodyMemoryMib: args.bodyMemoryMib,
     ...(args.configFile !== undefined && { configFile: args.configFile }),
     onLog: (line) => console.log(line),
   });

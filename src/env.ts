@@ -64,6 +64,8 @@ export interface Env {
   readonly DIRECTORY_LOCATION?: string;
   /** Self-hosted only: the process that wrote a row. Rows of another process died with it. */
   readonly BOOT_ID?: string;
+  /** Self-hosted only, where one process takes all calls: how many MiB the bodies of calls may hold together. */
+  readonly BODY_MEMORY_MIB?: string;
 }
 
 /** Variables that say where objects are; an empty one says nothing. `runtime/places.ts` checks them. */

@@ -11,6 +11,7 @@ import {
   untilReady,
   untilRouted,
 } from './admin-client.ts';
+import { BODY_MEMORY_MIB } from './body-memory.ts';
 import { BUILT_DASHBOARD, ensureBuilt } from './build.ts';
 import { lockFolder } from './folder-lock.ts';
 import type { Forwarder } from './forwarder.ts';
@@ -48,6 +49,8 @@ export interface ServeOptions {
   readonly configFile?: string;
   /** The same, as a value. */
   readonly config?: unknown;
+  /** How many MiB the bodies of calls may hold together, of each Worker service. @default BODY_MEMORY_MIB */
+  readonly bodyMemoryMib?: number;
   /** Worker services bound to the one set of objects, each with its own URL. @default 1 */
   readonly workers?: number;
   /** Opens workerd's inspector, for whoever measures its memory. @default false */
@@ -152,6 +155,7 @@ async function startRuntime(
     dashboardDir: existsSync(BUILT_DASHBOARD) ? BUILT_DASHBOARD : null,
     // Another one for each process, also after a crash: rows of the one before died with it.
     bootId: randomBytes(9).toString('base64url'),
+    bodyMemoryMib: options.bodyMemoryMib ?? BODY_MEMORY_MIB,
     cfHeader,
     fromEnvironment: Object.keys(env).filter((name) =>
       name === 'ADMIN_TOKEN' ? adminToken !== null : PASSED_ON.test(name),

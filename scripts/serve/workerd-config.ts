@@ -11,6 +11,8 @@ export interface WorkerdConfigInput {
   /** Worker services, a socket each, all bound to the objects of the first. */
   readonly workers: number;
   readonly bootId: string;
+  /** How many MiB the bodies of calls may hold together. */
+  readonly bodyMemoryMib: number;
   /** Header in which requests bring their `cf`, by which the Worker learns the caller's address. */
   readonly cfHeader: string;
   /** Absolute path of the dashboard's files; null: they were never built. */
@@ -56,6 +58,7 @@ function bindings(input: WorkerdConfigInput, index: number): string {
     ),
     ...(input.dashboardDir === null ? [] : [`(name = "ASSETS", service = "dashboard")`]),
     `(name = "BOOT_ID", text = ${quote(input.bootId)})`,
+    `(name = "BODY_MEMORY_MIB", text = "${input.bodyMemoryMib}")`,
     `(name = "PRIVATE_UPSTREAMS", text = "allow")`,
     ...input.fromEnvironment.map(
       (name) => `(name = ${quote(name)}, fromEnvironment = ${quote(name)})`,

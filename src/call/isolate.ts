@@ -1,12 +1,18 @@
-import { BodyBudget } from '../upstream/body/body-budget.ts';
+import { env } from 'cloudflare:workers';
+import type { Env } from '../env.ts';
+import { BODY_LIMITS, BodyBudget, bodyLimits } from '../upstream/body/body-budget.ts';
 import { Comebacks } from './comebacks.ts';
 import { Departures } from './departures.ts';
 import { RetryBudget } from './tries.ts';
 
 /** Things that all calls of an isolate share. */
 
-/** The room that every isolate has for bodies. */
-export const bodyBudget = new BodyBudget();
+const { BODY_MEMORY_MIB: bodyMib } = env as Pick<Env, 'BODY_MEMORY_MIB'>;
+
+/** The room for bodies. */
+export const bodyBudget = new BodyBudget(
+  bodyMib === undefined ? BODY_LIMITS : bodyLimits(Number(bodyMib)),
+);
 
 /** Callers that come back to what nobody knows the end of. */
 export const comebacks = new Comebacks();

@@ -18,7 +18,7 @@ const ASKING_MS = 500;
 const SMALL_PATIENCE_MS = 2_000;
 const LARGE_PATIENCE_MS = 30_000;
 
-/** Maximum small ones that wait so: half of the room for those on their way is left to those that need not wait. */
+/** Maximum small ones that wait so: half of the room for those on their way, or more, is left to those that need not. */
 const LINGERING_MAX = 16;
 
 /** How often each of them looks whether there is room by now. */

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -127,6 +127,15 @@ it.each([
   const script = serve([], { [name]: value });
   expect(await script.exited).toBe(1);
   expect(script.output()).toMatch(message);
+});
+
+it('lets bodies hold as much as --body-memory-mib says, and ends with 1 where that is too little', async () => {
+  await startServed('--body-memory-mib', '96');
+  const config = await readFile(join(dataDir, 'data', 'workerd.capnp'), 'utf8');
+  expect(config).toContain('(name = "BODY_MEMORY_MIB", text = "96")');
+  const script = serve(['--body-memory-mib', '47'], {});
+  expect(await script.exited).toBe(1);
+  expect(script.output()).toContain('--body-memory-mib 47: expected MiB as a whole number');
 });
 
 it('serves with a JURISDICTION and a DIRECTORY_LOCATION, though it has one place', async () => {

@@ -24,6 +24,8 @@ export interface StageOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Opens workerd's inspector. @default false */
   readonly inspector?: boolean;
+  /** How many MiB bodies may hold. @default that of `serve` */
+  readonly bodyMemoryMib?: number;
   /** Makes another module than the project's in the folder that it is given. */
   readonly module?: (folder: string) => Promise<string>;
 }
@@ -83,6 +85,7 @@ export async function startStage(options: StageOptions): Promise<Stage> {
     workers: options.workers ?? 1,
     inspector: options.inspector ?? false,
     ...(module !== undefined && { module }),
+    ...(options.bodyMemoryMib !== undefined && { bodyMemoryMib: options.bodyMemoryMib }),
     onLog: (line) => lines.push(line),
   };
   let serve: Serve = await startServe(serveOptions);

@@ -5,6 +5,7 @@ import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { ensureBuilt } from '../../../scripts/serve/build.ts';
+import { BODY_MEMORY_MIB } from '../../../scripts/serve/body-memory.ts';
 import { readCompatibility, workerdConfig } from '../../../scripts/serve/workerd-config.ts';
 import { noteOutput } from '../../support/violations.ts';
 
@@ -42,6 +43,7 @@ export async function startTracedWorker(folder: string, token: string): Promise<
     workers: 1,
     dashboardDir: null,
     bootId: 'traced',
+    bodyMemoryMib: BODY_MEMORY_MIB,
     cfHeader: 'traced-cf',
     fromEnvironment: ['ADMIN_TOKEN'],
     compatibility: await readCompatibility(),

@@ -21,9 +21,13 @@ function crowd(): void {
 }
 
 /** Groups that go by the model, so that bodies are read for it. */
-function sceneOf(at: number, limits: { readonly itpm?: number }): Promise<Scene> {
+function sceneOf(
+  at: number,
+  limits: { readonly itpm?: number },
+  by: { readonly models?: string[] } = { models: ['m'] },
+): Promise<Scene> {
   const group = (letter: string) => ({
-    match: { upstreams: [`${letter}-${at}`], models: ['m'] },
+    match: { upstreams: [`${letter}-${at}`], ...by },
     limits: { max_concurrency: 1, ...limits },
   });
   return newScene({
@@ -132,9 +136,35 @@ it('a call goes where it need not wait', async () => {
   await letGo(scene, holder);
 });
 
+/** Tells how much is held of the body of a call that waits at `c`. */
+async function heldWaiting(headers: Readonly<Record<string, string>>): Promise<number> {
+  const holder = await hold(scene, 'c');
+  crowd();
+  const before = bodyBudget.bytesHeld;
+  const answering = toldBy(send('c', MODEL_LAST, { headers }));
+  await untilStatus(scene.name('c'), { queued: 1 });
+  const held = bodyBudget.bytesHeld - before;
+  holder.leave();
+  expect(await answering).toEqual([200, null]);
+  await letGo(scene, holder);
+  return held;
+}
+
+it('a call on a key of its own whose header names the model waits with its body unread', async () => {
+  const own = { authorization: 'Bearer own', 'headgate-model': 'm' };
+  expect(await heldWaiting(own)).toBe(0);
+});
+
 it('a call is not rejected for good because its tokens could not be counted', async () => {
   scene = await sceneOf(2, { itpm: 20_000 });
   expect(await toldBy(send('c', MODEL_FIRST))).toEqual([413, 'never_fits']);
   crowd();
   expect(await toldBy(send('c', MODEL_FIRST))).toEqual([200, null]);
+});
+
+it('a call whose group does not go by the model waits with the head of its body, or unread on a key of its own', async () => {
+  scene = await sceneOf(3, {}, {});
+  expect(await heldWaiting({})).toBe(BODY_LIMITS.headBytes);
+  waiting?.release();
+  expect(await heldWaiting({ authorization: 'Bearer own' })).toBe(0);
 });

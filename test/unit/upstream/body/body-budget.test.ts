@@ -1,9 +1,11 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { BODY_MEMORY_MIB } from '../../../../scripts/serve/body-memory.ts';
 import {
   BODY_LIMITS,
   BodyBudget,
+  bodyLimits,
   SCAN_BYTES_MAX,
 } from '../../../../src/upstream/body/body-budget.ts';
 import type { BodyLimits, Reservation } from '../../../../src/upstream/body/body-budget.ts';
@@ -58,6 +60,23 @@ describe('the body budget', () => {
     const { allBytes, restingBytes } = BODY_LIMITS;
     expect(SCAN_BYTES_MAX).toBeLessThanOrEqual(allBytes);
     expect(allBytes - restingBytes).toBeGreaterThanOrEqual(20_000_000 + 1_000);
+  });
+
+  it('scales all that is held together by one figure, and nothing that is said of one body', () => {
+    const { smallBytes, headBytes, ...together } = BODY_LIMITS;
+    const doubled = Object.entries(together).map(([name, bytes]) => [name, 2 * bytes]);
+    expect(bodyLimits(96)).toEqual({ ...Object.fromEntries(doubled), smallBytes, headBytes });
+    expect(together).toMatchObject({ freeBytes: 24 * 1_048_576, allBytes: 48 * 1_048_576 });
+  });
+
+  it('lets 5,000 calls of one group wait with 200 KB each where Headgate hosts itself', () => {
+    const waitingOf = (limits: BodyLimits): number => {
+      const budget = new BodyBudget(limits);
+      const calls = Array.from({ length: 5_000 }, () => budget.tryTake(200_000)?.rest('full'));
+      return calls.filter(Boolean).length;
+    };
+    expect(waitingOf(bodyLimits(BODY_MEMORY_MIB))).toBe(5_000);
+    expect(waitingOf(BODY_LIMITS)).toBe(125);
   });
 
   it('gives out exactly what it has', async () => {
