@@ -19,6 +19,8 @@ import { residentMiB } from '../test/e2e/support/lifecycle-memory.ts';
 import { Inspector, type IsolateHeap } from './support/isolate-heap.ts';
 import { printTable } from './support/report.ts';
 
+const WORKER = fileURLToPath(new URL('support/parked-worker.js', import.meta.url));
+
 const { values } = parseArgs({
   options: {
     waiters: { type: 'string', multiple: true, default: ['500', '1000', '2500', '5000'] },
@@ -216,7 +218,7 @@ try {
   const module = values.module === undefined ? await ensureBuilt() : resolve(values.module);
   await mkdir(join(dir, 'disk'));
   await cp(module, join(dir, 'index.js'));
-  await cp(join(import.meta.dirname, 'support', 'parked-worker.js'), join(dir, 'parked-worker.js'));
+  await cp(WORKER, join(dir, 'parked-worker.js'));
   await writeFile(join(dir, 'config.capnp'), await configFor('index.js', join(dir, 'disk')));
   for (const isLater of [false, true]) await measure(dir, isLater);
 } finally {

@@ -5,7 +5,7 @@ import { bytesOf, type Watch } from './watch.ts';
 const WHOLE_BYTES_MAX = 256 * 1024;
 
 /** A body that is in memory as a whole, and what is held for it. */
-export interface WholeBody {
+interface WholeBody {
   readonly bytes: Uint8Array;
   readonly reservation: Reservation;
 }
