@@ -20,3 +20,33 @@ export async function buildWorker(main: string, dir: string): Promise<string> {
   if (built.status !== 0) throw new Error(`The build failed:\n${built.stdout}${built.stderr}`);
   return join(dir, `${name}.js`);
 }
+
+/** A module that makes a Worker of a built Headgate, and some of its objects' classes. */
+export interface Wrapper {
+  readonly path: string;
+  /** Name of the function that does. */
+  readonly makes: string;
+  readonly classes: readonly string[];
+}
+
+/** Builds a Worker around a built module into a folder; the answer is the path of its module. */
+export async function buildAround(
+  built: string,
+  { path, makes, classes }: Wrapper,
+  dir: string,
+): Promise<string> {
+  await mkdir(dir, { recursive: true });
+  const main = join(dir, 'around.js');
+  const [from, wrapper] = [built, path].map((file) => JSON.stringify(file));
+  const names = classes.join(', ');
+  await writeFile(
+    main,
+    `import * as built from ${from};
+import { ${makes} } from ${wrapper};
+const { ${names}, worker } = ${makes}(built);
+export * from ${from};
+export { ${names}, worker as default };
+`,
+  );
+  return buildWorker(main, join(dir, 'built'));
+}

@@ -1,10 +1,13 @@
-import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startServe, type Serve } from '../../scripts/serve/start-serve.ts';
-import { buildWorker } from './build-worker.ts';
+import { buildAround } from './build-worker.ts';
 
-const COUNTING = fileURLToPath(new URL('rows-worker.js', import.meta.url));
+const COUNTING = {
+  path: fileURLToPath(new URL('rows-worker.js', import.meta.url)),
+  makes: 'counting',
+  classes: ['GroupObject'],
+};
 
 /** Everything that statements of one kind have come to. */
 export interface Sum {
@@ -52,19 +55,7 @@ export interface RowsSubject {
 /** Builds a module around a built one that counts what group objects write. */
 export async function buildCounting(name: string, built: string, dir: string): Promise<Build> {
   const own = join(dir, name.replaceAll(/[^a-z0-9]+/gi, '-'));
-  await mkdir(own, { recursive: true });
-  const main = join(own, 'counting.js');
-  const [from, counting] = [built, COUNTING].map((path) => JSON.stringify(path));
-  await writeFile(
-    main,
-    `import * as built from ${from};
-import { counting } from ${counting};
-const { GroupObject, worker } = counting(built);
-export * from ${from};
-export { GroupObject, worker as default };
-`,
-  );
-  const module = await buildWorker(main, join(own, 'built'));
+  const module = await buildAround(built, COUNTING, own);
   return { name, module, dir: own };
 }
 
