@@ -2,26 +2,39 @@ import { tableSince } from '../config/snapshots.ts';
 import { groupSchema } from '../contract/config/group.ts';
 import type { Placement } from '../routing/placement.ts';
 import { pause } from '../runtime/background.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
 import type { Ticket } from './acquire/admission.ts';
 import type { PlaceListener } from './acquire/slices.ts';
 import { identify } from './identity/authenticate.ts';
 import { relocate } from './locate.ts';
 import { planAt, type Candidate } from './plan.ts';
-import { LEFT, never, rejected, type FinalResult, type Left, type Rejected } from './result.ts';
 import {
-  atOtherPlaces,
+  LEFT,
+  never,
+  rejected,
+  type Again,
+  type FinalResult,
+  type Left,
+  type Rejected,
+} from './result.ts';
+import {
   mayServeElsewhere,
   nextCandidate,
   planSpill,
   ticketUntilNext,
+  type SpillPlan,
 } from './spill/spill.ts';
-import { Tries } from './tries.ts';
-import { unreachable } from './unreachable.ts';
+import { isSamePlace, Tries } from './tries.ts';
+import { closed, unreachable } from './unreachable.ts';
 import { tryAt } from './try-at.ts';
 
 /** Maximum reroutes caused by moving groups before the call fails. */
 const MOVES_MAX = 20;
 const MOVE_PAUSE_MS = 100;
+const MOVE_PAUSE_MS_MAX = 1_000;
+
+/** The next step of a call whose own upstream, where it begins again by a newer configuration, has refused its address. */
+const GOES_ON: Again = { kind: 'again', where: 'other place' };
 
 /** Rules of a group that nobody configured. */
 const DEFAULTS = groupSchema.parse({ name: 'defaults' });
@@ -48,9 +61,9 @@ export async function attempts(
   for (;;) {
     const hasNext = spill.next.length > 0;
     const { upstream } = candidate.located;
-    const hasOtherPlace = hasNext && atOtherPlaces(spill, upstream).length > 0;
+    const hasOtherPlace = spill.next.some(({ entry }) => !isSamePlace(entry.upstream, upstream));
     const turn = { ticket: here, tries, listener, hasNext, hasOtherPlace };
-    const result = await tryAt(candidate, turn);
+    const result = tries.mayGoTo(upstream) ? await tryAt(candidate, turn) : GOES_ON;
     let failure: Rejected;
     switch (result.kind) {
       case 'answered':
@@ -62,15 +75,19 @@ export async function attempts(
         if (rerouted.kind === 'rejected') return { ...rerouted, isByNewer: true };
         if (rerouted.kind !== 'planned') return rerouted;
         candidate = rerouted;
-        spill = await planSpill(candidate);
+        spill = withoutClosed(await planSpill(candidate), tries);
         here = ticketHere();
         continue;
       }
       case 'again':
         if (result.where === 'here later') await pause(tries.pauseMs());
         if (result.where === 'here' || result.where === 'here later') continue;
-        if (result.where === 'other place') spill.next = atOtherPlaces(spill, upstream);
         failure = unreachable(upstream.id, null);
+        if (result.where === 'other place') {
+          failure = closed(upstream.id);
+          tries.noteClosed(upstream);
+          spill = withoutClosed(spill, tries);
+        }
         break;
       case 'rejected':
         failure = moves > 0 ? { ...result, isByNewer: true } : result;
@@ -88,6 +105,10 @@ export async function attempts(
   }
 }
 
+function withoutClosed(plan: SpillPlan, tries: Tries): SpillPlan {
+  return { ...plan, next: plan.next.filter(({ entry }) => tries.mayGoTo(entry.upstream)) };
+}
+
 function withTries(result: Rejected, { sent }: Tries): Rejected {
   return { ...result, reply: { ...result.reply, tries: sent } };
 }
@@ -103,9 +124,13 @@ async function reroute(
   moves: number,
 ): Promise<Candidate | Rejected | Left> {
   if (moves >= MOVES_MAX) return unread();
-  if (moves > 1) await pause(MOVE_PAUSE_MS);
-  const table = await tableSince(before, configVersion, patienceOf(ticket, placements));
+  const untilAt = patienceOf(ticket, placements);
+  const table = await tableSince(before, configVersion, untilAt);
   if (table === null) return before.signal.aborted ? LEFT : unread();
+  const isNews = table !== before.table;
+  // The pool and the directory do not agree, and the pool reads that once in a few seconds at the most.
+  if (!isNews && moves > 1 && steadyClock.now() >= untilAt) return unread();
+  if (moves > 1) await pause(isNews ? MOVE_PAUSE_MS : pauseMs(moves));
   const { request, query, body } = before;
   const identified = await identify(table, request.headers, query);
   if (identified.kind === 'rejected') return identified;
@@ -113,6 +138,10 @@ async function reroute(
   body.restore();
   const again = await relocate(call, spilledFrom ?? located);
   return again.kind === 'located' ? planAt(call, again) : again;
+}
+
+function pauseMs(moves: number): number {
+  return Math.min(MOVE_PAUSE_MS_MAX, MOVE_PAUSE_MS * 2 ** (moves - 2));
 }
 
 function unread(): Rejected {

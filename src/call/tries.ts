@@ -1,4 +1,5 @@
 import type { RefusalKind, UpstreamSignal } from '../core/words/signal.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
 import type { Ticket } from './acquire/admission.ts';
 import type { PlaceListener } from './acquire/slices.ts';
 
@@ -28,6 +29,8 @@ export class Tries {
   #sent = 0;
   /** Upstreams whose groups the call may have stopped. */
   readonly #stopped = new Set<string>();
+  /** Places that serve nobody who calls from here. */
+  readonly #closed: Upstream[] = [];
   #reentered = 0;
   #retried = 0;
 
@@ -51,6 +54,16 @@ export class Tries {
     const isRepeat = this.#stopped.has(upstreamId);
     this.#stopped.add(upstreamId);
     return isRepeat;
+  }
+
+  /** Notes that nothing that goes out to where this upstream is will be served. */
+  noteClosed(upstream: Upstream): void {
+    this.#closed.push(upstream);
+  }
+
+  /** Tells whether the call may go to an upstream: not to where one was that it was refused by for where it comes from. */
+  mayGoTo(upstream: Upstream): boolean {
+    return !this.#closed.some((one) => isSamePlace(one, upstream));
   }
 
   /** Tells whether the call may wait for its turn once more; counted if so. */
@@ -94,6 +107,11 @@ export class RetryBudget {
     this.#left -= 1;
     return true;
   }
+}
+
+/** Tells whether two upstreams are reached at the same address, and the same way. */
+export function isSamePlace(a: Upstream, b: Upstream): boolean {
+  return a.baseUrl === b.baseUrl && a.via === b.via;
 }
 
 /** One turn of a call at a candidate. */

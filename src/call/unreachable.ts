@@ -1,6 +1,12 @@
 import type { CutReason } from '../upstream/transfer/held-call.ts';
 import { rejected, type Rejected } from './result.ts';
 
+/** The rejection of a call that its upstream refuses for where it comes from, with nowhere else to go. */
+export function closed(upstreamId: string): Rejected {
+  const message = `The upstream ${upstreamId} refuses calls from where this one was sent from, and no other served it.`;
+  return rejected({ reason: 'upstream_unreachable', message });
+}
+
 /** The rejection of a call that its upstream gave no answer to; `cutBy` null: the connection failed. */
 export function unreachable(upstreamId: string, cutBy: CutReason | null): Rejected {
   const why: Record<CutReason, string> = {

@@ -115,16 +115,6 @@ function mayBeRenamed({ renamesBody, call }: SpillCandidate): boolean {
   return isPlain && contentLength !== null && contentLength <= RENAMED_BYTES_MAX;
 }
 
-/** The candidates that are not at the address of an upstream. */
-export function atOtherPlaces(
-  { next }: Pick<SpillPlan, 'next'>,
-  { baseUrl, via }: Upstream,
-): SpillPlan['next'] {
-  return next.filter(
-    ({ entry: { upstream } }) => upstream.baseUrl !== baseUrl || upstream.via !== via,
-  );
-}
-
 /** Takes the next candidate that the call can go to from the plan, with its body as it is to be there. */
 export async function nextCandidate(
   plan: SpillPlan,

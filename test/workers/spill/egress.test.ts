@@ -2,8 +2,8 @@
 // nowhere else.
 import { afterAll, describe, expect, it } from 'vitest';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
-import { call, env } from '../support/worker.ts';
-import { heardBy, KEY, newScene, pathTo, served, type Scene } from './scene.ts';
+import { call, change, env, type OpenCall } from '../support/worker.ts';
+import { ask, heardBy, hold, KEY, letGo, newScene, pathTo, served, type Scene } from './scene.ts';
 
 afterAll(nothingLeaks);
 
@@ -59,6 +59,37 @@ describe('it never goes to the same address again', () => {
     await at.a.configure(REFUSED);
     await at.b.failNext('error');
     expect(await refused(at)).toEqual([500, null, expect.anything(), 'ab']);
+  });
+
+  describe('nor where a change of the configuration has it routed anew while it waits elsewhere', () => {
+    /** Has a call wait at `b`, which `a` has refused. */
+    async function waitingAtB(at: Scene): Promise<{ holder: OpenCall; one: OpenCall }> {
+      await at.a.configure(REFUSED);
+      const holder = await hold(at, 'b');
+      const one = ask(at, 'call');
+      await untilStatus(at.name('b'), { queued: 1 });
+      return { holder, one };
+    }
+
+    it('where it waits again', async () => {
+      const at = await newScene({ spill: { ...SPILL, order: 'listed' } });
+      const { holder, one } = await waitingAtB(at);
+      await change('PUT', `/groups/new-${at.name('a')}`, { match: { models: ['new'] } });
+      await letGo(at, holder);
+      expect([(await one.response).status, await one.end]).toEqual([200, 'done']);
+      expect(await heardBy(at, 'call')).toBe('ab');
+    });
+
+    it('and nowhere, if there is nowhere else any more', async () => {
+      const at = await newScene({ spill: { ...SPILL, order: 'listed' } });
+      const { holder, one } = await waitingAtB(at);
+      await change('PUT', `/groups/${at.name('a')}`, { match: { upstreams: [at.name('a')] } });
+      await change('PUT', `/groups/new-${at.name('a')}`, { match: { models: ['new'] } });
+      const { status, headers } = await one.response;
+      expect([status, headers.get('headgate-reason')]).toEqual([502, 'upstream_unreachable']);
+      expect(await heardBy(at, 'call')).toBe('a');
+      await letGo(at, holder);
+    });
   });
 
   it('and with nowhere else to go its caller hears what the upstream said', async () => {
