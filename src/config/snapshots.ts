@@ -61,6 +61,11 @@ let confirmedAt = -Infinity;
 /** The question to the directory that is under way; null: none, or one that nobody waits for any more. */
 let asking: { readonly at: number } | null = null;
 
+/** Number of questions so far, of the last one that was answered, and of the last one whose answer would come late. */
+let questions = 0;
+let answered = 0;
+let late = 0;
+
 /** When the directory was last asked, and when that last failed. */
 let lastAskedAt = -Infinity;
 let brokenAt = -Infinity;
@@ -119,7 +124,7 @@ async function read(
 
 /**
  * Returns a configuration that is not older than a version which a pool has told of. The copy will not do, however
- * long the directory takes.
+ * long the directory takes, unless that says so when it is asked now: the pool may know of a directory that is no more.
  *
  * @returns null when none was to be had until then, or the caller has gone
  */
@@ -128,7 +133,9 @@ export async function tableSince(
   version: number,
   untilAt: number,
 ): Promise<RoutingTable | null> {
-  const isThere = (): boolean => table !== null && table.snapshot.version >= version;
+  const before = questions;
+  const isThere = (): boolean =>
+    table !== null && (table.snapshot.version >= version || answered > before);
   if (isThere()) return table;
   noteWait();
   for (;;) {
@@ -206,11 +213,11 @@ async function untilThere(env: Env, ctx: Background, isThere: () => boolean): Pr
     }
     asking = { at: steadyClock.now() };
     if (table === null) await begin(env);
-    const answered = ask(env);
+    const answering = ask(env);
     // The others wait for it even if this caller leaves.
-    ctx.waitUntil(answered);
+    ctx.waitUntil(answering);
     if (isThere()) return;
-    await within(untilAt - steadyClock.now(), answered).catch(() => {});
+    await within(untilAt - steadyClock.now(), answering).catch(() => {});
     if (brokenAt < startedAt) break;
     // An object that was reset answers the next one.
     await pause(RETRY_PAUSE_MS);
@@ -226,19 +233,20 @@ async function begin(env: Env): Promise<void> {
   found = stored?.tag ?? null;
   if (stored === null || !isNewer(stored) || stored.version === table?.snapshot.version) return;
   table = compile(stored);
+  late = questions;
   // Nobody has said that it is the newest.
   confirmedAt = steadyClock.now() - AGES.sureMs;
 }
 
 /** Asks the directory for what is newer than the copy. */
 async function ask(env: Env): Promise<void> {
-  const mine = { at: steadyClock.now() };
+  const mine = { at: steadyClock.now(), number: (questions += 1) };
   asking = mine;
   lastAskedAt = mine.at;
   const askedFor = heardOf;
   const known = table?.snapshot.tag ?? null;
   try {
-    take(await within(LATE_MS, directoryOf(env).snapshot(known, found)), known, mine.at);
+    take(await within(LATE_MS, directoryOf(env).snapshot(known, found)), known, mine);
     found = undefined;
     failedAt = -Infinity;
   } catch (error) {
@@ -250,17 +258,22 @@ async function ask(env: Env): Promise<void> {
   if (asking === mine) asking = null;
 }
 
-/** Takes an answer over; null: the one that is known is the newest. */
-function take(snapshot: Snapshot | null, known: string | null, at: number): void {
-  if (snapshot === null) {
-    if (table?.snapshot.tag === known) confirmedAt = Math.max(confirmedAt, at);
-    return;
-  }
-  // An answer may come late. But the copy may be of a directory that is no more, which had another key.
-  const isOfAnother = table?.snapshot.fingerprintKey !== snapshot.fingerprintKey;
-  if (!isOfAnother && !isNewer(snapshot)) return;
-  table = compile(snapshot);
+/**
+ * Takes an answer over; null: the one that is known is the newest. What the directory says counts, also if it is older
+ * than the copy, which may be of a directory that is no more, or was restored; but not if it comes late.
+ */
+function take(
+  snapshot: Snapshot | null,
+  known: string | null,
+  { at, number }: { readonly at: number; readonly number: number },
+): void {
+  const isPast =
+    snapshot === null ? table?.snapshot.tag !== known : number <= late && !isNewer(snapshot);
+  if (isPast) return;
+  if (snapshot !== null) table = compile(snapshot);
   confirmedAt = Math.max(confirmedAt, at);
+  answered = Math.max(answered, number);
+  late = Math.max(late, number);
 }
 
 /** Tells whether a snapshot is to take the place of the copy, or has the same version with other groups full. */

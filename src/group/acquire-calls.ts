@@ -42,15 +42,18 @@ export class AcquireCalls {
     const { shell, link, parked, handOver } = this.#parts;
     const id = ticketId(request.ticketId);
     const leaseId = leaseIdOf(id, request.attempt);
-    const isBehind = request.configVersion > link.definition.version;
-    if (isBehind || (link.isBehindTime && this.#isNew(id, leaseId))) await link.catchUp();
+    const { configVersion } = request;
+    const isBehind = configVersion > link.definition.version;
+    if (isBehind || (link.isToRead(configVersion) && this.#isNew(id, leaseId))) {
+      await link.catchUp(configVersion);
+    }
     link.assume(request.assumed);
     this.#passedUnlimited += request.passedUnlimited;
     if (link.isRetired || handOver.hasBegun) return parked.moved();
     const missed = parked.takeMissed(id);
     if (missed !== undefined) return missed;
     // Its Worker may not have heard yet of a key that was revoked, or of a route that goes elsewhere.
-    const isOld = request.configVersion < link.definition.version;
+    const isOld = configVersion < link.definition.version;
     if (isOld && this.#isNew(id, leaseId)) return parked.moved();
     if (shell.state.queue.byTicket.has(id)) link.hear();
     const superseded = parked.current(id);

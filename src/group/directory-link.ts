@@ -14,8 +14,11 @@ const DIRECTORY_TIMEOUT_MS = 1_000;
 /** How long a paused pool that the directory tells nothing does not read it again for those who wait. */
 const HEAR_EVERY_MS = 2_000;
 
-/** How old the knowledge of a pool may be that the directory tells nothing, when a newcomer is decided about. */
-const UNTOLD_MS_MAX = 4_000;
+/**
+ * How old the knowledge of a pool may be when a newcomer is decided about, if the directory tells the pool nothing or the
+ * newcomer was routed by an older version.
+ */
+const KNOWN_MS_MAX = 4_000;
 
 /** Value of the row `listed`. Releases up to 0.1.0 wrote `true`, and were not told of every change. */
 const TOLD = 'told';
@@ -46,6 +49,10 @@ export class DirectoryLink {
   #listAgainAt = -Infinity;
   #hearAgainAt = -Infinity;
   #readAt = -Infinity;
+  /** Answers and pushes that the directory has sent so far. */
+  #heard = 0;
+  /** A newcomer was routed by an older version, and the directory has not said since that it has a newer one. */
+  #isContradicted = false;
   /** Messages to the directory, one after the other: a late `unlist` must not undo a `list`. */
   #told: Promise<unknown> = Promise.resolve();
 
@@ -83,16 +90,19 @@ export class DirectoryLink {
   }
 
   /**
-   * Whether the directory is to be read before a newcomer is decided about: it need not tell this pool of changes, and a
-   * Worker may have routed the call by a copy that is minutes old.
+   * Tells whether the directory is to be read before a newcomer is decided about. It need not tell this pool of changes,
+   * and a Worker may have routed the call by a copy that is minutes old. And where the call brings an older version than
+   * the pool's, it may be the pool's that nobody has any more: a new directory begins at 0, a restored one further back.
    */
-  get isBehindTime(): boolean {
-    if (this.#listed || this.#parts.isOnTrial) return false;
-    return this.#parts.now() - this.#readAt > UNTOLD_MS_MAX;
+  isToRead(configVersion: number): boolean {
+    const isOlder = configVersion < this.#definition.version;
+    if (this.#parts.isOnTrial || (this.#listed && !isOlder)) return false;
+    return this.#parts.now() - this.#readAt > KNOWN_MS_MAX;
   }
 
-  /** Reads the directory, for a ticket that was routed by a newer configuration than this one. False: in vain. */
-  catchUp(): Promise<boolean> {
+  /** Reads the directory, for a ticket that was routed by another version than this one, or nobody knows. False: in vain. */
+  catchUp(configVersion = Infinity): Promise<boolean> {
+    if (configVersion < this.#definition.version) this.#isContradicted = true;
     this.#catchingUp ??= this.#readDirectory().finally(() => {
       this.#catchingUp = null;
     });
@@ -106,8 +116,9 @@ export class DirectoryLink {
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => reject(new Error('no answer in time')), DIRECTORY_TIMEOUT_MS);
     try {
+      const before = this.#heard;
       const reading = directoryOf(this.#parts.env).definition(this.#parts.identity.group);
-      await Promise.race([reading.then((definition) => this.adopt(definition)), late]);
+      await Promise.race([reading.then((answer) => this.#take(answer, before)), late]);
       return true;
     } catch (error) {
       logEvent('directory_unreachable', {
@@ -120,16 +131,44 @@ export class DirectoryLink {
     }
   }
 
+  /**
+   * Takes an answer of the directory over. One that is older than what is known counts where a newcomer says so too, unless
+   * the directory was heard of since it was asked: answers may come late.
+   */
+  #take(answer: GroupDefinition, heardBefore: number): void {
+    const isBack = this.#isContradicted && answer.version < this.#definition.version;
+    this.#isContradicted = false;
+    if (!isBack) {
+      const isNews = answer.version > this.#definition.version;
+      this.adopt(answer);
+      // Nobody has told it of that: it may be on the list of a directory that is no more.
+      if (isNews && this.#listed && !this.isRetired) this.#beginListing();
+      return;
+    }
+    if (this.#heard !== heardBefore) {
+      this.#readAt = -Infinity; // the next newcomer settles it
+      return;
+    }
+    this.#heard += 1;
+    // Another directory does not know this pool, and would tell it of no change.
+    this.#setListed(false);
+    this.#define(answer, true);
+  }
+
   /** Takes a definition over that is newer, or that says of the same version that the pool takes no calls. */
   adopt(pushed: GroupDefinition): void {
     this.#readAt = this.#parts.now();
+    this.#heard += 1;
     const { version, routingVersion, takesNoCalls } = this.#definition;
     const isNews = pushed.version > version;
     const ends = pushed.version === version && pushed.takesNoCalls === true && !takesNoCalls;
-    if (!isNews && !ends) return;
-    this.#definition = definitionFrom(pushed, this.#definition.assumed);
-    this.#parts.store.remember('definition', JSON.stringify(pushed));
-    this.#parts.onChange(pushed.routingVersion > routingVersion);
+    if (isNews || ends) this.#define(pushed, pushed.routingVersion > routingVersion);
+  }
+
+  #define(definition: GroupDefinition, moved: boolean): void {
+    this.#definition = definitionFrom(definition, this.#definition.assumed);
+    this.#parts.store.remember('definition', JSON.stringify(definition));
+    this.#parts.onChange(moved);
   }
 
   /** Takes over the limit of an automatic group, which only the Worker's tables know. */
@@ -144,7 +183,12 @@ export class DirectoryLink {
 
   /** Notes a 2xx. The first gets the pool listed: a key that no provider accepts never does. */
   proved(): void {
-    if (this.#listed || this.#isListing || this.#parts.now() < this.#listAgainAt) return;
+    if (this.#listed || this.#parts.now() < this.#listAgainAt) return;
+    this.#beginListing();
+  }
+
+  #beginListing(): void {
+    if (this.#isListing) return;
     this.#isListing = true;
     const listed = this.#tell(() => this.#list());
     this.#parts.waitUntil(
@@ -159,6 +203,7 @@ export class DirectoryLink {
   async #list(): Promise<void> {
     const isListed = await directoryOf(this.#parts.env).list(this.#parts.identity);
     if (isListed === false) {
+      this.#setListed(false);
       this.#listAgainAt = this.#parts.now() + LIST_AGAIN_MS;
       return;
     }

@@ -1,9 +1,11 @@
 // How an object keeps up with its configuration, with the real directory behind it.
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
+import type { GroupDefinition } from '../../../src/contract/rpc/group-rpc.ts';
 import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import {
+  define,
   NO_COOLDOWN,
   nothingLeaks,
   pool,
@@ -14,7 +16,11 @@ import {
   untilWrittenEmpty,
   untilStatus,
 } from '../support/pool.ts';
-import { change, configure, env } from '../support/worker.ts';
+import { passTime } from '../support/time.ts';
+import { change, configure, env, until } from '../support/worker.ts';
+
+/** Longer than a pool goes without the directory, where it has a reason to read it. */
+const LONG_MS = 5_000;
 
 beforeAll(() => configure({}));
 afterEach(() => {
@@ -107,6 +113,137 @@ it('a version that is not newer changes nothing', async () => {
   await pool('stale').reconfigure({ version: version - 1, routingVersion: 0, config: null });
   expect(await pool('stale').status()).toMatchObject({ limit: { configured: 2 }, in_use: 1 });
   await pool('stale').release('a.1', 'unused', null);
+});
+
+describe('a pool that was told of a version which the directory does not have', () => {
+  /** Tells it, as a directory would that is no more, and lets it forget when. */
+  async function tellOfOther(name: string, version: number, slotsMax = 7): Promise<void> {
+    await define(name, slotsMax, {}, version);
+    passTime(LONG_MS);
+  }
+
+  const read = () => vi.spyOn(DirectoryObject.prototype, 'definition');
+
+  it('reads it for a newcomer of an older one, and goes by what it says', async () => {
+    const configVersion = await setLimit('set-back', 1);
+    await define('set-back', 7, {}, configVersion + 1_000);
+    const early = await pool('set-back').acquire(request('set-back', 'a', { configVersion }));
+    expect(early).toEqual({ kind: 'moved', configVersion: configVersion + 1_000 });
+    passTime(LONG_MS);
+    const { lease, configVersion: by } = await take('set-back', 'b', { configVersion });
+    expect(by).toBe(configVersion);
+    expect(await pool('set-back').status()).toMatchObject({ limit: { configured: 1 }, in_use: 1 });
+    await lease.release('unused', null);
+    await untilWrittenEmpty('set-back');
+    await resetPool('set-back');
+    expect(await pool('set-back').status()).toMatchObject({ limit: { configured: 1 } });
+  });
+
+  it('is listed anew, because that directory does not know it', async () => {
+    const configVersion = await setLimit('unknown', 1);
+    const isListed = async (): Promise<boolean> =>
+      (await directoryOf(env).pools()).some(({ group }) => group === 'unknown');
+    const succeed = async (id: string): Promise<void> => {
+      const { lease } = await take('unknown', id, { configVersion });
+      await lease.release('success', 200);
+    };
+    await succeed('a');
+    await until(async () => expect(await isListed()).toBe(true));
+    await directoryOf(env).unlist({ group: 'unknown', partition: null });
+    await succeed('b');
+    expect(await isListed()).toBe(false);
+    await tellOfOther('unknown', configVersion + 1_000);
+    await succeed('c');
+    await until(async () => expect(await isListed()).toBe(true));
+  });
+
+  it('also where that directory has overtaken it', async () => {
+    const older = await setLimit('overtaken', 1);
+    const isListed = async (): Promise<boolean> =>
+      (await directoryOf(env).pools()).some(({ group }) => group === 'overtaken');
+    const reads = read();
+    const { lease } = await take('overtaken', 'a', { configVersion: older });
+    reads.mockClear();
+    await lease.release('success', 200);
+    await until(() => expect(reads).toHaveBeenCalledTimes(1));
+    await until(async () => expect(await isListed()).toBe(true));
+    await directoryOf(env).unlist({ group: 'overtaken', partition: null });
+    const configVersion = await setLimit('overtaken', 2, false);
+    const next = await take('overtaken', 'b', { configVersion });
+    await until(async () => expect(await isListed()).toBe(true));
+    await next.lease.release('unused', null);
+  });
+
+  it('reads it once for all, and then not for seconds', async () => {
+    const configVersion = await setLimit('once', 1);
+    const pushed = configVersion + 1;
+    await tellOfOther('once', pushed);
+    const { routingVersion, config } = await directoryOf(env).definition('once');
+    const reads = read().mockResolvedValue({ version: pushed, routingVersion, config });
+    const come = async (id: string): Promise<void> => {
+      const answer = await pool('once').acquire(request('once', id, { configVersion }));
+      expect(answer).toEqual({ kind: 'moved', configVersion: pushed });
+    };
+    await Promise.all(Array.from({ length: 20 }, (_, i) => come(`t${i}`)));
+    await come('later');
+    expect(reads).toHaveBeenCalledTimes(1);
+  });
+
+  it('does not read it for those who bring its own version, once it is listed', async () => {
+    const configVersion = await setLimit('current', 1);
+    const reads = read();
+    const first = await take('current', 'a', { configVersion });
+    reads.mockClear();
+    await first.lease.release('success', 200);
+    await until(() => expect(reads).toHaveBeenCalledTimes(1));
+    passTime(LONG_MS);
+    const { lease } = await take('current', 'b', { configVersion });
+    await lease.release('unused', null);
+    expect(reads).toHaveBeenCalledTimes(1);
+  });
+
+  it('keeps what it was told of while the directory answered', async () => {
+    const configVersion = await setLimit('late', 1);
+    await tellOfOther('late', configVersion + 10);
+    const answer = Promise.withResolvers<GroupDefinition>();
+    const old = await directoryOf(env).definition('late');
+    const reads = read().mockReturnValueOnce(answer.promise);
+    const asked = pool('late').acquire(request('late', 'a', { configVersion }));
+    await until(() => expect(reads).toHaveBeenCalledTimes(1));
+    await define('late', 7, {}, configVersion + 20);
+    answer.resolve(old);
+    expect(await asked).toEqual({ kind: 'moved', configVersion: configVersion + 20 });
+    // It does not know yet which of them holds: the next one brings it out.
+    const { lease } = await take('late', 'b', { configVersion });
+    await lease.release('unused', null);
+    expect(reads).toHaveBeenCalledTimes(2);
+  });
+
+  it('goes on by it while the directory hangs', async () => {
+    const configVersion = await setLimit('hanging', 1);
+    await tellOfOther('hanging', configVersion + 1_000);
+    read().mockReturnValue(new Promise(() => {}));
+    const answer = await pool('hanging').acquire(request('hanging', 'a', { configVersion }));
+    expect(answer).toEqual({ kind: 'moved', configVersion: configVersion + 1_000 });
+  });
+
+  it('keeps it where only the directory says so: no newcomer had an older one', async () => {
+    const known = await setLimit('alone-in-it', 1);
+    await tellOfOther('alone-in-it', known + 10);
+    const answer = await take('alone-in-it', 'a', { configVersion: known + 20 });
+    expect(answer.configVersion).toBe(known + 10);
+    await answer.lease.release('unused', null);
+  });
+
+  it('is no longer retired by it', async () => {
+    const configVersion = await setLimit('back', 1);
+    const gone = { version: configVersion + 1_000, routingVersion: 0, config: null };
+    await pool('back').reconfigure(gone);
+    passTime(LONG_MS);
+    const { lease, configVersion: by } = await take('back', 'a', { configVersion });
+    expect(by).toBe(configVersion);
+    await lease.release('unused', null);
+  });
 });
 
 it('a group that was deleted sends its waiters and newcomers elsewhere, and its leases end in peace', async () => {
