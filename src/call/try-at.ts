@@ -15,7 +15,7 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
   // What may come behind comments of ours cannot be compressed.
   if (turn.listener !== null) target.headers.set('accept-encoding', 'identity');
   const forbidden = forbiddenAt(candidate);
-  if (forbidden !== null) return rejected(forbidden);
+  if (forbidden !== null) return (await changedSince(call)) ?? rejected(forbidden);
   if (!located.operation.limited) {
     return (await changedSince(call)) ?? passThrough(call, located, target);
   }

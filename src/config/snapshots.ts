@@ -138,8 +138,10 @@ export async function tableSince(
     table !== null && (table.snapshot.version >= version || answered > before);
   if (isThere()) return table;
   noteWait();
-  for (;;) {
-    if (steadyClock.now() - brokenAt >= RETRY_PAUSE_MS) {
+  for (let isFirst = true; ; isFirst = false) {
+    const isBroken = steadyClock.now() - brokenAt < RETRY_PAUSE_MS;
+    // A thousand may wait for minutes: then one asks, and the others look seldom.
+    if (!isBroken && (isFirst || !isAsking())) {
       failedAt = -Infinity;
       await untilThere(env, ctx, isThere);
     }
@@ -190,12 +192,13 @@ function agesOf({ snapshot }: RoutingTable): typeof AGES {
 
 function askBehind(env: Env, ctx: Background): void {
   const isTime = steadyClock.now() - lastAskedAt >= ASK_EVERY_MS;
-  if (isTime && !isAsking()) ctx.waitUntil(ask(env));
+  // Nobody waits for it, so that the one before may take as long as it counts.
+  if (isTime && !isAsking(LATE_MS)) ctx.waitUntil(ask(env));
 }
 
 /** One that was asked long ago may be parked in an instance that is no more. */
-function isAsking(): boolean {
-  return asking !== null && steadyClock.now() - asking.at < DIRECTORY_TIMEOUT_MS;
+function isAsking(lostAfterMs = DIRECTORY_TIMEOUT_MS): boolean {
+  return asking !== null && steadyClock.now() - asking.at < lostAfterMs;
 }
 
 /**

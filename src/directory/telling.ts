@@ -14,9 +14,14 @@ const AT_ONCE = 100;
 /** How long a pool may take to hear of a change before it is told again. */
 const ANSWER_LOST_MS = 2_000;
 
-/** How long after a failure a pool is told again, the first time and at the most. */
+/**
+ * How long after a failure a pool is told again: the first time, at the most while an isolate may have a copy from before
+ * the change, and when it has failed so often that none has.
+ */
 const AGAIN_MS = 1_000;
-const AGAIN_MS_MAX = 30_000;
+const AGAIN_MS_MAX = 4_000;
+const AGAIN_LATER_MS = 30_000;
+const LATER_TIMES = 80;
 
 /** How long after a change the alarm goes off if the instance did not live to tell everybody. */
 const SAFETY_MS = 3_000;
@@ -48,6 +53,8 @@ export class Telling {
   /** Tells of a change, in the turn of which this is called. */
   begin(): Promise<void> {
     this.#arm(Date.now() + SAFETY_MS);
+    // Copies are of before this change, however long one has failed.
+    this.#failed.clear();
     return this.round();
   }
 
@@ -69,8 +76,7 @@ export class Telling {
       list.noteTold(pool, told);
     } catch {
       const times = (this.#failed.get(key)?.times ?? 0) + 1;
-      const againMs = Math.min(AGAIN_MS_MAX, AGAIN_MS * 2 ** (times - 1));
-      this.#failed.set(key, { times, againAt: Date.now() + againMs });
+      this.#failed.set(key, { times, againAt: Date.now() + againAfter(times) });
     }
   }
 
@@ -97,4 +103,10 @@ export class Telling {
   #arm(at: number): void {
     this.#parts.storage.setAlarm(Math.max(at, Date.now())).catch(() => {});
   }
+}
+
+/** Computes how long after so many failures in a row a pool is told again. */
+function againAfter(times: number): number {
+  if (times > LATER_TIMES) return AGAIN_LATER_MS;
+  return Math.min(AGAIN_MS_MAX, AGAIN_MS * 2 ** (times - 1));
 }

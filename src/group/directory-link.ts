@@ -97,6 +97,8 @@ export class DirectoryLink {
   isToRead(configVersion: number): boolean {
     const isOlder = configVersion < this.#definition.version;
     if (this.#parts.isOnTrial || (this.#listed && !isOlder)) return false;
+    // Who comes while it is read waits for that answer, too.
+    if (this.#catchingUp !== null) return true;
     return this.#parts.now() - this.#readAt > KNOWN_MS_MAX;
   }
 

@@ -6,6 +6,7 @@ import { configSchema, type ConfigInput } from '../../src/contract/config/config
 import type { DirectoryRpc } from '../../src/contract/rpc/directory-rpc.ts';
 import type { GroupDefinition } from '../../src/contract/rpc/group-rpc.ts';
 import { DirectoryObject } from '../../src/directory/directory-object.ts';
+import { passTime } from './support/time.ts';
 import { env, until } from './support/worker.ts';
 
 const POOLS = 1_500;
@@ -167,4 +168,22 @@ it('pools of a directory that did not note what it told are told at its first st
     { group: 'auto:openai', partition: 'p', jurisdiction: null },
   ]);
   await until(() => expect(heard.get('auto:openai#p')).toBe(1));
+});
+
+// The last one, because alarms go by another clock than the one that is set forward here.
+it('one that fails again and again is told every 4 s, while copies are of before', async () => {
+  await listPools(1);
+  failing.set('auto:0#p0', 1_000);
+  await changeSomething(0);
+  for (let tries = 1; tries < 10; tries += 1) {
+    await until(() => expect(pushes).toBeGreaterThanOrEqual(tries));
+    passTime(4_000);
+    await inside((instance) => instance.alarm());
+  }
+  expect(pushes).toBeGreaterThanOrEqual(10);
+  expect(((await alarmOf()) ?? Infinity) - Date.now()).toBeLessThanOrEqual(4_000);
+  failing.clear();
+  passTime(4_000);
+  await inside((instance) => instance.alarm());
+  expect(heardOf(1)).toBe(1);
 });

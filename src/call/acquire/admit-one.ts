@@ -80,7 +80,7 @@ export async function admitOne(
 ): Promise<AdmittedOne> {
   const pool = poolSource(env, placement, table);
   const unpriced = metering?.rejectUnpriced(placement) ?? null;
-  if (unpriced !== null) return rejected(unpriced);
+  if (unpriced !== null) return (await changedSince({ table, env, ctx })) ?? rejected(unpriced);
   const { version } = table.snapshot;
   const request = {
     ...requestFor(call, ticket, placement, manner, version),
@@ -135,7 +135,10 @@ export async function admitOne(
     case 'unavailable': {
       giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
       ctx.waitUntil(cancel(pool, ticket.id));
-      const by = acquired.kind === 'bypassed' ? acquired.by : await byNewest();
+      const by =
+        acquired.kind === 'bypassed'
+          ? acquired.by
+          : ((await changedSince({ table, env, ctx })) ?? bypass(placement));
       if (by === null) return rejectedAs(unavailable(placement));
       return by.kind === 'moved' ? by : { kind: 'admitted', placement, by };
     }

@@ -14,6 +14,8 @@ export interface Isolate {
   waited(): number;
   /** Says how the directory answers it from now on. */
   directory(mode: Mode): void;
+  /** Puts the groups' objects out of its reach. */
+  losePools(): void;
 }
 
 /** The end of a request. */
@@ -38,13 +40,17 @@ export async function startIsolate(store?: KeyValueStore): Promise<Isolate> {
     if (mode === 'fails') throw new Error('The directory is out of reach.');
     return mode === 'hangs' ? new Promise<never>(() => {}) : work();
   };
-  const own = { ...env, SNAPSHOTS: store, DIRECTORY: { getByName: () => seenBy(answer) } };
+  let hasPools = true;
+  const lost = { acquire: () => Promise.reject(new Error('out of reach')) };
+  const GROUPS = { getByName: (name: string) => (hasPools ? env.GROUPS.getByName(name) : lost) };
+  const own = { ...env, GROUPS, SNAPSHOTS: store, DIRECTORY: { getByName: () => seenBy(answer) } };
   // Loading modules anew resets the objects, which the first calls notice.
   await until(() => directoryOf(env).snapshot(null));
   return {
     asked: () => asked,
     waited: () => configReads().waited,
     directory: (next) => (mode = next),
+    losePools: () => (hasPools = false),
     async send(path, json, more) {
       const ctx = createExecutionContext();
       const sent = json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) };
