@@ -249,7 +249,9 @@ export class BodyBudget {
   }
 
   #move(bytes: number, besides: number): Reservation | null {
-    return this.#makeRoom(bytes + besides) ? this.count(bytes) : null;
+    // Nothing is kept free for one that has no room beside those that wait for their slots, which may take minutes.
+    const claimed = this.#resting + besides <= this.#limits.allBytes ? besides : 0;
+    return this.#makeRoom(bytes + claimed) ? this.count(bytes) : null;
   }
 
   /** Takes what others can spare, as far as that is needed. False: it does not do. */

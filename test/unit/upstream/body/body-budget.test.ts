@@ -301,6 +301,20 @@ describe('the line of bodies that wait to be read', () => {
     expect(order).toEqual(['few', 'many']);
   });
 
+  it('keeps no room for one that has none as long as others wait for their slots', async () => {
+    const budget = new BodyBudget(MIXED);
+    const resting = budget.tryTake(60);
+    resting?.rest('saturated');
+    const { order, wait } = recorder(budget);
+    wait('too many', 70);
+    wait('many', 30);
+    await vi.advanceTimersByTimeAsync(50);
+    expect(order).toEqual(['many']);
+    resting?.release();
+    await vi.advanceTimersByTimeAsync(50);
+    expect(order).toEqual(['many', 'too many']);
+  });
+
   it('serves everybody of a long line', async () => {
     const budget = new BodyBudget(LARGE);
     const held = await taken(budget, 100);
