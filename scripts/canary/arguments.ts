@@ -96,8 +96,9 @@ export function readArguments(argv: readonly string[], env: NodeJS.ProcessEnv): 
     duringDeploy: values['during-deploy'],
     upstream: values.upstream ?? null,
     model: values.model ?? null,
-    gatewayKey: env['HEADGATE_KEY'] ?? null,
-    providerKey: env['PROVIDER_KEY'] ?? null,
+    // One that is set to nothing is none.
+    gatewayKey: env['HEADGATE_KEY'] || null,
+    providerKey: env['PROVIDER_KEY'] || null,
   });
   if (checked.success) return checked.data;
   // Never the values: one of them is a token.
@@ -129,6 +130,11 @@ function optionsOf(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options }).values;
   } catch (error) {
+    // Its message would repeat what stands there, which may be the token: npm takes options away that have no `--` before them.
+    const { code } = error as { readonly code?: string };
+    if (code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') {
+      throw new NotPossible('Options alone are expected, behind npm run canary --');
+    }
     throw new NotPossible(error instanceof Error ? error.message : String(error));
   }
 }

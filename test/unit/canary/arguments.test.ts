@@ -79,3 +79,13 @@ it('waits for minutes only where that was asked for', () => {
   expect(waits(true, null)).toEqual([60_000, 300_000, 420_000, 600_000]);
   expect(waits(true, [1, 2])).toEqual([1_000, 2_000]);
 });
+
+it('takes a key that is set to nothing for none', () => {
+  const none = { ADMIN_TOKEN: TOKEN, HEADGATE_KEY: '', PROVIDER_KEY: '' };
+  const given = readArguments(['--url', 'https://headgate.test'], none);
+  expect(given).toMatchObject({ gatewayKey: null, providerKey: null });
+});
+
+it('repeats nothing that stands where an option should, which may be the token', () => {
+  expect(() => read(TOKEN)).toThrow('Options alone');
+});
