@@ -57,7 +57,7 @@ export async function admitWithBody(
     body.move();
     return admitted;
   }
-  if (isSaturated(pool)) return tooManyBytes();
+  if (body.isSmall && isSaturated(pool)) return tooManyBytes();
   const patience = new Patience(call, pool);
   const signal = AbortSignal.any([context.signal, patience.signal]);
   const admitted = await admit(routed, ticket, placements, { ...context, signal });

@@ -90,6 +90,18 @@ it('a call that would have to wait is refused in its dialect, and soon those aft
   await letGo(scene, holder);
 });
 
+it('a large body that was long in coming waits on where small ones are refused', async () => {
+  const holder = await hold(scene, 'c');
+  crowd();
+  expect(await toldBy(send('c', MODEL_LAST))).toEqual([503, 'too_many_bytes_waiting']);
+  const large = MODEL_LAST.replace(PROMPT, PROMPT + PROMPT);
+  const answering = toldBy(send('c', large));
+  await untilStatus(scene.name('c'), { queued: 1 });
+  holder.leave();
+  expect(await answering).toEqual([200, null]);
+  await letGo(scene, holder);
+});
+
 it('a call that does not want to wait hears that there is no slot', async () => {
   const holder = await hold(scene, 'c');
   crowd();
