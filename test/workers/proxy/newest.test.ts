@@ -1,23 +1,10 @@
 // What a Worker does whose copy of the configuration is older than the directory's. The directory is
 // written behind its back, as another isolate would, and counts who asks it.
-import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import type { Env } from '../../../src/env.ts';
 import { directoryOf } from '../../../src/env.ts';
-import { importConfig } from '../../../src/config/import-config.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { env, until } from '../support/worker.ts';
-
-/** An isolate of its own: its modules, and a directory that counts how often it is asked. */
-interface Isolate {
-  /** Answers with the status. */
-  ask(path: string, json?: unknown, init?: RequestInit): Promise<number>;
-  /** Answers with what the answer says, in JSON. */
-  answer(path: string, json: unknown, init: RequestInit): Promise<unknown>;
-  asked(): number;
-  /** From now on the directory gives it no snapshot. */
-  cutOff(): void;
-}
+import { env } from '../support/worker.ts';
+import { startIsolate, writeElsewhere, type Isolate } from './isolate.ts';
 
 let strict: Strict;
 let isolate: Isolate;
@@ -28,66 +15,16 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   isolate = await startIsolate();
-  // Loading modules anew resets the objects, which the first calls notice.
-  await until(() => directoryOf(env).snapshot(null));
 });
 
-async function startIsolate(): Promise<Isolate> {
-  vi.resetModules();
-  const { createApp } = await import('../../../src/http/app.ts');
-  const app = createApp() as Required<ExportedHandler<Env>>;
-  let asked = 0;
-  let isCutOff = false;
-  const count = (): void => {
-    asked += 1;
-    if (isCutOff) throw new Error('The directory is out of reach.');
-  };
-  const counting = {
-    ...env,
-    // It begins with what the directory says.
-    SNAPSHOTS: undefined,
-    DIRECTORY: { getByName: () => countingDirectory(count) },
-  };
-  const send = async (path: string, json?: unknown, more?: RequestInit) => {
-    const ctx = createExecutionContext();
-    const sent = json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) };
-    const init = { ...sent, ...more } as RequestInit<IncomingRequestCfProperties>;
-    const request = new Request<unknown, IncomingRequestCfProperties>(
-      `https://headgate.test${path}`,
-      init,
-    );
-    const response = await app.fetch(request, counting as unknown as Env, ctx);
-    const text = await response.text();
-    await waitOnExecutionContext(ctx);
-    return { status: response.status, text };
-  };
-  return {
-    asked: () => asked,
-    cutOff: () => (isCutOff = true),
-    ask: async (...of) => (await send(...of)).status,
-    answer: async (...of) => JSON.parse((await send(...of)).text) as unknown,
-  };
+/** Answers with the status. */
+async function ask(...of: Parameters<Isolate['send']>): Promise<number> {
+  return (await isolate.send(...of)).status;
 }
 
-/** The directory's own answers; each asking for a snapshot is counted. */
-function countingDirectory(count: () => void): unknown {
-  return new Proxy(directoryOf(env), {
-    get(target, name) {
-      if (name === 'snapshot') count();
-      const method = Reflect.get(target, name) as (...given: unknown[]) => unknown;
-      return (...given: unknown[]) => Reflect.apply(method, target, given);
-    },
-  });
-}
-
-/** As another isolate would change it. */
-async function writeElsewhere(document: unknown): Promise<void> {
-  const imported = importConfig(document);
-  if (!imported.ok) throw new Error(JSON.stringify(imported.errors));
-  const directory = directoryOf(env);
-  const known = await directory.snapshot(null);
-  const answer = await directory.replace(imported.config, known?.version ?? 0, 'other', 'test');
-  expect(answer.kind).toBe('replaced');
+/** Answers with what the answer says, in JSON. */
+async function answer(...of: Parameters<Isolate['send']>): Promise<unknown> {
+  return JSON.parse((await isolate.send(...of)).text) as unknown;
 }
 
 async function sha256(bytes: Uint8Array): Promise<string> {
@@ -107,26 +44,26 @@ const CHAT = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'newest
 
 it('the empty configuration of the beginning is kept for a second only', async () => {
   expect((await directoryOf(env).snapshot(null))?.version).toBe(0);
-  expect(await isolate.ask('/v1/models')).toBe(200);
+  expect(await ask('/v1/models')).toBe(200);
   await writeElsewhere({ keys: KEYS });
   const now = Date.now.bind(Date);
   const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 1_000);
-  expect(await isolate.ask('/v1/models')).toBe(401);
+  expect(await ask('/v1/models')).toBe(401);
   clock.mockRestore();
 });
 
 it('an upstream that was configured a moment ago elsewhere is found', async () => {
   await writeElsewhere(upstreams('first'));
-  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  expect(await ask('/first/v1/chat/completions', CHAT)).toBe(200);
   await writeElsewhere(upstreams('first', 'second'));
-  expect(await isolate.ask('/second/v1/chat/completions', CHAT)).toBe(200);
+  expect(await ask('/second/v1/chat/completions', CHAT)).toBe(200);
 });
 
 it('a key that is wanted since a moment ago is asked for there', async () => {
   await writeElsewhere(upstreams('first'));
-  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  expect(await ask('/first/v1/chat/completions', CHAT)).toBe(200);
   await writeElsewhere({ ...upstreams('first', 'third'), keys: KEYS });
-  expect(await isolate.ask('/third/v1/chat/completions', CHAT)).toBe(401);
+  expect(await ask('/third/v1/chat/completions', CHAT)).toBe(401);
 });
 
 it.each([
@@ -136,21 +73,21 @@ it.each([
 ])('a %s body that was read is routed by the newer one, byte for byte', async (_, bytes) => {
   const id = `late-${bytes}`;
   await writeElsewhere(upstreams('first'));
-  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  expect(await ask('/first/v1/chat/completions', CHAT)).toBe(200);
   await writeElsewhere(upstreams('first', id));
   const messages = [{ role: 'user', content: 'newest '.repeat(bytes / 5) }];
   const call = { model: `${id}/gpt-4o-mini`, messages };
-  const echoed = await isolate.answer('/v1/chat/completions', call, { headers: ECHO });
+  const echoed = await answer('/v1/chat/completions', call, { headers: ECHO });
   const sent = new TextEncoder().encode(JSON.stringify({ ...call, model: 'gpt-4o-mini' }));
   expect(echoed).toMatchObject({ bodyBytes: sent.length, sha256: await sha256(sent) });
 });
 
 it('a body that was read by an older one is asked for its key by the newer one', async () => {
   await writeElsewhere(upstreams('first'));
-  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  expect(await ask('/first/v1/chat/completions', CHAT)).toBe(200);
   await writeElsewhere({ ...upstreams('first', 'fifth'), keys: KEYS });
   const call = { ...CHAT, model: 'fifth/gpt-4o-mini' };
-  expect(await isolate.ask('/v1/chat/completions', call)).toBe(401);
+  expect(await ask('/v1/chat/completions', call)).toBe(401);
 });
 
 it.each([
@@ -159,31 +96,31 @@ it.each([
 ])('a body in which nobody looked for %s is sent again by its caller', async (_, group) => {
   const id = `unsaid-${Object.keys(group)[0]}`.replace('_', '-');
   await writeElsewhere(upstreams('first'));
-  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  expect(await ask('/first/v1/chat/completions', CHAT)).toBe(200);
   const groups = [{ name: 'wants-more', match: { upstreams: [id] }, ...group }];
   await writeElsewhere({ ...upstreams('first', id), groups });
   const call = { ...CHAT, model: `${id}/gpt-4o-mini` };
-  expect(await isolate.answer('/v1/chat/completions', call, {})).toMatchObject({
+  expect(await answer('/v1/chat/completions', call, {})).toMatchObject({
     error: { message: expect.stringContaining('has changed while the call was read') },
   });
-  expect(await isolate.ask('/v1/chat/completions', call)).toBe(200);
+  expect(await ask('/v1/chat/completions', call)).toBe(200);
 });
 
 it('a model that is nowhere is refused by the newer one too', async () => {
   await writeElsewhere(upstreams('first'));
-  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  expect(await ask('/first/v1/chat/completions', CHAT)).toBe(200);
   await writeElsewhere(upstreams('first', 'sixth'));
   const call = { ...CHAT, model: 'nobody/gpt-4o-mini' };
-  expect(await isolate.ask('/v1/chat/completions', call)).toBe(404);
+  expect(await ask('/v1/chat/completions', call)).toBe(404);
 });
 
 it('upstreams that are nowhere make the directory no work', async () => {
   await writeElsewhere(upstreams('first'));
-  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  expect(await ask('/first/v1/chat/completions', CHAT)).toBe(200);
   const before = isolate.asked();
   const startedAt = performance.now();
   for (let round = 0; round < 5; round += 1) {
-    const calls = Array.from({ length: 40 }, (_, i) => isolate.ask(`/nowhere-${round}-${i}/v1`));
+    const calls = Array.from({ length: 40 }, (_, i) => ask(`/nowhere-${round}-${i}/v1`));
     const answers = await Promise.all(calls);
     expect(new Set(answers)).toEqual(new Set([404]));
   }
@@ -194,26 +131,26 @@ it('upstreams that are nowhere make the directory no work', async () => {
 
 it('a Worker that has made a version routes its next call by it', async () => {
   await writeElsewhere(upstreams('first'));
-  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  expect(await ask('/first/v1/chat/completions', CHAT)).toBe(200);
   const headers = { authorization: 'Bearer test-admin-token' };
   const closed = { ...upstreams('first'), keys: KEYS };
-  expect(await isolate.ask('/admin/api/config', closed, { method: 'PUT', headers })).toBe(200);
-  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(401);
+  expect(await ask('/admin/api/config', closed, { method: 'PUT', headers })).toBe(200);
+  expect(await ask('/first/v1/chat/completions', CHAT)).toBe(401);
 });
 
 it('a version that it has made and cannot get is asked for now and then, and not by every call', async () => {
   await writeElsewhere(upstreams('first'));
-  expect(await isolate.ask('/first/v1/chat/completions', CHAT)).toBe(200);
+  expect(await ask('/first/v1/chat/completions', CHAT)).toBe(200);
   const headers = { authorization: 'Bearer test-admin-token' };
   const closed = { ...upstreams('first'), keys: KEYS };
-  expect(await isolate.ask('/admin/api/config', closed, { method: 'PUT', headers })).toBe(200);
-  isolate.cutOff();
+  expect(await ask('/admin/api/config', closed, { method: 'PUT', headers })).toBe(200);
+  isolate.directory('fails');
   const before = isolate.asked();
   const startedAt = performance.now();
   const calls = 40;
   for (let call = 0; call < calls; call += 1) {
     const init = { headers: { 'headgate-max-wait': '0' } };
-    const status = await isolate.ask('/first/v1/chat/completions', CHAT, init);
+    const status = await ask('/first/v1/chat/completions', CHAT, init);
     // Its pool may have heard of the key that is wanted now, and then nothing goes by the older version.
     expect([200, 503]).toContain(status);
   }
