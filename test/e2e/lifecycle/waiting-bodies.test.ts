@@ -99,7 +99,11 @@ function untilThere(refused: readonly OpenCall[]): Promise<void> {
 
 /** Megabytes that the Worker's isolate holds. */
 async function heldMb(): Promise<number> {
-  const { heapMiB, buffersMiB } = await isolateMemory(stage.inspectorPort() ?? 0, 'headgate1');
+  const { heapMiB, buffersMiB } = await isolateMemory({
+    inspectorPort: stage.inspectorPort() ?? 0,
+    service: 'headgate1',
+    url: worker(),
+  });
   return (heapMiB + buffersMiB) * 1.048_576;
 }
 

@@ -38,25 +38,44 @@ class Inspector {
   }
 }
 
-/** How long one look may take: workerd's inspector now and then leaves a message unanswered, or drops a connection. */
+/** How long one look may take: workerd's inspector now and then drops a connection. */
 const LOOK_WITHIN_MS = 15_000;
 const LOOKS_MAX = 5;
 
-/** Measures what is left in an isolate of workerd after its garbage was collected. `name`: that of its service. */
-export async function isolateMemory(port: number, name: string): Promise<IsolateMemory> {
+/** How often the isolate is called meanwhile: one that is idle may not hear its inspector before it has other work. */
+const KNOCK_EVERY_MS = 1_000;
+
+/** An isolate of workerd: the port of its inspector, the name of its service, and a URL that it answers. */
+export interface IsolateAddress {
+  readonly inspectorPort: number;
+  readonly service: string;
+  readonly url: string;
+}
+
+/** Measures what is left in an isolate after its garbage was collected. */
+export async function isolateMemory(address: IsolateAddress): Promise<IsolateMemory> {
   for (let looks = 1; ; looks += 1) {
-    const socket = new WebSocket(`ws://127.0.0.1:${port}/${name}`);
+    const socket = new WebSocket(`ws://127.0.0.1:${address.inspectorPort}/${address.service}`);
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => reject(new Error('no answer')), LOOK_WITHIN_MS);
+    const knocking = setInterval(() => knock(address.url), KNOCK_EVERY_MS);
     try {
       return await Promise.race([look(socket), late]);
     } catch (error) {
       if (looks === LOOKS_MAX) throw error;
     } finally {
       clearTimeout(timer);
+      clearInterval(knocking);
       socket.close();
     }
   }
+}
+
+function knock(url: string): void {
+  fetch(url).then(
+    (response) => response.body?.cancel(),
+    () => undefined,
+  );
 }
 
 async function look(socket: WebSocket): Promise<IsolateMemory> {
