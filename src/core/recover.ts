@@ -82,6 +82,7 @@ export function recover(
   if (slotsHeld(state) > 0 || waiters > 0) {
     state.grantsFrom = after(now, settleMs(waiters, slotsHeld(state)));
     state.drainsFrom = now;
+    state.dispersedAt = now;
   }
   noteHeld(state.bound, slotsHeld(state), now);
   return state;
@@ -162,4 +163,5 @@ export function takeOver(
   }
   // Who waited there comes here at once, and nobody younger may take their turn meanwhile.
   state.grantsFrom = after(now, MOVE_SETTLE_MS);
+  state.dispersedAt = now;
 }

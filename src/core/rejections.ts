@@ -2,9 +2,8 @@ import type { InstantMs } from './words/ids.ts';
 import type { Rejection } from './words/rejection.ts';
 import { HOLD_SAMPLES_MIN } from './words/settings.ts';
 import type { Ticket } from './words/ticket.ts';
-import { NO_AGENT } from './parts/accounts.ts';
 import { demandOf } from './parts/demand.ts';
-import { compareWaiters, laneLength, lanesBelow, queueLength, type Waiter } from './parts/queue.ts';
+import type { Waiter } from './parts/queue.ts';
 import { exceededBy } from './parts/rates.ts';
 import { budgetBlock } from './parts/spend.ts';
 import { blockOf, requestFreeAt, slotsMaxAt } from './capacity.ts';
@@ -15,6 +14,7 @@ import {
   retryUnforeseenMs,
   waitersAhead,
 } from './estimate.ts';
+import { fullness, whoMakesRoom } from './full-queue.ts';
 import type { GroupState } from './state.ts';
 
 /** Maximum length of a stop after whose announcement a caller is told to come back. Longer: it is told no. */
@@ -72,8 +72,7 @@ export function rejectionInQueue(
     return reject({ reason: 'busy', slotsMax, retryAfterMs: retry });
   }
   const full = fullness(state, waiter);
-  // Only a lower lane makes room: within a lane fresh tickets of old runs would churn the queue.
-  const evicted = full?.of === 'group' ? worstBelow(state, waiter) : null;
+  const evicted = full === null ? null : whoMakesRoom(state, waiter, full.of, now);
   if (full !== null && evicted === null) {
     return reject({ reason: 'queue_full', ...full, retryAfterMs: retry });
   }
@@ -121,38 +120,6 @@ export function rejectionOfUnaffordable(
   const limits = { hour: budgets.perHourUsd, day: budgets.perDayUsd, month: budgets.perMonthUsd };
   const limitUsd = limits[block.period] ?? 0;
   return { reason: 'budget_exhausted', window: block.period, limitUsd, retryAfterMs: null };
-}
-
-/** Finds the bound of waiters that the newcomer, which stands in the queue already, exceeds. */
-function fullness(
-  { settings, queue }: GroupState,
-  { tenant, agent }: Waiter,
-): { readonly of: 'group' | 'tenant' | 'agent'; readonly queueLengthMax: number } | null {
-  const { queueLengthMaxEach, queueLengthMaxEachAgent } = settings;
-  if (agent.key !== NO_AGENT && agent.waiting > queueLengthMaxEachAgent) {
-    return { of: 'agent', queueLengthMax: queueLengthMaxEachAgent };
-  }
-  if (tenant.waiting > queueLengthMaxEach) {
-    return { of: 'tenant', queueLengthMax: queueLengthMaxEach };
-  }
-  const { queueLengthMax } = settings;
-  return queueLength(queue) > queueLengthMax ? { of: 'group', queueLengthMax } : null;
-}
-
-/** Finds the youngest waiter of the most backlogged tenant in the lowest lane below the newcomer's. */
-function worstBelow({ queue }: GroupState, { lane: own }: Waiter): Waiter | null {
-  const lane = lanesBelow(own).find((below) => laneLength(queue, below) > 0);
-  if (lane === undefined) return null;
-  let worst: Waiter | null = null;
-  let most = 0;
-  for (const { waiters } of queue.lanes[lane].lines) {
-    const youngest = waiters.at(-1);
-    if (youngest === undefined || waiters.length < most) continue;
-    const isWorse = worst === null || compareWaiters(worst, youngest) < 0;
-    if (waiters.length > most || isWorse) worst = youngest;
-    most = waiters.length;
-  }
-  return worst;
 }
 
 /** Explains to a waiter at its deadline what it waited for in vain. */

@@ -121,6 +121,8 @@ export interface GroupState {
   grantsFrom: InstantMs;
   /** While the group drains, who came before this is not new, though it has to ask as if it were. */
   drainsFrom: InstantMs;
+  /** The instant at which all who waited lost their places, by a reset or a move: who came before it may return. */
+  dispersedAt: InstantMs;
   /** No lease ends by itself before this. */
   leasesDueAt: InstantMs;
   /** No waiter's slice, grace or deadline ends before this. */
@@ -181,6 +183,7 @@ export function emptyState(
     tombstones: new Tombstones(),
     grantsFrom: instant(0),
     drainsFrom: instant(0),
+    dispersedAt: instant(0),
     leasesDueAt: NEVER,
     waitersDueAt: NEVER,
     holdMeanMs: HOLD_GUESS_MS,

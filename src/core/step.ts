@@ -308,4 +308,5 @@ function move(state: GroupState, now: InstantMs, effects: Effect[]) {
   }
   // Most of them come straight back; nobody younger may take their turn meanwhile.
   state.grantsFrom = instant(Math.max(state.grantsFrom, after(now, MOVE_SETTLE_MS)));
+  state.dispersedAt = now;
 }

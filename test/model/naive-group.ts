@@ -5,7 +5,7 @@ import type { Ticket } from '../../src/core/words/ticket.ts';
 import { NaiveBound, type NaiveRow } from './naive-bound.ts';
 import { NaiveLeases, type NaiveLease } from './naive-leases.ts';
 import { NaiveOrder, type NaiveView, type NaiveWaiter } from './naive-order.ts';
-import { tooWide, worstBelow } from './naive-rejections.ts';
+import { lastOf, tooWide, worstBelow } from './naive-rejections.ts';
 
 type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
 
@@ -22,6 +22,7 @@ export class NaiveGroup extends NaiveLeases {
   #waiters: NaiveWaiter[] = [];
   #arrivals = 0;
   #drainsFrom = 0;
+  #dispersedAt = 0;
   /** The last event has found that it must be written that nothing is held. */
   private isEmptyDue = false;
 
@@ -60,6 +61,7 @@ export class NaiveGroup extends NaiveLeases {
     const wasInUse = mark > 0 || this.toldWaiters > 0;
     this.grantsFrom = wasInUse ? now + settlingMs(this.toldWaiters, mark) : 0;
     this.#drainsFrom = wasInUse ? now : 0;
+    this.#dispersedAt = wasInUse ? now : 0;
   }
 
   /** The answers that the event must bring, in order. */
@@ -150,6 +152,7 @@ export class NaiveGroup extends NaiveLeases {
         if (this.#waiters.length === 0) return;
         this.#waiters = [];
         this.grantsFrom = Math.max(this.grantsFrom, this.now + 250);
+        this.#dispersedAt = this.now;
         return;
       case 'take_over': // no pool here has been on trial
       case 'relearn': // nothing is learned here
@@ -295,15 +298,25 @@ export class NaiveGroup extends NaiveLeases {
     const ofAgent = ofTenant.filter((each) => each.ticket.holder.agent === agent);
     const isAgentFull = agent !== null && ofAgent.length > this.settings.queueLengthMaxEachAgent;
     const isTenantFull = ofTenant.length > this.settings.queueLengthMaxEach;
-    if (isAgentFull || isTenantFull) return this.#reject(waiter, 'queue_full');
     const isFull = this.#waiters.length > queueLengthMax;
-    const evicted = isFull ? worstBelow(waiter, this.#waiters) : null;
-    if (isFull && evicted === null) return this.#reject(waiter, 'queue_full');
+    const within = isAgentFull ? ofAgent : isTenantFull ? ofTenant : isFull ? this.#waiters : null;
+    const evicted = within === null ? null : this.#whoMakesRoom(waiter, within);
+    if (within !== null && evicted === null) return this.#reject(waiter, 'queue_full');
     const isSure = this.holds.length >= 10 && !paused;
     if (isSure && this.now + this.#estimate(waiter) > waiter.deadlineAt) {
       return this.#reject(waiter, 'infeasible');
     }
     if (evicted !== null) this.#reject(evicted, 'queue_full');
+  }
+
+  /** Finds who goes so that the newcomer may stay, of those within the bound that it exceeds. */
+  #whoMakesRoom(waiter: NaiveWaiter, within: readonly NaiveWaiter[]): NaiveWaiter | null {
+    const isOfGroup = within === this.#waiters;
+    const worst = isOfGroup ? worstBelow(waiter, within) : null;
+    if (worst !== null || this.now >= this.#dispersedAt + 35_000) return worst;
+    if (waiter.enqueuedAt >= this.#dispersedAt) return null;
+    const last = lastOf(isOfGroup ? within.filter(({ lane }) => lane === waiter.lane) : within);
+    return last === waiter ? null : last;
   }
 
   #estimate(waiter: NaiveWaiter): number {

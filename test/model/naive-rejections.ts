@@ -22,6 +22,13 @@ export function worstBelow(
   );
 }
 
+/** Finds whose call reached Headgate last. */
+export function lastOf(waiters: readonly NaiveWaiter[]): NaiveWaiter | null {
+  const byCall = (a: NaiveWaiter, b: NaiveWaiter) =>
+    a.enqueuedAt - b.enqueuedAt || a.arrival - b.arrival;
+  return waiters.toSorted(byCall).at(-1) ?? null;
+}
+
 /** The rejection of a ticket that could never have all its slots, or null. */
 export function tooWide({ slots, holder }: Ticket, settings: GroupSettings): string | null {
   const { slotsMax, slotsPerCallMax, slotsMaxEach, slotsMaxEachAgent } = settings;

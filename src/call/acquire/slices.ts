@@ -1,6 +1,7 @@
+import { SLICE_MAX_MS } from '../../core/words/settings.ts';
+
 /** How long the first slice is, and the shortest. */
 const SLICE_MIN_MS = 8_000;
-const SLICE_MAX_MS = 30_000;
 
 /**
  * How long the slice of a call is that does not want to wait, and the shortest of one whose caller is told its

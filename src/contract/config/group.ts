@@ -50,7 +50,7 @@ export const QUEUE_TIMEOUT_MS = 240_000;
 const queueSchema = z.strictObject({
   max_length: z.int().min(0).max(5_000).default(1_000).meta({
     description:
-      'Waiting calls; the next one is refused with `queue_full`, unless one of a lower lane makes room. On Cloudflare no more than 2,000 wait.',
+      'Waiting calls; the next one is refused with `queue_full`, unless one of a lower lane makes room, or after a reset one that came later. On Cloudflare no more than 2,000 wait.',
     unit: 'calls',
   }),
   timeout_ms: z.int().min(0).max(3_600_000).default(QUEUE_TIMEOUT_MS).meta({

@@ -93,8 +93,14 @@ export const NEAR_PLACES = 16;
 /** Waiters ahead of a newcomer that is told so at once. */
 export const TOLD_FROM_PLACE = 100;
 
+/** How long a slice is at most. */
+export const SLICE_MAX_MS = 30_000;
+
 /** How long after its slice a waiter may take to ask again: then its caller is lost. */
 export const ORPHAN_GRACE_MS = 5_000;
+
+/** How long those may take to return who lost their places together: by then each would have lost its own anyhow. */
+export const RETURN_MAX_MS = SLICE_MAX_MS + ORPHAN_GRACE_MS;
 
 /** How long an ended attempt is remembered at least, so that a late message about it changes nothing. */
 export const TOMBSTONE_TTL_MS = 600_000;

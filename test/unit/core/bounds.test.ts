@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { HOLD_SAMPLES_MIN, type GroupSettings } from '../../../src/core/words/settings.ts';
-import { TestGroup } from '../../support/core-builders.ts';
+import {
+  HOLD_SAMPLES_MIN,
+  RETURN_MAX_MS,
+  type GroupSettings,
+} from '../../../src/core/words/settings.ts';
+import { TestGroup, type AskOptions } from '../../support/core-builders.ts';
 
 /** Bounds of the queue, who makes room in a full one, and waits that are hopeless. */
 
@@ -123,6 +127,108 @@ describe('in a full queue', () => {
     for (let index = 0; index < 30; index += 1) group.ask(`low-${index}`, { lane: 'low' });
     group.ask('high', { lane: 'high' });
     expect(group.rejection('low-29').retryAfterMs).toBeGreaterThan(30_000);
+  });
+});
+
+describe('in a queue that is full again before all are back who lost their places', () => {
+  const PATIENT = { slotsMax: 1, queueLengthMax: 2, timeoutMs: 3_600_000 };
+  const BEFORE: AskOptions = { enqueuedMs: -100 };
+
+  /** A group after a reset that its holder has come through, and to which those named have come since. */
+  function refilled(changes: Partial<GroupSettings>, newer: Record<string, AskOptions>): TestGroup {
+    const group = TestGroup.stored({ ...PATIENT, ...changes });
+    group.ask('holder');
+    const after = group.restart();
+    after.resume('holder');
+    after.advance(1_000);
+    for (const [name, options] of Object.entries(newer)) after.ask(name, options);
+    return after;
+  }
+
+  test('who returns takes the place of the last call that came after its own', () => {
+    const group = refilled({}, { first: { enqueuedMs: 10 }, last: { enqueuedMs: 20 } });
+    expect(group.ask('old', BEFORE)).toEqual(['reject last queue_full']);
+    expect(group.rejection('last')).toMatchObject({ of: 'group', queueLengthMax: 2 });
+    expect(group.ask('older', { enqueuedMs: -200 })).toEqual(['reject first queue_full']);
+    expect(group.waiting()).toEqual(['older', 'old']);
+    expect(group.ask('oldest', { enqueuedMs: -300 })).toEqual(['reject old queue_full']);
+    expect(group.ask('late', { enqueuedMs: -50 })).toEqual(['reject late queue_full']);
+    expect(group.waiting()).toEqual(['oldest', 'older']);
+  });
+
+  test('of calls that came at once the last to ask goes', () => {
+    const at = { enqueuedMs: 10 };
+    const group = refilled({}, { a: at, b: at });
+    group.promote('a');
+    expect(group.ask('old', BEFORE)).toEqual(['reject b queue_full']);
+  });
+
+  test('who comes new is refused, from the instant of the reset on', () => {
+    const group = refilled({}, { a: {}, b: {} });
+    expect(group.ask('new', { enqueuedMs: 0 })).toEqual(['reject new queue_full']);
+    expect(group.ask('old', { enqueuedMs: -1 })).toEqual(['reject b queue_full']);
+  });
+
+  test('the bound holds for everybody once all have had the time to return', () => {
+    const group = refilled({}, { a: {}, b: {} });
+    group.advance(RETURN_MAX_MS - 1_000 - 1);
+    group.askAll('a', 'b');
+    expect(group.ask('old', BEFORE)).toEqual(['reject b queue_full']);
+    group.advance(1);
+    expect(group.ask('late', { enqueuedMs: -200 })).toEqual(['reject late queue_full']);
+    expect(group.waiting()).toEqual(['old', 'a']);
+  });
+
+  test('a better lane makes no room, and a lower one does first', () => {
+    const group = refilled({}, { high: { lane: 'high' }, low: { lane: 'low' } });
+    expect(group.ask('low-old', { ...BEFORE, lane: 'low' })).toEqual(['reject low queue_full']);
+    expect(group.ask('old', BEFORE)).toEqual(['reject low-old queue_full']);
+    expect(group.ask('older', { enqueuedMs: -200 })).toEqual(['reject old queue_full']);
+    expect(group.ask('low-older', { enqueuedMs: -300, lane: 'low' })).toEqual([
+      'reject low-older queue_full',
+    ]);
+    expect(group.waiting()).toEqual(['high', 'older']);
+  });
+
+  test('the bound of a tenant is kept among its own calls, of whatever lane', () => {
+    const ann: AskOptions = { tenant: 'ann' };
+    const group = refilled(
+      { queueLengthMaxEach: 1, queueLengthMax: 100 },
+      { ann: { ...ann, lane: 'high' }, bob: { tenant: 'bob' } },
+    );
+    expect(group.ask('old', { ...BEFORE, ...ann })).toEqual(['reject ann queue_full']);
+    expect(group.rejection('ann')).toMatchObject({ of: 'tenant', queueLengthMax: 1 });
+    expect(group.waiting()).toEqual(['old', 'bob']);
+  });
+
+  test('the bound of an agent is kept among its own calls', () => {
+    const group = refilled(
+      { queueLengthMaxEachAgent: 1, queueLengthMax: 100 },
+      { x: { agent: 'x' }, y: { agent: 'y' } },
+    );
+    expect(group.ask('old', { ...BEFORE, agent: 'x' })).toEqual(['reject x queue_full']);
+    expect(group.rejection('x')).toMatchObject({ of: 'agent', queueLengthMax: 1 });
+    expect(group.waiting()).toEqual(['old', 'y']);
+  });
+
+  test('after a move it is the same as after a reset', () => {
+    const group = new TestGroup(PATIENT);
+    group.askAll('holder', 'old', 'other');
+    group.advance(1_000);
+    expect(group.move()).toEqual(['moved old', 'moved other']);
+    group.askAll('a', 'b');
+    expect(group.ask('old', { enqueuedMs: 0 })).toEqual(['reject b queue_full']);
+  });
+
+  test('where nobody lost a place, nobody takes one by its age', () => {
+    const group = new TestGroup(PATIENT);
+    group.askAll('holder', 'a', 'b');
+    expect(group.ask('old', BEFORE)).toEqual(['reject old queue_full']);
+    group.cancel('a');
+    group.cancel('b');
+    group.move();
+    group.askAll('c', 'd');
+    expect(group.ask('older', BEFORE)).toEqual(['reject older queue_full']);
   });
 });
 

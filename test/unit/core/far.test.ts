@@ -4,6 +4,7 @@ import {
   HOLD_SAMPLES_MIN,
   NEAR_PLACES,
   ORPHAN_GRACE_MS,
+  SETTLE_MAX_MS,
   TOLD_FROM_PLACE,
 } from '../../../src/core/words/settings.ts';
 import { START, TestGroup, type AskOptions } from '../../support/core-builders.ts';
@@ -16,7 +17,7 @@ const LATER: AskOptions = { sliceMs: SLICE_MS, mayAskLater: true };
 
 /** A group with one slot, held by `holder`, whose calls take 30 seconds: the third place is a minute away. */
 function slowGroup(changes = {}): TestGroup {
-  const group = new TestGroup({
+  const group = TestGroup.stored({
     slotsMax: 1,
     timeoutMs: 3_600_000,
     queueLengthMax: 1_000,
@@ -101,6 +102,28 @@ describe('a waiter that is far back', () => {
     expect(group.release('holder')).toEqual(['ended holder.1', 'grant near-0.1']);
     expect(group.ask('far', LATER)).toEqual([]);
     expect(group.release('near-0')).toEqual(['ended near-0.1', 'grant far.1']);
+  });
+
+  test('has its place again after a reset, though newcomers have filled the queue by then', () => {
+    const before = slowGroup({ queueLengthMax: 40 });
+    const cameMs = before.now - START;
+    const names = Array.from({ length: 40 }, (_, index) => `w${index}`);
+    const isFar = (name: string) => before.ask(name, LATER).join().includes('again in');
+    const far = new Set(names.filter(isFar));
+    expect(far.size).toBe(40 - NEAR_PLACES);
+    before.advance(1);
+    const after = before.restart();
+    after.resume('holder');
+    const comeBack = (name: string) => after.ask(name, { ...LATER, enqueuedMs: cameMs });
+    expect(names.filter((name) => !far.has(name)).flatMap(comeBack)).toEqual([]);
+    after.advance(SETTLE_MAX_MS);
+    const newer = [...far].map((name) => `after-${name}`);
+    expect(newer.flatMap((name) => after.ask(name, LATER))).toEqual([]);
+    expect(after.ask('one-more', LATER)).toEqual(['reject one-more queue_full']);
+    expect([...far].flatMap(comeBack)).toEqual(
+      newer.toReversed().map((name) => `reject ${name} queue_full`),
+    );
+    expect(after.waiting()).toEqual(names);
   });
 
   test('may leave, and is told what is to be told of its end', () => {

@@ -49,6 +49,15 @@ test('nobody younger takes the turn of who waited in the trial', () => {
   expect(to.state.slotsInUse).toBe(2);
 });
 
+test('who waited in the trial finds its place, though others have filled the queue', () => {
+  const [from, to] = [new TestGroup(), new TestGroup({ slotsMax: 1, queueLengthMax: 1 })];
+  from.ask('a');
+  to.advance(100);
+  handOver(from, to);
+  to.ask('young');
+  expect(to.ask('old', { enqueuedMs: 50 })).toEqual(['reject young queue_full']);
+});
+
 test('what passes on the slots of another lease does so there, and counts itself where that has ended', () => {
   const pass = { slotsMax: 1, nested: 'pass' } as const;
   const [from, to, late] = [new TestGroup(pass), new TestGroup(pass), new TestGroup(pass)];
