@@ -44,9 +44,10 @@ export class BodyLine {
       while (!signal.aborted) {
         place.seenAt = steadyClock.now();
         this.#places.add(place);
-        const first = this.#first();
-        const isNear = this.#isNear(place);
-        const taken = isNear ? take(first === place ? 0 : (first?.bytes ?? 0)) : null;
+        const near = this.#near();
+        const [first = place] = near;
+        const isNear = near.includes(place);
+        const taken = isNear ? take(first === place ? 0 : first.bytes) : null;
         if (taken !== null) return taken;
         const leftMs = until - place.seenAt;
         if (leftMs <= 0) return 'crowded';
@@ -58,22 +59,16 @@ export class BodyLine {
     }
   }
 
-  #first(): Place | undefined {
+  /** Finds the foremost, in order. Those before them whose requests have died lose their places. */
+  #near(): Place[] {
+    const near: Place[] = [];
+    const now = steadyClock.now();
     for (const place of this.#places) {
-      if (steadyClock.now() - place.seenAt <= LOST_AFTER_MS) return place;
-      this.#places.delete(place);
+      if (near.length === NEAR) break;
+      if (now - place.seenAt <= LOST_AFTER_MS) near.push(place);
+      else this.#places.delete(place);
     }
-    return undefined;
-  }
-
-  #isNear(place: Place): boolean {
-    let index = 0;
-    for (const other of this.#places) {
-      if (other === place) return true;
-      index += 1;
-      if (index === NEAR) return false;
-    }
-    return false;
+    return near;
   }
 }
 

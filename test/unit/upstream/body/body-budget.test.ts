@@ -367,6 +367,21 @@ describe('the line of bodies that wait to be read', () => {
     const verdict = await Promise.race([dead, Promise.resolve('still waiting')]);
     expect(verdict).toBe('still waiting');
   });
+
+  it('passes over any number of dead ones behind a first that finds no room', async () => {
+    const budget = new BodyBudget(MIXED);
+    budget.tryTake(60)?.rest('saturated');
+    const { order, wait } = recorder(budget);
+    wait('too many', 70);
+    const held = await taken(budget, 40);
+    vi.stubGlobal('setTimeout', () => 0);
+    for (let dead = 0; dead < 40; dead += 1) void budget.take(30, Infinity, never);
+    vi.unstubAllGlobals();
+    wait('living', 30);
+    held.release();
+    await vi.advanceTimersByTimeAsync(2_300);
+    expect(order).toEqual(['living']);
+  });
 });
 
 async function lose(budget: BodyBudget): Promise<void> {
