@@ -274,6 +274,29 @@ describe('a body whose model is looked for', () => {
     held.release();
   });
 
+  it.each([
+    ['while little is free', BODY_LIMITS.freeBytes, 120],
+    ['beside each other', 0, 70],
+  ])('of unknown length is read within bounds %s', async (_, others, count) => {
+    const held = budget.count(others, 'rests');
+    const pieces = Array.from({ length: 6 }, () => encode(' '.repeat(60_000)));
+    const all = [encode('{"x":"'), ...pieces, encode('","model":"gpt-4o"}')];
+    let most = 0;
+    const look = setInterval(() => (most = Math.max(most, budget.bytesHeld)), 5);
+    const kinds = await Promise.all(
+      Array.from({ length: count }, async () => {
+        const read = await readModel(postPieces(all).request, room(never, 20_000));
+        most = Math.max(most, budget.bytesHeld);
+        if ('body' in read) read.body.discard();
+        return read.kind;
+      }),
+    );
+    clearInterval(look);
+    expect(most).toBeLessThanOrEqual(BODY_LIMITS.allBytes + BODY_LIMITS.passingBytes);
+    expect(kinds.filter((kind) => kind === 'found').length).toBeGreaterThanOrEqual(70);
+    held.release();
+  });
+
   it('waits for room with no more than its head read', async () => {
     const held = fill();
     const leaving = new AbortController();

@@ -54,6 +54,8 @@ export const SCAN_BYTES_MAX = 32 * MIB;
 const SMALL_PATIENCE_MS = 30_000;
 /** How long a large one does: what is unread costs nobody anything, and to send it again costs its caller a lot. */
 const LARGE_PATIENCE_MS = 240_000;
+/** How long one waits for more that is in the room of small ones, and turns out to be none. */
+const SMALL_GROWING_MS = 2_000;
 
 /**
  * Purpose for which a body is held. `moves`: it is read or sent; `passes`: the same, of a small one while nothing is free;
@@ -96,10 +98,9 @@ export class Reservation {
     this.#budget.change(this.#held, { bytes: 0, use: 'moves', pool: null });
   }
 
-  /** Takes it from the small ones: what comes next is none. */
-  outgrow(): void {
-    if (this.#held.use !== 'passes') return;
-    this.#budget.change(this.#held, { bytes: this.bytes, use: 'moves', pool: null });
+  /** Takes more for a body of which nobody knows how long it is, in order of arrival. */
+  grow(maxWaitMs: number, signal: AbortSignal): Promise<'taken' | 'left' | 'crowded'> {
+    return this.#budget.grow(this.#held, maxWaitMs, signal);
   }
 
   /** Lets its call wait for a slot of a pool. False: there is no room for that. */
@@ -142,9 +143,12 @@ export class BodyBudget {
   #main = 0;
   #passing = 0;
   #resting = 0;
+  #sparing = 0;
   readonly #restingBy = new Map<string, number>();
   /** Weak, so that one that was lost is collected. The first one was spared first. */
   readonly #spare = new Map<Held, WeakRef<Reservation>>();
+  /** The one of unknown length that goes before the others; null: none has to. */
+  #leader: Held | null = null;
   readonly #small = new BodyLine();
   readonly #large = new BodyLine();
   readonly #lost = new FinalizationRegistry<Held>((held) => {
@@ -205,9 +209,28 @@ export class BodyBudget {
     return line.wait(bytes, now, patienceMs, signal);
   }
 
+  /**
+   * Takes as much again for a body of unknown length, as long as that leaves most of the room to one of them. Without
+   * that the first in line becomes the one, and takes it: if all went on at once, each would end up waiting for what
+   * the others hold.
+   */
+  async grow(
+    held: Held,
+    maxWaitMs: number,
+    signal: AbortSignal,
+  ): Promise<'taken' | 'left' | 'crowded'> {
+    const isSmall = held.use === 'passes';
+    // Small ones stand in its way meanwhile.
+    const patienceMs = Math.min(maxWaitMs, isSmall ? SMALL_GROWING_MS : LARGE_PATIENCE_MS);
+    const now = (besides: number): 'taken' | null => this.#grow(held, besides);
+    if (held === this.#leader && now(0) !== null) return 'taken';
+    return this.#large.wait(Math.max(held.bytes, this.#longestBytes), now, patienceMs, signal);
+  }
+
   /** Gives a reservation other bytes or another use. */
   change(held: Held, to: Held): void {
     this.#add(held, -held.bytes);
+    if (held === this.#leader) this.#leader = null;
     if (held.use === 'spare') this.#spare.delete(held);
     held.bytes = to.bytes;
     held.use = to.use;
@@ -254,9 +277,37 @@ export class BodyBudget {
     return this.#makeRoom(bytes + claimed) ? this.count(bytes) : null;
   }
 
-  /** Takes what others can spare, as far as that is needed. False: it does not do. */
+  #grow(held: Held, besides: number): 'taken' | null {
+    const { allBytes, smallBytes } = this.#limits;
+    const { bytes, use } = held;
+    const left = SCAN_BYTES_MAX - bytes;
+    // What it has in the room of small ones it takes along.
+    const before = use === 'passes' ? bytes : 0;
+    let more = Math.min(bytes, left);
+    let leader = this.#leader;
+    if (!this.#makeRoom(before + more + Math.max(besides, this.#longestBytes))) {
+      if (held !== leader && (leader !== null || besides > 0)) return null;
+      const least = Math.min(more, smallBytes);
+      const most = Math.max(least, Math.min(left, this.#longestBytes));
+      if (!this.#makeRoom(before + most) && !this.#makeRoom(before + least)) return null;
+      more = Math.min(most, allBytes - this.#main - before);
+      leader = held;
+    }
+    this.change(held, { bytes: bytes + more, use: 'moves', pool: null });
+    this.#leader = leader;
+    return 'taken';
+  }
+
+  /** How much stays free for the one that goes before the others of unknown length. */
+  get #longestBytes(): number {
+    const { allBytes } = this.#limits;
+    return Math.min(SCAN_BYTES_MAX, Math.max(0, Math.floor(((allBytes - this.#resting) * 2) / 3)));
+  }
+
+  /** Takes what others can spare, as far as that is needed. False: it does not do, and they keep it. */
   #makeRoom(bytes: number): boolean {
     const { allBytes } = this.#limits;
+    if (this.#main - this.#sparing + bytes > allBytes) return false;
     for (const reservation of this.#spare.values()) {
       if (this.#main + bytes <= allBytes) break;
       reservation.deref()?.taken();
@@ -267,6 +318,7 @@ export class BodyBudget {
   #add({ use, pool }: Held, bytes: number): void {
     if (use === 'passes') this.#passing += bytes;
     else this.#main += bytes;
+    if (use === 'spare') this.#sparing += bytes;
     if (use !== 'rests') return;
     this.#resting += bytes;
     if (pool === null) return;

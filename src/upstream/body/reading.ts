@@ -13,7 +13,7 @@ import type { OutgoingBody, ReadParts } from './outgoing-body.ts';
 const PEEK_BYTES = 16 * 1024;
 const BUFFER_BYTES_MAX = 256 * 1024;
 
-/** How much of a body of unknown length is asked for at a time, before the most that is read of one. */
+/** How much of a body of unknown length is asked for beyond its head, before it grows. */
 const UNKNOWN_BYTES = 256 * 1024;
 
 type Found = Pick<ReadParts, 'model' | 'watch'>;
@@ -146,11 +146,13 @@ export class Reading {
     }
   }
 
-  /** Waits for the room that the rest of it needs, as far as that is known. */
+  /** Waits for the room that the rest of it needs, or for some more where that is not known. */
   async #takeMore(): Promise<'taken' | 'aborted' | 'crowded'> {
-    const next = this.#reservation.bytes < UNKNOWN_BYTES ? UNKNOWN_BYTES : SCAN_BYTES_MAX;
-    if (next === SCAN_BYTES_MAX) this.#reservation.outgrow();
-    const bytes = Math.min(this.#contentLength ?? next, SCAN_BYTES_MAX);
+    if (this.#contentLength === null && this.#reservation.bytes >= UNKNOWN_BYTES) {
+      const grown = await this.#reservation.grow(this.#maxWaitMs, this.#signal);
+      return grown === 'left' ? 'aborted' : grown;
+    }
+    const bytes = Math.min(this.#contentLength ?? UNKNOWN_BYTES, SCAN_BYTES_MAX);
     const more = await this.#budget.take(bytes, this.#maxWaitMs, this.#signal);
     if (more === 'left') return 'aborted';
     if (more === 'crowded') return more;

@@ -227,13 +227,74 @@ describe('small bodies and large ones', () => {
     await Promise.all(waits);
   });
 
-  it('that grow beyond a small one leave its room', async () => {
+  it('that turn out to be none leave the room of small ones, within two seconds', async () => {
     const budget = new BodyBudget(MIXED);
-    budget.count(60);
+    const main = budget.count(100);
     const passing = [await taken(budget, 20), await taken(budget, 20)];
-    passing[0]?.outgrow();
+    const ends: string[] = [];
+    for (const one of passing) one.grow(Infinity, never).then((end) => ends.push(end), fail);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([ends, budget.bytesHeld]).toEqual([[], 140]);
+    main.keep(10);
+    await vi.advanceTimersByTimeAsync(500);
+    expect([ends, budget.bytesHeld]).toEqual([['taken'], 10 + 86 + 20]);
     expect((await taken(budget, 20)).bytes).toBe(20);
-    expect(budget.bytesHeld).toBe(120);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([ends, passing.map(({ bytes }) => bytes)]).toEqual([
+      ['taken', 'crowded'],
+      [86, 20],
+    ]);
+  });
+});
+
+describe('bodies of unknown length', () => {
+  it('grow by as much as they have while there is room for the longest besides', async () => {
+    const budget = new BodyBudget(MIXED);
+    const one = await taken(budget, 5);
+    for (const _ of [1, 2, 3]) expect(await one.grow(0, never)).toBe('taken');
+    expect(one.bytes).toBe(20 + 66);
+  });
+
+  it.each([
+    ['few', MIXED, 12, 5, 30],
+    ['many', BODY_LIMITS, 90, 256 * 1_024, 20_000_000],
+  ])('never wait for each other with a part of what there is: %s', async (_, limits, ...row) => {
+    const [count, startBytes, bytes] = row;
+    const budget = new BodyBudget(limits);
+    const all = await Promise.all(Array.from({ length: count }, () => taken(budget, startBytes)));
+    const isServed = async (one: Reservation): Promise<boolean> => {
+      while (one.bytes < bytes) if ((await one.grow(Infinity, never)) !== 'taken') return false;
+      expect(budget.bytesHeld).toBeLessThanOrEqual(limits.allBytes);
+      one.release();
+      return true;
+    };
+    const served = Promise.all(all.map(isServed));
+    await vi.advanceTimersByTimeAsync(100_000);
+    expect(new Set(await served)).toEqual(new Set([true]));
+  });
+
+  it('leave what there is to the one that goes before them', async () => {
+    const budget = new BodyBudget(MIXED);
+    const first = await taken(budget, 10);
+    const second = await taken(budget, 5);
+    const other = budget.count(20);
+    expect(await first.grow(0, never)).toBe('taken');
+    other.keep(5);
+    expect(await second.grow(0, never)).toBe('crowded');
+    expect(await first.grow(0, never)).toBe('taken');
+    expect(budget.bytesHeld).toBe(100);
+    first.release();
+    expect(await second.grow(0, never)).toBe('taken');
+  });
+
+  it('take nothing from a large one before them', async () => {
+    const budget = new BodyBudget(MIXED);
+    const held = budget.count(20);
+    const { order, wait } = recorder(budget);
+    wait('large', 90);
+    expect(await (await taken(budget, 5)).grow(0, never)).toBe('crowded');
+    held.release();
+    expect(order).toEqual([]);
   });
 });
 
@@ -257,6 +318,17 @@ describe('what can be spared', () => {
     const spared = [budget.count(2), budget.count(1)];
     for (const one of spared) one.spare(() => (gone += 1));
     expect([gone, budget.bytesHeld]).toEqual([1, 62]);
+  });
+
+  it('is left to all who have it where it does not do', async () => {
+    const budget = new BodyBudget({ ...MIXED, freeBytes: 90 });
+    let gone = 0;
+    for (const _ of [1, 2]) budget.tryTake(30)?.spare(() => (gone += 1));
+    budget.count(30);
+    expect(await budget.take(80, 0, never)).toBe('crowded');
+    expect([gone, budget.bytesHeld]).toEqual([0, 90]);
+    expect((await taken(budget, 70)).bytes).toBe(70);
+    expect([gone, budget.bytesHeld]).toEqual([2, 100]);
   });
 
   it('is nobody else\u2019s once it is wanted again', async () => {
@@ -375,7 +447,7 @@ describe('the line of bodies that wait to be read', () => {
     wait('too many', 70);
     const held = await taken(budget, 40);
     vi.stubGlobal('setTimeout', () => 0);
-    for (let dead = 0; dead < 40; dead += 1) void budget.take(30, Infinity, never);
+    for (let dead = 0; dead < 40; dead += 1) wait('dead', 30);
     vi.unstubAllGlobals();
     wait('living', 30);
     held.release();
@@ -413,4 +485,8 @@ function recorder(budget: BodyBudget): {
     },
     release: (name) => held.get(name)?.release(),
   };
+}
+
+function fail(error: unknown): void {
+  throw error;
 }
