@@ -5,10 +5,10 @@ import type { Settlement } from '../../core/words/usage.ts';
 import type { AskedLanes } from '../../routing/lane-of.ts';
 import type { Placement } from '../../routing/placement.ts';
 import type { RefusalScope } from '../../upstream/refusal/refusal-table.ts';
+import type { Rounds } from './rounds.ts';
 
 /** One logical call, as its caller presents it to the queues. */
 export interface Ticket extends AskedLanes {
-  readonly id: string;
   readonly enqueuedAt: number;
   /** How long the caller is willing to wait; null: as long as the groups allow. */
   readonly maxWaitMs: number | null;
@@ -17,8 +17,7 @@ export interface Ticket extends AskedLanes {
   readonly agentStartedAt: number | null;
   /** Leases of the call that this one is made for. */
   readonly parents: readonly string[];
-  /** The next time that it asks its pools. Each time has attempts of its own, so it only goes on. */
-  readonly rounds: { next: number };
+  readonly rounds: Rounds;
 }
 
 /** Tells when a ticket has waited for as long as it may in a group, as far as the Worker knows the group. */

@@ -23,6 +23,7 @@ import {
 import { changedSince } from '../changed-since.ts';
 import { poolSource, type PoolSource } from './pools.ts';
 import { overloaded, replyTo, unavailable } from './rejections.ts';
+import type { Round } from './rounds.ts';
 import type { PlaceListener } from './slices.ts';
 import type { SlotRequest } from './slot-wait.ts';
 import { rejected, type Left, type Moved, type Rejected } from '../result.ts';
@@ -31,9 +32,6 @@ import type { Background } from '../../runtime/background.ts';
 
 /** How long a cancellation may take before it is lost. */
 const CANCEL_LOST_MS = 3_000;
-
-/** Attempts that `acquireSlot` may use up before the next round. */
-const ATTEMPTS_PER_ROUND = 10;
 
 /** The surroundings of a call that is being admitted. */
 export interface AdmitContext {
@@ -48,9 +46,7 @@ export interface AdmitContext {
 }
 
 /** How a slot is acquired for. */
-export interface Manner {
-  /** Which time the call asks this pool, from 1: attempts of earlier rounds may have ended there. */
-  readonly round: number;
+export interface Manner extends Round {
   readonly isTry: boolean;
   readonly waitsElsewhere: boolean;
   readonly holdsNarrower: boolean;
@@ -87,24 +83,22 @@ export async function admitOne(
     ...(metering === null ? {} : { estimate: metering.estimateFor(placement) }),
   };
   const sentAt = steadyClock.now();
-  const until = waitsUntil(ticket, placement);
-  const byNewest = async (): Promise<Bypass | Moved | null> => {
-    // There is no pool to say that something else holds by now.
-    const moved = mayBypass(placement) ? await changedSince({ table, env, ctx }) : null;
-    return moved ?? bypass(placement);
-  };
   const acquired = await acquireSlot(pool, request, {
     signal,
     after,
     listener,
-    until,
-    bypass: byNewest,
+    until: waitsUntil(ticket, placement),
+    bypass: () => bypassByNewest(placement, { table, env, ctx }),
   });
   const endedAt = steadyClock.now();
   const waitedMs = endedAt - sentAt;
   const rejectedAs = (reply: ErrorReply): Rejected => {
     noteRejection(env, request, reply.reason, waitedMs);
     return rejected(reply);
+  };
+  const cancel = (): void => {
+    ticket.rounds.noteCancelled();
+    ctx.waitUntil(takeOut(pool, manner.ticketId));
   };
   switch (acquired.kind) {
     case 'granted': {
@@ -123,18 +117,18 @@ export async function admitOne(
     case 'moved':
       return acquired;
     case 'left':
-      ctx.waitUntil(cancel(pool, ticket.id));
+      cancel();
       return acquired;
     case 'overloaded':
       giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
-      if (acquired.mayBeKnown) ctx.waitUntil(cancel(pool, ticket.id));
+      if (acquired.mayBeKnown) cancel();
       // Nothing of other groups is held for the sake of one that does not answer.
       if (manner.isTry) return { kind: 'declined', placement, isPaused: false };
       return rejectedAs(overloaded(placement));
     case 'bypassed':
     case 'unavailable': {
       giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
-      ctx.waitUntil(cancel(pool, ticket.id));
+      cancel();
       const by =
         acquired.kind === 'bypassed'
           ? acquired.by
@@ -145,8 +139,17 @@ export async function admitOne(
   }
 }
 
+/** Lets a call bypass its group, unless something else holds by now: there is no pool to say so. */
+async function bypassByNewest(
+  placement: Placement,
+  context: Pick<AdmitContext, 'table' | 'env' | 'ctx'>,
+): Promise<Bypass | Moved | null> {
+  const moved = mayBypass(placement) ? await changedSince(context) : null;
+  return moved ?? bypass(placement);
+}
+
 /** Takes the ticket out, as far as the object can be reached: otherwise it is dropped by itself. */
-async function cancel(pool: PoolSource, ticketId: string): Promise<void> {
+async function takeOut(pool: PoolSource, ticketId: string): Promise<void> {
   try {
     await within(CANCEL_LOST_MS, pool().cancel(ticketId));
   } catch {
@@ -163,16 +166,13 @@ function requestFor(
 ): SlotRequest {
   const { group, partition, assumed } = placement;
   const { maxWaitMs, enqueuedAt } = ticket;
-  const { round, ...rest } = manner;
   return {
     version: CONTRACT_VERSION,
     group,
     partition,
     assumed,
     configVersion,
-    ticketId: ticket.id,
-    ...rest,
-    attempt: (round - 1) * ATTEMPTS_PER_ROUND + 1,
+    ...manner,
     enqueuedAt,
     deadlineAt: maxWaitMs === null ? null : enqueuedAt + maxWaitMs,
     wait: maxWaitMs !== 0 && placement.config?.on_saturated !== 'reject',

@@ -54,8 +54,8 @@ export async function admit(
     return rejected(tooMany(placements));
   }
   if (wider.length > 0) return admitToSeveral(call, ticket, placements, context);
-  const round = ticket.rounds.next++;
-  const manner = { round, isTry: false, waitsElsewhere: false, holdsNarrower: false };
+  const round = ticket.rounds.begin();
+  const manner = { ...round, isTry: false, waitsElsewhere: false, holdsNarrower: false };
   const one = await admitOne(call, ticket, narrowest, manner, context);
   if (one.kind === 'admitted') return { kind: 'admitted', admission: admissionOf([one]) };
   return one.kind === 'declined' ? LEFT : one;
@@ -77,10 +77,10 @@ async function admitToSeveral(
   const mayTry = ticket.maxWaitMs !== 0;
   for (;;) {
     if (mayTry && !placements.some(hasQueuedRecently)) {
-      const tried = await tryAll(call, ticket, placements, ticket.rounds.next++, context);
+      const tried = await tryAll(call, ticket, placements, context);
       if (tried !== null) return tried;
     }
-    const taken = await takeInOrder(call, ticket, placements, ticket.rounds.next++, context);
+    const taken = await takeInOrder(call, ticket, placements, context);
     if (taken.kind !== 'declined') return taken;
     const opened = await untilOpened(taken.placement, ticket, context);
     if (opened !== null) return opened;
@@ -92,10 +92,10 @@ async function tryAll(
   call: RoutedCall,
   ticket: Ticket,
   placements: readonly Placement[],
-  round: number,
   context: AdmitContext,
 ): Promise<Admitted | null> {
-  const manner: Manner = { round, isTry: true, waitsElsewhere: false, holdsNarrower: false };
+  const round = ticket.rounds.begin();
+  const manner: Manner = { ...round, isTry: true, waitsElsewhere: false, holdsNarrower: false };
   const tries = await Promise.all(
     placements.map((placement) => admitOne(call, ticket, placement, manner, context)),
   );
@@ -116,15 +116,15 @@ async function takeInOrder(
   call: RoutedCall,
   ticket: Ticket,
   placements: readonly Placement[],
-  round: number,
   context: AdmitContext,
 ): Promise<Admitted | Declined> {
+  const round = ticket.rounds.begin();
   const held: One[] = [];
   const revoked = new AbortController();
   const signal = AbortSignal.any([context.signal, revoked.signal]);
   for (const [index, placement] of placements.entries()) {
     const isLast = index === placements.length - 1;
-    const manner = { round, isTry: false, waitsElsewhere: !isLast, holdsNarrower: index > 0 };
+    const manner = { ...round, isTry: false, waitsElsewhere: !isLast, holdsNarrower: index > 0 };
     const one = await admitOne(call, ticket, placement, manner, { ...context, signal });
     if (one.kind !== 'admitted') {
       giveBack(held, context);

@@ -1,6 +1,7 @@
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { KnownCall } from '../call.ts';
 import type { Ticket } from './admission.ts';
+import { Rounds } from './rounds.ts';
 
 /** Time between two tickets of one millisecond. */
 const TICK_MS = 0.001;
@@ -11,13 +12,7 @@ let last = 0;
 export function newTicket({ headers, caller }: KnownCall): Ticket {
   const { maxWaitMs, lane, weight: slots, agent, agentStartedAt, parents } = headers;
   const of = { lane, keyLanes: caller.keyLanes, slots, agent, agentStartedAt, parents };
-  return {
-    id: crypto.randomUUID(),
-    enqueuedAt: ticketTime(),
-    maxWaitMs,
-    ...of,
-    rounds: { next: 1 },
-  };
+  return { enqueuedAt: ticketTime(), maxWaitMs, ...of, rounds: new Rounds() };
 }
 
 /**
