@@ -33,6 +33,7 @@ import { attempts } from './attempts.ts';
 import { CallBody } from './body.ts';
 import type { KnownCall, ProxyCall } from './call.ts';
 import { countInFlight } from './calls-in-flight.ts';
+import { UNCONFIRMED } from './changed-since.ts';
 import { errorShape, splitPath } from './choose-path.ts';
 import { corsHeaders, preflightResponse } from './cors.ts';
 import { EarlyAnswer } from './early-answer.ts';
@@ -87,11 +88,7 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   }
   const mayAskPool = GENERATING.has(request.method);
   const table = await (mayAskPool ? routingTable(env, ctx) : sureTable(env, ctx));
-  if (table === null) {
-    const message = 'The configuration cannot be reached yet. Try again in a moment.';
-    const reply = { reason: 'limiter_unavailable', message } as const;
-    return errorResponse(errorShape(request, url, null), reply);
-  }
+  if (table === null) return errorResponse(errorShape(request, url, null), UNCONFIRMED);
   const preflight = preflightResponse(request, corsOf(request, table));
   if (preflight !== null) return preflight;
   const { signal } = request;
@@ -120,8 +117,10 @@ async function orByNewest(result: FinalResult, call: ProxyCall): Promise<FinalRe
   const { reason } = result.reply;
   if (!NOT_THERE.has(reason) && !(BY_CONFIG.has(reason) && mayBeOld(call.table))) return result;
   const { request, env, ctx, body, early } = call;
-  const table = early.hasBegun ? null : await newerTable(env, ctx);
-  if (table === null || table === call.table) return result;
+  if (early.hasBegun) return result;
+  const table = await newerTable(env, ctx);
+  if (table === null) return rejected(UNCONFIRMED);
+  if (table === call.table) return result;
   const isGone = result.read === null && body.isTaken && request.body !== null;
   return isGone ? changedMeanwhile() : answer({ ...call, table }, result.read);
 }

@@ -33,6 +33,9 @@ const LOOK_EVERY_MS = 10;
 /** How long a request waits for the directory before it goes on with what is known. */
 const DIRECTORY_TIMEOUT_MS = 1_000;
 
+/** How long an isolate that begins waits for the store before it asks the directory as well. */
+const STORE_FIRST_MS = 250;
+
 /** How long an answer may take that nobody waits for any more, and is taken over nevertheless. */
 const LATE_MS = 5_000;
 
@@ -40,7 +43,7 @@ const LATE_MS = 5_000;
 const RETRY_PAUSE_MS = 250;
 const LOOK_INTO_STORE_MS = 5_000;
 
-/** How long nobody waits for the directory after somebody did in vain, where there is a copy. */
+/** How long nobody waits for the directory after somebody did in vain, but who cannot go on without it. */
 const IN_VAIN_MS = 4_000;
 
 /** A snapshot with everything that is worked out once per version. */
@@ -99,9 +102,14 @@ export function routingTable(
   return read(env, ctx, minVersion, 'usableMs');
 }
 
-/** Returns the configuration for what no pool is asked about: a few seconds old at the most, if the directory answers. */
-export function sureTable(env: Env, ctx: Background): Promise<RoutingTable | null> {
-  return read(env, ctx, 0, 'sureMs');
+/**
+ * Returns the configuration for what no pool is asked about: a few seconds old at the most, if the directory answers.
+ *
+ * @returns null when it has never answered: nobody says how old a copy from the store is
+ */
+export async function sureTable(env: Env, ctx: Background): Promise<RoutingTable | null> {
+  const copy = await read(env, ctx, 0, 'sureMs');
+  return isConfirmed() ? copy : null;
 }
 
 async function read(
@@ -118,7 +126,8 @@ async function read(
     return table;
   }
   noteWait();
-  await untilThere(env, ctx, () => hasCopy(wanted, age));
+  const mayGoOn = age === 'usableMs' ? table !== null : isConfirmed();
+  await untilThere(env, ctx, () => hasCopy(wanted, age), mayGoOn);
   return table;
 }
 
@@ -141,10 +150,7 @@ export async function tableSince(
   for (let isFirst = true; ; isFirst = false) {
     const isBroken = steadyClock.now() - brokenAt < RETRY_PAUSE_MS;
     // A thousand may wait for minutes: then one asks, and the others look seldom.
-    if (!isBroken && (isFirst || !isAsking())) {
-      failedAt = -Infinity;
-      await untilThere(env, ctx, isThere);
-    }
+    if (!isBroken && (isFirst || !isAsking())) await untilThere(env, ctx, isThere, false);
     if (!isThere() && steadyClock.now() - storeReadAt > LOOK_INTO_STORE_MS) await begin(env);
     if (isThere()) return table;
     if (signal.aborted || steadyClock.now() >= untilAt) return null;
@@ -171,13 +177,20 @@ export function hearOf(version: number): void {
 /**
  * Returns the configuration for a call of something that `routingTable` does not have. The directory is asked at
  * most once a second, whatever is called; who comes while it is asked waits for that answer.
+ *
+ * @returns null when it has never answered
  */
 export async function newerTable(env: Env, ctx: Background): Promise<RoutingTable | null> {
   const now = steadyClock.now();
   if (now - askedAt >= ASK_EVERY_MS) askedAt = now;
   const since = askedAt;
-  await untilThere(env, ctx, () => confirmedAt >= since);
-  return table;
+  await untilThere(env, ctx, () => confirmedAt >= since, isConfirmed());
+  return isConfirmed() ? table : null;
+}
+
+/** Tells whether the directory has answered this isolate: until then the copy is the store's, of whatever age. */
+function isConfirmed(): boolean {
+  return answered > 0;
 }
 
 /** Tells whether the copy is of that version at least, and not too old. */
@@ -203,11 +216,16 @@ function isAsking(lostAfterMs = DIRECTORY_TIMEOUT_MS): boolean {
 
 /**
  * Waits until the directory has answered so that it is there, a second at the most. One request asks, the others look
- * whether it has; and where somebody has just waited in vain, nobody else does who has a copy.
+ * whether it has; and where somebody has just waited in vain, nobody else does who may go on without.
  */
-async function untilThere(env: Env, ctx: Background, isThere: () => boolean): Promise<void> {
+async function untilThere(
+  env: Env,
+  ctx: Background,
+  isThere: () => boolean,
+  mayGoOn: boolean,
+): Promise<void> {
   const startedAt = steadyClock.now();
-  if (table !== null && startedAt - failedAt < IN_VAIN_MS) return askBehind(env, ctx);
+  if (mayGoOn && startedAt - failedAt < IN_VAIN_MS) return askBehind(env, ctx);
   const untilAt = startedAt + DIRECTORY_TIMEOUT_MS;
   while (!isThere() && steadyClock.now() < untilAt) {
     if (isAsking()) {
@@ -215,10 +233,12 @@ async function untilThere(env: Env, ctx: Background, isThere: () => boolean): Pr
       continue;
     }
     asking = { at: steadyClock.now() };
-    if (table === null) await begin(env);
+    const isStoreSlow = table === null && !(await hasBegun(env));
     const answering = ask(env);
     // The others wait for it even if this caller leaves.
     ctx.waitUntil(answering);
+    // It looks which of both is the first.
+    if (isStoreSlow) continue;
     if (isThere()) return;
     await within(untilAt - steadyClock.now(), answering).catch(() => {});
     if (brokenAt < startedAt) break;
@@ -228,13 +248,24 @@ async function untilThere(env: Env, ctx: Background, isThere: () => boolean): Pr
   if (!isThere()) failedAt = steadyClock.now();
 }
 
+/** Tells whether the store has answered soon, be it that it has no copy. */
+function hasBegun(env: Env): Promise<boolean> {
+  return within(STORE_FIRST_MS, begin(env)).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** Begins with the copy that was made for isolates without one: the directory is asked behind it. */
 async function begin(env: Env): Promise<void> {
   if (snapshotStoreOf(env) === null) return;
   storeReadAt = steadyClock.now();
+  const before = answered;
   const stored = await storedSnapshot(env);
   found = stored?.tag ?? null;
-  if (stored === null || !isNewer(stored) || stored.version === table?.snapshot.version) return;
+  // What the directory has said meanwhile counts.
+  if (stored === null || answered > before) return;
+  if (!isNewer(stored) || stored.version === table?.snapshot.version) return;
   table = compile(stored);
   late = questions;
   // Nobody has said that it is the newest.

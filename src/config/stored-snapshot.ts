@@ -7,7 +7,7 @@ import { within } from '../runtime/within.ts';
 /** The one key in the store. */
 const KEY = 'snapshot';
 
-/** How long an isolate that begins waits for the store before it asks the directory. */
+/** How long the store may take. An isolate that begins has asked the directory by then. */
 const STORE_TIMEOUT_MS = 1_000;
 
 /** Writes the copy for isolates that begin, with nothing in it that no call goes by. */

@@ -25,7 +25,7 @@ export async function home(context: Context<{ Bindings: Env }>): Promise<Respons
       `  any model   ${origin}/v1   with models such as openai/gpt-4o`,
       '',
       'Set up:',
-      `  Directory      ${table === null ? (wrong ?? 'OUT OF REACH: calls are refused until it answers') : 'ready'}`,
+      `  Directory      ${table === null ? (wrong ?? 'OUT OF REACH: calls may be refused until it answers') : 'ready'}`,
       ...(table === null ? [] : [`  Configuration  version ${table.snapshot.version}`]),
       `  Admin routes   ${isAdminOpen ? `open at ${origin}/admin/api with the ADMIN_TOKEN` : 'CLOSED: the secret ADMIN_TOKEN is missing. Set it: ' + howToSet(env, 'ADMIN_TOKEN')}`,
       `  Dashboard      ${origin}/admin`,

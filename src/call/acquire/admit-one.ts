@@ -82,13 +82,14 @@ export async function admitOne(
     ...requestFor(call, ticket, placement, manner, version),
     ...(metering === null ? {} : { estimate: metering.estimateFor(placement) }),
   };
+  const byNewest = () => bypassByNewest(placement, { table, env, ctx });
   const sentAt = steadyClock.now();
   const acquired = await acquireSlot(pool, request, {
     signal,
     after,
     listener,
     until: waitsUntil(ticket, placement),
-    bypass: () => bypassByNewest(placement, { table, env, ctx }),
+    bypass: async () => (mayBypass(placement) ? byNewest() : null),
   });
   const endedAt = steadyClock.now();
   const waitedMs = endedAt - sentAt;
@@ -129,23 +130,21 @@ export async function admitOne(
     case 'unavailable': {
       giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
       cancel();
-      const by =
-        acquired.kind === 'bypassed'
-          ? acquired.by
-          : ((await changedSince({ table, env, ctx })) ?? bypass(placement));
+      const by = acquired.kind === 'bypassed' ? acquired.by : await byNewest();
       if (by === null) return rejectedAs(unavailable(placement));
       return by.kind === 'moved' ? by : { kind: 'admitted', placement, by };
     }
   }
 }
 
-/** Lets a call bypass its group, unless something else holds by now: there is no pool to say so. */
+/** Lets a call bypass its group where nothing else holds by now, as far as is known: there is no pool to say so. */
 async function bypassByNewest(
   placement: Placement,
   context: Pick<AdmitContext, 'table' | 'env' | 'ctx'>,
 ): Promise<Bypass | Moved | null> {
-  const moved = mayBypass(placement) ? await changedSince(context) : null;
-  return moved ?? bypass(placement);
+  const changed = await changedSince(context);
+  if (changed === null) return bypass(placement);
+  return changed.kind === 'moved' ? changed : null;
 }
 
 /** Takes the ticket out, as far as the object can be reached: otherwise it is dropped by itself. */

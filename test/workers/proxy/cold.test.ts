@@ -1,14 +1,16 @@
 // An isolate that begins reads the configuration from the copy that the directory writes at each change, and asks the
-// directory where there is none.
-import { beforeAll, beforeEach, expect, it } from 'vitest';
+// directory where there is none, or where the store takes long. By a copy that the directory has never confirmed go only calls
+// that ask a pool.
+import { beforeAll, beforeEach, describe, expect, it, vi, type MockInstance } from 'vitest';
 import { runInDurableObject } from 'cloudflare:test';
 import { directoryOf, type Env, type KeyValueStore } from '../../../src/env.ts';
 import { storeSnapshot, storedSnapshot } from '../../../src/config/stored-snapshot.ts';
+import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
 import type { Snapshot } from '../../../src/contract/rpc/directory-rpc.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { passTime } from '../support/time.ts';
 import { env, until } from '../support/worker.ts';
-import { startIsolate, writeElsewhere } from './isolate.ts';
+import { startIsolate, writeElsewhere, type Isolate } from './isolate.ts';
 
 const CHAT = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'cold' }] };
 const PATH = '/first/v1/chat/completions';
@@ -123,6 +125,111 @@ it.each<[string, (store: Store) => void]>([
   const isolate = await startIsolate(store);
   expect((await isolate.send(PATH, CHAT)).status).toBe(200);
   await until(() => expect(store.writes).toBe(writes + 1));
+});
+
+describe('a store that takes long', () => {
+  const hanging: KeyValueStore = { get: () => new Promise(() => {}), put: () => Promise.resolve() };
+
+  /** Has nobody give up who waits for the directory. */
+  function withoutLongTimers(): MockInstance {
+    const real = globalThis.setTimeout;
+    return vi
+      .spyOn(globalThis, 'setTimeout')
+      .mockImplementation(((work: () => void, ms = 0) =>
+        ms > 500 ? 0 : real(work, ms)) as typeof setTimeout);
+  }
+
+  it('is not waited for: the directory is asked, once for all', async () => {
+    await writeElsewhere(config());
+    const isolate = await startIsolate(hanging);
+    const calls = Array.from({ length: 5 }, () => isolate.send(PATH, CHAT));
+    const answers = await Promise.all(calls);
+    expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(200));
+    expect(isolate.asked()).toBe(1);
+  });
+
+  it('serves nevertheless where the directory takes longer', async () => {
+    await untilCopied(await writeElsewhere(config()));
+    const { promise: read, resolve } = Promise.withResolvers<unknown>();
+    const isolate = await startIsolate({ ...hanging, get: () => read });
+    isolate.directory('hangs');
+    const timers = withoutLongTimers();
+    const calls = Array.from({ length: 5 }, () => isolate.send(PATH, CHAT));
+    await until(() => expect(isolate.asked()).toBe(1));
+    resolve(await store.get('snapshot'));
+    const answers = await Promise.all(calls);
+    expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(200));
+    timers.mockRestore();
+  });
+
+  it('does not take back what the directory has said', async () => {
+    const older = await writeElsewhere(config({ cors_origins: ['https://older.test'] }));
+    await untilCopied(older);
+    const snapshot = (await copy()) as Snapshot;
+    const { promise: read, resolve } = Promise.withResolvers<unknown>();
+    const isolate = await startIsolate({ ...hanging, get: () => read });
+    expect((await isolate.send(PATH, CHAT)).status).toBe(200);
+    isolate.directory('hangs');
+    // Of a directory that is no more, say: its version is higher.
+    const keys = [{ id: 'team', hash: `sha256:${'0'.repeat(64)}` }];
+    const { config: of, version } = snapshot;
+    resolve({ ...snapshot, version: version + 1, tag: 'other', config: { ...of, keys } });
+    await read;
+    expect((await isolate.send('/first/v1/models')).status).toBe(200);
+    expect((await isolate.send(PATH, CHAT)).status).toBe(200);
+  });
+});
+
+describe('while the directory hangs, with an old copy', () => {
+  const SECRET = `hg_${'cold00'.repeat(6)}`;
+  const KEY = { 'headgate-key': SECRET };
+  const GROUPS = [
+    { name: 'ours', match: { upstreams: ['first'] }, on_unavailable: { pass_with_limit_each: 2 } },
+  ];
+
+  /** Starts an isolate whose copy has a key that is revoked by now. */
+  async function startWithOldCopy(): Promise<Isolate> {
+    const key = { id: 'team', hash: await gatewayKeyHash(SECRET) };
+    const old = await writeElsewhere(config({ groups: GROUPS, keys: [key] }));
+    await untilCopied(old);
+    const entries = new Map(store.entries);
+    const revoked = { ...key, revoked_at: '2026-01-01T00:00:00Z' };
+    await untilCopied(await writeElsewhere(config({ groups: GROUPS, keys: [revoked] })));
+    passTime(60_000);
+    for (const [name, value] of entries) store.entries.set(name, value);
+    const isolate = await startIsolate(store);
+    isolate.directory('hangs');
+    return isolate;
+  }
+
+  const REASON = 'limiter_unavailable';
+  const chat = { method: 'POST', body: JSON.stringify(CHAT) };
+  const other = { 'headgate-key': `hg_${'other0'.repeat(6)}` };
+
+  it.each<[string, string, RequestInit, string | null]>([
+    ['an operation that takes no slot', '/first/v1/files', { method: 'POST', body: '{}' }, REASON],
+    ['a list of models', '/v1/models', {}, REASON],
+    ['a status', '/status', {}, null],
+    ['a key that may be known by now', PATH, { ...chat, headers: other }, REASON],
+  ])('%s is refused until it answers', async (_, path, init, reason) => {
+    const isolate = await startWithOldCopy();
+    const { total } = await strict.stats();
+    const send = () => isolate.send(path, undefined, { headers: KEY, ...init });
+    const refused = await send();
+    expect([refused.status, refused.headers.get('headgate-reason')]).toEqual([503, reason]);
+    isolate.directory('answers');
+    expect((await send()).status).toBe(401);
+    expect((await strict.stats()).total).toBe(total);
+  });
+
+  it('no call bypasses its group, which is out of reach', async () => {
+    const isolate = await startWithOldCopy();
+    isolate.losePools();
+    const { total } = await strict.stats();
+    const { status, headers } = await isolate.send(PATH, CHAT, { headers: KEY });
+    expect([status, headers.get('headgate-reason')]).toEqual([503, REASON]);
+    expect((await strict.stats()).total).toBe(total);
+  });
 });
 
 it('a copy of an older release gets the defaults of fields that are newer', async () => {
