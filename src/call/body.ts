@@ -1,6 +1,5 @@
 import type { ErrorReply } from '../contract/reasons.ts';
-import type { Reservation } from '../upstream/body/body-budget.ts';
-import { keepBody, renamedBody, type KeptBody } from '../upstream/body/kept-body.ts';
+import { copiedBody, keepBody, renamedBody, type KeptBody } from '../upstream/body/kept-body.ts';
 import { unprove, type OutgoingBody } from '../upstream/body/request-body.ts';
 import { bodyBudget } from './isolate.ts';
 
@@ -14,8 +13,8 @@ export class CallBody {
   #asCalled: OutgoingBody | KeptBody | null = null;
   /** The form that goes out in its place, under the model name of another upstream. */
   #renamed: OutgoingBody | KeptBody | null = null;
-  /** Room of a copy that goes out in place of what is kept. */
-  #copy: Reservation | null = null;
+  /** The copy that goes out in place of what is kept. */
+  #copy: KeptBody | null = null;
   #uses = 1;
 
   /** Whether something of the body was taken from the request. */
@@ -75,12 +74,15 @@ export class CallBody {
    * goes out in its place; null: nothing, it goes out as it is.
    */
   open(changed: (bytes: Uint8Array) => Uint8Array | null = unchanged): BodyInit | null {
-    const opened = this.#now.open();
-    if (!this.isKept || !(opened instanceof Uint8Array)) return opened;
-    const out = changed(opened) ?? opened;
-    this.#copy?.release();
-    this.#copy = out === this.#asKept ? null : bodyBudget.count(out.length);
-    return out;
+    const kept = this.#asKept;
+    const bytes = kept === null || kept.isGone ? null : this.bytes;
+    if (kept === null || bytes === null) return this.#now.open();
+    const out = changed(bytes) ?? bytes;
+    this.#dropCopy();
+    if (out === kept.bytes) return kept.open();
+    this.#copy = copiedBody(out, bodyBudget);
+    kept.spare();
+    return this.#copy.open();
   }
 
   /** Lets its call wait for a slot of a pool with what is held of it. False: there is no room for that. */
@@ -93,15 +95,10 @@ export class CallBody {
     this.#now.reservation?.move();
   }
 
-  /** Lets others have the room of what is kept of it, for it went out. */
-  spare(): void {
-    const form = this.#now;
-    if ('bytes' in form) form.spare();
-  }
-
   /** Wants it again, for it is to go out once more. */
   unspare(): void {
-    this.#now.reservation?.unspare();
+    const form = this.#now;
+    if ('bytes' in form) form.unspare();
     this.#dropCopy();
   }
 
@@ -113,9 +110,10 @@ export class CallBody {
     else headers.set('content-length', String(form.contentLength));
     // It is looked at anew.
     form.watch?.stop();
-    const again = new Request(url, { method, headers, body: form.open(), signal });
+    const whole = 'bytes' in form ? form.bytes : (form.whole()?.bytes ?? null);
+    const again = new Request(url, { method, headers, body: whole ?? form.open(), signal });
     // Of bytes the request has a copy, for which its reader asks the budget by itself.
-    if (this.#renamed === null) form.answered();
+    if (whole !== null && this.#renamed === null) form.discard();
     return again;
   }
 
@@ -156,7 +154,7 @@ export class CallBody {
    * the answer takes.
    */
   answered(): void {
-    this.#dropCopy();
+    this.#copy?.answered();
     this.#renamed?.answered();
     this.#asCalled?.answered();
   }
@@ -175,7 +173,7 @@ export class CallBody {
   }
 
   #dropCopy(): void {
-    this.#copy?.release();
+    this.#copy?.discard();
     this.#copy = null;
   }
 
@@ -185,9 +183,9 @@ export class CallBody {
     this.#asCalled?.discard();
   }
 
-  get #asKept(): Uint8Array | null {
+  get #asKept(): KeptBody | null {
     const form = this.#asCalled;
-    return form !== null && 'bytes' in form ? form.bytes : null;
+    return form !== null && 'bytes' in form ? form : null;
   }
 
   get #now(): OutgoingBody | KeptBody {

@@ -69,9 +69,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     return open();
   };
   const sentAt = steadyClock.now();
-  const answering = held.send(target.fetcher, target.url, init, body.isKept ? openAgain : null);
-  body.spare();
-  const sent = await answering;
+  const sent = await held.send(target.fetcher, target.url, init, body.isKept ? openAgain : null);
   // A call that we cut says nothing of its upstream, unless that was silent for too long.
   const isCut = sent === null && held.cutBy !== null && held.cutBy !== 'idle';
   const { refusal, answer } = isCut ? UNSAID : await readAnswer(sent, upstream);

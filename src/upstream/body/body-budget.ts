@@ -87,6 +87,11 @@ export class Reservation {
     return this.#held.bytes;
   }
 
+  /** Whether others want its room: nothing is free, and it is more than a head. */
+  get isScarce(): boolean {
+    return this.#budget.isScarce(this.bytes);
+  }
+
   /** Gives back all but `bytes`. Never takes more. */
   keep(bytes: number): void {
     const { use, pool } = this.#held;
@@ -176,6 +181,10 @@ export class BodyBudget {
     return bytes <= this.#limits.smallBytes;
   }
 
+  isScarce(bytes: number): boolean {
+    return bytes > this.#limits.headBytes && this.bytesHeld > this.#limits.freeBytes;
+  }
+
   /** Counts bytes that are there whatever anybody says. */
   count(bytes: number, use: Use = 'moves'): Reservation {
     const held: Held = { bytes, use, pool: null };
@@ -259,9 +268,8 @@ export class BodyBudget {
 
   /** Lets others have the room of a reservation. */
   spare(reservation: Reservation, held: Held): void {
-    const { freeBytes, headBytes } = this.#limits;
-    if (held.bytes <= headBytes) return;
-    if (this.bytesHeld > freeBytes) return reservation.taken();
+    if (held.bytes <= this.#limits.headBytes) return;
+    if (this.isScarce(held.bytes)) return reservation.taken();
     this.change(held, { bytes: held.bytes, use: 'spare', pool: null });
     this.#spare.set(held, new WeakRef(reservation));
   }

@@ -1,6 +1,13 @@
 import type { BodyBudget, Reservation } from './body-budget.ts';
-import type { OutgoingBody } from './outgoing-body.ts';
+import { WHOLE_BYTES_MAX, type OutgoingBody } from './outgoing-body.ts';
+import { pump, type Pump } from './pump.ts';
 import { renameModel } from './rename-model.ts';
+
+/**
+ * Maximum size of a kept body that goes out in one piece, which is the cheapest way for the many small ones. Nobody
+ * learns when the runtime has written such a one, so that it counts until the upstream answers.
+ */
+const PIECE_BYTES_MAX = 32 * 1024;
 
 /** A body that is held in memory, so that it can go out more than once. */
 export interface KeptBody extends OutgoingBody {
@@ -8,13 +15,15 @@ export interface KeptBody extends OutgoingBody {
   readonly bytes: Uint8Array | null;
   /** Whether its room was given to others, so that it cannot go out any more. */
   readonly isGone: boolean;
-  /** Lets others have its room from now on: it went out, and would be sent once more at the most. */
+  /** Lets others have its room from now on: a copy goes out, and this would be needed for one more try alone. */
   spare(): void;
+  /** Wants its room again, for one more try. */
+  unspare(): void;
 }
 
 /**
  * Reads a body whole and keeps it. Null, and the body is as it was: it is longer than `bytesMax`, its
- * length is not known, or so much is not free. `aborted`: the caller left, or its watch found a
+ * length is not known, or so much is not free. A small one that was read whole is kept in any case. `aborted`: the caller left, or its watch found a
  * fault, and nothing is left of it.
  */
 export async function keepBody(
@@ -25,9 +34,10 @@ export async function keepBody(
 ): Promise<KeptBody | null | 'aborted'> {
   if ('bytes' in body) return body;
   const { contentLength } = body;
-  if (contentLength === null || contentLength > bytesMax) return null;
+  if (contentLength === null || contentLength > Math.max(bytesMax, WHOLE_BYTES_MAX)) return null;
   const whole = body.whole();
   if (whole !== null) return new WholeKeptBody(whole.bytes, whole.reservation);
+  if (contentLength > bytesMax) return null;
   const reservation = budget.tryTake(contentLength);
   if (reservation === null) return null;
   const source = body.open();
@@ -46,9 +56,14 @@ class WholeKeptBody implements KeptBody {
   readonly watch = null;
   #bytes: Uint8Array | null;
   #isGone = false;
+  /** Null: nothing of it is on its way. */
+  #out: Pump | null = null;
 
-  constructor(bytes: Uint8Array | null, reservation: Reservation) {
+  readonly #isCopy: boolean;
+
+  constructor(bytes: Uint8Array | null, reservation: Reservation, isCopy = false) {
     this.#bytes = bytes;
+    this.#isCopy = isCopy;
     this.contentLength = bytes?.length ?? 0;
     this.reservation = reservation;
   }
@@ -61,20 +76,44 @@ class WholeKeptBody implements KeptBody {
     return this.#isGone;
   }
 
-  open(): Uint8Array | null {
+  open(): BodyInit | null {
     if (this.#isGone) throw new Error('the body is gone');
-    return this.#bytes;
+    const bytes = this.#bytes;
+    this.#stop();
+    if (bytes === null) return null;
+    if (bytes.length <= PIECE_BYTES_MAX && !this.reservation.isScarce) return bytes;
+    const out = pump(
+      bytes.length,
+      async (writer) => {
+        await writer.write(bytes);
+        await writer.close();
+        return null;
+      },
+      () => this.#handedOn(out),
+    );
+    this.#out = out;
+    return out.readable;
   }
 
   spare(): void {
+    this.#stop();
     this.reservation.spare(() => this.#drop());
   }
 
+  unspare(): void {
+    // The end of the try before does not spare it.
+    this.#stop();
+    this.reservation.unspare();
+  }
+
   answered(): void {
-    this.discard();
+    this.#drop();
+    // What is still on its way out is in memory until then.
+    if (this.#out === null) this.reservation.release();
   }
 
   discard(): void {
+    this.#stop();
     this.#drop();
     this.reservation.release();
   }
@@ -82,10 +121,29 @@ class WholeKeptBody implements KeptBody {
   whole = (): null => null;
   withoutModelPrefix = (): null => null;
 
+  /** The runtime holds nothing any more of what went out. */
+  #handedOn(out: Pump): void {
+    // That of an earlier try.
+    if (this.#out !== out) return;
+    this.#out = null;
+    if (this.#isCopy || this.#isGone) this.discard();
+    else this.spare();
+  }
+
+  #stop(): void {
+    this.#out?.stop();
+    this.#out = null;
+  }
+
   #drop(): void {
     this.#isGone = this.contentLength > 0;
     this.#bytes = null;
   }
+}
+
+/** A copy of a kept body that goes out in its place, once. */
+export function copiedBody(bytes: Uint8Array, budget: BodyBudget): KeptBody {
+  return new WholeKeptBody(bytes, budget.count(bytes.length), true);
 }
 
 /**
@@ -115,6 +173,7 @@ export function renamedBody(body: KeptBody, model: string): KeptBody | null {
     sent: Promise.resolve(),
     watch: null,
     spare: () => body.spare(),
+    unspare: () => body.unspare(),
     answered: () => body.answered(),
     discard: () => body.discard(),
     whole: () => null,

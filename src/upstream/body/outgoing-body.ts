@@ -1,8 +1,9 @@
 import type { Reservation } from './body-budget.ts';
+import { pump, type Pump, type Write } from './pump.ts';
 import { bytesOf, type Watch } from './watch.ts';
 
 /** Maximum size of a body that goes out in one piece. */
-const WHOLE_BYTES_MAX = 256 * 1024;
+export const WHOLE_BYTES_MAX = 256 * 1024;
 
 /** A body that is in memory as a whole, and what is held for it. */
 interface WholeBody {
@@ -97,8 +98,7 @@ class ReadOutgoingBody implements OutgoingBody {
   readonly watch: Watch | null;
   readonly #parts: ReadParts;
   readonly #chunks: Uint8Array[];
-  /** Stops the handing over of a body in pieces. */
-  #stop: AbortController | null = null;
+  #pump: Pump | null = null;
   #settle: () => void;
   #isTaken = false;
   /** It went out in one piece, which the runtime holds until it is written. */
@@ -124,10 +124,11 @@ class ReadOutgoingBody implements OutgoingBody {
       this.#settle();
       return bytes;
     }
-    const { readable, writable } =
-      length === null ? new IdentityTransformStream() : new FixedLengthStream(length);
-    this.#pump(writable).then(this.#settle, this.#settle);
-    return readable;
+    this.#pump = pump(length, this.#write, (isWhole) => {
+      if (!isWhole) this.#parts.rest?.cancel().catch(ignore);
+      this.#release();
+    });
+    return this.#pump.readable;
   }
 
   whole(): WholeBody | null {
@@ -151,7 +152,7 @@ class ReadOutgoingBody implements OutgoingBody {
   }
 
   discard(): void {
-    this.#stop?.abort();
+    this.#pump?.stop();
     if (!this.#isTaken) {
       this.#parts.rest?.cancel().catch(ignore);
       for (const [i, chunk] of this.#chunks.entries()) free(chunk, this.#chunks[i + 1]);
@@ -177,45 +178,24 @@ class ReadOutgoingBody implements OutgoingBody {
     });
   }
 
-  /** Hands over what was read, giving back its bytes as they go, and then the rest natively. */
-  async #pump(writable: WritableStream<Uint8Array>): Promise<void> {
+  /** Hands over what was read, giving back its bytes as they go. */
+  readonly #write: Write = async (writer, signal) => {
     const { rest, reservation, watch } = this.#parts;
-    this.#stop = new AbortController();
-    const { signal } = this.#stop;
-    const writer = writable.getWriter();
-    const stop = (): void => {
-      writer.abort(signal.reason).catch(ignore);
-    };
-    signal.addEventListener('abort', stop);
-    try {
-      // What is watched goes out a piece behind.
-      const isWatched = rest !== null && watch?.isOn === true;
-      const held = isWatched ? watch.heldBytes : 0;
-      for (;;) {
-        const [chunk, ...others] = this.#chunks;
-        if (chunk === undefined || bytesOf(others) < held) break;
-        await writer.write(chunk);
-        this.#chunks.shift();
-        free(chunk, this.#chunks[0]);
-        reservation.keep(bytesOf(this.#chunks));
-      }
-      if (rest === null) {
-        await writer.close();
-      } else if (isWatched) {
-        await watch.pass(this.#chunks, rest, writer, signal);
-      } else {
-        signal.removeEventListener('abort', stop);
-        writer.releaseLock();
-        await rest.pipeTo(writable, { signal });
-      }
-    } catch (error) {
-      // The upstream stopped reading, the caller left, or the call ended. `fetch` says which.
-      writer.abort(error).catch(ignore);
-      rest?.cancel().catch(ignore);
-    } finally {
-      this.#release();
+    // What is watched goes out a piece behind.
+    const isWatched = rest !== null && watch?.isOn === true;
+    const held = isWatched ? watch.heldBytes : 0;
+    for (;;) {
+      const [chunk, ...others] = this.#chunks;
+      if (chunk === undefined || bytesOf(others) < held) break;
+      await writer.write(chunk);
+      this.#chunks.shift();
+      free(chunk, this.#chunks[0]);
+      reservation.keep(bytesOf(this.#chunks));
     }
-  }
+    if (rest !== null && !isWatched) return rest;
+    await (isWatched ? watch.pass(this.#chunks, rest, writer, signal) : writer.close());
+    return null;
+  };
 
   #release(): void {
     this.watch?.stop();

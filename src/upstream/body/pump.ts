@@ -1,0 +1,55 @@
+/** A body on its way out of memory. */
+export interface Pump {
+  readonly readable: ReadableStream<Uint8Array>;
+  /** Breaks it off. */
+  stop(): void;
+}
+
+/**
+ * Writes what is in memory of a body, and gives the rest, which follows natively; null: there is none, and the writer
+ * is closed. Each write ends when the runtime has handed it on.
+ */
+export type Write = (
+  writer: WritableStreamDefaultWriter<Uint8Array>,
+  signal: AbortSignal,
+) => Promise<ReadableStream<Uint8Array> | null>;
+
+/**
+ * Opens a stream through which a body goes out, with its length if that is known. `onEnd` is called once, when the
+ * runtime holds nothing of it any more: it went out whole, nobody reads on, or it was stopped.
+ */
+export function pump(length: number | null, write: Write, onEnd: (isWhole: boolean) => void): Pump {
+  const { readable, writable } =
+    length === null ? new IdentityTransformStream() : new FixedLengthStream(length);
+  const stop = new AbortController();
+  run(writable, write, stop.signal).then(onEnd, () => onEnd(false));
+  return { readable, stop: () => stop.abort() };
+}
+
+async function run(
+  writable: WritableStream<Uint8Array>,
+  write: Write,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const writer = writable.getWriter();
+  const stop = (): void => {
+    writer.abort(signal.reason).catch(ignore);
+  };
+  signal.addEventListener('abort', stop);
+  try {
+    const rest = await write(writer, signal);
+    if (rest === null) return true;
+    signal.removeEventListener('abort', stop);
+    writer.releaseLock();
+    await rest.pipeTo(writable, { signal });
+    return true;
+  } catch (error) {
+    // The upstream stopped reading, the caller left, or the call ended. `fetch` says which.
+    writer.abort(error).catch(ignore);
+    return false;
+  }
+}
+
+function ignore(): void {
+  // The stream is given up; how that went concerns nobody.
+}
