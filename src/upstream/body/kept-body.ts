@@ -22,9 +22,9 @@ export interface KeptBody extends OutgoingBody {
 }
 
 /**
- * Reads a body whole and keeps it. Null, and the body is as it was: it is longer than `bytesMax`, its
- * length is not known, or so much is not free. A small one that was read whole is kept in any case. `aborted`: the caller left, or its watch found a
- * fault, and nothing is left of it.
+ * Reads a body whole and keeps it; a small one that was read whole already is kept in any case. Null, and the body is
+ * as it was: it is longer than `bytesMax`, its length is not known, or so much is not free. `aborted`: the caller left,
+ * or its watch found a fault, and nothing is left of it.
  */
 export async function keepBody(
   body: OutgoingBody | KeptBody,
@@ -58,7 +58,6 @@ class WholeKeptBody implements KeptBody {
   #isGone = false;
   /** Null: nothing of it is on its way. */
   #out: Pump | null = null;
-
   readonly #isCopy: boolean;
 
   constructor(bytes: Uint8Array | null, reservation: Reservation, isCopy = false) {
