@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { StrictArrival } from '../../strict-upstream/counts.ts';
 import type { Leaving, OpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
@@ -168,7 +168,9 @@ it('clients that leave as the answer begins leave no slot behind', async () => {
   );
   await Promise.all(clients);
   await stage.admin.untilIdle();
-  expect(stage.upstream.stats().inFlight).toBe(0);
+  await vi.waitFor(() => expect(stage.upstream.stats().inFlight).toBe(0), {
+    timeout: 10_000,
+  });
   await stage.admin.setLimit('practice', 1);
 });
 
