@@ -1,4 +1,4 @@
-import { vi } from 'vitest';
+import { vi, type MockInstance } from 'vitest';
 
 const realNow = Date.now.bind(Date);
 let shiftMs = 0;
@@ -18,4 +18,13 @@ export function passTime(ms: number): void {
 export function stopTime(): void {
   stoppedAt ??= realNow();
   passTime(0);
+}
+
+/** Has no timer fire that is set from now on for longer than `ms`, until it is restored. */
+export function withoutLongTimers(longerThanMs: number): MockInstance {
+  const real = globalThis.setTimeout;
+  return vi
+    .spyOn(globalThis, 'setTimeout')
+    .mockImplementation(((work: () => void, ms = 0) =>
+      ms > longerThanMs ? 0 : real(work, ms)) as typeof setTimeout);
 }
