@@ -1,5 +1,5 @@
 import { cloudflareTest } from '@cloudflare/vitest-plugin';
-import { defineConfig, type Plugin } from 'vitest/config';
+import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from 'vitest/config';
 
 /** Tokens of the workers tests; nothing outside them knows these. */
 const TEST_BINDINGS = {
@@ -36,8 +36,34 @@ const SHARED_PROCESSES = { isolate: false, maxWorkers: 2 };
 /** They wait more than they compute: six at a time keep two cores busy. */
 const SIDE_BY_SIDE = { maxWorkers: 6, sequence: { groupOrder: 1 } };
 
+/** Thousands of calls in one process: beside others it would find the machine too busy for them, so they come last. */
+const LARGE = ['test/workers/group/herd.test.ts'];
+
 /** Fails every test in which a Headgate that it has started says that it broke an invariant. */
 const WATCHES_SERVE = 'test/support/serve-violations.ts';
+
+/** Tests inside the runtime, with the objects of the Worker. */
+const workersProject = (name: string, test: TestProjectInlineConfiguration['test']) => ({
+  plugins: [
+    withoutMapsOfBundled,
+    cloudflareTest({
+      wrangler: { configPath: './wrangler.toml' },
+      miniflare: {
+        bindings: TEST_BINDINGS,
+        analyticsEngineDatasets: { ANALYTICS: { dataset: 'headgate_calls' } },
+      },
+    }),
+  ],
+  test: {
+    name,
+    deps: { optimizer: { ssr: { enabled: true, include: BUNDLED } } },
+    setupFiles: ['test/workers/support/pool-violations.ts'],
+    globalSetup: ['test/support/build-setup.ts', 'test/support/upstream-setup.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    ...test,
+  },
+});
 
 export default defineConfig({
   test: {
@@ -59,28 +85,16 @@ export default defineConfig({
           testTimeout: 300_000,
         },
       },
-      {
-        plugins: [
-          withoutMapsOfBundled,
-          cloudflareTest({
-            wrangler: { configPath: './wrangler.toml' },
-            miniflare: {
-              bindings: TEST_BINDINGS,
-              analyticsEngineDatasets: { ANALYTICS: { dataset: 'headgate_calls' } },
-            },
-          }),
-        ],
-        test: {
-          name: 'workers',
-          deps: { optimizer: { ssr: { enabled: true, include: BUNDLED } } },
-          ...SIDE_BY_SIDE,
-          include: ['test/workers/**/*.test.ts'],
-          setupFiles: ['test/workers/support/pool-violations.ts'],
-          globalSetup: ['test/support/build-setup.ts', 'test/support/upstream-setup.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-        },
-      },
+      workersProject('workers', {
+        ...SIDE_BY_SIDE,
+        include: ['test/workers/**/*.test.ts'],
+        exclude: LARGE,
+      }),
+      workersProject('large', {
+        maxWorkers: 1,
+        sequence: { groupOrder: 2 },
+        include: LARGE,
+      }),
       {
         test: {
           name: 'e2e',

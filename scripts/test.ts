@@ -10,7 +10,7 @@ import { ROOT } from './serve/build.ts';
  * Failures are shown, and the counts; all the rest, as what the runtimes under test print of the errors
  * that they are led into, goes to a file.
  */
-const PROJECTS = ['unit', 'model', 'workers', 'e2e'];
+const PROJECTS = ['unit', 'model', 'workers', 'e2e', 'large'];
 const LOG = process.env['TEST_LOG'] ?? join(ROOT, 'test.log');
 
 type Write = typeof process.stdout.write;
