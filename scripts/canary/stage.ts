@@ -77,12 +77,15 @@ export interface OpenStage extends Stage {
   close(): void;
 }
 
+/** How long a connection is kept that nobody uses: workerd closes it after 5 s, which may meet the next call. */
+const IDLE_MS = 3_000;
+
 /** Makes the stage of a run. */
 export function openStage(options: StageOptions): OpenStage {
   const { run, target, admin, sent, upstream, closedPath, signal } = options;
   const open = new Set<OpenCall>();
   const AgentOf = target.url.startsWith('https:') ? HttpsAgent : HttpAgent;
-  const agent = new AgentOf({ keepAlive: true });
+  const agent = new AgentOf({ keepAlive: true, timeout: IDLE_MS });
   const upstreamGroup = canaryGroup(run, UPSTREAM_LABEL);
   const start = (what: CallOptions): OpenCall => {
     signal.throwIfAborted();
