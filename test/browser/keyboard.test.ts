@@ -24,8 +24,14 @@ it('everything that an operator needs in a hurry is done with keys', async () =>
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Groups' }).waitFor();
 
-  await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  // A key that is pressed before the page listens is lost.
+  const keys = page.getByRole('dialog', { name: 'Keys' });
+  await expect
+    .poll(async () => {
+      if (!(await keys.isVisible())) await page.keyboard.press('?');
+      return keys.isVisible();
+    })
+    .toBe(true);
   await page.keyboard.press('Escape');
 
   await page.getByRole('article').first().waitFor();
