@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ROOT, WRANGLER } from '../../scripts/serve/build.ts';
 import { percent, printTable } from './report.ts';
-import { ratio, runRounds, typical, type Scenario, type Timing } from './rounds.ts';
+import { FULL_TIMING, QUICK_TIMING, ratio, runRounds, typical, type Scenario } from './rounds.ts';
 import { startBare, startHeadgate, type Subject } from './subjects.ts';
+import { startUpstream } from './upstream.ts';
 
 const PARTS_WORKER = fileURLToPath(new URL('parts-worker.js', import.meta.url));
 
@@ -32,11 +33,10 @@ function buildParts(dir: string): string {
 }
 
 /** Measures Headgate with more and more of its parts, and prints what each of them adds. */
-export async function runBreakdown(
-  dir: string,
-  upstreamUrl: string,
-  timing: Timing,
-): Promise<void> {
+export async function runBreakdown(dir: string, isQuick: boolean): Promise<void> {
+  const upstream = await startUpstream();
+  const upstreamUrl = upstream.url;
+  const timing = isQuick ? QUICK_TIMING : FULL_TIMING;
   const module = buildParts(join(dir, 'parts'));
   const subjects: Subject[] = [];
   try {
@@ -66,5 +66,6 @@ export async function runBreakdown(
     printTable([['', 'calls/s', 'CPU µs/call', 'added', 'of the pipe'], ...rows]);
   } finally {
     await Promise.all(subjects.map((subject) => subject.stop()));
+    await upstream.close();
   }
 }

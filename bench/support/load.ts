@@ -38,6 +38,7 @@ export class Caller {
       this.#whenBroken = reject;
       this.#head = Buffer.alloc(0);
       this.#left = null;
+      this.#tail = Buffer.alloc(0);
       this.#socket.write(request);
     });
   }

@@ -61,11 +61,13 @@ export async function startPipe(
     env: process.env,
     onLog: (line) => console.error(`${name}: ${line}`),
   });
+  const path = '/v1/chat/completions';
   return {
     name,
-    pid: workerd.pid,
+    pids: [workerd.pid],
     port: workerd.ports[0] ?? 0,
-    request: (chunks) => chatRequest('/v1/chat/completions', 'gpt-4o-mini', chunks),
+    path,
+    request: (chunks) => chatRequest(path, 'gpt-4o-mini', chunks),
     stop: () => workerd.terminate(500),
   };
 }

@@ -11,3 +11,8 @@ export function cpuOf(pid: number): number {
   const ticks = Number(fields[11]) + Number(fields[12]);
   return (ticks / TICKS_PER_S) * 1_000_000;
 }
+
+/** The same of several processes together. */
+export function cpuOfAll(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + cpuOf(pid), 0);
+}

@@ -1,5 +1,5 @@
 import { callsFor, streamsAtOnce, type Load } from './load.ts';
-import { cpuOf } from './process-cpu.ts';
+import { cpuOfAll } from './process-cpu.ts';
 import type { Subject } from './subjects.ts';
 
 /** One question that every subject is asked. */
@@ -18,14 +18,17 @@ export interface Timing {
   readonly measuredMs: number;
 }
 
+export const FULL_TIMING: Timing = { rounds: 5, slices: 4, warmUpMs: 300, measuredMs: 700 };
+export const QUICK_TIMING: Timing = { rounds: 1, slices: 1, warmUpMs: 300, measuredMs: 700 };
+
 /** Figures of one subject in one round of one scenario. */
 export interface Sample {
   readonly callsPerS: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Of workerd alone, in microseconds, for a call or for a chunk of a stream. */
+  /** Of the subject's processes, in microseconds, for a call or for a chunk of a stream. */
   readonly cpuUs: number;
-  /** Part of one core that workerd used. It has one main thread, so near 1 it is what sets the pace. */
+  /** Part of one core that they used. workerd has one main thread, so near 1 it is what sets the pace. */
   readonly busy: number;
 }
 
@@ -47,7 +50,7 @@ async function measure(subject: Subject, scenario: Scenario, timing: Timing): Pr
     port: subject.port,
     request: subject.request(streamChunks),
     callers,
-    mark: () => marks.push(cpuOf(subject.pid)),
+    mark: () => marks.push(cpuOfAll(subject.pids)),
   };
   const result =
     streamChunks === null
@@ -82,6 +85,7 @@ export async function runRounds(
   subjects: readonly Subject[],
   scenario: Scenario,
   timing: Timing,
+  onRound: () => void = () => {},
 ): Promise<Samples> {
   const samples = new Map(subjects.map((subject) => [subject, [] as Sample[]]));
   const slicesEach = scenario.streamChunks === null ? timing.slices : 1;
@@ -91,6 +95,7 @@ export async function runRounds(
       for (const [subject, soFar] of slices) soFar.push(await measure(subject, scenario, timing));
     }
     for (const [subject, list] of slices) samples.get(subject)?.push(joined(list, scenario));
+    onRound();
   }
   return samples;
 }
@@ -101,6 +106,12 @@ export function median(values: readonly number[]): number {
   const middle = sorted.length / 2;
   const [low = NaN, high = NaN] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
   return (low + high) / 2;
+}
+
+/** The value below which that part of some values lies. */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? NaN;
 }
 
 /** One figure of a subject: the median of its rounds. */

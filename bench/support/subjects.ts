@@ -1,18 +1,22 @@
 import { mkdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startServe } from '../../scripts/serve/start-serve.ts';
+import { startServe, type ServeOptions } from '../../scripts/serve/start-serve.ts';
 import { readCompatibility, serviceName } from '../../scripts/serve/workerd-config.ts';
 import { startWorkerd } from '../../scripts/serve/workerd.ts';
+import { serveApart, type Running } from './serve-apart.ts';
 import { chatRequest } from './wire.ts';
 
 const BARE_MODULE = fileURLToPath(new URL('bare-worker.js', import.meta.url));
 
-/** A workerd that is measured. */
+/** A proxy that is measured. */
 export interface Subject {
   readonly name: string;
-  readonly pid: number;
+  /** All its processes: their CPU counts together. */
+  readonly pids: readonly number[];
   readonly port: number;
+  /** Path of its chat completions. */
+  readonly path: string;
   /** Request for a small answer, or for a stream of so many chunks. */
   request(streamChunks: number | null): Buffer;
   stop(): Promise<void>;
@@ -20,6 +24,8 @@ export interface Subject {
 
 /** How a bare Worker passes calls on; `bare-worker.js` says what each does. */
 export type BareKind = 'native' | 'pipe' | 'lease';
+
+const nameAsFolder = (name: string): string => name.replaceAll(/[^a-z0-9]+/gi, '-');
 
 const compatibility = await readCompatibility();
 
@@ -58,7 +64,7 @@ export async function startBare(
   dir: string,
   upstreamUrl: string,
 ): Promise<Subject> {
-  const dataDir = join(dir, name.replaceAll(/[^a-z0-9]+/gi, '-'));
+  const dataDir = join(dir, nameAsFolder(name));
   await mkdir(dataDir, { recursive: true });
   const workerd = await startWorkerd({
     dataDir,
@@ -67,11 +73,13 @@ export async function startBare(
     env: process.env,
     onLog: (line) => console.error(`${name}: ${line}`),
   });
+  const path = '/v1/chat/completions';
   return {
     name,
-    pid: workerd.pid,
+    pids: [workerd.pid],
     port: workerd.ports[0] ?? 0,
-    request: (chunks) => chatRequest('/v1/chat/completions', 'gpt-4o-mini', chunks),
+    path,
+    request: (chunks) => chatRequest(path, 'gpt-4o-mini', chunks),
     stop: () => workerd.terminate(500),
   };
 }
@@ -85,6 +93,10 @@ export interface HeadgateOptions {
    * the table of known limits, whose model stands in the body.
    */
   readonly group: 'configured' | 'automatic';
+  /** Joins the configured group, whose limit nobody reaches. */
+  readonly settings?: object;
+  /** As operators run it: in a process of its own, with the forwarder, whose CPU counts too. @default false */
+  readonly isServed?: boolean;
   /** Joins the environment of workerd. */
   readonly env?: NodeJS.ProcessEnv;
   /** Another built module than the project's. */
@@ -95,33 +107,41 @@ export interface HeadgateOptions {
 const KNOWN_UPSTREAM = 'deepseek';
 const KNOWN_MODEL = 'deepseek-v4-flash';
 
-/** Starts Headgate as `serve` does, without the forwarder, whose CPU is not workerd's. */
-export async function startHeadgate(options: HeadgateOptions): Promise<Subject> {
-  const { name, dir, upstreamUrl, group } = options;
-  const serve = await startServe({
-    port: 0,
-    dataDir: join(dir, name.replaceAll(/[^a-z0-9]+/gi, '-')),
-    forwarder: false,
-    env: { ...process.env, ...options.env },
-    config: {
-      upstreams: [
-        { id: 'bench', base_url: upstreamUrl, dialect: 'openai' },
-        { id: KNOWN_UPSTREAM, base_url: upstreamUrl },
-      ],
-      groups: [
-        { name: 'bench', match: { upstreams: ['bench'] }, limits: { max_concurrency: 2_000 } },
-      ],
+const configOf = ({ upstreamUrl, settings }: HeadgateOptions): object => ({
+  upstreams: [
+    { id: 'bench', base_url: upstreamUrl, dialect: 'openai' },
+    { id: KNOWN_UPSTREAM, base_url: upstreamUrl },
+  ],
+  groups: [
+    {
+      name: 'bench',
+      match: { upstreams: ['bench'] },
+      limits: { max_concurrency: 2_000 },
+      ...settings,
     },
-    onLog: (line) => console.error(`${name}: ${line}`),
+  ],
+});
+
+/** Starts Headgate as `serve` does; without the forwarder, unless that is asked for. */
+export async function startHeadgate(options: HeadgateOptions): Promise<Subject> {
+  const { name, dir, group, isServed = false } = options;
+  const given = {
+    port: 0,
+    dataDir: join(dir, nameAsFolder(name)),
+    env: { ...process.env, ...options.env },
+    config: configOf(options),
     ...(options.module === undefined ? {} : { module: options.module }),
-  });
+  };
+  const onLog = (line: string): void => console.error(`${name}: ${line}`);
+  const running = isServed ? await serveApart(given) : await serveHere({ ...given, onLog });
   const [upstream, model] =
     group === 'configured' ? ['bench', 'gpt-4o-mini'] : [KNOWN_UPSTREAM, KNOWN_MODEL];
-  return {
-    name,
-    pid: serve.workerdPid(),
-    port: Number(new URL(serve.url).port),
-    request: (chunks) => chatRequest(`/${upstream}/v1/chat/completions`, model, chunks),
-    stop: () => serve.stop(),
-  };
+  const path = `/${upstream}/v1/chat/completions`;
+  return { name, path, ...running, request: (chunks) => chatRequest(path, model, chunks) };
+}
+
+async function serveHere(options: ServeOptions): Promise<Running> {
+  const serve = await startServe({ ...options, forwarder: false });
+  const port = Number(new URL(serve.url).port);
+  return { pids: [serve.workerdPid()], port, stop: () => serve.stop() };
 }

@@ -4,10 +4,8 @@
  */
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:net';
+import { LAST_CHUNK, wholeRequest } from './raw-http.ts';
 import { CHUNK_EVERY_MS, jsonAnswer, streamChunk, STREAM_HEAD } from './wire.ts';
-
-const HEAD_END = '\r\n\r\n';
-const LAST_CHUNK = '0\r\n\r\n';
 
 /** Chunks that each open stream is still to get. */
 const streams = new Map<Socket, number>();
@@ -38,25 +36,11 @@ function answer(socket: Socket, head: string): void {
   }
 }
 
-/** Length of the request that begins `bytes`, and its head; null: it is not all there. */
-function whole(bytes: Buffer): { readonly length: number; readonly head: string } | null {
-  const headLength = bytes.indexOf(HEAD_END) + HEAD_END.length;
-  if (headLength < HEAD_END.length) return null;
-  const head = bytes.toString('latin1', 0, headLength);
-  const isChunked = /transfer-encoding: *chunked/i.test(head);
-  if (isChunked) {
-    const end = bytes.indexOf(LAST_CHUNK, headLength);
-    return end < 0 ? null : { length: end + LAST_CHUNK.length, head };
-  }
-  const length = headLength + Number(/content-length: *(\d+)/i.exec(head)?.[1] ?? 0);
-  return bytes.length < length ? null : { length, head };
-}
-
 const server = createServer({ noDelay: true }, (socket) => {
   let unread: Buffer = Buffer.alloc(0);
   socket.on('data', (data) => {
     unread = unread.length === 0 ? data : Buffer.concat([unread, data]);
-    for (let request = whole(unread); request !== null; request = whole(unread)) {
+    for (let request = wholeRequest(unread); request !== null; request = wholeRequest(unread)) {
       unread = unread.subarray(request.length);
       answer(socket, request.head);
     }

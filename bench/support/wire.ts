@@ -21,8 +21,8 @@ const completion = JSON.stringify({
   system_fingerprint: 'fp_34a54ae93c',
 });
 
-const answerHead = (contentType: string, length: string): string =>
-  `HTTP/1.1 200 OK\r\nContent-Type: ${contentType}\r\n${length}\r\nDate: Fri, 20 Nov 2026 10:00:00 GMT\r\n` +
+const answerHead = (contentType: string, length: string, status = '200 OK'): string =>
+  `HTTP/1.1 ${status}\r\nContent-Type: ${contentType}\r\n${length}\r\nDate: Fri, 20 Nov 2026 10:00:00 GMT\r\n` +
   'x-request-id: req_0123456789abcdef0123456789abcdef\r\nopenai-processing-ms: 12\r\n' +
   'x-ratelimit-limit-requests: 10000\r\nx-ratelimit-remaining-requests: 9999\r\n\r\n';
 
@@ -30,7 +30,24 @@ export const jsonAnswer = Buffer.from(
   answerHead('application/json', `Content-Length: ${Buffer.byteLength(completion)}`) + completion,
 );
 
-export const STREAM_HEAD = answerHead('text/event-stream', 'Transfer-Encoding: chunked');
+const tooMany = JSON.stringify({
+  error: {
+    message: 'Too many concurrent requests',
+    type: 'rate_limit_error',
+    code: 'too_many_concurrent_requests',
+  },
+});
+
+/** Refusal of a call above a limit of concurrency. */
+export const tooManyAnswer = Buffer.from(
+  answerHead(
+    'application/json',
+    `Content-Length: ${Buffer.byteLength(tooMany)}`,
+    '429 Too Many Requests',
+  ) + tooMany,
+);
+
+export const STREAM_HEAD: string = answerHead('text/event-stream', 'Transfer-Encoding: chunked');
 
 const event = `data: ${JSON.stringify({
   id: 'chatcmpl-BPYXzUqcOSOIVFQXGkwZoVCWBgPaS',
@@ -42,15 +59,26 @@ const event = `data: ${JSON.stringify({
 
 export const streamChunk = Buffer.from(`${Buffer.byteLength(event).toString(16)}\r\n${event}\r\n`);
 
-/** A whole POST of a small chat completion that the upstream answers after so long. */
-export function slowChatRequest(pathname: string, afterMs: number): Buffer {
-  return post(`${pathname}?after=${afterMs}`, { ...small('gpt-4o-mini'), max_tokens: 256 });
+/** A whole POST of a small chat completion that the upstream answers in so long: whole then, or in so many chunks. */
+export function slowChatRequest(
+  pathname: string,
+  afterMs: number,
+  streamChunks: number | null = null,
+): Buffer {
+  const after = `${pathname}?after=${afterMs}`;
+  if (streamChunks === null) return post(after, { ...small('gpt-4o-mini'), max_tokens: 256 });
+  return post(`${after}&stream=${streamChunks}`, { ...small('gpt-4o-mini'), stream: true });
 }
 
 /** A whole POST of a small chat completion. `model` is in the body, where some groups need it. */
-export function chatRequest(pathname: string, model: string, streamChunks: number | null): Buffer {
-  if (streamChunks === null) return post(pathname, small(model));
-  return post(`${pathname}?stream=${streamChunks}`, { ...small(model), stream: true });
+export function chatRequest(
+  pathname: string,
+  model: string,
+  streamChunks: number | null,
+  headers: readonly string[] = [],
+): Buffer {
+  if (streamChunks === null) return post(pathname, small(model), headers);
+  return post(`${pathname}?stream=${streamChunks}`, { ...small(model), stream: true }, headers);
 }
 
 const small = (model: string): object => ({
@@ -61,7 +89,7 @@ const small = (model: string): object => ({
   ],
 });
 
-function post(target: string, content: object): Buffer {
+function post(target: string, content: object, headers: readonly string[] = []): Buffer {
   const body = JSON.stringify(content);
   const head = [
     `POST ${target} HTTP/1.1`,
@@ -78,6 +106,7 @@ function post(target: string, content: object): Buffer {
     'x-stainless-retry-count: 0',
     'x-stainless-timeout: 600',
     'authorization: Bearer sk-proj-0123456789abcdef0123456789abcdef0123456789abcdef',
+    ...headers,
     `content-length: ${Buffer.byteLength(body)}`,
   ];
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`);
