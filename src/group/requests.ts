@@ -51,6 +51,6 @@ export function claimFrom(request: ResumeRequest): Claim {
 
 /** Names the holder that an acquire call, or one that takes its lease up again, speaks for. */
 function holderOf(from: AcquireRequest | ResumeRequest): Holder {
-  const { caller, tenant = caller, agent, upstream, model } = from;
-  return { caller, tenant, agent, upstream, model };
+  const { caller, tenant = caller, agent, upstream, model, isolate } = from;
+  return { caller, tenant, agent, upstream, model, ...(isolate === undefined ? {} : { isolate }) };
 }

@@ -10,6 +10,7 @@ import { within } from '../../runtime/within.ts';
 import { waitsUntil, type Ticket } from './admission.ts';
 import { noteEnd, noteRejection } from '../observe/analytics.ts';
 import { acquireSlot } from './acquire-slot.ts';
+import { isolateId } from './isolate-id.ts';
 import { laneOf } from '../../routing/lane-of.ts';
 import type { Metering } from '../metering.ts';
 import { LeaseHolder } from './lease-holder.ts';
@@ -171,6 +172,7 @@ function requestFor(
     partition,
     assumed,
     configVersion,
+    isolate: isolateId(),
     ...manner,
     enqueuedAt,
     deadlineAt: maxWaitMs === null ? null : enqueuedAt + maxWaitMs,

@@ -33,6 +33,8 @@ export interface AcquireRequest {
   readonly assumed: AssumedLimit | null;
   /** Version of the configuration that the Worker routed by. */
   readonly configVersion: number;
+  /** The isolate of the Worker that asks: calls of one isolate reach one another without a message. Absent: not known. */
+  readonly isolate?: string;
   readonly ticketId: string;
   /** 1 for the first try of the ticket. Lease id = ticket id + attempt. */
   readonly attempt: number;
@@ -176,6 +178,7 @@ export interface ResumeRequest {
   readonly group: string;
   readonly partition: string | null;
   readonly assumed: AssumedLimit | null;
+  readonly isolate?: string;
   readonly tenant?: string;
   readonly lane?: Lane;
   readonly slots?: number;

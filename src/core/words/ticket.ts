@@ -17,6 +17,8 @@ export interface Holder {
   /** Carried along and never looked into. */
   readonly upstream: string;
   readonly model: string | null;
+  /** The isolate of the Worker that its call is in. Absent: not known. */
+  readonly isolate?: string;
 }
 
 /** One logical call that asks for slots. */

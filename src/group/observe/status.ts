@@ -61,9 +61,13 @@ export function leaseInfos(state: GroupState, now: InstantMs, most = Infinity): 
   return [...state.leases.values()]
     .toSorted((a, b) => a.grantedAt - b.grantedAt)
     .slice(0, most)
-    .map((lease) => ({
+    .map(({ holder: { tenant, agent, caller, upstream, model }, ...lease }) => ({
       id: lease.id,
-      ...lease.holder,
+      tenant,
+      agent,
+      caller,
+      upstream,
+      model,
       lane: lease.lane,
       slots: lease.slots,
       granted_at: new Date(lease.grantedAt).toISOString(),
