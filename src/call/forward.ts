@@ -1,6 +1,7 @@
 import type { AnswerHeaders } from '../contract/answer-headers.ts';
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
+import { whenQuiet } from '../runtime/when-quiet.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import { HeldCall } from '../upstream/transfer/held-call.ts';
 import type { UpstreamRefusal } from '../upstream/refusal/classify-refusal.ts';
@@ -148,7 +149,7 @@ async function refused(
  * is cut if its caller leaves. Null: the connection broke before anything of the answer was passed on.
  */
 async function relay(
-  { candidate: { call } }: Sending,
+  { candidate: { call }, admission }: Sending,
   held: HeldCall,
   answer: Response,
   pipe: PipeMetering | null,
@@ -156,13 +157,16 @@ async function relay(
 ): Promise<Response | null> {
   const { body, request, ctx } = call;
   body.answered();
-  const { response, done } = await held.relay(answer, pipe);
+  const { response, done, isWhole } = await held.relay(answer, pipe);
   body.neededUntil(done);
   const settled = done.then(settle);
   countInFlight(
     departures.watch(request, settled, () => held.cut('left')),
     ctx,
   );
+  // The slot is free by now: whoever waits for it goes first. One turn of the loop, which costs more CPU than it is worth
+  // where nobody waits.
+  if (isWhole && admission.hasWaiters) await whenQuiet();
   return response;
 }
 

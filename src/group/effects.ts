@@ -1,9 +1,12 @@
+import type { AcquireAnswer } from '../contract/rpc/group-rpc.ts';
 import type { Effect } from '../core/events.ts';
 import type { LeaseId } from '../core/words/ids.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
 import type { Batch } from './batch.ts';
 import type { LeaseHandle } from './lease-handle.ts';
 import type { Renewals } from './renewals.ts';
+
+type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
 
 /** The parts of the shell that effects act on. */
 interface EffectTargets {
@@ -15,7 +18,7 @@ interface EffectTargets {
   /** Told as an answer with a lease leaves, behind the write that it waited for. */
   readonly onLeaving: () => void;
   /** Fields of a grant's answer besides its lease. */
-  readonly grantFields: () => { readonly configVersion: number; readonly wantsServed?: boolean };
+  readonly grantFields: () => Pick<Granted, 'configVersion' | 'wantsServed' | 'hasWaiters'>;
 }
 
 /** Performs the effects of the core: turns them into rows and answers. */

@@ -1,6 +1,7 @@
 import { isProvedLater } from '../contract/pool-name.ts';
 import { isCovered, markOf } from '../core/parts/bound.ts';
 import { recover } from '../core/recover.ts';
+import { queueLength } from '../core/parts/queue.ts';
 import { wantsServed } from '../core/upstream-signals.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import { checkMark, slotsHeld } from '../core/violations.ts';
@@ -104,6 +105,7 @@ export class Pool {
       grantFields: () => ({
         configVersion: link.definition.version,
         ...(wantsServed(state, now()) ? { wantsServed: true } : {}),
+        ...(queueLength(state.queue) > 0 ? { hasWaiters: true } : {}),
       }),
     });
     const onEvent = (): void => host?.onEvent();

@@ -37,6 +37,8 @@ export interface Admission {
   readonly placements: readonly Placement[];
   /** Narrow first; fewer than groups where one let the call pass without a slot. */
   readonly leaseIds: readonly string[];
+  /** Whether others waited for one of its slots when it was granted, and very likely still do. */
+  readonly hasWaiters: boolean;
   reportStatus(status: number): void;
   /**
    * Tells the groups that want to know it that the upstream took the call. What its headers warn of is

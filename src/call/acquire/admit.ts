@@ -177,6 +177,7 @@ function admissionOf(held: readonly One[]): Admission {
   return {
     placements: held.map(({ placement }) => placement),
     leaseIds: leases.map(({ lease }) => lease.leaseId),
+    hasWaiters: leases.some(({ lease }) => lease.hasWaiters),
     reportStatus: (status) => {
       for (const { lease } of leases) lease.reportStatus(status);
     },

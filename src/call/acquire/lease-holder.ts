@@ -49,6 +49,8 @@ export class LeaseHolder {
   readonly #onEnd: ((end: LeaseEnd) => void) | null;
   /** Whether the group wants to hear at the headers that the upstream took the call. */
   readonly wantsServed: boolean;
+  /** Whether others waited for its slot when it was granted. */
+  readonly hasWaiters: boolean;
 
   constructor(
     pool: PoolSource,
@@ -63,6 +65,7 @@ export class LeaseHolder {
     this.#self = self;
     this.#granted = granted;
     this.wantsServed = granted.wantsServed ?? false;
+    this.hasWaiters = granted.hasWaiters ?? false;
     this.#ctx = ctx;
     this.#after = after;
   }

@@ -100,6 +100,8 @@ export type AcquireAnswer =
       readonly reserved?: Reserved;
       /** The group wants to be told at the headers that the upstream took the call. Absent: no. */
       readonly wantsServed?: boolean;
+      /** Others wait for a slot as this one is granted. Absent: nobody. */
+      readonly hasWaiters?: boolean;
       readonly configVersion: number;
     }
   | {

@@ -46,6 +46,8 @@ export interface Relayed {
   /** Null: its connection broke before anything of the response was passed on. */
   readonly response: Response | null;
   readonly done: Promise<Outcome>;
+  /** Whether the upstream's last byte is here, and nothing of the response has gone out yet. */
+  readonly isWhole: boolean;
 }
 
 /**
@@ -143,12 +145,12 @@ export class HeldCall {
     const { body } = upstream;
     if (body === null || BODILESS.has(status)) {
       this.#finish();
-      return { response: relayed(null), done: Promise.resolve(outcomeOf(status)) };
+      return { response: relayed(null), done: Promise.resolve(outcomeOf(status)), isWhole: true };
     }
     const { readable, writable } =
       length === null ? new IdentityTransformStream() : new FixedLengthStream(BigInt(length));
     const done = this.#pipe(body, writable, status, metering);
-    return { response: relayed(readable), done };
+    return { response: relayed(readable), done, isWhole: false };
   }
 
   async #passWhole(
@@ -164,9 +166,9 @@ export class HeldCall {
       const bytes = await upstream.arrayBuffer();
       meter?.push(new Uint8Array(bytes));
       const response = relayed(bytes.byteLength === 0 ? null : bytes);
-      return { response, done: Promise.resolve(outcomeOf(status)) };
+      return { response, done: Promise.resolve(outcomeOf(status)), isWhole: true };
     } catch {
-      return { response: null, done: this.#brokenOff(status) };
+      return { response: null, done: this.#brokenOff(status), isWhole: false };
     } finally {
       callOff?.();
       this.#finish();

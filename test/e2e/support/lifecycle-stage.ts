@@ -24,6 +24,8 @@ export interface StageOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Opens workerd's inspector. @default false */
   readonly inspector?: boolean;
+  /** Puts the forwarder before workerd. @default true */
+  readonly forwarder?: boolean;
   /** How many MiB bodies may hold. @default that of `serve` */
   readonly bodyMemoryMib?: number;
   /** Makes another module than the project's in the folder that it is given. */
@@ -84,6 +86,7 @@ export async function startStage(options: StageOptions): Promise<Stage> {
     config: options.config(upstream),
     workers: options.workers ?? 1,
     inspector: options.inspector ?? false,
+    ...(options.forwarder !== undefined && { forwarder: options.forwarder }),
     ...(module !== undefined && { module }),
     ...(options.bodyMemoryMib !== undefined && { bodyMemoryMib: options.bodyMemoryMib }),
     onLog: (line) => lines.push(line),
