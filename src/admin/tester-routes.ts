@@ -27,7 +27,7 @@ export function addTesterRoutes(app: AdminApp): void {
     const body =
       'reason' in chosen
         ? { ...NOTHING, refusal: wire(chosen) }
-        : await tested(call, chosen, snapshot, upstreams, context.env);
+        : await tested(call, chosen, snapshot, context.env);
     return { status: 200, body: { version: snapshot.version, ...body } };
   });
 }
@@ -76,14 +76,13 @@ async function tested(
   call: Call,
   { upstream, model, by }: Chosen,
   { config, fingerprintKey }: Snapshot,
-  upstreams: ReadonlyMap<string, Upstream>,
   env: Env,
 ) {
   const key = config.keys.find(({ id }) => id === call.key) ?? null;
   const secret = upstream.secret === null ? null : readSecret(env, upstream.secret);
   const injected = secret === null ? null : await fingerprint(fingerprintKey, secret);
   const given = key === null ? call.key : null;
-  const placed = compileRoutes(config, upstreams).place({
+  const placed = compileRoutes(config).place({
     upstream,
     model,
     operation: call.operation,

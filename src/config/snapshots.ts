@@ -322,7 +322,7 @@ function compile(snapshot: Snapshot): RoutingTable {
   return {
     snapshot,
     upstreams,
-    routes: compileRoutes(config, upstreams),
+    routes: compileRoutes(config),
     keys: keysByHash(config.keys),
   };
 }

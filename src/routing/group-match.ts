@@ -3,6 +3,7 @@ import { countsTokens } from './metered.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import { compileGlobs } from './glob.ts';
+import { PatternIndex } from './pattern-index.ts';
 
 /**
  * Degrees of how narrow a group is. Only the group itself counts, never what else is configured, because the
@@ -77,6 +78,32 @@ export function upstreamsOf(
 ): Upstream[] {
   const matches = compileUpstreams(group);
   return [...upstreams.values()].filter(matches);
+}
+
+/** Makes the search for the groups that may take calls of an upstream, in their order. */
+export function groupsByUpstream(
+  groups: readonly CompiledGroup[],
+): (upstream: Upstream) => CompiledGroup[] {
+  const index = new PatternIndex();
+  const others: number[] = [];
+  for (const [entry, { config }] of groups.entries()) {
+    const ids = config.match.upstreams;
+    if (PatternIndex.takes(ids)) index.add(ids, entry);
+    else others.push(entry);
+  }
+  return (upstream) => {
+    const found = new Set(others);
+    index.find(upstream.id, found);
+    return inOrder(groups, found).filter((group) => group.matchesUpstream(upstream));
+  };
+}
+
+/** Picks groups that were found, in their order. */
+export function inOrder(
+  groups: readonly CompiledGroup[],
+  found: ReadonlySet<number>,
+): CompiledGroup[] {
+  return [...found].toSorted((a, b) => a - b).flatMap((entry) => groups[entry] ?? []);
 }
 
 /** Tells whether a group names the upstreams that it is for, one way or the other. */

@@ -7,10 +7,12 @@ import { DIALECT_DEFAULTS } from '../providers/dialects.ts';
 import { providerOf } from '../providers/index.ts';
 import { limitsOfModels } from '../providers/known-limits.ts';
 import { autoGroupOf } from './auto-groups.ts';
+import { GroupIndex, type BeforeModel } from './group-index.ts';
 import {
   autoRank,
   compareRanked,
   compileGroups,
+  groupsByUpstream,
   type CompiledGroup,
   type ModelNames,
   type ModelUse,
@@ -81,19 +83,28 @@ export interface Routes {
 }
 
 /** Compiles the groups of a configuration, once per version. */
-export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Upstream>): Routes {
+export function compileRoutes(config: Config): Routes {
   const groups = compileGroups(config.groups);
-  const compile = (upstream: Upstream) => compileUpstream(upstream, groups);
-  const compiled = new Map([...upstreams.values()].map((each) => [each, compile(each)]));
-  const of = (upstream: Upstream) => compiled.get(upstream) ?? compile(upstream);
+  const groupsAt = groupsByUpstream(groups);
+  const compiled = new WeakMap<Upstream, UpstreamRoutes>();
+  // At its first call: most isolates see few of two hundred upstreams before the next version.
+  const of = (upstream: Upstream): UpstreamRoutes => {
+    const known = compiled.get(upstream);
+    if (known !== undefined) return known;
+    const made = compileUpstream(upstream, groupsAt(upstream));
+    compiled.set(upstream, made);
+    return made;
+  };
   // One call has one key, so of these many only that one's is looked at.
   const ofKeys = new Map(
     compileGroups(keyGroups(config)).flatMap((group) =>
       group.config.match.keys.map((id) => [id, group] as const),
     ),
   );
-  const candidatesFor = (routes: UpstreamRoutes, call: CallBeforeModel) =>
-    candidates(routes, call, ofKeys);
+  const ownOf = (call: CallBeforeModel) =>
+    ofKeys.size === 0 ? [] : call.keyIds.flatMap((id) => ofKeys.get(id) ?? []);
+  const beforeModel = (call: CallBeforeModel) =>
+    of(call.upstream).index.beforeModel(call, ownOf(call));
   return {
     groupsOf: (upstream) =>
       of(upstream).groups.flatMap((group) => (group.isTargeted ? [group.config.name] : [])),
@@ -103,19 +114,11 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
     ),
     spillsSome: config.groups.some((group) => typeof group.on_saturated === 'object'),
     keepsSomeAlive: config.groups.some((group) => keepaliveAfterMs(group) !== null),
-    mayKeepAlive(call) {
-      return candidatesFor(of(call.upstream), call).some(
-        (group) => keepaliveAfterMs(group.config) !== null,
-      );
-    },
+    mayKeepAlive: (call) => beforeModel(call).keepsAlive,
     useOfModel(call) {
-      const routes = of(call.upstream);
-      const all = candidatesFor(routes, call);
-      if (all.some(({ modelUse }) => modelUse === 'counts')) return 'counts';
-      // One that is for the upstream whatever the model takes the automatic group's place for certain.
-      const isReplaced = all.some((group) => group.isTargeted && group.matchesModel === null);
-      const isSplit = routes.isAutoSplit && !isReplaced;
-      return isSplit || all.some(({ modelUse }) => modelUse === 'place') ? 'place' : 'none';
+      const { modelUse, isReplaced } = beforeModel(call);
+      const isSplit = of(call.upstream).isAutoSplit && !isReplaced;
+      return modelUse === 'none' && isSplit ? 'place' : modelUse;
     },
     isSameModel(upstream, one, other) {
       const routes = of(upstream);
@@ -130,9 +133,7 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
       const routes = of(call.upstream);
       const model = canonicalModel(routes, call.model);
       const names = modelNames(call.upstream, call.model, model);
-      const matched = candidatesFor(routes, call).filter(
-        ({ matchesModel }) => matchesModel === null || matchesModel(names),
-      );
+      const matched = [...ownOf(call), ...routes.index.matching(call, names)];
       const ranked = matched.map((group) => ({
         rank: group.rank,
         name: group.config.name,
@@ -182,6 +183,7 @@ function configuredPlacement(
 interface UpstreamRoutes {
   /** Groups that calls to it may match, the narrowest first. */
   readonly groups: readonly CompiledGroup[];
+  readonly index: GroupIndex;
   /** By the alias in lower case. */
   readonly aliases: ReadonlyMap<string, string>;
   /** Whether its automatic group is split by model. */
@@ -191,7 +193,8 @@ interface UpstreamRoutes {
 
 function compileUpstream(upstream: Upstream, groups: readonly CompiledGroup[]): UpstreamRoutes {
   return {
-    groups: groups.filter((group) => group.matchesUpstream(upstream)),
+    groups,
+    index: new GroupIndex(groups, factsOf),
     aliases: new Map(
       Object.entries(upstream.aliases).map(([alias, model]) => [alias.toLowerCase(), model]),
     ),
@@ -200,18 +203,14 @@ function compileUpstream(upstream: Upstream, groups: readonly CompiledGroup[]): 
   };
 }
 
-/** Lists the groups that take the call, or will if they like its model. */
-function candidates(
-  routes: UpstreamRoutes,
-  call: CallBeforeModel,
-  ofKeys: ReadonlyMap<string, CompiledGroup>,
-): readonly CompiledGroup[] {
-  if (routes.groups.length === 0 && ofKeys.size === 0) return routes.groups;
-  const own = call.keyIds.flatMap((id) => ofKeys.get(id) ?? []);
-  const others = routes.groups.filter(
-    (group) => group.matchesOperation(call.operation) && group.matchesCaller(call.keyIds),
-  );
-  return own.length === 0 ? others : [...own, ...others];
+/** Tells what a group says of its calls before their model is known. */
+function factsOf({ config, modelUse, isTargeted, matchesModel }: CompiledGroup): BeforeModel {
+  return {
+    modelUse,
+    // One that is for the upstream whatever the model takes the automatic group's place for certain.
+    isReplaced: isTargeted && matchesModel === null,
+    keepsAlive: keepaliveAfterMs(config) !== null,
+  };
 }
 
 /** Finds the model that a name stands for, in lower case. */

@@ -26,10 +26,9 @@ const azure = anUpstream('azure', {
 const openrouter = anUpstream('openrouter', { baseUrl: 'https://openrouter.ai/api' });
 const zai = anUpstream('zai');
 const gemini = anUpstream('gemini', { dialect: 'gemini' });
-const upstreams = byId(openai, azure, openrouter, zai, gemini);
 
 function routesOf(...groups: Group[]) {
-  return compileRoutes(aConfig({ groups }), upstreams);
+  return compileRoutes(aConfig({ groups }));
 }
 
 /** Whether a group with that match takes the call. */
@@ -201,7 +200,7 @@ describe('an automatic group', () => {
     ['https://gateway.example', 'glm-5.1', 'auto:mine', 64, 'none'],
   ])('of an upstream of any name is that of its host: %s', (baseUrl, model, group, most, use) => {
     const upstream = anUpstream('mine', { baseUrl });
-    const routes = compileRoutes(aConfig({}), byId(upstream));
+    const routes = compileRoutes(aConfig({}));
     const call = aCall(upstream, { model });
     expect(only(routes.place(call))).toMatchObject({ group, assumed: { slotsMax: most } });
     expect(routes.useOfModel(call)).toBe(use);
@@ -210,7 +209,7 @@ describe('an automatic group', () => {
 
   test('knows models by their aliases', () => {
     const upstream = anUpstream('zai', { aliases: { Best: 'GLM-5.1' } });
-    const routes = compileRoutes(aConfig({}), byId(upstream));
+    const routes = compileRoutes(aConfig({}));
     expect(names(routes.place(aCall(upstream, { model: 'best' })))).toEqual(['auto:zai/glm-5.1']);
   });
 
@@ -319,10 +318,7 @@ describe('the use of the model', () => {
 
   test('answers for an upstream that came with another version too', () => {
     const late = anUpstream('zai');
-    const routes = compileRoutes(
-      aConfig({ groups: [{ name: 'a', match: { models: ['x'] } }] }),
-      byId(),
-    );
+    const routes = routesOf({ name: 'a', match: { models: ['x'] } });
     expect(routes.useOfModel({ ...before, upstream: late })).toBe('place');
     expect(names(routes.place(aCall(late, { model: 'x' })))).toEqual(['a']);
   });

@@ -1,0 +1,156 @@
+// The groups of a call are found by what they name, and are those that a look at each of them finds.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import type { Upstream } from '../../../src/contract/config/upstream.ts';
+import { GroupIndex, type BeforeModel } from '../../../src/routing/group-index.ts';
+import {
+  compileGroups,
+  groupsByUpstream,
+  type CompiledGroup,
+  type ModelNames,
+  type ModelUse,
+} from '../../../src/routing/group-match.ts';
+import { aConfig, anUpstream } from './fixtures.ts';
+
+type Group = NonNullable<ConfigInput['groups']>[number];
+type Call = Parameters<GroupIndex['matching']>[0];
+
+const UPSTREAMS = [
+  anUpstream('openai', { baseUrl: 'https://api.openai.com' }),
+  anUpstream('azure', { baseUrl: 'https://r.openai.azure.com' }),
+  anUpstream('openrouter', { baseUrl: 'https://openrouter.ai/api' }),
+];
+const USES: readonly ModelUse[] = ['none', 'place', 'counts'];
+
+function compiled(groups: readonly Group[]): CompiledGroup[] {
+  return compileGroups(aConfig({ groups: [...groups] }).groups);
+}
+
+function factsOf({ config, modelUse, isTargeted, matchesModel }: CompiledGroup): BeforeModel {
+  return {
+    modelUse,
+    isReplaced: isTargeted && matchesModel === null,
+    keepsAlive: config.queue.keepalive.after_ms !== null,
+  };
+}
+
+/** Looks at every group, as was done before there was an index. */
+function searched(groups: readonly CompiledGroup[], upstream: Upstream, call: Call) {
+  const all = groups.filter(
+    (group) =>
+      group.matchesUpstream(upstream) &&
+      group.matchesOperation(call.operation) &&
+      group.matchesCaller(call.keyIds),
+  );
+  const facts = all.map(factsOf);
+  return {
+    of: (model: ModelNames) =>
+      all.filter(({ matchesModel }) => matchesModel === null || matchesModel(model)),
+    before: {
+      modelUse: USES.findLast((use) => facts.some(({ modelUse }) => modelUse === use)) ?? 'none',
+      isReplaced: facts.some(({ isReplaced }) => isReplaced),
+      keepsAlive: facts.some(({ keepsAlive }) => keepsAlive),
+    },
+  };
+}
+
+function indexAt(groups: readonly CompiledGroup[], upstream: Upstream): GroupIndex {
+  return new GroupIndex(groupsByUpstream(groups)(upstream), factsOf);
+}
+
+const some = (...patterns: string[]) =>
+  fc.subarray(patterns, { maxLength: Math.min(3, patterns.length) });
+const aGroup = fc.record({
+  match: fc.record({
+    models: some(
+      'gpt-4o',
+      'GPT-*',
+      'gpt-4o-*',
+      '*-mini',
+      '*',
+      'openai/*',
+      'o*',
+      'gpt-*-mini',
+      'x/y',
+    ),
+    upstreams: some('openai', 'Azure', 'open*', '*', '*router'),
+    base_urls: some('https://api.openai.com', 'https://*.azure.com'),
+    keys: some('team-a', 'Team-*', '*-b', 'fp_1'),
+    operations: some('chat', 'embeddings', 'c*'),
+  }),
+  queue: fc.constantFrom({}, { keepalive: { after_ms: 15_000 } }),
+  track_usage: fc.boolean(),
+  partition_by: some('model'),
+});
+const aCall = fc.record({
+  operation: fc.constantFrom('chat', 'embeddings', 'count_tokens'),
+  keyIds: some('team-a', 'TEAM-A', 'team-b', 'fp_1', 'fp_2'),
+});
+const aModel = some('gpt-4o', 'gpt-4o-mini', 'o3', 'x/y', 'openai/gpt-4o', 'openai/x/y', '');
+
+test('an index finds what a look at each group finds, in the same order', () => {
+  const groups = fc.array(aGroup, { maxLength: 14 });
+  const property = fc.property(
+    groups,
+    fc.array(fc.tuple(aCall, aModel, fc.constantFrom(...UPSTREAMS)), { maxLength: 6 }),
+    (given, calls) => {
+      const all = compiled(given.map((group, at) => ({ ...group, name: `g${at}` })));
+      const indexes = new Map(UPSTREAMS.map((upstream) => [upstream, indexAt(all, upstream)]));
+      for (const [call, names, upstream] of calls) {
+        const index = indexes.get(upstream);
+        const expected = searched(all, upstream, call);
+        const model = { upstream: upstream.id, names };
+        expect(index?.matching(call, model)).toEqual(expected.of(model));
+        expect(index?.beforeModel(call, [])).toEqual(expected.before);
+      }
+    },
+  );
+  fc.assert(property, { numRuns: 2_000 });
+});
+
+describe('of a thousand groups a call looks at those alone that may be its own', () => {
+  test.each<[string, (at: number) => Partial<Group>]>([
+    ['by the model', (at) => ({ match: { models: [`m${at}`] } })],
+    ['by a model that begins so', (at) => ({ match: { models: [`m${at}-*`, `openai/m${at}`] } })],
+    ['by the key', (at) => ({ match: { keys: [`m${at}`], models: ['*'] } })],
+  ])('%s', (_, group) => {
+    let looks = 0;
+    const all = compiled(
+      Array.from({ length: 1_000 }, (__, at) => ({ ...group(at), name: `g${at}` })),
+    );
+    const counted = all.map((each) => ({
+      ...each,
+      matchesOperation(operation: string) {
+        looks += 1;
+        return each.matchesOperation(operation);
+      },
+    }));
+    const index = indexAt(counted, anUpstream('openai'));
+    const call = { operation: 'chat', keyIds: ['m7'] };
+    index.beforeModel(call, []); // what any caller is told of an operation is put together once
+    looks = 0;
+    index.beforeModel(call, []);
+    const found = index.matching(call, { upstream: 'openai', names: ['m7', 'm7-x'] });
+    expect(found.map(({ config }) => config.name)).toEqual(['g7']);
+    expect(looks).toBeLessThan(5);
+  });
+});
+
+test('of a thousand groups an upstream looks at those alone that may name it', () => {
+  let looks = 0;
+  const all = compiled(
+    Array.from({ length: 1_000 }, (_, at) => ({
+      name: `g${at}`,
+      match: { upstreams: [`u${at}`] },
+    })),
+  ).map((each) => ({
+    ...each,
+    matchesUpstream(upstream: Upstream) {
+      looks += 1;
+      return each.matchesUpstream(upstream);
+    },
+  }));
+  expect(groupsByUpstream(all)(anUpstream('u7')).map(({ config }) => config.name)).toEqual(['g7']);
+  expect(looks).toBeLessThan(5);
+});
