@@ -7,7 +7,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { groups } from './scenarios/groups.ts';
 import { handover } from './scenarios/handover.ts';
+import { idleGroups } from './scenarios/idle-groups.ts';
+import { lag } from './scenarios/lag.ts';
+import { roundTrips } from './scenarios/round-trips.ts';
 import { smallCalls } from './scenarios/small-calls.ts';
 import { streams } from './scenarios/streams.ts';
 import type { Bench, BenchScenario, Peers } from './scenarios/scenario.ts';
@@ -17,7 +21,15 @@ import { findPeers } from './support/peers.ts';
 import { describePlace } from './support/place.ts';
 import { printVerdicts, type Verdict } from './support/report.ts';
 
-const SCENARIOS: readonly BenchScenario[] = [smallCalls, streams, handover];
+const SCENARIOS: readonly BenchScenario[] = [
+  smallCalls,
+  streams,
+  handover,
+  lag,
+  groups,
+  idleGroups,
+  roundTrips,
+];
 
 const { values } = parseArgs({
   options: {

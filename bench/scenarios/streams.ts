@@ -5,8 +5,9 @@ import { startBare, startHeadgate, type Subject } from '../support/subjects.ts';
 import { startUpstream } from '../support/upstream.ts';
 import type { Bench, BenchScenario } from './scenario.ts';
 
-const CALLERS = 50;
-const CHUNKS = { full: 500, quick: 100 };
+const CALLERS = 200;
+const EVERY_MS = 20;
+const CHUNKS = { full: 300, quick: 100 };
 const HAPROXY_MAX = 2_000;
 
 /** Ways of a stream through Headgate, and the most CPU for a chunk, as a multiple of the identity pipe's. */
@@ -45,8 +46,8 @@ export const streams: BenchScenario = {
     if (peers.haproxy) asked.push(keep(await startHaproxy(dir, upstream.url, HAPROXY_MAX)));
 
     const streamChunks = isQuick ? CHUNKS.quick : CHUNKS.full;
-    const title = `Streams of ${streamChunks} chunks, ${CALLERS} at once`;
-    const scenario: Scenario = { title, callers: CALLERS, streamChunks };
+    const title = `Streams of ${streamChunks} chunks, one in ${EVERY_MS} ms, ${CALLERS} at once`;
+    const scenario: Scenario = { title, callers: CALLERS, streamChunks, chunkEveryMs: EVERY_MS };
     const timing = isQuick ? QUICK_TIMING : FULL_TIMING;
     const samples = await runRounds(asked, scenario, timing, bench.roundIsOver);
     printScenario(scenario, samples, { native, pipe });

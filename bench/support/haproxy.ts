@@ -76,7 +76,7 @@ export async function startHaproxy(
     pids: [child.pid ?? 0],
     port,
     path: PATH,
-    request: (chunks) => chatRequest(PATH, 'gpt-4o-mini', chunks),
+    request: (chunks, everyMs) => chatRequest(PATH, 'gpt-4o-mini', chunks, { everyMs }),
     async stop() {
       child.kill();
       await exited;

@@ -8,12 +8,13 @@ const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 /** One keep-alive connection that sends one request at a time. It reads no more HTTP than it needs. */
 export class Caller {
   readonly #socket: Socket;
-  #whenDone: (() => void) | null = null;
+  #whenDone: ((status: number) => void) | null = null;
   #whenBroken: ((error: Error) => void) | null = null;
   /** Bytes of the answer so far, until its head is whole. */
   #head: Buffer = Buffer.alloc(0);
   /** Bytes to come; null: the head is not there yet; Infinity: chunked. */
   #left: number | null = null;
+  #status = 0;
   #tail: Buffer = Buffer.alloc(0);
 
   private constructor(socket: Socket) {
@@ -31,8 +32,15 @@ export class Caller {
     });
   }
 
-  /** Sends a request and resolves when the last byte of its answer is there. */
-  call(request: Buffer): Promise<void> {
+  /** Sends a request and resolves when the last byte of its answer is there; fails unless that is a success. */
+  async call(request: Buffer): Promise<void> {
+    const status = await this.statusOf(request);
+    if (status === 200) return;
+    throw new Error(`unexpected answer: ${this.#head.toString('latin1')}`);
+  }
+
+  /** The same, with any status, which it answers. */
+  statusOf(request: Buffer): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#whenDone = resolve;
       this.#whenBroken = reject;
@@ -54,10 +62,7 @@ export class Caller {
       const headLength = this.#head.indexOf(HEAD_END) + HEAD_END.length;
       if (headLength < HEAD_END.length) return;
       const head = this.#head.toString('latin1', 0, headLength);
-      if (!head.startsWith('HTTP/1.1 200 ')) {
-        this.#whenBroken?.(new Error(`unexpected answer: ${this.#head.toString('latin1')}`));
-        return;
-      }
+      this.#status = Number(head.slice(9, 12));
       const length = /content-length: *(\d+)/i.exec(head)?.[1];
       this.#left = length === undefined ? Infinity : Number(length);
       this.#takeBody(this.#head.subarray(headLength));
@@ -76,7 +81,7 @@ export class Caller {
       this.#left -= data.length;
       if (this.#left > 0) return;
     }
-    this.#whenDone?.();
+    this.#whenDone?.(this.#status);
   }
 }
 
@@ -93,7 +98,8 @@ export interface LoadResult {
 
 export interface Load {
   readonly port: number;
-  readonly request: Buffer;
+  /** Makes the bytes of the next call. */
+  readonly request: () => Buffer;
   readonly callers: number;
   /** Called when the warm-up is over and again at the end. */
   readonly mark: () => void;
@@ -112,7 +118,7 @@ export async function callsFor(
   const run = async (caller: Caller): Promise<void> => {
     while (!isOver) {
       const sentAt = performance.now();
-      await caller.call(request);
+      await caller.call(request());
       if (isMeasuring) latenciesMs.push(performance.now() - sentAt);
     }
   };
@@ -144,7 +150,7 @@ export async function streamsAtOnce({ port, request, callers, mark }: Load): Pro
     const startedAt = performance.now();
     const latenciesMs = await Promise.all(
       connections.map(async (caller) => {
-        await caller.call(request);
+        await caller.call(request());
         return performance.now() - startedAt;
       }),
     );

@@ -5,7 +5,8 @@
 let way = newWay();
 
 function newWay() {
-  return { startedAt: Date.now(), ended: { pool: 0, directory: 0, copy: 0 }, before: null };
+  const ended = { pool: 0, directory: 0, copy: 0 };
+  return { startedAt: Date.now(), acquires: 0, ended, before: null };
 }
 
 /** Counts the calls of a namespace's objects when their answers are there. */
@@ -15,6 +16,7 @@ function counted(namespace, kind) {
       get(_, method) {
         return (...args) => {
           const { ended } = way;
+          if (method === 'acquire') way.acquires += 1;
           const answer = stub[method](...args);
           const count = () => (ended[kind] += 1);
           answer.then(count, count);
@@ -27,7 +29,7 @@ function counted(namespace, kind) {
 
 const callUpstream = globalThis.fetch;
 globalThis.fetch = (...args) => {
-  way.before ??= { ...way.ended, ms: Date.now() - way.startedAt };
+  way.before ??= { ...way.ended, acquires: way.acquires, ms: Date.now() - way.startedAt };
   return callUpstream(...args);
 };
 

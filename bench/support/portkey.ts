@@ -29,7 +29,7 @@ export async function startPortkey(program: string, upstreamUrl: string): Promis
     pids: [child.pid ?? 0],
     port,
     path: PATH,
-    request: (chunks) => chatRequest(PATH, 'gpt-4o-mini', chunks, headers),
+    request: (chunks, everyMs) => chatRequest(PATH, 'gpt-4o-mini', chunks, { everyMs, headers }),
     async stop() {
       child.kill();
       await exited;

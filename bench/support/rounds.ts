@@ -8,6 +8,8 @@ export interface Scenario {
   readonly callers: number;
   /** Null: small calls, one after the other. Else each caller reads one stream of so many chunks. */
   readonly streamChunks: number | null;
+  /** How far apart the chunks of a stream are, each stream at a time of its own. @default all streams at the same times */
+  readonly chunkEveryMs?: number;
 }
 
 export interface Timing {
@@ -44,11 +46,12 @@ interface Slice {
 }
 
 async function measure(subject: Subject, scenario: Scenario, timing: Timing): Promise<Slice> {
-  const { callers, streamChunks } = scenario;
+  const { callers, streamChunks, chunkEveryMs } = scenario;
   const marks: number[] = [];
+  const request = subject.request(streamChunks, chunkEveryMs);
   const load: Load = {
     port: subject.port,
-    request: subject.request(streamChunks),
+    request: () => request,
     callers,
     mark: () => marks.push(cpuOfAll(subject.pids)),
   };

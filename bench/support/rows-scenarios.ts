@@ -130,9 +130,10 @@ function closedLoop(loop: ClosedLoop): RowsScenario {
     group,
     async run(subject, isQuick) {
       const marks: Promise<Counts>[] = [];
+      const request = requestFor(group, tookMs);
       const load = {
         port: subject.port,
-        request: requestFor(group, tookMs),
+        request: () => request,
         callers,
         mark: () => marks.push(subject.counts(group.name)),
       };

@@ -18,7 +18,7 @@ export interface Subject {
   /** Path of its chat completions. */
   readonly path: string;
   /** Request for a small answer, or for a stream of so many chunks. */
-  request(streamChunks: number | null): Buffer;
+  readonly request: (streamChunks: number | null, chunkEveryMs?: number) => Buffer;
   stop(): Promise<void>;
 }
 
@@ -79,7 +79,7 @@ export async function startBare(
     pids: [workerd.pid],
     port: workerd.ports[0] ?? 0,
     path,
-    request: (chunks) => chatRequest(path, 'gpt-4o-mini', chunks),
+    request: (chunks, everyMs) => chatRequest(path, 'gpt-4o-mini', chunks, { everyMs }),
     stop: () => workerd.terminate(500),
   };
 }
@@ -95,6 +95,10 @@ export interface HeadgateOptions {
   readonly group: 'configured' | 'automatic';
   /** Joins the configured group, whose limit nobody reaches. */
   readonly settings?: object;
+  /** Replaces the configuration, which knows one group and the automatic ones. */
+  readonly config?: object;
+  /** @default the admin routes are closed */
+  readonly adminToken?: string;
   /** As operators run it: in a process of its own, with the forwarder, whose CPU counts too. @default false */
   readonly isServed?: boolean;
   /** Joins the environment of workerd. */
@@ -129,15 +133,23 @@ export async function startHeadgate(options: HeadgateOptions): Promise<Subject> 
     port: 0,
     dataDir: join(dir, nameAsFolder(name)),
     env: { ...process.env, ...options.env },
-    config: configOf(options),
+    config: options.config ?? configOf(options),
     ...(options.module === undefined ? {} : { module: options.module }),
+    ...(options.adminToken === undefined ? {} : { adminToken: options.adminToken }),
   };
   const onLog = (line: string): void => console.error(`${name}: ${line}`);
-  const running = isServed ? await serveApart(given) : await serveHere({ ...given, onLog });
+  const running: Running = isServed
+    ? await serveApart(given)
+    : await serveHere({ ...given, onLog });
   const [upstream, model] =
     group === 'configured' ? ['bench', 'gpt-4o-mini'] : [KNOWN_UPSTREAM, KNOWN_MODEL];
   const path = `/${upstream}/v1/chat/completions`;
-  return { name, path, ...running, request: (chunks) => chatRequest(path, model, chunks) };
+  return {
+    name,
+    path,
+    ...running,
+    request: (chunks, everyMs) => chatRequest(path, model, chunks, { everyMs }),
+  };
 }
 
 async function serveHere(options: ServeOptions): Promise<Running> {

@@ -23,8 +23,19 @@ setInterval(() => {
   }
 }, CHUNK_EVERY_MS);
 
+/** Sends a stream's chunks at times of its own. */
+function streamAlone(socket: Socket, chunks: number, everyMs: number): void {
+  let left = chunks;
+  const timer = setInterval(() => {
+    socket.write(left > 0 ? streamChunk : LAST_CHUNK);
+    if (left === 0) clearInterval(timer);
+    left -= 1;
+  }, everyMs);
+  socket.once('close', () => clearInterval(timer));
+}
+
 function answer(socket: Socket, head: string): void {
-  const chunks = /\?stream=(\d+) /.exec(head)?.[1];
+  const [, chunks, everyMs] = /\?stream=(\d+)(?:&every=(\d+))? /.exec(head) ?? [];
   const afterMs = /\?after=(\d+) /.exec(head)?.[1];
   if (afterMs !== undefined) {
     setTimeout(() => socket.write(jsonAnswer), Number(afterMs));
@@ -32,7 +43,8 @@ function answer(socket: Socket, head: string): void {
     socket.write(jsonAnswer);
   } else {
     socket.write(STREAM_HEAD);
-    streams.set(socket, Number(chunks));
+    if (everyMs === undefined) streams.set(socket, Number(chunks));
+    else streamAlone(socket, Number(chunks), Number(everyMs));
   }
 }
 

@@ -75,10 +75,12 @@ export function chatRequest(
   pathname: string,
   model: string,
   streamChunks: number | null,
-  headers: readonly string[] = [],
+  { everyMs, headers = [] }: { everyMs?: number | undefined; headers?: readonly string[] } = {},
 ): Buffer {
   if (streamChunks === null) return post(pathname, small(model), headers);
-  return post(`${pathname}?stream=${streamChunks}`, { ...small(model), stream: true }, headers);
+  const every = everyMs === undefined ? '' : `&every=${everyMs}`;
+  const target = `${pathname}?stream=${streamChunks}${every}`;
+  return post(target, { ...small(model), stream: true }, headers);
 }
 
 const small = (model: string): object => ({

@@ -1,0 +1,165 @@
+import { startHaproxy } from '../support/haproxy.ts';
+import { startLimitedUpstream, type LimitedUpstream } from '../support/limited-upstream.ts';
+import { Caller } from '../support/load.ts';
+import { percent, printTable, type Verdict } from '../support/report.ts';
+import { startHeadgate, type Subject } from '../support/subjects.ts';
+import { slowChatRequest } from '../support/wire.ts';
+import type { Bench, BenchScenario } from './scenario.ts';
+
+/** Pace of a queue before an upstream that goes on counting calls after their end, as a share of the ideal one. */
+const AIMS = { withoutLag: 0.95, withLag: 0.9, refusedLater: 0.01 };
+
+const LIMIT = 4;
+const CALL_MS = 200;
+const CALLS = { full: 200, quick: 24 };
+const LAGS_MS = [0, 30, 150];
+
+/** From then on the lag is to be known. */
+const LATER_MS = 60_000;
+
+/** One herd of calls, all sent at once. */
+interface Burst {
+  readonly wallMs: number;
+  /** The best that is possible with this lag. */
+  readonly idealMs: number;
+  /** Calls that the upstream refused, a share of all. */
+  readonly refused: number;
+  readonly refusals: number;
+  /** Calls whose callers saw the refusal. */
+  readonly failed: number;
+  readonly peak: number;
+}
+
+/** A subject with an upstream of its own, so that all can queue at the same time. */
+interface Lane {
+  readonly subject: Subject;
+  readonly lagMs: number;
+  readonly upstream: LimitedUpstream;
+  readonly bursts: Burst[];
+}
+
+/** Calls in a row on each slot, and the lag between them. */
+const idealOf = (calls: number, lagMs: number): number =>
+  (calls / LIMIT) * (CALL_MS + lagMs) - lagMs;
+
+async function sendAll({ subject, lagMs, upstream, bursts }: Lane, calls: number): Promise<void> {
+  const terms = { limit: LIMIT, lagMs };
+  await upstream.tell(terms);
+  const request = slowChatRequest(subject.path, CALL_MS);
+  const callers = await Promise.all(Array.from({ length: calls }, () => Caller.open(subject.port)));
+  const startedAt = performance.now();
+  const statuses = await Promise.all(callers.map((caller) => caller.statusOf(request)));
+  const wallMs = performance.now() - startedAt;
+  for (const caller of callers) caller.close();
+  const counted = await upstream.tell(terms);
+  bursts.push({
+    wallMs,
+    idealMs: idealOf(calls, lagMs),
+    refused: counted.refused / counted.calls,
+    refusals: counted.refused,
+    failed: statuses.filter((status) => status !== 200).length,
+    peak: counted.peak,
+  });
+}
+
+async function startLane(bench: Bench, lagMs: number): Promise<Lane> {
+  const upstream = bench.keep(await startLimitedUpstream({ limit: LIMIT, lagMs }));
+  const subject = await startHeadgate({
+    name: `Headgate, lag ${lagMs} ms`,
+    dir: bench.dir,
+    upstreamUrl: upstream.url,
+    group: 'configured',
+    settings: { limits: { max_concurrency: LIMIT } },
+    isServed: true,
+  });
+  return { subject: bench.keep(subject), lagMs, upstream, bursts: [] };
+}
+
+async function startHaproxyLane({ dir, keep }: Bench, lagMs: number): Promise<Lane> {
+  const upstream = keep(await startLimitedUpstream({ limit: LIMIT, lagMs }));
+  const subject = keep(await startHaproxy(dir, upstream.url, LIMIT));
+  return { subject: { ...subject, name: `HAProxy, lag ${lagMs} ms` }, lagMs, upstream, bursts: [] };
+}
+
+function print(lanes: readonly Lane[], calls: number): void {
+  console.log(`\nLimit ${LIMIT}, ${calls} calls of ${CALL_MS} ms at once, default holds\n`);
+  const rows = lanes.flatMap(({ subject, bursts }) =>
+    bursts.map((burst, at) => [
+      `${subject.name}${at === 0 ? '' : `, burst ${at + 1}`}`,
+      (burst.wallMs / 1_000).toFixed(2),
+      percent(burst.idealMs / burst.wallMs),
+      String(burst.refusals),
+      percent(burst.refused),
+      String(burst.failed),
+      String(burst.peak),
+    ]),
+  );
+  const heads = [
+    '',
+    'wall s',
+    'of the ideal',
+    'refusals',
+    'of calls',
+    'callers saw',
+    'most at once',
+  ];
+  printTable([heads, ...rows]);
+}
+
+/** Judges the first herd and the one after the first minute. */
+function judge({ subject, lagMs, bursts }: Lane): Verdict[] {
+  const least = lagMs === 0 ? AIMS.withoutLag : AIMS.withLag;
+  const paces = [...new Set([bursts.at(0), bursts.at(-1)])].map((burst, at): Verdict => {
+    const share = burst === undefined ? NaN : burst.idealMs / burst.wallMs;
+    const when = at === 0 ? 'first burst' : 'after a minute';
+    return {
+      aim: `${subject.name}, ${when}: at least ${percent(least)} of the ideal pace`,
+      measured: percent(share),
+      holds: share >= least,
+    };
+  });
+  const later = bursts.at(-1)?.refused ?? NaN;
+  const failed = bursts.reduce((sum, burst) => sum + burst.failed, 0);
+  return [
+    ...paces,
+    {
+      aim: `${subject.name}, after a minute: at most ${percent(AIMS.refusedLater)} of the calls refused by the upstream`,
+      measured: percent(later),
+      holds: later <= AIMS.refusedLater,
+    },
+    {
+      aim: `${subject.name}: no caller sees a refusal`,
+      measured: String(failed),
+      holds: failed === 0,
+    },
+  ];
+}
+
+async function queueUp(lane: Lane, calls: number, untilMs: number): Promise<void> {
+  const startedAt = performance.now();
+  await sendAll(lane, calls);
+  if (untilMs === 0) return;
+  while (performance.now() - startedAt < untilMs) await sendAll(lane, calls);
+  await sendAll(lane, calls);
+}
+
+export const lag: BenchScenario = {
+  name: 'lag',
+  async run(bench) {
+    const calls = bench.isQuick ? CALLS.quick : CALLS.full;
+    const lanes: Lane[] = [];
+    for (const lagMs of LAGS_MS) lanes.push(await startLane(bench, lagMs));
+    const peers: Lane[] = [];
+    if (bench.peers.haproxy) {
+      for (const lagMs of LAGS_MS) peers.push(await startHaproxyLane(bench, lagMs));
+    }
+    const laterMs = bench.isQuick ? 0 : LATER_MS;
+    await Promise.all([
+      ...lanes.map((lane) => queueUp(lane, calls, laterMs)),
+      ...peers.map((lane) => queueUp(lane, calls, 0)),
+    ]);
+    bench.roundIsOver();
+    print([...lanes, ...peers], calls);
+    return lanes.flatMap(judge);
+  },
+};
