@@ -55,6 +55,11 @@ export const gaugesSchema = z.object({
     description: 'Slots that are kept back for a while after their call.',
     unit: 'slots',
   }),
+  cooldown_ms: ms.meta({
+    description:
+      'How long a slot is kept back after a call that ended well: as configured, or as learned of an upstream that counts calls for longer. Of several pools the longest.',
+    unit: 'ms',
+  }),
   unclaimed: count.meta({
     description:
       'Slots that may have been handed out before the last reset of this pool, and of which nobody has been heard yet. They are not free, and are not part of `in_use`.',
@@ -166,7 +171,7 @@ export const waiterInfoSchema = z.object({
 });
 
 /** Fields that a pool of the release before does not tell, as they are to be read then. */
-export const NOT_TOLD_BEFORE = { unclaimed: 0, unclaimed_until: null } as const;
+export const NOT_TOLD_BEFORE = { cooldown_ms: 0, unclaimed: 0, unclaimed_until: null } as const;
 
 /** One pool of slots: a group, or one partition of it. */
 export type PoolStatus = Frozen<z.output<typeof poolStatusSchema>>;

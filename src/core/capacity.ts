@@ -1,13 +1,13 @@
 import { instant, type InstantMs } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
-import { AUTO_COOLDOWN_MS, AUTO_COOLDOWN_SLOTS_MAX, LAG_REMEMBERED_MS } from './words/settings.ts';
 import type { Demand } from './words/usage.ts';
 import { allows, nextChangeAt as breakerChangesAt } from './parts/breaker.ts';
 import { slotsMaxNow } from './parts/ceiling.ts';
 import { ONE_REQUEST } from './parts/demand.ts';
+import { takeCooldownMs } from './parts/lag.ts';
 import { nextChangeAt as pauseChangesAt, rampSlotsMax } from './parts/pause.ts';
 import { roomAt as ratesRoomAt } from './parts/rates.ts';
-import { NEVER, type GroupState } from './state.ts';
+import { NEVER, type GroupState, type Lease } from './state.ts';
 
 /** Slots that may be in use now: by the limit, by what was learned, and by the ramp after a pause. */
 export function slotsMaxAt(state: GroupState, now: InstantMs): number {
@@ -83,27 +83,31 @@ export function hasRoom(state: GroupState, demand: Demand, now: InstantMs): bool
 }
 
 /**
- * How long a slot stays down after its call ended so. Providers count a call as in flight for a while
- * after its last byte; where every slot counts, the next call would meet their 429.
+ * Takes how long the slots of a lease stay down that ended so. Upstreams count a call as in flight for a while after
+ * its last byte; where every slot counts, the next one would be refused. A call that was refused for that is no
+ * failure.
  */
-export function cooldownMs(state: GroupState, outcome: Outcome, now: InstantMs): number {
-  const { settings } = state;
+export function cooldownMs(state: GroupState, { isLagging }: Lease, outcome: Outcome): number {
+  const { releaseCooldownMs, cancelCooldownMs, failureCooldownMs } = state.settings;
   switch (outcome) {
     case 'success':
-      return resolveAuto(state, settings.releaseCooldownMs, now);
+      return orLearned(state, releaseCooldownMs);
     case 'cancelled':
-      return resolveAuto(state, settings.cancelCooldownMs, now);
+      return orLearned(state, cancelCooldownMs === 'auto' ? releaseCooldownMs : cancelCooldownMs);
     case 'failed':
-      return settings.failureCooldownMs;
+      return isLagging ? orLearned(state, releaseCooldownMs) : failureCooldownMs;
     case 'refused':
     case 'unused':
       return 0;
   }
 }
 
-function resolveAuto(state: GroupState, configured: number | 'auto', now: InstantMs): number {
-  if (configured !== 'auto') return configured;
-  const isSmall = slotsLearned(state) <= AUTO_COOLDOWN_SLOTS_MAX;
-  const lagsUntil = state.controls.lagSeenAt + LAG_REMEMBERED_MS;
-  return isSmall || now < lagsUntil ? AUTO_COOLDOWN_MS : 0;
+/** Computes how long a slot stays down after a call that ended well, but for one that tries less: as set, or as learned. */
+export function cooldownInForceMs({ settings, controls }: GroupState): number {
+  const { releaseCooldownMs } = settings;
+  return releaseCooldownMs === 'auto' ? controls.lag.ms : releaseCooldownMs;
+}
+
+function orLearned({ controls }: GroupState, configured: number | 'auto'): number {
+  return configured === 'auto' ? takeCooldownMs(controls.lag) : configured;
 }

@@ -1,7 +1,8 @@
-import { earlier, instant, type InstantMs } from './words/ids.ts';
+import type { InstantMs } from './words/ids.ts';
 import type { GroupSettings } from './words/settings.ts';
 import { closedBreaker, rebase as rebaseBreaker, type Breaker } from './parts/breaker.ts';
 import { emptyCeiling, rebase as rebaseCeiling, type Ceiling } from './parts/ceiling.ts';
+import { noLag, rebase as rebaseLag, type Lag } from './parts/lag.ts';
 import { emptyPause, rebase as rebasePause, type Pause } from './parts/pause.ts';
 import { emptyRates, rebase as rebaseRates, type Rates } from './parts/rates.ts';
 import { emptySpend, type Spend } from './parts/spend.ts';
@@ -18,8 +19,7 @@ export interface Controls {
   readonly pause: Pause;
   readonly breaker: Breaker;
   readonly factors: TokenFactors;
-  /** The last refusal as too many of what was within the configured limit; 0: there was none. */
-  lagSeenAt: InstantMs;
+  readonly lag: Lag;
 }
 
 /** The controls of a group that has not made a call. */
@@ -31,7 +31,7 @@ export function emptyControls(now: InstantMs): Controls {
     pause: emptyPause(),
     breaker: closedBreaker(),
     factors: emptyTokenFactors(),
-    lagSeenAt: instant(0),
+    lag: noLag(),
   };
 }
 
@@ -41,5 +41,5 @@ export function rebaseControls(controls: Controls, settings: GroupSettings, now:
   rebaseCeiling(controls.ceiling, now);
   rebasePause(controls.pause, now);
   rebaseBreaker(controls.breaker, now);
-  controls.lagSeenAt = earlier(controls.lagSeenAt, now);
+  rebaseLag(controls.lag, now);
 }

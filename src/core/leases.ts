@@ -7,7 +7,7 @@ import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './parts
 import { demandOf } from './parts/demand.ts';
 import { noteFreed, noteHandedOut, noteLapsed, noteLost } from './parts/bound.ts';
 import { resettle } from './parts/queue.ts';
-import { atUpstream, cooldownMs } from './capacity.ts';
+import { cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { forgetNested, noteNested, passesOn, slotsPassing } from './nesting.ts';
@@ -15,6 +15,7 @@ import { reservationOf, settleLease } from './reservation.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteEnd } from './stats.ts';
 import { mayClaim, takeUnclaimed, type Claim } from './unclaimed.ts';
+import { noteCallable, noteEndThere } from './upstream-lag.ts';
 import { noteEnded, noteGranted, noteSuccess } from './upstream-signals.ts';
 import { checkNew, countViolation } from './violations.ts';
 
@@ -31,7 +32,7 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
   const lease = newLease(state, wanted, now);
   noteHandedOut(state.bound, boundSlotsOf(lease), now);
   addLease(state, lease, now);
-  lease.slotsAtGrant = atUpstream(state);
+  noteCallable(state, lease, now);
   chargeTo(state, lease, holdToChargeMs(state), now);
   return lease;
 }
@@ -122,11 +123,13 @@ function newLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
     grantedAt: now,
     callableAt: now,
     slotsAtGrant: 0,
+    gapMs: Infinity,
     hasAnswer: false,
     phase: 'held',
     until: after(now, LEASE_TTL_MS),
     attachment: state.nextAttachment++,
     isRefused: false,
+    isLagging: false,
     isOfEarlier: false,
     isLost: false,
     chargedMs: 0,
@@ -174,8 +177,7 @@ function count(state: GroupState, lease: Lease, sign: 1 | -1, now: InstantMs): v
 /** Confirms that all groups of its call have granted, and the call is on its way. */
 export function confirmLease(state: GroupState, lease: Lease, now: InstantMs): void {
   if (!endWaitElsewhere(state, lease)) return;
-  lease.callableAt = now;
-  lease.slotsAtGrant = atUpstream(state);
+  noteCallable(state, lease, now);
   noteGranted(state, lease, now);
 }
 
@@ -258,6 +260,7 @@ export function endLease(
     return countViolation(state, 'settled_twice');
   }
   const isUnused = outcome === 'unused' || settlement === 'unused';
+  if (!isUnused) noteEndThere(state, lease, now);
   const heldMs = now - lease.grantedAt;
   state.tombstones.add(lease.id, now);
   effects.push({ kind: 'ended', leaseId: lease.id });
@@ -270,7 +273,7 @@ export function endLease(
   if (outcome === 'success') noteSuccess(state, lease, now);
   // A caller that leaves says nothing of the upstream, whether its Worker lives to tell or not.
   noteEnded(state, lease, false, now);
-  const downMs = lease.slots === 0 ? 0 : cooldownMs(state, outcome, now);
+  const downMs = lease.slots === 0 ? 0 : cooldownMs(state, lease, outcome);
   if (downMs > 0) {
     if (lease.isRefused) state.slotsRefused -= lease.slots;
     lease.isRefused = false;

@@ -8,6 +8,7 @@ import { nothingAhead, type Ahead } from './parts/ahead.ts';
 import { emptyBound, type Bound } from './parts/bound.ts';
 import { emptyDecisionLog, type Decision, type DecisionLog } from './parts/decision-log.ts';
 import { emptyQueue, type Queue } from './parts/queue.ts';
+import { noEnds, type RecentEnds } from './parts/recent-ends.ts';
 import { noRepeatRefusals, type RepeatRefusals } from './parts/repeat-refusals.ts';
 import { Tombstones } from './parts/tombstones.ts';
 import { emptyTotals, type Totals } from './parts/totals.ts';
@@ -38,12 +39,16 @@ export interface Lease {
   callableAt: InstantMs;
   /** Slots that were at the upstream then, its own among them; 0: not known any more. */
   slotsAtGrant: number;
+  /** How long before that those had ended that leave it no room if the upstream still counts them. */
+  gapMs: number;
   /** The group has heard what the upstream said to it. */
   hasAnswer: boolean;
   /** Its holder still waits in a wider group. */
   waitsElsewhere: boolean;
   /** The upstream refused its call, and its holder has yet to let go. */
   isRefused: boolean;
+  /** The upstream refused its call because it still counts one that has ended. */
+  isLagging: boolean;
   /** An earlier instance has granted it: calls that pass on it may not be known yet. */
   isOfEarlier: boolean;
   /** Its end was not told by its holder, who may live. */
@@ -135,6 +140,7 @@ export interface GroupState {
   nextAttachment: number;
   readonly controls: Controls;
   readonly repeatRefusals: RepeatRefusals;
+  readonly recentEnds: RecentEnds;
   readonly bound: Bound;
   /** The controls have changed and are to be kept soon. */
   isControlsDirty: boolean;
@@ -192,6 +198,7 @@ export function emptyState(
     nextAttachment: firstAttachment,
     controls,
     repeatRefusals: noRepeatRefusals(),
+    recentEnds: noEnds(),
     bound: emptyBound(firstAttachment, isStored),
     isControlsDirty: false,
     talliesDirtyAt: null,

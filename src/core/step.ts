@@ -5,6 +5,7 @@ import { emptyDueAt, hasCrowdChanged, isRunningOut, lostAt, noteHeld } from './p
 import { closedBreaker } from './parts/breaker.ts';
 import { emptyCeiling } from './parts/ceiling.ts';
 import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
+import { noLag } from './parts/lag.ts';
 import { emptyPause } from './parts/pause.ts';
 import { queueLength } from './parts/queue.ts';
 import { refundDebts } from './parts/rates.ts';
@@ -297,7 +298,7 @@ function relearn(state: GroupState, now: InstantMs) {
   Object.assign(controls.ceiling, emptyCeiling(now));
   Object.assign(controls.pause, emptyPause());
   Object.assign(controls.breaker, closedBreaker());
-  controls.lagSeenAt = instant(0);
+  Object.assign(controls.lag, noLag());
   state.isControlsDirty = true;
 }
 

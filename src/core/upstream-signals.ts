@@ -22,6 +22,7 @@ import { noteTaken, noteRepeatRefusal } from './parts/repeat-refusals.ts';
 import { atUpstream, slotsLearned } from './capacity.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteSignal } from './stats.ts';
+import { isLag, slotsLagging, noteTakenAfterGap } from './upstream-lag.ts';
 
 const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
 
@@ -29,7 +30,8 @@ const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
  * Applies the upstream's answer to a call. Different causes, different medicine; what is
  * in flight is never touched.
  *
- * - Too many at once: the ceiling comes down to what the upstream did accept.
+ * - Too many at once: slots cool down for longer; where that does not help, or cannot be why, the ceiling comes
+ *   down to what the upstream did accept.
  * - Overload: the ceiling is cut by a part, and the breaker counts a failure.
  * - Requests or tokens: a pause as long as the upstream says, and that limit counts as used up.
  * - A long window: a pause until the instant that the upstream names; without one there is none.
@@ -75,12 +77,17 @@ export function applySignal(
   };
   switch (kind) {
     case 'concurrency':
-      if (settings.isHard) controls.lagSeenAt = now;
       noteRepeatRefusal(state.repeatRefusals, lease.ticketId, now);
+      lease.isLagging = isLag(state, lease, signal, othersInUse, now);
+      if (lease.isLagging) return;
       return noteConcurrencyRefusal(
         ceiling,
         settings,
-        { ...call, namedSlotsMax: signal.slotsMax },
+        {
+          ...call,
+          othersInUse: othersInUse + slotsLagging(state, now),
+          namedSlotsMax: signal.slotsMax,
+        },
         now,
       );
     case 'overload':
@@ -116,16 +123,13 @@ function lessonOf(state: GroupState): string {
 }
 
 /** @param waitMs how long the next calls had better wait, because a limit is nearly used up */
-function applyServed(
-  state: GroupState,
-  { id: leaseId, callableAt: grantedAt, slotsAtGrant }: Lease,
-  waitMs: number | null,
-  now: InstantMs,
-): void {
+function applyServed(state: GroupState, lease: Lease, waitMs: number | null, now: InstantMs): void {
   const { settings, controls } = state;
+  const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
   const slotsInUse = atUpstream(state);
   ceilingServed(controls.ceiling, settings, { grantedAt, slotsAtGrant, slotsInUse }, now);
   breakerServed(controls.breaker, { leaseId, grantedAt }, now);
+  noteTakenAfterGap(state, lease);
   noteTaken(state.repeatRefusals, grantedAt);
   pauseServed(controls.pause, grantedAt);
   if (waitMs === null) return;
@@ -150,6 +154,7 @@ export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): vo
   const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
   breakerServed(controls.breaker, { leaseId, grantedAt }, now);
   noteAccepted(controls.ceiling.evidence, { grantedAt, slotsAtGrant }, now);
+  noteTakenAfterGap(state, lease);
   noteTaken(repeatRefusals, grantedAt);
 }
 

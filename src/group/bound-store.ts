@@ -130,6 +130,7 @@ export class BoundStore {
       factors: factors ?? empty.factors,
       ...controls,
       ceiling: { ...empty.ceiling, ...controls.ceiling },
+      lag: { ...empty.lag, ...controls.lag },
       spend: { ...empty.spend, ...ofSpend, ...controls.spend },
     };
   }

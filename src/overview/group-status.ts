@@ -102,6 +102,7 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
   return {
     in_use: sum((pool) => pool.in_use),
     cooling: sum((pool) => pool.cooling),
+    cooldown_ms: Math.max(0, ...pools.map((pool) => pool.cooldown_ms)),
     unclaimed: sum((pool) => pool.unclaimed),
     unclaimed_until: latest(pools.map((pool) => pool.unclaimed_until)),
     queued: sum((pool) => pool.queued),

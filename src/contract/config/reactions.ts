@@ -8,11 +8,11 @@ const cooldown = z.union([z.literal('auto'), z.int().min(0).max(60_000)]);
 export const holdsSchema = z.strictObject({
   release_cooldown_ms: cooldown.default('auto').meta({
     description:
-      'How long a slot stays down after a call that ended well, because counters of providers lag. `auto`: 200 ms where that is likely, else 0.',
+      'How long a slot stays down after a call that ended well, because counters of providers lag. `auto`: as long as the pool has learned, 0 to begin with, 1,000 ms at the most.',
     unit: 'ms',
   }),
   cancel_cooldown_ms: cooldown.default('auto').meta({
-    description: 'The same after a call that was cut short.',
+    description: 'The same after a call that was cut short. `auto`: as after one that ended well.',
     unit: 'ms',
   }),
   failure_hold_ms: z.int().min(0).max(60_000).default(2_000).meta({

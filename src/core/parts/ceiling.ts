@@ -111,6 +111,38 @@ export function slotsMaxNow(ceiling: Ceiling, settings: CeilingSettings): number
   return Math.floor(exactSlots(ceiling, settings));
 }
 
+/** Computes how many of them the upstream is known to take: not those by which a probe under way exceeds that. */
+export function slotsProven(ceiling: Ceiling, settings: CeilingSettings, now: InstantMs): number {
+  const slots = slotsMaxNow(ceiling, settings);
+  return isProbing(ceiling, now) ? slots - ceiling.step : slots;
+}
+
+/** Whether a refusal now would be the failure of the last rise. */
+export function isProbing(
+  { lastRiseAt, lastCutAt, isRiseProven }: Ceiling,
+  now: InstantMs,
+): boolean {
+  if (lastRiseAt <= lastCutAt) return false;
+  return !isRiseProven || now - lastRiseAt < PROBE_FAILS_WITHIN_MS;
+}
+
+/** Ends a probe: goes back to what the upstream is known to take. */
+export function failProbe(
+  ceiling: Ceiling,
+  settings: CeilingSettings,
+  ticketId: TicketId,
+  now: InstantMs,
+): void {
+  if (!isLearning(settings)) return;
+  lower(ceiling, settings, slotsProven(ceiling, settings, now));
+  noteCut(ceiling, ticketId, now);
+}
+
+/** Whether a refusal tells of what is in flight now. */
+export function isPrompt(grantedAt: InstantMs, now: InstantMs): boolean {
+  return now - grantedAt <= PROMPT_MS;
+}
+
 /**
  * Learns from a refusal because too many were in flight: what the upstream has accepted is its limit. Every
  * refusal of a burst counts, each sees fewer others, and the last one leaves exactly what was accepted.
@@ -125,7 +157,7 @@ export function noteConcurrencyRefusal(
   call: RefusedCall & { readonly namedSlotsMax: number | null },
   now: InstantMs,
 ): void {
-  if (now - call.grantedAt > PROMPT_MS) return noteOverload(ceiling, settings, call, now);
+  if (!isPrompt(call.grantedAt, now)) return noteOverload(ceiling, settings, call, now);
   if (!isLearning(settings)) return;
   const believed = call.othersInUse === 0 ? Infinity : weighRefusal(ceiling.evidence, call, now);
   const accepted = Math.min(believed, call.namedSlotsMax ?? Infinity);
@@ -135,15 +167,18 @@ export function noteConcurrencyRefusal(
   ceiling.mode = 'tracking';
   ceiling.lastProbeAt = now;
   ceiling.servedSinceProbe = 0;
-  if (call.grantedAt <= ceiling.lastCutAt) return;
-  const isProbe =
-    ceiling.lastRiseAt > ceiling.lastCutAt && now - ceiling.lastRiseAt < PROBE_FAILS_WITHIN_MS;
-  ceiling.servedBeforeProbe = isProbe
+  if (call.grantedAt > ceiling.lastCutAt) noteCut(ceiling, call.ticketId, now);
+}
+
+function noteCut(ceiling: Ceiling, ticketId: TicketId, now: InstantMs): void {
+  ceiling.servedBeforeProbe = isProbing(ceiling, now)
     ? Math.min(SERVED_BEFORE_PROBE_MAX, 2 * ceiling.servedBeforeProbe)
     : SERVED_BEFORE_PROBE_MIN;
+  ceiling.lastProbeAt = now;
+  ceiling.servedSinceProbe = 0;
   ceiling.isRiseProven = false;
   ceiling.lastCutAt = now;
-  ceiling.lastCutBy = call.ticketId;
+  ceiling.lastCutBy = ticketId;
 }
 
 /**
@@ -185,7 +220,8 @@ export function noteServed(
     return raise(ceiling, settings, exactSlots(ceiling, settings) + 1 / limit);
   }
   ceiling.servedSinceProbe += 1;
-  if (grantedAt >= ceiling.lastRiseAt) ceiling.isRiseProven = true;
+  const isOfRise = grantedAt >= ceiling.lastRiseAt && call.slotsAtGrant > limit - ceiling.step;
+  if (isOfRise) ceiling.isRiseProven = true;
   probe(ceiling, settings, limit, now);
 }
 
@@ -202,6 +238,7 @@ function probe(ceiling: Ceiling, settings: CeilingSettings, limit: number, now: 
   ceiling.servedSinceProbe = 0;
   ceiling.isRiseProven = false;
   raise(ceiling, settings, limit + ceiling.step);
+  if (ceiling.slots === null) ceiling.isRiseProven = true;
 }
 
 function isProbeDue({ servedSinceProbe, servedBeforeProbe }: Ceiling, sinceMs: number): boolean {

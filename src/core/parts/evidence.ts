@@ -93,6 +93,18 @@ export function weighRefusal(
   return slots;
 }
 
+/** Notes a refusal that may have another cause: if that is not it, the next one confirms this. */
+export function noteOpenRefusal(
+  evidence: Evidence,
+  { ticketId, othersInUse }: { readonly ticketId: TicketId; readonly othersInUse: number },
+  now: InstantMs,
+): void {
+  evidence.refusedAt = now;
+  evidence.moreSeen = 0;
+  const isHeldBack = false;
+  evidence.refusal = { ticketId, at: now, slots: othersInUse, servedSlots: 0, isHeldBack };
+}
+
 /**
  * Notes that a call was served which made so many slots at the upstream when it was granted. Where something
  * was refused since, it may be one of those.

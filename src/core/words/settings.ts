@@ -19,9 +19,9 @@ export interface GroupSettings {
   readonly timeoutMs: number;
   /** A paused group queues and grants nothing. */
   readonly paused: boolean;
-  /** How long a slot stays down after a call that ended well. `auto`: see `cooldownMs`. */
+  /** How long a slot stays down after a call that ended well. `auto`: as long as was learned. */
   readonly releaseCooldownMs: number | 'auto';
-  /** How long a slot stays down after a call that was cut short. */
+  /** How long a slot stays down after a call that was cut short. `auto`: as after one that ended well. */
   readonly cancelCooldownMs: number | 'auto';
   /** How long a slot stays down after a definite 429 or 5xx of the upstream. */
   readonly failureCooldownMs: number;
@@ -119,21 +119,6 @@ export const RETRY_AFTER_MIN_MS = 1_000;
 
 /** Minimum Retry-After where nobody knows how long it will last. */
 export const COMEBACK_MS = 15_000;
-
-/**
- * Maximum slots of a group whose provider's own lagging counter is felt, which is why `auto` cools them down.
- */
-export const AUTO_COOLDOWN_SLOTS_MAX = 4;
-
-/** How long the `auto` cooldown of a small group is. */
-export const AUTO_COOLDOWN_MS = 200;
-
-/**
- * How long a lag is remembered. A refusal for too many calls at once, though there were no more than the
- * limit, tells that the provider's own counter lags. For so long after it `auto` cools slots down in a group
- * of any size.
- */
-export const LAG_REMEMBERED_MS = 3_600_000;
 
 /** How long nobody younger is granted after waiters were moved, to be routed again. */
 export const MOVE_SETTLE_MS = 250;

@@ -1,7 +1,7 @@
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/status.ts';
 import { DETAIL_ROWS_MAX, type PoolDetail } from '../../contract/rpc/feed-rpc.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
-import { heldByCalls } from '../../core/capacity.ts';
+import { cooldownInForceMs, heldByCalls } from '../../core/capacity.ts';
 import { estimateWaitMs } from '../../core/estimate.ts';
 import { probableOrder } from '../../core/forecast.ts';
 import { laneLength, queueLength } from '../../core/parts/queue.ts';
@@ -32,6 +32,7 @@ export function poolStatus(
     ...identity,
     in_use: heldByCalls(state),
     cooling: state.slotsCooling,
+    cooldown_ms: Math.round(cooldownInForceMs(state)),
     unclaimed: unclaimed.slots,
     unclaimed_until: unclaimed.slots === 0 ? null : new Date(unclaimed.until).toISOString(),
     queued: queueLength(queue),

@@ -26,6 +26,11 @@ export const SLOTS_COOLING = gauge(
   'slots_cooling',
   'Slots that stay down for a moment after a call.',
 );
+export const COOLDOWN = gauge(
+  'cooldown_seconds',
+  'How long a slot stays down after a call that ended well, as configured or learned.',
+  'max',
+);
 export const SLOTS_UNCLAIMED = gauge(
   'slots_unclaimed',
   'Slots that may be held by calls of before the last reset.',

@@ -47,6 +47,7 @@ function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
   if (limit.configured !== null) to.add(families.SLOTS_LIMIT_CONFIGURED, labels, limit.configured);
   to.add(families.SLOTS_IN_USE, labels, status.in_use);
   to.add(families.SLOTS_COOLING, labels, status.cooling);
+  to.add(families.COOLDOWN, labels, status.cooldown_ms / 1_000);
   to.add(families.SLOTS_UNCLAIMED, labels, status.unclaimed);
   to.addEach(families.QUEUE_LENGTH, labels, 'lane', status.queued_by_lane);
   to.add(families.QUEUE_OLDEST, labels, status.oldest_wait_ms / 1_000);

@@ -4,7 +4,7 @@ import type { Stage } from '../support/lifecycle-stage.ts';
 import { clock, until } from '../support/lifecycle-wait.ts';
 import type { Seen } from '../support/limits-load.ts';
 import { lastExcessAt, seenIn, since } from '../support/limits-load.ts';
-import { AUTO_COOLDOWN_MS, HIDDEN, fillQueue } from '../support/limits-hidden.ts';
+import { HIDDEN, fillQueue } from '../support/limits-hidden.ts';
 import { startScopes } from '../support/limits-stage.ts';
 
 /** A limit that nobody told and that changes, before calls of a second each. */
@@ -32,10 +32,7 @@ const settledMs = (id: string, from: number): number =>
 async function watch(id: string, slots: number, lengthMs: number): Promise<Seen> {
   const from = clock();
   await delay(lengthMs);
-  const { arrivals } = stage.upstream.stats(id);
-  // A group that takes 4 for the limit of this upstream leaves each slot alone for a while.
-  const cooldownMs = slots <= 4 || id === 'configured' ? AUTO_COOLDOWN_MS : 0;
-  return seenIn(arrivals, slots, since(from), cooldownMs);
+  return seenIn(stage.upstream.stats(id).arrivals, slots, since(from));
 }
 
 function expectSteady({ used, refused }: Seen): void {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Stage } from '../support/lifecycle-stage.ts';
 import { clock, FIGURE } from '../support/lifecycle-wait.ts';
 import { lastExcessAt, seenIn, since } from '../support/limits-load.ts';
-import { AUTO_COOLDOWN_MS, HIDDEN, fillQueue } from '../support/limits-hidden.ts';
+import { HIDDEN, fillQueue } from '../support/limits-hidden.ts';
 import { startScopes } from '../support/limits-stage.ts';
 
 /** Far more than it takes: a group that does not settle never does. */
@@ -31,7 +31,7 @@ it.concurrent.each(HIDDEN)(
       await delay(100);
     }
     const span = since(clock() - LOOK_MS / 2);
-    const { used } = seenIn(stats().arrivals, 4, span, AUTO_COOLDOWN_MS);
+    const { used } = seenIn(stats().arrivals, 4, span);
     const endings = await queue.stop();
     expect(Object.keys(endings)).toEqual(['200']);
     // It was told so by the upstream, and has not settled below it.

@@ -2,9 +2,6 @@ import { openChat } from './lifecycle-call.ts';
 import type { Stage } from './lifecycle-stage.ts';
 import { FullQueue } from './limits-load.ts';
 
-/** How long a group whose limit is small leaves a slot alone after a call, if it is not told otherwise. */
-export const AUTO_COOLDOWN_MS = 200;
-
 /** More than the 64 that are let through at first, so that all of these are refused together. */
 const CLIENTS = 72;
 

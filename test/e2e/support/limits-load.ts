@@ -76,22 +76,10 @@ export interface Seen {
   readonly refused: number;
 }
 
-/**
- * @param cooldownMs how long a group is to leave a slot alone after each call: the slot is not idle then
- */
-export function seenIn(
-  arrivals: readonly StrictArrival[],
-  slots: number,
-  span: Span,
-  cooldownMs = 0,
-): Seen {
+/** Works out what an upstream of so many slots saw. */
+export function seenIn(arrivals: readonly StrictArrival[], slots: number, span: Span): Seen {
   const within = arrivals.filter(({ at }) => at >= span.from && at < span.to);
-  const served = arrivals
-    .filter(({ refusedAs }) => refusedAs === null)
-    .map((arrival) => ({
-      ...arrival,
-      endedAt: arrival.endedAt === null ? null : arrival.endedAt + cooldownMs,
-    }));
+  const served = arrivals.filter(({ refusedAs }) => refusedAs === null);
   return {
     used: slotSeconds(served, '', span) / ((slots * (span.to - span.from)) / 1_000),
     refused: within.filter(({ refusedAs }) => refusedAs !== null).length / within.length,

@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Outcome } from '../../../src/core/words/outcome.ts';
-import {
-  AUTO_COOLDOWN_MS,
-  AUTO_COOLDOWN_SLOTS_MAX,
-  type GroupSettings,
-} from '../../../src/core/words/settings.ts';
+import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** How long a slot stays down after its call ended. */
@@ -45,13 +41,15 @@ test('a cool-down of 0 is none', () => {
 describe('auto', () => {
   const settings = { releaseCooldownMs: 'auto', cancelCooldownMs: 'auto' } as const;
 
-  test.each<Outcome>(['success', 'cancelled'])('cools a small group down after %s', (outcome) => {
-    const small = { ...settings, slotsMax: AUTO_COOLDOWN_SLOTS_MAX };
-    expect(downMs(small, outcome)).toBe(AUTO_COOLDOWN_MS);
-  });
+  test.each<Outcome>(['success', 'cancelled'])(
+    'is none after %s where no lag is known',
+    (outcome) => {
+      expect(downMs({ ...settings, slotsMax: 1 }, outcome)).toBeNull();
+    },
+  );
 
-  test.each<Outcome>(['success', 'cancelled'])('lets a larger group be after %s', (outcome) => {
-    expect(downMs({ ...settings, slotsMax: AUTO_COOLDOWN_SLOTS_MAX + 1 }, outcome)).toBeNull();
+  test('is as long after a call that was cut short as after one that ended well', () => {
+    expect(downMs({ releaseCooldownMs: 111, cancelCooldownMs: 'auto' }, 'cancelled')).toBe(111);
   });
 });
 

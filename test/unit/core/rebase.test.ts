@@ -92,14 +92,19 @@ describe('what was learned and used', () => {
   });
 
   test('nothing that is noted lies in the future', () => {
-    const group = TestGroup.stored({ slotsMax: 3 });
-    group.askAll('a', 'b', 'c');
+    const group = TestGroup.stored({ slotsMax: 3, releaseCooldownMs: 'auto' });
+    group.askAll('before', 'a', 'b');
+    group.release('before');
+    group.askAll('lags', 'c');
+    group.report('lags', { kind: 'concurrency' });
+    group.release('lags', 'failed');
+    group.advance(200);
     group.report('c', { kind: 'concurrency' });
     group.report('b', { kind: 'overload' });
     const { now, state } = setBack(group);
-    const { ceiling, lagSeenAt } = state.controls;
+    const { ceiling, lag } = state.controls;
     const { evidence, lastCutAt, lastProbeAt, lastRiseAt } = ceiling;
-    const noted = [lastCutAt, lastProbeAt, lastRiseAt, lagSeenAt, evidence.refusedAt];
+    const noted = [lastCutAt, lastProbeAt, lastRiseAt, lag.refusedAt, evidence.refusedAt];
     expect(noted.filter((at) => at > now)).toEqual([]);
     expect(evidence.refusal?.at ?? 0).toBeLessThanOrEqual(now);
   });

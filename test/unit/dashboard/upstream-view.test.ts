@@ -38,6 +38,7 @@ const FLOWING: GroupStatus = {
   limit: { configured: 5, effective: 5, source: 'configured' },
   in_use: 0,
   cooling: 0,
+  cooldown_ms: 0,
   unclaimed: 0,
   unclaimed_until: null,
   queued: 0,

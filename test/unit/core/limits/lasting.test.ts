@@ -1,14 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { slotsLearned } from '../../../../src/core/capacity.ts';
-import {
-  AUTO_COOLDOWN_MS,
-  LAG_REMEMBERED_MS,
-  LEASE_TTL_MS,
-} from '../../../../src/core/words/settings.ts';
+import { LEASE_TTL_MS } from '../../../../src/core/words/settings.ts';
 import { someClaim, TestGroup } from '../../../support/core-builders.ts';
 import { call, leftIn, metered, used } from './metered.ts';
 
-/** Limits after a reset, and how long a lag of the upstream's counter is remembered. */
+/** Limits after a reset. */
 
 const sliceMs = 600_000;
 
@@ -126,56 +122,5 @@ describe('after a reset', () => {
       expect(after.advance(LEASE_TTL_MS - 1)).toEqual([]);
       expect(after.advance(1)).toEqual(['grant next.1']);
     });
-  });
-});
-
-describe('a refusal as too many within the configured limit', () => {
-  const AUTO = { slotsMax: 100, releaseCooldownMs: 'auto' } as const;
-
-  /** A call was refused though there were no more than configured. */
-  function laggingGroup(settings = {}): TestGroup {
-    const group = TestGroup.stored({ ...AUTO, ...settings });
-    for (let index = 0; index < 20; index += 1) group.ask(`call-${index}`);
-    group.report('call-0', { kind: 'concurrency' });
-    for (let index = 0; index < 20; index += 1) group.release(`call-${index}`, 'unused');
-    return group;
-  }
-
-  /** How long the slot of the next call stays down. */
-  function downMs(group: TestGroup): number {
-    group.ask('next');
-    group.release('next');
-    return group.inUse() === 0 ? 0 : group.lease('next').until - group.now;
-  }
-
-  test('makes slots cool down for an hour', () => {
-    const group = laggingGroup();
-    group.advance(LAG_REMEMBERED_MS - 1);
-    expect(downMs(group)).toBe(AUTO_COOLDOWN_MS);
-    const later = laggingGroup();
-    later.advance(LAG_REMEMBERED_MS);
-    expect(downMs(later)).toBe(0);
-  });
-
-  test('is remembered over a reset', () => {
-    const group = laggingGroup().restart();
-    group.advance(LEASE_TTL_MS);
-    expect(downMs(group)).toBe(AUTO_COOLDOWN_MS);
-  });
-
-  test('says nothing where the limit was only assumed', () => {
-    expect(downMs(laggingGroup({ isHard: false }))).toBe(0);
-  });
-
-  test('changes no cool-down that is configured', () => {
-    expect(downMs(laggingGroup({ releaseCooldownMs: 7 }))).toBe(7);
-  });
-
-  test('makes slots cool down where few are left by it', () => {
-    const group = TestGroup.stored({ ...AUTO, isHard: false });
-    group.askAll('a', 'b', 'c');
-    group.report('a', { kind: 'concurrency' });
-    for (const name of ['a', 'b', 'c']) group.release(name, 'unused');
-    expect(downMs(group)).toBe(AUTO_COOLDOWN_MS);
   });
 });

@@ -1,0 +1,219 @@
+import { earlier, instant, type InstantMs, type TicketId } from '../words/ids.ts';
+
+/**
+ * Lessons about how much longer the upstream counts a call than the group does. Where every slot counts, a call
+ * that follows too soon on one that has ended is refused as one too many. So slots stay down for a while after
+ * their calls: not at all until a refusal shows a lag, and then as long as is accepted and hardly longer.
+ *
+ * The **gap** of a call is how long ago those had ended, when it went out, that leave it no room if they still
+ * count. A refusal says that the lag is longer than the gap, or that the upstream takes fewer calls: the cool-down
+ * grows in two steps to its maximum, and what that does not cure is no lag. So a lag does not pull the ceiling
+ * down.
+ */
+export interface Lag extends Known {
+  /** Calls accepted in a row after a gap shorter than the cool-down, and the longest of those gaps. */
+  taken: number;
+  takenMs: number;
+  /** Calls accepted after any gap since the last probe, and how many there must be before the next. */
+  served: number;
+  servedBeforeProbe: number;
+  /** The last refusal that was taken for a lag, and the call whose refusal made the cool-down longer last. */
+  refusedAt: InstantMs;
+  raisedBy: TicketId | null;
+  /** The case for a lower ceiling; null: what was refused was accepted since. */
+  doubt: Doubt | null;
+  /** The last time that this was found true: for a while other refusals are no lag either. */
+  notCuredAt: InstantMs;
+}
+
+interface Known {
+  /** The cool-down in force: the shortest that is accepted, as far as is known. 0: none. */
+  ms: number;
+  /** The longest gap that was refused, while nothing was accepted after a shorter one. */
+  refusedMs: number;
+}
+
+/** Refusals since the first of which no call was accepted beside as many. */
+interface Doubt {
+  /** The fewest slots at the upstream of one of the refused. */
+  readonly slots: number;
+  /** How many there were, but for those that went out before the cool-down was made longer. */
+  readonly times: number;
+  /** How often the cool-down was made longer since a call was accepted beside fewer. */
+  raises: number;
+  /** Cool-down and gap of before. */
+  readonly before: Known;
+}
+
+/** A call that was accepted or refused. */
+export interface GappedCall {
+  readonly grantedAt: InstantMs;
+  /** Slots that were at the upstream when it was granted, its own among them. */
+  readonly slotsAtGrant: number;
+  /** Infinity: no call that has ended was in its way. */
+  readonly gapMs: number;
+}
+
+interface RefusedCall extends GappedCall {
+  readonly ticketId: TicketId;
+}
+
+/** Maximum lag that is learned. */
+export const LAG_MAX_MS = 1_000;
+
+/**
+ * The cool-down after the first refusal where there was none. The second makes it the longest, so that a lag costs no
+ * call more than two tries.
+ */
+const FIRST_MS = 200;
+
+/** By what the cool-down exceeds a refused gap, where there was one. */
+const RAISE = 1.5;
+const RAISE_MIN_MS = 50;
+
+/** How near the cool-down comes to the longest gap that was refused. */
+const NEAR_MS = 4;
+const NEAR_SHARE = 0.1;
+
+/** The part of the cool-down that is tried once it is as near as that: the lag may have shrunk. */
+const SHRINK = 0.75;
+
+/** Minimum cool-down that is worth having. */
+const LEAST_MS = 4;
+
+/** How many times the longest refused gap it is while next to nothing is known. */
+const WIDE = 2;
+
+/** Calls that prove a shorter cool-down, and one that was refused before: a busy machine hears of ends late. */
+const TAKEN_MIN = 2;
+const TAKEN_AGAIN_MIN = 6;
+
+/** Calls accepted before a probe: twice as many with each that fails. A failed probe is one refused call. */
+const SERVED_BEFORE_PROBE_MIN = 4;
+const SERVED_BEFORE_PROBE_MAX = 512;
+
+/** How many such refusals say that the upstream takes fewer, though none of them met the longest cool-down. */
+const DOUBTED_MAX = 4;
+
+/** How long a doubt lasts without another refusal, and how long refusals are no lag once it was found true. */
+const DOUBT_MS = 60_000;
+const NOT_CURED_MS = 60_000;
+
+/** The lag of an upstream that has refused nothing. */
+export function noLag(): Lag {
+  return {
+    ms: 0,
+    refusedMs: 0,
+    taken: 0,
+    takenMs: 0,
+    served: 0,
+    servedBeforeProbe: SERVED_BEFORE_PROBE_MIN,
+    refusedAt: instant(0),
+    raisedBy: null,
+    doubt: null,
+    notCuredAt: instant(0),
+  };
+}
+
+/**
+ * Takes in that a call was refused because too many were in flight.
+ *
+ * @returns whether a lag may be why; otherwise the upstream takes fewer calls
+ */
+export function explainsRefusal(lag: Lag, call: RefusedCall, now: InstantMs): boolean {
+  const { gapMs, ticketId } = call;
+  if (gapMs === Infinity || now - lag.notCuredAt < NOT_CURED_MS) return false;
+  if (now - lag.refusedAt > DOUBT_MS) lag.doubt = null;
+  const { doubt, ms, refusedMs } = lag;
+  // Others were accepted since it made the cool-down longer: it may be refused whatever happens.
+  if (doubt === null && lag.raisedBy === ticketId && gapMs >= ms) return false;
+  const next = withRefusal(doubt ?? { ...NO_DOUBT, before: { ms, refusedMs } }, ms, call);
+  const isExhausted = gapMs >= LAG_MAX_MS && next.raises > 0;
+  if (isExhausted || next.times >= DOUBTED_MAX) {
+    Object.assign(lag, next.before, { doubt: null, notCuredAt: now });
+    return false;
+  }
+  if (gapMs >= LAG_MAX_MS) return false;
+  lag.doubt = next;
+  if (gapMs >= ms) raise(lag, next, call);
+  else if (next.raises === 0) awaitProbe(lag, 2 * lag.servedBeforeProbe);
+  lag.refusedMs = Math.max(refusedMs, gapMs, LEAST_MS);
+  lag.refusedAt = now;
+  return true;
+}
+
+const NO_DOUBT = { slots: Infinity, times: 0, raises: 0 };
+
+function withRefusal(doubt: Doubt, ms: number, { slotsAtGrant, gapMs }: RefusedCall): Doubt {
+  // Those that went out before the cool-down was made longer bring no news.
+  const times = doubt.times + (gapMs >= ms || doubt.raises === 0 ? 1 : 0);
+  return { ...doubt, slots: Math.min(doubt.slots, slotsAtGrant), times };
+}
+
+function raise(lag: Lag, doubt: Doubt, { ticketId, gapMs }: RefusedCall): void {
+  const first = lag.ms === 0 ? FIRST_MS : Math.max(RAISE_MIN_MS, RAISE * gapMs);
+  lag.ms = doubt.raises === 0 ? Math.min(LAG_MAX_MS, first) : LAG_MAX_MS;
+  doubt.raises += 1;
+  lag.raisedBy = ticketId;
+  awaitProbe(lag, lag.servedBeforeProbe);
+}
+
+/**
+ * Takes in that a call was accepted.
+ *
+ * @param isFull whether it took the last slot: then what was refused before is no matter of the ceiling
+ */
+export function noteAccepted(lag: Lag, call: GappedCall, isFull: boolean): void {
+  const { grantedAt, gapMs, slotsAtGrant } = call;
+  if (isFull && grantedAt > lag.notCuredAt) lag.notCuredAt = instant(0);
+  if (grantedAt <= lag.refusedAt) return;
+  if (lag.doubt !== null) {
+    if (slotsAtGrant >= lag.doubt.slots) lag.doubt = null;
+    else lag.doubt.raises = 0;
+  }
+  if (lag.ms === 0 || gapMs >= 2 * LAG_MAX_MS) return;
+  lag.served += 1;
+  if (gapMs >= lag.ms) return;
+  lag.taken += 1;
+  lag.takenMs = Math.max(lag.takenMs, gapMs);
+  const wasRefused = lag.takenMs <= lag.refusedMs;
+  if (lag.taken < (wasRefused ? TAKEN_AGAIN_MIN : TAKEN_MIN)) {
+    lag.served = SERVED_BEFORE_PROBE_MAX;
+    return;
+  }
+  lag.ms = lag.takenMs < LEAST_MS ? 0 : lag.takenMs;
+  if (wasRefused) lag.refusedMs = 0;
+  awaitProbe(lag, lag.servedBeforeProbe / 2);
+}
+
+/** Takes the cool-down of the next slot: now and then a shorter one, to find out whether that is enough. */
+export function takeCooldownMs(lag: Lag): number {
+  if (lag.ms === 0 || lag.served < servedBeforeProbe(lag)) return lag.ms;
+  lag.served = 0;
+  return probeMs(lag);
+}
+
+/** Few where little is known. */
+function servedBeforeProbe({ ms, refusedMs, doubt, servedBeforeProbe: known }: Lag): number {
+  return doubt !== null || ms > WIDE * refusedMs ? SERVED_BEFORE_PROBE_MIN : known;
+}
+
+function probeMs({ ms, refusedMs }: Lag): number {
+  const isNear = ms - refusedMs <= Math.max(NEAR_MS, NEAR_SHARE * ms);
+  const shorter = isNear ? SHRINK * ms : Math.sqrt(Math.max(LEAST_MS, refusedMs) * ms);
+  return shorter < LEAST_MS ? 0 : shorter;
+}
+
+function awaitProbe(lag: Lag, served: number): void {
+  lag.taken = 0;
+  lag.takenMs = 0;
+  lag.served = 0;
+  const least = Math.max(SERVED_BEFORE_PROBE_MIN, served);
+  lag.servedBeforeProbe = Math.min(SERVED_BEFORE_PROBE_MAX, least);
+}
+
+/** Brings what a clock that was ahead has noted back to now. */
+export function rebase(lag: Lag, now: InstantMs): void {
+  lag.refusedAt = earlier(lag.refusedAt, now);
+  lag.notCuredAt = earlier(lag.notCuredAt, now);
+}

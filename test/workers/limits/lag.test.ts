@@ -1,0 +1,39 @@
+// An upstream that counts each call for a while after its last byte, by its own counts.
+import { afterAll, expect, it } from 'vitest';
+import { LAG_MAX_MS } from '../../../src/core/parts/lag.ts';
+import { nothingLeaks } from '../support/pool.ts';
+import { admin, worker } from '../support/worker.ts';
+import { newStage, send, statusOf, toldBy } from './stage.ts';
+
+afterAll(nothingLeaks);
+
+/** Far longer than a slot takes from one call to the next. */
+const LAG_MS = 700;
+const SLOTS = 2;
+const CALLS = 6;
+
+it('is waited for by the slots, no caller hears of it, and the ceiling stays', async () => {
+  const stage = await newStage({
+    settings: { limit: SLOTS, accountingLagMs: LAG_MS },
+    group: { limits: { max_concurrency: SLOTS }, holds: {} },
+  });
+  const calls = Array.from({ length: CALLS }, (_, index) => send(stage, `call-${index}`));
+  const told = await Promise.all(calls.map(toldBy));
+  expect(told.map(({ status }) => status)).toEqual(told.map(() => 200));
+  // At once, after the first cool-down, and after the longest.
+  expect(Math.max(...told.map(({ tries }) => Number(tries)))).toBe(3);
+  const { completed, peak, rejected429 } = await stage.strict.stats();
+  expect(completed).toBe(CALLS);
+  expect(peak).toBeLessThanOrEqual(SLOTS);
+  expect(rejected429).toBeLessThanOrEqual(2 * SLOTS);
+  expect(await statusOf(stage)).toMatchObject({
+    limit: { configured: SLOTS, effective: SLOTS, source: 'configured' },
+    cooldown_ms: LAG_MAX_MS,
+  });
+  const { json } = await admin('GET', `/groups/${stage.group}/status`);
+  expect(json).toMatchObject({ cooldown_ms: LAG_MAX_MS });
+  const headers = { authorization: 'Bearer test-admin-token' };
+  const metrics = await worker.fetch('https://headgate.test/metrics', { headers });
+  const labels = `{group="${stage.group}",partition=""}`;
+  expect(await metrics.text()).toContain(`headgate_cooldown_seconds${labels} 1\n`);
+});
