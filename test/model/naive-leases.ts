@@ -253,16 +253,16 @@ export abstract class NaiveLeases {
     this.endNesting(lease.id);
     this.chargeTo(lease, outcome === 'unused' ? 0 : heldMs);
     if (outcome === 'success' || outcome === 'cancelled') this.holds.push(heldMs);
-    const { releaseCooldownMs, cancelCooldownMs, failureCooldownMs, slotsMax } = this.settings;
+    const { releaseCooldownMs, cancelCooldownMs, failureCooldownMs } = this.settings;
     const hold = {
       success: releaseCooldownMs,
-      cancelled: cancelCooldownMs,
+      cancelled: cancelCooldownMs === 'auto' ? releaseCooldownMs : cancelCooldownMs,
       failed: failureCooldownMs,
       refused: 0,
       unused: 0,
     }[outcome];
-    const autoMs = slotsMax <= 4 ? 200 : 0;
-    const downMs = lease.slots === 0 ? 0 : hold === 'auto' ? autoMs : hold;
+    // No upstream refuses anything here, so nothing is known of a lag.
+    const downMs = lease.slots === 0 || hold === 'auto' ? 0 : hold;
     if (downMs > 0) {
       Object.assign(lease, { phase: 'cooling', until: this.now + downMs });
       if (this.bound.isStored) this.freed.push(lease.id);
