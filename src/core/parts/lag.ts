@@ -76,21 +76,22 @@ const NEAR_MS = 4;
 const NEAR_SHARE = 0.1;
 
 /** The part of the cool-down that is tried once it is as near as that: the lag may have shrunk. */
-const SHRINK = 0.75;
+const SHRINK = 0.9;
 
 /** Minimum cool-down that is worth having. */
 const LEAST_MS = 4;
 
-/** How many times the longest refused gap it is while next to nothing is known. */
-const WIDE = 2;
-
 /** Calls that prove a shorter cool-down, and one that was refused before: a busy machine hears of ends late. */
 const TAKEN_MIN = 2;
-const TAKEN_AGAIN_MIN = 6;
+const TAKEN_AGAIN_MIN = 8;
 
-/** Calls accepted before a probe: twice as many with each that fails. A failed probe is one refused call. */
-const SERVED_BEFORE_PROBE_MIN = 4;
-const SERVED_BEFORE_PROBE_MAX = 512;
+/**
+ * Calls accepted before a probe, and before one of what was refused before: of those twice as many with each that
+ * fails. A failed probe is one refused call.
+ */
+const SERVED_BEFORE_PROBE = 4;
+const SERVED_BEFORE_SHRINK_MIN = 64;
+const SERVED_BEFORE_SHRINK_MAX = 512;
 
 /** How many such refusals say that the upstream takes fewer, though none of them met the longest cool-down. */
 const DOUBTED_MAX = 4;
@@ -107,7 +108,7 @@ export function noLag(): Lag {
     taken: 0,
     takenMs: 0,
     served: 0,
-    servedBeforeProbe: SERVED_BEFORE_PROBE_MIN,
+    servedBeforeProbe: SERVED_BEFORE_SHRINK_MIN,
     refusedAt: instant(0),
     raisedBy: null,
     doubt: null,
@@ -136,7 +137,7 @@ export function explainsRefusal(lag: Lag, call: RefusedCall, now: InstantMs): bo
   if (gapMs >= LAG_MAX_MS) return false;
   lag.doubt = next;
   if (gapMs >= ms) raise(lag, next, call);
-  else if (next.raises === 0) awaitProbe(lag, 2 * lag.servedBeforeProbe);
+  else if (next.raises === 0) awaitProbe(lag, gapMs <= refusedMs ? 2 : 1);
   lag.refusedMs = Math.max(refusedMs, gapMs, LEAST_MS);
   lag.refusedAt = now;
   return true;
@@ -155,7 +156,7 @@ function raise(lag: Lag, doubt: Doubt, { ticketId, gapMs }: RefusedCall): void {
   lag.ms = doubt.raises === 0 ? Math.min(LAG_MAX_MS, first) : LAG_MAX_MS;
   doubt.raises += 1;
   lag.raisedBy = ticketId;
-  awaitProbe(lag, lag.servedBeforeProbe);
+  awaitProbe(lag, 1);
 }
 
 /**
@@ -178,12 +179,12 @@ export function noteAccepted(lag: Lag, call: GappedCall, isFull: boolean): void 
   lag.takenMs = Math.max(lag.takenMs, gapMs);
   const wasRefused = lag.takenMs <= lag.refusedMs;
   if (lag.taken < (wasRefused ? TAKEN_AGAIN_MIN : TAKEN_MIN)) {
-    lag.served = SERVED_BEFORE_PROBE_MAX;
+    lag.served = SERVED_BEFORE_SHRINK_MAX;
     return;
   }
   lag.ms = lag.takenMs < LEAST_MS ? 0 : lag.takenMs;
-  if (wasRefused) lag.refusedMs = 0;
-  awaitProbe(lag, lag.servedBeforeProbe / 2);
+  if (wasRefused) lag.refusedMs = lag.ms / 2;
+  awaitProbe(lag, wasRefused ? 1 / 2 : 1);
 }
 
 /** Takes the cool-down of the next slot: now and then a shorter one, to find out whether that is enough. */
@@ -193,23 +194,28 @@ export function takeCooldownMs(lag: Lag): number {
   return probeMs(lag);
 }
 
-/** Few where little is known. */
-function servedBeforeProbe({ ms, refusedMs, doubt, servedBeforeProbe: known }: Lag): number {
-  return doubt !== null || ms > WIDE * refusedMs ? SERVED_BEFORE_PROBE_MIN : known;
+/** Few while there is a shorter one between what is accepted and what was refused. */
+function servedBeforeProbe(lag: Lag): number {
+  return lag.doubt === null && isNear(lag) ? lag.servedBeforeProbe : SERVED_BEFORE_PROBE;
 }
 
-function probeMs({ ms, refusedMs }: Lag): number {
-  const isNear = ms - refusedMs <= Math.max(NEAR_MS, NEAR_SHARE * ms);
-  const shorter = isNear ? SHRINK * ms : Math.sqrt(Math.max(LEAST_MS, refusedMs) * ms);
+function isNear({ ms, refusedMs }: Lag): boolean {
+  return ms - refusedMs <= Math.max(NEAR_MS, NEAR_SHARE * ms);
+}
+
+function probeMs(lag: Lag): number {
+  const { ms, refusedMs } = lag;
+  const shorter = isNear(lag) ? SHRINK * ms : Math.sqrt(Math.max(LEAST_MS, refusedMs) * ms);
   return shorter < LEAST_MS ? 0 : shorter;
 }
 
-function awaitProbe(lag: Lag, served: number): void {
+/** Begins to wait for the next probe of what was refused before, so many times as long as for the last. */
+function awaitProbe(lag: Lag, times: number): void {
   lag.taken = 0;
   lag.takenMs = 0;
   lag.served = 0;
-  const least = Math.max(SERVED_BEFORE_PROBE_MIN, served);
-  lag.servedBeforeProbe = Math.min(SERVED_BEFORE_PROBE_MAX, least);
+  const served = Math.max(SERVED_BEFORE_SHRINK_MIN, times * lag.servedBeforeProbe);
+  lag.servedBeforeProbe = Math.min(SERVED_BEFORE_SHRINK_MAX, served);
 }
 
 /** Brings what a clock that was ahead has noted back to now. */
