@@ -150,6 +150,7 @@ export class Crowd {
       deadlineAt: after(ticket.enqueuedAt, settings.timeoutMs),
       age: ageOf(ticket, agent.startedAt, settings),
       lane: ticket.lane,
+      isAnew: false,
       isPromoted: false,
       sliceEndsAt,
       orphanAt: sliceEndsAt,

@@ -15,6 +15,7 @@ import { blockOf, isStopped, roomAt, slotsMaxAt } from './capacity.ts';
 import { waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, letPass, pump } from './grant.ts';
+import { strikeHeirs } from './heirs.ts';
 import { attach, claimGranted } from './leases.ts';
 import { leave, reject, rejected } from './leave.ts';
 import { waitsForItself } from './nesting.ts';
@@ -37,7 +38,9 @@ export function joinQueue(
   now: InstantMs,
   effects: Effect[],
 ): void {
-  const { ticket, leaseId } = event;
+  const { ticket, leaseId, isAnew = false } = event;
+  const asked = isAnew ? 'anew' : 'again';
+  if (isAnew) strikeHeirs(state, ticket.id, now);
   // What fell due for the ticket at this instant, its slice or its deadline, answers this ask too.
   if (effects.some((effect) => 'ticketId' in effect && effect.ticketId === ticket.id)) return;
   if (hasEnded(state, leaseId, ticket.id)) {
@@ -47,7 +50,7 @@ export function joinQueue(
   const lease = state.leases.get(leaseId);
   if (lease?.phase === 'held') {
     attach(state, lease, now);
-    effects.push(grantOf(state, lease, now));
+    effects.push(grantOf(state, lease, now, asked));
     return;
   }
   if (lease !== undefined) {
@@ -66,7 +69,7 @@ export function joinQueue(
   }
   const claimed = claimGranted(state, event, now);
   if (claimed !== null) {
-    effects.push(grantOf(state, claimed, now));
+    effects.push(grantOf(state, claimed, now, asked));
     return;
   }
   const { isDryRun } = state.settings;
@@ -169,6 +172,7 @@ function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
     age: ageOf(ticket, startedAt, state.settings),
     lane: ticket.lane,
     isPromoted: false,
+    isAnew: false,
     sliceEndsAt: null,
     orphanAt: now,
   };

@@ -20,6 +20,8 @@ export type GroupEvent =
       readonly leaseId: LeaseId;
       readonly sliceMs: number;
       readonly mayAskLater?: boolean;
+      /** All acquire calls of the ticket before this one have ended, and one was lost: no other can bring it a lease. */
+      readonly isAnew?: boolean;
     }
   | { readonly kind: 'renew'; readonly leaseId: LeaseId }
   /** The call has its slots in all its groups now. */
@@ -34,6 +36,8 @@ export type GroupEvent =
       readonly status?: number | null;
       /** The lease as its holder knows it: one that the group does not know may be of an earlier instance. */
       readonly claim?: Claim;
+      /** Its holder has said nothing of the lease to any other instance, and will not before this one has answered. */
+      readonly isSole?: boolean;
     }
   /** The upstream answered the call. `isRepeat`: it said so to this call before. */
   | {

@@ -2,10 +2,12 @@ import type { InstantMs } from './words/ids.ts';
 import { noteServiceOf } from './parts/accounts.ts';
 import { isCovered, markOnDisk, noteAwaited } from './parts/bound.ts';
 import { demandOf } from './parts/demand.ts';
+import { takeVacated } from './parts/heirs.ts';
 import { noteLaneGrant } from './parts/lanes.ts';
 import { dequeue, queueLength, type Waiter } from './parts/queue.ts';
 import { roomAt, slotsLearned } from './capacity.ts';
 import type { Effect } from './events.ts';
+import { mayInherit } from './heirs.ts';
 import { openLease } from './leases.ts';
 import { leave, rejected } from './leave.ts';
 import { findPassage } from './nesting.ts';
@@ -95,16 +97,33 @@ export function letPass(
 
 /**
  * Makes the answer that carries a lease. It waits for a write unless the bound covers it by what is on disk.
+ *
+ * @param asked `anew`: by a caller who has lost an answer, and has said so. An instance that was replaced must not
+ *   answer him any more
  */
 export function grantOf(
   state: GroupState,
   lease: Lease,
   now: InstantMs,
+  asked: 'anew' | 'again' = 'again',
 ): Extract<Effect, { kind: 'grant' }> {
-  const { bound, ahead } = state;
-  const isLeaving = isCovered(bound, now) && !(bound.isStored && ahead.isOverdrawn);
+  const { bound } = state;
+  const isLeaving = isCovered(bound, now) && !mustWait(state, asked === 'anew');
   if (isLeaving) checkMark(state, markOnDisk(bound));
-  else noteAwaited(bound, lease.id);
+  return leaving(state, lease, isLeaving);
+}
+
+/** Whether an answer with a lease leaves behind a write, whatever the bound covers. */
+function mustWait({ bound, ahead }: GroupState, isAnew: boolean): boolean {
+  return bound.isStored && (ahead.isOverdrawn || isAnew);
+}
+
+function leaving(
+  { bound }: GroupState,
+  lease: Lease,
+  isLeaving: boolean,
+): Extract<Effect, { kind: 'grant' }> {
+  if (!isLeaving) noteAwaited(bound, lease.id);
   return { kind: 'grant', ticketId: lease.ticketId, lease, isCovered: isLeaving };
 }
 
@@ -125,14 +144,17 @@ function grant(
   const { id: ticketId, holder, waitsElsewhere } = ticket;
   // A call that passes on its parent's slot calls the upstream all the same.
   const reserved = reserveFor(state, waiter.demand, ticket.estimate?.inputTokens ?? null, now);
+  const heirOf = mayInherit(waiter) ? takeVacated(state.bound, leaseId, now) : null;
   const lease: Lease = openLease(
     state,
-    { id: leaseId, ticketId, holder, lane, slots, nested, waitsElsewhere, reserved },
+    { id: leaseId, ticketId, holder, lane, slots, nested, heirOf, waitsElsewhere, reserved },
     now,
   );
   checkLimit(state, slots, now);
   // One that still waits in a wider group probes nothing: others may meanwhile.
   if (!waitsElsewhere) noteGranted(state, lease, now);
   noteGrant(state, waiter, lease, now);
-  effects.push(grantOf(state, lease, now));
+  const isPassed = heirOf !== null && !mustWait(state, waiter.isAnew);
+  const asked = waiter.isAnew ? 'anew' : 'again';
+  effects.push(isPassed ? leaving(state, lease, true) : grantOf(state, lease, now, asked));
 }

@@ -10,6 +10,7 @@ import { resettle } from './parts/queue.ts';
 import { cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
+import { noteHeirHeard, notePassed } from './heirs.ts';
 import { forgetNested, noteNested, passesOn, slotsPassing } from './nesting.ts';
 import { reservationOf, settleLease } from './reservation.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
@@ -21,7 +22,15 @@ import { checkNew, countViolation } from './violations.ts';
 
 type NewLease = Pick<
   Lease,
-  'id' | 'ticketId' | 'holder' | 'lane' | 'slots' | 'nested' | 'waitsElsewhere' | 'reserved'
+  | 'id'
+  | 'ticketId'
+  | 'holder'
+  | 'lane'
+  | 'slots'
+  | 'nested'
+  | 'heirOf'
+  | 'waitsElsewhere'
+  | 'reserved'
 >;
 
 /**
@@ -30,7 +39,7 @@ type NewLease = Pick<
  */
 export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
   const lease = newLease(state, wanted, now);
-  noteHandedOut(state.bound, boundSlotsOf(lease), now);
+  noteHandedOut(state.bound, boundSlotsOf(lease), now, lease.heirOf !== null);
   addLease(state, lease, now);
   noteCallable(state, lease, now);
   chargeTo(state, lease, holdToChargeMs(state), now);
@@ -51,13 +60,15 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lea
   const wanted = { id, ticketId, holder, lane, nested: parent, ...bare };
   if (!isOurs) {
     state.totals.resurrected += 1;
-    return openLease(state, { ...wanted, slots }, now);
+    return openLease(state, { ...wanted, heirOf: null, slots }, now);
   }
+  const { heirOf } = claim;
+  noteHeirHeard(state, claim, now);
   const missing = slots - takeUnclaimed(state, slots);
   if (missing > 0) state.totals.resurrected += 1;
   noteHandedOut(state.bound, missing, now);
   const since = instant(now - heldMs);
-  const lease = newLease(state, { ...wanted, slots: isNested ? 0 : slots }, since);
+  const lease = newLease(state, { ...wanted, heirOf, slots: isNested ? 0 : slots }, since);
   lease.until = after(now, LEASE_TTL_MS);
   lease.isOfEarlier = true;
   // What it had had is forgotten with everybody else's.
@@ -93,8 +104,8 @@ export function claimGranted(
   const { id: ticketId, holder, lane, slots, estimate } = ticket;
   const demand = demandOf(controls.factors, settings.rates, ticket);
   const reserved = reservationOf(settings, demand, estimate?.inputTokens ?? null);
-  const unheard = { attachment: null, hasLapsed: false, heldMs: 0, nested: null, reserved };
-  return claimLease(state, { leaseId, ticketId, holder, lane, slots, ...unheard }, now);
+  const none = { attachment: null, hasLapsed: false, heldMs: 0, nested: null, heirOf: null };
+  return claimLease(state, { leaseId, ticketId, holder, lane, slots, reserved, ...none }, now);
 }
 
 /** Lets a lease pass on its parent's slots again, which was claimed before that. */
@@ -145,6 +156,17 @@ export function addLease(state: GroupState, lease: Lease, now: InstantMs): void 
   if (lease.phase === 'cooling') state.slotsCooling += lease.slots;
   count(state, lease, 1, now);
   noteDue(state, lease.until);
+}
+
+/**
+ * Puts the slot of a lease that an earlier instance granted back among the unclaimed ones, once it has ended: that
+ * instance may have passed it on.
+ */
+export function keepForHeir(state: GroupState, lease: Lease, now: InstantMs): void {
+  const freeAt = lease.phase === 'cooling' ? lease.until : now;
+  if (lease.phase === 'cooling') removeLease(state, lease, now);
+  state.bound.unclaimable.add(lease.id);
+  notePassed(state, freeAt);
 }
 
 function removeLease(state: GroupState, lease: Lease, now: InstantMs, hasLapsed = false): void {

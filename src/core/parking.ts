@@ -19,6 +19,7 @@ type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
 /** Parks the acquire call of a waiter for its slice. */
 export function park(state: GroupState, waiter: Waiter, event: Acquire, now: InstantMs): void {
   waiter.sliceEndsAt = after(now, event.sliceMs);
+  waiter.isAnew = event.isAnew ?? false;
   waiter.agent.lastSeenAt = now;
   noteDue(state, waiter);
 }

@@ -72,6 +72,7 @@ export function recover(
       state.bound.lapsedBefore.add(id);
     }
     for (const id of bound.granted) state.bound.grantedBefore.add(id);
+    for (const id of bound.heirs) state.bound.heirsBefore.add(id);
     // Or the next row of the controls would make the instance after it forget them.
     state.bound.ended = [...untold];
   }
@@ -124,6 +125,7 @@ function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Lea
     until: cooled ?? after(now, LEASE_TTL_MS),
     attachment,
     waitsElsewhere: false,
+    heirOf: null,
     callableAt: grantedAt,
     slotsAtGrant: 0,
     gapMs: Infinity,

@@ -5,6 +5,7 @@ import { emptyDueAt, hasCrowdChanged, isRunningOut, lostAt, noteHeld } from './p
 import { closedBreaker } from './parts/breaker.ts';
 import { emptyCeiling } from './parts/ceiling.ts';
 import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
+import { noteVacated } from './parts/heirs.ts';
 import { noLag } from './parts/lag.ts';
 import { emptyPause } from './parts/pause.ts';
 import { queueLength } from './parts/queue.ts';
@@ -15,6 +16,15 @@ import { joinQueue, replace } from './enter.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, pump } from './grant.ts';
 import {
+  areHeirsDue,
+  freePassed,
+  heirsDueAt,
+  mayHaveHeir,
+  mayHavePassed,
+  passedDueAt,
+  strikeHeirs,
+} from './heirs.ts';
+import {
   attach,
   chargeTo,
   confirmLease,
@@ -22,6 +32,7 @@ import {
   expireLeases,
   extendByLostTime,
   claimLease,
+  keepForHeir,
   renewLease,
   markRefused,
 } from './leases.ts';
@@ -49,10 +60,12 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   const stoppedUntil = stopsUntil(state, now);
   if (event.kind === 'held_up') extendByLostTime(state, event.lostMs);
   expireUnclaimed(state, now);
+  freePassed(state, now);
   settleUnclaimed(state, now);
   expireLeases(state, now, effects);
   expireWaiters(state, now, effects);
   apply(state, event, now, effects);
+  freePassed(state, now);
   settleUnclaimed(state, now);
   if (stopsUntil(state, now) > stoppedUntil) dropStopped(state, now, effects);
   pump(state, now, effects);
@@ -67,7 +80,9 @@ function noteWrite(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (!bound.isStored) return;
   const isEmptyDue = now >= emptyDueAt(bound);
   if (isEmptyDue) bound.isEmptyNoted = true;
-  const isAhead = isEmptyDue || isRunningOut(bound, now);
+  const areHeirsToCome = areHeirsDue(state, now);
+  if (areHeirsToCome) bound.heirsNotedAt = bound.confirmed?.seq ?? 0;
+  const isAhead = isEmptyDue || isRunningOut(bound, now) || areHeirsToCome;
   const isSettling = now < state.grantsFrom;
   const isSoon =
     isControlsDirty ||
@@ -98,12 +113,13 @@ export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
   const { bound, unclaimed } = state;
   const ended = state.leases.size > 0 ? state.leasesDueAt : Infinity;
   const lapsed = unclaimed.slots > 0 ? unclaimed.until : Infinity;
-  const leases = Math.min(ended, lapsed, emptyDueAt(bound), lostAt(bound));
+  const leases = Math.min(ended, lapsed, passedDueAt(state), emptyDueAt(bound), lostAt(bound));
   if (queueLength(state.queue) === 0) return instant(leases);
   const settled = state.grantsFrom > now ? state.grantsFrom : Infinity;
   const tried = heldBackUntil(state.controls.ceiling.evidence) ?? Infinity;
   const room = Math.min(state.roomDueAt, state.overtakingDueAt);
-  return instant(Math.min(leases, state.waitersDueAt, settled, room, tried));
+  const heirs = heirsDueAt(state, now);
+  return instant(Math.min(leases, state.waitersDueAt, settled, room, tried, heirs));
 }
 
 function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Effect[]): void {
@@ -179,11 +195,16 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
       return;
     }
     noteStatus(claimed, event.status);
-    return endLease(state, claimed, event.outcome, event.settlement, now, effects);
+    const mayBePassed = mayHavePassed(claimed);
+    endLease(state, claimed, event.outcome, event.settlement, now, effects);
+    if (mayBePassed && state.bound.heirsBefore.size > 0) keepForHeir(state, claimed, now);
+    return;
   }
   if (lease.phase === 'cooling') return;
   noteStatus(lease, event.status);
+  const isVacant = event.isSole === true && mayHaveHeir(state, lease);
   endLease(state, lease, event.outcome, event.settlement, now, effects);
+  if (isVacant && !state.leases.has(lease.id)) noteVacated(state.bound, lease.id);
 }
 
 /**
@@ -216,6 +237,7 @@ function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, eff
     // Its caller never heard of it.
     endLease(state, lease, 'cancelled', 'unused', now, effects);
   }
+  strikeHeirs(state, event.ticketId, now);
   // An ask that is still on its way must not bring the ticket back.
   state.tombstones.add(event.ticketId, now);
 }

@@ -23,6 +23,8 @@ export interface Claim {
   readonly attachment: number | null;
   /** No renewal was acknowledged that it sent within the last TTL: its slots have been given up. */
   readonly hasLapsed: boolean;
+  /** The lease whose slot was passed to it unwritten; null: none, or its holder does not say. */
+  readonly heirOf: LeaseId | null;
   /** How long it has held the lease, in milliseconds. */
   readonly heldMs: number;
   readonly nested: Lease['nested'];
@@ -86,6 +88,8 @@ export function settleUnclaimed(state: GroupState, now: InstantMs): void {
   bound.unclaimable.clear();
   bound.lapsedBefore.clear();
   bound.grantedBefore.clear();
+  bound.heirsBefore.clear();
+  bound.passedBefore.length = 0;
   state.seekingParent.clear();
   keepProbes(controls.breaker, (id) => leases.has(id));
   let reservedUsd = 0;

@@ -5,6 +5,7 @@ import { queueLength } from './parts/queue.ts';
 import { leftOf } from './parts/rates.ts';
 import { slotsLearned } from './capacity.ts';
 import type { Controls } from './controls.ts';
+import { listHeirs } from './heirs.ts';
 import type { GroupState } from './state.ts';
 import { slotsHeld } from './violations.ts';
 
@@ -38,7 +39,8 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   const mark = isIdle ? 0 : held + above;
   // As long as those of before are on their way back, there are as many as there were.
   const waiters = Math.max(queueLength(queue), now < state.grantsFrom ? bound.waiters : 0);
-  const row = { mark, held, next: nextAttachment, waiters, revoking };
+  const heirs = listHeirs(state, now);
+  const row = { mark, held, next: nextAttachment, waiters, revoking, heirs };
   // The row of the controls carries the bound where both are written: one row instead of two.
   const isInRing = !isKept || isRingDue(bound);
   const issued = issue(bound, row, !isInRing, now);

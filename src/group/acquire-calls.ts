@@ -62,6 +62,7 @@ export class AcquireCalls {
       leaseId,
       sliceMs: request.sliceMs,
       mayAskLater: request.mayAskLater ?? false,
+      isAnew: request.isAnew ?? false,
       ticket: ticketFrom(request, shell.now()),
     });
     superseded?.(parked.pending({ ...standing(shell.state, id, shell.now()), askAgainMs: null }));

@@ -35,9 +35,9 @@ export interface Loaded extends Stored {
   readonly minute: HistoryPoint | null;
 }
 
-/** A row of the bound, and what rides on it. An older release did not write how many waited. */
-type StoredRow = Omit<BoundRow, 'waiters'> &
-  Partial<Pick<BoundRow, 'waiters'>> & { readonly minute?: HistoryPoint };
+/** A row of the bound, and what rides on it. An older release did not write how many waited, nor heirs. */
+type StoredRow = Omit<BoundRow, 'waiters' | 'heirs'> &
+  Partial<Pick<BoundRow, 'waiters' | 'heirs'>> & { readonly minute?: HistoryPoint };
 
 /** Tallies that releases up to 0.1.0 kept beside the controls. */
 type OldTallies = Pick<Controls, 'factors'> & Pick<Controls['spend'], 'keys' | 'agents'>;
@@ -90,7 +90,7 @@ export class BoundStore {
       const rest = { heldBefore: leases.length, lastUsedAt: this.#oldStamp(), minute: null };
       return { ...stored, bound: null, untold: [], ...rest };
     }
-    const { mark, held, at, waiters = 0, minute = null } = last.row;
+    const { mark, held, at, waiters = 0, heirs = [], minute = null } = last.row;
     const late = rows.filter(({ row }) => row.at >= at - RING_MS).map(({ row }) => row);
     const ended = late.flatMap((row) => row.ended);
     const lapsed = late.flatMap((row) => row.lapsed);
@@ -98,7 +98,7 @@ export class BoundStore {
     const there = isDead ? { mark: 0, waiters: 0 } : { mark, waiters };
     return {
       ...stored,
-      bound: { ...last.row, ...there, ended, lapsed },
+      bound: { ...last.row, ...there, ended, lapsed, heirs },
       // A row of the ring tells once more what ended by that of the controls before it.
       untold: last.row === bound ? last.row.ended : [],
       heldBefore: held + leases.length,

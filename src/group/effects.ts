@@ -57,7 +57,7 @@ export class EffectRunner {
 
   #grant({ ticketId: id, lease, isCovered }: Extract<Effect, { kind: 'grant' }>): void {
     const { batch, acquires, handle, onLeaving, grantFields } = this.#targets;
-    const { id: leaseId, attachment, nested, reserved } = lease;
+    const { id: leaseId, attachment, nested, heirOf, reserved } = lease;
     const parked = acquires.take(id);
     const answer = (): void => {
       onLeaving();
@@ -67,6 +67,7 @@ export class EffectRunner {
         leaseId,
         attachment,
         ...(nested === null ? {} : { nested }),
+        ...(heirOf === null ? {} : { heirOf }),
         ...(reserved === null ? {} : { reserved }),
         ...grantFields(),
       });

@@ -70,7 +70,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     held?: ResumeRequest,
   ): Promise<void> {
     const claim = held && claimFrom(held);
-    this.#pool.leases.release(leaseId(id), outcome, status, settlement, claim);
+    this.#pool.leases.releaseById(leaseId(id), outcome, status, settlement, claim);
   }
 
   async report(

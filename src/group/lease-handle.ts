@@ -25,6 +25,7 @@ export interface LeaseKeeper {
     outcome: Outcome,
     status: number | null,
     settlement: Settlement | undefined,
+    isSole?: boolean,
   ): Promise<void> | void;
   confirm(leaseId: LeaseId): Promise<void> | void;
   detach(leaseId: LeaseId, attachment: number): Promise<void> | void;
@@ -54,8 +55,13 @@ export class LeaseHandle extends RpcTarget implements LeaseRpc {
     await this.#keeper.confirm(this.#leaseId);
   }
 
-  async release(outcome: Outcome, status: number | null, settlement?: Settlement): Promise<void> {
-    await this.#keeper.release(this.#leaseId, outcome, status, settlement);
+  async release(
+    outcome: Outcome,
+    status: number | null,
+    settlement?: Settlement,
+    isSole = false,
+  ): Promise<void> {
+    await this.#keeper.release(this.#leaseId, outcome, status, settlement, isSole);
   }
 
   async report(signal: UpstreamSignal, isRepeat: boolean): Promise<void> {

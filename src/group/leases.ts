@@ -1,5 +1,6 @@
 import type { RenewAnswer } from '../contract/rpc/group-rpc.ts';
 import { RENEWED_BEHIND_MS } from '../core/parts/bound.ts';
+import type { GroupEvent } from '../core/events.ts';
 import type { Claim } from '../core/unclaimed.ts';
 import type { LeaseId } from '../core/words/ids.ts';
 import type { Outcome } from '../core/words/outcome.ts';
@@ -61,12 +62,27 @@ export class Leases implements LeaseKeeper {
     outcome: Outcome,
     status: number | null,
     settlement: Settlement | null = null,
+    isSole = false,
+  ): void {
+    this.#end({ kind: 'release', leaseId: id, outcome, status, settlement, isSole });
+  }
+
+  /** Ends a lease for a holder whose handle no longer works: another instance may have heard of its end. */
+  releaseById(
+    id: LeaseId,
+    outcome: Outcome,
+    status: number | null,
+    settlement: Settlement | null = null,
     claim?: Claim,
   ): void {
-    const { shell, proof } = this.#parts;
-    proof.note(status);
     const end = { outcome, settlement, status, ...(claim === undefined ? {} : { claim }) };
-    shell.apply({ kind: 'release', leaseId: id, ...end });
+    this.#end({ kind: 'release', leaseId: id, ...end });
+  }
+
+  #end(event: Extract<GroupEvent, { kind: 'release' }>): void {
+    const { shell, proof } = this.#parts;
+    proof.note(event.status ?? null);
+    shell.apply(event);
   }
 
   /**

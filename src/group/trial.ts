@@ -183,7 +183,7 @@ function trialCalls({ acquires, leases, view, link }: Pool): TrialCalls {
     cancel: async (ticket) => acquires.cancel(ticketId(ticket)),
     opened: (sliceMs) => acquires.opened(sliceMs),
     release: async (id, outcome, status, settlement, held) =>
-      leases.release(leaseId(id), outcome, status, settlement, held && claimFrom(held)),
+      leases.releaseById(leaseId(id), outcome, status, settlement, held && claimFrom(held)),
     report: async (id, signal, isRepeat, held) =>
       leases.report(leaseId(id), signal, isRepeat, held && claimFrom(held)),
     status: async () => view.status(),

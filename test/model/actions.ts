@@ -47,7 +47,12 @@ export type Action =
     }
   /** Asks of so many, all in the same way. */
   | { readonly kind: 'crowd'; readonly count: number; readonly ask: Ask }
-  | { readonly kind: 'ask_again'; readonly pick: number; readonly sliceMs: number }
+  | {
+      readonly kind: 'ask_again';
+      readonly pick: number;
+      readonly sliceMs: number;
+      readonly isAnew: boolean;
+    }
   | { readonly kind: 'next_attempt'; readonly pick: number }
   | { readonly kind: 'renew' | 'confirm' | 'cancel' | 'revoke'; readonly pick: number }
   /** A holder tells of its lease, which the group may not know. */
@@ -160,6 +165,7 @@ export const stepMsArb: fc.Arbitrary<number> = fc.oneof(
 );
 
 const pick = fc.nat(19);
+const isAnew = fc.nat(5).map((nat) => nat === 0);
 const outcome = fc.constantFrom<Outcome>('success', 'cancelled', 'failed', 'unused');
 
 const askArb = fc.record({
@@ -202,6 +208,7 @@ export const actionArb: fc.Arbitrary<Action> = fc.oneof(
       kind: fc.constant('ask_again' as const),
       pick,
       sliceMs: fc.constantFrom(...SLICES_MS),
+      isAnew,
     }),
   },
   { weight: 1, arbitrary: picked('next_attempt') },
@@ -342,6 +349,7 @@ export const crowdedActionArb: fc.Arbitrary<Action> = fc.oneof(
       kind: fc.constant('ask_again' as const),
       pick: fc.nat(60),
       sliceMs: fc.constantFrom(...SLICES_MS),
+      isAnew,
     }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: stepMsArb }) },

@@ -18,6 +18,7 @@ const length = { maxLength: 80, size: 'max' } as const;
 
 test('a small group: with holders that renew or stop, never more run than the limit allows', () => {
   let fullHouses = 0;
+  let passes = 0;
   fc.assert(
     fc.property(
       settingsArb(SMALL),
@@ -27,11 +28,13 @@ test('a small group: with holders that renew or stop, never more run than the li
         const fleet = new Fleet(settings, { isClockStuck });
         for (const mishap of mishaps) befall(fleet, mishap);
         if (fleet.peak === settings.slotsMax) fullHouses += 1;
+        passes += fleet.passes;
       },
     ),
     runs(1_500),
   );
   assert.ok(fullHouses > 500, 'the histories hardly ever reach the limit');
+  assert.ok(passes > 500, 'slots hardly ever change hands unwritten');
 });
 
 test('a group with a margin: with holders that renew or stop, never more run than the limit allows', () => {

@@ -12,11 +12,20 @@ export interface NaiveRow {
   readonly ended: readonly string[];
   readonly lapsed: readonly string[];
   readonly granted: readonly string[];
+  readonly heirs: readonly string[];
   readonly waiters: number;
 }
 
 type Entry =
-  | { readonly kind: 'granted'; readonly at: number; readonly slots: number }
+  | {
+      readonly kind: 'granted';
+      readonly at: number;
+      readonly slots: number;
+      /** They are those of a lease that ended. */
+      readonly isPassed: boolean;
+    }
+  /** A lease ended by the only word of its holder; and its slot has gone to an heir. */
+  | { readonly kind: 'vacated' | 'passed'; readonly id: string }
   | {
       readonly kind: 'issued';
       readonly at: number;
@@ -24,6 +33,11 @@ type Entry =
       readonly held: number;
       /** Leases whose answers leave behind it. */
       readonly awaited: readonly string[];
+      /** All that it lists as granted, and as heirs. */
+      readonly answering: readonly string[];
+      readonly heirs: readonly string[];
+      /** Waiters that it would list, and must not. */
+      readonly unlisted: number;
     }
   | { readonly kind: 'confirmed' }
   /** Slots came free of whose holder nobody has heard: a newer instance may have it. */
@@ -33,7 +47,7 @@ type Entry =
   /** It was asked for a row that says that nothing is held. */
   | { readonly kind: 'noted_empty' };
 
-type Issued = Extract<Entry, { kind: 'issued' }>;
+export type Issued = Extract<Entry, { kind: 'issued' }>;
 
 export class NaiveBound {
   readonly isStored: boolean;
@@ -56,6 +70,46 @@ export class NaiveBound {
     const marks = this.#since(confirmed).filter((entry) => entry.kind === 'issued');
     const least = Math.min(confirmed.mark, ...marks.map(({ mark }) => mark));
     return confirmed.held + this.#grantedSince(confirmed) <= least;
+  }
+
+  /** Takes the slot of a lease that has ended since, for an heir by all that may be on disk; null: there is none. */
+  takeVacated(heir: string, now: number): string | null {
+    const confirmed = this.#confirmed();
+    if (confirmed === undefined || now >= confirmed.at + 2_000) return null;
+    const writes = [confirmed, ...this.#inFlight()];
+    if (!writes.every(({ heirs }) => heirs.includes(heir))) return null;
+    const [first, ...others] = writes.map((write) => this.#vacatedSince(write));
+    const id = first?.find((each) => others.every((other) => other.includes(each)));
+    if (id === undefined) return null;
+    this.add({ kind: 'passed', id });
+    return id;
+  }
+
+  /** Leases whose slots have come free since a write, and went to nobody: no more than it lists heirs. */
+  #vacatedSince(write: Issued): string[] {
+    let vacated: string[] = [];
+    for (const entry of this.#since(write)) {
+      if (entry.kind === 'passed') vacated = vacated.filter((id) => id !== entry.id);
+      if (entry.kind !== 'vacated' || write.answering.includes(entry.id)) continue;
+      if (vacated.length < write.heirs.length) vacated.push(entry.id);
+    }
+    return vacated;
+  }
+
+  /** The last write, if it has arrived and says of no more slots than are held. */
+  get exactWrite(): Issued | null {
+    const confirmed = this.#confirmed();
+    if (!this.isStored || confirmed === undefined || this.#inFlight().length > 0) return null;
+    return confirmed.mark > confirmed.held ? null : confirmed;
+  }
+
+  /** Whether two slots or more were granted in the second of the last grant and the one before it, which is not long ago. */
+  isQuick(now: number): boolean {
+    const grants = this.#entries.filter((entry) => entry.kind === 'granted');
+    const last = Math.floor((grants.at(-1)?.at ?? -Infinity) / 1_000);
+    const late = grants.filter(({ at }) => Math.floor(at / 1_000) >= last - 1);
+    const slots = late.reduce((sum, each) => sum + each.slots, 0);
+    return slots >= 2 && now < (last + 2) * 1_000;
   }
 
   /** Whether a write must be asked for, so that the next grants do not wait for one. */
@@ -147,7 +201,9 @@ export class NaiveBound {
   }
 
   #grantedSince(issued: Issued): number {
-    const granted = this.#since(issued).filter((entry) => entry.kind === 'granted');
+    const granted = this.#since(issued).filter(
+      (entry) => entry.kind === 'granted' && !entry.isPassed,
+    ) as Extract<Entry, { kind: 'granted' }>[];
     return granted.reduce((sum, { slots }) => sum + slots, 0);
   }
 }

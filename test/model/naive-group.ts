@@ -3,7 +3,7 @@ import { instant, type LeaseId } from '../../src/core/words/ids.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
 import { NaiveBound, type NaiveRow } from './naive-bound.ts';
-import { NaiveLeases, type NaiveLease } from './naive-leases.ts';
+import { mayInherit, NaiveLeases, type NaiveLease } from './naive-leases.ts';
 import { NaiveOrder, type NaiveView, type NaiveWaiter } from './naive-order.ts';
 import { lastOf, tooWide, worstBelow } from './naive-rejections.ts';
 
@@ -53,6 +53,8 @@ export class NaiveGroup extends NaiveLeases {
     this.lapsedBefore = mark > 0 ? lapsed.filter((id) => !granted.includes(id)) : [];
     this.awaited = [];
     this.grantedBefore = mark > 0 ? [...(row?.granted ?? [])] : [];
+    this.heirsBefore = mark > 0 ? [...(row?.heirs ?? [])] : [];
+    this.passedBefore = [];
     this.#waiters = [];
     this.#arrivals = 0;
     this.ended = ended.map((id) => ({ id, at: now }));
@@ -71,9 +73,11 @@ export class NaiveGroup extends NaiveLeases {
     this.settled = [];
     if (event.kind === 'held_up') this.#extendByLostTime(event.lostMs);
     if (now >= this.unclaimed.until) this.unclaimed.slots = 0;
+    this.freePassed();
     this.settleUnclaimed();
     this.#endWhatIsDue();
     this.#apply(event);
+    this.freePassed();
     this.settleUnclaimed();
     this.#grantWhatFits();
     this.bound.add({ kind: 'held', at: now, slots: this.slotsHeld() });
@@ -84,14 +88,14 @@ export class NaiveGroup extends NaiveLeases {
 
   /** Whether a write must be asked for that nobody waits for yet. */
   wantsWrite(now: number): boolean {
-    return this.isEmptyDue || this.bound.isRunningOut(now);
+    return this.isEmptyDue || this.bound.isRunningOut(now) || this.areHeirsDue(now);
   }
 
   /** The earliest instant after `now` at which time alone changes something. */
   nextDueAt(now: number): number {
     const dues = this.leaseList.map(({ until }): number => until);
     if (this.unclaimed.slots > 0) dues.push(this.unclaimed.until);
-    dues.push(this.bound.emptyDueAt(), this.bound.lostAt());
+    dues.push(this.bound.emptyDueAt(), this.bound.lostAt(), this.passedDueAt());
     for (const { deadlineAt, sliceEndsAt, orphanAt } of this.#waiters) {
       dues.push(deadlineAt, sliceEndsAt ?? orphanAt);
     }
@@ -128,7 +132,7 @@ export class NaiveGroup extends NaiveLeases {
       case 'promote':
         return this.#promote(event);
       case 'release':
-        if (lease !== undefined) return this.end(lease, event.outcome);
+        if (lease !== undefined) return this.#release(lease, event);
         return this.#releaseUnseen(event);
       case 'detach':
         if (lease?.attachment !== event.attachment || lease.phase === 'cooling') return;
@@ -139,6 +143,7 @@ export class NaiveGroup extends NaiveLeases {
         for (const held of this.leaseList.filter(({ ticketId }) => ticketId === event.ticketId)) {
           this.end(held, 'cancelled');
         }
+        this.strikeHeirs(event.ticketId);
         return this.tombstone(event.ticketId);
       case 'revoke':
         if (lease?.phase !== 'held') return;
@@ -163,6 +168,18 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
+  #release(lease: NaiveLease, { outcome, isSole = false }: EventOf<'release'>): void {
+    const { id, slots, nested, phase } = lease;
+    const mayPass = isSole && phase === 'held' && slots === 1 && nested === null;
+    const isVacant = mayPass && this.nestedIn(id).length === 0;
+    this.end(lease, outcome);
+    if (isVacant && !this.leaseList.includes(lease)) this.bound.add({ kind: 'vacated', id });
+  }
+
+  protected forgetWaiter(leaseId: string): void {
+    this.#waiters = this.#waiters.filter((waiter) => waiter.leaseId !== leaseId);
+  }
+
   /** Ends who waits under that id; of a lease of an earlier instance, gives its slots back. */
   #releaseUnseen({ leaseId, outcome, claim }: EventOf<'release'>): void {
     const waiter = this.#waiters.find((each) => each.leaseId === leaseId);
@@ -170,7 +187,11 @@ export class NaiveGroup extends NaiveLeases {
     if (claim !== undefined) {
       const isKnown = this.hasEnded(leaseId) || this.hasEnded(claim.ticketId);
       const isHere = claim.slots <= this.unclaimed.slots && this.mayClaim(claim);
-      if (isHere && !isKnown) return this.end(this.claim(claim), outcome);
+      if (isHere && !isKnown) {
+        const lease = this.claim(claim);
+        this.end(lease, outcome);
+        return this.keepForHeir(lease);
+      }
     }
     this.tombstone(leaseId);
   }
@@ -184,7 +205,8 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   #acquire(event: EventOf<'acquire'>): void {
-    const { ticket, leaseId, sliceMs, mayAskLater = false } = event;
+    const { ticket, leaseId, sliceMs, mayAskLater = false, isAnew = false } = event;
+    if (isAnew) this.strikeHeirs(ticket.id);
     const isAnswered = this.answers.some((answer) => answer.split(' ')[1] === ticket.id);
     if (isAnswered) return;
     if (this.hasEnded(leaseId) || this.hasEnded(ticket.id)) {
@@ -192,7 +214,7 @@ export class NaiveGroup extends NaiveLeases {
       return;
     }
     const lease = this.lease(leaseId);
-    if (lease?.phase === 'held') return this.answerWith(lease);
+    if (lease?.phase === 'held') return this.answerWith(lease, isAnew);
     if (lease !== undefined) {
       this.answers.push(`gone ${ticket.id}`);
       return;
@@ -200,14 +222,15 @@ export class NaiveGroup extends NaiveLeases {
     const known = this.#waiters.find(({ ticketId }) => ticketId === ticket.id);
     if (known?.leaseId === leaseId) {
       known.sliceEndsAt = this.now + sliceMs;
+      known.isAnew = isAnew;
       this.order.stillWaits(ticket.holder, this.now);
       this.#grantWhatFits();
       if (mayAskLater && this.#isFar(known)) this.#unpark(known, sliceMs);
       return;
     }
     if (known !== undefined) this.#remove(known);
-    if (this.#claimGranted(ticket, leaseId)) return;
-    const waiter = this.#joinQueue(ticket, leaseId, sliceMs);
+    if (this.#claimGranted(ticket, leaseId, isAnew)) return;
+    const waiter = this.#joinQueue(ticket, leaseId, sliceMs, isAnew);
     if (waiter === null || !mayAskLater) return;
     if (this.#isFar(waiter)) return this.#unpark(waiter, sliceMs);
     const ahead = this.order.ahead(waiter, this.view());
@@ -239,18 +262,30 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   /** Gives a caller the lease again whose answer was lost with the instance before. */
-  #claimGranted(ticket: Ticket, leaseId: LeaseId): boolean {
+  #claimGranted(ticket: Ticket, leaseId: LeaseId, isAnew: boolean): boolean {
     const { id: ticketId, holder, lane, slots, parents } = ticket;
     if (parents.length > 0 || slots > this.unclaimed.slots) return false;
     if (!this.grantedBefore.includes(leaseId)) return false;
     this.grantedBefore = this.grantedBefore.filter((id) => id !== leaseId);
-    const unheard = { attachment: null, hasLapsed: false, heldMs: 0, nested: null, reserved: null };
-    this.grant(this.claim({ leaseId, ticketId, holder, lane, slots, ...unheard }));
+    const unheard = {
+      attachment: null,
+      hasLapsed: false,
+      heldMs: 0,
+      nested: null,
+      reserved: null,
+      heirOf: null,
+    };
+    this.grant(this.claim({ leaseId, ticketId, holder, lane, slots, ...unheard }), isAnew);
     return true;
   }
 
   /** Returns who is in the queue now; null: nobody came to stand there. */
-  #joinQueue(ticket: Ticket, leaseId: string, sliceMs: number): NaiveWaiter | null {
+  #joinQueue(
+    ticket: Ticket,
+    leaseId: string,
+    sliceMs: number,
+    isAnew: boolean,
+  ): NaiveWaiter | null {
     const { timeoutMs, isDryRun, isDraining } = this.settings;
     const isNew = ticket.enqueuedAt >= this.#drainsFrom;
     const rejection = isDraining && isNew ? 'draining' : tooWide(ticket, this.settings);
@@ -274,6 +309,7 @@ export class NaiveGroup extends NaiveLeases {
       deadlineAt: Math.min(ticket.deadlineAt ?? Infinity, enqueuedAt + timeoutMs),
       lane: ticket.lane,
       isPromoted: false,
+      isAnew,
       sliceEndsAt: this.now + sliceMs,
       orphanAt: 0,
     };
@@ -466,7 +502,10 @@ export class NaiveGroup extends NaiveLeases {
     const { holder, waitsElsewhere } = ticket;
     this.#remove(waiter);
     this.order.granted(waiter, this.now, this.view());
-    this.open({ id: leaseId, ticketId, holder, lane, slots, waitsElsewhere }, nested);
+    const heirOf = mayInherit(waiter) ? this.bound.takeVacated(leaseId, this.now) : null;
+    const { isAnew } = waiter;
+    const wanted = { id: leaseId, ticketId, holder, lane, slots, waitsElsewhere };
+    this.open(wanted, nested, { heirOf: heirOf as LeaseId | null, isAnew });
   }
 
   #reject(waiter: NaiveWaiter, reason: string): void {

@@ -4,11 +4,17 @@ import type { Lease } from '../../src/core/state.ts';
 import type { Lane } from '../../src/core/words/ticket.ts';
 import type { Claim } from '../../src/core/unclaimed.ts';
 import { NaiveBound, type NaiveRow } from './naive-bound.ts';
-import { NaiveOrder, slotsOf, type NaiveHold, type NaiveView } from './naive-order.ts';
+import {
+  NaiveOrder,
+  slotsOf,
+  type NaiveHold,
+  type NaiveView,
+  type NaiveWaiter,
+} from './naive-order.ts';
 
 export type NaiveLease = Pick<
   Lease,
-  'id' | 'ticketId' | 'phase' | 'until' | 'attachment' | 'chargedMs' | 'nested'
+  'id' | 'ticketId' | 'phase' | 'until' | 'attachment' | 'chargedMs' | 'nested' | 'heirOf'
 > &
   NaiveHold & {
     readonly grantedAt: number;
@@ -31,6 +37,11 @@ function boundSlots({ slots, nested }: NaiveLease): number {
   return slots > 0 ? slots : (nested?.slots ?? 0);
 }
 
+/** Whether a waiter may have a slot before that is written. */
+export function mayInherit({ ticket, isAnew }: NaiveWaiter): boolean {
+  return ticket.slots === 1 && ticket.parents.length === 0 && !isAnew;
+}
+
 /** The leases of a naive group, and what is told about them. */
 export abstract class NaiveLeases {
   settings: GroupSettings;
@@ -50,6 +61,10 @@ export abstract class NaiveLeases {
   /** Leases whose answers wait for a write, and those that the instance before had such answers for at last. */
   protected awaited: string[] = [];
   protected grantedBefore: string[] = [];
+  /** Leases that the instance before may have granted in the slots of others. */
+  protected heirsBefore: string[] = [];
+  /** When each slot may be free that was given back, and that one of these may have. */
+  protected passedBefore: number[] = [];
   /** Leases with a smaller attachment have no slot here; those of this instance have none smaller than `first`. */
   protected since = 1;
   protected first = 1;
@@ -104,7 +119,10 @@ export abstract class NaiveLeases {
     if (isEmpty) this.since = this.attachments;
     const mark = isEmpty ? 0 : held + margin;
     const granted = [...bound.awaitedInFlight(), ...this.awaited];
-    bound.add({ kind: 'issued', at: now, mark, held, awaited: this.awaited });
+    const { ids, unlisted } = this.listHeirs(now);
+    const listed = { awaited: this.awaited, answering: granted, heirs: ids, unlisted };
+    bound.add({ kind: 'issued', at: now, mark, held, ...listed });
+    const heirs = [...this.heirsBefore, ...ids];
     const revoking = this.leaseList.filter(({ phase }) => phase === 'revoking');
     const ended = [...this.freed, ...revoking.map(({ id }) => id)];
     const { lapsed } = this;
@@ -117,7 +135,44 @@ export abstract class NaiveLeases {
     const isStillTrue = crowd <= this.toldWaiters && 8 * crowd > 3 * this.toldWaiters;
     if (!isStillTrue) this.toldWaiters = powerOfTwo(crowd);
     const { since, attachments: next, toldWaiters: waiters } = this;
-    return { mark, held, since, next, ended, lapsed, granted, waiters };
+    return { mark, held, since, next, ended, lapsed, granted, heirs, waiters };
+  }
+
+  /** Lists the next waiters in order, for a write to name as heirs. */
+  protected listHeirs(now: number): { readonly ids: string[]; readonly unlisted: number } {
+    const wanted = Math.min(8, this.view().waiters.length);
+    if (!this.isPassing(now)) return { ids: [], unlisted: 0 };
+    const view = this.view();
+    let { waiters } = view;
+    const next: NaiveWaiter[] = [];
+    while (next.length < 8) {
+      const best = this.order.next({ ...view, waiters });
+      if (best === undefined) break;
+      next.push(best);
+      waiters = waiters.filter((waiter) => waiter !== best);
+    }
+    const ids = next.filter(mayInherit).map(({ leaseId }) => leaseId);
+    return { ids, unlisted: wanted - ids.length };
+  }
+
+  /** Whether slots go from hand to hand: all are in use, and none is down after its call. */
+  protected isPassing(now: number): boolean {
+    const { isDryRun, paused, releaseCooldownMs, slotsMax } = this.settings;
+    const isDown = releaseCooldownMs !== 'auto' && releaseCooldownMs > 0;
+    if (isDryRun || paused || isDown || this.view().waiters.length === 0) return false;
+    return this.unclaimed.slots === 0 && now >= this.grantsFrom && this.slotsInUse() >= slotsMax;
+  }
+
+  /** Whether the next waiters are to be written now. */
+  protected areHeirsDue(now: number): boolean {
+    const { waiters } = this.view();
+    const write = this.bound.exactWrite;
+    if (write === null || !this.isPassing(now) || !this.bound.isQuick(now)) return false;
+    const wanted = Math.min(8, waiters.length) - write.unlisted;
+    const left = waiters.filter(({ leaseId }) => write.heirs.includes(leaseId)).length;
+    if (wanted <= 0) return false;
+    const isLittle = left < wanted / 2 || write.answering.length > write.held / 2;
+    return isLittle || now >= write.at + 1_000;
   }
 
   /** How many wait, or did before a reset from which they are still on their way back. */
@@ -145,10 +200,13 @@ export abstract class NaiveLeases {
   protected open(
     wanted: NaiveHold & { readonly id: string; readonly ticketId: string },
     nested: NaiveLease['nested'] = null,
+    by: Pick<NaiveLease, 'heirOf'> & { readonly isAnew: boolean } = { heirOf: null, isAnew: false },
   ): void {
+    const { heirOf, isAnew } = by;
     const lease = {
       ...wanted,
       nested,
+      heirOf,
       phase: 'held',
       grantedAt: this.now,
       until: this.now + 45_000,
@@ -160,14 +218,17 @@ export abstract class NaiveLeases {
     } as NaiveLease;
     this.order.see(lease.holder, this.now, this.view());
     this.leaseList.push(lease);
-    this.bound.add({ kind: 'granted', at: this.now, slots: boundSlots(lease) });
+    const isPassed = heirOf !== null;
+    this.bound.add({ kind: 'granted', at: this.now, slots: boundSlots(lease), isPassed });
     this.chargeTo(lease, this.holds.length === 0 ? 1 : this.meanHold());
-    this.grant(lease);
+    this.grant(lease, isAnew, isPassed);
   }
 
-  protected grant({ id }: NaiveLease): void {
+  /** Answers with a lease; `isAnew`: somebody who has lost an answer. */
+  protected grant({ id }: NaiveLease, isAnew = false, isPassed = false): void {
     this.answers.push(`grant ${id}`);
-    const isSettled = this.bound.isSettled(this.now);
+    const mustWait = isAnew && this.bound.isStored;
+    const isSettled = !mustWait && (isPassed || this.bound.isSettled(this.now));
     this.settled.push(isSettled);
     if (!isSettled) this.awaited.push(id);
   }
@@ -182,14 +243,17 @@ export abstract class NaiveLeases {
   protected claim(claim: Claim): NaiveLease {
     const { leaseId: id, ticketId, holder, lane, nested, heldMs } = claim;
     const taken = Math.min(claim.slots, this.unclaimed.slots);
+    this.hearOfHeir(claim);
     this.unclaimed.slots -= taken;
-    this.bound.add({ kind: 'granted', at: this.now, slots: claim.slots - taken });
+    const slots = claim.slots - taken;
+    this.bound.add({ kind: 'granted', at: this.now, slots, isPassed: false });
     const lease = {
       id,
       ticketId,
       holder,
       lane,
       nested,
+      heirOf: claim.heirOf,
       waitsElsewhere: false,
       phase: 'held',
       slots: claim.slots,
@@ -225,6 +289,8 @@ export abstract class NaiveLeases {
     this.since = this.first;
     this.grantedBefore = [];
     this.lapsedBefore = [];
+    this.heirsBefore = [];
+    this.passedBefore = [];
     for (const lease of this.leaseList) lease.seeksParent = false;
   }
 
@@ -234,10 +300,56 @@ export abstract class NaiveLeases {
     this.order.charge(lease.holder, slotMs, this.now, this.view());
   }
 
-  protected answerWith(lease: NaiveLease): void {
+  protected answerWith(lease: NaiveLease, isAnew = false): void {
     lease.attachment = this.attachments++;
     if (lease.phase === 'held') this.renewLease(lease);
-    this.grant(lease);
+    this.grant(lease, isAnew);
+  }
+
+  /** An heir of the instance before tells whose slot it has: that one has ended. */
+  protected hearOfHeir({ leaseId, heirOf }: Claim): void {
+    if (heirOf === null || !this.heirsBefore.includes(leaseId)) return;
+    this.heirsBefore = this.heirsBefore.filter((id) => id !== leaseId);
+    if (this.hasEnded(heirOf)) {
+      this.passedBefore = this.passedBefore.toSorted((a, b) => a - b).slice(1);
+      return;
+    }
+    this.forgetWaiter(heirOf);
+    if (this.lease(heirOf) !== undefined) return;
+    this.tombstone(heirOf);
+    if (this.bound.isStored) this.freed.push(heirOf);
+  }
+
+  /** Takes out who waits under an id, without a word. */
+  protected abstract forgetWaiter(leaseId: string): void;
+
+  /** A ticket has no lease that an instance before granted. */
+  protected strikeHeirs(ticketId: string): void {
+    this.heirsBefore = this.heirsBefore.filter((id) => id.replace(/\.\d+$/, '') !== ticketId);
+    this.freePassed();
+  }
+
+  /** Keeps the slot of a lease of an earlier instance that has ended, for the heir that may have it. */
+  protected keepForHeir(lease: NaiveLease): void {
+    if (this.heirsBefore.length === 0 || lease.slots !== 1 || lease.nested !== null) return;
+    const freeAt = lease.phase === 'cooling' ? lease.until : this.now;
+    this.leaseList = this.leaseList.filter((other) => other !== lease);
+    this.unclaimed.slots += 1;
+    this.unclaimed.until = Math.max(this.unclaimed.until, freeAt);
+    this.passedBefore.push(freeAt);
+  }
+
+  /** Frees those of which there are more than heirs. */
+  protected freePassed(): void {
+    while (this.now >= this.passedDueAt()) {
+      this.passedBefore = this.passedBefore.toSorted((a, b) => a - b).slice(1);
+      this.unclaimed.slots = Math.max(0, this.unclaimed.slots - 1);
+    }
+  }
+
+  protected passedDueAt(): number {
+    const isKept = this.passedBefore.length <= this.heirsBefore.length;
+    return isKept ? Infinity : Math.min(...this.passedBefore);
   }
 
   protected renewLease(lease: NaiveLease): void {

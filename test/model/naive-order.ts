@@ -33,6 +33,8 @@ export interface NaiveWaiter {
   readonly deadlineAt: number;
   lane: Lane;
   isPromoted: boolean;
+  /** Its caller has lost an answer. */
+  isAnew: boolean;
   sliceEndsAt: number | null;
   orphanAt: number;
 }

@@ -48,7 +48,7 @@ const TICK: GroupEvent = { kind: 'tick' };
 const UNCLAIMED = 3;
 
 function replay(settings: GroupSettings, events: readonly Recorded[]): GroupState {
-  const told = { since: 0, next: 1, ended: [], lapsed: [], granted: [], waiters: 0 };
+  const told = { since: 0, next: 1, ended: [], lapsed: [], granted: [], heirs: [], waiters: 0 };
   const row = { seq: 1, at: START, mark: UNCLAIMED, held: UNCLAIMED, ...told };
   const state = recover(settings, { ...nothingStored(), bound: row }, 1, true, START);
   for (const { event, at } of events) {

@@ -40,6 +40,7 @@ interface Known {
   readonly attachments: number[];
   readonly grantedAt: InstantMs;
   readonly nested: Lease['nested'];
+  readonly heirOf: Lease['heirOf'];
 }
 
 /** A write that nobody waits for is issued within this. */
@@ -164,8 +165,10 @@ export class World {
     const { ticket, attempt, mayAskLater } = issued;
     const leaseId = leaseIdOf(ticket.id, attempt);
     switch (action.kind) {
-      case 'ask_again':
-        return { kind: 'acquire', ticket, leaseId, sliceMs: action.sliceMs, mayAskLater };
+      case 'ask_again': {
+        const { sliceMs, isAnew } = action;
+        return { kind: 'acquire', ticket, leaseId, sliceMs, mayAskLater, isAnew };
+      }
       case 'next_attempt': {
         const next = leaseIdOf(ticket.id, ++issued.attempt);
         return { kind: 'acquire', ticket, leaseId: next, sliceMs: 30_000, mayAskLater };
@@ -176,7 +179,7 @@ export class World {
       }
       case 'release': {
         const { outcome, told } = action;
-        const claim = told === null ? {} : { claim: this.#claimOf(issued, told) };
+        const claim = told === null ? { isSole: true } : { claim: this.#claimOf(issued, told) };
         return { kind: 'release', leaseId, outcome, settlement: null, ...claim };
       }
       case 'detach': {
@@ -205,11 +208,12 @@ export class World {
       attachments = [],
       grantedAt = this.now,
       nested = null,
+      heirOf = null,
     } = this.#known.get(leaseId) ?? {};
     const newer = this.#state.nextAttachment + 3;
     const attachment = back === 'newer' ? newer : (attachments.at(-1 - (back ?? Infinity)) ?? null);
     const heldMs = this.now - grantedAt;
-    const told = { ticketId, holder, lane, slots, heldMs, nested, reserved: null };
+    const told = { ticketId, holder, lane, slots, heldMs, nested, heirOf, reserved: null };
     return { leaseId, attachment, hasLapsed, ...told };
   }
 
@@ -243,7 +247,7 @@ export class World {
     const lease = held[pick % held.length];
     return lease === undefined
       ? undefined
-      : { kind: 'release', leaseId: lease.id, outcome, settlement: null };
+      : { kind: 'release', leaseId: lease.id, outcome, settlement: null, isSole: true };
   }
 
   #picked(pick: number): Issued {
@@ -291,8 +295,9 @@ export class World {
     this.#writeAt = Infinity;
     if (!this.#state.bound.isStored) return;
     const write = takeWrite(this.#state, this.now);
-    const { mark, held, since, next, ended, lapsed, granted, waiters } = write.bound;
-    const row = { mark, held, since, next, ended: ended.toSorted(), lapsed, granted, waiters };
+    const { mark, held, since, next, ended, lapsed, granted, heirs, waiters } = write.bound;
+    const listed = { ended: ended.toSorted(), lapsed, granted, heirs };
+    const row = { mark, held, since, next, ...listed, waiters };
     const expected = this.naive.issue(write.isInRing, this.now);
     assert.deepEqual(row, { ...expected, ended: expected.ended.toSorted() }, 'the row');
     this.#disk.send(write, this.#state, this.now);
@@ -381,8 +386,13 @@ export class World {
   #noteKnown(effects: readonly Effect[]): void {
     for (const effect of effects) {
       if (effect.kind !== 'grant') continue;
-      const { id, attachment, grantedAt, nested } = effect.lease;
-      const { attachments = [], ...known } = this.#known.get(id) ?? { grantedAt, nested };
+      const { id, attachment, grantedAt, nested, heirOf } = effect.lease;
+      const { attachments, ...known } = this.#known.get(id) ?? {
+        attachments: [],
+        grantedAt,
+        nested,
+        heirOf,
+      };
       assert.ok(attachment > (attachments.at(-1) ?? 0), `${id} got no larger attachment`);
       this.#known.set(id, { ...known, attachments: [...attachments, attachment] });
     }

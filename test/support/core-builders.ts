@@ -186,6 +186,7 @@ export function someClaim(name: string, changes: Partial<Claim> = {}): Claim {
     hasLapsed: false,
     heldMs: 0,
     nested: null,
+    heirOf: null,
     reserved: null,
     ...changes,
   };

@@ -41,6 +41,9 @@ export class LeaseHolder {
   #renewedAt = this.#grantedAt;
   #status: number | null = null;
   #isReleased = false;
+  /** Nothing was said of the lease by its id: only the instance that granted it can have heard of it. */
+  #isSole = true;
+  #isEndTold = false;
   #reported: Promise<unknown> | null = null;
   #callOffRenewal: (() => void) | null = null;
   #onRevoked: (() => void) | null = null;
@@ -90,11 +93,7 @@ export class LeaseHolder {
       this.#granted.lease.report(signal, isRepeat),
       this.#after,
     ).catch(() =>
-      within(
-        ANSWER_LOST_MS,
-        this.#pool().report(this.leaseId, signal, isRepeat, this.#held()),
-        this.#after,
-      ).catch(() => {}),
+      within(ANSWER_LOST_MS, this.#reportById(signal, isRepeat), this.#after).catch(() => {}),
     );
     this.#reported = Promise.all([this.#reported, told]);
     this.#ctx.waitUntil(told);
@@ -143,8 +142,9 @@ export class LeaseHolder {
     // What the upstream said is about this lease, so the group hears it before the lease is gone.
     if (this.#reported !== null) await this.#reported;
     const { lease } = this.#granted;
+    this.#isEndTold = true;
     try {
-      const released = lease.release(outcome, this.#status, settlement);
+      const released = lease.release(outcome, this.#status, settlement, this.#isSole);
       await within(ANSWER_LOST_MS, released, this.#after);
     } catch {
       // Whatever failed: the object may have been reset, and errors after a reset do not say so.
@@ -215,6 +215,7 @@ export class LeaseHolder {
 
   async #resumeOnce(): Promise<'resumed' | 'gone'> {
     const sentAt = steadyClock.now();
+    this.#isSole = false;
     const answer = await this.#pool().resume(this.#held());
     if (answer.kind === 'gone') {
       const { attachment: known } = this.#granted;
@@ -233,9 +234,20 @@ export class LeaseHolder {
     const hasLapsed = now >= this.#renewedAt + LEASE_TTL_MS;
     const heldMs = now - this.#grantedAt;
     // An instance that took it up above the limit has settled what was reserved, and says so by none.
-    const { attachment, nested, reserved } = this.#granted;
-    const held = { ...(nested && { nested }), ...(reserved && { reserved }) };
+    const { attachment, nested, heirOf, reserved } = this.#granted;
+    const held = {
+      ...(nested && { nested }),
+      ...(heirOf !== undefined && { heirOf }),
+      ...(reserved && { reserved }),
+    };
     return { ...this.#self, ...held, attachment, heldMs, hasLapsed };
+  }
+
+  /** Reports by the lease's id, but not behind its end: another instance would take it for one that is held. */
+  async #reportById(signal: UpstreamSignal, isRepeat: boolean): Promise<void> {
+    if (this.#isEndTold) return;
+    this.#isSole = false;
+    return this.#pool().report(this.leaseId, signal, isRepeat, this.#held());
   }
 
   /**

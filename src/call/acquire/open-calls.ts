@@ -42,6 +42,10 @@ export class OpenCalls {
   readonly #left: Promise<Turn>;
   /** The last one first. */
   #open: readonly Promise<AcquireEnd>[] = [];
+  /** One of them was lost, and with it perhaps a lease. */
+  #isOneLost = false;
+  /** All were over when the last one was made, or one before it, and one of them was lost. */
+  #isAnew = false;
 
   constructor(pool: PoolSource, after: Schedule, signal: AbortSignal) {
     this.#pool = pool;
@@ -59,7 +63,8 @@ export class OpenCalls {
     const older = this.#grants((one, end) => {
       if (one === before) superseded = end;
     });
-    const call = acquireCall(this.#pool, request);
+    this.#isAnew ||= this.#isOneLost && this.#open.length === 0;
+    const call = acquireCall(this.#pool, this.#isAnew ? { ...request, isAnew: true } : request);
     this.#open = [call, ...this.#open];
     const answer = call.then((end) => this.#turnOf(call, end));
     const sliceOver = (): Turn => ({ kind: 'slice_over', superseded });
@@ -111,6 +116,7 @@ export class OpenCalls {
     const others = this.#open.filter((one) => one !== call);
     if (end.kind === 'granted') return { kind: 'granted', granted: end, late: others };
     this.#open = others;
+    this.#isOneLost ||= end.kind === 'failed' && !end.overloaded;
     return end;
   }
 }

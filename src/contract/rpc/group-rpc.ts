@@ -53,6 +53,11 @@ export interface AcquireRequest {
   readonly sliceMs: number;
   /** The Worker understands `pending` with `askAgainMs`. Absent: the call is parked. */
   readonly mayAskLater?: boolean;
+  /**
+   * Every acquire call of the ticket that came before has ended, and one of them was lost with its answer: none can
+   * bring it a lease any more. Kept from then on. Absent: some may.
+   */
+  readonly isAnew?: boolean;
   /** Account that is charged: a gateway key's id, or the fingerprint of a provider key. */
   readonly caller: string;
   readonly agent: string | null;
@@ -96,6 +101,8 @@ export type AcquireAnswer =
       readonly attachment: number;
       /** The call was let pass on the slots of another lease. Absent: it holds its own. */
       readonly nested?: NestedLease;
+      /** The lease whose slot it has, if nothing is written of that yet. Absent: none. */
+      readonly heirOf?: string;
       /** The part of rates and budgets that it was granted with. Absent: none. */
       readonly reserved?: Reserved;
       /** The group wants to be told at the headers that the upstream took the call. Absent: no. */
@@ -162,9 +169,15 @@ export interface LeaseRpc extends Disposable {
   report(signal: UpstreamSignal, isRepeat: boolean): Promise<void>;
   /**
    * Ends the lease; a second release changes nothing. `status` is the upstream's, or null. Without a
-   * settlement the call counts as what was reserved for it.
+   * settlement the call counts as what was reserved for it. `isSole`: nothing was said of the lease by its id, so no
+   * other instance knows it. Absent: something may have been.
    */
-  release(outcome: Outcome, status: number | null, settlement?: Settlement): Promise<void>;
+  release(
+    outcome: Outcome,
+    status: number | null,
+    settlement?: Settlement,
+    isSole?: boolean,
+  ): Promise<void>;
 }
 
 export type RenewAnswer = 'ok' | 'revoking' | 'gone';
@@ -192,6 +205,7 @@ export interface ResumeRequest {
   readonly heldMs?: number;
   /** As the grant's answer had them. */
   readonly nested?: NestedLease;
+  readonly heirOf?: string;
   readonly reserved?: Reserved;
 }
 

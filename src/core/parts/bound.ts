@@ -27,12 +27,21 @@ export interface BoundRow {
    * the instance, and their callers ask again.
    */
   readonly granted: readonly LeaseId[];
+  /** Leases of waiters that may have the slots of others unwritten, whose holders have released them: see `heirs.ts`. */
+  readonly heirs: readonly LeaseId[];
   /** A power of two that is no smaller than the number of waiters then, nor three times as large; 0: nobody waited. */
   readonly waiters: number;
 }
 
+/** The next waiters, as a write lists them. */
+export interface Heirs {
+  readonly ids: readonly LeaseId[];
+  /** Waiters besides them that might have been listed, and are not of the kind. */
+  readonly unlisted: number;
+}
+
 /** A write on its way, or the last one that arrived. */
-interface Write {
+export interface Write {
   readonly seq: number;
   readonly at: InstantMs;
   readonly mark: number;
@@ -41,6 +50,13 @@ interface Write {
   granted: number;
   /** Leases whose answers leave behind it. */
   readonly awaited: readonly LeaseId[];
+  /** All that its row lists as granted: their callers may ask for them again. */
+  readonly answering: ReadonlySet<LeaseId>;
+  /** Waiters that may have a vacated slot. */
+  readonly heirs: ReadonlySet<LeaseId>;
+  readonly unlisted: number;
+  /** Leases whose slots came free since it was issued, by the only word of their holders, and are not handed on yet. */
+  readonly vacated: Set<LeaseId>;
 }
 
 export interface Bound {
@@ -61,6 +77,12 @@ export interface Bound {
   awaited: LeaseId[];
   /** Leases whose answers left behind the last write of the instance before, and may have been lost with it. */
   readonly grantedBefore: Set<LeaseId>;
+  /** Leases that the instance before may have granted unwritten, in the slots of others, and of which nobody has heard. */
+  readonly heirsBefore: Set<LeaseId>;
+  /** Slots that were given back and stay unclaimed, because one of these may have them: when each may be free. */
+  readonly passedBefore: InstantMs[];
+  /** The last write that had arrived when one was asked for that lists heirs. */
+  heirsNotedAt: number;
   /** Waiters that the last write tells of. */
   waiters: number;
   /** The last write that was issued when slots came free of whose holder nobody has heard. */
@@ -137,6 +159,9 @@ export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
     lapsedBefore: new Set(),
     awaited: [],
     grantedBefore: new Set(),
+    heirsBefore: new Set(),
+    passedBefore: [],
+    heirsNotedAt: 0,
     waiters: 0,
     lostSeq: 0,
     unclaimable: new Set(),
@@ -162,15 +187,19 @@ export function isCovered(bound: Bound, now: InstantMs): boolean {
 }
 
 /** Finds the least mark that may be on disk: of the last write that has arrived, or of one on its way. */
-export function markOnDisk({ confirmed, inFlight }: Bound): number {
-  return Math.min(...[confirmed, ...inFlight].map((write) => write?.mark ?? Infinity));
+export function markOnDisk(bound: Bound): number {
+  return Math.min(...writesOf(bound).map(({ mark }) => mark));
 }
 
-/** Counts slots that were granted, written or not. */
-export function noteHandedOut(bound: Bound, slots: number, now: InstantMs): void {
-  const { confirmed, inFlight, pace } = bound;
-  if (confirmed !== null) confirmed.granted += slots;
-  for (const write of inFlight) write.granted += slots;
+/** Lists the writes that may be the last on disk, the oldest first. */
+export function writesOf({ confirmed, inFlight }: Bound): readonly Write[] {
+  return confirmed === null ? inFlight : [confirmed, ...inFlight];
+}
+
+/** Counts slots that were granted, written or not; `isPassed`: they are those of a lease that the writes count. */
+export function noteHandedOut(bound: Bound, slots: number, now: InstantMs, isPassed = false): void {
+  const { pace } = bound;
+  if (!isPassed) for (const write of writesOf(bound)) write.granted += slots;
   const second = Math.floor(now / 1_000);
   if (second !== pace.second) {
     pace.before = second === pace.second + 1 ? pace.granted : 0;
@@ -297,6 +326,7 @@ export function issue(
   bound: Bound,
   row: Pick<BoundRow, 'mark' | 'held' | 'next' | 'waiters'> & {
     readonly revoking: Iterable<LeaseId>;
+    readonly heirs: Heirs;
   },
   isKept: boolean,
   now: InstantMs,
@@ -307,7 +337,11 @@ export function issue(
   const seq = (bound.seq += 1);
   const { awaited } = bound;
   const granted = [...bound.inFlight.flatMap((write) => write.awaited), ...awaited];
-  bound.inFlight.push({ seq, at: now, mark, held, granted: 0, awaited });
+  const answering = new Set(granted);
+  const { ids, unlisted } = row.heirs;
+  const heirs = new Set(ids);
+  const covers = { answering, heirs, unlisted, vacated: new Set<LeaseId>() };
+  bound.inFlight.push({ seq, at: now, mark, held, granted: 0, awaited, ...covers });
   const ended = [...bound.ended, ...revoking];
   const { lapsed } = bound;
   if (!isKept) {
@@ -315,7 +349,10 @@ export function issue(
     bound.lapsed = [];
   }
   bound.awaited = [];
-  return { seq, at: now, mark, held, since: bound.since, next, ended, lapsed, granted, waiters };
+  const { since } = bound;
+  // Those of the instance before are still on their way as long as anything is unclaimed, and there are no others then.
+  const named = [...bound.heirsBefore, ...ids];
+  return { seq, at: now, mark, held, since, next, ended, lapsed, granted, heirs: named, waiters };
 }
 
 /** Notes that a write has arrived, and all before it. */

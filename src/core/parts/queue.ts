@@ -30,6 +30,8 @@ export interface Waiter {
    * waiter keeps its place but gets no slot, which would go to somebody who may be gone.
    */
   sliceEndsAt: InstantMs | null;
+  /** Its caller has lost an answer of it: it is granted behind a write alone. */
+  isAnew: boolean;
   /** The instant at which it is dropped unless its caller asks again. */
   orphanAt: InstantMs;
 }

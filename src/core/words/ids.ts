@@ -41,6 +41,11 @@ export function after(at: InstantMs, ms: number): InstantMs {
   return (at + ms) as InstantMs;
 }
 
+/** The later of two instants. */
+export function later(at: InstantMs, other: InstantMs): InstantMs {
+  return instant(Math.max(at, other));
+}
+
 /** The earlier of two instants. */
 export function earlier(at: InstantMs, other: InstantMs): InstantMs {
   return instant(Math.min(at, other));

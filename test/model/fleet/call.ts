@@ -17,6 +17,7 @@ export interface Call {
   attachment: number;
   at: Instance | null;
   nested: Lease['nested'];
+  heirOf: Lease['heirOf'];
   grantedAt: InstantMs;
   /** When the last renewal was sent that was acknowledged, as `LeaseHolder` counts it. */
   renewedAt: InstantMs;
@@ -28,6 +29,12 @@ export interface Call {
   cutUntil: number;
   /** Asks that may still be answered with a lease. */
   openAsks: number;
+  /** Asks that it has not heard the end of, and whether one broke; then it asks anew once there are none. */
+  unheardAsks: number;
+  hasLostAsk: boolean;
+  isAnew: boolean;
+  /** It has not said anything of its lease by its id. */
+  isSole: boolean;
   /** The number of its newest ask, and of the newest loop that renews: older ones stop by themselves. */
   askTurn: number;
   loopTurn: number;
@@ -43,12 +50,17 @@ export function newCall(ticket: Ticket, leaseId: LeaseId, isStrict: boolean, now
     attachment: 0,
     at: null,
     nested: null,
+    heirOf: null,
     grantedAt: now,
     renewedAt: now,
     fenceAt: Infinity,
     hasLapsed: false,
     cutUntil: 0,
     openAsks: 0,
+    unheardAsks: 0,
+    hasLostAsk: false,
+    isAnew: false,
+    isSole: true,
     askTurn: 0,
     loopTurn: 0,
     endedAt: null,
@@ -57,9 +69,9 @@ export function newCall(ticket: Ticket, leaseId: LeaseId, isStrict: boolean, now
 
 /** Tells of the lease as `LeaseHolder` does. */
 export function claimOf(call: Call, now: InstantMs): Claim {
-  const { ticket, leaseId, attachment, nested, grantedAt, renewedAt } = call;
+  const { ticket, leaseId, attachment, nested, heirOf, grantedAt, renewedAt } = call;
   const { id: ticketId, holder, lane, slots } = ticket;
   const hasLapsed = now >= renewedAt + LEASE_TTL_MS;
-  const of = { leaseId, ticketId, holder, lane, slots, attachment, nested };
+  const of = { leaseId, ticketId, holder, lane, slots, attachment, nested, heirOf };
   return { ...of, hasLapsed, heldMs: now - grantedAt, reserved: null };
 }

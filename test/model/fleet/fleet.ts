@@ -40,6 +40,8 @@ export class Fleet {
   /** The most slots that calls held at once which had not lapsed. */
   peak = 0;
   resets = 0;
+  /** How often a slot has changed hands unwritten. */
+  passes = 0;
   readonly #settings: GroupSettings;
   readonly #rules: Rules;
   readonly #isClockStuck: boolean;
@@ -200,6 +202,7 @@ export class Fleet {
       onStep: (instance) => {
         if (instance === this.#current) this.#check();
       },
+      onPassed: () => (this.passes += 1),
       onDeath: (instance) => {
         if (instance !== this.#current) return;
         this.clock.after(0, () => {

@@ -50,6 +50,19 @@ function endUnheard(fleet: Fleet, call: Call): void {
   fleet.advance(0);
 }
 
+/** Lets slots change hands until the next waiters are on disk as heirs, and answers lists nobody; tells who waits. */
+function withHeirs(fleet: Fleet): readonly [first: Call, ...rest: Call[]] {
+  const calls = arriveAll(fleet, 8);
+  fleet.advance(2);
+  for (const call of calls.slice(0, 2)) {
+    fleet.holders.finish(call, 'success');
+    fleet.advance(2);
+  }
+  const [first, ...rest] = calls.slice(2);
+  assert.ok(first !== undefined && first.phase === 'running');
+  return [first, ...rest];
+}
+
 /**
  * A release is heard, its answer is lost, and the slot is granted on behind a write. The release comes once more
  * after a reset.
@@ -310,5 +323,94 @@ export const REVOKED: History = {
     fleet.holders.resume(call);
     fleet.advance(10);
     assert.equal(call.phase, 'over', 'a lease that was revoked is taken up again');
+  },
+};
+
+/**
+ * A release is heard, its answer is lost, and the slot has gone to an heir unwritten. The release comes once more after a
+ * reset.
+ */
+export const PASSED_AND_RELEASED_TWICE: History = {
+  settings: EXACT,
+  run: (fleet) => {
+    const [first, heir] = withHeirs(fleet);
+    fleet.foretellWrite({ landMs: null });
+    endUnheard(fleet, first);
+    assert.equal(heir?.phase, 'running', 'the slot waits for a write');
+    cutOff(fleet, heir, 20_000);
+    fleet.reset('dies', 0);
+    fleet.arrive(1, true);
+    fleet.advance(10_000);
+  },
+};
+
+/** The same where the older instance lives, and an heir that is parked there asks on at the newest one. */
+export const PASSED_AT_THE_OLDER: History = {
+  settings: EXACT,
+  run: (fleet) => {
+    const [first, heir, ...others] = withHeirs(fleet);
+    assert.ok(heir !== undefined);
+    fleet.reset('goes_on', 0);
+    for (const call of others) fleet.holders.leave(call);
+    fleet.holders.ask(heir);
+    fleet.advance(1);
+    endUnheard(fleet, first);
+    assert.equal(heir.phase, 'running', 'the slot waits for a write');
+    // The release comes to the newest instance once nobody is parked there for the heir any more.
+    cutOff(fleet, heir, 20_000);
+    cutOff(fleet, first, 12_000);
+    fleet.arrive(1, true);
+    fleet.advance(15_000);
+  },
+};
+
+/** A holder has come to the newest instance, and the older one hears that its call has ended. */
+export const RESUMED_AND_RELEASED_AT_THE_OLDER: History = {
+  settings: EXACT,
+  run: (fleet) => {
+    const [first] = withHeirs(fleet);
+    fleet.reset('goes_on', 0);
+    fleet.network.foretell('resume', { answerMs: 500 });
+    fleet.holders.resume(first);
+    fleet.advance(10);
+    fleet.holders.finish(first, 'success');
+    fleet.advance(10);
+  },
+};
+
+/** The connection of a holder breaks, which lives at the newest instance, and waiters are heirs at the older one. */
+export const LOST_BESIDE_HEIRS: History = {
+  settings: EXACT,
+  run: (fleet) => {
+    const [first] = withHeirs(fleet);
+    fleet.reset('goes_on', 0);
+    fleet.holders.resume(first);
+    fleet.advance(10);
+  },
+};
+
+/**
+ * A lease whose answer left behind the last write ends, and its slot goes on. After a reset an old ask for it comes
+ * once more.
+ */
+export const ASKED_AGAIN_AFTER_ITS_END: History = {
+  settings: EXACT,
+  run: (fleet) => {
+    const [before, first, heir] = arriveAll(fleet, 4);
+    assert.ok(before !== undefined && first !== undefined && heir !== undefined);
+    fleet.advance(10);
+    // Of the write that the answer to the first one leaves behind nothing more is heard.
+    fleet.network.foretell('ask', {});
+    fleet.holders.finish(before, 'success');
+    fleet.advance(0);
+    assert.equal(first.phase, 'running');
+    fleet.foretellWrite({ landMs: null });
+    fleet.foretellWrite({ landMs: null });
+    fleet.holders.finish(first, 'success');
+    fleet.advance(0);
+    if (heir.phase === 'running') cutOff(fleet, heir, 20_000);
+    fleet.reset('goes_on', 0);
+    fleet.network.echo(2, EVER_MS, false);
+    fleet.advance(100);
   },
 };

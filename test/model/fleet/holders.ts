@@ -55,15 +55,30 @@ export class Holders {
       if (call.phase === 'asking' && call.askTurn === turn) this.ask(call);
     };
     const { ticket, leaseId } = call;
+    call.isAnew ||= call.hasLostAsk && call.unheardAsks === 0;
+    call.unheardAsks += 1;
+    const { isAnew } = call;
+    let isOver = false;
+    const onLost = (answer: Answer, from: Instance): void => {
+      // The runtime disposes of what a caller never got. One that has, or may get, another answer holds the lease by that.
+      if (answer.kind === 'lease' && call.phase === 'asking' && call.openAsks === 0) {
+        this.#detach(call, answer.lease.attachment, from);
+      }
+    };
     network.send({
       of: 'ask',
       call,
       to: null,
       deliver: (instance, reply) =>
-        instance.acquire({ kind: 'acquire', ticket, leaseId, sliceMs: SLICE_MS }, reply),
+        instance.acquire({ kind: 'acquire', ticket, leaseId, sliceMs: SLICE_MS, isAnew }, reply),
       onCarry: () => (call.openAsks += 1),
       hear: (answer, from) => {
         call.openAsks -= 1;
+        // An ask has one answer, however often it was delivered.
+        if (isOver) return onLost(answer, from);
+        isOver = true;
+        call.unheardAsks -= 1;
+        call.hasLostAsk ||= answer.kind === 'broken';
         if (answer.kind === 'lease') return this.#adopt(call, answer.lease, from);
         if (call.askTurn !== turn || call.phase !== 'asking') return;
         if (answer.kind === 'broken') clock.after(ASK_AGAIN_MS, again);
@@ -72,10 +87,7 @@ export class Holders {
       },
       onLost: (answer, from) => {
         call.openAsks -= 1;
-        // The runtime disposes of what a caller never got. One that has, or may get, another answer holds the lease by that.
-        if (answer.kind === 'lease' && call.phase === 'asking' && call.openAsks === 0) {
-          this.#detach(call, answer.lease.attachment, from);
-        }
+        onLost(answer, from);
       },
     });
     clock.after(SLICE_MS - ASK_AHEAD_MS, again);
@@ -92,7 +104,7 @@ export class Holders {
     const { clock, network } = this.#parts;
     call.phase = 'over';
     call.endedAt = this.#parts.now();
-    const { leaseId, at } = call;
+    const { leaseId, at, isSole } = call;
     let isOver = false;
     const byId = (isNeeded: boolean): void => {
       if (isOver) return;
@@ -106,7 +118,7 @@ export class Holders {
       to: at,
       deliver: (instance, reply) => {
         this.#hearEnd(call, outcome);
-        instance.apply({ kind: 'release', leaseId, outcome, settlement: null });
+        instance.apply({ kind: 'release', leaseId, outcome, settlement: null, isSole });
         reply({ kind: 'released' });
       },
       hear: (answer) => byId(answer.kind === 'broken'),
@@ -160,7 +172,7 @@ export class Holders {
   }
 
   /** Of two answers that carry the lease the one with the larger attachment holds it. */
-  #adopt(call: Call, { attachment, nested, decidedAt }: HandedOut, from: Instance): void {
+  #adopt(call: Call, { attachment, nested, heirOf, decidedAt }: HandedOut, from: Instance): void {
     const { now, lostMs } = this.#parts;
     if (call.phase === 'over' || attachment < call.attachment) {
       return this.#detach(call, attachment, from);
@@ -168,6 +180,7 @@ export class Holders {
     if (call.phase === 'running') this.#dispose(call);
     call.at = from;
     call.attachment = attachment;
+    call.heirOf = heirOf;
     if (call.phase === 'running') return;
     call.phase = 'running';
     call.nested = nested;
@@ -232,6 +245,7 @@ export class Holders {
     const { network, now, lostMs, rules } = this.#parts;
     const sentAt = now();
     const claim = claimOf(call, sentAt);
+    call.isSole = false;
     network.send({
       of: 'resume',
       call,

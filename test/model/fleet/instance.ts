@@ -30,7 +30,7 @@ export type Answer =
   /** The connection broke: the instance is dead, or refuses. */
   | { readonly kind: 'broken' };
 
-export interface HandedOut extends Pick<Lease, 'attachment' | 'nested'> {
+export interface HandedOut extends Pick<Lease, 'attachment' | 'nested' | 'heirOf'> {
   readonly decidedAt: InstantMs;
 }
 
@@ -51,6 +51,8 @@ export interface Surroundings {
   /** Told after every step. */
   readonly onStep: (instance: Instance, event: GroupEvent) => void;
   readonly onDeath: (instance: Instance) => void;
+  /** Told when a slot has changed hands unwritten. */
+  readonly onPassed: () => void;
 }
 
 /** An answer that has yet to leave, and who waits for it. */
@@ -198,9 +200,10 @@ export class Instance {
   }
 
   #grant({ ticketId, lease, isCovered: isLeaving }: Extract<Effect, { kind: 'grant' }>): void {
-    const { attachment, nested } = lease;
+    const { attachment, nested, heirOf } = lease;
+    if (isLeaving && heirOf !== null && !lease.isOfEarlier) this.#around.onPassed();
     const reply = this.#take(ticketId);
-    const handed = { attachment, nested, decidedAt: this.#around.now() };
+    const handed = { attachment, nested, heirOf, decidedAt: this.#around.now() };
     const leave = (): void => {
       this.#out.add(lease.id);
       this.#checkMark();

@@ -18,6 +18,8 @@ export type Mishap =
     }
   /** A call made for another one that runs. */
   | { readonly kind: 'nest'; readonly pick: number }
+  /** A run of calls, one after the other, each of which ends soon. */
+  | { readonly kind: 'rush'; readonly count: number; readonly pick: number }
   | { readonly kind: 'leave' | 'resume' | 'revoke'; readonly pick: number }
   | { readonly kind: 'finish'; readonly pick: number; readonly outcome: Outcome }
   | { readonly kind: 'die'; readonly pick: number; readonly isHeard: boolean }
@@ -53,6 +55,8 @@ export function befall(fleet: Fleet, mishap: Mishap): void {
         fleet.arrive(mishap.slots, mishap.isStrict);
       }
       return;
+    case 'rush':
+      return rush(fleet, mishap.count, mishap.pick);
     case 'nest':
       return running(mishap.pick, (call) => fleet.arrive(1, call.isStrict, call));
     case 'leave': {
@@ -98,6 +102,17 @@ export function befall(fleet: Fleet, mishap: Mishap): void {
   fleet.advance(0);
 }
 
+/** Lets calls come and go in a full group, so quickly that slots change hands unwritten. */
+function rush(fleet: Fleet, count: number, pick: number): void {
+  for (let index = 0; index < count; index += 1) fleet.arrive(1, true);
+  for (let index = 0; index < count; index += 1) {
+    const calls = fleet.in('running');
+    const call = calls[(pick + index) % calls.length];
+    if (call !== undefined) fleet.holders.finish(call, 'success');
+    fleet.advance(2);
+  }
+}
+
 const pick = fc.nat(40);
 const outcome = fc.constantFrom<Outcome>('success', 'cancelled', 'failed', 'unused');
 const lateMs = fc.constantFrom(0, 0, 1, 20, 400, 1_900, 2_900, 3_100, 7_000, 9_900);
@@ -127,6 +142,7 @@ export function mishapArb(isStrict: boolean, isWide: boolean): fc.Arbitrary<Mish
   const slots = fc.constantFrom(1, 1, 1, 2);
   const arbitraries: [number, fc.Arbitrary<Mishap>][] = [
     [7, fc.record({ ...kindOf('arrive'), count, slots, isStrict: strict })],
+    [2, fc.record({ ...kindOf('rush'), pick, count: fc.constantFrom(2, 4, 9) })],
     [1, fc.record({ ...kindOf('nest'), pick })],
     [1, fc.record({ ...kindOf('leave'), pick })],
     [1, fc.record({ ...kindOf('resume'), pick })],

@@ -1,5 +1,5 @@
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
-import { isCovered, COVERS_MS } from '../../../src/core/parts/bound.ts';
+import { isCovered, COVERS_MS, writesOf } from '../../../src/core/parts/bound.ts';
 import { Tombstones } from '../../../src/core/parts/tombstones.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import { slotsHeld } from '../../../src/core/violations.ts';
@@ -63,6 +63,15 @@ function forgettingEnds(state: GroupState, event: GroupEvent, now: InstantMs): E
     Object.assign(state, { tombstones: new Tombstones() });
   }
   return DESIGN.step(state, event, now);
+}
+
+/** Takes a connection that breaks for the only word of its holder. */
+function passingLost(state: GroupState, event: GroupEvent, now: InstantMs): Effect[] {
+  if (event.kind !== 'detach') return DESIGN.step(state, event, now);
+  const { leaseId, attachment } = event;
+  if (state.leases.get(leaseId)?.attachment !== attachment) return DESIGN.step(state, event, now);
+  const end = { outcome: 'cancelled', settlement: null, isSole: true } as const;
+  return DESIGN.step(state, { kind: 'release', leaseId, ...end }, now);
 }
 
 export const SABOTEURS: readonly Saboteur[] = [
@@ -201,5 +210,58 @@ export const SABOTEURS: readonly Saboteur[] = [
     rules: { row: (row) => ({ ...row, ended: [] }) },
     history: histories.REVOKED,
     noticed: /a lease that was revoked is taken up again/,
+  },
+  {
+    rule: 'a write names the heirs',
+    rules: { row: (row) => ({ ...row, heirs: [] }) },
+    history: histories.PASSED_AND_RELEASED_TWICE,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'what is given back stays unclaimed while an heir may have it',
+    rules: {
+      step: (state, event, now) => {
+        if (event.kind === 'release') state.bound.heirsBefore.clear();
+        return DESIGN.step(state, event, now);
+      },
+    },
+    history: histories.PASSED_AND_RELEASED_TWICE,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'an heir that may have its answer elsewhere stays one',
+    rules: {
+      step: (state, event, now) => {
+        const isAnew = state.bound.heirsBefore.size > 0;
+        return DESIGN.step(state, event.kind === 'acquire' ? { ...event, isAnew } : event, now);
+      },
+    },
+    history: histories.PASSED_AT_THE_OLDER,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'a slot is passed on by the only word of its holder',
+    rules: {
+      step: claiming((event) => (event.kind === 'release' ? { ...event, isSole: true } : event)),
+    },
+    history: histories.RESUMED_AND_RELEASED_AT_THE_OLDER,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'a slot of whose holder nobody has heard goes to no heir unwritten',
+    rules: { step: passingLost },
+    history: histories.LOST_BESIDE_HEIRS,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'a lease that its caller may ask for by the last row passes nothing on',
+    rules: {
+      step: (state, event, now) => {
+        for (const write of writesOf(state.bound)) Object.assign(write, { answering: new Set() });
+        return DESIGN.step(state, event, now);
+      },
+    },
+    history: histories.ASKED_AGAIN_AFTER_ITS_END,
+    noticed: UNCOUNTED,
   },
 ];

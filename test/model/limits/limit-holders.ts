@@ -17,8 +17,18 @@ export class LimitHolders {
 
   /** An answer with a lease has left. */
   hear(lease: Lease, now: InstantMs): void {
-    const { id: leaseId, ticketId, holder, lane, slots, nested, reserved, attachment } = lease;
-    const told = { leaseId, ticketId, holder, lane, slots, nested, reserved, attachment };
+    const {
+      id: leaseId,
+      ticketId,
+      holder,
+      lane,
+      slots,
+      nested,
+      heirOf,
+      reserved,
+      attachment,
+    } = lease;
+    const told = { leaseId, ticketId, holder, lane, slots, nested, heirOf, reserved, attachment };
     const grantedAt = this.#held.get(leaseId)?.grantedAt ?? now;
     this.#held.set(leaseId, { told, grantedAt, renewedAt: now });
   }

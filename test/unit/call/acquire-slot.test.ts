@@ -543,3 +543,37 @@ it('an object that hangs keeps nobody longer than two seconds past the deadline'
   await work;
   expect(seen.result).toEqual({ kind: 'unavailable' });
 });
+
+describe('a call that was lost', () => {
+  const isAnew = (asks: readonly Ask[]) => asks.map(({ request }) => request.isAnew ?? false);
+
+  it('is followed by calls that say so, as none before them is open any more', async () => {
+    const { asks, caller, work } = start();
+    asks[0]?.fail(reset());
+    await vi.advanceTimersByTimeAsync(1_000);
+    asks[1]?.answer(pending(1_000));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(isAnew(asks)).toEqual([false, true, true]);
+    caller.abort();
+    await work;
+  });
+
+  it('is followed by calls that do not as long as one before it is open', async () => {
+    const { asks, caller, work } = start();
+    await vi.advanceTimersByTimeAsync(7_000);
+    asks[1]?.fail(reset());
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(isAnew(asks)).toEqual([false, false, false]);
+    caller.abort();
+    await work;
+  });
+
+  it('is none that the object refused, having too many', async () => {
+    const { asks, caller, work } = start();
+    asks[0]?.fail(overload());
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(isAnew(asks)).toEqual([false, false]);
+    caller.abort();
+    await work;
+  });
+});

@@ -47,28 +47,29 @@ function scriptedLease() {
       return parked.promise;
     }),
     confirm: () => Promise.resolve(),
-    report: () => Promise.resolve(),
+    report: vi.fn<() => Promise<void>>(() => Promise.resolve()),
     release: vi.fn<() => Promise<void>>(() => Promise.resolve()),
     [Symbol.dispose]: vi.fn<() => void>(),
   } satisfies LeaseRpc;
   return { lease, renewals };
 }
 
-function granted(lease: LeaseRpc, attachment: number): Granted {
-  return { kind: 'granted', lease, leaseId: 't.1', attachment, configVersion: 1 };
+function granted(lease: LeaseRpc, attachment: number, of: Partial<Granted> = {}): Granted {
+  return { kind: 'granted', lease, leaseId: 't.1', attachment, configVersion: 1, ...of };
 }
 
-function setUp() {
+function setUp(of: Partial<Granted> = {}) {
   const first = scriptedLease();
   const resume = vi.fn<() => Promise<ResumeAnswer>>(() => Promise.resolve({ kind: 'gone' }));
   const release = vi.fn<() => Promise<void>>(() => Promise.resolve());
-  const stub = { resume, release } as Partial<GroupRpc> as GroupRpc;
+  const report = vi.fn<() => Promise<void>>(() => Promise.resolve());
+  const stub = { resume, release, report } as Partial<GroupRpc> as GroupRpc;
   const work: Promise<unknown>[] = [];
   const ctx = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
-  const holder = new LeaseHolder(() => stub, SELF, granted(first.lease, 5), ctx, onTimer);
+  const holder = new LeaseHolder(() => stub, SELF, granted(first.lease, 5, of), ctx, onTimer);
   const onRevoked = vi.fn<() => void>();
   holder.keep(onRevoked);
-  return { ...first, resume, release, holder, onRevoked, work };
+  return { ...first, resume, release, report, holder, onRevoked, work };
 }
 
 it('a short call never renews', async () => {
@@ -77,7 +78,7 @@ it('a short call never renews', async () => {
   await holder.release('success');
   await vi.advanceTimersByTimeAsync(60_000);
   expect(lease.renew).not.toHaveBeenCalled();
-  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', null, undefined);
+  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', null, undefined, true);
   expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
 });
 
@@ -92,7 +93,7 @@ it('renews again as soon as the parked renewal is answered, and tells the status
   await holder.release('success');
   renewals[1]?.resolve('gone');
   await Promise.all(work);
-  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', 200, undefined);
+  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', 200, undefined, true);
 });
 
 it('a lease that is taken away is told once, and is released by whoever cut the call', async () => {
@@ -230,7 +231,7 @@ it('gives back once, whatever is asked of it', async () => {
   const { holder, lease } = setUp();
   await Promise.all([holder.release('success'), holder.release('cancelled')]);
   await holder.release('failed');
-  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', null, undefined);
+  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', null, undefined, true);
 });
 
 it.each([
@@ -252,4 +253,35 @@ it('an answer that comes after the release is let go of', async () => {
   await holder.release('success');
   await holder.adoptLate([Promise.resolve(granted(late.lease, 9))]);
   expect(late.lease[Symbol.dispose]).toHaveBeenCalledOnce();
+});
+
+it('says with its release whether anything was said of the lease by its id', async () => {
+  const { holder, renewals, resume, lease } = setUp();
+  resume.mockReturnValue(new Promise(() => {}));
+  await vi.advanceTimersByTimeAsync(1_000);
+  renewals[0]?.resolve('gone');
+  await vi.advanceTimersByTimeAsync(RESUME_MS);
+  expect(resume).toHaveBeenCalledOnce();
+  await holder.release('success');
+  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', null, undefined, false);
+});
+
+it('a report that went by the lease’s id was said as well, and none follows its end', async () => {
+  const { holder, lease, report } = setUp();
+  lease.report.mockRejectedValue(new Error('reset'));
+  holder.report({ kind: 'served', retryAfterMs: null, slotsMax: null, hints: [] }, false);
+  await holder.release('success');
+  expect(report).toHaveBeenCalledOnce();
+  expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', null, undefined, false);
+  holder.report({ kind: 'served', retryAfterMs: null, slotsMax: null, hints: [] }, false);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(report).toHaveBeenCalledOnce();
+});
+
+it('tells whose slot it has where it takes its lease up again', async () => {
+  const { renewals, resume } = setUp({ heirOf: 's.1' });
+  await vi.advanceTimersByTimeAsync(1_000);
+  renewals[0]?.resolve('gone');
+  await vi.advanceTimersByTimeAsync(RESUME_MS);
+  expect(resume).toHaveBeenCalledExactlyOnceWith({ ...SELF, ...HELD, heirOf: 's.1' });
 });

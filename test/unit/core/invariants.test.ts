@@ -114,7 +114,9 @@ describe('is told', () => {
       'a write that covers less than nothing',
       /less than nothing/,
       ({ bound }) => {
-        bound.inFlight.push({ seq: 1, at: START, mark: 1, held: 1, granted: -1, awaited: [] });
+        const none = { awaited: [], answering: new Set<never>(), heirs: new Set<never>() };
+        const write = { seq: 1, at: START, mark: 1, held: 1, granted: -1, unlisted: 0 };
+        bound.inFlight.push({ ...write, ...none, vacated: new Set() });
       },
     ],
     ['nested slots that drifted', /nested slots/, (state) => (state.slotsNested = 1)],

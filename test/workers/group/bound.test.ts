@@ -6,6 +6,7 @@ import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import {
   crashPool,
   define,
+  heldBy,
   inside,
   nothingLeaks,
   passAwake,
@@ -146,4 +147,66 @@ it('an instance whose writes do not arrive for five seconds ends', async () => {
   await until(async () => expect(await pool('lost').leases()).toEqual([]));
   expect(await pool('lost').status()).toMatchObject({ in_use: 0, unclaimed: 1 });
   await passAwake('lost', LEASE_TTL_MS);
+});
+
+/** Lets a call ask inside the object, and stay there until its slot comes. */
+function park(instance: GroupRpc, name: string, ticketId: string) {
+  return instance.acquire(request(name, ticketId));
+}
+
+it('a slot of a full pool of one goes to the next waiter with nothing written on the way', async () => {
+  await define('heirs', 1);
+  const waiters = ['b', 'c', 'd', 'e', 'f'];
+  const writes = await inside('heirs', async (instance, state) => {
+    const seqOf = (): number => storedBoundIn(state)?.seq ?? 0;
+    const answers = [park(instance, 'heirs', 'a')];
+    await answers[0];
+    answers.push(...waiters.map((ticketId) => park(instance, 'heirs', ticketId)));
+    const behind: number[] = [];
+    const isListed = (id: string): boolean => {
+      const row = storedBoundIn(state);
+      return row?.granted.length === 0 && row.heirs.some((heir) => heir === id);
+    };
+    for (const [at, ticketId] of waiters.entries()) {
+      // What is written ahead is out of the way before the next call ends.
+      while (at > 0 && !isListed(`${ticketId}.1`)) {
+        passTime(1);
+        await instance.status();
+        await scheduler.wait(1);
+      }
+      await state.storage.sync();
+      const before = seqOf();
+      const held = await answers[at];
+      if (held?.kind !== 'granted') throw new Error('not granted');
+      const released = held.lease.release('success', 200, undefined, true);
+      const next = await answers[at + 1];
+      expect(next).toMatchObject({ kind: 'granted' });
+      behind.push(seqOf() - before);
+      await released;
+    }
+    return behind;
+  });
+  // The first one waits for a write, and with it begins who comes next to be written ahead.
+  expect(writes).toEqual([1, 0, 0, 0, 0]);
+  await releaseAll('heirs');
+});
+
+it('what is given back to the next instance is an heir’s, while one may have it', async () => {
+  await define('passed', 1);
+  const first = await take('passed', 'a');
+  const parked = pool('passed')
+    .acquire(request('passed', 'b'))
+    .catch(() => 'lost');
+  await until(async () => expect(await pool('passed').status()).toMatchObject({ queued: 1 }));
+  await pool('passed').relearn();
+  await until(async () => expect(await storedBound('passed')).toMatchObject({ heirs: ['b.1'] }));
+  await crashPool('passed');
+  expect(await parked).toBe('lost');
+  await pool('passed').release('a.1', 'success', 200, undefined, heldBy('passed', first));
+  expect(await pool('passed').status()).toMatchObject({ unclaimed: 1 });
+  const asked = take('passed', 'b', { isAnew: true });
+  await until(async () => expect(await pool('passed').status()).toMatchObject({ unclaimed: 0 }));
+  await passAwake('passed', 1_000);
+  expect(await asked).toMatchObject({ leaseId: 'b.1' });
+  await releaseAll('passed');
 });

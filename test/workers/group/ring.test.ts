@@ -26,7 +26,14 @@ class Ring {
   /** Writes that a lease has ended, so many milliseconds after the start. */
   write(ms: number, ended: string): void {
     this.#bound.ended.push(leaseId(ended));
-    const row = { mark: 5, held: 3, next: 100, waiters: 20, revoking: [] };
+    const row = {
+      mark: 5,
+      held: 3,
+      next: 100,
+      waiters: 20,
+      revoking: [],
+      heirs: { ids: [], unlisted: 0 },
+    };
     const bound = issue(this.#bound, row, false, instant(START + ms));
     this.#store.write({ bound, isInRing: true, kept: null }, null);
   }
@@ -34,7 +41,14 @@ class Ring {
   /** Writes the same with the controls. */
   keep(ms: number, ended: string): void {
     this.#bound.ended.push(leaseId(ended));
-    const row = { mark: 5, held: 3, next: 100, waiters: 20, revoking: [] };
+    const row = {
+      mark: 5,
+      held: 3,
+      next: 100,
+      waiters: 20,
+      revoking: [],
+      heirs: { ids: [], unlisted: 0 },
+    };
     const bound = issue(this.#bound, row, true, instant(START + ms));
     const kept = { controls: emptyControls(instant(START)), ahead: {} };
     this.#store.write({ bound, isInRing: false, kept }, null);

@@ -1,0 +1,138 @@
+import { after, later, ticketOf, type InstantMs, type TicketId } from './words/ids.ts';
+import { COVERS_MS, noteFreed, type Heirs } from './parts/bound.ts';
+import { HEIRS_MAX } from './parts/heirs.ts';
+import { queueLength, type Waiter } from './parts/queue.ts';
+import { cooldownInForceMs, slotsLearned } from './capacity.ts';
+import { leave } from './leave.ts';
+import { nextWaiter } from './order.ts';
+import { NEVER, type GroupState, type Lease } from './state.ts';
+import { takeUnclaimed, type Claim } from './unclaimed.ts';
+
+/** Minimum slots granted in a second and the one before it for heirs to be listed ahead: else a write would be too old. */
+const PACE_MIN = 2;
+
+const NONE: Heirs = { ids: [], unlisted: 0 };
+
+/** Whether a waiter may have the slot of a lease unwritten: a single one, and by its first acquire calls. */
+export function mayInherit({ ticket, isAnew }: Waiter): boolean {
+  return ticket.slots === 1 && ticket.parents.length === 0 && !isAnew;
+}
+
+/** Whether an heir may have the slot of a lease. */
+export function mayHaveHeir(
+  { nestedIn }: GroupState,
+  { id, slots, nested, phase }: Lease,
+): boolean {
+  return phase === 'held' && slots === 1 && nested === null && !nestedIn.has(id);
+}
+
+/** Lists the next waiters in their order, for a write to name them as heirs. */
+export function listHeirs(state: GroupState, now: InstantMs): Heirs {
+  if (!arePassing(state, now)) return NONE;
+  const seen = new Set<Waiter>();
+  while (seen.size < HEIRS_MAX) {
+    const waiter = nextWaiter(state, seen);
+    if (waiter === undefined) break;
+    seen.add(waiter);
+  }
+  const ids = [...seen].filter(mayInherit).map(({ leaseId }) => leaseId);
+  return { ids, unlisted: wantedOf(state) - ids.length };
+}
+
+/**
+ * Whether the heirs on disk are so few, or their write so old, that it had better be written now who comes next. Only
+ * where there is no margin, which spares more writes than heirs do.
+ */
+export function areHeirsDue(state: GroupState, now: InstantMs): boolean {
+  const { confirmed, inFlight, isStored, pace } = state.bound;
+  if (!isStored || confirmed === null || inFlight.length > 0) return false;
+  const { at, mark, held, heirs, unlisted, answering } = confirmed;
+  if (mark > held || !arePassing(state, now)) return false;
+  const isQuick = pace.granted + pace.before >= PACE_MIN && now < (pace.second + 2) * 1_000;
+  const wanted = isQuick ? wantedOf(state) - unlisted : 0;
+  if (wanted <= 0) return false;
+  const { byTicket } = state.queue;
+  const left = [...heirs].filter((id) => byTicket.get(ticketOf(id))?.leaseId === id).length;
+  const isOld = now >= after(at, COVERS_MS / 2);
+  return isOld || left * 2 < wanted || answering.size * 2 > held;
+}
+
+/**
+ * Finds when the group must wake to ask for that write, because the one before it has arrived meanwhile, which is no
+ * event; NEVER: it has asked, or need not.
+ */
+export function heirsDueAt(state: GroupState, now: InstantMs): InstantMs {
+  const { confirmed, heirsNotedAt } = state.bound;
+  const isNoted = confirmed === null || confirmed.seq === heirsNotedAt;
+  return isNoted || !areHeirsDue(state, now) ? NEVER : later(now, after(confirmed.at, 1));
+}
+
+/** Whether slots that come free go to waiters at once. As long as anything is unclaimed there are no heirs of our own. */
+function arePassing(state: GroupState, now: InstantMs): boolean {
+  const { settings, queue, unclaimed, grantsFrom, slotsInUse } = state;
+  if (settings.isDryRun || settings.paused || queueLength(queue) === 0) return false;
+  if (unclaimed.slots > 0 || now < grantsFrom || slotsInUse < slotsLearned(state)) return false;
+  return cooldownInForceMs(state) === 0;
+}
+
+function wantedOf({ queue }: GroupState): number {
+  return Math.min(HEIRS_MAX, queueLength(queue));
+}
+
+/**
+ * Whether the slot of a lease that an earlier instance granted, and that has ended, may have been passed to an heir
+ * there.
+ */
+export function mayHavePassed({ slots, nested }: Lease): boolean {
+  return slots === 1 && nested === null;
+}
+
+/** Counts a slot that was given back as unclaimed: an earlier instance may have passed it to one of its heirs. */
+export function notePassed(state: GroupState, freeAt: InstantMs): void {
+  const { bound, unclaimed } = state;
+  unclaimed.slots += 1;
+  state.slotsInUse += 1;
+  unclaimed.until = later(unclaimed.until, freeAt);
+  bound.passedBefore.push(freeAt);
+  bound.passedBefore.sort((a, b) => a - b);
+}
+
+/** Frees slots that were given back, of which there are more than heirs that may have them. */
+export function freePassed(state: GroupState, now: InstantMs): void {
+  const { passedBefore } = state.bound;
+  while (passedDueAt(state) <= now) {
+    passedBefore.shift();
+    takeUnclaimed(state, 1);
+  }
+}
+
+/** Finds when the next slot that was given back is free; NEVER: an heir may have each of them. */
+export function passedDueAt({ bound }: GroupState): InstantMs {
+  const { heirsBefore, passedBefore } = bound;
+  return passedBefore.length > heirsBefore.size ? (passedBefore[0] ?? NEVER) : NEVER;
+}
+
+/** Takes note that an heir of the instance before has come, and of whose slot it has: that lease has ended. */
+export function noteHeirHeard(state: GroupState, claim: Claim, now: InstantMs): void {
+  const { bound, tombstones, queue, leases } = state;
+  const { leaseId, heirOf } = claim;
+  // One that does not say whose slot it has leaves it open whether that was given back here.
+  if (heirOf === null || !bound.heirsBefore.delete(leaseId)) return;
+  if (tombstones.has(heirOf) || bound.unclaimable.has(heirOf)) {
+    bound.passedBefore.shift();
+    return;
+  }
+  const waiter = queue.byTicket.get(ticketOf(heirOf));
+  if (waiter?.leaseId === heirOf) leave(state, waiter, { kind: 'left' }, now, []);
+  // Where its caller asked here as well, and has a slot by that, it is known, and ends as all others.
+  if (leases.has(heirOf)) return;
+  tombstones.add(heirOf, now);
+  noteFreed(bound, heirOf, true);
+}
+
+/** Takes note that a ticket has no lease of the instance before, nor gets one: it is nobody's heir. */
+export function strikeHeirs(state: GroupState, ticket: TicketId, now: InstantMs): void {
+  const { heirsBefore } = state.bound;
+  for (const id of heirsBefore) if (ticketOf(id) === ticket) heirsBefore.delete(id);
+  freePassed(state, now);
+}
