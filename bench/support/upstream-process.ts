@@ -26,12 +26,16 @@ setInterval(() => {
 /** Sends a stream's chunks at times of its own. */
 function streamAlone(socket: Socket, chunks: number, everyMs: number): void {
   let left = chunks;
+  const stop = (): void => {
+    clearInterval(timer);
+    socket.off('close', stop);
+  };
   const timer = setInterval(() => {
     socket.write(left > 0 ? streamChunk : LAST_CHUNK);
-    if (left === 0) clearInterval(timer);
+    if (left === 0) stop();
     left -= 1;
   }, everyMs);
-  socket.once('close', () => clearInterval(timer));
+  socket.once('close', stop);
 }
 
 function answer(socket: Socket, head: string): void {

@@ -77,7 +77,7 @@ export interface OpenStage extends Stage {
   close(): void;
 }
 
-/** How long a connection is kept that nobody uses: workerd closes it after 5 s, which may meet the next call. */
+/** How long a connection is kept that nobody uses: workerd closes it after 5 s or more, which may meet the next call. */
 const IDLE_MS = 3_000;
 
 /** Makes the stage of a run. */

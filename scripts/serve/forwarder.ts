@@ -1,9 +1,8 @@
 import type { AddressInfo, Socket } from 'node:net';
-import { connect, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import type { Forwarded } from '../../src/contract/rpc/forwarded.ts';
-import { MALFORMED_PATH, type Malformed } from '../../src/http/malformed.ts';
+import { ClientLink } from './client-link.ts';
 import { DepartureNotices } from './departures.ts';
-import { RequestScanner } from './request-scanner.ts';
 
 /** Settings of the forwarder: where it listens and where it leads. */
 export interface ForwarderOptions {
@@ -16,6 +15,8 @@ export interface ForwarderOptions {
   readonly cfHeader?: string;
   /** Maximum clients at once; more are cut off. @default as many as come */
   readonly clientsMax?: number;
+  /** How long a client may stay connected without a request. @default IDLE_MS */
+  readonly idleMs?: number;
 }
 
 export interface Forwarder {
@@ -24,14 +25,17 @@ export interface Forwarder {
   leadTo(targetPort: number | null): void;
   /** Connections that are open now. */
   connections(): number;
-  /** Takes no more connections; those that are open live on. */
+  /** Takes no more connections. Those to workerd live on; clients without one are let go. */
   stopAccepting(): void;
   /** Resets every connection that is left. */
   close(): Promise<void>;
 }
 
-/** How long a connection waits while workerd starts again. Most clients connect again after a reset. */
-const TARGET_WAIT_MS = 10_000;
+/** As long as most load balancers keep a client that is idle; clients of Node, Python and Go close before. */
+const IDLE_MS = 65_000;
+
+/** How often idle connections are looked for at least. */
+const SWEEP_MS = 500;
 
 /** Adds what workerd is to know of a client, as it wants it: `request.cf` of the Worker. */
 function addedLines(cfHeader: string | undefined, client: Socket, connection: number): string {
@@ -42,86 +46,36 @@ function addedLines(cfHeader: string | undefined, client: Socket, connection: nu
   return `${cfHeader}: ${JSON.stringify(forwarded)}\r\n`;
 }
 
-/**
- * Asks the Worker to refuse what cannot be passed on. The answer comes after those to the requests before
- * it, and then workerd, which reads the end of the connection, closes it.
- */
-function refuse(target: Socket, malformed: Malformed): void {
-  target.end(`GET ${MALFORMED_PATH}${malformed} HTTP/1.1\r\nHost: headgate\r\n\r\n`);
-}
-
-/**
- * Passes the requests of a client on to workerd, which answers 500 to some that are malformed, and writes
- * them to its log, keys included: they never get there.
- */
-function passRequests(client: Socket, target: Socket, scanner: RequestScanner): void {
-  let isRefused = false;
-  client.on('data', (data: Buffer) => {
-    // Read to its end all the same: bytes that nobody reads would turn the answer into a reset.
-    if (isRefused) return;
-    const { bytes, malformed, isUnderWay } = scanner.scan(data);
-    if (bytes.length > 0 && !target.write(bytes)) client.pause();
-    if (malformed === null) return;
-    isRefused = true;
-    client.resume();
-    // In mid-body an answer may be under way already: the call is cut off.
-    if (isUnderWay) client.resetAndDestroy();
-    else refuse(target, malformed);
-  });
-  target.on('drain', () => client.resume());
-}
-
-/**
- * Joins a client to workerd. workerd does not read from a client while it has nothing to write to it,
- * so an orderly close (FIN) of a client that waits in a queue, or on a silent stream, would go
- * unnoticed until the next write. A reset is noticed at once, so a FIN of the client becomes one. HTTP
- * clients do not close one half only, hence nobody loses an answer by it.
- */
-function join(client: Socket, target: Socket, scanner: RequestScanner): void {
-  for (const socket of [client, target]) socket.setNoDelay(true);
-  passRequests(client, target, scanner);
-  // `pipe` ends the client's side once workerd has said all, after everything is written.
-  target.pipe(client);
-  client.on('end', () => target.resetAndDestroy());
-  // An error is a reset, or as good as one: it passes on as a reset.
-  client.on('error', () => target.resetAndDestroy());
-  target.on('error', () => client.resetAndDestroy());
-  client.on('close', () => target.resetAndDestroy());
-  target.on('close', () => client.destroySoon());
-}
-
 /** Starts a TCP forwarder to a workerd on this machine. */
 export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
-  const { host, port, cfHeader, clientsMax = Infinity } = options;
+  const { host, port, cfHeader, clientsMax = Infinity, idleMs = IDLE_MS } = options;
   let { targetPort }: { targetPort: number | null } = options;
-  const clients = new Set<Socket>();
-  const waiting = new Set<Socket>();
+  const links = new Set<ClientLink>();
   const notices = cfHeader === undefined ? null : new DepartureNotices(cfHeader, () => targetPort);
   let connections = 0;
-  const lead = (client: Socket, to: number): void => {
-    const connection = ++connections;
-    const scanner = new RequestScanner(addedLines(cfHeader, client, connection));
-    client.once('close', () => notices?.note(connection));
-    join(client, connect({ host: '127.0.0.1', port: to, allowHalfOpen: true }), scanner);
-  };
-  const wait = (client: Socket): void => {
-    waiting.add(client);
-    client.setTimeout(TARGET_WAIT_MS, () => client.resetAndDestroy());
-    client.on('error', () => client.destroy());
-    client.once('close', () => waiting.delete(client));
-  };
   // Half-open, so that the end of a client's side reaches us before the socket closes by itself.
   const server = createServer({ allowHalfOpen: true }, (client) => {
-    clients.add(client);
-    client.once('close', () => clients.delete(client));
-    if (targetPort === null) wait(client);
-    else lead(client, targetPort);
+    const connection = ++connections;
+    const added = addedLines(cfHeader, client, connection);
+    const link = new ClientLink(client, { added, targetPort: () => targetPort, idleMs });
+    links.add(link);
+    client.once('close', () => {
+      links.delete(link);
+      notices?.note(connection);
+    });
   });
   server.maxConnections = clientsMax;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port, backlog: 4_096 }, resolve);
   });
+  const sweeping = setInterval(
+    () => {
+      const now = performance.now();
+      for (const link of links) link.sweep(now);
+    },
+    Math.min(SWEEP_MS, idleMs / 4),
+  ).unref();
   let closed: Promise<void> | null = null;
   const closeServer = (): Promise<void> => {
     closed ??= new Promise((resolve) => server.close(() => resolve()));
@@ -131,19 +85,16 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     port: (server.address() as AddressInfo).port,
     leadTo(to) {
       targetPort = to;
-      if (to === null) return;
-      for (const client of waiting) {
-        waiting.delete(client);
-        client.setTimeout(0);
-        lead(client, to);
-      }
+      if (to !== null) for (const link of links) link.serves();
     },
-    connections: () => clients.size,
+    connections: () => links.size,
     stopAccepting() {
       closeServer().catch(() => undefined);
+      for (const link of links) link.end();
     },
     close() {
-      for (const client of clients) client.resetAndDestroy();
+      clearInterval(sweeping);
+      for (const link of links) link.reset();
       notices?.close();
       return closeServer();
     },

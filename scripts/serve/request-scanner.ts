@@ -1,87 +1,12 @@
 import type { Malformed } from '../../src/http/malformed.ts';
+import { ChunkedBody } from './chunked-body.ts';
 import { readHead } from './request-head.ts';
 
 /** Maximum bytes of request line and headers. workerd takes twice as much. */
 const HEAD_BYTES_MAX = 65_536;
 
-/** Maximum digits of a chunk's size: 2^48 bytes, in hexadecimal. */
-const SIZE_DIGITS_MAX = 12;
-
 const [CR, LF] = [13, 10];
 const HEAD_END = Buffer.from('\r\n\r\n');
-
-/** Part of a chunked body that comes next: digits of a size, the LF after them, bytes, and what ends these. */
-type Part = 'size' | 'size-lf' | 'data' | 'data-cr' | 'data-lf' | 'end-cr' | 'end-lf';
-
-function digitOf(byte: number): number {
-  if (byte >= 48 && byte <= 57) return byte - 48;
-  const letter = byte | 32;
-  return letter >= 97 && letter <= 102 ? letter - 87 : -1;
-}
-
-/** Finds out where the bytes of a chunked body end. */
-class ChunkedBody {
-  #part: Part = 'size';
-  #digits = 0;
-  #left = 0;
-
-  /** Goes on at `at`. Answers where the body ends or `bytes` do, or that it is malformed. */
-  read(
-    bytes: Buffer,
-    at: number,
-  ): { readonly at: number; readonly state: 'done' | 'more' | 'bad' } {
-    let next = at;
-    while (next < bytes.length) {
-      if (this.#part === 'data') {
-        const taken = Math.min(this.#left, bytes.length - next);
-        next += taken;
-        this.#left -= taken;
-        if (this.#left === 0) this.#part = 'data-cr';
-        continue;
-      }
-      const isEnd = this.#part === 'end-lf';
-      if (!this.#step(bytes[next] ?? 0)) return { at: next, state: 'bad' };
-      next += 1;
-      if (isEnd) return { at: next, state: 'done' };
-    }
-    return { at: next, state: 'more' };
-  }
-
-  /** Takes one byte between those of the body; false: another one was expected. */
-  #step(byte: number): boolean {
-    switch (this.#part) {
-      case 'size':
-        return this.#readSize(byte);
-      case 'size-lf':
-        this.#part = this.#left === 0 ? 'end-cr' : 'data';
-        return byte === LF;
-      case 'data-cr':
-        this.#part = 'data-lf';
-        return byte === CR;
-      case 'data-lf':
-        this.#part = 'size';
-        this.#digits = 0;
-        return byte === LF;
-      case 'end-cr':
-        this.#part = 'end-lf';
-        return byte === CR;
-      case 'end-lf':
-      case 'data':
-        return byte === LF;
-    }
-  }
-
-  #readSize(byte: number): boolean {
-    const digit = digitOf(byte);
-    if (digit < 0) {
-      this.#part = 'size-lf';
-      return byte === CR && this.#digits > 0;
-    }
-    this.#left = this.#left * 16 + digit;
-    this.#digits += 1;
-    return this.#digits <= SIZE_DIGITS_MAX;
-  }
-}
 
 /** Verdict on some bytes of a connection. */
 export interface Scanned {
@@ -91,6 +16,8 @@ export interface Scanned {
   readonly malformed: Malformed | null;
   /** Whether a part of the malformed request was passed on before. */
   readonly isUnderWay: boolean;
+  /** Heads of the requests that begin in the bytes, as the client sent them. */
+  readonly heads: readonly string[];
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -111,6 +38,11 @@ export class RequestScanner {
     this.#added = Buffer.from(added, 'latin1');
   }
 
+  /** Whether all of the last request's body is there. The head of the next one may have begun. */
+  get isBetween(): boolean {
+    return this.#body === 0;
+  }
+
   scan(arrived: Buffer): Scanned {
     const bytes = this.#held.length === 0 ? arrived : Buffer.concat([this.#held, arrived]);
     const seen = this.#held.length;
@@ -119,10 +51,11 @@ export class RequestScanner {
     // Where the request begins that is not over; negative: before these bytes.
     let start = this.#body === 0 ? 0 : -1;
     const headEnds: number[] = [];
+    const heads: string[] = [];
     const bad = (malformed: Malformed): Scanned => {
       const isUnderWay = start < 0;
       const before = isUnderWay ? NOTHING : this.#withAdded(bytes.subarray(0, start), headEnds);
-      return { bytes: before, malformed, isUnderWay };
+      return { bytes: before, malformed, isUnderWay, heads };
     };
     while (at < bytes.length) {
       if (this.#body === 0) {
@@ -132,12 +65,14 @@ export class RequestScanner {
         if (end < 0) {
           if (!this.#hold(bytes, at, seen)) return bad('header');
           const before = this.#withAdded(bytes.subarray(0, at), headEnds);
-          return { bytes: before, malformed: null, isUnderWay: false };
+          return { bytes: before, malformed: null, isUnderWay: false, heads };
         }
-        const length = readHead(bytes.toString('latin1', at, end + 2));
+        const head = bytes.toString('latin1', at, end + 2);
+        const length = readHead(head);
         if (length !== 'chunked' && typeof length !== 'number') return bad(length);
         this.#body = length === 'chunked' ? new ChunkedBody() : length;
         headEnds.push(end + 2);
+        heads.push(head);
         at = end + HEAD_END.length;
       } else if (typeof this.#body === 'number') {
         const taken = Math.min(this.#body, bytes.length - at);
@@ -150,7 +85,7 @@ export class RequestScanner {
         at = read.at;
       }
     }
-    return { bytes: this.#withAdded(bytes, headEnds), malformed: null, isUnderWay: false };
+    return { bytes: this.#withAdded(bytes, headEnds), malformed: null, isUnderWay: false, heads };
   }
 
   /** `headEnds`: behind the header lines of every head in the bytes, and of those that are not passed on. */

@@ -74,6 +74,8 @@ describe('forwarder', () => {
 
   it('passes the reset of the server on', async () => {
     const { client, target } = await join();
+    client.write(GET);
+    await once(target, 'data');
     client.resume();
     target.resetAndDestroy();
     expect(await errorOf(client)).toBe('ECONNRESET');

@@ -1,0 +1,77 @@
+/** Maximum digits of a chunk's size: 2^48 bytes, in hexadecimal. */
+const SIZE_DIGITS_MAX = 12;
+
+const [CR, LF] = [13, 10];
+
+/** Part of a chunked body that comes next: digits of a size, the LF after them, bytes, and what ends these. */
+type Part = 'size' | 'size-lf' | 'data' | 'data-cr' | 'data-lf' | 'end-cr' | 'end-lf';
+
+function digitOf(byte: number): number {
+  if (byte >= 48 && byte <= 57) return byte - 48;
+  const letter = byte | 32;
+  return letter >= 97 && letter <= 102 ? letter - 87 : -1;
+}
+
+/** Finds out where the bytes of a chunked body end. */
+export class ChunkedBody {
+  #part: Part = 'size';
+  #digits = 0;
+  #left = 0;
+
+  /** Goes on at `at`. Answers where the body ends or `bytes` do, or that it is malformed. */
+  read(
+    bytes: Buffer,
+    at: number,
+  ): { readonly at: number; readonly state: 'done' | 'more' | 'bad' } {
+    let next = at;
+    while (next < bytes.length) {
+      if (this.#part === 'data') {
+        const taken = Math.min(this.#left, bytes.length - next);
+        next += taken;
+        this.#left -= taken;
+        if (this.#left === 0) this.#part = 'data-cr';
+        continue;
+      }
+      const isEnd = this.#part === 'end-lf';
+      if (!this.#step(bytes[next] ?? 0)) return { at: next, state: 'bad' };
+      next += 1;
+      if (isEnd) return { at: next, state: 'done' };
+    }
+    return { at: next, state: 'more' };
+  }
+
+  /** Takes one byte between those of the body; false: another one was expected. */
+  #step(byte: number): boolean {
+    switch (this.#part) {
+      case 'size':
+        return this.#readSize(byte);
+      case 'size-lf':
+        this.#part = this.#left === 0 ? 'end-cr' : 'data';
+        return byte === LF;
+      case 'data-cr':
+        this.#part = 'data-lf';
+        return byte === CR;
+      case 'data-lf':
+        this.#part = 'size';
+        this.#digits = 0;
+        return byte === LF;
+      case 'end-cr':
+        this.#part = 'end-lf';
+        return byte === CR;
+      case 'end-lf':
+      case 'data':
+        return byte === LF;
+    }
+  }
+
+  #readSize(byte: number): boolean {
+    const digit = digitOf(byte);
+    if (digit < 0) {
+      this.#part = 'size-lf';
+      return byte === CR && this.#digits > 0;
+    }
+    this.#left = this.#left * 16 + digit;
+    this.#digits += 1;
+    return this.#digits <= SIZE_DIGITS_MAX;
+  }
+}

@@ -1,0 +1,206 @@
+import type { Socket } from 'node:net';
+import { connect } from 'node:net';
+import { MALFORMED_PATH, type Malformed } from '../../src/http/malformed.ts';
+import { AnswerReader } from './answer-reader.ts';
+import { RequestScanner } from './request-scanner.ts';
+
+/** How long a connection waits while workerd starts again. Most clients connect again after a reset. */
+const TARGET_WAIT_MS = 10_000;
+
+/**
+ * How long a connection to workerd is used again after an answer. workerd closes it after 15 s (1.20261117.1), after 5 s
+ * before that, and a request that crosses with that would be lost: until then a process may be held up for long.
+ */
+const TARGET_REST_MS = 2_000;
+
+/**
+ * Memory that all connections to workerd are read into: what is read is copied before the next read. A buffer of its
+ * own for each read is most of what passing on a small piece of a stream costs.
+ */
+const READ_BUFFER = Buffer.allocUnsafeSlow(65_536);
+
+/** There a read may be under way on several connections at once. */
+const readBuffer = (): Buffer =>
+  process.platform === 'win32' ? Buffer.allocUnsafeSlow(READ_BUFFER.length) : READ_BUFFER;
+
+/** Surroundings of a link. */
+export interface LinkOptions {
+  /** Header lines, each with its CR LF, that every request gets. */
+  readonly added: string;
+  /** Port of workerd; null: none serves now. */
+  readonly targetPort: () => number | null;
+  /** How long the client may be idle. */
+  readonly idleMs: number;
+}
+
+/**
+ * Joins a client to workerd. workerd does not read from a client while it has nothing to write to it,
+ * so an orderly close (FIN) of a client that waits in a queue, or on a silent stream, would go
+ * unnoticed until the next write. A reset is noticed at once, so a FIN of the client becomes one. HTTP
+ * clients do not close one half only, hence nobody loses an answer by it.
+ *
+ * A client that is idle outlives its connection to workerd, which closes what is idle for some seconds without a word
+ * before: its next request goes over a new one. None goes out twice, and none over a connection that is about to close.
+ */
+export class ClientLink {
+  readonly #client: Socket;
+  readonly #options: LinkOptions;
+  readonly #scanner: RequestScanner;
+  readonly #answers = new AnswerReader();
+  /** Null: there is none, because the client is idle or no workerd serves. */
+  #target: Socket | null = null;
+  /** Bytes for a workerd that does not serve yet. */
+  readonly #unsent: Buffer[] = [];
+  #idleSince = performance.now();
+  #isWaiting = false;
+  #isRefused = false;
+  /** Whether the client is to see that workerd closes its connection, however idle it is. */
+  #isEnding = false;
+
+  constructor(client: Socket, options: LinkOptions) {
+    this.#client = client;
+    this.#options = options;
+    this.#scanner = new RequestScanner(options.added);
+    client.setNoDelay(true);
+    client.on('data', (data: Buffer) => this.#passRequests(data));
+    client.on('drain', () => this.#target?.resume());
+    client.on('end', () => this.#leave());
+    // An error is a reset, or as good as one: it passes on as a reset.
+    client.on('error', () => this.#leave());
+    client.on('close', () => this.#leave());
+    this.#lead();
+  }
+
+  /** Hears that a workerd serves again. */
+  serves(): void {
+    if (this.#isWaiting && !this.#client.destroyed) this.#lead();
+  }
+
+  /** Closes what has been idle for too long. */
+  sweep(now: number): void {
+    if (this.#isWaiting || !this.#isIdle) return;
+    const restMs = now - this.#idleSince;
+    if (restMs >= this.#options.idleMs) this.#client.destroySoon();
+    else if (restMs >= TARGET_REST_MS) this.#drop();
+  }
+
+  /** Ends the client with its connection to workerd, and at once if it has none. */
+  end(): void {
+    this.#isEnding = true;
+    if (this.#target === null && !this.#isWaiting) this.#client.destroySoon();
+  }
+
+  reset(): void {
+    this.#client.resetAndDestroy();
+  }
+
+  get #isIdle(): boolean {
+    return this.#scanner.isBetween && this.#answers.isAtRest && !this.#isRefused;
+  }
+
+  /** Leads to the workerd that serves, or waits for one. */
+  #lead(): void {
+    const port = this.#options.targetPort();
+    if (port === null) {
+      this.#wait();
+      return;
+    }
+    if (this.#isWaiting) {
+      this.#isWaiting = false;
+      this.#client.setTimeout(0);
+      this.#client.resume();
+    }
+    const target = this.#connect(port);
+    this.#target = target;
+    for (const bytes of this.#unsent.splice(0)) target.write(bytes);
+    if (this.#isRefused) target.end();
+  }
+
+  #wait(): void {
+    const client = this.#client;
+    this.#isWaiting = true;
+    client.pause();
+    client.setTimeout(TARGET_WAIT_MS, () => client.resetAndDestroy());
+  }
+
+  #connect(port: number): Socket {
+    const buffer = readBuffer();
+    const target: Socket = connect({
+      host: '127.0.0.1',
+      port,
+      allowHalfOpen: true,
+      noDelay: true,
+      onread: {
+        buffer,
+        callback: (size) => this.#passAnswers(target, buffer.subarray(0, size)),
+      },
+    });
+    target.on('drain', () => this.#client.resume());
+    target.on('end', () => this.#targetIsOver(target, () => this.#client.end()));
+    target.on('error', () => this.#targetIsOver(target, () => this.#client.resetAndDestroy()));
+    target.on('close', () => this.#targetIsOver(target, () => this.#client.destroySoon()));
+    return target;
+  }
+
+  /** Passes on that a connection to workerd is over, unless the client can do without it. */
+  #targetIsOver(target: Socket, passOn: () => void): void {
+    if (target !== this.#target) return;
+    if (this.#isIdle && !this.#isEnding) this.#drop();
+    else passOn();
+  }
+
+  /** Gives the connection to workerd up, over which nothing is under way. */
+  #drop(): void {
+    this.#target?.destroy();
+    this.#target = null;
+  }
+
+  #leave(): void {
+    this.#target?.resetAndDestroy();
+    this.#client.destroySoon();
+  }
+
+  /**
+   * Passes the requests of a client on to workerd, which answers 500 to some that are malformed, and writes
+   * them to its log, keys included: they never get there.
+   */
+  #passRequests(data: Buffer): void {
+    // Read to its end all the same: bytes that nobody reads would turn the answer into a reset.
+    if (this.#isRefused) return;
+    if (this.#isIdle && performance.now() - this.#idleSince >= TARGET_REST_MS) this.#drop();
+    const { bytes, malformed, isUnderWay, heads } = this.#scanner.scan(data);
+    for (const head of heads) this.#answers.expect(head);
+    if (bytes.length > 0 && !this.#send(bytes)) this.#client.pause();
+    if (malformed === null) return;
+    this.#isRefused = true;
+    this.#client.resume();
+    // In mid-body an answer may be under way already: the call is cut off.
+    if (isUnderWay) this.#client.resetAndDestroy();
+    else this.#refuse(malformed);
+  }
+
+  /**
+   * Asks the Worker to refuse what cannot be passed on. The answer comes after those to the requests before
+   * it, and then workerd, which reads the end of the connection, closes it.
+   */
+  #refuse(malformed: Malformed): void {
+    this.#send(Buffer.from(`GET ${MALFORMED_PATH}${malformed} HTTP/1.1\r\nHost: headgate\r\n\r\n`));
+    this.#target?.end();
+  }
+
+  /** False: enough for now. */
+  #send(bytes: Buffer): boolean {
+    if (this.#target === null && !this.#isWaiting) this.#lead();
+    if (this.#target !== null) return this.#target.write(bytes);
+    this.#unsent.push(bytes);
+    return false;
+  }
+
+  /** Passes answers on; false: enough for now. */
+  #passAnswers(target: Socket, bytes: Buffer): boolean {
+    if (target !== this.#target) return true;
+    this.#answers.follow(bytes);
+    if (this.#answers.isAtRest) this.#idleSince = performance.now();
+    return this.#client.write(Buffer.from(bytes));
+  }
+}
