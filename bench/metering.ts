@@ -24,15 +24,21 @@ const STREAMS: Scenario = {
   streamChunks: 500,
 };
 
+const DROPPING = 'in JavaScript, watched, metered, usage chunk taken out';
+
 const PIPES: readonly (readonly [PipeKind, string])[] = [
   ['native', 'identity pipe'],
   ['watched', 'in JavaScript, watched for silence'],
-  ['metered', 'metered'],
-  ['dropping', 'metered, watched, usage chunk taken out'],
+  ['observed', 'looked at, watched for silence'],
+  ['metered', 'looked at, watched, metered'],
+  ['dropping', DROPPING],
 ];
 
 /** CPU for a chunk, as a multiple of the identity pipe's. */
-const AIM = 3.5;
+const AIM = 1.5;
+
+/** The same where something is taken out, for which JavaScript has to run for each. */
+const DROPPING_AIM = 3.5;
 
 async function compare(dir: string, upstreamUrl: string, timing: Timing): Promise<Verdict[]> {
   const module = await buildMeteringWorker(join(dir, 'built'));
@@ -54,10 +60,11 @@ async function compare(dir: string, upstreamUrl: string, timing: Timing): Promis
     printTable([['', 'CPU µs/chunk', 'busy', 'times the pipe'], ...rows]);
     return metered.map((subject) => {
       const times = ratio(samples, subject, pipe, 'cpuUs');
+      const aim = subject.name === DROPPING ? DROPPING_AIM : AIM;
       return {
-        aim: `${subject.name}: at most ${AIM} times the CPU per chunk of the ${pipe.name}`,
+        aim: `${subject.name}: at most ${aim} times the CPU per chunk of the ${pipe.name}`,
         measured: `${times.toFixed(2)} times`,
-        holds: times <= AIM,
+        holds: times <= aim,
       };
     });
   } finally {

@@ -9,8 +9,11 @@ import { chatRequest } from './wire.ts';
 
 const WORKER = fileURLToPath(new URL('metering-worker.js', import.meta.url));
 
-/** How a body is piped: natively, in JavaScript, with a meter, and with the usage chunk taken out. */
-export type PipeKind = 'native' | 'watched' | 'metered' | 'dropping';
+/**
+ * How a body is piped: natively, natively and looked at, the same with a meter, in JavaScript, and there with the usage
+ * chunk taken out.
+ */
+export type PipeKind = 'native' | 'observed' | 'metered' | 'watched' | 'dropping';
 
 const compatibility = await readCompatibility();
 

@@ -1,4 +1,5 @@
-import { onTimer } from '../../src/runtime/call-clock.ts';
+import { CallClock, onTimer } from '../../src/runtime/call-clock.ts';
+import { pipeObserved } from '../../src/upstream/transfer/observed-pipe.ts';
 import { pipeMetered } from '../../src/upstream/usage/metered-pipe.ts';
 import { createUsageDrop } from '../../src/upstream/usage/usage-drop.ts';
 import { createUsageMeter } from '../../src/upstream/usage/usage-meter.ts';
@@ -10,16 +11,29 @@ import { pipeWatched } from '../../src/upstream/transfer/watched-pipe.ts';
 const IDLE_MS = 600_000;
 const STALLED_MS = 60_000;
 
+/** Pipes natively, and looks at what has passed. */
+function observe(isMetered, { body, headers }, { writable, taken }, signal) {
+  const { after } = new CallClock();
+  const meter = isMetered ? createUsageMeter('openai', headers.get('content-type'), null) : null;
+  const idle = { afterMs: IDLE_MS, onOver() {}, after };
+  const stalled = { afterMs: STALLED_MS, onOver() {}, after };
+  const onSaid = (bytes) => meter?.push(bytes);
+  return pipeObserved(body, writable, taken, { signal, idle, stalled, after, onSaid });
+}
+
 function pipe(kind, upstream, writable, signal) {
   const { body, headers } = upstream;
   if (kind === 'native') return body.pipeTo(writable, { signal });
   const idle = { afterMs: IDLE_MS, onOver() {}, after: onTimer };
-  const stalled = kind === 'metered' ? null : { afterMs: STALLED_MS, onOver() {}, after: onTimer };
+  const stalled = { afterMs: STALLED_MS, onOver() {}, after: onTimer };
   if (kind === 'watched') return pipeWatched(body, writable, { signal, idle, stalled });
   const meter = createUsageMeter('openai', headers.get('content-type'), null);
-  const filter = kind === 'dropping' ? createUsageDrop() : null;
-  const bounds = { signal, idle: kind === 'metered' ? null : idle, stalled };
-  return pipeMetered(body, writable, bounds, { meter, filter });
+  return pipeMetered(
+    body,
+    writable,
+    { signal, idle, stalled },
+    { meter, filter: createUsageDrop() },
+  );
 }
 
 export default {
@@ -37,6 +51,11 @@ export default {
     });
     const { status, statusText, headers } = upstream;
     const { readable, writable } = new IdentityTransformStream();
+    if (env.KIND === 'observed' || env.KIND === 'metered') {
+      const [out, taken] = readable.tee();
+      ctx.waitUntil(observe(env.KIND === 'metered', upstream, { writable, taken }, stop.signal));
+      return new Response(out, { status, statusText, headers, encodeBody: 'manual' });
+    }
     ctx.waitUntil(pipe(env.KIND, upstream, writable, stop.signal));
     return new Response(readable, { status, statusText, headers, encodeBody: 'manual' });
   },

@@ -1,12 +1,14 @@
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { whenQuiet } from '../../runtime/when-quiet.ts';
+import type { Bound } from './bound-watch.ts';
 import { fetchAnswer, type Fetcher } from './fetch-answer.ts';
 import type { HoldLimits } from './hold-limits.ts';
 import { callerResponseHeaders } from './response-headers.ts';
 import { pipeMetered, type Metering as PipeMetering } from '../usage/metered-pipe.ts';
 import type { UsageMeter } from '../usage/usage-meter.ts';
-import { pipeWatched, type Bound } from './watched-pipe.ts';
+import { pipeObserved } from './observed-pipe.ts';
+import { pipeWatched } from './watched-pipe.ts';
 
 /** Why a call was cut short. */
 export type CutReason =
@@ -40,6 +42,17 @@ const WHOLE_IDLE_MIN_MS = 60_000;
 
 /** Statuses whose responses have no body. */
 const BODILESS = new Set([101, 204, 205, 304]);
+
+/** Types of bodies that come in events, each of which is small and must be on its way at once. */
+const EVENTS =
+  /^\s*(?:text\/event-stream|application\/(?:x-ndjson|jsonl|vnd\.amazon\.eventstream))\b/i;
+
+/** The way of a body to the caller. */
+interface Way {
+  readonly writable: WritableStream<Uint8Array>;
+  /** A copy of what has gone it; null: nobody looks. */
+  readonly taken: ReadableStream<Uint8Array> | null;
+}
 
 /** The part of an upstream's response that is passed on. */
 export interface Relayed {
@@ -149,8 +162,10 @@ export class HeldCall {
     }
     const { readable, writable } =
       length === null ? new IdentityTransformStream() : new FixedLengthStream(BigInt(length));
-    const done = this.#pipe(body, writable, status, metering);
-    return { response: relayed(readable), done, isWhole: false };
+    const isObserved = length === null && this.#looksInto(metering) && comesInEvents(headers);
+    const [out, taken] = isObserved ? readable.tee() : [readable, null];
+    const done = this.#pipe(body, { writable, taken }, status, metering);
+    return { response: relayed(out), done, isWhole: false };
   }
 
   async #passWhole(
@@ -175,9 +190,15 @@ export class HeldCall {
     }
   }
 
+  /** Whether something of a body is to be known that need not be known before it goes on. */
+  #looksInto(metering: PipeMetering | null): boolean {
+    if (metering !== null) return metering.filter === null;
+    return this.#limits.idleMs !== null || this.#limits.stalledMs !== null;
+  }
+
   async #pipe(
     body: ReadableStream,
-    writable: WritableStream,
+    { writable, taken }: Way,
     status: number,
     metering: PipeMetering | null,
   ): Promise<Outcome> {
@@ -185,7 +206,12 @@ export class HeldCall {
     const idle = this.#bound(this.#limits.idleMs, 'idle');
     const stalled = this.#bound(this.#limits.stalledMs, 'stalled');
     try {
-      if (metering !== null) {
+      if (taken !== null) {
+        const { meter = null } = metering ?? {};
+        const onSaid = (bytes: Uint8Array): void => meter?.push(bytes);
+        const after = this.#after;
+        await pipeObserved(body, writable, taken, { signal, idle, stalled, after, onSaid });
+      } else if (metering !== null) {
         await pipeMetered(body, writable, { signal, idle, stalled }, metering);
       } else if (idle === null && stalled === null) {
         await body.pipeTo(writable, { signal });
@@ -222,6 +248,10 @@ export class HeldCall {
 function canBeRelayed({ status, headers }: Response): boolean {
   const length = headers.get('content-length');
   return status >= 200 && status <= 599 && (length === null || /^\d{1,15}$/.test(length));
+}
+
+function comesInEvents(headers: Headers): boolean {
+  return EVENTS.test(headers.get('content-type') ?? '');
 }
 
 function outcomeOf(status: number): Outcome {

@@ -1,17 +1,9 @@
-import { steadyClock } from '../../runtime/steady-clock.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
+import { BoundWatch, type Bound } from './bound-watch.ts';
 
 /**
  * Bytes of the buffer. Events of a stream are far smaller; a large answer comes in pieces of this length.
  */
 const BUFFER_BYTES = 16_384;
-
-/** How long something may take. `onOver` is called then, and must abort the pipe's signal. */
-export interface Bound {
-  readonly afterMs: number;
-  readonly onOver: () => void;
-  readonly after: Schedule;
-}
 
 /** How the chunks of a body go from one stream to another. */
 export interface ChunkPipe {
@@ -53,8 +45,8 @@ export async function pipeChunks(
   const reader = body.getReader({ mode: 'byob' });
   const writer = writable.getWriter();
   const abort = new AbortWatch(signal);
-  const reading = idle === null ? null : new Watch(idle);
-  const writing = stalled === null ? null : new Watch(stalled);
+  const reading = idle === null ? null : new BoundWatch(idle);
+  const writing = stalled === null ? null : new BoundWatch(stalled);
   const write = async (chunk: Uint8Array): Promise<void> => {
     if (chunk.length === 0) return;
     writing?.begin();
@@ -105,44 +97,6 @@ class AbortWatch {
 
   stop(): void {
     this.#signal.removeEventListener('abort', this.#fire);
-  }
-}
-
-/** Watches how long something takes. One timer for many times, because a timer for each costs more than they. */
-class Watch {
-  readonly #bound: Bound;
-  /** Null: nothing is waited for. */
-  #beganAt: number | null = null;
-  #callOff: (() => void) | null = null;
-
-  constructor(bound: Bound) {
-    this.#bound = bound;
-  }
-
-  begin(): void {
-    this.#beganAt = steadyClock.now();
-    if (this.#callOff === null) this.#arm(this.#beganAt + this.#bound.afterMs);
-  }
-
-  end(): void {
-    this.#beganAt = null;
-  }
-
-  stop(): void {
-    this.#callOff?.();
-  }
-
-  #arm(at: number): void {
-    this.#callOff = this.#bound.after(at - steadyClock.now(), () => this.#check(at));
-  }
-
-  #check(at: number): void {
-    steadyClock.reach(at);
-    this.#callOff = null;
-    if (this.#beganAt === null) return;
-    const endsAt = this.#beganAt + this.#bound.afterMs;
-    if (endsAt <= steadyClock.now()) this.#bound.onOver();
-    else this.#arm(endsAt);
   }
 }
 

@@ -22,6 +22,7 @@ export interface Metering {
  * - a tee with a reader beside the native pipe: 2.1, and a slow client does not slow the upstream down;
  *   with a reader that waits for 16 kB: 0.5, but the client has to wait for them too
  *
+ * Streams of events of which nothing is taken out go through `observed-pipe.ts`, where none runs for a chunk.
  * `bench/metering.ts` measures the whole.
  */
 export function pipeMetered(

@@ -1,0 +1,149 @@
+import type { Schedule } from '../../runtime/call-clock.ts';
+import { whenQuiet } from '../../runtime/when-quiet.ts';
+import { BoundWatch, type Bound } from './bound-watch.ts';
+import { TeeBranch } from './tee-branch.ts';
+
+/**
+ * Time between two looks, at first and at most. The runtime keeps what passes between two of them, so the second
+ * one bounds that by what goes through an isolate in so long.
+ */
+const LOOK_MS_MIN = 8;
+const LOOK_MS_MAX = 250;
+
+/** Bytes between two looks that make a burst: the next look comes soon. */
+const BURST_BYTES = 65_536;
+
+/** Looks in the time that a side may be silent: each may learn of it as late as that. */
+const LOOKS_PER_BOUND = 4;
+
+/** How a body is observed. */
+export interface Observation {
+  readonly signal: AbortSignal;
+  /** How long the upstream may send nothing. Null: for ever. */
+  readonly idle: Bound | null;
+  /** How long the caller may take nothing of what is there for it. Null: for ever. */
+  readonly stalled: Bound | null;
+  readonly after: Schedule;
+  /** Takes what the upstream says, some time after it went on. May not keep it. */
+  readonly onSaid: (bytes: Uint8Array) => void;
+}
+
+/**
+ * Pipes a body natively, and looks now and then at what has passed: no JavaScript runs for a chunk. Both ends are
+ * teed: the one branch tells what the upstream has said, `taken` what went on to the caller, which has been
+ * teed behind `writable`. A caller is behind where less was taken than said, and else it is the upstream that is silent.
+ *
+ * The tee behind must be pumped to the caller by the runtime, which then reads nothing more until the caller has
+ * taken what there is. The branch of the upstream is read no further than one piece ahead of it, so that a slow client
+ * slows the upstream down.
+ *
+ * Resolves when the last byte is on its way and `onSaid` has seen it; rejects when it broke or was aborted, and
+ * `onSaid` has seen all that came until then.
+ */
+export async function pipeObserved(
+  body: ReadableStream<Uint8Array>,
+  writable: WritableStream<Uint8Array>,
+  taken: ReadableStream<Uint8Array>,
+  observation: Observation,
+): Promise<void> {
+  const [passing, said] = body.tee();
+  const observer = new Observer(new TeeBranch(said), new TeeBranch(taken), observation);
+  // Where `onSaid` fails, hearing out the rest does too.
+  observer.run().catch(() => {});
+  try {
+    await passing.pipeTo(writable, { signal: observation.signal });
+    await observer.hearOut();
+  } catch (error) {
+    await Promise.race([observer.hearOut(), whenQuiet()]);
+    throw error;
+  } finally {
+    observer.stop();
+  }
+}
+
+class Observer {
+  readonly #said: TeeBranch;
+  readonly #taken: TeeBranch;
+  readonly #observation: Observation;
+  readonly #idle: BoundWatch | null;
+  readonly #stalled: BoundWatch | null;
+  readonly #lookMsMax: number;
+  #hearing: Promise<void> = Promise.resolve();
+  #endRest: () => void = () => {};
+  #isOver = false;
+  #isStopped = false;
+
+  constructor(said: TeeBranch, taken: TeeBranch, observation: Observation) {
+    const { idle, stalled } = observation;
+    this.#said = said;
+    this.#taken = taken;
+    this.#observation = observation;
+    this.#idle = idle === null ? null : new BoundWatch(idle);
+    this.#stalled = stalled === null ? null : new BoundWatch(stalled);
+    const strictest = Math.min(idle?.afterMs ?? Infinity, stalled?.afterMs ?? Infinity);
+    this.#lookMsMax = Math.max(1, Math.min(LOOK_MS_MAX, strictest / LOOKS_PER_BOUND));
+  }
+
+  /** Looks until the pipe is over. */
+  async run(): Promise<void> {
+    let restMs = LOOK_MS_MIN;
+    while (!this.#isOver && !this.#taken.hasEnded) {
+      const before = this.#said.bytes;
+      do await this.#look();
+      while (!this.#isOver && (this.#said.hasMore || this.#taken.hasMore));
+      const isBurst = this.#said.bytes - before > BURST_BYTES;
+      restMs = Math.min(isBurst ? LOOK_MS_MIN : restMs * 2, this.#lookMsMax);
+      if (!this.#isOver) await this.#rest(restMs);
+    }
+  }
+
+  /** Ends the looks, and takes what the upstream has said since the last one. */
+  async hearOut(): Promise<void> {
+    this.#isOver = true;
+    this.#endRest();
+    await this.#hearing;
+    while (!this.#said.hasEnded) await this.#hear();
+  }
+
+  stop(): void {
+    this.#isOver = true;
+    this.#isStopped = true;
+    this.#endRest();
+    this.#idle?.stop();
+    this.#stalled?.stop();
+  }
+
+  /** Reads a piece of both sides, and watches the one that has none. */
+  async #look(): Promise<void> {
+    const taking = this.#taken.read().then(() => this.#watch());
+    if (!this.#said.hasEnded) this.#hearing = this.#hear();
+    this.#watch();
+    await Promise.all([taking, this.#hearing]);
+  }
+
+  async #hear(): Promise<void> {
+    const bytes = await this.#said.read();
+    if (this.#isStopped) return;
+    if (bytes !== null) this.#observation.onSaid(bytes);
+    this.#watch();
+  }
+
+  #watch(): void {
+    if (this.#isOver) return;
+    const isBehind = this.#taken.bytes < this.#said.bytes;
+    if (this.#taken.isReading && isBehind) this.#stalled?.begin();
+    else this.#stalled?.end();
+    if (this.#said.isReading && !isBehind) this.#idle?.begin();
+    else this.#idle?.end();
+  }
+
+  #rest(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const callOff = this.#observation.after(ms, resolve);
+      this.#endRest = () => {
+        callOff();
+        resolve();
+      };
+    });
+  }
+}

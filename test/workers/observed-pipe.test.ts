@@ -1,0 +1,178 @@
+// A body that is piped natively, and looked at now and then.
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { Schedule } from '../../src/runtime/call-clock.ts';
+import { pipeObserved } from '../../src/upstream/transfer/observed-pipe.ts';
+import { strictScope } from './support/strict.ts';
+
+/** A pipe whose looks, upstream and caller the test moves by hand. */
+class Pipe {
+  readonly said: string[] = [];
+  readonly done: Promise<void>;
+  readonly #caller: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #due = new Set<() => void>();
+  #source: ReadableByteStreamController | null = null;
+
+  constructor(body: ReadableStream<Uint8Array> | null = null, stop = new AbortController()) {
+    const { readable, writable } = new IdentityTransformStream();
+    const [out, taken] = readable.tee();
+    this.#caller = out.getReader();
+    const after: Schedule = (_, run) => {
+      this.#due.add(run);
+      return () => this.#due.delete(run);
+    };
+    this.done = pipeObserved(body ?? this.#own(), writable, taken, {
+      signal: stop.signal,
+      idle: null,
+      stalled: null,
+      after,
+      onSaid: (bytes) => this.said.push(new TextDecoder().decode(bytes)),
+    });
+    this.done.catch(() => {});
+  }
+
+  /** The upstream says something, and the caller gets it at once. */
+  async pass(text: string): Promise<string> {
+    this.say(text);
+    const { value } = await this.#caller.read();
+    return new TextDecoder().decode(value);
+  }
+
+  say(text: string): void {
+    this.#source?.enqueue(new TextEncoder().encode(text));
+  }
+
+  end(): void {
+    this.#source?.close();
+  }
+
+  /** Reads what the caller gets up to the end of so many events. */
+  async events(count: number): Promise<string> {
+    const decoder = new TextDecoder();
+    let text = '';
+    while (text.split('\n\n').length <= count) {
+      const { done, value } = await this.#caller.read();
+      if (done) throw new Error(`it ended behind ${text}`);
+      text += decoder.decode(value, { stream: true });
+    }
+    return text;
+  }
+
+  /** Reads what the caller gets from now on, until that fails. */
+  async untilBroken(): Promise<string> {
+    const decoder = new TextDecoder();
+    let text = '';
+    for (;;) {
+      const read = await this.#caller.read().catch(() => null);
+      if (read === null) return text;
+      if (read.done) throw new Error('a clean end');
+      text += decoder.decode(read.value, { stream: true });
+    }
+  }
+
+  #own(): ReadableStream<Uint8Array> {
+    return new ReadableStream({
+      type: 'bytes',
+      start: (controller) => {
+        this.#source = controller as ReadableByteStreamController;
+      },
+    }) as ReadableStream<Uint8Array>;
+  }
+
+  /** Reads all that the caller gets from now on. */
+  async rest(): Promise<string> {
+    const decoder = new TextDecoder();
+    let text = '';
+    for (;;) {
+      const { done, value } = await this.#caller.read();
+      if (done) return text;
+      text += decoder.decode(value, { stream: true });
+    }
+  }
+
+  /** Lets the next look begin, once one is waited for. */
+  async look(): Promise<void> {
+    while (this.#due.size === 0) await turn();
+    const due = [...this.#due];
+    this.#due.clear();
+    for (const run of due) run();
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, 0);
+  });
+}
+
+it('chunks go on with nobody looking, and a look takes all of them at once', async () => {
+  const pipe = new Pipe();
+  expect(await pipe.pass('first')).toBe('first');
+  while (pipe.said.length === 0) await turn();
+  for (let chunk = 0; chunk < 50; chunk += 1) expect(await pipe.pass('token')).toBe('token');
+  expect(pipe.said).toEqual(['first']);
+  await pipe.look();
+  while (pipe.said.length === 1) await turn();
+  expect(pipe.said).toEqual(['first', 'token'.repeat(50)]);
+});
+
+it('the end comes when all was heard, without another look', async () => {
+  const pipe = new Pipe();
+  await pipe.pass('first');
+  while (pipe.said.length === 0) await turn();
+  // More than a read takes.
+  const long = 'x'.repeat(100_000);
+  pipe.say(long);
+  pipe.say('last');
+  pipe.end();
+  expect(await pipe.rest()).toBe(`${long}last`);
+  await pipe.done;
+  expect(pipe.said.join('')).toBe(`first${long}last`);
+});
+
+it.each([
+  ['the call is cut', { silentAfterChunks: 5 }],
+  ['the upstream breaks off', { breakAfterChunks: 5 }],
+])(
+  'where %s, what came since the last look was heard, and the caller sees no clean end',
+  async (why, settings) => {
+    const { url } = await strictScope('observed', { chunks: 9, chunkDelayMs: 50, ...settings });
+    const stop = new AbortController();
+    const { body } = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gpt', stream: true, messages: [] }),
+      signal: stop.signal,
+    });
+    const pipe = new Pipe(body, stop);
+    const got = await pipe.events(5);
+    // The first look heard the beginning, and no other has begun.
+    expect(pipe.said.join('').length).toBeLessThan(got.length);
+    if (why === 'the call is cut') stop.abort();
+    const rest = await pipe.untilBroken();
+    await expect(pipe.done).rejects.toBeInstanceOf(Error);
+    expect(pipe.said.join('')).toBe(got + rest);
+  },
+);
+
+it('whatever the chunks and the moments of looks, both sides get the same bytes', async () => {
+  const chunk = fc.string({ minLength: 1, maxLength: 6_000, unit: 'binary-ascii' });
+  const steps = fc.array(fc.record({ chunk, looks: fc.boolean() }), { maxLength: 12 });
+  await fc.assert(
+    fc.asyncProperty(steps, async (all) => {
+      const pipe = new Pipe();
+      const rest = pipe.rest();
+      for (const { chunk: text, looks } of all) {
+        pipe.say(text);
+        await turn();
+        if (looks) await pipe.look();
+      }
+      pipe.end();
+      await pipe.done;
+      const whole = all.map(({ chunk: text }) => text).join('');
+      expect(await rest).toBe(whole);
+      expect(pipe.said.join('')).toBe(whole);
+    }),
+    { numRuns: 30 },
+  );
+});
