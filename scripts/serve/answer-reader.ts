@@ -61,10 +61,12 @@ export class AnswerReader {
       this.#canFollow = false;
       return bytes.length;
     }
-    const begun = Buffer.concat([this.#held, bytes.subarray(at)]);
+    const rest = bytes.subarray(at);
+    const begun = this.#held.length === 0 ? rest : Buffer.concat([this.#held, rest]);
     const end = begun.indexOf(HEAD_END);
     if (end < 0) {
-      this.#held = begun;
+      // The bytes are the reader's own only until the next read.
+      this.#held = Buffer.from(begun);
       return bytes.length;
     }
     const next = at + end + HEAD_END.length - this.#held.length;
