@@ -1,7 +1,7 @@
 import type { PlacedPool } from '../routing/pool.ts';
 import { groupNames, statusOfGroups } from '../overview/all-groups.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
-import { askPools, forgetIdle, readDirectory, type Directory } from '../overview/pools.ts';
+import { askAwake, forgetIdle, readDirectory, type Directory } from '../overview/pools.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { requirePools } from './pools.ts';
 import { ProblemError } from './problem.ts';
@@ -18,7 +18,7 @@ const UNKNOWN = {
   wait_p95_ms: null,
 };
 
-/** Serves the state of the groups, as their objects tell it at this moment. */
+/** Serves the state of the groups: those in use are asked, the others are as they said when they were used last. */
 export function addStatusRoutes(app: AdminApp): void {
   serve(app, 'getStatus', async ({ context }) => {
     const directory = await readDirectory(context.env);
@@ -35,7 +35,7 @@ export function addStatusRoutes(app: AdminApp): void {
   });
 }
 
-/** Asks every group that anything is known of, configured ones first. */
+/** Tells of every group that anything is known of, configured ones first. */
 export function statusOfAll(context: AdminContext, directory: Directory): Promise<GroupStatus[]> {
   return statusOf(context, directory, groupNames(directory), directory.pools);
 }
@@ -46,10 +46,13 @@ async function statusOf(
   names: readonly string[],
   pools: readonly PlacedPool[],
 ): Promise<GroupStatus[]> {
-  const asked = await askPools(context.env, directory.config, pools, async (pool) => ({
-    ...UNKNOWN,
-    ...(await pool.status()),
-  }));
+  const asked = await askAwake(
+    context.env,
+    directory,
+    pools,
+    async (pool) => ({ ...UNKNOWN, ...(await pool.status()) }),
+    ({ status }) => status,
+  );
   context.executionCtx.waitUntil(forgetIdle(context.env, directory, asked));
   return statusOfGroups(directory, names, asked);
 }

@@ -123,6 +123,11 @@ export const gaugesSchema = z.object({
   passed_unlimited_total: count.describe(
     'Calls that passed without a slot while the group could not be reached.',
   ),
+  as_of: instant
+    .exactOptional()
+    .describe(
+      'When an idle group said this. Nobody has held or awaited a slot there since, and it was not woken for this answer: limits, what is left of them, spend and ages are those of now, the rest is as it said. Absent: it was asked just now, or was never used.',
+    ),
   idle_ms: ms.meta({
     description:
       'How long nobody has held or awaited a slot, to within a minute; 0 while somebody does.',

@@ -1,4 +1,6 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
+import type { ChangedAt } from '../contract/rpc/directory-rpc.ts';
+import { heldAutoGroups, switchesOf } from '../routing/auto-group-switches.ts';
 import { keyGroups, keyWeights } from '../routing/key-groups.ts';
 import { ownPool, poolKey, takesCalls, type PlacedPool } from '../routing/pool.ts';
 
@@ -6,6 +8,8 @@ import { ownPool, poolKey, takesCalls, type PlacedPool } from '../routing/pool.t
 export interface ConfigChange {
   /** Whether a call may take another way than before, so that every waiter must be routed again. */
   readonly routingMoved: boolean;
+  /** It may matter to calls of any group. */
+  readonly isEverywhere: boolean;
   /** Names of the groups that were edited, added or removed. */
   readonly groups: ReadonlySet<string>;
   /** Own objects that may hold calls and that the new configuration no longer sends any to. */
@@ -29,12 +33,25 @@ export function changeBetween(before: Config, next: Config): ConfigChange {
   const unshared = before.groups.filter(
     ({ name, partition_by: by }) => !same(by, now.get(name)?.partition_by),
   );
+  const routingMoved = !same(routingOf(before), routingOf(next));
   return {
-    routingMoved: !same(routingOf(before), routingOf(next)),
-    groups: new Set(groups),
+    routingMoved,
+    isEverywhere: routingMoved || !same(commonOf(before), commonOf(next)),
+    groups: new Set([...groups, ...changedSwitches(before, next)]),
     retired,
     unshared: unshared.map(({ name }) => name),
   };
+}
+
+/** Lists the versions that changed something for pools, with one more. */
+export function changedAtWith(
+  before: ChangedAt,
+  { isEverywhere, groups }: ConfigChange,
+  version: number,
+): ChangedAt {
+  if (isEverywhere) return { everywhere: version, groups: {} };
+  const changed = [...groups].map((name) => [name, version]);
+  return { ...before, groups: { ...before.groups, ...Object.fromEntries(changed) } };
 }
 
 /**
@@ -67,6 +84,23 @@ function routingOf(config: Config): unknown {
     }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   return { upstreams: config.upstreams, default_upstream: config.default_upstream, groups };
+}
+
+/** Picks what may matter to calls of any group. Who reads what is left out asks the directory each time. */
+function commonOf({
+  groups: _,
+  auto_groups: __,
+  admin_keys: ___,
+  webhook: ____,
+  ...common
+}: Config) {
+  return common;
+}
+
+/** Lists automatic groups that were stopped or let go on. */
+function changedSwitches(before: Config, next: Config): string[] {
+  const names = [...heldAutoGroups(before), ...heldAutoGroups(next)];
+  return names.filter((name) => !same(switchesOf(before, name), switchesOf(next, name)));
 }
 
 /** Lists the configured groups, and those that the limits of keys make. */

@@ -13,13 +13,16 @@ import type {
 import type { AuditEntry } from '../contract/audit.ts';
 import { NOT_TOLD_BEFORE } from '../contract/status.ts';
 import type { Env } from '../env.ts';
-import type { GroupDefinition, GroupRpc } from '../contract/rpc/group-rpc.ts';
+import { POOL_IDLE_MS, type GroupDefinition, type GroupRpc } from '../contract/rpc/group-rpc.ts';
+import type { KnownPool, PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
+import { untoldAfterMs } from '../runtime/resting.ts';
+import { PresenceList } from './presence-list.ts';
 import { definedGroup, keyWeights } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { poolOf, takesCalls, type PlacedPool } from '../routing/pool.ts';
 import { changesBetween } from '../config/changes-between.ts';
 import { AuditLog } from './audit-log.ts';
-import { changeBetween, ownPoolsToTell } from './changes.ts';
+import { changeBetween, changedAtWith, ownPoolsToTell } from './changes.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
 import { FailedAttempts } from '../runtime/failed-attempts.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
@@ -48,6 +51,7 @@ const SWEEP_EVERY_MS = 60_000;
 export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc {
   readonly #store: DirectoryStore;
   readonly #list: PoolList;
+  readonly #presence: PresenceList;
   readonly #audit: AuditLog;
   readonly #attempts = new FailedAttempts();
   readonly #sweptAt = new Map<string, number>();
@@ -59,11 +63,14 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     super(ctx, env);
     this.#store = new DirectoryStore(ctx.storage.sql);
     this.#list = new PoolList(ctx.storage.sql);
+    this.#presence = new PresenceList(ctx.storage.sql, env.BOOT_ID ?? '');
     this.#audit = new AuditLog(ctx.storage.sql);
     this.#telling = new Telling({
       list: this.#list,
       storage: ctx.storage,
-      version: () => this.#store.current.version,
+      version: (group) => this.#versionFor(group),
+      isLeftAlone: (pool) => this.#isLeftAlone(pool),
+      isOneProcess: env.BOOT_ID !== undefined,
       tell: (pool) => this.#tell(pool),
     });
     this.#publisher = new Publisher(
@@ -98,6 +105,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#store.write({
       version,
       routingVersion: change.routingMoved ? version : before.routingVersion,
+      changedAt: changedAtWith(before.changedAt, change, version),
       config,
     });
     const { changes, omitted } = changesBetween(before.config, config);
@@ -105,7 +113,11 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     for (const pool of change.retired) this.#list.list(pool);
     for (const group of change.unshared) this.#list.unshare(group);
     this.#publisher.publish();
-    const own = ownPoolsToTell(change, before.config, config, this.#list.all());
+    this.#dropRetired();
+    const own = ownPoolsToTell(change, before.config, config, this.#list.all()).filter(
+      // One that was never used has nobody to tell.
+      (pool) => this.#presence.has(pool) && !this.#isLeftAlone(pool),
+    );
     // It reads the directory by itself before it takes a newcomer.
     const tellOwn = (pool: PlacedPool): Promise<void> => this.#tell(pool).catch(() => {});
     const tellingOwn = mapConcurrently(own.slice(0, OWN_TOLD_MAX), POOLS_AT_ONCE, tellOwn);
@@ -121,7 +133,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   async list(pool: ListedPool): Promise<boolean> {
     const placed = { ...pool, jurisdiction: this.#jurisdictionOf(pool.group) };
     // It reads its definition once it has this answer, so it counts as told.
-    const isListed = this.#list.list(placed, this.#store.current.version);
+    const isListed = this.#list.list(placed, this.#versionFor(pool.group));
     if (!isListed) this.#sweep(pool.group);
     this.#publisher.publish();
     return isListed;
@@ -131,8 +143,36 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     if (pool.jurisdiction === undefined) {
       this.#list.unlist(pool, this.#jurisdictionOf(pool.group));
     } else {
-      this.#list.drop(pool);
+      this.#drop(pool);
     }
+    this.#publisher.publish();
+  }
+
+  async rest(present: PresentPool): Promise<void> {
+    const pool = this.#placed(present);
+    if (this.#isKnown(pool)) this.#presence.note(pool, Date.now());
+  }
+
+  async wake(present: PresentPool): Promise<Woken> {
+    const pool = this.#placed(present);
+    if (this.#isKnown(pool)) this.#presence.note(pool, 0);
+    // This answer may be lost, and while it rested it was told of nothing.
+    const isBehind = this.#list.isBehind(pool, this.#versionFor(pool.group));
+    if (isBehind) this.ctx.waitUntil(this.#telling.round());
+    const definition = this.#withUse(pool, await this.definition(pool.group));
+    return { definition, isListed: this.#list.has(pool) };
+  }
+
+  async presence(): Promise<KnownPool[]> {
+    return this.#presence.all();
+  }
+
+  async forgetResting(): Promise<void> {
+    const isIdle = (pool: PlacedPool): boolean => this.#restedMs(pool) >= POOL_IDLE_MS;
+    const { config } = this.#store.current;
+    const isOwn = ({ group, partition }: PlacedPool): boolean =>
+      partition === null && config.groups.some(({ name }) => name === group);
+    for (const pool of this.#list.all()) if (isIdle(pool) && !isOwn(pool)) this.#drop(pool);
     this.#publisher.publish();
   }
 
@@ -179,10 +219,57 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   }
 
   #snapshot(): Snapshot {
-    const { version, config } = this.#store.current;
+    const { version, changedAt, config } = this.#store.current;
     const { fullGroups } = this.#list;
     const tag = [version, ...fullGroups].join(' ');
-    return { version, config, fingerprintKey: this.#store.fingerprintKey, tag, fullGroups };
+    const { fingerprintKey } = this.#store;
+    return { version, changedAt, config, fingerprintKey, tag, fullGroups };
+  }
+
+  /** The version that a pool of a group must know. */
+  #versionFor(group: string): number {
+    const { everywhere, groups } = this.#store.current.changedAt;
+    return Math.max(everywhere, groups[group] ?? 0);
+  }
+
+  #placed(pool: PresentPool): PresentPool {
+    return { ...pool, jurisdiction: pool.jurisdiction ?? this.#jurisdictionOf(pool.group) };
+  }
+
+  /** Whether what a pool says of its use is kept: not of one whose key never had a success. */
+  #isKnown(pool: PlacedPool): boolean {
+    if (this.#list.has(pool) || this.#presence.has(pool)) return true;
+    return (
+      pool.partition === null && definedGroup(this.#store.current.config, pool.group) !== undefined
+    );
+  }
+
+  /** How long a pool has rested. 0: it is in use, or nobody knows. */
+  #restedMs(pool: PlacedPool): number {
+    const since = this.#presence.restsSince(pool);
+    return since === null ? 0 : Math.max(0, Date.now() - since);
+  }
+
+  /** Tells whether a pool rests for so long that it reads the directory before it takes a newcomer. */
+  #isLeftAlone(pool: PlacedPool): boolean {
+    if (this.#presence.restsSince(pool) === null) return false;
+    return this.#restedMs(pool) >= untoldAfterMs(this.env);
+  }
+
+  #drop(pool: PlacedPool): void {
+    this.#list.drop(pool);
+    this.#presence.forget(pool);
+  }
+
+  /** Takes those off the list that get no calls any more, and hold none; and forgets who said so and is no more. */
+  #dropRetired(): void {
+    const { config } = this.#store.current;
+    for (const pool of this.#list.all()) {
+      if (!takesCalls(pool, config) && this.#isLeftAlone(pool)) this.#drop(pool);
+    }
+    for (const pool of this.#presence.pools()) {
+      if (!takesCalls(pool, config) && !this.#list.has(pool)) this.#presence.forget(pool);
+    }
   }
 
   /** Makes the definition of a group once for each version: a thousand pools of one may want it at once. */
@@ -203,6 +290,12 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return made;
   }
 
+  /** Says in a definition whether the pool gets calls by it. */
+  #withUse(pool: PlacedPool, definition: GroupDefinition): GroupDefinition {
+    const isUsed = takesCalls(pool, this.#store.current.config);
+    return isUsed ? definition : { ...definition, takesNoCalls: true };
+  }
+
   #group(name: string): GroupConfig | undefined {
     return this.#store.current.config.groups.find((group) => group.name === name);
   }
@@ -218,6 +311,10 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#sweptAt.set(group, now);
     const pools = this.#list.all().filter((pool) => pool.group === group);
     const forget = async (pool: PlacedPool): Promise<void> => {
+      if (this.#presence.restsSince(pool) !== null) {
+        if (this.#restedMs(pool) >= POOL_IDLE_MS) this.#drop(pool);
+        return;
+      }
       try {
         await this.#stubOf(pool).forget(pool.jurisdiction ?? null);
       } catch {
@@ -237,14 +334,14 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   /** Pushes what holds at this moment, which may be newer than the change that asked for it. */
   async #tell(pool: PlacedPool): Promise<void> {
     const stub = this.#stubOf(pool);
-    const definition = this.#definition(pool.group);
-    if (takesCalls(pool, this.#store.current.config)) return stub.reconfigure(definition);
-    await stub.reconfigure({ ...definition, takesNoCalls: true });
+    const definition = this.#withUse(pool, this.#definition(pool.group));
+    await stub.reconfigure(definition);
+    if (definition.takesNoCalls !== true) return;
     // An own object that `replace` put on the list does not know that it stands there.
     const { in_use, cooling, unclaimed, queued } = {
       ...NOT_TOLD_BEFORE,
       ...(await stub.status()),
     };
-    if (in_use + cooling + unclaimed + queued === 0) this.#list.drop(pool);
+    if (in_use + cooling + unclaimed + queued === 0) this.#drop(pool);
   }
 }

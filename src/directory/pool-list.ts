@@ -58,7 +58,7 @@ export class PoolList {
   /** Lists a pool; a second time it changes nothing. False: its group has as many as it may. `told`: of that version. */
   list(pool: PlacedPool, told = 0): boolean {
     const isBounded = pool.partition !== null && pool.partition !== OVERFLOW_PARTITION;
-    if (isBounded && this.#isAtBound(pool.group)) return this.#isListed(pool);
+    if (isBounded && this.#isAtBound(pool.group)) return this.has(pool);
     this.#sql.exec(
       `INSERT OR IGNORE INTO pools (group_name, object_name, jurisdiction, partition_key, told)
        VALUES (?, ?, ?, ?, ?)`,
@@ -104,7 +104,7 @@ export class PoolList {
    * pool is in use: with its own pool besides, it would have its limit twice.
    */
   share(pool: PlacedPool & { readonly partition: string }): string {
-    if (this.#isListed(pool)) return pool.partition;
+    if (this.has(pool)) return pool.partition;
     const shared = this.#overflowing(pool.group);
     if (this.#shares(pool)) return OVERFLOW_PARTITION;
     // Those beyond the bound are not remembered, so nobody new may be told otherwise.
@@ -133,15 +133,26 @@ export class PoolList {
       .map(placedPool);
   }
 
-  /** Lists the pools that were not told of a version. */
-  behind(version: number): PlacedPool[] {
+  /** Lists the pools that were not told of a version, by their group. */
+  behind(version: (group: string) => number): PlacedPool[] {
     return this.#sql
-      .exec<PoolRow>(
-        `SELECT group_name, jurisdiction, partition_key FROM pools WHERE told < ?`,
-        version,
+      .exec<PoolRow & { told: number }>(
+        `SELECT group_name, jurisdiction, partition_key, told FROM pools`,
       )
       .toArray()
+      .filter(({ group_name: group, told }) => told < version(group))
       .map(placedPool);
+  }
+
+  /** Tells whether a pool is listed, and was not told of a version. */
+  isBehind(pool: PlacedPool, version: number): boolean {
+    const rows = this.#sql.exec(
+      `SELECT 1 FROM pools
+       WHERE group_name = ? AND object_name = ? AND jurisdiction = ? AND told < ?`,
+      ...keyOf(pool),
+      version,
+    );
+    return rows.toArray().length > 0;
   }
 
   /** Notes that a pool was told of a version. */
@@ -161,7 +172,7 @@ export class PoolList {
     this.#sql.exec(`ALTER TABLE pools ADD COLUMN told INTEGER NOT NULL DEFAULT 0`);
   }
 
-  #isListed(pool: PlacedPool): boolean {
+  has(pool: PlacedPool): boolean {
     const rows = this.#sql.exec(
       `SELECT 1 FROM pools WHERE group_name = ? AND object_name = ? AND jurisdiction = ?`,
       ...keyOf(pool),

@@ -1,5 +1,6 @@
 import { withDefaults } from '../config/stored-snapshot.ts';
 import { configSchema, type Config } from '../contract/config/config.ts';
+import type { ChangedAt } from '../contract/rpc/directory-rpc.ts';
 
 /**
  * The directory's rows, but for those of `PoolList` and `AuditLog`. The tables are `WITHOUT ROWID`: an
@@ -8,8 +9,8 @@ import { configSchema, type Config } from '../contract/config/config.ts';
  * - `secrets (name, value)`: 32 random bytes in base64 each, made when they are first needed:
  *   `fingerprint_key`, which never changes, because fingerprints in `match.keys` and partitions depend on
  *   it; `session_key`, which sessions of the admin API are signed with.
- * - `configuration (id = 0, version, routing_version, body)`: the whole configuration as JSON. No row:
- *   never written, version 0.
+ * - `configuration (id = 0, version, routing_version, body, changed_at)`: the whole configuration as JSON, and
+ *   which versions changed something for which pools (`ChangedAt`); null: this one, for all. No row: never written, version 0.
  */
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID`,
@@ -21,6 +22,7 @@ const TABLES = [
 export interface StoredConfig {
   readonly version: number;
   readonly routingVersion: number;
+  readonly changedAt: ChangedAt;
   readonly config: Config;
 }
 
@@ -33,6 +35,7 @@ export class DirectoryStore {
   constructor(sql: SqlStorage) {
     this.#sql = sql;
     for (const table of TABLES) sql.exec(table);
+    this.#takeOver();
     this.fingerprintKey = this.#secret('fingerprint_key');
     this.#current = this.#loadConfig();
   }
@@ -49,10 +52,12 @@ export class DirectoryStore {
   /** Writes the next version. */
   write(next: StoredConfig): void {
     this.#sql.exec(
-      `INSERT OR REPLACE INTO configuration (id, version, routing_version, body) VALUES (0, ?, ?, ?)`,
+      `INSERT OR REPLACE INTO configuration (id, version, routing_version, body, changed_at)
+       VALUES (0, ?, ?, ?, ?)`,
       next.version,
       next.routingVersion,
       JSON.stringify(next.config),
+      JSON.stringify(next.changedAt),
     );
     this.#current = next;
   }
@@ -67,18 +72,34 @@ export class DirectoryStore {
     return value;
   }
 
+  /** Takes over the table of a release that told all pools of every change. */
+  #takeOver(): void {
+    const columns = this.#sql.exec<{ name: string }>('PRAGMA table_info(configuration)').toArray();
+    if (columns.some(({ name }) => name === 'changed_at')) return;
+    this.#sql.exec('ALTER TABLE configuration ADD COLUMN changed_at TEXT');
+  }
+
   #loadConfig(): StoredConfig {
     const row = this.#sql
-      .exec<{ version: number; routing_version: number; body: string }>(
-        `SELECT version, routing_version, body FROM configuration`,
-      )
+      .exec<{
+        version: number;
+        routing_version: number;
+        body: string;
+        changed_at: string | null;
+      }>(`SELECT version, routing_version, body, changed_at FROM configuration`)
       .toArray()[0];
     if (row === undefined) {
-      return { version: 0, routingVersion: 0, config: configSchema.parse({}) };
+      const changedAt = { everywhere: 0, groups: {} };
+      return { version: 0, routingVersion: 0, changedAt, config: configSchema.parse({}) };
     }
     return {
       version: row.version,
       routingVersion: row.routing_version,
+      // The cast is sound: only `write` writes the column.
+      changedAt:
+        row.changed_at === null
+          ? { everywhere: row.version, groups: {} }
+          : (JSON.parse(row.changed_at) as ChangedAt),
       config: withDefaults(JSON.parse(row.body)),
     };
   }

@@ -9,7 +9,10 @@ import type { PoolList } from './pool-list.ts';
  * allowed.
  */
 const TOLD_A_ROUND = 400;
+
+/** Maximum of pools told at once; in one process more would only make calls wait. */
 const AT_ONCE = 100;
+const AT_ONCE_IN_ONE_PROCESS = 2;
 
 /** How long a pool may take to hear of a change before it is told again. */
 const ANSWER_LOST_MS = 2_000;
@@ -29,13 +32,17 @@ const SAFETY_MS = 3_000;
 interface TellingParts {
   readonly list: PoolList;
   readonly storage: DurableObjectStorage;
-  readonly version: () => number;
+  /** The version that a pool of a group must know. */
+  readonly version: (group: string) => number;
+  /** Whether a pool rests, and reads the directory before it takes a newcomer. */
+  readonly isLeftAlone: (pool: PlacedPool) => boolean;
+  readonly isOneProcess: boolean;
   /** Tells a pool what holds now. */
   readonly tell: (pool: PlacedPool) => Promise<void>;
 }
 
 /**
- * Tells every listed pool of every change, some hundred in an invocation: those that are left, and those that could not
+ * Tells every listed pool of every change that concerns it, unless it rests, some hundred in an invocation: those that are left, and those that could not
  * be told, in the next ones, which the object's alarm begins. What each was told is in its row, so that neither a reset
  * nor a failure leaves one behind.
  */
@@ -62,14 +69,15 @@ export class Telling {
   async round(): Promise<void> {
     const now = Date.now();
     const due = this.#behind().filter((pool) => this.#againAt(pool) <= now);
-    await mapConcurrently(due.slice(0, TOLD_A_ROUND), AT_ONCE, (pool) => this.#tell(pool));
+    const atOnce = this.#parts.isOneProcess ? AT_ONCE_IN_ONE_PROCESS : AT_ONCE;
+    await mapConcurrently(due.slice(0, TOLD_A_ROUND), atOnce, (pool) => this.#tell(pool));
     this.#goOn();
   }
 
   async #tell(pool: PlacedPool): Promise<void> {
     const { list, version, tell } = this.#parts;
     const key = poolKey(pool);
-    const told = version();
+    const told = version(pool.group);
     try {
       await within(ANSWER_LOST_MS, tell(pool));
       this.#failed.delete(key);
@@ -93,7 +101,8 @@ export class Telling {
   }
 
   #behind(): PlacedPool[] {
-    return this.#parts.list.behind(this.#parts.version());
+    const { list, version, isLeftAlone } = this.#parts;
+    return list.behind(version).filter((pool) => !isLeftAlone(pool));
   }
 
   #againAt(pool: PlacedPool): number {

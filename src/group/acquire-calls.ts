@@ -42,8 +42,8 @@ export class AcquireCalls {
     const { shell, link, parked, handOver } = this.#parts;
     const id = ticketId(request.ticketId);
     const leaseId = leaseIdOf(id, request.attempt);
-    const { configVersion } = request;
-    const isBehind = configVersion > link.definition.version;
+    const { configVersion, sinceVersion = configVersion } = request;
+    const isBehind = sinceVersion > link.definition.version;
     if (isBehind || (link.isToRead(configVersion) && this.#isNew(id, leaseId))) {
       await link.catchUp(configVersion);
     }

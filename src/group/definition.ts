@@ -1,10 +1,10 @@
+import { ratesOf } from '../routing/group-rates.ts';
 import type { Switches } from '../routing/auto-group-switches.ts';
 import { groupSchema } from '../contract/config/group.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
-import { BURST_MS, MINUTE_MS } from '../core/parts/rate-limits.ts';
 import type { GroupSettings } from '../core/words/settings.ts';
 import { LANES, type Lane } from '../core/words/ticket.ts';
 
@@ -147,23 +147,6 @@ function slotsMaxOf({ max_concurrency: slotsMax, ...limits }: GroupConfig['limit
   const { rpm, tpm, itpm, otpm, rpd, tpd } = limits;
   if ([rpm, tpm, itpm, otpm, rpd, tpd].includes(0)) return 0;
   return slotsMax ?? Infinity;
-}
-
-function ratesOf(
-  limits: GroupConfig['limits'],
-): Pick<GroupSettings, 'rates' | 'budgets' | 'isMetered'> {
-  const { rpm, tpm, itpm, otpm, rpd, tpd, starts_per_s: startsPerS, budget_usd: budget } = limits;
-  const burstMs = limits.burst === null ? BURST_MS : limits.burst * MINUTE_MS;
-  const rates = { rpm, tpm, itpm, otpm, rpd, tpd, startsPerS };
-  const budgets = {
-    perHourUsd: budget.per_hour,
-    perDayUsd: budget.per_day,
-    perMonthUsd: budget.per_month,
-  };
-  const isMetered = [...Object.values(rates), ...Object.values(budgets)].some(
-    (limit) => limit !== null,
-  );
-  return { rates: { ...rates, burstMs }, budgets, isMetered };
 }
 
 /** Sorts reservations: `lane:high` reserves for a lane, everything else for a tenant of that name. */

@@ -2,6 +2,7 @@ import type { GroupConfig } from '../contract/config/config.ts';
 import { directoryOf, type Env } from '../env.ts';
 import type { DirectoryRpc } from '../contract/rpc/directory-rpc.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
+import type { PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
 import { definitionFrom, isRetired, type Definition, type PoolIdentity } from './definition.ts';
 import type { GroupStore } from './store.ts';
@@ -34,6 +35,14 @@ interface DirectoryLinkParts {
   readonly now: () => number;
   readonly waitUntil: (work: Promise<unknown>) => void;
   readonly onChange: OnChange;
+  /** How the pool is, as the directory keeps it. */
+  readonly said: () => string;
+  /** Changes may have been told to nobody, because the pool rested. */
+  readonly mayBeUntold: () => boolean;
+  /** The directory knows by this instance that the pool is in use. */
+  readonly isPresent: () => boolean;
+  /** Told when the directory knows that the pool is in use. */
+  readonly onWoken: () => void;
   /** Where the pool is on trial, the object around it brings its definition up to date before each call. */
   readonly isOnTrial: boolean;
 }
@@ -53,6 +62,8 @@ export class DirectoryLink {
   #heard = 0;
   /** A newcomer was routed by an older version, and the directory has not said since that it has a newer one. */
   #isContradicted = false;
+  /** Number of the last message about its use. */
+  #order = -Infinity;
   /** Messages to the directory, one after the other: a late `unlist` must not undo a `list`. */
   #told: Promise<unknown> = Promise.resolve();
 
@@ -96,7 +107,8 @@ export class DirectoryLink {
    */
   isToRead(configVersion: number): boolean {
     const isOlder = configVersion < this.#definition.version;
-    if (this.#parts.isOnTrial || (this.#listed && !isOlder)) return false;
+    const isTold = this.#listed && !this.#parts.mayBeUntold();
+    if (this.#parts.isOnTrial || (isTold && !isOlder)) return false;
     // Who comes while it is read waits for that answer, too.
     if (this.#catchingUp !== null) return true;
     return this.#parts.now() - this.#readAt > KNOWN_MS_MAX;
@@ -105,22 +117,28 @@ export class DirectoryLink {
   /** Reads the directory, for a ticket that was routed by another version than this one, or nobody knows. False: in vain. */
   catchUp(configVersion = Infinity): Promise<boolean> {
     if (configVersion < this.#definition.version) this.#isContradicted = true;
-    this.#catchingUp ??= this.#readDirectory().finally(() => {
+    if (this.#catchingUp !== null) return this.#catchingUp;
+    // Also where it fails: what is known is better than a refusal, and not every newcomer is to wait for it.
+    this.#readAt = this.#parts.now();
+    this.#catchingUp = this.#readDirectory().finally(() => {
       this.#catchingUp = null;
     });
     return this.#catchingUp;
   }
 
+  /** Tells the directory that the pool is in use, and takes over what it answers. Nobody waits for it. False: in vain. */
+  wake(): Promise<boolean> {
+    return this.#readDirectory();
+  }
+
   /** Reads the directory. An answer that comes too late for those who wait is taken over nevertheless. */
   async #readDirectory(): Promise<boolean> {
-    // Also where it fails: what is known is better than a refusal, and not every newcomer is to wait for it.
-    this.#readAt = this.#parts.now();
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => reject(new Error('no answer in time')), DIRECTORY_TIMEOUT_MS);
     try {
       const before = this.#heard;
-      const reading = directoryOf(this.#parts.env).definition(this.#parts.identity.group);
-      await Promise.race([reading.then((answer) => this.#take(answer, before)), late]);
+      const reading = this.#ask().then((answer) => this.#take(answer, before));
+      await Promise.race([reading, late]);
       return true;
     } catch (error) {
       logEvent('directory_unreachable', {
@@ -133,18 +151,55 @@ export class DirectoryLink {
     }
   }
 
+  /** Whether the directory keeps what the pool says of its use: not of one whose key had no success yet. */
+  get isKept(): boolean {
+    const { isOnTrial, identity } = this.#parts;
+    if (isOnTrial || this.isRetired) return false;
+    if (this.#listed) return true;
+    // The directory knows whether a new one is of a group that is configured.
+    const { version, config } = this.#definition;
+    return identity.partition === null && (version === 0 || config !== null);
+  }
+
+  /** Tells the directory that nobody uses the pool. */
+  rest(): Promise<void> {
+    return this.#tell(() => directoryOf(this.#parts.env).rest(this.#present()));
+  }
+
+  /** Asks for the definition, and says by that that the pool is in use, unless that is known. */
+  async #ask(): Promise<Woken> {
+    const { env, identity } = this.#parts;
+    const directory = directoryOf(env);
+    if (!this.isKept || this.#parts.isPresent()) {
+      return { definition: await directory.definition(identity.group), isListed: false };
+    }
+    const woken = await directory.wake(this.#present());
+    // It rested for so long that the directory took it off the list.
+    if (!woken.isListed) this.#setListed(false);
+    this.#parts.onWoken();
+    return woken;
+  }
+
+  #present(): PresentPool {
+    const { identity, now, said } = this.#parts;
+    this.#order = Math.max(now(), this.#order + 0.001);
+    const { config } = this.#definition;
+    const place = config === null ? {} : { jurisdiction: config.jurisdiction };
+    return { ...identity, ...place, order: this.#order, said: said() };
+  }
+
   /**
    * Takes an answer of the directory over. One that is older than what is known counts where a newcomer says so too, unless
    * the directory was heard of since it was asked: answers may come late.
    */
-  #take(answer: GroupDefinition, heardBefore: number): void {
+  #take({ definition: answer, isListed }: Woken, heardBefore: number): void {
     const isBack = this.#isContradicted && answer.version < this.#definition.version;
     this.#isContradicted = false;
     if (!isBack) {
       const isNews = answer.version > this.#definition.version;
       this.adopt(answer);
       // Nobody has told it of that: it may be on the list of a directory that is no more.
-      if (isNews && this.#listed && !this.isRetired) this.#beginListing();
+      if (isNews && this.#listed && !isListed && !this.isRetired) this.#beginListing();
       return;
     }
     if (this.#heard !== heardBefore) {

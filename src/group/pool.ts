@@ -6,6 +6,7 @@ import { wantsServed } from '../core/upstream-signals.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import { checkMark, slotsHeld } from '../core/violations.ts';
 import type { Env } from '../env.ts';
+import { readsAfterMs } from '../runtime/resting.ts';
 import { SteadyClock } from '../runtime/steady-clock.ts';
 import { AcquireCalls } from './acquire-calls.ts';
 import { Batch } from './batch.ts';
@@ -14,7 +15,7 @@ import { identityOf, settingsOf, warningBoundsOf, type PoolIdentity } from './de
 import { DirectoryLink } from './directory-link.ts';
 import { EffectRunner } from './effects.ts';
 import { HandOver } from './hand-over.ts';
-import { Idleness } from './idleness.ts';
+import { Idleness, isInUse } from './idleness.ts';
 import { firstAttachment } from './lease-handle.ts';
 import { Leases } from './leases.ts';
 import { Observation } from './observe/observation.ts';
@@ -22,6 +23,7 @@ import { PoolView } from './observe/pool-view.ts';
 import { Operator } from './operator.ts';
 import { ParkedAcquires } from './parked-acquires.ts';
 import { PauseWaiters } from './pause-waiters.ts';
+import { Presence } from './presence.ts';
 import { Proof } from './proof.ts';
 import { Renewals } from './renewals.ts';
 import { RowWriter } from './row-writer.ts';
@@ -55,7 +57,13 @@ export class Pool {
     const waitUntil = (work: Promise<unknown>): void => ctx.waitUntil(work);
     const onChange = (moved: boolean): void => this.shell.reconfigure(moved);
     const isOnTrial = host !== null;
-    const link = new DirectoryLink({ env, store, identity, now, waitUntil, onChange, isOnTrial });
+    const link: DirectoryLink = new DirectoryLink({
+      ...{ env, store, identity, now, waitUntil, onChange, isOnTrial },
+      said: () => JSON.stringify(this.view.said()),
+      mayBeUntold: () => presence.mayBeUntold,
+      isPresent: () => presence.isKnown,
+      onWoken: () => presence.woken(),
+    });
     const startedAt = now();
     const stored = bounds.load(startedAt);
     const idleness = new Idleness(stored.lastUsedAt, startedAt);
@@ -108,8 +116,20 @@ export class Pool {
         ...(queueLength(state.queue) > 0 ? { hasWaiters: true } : {}),
       }),
     });
+    const rested = store.recall('rests');
+    const presence: Presence = new Presence({
+      now,
+      isInUse: () => isInUse(state) || pauseWaiters.isAwaited,
+      isKept: () => link.isKept,
+      restedAt: rested === null ? null : Number(rested),
+      readsAfterMs: readsAfterMs(env),
+      remember: (at) => store.remember('rests', String(at)),
+      wake: () => link.wake(),
+      rest: () => link.rest(),
+      waitUntil,
+    });
     const onEvent = (): void => host?.onEvent();
-    const turned = { clock, effects, batch, rows, renewals, pauseWaiters, observation };
+    const turned = { clock, effects, batch, rows, renewals, pauseWaiters, observation, presence };
     const shell = new Shell(state, { ...turned, idleness, link, waitersMax: waiters, onEvent });
     const proof = new Proof({ tables, rows, link, host });
     const leases = new Leases({ shell, rows, batch, renewals, proof, host });

@@ -13,6 +13,7 @@ import type { EffectRunner } from './effects.ts';
 import { isInUse, type Idleness } from './idleness.ts';
 import type { Observation } from './observe/observation.ts';
 import type { PauseWaiters } from './pause-waiters.ts';
+import type { Presence } from './presence.ts';
 import type { Renewals } from './renewals.ts';
 import type { RowWriter } from './row-writer.ts';
 import { WakeTimer } from './wake-timer.ts';
@@ -36,6 +37,7 @@ interface ShellParts {
   readonly observation: Observation;
   readonly idleness: Idleness;
   readonly link: DirectoryLink;
+  readonly presence: Presence;
   /** Calls that may wait, whatever is configured. */
   readonly waitersMax: number;
   /** Told after every event. */
@@ -63,7 +65,8 @@ export class Shell {
   }
 
   apply(event: GroupEvent): void {
-    const { effects, batch, observation, idleness, link, pauseWaiters, onEvent } = this.#parts;
+    const { effects, batch, observation, idleness, link, presence, pauseWaiters, onEvent } =
+      this.#parts;
     const now = this.now();
     if (now >= lostAt(this.state.bound)) this.#parts.rows.giveUpUnlessConfirmed();
     observation.before(now);
@@ -72,6 +75,7 @@ export class Shell {
     if (observation.after(event, now)) batch.soon(false);
     idleness.note(this.state, now);
     if (!isInUse(this.state)) link.leave();
+    presence.note(event.kind !== 'tick');
     if (pauseWaiters.isAwaited && !isStopped(this.state, now)) pauseWaiters.open();
     this.arm();
     onEvent();

@@ -169,9 +169,12 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
       : directoryOf(this.env).share(group, partition);
   }
 
-  async #bringUpToDate(pool: TrialCalls, { group, configVersion }: AcquireRequest): Promise<void> {
+  async #bringUpToDate(
+    pool: TrialCalls,
+    { group, configVersion, sinceVersion = configVersion }: AcquireRequest,
+  ): Promise<void> {
     const known = this.#read.get(group);
-    const isBehind = (known?.definition?.version ?? -1) < configVersion;
+    const isBehind = (known?.definition?.version ?? -1) < sinceVersion;
     const isOld = known === undefined || steadyClock.now() - known.at > READ_MS_MAX;
     const { definition } = await (known === undefined || isBehind || isOld
       ? this.#readOnce(group)

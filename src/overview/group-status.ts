@@ -126,8 +126,15 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
     expired_total: sum((pool) => pool.expired_total),
     resurrected_total: sum((pool) => pool.resurrected_total),
     passed_unlimited_total: sum((pool) => pool.passed_unlimited_total),
+    ...asOf(pools),
     idle_ms: pools.length === 0 ? 0 : Math.min(...pools.map((pool) => pool.idle_ms)),
   };
+}
+
+/** Tells of when the oldest of what idle pools said is. */
+function asOf(pools: readonly PoolStatus[]): Pick<PoolStatus, 'as_of'> {
+  const [oldest] = pools.flatMap(({ as_of: at }) => at ?? []).toSorted();
+  return oldest === undefined ? {} : { as_of: oldest };
 }
 
 /** Picks the quantile of the pool that waits longest: quantiles cannot be added up. */

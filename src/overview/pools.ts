@@ -2,6 +2,12 @@ import type { Config } from '../contract/config/config.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { PoolStatus } from '../contract/status.ts';
+import type { KnownPool, PoolSaid } from '../contract/rpc/presence-rpc.ts';
+import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
+import { instant } from '../core/words/ids.ts';
+import { logEvent } from '../runtime/log.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
+import { resting, untouched } from './unasked.ts';
 import { ownPool, poolKey, poolOf, type PlacedPool } from '../routing/pool.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { within } from '../runtime/within.ts';
@@ -24,6 +30,8 @@ export interface Directory {
   readonly fingerprintKey: string;
   /** The listed pools and the own objects of configured groups, configured groups first. */
   readonly pools: readonly PlacedPool[];
+  /** Keys of the listed ones. */
+  readonly listed: ReadonlySet<string>;
 }
 
 /** One pool's answer, or why there is none. */
@@ -42,7 +50,52 @@ export async function readDirectory(env: Env, known: Directory | null = null): P
   const { version, tag = null, config, fingerprintKey } = current;
   const own = config.groups.flatMap((group) => ownPool(group) ?? []);
   const pools = new Map([...own, ...listed].map((pool) => [poolKey(pool), pool]));
-  return { version, tag, config, fingerprintKey, pools: [...pools.values()] };
+  const keys = new Set(listed.map(poolKey));
+  return { version, tag, config, fingerprintKey, pools: [...pools.values()], listed: keys };
+}
+
+/**
+ * Asks pools that are in use how they are. Of one that rests, and of a group that was never used, the answer is made of
+ * what the directory knows: none is woken for it.
+ */
+export async function askAwake<T>(
+  env: Env,
+  { config, listed }: Directory,
+  pools: readonly PlacedPool[],
+  ask: (stub: GroupRpc) => Promise<T>,
+  made: (metrics: PoolMetrics) => T,
+): Promise<PoolReply<T>[]> {
+  const known = await readPresence(env);
+  const now = instant(steadyClock.now());
+  const groups = new Map(config.groups.map((group) => [group.name, group]));
+  const replies = new Map<PlacedPool, PoolReply<T>>();
+  const awake = pools.filter((pool) => {
+    const key = poolKey(pool);
+    const of = known?.get(key);
+    const group = groups.get(pool.group);
+    if (of === undefined && known !== null && group !== undefined && !listed.has(key)) {
+      replies.set(pool, { pool, answer: made(untouched(group, now)) });
+    } else if (of !== undefined && of.said !== null) {
+      const said = JSON.parse(of.said) as PoolSaid;
+      replies.set(pool, { pool, answer: made(resting(pool, said, config, now)) });
+    } else {
+      return true;
+    }
+    return false;
+  });
+  for (const one of await askPools(env, config, awake, ask)) replies.set(one.pool, one);
+  return pools.flatMap((pool) => replies.get(pool) ?? []);
+}
+
+/** Reads what is known of pools without asking them, by their keys. Null: nothing, from a directory of before. */
+async function readPresence(env: Env): Promise<ReadonlyMap<string, KnownPool> | null> {
+  try {
+    const known = await within(ANSWER_MS_MAX, directoryOf(env).presence());
+    return new Map(known.map((pool) => [poolKey(pool), pool]));
+  } catch (error) {
+    logEvent('directory_unreachable', { error: String(error) });
+    return null;
+  }
 }
 
 /** Asks pools the same thing. One that fails or hangs holds up nothing. Those past the bound are left out. */
@@ -76,7 +129,11 @@ export async function forgetIdle(
   { config }: Directory,
   replies: readonly PoolReply<PoolStatus>[],
 ): Promise<void> {
-  const idle = replies.filter((one) => isLongIdle(one, config)).map((one) => one.pool);
+  const long = replies.filter((one) => isLongIdle(one, config));
+  const isResting = (one: PoolReply<PoolStatus>) =>
+    'answer' in one && one.answer.as_of !== undefined;
+  if (long.some(isResting)) await directoryOf(env).forgetResting();
+  const idle = long.filter((one) => !isResting(one)).map((one) => one.pool);
   await askPools(env, config, idle.slice(0, FORGOTTEN_AT_ONCE), (pool, { jurisdiction = null }) =>
     pool.forget(jurisdiction),
   );

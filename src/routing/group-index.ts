@@ -77,14 +77,14 @@ export class GroupIndex {
     const some = [...inOrder(this.#groups, found), ...this.#forSomebody].filter((group) =>
       takes(group, call),
     );
-    return together([this.#toAnybody(call.operation), ...[...own, ...some].map(this.#facts)]);
+    return joined([this.#toAnybody(call.operation), ...[...own, ...some].map(this.#facts)]);
   }
 
   #toAnybody(operation: string): BeforeModel {
     const known = this.#saidByOperation.get(operation);
     if (known !== undefined) return known;
     const groups = this.#forAnybody.filter((group) => group.matchesOperation(operation));
-    const made = together(groups.map(this.#facts));
+    const made = joined(groups.map(this.#facts));
     this.#saidByOperation.set(operation, made);
     return made;
   }
@@ -98,7 +98,7 @@ function takes(group: CompiledGroup, { operation, keyIds }: CallBeforeModel): bo
   return group.matchesOperation(operation) && group.matchesCaller(keyIds);
 }
 
-function together(all: readonly BeforeModel[]): BeforeModel {
+function joined(all: readonly BeforeModel[]): BeforeModel {
   return all.reduce(
     (a, b) => ({
       modelUse: USES.indexOf(a.modelUse) > USES.indexOf(b.modelUse) ? a.modelUse : b.modelUse,

@@ -4,6 +4,7 @@ import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
+import type { Snapshot } from '../../contract/rpc/directory-rpc.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
 import { within } from '../../runtime/within.ts';
@@ -78,9 +79,8 @@ export async function admitOne(
   const pool = poolSource(env, placement, table);
   const unpriced = metering?.rejectUnpriced(placement) ?? null;
   if (unpriced !== null) return (await changedSince({ table, env, ctx })) ?? rejected(unpriced);
-  const { version } = table.snapshot;
   const request = {
-    ...requestFor(call, ticket, placement, manner, version),
+    ...requestFor(call, ticket, placement, manner, table.snapshot),
     ...(metering === null ? {} : { estimate: metering.estimateFor(placement) }),
   };
   const byNewest = () => bypassByNewest(placement, { table, env, ctx });
@@ -162,9 +162,10 @@ function requestFor(
   ticket: Ticket,
   placement: Placement,
   manner: Manner,
-  configVersion: number,
+  { version: configVersion, changedAt }: Snapshot,
 ): SlotRequest {
   const { group, partition, assumed } = placement;
+  const { everywhere = configVersion, groups = {} } = changedAt ?? {};
   const { maxWaitMs, enqueuedAt } = ticket;
   return {
     version: CONTRACT_VERSION,
@@ -172,6 +173,7 @@ function requestFor(
     partition,
     assumed,
     configVersion,
+    sinceVersion: Math.max(everywhere, groups[group] ?? 0),
     isolate: isolateId(),
     ...manner,
     enqueuedAt,

@@ -1,6 +1,15 @@
 import type { AdminKeyConfig, Config, GroupConfig, WebhookConfig } from '../config/config.ts';
 import type { AuditEntry } from '../audit.ts';
 import type { GroupDefinition } from './group-rpc.ts';
+import type { KnownPool, PresentPool, Woken } from './presence-rpc.ts';
+
+/** The versions that last changed something for pools. */
+export interface ChangedAt {
+  /** For all: where calls go, what keys may do. */
+  readonly everywhere: number;
+  /** For the pools of a group, where that is later. */
+  readonly groups: Readonly<Record<string, number>>;
+}
 
 /** Everything a Worker routes by: the configuration at one version. */
 export interface Snapshot {
@@ -10,6 +19,8 @@ export interface Snapshot {
   readonly fingerprintKey: string;
   /** Changes with everything in the snapshot. Absent: from a directory that knows no tags yet. */
   readonly tag?: string;
+  /** Absent: from a directory of before, whose every version may change everything. */
+  readonly changedAt?: ChangedAt;
   /** Groups with so many partitions that a Worker must ask which pool a partition goes to. */
   readonly fullGroups?: readonly string[];
 }
@@ -65,7 +76,7 @@ export interface DirectoryRpc {
   definition(group: string): Promise<GroupDefinition>;
   /**
    * Replaces the whole configuration, which the caller has validated, if its version is still
-   * `expected`, and pushes the change to all listed objects.
+   * `expected`, and pushes the change to the listed objects that it concerns, but for those that rest.
    */
   replace(config: Config, expected: number, actor: string, action: string): Promise<ReplaceAnswer>;
   /**
@@ -79,6 +90,14 @@ export interface DirectoryRpc {
    */
   unlist(pool: ListedPool & { readonly jurisdiction?: Jurisdiction }): Promise<void>;
   pools(): Promise<ListedPool[]>;
+  /** Called by a pool that nobody has used for some seconds: it is asked for nothing and told of nothing until it wakes. */
+  rest(pool: PresentPool): Promise<void>;
+  /** Called by a pool that is in use again, or for the first time. */
+  wake(pool: PresentPool): Promise<Woken>;
+  /** Everything that is known of pools without asking them. One that is not listed and not here was never used. */
+  presence(): Promise<KnownPool[]>;
+  /** Takes pools off the list that rest, and that nobody has used for long. */
+  forgetResting(): Promise<void>;
   /**
    * Which partition of a full group the calls of `partition` go to: its own, or `OVERFLOW_PARTITION`.
    * The answer stays the same for as long as calls may be under way there.

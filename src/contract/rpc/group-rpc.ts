@@ -33,6 +33,8 @@ export interface AcquireRequest {
   readonly assumed: AssumedLimit | null;
   /** Version of the configuration that the Worker routed by. */
   readonly configVersion: number;
+  /** The version that last changed something for this group, as that configuration has it. Absent: that one. */
+  readonly sinceVersion?: number;
   /** The isolate of the Worker that asks: calls of one isolate reach one another without a message. Absent: not known. */
   readonly isolate?: string;
   readonly ticketId: string;

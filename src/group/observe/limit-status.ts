@@ -1,18 +1,13 @@
-import type { LimitName } from '../../core/words/limits.ts';
-import type { PoolStatus, RateStatus, SpendStatus } from '../../contract/status.ts';
+import type { PoolStatus, SpendStatus } from '../../contract/status.ts';
 import { slotsLearned } from '../../core/capacity.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
-import { limitsOf } from '../../core/parts/rate-limits.ts';
-import { leftOf } from '../../core/parts/rates.ts';
 import { spentIn, type Spender } from '../../core/parts/spend.ts';
 import type { GroupState } from '../../core/state.ts';
+import { rateStatuses } from '../../routing/group-rates.ts';
 import { limitOf, type Definition } from '../definition.ts';
 
 /** Maximum of those who spent most that are shown. */
 const SPENDERS_SHOWN = 20;
-
-/** Names of limits in the configuration, where they differ. */
-const NAMES: Partial<Record<LimitName, string>> = { startsPerS: 'starts_per_s' };
 
 type LimitStatus = Pick<
   PoolStatus,
@@ -38,19 +33,9 @@ export function limitStatus(
     breaker: breaker.phase,
     breaker_until: isOpen ? isoOf(breaker.openUntil) : null,
     refusals_total: { ...totals.refusals },
-    rates: ratesOf(state, now),
+    rates: rateStatuses(controls.rates, state.settings.rates, now),
     spend: spendOf(state, now),
   };
-}
-
-function ratesOf({ settings, controls }: GroupState, now: InstantMs): Record<string, RateStatus> {
-  const left = leftOf(controls.rates, settings.rates, now);
-  return Object.fromEntries(
-    limitsOf(settings.rates).map(({ name }) => [
-      NAMES[name] ?? name,
-      { limit: settings.rates[name] ?? 0, left: Math.floor(left[name] ?? 0) },
-    ]),
-  );
 }
 
 function spendOf({ controls, settings }: GroupState, now: InstantMs): SpendStatus | null {

@@ -4,6 +4,7 @@ import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
 import type { DecisionFilter, DecisionInfo } from '../../contract/decisions.ts';
 import type { PoolHistory } from '../../contract/history.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
+import type { PoolSaid } from '../../contract/rpc/presence-rpc.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/status.ts';
 import type { Warning } from '../../contract/warnings.ts';
 import type { GroupState } from '../../core/state.ts';
@@ -90,6 +91,13 @@ export class PoolView {
     const { version } = this.#parts.link.definition;
     const detail = isDetailed ? poolDetail(this.#state, now) : null;
     return { at: now, configVersion: version, status: this.#status(now), detail };
+  }
+
+  /** Makes what the directory keeps while the pool rests. It is made in the middle of a turn, so nothing is done here. */
+  said(): PoolSaid {
+    const now = this.#parts.shell.now();
+    const metrics = this.#parts.observation.metrics(this.#status(now));
+    return { at: now, metrics, rates: this.#state.controls.rates };
   }
 
   /** How long nobody has used the pool. */

@@ -3,7 +3,7 @@ import type { Env } from '../../env.ts';
 import { howToSet, readSecret } from '../../runtime/secrets.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/rpc/group-rpc.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
-import { askPools, readDirectory, type PoolReply } from '../../overview/pools.ts';
+import { askAwake, readDirectory, type PoolReply } from '../../overview/pools.ts';
 import { refuseBlocked, slowDown } from '../../admin/access/attempts.ts';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';
 import { isSameHash, secretHash } from '../../runtime/digests.ts';
@@ -17,8 +17,9 @@ export async function metrics(context: Context<{ Bindings: Env }>): Promise<Resp
   try {
     await requireToken(context);
     const directory = await readDirectory(env);
-    const { config, pools, version } = directory;
-    const asked = await askPools(env, config, pools, (pool: GroupRpc) => pool.metrics());
+    const { pools, version } = directory;
+    const ask = (pool: GroupRpc): Promise<PoolMetrics> => pool.metrics();
+    const asked = await askAwake(env, directory, pools, ask, (metrics) => metrics);
     const exposition = new Exposition();
     exposition.add(CONFIG_VERSION, {}, version);
     exposition.add(POOLS, {}, asked.length);

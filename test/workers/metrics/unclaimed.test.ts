@@ -1,6 +1,6 @@
 // What operators see of a pool that has just been reset: how many slots nobody has claimed, and until when.
 import { exports } from 'cloudflare:workers';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { NEVER } from '../../../src/core/state.ts';
 import { after } from '../../../src/core/words/ids.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
@@ -9,7 +9,9 @@ import type { HistoryRows } from '../../../src/group/observe/history-rows.ts';
 import { Warnings } from '../../../src/group/observe/warnings.ts';
 import type { GroupStore } from '../../../src/group/store.ts';
 import { TestGroup } from '../../support/core-builders.ts';
-import { define, inside, passAwake, pool, request, take } from '../support/pool.ts';
+import { directoryOf } from '../../../src/env.ts';
+import { change, env } from '../support/worker.ts';
+import { inside, passAwake, pool, request, take } from '../support/pool.ts';
 
 // The test pool types its exports by a generated file that this project does not keep.
 const worker = (exports as unknown as { default: Fetcher }).default;
@@ -24,10 +26,14 @@ async function ask(method: string, path: string, body?: unknown): Promise<Respon
 
 /** A group of four slots, of which two were held when its object was reset. */
 async function resetGroup(name: string): Promise<void> {
-  await ask('PUT', `/admin/api/groups/${name}`, { limits: { max_concurrency: 4 } });
-  await define(name, 4);
+  await change('PUT', `/groups/${name}`, { limits: { max_concurrency: 4 } });
   await take(name, `${name}-a`);
   await take(name, `${name}-b`);
+  // The directory hears of the first use beside the call.
+  await vi.waitFor(async () => {
+    const known = await directoryOf(env).presence();
+    expect(known.find(({ group }) => group === name)?.said).toBeNull();
+  });
   // The call that asks for the reset dies with the instance.
   await inside(name, async (_instance, state) => {
     await state.storage.sync();

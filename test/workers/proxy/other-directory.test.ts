@@ -39,8 +39,8 @@ function backUp(): Promise<() => Promise<void>> {
   return inside((sql) => sql.exec('SELECT * FROM configuration').one()).then((row) => async () => {
     await inside((sql) => {
       sql.exec('DELETE FROM configuration');
-      const { id, version, routing_version: routed, body } = row;
-      sql.exec('INSERT INTO configuration VALUES (?, ?, ?, ?)', id, version, routed, body);
+      const places = Object.keys(row).map(() => '?');
+      sql.exec(`INSERT INTO configuration VALUES (${places.join()})`, ...Object.values(row));
     });
     await abortAllDurableObjects();
   });

@@ -1,0 +1,44 @@
+import type { Rates } from '../../core/parts/rates.ts';
+import type { GroupConfig } from '../config/config.ts';
+import type { GroupDefinition } from './group-rpc.ts';
+import type { PoolMetrics } from './pool-metrics.ts';
+
+/** How long nobody must have used a pool for it to tell the directory that it rests. */
+export const RESTS_AFTER_MS = 5_000;
+
+/** The facts of a pool that the directory keeps, for whoever asks while it rests. */
+export interface PoolSaid {
+  /** When, in epoch milliseconds. */
+  readonly at: number;
+  readonly metrics: PoolMetrics;
+  /** The used part of its limits, which comes back with time. */
+  readonly rates: Rates;
+}
+
+/** A pool that says whether it is in use. */
+export interface PresentPool {
+  readonly group: string;
+  readonly partition: string | null;
+  /** The jurisdiction of its group. Absent: it does not know its group yet. */
+  readonly jurisdiction?: GroupConfig['jurisdiction'];
+  /** Larger than that of everything that it said before: messages may overtake each other. */
+  readonly order: number;
+  /** `PoolSaid` as JSON. */
+  readonly said: string;
+}
+
+/** The answer to a pool that is in use again. */
+export interface Woken {
+  readonly definition: GroupDefinition;
+  /** It is on the list of pools that are told of every change. */
+  readonly isListed: boolean;
+}
+
+/** The knowledge of one pool. */
+export interface KnownPool {
+  readonly group: string;
+  readonly partition: string | null;
+  readonly jurisdiction: GroupConfig['jurisdiction'];
+  /** `PoolSaid` as JSON, of when it began to rest. Null: it is in use, and is to be asked. */
+  readonly said: string | null;
+}

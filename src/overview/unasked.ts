@@ -1,0 +1,151 @@
+import type { Config, GroupConfig } from '../contract/config/config.ts';
+import type { PoolSaid } from '../contract/rpc/presence-rpc.ts';
+import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
+import type { PoolStatus, SpendStatus } from '../contract/status.ts';
+import { emptyHistogram } from '../core/parts/histogram.ts';
+import { noLag } from '../core/parts/lag.ts';
+import { emptyRates } from '../core/parts/rates.ts';
+import { spentIn, type Period, type Spent } from '../core/parts/spend.ts';
+import { instant, type InstantMs } from '../core/words/ids.ts';
+import { switchesOf } from '../routing/auto-group-switches.ts';
+import { ratesOf, rateStatuses } from '../routing/group-rates.ts';
+import { definedGroup } from '../routing/key-groups.ts';
+import type { PlacedPool } from '../routing/pool.ts';
+
+/** How far back the waits are that a status tells of. */
+const WAITS_MS = 300_000;
+
+/** Makes the figures of a configured group that was never used, as its object would tell them. */
+export function untouched(group: GroupConfig, now: InstantMs): PoolMetrics {
+  return {
+    status: untouchedStatus(group, now),
+    waits: emptyHistogram(),
+    holds: emptyHistogram(),
+    granted_again_total: 0,
+    left_total: 0,
+    moved_total: 0,
+    ended_total: {},
+    input_tokens_total: 0,
+    output_tokens_total: 0,
+    cost_usd_total: 0,
+    warnings_total: {},
+  };
+}
+
+function untouchedStatus(group: GroupConfig, now: InstantMs): PoolStatus {
+  const { rates, budgets } = ratesOf(group.limits);
+  const configured = group.limits.max_concurrency;
+  const hasBudget = Object.values(budgets).some((budget) => budget !== null);
+  return {
+    group: group.name,
+    partition: null,
+    limit: { configured, effective: configured, source: 'configured' },
+    in_use: 0,
+    cooling: 0,
+    cooldown_ms: configuredCooldown(group) ?? noLag().ms,
+    unclaimed: 0,
+    unclaimed_until: null,
+    queued: 0,
+    queued_by_lane: { high: 0, normal: 0, low: 0 },
+    oldest_wait_ms: 0,
+    wait_p50_ms: null,
+    wait_p95_ms: null,
+    ...switchesNow(group),
+    paused_until: null,
+    breaker: 'closed',
+    breaker_until: null,
+    refusals_total: {},
+    rates: rateStatuses(emptyRates(), rates, now),
+    spend: hasBudget ? NOTHING_SPENT : null,
+    granted_total: 0,
+    rejected_total: {},
+    would_wait_total: 0,
+    expired_total: 0,
+    resurrected_total: 0,
+    passed_unlimited_total: 0,
+    idle_ms: 0,
+  };
+}
+
+const NOTHING_SPENT: SpendStatus = {
+  hour_usd: 0,
+  day_usd: 0,
+  month_usd: 0,
+  reserved_usd: 0,
+  day_usd_by_key: {},
+  day_usd_by_agent: {},
+};
+
+/** Makes the figures of a pool that rests: what it said, with what time and the configuration have done since. */
+export function resting(
+  { group: name }: PlacedPool,
+  said: PoolSaid,
+  config: Config,
+  now: InstantMs,
+): PoolMetrics {
+  const { status } = said.metrics;
+  const group = definedGroup(config, name);
+  const idleMs = status.idle_ms + Math.max(0, now - said.at);
+  const waits = idleMs < WAITS_MS ? {} : { wait_p50_ms: null, wait_p95_ms: null };
+  const { paused_until: pausedUntil, spend } = status;
+  return {
+    ...said.metrics,
+    status: {
+      ...status,
+      ...waits,
+      ...(group === undefined ? switchesOf(config, name) : byGroup(status, said, group, now)),
+      paused_until: pausedUntil !== null && Date.parse(pausedUntil) > now ? pausedUntil : null,
+      spend: spend === null ? null : spendNow(spend, said.at, now),
+      idle_ms: idleMs,
+      as_of: new Date(said.at).toISOString(),
+    },
+  };
+}
+
+/** Reads what a pool said by the configuration of now. What it learned holds until its next use. */
+function byGroup(
+  { limit, cooldown_ms: lastMs }: PoolStatus,
+  { rates: used }: PoolSaid,
+  group: GroupConfig,
+  now: InstantMs,
+): Partial<PoolStatus> {
+  const configured = group.limits.max_concurrency;
+  const learned = limit.source === 'learned' ? limit.effective : null;
+  const { rates } = ratesOf(group.limits);
+  return {
+    ...switchesNow(group),
+    limit:
+      learned === null
+        ? { configured, effective: configured, source: 'configured' }
+        : { configured, effective: Math.min(learned, configured ?? Infinity), source: 'learned' },
+    cooldown_ms: configuredCooldown(group) ?? lastMs,
+    rates: rateStatuses(used, rates, now),
+  };
+}
+
+/** Takes the configured cool-down. Null: it is learned. */
+function configuredCooldown({ holds: { release_cooldown_ms: ms } }: GroupConfig): number | null {
+  return ms === 'auto' ? null : ms;
+}
+
+function switchesNow({ paused, draining, dry_run }: GroupConfig) {
+  return { paused, draining, dry_run };
+}
+
+/** Leaves out what was spent in an hour, day or month that is over. */
+function spendNow(spend: SpendStatus, saidAt: number, now: InstantMs): SpendStatus {
+  const at = instant(saidAt);
+  const spent: Spent = {
+    usd: { hour: spend.hour_usd, day: spend.day_usd, month: spend.month_usd },
+    beganAt: { hour: at, day: at, month: at },
+  };
+  const of = (period: Period): number => spentIn(spent, period, now);
+  const isSameDay = spentIn({ ...spent, usd: { hour: 1, day: 1, month: 1 } }, 'day', now) > 0;
+  return {
+    ...spend,
+    hour_usd: of('hour'),
+    day_usd: of('day'),
+    month_usd: of('month'),
+    ...(isSameDay ? {} : { day_usd_by_key: {}, day_usd_by_agent: {} }),
+  };
+}

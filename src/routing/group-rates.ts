@@ -1,0 +1,43 @@
+import type { GroupConfig } from '../contract/config/config.ts';
+import type { RateStatus } from '../contract/status.ts';
+import { BURST_MS, limitsOf, MINUTE_MS } from '../core/parts/rate-limits.ts';
+import { leftOf, type Rates } from '../core/parts/rates.ts';
+import type { InstantMs } from '../core/words/ids.ts';
+import type { LimitName, RateSettings } from '../core/words/limits.ts';
+import type { GroupSettings } from '../core/words/settings.ts';
+
+/** Names of limits in the configuration, where they differ. */
+const NAMES: Partial<Record<LimitName, string>> = { startsPerS: 'starts_per_s' };
+
+/** Takes the limits of requests, tokens and money of a configuration. */
+export function ratesOf(
+  limits: GroupConfig['limits'],
+): Pick<GroupSettings, 'rates' | 'budgets' | 'isMetered'> {
+  const { rpm, tpm, itpm, otpm, rpd, tpd, starts_per_s: startsPerS, budget_usd: budget } = limits;
+  const burstMs = limits.burst === null ? BURST_MS : limits.burst * MINUTE_MS;
+  const rates = { rpm, tpm, itpm, otpm, rpd, tpd, startsPerS };
+  const budgets = {
+    perHourUsd: budget.per_hour,
+    perDayUsd: budget.per_day,
+    perMonthUsd: budget.per_month,
+  };
+  const isMetered = [...Object.values(rates), ...Object.values(budgets)].some(
+    (limit) => limit !== null,
+  );
+  return { rates: { ...rates, burstMs }, budgets, isMetered };
+}
+
+/** Tells what is left of limits. */
+export function rateStatuses(
+  rates: Rates,
+  settings: RateSettings,
+  now: InstantMs,
+): Record<string, RateStatus> {
+  const left = leftOf(rates, settings, now);
+  return Object.fromEntries(
+    limitsOf(settings).map(({ name }) => [
+      NAMES[name] ?? name,
+      { limit: settings[name] ?? 0, left: Math.floor(left[name] ?? 0) },
+    ]),
+  );
+}
