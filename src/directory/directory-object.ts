@@ -155,10 +155,9 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   async wake(present: PresentPool): Promise<Woken> {
     const pool = this.#placed(present);
+    // It counts as not told until it has this answer.
+    if (this.#isLeftAlone(pool)) this.#list.noteTold(pool, this.#versionFor(pool.group));
     if (this.#isKnown(pool)) this.#presence.note(pool, 0);
-    // This answer may be lost, and while it rested it was told of nothing.
-    const isBehind = this.#list.isBehind(pool, this.#versionFor(pool.group));
-    if (isBehind) this.ctx.waitUntil(this.#telling.round());
     const definition = this.#withUse(pool, await this.definition(pool.group));
     return { definition, isListed: this.#list.has(pool) };
   }

@@ -144,17 +144,6 @@ export class PoolList {
       .map(placedPool);
   }
 
-  /** Tells whether a pool is listed, and was not told of a version. */
-  isBehind(pool: PlacedPool, version: number): boolean {
-    const rows = this.#sql.exec(
-      `SELECT 1 FROM pools
-       WHERE group_name = ? AND object_name = ? AND jurisdiction = ? AND told < ?`,
-      ...keyOf(pool),
-      version,
-    );
-    return rows.toArray().length > 0;
-  }
-
   /** Notes that a pool was told of a version. */
   noteTold(pool: PlacedPool, version: number): void {
     this.#sql.exec(

@@ -41,6 +41,8 @@ interface DirectoryLinkParts {
   readonly mayBeUntold: () => boolean;
   /** The directory knows by this instance that the pool is in use. */
   readonly isPresent: () => boolean;
+  /** Told when the directory begins to keep what the pool says. */
+  readonly onListed: () => void;
   /** Told when the directory knows that the pool is in use. */
   readonly onWoken: () => void;
   /** Where the pool is on trial, the object around it brings its definition up to date before each call. */
@@ -298,5 +300,6 @@ export class DirectoryLink {
     if (this.#listed === listed) return;
     this.#listed = listed;
     this.#parts.store.remember('listed', listed ? TOLD : String(listed));
+    if (listed) this.#parts.onListed();
   }
 }

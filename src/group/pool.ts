@@ -62,6 +62,7 @@ export class Pool {
       said: () => JSON.stringify(this.view.said()),
       mayBeUntold: () => presence.mayBeUntold,
       isPresent: () => presence.isKnown,
+      onListed: () => presence.note(true),
       onWoken: () => presence.woken(),
     });
     const startedAt = now();
