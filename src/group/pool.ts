@@ -58,7 +58,13 @@ export class Pool {
     const onChange = (moved: boolean): void => this.shell.reconfigure(moved);
     const isOnTrial = host !== null;
     const link: DirectoryLink = new DirectoryLink({
-      ...{ env, store, identity, now, waitUntil, onChange, isOnTrial },
+      env,
+      store,
+      identity,
+      now,
+      waitUntil,
+      onChange,
+      isOnTrial,
       said: () => JSON.stringify(this.view.said()),
       mayBeUntold: () => presence.mayBeUntold,
       isPresent: () => presence.isKnown,

@@ -33,7 +33,8 @@ export class Presence {
   #isSending = false;
   #againAt = -Infinity;
   #idleSince: InstantMs | null = null;
-  #timer: ReturnType<typeof setTimeout> | null = null;
+  /** Whether a timer looks whether the pool rests. */
+  #isTimed = false;
   #restedAt: number | null;
 
   constructor(parts: PresenceParts) {
@@ -82,16 +83,21 @@ export class Presence {
   }
 
   #arm(): void {
-    this.#timer ??= setTimeout(() => this.#fire(), RESTS_AFTER_MS);
+    if (!this.#isTimed) this.#setTimer(RESTS_AFTER_MS);
+  }
+
+  #setTimer(ms: number): void {
+    this.#isTimed = true;
+    setTimeout(() => this.#fire(), ms);
   }
 
   #fire(): void {
-    this.#timer = null;
+    this.#isTimed = false;
     const { now, rest, remember, isKept } = this.#parts;
     if (this.#idleSince === null || this.#told === 'resting' || !isKept()) return;
     const leftMs = this.#idleSince + RESTS_AFTER_MS - now();
     if (leftMs > 0 || this.#isSending) {
-      this.#timer = setTimeout(() => this.#fire(), Math.max(leftMs, AGAIN_MS));
+      this.#setTimer(Math.max(leftMs, AGAIN_MS));
       return;
     }
     // From now on: it may have arrived though its answer is lost.

@@ -164,7 +164,7 @@ it('that are in use hear of what concerns them alone, and of everything that con
   await until(() => expect(told).toContain('told-b'));
   expect(told).toEqual(['told-b']);
   // A Worker with that version asks the others, and they need not read anything.
-  const definition = vi.fn();
+  const definition = vi.fn<() => void>();
   await runInDurableObject(directoryOf(env) as never, (instance: object) => {
     Object.defineProperty(instance, 'definition', { value: definition, configurable: true });
     Object.defineProperty(instance, 'wake', { value: definition, configurable: true });

@@ -19,7 +19,7 @@ export async function metrics(context: Context<{ Bindings: Env }>): Promise<Resp
     const directory = await readDirectory(env);
     const { pools, version } = directory;
     const ask = (pool: GroupRpc): Promise<PoolMetrics> => pool.metrics();
-    const asked = await askAwake(env, directory, pools, ask, (metrics) => metrics);
+    const asked = await askAwake(env, directory, pools, ask, (made) => made);
     const exposition = new Exposition();
     exposition.add(CONFIG_VERSION, {}, version);
     exposition.add(POOLS, {}, asked.length);
