@@ -24,6 +24,7 @@ import { changesBetween } from '../config/changes-between.ts';
 import { AuditLog } from './audit-log.ts';
 import { changeBetween, changedAtWith, ownPoolsToTell } from './changes.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
+import { pause } from '../runtime/background.ts';
 import { FailedAttempts } from '../runtime/failed-attempts.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
@@ -41,6 +42,9 @@ const OWN_TOLD_MAX = 400;
 /** Maximum of definitions that are kept made. */
 const DEFINITIONS_MAX = 1_000;
 
+/** How often it is written which pools began to rest. */
+const RESTS_WRITTEN_EVERY_MS = 1_000;
+
 /** How long after a search for idle pools a full group is not searched again. */
 const SWEEP_EVERY_MS = 60_000;
 
@@ -53,6 +57,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #list: PoolList;
   readonly #presence: PresenceList;
   readonly #audit: AuditLog;
+  #isFlushing = false;
   readonly #attempts = new FailedAttempts();
   readonly #sweptAt = new Map<string, number>();
   readonly #definitions = new BoundedMap<string, GroupDefinition>(DEFINITIONS_MAX);
@@ -150,7 +155,15 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   async rest(present: PresentPool): Promise<void> {
     const pool = this.#placed(present);
-    if (this.#isKnown(pool)) this.#presence.note(pool, Date.now());
+    if (!this.#isKnown(pool)) return;
+    this.#presence.note(pool, Date.now());
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    const flush = (): void => {
+      this.#isFlushing = false;
+      this.#presence.flush();
+    };
+    this.ctx.waitUntil(pause(RESTS_WRITTEN_EVERY_MS).then(flush));
   }
 
   async wake(present: PresentPool): Promise<Woken> {

@@ -39,6 +39,11 @@ export class PresenceList {
   readonly #sql: SqlStorage;
   readonly #boot: string;
   readonly #known: Map<string, Known>;
+  /** Pools that rest, and whose rows say yet that they are in use. A reset in between has them asked. */
+  readonly #unwritten = new Map<
+    string,
+    { readonly present: PresentPool; readonly rests: number }
+  >();
 
   constructor(sql: SqlStorage, boot: string) {
     this.#sql = sql;
@@ -66,10 +71,25 @@ export class PresenceList {
   }
 
   /** Notes what a pool says, unless that is older than what it said before. `rests`: since when; 0: it is in use. */
-  note({ order, said, ...pool }: PresentPool, rests: number): void {
+  note(present: PresentPool, rests: number): void {
+    const { order, said: _said, ...pool } = present;
     const key = poolKey(pool);
-    const overtakenMs = (this.#known.get(key)?.ordered ?? -Infinity) - order;
+    const known = this.#known.get(key);
+    const overtakenMs = (known?.ordered ?? -Infinity) - order;
     if (overtakenMs >= 0 && overtakenMs <= OVERTAKEN_MS_MAX) return;
+    this.#known.set(key, { pool, ordered: order, restsSince: rests === 0 ? null : rests });
+    if (rests > 0) this.#unwritten.set(key, { present, rests });
+    // What the row says already need not be written again.
+    else if (!this.#unwritten.delete(key) && known?.restsSince !== null) this.#write(present, 0);
+  }
+
+  /** Writes of pools that began to rest, all at once: each by itself would be a commit that others wait for. */
+  flush(): void {
+    for (const { present, rests } of this.#unwritten.values()) this.#write(present, rests);
+    this.#unwritten.clear();
+  }
+
+  #write({ order, said, ...pool }: PresentPool, rests: number): void {
     this.#sql.exec(
       `INSERT OR REPLACE INTO presence
        (group_name, object_name, jurisdiction, partition_key, ordered, rests, boot, said)
@@ -81,13 +101,13 @@ export class PresenceList {
       this.#boot,
       said,
     );
-    this.#known.set(key, { pool, ordered: order, restsSince: rests === 0 ? null : rests });
   }
 
   /** Forgets a pool that rests. One that is in use has said so once, and does not say it again. */
   forget(pool: PlacedPool): void {
     if (this.restsSince(pool) === null) return;
     this.#known.delete(poolKey(pool));
+    this.#unwritten.delete(poolKey(pool));
     this.#sql.exec(
       `DELETE FROM presence WHERE group_name = ? AND object_name = ? AND jurisdiction = ?`,
       ...keyOf(pool),
@@ -95,6 +115,7 @@ export class PresenceList {
   }
 
   all(): KnownPool[] {
+    this.flush();
     const rows = this.#sql
       .exec<Row & { said: string }>(
         `SELECT group_name, partition_key, jurisdiction, ordered, rests, boot, said FROM presence`,

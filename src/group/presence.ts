@@ -93,7 +93,7 @@ export class Presence {
 
   #fire(): void {
     this.#isTimed = false;
-    const { now, rest, remember, isKept } = this.#parts;
+    const { now, rest, remember, readsAfterMs, isKept } = this.#parts;
     if (this.#idleSince === null || this.#told === 'resting' || !isKept()) return;
     const leftMs = this.#idleSince + RESTS_AFTER_MS - now();
     if (leftMs > 0 || this.#isSending) {
@@ -102,8 +102,10 @@ export class Presence {
     }
     // From now on: it may have arrived though its answer is lost.
     this.#told = 'resting';
-    this.#restedAt = now();
-    remember(this.#restedAt);
+    if (readsAfterMs > 0) {
+      this.#restedAt = now();
+      remember(this.#restedAt);
+    }
     this.#send(async () => {
       await rest();
       return true;
