@@ -144,7 +144,7 @@ function grant(
   const { id: ticketId, holder, waitsElsewhere } = ticket;
   // A call that passes on its parent's slot calls the upstream all the same.
   const reserved = reserveFor(state, waiter.demand, ticket.estimate?.inputTokens ?? null, now);
-  const heirOf = mayInherit(waiter) ? takeVacated(state.bound, leaseId, now) : null;
+  const heirOf = mayInherit(waiter) ? takeVacated(state.bound, leaseId, now) : [];
   const lease: Lease = openLease(
     state,
     { id: leaseId, ticketId, holder, lane, slots, nested, heirOf, waitsElsewhere, reserved },
@@ -154,7 +154,7 @@ function grant(
   // One that still waits in a wider group probes nothing: others may meanwhile.
   if (!waitsElsewhere) noteGranted(state, lease, now);
   noteGrant(state, waiter, lease, now);
-  const isPassed = heirOf !== null && !mustWait(state, waiter.isAnew);
+  const isPassed = heirOf.length > 0 && !mustWait(state, waiter.isAnew);
   const asked = waiter.isAnew ? 'anew' : 'again';
   effects.push(isPassed ? leaving(state, lease, true) : grantOf(state, lease, now, asked));
 }

@@ -1,4 +1,11 @@
-import { after, later, ticketOf, type InstantMs, type TicketId } from './words/ids.ts';
+import {
+  after,
+  later,
+  ticketOf,
+  type InstantMs,
+  type LeaseId,
+  type TicketId,
+} from './words/ids.ts';
 import { COVERS_MS, noteFreed, type Heirs } from './parts/bound.ts';
 import { HEIRS_MAX } from './parts/heirs.ts';
 import { queueLength, type Waiter } from './parts/queue.ts';
@@ -112,22 +119,31 @@ export function passedDueAt({ bound }: GroupState): InstantMs {
   return passedBefore.length > heirsBefore.size ? (passedBefore[0] ?? NEVER) : NEVER;
 }
 
-/** Takes note that an heir of the instance before has come, and of whose slot it has: that lease has ended. */
+/**
+ * Takes note that an heir of the instance before has come, and of all who had its slot before it: they have ended. One
+ * that does not say whose slot it has leaves it open whether that was given back here.
+ */
 export function noteHeirHeard(state: GroupState, claim: Claim, now: InstantMs): void {
+  let heir = claim.leaseId;
+  for (const before of claim.heirOf) {
+    if (state.bound.heirsBefore.delete(heir)) noteInherited(state, before, now);
+    heir = before;
+  }
+}
+
+/** Takes note that the slot of a lease went to an heir, so that it is not counted as given back besides. */
+function noteInherited(state: GroupState, lease: LeaseId, now: InstantMs): void {
   const { bound, tombstones, queue, leases } = state;
-  const { leaseId, heirOf } = claim;
-  // One that does not say whose slot it has leaves it open whether that was given back here.
-  if (heirOf === null || !bound.heirsBefore.delete(leaseId)) return;
-  if (tombstones.has(heirOf) || bound.unclaimable.has(heirOf)) {
+  if (tombstones.has(lease) || bound.unclaimable.has(lease)) {
     bound.passedBefore.shift();
     return;
   }
-  const waiter = queue.byTicket.get(ticketOf(heirOf));
-  if (waiter?.leaseId === heirOf) leave(state, waiter, { kind: 'left' }, now, []);
+  const waiter = queue.byTicket.get(ticketOf(lease));
+  if (waiter?.leaseId === lease) leave(state, waiter, { kind: 'left' }, now, []);
   // Where its caller asked here as well, and has a slot by that, it is known, and ends as all others.
-  if (leases.has(heirOf)) return;
-  tombstones.add(heirOf, now);
-  noteFreed(bound, heirOf, true);
+  if (leases.has(lease)) return;
+  tombstones.add(lease, now);
+  noteFreed(bound, lease, true);
 }
 
 /** Takes note that a ticket has no lease of the instance before, nor gets one: it is nobody's heir. */

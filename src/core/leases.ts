@@ -39,7 +39,7 @@ type NewLease = Pick<
  */
 export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
   const lease = newLease(state, wanted, now);
-  noteHandedOut(state.bound, boundSlotsOf(lease), now, lease.heirOf !== null);
+  noteHandedOut(state.bound, boundSlotsOf(lease), now, lease.heirOf.length > 0);
   addLease(state, lease, now);
   noteCallable(state, lease, now);
   chargeTo(state, lease, holdToChargeMs(state), now);
@@ -60,7 +60,7 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lea
   const wanted = { id, ticketId, holder, lane, nested: parent, ...bare };
   if (!isOurs) {
     state.totals.resurrected += 1;
-    return openLease(state, { ...wanted, heirOf: null, slots }, now);
+    return openLease(state, { ...wanted, heirOf: [], slots }, now);
   }
   const { heirOf } = claim;
   noteHeirHeard(state, claim, now);
@@ -104,7 +104,7 @@ export function claimGranted(
   const { id: ticketId, holder, lane, slots, estimate } = ticket;
   const demand = demandOf(controls.factors, settings.rates, ticket);
   const reserved = reservationOf(settings, demand, estimate?.inputTokens ?? null);
-  const none = { attachment: null, hasLapsed: false, heldMs: 0, nested: null, heirOf: null };
+  const none = { attachment: null, hasLapsed: false, heldMs: 0, nested: null, heirOf: [] };
   return claimLease(state, { leaseId, ticketId, holder, lane, slots, reserved, ...none }, now);
 }
 

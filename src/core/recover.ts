@@ -125,7 +125,7 @@ function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Lea
     until: cooled ?? after(now, LEASE_TTL_MS),
     attachment,
     waitsElsewhere: false,
-    heirOf: null,
+    heirOf: [],
     callableAt: grantedAt,
     slotsAtGrant: 0,
     gapMs: Infinity,

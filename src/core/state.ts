@@ -29,8 +29,8 @@ export interface Lease {
   slots: number;
   /** The lease on whose slots it was let pass, and how many of them it takes; null: on none. */
   readonly nested: { readonly in: LeaseId; readonly slots: number } | null;
-  /** The lease whose slot it has, which was passed to it unwritten; null: none. */
-  readonly heirOf: LeaseId | null;
+  /** The leases that had its slot before it, and passed it on unwritten, the last one first; empty: none. */
+  readonly heirOf: readonly LeaseId[];
   readonly grantedAt: InstantMs;
   phase: LeasePhase;
   /** The instant at which it ends by itself: its expiry, or the end of its cooldown. */

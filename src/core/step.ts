@@ -204,7 +204,7 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
   noteStatus(lease, event.status);
   const isVacant = event.isSole === true && mayHaveHeir(state, lease);
   endLease(state, lease, event.outcome, event.settlement, now, effects);
-  if (isVacant && !state.leases.has(lease.id)) noteVacated(state.bound, lease.id);
+  if (isVacant && !state.leases.has(lease.id)) noteVacated(state.bound, lease);
 }
 
 /**

@@ -23,8 +23,8 @@ export interface Claim {
   readonly attachment: number | null;
   /** No renewal was acknowledged that it sent within the last TTL: its slots have been given up. */
   readonly hasLapsed: boolean;
-  /** The lease whose slot was passed to it unwritten; null: none, or its holder does not say. */
-  readonly heirOf: LeaseId | null;
+  /** The leases that had its slot before it, as its answer named them; empty: none, or its holder does not say. */
+  readonly heirOf: readonly LeaseId[];
   /** How long it has held the lease, in milliseconds. */
   readonly heldMs: number;
   readonly nested: Lease['nested'];

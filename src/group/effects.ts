@@ -67,7 +67,7 @@ export class EffectRunner {
         leaseId,
         attachment,
         ...(nested === null ? {} : { nested }),
-        ...(heirOf === null ? {} : { heirOf }),
+        ...(heirOf.length === 0 ? {} : { heirOf }),
         ...(reserved === null ? {} : { reserved }),
         ...grantFields(),
       });

@@ -43,7 +43,7 @@ export function claimFrom(request: ResumeRequest): Claim {
     slots,
     attachment: request.attachment ?? null,
     hasLapsed: request.hasLapsed ?? false,
-    heirOf: request.heirOf === undefined ? null : leaseId(request.heirOf),
+    heirOf: (request.heirOf ?? []).map(leaseId),
     heldMs: request.heldMs ?? 0,
     nested: nested === undefined ? null : { in: leaseId(nested.in), slots: nested.slots },
     reserved: request.reserved ?? null,

@@ -25,7 +25,8 @@ type Entry =
       readonly isPassed: boolean;
     }
   /** A lease ended by the only word of its holder; and its slot has gone to an heir. */
-  | { readonly kind: 'vacated' | 'passed'; readonly id: string }
+  | { readonly kind: 'vacated'; readonly id: string; readonly heirOf: readonly string[] }
+  | { readonly kind: 'passed'; readonly id: string }
   | {
       readonly kind: 'issued';
       readonly at: number;
@@ -72,17 +73,23 @@ export class NaiveBound {
     return confirmed.held + this.#grantedSince(confirmed) <= least;
   }
 
-  /** Takes the slot of a lease that has ended since, for an heir by all that may be on disk; null: there is none. */
-  takeVacated(heir: string, now: number): string | null {
+  /**
+   * Takes the slot of a lease that has ended since, for an heir by all that may be on disk. Returns who had it since the
+   * last row, the last one first; empty: there is none.
+   */
+  takeVacated(heir: string, now: number): string[] {
     const confirmed = this.#confirmed();
-    if (confirmed === undefined || now >= confirmed.at + 2_000) return null;
+    if (confirmed === undefined || now >= confirmed.at + 2_000) return [];
     const writes = [confirmed, ...this.#inFlight()];
-    if (!writes.every(({ heirs }) => heirs.includes(heir))) return null;
+    if (!writes.every(({ heirs }) => heirs.includes(heir))) return [];
     const [first, ...others] = writes.map((write) => this.#vacatedSince(write));
     const id = first?.find((each) => others.every((other) => other.includes(each)));
-    if (id === undefined) return null;
+    if (id === undefined) return [];
     this.add({ kind: 'passed', id });
-    return id;
+    const had = this.#entries.findLast((entry) => entry.kind === 'vacated' && entry.id === id);
+    const line = [id, ...(had?.kind === 'vacated' ? had.heirOf : [])];
+    const isHeir = (each: string): boolean => writes.some(({ heirs }) => heirs.includes(each));
+    return line.filter((_, index) => line.slice(0, index).every(isHeir));
   }
 
   /** Leases whose slots have come free since a write, and went to nobody: no more than it lists heirs. */

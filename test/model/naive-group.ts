@@ -173,7 +173,9 @@ export class NaiveGroup extends NaiveLeases {
     const mayPass = isSole && phase === 'held' && slots === 1 && nested === null;
     const isVacant = mayPass && this.nestedIn(id).length === 0;
     this.end(lease, outcome);
-    if (isVacant && !this.leaseList.includes(lease)) this.bound.add({ kind: 'vacated', id });
+    if (isVacant && !this.leaseList.includes(lease)) {
+      this.bound.add({ kind: 'vacated', id, heirOf: lease.heirOf });
+    }
   }
 
   protected forgetWaiter(leaseId: string): void {
@@ -273,7 +275,7 @@ export class NaiveGroup extends NaiveLeases {
       heldMs: 0,
       nested: null,
       reserved: null,
-      heirOf: null,
+      heirOf: [],
     };
     this.grant(this.claim({ leaseId, ticketId, holder, lane, slots, ...unheard }), isAnew);
     return true;
@@ -502,10 +504,10 @@ export class NaiveGroup extends NaiveLeases {
     const { holder, waitsElsewhere } = ticket;
     this.#remove(waiter);
     this.order.granted(waiter, this.now, this.view());
-    const heirOf = mayInherit(waiter) ? this.bound.takeVacated(leaseId, this.now) : null;
+    const heirOf = mayInherit(waiter) ? this.bound.takeVacated(leaseId, this.now) : [];
     const { isAnew } = waiter;
     const wanted = { id: leaseId, ticketId, holder, lane, slots, waitsElsewhere };
-    this.open(wanted, nested, { heirOf: heirOf as LeaseId | null, isAnew });
+    this.open(wanted, nested, { heirOf: heirOf as LeaseId[], isAnew });
   }
 
   #reject(waiter: NaiveWaiter, reason: string): void {

@@ -200,7 +200,7 @@ export abstract class NaiveLeases {
   protected open(
     wanted: NaiveHold & { readonly id: string; readonly ticketId: string },
     nested: NaiveLease['nested'] = null,
-    by: Pick<NaiveLease, 'heirOf'> & { readonly isAnew: boolean } = { heirOf: null, isAnew: false },
+    by: Pick<NaiveLease, 'heirOf'> & { readonly isAnew: boolean } = { heirOf: [], isAnew: false },
   ): void {
     const { heirOf, isAnew } = by;
     const lease = {
@@ -218,7 +218,7 @@ export abstract class NaiveLeases {
     } as NaiveLease;
     this.order.see(lease.holder, this.now, this.view());
     this.leaseList.push(lease);
-    const isPassed = heirOf !== null;
+    const isPassed = heirOf.length > 0;
     this.bound.add({ kind: 'granted', at: this.now, slots: boundSlots(lease), isPassed });
     this.chargeTo(lease, this.holds.length === 0 ? 1 : this.meanHold());
     this.grant(lease, isAnew, isPassed);
@@ -306,18 +306,23 @@ export abstract class NaiveLeases {
     this.grant(lease, isAnew);
   }
 
-  /** An heir of the instance before tells whose slot it has: that one has ended. */
+  /** An heir of the instance before tells who had its slot before it: they have ended. */
   protected hearOfHeir({ leaseId, heirOf }: Claim): void {
-    if (heirOf === null || !this.heirsBefore.includes(leaseId)) return;
-    this.heirsBefore = this.heirsBefore.filter((id) => id !== leaseId);
-    if (this.hasEnded(heirOf)) {
+    const heirs = [leaseId, ...heirOf];
+    for (const [index, before] of heirOf.entries()) this.#hearOfPassage(heirs[index], before);
+  }
+
+  #hearOfPassage(heir: string | undefined, before: string): void {
+    if (heir === undefined || !this.heirsBefore.includes(heir)) return;
+    this.heirsBefore = this.heirsBefore.filter((id) => id !== heir);
+    if (this.hasEnded(before)) {
       this.passedBefore = this.passedBefore.toSorted((a, b) => a - b).slice(1);
       return;
     }
-    this.forgetWaiter(heirOf);
-    if (this.lease(heirOf) !== undefined) return;
-    this.tombstone(heirOf);
-    if (this.bound.isStored) this.freed.push(heirOf);
+    this.forgetWaiter(before);
+    if (this.lease(before) !== undefined) return;
+    this.tombstone(before);
+    if (this.bound.isStored) this.freed.push(before);
   }
 
   /** Takes out who waits under an id, without a word. */

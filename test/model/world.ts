@@ -208,7 +208,7 @@ export class World {
       attachments = [],
       grantedAt = this.now,
       nested = null,
-      heirOf = null,
+      heirOf = [],
     } = this.#known.get(leaseId) ?? {};
     const newer = this.#state.nextAttachment + 3;
     const attachment = back === 'newer' ? newer : (attachments.at(-1 - (back ?? Infinity)) ?? null);

@@ -186,7 +186,7 @@ export function someClaim(name: string, changes: Partial<Claim> = {}): Claim {
     hasLapsed: false,
     heldMs: 0,
     nested: null,
-    heirOf: null,
+    heirOf: [],
     reserved: null,
     ...changes,
   };

@@ -103,8 +103,8 @@ export type AcquireAnswer =
       readonly attachment: number;
       /** The call was let pass on the slots of another lease. Absent: it holds its own. */
       readonly nested?: NestedLease;
-      /** The lease whose slot it has, if nothing is written of that yet. Absent: none. */
-      readonly heirOf?: string;
+      /** The leases that had its slot before it, as far as nothing is written of that yet; the last first. Absent: none. */
+      readonly heirOf?: readonly string[];
       /** The part of rates and budgets that it was granted with. Absent: none. */
       readonly reserved?: Reserved;
       /** The group wants to be told at the headers that the upstream took the call. Absent: no. */
@@ -207,7 +207,7 @@ export interface ResumeRequest {
   readonly heldMs?: number;
   /** As the grant's answer had them. */
   readonly nested?: NestedLease;
-  readonly heirOf?: string;
+  readonly heirOf?: readonly string[];
   readonly reserved?: Reserved;
 }
 

@@ -55,8 +55,11 @@ export interface Write {
   /** Waiters that may have a vacated slot. */
   readonly heirs: ReadonlySet<LeaseId>;
   readonly unlisted: number;
-  /** Leases whose slots came free since it was issued, by the only word of their holders, and are not handed on yet. */
-  readonly vacated: Set<LeaseId>;
+  /**
+   * Leases whose slots came free since it was issued, by the only word of their holders, and are not handed on yet;
+   * each with those that had its slot before it.
+   */
+  readonly vacated: Map<LeaseId, readonly LeaseId[]>;
 }
 
 export interface Bound {
@@ -340,7 +343,7 @@ export function issue(
   const answering = new Set(granted);
   const { ids, unlisted } = row.heirs;
   const heirs = new Set(ids);
-  const covers = { answering, heirs, unlisted, vacated: new Set<LeaseId>() };
+  const covers = { answering, heirs, unlisted, vacated: new Map<LeaseId, readonly LeaseId[]>() };
   bound.inFlight.push({ seq, at: now, mark, held, granted: 0, awaited, ...covers });
   const ended = [...bound.ended, ...revoking];
   const { lapsed } = bound;

@@ -50,7 +50,7 @@ export function newCall(ticket: Ticket, leaseId: LeaseId, isStrict: boolean, now
     attachment: 0,
     at: null,
     nested: null,
-    heirOf: null,
+    heirOf: [],
     grantedAt: now,
     renewedAt: now,
     fenceAt: Infinity,

@@ -201,7 +201,7 @@ export class Instance {
 
   #grant({ ticketId, lease, isCovered: isLeaving }: Extract<Effect, { kind: 'grant' }>): void {
     const { attachment, nested, heirOf } = lease;
-    if (isLeaving && heirOf !== null && !lease.isOfEarlier) this.#around.onPassed();
+    if (isLeaving && heirOf.length > 0 && !lease.isOfEarlier) this.#around.onPassed();
     const reply = this.#take(ticketId);
     const handed = { attachment, nested, heirOf, decidedAt: this.#around.now() };
     const leave = (): void => {

@@ -146,7 +146,7 @@ class World {
   #claimOf({ ticket, reserved, startedAt }: Running, attachment: number) {
     const { id: ticketId, holder, lane, slots } = ticket;
     const heldMs = this.now - startedAt;
-    const bare = { hasLapsed: false, nested: null, heirOf: null, heldMs, reserved, attachment };
+    const bare = { hasLapsed: false, nested: null, heirOf: [], heldMs, reserved, attachment };
     return { leaseId: leaseIdOf(ticketId, 1), ticketId, holder, lane, slots, ...bare };
   }
 

@@ -110,7 +110,7 @@ export class SimGroup {
     const known = this.#known.get(leaseId);
     const { attachment = null, nested = null, grantedAt = this.#now() } = known ?? {};
     const heldMs = this.#now() - grantedAt;
-    const told = { ticketId, holder, lane, slots, attachment, nested, heirOf: null, heldMs };
+    const told = { ticketId, holder, lane, slots, attachment, nested, heirOf: [], heldMs };
     return { leaseId, hasLapsed: false, reserved: null, ...told };
   }
 

@@ -279,9 +279,9 @@ it('a report that went by the lease’s id was said as well, and none follows it
 });
 
 it('tells whose slot it has where it takes its lease up again', async () => {
-  const { renewals, resume } = setUp({ heirOf: 's.1' });
+  const { renewals, resume } = setUp({ heirOf: ['s.1'] });
   await vi.advanceTimersByTimeAsync(1_000);
   renewals[0]?.resolve('gone');
   await vi.advanceTimersByTimeAsync(RESUME_MS);
-  expect(resume).toHaveBeenCalledExactlyOnceWith({ ...SELF, ...HELD, heirOf: 's.1' });
+  expect(resume).toHaveBeenCalledExactlyOnceWith({ ...SELF, ...HELD, heirOf: ['s.1'] });
 });

@@ -17,10 +17,15 @@ function end(group: TestGroup, name: string, isSole = true): string[] {
 }
 
 /** The same, told by the lease's id to an instance that does not know it. */
-function endById(group: TestGroup, name: string, attachment: number, heirOf?: string): string[] {
+function endById(
+  group: TestGroup,
+  name: string,
+  attachment: number,
+  ...heirOf: string[]
+): string[] {
   const claim = someClaim(name, {
     attachment,
-    heirOf: heirOf === undefined ? null : idOf(heirOf),
+    heirOf: heirOf.map(idOf),
   });
   const told = { outcome: 'success', settlement: null, claim } as const;
   return group.send({ kind: 'release', leaseId: idOf(name), ...told });
@@ -47,10 +52,10 @@ describe('a slot goes to an heir unwritten', () => {
     expect(group.stored.bound?.heirs).toEqual(['x.1', 'y.1', 'z.1']);
     expect(end(group, 'a')).toEqual(['ended a.1', 'grant x.1']);
     expect(group.asksToWrite()).not.toBe('behind');
-    expect(group.lease('x').heirOf).toBe('a.1');
+    expect(group.lease('x').heirOf).toEqual(['a.1']);
     end(group, 'x');
     expect(group.asksToWrite()).not.toBe('behind');
-    expect(group.lease('y').heirOf).toBe('x.1');
+    expect(group.lease('y').heirOf).toEqual(['x.1', 'a.1']);
   });
 
   test('in the order of turns: one who is better and not listed waits for a write', () => {
@@ -58,7 +63,7 @@ describe('a slot goes to an heir unwritten', () => {
     group.ask('first', { lane: 'high' });
     expect(end(group, 'a')).toEqual(['ended a.1', 'grant first.1']);
     expect(group.asksToWrite()).toBe('behind');
-    expect(group.lease('first').heirOf).toBeNull();
+    expect(group.lease('first').heirOf).toEqual([]);
   });
 
   test.each<readonly [string, (group: TestGroup) => unknown]>([
@@ -68,7 +73,7 @@ describe('a slot goes to an heir unwritten', () => {
   ])('but not where %s', (_why, ended) => {
     const group = full(1, 'x', 'y');
     ended(group);
-    expect(group.lease('x').heirOf).toBeNull();
+    expect(group.lease('x').heirOf).toEqual([]);
     expect(group.asksToWrite()).toBe('behind');
   });
 
@@ -177,7 +182,7 @@ describe('after a reset', () => {
     const next = group.reset();
     endById(next, 'a', attachment);
     expect(next.state.unclaimed.slots).toBe(1);
-    expect(next.resume('x', { attachment: own, heirOf: idOf('a') })).toEqual(['grant x.1']);
+    expect(next.resume('x', { attachment: own, heirOf: [idOf('a')] })).toEqual(['grant x.1']);
     expect(next.inUse()).toBe(1);
     expect(next.state.totals.resurrected).toBe(0);
   });
@@ -230,8 +235,19 @@ describe('after a reset', () => {
     const next = group.reset();
     for (const name of named('w x y z')) askAnew(next, name);
     for (const { ticketId: name, attachment, heirOf } of held) {
-      endById(next, name, attachment, heirOf === null ? undefined : heirOf.slice(0, -2));
+      endById(next, name, attachment, ...heirOf.map((id) => id.slice(0, -2)));
     }
+    expect(next.state.unclaimed.slots).toBe(0);
+  });
+
+  test('heirs who had ended before it are out: who came after them in their slot says so', () => {
+    const group = full(1, 'x', 'y', 'z');
+    end(group, 'a');
+    end(group, 'x');
+    const { attachment } = group.lease('y');
+    const next = group.reset();
+    askAnew(next, 'z');
+    endById(next, 'y', attachment, 'x', 'a');
     expect(next.state.unclaimed.slots).toBe(0);
   });
 

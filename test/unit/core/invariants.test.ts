@@ -116,7 +116,7 @@ describe('is told', () => {
       ({ bound }) => {
         const none = { awaited: [], answering: new Set<never>(), heirs: new Set<never>() };
         const write = { seq: 1, at: START, mark: 1, held: 1, granted: -1, unlisted: 0 };
-        bound.inFlight.push({ ...write, ...none, vacated: new Set() });
+        bound.inFlight.push({ ...write, ...none, vacated: new Map() });
       },
     ],
     ['nested slots that drifted', /nested slots/, (state) => (state.slotsNested = 1)],
