@@ -3,8 +3,12 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import type { Ticket } from './acquire/admission.ts';
 import type { PlaceListener } from './acquire/slices.ts';
 
-/** Maximum times that a call goes back into the queue because its upstream refuses it. */
+/**
+ * Maximum times that a call goes back into the queue because its upstream refuses it; and where it takes too many at once:
+ * what takes fewer of a sudden, and counts them for longer besides, refuses one and the same call more often.
+ */
 const REENTRIES_MAX = 3;
+const CROWDED_REENTRIES_MAX = 6;
 
 /** Number of retries that are allowed before there were calls to take a part of. */
 const BUDGET_START = 2;
@@ -67,8 +71,9 @@ export class Tries {
   }
 
   /** Tells whether the call may wait for its turn once more; counted if so. */
-  mayReenter(): boolean {
-    if (this.#reentered >= REENTRIES_MAX) return false;
+  mayReenter(kind: RefusalKind): boolean {
+    const max = kind === 'concurrency' ? CROWDED_REENTRIES_MAX : REENTRIES_MAX;
+    if (this.#reentered >= max) return false;
     this.#reentered += 1;
     return true;
   }

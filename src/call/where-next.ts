@@ -21,7 +21,7 @@ export function whereNext(
     case 'tokens':
     case 'ramp':
     case 'unknown':
-      return mayWait && tries.mayReenter() ? 'here' : elsewhere;
+      return mayWait && tries.mayReenter(kind) ? 'here' : elsewhere;
     case 'overload':
     case 'error': {
       const mayRetry = mayWait && tries.mayRetry(max, retryBudgetOf(located.upstream.id), budget);

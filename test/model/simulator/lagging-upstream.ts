@@ -11,7 +11,7 @@ import { rest } from './workload.ts';
 const TOO_MANY: UpstreamSignal = { ...SERVED, kind: 'concurrency' };
 
 /** How often a Worker sends a refused call again: then its caller sees the refusal. */
-const REENTRIES_MAX = 3;
+const REENTRIES_MAX = 6;
 
 const SLICE_MS = 20_000;
 

@@ -33,17 +33,23 @@ test('a call has been sent as often as that was noted', () => {
 });
 
 describe('a refused call', () => {
-  test('goes back into the queue three times', () => {
+  test.each([
+    ['requests', 3],
+    ['unknown', 3],
+    ['concurrency', 6],
+  ] as const)('for %s goes back into the queue %i times', (kind, times) => {
     const tries = triesOf();
-    expect([1, 2, 3, 4, 5].map(() => tries.mayReenter())).toEqual([true, true, true, false, false]);
+    for (let at = 0; at < times; at += 1) expect(tries.mayReenter(kind)).toBe(true);
+    expect(tries.mayReenter(kind)).toBe(false);
+    expect(tries.mayReenter('requests')).toBe(false);
   });
 
   test('goes back though its SDK has sent it before, and though it was tried again', () => {
     const tries = triesOf('2');
-    expect(tries.mayReenter()).toBe(true);
+    expect(tries.mayReenter('requests')).toBe(true);
     const retried = triesOf();
     retried.mayRetry(1, richBudget(), 1);
-    expect(retried.mayReenter()).toBe(true);
+    expect(retried.mayReenter('requests')).toBe(true);
   });
 
   test.each<RefusalKind>(['requests', 'tokens', 'ramp', 'unknown'])(

@@ -108,11 +108,11 @@ describe('a call that was refused', () => {
     expect(await arrived(stage)).toEqual(['holder', 'one']);
   });
 
-  it('whatever happens is sent four times, and then its caller has the refusal', async () => {
+  it('whatever happens is sent seven times, and then its caller has the refusal', async () => {
     const stage = await newStage();
     const one = send(stage, '[[strict fail=concurrency]]');
-    expect(await toldBy(one)).toEqual({ ...served(4), status: 429 });
-    expect((await stage.strict.stats()).total).toBe(4);
+    expect(await toldBy(one)).toEqual({ ...served(7), status: 429 });
+    expect((await stage.strict.stats()).total).toBe(7);
   });
 
   it('gives its slot and its tokens back, and counts as a request, as providers count it', async () => {
