@@ -134,6 +134,7 @@ function newLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
     grantedAt: now,
     callableAt: now,
     slotsAtGrant: 0,
+    slotsCounted: 0,
     gapMs: Infinity,
     hasAnswer: false,
     phase: 'held',

@@ -128,6 +128,7 @@ function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Lea
     heirOf: [],
     callableAt: grantedAt,
     slotsAtGrant: 0,
+    slotsCounted: 0,
     gapMs: Infinity,
     hasAnswer: false,
     isRefused: false,

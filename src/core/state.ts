@@ -41,6 +41,8 @@ export interface Lease {
   callableAt: InstantMs;
   /** Slots that were at the upstream then, its own among them; 0: not known any more. */
   slotsAtGrant: number;
+  /** The same, and those that had ended and may still have counted there. */
+  slotsCounted: number;
   /** How long before that those had ended that leave it no room if the upstream still counts them. */
   gapMs: number;
   /** The group has heard what the upstream said to it. */

@@ -14,6 +14,7 @@ export function noteCallable(state: GroupState, lease: Lease, now: InstantMs): v
   lease.callableAt = now;
   lease.slotsAtGrant = atUpstream(state);
   lease.gapMs = gapOf(state, lease, now);
+  lease.slotsCounted = lease.slotsAtGrant + endedWithin(state, state.controls.lag.sure.ms, now);
 }
 
 /** Infinity where more are there than the upstream was seen to take: it needs no lag to refuse those. */
@@ -57,16 +58,21 @@ export function isLag(
 }
 
 /** Counts the slots of calls that have ended, and that the upstream still counts as far as is known. */
-export function slotsLagging({ recentEnds, controls }: GroupState, now: InstantMs): number {
-  return endedSince(recentEnds, instant(now - controls.lag.ms));
+export function slotsLagging(state: GroupState, now: InstantMs): number {
+  return endedWithin(state, state.controls.lag.ms, now);
+}
+
+function endedWithin({ recentEnds }: GroupState, ms: number, now: InstantMs): number {
+  return endedSince(recentEnds, instant(now - ms));
 }
 
 /** Takes in that a call was accepted. */
 export function noteTakenAfterGap(state: GroupState, lease: Lease): void {
   const { lag } = state.controls;
-  const { callableAt: grantedAt, slotsAtGrant, gapMs } = lease;
+  const { callableAt: grantedAt, slotsAtGrant, slotsCounted, gapMs } = lease;
   const before = lag.ms;
-  const isFull = slotsAtGrant >= slotsLearned(state);
-  noteAccepted(lag, { grantedAt, slotsAtGrant, gapMs }, isFull);
+  const slots = slotsLearned(state);
+  const full = { isLast: slotsAtGrant >= slots, isLastCounted: slotsCounted >= slots };
+  noteAccepted(lag, { grantedAt, slotsAtGrant, gapMs }, full);
   if (lag.ms !== before) state.isControlsDirty = true;
 }

@@ -14,8 +14,11 @@ import {
   noteOverload,
   noteServed as ceilingServed,
   slotsMaxNow,
+  slotsProven,
+  type RefusedCall,
 } from './parts/ceiling.ts';
 import { isInDoubt, noteAccepted } from './parts/evidence.ts';
+import { noteFewer } from './parts/lag.ts';
 import { noteServed as pauseServed, pauseFor } from './parts/pause.ts';
 import { drain, lowerToHint } from './parts/rates.ts';
 import { noteTaken, noteRepeatRefusal } from './parts/repeat-refusals.ts';
@@ -80,16 +83,7 @@ export function applySignal(
       noteRepeatRefusal(state.repeatRefusals, lease.ticketId, now);
       lease.isLagging = isLag(state, lease, signal, othersInUse, now);
       if (lease.isLagging) return;
-      return noteConcurrencyRefusal(
-        ceiling,
-        settings,
-        {
-          ...call,
-          othersInUse: othersInUse + slotsLagging(state, now),
-          namedSlotsMax: signal.slotsMax,
-        },
-        now,
-      );
+      return lowerCeiling(state, call, signal.slotsMax, now);
     case 'overload':
       noteOverload(ceiling, settings, call, now);
       breakerFailed(breaker, failed, now);
@@ -114,6 +108,21 @@ export function applySignal(
     case 'never_fits':
       return;
   }
+}
+
+/** Learns from a refusal for concurrency that no lag explains. */
+function lowerCeiling(
+  state: GroupState,
+  call: RefusedCall,
+  namedSlotsMax: number | null,
+  now: InstantMs,
+): void {
+  const { settings, controls } = state;
+  const { ceiling, lag } = controls;
+  const before = slotsProven(ceiling, settings, now);
+  const othersInUse = call.othersInUse + slotsLagging(state, now);
+  noteConcurrencyRefusal(ceiling, settings, { ...call, othersInUse, namedSlotsMax }, now);
+  if (slotsLearned(state) < before) noteFewer(lag, call.ticketId);
 }
 
 /** Names what was learned of the upstream so far, as far as it decides anything. */

@@ -22,6 +22,13 @@ export interface Lag extends Known {
   raisedBy: TicketId | null;
   /** The case for a lower ceiling; null: what was refused was accepted since. */
   doubt: Doubt | null;
+  /**
+   * Cool-down and gap of when all slots were last seen to be taken, those that may still have counted among them. What
+   * was refused since may as well be a lower ceiling's.
+   */
+  sure: Known;
+  /** How often that was seen since the last refusal. */
+  fullSeen: number;
   /** The last time that this was found true: for a while other refusals are no lag either. */
   notCuredAt: InstantMs;
 }
@@ -96,6 +103,9 @@ const SERVED_BEFORE_SHRINK_MAX = 512;
 /** How many such refusals say that the upstream takes fewer, though none of them met the longest cool-down. */
 const DOUBTED_MAX = 4;
 
+/** Sights of all slots taken that make what is known sure: on a busy machine ends of calls are heard late. */
+const FULL_MIN = 8;
+
 /** How long a doubt lasts without another refusal, and how long refusals are no lag once it was found true. */
 const DOUBT_MS = 60_000;
 const NOT_CURED_MS = 60_000;
@@ -112,6 +122,8 @@ export function noLag(): Lag {
     refusedAt: instant(0),
     raisedBy: null,
     doubt: null,
+    sure: { ms: 0, refusedMs: 0 },
+    fullSeen: 0,
     notCuredAt: instant(0),
   };
 }
@@ -131,7 +143,7 @@ export function explainsRefusal(lag: Lag, call: RefusedCall, now: InstantMs): bo
   const next = withRefusal(doubt ?? { ...NO_DOUBT, before: { ms, refusedMs } }, ms, call);
   const isExhausted = gapMs >= LAG_MAX_MS && next.raises > 0;
   if (isExhausted || next.times >= DOUBTED_MAX) {
-    Object.assign(lag, next.before, { doubt: null, notCuredAt: now });
+    Object.assign(lag, next.before, { doubt: null, raisedBy: null, notCuredAt: now });
     return false;
   }
   if (gapMs >= LAG_MAX_MS) return false;
@@ -140,6 +152,7 @@ export function explainsRefusal(lag: Lag, call: RefusedCall, now: InstantMs): bo
   else if (next.raises === 0) awaitProbe(lag, gapMs <= refusedMs ? 2 : 1);
   lag.refusedMs = Math.max(refusedMs, gapMs, LEAST_MS);
   lag.refusedAt = now;
+  lag.fullSeen = 0;
   return true;
 }
 
@@ -160,14 +173,33 @@ function raise(lag: Lag, doubt: Doubt, { ticketId, gapMs }: RefusedCall): void {
 }
 
 /**
+ * Takes in that the upstream takes fewer calls than it did. So what it refused meanwhile shows no lag, unless that was
+ * one call that is refused whatever happens.
+ */
+export function noteFewer(lag: Lag, ticketId: TicketId): void {
+  if (lag.raisedBy === ticketId) return;
+  Object.assign(lag, lag.sure, { doubt: null });
+  awaitProbe(lag, 1);
+}
+
+/**
  * Takes in that a call was accepted.
  *
- * @param isFull whether it took the last slot: then what was refused before is no matter of the ceiling
+ * @param full whether it took the last slot, of those that calls had, or of all that may have counted: then what was
+ *   refused before is no matter of the ceiling
  */
-export function noteAccepted(lag: Lag, call: GappedCall, isFull: boolean): void {
+export function noteAccepted(
+  lag: Lag,
+  call: GappedCall,
+  full: { readonly isLast: boolean; readonly isLastCounted: boolean },
+): void {
   const { grantedAt, gapMs, slotsAtGrant } = call;
-  if (isFull && grantedAt > lag.notCuredAt) lag.notCuredAt = instant(0);
+  if (full.isLast && grantedAt > lag.notCuredAt) lag.notCuredAt = instant(0);
   if (grantedAt <= lag.refusedAt) return;
+  if (full.isLastCounted) lag.fullSeen += 1;
+  if (lag.fullSeen >= FULL_MIN || grantedAt - lag.refusedAt > DOUBT_MS) {
+    lag.sure = { ms: lag.ms, refusedMs: lag.refusedMs };
+  }
   if (lag.doubt !== null) {
     if (slotsAtGrant >= lag.doubt.slots) lag.doubt = null;
     else lag.doubt.raises = 0;

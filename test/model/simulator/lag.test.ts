@@ -188,6 +188,18 @@ describe.each([0, 30, 150, 500])('a lag of %i ms that stays', (lagMs) => {
   });
 });
 
+test('before a limit that falls, with short calls: what is refused for that makes no lag of it', () => {
+  for (const settings of [CONFIGURED, AUTOMATIC]) {
+    const name = `${settings === CONFIGURED ? 'configured' : 'automatic'}, 4, then 3, calls of 200 ms, lag 150 ms`;
+    const later = { fromMs: 32_000, capacity: 3 };
+    const base = { settings, calls: 1_500, callers: 100, variation: 0.5, later };
+    const result = run(name, { ...base, lagMs: () => 150 });
+    expect(result.used).toBeGreaterThanOrEqual(0.7);
+    expect(result.cooldownMs).toBeLessThanOrEqual(300);
+    expect(result.seen).toBe(0);
+  }
+});
+
 describe('a lag that drifts', () => {
   const drift = (fromMs: number, toMs: number) => (_random: Random, now: number) => {
     return fromMs + (toMs - fromMs) * Math.min(1, now / 600_000);

@@ -128,6 +128,30 @@ describe('a refusal within the limit, after a call that has just ended', () => {
   });
 });
 
+describe('a ceiling that falls', () => {
+  test('takes the cool-down back that seemed to cure it', () => {
+    const lower = group({ slotsMax: 3 });
+    lower.ask('runs-too');
+    for (const [index, ms] of [0, FIRST_MS].entries()) {
+      lower.advance(ms);
+      lower.ask(`a${index}`);
+      refuse(lower, `a${index}`);
+    }
+    expect(cooldownMs(lower)).toBe(LAG_MAX_MS);
+    // Beside fewer, as slots are down for so long, others are accepted.
+    lower.release('runs-too');
+    lower.advance(LAG_MAX_MS);
+    lower.ask('b');
+    lower.release('b');
+    lower.advance(2 * LAG_MAX_MS);
+    lower.askAll('c', 'd');
+    refuse(lower, 'd');
+    lower.advance(FIRST_MS);
+    expect(slotsLearned(lower.state)).toBe(2);
+    expect(cooldownMs(lower)).toBe(0);
+  });
+});
+
 describe('a refusal is of no lag', () => {
   test('where nothing has ended', () => {
     const lower = TestGroup.stored(AUTO);
