@@ -34,7 +34,7 @@ test('a small group: with holders that renew or stop, never more run than the li
     runs(1_500),
   );
   assert.ok(fullHouses > 500, 'the histories hardly ever reach the limit');
-  assert.ok(passes > 500, 'slots hardly ever change hands unwritten');
+  assert.ok(passes > 250, 'slots hardly ever change hands unwritten');
 });
 
 test('a group with a margin: with holders that renew or stop, never more run than the limit allows', () => {
