@@ -68,6 +68,11 @@ export const gaugesSchema = z.object({
   unclaimed_until: instant
     .nullable()
     .describe('When those are free unless their calls come back before. Null: there are none.'),
+  lent: count.meta({
+    description:
+      'Slots that Workers were lent, to start calls on without asking, and that no call uses, as of the last second. They are not free, and are not part of `in_use`.',
+    unit: 'slots',
+  }),
   queued: count.meta({ description: 'Calls that wait.', unit: 'calls' }),
   queued_by_lane: z
     .object({
@@ -176,7 +181,12 @@ export const waiterInfoSchema = z.object({
 });
 
 /** Fields that a pool of the release before does not tell, as they are to be read then. */
-export const NOT_TOLD_BEFORE = { cooldown_ms: 0, unclaimed: 0, unclaimed_until: null } as const;
+export const NOT_TOLD_BEFORE = {
+  cooldown_ms: 0,
+  unclaimed: 0,
+  unclaimed_until: null,
+  lent: 0,
+} as const;
 
 /** One pool of slots: a group, or one partition of it. */
 export type PoolStatus = Frozen<z.output<typeof poolStatusSchema>>;

@@ -19,9 +19,12 @@ export function slotsLearned({ settings, controls }: GroupState): number {
   return slotsMaxNow(controls.ceiling, settings);
 }
 
-/** Slots that calls hold, as far as the group knows: neither those that cool down nor those that nobody has claimed. */
-export function heldByCalls({ slotsInUse, unclaimed, slotsCooling }: GroupState): number {
-  return slotsInUse - unclaimed.slots - slotsCooling;
+/**
+ * Slots that calls hold, as far as the group knows: neither those that cool down, nor those that nobody has claimed, nor
+ * lent ones that no call runs on.
+ */
+export function heldByCalls({ slotsInUse, unclaimed, slotsCooling, lending }: GroupState): number {
+  return slotsInUse - unclaimed.slots - slotsCooling - lending.idle;
 }
 
 /** Slots of calls that are at the upstream, as far as the group knows. */

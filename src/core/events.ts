@@ -5,6 +5,7 @@ import type { GroupSettings } from './words/settings.ts';
 import type { UpstreamSignal } from './words/signal.ts';
 import type { Lane, Ticket } from './words/ticket.ts';
 import type { Settlement } from './words/usage.ts';
+import type { Lent, Told } from './parts/loans.ts';
 import type { HandedGroup, Lease } from './state.ts';
 import type { Claim } from './unclaimed.ts';
 
@@ -57,6 +58,22 @@ export type GroupEvent =
       readonly kind: 'resume';
       readonly claim: Claim;
     }
+  /** Somebody keeps a loan for its isolate; `isNew`: by another answer than before. */
+  | {
+      readonly kind: 'keep_loan';
+      readonly loanId: LeaseId;
+      readonly isNew: boolean;
+      readonly told: Told;
+    }
+  /** The answer by which somebody kept a loan was dropped. */
+  | { readonly kind: 'leave_loan'; readonly loanId: LeaseId; readonly attachment: number }
+  /** An isolate gives lent slots back. Those that the group does not know may be of an earlier instance. */
+  | {
+      readonly kind: 'give_back';
+      readonly loanId: LeaseId;
+      readonly claims: readonly Claim[];
+      readonly told: Told;
+    }
   /** Another instance hands its leases to this one. */
   | {
       readonly kind: 'take_over';
@@ -98,6 +115,8 @@ export type Effect =
       readonly ticketId: TicketId;
       readonly lease: Lease;
       readonly isCovered: boolean;
+      /** Slots that its isolate is lent with the answer. Absent: none. */
+      readonly lent?: Lent;
     }
   /**
    * The ticket still waits, and nobody is parked for it until its caller asks again: after `askAgainMs`, or at once
@@ -116,6 +135,8 @@ export type Effect =
   /** The attempt has ended, before it was asked for or while it waited. */
   | { readonly kind: 'gone'; readonly ticketId: TicketId }
   | { readonly kind: 'moved'; readonly ticketId: TicketId }
+  /** Tell the keeper of a loan that its slots are wanted back. */
+  | { readonly kind: 'recalled'; readonly loanId: LeaseId }
   /** Tell the holder that it must let go. */
   | { readonly kind: 'revoked'; readonly leaseId: LeaseId }
   /** The lease has no holder any more. */

@@ -10,6 +10,7 @@ import type { Effect } from './events.ts';
 import { mayInherit } from './heirs.ts';
 import { openLease } from './leases.ts';
 import { leave, rejected } from './leave.ts';
+import { lendTo } from './lending.ts';
 import { findPassage } from './nesting.ts';
 import { nextWaiter } from './order.ts';
 import { findOvertaker } from './overtaking.ts';
@@ -154,7 +155,9 @@ function grant(
   // One that still waits in a wider group probes nothing: others may meanwhile.
   if (!waitsElsewhere) noteGranted(state, lease, now);
   noteGrant(state, waiter, lease, now);
+  const lent = lendTo(state, ticket, now);
   const isPassed = heirOf.length > 0 && !mustWait(state, waiter.isAnew);
   const asked = waiter.isAnew ? 'anew' : 'again';
-  effects.push(isPassed ? leaving(state, lease, true) : grantOf(state, lease, now, asked));
+  const answer = isPassed ? leaving(state, lease, true) : grantOf(state, lease, now, asked);
+  effects.push({ ...answer, ...(lent !== null && { lent }) });
 }

@@ -15,6 +15,7 @@ export function checkInvariants(state: GroupState, now: InstantMs): string[] {
   const broken = [
     ...brokenLeases(state),
     ...brokenUnclaimed(state),
+    ...brokenLoans(state),
     ...brokenLines(state),
     ...brokenAccounts(state),
   ];
@@ -51,8 +52,9 @@ function brokenLeases(state: GroupState): string[] {
   }
   if (cooling !== state.slotsCooling) broken.push('cooling slots drifted');
   if (nested !== state.slotsNested) broken.push('nested slots drifted');
-  if (slots + state.unclaimed.slots !== state.slotsInUse) {
-    broken.push(`${state.slotsInUse} in use, leases say ${slots}`);
+  const lent = state.lending.slots;
+  if (slots + lent + state.unclaimed.slots !== state.slotsInUse) {
+    broken.push(`${state.slotsInUse} in use, leases say ${slots}, loans ${lent}`);
   }
   for (const lane of LANES) {
     if (byLane[lane] !== state.slotsByLane[lane]) broken.push(`slots of lane ${lane} drifted`);
@@ -61,6 +63,25 @@ function brokenLeases(state: GroupState): string[] {
     broken.push('slots waiting elsewhere drifted');
   }
   if (refused !== state.slotsRefused) broken.push('refused slots drifted');
+  return broken;
+}
+
+function brokenLoans({ lending }: GroupState): string[] {
+  const broken: string[] = [];
+  let slots = 0;
+  let idle = 0;
+  for (const loan of lending.loans.values()) {
+    slots += loan.slots.size;
+    idle += Math.max(0, loan.slots.size - loan.used);
+    if (loan.slots.size === 0) broken.push(`loan ${loan.id} is empty`);
+    if (lending.growing.has(loan.isolate) === false && !loan.isRecalled) {
+      broken.push(`loan ${loan.id} is neither growing nor recalled`);
+    }
+  }
+  for (const loan of lending.growing.values()) {
+    if (lending.loans.get(loan.id) !== loan) broken.push(`loan ${loan.id} grows and has gone`);
+  }
+  if (slots !== lending.slots || idle !== lending.idle) broken.push('lent slots drifted');
   return broken;
 }
 
@@ -153,7 +174,7 @@ function brokenLine(state: GroupState, { tenant, waiters }: Line, lane: Lane): s
   return broken;
 }
 
-function brokenAccounts({ accounts, slotsInUse, unclaimed, queue }: GroupState): string[] {
+function brokenAccounts({ accounts, slotsInUse, unclaimed, lending, queue }: GroupState): string[] {
   const broken: string[] = [];
   let slots = 0;
   let waiting = 0;
@@ -178,7 +199,7 @@ function brokenAccounts({ accounts, slotsInUse, unclaimed, queue }: GroupState):
       broken.push(`tenant ${tenant.key} has no service`);
     }
   }
-  if (slots !== slotsInUse - unclaimed.slots) {
+  if (slots !== slotsInUse - unclaimed.slots - lending.slots) {
     broken.push(`tenants hold ${slots} slots, leases ${slotsInUse}`);
   }
   if (waiting !== queue.byTicket.size) broken.push('tenants count other waiters than the queue');

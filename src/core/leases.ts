@@ -6,8 +6,9 @@ import type { Settlement } from './words/usage.ts';
 import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './parts/accounts.ts';
 import { demandOf } from './parts/demand.ts';
 import { noteFreed, noteHandedOut, noteLapsed, noteLost } from './parts/bound.ts';
+import { observe } from './parts/histogram.ts';
 import { resettle } from './parts/queue.ts';
-import { cooldownMs } from './capacity.ts';
+import { atUpstream, cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { noteHeirHeard, notePassed } from './heirs.ts';
@@ -15,6 +16,8 @@ import { forgetNested, noteNested, passesOn, slotsPassing } from './nesting.ts';
 import { reservationOf, settleLease } from './reservation.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteEnd } from './stats.ts';
+import { noteStart } from './told.ts';
+import { noteTold, takeLent } from './lending.ts';
 import { mayClaim, takeUnclaimed, type Claim } from './unclaimed.ts';
 import { noteCallable, noteEndThere } from './upstream-lag.ts';
 import { noteEnded, noteGranted, noteSuccess } from './upstream-signals.ts';
@@ -78,6 +81,27 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lea
   for (const child of state.seekingParent) {
     if (child.nested?.in === id) nestAgain(state, child, child.nested, now);
   }
+  return lease;
+}
+
+/**
+ * Makes the lease of a call that runs on a lent slot: the slot is that of the lease from now on. Null: it is not lent.
+ */
+export function leaseOfLent(state: GroupState, claim: Claim, now: InstantMs): Lease | null {
+  const { leaseId: id, ticketId, holder, lane, lent, heldMs } = claim;
+  if (lent === undefined) return null;
+  const loan = state.lending.loans.get(lent.loan);
+  if (!takeLent(state, lent.loan, lent.slot)) return null;
+  if (lent.told !== undefined) noteTold(state, loan, lent.told, now);
+  const bare = { slots: 1, nested: null, heirOf: [], waitsElsewhere: false, reserved: null };
+  const lease = newLease(state, { id, ticketId, holder, lane, ...bare }, instant(now - heldMs));
+  lease.until = after(now, LEASE_TTL_MS);
+  addLease(state, lease, now);
+  lease.slotsAtGrant = atUpstream(state);
+  chargeTo(state, lease, heldMs, now);
+  state.totals.granted += 1;
+  observe(state.totals.wait, 0);
+  lease.decision = noteStart(state, lease, lease.grantedAt);
   return lease;
 }
 

@@ -9,6 +9,7 @@ import { emptyBound, type Bound } from './parts/bound.ts';
 import { emptyDecisionLog, type Decision, type DecisionLog } from './parts/decision-log.ts';
 import { emptyQueue, type Queue } from './parts/queue.ts';
 import { noEnds, type RecentEnds } from './parts/recent-ends.ts';
+import { noLending, type Lending } from './parts/loans.ts';
 import { noRepeatRefusals, type RepeatRefusals } from './parts/repeat-refusals.ts';
 import { Tombstones } from './parts/tombstones.ts';
 import { emptyTotals, type Totals } from './parts/totals.ts';
@@ -91,7 +92,7 @@ export interface HandedGroup {
  * The whole state of one group. Owned by `step`, which changes it in place: nothing else may.
  *
  * Invariants, checked by `checkInvariants`:
- * - Slots in use are those of the leases and the unclaimed ones; the sums beside the set are kept by `leases.ts` alone, never
+ * - Slots in use are those of the leases, the lent and the unclaimed ones; the sums beside the set are kept by `leases.ts` alone, never
  *   stored, and equal to what the set adds up to.
  * - No waiter that a caller stands behind waits while there is room for the one whose turn it is.
  * - A ticket is in the queue or has a lease, never both; an ended attempt has neither.
@@ -106,6 +107,7 @@ export interface GroupState {
    * all that earlier instances left is accounted for.
    */
   readonly unclaimed: { slots: number; until: InstantMs; isOver: boolean };
+  readonly lending: Lending;
   /** Slots of leases that pass on those of another one, which `slotsInUse` does not count. */
   slotsNested: number;
   /** Slots of leases that have ended and cool down: nobody of them is at the upstream. */
@@ -180,6 +182,7 @@ export function emptyState(
     slotsInUse: 0,
     slotsByLane: { high: 0, normal: 0, low: 0 },
     unclaimed: { slots: 0, until: instant(0), isOver: true },
+    lending: noLending(),
     slotsNested: 0,
     slotsCooling: 0,
     slotsWaitingElsewhere: 0,

@@ -34,9 +34,21 @@ import {
   claimLease,
   keepForHeir,
   renewLease,
+  leaseOfLent,
   markRefused,
 } from './leases.ts';
 import { leave, rejected } from './leave.ts';
+import {
+  expireLoans,
+  extendLoans,
+  freeLent,
+  keepLoan,
+  leaveLoan,
+  loansDueAt,
+  noteTold,
+  recallLoans,
+} from './lending.ts';
+import { waitsForItself } from './nesting.ts';
 import { expireWaiters } from './parking.ts';
 import { takeOver } from './recover.ts';
 import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
@@ -58,10 +70,14 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   const effects: Effect[] = [];
   endHoldBack(state.controls.ceiling.evidence, now);
   const stoppedUntil = stopsUntil(state, now);
-  if (event.kind === 'held_up') extendByLostTime(state, event.lostMs);
+  if (event.kind === 'held_up') {
+    extendByLostTime(state, event.lostMs);
+    extendLoans(state, event.lostMs);
+  }
   expireUnclaimed(state, now);
   freePassed(state, now);
   settleUnclaimed(state, now);
+  expireLoans(state, now);
   expireLeases(state, now, effects);
   expireWaiters(state, now, effects);
   apply(state, event, now, effects);
@@ -69,6 +85,7 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   settleUnclaimed(state, now);
   if (stopsUntil(state, now) > stoppedUntil) dropStopped(state, now, effects);
   pump(state, now, effects);
+  recallLoans(state, now, effects);
   noteHeld(state.bound, slotsHeld(state), now);
   noteWrite(state, now, effects);
   return effects;
@@ -113,7 +130,8 @@ export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
   const { bound, unclaimed } = state;
   const ended = state.leases.size > 0 ? state.leasesDueAt : Infinity;
   const lapsed = unclaimed.slots > 0 ? unclaimed.until : Infinity;
-  const leases = Math.min(ended, lapsed, passedDueAt(state), emptyDueAt(bound), lostAt(bound));
+  const given = Math.min(loansDueAt(state), passedDueAt(state));
+  const leases = Math.min(ended, lapsed, given, emptyDueAt(bound), lostAt(bound));
   if (queueLength(state.queue) === 0) return instant(leases);
   const settled = state.grantsFrom > now ? state.grantsFrom : Infinity;
   const tried = heldBackUntil(state.controls.ceiling.evidence) ?? Infinity;
@@ -131,7 +149,7 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
     case 'confirm':
       return confirm(state, event, now);
     case 'report':
-      return report(state, event, now);
+      return report(state, event, now, effects);
     case 'release':
       return release(state, event, now, effects);
     case 'detach':
@@ -140,6 +158,12 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
       return cancel(state, event, now, effects);
     case 'resume':
       return resume(state, event, now, effects);
+    case 'keep_loan':
+      return keepLoan(state, event, now);
+    case 'leave_loan':
+      return leaveLoan(state, event, now);
+    case 'give_back':
+      return giveBack(state, event, now, effects);
     case 'take_over':
       return takeOver(state, event, now);
     case 'revoke':
@@ -174,8 +198,11 @@ function confirm(state: GroupState, event: EventOf<'confirm'>, now: InstantMs) {
   if (lease !== undefined && lease.phase !== 'cooling') confirmLease(state, lease, now);
 }
 
-function report(state: GroupState, event: EventOf<'report'>, now: InstantMs) {
-  const lease = state.leases.get(event.leaseId) ?? claimOf(state, event, now);
+function report(state: GroupState, event: EventOf<'report'>, now: InstantMs, effects: Effect[]) {
+  const lease =
+    state.leases.get(event.leaseId) ??
+    lentLeaseOf(state, event.claim, now, effects) ??
+    claimOf(state, event, now);
   if (lease === null || lease.phase === 'cooling') return;
   if (event.signal.kind !== 'served') {
     confirmLease(state, lease, now); // It went out, whatever became of the message that says so.
@@ -189,7 +216,7 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
   if (lease === undefined) {
     const waiter = state.queue.byTicket.get(ticketOf(event.leaseId));
     if (waiter?.leaseId === event.leaseId) leave(state, waiter, { kind: 'gone' }, now, effects);
-    const claimed = claimOf(state, event, now);
+    const claimed = lentLeaseOf(state, event.claim, now, effects) ?? claimOf(state, event, now);
     if (claimed === null) {
       state.tombstones.add(event.leaseId, now);
       return;
@@ -219,6 +246,42 @@ function claimOf(
   if (claim === undefined || claim.slots > state.unclaimed.slots) return null;
   if (hasEnded(state, leaseId, claim.ticketId) || !mayClaim(state, claim)) return null;
   return claimLease(state, claim, now);
+}
+
+/** Makes the lease of a call that its holder says runs on a lent slot. Null: it does not, or has ended. */
+function lentLeaseOf(
+  state: GroupState,
+  claim: Claim | undefined,
+  now: InstantMs,
+  effects: Effect[],
+): Lease | null {
+  if (claim?.lent === undefined || hasEnded(state, claim.leaseId, claim.ticketId)) return null;
+  const lease = leaseOfLent(state, claim, now);
+  if (lease === null) return null;
+  // Calls that it makes may have come before anything of it was known here.
+  for (const waiter of state.queue.nested) {
+    if (!waitsForItself(state, waiter.ticket)) continue;
+    leave(state, waiter, rejected({ reason: 'nested', retryAfterMs: null }), now, effects);
+  }
+  return lease;
+}
+
+/** Frees lent slots. Those that are not lent here are claimed and ended: an earlier instance may have lent them. */
+function giveBack(
+  state: GroupState,
+  event: EventOf<'give_back'>,
+  now: InstantMs,
+  effects: Effect[],
+) {
+  const { loanId, claims, told } = event;
+  noteTold(state, state.lending.loans.get(loanId), told, now);
+  for (const claim of claims) {
+    const { leaseId } = claim;
+    if (freeLent(state, loanId, leaseId, now)) continue;
+    const claimed = claimOf(state, { leaseId, claim }, now);
+    if (claimed === null) state.tombstones.add(leaseId, now);
+    else endLease(state, claimed, 'unused', 'unused', now, effects);
+  }
 }
 
 function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, effects: Effect[]) {
@@ -254,6 +317,7 @@ function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, eff
   state.nextAttachment = Math.max(state.nextAttachment, (attachment ?? 0) + 1);
   const waiter = state.queue.byTicket.get(ticketId);
   if (waiter !== undefined) leave(state, waiter, { kind: 'left' }, now, effects);
+  lease ??= lentLeaseOf(state, event.claim, now, effects) ?? undefined;
   if (lease === undefined) {
     lease = claimLease(state, event.claim, now);
     // Where nothing was stored of an instance before, others may follow the first holder that comes from there.

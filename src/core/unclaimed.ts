@@ -2,6 +2,7 @@ import { after, type InstantMs, type LeaseId, type TicketId } from './words/ids.
 import { LEASE_TTL_MS } from './words/settings.ts';
 import type { Holder, Lane } from './words/ticket.ts';
 import type { Reserved } from './words/usage.ts';
+import type { Told } from './parts/loans.ts';
 import { keepProbes } from './parts/breaker.ts';
 import { chargeRest } from './parts/spend.ts';
 import type { GroupState, Lease } from './state.ts';
@@ -30,6 +31,15 @@ export interface Claim {
   readonly nested: Lease['nested'];
   /** The part of rates and budgets that it was granted with. */
   readonly reserved: Reserved | null;
+  /** The lent slot on which its call began, and the loan that it is of. Absent: it asked for its slots. */
+  readonly lent?: LentSlot;
+}
+
+export interface LentSlot {
+  readonly loan: LeaseId;
+  readonly slot: LeaseId;
+  /** The report on the loan that comes with it, noted as the lease takes the place of the slot. Absent: nothing. */
+  readonly told?: Told;
 }
 
 /** Counts as many slots as earlier instances may have handed out. */
@@ -42,8 +52,9 @@ export function holdUnclaimed(state: GroupState, slots: number, now: InstantMs):
 
 /** Whether a lease may be one of those whose slots are unclaimed. */
 export function mayClaim({ bound, unclaimed }: GroupState, claim: Claim): boolean {
-  const { leaseId, attachment, hasLapsed } = claim;
+  const { leaseId, attachment, hasLapsed, lent } = claim;
   if (hasLapsed || unclaimed.slots === 0 || bound.unclaimable.has(leaseId)) return false;
+  if (lent !== undefined && bound.unclaimable.has(lent.slot)) return false;
   return attachment === null || (attachment >= bound.since && attachment < bound.first);
 }
 

@@ -25,8 +25,8 @@ export function slotsHeld({ slotsInUse, slotsNested }: GroupState): number {
  */
 export function checkLimit(state: GroupState, slots: number, now: InstantMs): void {
   if (slots === 0 || state.settings.isDryRun) return;
-  const { slotsInUse, slotsNested, leases, unclaimed } = state;
-  const inUse = Math.max(slotsInUse, leases.size - slotsNested + unclaimed.slots);
+  const { slotsInUse, slotsNested, leases, lending, unclaimed } = state;
+  const inUse = Math.max(slotsInUse, leases.size - slotsNested + lending.slots + unclaimed.slots);
   if (inUse === slots || inUse <= slotsMaxAt(state, now)) return;
   countViolation(state, 'above_limit');
 }

@@ -13,6 +13,8 @@ interface EffectTargets {
   readonly batch: Batch;
   readonly acquires: ParkedAcquires;
   readonly renewals: Renewals;
+  /** Those of loans. */
+  readonly loanRenewals: Renewals;
   /** Makes the handle on a lease that its answer carries. */
   readonly handle: (id: LeaseId, attachment: number) => LeaseHandle;
   /** Told as an answer with a lease leaves, behind the write that it waited for. */
@@ -36,7 +38,7 @@ export class EffectRunner {
   }
 
   #runOne(effect: Effect): void {
-    const { batch, acquires, renewals } = this.#targets;
+    const { batch, acquires, renewals, loanRenewals } = this.#targets;
     switch (effect.kind) {
       case 'write':
         return effect.isAhead ? batch.ahead() : batch.soon(true);
@@ -48,6 +50,8 @@ export class EffectRunner {
       case 'gone':
       case 'moved':
         return acquires.answer(effect);
+      case 'recalled':
+        return loanRenewals.answer(effect.loanId, 'revoking');
       case 'revoked':
         return renewals.answer(effect.leaseId, 'revoking');
       case 'ended':
@@ -55,7 +59,7 @@ export class EffectRunner {
     }
   }
 
-  #grant({ ticketId: id, lease, isCovered }: Extract<Effect, { kind: 'grant' }>): void {
+  #grant({ ticketId: id, lease, isCovered, lent }: Extract<Effect, { kind: 'grant' }>): void {
     const { batch, acquires, handle, onLeaving, grantFields } = this.#targets;
     const { id: leaseId, attachment, nested, heirOf, reserved } = lease;
     const parked = acquires.take(id);
@@ -69,6 +73,7 @@ export class EffectRunner {
         ...(nested === null ? {} : { nested }),
         ...(heirOf.length === 0 ? {} : { heirOf }),
         ...(reserved === null ? {} : { reserved }),
+        ...(lent === undefined ? {} : { lent }),
         ...grantFields(),
       });
     };

@@ -7,10 +7,13 @@ import {
   type AcquireAnswer,
   type AcquireRequest,
   type CallerCalls,
+  type GiveBackRequest,
   type GroupDefinition,
   type GroupRpc,
   type HandedPool,
+  type KeepLoanAnswer,
   type LeaseRpc,
+  type LoanReport,
   type ResumeAnswer,
   type ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
@@ -58,6 +61,14 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
 
   opened(sliceMs: number): Promise<boolean> {
     return this.#pool.acquires.opened(sliceMs);
+  }
+
+  keepLoan(report: LoanReport): Promise<KeepLoanAnswer> {
+    return this.#pool.loans.keep(report);
+  }
+
+  async giveBack(request: GiveBackRequest): Promise<void> {
+    this.#pool.loans.giveBack(request);
   }
 
   // Holders whose stub no longer works.

@@ -3,8 +3,8 @@ import type { GroupState } from '../core/state.ts';
 import { earlier, type InstantMs } from '../core/words/ids.ts';
 
 /** Whether anybody holds or awaits a slot, or may hold one. */
-export function isInUse({ leases, queue, unclaimed }: GroupState): boolean {
-  return leases.size + queueLength(queue) + unclaimed.slots > 0;
+export function isInUse({ leases, queue, unclaimed, lending }: GroupState): boolean {
+  return leases.size + queueLength(queue) + unclaimed.slots + lending.slots > 0;
 }
 
 /**

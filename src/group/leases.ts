@@ -10,13 +10,11 @@ import type { Batch } from './batch.ts';
 import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
 import type { Proof } from './proof.ts';
 import type { Renewals } from './renewals.ts';
-import type { RowWriter } from './row-writer.ts';
 import type { Shell } from './shell.ts';
 import type { TrialHost } from './trial-host.ts';
 
 interface LeasesParts {
   readonly shell: Shell;
-  readonly rows: RowWriter;
   readonly batch: Batch;
   readonly renewals: Renewals;
   readonly proof: Proof;
@@ -48,7 +46,7 @@ export class Leases implements LeaseKeeper {
     const parked = renewals.park(id, shell.now());
     shell.arm();
     const answer = await parked;
-    if (answer === 'ok') await this.#proveCurrent();
+    if (answer === 'ok') await this.proveCurrent();
     return answer;
   }
 
@@ -86,12 +84,14 @@ export class Leases implements LeaseKeeper {
   }
 
   /**
-   * Answers only behind a write that is not too old: that fails in an instance that another one has replaced, and
+   * Answers only behind a write that is not too old, and has arrived: that fails in an instance that another one has replaced, and
    * its holders find their way to the new one before that gives their slots away.
    */
-  async #proveCurrent(): Promise<void> {
-    const { shell, rows, batch } = this.#parts;
-    if (!shell.state.bound.isStored || shell.now() < rows.writtenAt + RENEWED_BEHIND_MS) return;
+  async proveCurrent(): Promise<void> {
+    const { shell, batch } = this.#parts;
+    const { isStored, confirmed } = shell.state.bound;
+    const writtenAt = confirmed?.at ?? -Infinity;
+    if (!isStored || shell.now() < writtenAt + RENEWED_BEHIND_MS) return;
     await batch.written();
   }
 

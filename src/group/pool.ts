@@ -5,6 +5,7 @@ import { queueLength } from '../core/parts/queue.ts';
 import { wantsServed } from '../core/upstream-signals.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import { checkMark, slotsHeld } from '../core/violations.ts';
+import { LOAN_RENEW_EVERY_MS } from '../core/words/settings.ts';
 import type { Env } from '../env.ts';
 import { readsAfterMs } from '../runtime/resting.ts';
 import { SteadyClock } from '../runtime/steady-clock.ts';
@@ -18,6 +19,7 @@ import { HandOver } from './hand-over.ts';
 import { Idleness, isInUse } from './idleness.ts';
 import { firstAttachment } from './lease-handle.ts';
 import { Leases } from './leases.ts';
+import { Loans } from './loans.ts';
 import { Observation } from './observe/observation.ts';
 import { PoolView } from './observe/pool-view.ts';
 import { Operator } from './operator.ts';
@@ -42,6 +44,7 @@ export class Pool {
   readonly link: DirectoryLink;
   readonly proof: Proof;
   readonly leases: Leases;
+  readonly loans: Loans;
   readonly acquires: AcquireCalls;
   readonly operator: Operator;
   readonly handOver: HandOver;
@@ -110,11 +113,13 @@ export class Pool {
       waiters,
     );
     const renewals = new Renewals();
+    const loanRenewals = new Renewals(LOAN_RENEW_EVERY_MS);
     const pauseWaiters = new PauseWaiters(waiters);
     const effects = new EffectRunner({
       batch,
       acquires: parked,
       renewals,
+      loanRenewals,
       handle: (id, attachment) => this.leases.handle(id, attachment),
       onLeaving: () => checkMark(state, markOf(state.bound)),
       grantFields: () => ({
@@ -136,16 +141,18 @@ export class Pool {
       waitUntil,
     });
     const onEvent = (): void => host?.onEvent();
-    const turned = { clock, effects, batch, rows, renewals, pauseWaiters, observation, presence };
+    const parkedHere = { renewals, loanRenewals, pauseWaiters };
+    const turned = { clock, effects, batch, rows, ...parkedHere, observation, presence };
     const shell = new Shell(state, { ...turned, idleness, link, waitersMax: waiters, onEvent });
     const proof = new Proof({ tables, rows, link, host });
-    const leases = new Leases({ shell, rows, batch, renewals, proof, host });
+    const leases = new Leases({ shell, batch, renewals, proof, host });
     const handOver = new HandOver({ shell, link, batch, proof, leases });
     const acquires = new AcquireCalls({ shell, link, parked, pauseWaiters, handOver });
     this.shell = shell;
     this.link = link;
     this.proof = proof;
     this.leases = leases;
+    this.loans = new Loans({ shell, renewals: loanRenewals, leases });
     this.handOver = handOver;
     this.acquires = acquires;
     this.operator = new Operator(shell, batch, parked);

@@ -8,17 +8,22 @@ interface Parked {
 }
 
 /**
- * The renewals that are parked until the next one is due. A holder learns at once through its own when
+ * The renewals, of leases or of loans, that are parked until the next one is due. A holder learns at once through its own when
  * its lease is taken away; otherwise the answer is a time signal, so holders need no timer.
  */
 export class Renewals {
+  readonly #everyMs: number;
   /** In the order in which they are due: all are parked for the same time. */
   readonly #parked = new Map<LeaseId, Parked>();
+
+  constructor(everyMs = RENEW_EVERY_MS) {
+    this.#everyMs = everyMs;
+  }
 
   park(leaseId: LeaseId, now: number): Promise<RenewAnswer> {
     this.answer(leaseId, 'ok');
     return new Promise((resolve) => {
-      this.#parked.set(leaseId, { dueAt: now + RENEW_EVERY_MS, answer: resolve });
+      this.#parked.set(leaseId, { dueAt: now + this.#everyMs, answer: resolve });
     });
   }
 

@@ -1,6 +1,12 @@
-import type { AcquireRequest, ResumeRequest } from '../contract/rpc/group-rpc.ts';
-import { instant, leaseId, ticketId, type InstantMs } from '../core/words/ids.ts';
-import type { Claim } from '../core/unclaimed.ts';
+import type {
+  AcquireRequest,
+  GiveBackRequest,
+  LoanReport,
+  ResumeRequest,
+} from '../contract/rpc/group-rpc.ts';
+import { instant, leaseId, ticketId, ticketOf, type InstantMs } from '../core/words/ids.ts';
+import type { Told } from '../core/parts/loans.ts';
+import type { Claim, LentSlot } from '../core/unclaimed.ts';
 import type { Holder, Ticket } from '../core/words/ticket.ts';
 
 /** Maximum by which clocks that agree differ; a message may take as long. */
@@ -29,12 +35,13 @@ export function ticketFrom(request: AcquireRequest, now: InstantMs): Ticket {
     holdsNarrower: request.holdsNarrower ?? false,
     parents: parents.map(leaseId),
     estimate: request.estimate ?? null,
+    mayBorrow: request.mayBorrow ?? false,
   };
 }
 
 /** Makes the core's claim of what a holder tells of its lease. */
 export function claimFrom(request: ResumeRequest): Claim {
-  const { nested, slots = 1, lane = 'normal' } = request;
+  const { nested, lent, slots = 1, lane = 'normal' } = request;
   return {
     leaseId: leaseId(request.leaseId),
     ticketId: ticketId(request.ticketId),
@@ -47,7 +54,38 @@ export function claimFrom(request: ResumeRequest): Claim {
     heldMs: request.heldMs ?? 0,
     nested: nested === undefined ? null : { in: leaseId(nested.in), slots: nested.slots },
     reserved: request.reserved ?? null,
+    ...(lent === undefined ? {} : { lent: lentFrom(lent) }),
   };
+}
+
+function lentFrom({ loan, slot, told }: NonNullable<ResumeRequest['lent']>): LentSlot {
+  const of = { loan: leaseId(loan), slot: leaseId(slot) };
+  return told === undefined ? of : { ...of, told: toldFrom(told) };
+}
+
+/** Makes what the core notes of a loan. */
+export function toldFrom({ used, peak, ended }: LoanReport): Told {
+  return {
+    used,
+    peak,
+    ended: ended.map(({ last, lane = 'normal', tenant, ...calls }) => ({
+      ...calls,
+      tenant: tenant ?? calls.caller,
+      lane,
+      last: last.map(([id, beganMs, endedMs]) => ({ leaseId: leaseId(id), beganMs, endedMs })),
+    })),
+  };
+}
+
+/** Makes the claims of lent slots that are given back. Nobody holds them any more. */
+export function claimsFrom({ slots, hasLapsed }: GiveBackRequest): Claim[] {
+  const nobody = { caller: '', tenant: '', agent: null, upstream: '', model: null };
+  return slots.map(({ slot, attachment }) => {
+    const id = leaseId(slot);
+    const of = { leaseId: id, ticketId: ticketOf(id), holder: nobody, lane: 'normal' as const };
+    const none = { nested: null, heirOf: [], reserved: null };
+    return { ...of, ...none, slots: 1, attachment, hasLapsed, heldMs: 0 };
+  });
 }
 
 /** Names the holder that an acquire call, or one that takes its lease up again, speaks for. */

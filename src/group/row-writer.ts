@@ -1,6 +1,6 @@
 import type { GroupState } from '../core/state.ts';
 import { lostAt } from '../core/parts/bound.ts';
-import { instant, type InstantMs } from '../core/words/ids.ts';
+import type { InstantMs } from '../core/words/ids.ts';
 import { confirmWrite, takeWrite } from '../core/writes.ts';
 import type { BoundStore } from './bound-store.ts';
 import type { Observation } from './observe/observation.ts';
@@ -23,15 +23,9 @@ interface RowWriterParts {
 /** Writes what turns have noted, all in one transaction, and hears when it has arrived. */
 export class RowWriter {
   readonly #parts: RowWriterParts;
-  #writtenAt = instant(-Infinity);
 
   constructor(parts: RowWriterParts) {
     this.#parts = parts;
-  }
-
-  /** The last write of the bound: an instance that another one has replaced cannot write any more. */
-  get writtenAt(): InstantMs {
-    return this.#writtenAt;
   }
 
   write(isBound: boolean): void {
@@ -66,7 +60,6 @@ export class RowWriter {
     const at = now();
     const write = takeWrite(state, at);
     bounds.write(write, write.bound.mark === 0 ? observation.takeMinute() : null);
-    this.#writtenAt = at;
     const confirmed = (): void => {
       confirmWrite(state, write.bound.seq);
       onConfirmed();

@@ -33,6 +33,7 @@ interface ShellParts {
   readonly batch: Batch;
   readonly rows: RowWriter;
   readonly renewals: Renewals;
+  readonly loanRenewals: Renewals;
   readonly pauseWaiters: PauseWaiters;
   readonly observation: Observation;
   readonly idleness: Idleness;
@@ -96,25 +97,27 @@ export class Shell {
 
   /** Sets the timer to what is due next. */
   arm(): void {
-    const { renewals, pauseWaiters } = this.#parts;
+    const { renewals, loanRenewals, pauseWaiters } = this.#parts;
     const now = this.now();
     // Whoever holds nothing and waits for the end of a pause is told when it is over.
     const opensAt = pauseWaiters.isAwaited ? blockOf(this.state, now)?.until : undefined;
     const dueAt = Math.min(nextWakeAt(this.state, now), opensAt ?? Infinity);
-    const parkedUntil = Math.min(renewals.nextDueAt(), pauseWaiters.nextDueAt());
+    const renewedAt = Math.min(renewals.nextDueAt(), loanRenewals.nextDueAt());
+    const parkedUntil = Math.min(renewedAt, pauseWaiters.nextDueAt());
     const pulseAt = slotsHeld(this.state) > 0 ? now + PULSE_MS : Infinity;
     this.#timer.arm(Math.min(dueAt, parkedUntil, pulseAt));
   }
 
   /** Does what the timer is late with, before anything that is due by the clock alone ends. */
   #answerDue(now: InstantMs): void {
-    const { effects, renewals, pauseWaiters } = this.#parts;
+    const { effects, renewals, loanRenewals, pauseWaiters } = this.#parts;
     const lateMs = this.#timer.takeOver();
     if (lateMs === null) return;
     if (lateMs > HELD_UP_MS) {
       effects.run(step(this.state, { kind: 'held_up', lostMs: lateMs }, now));
     }
     renewals.answerDue(now);
+    loanRenewals.answerDue(now);
     pauseWaiters.answerDue(now);
   }
 }

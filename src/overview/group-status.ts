@@ -105,6 +105,7 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
     cooldown_ms: Math.max(0, ...pools.map((pool) => pool.cooldown_ms)),
     unclaimed: sum((pool) => pool.unclaimed),
     unclaimed_until: latest(pools.map((pool) => pool.unclaimed_until)),
+    lent: sum((pool) => pool.lent),
     queued: sum((pool) => pool.queued),
     queued_by_lane: {
       high: sum((pool) => pool.queued_by_lane.high),

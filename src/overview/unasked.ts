@@ -45,6 +45,7 @@ function untouchedStatus(group: GroupConfig, now: InstantMs): PoolStatus {
     cooldown_ms: configuredCooldown(group) ?? noLag().ms,
     unclaimed: 0,
     unclaimed_until: null,
+    lent: 0,
     queued: 0,
     queued_by_lane: { high: 0, normal: 0, low: 0 },
     oldest_wait_ms: 0,

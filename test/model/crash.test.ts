@@ -14,6 +14,13 @@ import { runs } from './runs.ts';
 const SMALL = fc.constantFrom(1, 2, 3);
 const WIDE = fc.integer({ min: 9, max: 40 });
 
+const LENDING = {
+  isAdaptive: false,
+  releaseCooldownMs: 0,
+  cancelCooldownMs: 0,
+  failureCooldownMs: 0,
+} as const;
+
 const length = { maxLength: 80, size: 'max' } as const;
 
 test('a small group: with holders that renew or stop, never more run than the limit allows', () => {
@@ -52,6 +59,23 @@ test('a group with a margin: with holders that renew or stop, never more run tha
   );
 });
 
+test('a group that lends slots: with holders that renew or stop, never more run than the limit allows', () => {
+  let onLent = 0;
+  fc.assert(
+    fc.property(
+      settingsArb(fc.constantFrom(6, 12, 24)).map((settings) => ({ ...settings, ...LENDING })),
+      fc.array(mishapArb(true, false, true), length),
+      (settings, mishaps) => {
+        const fleet = new Fleet(settings);
+        for (const mishap of mishaps) befall(fleet, mishap);
+        onLent += fleet.calls.filter(({ lent }) => lent !== null).length;
+      },
+    ),
+    runs(1_500),
+  );
+  assert.ok(onLent > 30, `only ${onLent} calls ran on lent slots`);
+});
+
 test('beside holders that stream on, those that renew or stop stay within the limit', () => {
   fc.assert(
     fc.property(
@@ -78,6 +102,21 @@ test('when every holder dies unheard, all slots come back by themselves within o
       },
     ),
     runs(500),
+  );
+});
+
+test('when every isolate dies unheard, lent slots come back by themselves within one TTL', () => {
+  fc.assert(
+    fc.property(
+      settingsArb(fc.constantFrom(6, 12, 24)).map((settings) => ({ ...settings, ...LENDING })),
+      fc.array(mishapArb(true, false, true), length),
+      (settings, mishaps) => {
+        const fleet = new Fleet(settings);
+        for (const mishap of mishaps) befall(fleet, mishap);
+        fleet.abandon();
+      },
+    ),
+    runs(300),
   );
 });
 

@@ -159,6 +159,9 @@ export class NaiveGroup extends NaiveLeases {
         this.grantsFrom = Math.max(this.grantsFrom, this.now + 250);
         this.#dispersedAt = this.now;
         return;
+      case 'keep_loan': // nobody here borrows
+      case 'leave_loan':
+      case 'give_back':
       case 'take_over': // no pool here has been on trial
       case 'relearn': // nothing is learned here
       case 'report':

@@ -152,6 +152,8 @@ export function answersOf(effects: readonly Effect[]): string[] {
       case 'gone':
       case 'moved':
         return [`${effect.kind} ${effect.ticketId}`];
+      case 'recalled':
+        return [`recalled ${effect.loanId}`];
       case 'revoked':
       case 'ended':
         return [`${effect.kind} ${effect.leaseId}`];

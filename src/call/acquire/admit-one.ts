@@ -7,6 +7,7 @@ import type { Schedule } from '../../runtime/call-clock.ts';
 import type { Snapshot } from '../../contract/rpc/directory-rpc.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
+import { leaseIdOf, ticketId as ticketIdOf } from '../../core/words/ids.ts';
 import { within } from '../../runtime/within.ts';
 import { waitsUntil, type Ticket } from './admission.ts';
 import { noteEnd, noteRejection } from '../observe/analytics.ts';
@@ -14,7 +15,9 @@ import { acquireSlot } from './acquire-slot.ts';
 import { isolateId } from './isolate-id.ts';
 import { laneOf } from '../../routing/lane-of.ts';
 import type { Metering } from '../metering.ts';
-import { LeaseHolder } from './lease-holder.ts';
+import { LeaseHolder, type HeldLease, type LeaseEnd } from './lease-holder.ts';
+import { LentLease } from './lent-lease.ts';
+import { takeInLent, takeLentSlot, type LoanWay } from './lent-slots.ts';
 import {
   bypass,
   giveBackBypasses,
@@ -23,7 +26,7 @@ import {
   type Bypass,
 } from './bypasses.ts';
 import { changedSince } from '../changed-since.ts';
-import { poolSource, type PoolSource } from './pools.ts';
+import { isOnTrial, poolSource, type PoolSource } from './pools.ts';
 import { overloaded, replyTo, unavailable } from './rejections.ts';
 import type { Round } from './rounds.ts';
 import type { PlaceListener } from './slices.ts';
@@ -57,7 +60,7 @@ export interface Manner extends Round {
 /** A slot of the call. */
 interface Leased {
   readonly kind: 'leased';
-  readonly lease: LeaseHolder;
+  readonly lease: HeldLease;
 }
 
 export type AdmittedOne =
@@ -83,9 +86,17 @@ export async function admitOne(
     ...requestFor(call, ticket, placement, manner, table.snapshot),
     ...(metering === null ? {} : { estimate: metering.estimateFor(placement) }),
   };
+  const way = mayRunOnLent(ticket, placement, manner, { env, metering })
+    ? { name: poolName(placement.group, placement.partition), pool, ctx, after }
+    : null;
+  const onLent = way === null ? null : runOnLent(way, table, request, env);
+  if (onLent !== null) {
+    return { kind: 'admitted', placement, by: { kind: 'leased', lease: onLent } };
+  }
   const byNewest = () => bypassByNewest(placement, { table, env, ctx });
   const sentAt = steadyClock.now();
-  const acquired = await acquireSlot(pool, request, {
+  const asked = way === null ? request : { ...request, mayBorrow: true };
+  const acquired = await acquireSlot(pool, asked, {
     signal,
     after,
     listener,
@@ -104,7 +115,10 @@ export async function admitOne(
   };
   switch (acquired.kind) {
     case 'granted': {
-      const { leaseId } = acquired.granted;
+      const { leaseId, lent: slots } = acquired.granted;
+      if (way !== null && slots !== undefined) {
+        takeInLent(way, slots, request.configVersion, sentAt);
+      }
       const self = { ...request, leaseId };
       const lease = new LeaseHolder(pool, self, acquired.granted, ctx, after, (end) =>
         noteEnd(env, request, { ...end, waitedMs, heldMs: steadyClock.now() - endedAt }),
@@ -136,6 +150,37 @@ export async function admitOne(
       return by.kind === 'moved' ? by : { kind: 'admitted', placement, by };
     }
   }
+}
+
+/**
+ * Tells whether a call may run on a slot that its isolate was lent: it takes one slot of one group, for the first time,
+ * and nobody needs to know at once what it uses.
+ */
+function mayRunOnLent(
+  { slots, parents }: Ticket,
+  placement: Placement,
+  { attempt, isTry, waitsElsewhere, holdsNarrower }: Manner,
+  { env, metering }: Pick<AdmitContext, 'env' | 'metering'>,
+): boolean {
+  if (isTry || waitsElsewhere || holdsNarrower || attempt > 1) return false;
+  return slots === 1 && parents.length === 0 && metering === null && !isOnTrial(env, placement);
+}
+
+/** Has a call run on a lent slot of its pool. Null: there is none for it. */
+function runOnLent(
+  way: LoanWay,
+  table: RoutingTable,
+  request: SlotRequest,
+  env: Env,
+): LentLease | null {
+  const lent = takeLentSlot(way, table);
+  if (lent === null) return null;
+  giveBackBypasses(way.name, request.passedUnlimited);
+  const beganAt = steadyClock.now();
+  const onEnd = (end: LeaseEnd): void =>
+    noteEnd(env, request, { ...end, waitedMs: 0, heldMs: steadyClock.now() - beganAt });
+  const leaseId = leaseIdOf(ticketIdOf(request.ticketId), request.attempt);
+  return new LentLease({ ...lent, way, self: { ...request, leaseId }, onEnd });
 }
 
 /** Lets a call bypass its group where nothing else holds by now, as far as is known: there is no pool to say so. */

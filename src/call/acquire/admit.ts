@@ -8,7 +8,7 @@ import { within } from '../../runtime/within.ts';
 import { waitsUntil, type Admission, type Settle, type Ticket } from './admission.ts';
 import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './admit-one.ts';
 import { isOverload } from './failure-streak.ts';
-import type { LeaseHolder } from './lease-holder.ts';
+import type { HeldLease } from './lease-holder.ts';
 import { isOnTrial, poolSource } from './pools.ts';
 import { openedRetryMs } from './retry-delays.ts';
 import { ownOrShared } from './shared-partition.ts';
@@ -207,7 +207,7 @@ function admissionOf(held: readonly One[]): Admission {
 /** The leases among what a call holds, narrow first: fewer where it bypasses a group. */
 function leasesOf(
   held: readonly One[],
-): readonly { readonly placement: Placement; readonly lease: LeaseHolder }[] {
+): readonly { readonly placement: Placement; readonly lease: HeldLease }[] {
   return held.flatMap(({ placement, by }) =>
     by.kind === 'leased' ? [{ placement, lease: by.lease }] : [],
   );

@@ -1,4 +1,4 @@
-import type { RenewAnswer, ResumeRequest } from '../../contract/rpc/group-rpc.ts';
+import type { LeaseRpc, RenewAnswer, ResumeRequest } from '../../contract/rpc/group-rpc.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
@@ -23,7 +23,33 @@ const RENEWAL_LOST_MS = RENEW_EVERY_MS + 5_000;
 const ANSWER_LOST_MS = 3_000;
 
 /** How a lease ended, as far as its holder knows. */
-type LeaseEnd = Pick<CallEnd, 'outcome' | 'status' | 'reason' | 'used'>;
+export type LeaseEnd = Pick<CallEnd, 'outcome' | 'status' | 'reason' | 'used'>;
+
+/** The answer by which a lease is held; without a stub it is a lent slot, which no answer holds yet. */
+type HeldBy = Omit<Granted, 'kind' | 'lease' | 'leaseId' | 'configVersion'> & {
+  readonly lease: LeaseRpc | null;
+};
+
+/** Since when a lease is held, how long it lasts without a renewal, and who hears that its group knows it, or its end. */
+interface HeldSince {
+  readonly onKnown: () => void;
+  readonly grantedAt: number;
+  readonly renewedAt: number;
+  readonly ttlMs: number;
+}
+
+/** The part of a lease's hold that its call needs. */
+export type HeldLease = Pick<
+  LeaseHolder,
+  | 'leaseId'
+  | 'wantsServed'
+  | 'hasWaiters'
+  | 'reportStatus'
+  | 'report'
+  | 'keep'
+  | 'confirm'
+  | 'release'
+>;
 
 /**
  * The Worker's side of a lease: keeps it renewed while the call runs, takes it up again after the
@@ -35,10 +61,13 @@ export class LeaseHolder {
   readonly #ctx: Background;
   readonly #after: Schedule;
   /** The answer that it holds the lease by. */
-  #granted: Granted;
-  readonly #grantedAt = steadyClock.now();
+  #granted: HeldBy;
+  readonly #grantedAt: number;
   /** When the last renewal was sent that was acknowledged, or the lease was granted. */
-  #renewedAt = this.#grantedAt;
+  #renewedAt: number;
+  /** How long it lasts without a renewal. */
+  #ttlMs: number;
+  readonly #onKnown: () => void;
   #status: number | null = null;
   #isReleased = false;
   /** Nothing was said of the lease by its id: only the instance that granted it can have heard of it. */
@@ -58,11 +87,16 @@ export class LeaseHolder {
   constructor(
     pool: PoolSource,
     self: ResumeRequest,
-    granted: Granted,
+    granted: HeldBy,
     ctx: Background,
     after: Schedule,
     onEnd: ((end: LeaseEnd) => void) | null = null,
+    { grantedAt, renewedAt, ttlMs, onKnown }: HeldSince = heldFromNow(),
   ) {
+    this.#grantedAt = grantedAt;
+    this.#renewedAt = renewedAt;
+    this.#ttlMs = ttlMs;
+    this.#onKnown = onKnown;
     this.#onEnd = onEnd;
     this.#pool = pool;
     this.#self = self;
@@ -88,13 +122,12 @@ export class LeaseHolder {
    */
   report(signal: UpstreamSignal, isRepeat: boolean): void {
     if (signal.kind !== 'served') this.#refusal = signal.kind;
-    const told = within(
-      ANSWER_LOST_MS,
-      this.#granted.lease.report(signal, isRepeat),
-      this.#after,
-    ).catch(() =>
-      within(ANSWER_LOST_MS, this.#reportById(signal, isRepeat), this.#after).catch(() => {}),
-    );
+    const byId = (): Promise<void> =>
+      within(ANSWER_LOST_MS, this.#reportById(signal, isRepeat), this.#after);
+    const { lease } = this.#granted;
+    const first =
+      lease === null ? byId() : within(ANSWER_LOST_MS, lease.report(signal, isRepeat), this.#after);
+    const told = first.catch(byId).catch(() => {});
     this.#reported = Promise.all([this.#reported, told]);
     this.#ctx.waitUntil(told);
   }
@@ -110,9 +143,8 @@ export class LeaseHolder {
     this.#onRevoked = onRevoked;
     if (this.#isRevoked) return onRevoked();
     if (isKept) return;
-    this.#callOffRenewal = this.#after(FIRST_RENEWAL_MS, () =>
-      this.#ctx.waitUntil(this.#renewLoop()),
-    );
+    const firstMs = this.#granted.lease === null ? 0 : FIRST_RENEWAL_MS;
+    this.#callOffRenewal = this.#after(firstMs, () => this.#ctx.waitUntil(this.#renewLoop()));
   }
 
   /** Takes in answers that were still on their way when the first grant arrived. */
@@ -128,7 +160,7 @@ export class LeaseHolder {
   /** The call has its slots in all its groups: this one no longer counts as held by one that waits. */
   async confirm(): Promise<void> {
     try {
-      await within(ANSWER_LOST_MS, this.#granted.lease.confirm(), this.#after);
+      await within(ANSWER_LOST_MS, Promise.resolve(this.#granted.lease?.confirm()), this.#after);
     } catch {
       // Then a quarter of the group is a little fuller than it need be, until the lease ends.
     }
@@ -144,13 +176,15 @@ export class LeaseHolder {
     const { lease } = this.#granted;
     this.#isEndTold = true;
     try {
+      if (lease === null) return await this.#releaseById(outcome, settlement);
       const released = lease.release(outcome, this.#status, settlement, this.#isSole);
       await within(ANSWER_LOST_MS, released, this.#after);
     } catch {
       // Whatever failed: the object may have been reset, and errors after a reset do not say so.
       await this.#releaseById(outcome, settlement);
     } finally {
-      lease[Symbol.dispose]();
+      lease?.[Symbol.dispose]();
+      this.#onKnown();
       const used = settlement ?? null;
       this.#onEnd?.({ outcome, status: this.#status, reason: this.#refusal, used });
     }
@@ -162,8 +196,10 @@ export class LeaseHolder {
       granted.lease[Symbol.dispose]();
       return false;
     }
-    this.#granted.lease[Symbol.dispose]();
+    this.#granted.lease?.[Symbol.dispose]();
     this.#granted = granted;
+    this.#ttlMs = LEASE_TTL_MS;
+    this.#onKnown();
     return true;
   }
 
@@ -183,13 +219,11 @@ export class LeaseHolder {
   }
 
   async #renew(): Promise<RenewAnswer> {
+    const { lease } = this.#granted;
+    if (lease === null) return 'gone';
     const sentAt = steadyClock.now();
     try {
-      const answer = await within(
-        RENEWAL_LOST_MS,
-        this.#granted.lease.renew(this.#status),
-        this.#after,
-      );
+      const answer = await within(RENEWAL_LOST_MS, lease.renew(this.#status), this.#after);
       if (answer === 'ok') this.#renewedAt = sentAt;
       return answer;
     } catch {
@@ -231,7 +265,7 @@ export class LeaseHolder {
   /** Tells of the lease to an instance that may not know it. */
   #held(): ResumeRequest {
     const now = steadyClock.now();
-    const hasLapsed = now >= this.#renewedAt + LEASE_TTL_MS;
+    const hasLapsed = now >= this.#renewedAt + this.#ttlMs;
     const heldMs = now - this.#grantedAt;
     // An instance that took it up above the limit has settled what was reserved, and says so by none.
     const { attachment, nested, heirOf, reserved } = this.#granted;
@@ -269,4 +303,9 @@ export class LeaseHolder {
       }
     }
   }
+}
+
+function heldFromNow(): HeldSince {
+  const now = steadyClock.now();
+  return { grantedAt: now, renewedAt: now, ttlMs: LEASE_TTL_MS, onKnown: () => {} };
 }

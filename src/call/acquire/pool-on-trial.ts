@@ -2,7 +2,10 @@ import type { ListedPool } from '../../contract/rpc/directory-rpc.ts';
 import type {
   AcquireAnswer,
   AcquireRequest,
+  GiveBackRequest,
   GroupRpc,
+  KeepLoanAnswer,
+  LoanReport,
   ResumeAnswer,
   ResumeRequest,
 } from '../../contract/rpc/group-rpc.ts';
@@ -17,7 +20,15 @@ import { noteProved } from '../identity/proved.ts';
 /** The part of a pool that a call needs. */
 export type CallPool = Pick<
   GroupRpc,
-  'acquire' | 'cancel' | 'release' | 'report' | 'resume' | 'opened' | 'status'
+  | 'acquire'
+  | 'cancel'
+  | 'release'
+  | 'report'
+  | 'resume'
+  | 'keepLoan'
+  | 'giveBack'
+  | 'opened'
+  | 'status'
 >;
 
 /** How a pool on trial is reached, now and later. */
@@ -82,6 +93,15 @@ export class PoolOnTrial implements CallPool {
     const { of, trials } = this.#ways;
     const told = [leaseId, signal, isRepeat, held] as const;
     return this.#own === null ? trials().report(of, ...told) : this.#stub().report(...told);
+  }
+
+  /** Nothing is lent where nothing is stored. */
+  keepLoan(report: LoanReport): Promise<KeepLoanAnswer> {
+    return this.#stub().keepLoan(report);
+  }
+
+  giveBack(request: GiveBackRequest): Promise<void> {
+    return this.#stub().giveBack(request);
   }
 
   opened(sliceMs: number): Promise<boolean> {

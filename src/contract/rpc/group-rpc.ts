@@ -83,6 +83,8 @@ export interface AcquireRequest {
   readonly parents?: readonly string[];
   /** Estimate of what the call will use of rates and budgets. Absent: one request. */
   readonly estimate?: CallEstimate;
+  /** Its isolate may start calls like this one on slots that it is lent. Absent: `granted` comes without `lent`. */
+  readonly mayBorrow?: boolean;
   /** Calls that this isolate let pass without a slot since it last reached the object. */
   readonly passedUnlimited: number;
 }
@@ -111,6 +113,8 @@ export type AcquireAnswer =
       readonly wantsServed?: boolean;
       /** Others wait for a slot as this one is granted. Absent: nobody. */
       readonly hasWaiters?: boolean;
+      /** Slots that the isolate is lent besides. Absent: none. */
+      readonly lent?: LentSlots;
       readonly configVersion: number;
     }
   | {
@@ -135,6 +139,67 @@ export type AcquireAnswer =
   | { readonly kind: 'declined'; readonly isPaused: boolean; readonly configVersion: number }
   /** The attempt has ended: it was released or cancelled, or a grant of it was lost on its way. */
   | Gone;
+
+/**
+ * Slots that an isolate may start calls on without asking. They count as in use until they are given back by `giveBack`,
+ * become the lease of a call (`ResumeRequest.lent`), or nobody keeps the loan. No answer holds them.
+ */
+export interface LentSlots {
+  readonly loan: string;
+  readonly slots: readonly string[];
+  /** As a lease's. */
+  readonly attachment: number;
+}
+
+/** The report on a loan that comes with every message about it. */
+export interface LoanReport {
+  readonly loan: string;
+  /** Slots that calls run on, and the most that did as one of those below began. */
+  readonly used: number;
+  readonly peak: number;
+  /** Calls that have ended well on its slots since then, and were told of in no other way. */
+  readonly ended: readonly LentCalls[];
+}
+
+/** Calls of one kind that ended well on lent slots. */
+export interface LentCalls {
+  readonly caller: string;
+  readonly tenant?: string;
+  readonly agent: string | null;
+  readonly upstream: string;
+  readonly model: string | null;
+  readonly lane?: Lane;
+  readonly status: number | null;
+  readonly calls: number;
+  /** How long they held their slots, together. */
+  readonly heldMs: number;
+  /** The last of them: the id of each one's lease, and how long ago it began and ended. */
+  readonly last: readonly (readonly [leaseId: string, beganMs: number, endedMs: number])[];
+}
+
+/** Request by which an isolate gives lent slots back. */
+export interface GiveBackRequest extends LoanReport {
+  readonly slots: readonly { readonly slot: string; readonly attachment: number }[];
+  /** As with `ResumeRequest`. */
+  readonly hasLapsed: boolean;
+}
+
+/**
+ * The hold of the request that keeps a loan for its isolate. The runtime disposes of it when that ends: then the loan
+ * lapses soon unless another one keeps it.
+ */
+export interface LoanRpc extends Disposable {
+  /**
+   * Renews at once, then stays parked until the next renewal is due (`ok`), the slots are wanted back (`revoking`), or
+   * the loan is not known (`gone`).
+   */
+  renew(report: LoanReport): Promise<RenewAnswer>;
+}
+
+export type KeepLoanAnswer =
+  | { readonly kind: 'kept'; readonly loan: LoanRpc }
+  /** It is not known: give back what is unused, and have each call resume by itself. */
+  | { readonly kind: 'gone' };
 
 /**
  * A lease that has ended for good. `attachment` is the next one of the instance that says so: whoever holds the
@@ -209,6 +274,13 @@ export interface ResumeRequest {
   readonly nested?: NestedLease;
   readonly heirOf?: readonly string[];
   readonly reserved?: Reserved;
+  /** The lent slot on which its call began: where the lease is not known, it takes the place of that one. Absent: none. */
+  readonly lent?: {
+    readonly loan: string;
+    readonly slot: string;
+    /** Noted as the lease takes its place: what the call is told may depend on it. Absent: nothing. */
+    readonly told?: LoanReport;
+  };
 }
 
 export type ResumeAnswer =
@@ -244,6 +316,10 @@ export interface GroupRpc {
     held?: ResumeRequest,
   ): Promise<void>;
   resume(request: ResumeRequest): Promise<ResumeAnswer>;
+  /** Keeps a loan from now on, in place of whoever kept it before. */
+  keepLoan(report: LoanReport): Promise<KeepLoanAnswer>;
+  /** Gives lent slots back. Those that an earlier instance has lent come back as well. */
+  giveBack(request: GiveBackRequest): Promise<void>;
   status(): Promise<PoolStatus>;
   leases(): Promise<LeaseInfo[]>;
   /** Counts since the instance began. */

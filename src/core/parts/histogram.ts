@@ -27,12 +27,12 @@ export function emptyCounts(): number[] {
   return Array.from({ length: BOUNDS_MS.length + 1 }, () => 0);
 }
 
-/** Counts one duration. A negative one, of a clock that went back, counts as none. */
-export function observe(histogram: Histogram, durationMs: number): void {
+/** Counts a duration, so often. A negative one, of a clock that went back, counts as none. */
+export function observe(histogram: Histogram, durationMs: number, times = 1): void {
   let bucket = 0;
   while (durationMs > (BOUNDS_MS[bucket] ?? Infinity)) bucket += 1;
-  histogram.counts[bucket] = (histogram.counts[bucket] ?? 0) + 1;
-  histogram.sumMs += Math.max(0, durationMs);
+  histogram.counts[bucket] = (histogram.counts[bucket] ?? 0) + times;
+  histogram.sumMs += Math.max(0, durationMs) * times;
 }
 
 /** Subtracts `before`, an earlier copy of the same counts. */

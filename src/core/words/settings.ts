@@ -134,3 +134,22 @@ export const AGENT_FORGOTTEN_MS = 900_000;
 
 /** Minimum calls that have ended before an estimate may reject anybody. */
 export const HOLD_SAMPLES_MIN = 10;
+
+/** Maximum slots that are lent at once to an isolate, and maximum part of those that are free. */
+export const LENT_AT_ONCE_MAX = 8;
+export const LENT_SHARE = 1 / 4;
+
+/** Maximum part of the slots in use, lent ones among them, while more are lent. */
+export const LENT_USE_MAX = 1 / 2;
+
+/** Minimum grants to an isolate within a second for slots to be lent to it: where calls are rare they all ask. */
+export const LENT_PACE_MIN = 8;
+
+/** How long slots stay lent that nobody keeps: nobody does yet, or the context that did has ended. */
+export const LOAN_TTL_MS = 5_000;
+
+/** How often a loan is renewed. The answer waits so long for the news that its slots are wanted back. */
+export const LOAN_RENEW_EVERY_MS = 1_000;
+
+/** How long after the last renewal that was acknowledged was sent a call may start on a loan: well before its TTL. */
+export const LOAN_STARTS_MS = 3_000;

@@ -46,4 +46,6 @@ export interface Ticket {
   readonly parents: readonly LeaseId[];
   /** Its probable use. Null: one request, and nobody counts tokens. */
   readonly estimate: CallEstimate | null;
+  /** Its isolate may start calls on slots that it is lent. Absent: it may not. */
+  readonly mayBorrow?: boolean;
 }

@@ -27,7 +27,7 @@ export function poolStatus(
   for (const { ticket } of state.queue.byTicket.values()) {
     oldest = Math.min(oldest, ticket.enqueuedAt);
   }
-  const { queue, settings, totals, unclaimed } = state;
+  const { queue, settings, totals, unclaimed, lending } = state;
   return {
     ...identity,
     in_use: heldByCalls(state),
@@ -35,6 +35,7 @@ export function poolStatus(
     cooldown_ms: Math.round(cooldownInForceMs(state)),
     unclaimed: unclaimed.slots,
     unclaimed_until: unclaimed.slots === 0 ? null : new Date(unclaimed.until).toISOString(),
+    lent: lending.idle,
     queued: queueLength(queue),
     queued_by_lane: {
       high: laneLength(queue, 'high'),

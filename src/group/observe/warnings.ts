@@ -65,7 +65,7 @@ export class Warnings {
 
   /** Warns of what an event brought about, after it. */
   note(state: GroupState, { warn_at: warnAt }: WarningBounds, now: InstantMs): void {
-    const { totals, controls, slotsInUse, unclaimed } = state;
+    const { totals, controls, slotsInUse, unclaimed, lending } = state;
     const { quota = 0, egress = 0 } = totals.refusals;
     const seen = this.#seen;
     if (totals.expired > seen.expired) {
@@ -95,7 +95,7 @@ export class Warnings {
     }
     const limit = slotsLearned(state);
     const queued = queueLength(state.queue);
-    const inUse = slotsInUse - unclaimed.slots;
+    const inUse = slotsInUse - unclaimed.slots - lending.idle;
     const isNear = warnAt !== null && limit > 0 && inUse >= warnAt * limit;
     if (!isNear) {
       this.#nearSince = null;

@@ -1,5 +1,5 @@
 import type { Lease } from '../../../src/core/state.ts';
-import type { Claim } from '../../../src/core/unclaimed.ts';
+import type { Claim, LentSlot } from '../../../src/core/unclaimed.ts';
 import type { InstantMs, LeaseId } from '../../../src/core/words/ids.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import type { Ticket } from '../../../src/core/words/ticket.ts';
@@ -39,6 +39,10 @@ export interface Call {
   askTurn: number;
   loopTurn: number;
   endedAt: InstantMs | null;
+  /** The lent slot that it runs on, as long as no answer holds a lease of its own for it. */
+  lent: LentSlot | null;
+  /** How long it holds without a renewal. */
+  ttlMs: number;
 }
 
 export function newCall(ticket: Ticket, leaseId: LeaseId, isStrict: boolean, now: InstantMs): Call {
@@ -64,14 +68,17 @@ export function newCall(ticket: Ticket, leaseId: LeaseId, isStrict: boolean, now
     askTurn: 0,
     loopTurn: 0,
     endedAt: null,
+    lent: null,
+    ttlMs: LEASE_TTL_MS,
   };
 }
 
 /** Tells of the lease as `LeaseHolder` does. */
 export function claimOf(call: Call, now: InstantMs): Claim {
-  const { ticket, leaseId, attachment, nested, heirOf, grantedAt, renewedAt } = call;
+  const { ticket, leaseId, attachment, nested, heirOf, grantedAt, renewedAt, lent, ttlMs } = call;
   const { id: ticketId, holder, lane, slots } = ticket;
-  const hasLapsed = now >= renewedAt + LEASE_TTL_MS;
+  const hasLapsed = now >= renewedAt + ttlMs;
   const of = { leaseId, ticketId, holder, lane, slots, attachment, nested, heirOf };
-  return { ...of, hasLapsed, heldMs: now - grantedAt, reserved: null };
+  const held = { hasLapsed, heldMs: now - grantedAt, reserved: null };
+  return { ...of, ...held, ...(lent !== null && { lent }) };
 }

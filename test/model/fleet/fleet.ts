@@ -9,6 +9,7 @@ import { Clock } from '../simulator/clock.ts';
 import { newCall, type Call } from './call.ts';
 import { Disk } from './disk.ts';
 import { Holders } from './holders.ts';
+import { Isolates, type Isolate } from './isolates.ts';
 import { Instance, type WriteFate } from './instance.ts';
 import { Network } from './network.ts';
 import { DESIGN, type Rules } from './rules.ts';
@@ -36,6 +37,7 @@ export class Fleet {
   readonly disk = new Disk();
   readonly network: Network;
   readonly holders: Holders;
+  readonly isolates: Isolates;
   readonly calls: Call[] = [];
   /** The most slots that calls held at once which had not lapsed. */
   peak = 0;
@@ -70,8 +72,20 @@ export class Fleet {
       now: () => this.now,
       lostMs: () => this.#frozenMs,
       onStart: () => this.#check(),
+      onKnown: (call) => this.isolates.settle(call),
+      onLent: (call, handed, sentAt) => this.isolates.takeIn(call, handed, sentAt),
       onEndHeard: (call, outcome) => this.#lag(call, outcome),
       onGone: (call) => this.#checkGone(call),
+    });
+    this.isolates = new Isolates(2, {
+      clock: this.clock,
+      network: this.network,
+      holders: this.holders,
+      rules,
+      now: () => this.now,
+      lostMs: () => this.#frozenMs,
+      onStart: () => this.#check(),
+      onFence: () => this.#meetFences(),
     });
     this.#current = this.#load(null);
   }
@@ -88,18 +102,52 @@ export class Fleet {
     return this.#current.state;
   }
 
+  /** A call of an isolate that may start it on a slot that it was lent. */
+  callIn(isolate: Isolate, isStrict: boolean): Call {
+    const call = this.#newCall(1, isStrict, { isolate: isolate.id });
+    if (!this.isolates.start(call)) this.holders.ask(call);
+    this.advance(0);
+    return call;
+  }
+
+  /** Ends a call, and tells the group or its isolate. */
+  finish(call: Call, outcome: Outcome): void {
+    if (!this.isolates.finish(call, outcome)) this.holders.finish(call, outcome);
+  }
+
+  /** Has a holder take its lease up again, or take one of its own. */
+  resume(call: Call): void {
+    this.isolates.takeOwn(call);
+    this.holders.resume(call);
+  }
+
   arrive(slots: number, isStrict: boolean, parent: Call | null = null): Call {
+    const call = this.#newCall(slots, isStrict, { parent });
+    this.holders.ask(call);
+    this.advance(0);
+    return call;
+  }
+
+  #newCall(
+    slots: number,
+    isStrict: boolean,
+    { parent = null, isolate }: { readonly parent?: Call | null; readonly isolate?: string },
+  ): Call {
     const count = this.calls.length;
     const ticket = someTicket(`t${count}`, this.now, {
-      holder: { ...SOMEBODY, tenant: `tenant-${count % 3}`, agent: count % 2 > 0 ? 'run' : null },
+      holder: {
+        ...SOMEBODY,
+        tenant: `tenant-${count % 3}`,
+        agent: count % 2 > 0 ? 'run' : null,
+        ...(isolate !== undefined && { isolate }),
+      },
+      mayBorrow: isolate !== undefined,
       slots,
       parents: parent === null ? [] : [parent.leaseId],
     });
     const call = newCall(ticket, leaseIdOf(ticket.id, 1), isStrict, this.now);
     this.calls.push(call);
     this.#live.push(call);
-    this.holders.ask(call);
-    this.advance(0);
     return call;
   }
 
@@ -165,10 +213,14 @@ export class Fleet {
     this.network.cut();
     this.#writeFates.length = 0;
     for (const call of this.calls) call.phase = 'over';
+    this.isolates.abandon();
     this.reset('dies_silently');
     this.advance(LEASE_TTL_MS);
-    const { leases, slotsInUse, slotsNested, unclaimed } = this.state;
-    assert.deepEqual([leases.size, slotsInUse, slotsNested, unclaimed.slots], [0, 0, 0, 0]);
+    const { leases, lending, slotsInUse, slotsNested, unclaimed } = this.state;
+    assert.deepEqual(
+      [leases.size + lending.loans.size, slotsInUse, slotsNested, unclaimed.slots],
+      [0, 0, 0, 0],
+    );
     this.advance(LEASE_TTL_MS / 10);
     assert.equal(this.disk.mark, 0, 'the mark stays up');
   }
@@ -251,7 +303,7 @@ export class Fleet {
 
   /** Checks what must hold at every instant, by the calls that really run. */
   #check(): void {
-    const { leases, unclaimed } = this.state;
+    const { leases, lending, unclaimed } = this.state;
     let counted = 0;
     let unknown = 0;
     for (const call of this.#live) {
@@ -259,6 +311,10 @@ export class Fleet {
       const { slots } = call.ticket;
       if (call.nested === null) counted += slots;
       const lease = leases.get(call.leaseId);
+      const { lent, at } = call;
+      const isLent =
+        lent !== null && at === null && lending.loans.get(lent.loan)?.slots.has(lent.slot) === true;
+      if (isLent) continue;
       if (lease === undefined || lease.phase === 'cooling') unknown += slots;
     }
     assert.ok(

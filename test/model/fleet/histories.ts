@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import type { Call } from './call.ts';
 import type { Fleet } from './fleet.ts';
+import type { Isolate } from './isolates.ts';
 
 /** A history that was made up to break a rule. Random ones find most of these in a hundred thousand, and some never. */
 export interface History {
@@ -412,5 +413,80 @@ export const ASKED_AGAIN_AFTER_ITS_END: History = {
     fleet.reset('goes_on', 0);
     fleet.network.echo(2, EVER_MS, false);
     fleet.advance(100);
+  },
+};
+
+/** A limit of which slots are lent, and the first isolate. */
+const LENDING = { slotsMax: 8, isAdaptive: false, timeoutMs: 240_000 } as const;
+
+function isolateOf({ isolates }: Fleet): Isolate {
+  const [isolate] = isolates.all;
+  assert.ok(isolate !== undefined);
+  return isolate;
+}
+
+/** Has all slots taken by calls that nobody hears of from then on. */
+function fill(fleet: Fleet): void {
+  const calls = arriveAll(fleet, LENDING.slotsMax);
+  fleet.advance(100);
+  for (const call of calls) cutOff(fleet, call);
+}
+
+/** Nobody keeps a loan any more, and its isolate has not noticed. Its slots are handed on, and it starts a call. */
+export const LENT_LONG_AGO: History = {
+  settings: LENDING,
+  run: (fleet) => {
+    const isolate = isolateOf(fleet);
+    const call = fleet.callIn(isolate, true);
+    fleet.isolates.loseKeeper(isolate, true);
+    fleet.finish(call, 'success');
+    fleet.advance(5_100);
+    fill(fleet);
+    fleet.callIn(isolate, true);
+  },
+};
+
+/** A slot is given back, the answer is lost, and it is granted on. It is given back once more after a reset. */
+export const GIVEN_BACK_TWICE: History = {
+  settings: LENDING,
+  run: (fleet) => {
+    fleet.callIn(isolateOf(fleet), true);
+    fleet.network.foretell('give_back', { lost: 'answer' });
+    fleet.advance(600);
+    fill(fleet);
+    fleet.reset('dies_silently');
+    fleet.advance(4_000);
+  },
+};
+
+/** A call asks for a lease of its own, and its message comes after its loan has lapsed and the slot was handed on. */
+export const OWN_LEASE_TOO_LATE: History = {
+  settings: LENDING,
+  run: (fleet) => {
+    const isolate = isolateOf(fleet);
+    // One asks and brings the slot, the other one runs on it.
+    fleet.callIn(isolate, true);
+    fleet.callIn(isolate, true);
+    // It is told once more, and that is lost.
+    fleet.network.foretell('resume', { requestMs: 7_000 });
+    fleet.network.foretell('resume', { lost: 'request' });
+    fleet.network.foretell('resume', { lost: 'request' });
+    fleet.isolates.loseKeeper(isolate, true);
+    fleet.advance(5_200);
+    fill(fleet);
+    fleet.reset('dies_silently');
+    fleet.advance(4_000);
+  },
+};
+
+/** More is lent than the mark leaves, while no write lands. */
+export const LENT_ABOVE_THE_MARK: History = {
+  settings: { ...LENDING, slotsMax: 64 },
+  run: (fleet) => {
+    arriveAll(fleet, 2);
+    fleet.advance(2);
+    fleet.foretellWrite({ landMs: null });
+    fleet.callIn(isolateOf(fleet), true);
+    fleet.advance(2);
   },
 };

@@ -36,6 +36,10 @@ interface HoldersParts {
   /** A call has begun at the upstream, or an end of it was heard for the first time. */
   readonly onStart: (call: Call) => void;
   readonly onEndHeard: (call: Call, outcome: Outcome) => void;
+  /** An answer brought slots for the isolate of a call, which asked at `sentAt`. */
+  readonly onLent: (call: Call, handed: HandedOut, sentAt: InstantMs) => void;
+  /** The group knows the lease of a call that ran on a lent slot, or its end. */
+  readonly onKnown: (call: Call) => void;
   /** A holder stops because an instance said that its lease is gone. */
   readonly onGone: (call: Call) => void;
 }
@@ -65,6 +69,7 @@ export class Holders {
         this.#detach(call, answer.lease.attachment, from);
       }
     };
+    const sentAt = this.#parts.now();
     network.send({
       of: 'ask',
       call,
@@ -79,7 +84,11 @@ export class Holders {
         isOver = true;
         call.unheardAsks -= 1;
         call.hasLostAsk ||= answer.kind === 'broken';
-        if (answer.kind === 'lease') return this.#adopt(call, answer.lease, from);
+        if (answer.kind === 'lease') {
+          // Only the first grant that comes brings them: of a later one they lapse.
+          if (call.phase === 'asking') this.#parts.onLent(call, answer.lease, sentAt);
+          return this.#adopt(call, answer.lease, from);
+        }
         if (call.askTurn !== turn || call.phase !== 'asking') return;
         if (answer.kind === 'broken') clock.after(ASK_AGAIN_MS, again);
         else if (answer.kind === 'pending') clock.after(0, again);
@@ -105,6 +114,7 @@ export class Holders {
     call.phase = 'over';
     call.endedAt = this.#parts.now();
     const { leaseId, at, isSole } = call;
+    if (at === null) return this.#releaseById(call, outcome, 0);
     let isOver = false;
     const byId = (isNeeded: boolean): void => {
       if (isOver) return;
@@ -141,7 +151,10 @@ export class Holders {
   #releaseById(call: Call, outcome: Outcome, tries: number): void {
     const { clock, network, now } = this.#parts;
     const pauseMs = RELEASE_PAUSES_MS[tries];
-    if (pauseMs === undefined) return this.#dispose(call);
+    if (pauseMs === undefined) {
+      this.#parts.onKnown(call);
+      return this.#dispose(call);
+    }
     clock.after(pauseMs, () => {
       const { leaseId } = call;
       const claim = claimOf(call, now());
@@ -149,8 +162,9 @@ export class Holders {
       const next = (isNeeded: boolean): void => {
         if (isOver) return;
         isOver = true;
-        if (isNeeded) this.#releaseById(call, outcome, tries + 1);
-        else this.#dispose(call);
+        if (isNeeded) return this.#releaseById(call, outcome, tries + 1);
+        this.#parts.onKnown(call);
+        this.#dispose(call);
       };
       network.send({
         of: 'release_by_id',
@@ -178,9 +192,11 @@ export class Holders {
       return this.#detach(call, attachment, from);
     }
     if (call.phase === 'running') this.#dispose(call);
+    this.#parts.onKnown(call);
     call.at = from;
     call.attachment = attachment;
     call.heirOf = heirOf;
+    call.ttlMs = LEASE_TTL_MS;
     if (call.phase === 'running') return;
     call.phase = 'running';
     call.nested = nested;

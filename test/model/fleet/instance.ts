@@ -3,6 +3,7 @@ import type { Effect, GroupEvent } from '../../../src/core/events.ts';
 import { checkInvariants } from '../../../src/core/invariants.ts';
 import { boundSlotsOf } from '../../../src/core/leases.ts';
 import { isCovered, lostAt, type BoundRow } from '../../../src/core/parts/bound.ts';
+import { notePace, type Lent, type Told } from '../../../src/core/parts/loans.ts';
 import type { GroupState, Lease } from '../../../src/core/state.ts';
 import { nextWakeAt } from '../../../src/core/step.ts';
 import type { Claim } from '../../../src/core/unclaimed.ts';
@@ -12,7 +13,11 @@ import {
   type LeaseId,
   type TicketId,
 } from '../../../src/core/words/ids.ts';
-import { RENEW_EVERY_MS } from '../../../src/core/words/settings.ts';
+import {
+  LENT_PACE_MIN,
+  LOAN_RENEW_EVERY_MS,
+  RENEW_EVERY_MS,
+} from '../../../src/core/words/settings.ts';
 import { slotsHeld } from '../../../src/core/violations.ts';
 import { takeWrite } from '../../../src/core/writes.ts';
 import type { Clock } from '../simulator/clock.ts';
@@ -26,12 +31,14 @@ const SOON_MS = 50;
 export type Answer =
   | { readonly kind: 'lease'; readonly lease: HandedOut }
   | { readonly kind: 'gone'; readonly attachment: number }
+  | { readonly kind: 'kept'; readonly attachment: number }
   | { readonly kind: 'ok' | 'revoking' | 'pending' | 'rejected' | 'released' }
   /** The connection broke: the instance is dead, or refuses. */
   | { readonly kind: 'broken' };
 
 export interface HandedOut extends Pick<Lease, 'attachment' | 'nested' | 'heirOf'> {
   readonly decidedAt: InstantMs;
+  readonly lent: Lent | null;
 }
 
 export type Reply = (answer: Answer) => void;
@@ -75,6 +82,7 @@ export class Instance {
   isAlive = true;
   /** The mark on disk: when a newer instance has read it, the one that this read. */
   markOnDisk: number;
+  /** When the last write was issued. */
   #writtenAt = instant(-Infinity);
   #lastRow: BoundRow | null = null;
   /** Answers that have not left. */
@@ -93,6 +101,7 @@ export class Instance {
   readonly #out = new Set<LeaseId>();
   readonly #asks = new Map<TicketId, Reply>();
   readonly #renewals = new Map<LeaseId, { readonly dueAt: number; readonly reply: Reply }>();
+  readonly #loanRenewals = new Map<LeaseId, { readonly dueAt: number; readonly reply: Reply }>();
 
   constructor(number: number, state: GroupState, around: Surroundings) {
     this.number = number;
@@ -105,7 +114,11 @@ export class Instance {
   }
 
   acquire(event: Extract<GroupEvent, { kind: 'acquire' }>, reply: Reply): void {
-    const { id } = event.ticket;
+    const { id, holder, mayBorrow } = event.ticket;
+    // All isolates call often.
+    for (let index = 0; mayBorrow === true && index < LENT_PACE_MIN; index += 1) {
+      notePace(this.state.lending, holder.isolate ?? '', this.#around.now());
+    }
     const superseded = this.#asks.get(id);
     this.#asks.set(id, reply);
     this.apply(event);
@@ -125,6 +138,18 @@ export class Instance {
     if (phase === 'revoking') return reply({ kind: 'revoking' });
     this.#answerRenewal(leaseId, { kind: 'ok' });
     this.#renewals.set(leaseId, { dueAt: this.#around.now() + RENEW_EVERY_MS, reply });
+    this.#arm();
+  }
+
+  /** As `Loans` does: the first answer of a keeper comes at once, those to its renewals are parked. */
+  keepLoan(loanId: LeaseId, isNew: boolean, told: Told, reply: Reply): void {
+    this.apply({ kind: 'keep_loan', loanId, isNew, told });
+    const loan = this.state.lending.loans.get(loanId);
+    if (loan === undefined) return reply(this.#gone());
+    if (isNew) return this.#acknowledge({ kind: 'kept', attachment: loan.attachment }, reply);
+    if (loan.isRecalled) return reply({ kind: 'revoking' });
+    this.#answerRenewal(loanId, { kind: 'ok' });
+    this.#loanRenewals.set(loanId, { dueAt: this.#around.now() + LOAN_RENEW_EVERY_MS, reply });
     this.#arm();
   }
 
@@ -159,11 +184,12 @@ export class Instance {
     const waiting = [...this.#answers, ...this.#inFlight.flatMap(({ answers }) => answers)];
     const parked = [
       ...this.#asks.values(),
-      ...[...this.#renewals.values()].map(({ reply }) => reply),
+      ...[...this.#renewals.values(), ...this.#loanRenewals.values()].map(({ reply }) => reply),
       ...waiting.map(({ reply }) => reply),
     ];
     this.#asks.clear();
     this.#renewals.clear();
+    this.#loanRenewals.clear();
     this.#answers = [];
     if (!isSilent) for (const reply of parked) reply?.({ kind: 'broken' });
     this.#around.onDeath(this);
@@ -191,6 +217,8 @@ export class Instance {
         return this.#take(effect.ticketId)?.({ kind: 'rejected' });
       case 'gone':
         return this.#take(effect.ticketId)?.(this.#gone());
+      case 'recalled':
+        return this.#answerRenewal(effect.loanId, { kind: 'revoking' });
       case 'revoked':
         return this.#answerRenewal(effect.leaseId, { kind: 'revoking' });
       case 'ended':
@@ -199,13 +227,20 @@ export class Instance {
     }
   }
 
-  #grant({ ticketId, lease, isCovered: isLeaving }: Extract<Effect, { kind: 'grant' }>): void {
+  #grant({
+    ticketId,
+    lease,
+    lent,
+    isCovered: isLeaving,
+  }: Extract<Effect, { kind: 'grant' }>): void {
     const { attachment, nested, heirOf } = lease;
     if (isLeaving && heirOf.length > 0 && !lease.isOfEarlier) this.#around.onPassed();
     const reply = this.#take(ticketId);
-    const handed = { attachment, nested, heirOf, decidedAt: this.#around.now() };
+    const decidedAt = this.#around.now();
+    const handed = { attachment, nested, heirOf, lent: lent ?? null, decidedAt };
     const leave = (): void => {
       this.#out.add(lease.id);
+      for (const slot of lent?.slots ?? []) this.#out.add(slot);
       this.#checkMark();
       reply?.({ kind: 'lease', lease: handed });
     };
@@ -218,6 +253,9 @@ export class Instance {
     let held = this.state.unclaimed.slots;
     for (const lease of this.state.leases.values()) {
       if (this.#out.has(lease.id)) held += boundSlotsOf(lease);
+    }
+    for (const { slots } of this.state.lending.loans.values()) {
+      for (const slot of slots) if (this.#out.has(slot)) held += 1;
     }
     assert.ok(held <= this.markOnDisk, `${held} slots are held above the mark ${this.markOnDisk}`);
   }
@@ -233,20 +271,30 @@ export class Instance {
   }
 
   #answerRenewal(id: LeaseId, answer: Answer): void {
-    const parked = this.#renewals.get(id);
+    const parked = this.#renewals.get(id) ?? this.#loanRenewals.get(id);
     this.#renewals.delete(id);
+    this.#loanRenewals.delete(id);
     if (parked === undefined) return;
+    if (answer.kind === 'ok') this.#acknowledge(answer, parked.reply);
+    else parked.reply(answer);
+  }
+
+  /** Answers behind a write that is not too old. */
+  #acknowledge(answer: Answer, reply: Reply): void {
     const { rules, now } = this.#around;
-    const isProven = answer.kind !== 'ok' || rules.mayAcknowledge(this.#writtenAt, now());
-    if (isProven) return parked.reply(answer);
-    this.#answers.push({ leave: () => parked.reply(answer), reply: parked.reply });
+    const arrivedAt = this.state.bound.confirmed?.at ?? instant(-Infinity);
+    if (rules.mayAcknowledge(arrivedAt, now(), this.#writtenAt)) return reply(answer);
+    this.#answers.push({ leave: () => reply(answer), reply });
     this.#isAwaited = true;
+    this.#settle();
   }
 
   #answerDue(): void {
-    for (const [id, { dueAt }] of this.#renewals) {
-      if (dueAt > this.#around.now()) break;
-      this.#answerRenewal(id, { kind: 'ok' });
+    for (const renewals of [this.#renewals, this.#loanRenewals]) {
+      for (const [id, { dueAt }] of renewals) {
+        if (dueAt > this.#around.now()) break;
+        this.#answerRenewal(id, { kind: 'ok' });
+      }
     }
   }
 
@@ -324,10 +372,12 @@ export class Instance {
     if (!this.isAlive) return;
     const { clock, now, rules } = this.#around;
     const [renewal] = this.#renewals.values();
+    const [loanRenewal] = this.#loanRenewals.values();
+    const renewAt = Math.min(renewal?.dueAt ?? Infinity, loanRenewal?.dueAt ?? Infinity);
     const wakeAt = nextWakeAt(this.state, now());
     // One that does not give up has nothing to do at the instant at which it should.
     const awakeAt = rules.givesUp ? wakeAt : Math.max(wakeAt, now() + 1_000);
-    const dueAt = Math.min(awakeAt, this.#flushAt, renewal?.dueAt ?? Infinity);
+    const dueAt = Math.min(awakeAt, this.#flushAt, renewAt);
     const at = clock.now + Math.max(0, dueAt - now());
     if (this.#wakeAt <= at) return;
     this.#wakeAt = at;

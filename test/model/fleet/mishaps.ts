@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Outcome } from '../../../src/core/words/outcome.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
@@ -6,6 +7,7 @@ import { stepMsArb } from '../actions.ts';
 import type { Call } from './call.ts';
 import type { Fallen, Fleet } from './fleet.ts';
 import type { WriteFate } from './instance.ts';
+import type { Isolate } from './isolates.ts';
 import type { Fate, MessageKind } from './network.ts';
 
 /** Something that happens to a fleet. `pick` chooses among the calls it can happen to. */
@@ -16,6 +18,20 @@ export type Mishap =
       readonly slots: number;
       readonly isStrict: boolean;
     }
+  /** Calls of an isolate that is lent slots. */
+  | {
+      readonly kind: 'call_in';
+      readonly isolate: number;
+      readonly count: number;
+      readonly isStrict: boolean;
+    }
+  /** The context ends that keeps an isolate's loan, or all of the isolate. */
+  | {
+      readonly kind: 'lose_keeper' | 'isolate_dies';
+      readonly isolate: number;
+      readonly isHeard: boolean;
+    }
+  | { readonly kind: 'cut_isolate'; readonly isolate: number; readonly ms: number }
   /** A call made for another one that runs. */
   | { readonly kind: 'nest'; readonly pick: number }
   /** A run of calls, one after the other, each of which ends soon. */
@@ -44,6 +60,11 @@ const ECHO_MS = 10_000;
 /** Lets a mishap happen, and all that is due at its instant. */
 export function befall(fleet: Fleet, mishap: Mishap): void {
   const { holders } = fleet;
+  const isolateOf = (index: number): Isolate => {
+    const isolate = fleet.isolates.all[index];
+    assert.ok(isolate !== undefined);
+    return isolate;
+  };
   const running = (pick: number, work: (call: Call) => void): void => {
     const calls = fleet.in('running');
     const call = calls[pick % calls.length];
@@ -57,6 +78,22 @@ export function befall(fleet: Fleet, mishap: Mishap): void {
       return;
     case 'rush':
       return rush(fleet, mishap.count, mishap.pick);
+    case 'call_in':
+      for (let index = 0; index < mishap.count; index += 1) {
+        fleet.callIn(isolateOf(mishap.isolate), mishap.isStrict);
+      }
+      return;
+    case 'lose_keeper':
+      fleet.isolates.loseKeeper(isolateOf(mishap.isolate), mishap.isHeard);
+      break;
+    case 'isolate_dies': {
+      const isolate = isolateOf(mishap.isolate);
+      fleet.isolates.die(isolate, mishap.isHeard, fleet.in('running'));
+      break;
+    }
+    case 'cut_isolate':
+      isolateOf(mishap.isolate).cutUntil = fleet.clock.now + mishap.ms;
+      break;
     case 'nest':
       return running(mishap.pick, (call) => fleet.arrive(1, call.isStrict, call));
     case 'leave': {
@@ -66,12 +103,12 @@ export function befall(fleet: Fleet, mishap: Mishap): void {
       break;
     }
     case 'resume':
-      running(mishap.pick, (call) => holders.resume(call));
+      running(mishap.pick, (call) => fleet.resume(call));
       break;
     case 'revoke':
       return running(mishap.pick, (call) => fleet.revoke(call));
     case 'finish':
-      running(mishap.pick, (call) => holders.finish(call, mishap.outcome));
+      running(mishap.pick, (call) => fleet.finish(call, mishap.outcome));
       break;
     case 'die':
       running(mishap.pick, (call) => holders.die(call, mishap.isHeard));
@@ -117,6 +154,7 @@ const pick = fc.nat(40);
 const outcome = fc.constantFrom<Outcome>('success', 'cancelled', 'failed', 'unused');
 const lateMs = fc.constantFrom(0, 0, 1, 20, 400, 1_900, 2_900, 3_100, 7_000, 9_900);
 const kinds = ['ask', 'renew', 'resume', 'release', 'release_by_id', 'detach'] as const;
+const loanKinds = [...kinds, 'keep_loan', 'keep_loan', 'give_back', 'give_back'] as const;
 
 const fateArb: fc.Arbitrary<Partial<Fate>> = fc.record({
   requestMs: lateMs,
@@ -136,7 +174,11 @@ function kindOf<Kind extends Mishap['kind']>(kind: Kind): { readonly kind: fc.Ar
  * @param isStrict all holders stop at their fence
  * @param isWide calls come in crowds
  */
-export function mishapArb(isStrict: boolean, isWide: boolean): fc.Arbitrary<Mishap> {
+export function mishapArb(
+  isStrict: boolean,
+  isWide: boolean,
+  hasLoans = false,
+): fc.Arbitrary<Mishap> {
   const strict = isStrict ? fc.constant(true) : fc.boolean();
   const count = isWide ? fc.constantFrom(1, 2, 5, 12) : fc.constantFrom(1, 1, 2);
   const slots = fc.constantFrom(1, 1, 1, 2);
@@ -150,7 +192,14 @@ export function mishapArb(isStrict: boolean, isWide: boolean): fc.Arbitrary<Mish
     [isWide ? 10 : 6, fc.record({ ...kindOf('finish'), pick, outcome })],
     [2, fc.record({ ...kindOf('die'), pick, isHeard: fc.nat(3).map((nat) => nat > 0) })],
     [2, fc.record({ ...kindOf('cut'), pick, ms: fc.constantFrom(2_000, 20_000, 44_000, 60_000) })],
-    [6, fc.record({ ...kindOf('fate'), of: fc.constantFrom(...kinds), fate: fateArb })],
+    [
+      6,
+      fc.record({
+        ...kindOf('fate'),
+        of: fc.constantFrom(...(hasLoans ? loanKinds : kinds)),
+        fate: fateArb,
+      }),
+    ],
     [
       3,
       fc.record({
@@ -176,7 +225,23 @@ export function mishapArb(isStrict: boolean, isWide: boolean): fc.Arbitrary<Mish
     [10, fc.record({ ...kindOf('advance'), ms: stepMsArb })],
     [1, fc.record({ ...kindOf('freeze'), ms: stepMsArb })],
   ];
+  if (hasLoans) arbitraries.push(...loanArbs(strict));
   return fc.oneof(...arbitraries.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+}
+
+/** Mishaps of isolates that are lent slots. */
+function loanArbs(strict: fc.Arbitrary<boolean>): [number, fc.Arbitrary<Mishap>][] {
+  const isolate = fc.nat(1);
+  const isHeard = fc.boolean();
+  const count = fc.constantFrom(1, 1, 2, 5);
+  const ms = fc.constantFrom(1_000, 2_000, 4_000, 20_000);
+  return [
+    [20, fc.record({ ...kindOf('call_in'), isolate, count, isStrict: strict })],
+    [2, fc.record({ ...kindOf('lose_keeper'), isolate, isHeard })],
+    [1, fc.record({ ...kindOf('isolate_dies'), isolate, isHeard })],
+    [2, fc.record({ ...kindOf('cut_isolate'), isolate, ms })],
+    [10, fc.record({ ...kindOf('advance'), ms: fc.constantFrom(1, 50, 300, 900, 1_100, 2_500) })],
+  ];
 }
 
 const cooldownMs = fc.constantFrom(0, 0, 200, 5_000);

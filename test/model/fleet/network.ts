@@ -1,8 +1,21 @@
 import type { Clock } from '../simulator/clock.ts';
-import type { Call } from './call.ts';
 import type { Answer, Instance, Reply } from './instance.ts';
 
-export type MessageKind = 'ask' | 'renew' | 'resume' | 'release' | 'release_by_id' | 'detach';
+export type MessageKind =
+  | 'ask'
+  | 'renew'
+  | 'resume'
+  | 'release'
+  | 'release_by_id'
+  | 'detach'
+  | 'keep_loan'
+  | 'give_back';
+
+/** A sender of messages, which hears the answers. */
+export interface Party {
+  /** Nothing of what it sends or hears gets through before this. */
+  readonly cutUntil: number;
+}
 
 /** The fate of one message and of its answer. */
 export interface Fate {
@@ -25,7 +38,7 @@ const GOOD: Fate = {
 
 export interface Message {
   readonly of: MessageKind;
-  readonly call: Call;
+  readonly call: Party;
   /** The instance that it goes to; null: whichever answers to the name of the group when it arrives. */
   readonly to: Instance | null;
   readonly deliver: (instance: Instance, reply: Reply) => void;
@@ -100,7 +113,7 @@ export class Network {
     });
   }
 
-  #isOff(call: Call): boolean {
+  #isOff(call: Party): boolean {
     return this.#clock.now < call.cutUntil;
   }
 }

@@ -1,3 +1,4 @@
+import type { LocalLoan, LocalSlot } from '../../../src/call/acquire/local-loan.ts';
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
 import { RENEWED_BEHIND_MS, type BoundRow } from '../../../src/core/parts/bound.ts';
 import type { GroupState } from '../../../src/core/state.ts';
@@ -18,9 +19,12 @@ export interface Rules {
   readonly confirm: (state: GroupState, seq: number, now: InstantMs) => void;
   /** A new instance has loaded; `before` is the one that it replaces. */
   readonly load: (state: GroupState, before: GroupState | null) => void;
-  readonly mayAcknowledge: (writtenAt: InstantMs, now: InstantMs) => boolean;
+  /** Whether a renewal is answered, by when the last write that has arrived was issued, and the last one of all. */
+  readonly mayAcknowledge: (arrivedAt: InstantMs, now: InstantMs, issuedAt: InstantMs) => boolean;
   readonly refuses: (state: GroupState, claim: Claim) => boolean;
   readonly believesGone: (own: number, theirs: number) => boolean;
+  /** An isolate takes a lent slot for a call that starts. */
+  readonly borrow: (loan: LocalLoan, now: InstantMs) => LocalSlot | null;
   /** Whether an instance ends whose write does not arrive. */
   readonly givesUp: boolean;
 }
@@ -30,8 +34,9 @@ export const DESIGN: Rules = {
   row: (row) => row,
   confirm: confirmWrite,
   load: () => {},
-  mayAcknowledge: (writtenAt, now) => now < writtenAt + RENEWED_BEHIND_MS,
+  mayAcknowledge: (arrivedAt, now) => now < arrivedAt + RENEWED_BEHIND_MS,
   refuses: isOfNewer,
   believesGone: (own, theirs) => theirs >= own,
+  borrow: (loan) => loan.take(),
   givesUp: true,
 };

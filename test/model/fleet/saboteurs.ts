@@ -1,5 +1,10 @@
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
-import { isCovered, COVERS_MS, writesOf } from '../../../src/core/parts/bound.ts';
+import {
+  isCovered,
+  COVERS_MS,
+  RENEWED_BEHIND_MS,
+  writesOf,
+} from '../../../src/core/parts/bound.ts';
 import { Tombstones } from '../../../src/core/parts/tombstones.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import { slotsHeld } from '../../../src/core/violations.ts';
@@ -74,7 +79,61 @@ function passingLost(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   return DESIGN.step(state, { kind: 'release', leaseId, ...end }, now);
 }
 
+/** Takes slots that are given back for ones that nobody has given back yet. */
+function forgettingBacks(state: GroupState, event: GroupEvent, now: InstantMs): Effect[] {
+  if (event.kind === 'give_back') {
+    state.bound.unclaimable.clear();
+    Object.assign(state, { tombstones: new Tombstones() });
+  }
+  return DESIGN.step(state, event, now);
+}
+
 export const SABOTEURS: readonly Saboteur[] = [
+  {
+    rule: 'nothing starts on a loan that was not renewed lately',
+    rules: {
+      borrow: (loan, now) => {
+        loan.noteRenewed(now);
+        return loan.take();
+      },
+    },
+    history: histories.LENT_LONG_AGO,
+    noticed: /a call starts on a slot that is not held any more/,
+  },
+  {
+    rule: 'a slot that was given back is not subtracted once more',
+    rules: { step: forgettingBacks },
+    history: histories.GIVEN_BACK_TWICE,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'a slot of a loan that has lapsed is claimed by nobody',
+    rules: {
+      step: claiming((event) => {
+        if (event.kind !== 'resume') return event;
+        const { lent: _, ...claim } = event.claim;
+        return { ...event, claim };
+      }),
+    },
+    history: histories.OWN_LEASE_TOO_LATE,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'what is lent is covered by a write as what is granted',
+    rules: {
+      step: covering(
+        ({ bound }, now) => isCovered(bound, now),
+        ({ bound: { confirmed } }, _heldBefore, effects) => {
+          for (const effect of effects) {
+            if (effect.kind !== 'grant' || confirmed === null) continue;
+            confirmed.granted -= effect.lent?.slots.length ?? 0;
+          }
+        },
+      ),
+    },
+    history: histories.LENT_ABOVE_THE_MARK,
+    noticed: ABOVE_MARK,
+  },
   {
     rule: 'a write tells which leases have ended',
     rules: { row: (row) => ({ ...row, ended: [] }) },
@@ -177,8 +236,11 @@ export const SABOTEURS: readonly Saboteur[] = [
     noticed: UNCOUNTED,
   },
   {
-    rule: 'an instance ends whose write does not arrive',
-    rules: { givesUp: false },
+    rule: 'a write that has not arrived acknowledges nothing, and ends its instance',
+    rules: {
+      givesUp: false,
+      mayAcknowledge: (_arrivedAt, now, issuedAt) => now < issuedAt + RENEWED_BEHIND_MS,
+    },
     history: histories.WRITES_IN_VAIN,
     noticed: UNCOUNTED,
   },

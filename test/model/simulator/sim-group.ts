@@ -230,6 +230,7 @@ function answerOf(effect: Effect): Answer | null {
     case 'pending':
       return { kind: 'lost' };
     case 'write':
+    case 'recalled':
     case 'revoked':
     case 'ended':
       return null;

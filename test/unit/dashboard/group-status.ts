@@ -11,6 +11,7 @@ export function groupStatus(changes: Partial<GroupStatus> = {}): GroupStatus {
     cooldown_ms: 0,
     unclaimed: 0,
     unclaimed_until: null,
+    lent: 0,
     queued: 0,
     queued_by_lane: { high: 0, normal: 0, low: 0 },
     oldest_wait_ms: 0,

@@ -194,6 +194,8 @@ const CALLS: Readonly<Record<keyof GroupRpc, true>> = {
   release: true,
   report: true,
   resume: true,
+  keepLoan: true,
+  giveBack: true,
   status: true,
   leases: true,
   metrics: true,

@@ -1,0 +1,96 @@
+import type { ResumeRequest } from '../../contract/rpc/group-rpc.ts';
+import type { Outcome } from '../../core/words/outcome.ts';
+import type { UpstreamSignal } from '../../core/words/signal.ts';
+import type { Settlement } from '../../core/words/usage.ts';
+import { LOAN_TTL_MS } from '../../core/words/settings.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import { LeaseHolder, type HeldLease, type LeaseEnd } from './lease-holder.ts';
+import { seeToKeeper, type LoanWay } from './lent-slots.ts';
+import type { LocalLoan, LocalSlot } from './local-loan.ts';
+import { giveBack } from './loan-keeper.ts';
+
+/** How long a call runs on a lent slot before it takes a lease of its own. */
+const OWN_AFTER_MS = 1_000;
+
+interface LentLeaseParts {
+  readonly loan: LocalLoan;
+  readonly slot: LocalSlot;
+  readonly way: LoanWay;
+  readonly self: ResumeRequest;
+  readonly onEnd: (end: LeaseEnd) => void;
+}
+
+/**
+ * The hold of a call that runs on a slot which its isolate was lent. If it ends well within a second, its group hears of
+ * it with others. Else the slot becomes a lease of its own, which is held like any other.
+ */
+export class LentLease implements HeldLease {
+  readonly #parts: LentLeaseParts;
+  readonly #beganAt = steadyClock.now();
+  /** The lease that the slot has become; null: it is lent. */
+  #own: LeaseHolder | null = null;
+  #status: number | null = null;
+  #isReleased = false;
+  #callOff: (() => void) | null = null;
+  readonly wantsServed = false;
+  readonly hasWaiters = false;
+
+  constructor(parts: LentLeaseParts) {
+    this.#parts = parts;
+  }
+
+  get leaseId(): string {
+    return this.#parts.self.leaseId;
+  }
+
+  reportStatus(status: number): void {
+    this.#status = status;
+    this.#own?.reportStatus(status);
+  }
+
+  report(signal: UpstreamSignal, isRepeat: boolean): void {
+    this.#takeOwn().report(signal, isRepeat);
+  }
+
+  keep(onRevoked: () => void): void {
+    const { after } = this.#parts.way;
+    this.#callOff = after(OWN_AFTER_MS, () => {
+      if (!this.#isReleased) this.#takeOwn().keep(onRevoked);
+    });
+  }
+
+  /** One that waits for other groups has asked. */
+  async confirm(): Promise<void> {}
+
+  async release(outcome: Outcome, settlement?: Settlement): Promise<void> {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#callOff?.();
+    const isTold = outcome === 'success' || outcome === 'unused';
+    if (this.#own !== null || !isTold || settlement !== undefined) {
+      return this.#takeOwn().release(outcome, settlement);
+    }
+    const { loan, slot, way, self, onEnd } = this.#parts;
+    if (outcome === 'success') loan.note(self, slot, this.#status, this.#beganAt);
+    onEnd({ outcome, status: this.#status, reason: null, used: null });
+    if (loan.takeBack(slot)) await giveBack(loan, [slot], way.pool, way.after);
+    else seeToKeeper(loan, way);
+  }
+
+  /** Makes a lease of its own of the slot, by the next message about it. */
+  #takeOwn(): LeaseHolder {
+    if (this.#own !== null) return this.#own;
+    const { loan, slot, way, self, onEnd } = this.#parts;
+    const { pool, ctx, after } = way;
+    loan.own(slot);
+    const lent = { loan: loan.id, slot: slot.slot, told: loan.report() };
+    const { renewedAt } = loan;
+    const held = { lease: null, attachment: slot.attachment };
+    const onKnown = (): void => loan.part(slot);
+    const since = { grantedAt: this.#beganAt, renewedAt, ttlMs: LOAN_TTL_MS, onKnown };
+    this.#own = new LeaseHolder(pool, { ...self, lent }, held, ctx, after, onEnd, since);
+    if (this.#status !== null) this.#own.reportStatus(this.#status);
+    seeToKeeper(loan, way);
+    return this.#own;
+  }
+}

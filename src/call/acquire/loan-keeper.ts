@@ -1,0 +1,137 @@
+import type { LoanReport, LoanRpc, RenewAnswer } from '../../contract/rpc/group-rpc.ts';
+import { LOAN_RENEW_EVERY_MS } from '../../core/words/settings.ts';
+import { pause } from '../../runtime/background.ts';
+import type { Schedule } from '../../runtime/call-clock.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import { within } from '../../runtime/within.ts';
+import { isOverload } from './failure-streak.ts';
+import type { LocalLoan, LocalSlot } from './local-loan.ts';
+import type { PoolSource } from './pools.ts';
+import { releasePausesMs, resumeRetryMs } from './retry-delays.ts';
+
+/** How often a keeper looks whether its loan is used. */
+const LOOK_EVERY_MS = 250;
+
+/** How long one request keeps a loan at the most: what goes on behind an answer has half a minute. */
+const KEPT_MAX_MS = 25_000;
+
+/** How long a message may take before it counts as lost. */
+const ANSWER_LOST_MS = 3_000;
+
+/**
+ * Keeps a loan of this isolate, as work of one request: renews it, gives back what is not used, and hears when its slots
+ * are wanted back.
+ */
+export class LoanKeeper {
+  readonly #loan: LocalLoan;
+  readonly #pool: PoolSource;
+  readonly #after: Schedule;
+  readonly #number: number;
+  #rpc: LoanRpc | null = null;
+
+  constructor(loan: LocalLoan, pool: PoolSource, after: Schedule) {
+    this.#loan = loan;
+    this.#pool = pool;
+    this.#after = after;
+    this.#number = loan.beginKeeping();
+  }
+
+  async run(): Promise<void> {
+    const endsAt = steadyClock.now() + KEPT_MAX_MS;
+    const loan = this.#loan;
+    try {
+      for (let failures = 0; this.#goesOn;) {
+        try {
+          await (this.#rpc === null ? this.#begin() : this.#renew(this.#rpc));
+          failures = 0;
+        } catch (error) {
+          this.#drop();
+          // The pool gives its slots up: none of them may be used any more.
+          if (loan.hasLapsed) loan.end(true);
+          else await pause(resumeRetryMs(failures, isOverload(error)), this.#after);
+          failures += 1;
+        }
+        if (steadyClock.now() >= endsAt) break;
+      }
+      if (loan.isKeptBy(this.#number)) await this.#giveBack(loan.takeFree());
+    } finally {
+      this.#drop();
+      loan.endKeeping(this.#number);
+    }
+  }
+
+  get #goesOn(): boolean {
+    const loan = this.#loan;
+    return loan.isKeptBy(this.#number) && !loan.isGone && !loan.isEmpty;
+  }
+
+  async #begin(): Promise<void> {
+    const sentAt = steadyClock.now();
+    const keeping = this.#pool().keepLoan(this.#loan.report());
+    const kept = await within(ANSWER_LOST_MS, keeping, this.#after);
+    if (kept.kind === 'gone') return this.#loan.end(true);
+    this.#rpc = kept.loan;
+    this.#loan.noteRenewed(sentAt);
+  }
+
+  async #renew(rpc: LoanRpc): Promise<void> {
+    const loan = this.#loan;
+    const sentAt = steadyClock.now();
+    const lostMs = LOAN_RENEW_EVERY_MS + ANSWER_LOST_MS;
+    const answer = await this.#meanwhile(within(lostMs, rpc.renew(loan.report()), this.#after));
+    if (answer === null) return;
+    if (answer === 'gone') return loan.end(true);
+    loan.noteRenewed(sentAt);
+    if (answer === 'ok') return this.#giveBack(loan.takeSpare());
+    // Until the last call on it is over, or has a lease of its own, it is renewed all the same.
+    loan.end(false);
+    await this.#giveBack(loan.takeFree());
+    if (this.#goesOn) await pause(LOAN_RENEW_EVERY_MS, this.#after);
+  }
+
+  /** Gives back what no call uses while a renewal is parked. Null: there is nothing to keep any more. */
+  async #meanwhile(renewing: Promise<RenewAnswer>): Promise<RenewAnswer | null> {
+    const loan = this.#loan;
+    for (;;) {
+      const looked = pause(LOOK_EVERY_MS, this.#after).then(() => null);
+      const answer = await Promise.race([renewing, looked]);
+      if (answer !== null) return answer;
+      if (this.#goesOn && (loan.isIdle || loan.isOver)) await this.#giveBack(loan.takeFree());
+      if (this.#goesOn) continue;
+      renewing.catch(() => {});
+      return null;
+    }
+  }
+
+  async #giveBack(slots: readonly LocalSlot[]): Promise<void> {
+    if (slots.length > 0) await giveBack(this.#loan, slots, this.#pool, this.#after);
+  }
+
+  #drop(): void {
+    this.#rpc?.[Symbol.dispose]();
+    this.#rpc = null;
+  }
+}
+
+/** Gives slots back, with several tries spread over ten seconds. After the last one they lapse. */
+export async function giveBack(
+  loan: LocalLoan,
+  slots: readonly LocalSlot[],
+  pool: PoolSource,
+  after: Schedule,
+): Promise<void> {
+  let report = loan.report();
+  for (const pauseMs of [0, ...releasePausesMs()]) {
+    if (pauseMs > 0) await pause(pauseMs, after);
+    try {
+      return await within(ANSWER_LOST_MS, pool().giveBack(loan.backOf(slots, report)), after);
+    } catch {
+      // What was to be counted may have been.
+      report = silent(report);
+    }
+  }
+}
+
+function silent(report: LoanReport): LoanReport {
+  return { ...report, ended: [] };
+}

@@ -1,0 +1,204 @@
+import { after, instant, leaseId, type InstantMs, type LeaseId } from './words/ids.ts';
+import {
+  LEASE_TTL_MS,
+  LENT_AT_ONCE_MAX,
+  LENT_PACE_MIN,
+  LENT_SHARE,
+  LENT_USE_MAX,
+  LOAN_TTL_MS,
+} from './words/settings.ts';
+import type { Ticket } from './words/ticket.ts';
+import { noteFreed, noteHandedOut, noteLapsed, noteLost } from './parts/bound.ts';
+import { changeLoan, notePace, paceOf, type Lent, type Loan, type Told } from './parts/loans.ts';
+import { queueLength } from './parts/queue.ts';
+import { atUpstream, blockOf, cooldownInForceMs, slotsMaxAt } from './capacity.ts';
+import type { Effect } from './events.ts';
+import type { GroupState } from './state.ts';
+import { noteToldCalls } from './told.ts';
+import { wantsServed } from './upstream-signals.ts';
+
+/**
+ * Lends slots to the isolate of a call that is granted: if it calls often, nobody waits, and half of the group is free.
+ * They are in use from now on. Null: none.
+ */
+export function lendTo(
+  state: GroupState,
+  { mayBorrow, holder, slots }: Ticket,
+  now: InstantMs,
+): Lent | null {
+  const { lending } = state;
+  const { isolate } = holder;
+  if (mayBorrow !== true || isolate === undefined || slots !== 1) return null;
+  notePace(lending, isolate, now);
+  const known = lending.growing.get(isolate);
+  if (known === undefined && paceOf(lending, isolate, now) < LENT_PACE_MIN) return null;
+  if (!mayLend(state, now) || isLearning(state)) return null;
+  const max = slotsMaxAt(state, now);
+  if (state.slotsInUse >= max * LENT_USE_MAX) return null;
+  const wanted = Math.min(LENT_AT_ONCE_MAX, Math.floor((max - state.slotsInUse) * LENT_SHARE));
+  const count = Math.min(wanted, Math.floor(max * LENT_USE_MAX) - state.slotsInUse);
+  if (count < 1) return null;
+  const attachment = state.nextAttachment++;
+  const loan = known ?? newLoan(state, isolate, attachment);
+  const ids = Array.from({ length: count }, (_, index) =>
+    leaseId(`${isolate}~${attachment}.${index + 1}`),
+  );
+  changeLoan(lending, loan, () => {
+    for (const id of ids) loan.slots.add(id);
+  });
+  loan.until = instant(Math.max(loan.until, after(now, LOAN_TTL_MS)));
+  state.slotsInUse += count;
+  loan.others = Math.max(loan.others, atUpstream(state) - loan.used);
+  noteHandedOut(state.bound, count, now);
+  return { loan: loan.id, slots: ids, attachment };
+}
+
+/**
+ * Whether many more are at the upstream than it was seen to take. What is told of lent calls comes late, so the first lessons
+ * are of calls that asked.
+ */
+function isLearning(state: GroupState): boolean {
+  const { settings, controls } = state;
+  return settings.isAdaptive && atUpstream(state) > 2 * controls.ceiling.evidence.servedSlots;
+}
+
+function newLoan({ lending }: GroupState, isolate: string, attachment: number): Loan {
+  const id = leaseId(`${isolate}~${attachment}`);
+  const nobody = { used: 0, others: 0, until: instant(0), attachment: 0, isRecalled: false };
+  const loan: Loan = { id, isolate, slots: new Set(), ...nobody };
+  lending.loans.set(id, loan);
+  lending.growing.set(isolate, loan);
+  return loan;
+}
+
+/**
+ * Whether calls may go without asking: none has to wait or be refused, what each uses need not be known at once, and
+ * nothing is to be learned of what the upstream says to it.
+ */
+function mayLend(state: GroupState, now: InstantMs): boolean {
+  const { settings, controls, bound, unclaimed, queue } = state;
+  if (!bound.isStored || unclaimed.slots > 0 || now < state.grantsFrom) return false;
+  if (queueLength(queue) > 0 || state.slotsInUse > slotsMaxAt(state, now)) return false;
+  const { paused, isDraining, isDryRun, isMetered } = settings;
+  if (paused || isDraining || isDryRun || isMetered) return false;
+  if (settings.slotsMaxEach < Infinity || settings.slotsMaxEachAgent < Infinity) return false;
+  if (hasEntries(settings.reserved) || hasEntries(settings.reservedLanes)) return false;
+  if (blockOf(state, now) !== null || controls.breaker.phase !== 'closed') return false;
+  return cooldownInForceMs(state) === 0 && !wantsServed(state, now);
+}
+
+function hasEntries(record: object): boolean {
+  return Object.keys(record).length > 0;
+}
+
+/** Calls every loan back as soon as calls may not go without asking any more. */
+export function recallLoans(state: GroupState, now: InstantMs, effects: Effect[]): void {
+  const { growing } = state.lending;
+  if (growing.size === 0 || mayLend(state, now)) return;
+  for (const loan of growing.values()) {
+    loan.isRecalled = true;
+    effects.push({ kind: 'recalled', loanId: loan.id });
+  }
+  growing.clear();
+}
+
+/** Renews a loan: its isolate lives. `isNew`: by another answer, whose disposal counts from now on. */
+export function keepLoan(
+  state: GroupState,
+  {
+    loanId,
+    isNew,
+    told,
+  }: { readonly loanId: LeaseId; readonly isNew: boolean; readonly told: Told },
+  now: InstantMs,
+): void {
+  const loan = state.lending.loans.get(loanId);
+  noteTold(state, loan, told, now);
+  if (loan === undefined) return;
+  if (isNew) loan.attachment = state.nextAttachment++;
+  loan.until = after(now, LEASE_TTL_MS);
+}
+
+/** Notes that the context has ended that kept a loan: somebody else keeps it soon, or its isolate is no more. */
+export function leaveLoan(
+  { lending }: GroupState,
+  { loanId, attachment }: { readonly loanId: LeaseId; readonly attachment: number },
+  now: InstantMs,
+): void {
+  const loan = lending.loans.get(loanId);
+  if (loan?.attachment !== attachment) return;
+  loan.until = instant(Math.min(loan.until, after(now, LOAN_TTL_MS)));
+}
+
+/** Notes what a keeper tells. */
+export function noteTold(
+  state: GroupState,
+  loan: Loan | undefined,
+  { used, peak, ended }: Told,
+  now: InstantMs,
+): void {
+  if (loan === undefined) return noteToldCalls(state, ended, peak, now);
+  changeLoan(state.lending, loan, () => {
+    loan.used = used;
+  });
+  const others = atUpstream(state) - used;
+  noteToldCalls(state, ended, peak + Math.max(others, loan.others), now);
+  loan.others = others;
+}
+
+/** Takes a slot out of a loan. False: it is not lent by that. */
+export function takeLent(state: GroupState, loanId: LeaseId, slot: LeaseId): boolean {
+  const { lending } = state;
+  const loan = lending.loans.get(loanId);
+  if (loan?.slots.has(slot) !== true) return false;
+  changeLoan(lending, loan, () => {
+    loan.slots.delete(slot);
+  });
+  state.slotsInUse -= 1;
+  if (loan.slots.size === 0) forget(state, loan);
+  return true;
+}
+
+/** Frees a lent slot that was given back. False: it is not lent by that. */
+export function freeLent(
+  state: GroupState,
+  loanId: LeaseId,
+  slot: LeaseId,
+  now: InstantMs,
+): boolean {
+  if (!takeLent(state, loanId, slot)) return false;
+  state.tombstones.add(slot, now);
+  noteFreed(state.bound, slot, state.unclaimed.slots > 0);
+  return true;
+}
+
+/** Ends loans that nobody has renewed. Their isolates may live, so their slots are handed on behind a write only. */
+export function expireLoans(state: GroupState, now: InstantMs): void {
+  const { lending, bound } = state;
+  for (const loan of lending.loans.values()) {
+    if (now < loan.until) continue;
+    const { size } = loan.slots;
+    for (const slot of loan.slots) noteLapsed(bound, slot);
+    changeLoan(lending, loan, () => loan.slots.clear());
+    state.slotsInUse -= size;
+    noteLost(bound);
+    forget(state, loan);
+  }
+}
+
+/** Finds when the next loan lapses. */
+export function loansDueAt({ lending }: GroupState): InstantMs {
+  let dueAt = Infinity;
+  for (const { until } of lending.loans.values()) dueAt = Math.min(dueAt, until);
+  return instant(dueAt);
+}
+
+/** Extends all loans by time in which nobody could renew. */
+export function extendLoans({ lending }: GroupState, lostMs: number): void {
+  for (const loan of lending.loans.values()) loan.until = after(loan.until, lostMs);
+}
+
+function forget({ lending }: GroupState, loan: Loan): void {
+  lending.loans.delete(loan.id);
+  if (lending.growing.get(loan.isolate) === loan) lending.growing.delete(loan.isolate);
+}

@@ -1,0 +1,118 @@
+import { instant, ticketOf, type InstantMs, type LeaseId } from './words/ids.ts';
+import { LANES, type Holder, type Lane, type Ticket } from './words/ticket.ts';
+import {
+  agentAccount,
+  charge,
+  NO_AGENT,
+  noteServiceOf,
+  tenantAccount,
+  weightOf,
+} from './parts/accounts.ts';
+import { noteServed } from './parts/breaker.ts';
+import { addDecision, type Decision } from './parts/decision-log.ts';
+import { noteAccepted } from './parts/evidence.ts';
+import { observe } from './parts/histogram.ts';
+import type { ToldCall, ToldCalls } from './parts/loans.ts';
+import { resettle } from './parts/queue.ts';
+import { observeHold } from './estimate.ts';
+import type { GroupState } from './state.ts';
+
+/** Maximum results that are of use at once to the breaker, to the mean hold, and as evidence. */
+const RESULTS_MAX = 20;
+
+/**
+ * Notes calls that ran on lent slots and have ended well, the most beside each other made `slotsAtOnce` at the upstream: counted, charged and remembered like
+ * those that asked.
+ */
+export function noteToldCalls(
+  state: GroupState,
+  ended: readonly ToldCalls[],
+  slotsAtOnce: number,
+  now: InstantMs,
+): void {
+  for (const told of ended) noteSome(state, told, now);
+  if (ended.length === 0) return;
+  state.talliesDirtyAt ??= now;
+  const { controls } = state;
+  const calls = ended.reduce((sum, told) => sum + told.calls, 0);
+  const served = { grantedAt: now, slotsAtGrant: slotsAtOnce };
+  for (let sights = 0; sights < Math.min(calls, RESULTS_MAX); sights += 1) {
+    noteAccepted(controls.ceiling.evidence, served, now);
+  }
+}
+
+function noteSome(state: GroupState, told: ToldCalls, now: InstantMs): void {
+  const { accounts, totals, controls, settings } = state;
+  const { calls, heldMs, lane } = told;
+  const meanMs = heldMs / calls;
+  const tenant = tenantAccount(accounts, told.tenant);
+  const agent = agentAccount(accounts, tenant, told.agent ?? NO_AGENT, now);
+  noteServiceOf(accounts, tenant, lane);
+  const weight = weightOf(settings, tenant.key);
+  for (const each of LANES) charge(tenant.shares[each], heldMs, weight);
+  charge(agent, heldMs, 1);
+  resettle(state.queue, tenant);
+  totals.granted += calls;
+  totals.ended.success = (totals.ended.success ?? 0) + calls;
+  observe(totals.wait, 0, calls);
+  observe(totals.hold, meanMs, calls);
+  for (let index = 0; index < Math.min(calls, RESULTS_MAX); index += 1) {
+    observeHold(state, meanMs);
+    const leaseId = told.last[0]?.leaseId;
+    if (leaseId !== undefined) noteServed(controls.breaker, { leaseId, grantedAt: now }, now);
+  }
+  for (const one of told.last) noteOne(state, told, one, now);
+}
+
+/** Has the log tell of a call as if it had asked. */
+function noteOne(state: GroupState, told: ToldCalls, call: ToldCall, now: InstantMs): void {
+  const { tenant, agent, caller, upstream, model, lane, status } = told;
+  const holder = { tenant, agent, caller, upstream, model };
+  const decision = noteStart(
+    state,
+    { id: call.leaseId, holder, lane },
+    instant(now - call.beganMs),
+  );
+  decision.upstreamStatus = status;
+  decision.ended = 'success';
+  decision.endedAt = instant(now - call.endedMs);
+}
+
+/** Notes that a call has begun without asking, and returns the log's entry. */
+export function noteStart(
+  { decisions }: GroupState,
+  { id, holder, lane }: { readonly id: LeaseId; readonly holder: Holder; readonly lane: Lane },
+  arrivedAt: InstantMs,
+): Decision {
+  const ticket: Ticket = {
+    id: ticketOf(id),
+    holder,
+    lane,
+    slots: 1,
+    enqueuedAt: arrivedAt,
+    agentStartedAt: null,
+    deadlineAt: null,
+    wait: true,
+    isTry: false,
+    waitsElsewhere: false,
+    holdsNarrower: false,
+    parents: [],
+    estimate: null,
+  };
+  const decision: Decision = {
+    ticket,
+    leaseId: id,
+    arrivedAt,
+    decidedAt: arrivedAt,
+    decided: 'granted',
+    rejection: null,
+    positionAtArrival: 0,
+    waitedFor: null,
+    upstreamStatus: null,
+    upstreamSignal: null,
+    ended: null,
+    endedAt: null,
+  };
+  addDecision(decisions, decision);
+  return decision;
+}

@@ -1,0 +1,87 @@
+import { RpcTarget } from 'cloudflare:workers';
+import type {
+  GiveBackRequest,
+  KeepLoanAnswer,
+  LoanReport,
+  LoanRpc,
+  RenewAnswer,
+} from '../contract/rpc/group-rpc.ts';
+import { leaseId, type LeaseId } from '../core/words/ids.ts';
+import type { Leases } from './leases.ts';
+import type { Renewals } from './renewals.ts';
+import { claimsFrom, toldFrom } from './requests.ts';
+import type { Shell } from './shell.ts';
+
+interface LoansParts {
+  readonly shell: Shell;
+  readonly renewals: Renewals;
+  readonly leases: Leases;
+}
+
+/** Isolates' side of a pool: the loans that they keep and give back. */
+export class Loans {
+  readonly #parts: LoansParts;
+
+  constructor(parts: LoansParts) {
+    this.#parts = parts;
+  }
+
+  async keep(report: LoanReport): Promise<KeepLoanAnswer> {
+    const { shell, leases } = this.#parts;
+    const id = leaseId(report.loan);
+    shell.apply({ kind: 'keep_loan', loanId: id, isNew: true, told: toldFrom(report) });
+    const loan = shell.state.lending.loans.get(id);
+    if (loan === undefined) return { kind: 'gone' };
+    const { attachment } = loan;
+    await leases.proveCurrent();
+    return { kind: 'kept', loan: new LoanHandle(this, id, attachment) };
+  }
+
+  async renew(id: LeaseId, report: LoanReport): Promise<RenewAnswer> {
+    const { shell, renewals, leases } = this.#parts;
+    shell.apply({ kind: 'keep_loan', loanId: id, isNew: false, told: toldFrom(report) });
+    const loan = shell.state.lending.loans.get(id);
+    if (loan === undefined) return 'gone';
+    if (loan.isRecalled) return 'revoking';
+    const parked = renewals.park(id, shell.now());
+    shell.arm();
+    const answer = await parked;
+    if (answer === 'ok') await leases.proveCurrent();
+    return answer;
+  }
+
+  giveBack(request: GiveBackRequest): void {
+    this.#parts.shell.apply({
+      kind: 'give_back',
+      loanId: leaseId(request.loan),
+      claims: claimsFrom(request),
+      told: toldFrom(request),
+    });
+  }
+
+  leave(id: LeaseId, attachment: number): void {
+    this.#parts.shell.apply({ kind: 'leave_loan', loanId: id, attachment });
+  }
+}
+
+/** The answer by which a request keeps a loan. */
+class LoanHandle extends RpcTarget implements LoanRpc {
+  readonly #loans: Loans;
+  readonly #id: LeaseId;
+  readonly #attachment: number;
+
+  constructor(loans: Loans, id: LeaseId, attachment: number) {
+    super();
+    this.#loans = loans;
+    this.#id = id;
+    this.#attachment = attachment;
+  }
+
+  renew(report: LoanReport): Promise<RenewAnswer> {
+    return this.#loans.renew(this.#id, report);
+  }
+
+  [Symbol.dispose](): void {
+    this.#loans.leave(this.#id, this.#attachment);
+  }
+}
