@@ -8,6 +8,8 @@ import { strictScope } from './support/strict.ts';
 /** A pipe whose looks, upstream and caller the test moves by hand. */
 class Pipe {
   readonly said: string[] = [];
+  /** Milliseconds to each look, as far as one was waited for. */
+  readonly rests: number[] = [];
   readonly done: Promise<void>;
   readonly #caller: ReadableStreamDefaultReader<Uint8Array>;
   readonly #due = new Set<() => void>();
@@ -17,7 +19,8 @@ class Pipe {
     const { readable, writable } = new IdentityTransformStream();
     const [out, taken] = readable.tee();
     this.#caller = out.getReader();
-    const after: Schedule = (_, run) => {
+    const after: Schedule = (ms, run) => {
+      this.rests.push(ms);
       this.#due.add(run);
       return () => this.#due.delete(run);
     };
@@ -44,6 +47,12 @@ class Pipe {
 
   end(): void {
     this.#source?.close();
+  }
+
+  /** The upstream says something long, and the caller gets it piece by piece. */
+  async passLong(text: string): Promise<void> {
+    let { length } = await this.pass(text);
+    while (length < text.length) length += (await this.#caller.read()).value?.length ?? NaN;
   }
 
   /** Reads what the caller gets up to the end of so many events. */
@@ -114,6 +123,26 @@ it('chunks go on with nobody looking, and a look takes all of them at once', asy
   await pipe.look();
   while (pipe.said.length === 1) await turn();
   expect(pipe.said).toEqual(['first', 'token'.repeat(50)]);
+});
+
+it('looks get further apart while little passes, and come sooner where much does', async () => {
+  const pipe = new Pipe();
+  const waitedFor = async (looks: number): Promise<void> => {
+    while (pipe.rests.length < looks) await turn();
+  };
+  for (const text of ['first', 'token', 'token', 'token']) {
+    await pipe.pass(text);
+    if (text === 'token') await pipe.look();
+    await waitedFor(pipe.said.length);
+  }
+  await waitedFor(4);
+  expect(pipe.rests).toEqual([32, 128, 500, 500]);
+  for (const looks of [5, 6]) {
+    await pipe.passLong('x'.repeat(100_000));
+    await pipe.look();
+    await waitedFor(looks);
+  }
+  expect(pipe.rests.slice(4).map(Math.round)).toEqual([82, 13]);
 });
 
 it('the end comes when all was heard, without another look', async () => {

@@ -4,14 +4,17 @@ import { BoundWatch, type Bound } from './bound-watch.ts';
 import { TeeBranch } from './tee-branch.ts';
 
 /**
- * Time between two looks, at first and at most. The runtime keeps what passes between two of them, so the second
+ * Time between two looks, at least and at most. The runtime keeps what passes between two of them, so the second
  * one bounds that by what goes through an isolate in so long.
  */
 const LOOK_MS_MIN = 8;
-const LOOK_MS_MAX = 250;
+const LOOK_MS_MAX = 500;
 
-/** Bytes between two looks that make a burst: the next look comes soon. */
-const BURST_BYTES = 65_536;
+/** Factor by which looks get further apart at most, one after the other. */
+const LOOK_GROWTH = 4;
+
+/** Bytes that a look should find: where there are more, the next one comes sooner. */
+const LOOK_BYTES = 16_384;
 
 /** Looks in the time that a side may be silent: each may learn of it as late as that. */
 const LOOKS_PER_BOUND = 4;
@@ -91,8 +94,8 @@ class Observer {
       const before = this.#said.bytes;
       do await this.#look();
       while (!this.#isOver && (this.#said.hasMore || this.#taken.hasMore));
-      const isBurst = this.#said.bytes - before > BURST_BYTES;
-      restMs = Math.min(isBurst ? LOOK_MS_MIN : restMs * 2, this.#lookMsMax);
+      const growth = Math.min(LOOK_GROWTH, LOOK_BYTES / (this.#said.bytes - before));
+      restMs = Math.min(Math.max(LOOK_MS_MIN, restMs * growth), this.#lookMsMax);
       if (!this.#isOver) await this.#rest(restMs);
     }
   }

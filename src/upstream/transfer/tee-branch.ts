@@ -1,6 +1,12 @@
-/** Bytes of a read. A branch that has more to give is read in large ones. */
-const SMALL_BYTES = 4_096;
+/**
+ * Bytes of a read, at first and at most. The runtime takes as much again for each read, until the next collection, so
+ * a read is no larger than it must be.
+ */
+const SMALL_BYTES = 1_024;
 const LARGE_BYTES = 65_536;
+
+/** Factor between one size of a read and the next. */
+const STEP = 4;
 
 /**
  * One branch of a tee, read a piece at a time. The runtime keeps what passes by on the other branch until it is
@@ -45,9 +51,7 @@ export class TeeBranch {
       if (done) return this.#end();
       this.#bytes += value.length;
       this.#hasMore = value.length === value.buffer.byteLength;
-      const nextBytes = this.#hasMore ? LARGE_BYTES : SMALL_BYTES;
-      this.#buffer =
-        value.buffer.byteLength === nextBytes ? value.buffer : new ArrayBuffer(nextBytes);
+      this.#buffer = fitted(value);
       return value;
     } catch {
       return this.#end();
@@ -61,4 +65,13 @@ export class TeeBranch {
     this.#hasMore = false;
     return null;
   }
+}
+
+/** The buffer for the read after one that gave `value`: the same one, or another that fits better what is there. */
+function fitted({ length, buffer }: Uint8Array<ArrayBuffer>): ArrayBuffer {
+  const { byteLength } = buffer;
+  let bytes = byteLength;
+  if (length === byteLength) bytes = Math.min(byteLength * STEP, LARGE_BYTES);
+  else if (length < byteLength / (2 * STEP)) bytes = Math.max(byteLength / STEP, SMALL_BYTES);
+  return bytes === byteLength ? buffer : new ArrayBuffer(bytes);
 }
