@@ -11,6 +11,7 @@ import { groups } from './scenarios/groups.ts';
 import { handover } from './scenarios/handover.ts';
 import { idleGroups } from './scenarios/idle-groups.ts';
 import { lag } from './scenarios/lag.ts';
+import { memory } from './scenarios/memory.ts';
 import { roundTrips } from './scenarios/round-trips.ts';
 import { smallCalls } from './scenarios/small-calls.ts';
 import { streams } from './scenarios/streams.ts';
@@ -24,6 +25,7 @@ import { printVerdicts, type Verdict } from './support/report.ts';
 const SCENARIOS: readonly BenchScenario[] = [
   smallCalls,
   streams,
+  memory,
   handover,
   lag,
   groups,
