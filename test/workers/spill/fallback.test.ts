@@ -64,8 +64,8 @@ describe('a call goes to another upstream after', () => {
 
   it('a limit that it waited for as often as it may', async () => {
     const at = await newScene({ spill: SPILL, settings: { failWaitMs: 0 } });
-    await at.a.failNext('concurrency', 4);
-    expect(await servedBy(at)).toBe('aaaab');
+    await at.a.failNext('concurrency', 7);
+    expect(await servedBy(at)).toBe('aaaaaaab');
   });
 });
 
