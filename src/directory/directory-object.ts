@@ -15,7 +15,7 @@ import { NOT_TOLD_BEFORE } from '../contract/status.ts';
 import type { Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupDefinition, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { KnownPool, PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
-import { untoldAfterMs } from '../runtime/resting.ts';
+import { windowMsOf } from '../runtime/resting.ts';
 import { PresenceList } from './presence-list.ts';
 import { definedGroup, keyWeights } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
@@ -42,8 +42,8 @@ const OWN_TOLD_MAX = 400;
 /** Maximum of definitions that are kept made. */
 const DEFINITIONS_MAX = 1_000;
 
-/** How often it is written which pools began to rest. */
-const RESTS_WRITTEN_EVERY_MS = 1_000;
+/** How often it is written what pools said that nobody waits for. */
+const SAID_WRITTEN_EVERY_MS = 1_000;
 
 /** How long after a search for idle pools a full group is not searched again. */
 const SWEEP_EVERY_MS = 60_000;
@@ -68,7 +68,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     super(ctx, env);
     this.#store = new DirectoryStore(ctx.storage.sql);
     this.#list = new PoolList(ctx.storage.sql);
-    this.#presence = new PresenceList(ctx.storage.sql, env.BOOT_ID ?? '');
+    this.#presence = new PresenceList(ctx.storage.sql, env.BOOT_ID ?? '', windowMsOf(env));
     this.#audit = new AuditLog(ctx.storage.sql);
     this.#telling = new Telling({
       list: this.#list,
@@ -156,31 +156,28 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   async rest(present: PresentPool): Promise<void> {
     const pool = this.#placed(present);
     if (!this.#isKnown(pool)) return;
-    this.#presence.note(pool, Date.now());
-    if (this.#isFlushing) return;
-    this.#isFlushing = true;
-    const flush = (): void => {
-      this.#isFlushing = false;
-      this.#presence.flush();
-    };
-    this.ctx.waitUntil(pause(RESTS_WRITTEN_EVERY_MS).then(flush));
+    this.#presence.rest(pool, Date.now());
+    this.#flushSoon();
   }
 
   async wake(present: PresentPool): Promise<Woken> {
     const pool = this.#placed(present);
     // It counts as not told until it has this answer.
     if (this.#isLeftAlone(pool)) this.#list.noteTold(pool, this.#versionFor(pool.group));
-    if (this.#isKnown(pool)) this.#presence.note(pool, 0);
+    if (this.#isKnown(pool)) {
+      this.#presence.wake(pool);
+      this.#flushSoon();
+    }
     const definition = this.#withUse(pool, await this.definition(pool.group));
     return { definition, isListed: this.#list.has(pool) };
   }
 
   async presence(): Promise<KnownPool[]> {
-    return this.#presence.all();
+    return this.#presence.all(Date.now());
   }
 
   async forgetResting(): Promise<void> {
-    const isIdle = (pool: PlacedPool): boolean => this.#restedMs(pool) >= POOL_IDLE_MS;
+    const isIdle = (pool: PlacedPool): boolean => this.#idleMs(pool) >= POOL_IDLE_MS;
     const { config } = this.#store.current;
     const isOwn = ({ group, partition }: PlacedPool): boolean =>
       partition === null && config.groups.some(({ name }) => name === group);
@@ -256,16 +253,25 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     );
   }
 
-  /** How long a pool has rested. 0: it is in use, or nobody knows. */
-  #restedMs(pool: PlacedPool): number {
-    const since = this.#presence.restsSince(pool);
+  /** How long nobody has used a pool that rests. 0: it is in use, or nobody knows. */
+  #idleMs(pool: PlacedPool): number {
+    const since = this.#presence.idleSince(pool);
     return since === null ? 0 : Math.max(0, Date.now() - since);
   }
 
-  /** Tells whether a pool rests for so long that it reads the directory before it takes a newcomer. */
+  /** Tells whether a pool rests: it reads the directory before it takes a newcomer. */
   #isLeftAlone(pool: PlacedPool): boolean {
-    if (this.#presence.restsSince(pool) === null) return false;
-    return this.#restedMs(pool) >= untoldAfterMs(this.env);
+    return this.#presence.idleSince(pool) !== null;
+  }
+
+  #flushSoon(): void {
+    if (this.#isFlushing || !this.#presence.hasUnwritten) return;
+    this.#isFlushing = true;
+    const flush = (): void => {
+      this.#isFlushing = false;
+      this.#presence.flush();
+    };
+    this.ctx.waitUntil(pause(SAID_WRITTEN_EVERY_MS).then(flush));
   }
 
   #drop(pool: PlacedPool): void {
@@ -323,8 +329,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#sweptAt.set(group, now);
     const pools = this.#list.all().filter((pool) => pool.group === group);
     const forget = async (pool: PlacedPool): Promise<void> => {
-      if (this.#presence.restsSince(pool) !== null) {
-        if (this.#restedMs(pool) >= POOL_IDLE_MS) this.#drop(pool);
+      if (this.#isLeftAlone(pool)) {
+        if (this.#idleMs(pool) >= POOL_IDLE_MS) this.#drop(pool);
         return;
       }
       try {

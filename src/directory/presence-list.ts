@@ -3,17 +3,20 @@ import type { KnownPool, PresentPool } from '../contract/rpc/presence-rpc.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 
 /**
- * - `presence (group_name, object_name, jurisdiction, partition_key, ordered, rests, boot, said)`: what pools said of their
- *   use. `ordered` is the number of the message; `rests` is when a pool said that it rests, 0 while it is in use; `boot` the
- *   process of then, where Headgate hosts itself; `said` its facts as JSON.
+ * - `presence (group_name, object_name, jurisdiction, partition_key, window_end, idle_since, boot, said)`: what pools said
+ *   of their use. `window_end` names the window that a pool said it of; `idle_since` is when one that rests was used last, 0
+ *   while it is in use; `boot` the process of then, where Headgate hosts itself; `said` its facts as JSON.
  */
 const TABLE = `CREATE TABLE IF NOT EXISTS presence (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
-  jurisdiction TEXT NOT NULL, partition_key TEXT, ordered REAL NOT NULL, rests INTEGER NOT NULL,
+  jurisdiction TEXT NOT NULL, partition_key TEXT, window_end REAL NOT NULL, idle_since INTEGER NOT NULL,
   boot TEXT NOT NULL, said TEXT NOT NULL,
   PRIMARY KEY (group_name, object_name, jurisdiction)) WITHOUT ROWID`;
 
-/** How long before an earlier message a later one may come. One from longer ago is news: a clock was set back. */
-const OVERTAKEN_MS_MAX = 60_000;
+/**
+ * How much later than the window that a pool says is over the one that it is in may end: the word was overtaken by that of
+ * the next window. More is a clock that was set back.
+ */
+const OVERTAKEN_MS_MAX = 1_200_000;
 
 /** Since when a pool rests whose process is no more. */
 const LONG_AGO = 1;
@@ -22,16 +25,16 @@ interface Row extends Record<string, SqlStorageValue> {
   readonly group_name: string;
   readonly partition_key: string | null;
   readonly jurisdiction: string;
-  readonly ordered: number;
-  readonly rests: number;
+  readonly window_end: number;
+  readonly idle_since: number;
   readonly boot: string;
 }
 
 interface Known {
   readonly pool: PlacedPool;
-  readonly ordered: number;
-  /** Since when it rests; null: it is in use. */
-  readonly restsSince: number | null;
+  readonly window: number;
+  /** Since when nobody has used it, and it rests; null: it is in use. */
+  readonly idleSince: number | null;
 }
 
 /** The use of pools, as they say themselves. All of it is synchronous, so a turn is one transaction. */
@@ -39,19 +42,19 @@ export class PresenceList {
   readonly #sql: SqlStorage;
   readonly #boot: string;
   readonly #known: Map<string, Known>;
-  /** Pools that rest, and whose rows say yet that they are in use. A reset in between has them asked. */
-  readonly #unwritten = new Map<
-    string,
-    { readonly present: PresentPool; readonly rests: number }
-  >();
+  readonly #windowMs: number;
+  /** Words of pools whose rows say yet that they are in use. A reset in between has them asked. */
+  readonly #unwritten = new Map<string, PresentPool & { readonly idleSince: number }>();
 
-  constructor(sql: SqlStorage, boot: string) {
+  /** @param windowMs how long pools say nothing more once they have said that they are in use */
+  constructor(sql: SqlStorage, boot: string, windowMs: number) {
     this.#sql = sql;
     this.#boot = boot;
+    this.#windowMs = windowMs;
     sql.exec(TABLE);
     const rows = sql
       .exec<Row>(
-        `SELECT group_name, partition_key, jurisdiction, ordered, rests, boot FROM presence`,
+        `SELECT group_name, partition_key, jurisdiction, window_end, idle_since, boot FROM presence`,
       )
       .toArray();
     this.#known = new Map(rows.map((row) => [poolKey(placed(row)), this.#knownOf(row)]));
@@ -61,51 +64,65 @@ export class PresenceList {
     return [...this.#known.values()].map(({ pool }) => pool);
   }
 
+  get hasUnwritten(): boolean {
+    return this.#unwritten.size > 0;
+  }
+
   has(pool: PlacedPool): boolean {
     return this.#known.has(poolKey(pool));
   }
 
-  /** Tells since when a pool rests, in epoch milliseconds; null: it is in use, or nothing is known of it. */
-  restsSince(pool: PlacedPool): number | null {
-    return this.#known.get(poolKey(pool))?.restsSince ?? null;
+  /** Tells since when nobody has used a pool that rests, in epoch milliseconds; null: it is in use, or unknown. */
+  idleSince(pool: PlacedPool): number | null {
+    return this.#known.get(poolKey(pool))?.idleSince ?? null;
   }
 
-  /** Notes what a pool says, unless that is older than what it said before. `rests`: since when; 0: it is in use. */
-  note(present: PresentPool, rests: number): void {
-    const { order, said: _said, ...pool } = present;
-    const key = poolKey(pool);
-    const known = this.#known.get(key);
-    const overtakenMs = (known?.ordered ?? -Infinity) - order;
-    if (overtakenMs >= 0 && overtakenMs <= OVERTAKEN_MS_MAX) return;
-    this.#known.set(key, { pool, ordered: order, restsSince: rests === 0 ? null : rests });
-    if (rests > 0) this.#unwritten.set(key, { present, rests });
-    // What the row says already need not be written again.
-    else if (!this.#unwritten.delete(key) && known?.restsSince !== null) this.#write(present, 0);
+  /** Notes that a pool is in use. It is told of changes from now on, so that must not be lost. */
+  wake(present: PresentPool): void {
+    const known = this.#known.get(poolKey(present));
+    this.#note(present, 0);
+    if (known?.idleSince !== null) this.flush();
   }
 
-  /** Writes of pools that began to rest, all at once: each by itself would be a commit that others wait for. */
+  /** Notes that a pool rests, unless it has begun another window since. */
+  rest(present: PresentPool, now: number): void {
+    const known = this.#known.get(poolKey(present));
+    const laterMs = (known?.window ?? -Infinity) - present.window;
+    if (laterMs > 0 && laterMs <= OVERTAKEN_MS_MAX) return;
+    // 0 stands for one that is in use.
+    this.#note(present, Math.max(1, now - present.idleMs));
+  }
+
+  #note(present: PresentPool, idleSince: number): void {
+    const { window, idleMs: _idleMs, said: _said, ...pool } = present;
+    const known = { pool, window, idleSince: idleSince === 0 ? null : idleSince };
+    this.#known.set(poolKey(pool), known);
+    this.#unwritten.set(poolKey(pool), { ...present, idleSince });
+  }
+
+  /** Writes what pools said, all at once: each by itself would be a commit that others wait for. */
   flush(): void {
-    for (const { present, rests } of this.#unwritten.values()) this.#write(present, rests);
+    for (const present of this.#unwritten.values()) this.#write(present);
     this.#unwritten.clear();
   }
 
-  #write({ order, said, ...pool }: PresentPool, rests: number): void {
+  #write({ window, said, idleSince, ...pool }: PresentPool & { readonly idleSince: number }): void {
     this.#sql.exec(
       `INSERT OR REPLACE INTO presence
-       (group_name, object_name, jurisdiction, partition_key, ordered, rests, boot, said)
+       (group_name, object_name, jurisdiction, partition_key, window_end, idle_since, boot, said)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
       ...keyOf(pool),
       pool.partition,
-      order,
-      rests,
+      window,
+      idleSince,
       this.#boot,
       said,
     );
   }
 
-  /** Forgets a pool that rests. One that is in use has said so once, and does not say it again. */
+  /** Forgets a pool that rests. One that is in use has said so once, and says it again at the end of its window. */
   forget(pool: PlacedPool): void {
-    if (this.restsSince(pool) === null) return;
+    if (this.idleSince(pool) === null) return;
     this.#known.delete(poolKey(pool));
     this.#unwritten.delete(poolKey(pool));
     this.#sql.exec(
@@ -114,24 +131,31 @@ export class PresenceList {
     );
   }
 
-  all(): KnownPool[] {
+  /** Lists what is known of pools without asking them. */
+  all(now: number): KnownPool[] {
     this.flush();
     const rows = this.#sql
       .exec<Row & { said: string }>(
-        `SELECT group_name, partition_key, jurisdiction, ordered, rests, boot, said FROM presence`,
+        `SELECT group_name, partition_key, jurisdiction, window_end, idle_since, boot, said
+         FROM presence`,
       )
       .toArray();
     return rows.map((row) => ({
       ...placed(row),
-      said: this.#knownOf(row).restsSince === null ? null : row.said,
+      said: this.#isAsked(row, now) ? null : row.said,
     }));
   }
 
+  /** Whether a pool is in use. One that has said nothing for long has not been heard when it said that it rests. */
+  #isAsked(row: Row, now: number): boolean {
+    return this.#knownOf(row).idleSince === null && now < row.window_end + this.#windowMs;
+  }
+
   /** Reads a row. What was in use in a process that is no more rests: its calls ended with it. */
-  #knownOf({ ordered, rests, boot, ...row }: Row): Known {
-    const known = { pool: placed(row), ordered };
-    if (rests > 0) return { ...known, restsSince: rests };
-    return { ...known, restsSince: boot === this.#boot ? null : LONG_AGO };
+  #knownOf({ window_end: window, idle_since: idleSince, boot, ...row }: Row): Known {
+    const known = { pool: placed(row), window };
+    if (idleSince > 0) return { ...known, idleSince };
+    return { ...known, idleSince: boot === this.#boot ? null : LONG_AGO };
   }
 }
 

@@ -33,6 +33,8 @@ export interface Loaded extends Stored {
   readonly lastUsedAt: InstantMs | null;
   /** The minute of the history that was open then, if it fell idle. */
   readonly minute: HistoryPoint | null;
+  /** The last of them was in this process; on Cloudflare always, if there was one. */
+  readonly isOfProcess: boolean;
 }
 
 /** A row of the bound, and what rides on it. An older release did not write how many waited, nor heirs. */
@@ -87,7 +89,12 @@ export class BoundStore {
     const leases = takeOldLeases(this.#tables, this.#bootId);
     const stored = { controls: this.#withDefaults(controls, now), ahead, leases };
     if (last === undefined) {
-      const rest = { heldBefore: leases.length, lastUsedAt: this.#oldStamp(), minute: null };
+      const rest = {
+        heldBefore: leases.length,
+        lastUsedAt: this.#oldStamp(),
+        minute: null,
+        isOfProcess: false,
+      };
       return { ...stored, bound: null, untold: [], ...rest };
     }
     const { mark, held, at, waiters = 0, heirs = [], minute = null } = last.row;
@@ -104,6 +111,7 @@ export class BoundStore {
       heldBefore: held + leases.length,
       lastUsedAt: at,
       minute,
+      isOfProcess: !isDead,
     };
   }
 

@@ -4,6 +4,7 @@ import type { DirectoryRpc } from '../contract/rpc/directory-rpc.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
 import type { PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
+import { within } from '../runtime/within.ts';
 import { definitionFrom, isRetired, type Definition, type PoolIdentity } from './definition.ts';
 import type { GroupStore } from './store.ts';
 
@@ -37,14 +38,15 @@ interface DirectoryLinkParts {
   readonly onChange: OnChange;
   /** How the pool is, as the directory keeps it. */
   readonly said: () => string;
-  /** Changes may have been told to nobody, because the pool rested. */
-  readonly mayBeUntold: () => boolean;
-  /** The directory knows by this instance that the pool is in use. */
-  readonly isPresent: () => boolean;
+  readonly idleMs: () => number;
+  /** The directory knows that the pool is in use, and tells it of changes. */
+  readonly isInWindow: () => boolean;
+  /** Names the window that the pool asks the directory for. */
+  readonly nextWindow: () => number;
   /** Told when the directory begins to keep what the pool says. */
   readonly onListed: () => void;
-  /** Told when the directory knows that the pool is in use. */
-  readonly onWoken: () => void;
+  /** Told when the directory knows of a window. */
+  readonly onOpened: (window: number) => void;
   /** Where the pool is on trial, the object around it brings its definition up to date before each call. */
   readonly isOnTrial: boolean;
 }
@@ -64,8 +66,6 @@ export class DirectoryLink {
   #heard = 0;
   /** A newcomer was routed by an older version, and the directory has not said since that it has a newer one. */
   #isContradicted = false;
-  /** Number of the last message about its use. */
-  #order = -Infinity;
   /** Messages to the directory, one after the other: a late `unlist` must not undo a `list`. */
   #told: Promise<unknown> = Promise.resolve();
 
@@ -109,7 +109,7 @@ export class DirectoryLink {
    */
   isToRead(configVersion: number): boolean {
     const isOlder = configVersion < this.#definition.version;
-    const isTold = this.#listed && !this.#parts.mayBeUntold();
+    const isTold = this.#listed && this.#parts.isInWindow();
     if (this.#parts.isOnTrial || (isTold && !isOlder)) return false;
     // Who comes while it is read waits for that answer, too.
     if (this.#catchingUp !== null) return true;
@@ -128,18 +128,21 @@ export class DirectoryLink {
     return this.#catchingUp;
   }
 
-  /** Tells the directory that the pool is in use, and takes over what it answers. Nobody waits for it. False: in vain. */
+  /**
+   * Tells the directory that the pool is in use, and takes over what it answers. In a window nobody waits for it; else
+   * newcomers do. False: in vain.
+   */
   wake(): Promise<boolean> {
-    return this.#readDirectory();
+    return this.#parts.isInWindow() ? this.#readDirectory(true) : this.catchUp();
   }
 
   /** Reads the directory. An answer that comes too late for those who wait is taken over nevertheless. */
-  async #readDirectory(): Promise<boolean> {
+  async #readDirectory(isWord = !this.#parts.isInWindow()): Promise<boolean> {
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => reject(new Error('no answer in time')), DIRECTORY_TIMEOUT_MS);
     try {
       const before = this.#heard;
-      const reading = this.#ask().then((answer) => this.#take(answer, before));
+      const reading = isWord && this.isKept ? this.#wake(before) : this.#read(before);
       await Promise.race([reading, late]);
       return true;
     } catch (error) {
@@ -163,31 +166,34 @@ export class DirectoryLink {
     return identity.partition === null && (version === 0 || config !== null);
   }
 
-  /** Tells the directory that nobody uses the pool. */
-  rest(): Promise<void> {
-    return this.#tell(() => directoryOf(this.#parts.env).rest(this.#present()));
+  /** Tells the directory that nobody uses the pool. The next newcomer is decided about by what that says then. */
+  async rest(window: number): Promise<void> {
+    this.#readAt = -Infinity;
+    await within(DIRECTORY_TIMEOUT_MS, directoryOf(this.#parts.env).rest(this.#present(window)));
   }
 
-  /** Asks for the definition, and says by that that the pool is in use, unless that is known. */
-  async #ask(): Promise<Woken> {
+  async #read(heardBefore: number): Promise<void> {
     const { env, identity } = this.#parts;
-    const directory = directoryOf(env);
-    if (!this.isKept || this.#parts.isPresent()) {
-      return { definition: await directory.definition(identity.group), isListed: false };
-    }
-    const woken = await directory.wake(this.#present());
+    const definition = await directoryOf(env).definition(identity.group);
+    this.#take({ definition, isListed: false }, heardBefore);
+  }
+
+  /** Reads the directory by the message that the pool is in use. */
+  async #wake(heardBefore: number): Promise<void> {
+    const { env, nextWindow, onOpened } = this.#parts;
+    const window = nextWindow();
+    const woken = await directoryOf(env).wake(this.#present(window));
     // It rested for so long that the directory took it off the list.
     if (!woken.isListed) this.#setListed(false);
-    this.#parts.onWoken();
-    return woken;
+    this.#take(woken, heardBefore);
+    if (this.isKept) onOpened(window);
   }
 
-  #present(): PresentPool {
-    const { identity, now, said } = this.#parts;
-    this.#order = Math.max(now(), this.#order + 0.001);
+  #present(window: number): PresentPool {
+    const { identity, idleMs, said } = this.#parts;
     const { config } = this.#definition;
     const place = config === null ? {} : { jurisdiction: config.jurisdiction };
-    return { ...identity, ...place, order: this.#order, said: said() };
+    return { ...identity, ...place, window, idleMs: idleMs(), said: said() };
   }
 
   /**

@@ -43,6 +43,16 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#pool = new Pool(ctx, env);
+    const { presence, recallsWindow } = this.#pool;
+    if (!recallsWindow) return;
+    const recalled = async (): Promise<void> => presence.recall(await ctx.storage.getAlarm());
+    ctx.waitUntil(ctx.blockConcurrencyWhile(recalled));
+  }
+
+  /** Comes at the end of a window in which the directory counts the pool as in use. */
+  override async alarm(): Promise<void> {
+    this.#pool.shell.tick();
+    await this.#pool.presence.end();
   }
 
   // Callers.

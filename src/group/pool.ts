@@ -7,7 +7,7 @@ import { instant, type InstantMs } from '../core/words/ids.ts';
 import { checkMark, slotsHeld } from '../core/violations.ts';
 import { LOAN_RENEW_EVERY_MS } from '../core/words/settings.ts';
 import type { Env } from '../env.ts';
-import { readsAfterMs } from '../runtime/resting.ts';
+import { windowMsOf } from '../runtime/resting.ts';
 import { SteadyClock } from '../runtime/steady-clock.ts';
 import { AcquireCalls } from './acquire-calls.ts';
 import { Batch } from './batch.ts';
@@ -49,6 +49,9 @@ export class Pool {
   readonly operator: Operator;
   readonly handOver: HandOver;
   readonly view: PoolView;
+  readonly presence: Presence;
+  /** An instance before, whose window may be open still, has left something. */
+  readonly recallsWindow: boolean;
 
   constructor(ctx: DurableObjectState, env: Env, host: TrialHost | null = null) {
     const clock = new SteadyClock();
@@ -69,10 +72,11 @@ export class Pool {
       onChange,
       isOnTrial,
       said: () => JSON.stringify(this.view.said()),
-      mayBeUntold: () => presence.mayBeUntold,
-      isPresent: () => presence.isKnown,
+      idleMs: () => idleness.forMs(now()),
+      isInWindow: () => presence.isInWindow,
+      nextWindow: () => presence.nextWindow(),
       onListed: () => presence.note(true),
-      onWoken: () => presence.woken(),
+      onOpened: (window) => presence.opened(window),
     });
     const startedAt = now();
     const stored = bounds.load(startedAt);
@@ -128,16 +132,16 @@ export class Pool {
         ...(queueLength(state.queue) > 0 ? { hasWaiters: true } : {}),
       }),
     });
-    const rested = store.recall('rests');
     const presence: Presence = new Presence({
       now,
       isInUse: () => isInUse(state) || pauseWaiters.isAwaited,
+      idleMs: () => idleness.forMs(now()),
       isKept: () => link.isKept,
-      restedAt: rested === null ? null : Number(rested),
-      readsAfterMs: readsAfterMs(env),
-      remember: (at) => store.remember('rests', String(at)),
+      windowMs: windowMsOf(env),
+      setAlarm: (at) =>
+        waitUntil(at === null ? ctx.storage.deleteAlarm() : ctx.storage.setAlarm(at)),
       wake: () => link.wake(),
-      rest: () => link.rest(),
+      rest: (window) => link.rest(window),
       waitUntil,
     });
     const onEvent = (): void => host?.onEvent();
@@ -155,6 +159,8 @@ export class Pool {
     this.loans = new Loans({ shell, renewals: loanRenewals, leases });
     this.handOver = handOver;
     this.acquires = acquires;
+    this.presence = presence;
+    this.recallsWindow = tables.isOpen && stored.isOfProcess;
     this.operator = new Operator(shell, batch, parked);
     this.view = new PoolView({ shell, identity, link, idleness, observation, acquires });
     idleness.note(state, startedAt);

@@ -1,130 +1,135 @@
-import { RESTS_AFTER_MS } from '../contract/rpc/presence-rpc.ts';
 import type { InstantMs } from '../core/words/ids.ts';
+import { pause } from '../runtime/background.ts';
 
-/** How long after a message that failed the next one is sent. */
+/** How long after a message that failed the next one is sent, and how many are sent at the end of a window. */
 const AGAIN_MS = 1_000;
+const TRIES = 3;
 
 interface PresenceParts {
   readonly now: () => InstantMs;
   /** Whether somebody holds or awaits a slot here, or the end of a pause. */
   readonly isInUse: () => boolean;
+  /** How long nobody has used the pool, by what instances before wrote, too. */
+  readonly idleMs: () => number;
   /** Whether the directory keeps what the pool says. */
   readonly isKept: () => boolean;
-  /** When an instance before said last that the pool rests. Null: never. */
-  readonly restedAt: number | null;
-  /** How long after that nobody may have told the pool of changes. 0: at once, and after the end of a process. */
-  readonly readsAfterMs: number;
-  /** Keeps when the pool said that it rests. */
-  readonly remember: (at: number) => void;
+  readonly windowMs: number;
+  /** Has the object woken at the end of a window, also if it is no more in memory by then. Null: no more. */
+  readonly setAlarm: (at: number | null) => void;
   /** Tells the directory that the pool is in use, and takes over what it answers. False: in vain. */
   readonly wake: () => Promise<boolean>;
-  readonly rest: () => Promise<void>;
+  /** Tells the directory that the pool rests, which ends windows up to this one. */
+  readonly rest: (window: number) => Promise<void>;
   readonly waitUntil: (work: Promise<unknown>) => void;
 }
 
 /**
- * Tells the directory when the pool is in use, and when nobody has used it for some seconds. What it said last is shown
- * of a pool that rests, and changes are not told to it, so that nothing but a call wakes it.
+ * Tells the directory when the pool is in use, at most once in a window, and at the end of one that nobody has used it for
+ * long. In a window the directory tells the pool of changes; one that rests reads it before it takes a newcomer.
+ *
+ * That a window is open is known by messages and by the alarm for its end, not by a clock: it opens when the directory has
+ * answered, and is over before it is told so. A window is named by its end, and later ones have larger names.
  */
 export class Presence {
   readonly #parts: PresenceParts;
-  /** The last word to the directory; null: none of this instance. */
-  #told: 'in_use' | 'resting' | null = null;
+  /** The end of the window. Null: the pool rests, or nobody knows. */
+  #endsAt: number | null = null;
+  /** The last window that was asked for. */
+  #asked = -Infinity;
+  /** Windows up to this one are over. */
+  #over = -Infinity;
   #isSending = false;
   #againAt = -Infinity;
-  #idleSince: InstantMs | null = null;
-  /** Whether a timer looks whether the pool rests. */
-  #isTimed = false;
-  #restedAt: number | null;
 
   constructor(parts: PresenceParts) {
     this.#parts = parts;
-    this.#restedAt = parts.restedAt;
   }
 
-  /** Whether the directory knows by this instance that the pool is in use. */
-  get isKnown(): boolean {
-    return this.#told === 'in_use';
+  /** Whether the directory tells this pool of changes. */
+  get isInWindow(): boolean {
+    return this.#endsAt !== null;
   }
 
-  /** Tells whether the pool may have been left alone with a change. */
-  get mayBeUntold(): boolean {
-    if (this.#told === 'in_use') return false;
-    const { readsAfterMs, now } = this.#parts;
-    if (this.#restedAt === null || readsAfterMs === 0) return readsAfterMs === 0;
-    const restedMs = now() - this.#restedAt;
-    return restedMs < 0 || restedMs >= readsAfterMs;
+  /**
+   * Goes on in the window that an instance before has opened, whose alarm is set still. An alarm that is due may have been
+   * on its way already.
+   */
+  recall(alarmAt: number | null): void {
+    if (alarmAt === null || alarmAt <= this.#parts.now()) return;
+    this.#endsAt = alarmAt;
+    this.#asked = alarmAt;
+  }
+
+  /** Names the window that a message asks for. */
+  nextWindow(): number {
+    const { now, windowMs } = this.#parts;
+    this.#asked = Math.max(now() + windowMs, this.#asked + 1);
+    return this.#asked;
+  }
+
+  /** Notes that the directory knows of a window, and has told what holds. The answer may be a late one. */
+  opened(window: number): void {
+    if (window > Math.max(this.#over, this.#endsAt ?? this.#parts.now())) this.#open(window);
   }
 
   /** Notes an event. `isNews`: it may have changed what the directory keeps of a pool that rests. */
   note(isNews: boolean): void {
-    const { isInUse, isKept } = this.#parts;
-    if (isInUse()) {
-      this.#idleSince = null;
-      if (this.#told !== 'in_use' && isKept()) this.#wake();
+    const { isInUse, isKept, now, wake, waitUntil } = this.#parts;
+    if (!isKept()) {
+      this.#leave();
       return;
     }
-    this.#idleSince ??= this.#parts.now();
-    if (isNews && this.#told === 'resting') this.#told = null;
-    if (this.#told !== 'resting' && isKept()) this.#arm();
-  }
-
-  /** Notes that the directory knows of this instance, and has told it what holds. */
-  woken(): void {
-    this.#told = 'in_use';
-    this.#idleSince ??= this.#parts.isInUse() ? null : this.#parts.now();
-    if (this.#idleSince !== null) this.#arm();
-  }
-
-  #wake(): void {
-    const { now, wake } = this.#parts;
-    if (this.#isSending || now() < this.#againAt) return;
-    this.#send(wake);
-  }
-
-  #arm(): void {
-    if (!this.#isTimed) this.#setTimer(RESTS_AFTER_MS);
-  }
-
-  #setTimer(ms: number): void {
-    this.#isTimed = true;
-    setTimeout(() => this.#fire(), ms);
-  }
-
-  #fire(): void {
-    this.#isTimed = false;
-    const { now, rest, remember, readsAfterMs, isKept } = this.#parts;
-    if (this.#idleSince === null || this.#told === 'resting' || !isKept()) return;
-    const leftMs = this.#idleSince + RESTS_AFTER_MS - now();
-    if (leftMs > 0 || this.#isSending) {
-      this.#setTimer(Math.max(leftMs, AGAIN_MS));
-      return;
-    }
-    // From now on: it may have arrived though its answer is lost.
-    this.#told = 'resting';
-    if (readsAfterMs > 0) {
-      this.#restedAt = now();
-      remember(this.#restedAt);
-    }
-    this.#send(async () => {
-      await rest();
-      return true;
-    });
-  }
-
-  #send(message: () => Promise<boolean>): void {
+    if (this.isInWindow || this.#isSending || now() < this.#againAt) return;
+    if (!isNews && !isInUse()) return;
     this.#isSending = true;
-    const failed = (): void => {
-      this.#told = null;
-      this.#againAt = this.#parts.now() + AGAIN_MS;
-    };
-    const sent = message()
-      .then((isHeard) => (isHeard ? undefined : failed()), failed)
-      .finally(() => {
-        this.#isSending = false;
-        // Whoever came meanwhile was told of by nobody.
-        this.note(false);
-      });
-    this.#parts.waitUntil(sent);
+    const sent = wake().then((isHeard) => {
+      this.#isSending = false;
+      if (!isHeard) this.#againAt = now() + AGAIN_MS;
+    });
+    waitUntil(sent);
+  }
+
+  /** Says at the end of a window whether the pool is in use still. */
+  async end(): Promise<void> {
+    const { isInUse, idleMs, isKept, windowMs } = this.#parts;
+    if (!isKept()) return this.#leave();
+    return isInUse() || idleMs() < windowMs / 2 ? this.#goOn() : this.#rest();
+  }
+
+  async #goOn(): Promise<void> {
+    for (let tries = 1; tries <= TRIES; tries += 1) {
+      if (await this.#parts.wake()) return;
+      if (tries < TRIES) await pause(AGAIN_MS);
+    }
+    // Nobody has told the directory that the window is over, so it counts the pool as in use.
+    if (this.#endsAt !== null) this.#open(this.nextWindow());
+  }
+
+  async #rest(): Promise<void> {
+    const { now, windowMs, rest } = this.#parts;
+    // An instance that began with the alarm does not know the window: it ended just now, and a later one ends after this.
+    const window = this.#endsAt ?? now() + windowMs / 2;
+    // From now on: it may have arrived though its answer is lost.
+    this.#endsAt = null;
+    this.#over = window;
+    this.#asked = Math.max(this.#asked, window);
+    for (let tries = 1; tries <= TRIES && !this.isInWindow; tries += 1) {
+      try {
+        return await rest(window);
+      } catch {
+        if (tries < TRIES) await pause(AGAIN_MS);
+      }
+    }
+  }
+
+  #open(window: number): void {
+    this.#endsAt = window;
+    this.#parts.setAlarm(window);
+  }
+
+  #leave(): void {
+    if (this.#endsAt === null) return;
+    this.#endsAt = null;
+    this.#parts.setAlarm(null);
   }
 }

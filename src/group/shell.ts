@@ -18,6 +18,9 @@ import type { Renewals } from './renewals.ts';
 import type { RowWriter } from './row-writer.ts';
 import { WakeTimer } from './wake-timer.ts';
 
+/** Events that change nothing that the directory would not know of a pool that rests. */
+const IS_NO_NEWS: ReadonlySet<GroupEvent['kind']> = new Set(['tick', 'reconfigure', 'move']);
+
 /** Longest sleep of a pool with leases, so that it notices when it is held up. */
 const PULSE_MS = 5_000;
 
@@ -76,7 +79,7 @@ export class Shell {
     if (observation.after(event, now)) batch.soon(false);
     idleness.note(this.state, now);
     if (!isInUse(this.state)) link.leave();
-    presence.note(event.kind !== 'tick');
+    presence.note(!IS_NO_NEWS.has(event.kind));
     if (pauseWaiters.isAwaited && !isStopped(this.state, now)) pauseWaiters.open();
     this.arm();
     onEvent();

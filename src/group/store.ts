@@ -16,8 +16,6 @@ export interface GroupMemory {
   readonly used: string | null;
   /** The last warnings, as JSON. */
   readonly warnings: string | null;
-  /** When the pool last told the directory that it rests. */
-  readonly rests: string | null;
   /** Until when, and how, the pool tells the hub of the dashboards what changes, as JSON. */
   readonly watched: string | null;
 }

@@ -226,7 +226,7 @@ describe('a change is pushed', () => {
       Object.defineProperty(instance, 'reconfigure', { value: reconfigure });
     });
     await directory().list({ group: 'split', partition: 'two' });
-    await directory().wake({ group: 'own', partition: null, order: 1, said: '{}' });
+    await directory().wake({ group: 'own', partition: null, window: 1, idleMs: 0, said: '{}' });
     await put(directory(), groups(2));
     await untilLimit(() => poolOf(env, 'own', null, null), 2);
     await untilLimit(() => poolOf(env, 'split', 'one', null), 2);

@@ -1,18 +1,31 @@
 // Pools that nobody uses: the directory knows how they are, and neither a reader nor a change of the configuration wakes
-// them. Objects are counted from outside, by the calls that they get.
-import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from 'cloudflare:test';
-import { afterEach, expect, it, vi } from 'vitest';
+// them. Objects are counted from outside, by the calls that they get; their windows end when a test says so.
+import {
+  abortAllDurableObjects,
+  listDurableObjectIds,
+  runDurableObjectAlarm,
+  runInDurableObject,
+} from 'cloudflare:test';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { directoryOf } from '../../src/env.ts';
+import { DirectoryObject } from '../../src/directory/directory-object.ts';
 import { GroupObject } from '../../src/group/group-object.ts';
-import { pool, request, type Granted } from './support/pool.ts';
+import { inside, pool, request, untilWrittenEmpty, type Granted } from './support/pool.ts';
 import { passTime } from './support/time.ts';
 import { admin, call, configure, env, newestVersion, until } from './support/worker.ts';
 
-/** Longer than the directory tells a pool that rests of changes. */
+/** Longer than a pool must be idle at the end of its window to rest. */
 const LONG_MS = 400_000;
+
+/** Longer than a window. */
+const WINDOW_MS = 650_000;
 
 const limits = (max_concurrency: number) => ({ limits: { max_concurrency } });
 
+beforeEach(() => {
+  // The clock of the test before goes on.
+  passTime(0);
+});
 afterEach(() => {
   vi.restoreAllMocks();
 });
@@ -29,10 +42,40 @@ async function use(group: string, ticket: string, version = newestVersion()): Pr
   await (answer as Granted).lease.release('success', 200);
 }
 
-async function untilResting(group: string): Promise<void> {
-  await until(async () => {
-    const known = await directoryOf(env).presence();
-    expect(known.find((one) => one.group === group)?.said).toBeTypeOf('string');
+/** Lets the window of a pool end. False: it has none. */
+function endWindow(name: string): Promise<boolean> {
+  return runDurableObjectAlarm(pool(name) as never);
+}
+
+async function rest(name: string): Promise<void> {
+  await untilTold(name);
+  passTime(LONG_MS);
+  expect(await endWindow(name)).toBe(true);
+  expect(await knownOf(name)).toBeTypeOf('string');
+}
+
+/** What the directory shows of a pool without asking it. */
+async function knownOf(name: string) {
+  const known = await directoryOf(env).presence();
+  return known.find(({ group }) => group === name.split('#')[0])?.said;
+}
+
+/** Counts what pools tell the directory of their use. */
+function watchWords() {
+  return {
+    wake: vi.spyOn(DirectoryObject.prototype, 'wake'),
+    rest: vi.spyOn(DirectoryObject.prototype, 'rest'),
+    definition: vi.spyOn(DirectoryObject.prototype, 'definition'),
+  };
+}
+
+/** Waits until a pool counts on being told of changes. */
+function untilTold(name: string): Promise<void> {
+  return until(async () => {
+    const told = await inside(name, (_instance, { storage }) =>
+      storage.sql.exec(`SELECT value FROM memory WHERE key = 'listed'`).toArray(),
+    );
+    expect(told).toEqual([{ value: 'told' }]);
   });
 }
 
@@ -49,7 +92,7 @@ it('are shown by the status and the metrics, and stay asleep', async () => {
     ],
   });
   await use('seen-used', 'first');
-  await untilResting('seen-used');
+  await rest('seen-used');
   await abortAllDurableObjects();
   const before = await listDurableObjectIds(env.GROUPS as never);
   const asked = watchObjects();
@@ -75,8 +118,7 @@ it('are shown by the status and the metrics, and stay asleep', async () => {
 it('are shown with the configuration of now, and asked again once they are used', async () => {
   await configure({ groups: [{ name: 'woken', ...limits(3) }] });
   await use('woken', 'first');
-  await untilResting('woken');
-  passTime(LONG_MS);
+  await rest('woken');
   await configure({ groups: [{ name: 'woken', ...limits(5), paused: true }] });
   expect(await statusOf('woken')).toMatchObject({
     limit: { configured: 5, effective: 5 },
@@ -96,8 +138,7 @@ it('are not told of a change, and decide by none of before', async () => {
   const groups = (most: number) => [{ name: 'slept', ...limits(most) }];
   await configure({ groups: groups(1) });
   await use('slept', 'first');
-  await untilResting('slept');
-  passTime(LONG_MS);
+  await rest('slept');
   const asked = watchObjects();
   const old = newestVersion();
   await configure({ groups: groups(0) });
@@ -110,13 +151,106 @@ it('are not told of a change, and decide by none of before', async () => {
   expect((await pool('slept').acquire(again)).kind).toBe('moved');
 });
 
-it('are told of it as long as they may count on that', async () => {
+it('are told of it as long as their window is open, also where another instance comes', async () => {
   await configure({ groups: [{ name: 'dozing', ...limits(1) }] });
   await use('dozing', 'first');
-  await untilResting('dozing');
+  await untilTold('dozing');
+  await abortAllDurableObjects();
   const asked = watchObjects();
   await configure({ groups: [{ name: 'dozing', ...limits(2) }] });
   await until(() => expect(asked.reconfigure).toHaveBeenCalledOnce());
+  await abortAllDurableObjects();
+  // A call there waits for no message to the directory, and sends none.
+  const words = watchWords();
+  await use('dozing', 'second');
+  expect(words.wake).not.toHaveBeenCalled();
+  expect(words.definition).not.toHaveBeenCalled();
+});
+
+it('say nothing in a window, however often they are used and begin anew, and set no row for it', async () => {
+  await configure({ groups: [{ name: 'sparse', ...limits(1) }] });
+  await use('sparse', 'first');
+  await untilTold('sparse');
+  const words = watchWords();
+  for (let calls = 0; calls < 4; calls += 1) {
+    passTime(10_000);
+    await use('sparse', `call-${calls}`);
+    await untilWrittenEmpty('sparse');
+    await abortAllDurableObjects();
+  }
+  expect(words.wake).not.toHaveBeenCalled();
+  expect(words.rest).not.toHaveBeenCalled();
+  // Used lately: the next window begins, and nobody waits for that.
+  passTime(100_000);
+  expect(await endWindow('sparse')).toBe(true);
+  expect(words.wake).toHaveBeenCalledOnce();
+  expect(await knownOf('sparse')).toBeNull();
+  // Not used since.
+  await abortAllDurableObjects();
+  passTime(WINDOW_MS);
+  expect(await endWindow('sparse')).toBe(true);
+  expect(words.rest).toHaveBeenCalledOnce();
+  expect(await knownOf('sparse')).toBeTypeOf('string');
+  expect(await endWindow('sparse')).toBe(false);
+});
+
+it('do not rest while a slot is held', async () => {
+  await configure({ groups: [{ name: 'held-long', ...limits(1) }] });
+  const held = (await pool('held-long').acquire(request('held-long', 'held'))) as Granted;
+  passTime(LONG_MS);
+  expect(await endWindow('held-long')).toBe(true);
+  expect(await knownOf('held-long')).toBeNull();
+  await held.lease.release('success', 200);
+});
+
+it('are told in vain, and not asked for ever, where nobody heard that they rest', async () => {
+  await configure({ groups: [{ name: 'unheard', ...limits(1) }] });
+  await use('unheard', 'first');
+  await untilTold('unheard');
+  const words = watchWords();
+  words.rest.mockRejectedValue(new Error('lost'));
+  passTime(LONG_MS);
+  await endWindow('unheard');
+  expect(words.rest).toHaveBeenCalledTimes(3);
+  expect(await knownOf('unheard')).toBeNull();
+  passTime(2 * WINDOW_MS);
+  expect(await knownOf('unheard')).toBeTypeOf('string');
+  const asked = watchObjects();
+  await configure({ groups: [{ name: 'unheard', ...limits(2) }] });
+  await until(() => expect(asked.reconfigure).toHaveBeenCalledOnce());
+  // Its next use begins a window nevertheless.
+  await use('unheard', 'second');
+  await until(() => expect(words.wake).toHaveBeenCalledOnce());
+});
+
+it('are in use where the word that they rest comes after that of their next window', async () => {
+  await configure({ groups: [{ name: 'overtaken', ...limits(1) }] });
+  await use('overtaken', 'first');
+  await untilTold('overtaken');
+  const words = watchWords();
+  words.rest.mockImplementation(async (present) => {
+    words.rest.mockRestore();
+    await use('overtaken', 'second', newestVersion());
+    await directoryOf(env).rest(present);
+  });
+  passTime(LONG_MS);
+  await endWindow('overtaken');
+  expect(words.wake).toHaveBeenCalledOnce();
+  expect(await knownOf('overtaken')).toBeNull();
+});
+
+it('go on by what they know where the directory is out of reach', async () => {
+  await configure({ groups: [{ name: 'alone', ...limits(1) }] });
+  await use('alone', 'first');
+  await rest('alone');
+  const words = watchWords();
+  words.wake.mockRejectedValue(new Error('out of reach'));
+  await use('alone', 'second');
+  expect(words.wake).toHaveBeenCalled();
+  words.wake.mockRestore();
+  passTime(10_000);
+  await use('alone', 'third');
+  await until(async () => expect(await knownOf('alone')).toBeNull());
 });
 
 it('leave the list without being woken once nobody used them for long', async () => {
@@ -124,7 +258,8 @@ it('leave the list without being woken once nobody used them for long', async ()
   const ask = request('parts#one', 'first', { group: 'parts', partition: 'one' });
   const answer = (await pool('parts#one').acquire(ask)) as Granted;
   await answer.lease.release('success', 200);
-  await untilResting('parts');
+  await until(async () => expect(await knownOf('parts')).toBeNull());
+  await rest('parts#one');
   const forget = vi.spyOn(GroupObject.prototype, 'forget');
   passTime(700_000);
   await admin('GET', '/status');
@@ -148,16 +283,15 @@ it('that are in use hear of what concerns them alone, and of everything that con
     names.map((name) => ({ name, ...limits(name === 'told-b' ? most : 1) }));
   await configure({ groups: groups(1) });
   for (const name of names) await use(name, 'first');
-  await until(async () => {
-    const listed = await directoryOf(env).pools();
-    for (const name of names) expect(listed.some(({ group }) => group === name)).toBe(true);
-  });
+  for (const name of names) await untilTold(name);
   const told: string[] = [];
   vi.spyOn(GroupObject.prototype, 'reconfigure').mockImplementation(function noted(
     this: GroupObject,
     { config },
   ) {
-    told.push((JSON.parse(config ?? '{}') as { name: string }).name);
+    const { name } = JSON.parse(config ?? '{}') as { name: string };
+    // Those of other tests are told that their groups are no more.
+    if (names.includes(name)) told.push(name);
     return Promise.resolve();
   });
   await configure({ groups: groups(2) });

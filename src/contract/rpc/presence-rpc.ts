@@ -3,9 +3,6 @@ import type { GroupConfig } from '../config/config.ts';
 import type { GroupDefinition } from './group-rpc.ts';
 import type { PoolMetrics } from './pool-metrics.ts';
 
-/** How long nobody must have used a pool for it to tell the directory that it rests. */
-export const RESTS_AFTER_MS = 5_000;
-
 /** The facts of a pool that the directory keeps, for whoever asks while it rests. */
 export interface PoolSaid {
   /** When, in epoch milliseconds. */
@@ -21,13 +18,15 @@ export interface PresentPool {
   readonly partition: string | null;
   /** The jurisdiction of its group. Absent: it does not know its group yet. */
   readonly jurisdiction?: GroupConfig['jurisdiction'];
-  /** Larger than that of everything that it said before: messages may overtake each other. */
-  readonly order: number;
+  /** The window that it begins, by its end, in epoch milliseconds; or the last one, where it rests. Later ones are larger. */
+  readonly window: number;
+  /** How long nobody has used it. */
+  readonly idleMs: number;
   /** `PoolSaid` as JSON. */
   readonly said: string;
 }
 
-/** The answer to a pool that is in use again. */
+/** The answer to a pool that is in use. */
 export interface Woken {
   readonly definition: GroupDefinition;
   /** It is on the list of pools that are told of every change. */
@@ -39,6 +38,6 @@ export interface KnownPool {
   readonly group: string;
   readonly partition: string | null;
   readonly jurisdiction: GroupConfig['jurisdiction'];
-  /** `PoolSaid` as JSON, of when it began to rest. Null: it is in use, and is to be asked. */
+  /** `PoolSaid` as JSON, of when it said last how it is. Null: it is in use, and is to be asked. */
   readonly said: string | null;
 }

@@ -1,10 +1,9 @@
-// When a pool tells the directory that it is in use, and that it rests; and when nobody may have told it of changes.
+// When a pool tells the directory that it is in use, and that it rests; and when it counts on being told of changes.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { RESTS_AFTER_MS } from '../../../src/contract/rpc/presence-rpc.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 import { Presence } from '../../../src/group/presence.ts';
 
-const MINUTE_MS = 60_000;
+const WINDOW_MS = 600_000;
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -13,108 +12,193 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A pool and its directory, which hears what it says unless it is out of reach. */
-function scene({ restedAt = null as number | null, readsAfterMs = 5 * MINUTE_MS } = {}) {
+/** A pool, its alarm, and its directory, which hears what it says unless it is out of reach. */
+function scene() {
   const said: string[] = [];
-  const is = { inUse: false, kept: true, reached: true };
-  const hear = (word: string): Promise<boolean> => {
-    if (!is.reached) return Promise.reject(new Error('out of reach'));
-    said.push(word);
-    return Promise.resolve(true);
-  };
+  const is = { inUse: false, kept: true, reached: true, alarmAt: null as number | null };
+  let usedAt = 0;
+  const restsAt: number[] = [];
+  let answer = (open: () => void): void => open();
   const presence: Presence = new Presence({
     now: () => instant(Date.now()),
     isInUse: () => is.inUse,
+    idleMs: () => Date.now() - usedAt,
     isKept: () => is.kept,
-    restedAt,
-    readsAfterMs,
-    remember: () => {},
-    wake: async () => {
-      const isHeard = await hear('in use');
-      presence.woken();
-      return isHeard;
+    windowMs: WINDOW_MS,
+    setAlarm: (at) => {
+      is.alarmAt = at;
     },
-    rest: async () => {
-      await hear('rests');
+    wake: () => {
+      const window = presence.nextWindow();
+      if (!is.reached) return Promise.resolve(false);
+      said.push('in use');
+      answer(() => presence.opened(window));
+      return Promise.resolve(true);
+    },
+    rest: (window) => {
+      if (!is.reached) return Promise.reject(new Error('out of reach'));
+      restsAt.push(window);
+      said.push('rests');
+      return Promise.resolve();
     },
     waitUntil: () => {},
   });
-  const use = (inUse: boolean): void => {
-    is.inUse = inUse;
+  const use = async (): Promise<void> => {
+    is.inUse = true;
     presence.note(true);
+    await vi.advanceTimersByTimeAsync(0);
+    is.inUse = false;
+    usedAt = Date.now();
+    presence.note(true);
+    await vi.advanceTimersByTimeAsync(0);
   };
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
-  return { presence, said, is, use, pass };
+  /** Lets time go on to the alarm. */
+  const ring = async (): Promise<void> => {
+    await pass(Math.max(0, (is.alarmAt ?? 0) - Date.now()));
+    is.alarmAt = null;
+    const ended = presence.end();
+    await pass(10_000);
+    await ended;
+  };
+  /** Keeps answers back, and returns what lets them arrive. */
+  const keepAnswers = (): (() => void)[] => {
+    const kept: (() => void)[] = [];
+    answer = (open) => kept.push(open);
+    return kept;
+  };
+  return { presence, said, restsAt, is, use, pass, ring, keepAnswers };
 }
 
-it('says it once, however often it is used', async () => {
-  const { said, use, pass } = scene();
-  for (let calls = 0; calls < 5; calls += 1) {
-    use(true);
-    await pass(1_000);
-    use(false);
-    await pass(RESTS_AFTER_MS - 1_000);
+it('says it once in a window, however often it is used, and sets no timer', async () => {
+  const { said, use, pass, is, ring, presence } = scene();
+  for (let calls = 0; calls < 50; calls += 1) {
+    await use();
+    expect(vi.getTimerCount()).toBe(0);
+    await pass(10_000);
   }
   expect(said).toEqual(['in use']);
-  await pass(RESTS_AFTER_MS);
+  await ring();
+  expect(said).toEqual(['in use', 'in use']);
+  expect(is.alarmAt).toBeGreaterThan(Date.now());
+  await ring();
+  expect(said).toEqual(['in use', 'in use', 'rests']);
+  expect(is.alarmAt).toBeNull();
+  expect(presence.isInWindow).toBe(false);
+  await pass(10 * WINDOW_MS);
+  await use();
+  expect(said).toEqual(['in use', 'in use', 'rests', 'in use']);
+});
+
+it('rests after one window where it was used at its beginning alone', async () => {
+  const { said, use, ring } = scene();
+  await use();
+  await ring();
   expect(said).toEqual(['in use', 'rests']);
-  await pass(10 * MINUTE_MS);
-  use(true);
+});
+
+it('does not rest as long as somebody holds a slot', async () => {
+  const { said, is, presence, ring, pass } = scene();
+  is.inUse = true;
+  presence.note(true);
+  await pass(0);
+  await ring();
+  await ring();
+  expect(said).toEqual(['in use', 'in use', 'in use']);
+});
+
+it('begins a window where it rests and something has changed, and not for a look', async () => {
+  const { presence, said, use, ring, pass } = scene();
+  await use();
+  await ring();
+  presence.note(false);
+  await pass(0);
+  expect(said).toEqual(['in use', 'rests']);
+  presence.note(true);
   await pass(0);
   expect(said).toEqual(['in use', 'rests', 'in use']);
 });
 
-it('says anew that it rests where something has changed, and not for a look', async () => {
-  const { presence, said, use, pass } = scene();
-  use(true);
-  use(false);
-  await pass(2 * RESTS_AFTER_MS);
-  presence.note(false);
-  await pass(2 * RESTS_AFTER_MS);
-  expect(said).toEqual(['in use', 'rests']);
-  presence.note(true);
-  await pass(2 * RESTS_AFTER_MS);
-  expect(said).toEqual(['in use', 'rests', 'rests']);
+it('counts on nothing before it is answered, and not on an answer that is older than its rest', async () => {
+  const { presence, use, ring, keepAnswers, restsAt } = scene();
+  const kept = keepAnswers();
+  await use();
+  expect(presence.isInWindow).toBe(false);
+  await use();
+  kept.at(-1)?.();
+  expect(presence.isInWindow).toBe(true);
+  await ring();
+  expect(restsAt).toHaveLength(1);
+  vi.setSystemTime(Date.now() - 2 * WINDOW_MS);
+  kept[0]?.();
+  expect(presence.isInWindow).toBe(false);
 });
 
-it('says it again where the directory was out of reach', async () => {
-  const { presence, said, is, use, pass } = scene();
+it('counts as in use by a message that it sent before it said that it rests', async () => {
+  const { presence, use, ring, pass, restsAt } = scene();
+  await use();
+  await pass(WINDOW_MS - 1_000);
+  const asked = presence.nextWindow();
+  await ring();
+  // The directory takes the word for the window before.
+  expect(restsAt[0]).toBeLessThan(asked);
+  presence.opened(asked);
+  expect(presence.isInWindow).toBe(true);
+});
+
+it('says it again where the directory was out of reach, and then in a window still counts as told', async () => {
+  const { presence, said, is, use, pass, ring } = scene();
   is.reached = false;
-  use(true);
+  await use();
+  expect(presence.isInWindow).toBe(false);
   await pass(2_000);
   is.reached = true;
-  presence.note(false);
-  await pass(0);
+  await use();
   expect(said).toEqual(['in use']);
+  await pass(WINDOW_MS - 1_000);
+  await use();
+  is.reached = false;
+  await ring();
+  expect(presence.isInWindow).toBe(true);
+  expect(is.alarmAt).toBeGreaterThan(Date.now() + WINDOW_MS / 2);
+  await ring();
+  // It may have been heard.
+  expect(presence.isInWindow).toBe(false);
+  is.reached = true;
 });
 
-it('says nothing of a pool that the directory does not keep', async () => {
-  const { said, is, use, pass } = scene();
+it('says nothing of a pool that the directory does not keep, and ends the window of one that it forgets', async () => {
+  const { presence, said, is, use, ring } = scene();
   is.kept = false;
-  use(true);
-  use(false);
-  await pass(2 * RESTS_AFTER_MS);
+  await use();
+  await ring();
   expect(said).toEqual([]);
+  is.kept = true;
+  await use();
+  is.kept = false;
+  presence.note(false);
+  expect(presence.isInWindow).toBe(false);
+  expect(is.alarmAt).toBeNull();
 });
 
-it('may have been left alone once it has rested for long, until the directory has answered', async () => {
-  const { presence, use, pass } = scene();
-  expect(presence.mayBeUntold).toBe(false);
-  use(true);
-  use(false);
-  await pass(2 * RESTS_AFTER_MS);
-  expect(presence.mayBeUntold).toBe(false);
-  await pass(5 * MINUTE_MS);
-  expect(presence.mayBeUntold).toBe(true);
-  presence.woken();
-  expect(presence.mayBeUntold).toBe(false);
+it('goes on in the window of an instance before whose alarm is to come', () => {
+  const before = (alarmAt: number | null): boolean => {
+    const { presence } = scene();
+    presence.recall(alarmAt);
+    return presence.isInWindow;
+  };
+  expect(before(Date.now() + 1_000)).toBe(true);
+  expect(before(null)).toBe(false);
+  // It may have been on its way when that instance ended.
+  expect(before(Date.now() - 1)).toBe(false);
 });
 
-it.each([
-  ['an instance before rested lately', Date.now() - MINUTE_MS, 5 * MINUTE_MS, false],
-  ['an instance before rested long ago', Date.now() - 6 * MINUTE_MS, 5 * MINUTE_MS, true],
-  ['the clock was set back since', Date.now() + 60 * MINUTE_MS, 5 * MINUTE_MS, true],
-  ['a process before may have ended in use', null, 0, true],
-])('where %s', (_, restedAt, readsAfterMs, expected) => {
-  expect(scene({ restedAt, readsAfterMs }).presence.mayBeUntold).toBe(expected);
+it('says by an instance that began with the alarm what ends the window before and none that comes', async () => {
+  const { presence, restsAt, pass } = scene();
+  const endedAt = Date.now();
+  const ended = presence.end();
+  await pass(0);
+  await ended;
+  expect(restsAt[0]).toBeGreaterThan(endedAt);
+  expect(presence.nextWindow()).toBeGreaterThan(restsAt[0] ?? Infinity);
 });
