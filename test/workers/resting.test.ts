@@ -54,7 +54,7 @@ async function rest(name: string): Promise<void> {
   expect(await knownOf(name)).toBeTypeOf('string');
 }
 
-/** What the directory shows of a pool without asking it. */
+/** Reads what the directory shows of a pool without asking it. */
 async function knownOf(name: string) {
   const known = await directoryOf(env).presence();
   return known.find(({ group }) => group === name.split('#')[0])?.said;
