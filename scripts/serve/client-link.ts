@@ -91,7 +91,9 @@ export class ClientLink {
   }
 
   reset(): void {
-    this.#client.resetAndDestroy();
+    // A reset in the midst of an orderly end leaves a request behind in libuv, and the process spins instead of ending.
+    if (this.#client.writableEnded) this.#client.destroy();
+    else this.#client.resetAndDestroy();
   }
 
   get #isIdle(): boolean {
