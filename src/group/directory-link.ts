@@ -56,6 +56,8 @@ export class DirectoryLink {
   readonly #parts: DirectoryLinkParts;
   #definition: Definition;
   #catchingUp: Promise<boolean> | null = null;
+  /** What was known when the directory was asked was young enough to decide about newcomers. */
+  #wasFresh = false;
   /** The directory tells this pool of every change, and it has read what held when that began. */
   #listed: boolean;
   #isListing = false;
@@ -111,15 +113,19 @@ export class DirectoryLink {
     const isOlder = configVersion < this.#definition.version;
     const isTold = this.#listed && this.#parts.isInWindow();
     if (this.#parts.isOnTrial || (isTold && !isOlder)) return false;
-    // Who comes while it is read waits for that answer, too.
-    if (this.#catchingUp !== null) return true;
-    return this.#parts.now() - this.#readAt > KNOWN_MS_MAX;
+    // Who comes while it is read waits for that answer, too, unless it is read for something else.
+    return this.#catchingUp === null ? !this.#isFresh : isOlder || !this.#wasFresh;
+  }
+
+  get #isFresh(): boolean {
+    return this.#parts.now() - this.#readAt <= KNOWN_MS_MAX;
   }
 
   /** Reads the directory, for a ticket that was routed by another version than this one, or nobody knows. False: in vain. */
   catchUp(configVersion = Infinity): Promise<boolean> {
     if (configVersion < this.#definition.version) this.#isContradicted = true;
     if (this.#catchingUp !== null) return this.#catchingUp;
+    this.#wasFresh = this.#isFresh;
     // Also where it fails: what is known is better than a refusal, and not every newcomer is to wait for it.
     this.#readAt = this.#parts.now();
     this.#catchingUp = this.#readDirectory().finally(() => {

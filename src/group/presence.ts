@@ -79,7 +79,7 @@ export class Presence {
       this.#leave();
       return;
     }
-    if (this.isInWindow || this.#isSending || now() < this.#againAt) return;
+    if (this.#isOpen() || this.#isSending || now() < this.#againAt) return;
     if (!isNews && !isInUse()) return;
     this.#isSending = true;
     const sent = wake().then((isHeard) => {
@@ -125,6 +125,11 @@ export class Presence {
   #open(window: number): void {
     this.#endsAt = window;
     this.#parts.setAlarm(window);
+  }
+
+  /** Whether the window is open by the pool's own clock too: the alarm for its end may be late. */
+  #isOpen(): boolean {
+    return this.#endsAt !== null && this.#parts.now() < this.#endsAt;
   }
 
   #leave(): void {

@@ -202,3 +202,12 @@ it('says by an instance that began with the alarm what ends the window before an
   expect(restsAt[0]).toBeGreaterThan(endedAt);
   expect(presence.nextWindow()).toBeGreaterThan(restsAt[0] ?? Infinity);
 });
+
+it('says it again where the window is over by its own clock and the alarm is late', async () => {
+  const { said, use, pass, is } = scene();
+  await use();
+  await pass(WINDOW_MS);
+  await use();
+  expect(said).toEqual(['in use', 'in use']);
+  expect(is.alarmAt).toBe(Date.now() + WINDOW_MS);
+});
