@@ -36,6 +36,8 @@ interface Exchange {
   behaviour: StrictBehaviour;
   /** Amounts that the call has taken of the rate limits; null: nothing yet, or it does not count. */
   grant: Grant | null;
+  /** Ends the call before its last bytes go out: who has them is right to take it for over. */
+  readonly onLast: () => void;
   readonly resumed: () => Promise<void>;
 }
 
@@ -50,8 +52,9 @@ function echoOf({ req, path, query }: Exchange, body: Buffer): unknown {
   };
 }
 
-function sendError({ res, behaviour }: Exchange, status: number, body: unknown): void {
+function sendError({ res, behaviour, onLast }: Exchange, status: number, body: unknown): void {
   if (behaviour.retryAfterS !== null) res.setHeader('retry-after', behaviour.retryAfterS);
+  onLast();
   sendJson(res, status, body);
 }
 
@@ -148,6 +151,7 @@ async function answer(exchange: Exchange, prompt: StrictPrompt, body: Buffer): P
     gone,
     resumed: exchange.resumed,
     onBreak,
+    onLast: exchange.onLast,
     onTokens: (tokens) => grant?.produce(tokens),
   });
 }
@@ -166,6 +170,10 @@ function open(
   const call = counted ? scope.counts.arrive(path, scope.settings) : null;
   if (!counted) scope.counts.uncounted += 1;
   const gone = new AbortController();
+  const end = (how: 'done' | 'aborted'): void => {
+    exchange.grant?.settle();
+    call?.end(how, exchange.behaviour.accountingLagMs);
+  };
   const exchange: Exchange = {
     req,
     res,
@@ -177,11 +185,8 @@ function open(
     gone: gone.signal,
     behaviour,
     grant: null,
+    onLast: () => end('done'),
     resumed: scope.waitForResume(),
-  };
-  const end = (how: 'done' | 'aborted'): void => {
-    exchange.grant?.settle();
-    call?.end(how, exchange.behaviour.accountingLagMs);
   };
   // `finish`: the last byte is with the kernel. `close` without it: the client left, or we cut it.
   res.once('finish', () => end('done'));

@@ -36,7 +36,7 @@ export interface SeenRefusal {
 
 /** Tally of all calls, or of those of one model. */
 export interface StrictTally {
-  /** Calls whose request arrived and whose last byte is not out, refused ones included. */
+  /** Calls whose request arrived and whose last bytes do not go out yet, refused ones included. */
   inFlight: number;
   /** The largest `inFlight` ever. A refused call counts too, so a peak of N means that N was kept. */
   peak: number;

@@ -13,6 +13,9 @@ import type { Frame, StrictAnswer } from './answer.ts';
 import { content } from './answer.ts';
 import type { StrictBehaviour } from './settings.ts';
 
+/** What the kernel takes at once, beside what it may still hold. */
+const AT_ONCE_BYTES = 16_384;
+
 /** Facts of the call that the writer needs besides its answer. */
 export interface WriteContext {
   readonly behaviour: StrictBehaviour;
@@ -22,6 +25,8 @@ export interface WriteContext {
   readonly resumed: () => Promise<void>;
   /** Called before the upstream itself cuts the connection. */
   readonly onBreak: () => void;
+  /** Called before the last bytes go out, where the kernel takes them at once. */
+  readonly onLast: () => void;
   /** Called before so many tokens of the answer go out. */
   readonly onTokens: (tokens: number) => void;
 }
@@ -131,14 +136,23 @@ export async function writeAnswer(
     return false;
   };
   if (!(await atMark())) return;
+  const marks = [
+    behaviour.silentAfterChunks,
+    behaviour.errorAfterChunks,
+    behaviour.breakAfterChunks,
+  ];
+  // The last byte of an answer with a Content-Length is its end for who reads it.
+  const endsWithFrame = sized && answer.whole && !marks.includes(1);
   for (const frame of answer.frames()) {
     gone.throwIfAborted();
     context.onTokens(frame.tokens);
+    if (endsWithFrame && byteLength(frame) <= AT_ONCE_BYTES) context.onLast();
     await sink.write(frame.data, gone);
     if (!frame.content) continue;
     sent += 1;
-    await pause(behaviour.chunkDelayMs, gone);
+    if (!endsWithFrame) await pause(behaviour.chunkDelayMs, gone);
     if (!(await atMark())) return;
   }
+  if (!sized) context.onLast();
   await sink.end();
 }
