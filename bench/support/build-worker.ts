@@ -10,10 +10,9 @@ export async function buildWorker(main: string, dir: string): Promise<string> {
   const { date, flags } = await readCompatibility();
   const { name } = parse(main);
   await mkdir(dir, { recursive: true });
-  await writeFile(
-    config,
-    JSON.stringify({ name, main, compatibility_date: date, compatibility_flags: flags }),
-  );
+  const compatibility = { compatibility_date: date, compatibility_flags: flags };
+  // As Headgate itself is built.
+  await writeFile(config, JSON.stringify({ name, main, keep_names: false, ...compatibility }));
   const args = [WRANGLER, 'deploy', '--config', config, '--dry-run', '--outdir', dir];
   const env = { ...process.env, WRANGLER_SEND_METRICS: 'false' };
   const built = spawnSync(process.execPath, args, { cwd: ROOT, env, encoding: 'utf8' });

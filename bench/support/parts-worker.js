@@ -6,6 +6,8 @@ import { createApp } from '../../src/http/app.ts';
 // its name is that of a secret because those reach a Worker that `serve` starts.
 
 export { DirectoryObject } from '../../src/directory/directory-object.ts';
+export { FeedObject } from '../../src/feed/feed-object.ts';
+export { TrialsObject } from '../../src/group/trials-object.ts';
 
 /** Leases of nobody. */
 const NO_LEASE = { renew: async () => 'ok', release: async () => {}, [Symbol.dispose]() {} };
@@ -55,7 +57,9 @@ export class GroupObject extends RealGroupObject {
   }
 
   async acquire(request) {
-    if (this.#part !== 'acquire' && this.#part !== 'release') return super.acquire(request);
+    if (this.#part === 'all') return super.acquire(request);
+    const isReal = this.#part === 'core' || this.#part === 'rows';
+    if (isReal) return super.acquire({ ...request, mayBorrow: false });
     const { ticketId, configVersion } = request;
     const lease = new BareLease();
     return { kind: 'granted', lease, leaseId: `${ticketId}.1`, attachment: 1, configVersion };
