@@ -56,7 +56,7 @@ export class DirectoryLink {
   readonly #parts: DirectoryLinkParts;
   #definition: Definition;
   #catchingUp: Promise<boolean> | null = null;
-  /** What was known when the directory was asked was young enough to decide about newcomers. */
+  /** Knowledge when the directory was asked: young enough to decide about newcomers. */
   #wasFresh = false;
   /** The directory tells this pool of every change, and it has read what held when that began. */
   #listed: boolean;

@@ -13,7 +13,7 @@ import type { Frame, StrictAnswer } from './answer.ts';
 import { content } from './answer.ts';
 import type { StrictBehaviour } from './settings.ts';
 
-/** What the kernel takes at once, beside what it may still hold. */
+/** Bytes that the kernel takes at once, beside what it may still hold. */
 const AT_ONCE_BYTES = 16_384;
 
 /** Facts of the call that the writer needs besides its answer. */
