@@ -14,10 +14,10 @@ const NO_BODY = new Set([204, 304]);
 /** Rest of an answer's body: of a known length, or in chunks. */
 type Body = number | ChunkedBody;
 
-/** Reads where the body ends that such a head announces; null: with the connection, or not at all. */
+/** Reads where the body ends that such a head announces; null: with the connection, or nobody knows. */
 function bodyOf(head: string, isToHead: boolean): Body | null {
   const status = Number(head.slice(9, 12));
-  if (!head.startsWith('HTTP/1.') || status === 101 || CLOSES.test(head)) return null;
+  if (!head.startsWith('HTTP/1.') || status === 101) return null;
   if (isToHead || NO_BODY.has(status)) return 0;
   if (/^transfer-encoding:[\t ]*chunked[\t ]*\r$/im.test(head)) return new ChunkedBody();
   const length = /^content-length:[\t ]*(\d{1,15})[\t ]*\r$/im.exec(head)?.[1];
@@ -36,6 +36,9 @@ export class AnswerReader {
   /** Null: no answer is under way. */
   #body: Body | null = null;
   #canFollow = true;
+  /** The answer under way says that the connection ends with it. */
+  #isLast = false;
+  #isOver = false;
 
   /** Takes note of a request by its head. */
   expect(head: string): void {
@@ -46,6 +49,11 @@ export class AnswerReader {
   /** Whether all requests have whole answers, and the next one may go over another connection. */
   get isAtRest(): boolean {
     return this.#canFollow && this.#asked.length === 0 && this.#held.length === 0;
+  }
+
+  /** Whether the last answer of the connection is there, whole. */
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   follow(bytes: Buffer): void {
@@ -74,6 +82,7 @@ export class AnswerReader {
     const head = begun.toString('latin1', 0, end + 2);
     // More is to come on the same request, after 103 or 100.
     if (/^HTTP\/1\.1 1(?!01)/.test(head)) return next;
+    this.#isLast = CLOSES.test(head);
     this.#body = bodyOf(head, isToHead);
     if (this.#body === null) this.#canFollow = false;
     if (this.#body === 0) this.#end();
@@ -96,5 +105,8 @@ export class AnswerReader {
   #end(): void {
     this.#body = null;
     this.#asked.shift();
+    if (!this.#isLast) return;
+    this.#isOver = true;
+    this.#canFollow = false;
   }
 }

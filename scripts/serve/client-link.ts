@@ -13,6 +13,17 @@ const TARGET_WAIT_MS = 10_000;
  */
 const TARGET_REST_MS = 2_000;
 
+/** How long a client that was answered before its body was over may go on with that, so that it can read the answer. */
+const LINGER_MS = 5_000;
+
+/**
+ * Bytes of requests that are read though workerd does not take them yet, of one client and of all: that a client has left
+ * is seen behind all that it sent. A call that waits in a queue with a large body would wait on for nobody.
+ */
+const AHEAD_BYTES_MAX = 32 * 1_048_576;
+const ALL_AHEAD_BYTES_MAX = 256 * 1_048_576;
+let allAheadBytes = 0;
+
 /**
  * Memory that all connections to workerd are read into: what is read is copied before the next read. A buffer of its
  * own for each read is most of what passing on a small piece of a stream costs.
@@ -54,6 +65,9 @@ export class ClientLink {
   #idleSince = performance.now();
   #isWaiting = false;
   #isRefused = false;
+  /** Since when it may go on with a body that nobody reads. Null: it has no whole answer to that, or ended its body. */
+  #lingersSince: number | null = null;
+  #aheadBytes = 0;
   /** Whether the client is to see that workerd closes its connection, however idle it is. */
   #isEnding = false;
 
@@ -78,10 +92,14 @@ export class ClientLink {
 
   /** Closes what has been idle for too long. */
   sweep(now: number): void {
+    const lingersMs = now - (this.#lingersSince ?? now);
+    if (lingersMs >= LINGER_MS) this.#client.destroy();
     if (this.#isWaiting || !this.#isIdle) return;
     const restMs = now - this.#idleSince;
-    if (restMs >= this.#options.idleMs) this.#client.destroySoon();
-    else if (restMs >= TARGET_REST_MS) this.#drop();
+    if (restMs >= TARGET_REST_MS) this.#drop();
+    const isOver = this.#isEnding ? this.#target === null : restMs >= this.#options.idleMs;
+    // It has been told already that it is over, or will be, where it reads on.
+    if (isOver && !this.#client.writableEnded) this.#client.destroySoon();
   }
 
   /** Ends the client with its connection to workerd, and at once if it has none. */
@@ -137,7 +155,10 @@ export class ClientLink {
         callback: (size) => this.#passAnswers(target, buffer.subarray(0, size)),
       },
     });
-    target.on('drain', () => this.#client.resume());
+    target.on('drain', () => {
+      this.#noteAhead();
+      this.#client.resume();
+    });
     target.on('end', () => this.#targetIsOver(target, () => this.#client.end()));
     target.on('error', () => this.#targetIsOver(target, () => this.#client.resetAndDestroy()));
     target.on('close', () => this.#targetIsOver(target, () => this.#client.destroySoon()));
@@ -153,12 +174,28 @@ export class ClientLink {
 
   /** Gives the connection to workerd up, over which nothing is under way. */
   #drop(): void {
-    this.#target?.destroy();
+    if (this.#target === null) return;
+    this.#target.destroy();
     this.#target = null;
+    this.#noteAhead();
+    // It may have been held back for bytes that nobody wants any more.
+    this.#client.resume();
+  }
+
+  /**
+   * Lets a client read the answer that ended its connection before its body was over. Closed with bytes that nobody read,
+   * the connection would be reset, and the answer lost.
+   */
+  #linger(): void {
+    this.#drop();
+    this.#lingersSince = performance.now();
+    this.#client.end();
   }
 
   #leave(): void {
     this.#target?.resetAndDestroy();
+    this.#target = null;
+    this.#noteAhead();
     this.#client.destroySoon();
   }
 
@@ -168,11 +205,11 @@ export class ClientLink {
    */
   #passRequests(data: Buffer): void {
     // Read to its end all the same: bytes that nobody reads would turn the answer into a reset.
-    if (this.#isRefused) return;
+    if (this.#isRefused || this.#lingersSince !== null) return;
     if (this.#isIdle && performance.now() - this.#idleSince >= TARGET_REST_MS) this.#drop();
     const { bytes, malformed, isUnderWay, heads } = this.#scanner.scan(data);
     for (const head of heads) this.#answers.expect(head);
-    if (bytes.length > 0 && !this.#send(bytes)) this.#client.pause();
+    if (bytes.length > 0 && !this.#send(bytes)) this.#holdBack();
     if (malformed === null) return;
     this.#isRefused = true;
     this.#client.resume();
@@ -198,11 +235,26 @@ export class ClientLink {
     return false;
   }
 
+  /** Reads no more of a client until workerd has taken what is there, once that is much. */
+  #holdBack(): void {
+    this.#noteAhead();
+    const isMuch = this.#aheadBytes > AHEAD_BYTES_MAX || allAheadBytes > ALL_AHEAD_BYTES_MAX;
+    if (isMuch || this.#target === null) this.#client.pause();
+  }
+
+  #noteAhead(): void {
+    const bytes = this.#target?.writableLength ?? 0;
+    allAheadBytes += bytes - this.#aheadBytes;
+    this.#aheadBytes = bytes;
+  }
+
   /** Passes answers on; false: enough for now. */
   #passAnswers(target: Socket, bytes: Buffer): boolean {
     if (target !== this.#target) return true;
     this.#answers.follow(bytes);
     if (this.#answers.isAtRest) this.#idleSince = performance.now();
-    return this.#client.write(Buffer.from(bytes));
+    const goesOn = this.#client.write(Buffer.from(bytes));
+    if (this.#answers.isOver && !this.#scanner.isBetween) this.#linger();
+    return goesOn;
   }
 }

@@ -53,6 +53,17 @@ describe('a connection whose end the client is to see', () => {
     expect(reader.isAtRest).toBe(false);
   });
 
+  it.each([
+    ['whole', `${OK}Connection: close\r\nContent-Length: 2\r\n\r\nok`, true],
+    ['cut', `${OK}Connection: close\r\nContent-Length: 2\r\n\r\no`, false],
+    ['without an end of its own', `${OK}Connection: close\r\n\r\nok`, false],
+  ])('is over with the last answer: %s', (_, answer, isOver) => {
+    const reader = new AnswerReader();
+    reader.expect(GET);
+    reader.follow(Buffer.from(answer));
+    expect(reader.isOver).toBe(isOver);
+  });
+
   it('says what nobody has asked for', () => {
     const reader = new AnswerReader();
     expect(reader.isAtRest).toBe(true);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Forwarder, ForwarderOptions } from '../../../scripts/serve/forwarder.ts';
 import { startForwarder } from '../../../scripts/serve/forwarder.ts';
 
@@ -110,6 +110,48 @@ describe('forwarder', () => {
     target.resume();
     await whole;
     expect(received).toBe(size + head.length);
+  });
+
+  it('notices that a client leaves whose body the server has not read', async () => {
+    const { client, target } = await join();
+    target.pause();
+    const size = 16_000_000;
+    client.write(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${size}\r\n\r\n`);
+    client.end(Buffer.alloc(size));
+    await expect.poll(() => forwarder.connections()).toBe(0);
+  });
+
+  describe('where the server answers before it has read a body, and closes the connection', () => {
+    const answer = 'HTTP/1.1 404 No\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno';
+
+    async function refused(sent: number): Promise<Socket> {
+      const { client, target } = await join();
+      client.write('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 64000000\r\n\r\n');
+      await once(target, 'data');
+      target.pause();
+      client.write(Buffer.alloc(sent));
+      target.write(answer);
+      const [data] = (await once(client, 'data')) as [Buffer];
+      expect(data.toString()).toBe(answer);
+      target.resetAndDestroy();
+      await once(client, 'end');
+      return client;
+    }
+
+    it('lets the client go on until it has read the answer', async () => {
+      const client = await refused(64_000_000);
+      await expect.poll(() => client.writableLength).toBe(0);
+      client.end();
+      await expect.poll(() => forwarder.connections()).toBe(0);
+    });
+
+    it('cuts off a client that never ends its body', async () => {
+      await refused(1_000);
+      const now = performance.now();
+      vi.spyOn(performance, 'now').mockReturnValue(now + 5_000);
+      await expect.poll(() => forwarder.connections()).toBe(0);
+      vi.restoreAllMocks();
+    });
   });
 
   it('asks for a refusal in the place of a malformed request, and passes nothing on behind it', async () => {

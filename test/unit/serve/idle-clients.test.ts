@@ -113,6 +113,17 @@ describe('a client that is idle', () => {
   });
 });
 
+describe('a client that is idle where no more are taken', () => {
+  it('is let go, and not reset, with its connection to the server', async () => {
+    const client = await open();
+    expect(await exchange(client)).toBe(OK);
+    forwarder.stopAccepting();
+    const now = performance.now();
+    vi.spyOn(performance, 'now').mockReturnValue(now + 2_000);
+    await once(client, 'end');
+  });
+});
+
 describe('a client that is not idle', () => {
   it('is kept while it waits, however long', async () => {
     const client = await open(100);
