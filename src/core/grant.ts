@@ -155,7 +155,8 @@ function grant(
   // One that still waits in a wider group probes nothing: others may meanwhile.
   if (!waitsElsewhere) noteGranted(state, lease, now);
   noteGrant(state, waiter, lease, now);
-  const lent = lendTo(state, ticket, now);
+  // What an heir is told leaves before anything is written.
+  const lent = heirOf.length > 0 ? null : lendTo(state, ticket, now);
   const isPassed = heirOf.length > 0 && !mustWait(state, waiter.isAnew);
   const asked = waiter.isAnew ? 'anew' : 'again';
   const answer = isPassed ? leaving(state, lease, true) : grantOf(state, lease, now, asked);

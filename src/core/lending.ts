@@ -2,6 +2,7 @@ import { after, instant, leaseId, type InstantMs, type LeaseId } from './words/i
 import {
   LEASE_TTL_MS,
   LENT_AT_ONCE_MAX,
+  LENT_KEPT_MAX,
   LENT_PACE_MIN,
   LENT_SHARE,
   LENT_USE_MAX,
@@ -48,7 +49,6 @@ export function lendTo(
   });
   loan.until = instant(Math.max(loan.until, after(now, LOAN_TTL_MS)));
   state.slotsInUse += count;
-  loan.others = Math.max(loan.others, atUpstream(state) - loan.used);
   noteHandedOut(state.bound, count, now);
   return { loan: loan.id, slots: ids, attachment };
 }
@@ -62,23 +62,26 @@ function isLearning(state: GroupState): boolean {
   return settings.isAdaptive && atUpstream(state) > 2 * controls.ceiling.evidence.servedSlots;
 }
 
-function newLoan({ lending }: GroupState, isolate: string, attachment: number): Loan {
+function newLoan(state: GroupState, isolate: string, attachment: number): Loan {
+  const { lending } = state;
   const id = leaseId(`${isolate}~${attachment}`);
-  const nobody = { used: 0, others: 0, until: instant(0), attachment: 0, isRecalled: false };
-  const loan: Loan = { id, isolate, slots: new Set(), ...nobody };
+  const nobody = { used: 0, others: atUpstream(state), until: instant(0), attachment: 0 };
+  const none = { missingSince: null, isRecalled: false };
+  const loan: Loan = { id, isolate, slots: new Set(), ...nobody, ...none };
   lending.loans.set(id, loan);
   lending.growing.set(isolate, loan);
   return loan;
 }
 
 /**
- * Whether calls may go without asking: none has to wait or be refused, what each uses need not be known at once, and
+ * Whether calls may go without asking: none has to wait or be refused, nor the next few, what each uses need not be known at once, and
  * nothing is to be learned of what the upstream says to it.
  */
 function mayLend(state: GroupState, now: InstantMs): boolean {
   const { settings, controls, bound, unclaimed, queue } = state;
   if (!bound.isStored || unclaimed.slots > 0 || now < state.grantsFrom) return false;
-  if (queueLength(queue) > 0 || state.slotsInUse > slotsMaxAt(state, now)) return false;
+  if (queueLength(queue) > 0) return false;
+  if (state.slotsInUse > slotsMaxAt(state, now) * LENT_KEPT_MAX) return false;
   const { paused, isDraining, isDryRun, isMetered } = settings;
   if (paused || isDraining || isDryRun || isMetered) return false;
   if (settings.slotsMaxEach < Infinity || settings.slotsMaxEachAgent < Infinity) return false;
@@ -117,6 +120,24 @@ export function keepLoan(
   if (loan === undefined) return;
   if (isNew) loan.attachment = state.nextAttachment++;
   loan.until = after(now, LEASE_TTL_MS);
+  recallIncomplete(state, loan, told, now);
+}
+
+/**
+ * Calls a loan back whose isolate has been without some of its slots for so long that they are not on their way any
+ * more: an answer got lost, or a call with its context. They lapse with the loan, once all the others have come back.
+ */
+function recallIncomplete(
+  { lending }: GroupState,
+  loan: Loan,
+  { known }: Told,
+  now: InstantMs,
+): void {
+  if (known >= loan.slots.size) loan.missingSince = null;
+  else loan.missingSince ??= now;
+  if (loan.missingSince === null || now < after(loan.missingSince, LOAN_TTL_MS)) return;
+  loan.isRecalled = true;
+  if (lending.growing.get(loan.isolate) === loan) lending.growing.delete(loan.isolate);
 }
 
 /** Notes that the context has ended that kept a loan: somebody else keeps it soon, or its isolate is no more. */
@@ -142,7 +163,8 @@ export function noteTold(
     loan.used = used;
   });
   const others = atUpstream(state) - used;
-  noteToldCalls(state, ended, peak + Math.max(others, loan.others), now);
+  // The others may have come and gone since: so many were there all the time, as far as is known.
+  noteToldCalls(state, ended, peak + Math.min(others, loan.others), now);
   loan.others = others;
 }
 

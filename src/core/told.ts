@@ -33,16 +33,18 @@ export function noteToldCalls(
   for (const told of ended) noteSome(state, told, now);
   if (ended.length === 0) return;
   state.talliesDirtyAt ??= now;
-  const { controls } = state;
-  const calls = ended.reduce((sum, told) => sum + told.calls, 0);
-  const served = { grantedAt: now, slotsAtGrant: slotsAtOnce };
-  for (let sights = 0; sights < Math.min(calls, RESULTS_MAX); sights += 1) {
-    noteAccepted(controls.ceiling.evidence, served, now);
+  const { ceiling, breaker } = state.controls;
+  const lately = ended.flatMap(({ last }) => last).toSorted((a, b) => a.endedMs - b.endedMs);
+  for (const { leaseId, beganMs } of lately.slice(0, RESULTS_MAX)) {
+    // Not now: what was refused meanwhile is not contradicted by calls that began before.
+    const grantedAt = instant(now - beganMs);
+    noteServed(breaker, { leaseId, grantedAt }, now);
+    noteAccepted(ceiling.evidence, { grantedAt, slotsAtGrant: slotsAtOnce }, now);
   }
 }
 
 function noteSome(state: GroupState, told: ToldCalls, now: InstantMs): void {
-  const { accounts, totals, controls, settings } = state;
+  const { accounts, totals, settings } = state;
   const { calls, heldMs, lane } = told;
   const meanMs = heldMs / calls;
   const tenant = tenantAccount(accounts, told.tenant);
@@ -56,11 +58,7 @@ function noteSome(state: GroupState, told: ToldCalls, now: InstantMs): void {
   totals.ended.success = (totals.ended.success ?? 0) + calls;
   observe(totals.wait, 0, calls);
   observe(totals.hold, meanMs, calls);
-  for (let index = 0; index < Math.min(calls, RESULTS_MAX); index += 1) {
-    observeHold(state, meanMs);
-    const leaseId = told.last[0]?.leaseId;
-    if (leaseId !== undefined) noteServed(controls.breaker, { leaseId, grantedAt: now }, now);
-  }
+  for (let index = 0; index < Math.min(calls, RESULTS_MAX); index += 1) observeHold(state, meanMs);
   for (const one of told.last) noteOne(state, told, one, now);
 }
 

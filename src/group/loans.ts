@@ -6,6 +6,7 @@ import type {
   LoanRpc,
   RenewAnswer,
 } from '../contract/rpc/group-rpc.ts';
+import { isOfNewer } from '../core/unclaimed.ts';
 import { leaseId, type LeaseId } from '../core/words/ids.ts';
 import type { Leases } from './leases.ts';
 import type { Renewals } from './renewals.ts';
@@ -50,11 +51,17 @@ export class Loans {
     return answer;
   }
 
+  /** @throws an instance that a newer one has replaced, which lent some of them */
   giveBack(request: GiveBackRequest): void {
-    this.#parts.shell.apply({
+    const { shell } = this.#parts;
+    const claims = claimsFrom(request);
+    if (claims.some((claim) => isOfNewer(shell.state, claim))) {
+      throw new Error('a newer instance has lent the slots');
+    }
+    shell.apply({
       kind: 'give_back',
       loanId: leaseId(request.loan),
-      claims: claimsFrom(request),
+      claims,
       told: toldFrom(request),
     });
   }

@@ -64,8 +64,9 @@ function lentFrom({ loan, slot, told }: NonNullable<ResumeRequest['lent']>): Len
 }
 
 /** Makes what the core notes of a loan. */
-export function toldFrom({ used, peak, ended }: LoanReport): Told {
+export function toldFrom({ known, used, peak, ended }: LoanReport): Told {
   return {
+    known,
     used,
     peak,
     ended: ended.map(({ last, lane = 'normal', tenant, ...calls }) => ({

@@ -91,6 +91,8 @@ export interface AskOptions {
   readonly isTry?: boolean;
   readonly waitsElsewhere?: boolean;
   readonly holdsNarrower?: boolean;
+  /** The isolate of its Worker, which may start calls on slots that it is lent. */
+  readonly isolate?: string;
   /** Names of the calls that wait for this one. */
   readonly parents?: readonly string[];
 }
@@ -120,9 +122,10 @@ function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
   const at = (ms: number | undefined) => (ms === undefined ? null : instant(START + ms));
   const { tenant = SOMEBODY.tenant, agent = null, parents = [] } = options;
   const { caller = tenant, lane = 'normal', slots = 1, wait = true, isTry = false } = options;
-  const { waitsElsewhere = false, holdsNarrower = false } = options;
+  const { waitsElsewhere = false, holdsNarrower = false, isolate } = options;
   return someTicket(name, at(options.enqueuedMs) ?? now, {
-    holder: { ...SOMEBODY, tenant, caller, agent },
+    holder: { ...SOMEBODY, tenant, caller, agent, ...(isolate !== undefined && { isolate }) },
+    mayBorrow: isolate !== undefined,
     lane,
     slots,
     wait,

@@ -49,7 +49,8 @@ export class LentLease implements HeldLease {
   }
 
   report(signal: UpstreamSignal, isRepeat: boolean): void {
-    this.#takeOwn().report(signal, isRepeat);
+    // Another call may run on its slot by now.
+    if (!this.#isReleased || this.#own !== null) this.#takeOwn().report(signal, isRepeat);
   }
 
   keep(onRevoked: () => void): void {

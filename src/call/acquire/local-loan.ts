@@ -16,6 +16,12 @@ const KEEPER_LOST_MS = 1_000;
 /** How long one request keeps a loan before the next call takes over: what goes on behind an answer has half a minute. */
 const KEEPER_MAX_MS = 20_000;
 
+/**
+ * How long a call may run on a slot until it has died with its context: if it lives, it asks for a lease of its own
+ * long before.
+ */
+const CALL_LOST_MS = LOAN_TTL_MS;
+
 /** Maximum calls of a kind that one report tells of one by one: the last ones, as many as are worth remembering. */
 const LAST_MAX = 200;
 
@@ -52,8 +58,8 @@ export class LocalLoan {
   configVersion: number;
   readonly #clock: Pick<SteadyClock, 'now'>;
   readonly #free: LocalSlot[] = [];
-  /** Slots that calls run on, with how many there were when each began. */
-  readonly #used = new Map<LocalSlot, number>();
+  /** Slots that calls run on: how many there were when each began, and when that was. */
+  readonly #used = new Map<LocalSlot, { readonly atOnce: number; readonly since: number }>();
   /** When the last message was sent that the pool has acknowledged as renewing it. */
   #renewedAt: number;
   #usedAt: number;
@@ -118,7 +124,7 @@ export class LocalLoan {
     if (this.#isOver || now >= this.#renewedAt + LOAN_STARTS_MS) return null;
     const slot = this.#free.pop();
     if (slot === undefined) return null;
-    this.#used.set(slot, this.#used.size + 1);
+    this.#used.set(slot, { atOnce: this.#used.size + 1, since: now });
     this.#usedAt = now;
     this.#needed = Math.max(this.#needed, this.#used.size);
     return slot;
@@ -144,7 +150,7 @@ export class LocalLoan {
 
   /** Notes a call that has ended well, for the next report. */
   note(call: LentCall, slot: LocalSlot, status: number | null, beganAt: number): void {
-    this.#peak = Math.max(this.#peak, this.#used.get(slot) ?? 0);
+    this.#peak = Math.max(this.#peak, this.#used.get(slot)?.atOnce ?? 0);
     const now = this.#clock.now();
     const { caller, tenant = caller, agent, upstream, model, lane = 'normal', leaseId } = call;
     const key = JSON.stringify([caller, tenant, agent, upstream, model, lane, status]);
@@ -164,6 +170,7 @@ export class LocalLoan {
   /** Takes what is to be told since the last report. What gets lost with it is not told again. */
   report(): LoanReport {
     const now = this.#clock.now();
+    this.#dropLost(now);
     const ended = [...this.#ended.values()].map(({ of, calls, heldMs, last }) => ({
       ...of,
       calls,
@@ -173,10 +180,18 @@ export class LocalLoan {
         .map(([id, beganAt, endedAt]) => [id, now - beganAt, now - endedAt] as const),
     }));
     const used = this.#used.size - this.#owned.size;
-    const report = { loan: this.id, used, peak: this.#peak, ended };
+    const known = this.#free.length + used;
+    const report = { loan: this.id, known, used, peak: this.#peak, ended };
     this.#ended = new Map();
     this.#peak = 0;
     return report;
+  }
+
+  /** Forgets slots of calls that nobody ends any more. Their pool misses them, and has them lapse. */
+  #dropLost(now: number): void {
+    for (const [slot, { since }] of this.#used) {
+      if (now - since >= CALL_LOST_MS && !this.#owned.has(slot)) this.#used.delete(slot);
+    }
   }
 
   noteRenewed(sentAt: number): void {

@@ -154,6 +154,8 @@ export interface LentSlots {
 /** The report on a loan that comes with every message about it. */
 export interface LoanReport {
   readonly loan: string;
+  /** Slots of it that the isolate has, without those whose calls have asked for leases of their own. */
+  readonly known: number;
   /** Slots that calls run on, and the most that did as one of those below began. */
   readonly used: number;
   readonly peak: number;

@@ -14,12 +14,14 @@ export interface Loan {
   readonly slots: Set<LeaseId>;
   /** Slots that calls ran on when its keeper last told. */
   used: number;
-  /** Slots of other calls that were at the upstream then, or when it was lent some. */
+  /** Slots of other calls that were at the upstream then, or when it was lent the first. */
   others: number;
   /** When its slots lapse unless it is renewed. */
   until: InstantMs;
   /** The answer by which somebody keeps it. Only the disposal of that one ends the keeping; 0: nobody has kept it yet. */
   attachment: number;
+  /** Since when its keeper tells of fewer slots than these; null: it knows all of them. */
+  missingSince: InstantMs | null;
   /** Its isolate was told to give it back. */
   isRecalled: boolean;
 }
@@ -74,6 +76,8 @@ export interface ToldCall {
 
 /** The report of a keeper on its loan. */
 export interface Told {
+  /** Slots of it that the isolate has: what is on its way to it, and what got lost on one, it does not know. */
+  readonly known: number;
   /** Slots that calls run on. */
   readonly used: number;
   /** The most that did as one of those began that have ended. */

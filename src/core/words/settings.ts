@@ -142,6 +142,12 @@ export const LENT_SHARE = 1 / 4;
 /** Maximum part of the slots in use, lent ones among them, while more are lent. */
 export const LENT_USE_MAX = 1 / 2;
 
+/**
+ * Maximum part of the slots in use while any are lent. They are wanted back before the last one is taken, for the sake of calls that
+ * would be refused rather than wait.
+ */
+export const LENT_KEPT_MAX = 3 / 4;
+
 /** Minimum grants to an isolate within a second for slots to be lent to it: where calls are rare they all ask. */
 export const LENT_PACE_MIN = 8;
 

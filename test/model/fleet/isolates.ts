@@ -340,8 +340,8 @@ export class Isolates {
   }
 
   #told(kept: Kept): Told {
-    const { used, peak } = kept.local.report();
-    return { used, peak, ended: [] };
+    const { known, used, peak } = kept.local.report();
+    return { known, used, peak, ended: [] };
   }
 
   #giveBack(kept: Kept, slots: readonly LocalSlot[], tries: number): void {

@@ -9,6 +9,7 @@ import type {
 import {
   define,
   heldBy,
+  inside,
   nothingLeaks,
   passAwake,
   pool,
@@ -50,8 +51,8 @@ async function lentOf(fields = {}): Promise<LentSlots> {
   return lent;
 }
 
-function reportOn({ loan }: LentSlots, fields: Partial<LoanReport> = {}): LoanReport {
-  return { loan, used: 0, peak: 0, ended: [], ...fields };
+function reportOn({ loan, slots }: LentSlots, fields: Partial<LoanReport> = {}): LoanReport {
+  return { loan, known: slots.length, used: 0, peak: 0, ended: [], ...fields };
 }
 
 function backOf(lent: LentSlots, slots = lent.slots): GiveBackRequest {
@@ -259,4 +260,40 @@ it('after a reset nobody knows the loan, and what was lent comes back slot by sl
   await untilStatus(name, { resurrected_total: 0 });
   await passAwake(name, 46_000);
   await untilStatus(name, { unclaimed: 0 });
+});
+
+it('slots whose answer got lost lapse while their isolate goes on', async () => {
+  const lost = await lentOf();
+  // The same loan: of its first slots the isolate never hears.
+  const lent = await lentOf();
+  expect(lent.loan).toBe(lost.loan);
+  const loan = await keep(lent);
+  const answers: string[] = [];
+  while (answers.length < 20 && answers.at(-1) !== 'revoking') {
+    const renewed = loan.renew(reportOn(lent));
+    await passAwake(name, 1_100);
+    answers.push(await renewed);
+  }
+  // They might have been on their way.
+  expect(answers.slice(0, 2)).toEqual(['ok', 'ok']);
+  expect(answers.at(-1)).toBe('revoking');
+  await pool(name).giveBack(backOf(lent));
+  loan[Symbol.dispose]();
+  // The runtime tells the object in its own time.
+  await expect
+    .poll(async () => {
+      await passAwake(name, 6_000);
+      return (await pool(name).status()).lent;
+    })
+    .toBe(0);
+});
+
+it('an instance that another one has replaced takes back nothing that was lent by that', async () => {
+  const lent = await lentOf();
+  const newer = backOf({ ...lent, attachment: lent.attachment + 3_600_000_000 });
+  const refusal = await inside(name, (instance) => instance.giveBack(newer).catch(String));
+  expect(refusal).toContain('a newer instance has lent the slots');
+  await untilStatus(name, { lent: lent.slots.length });
+  await pool(name).giveBack(backOf(lent));
+  await untilStatus(name, { lent: 0 });
 });

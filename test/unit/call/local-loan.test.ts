@@ -1,0 +1,93 @@
+import { beforeEach, expect, test } from 'vitest';
+import { LocalLoan, type LocalSlot } from '../../../src/call/acquire/local-loan.ts';
+import { LOAN_STARTS_MS, LOAN_TTL_MS } from '../../../src/core/words/settings.ts';
+
+/** Slots that this isolate was lent, as it counts them. */
+
+const CALL = {
+  leaseId: 'call.1',
+  caller: 'caller',
+  agent: null,
+  upstream: 'up',
+  model: null,
+} as const;
+
+let now = 0;
+let loan: LocalLoan;
+
+beforeEach(() => {
+  now = 1_000_000;
+  loan = new LocalLoan('loan', 1, now, { now: () => now });
+  loan.add({ loan: 'loan', slots: ['a', 'b', 'c'], attachment: 7 });
+});
+
+function take(): LocalSlot {
+  const slot = loan.take();
+  if (slot === null) throw new Error('none is free');
+  return slot;
+}
+
+/** As a keeper does whose message is acknowledged. */
+function renew(): void {
+  loan.noteRenewed(now);
+}
+
+test('no call starts on it once its last renewal is too old, and one does after the next', () => {
+  now += LOAN_STARTS_MS - 1;
+  loan.takeBack(take());
+  now += 1;
+  expect(loan.take()).toBeNull();
+  renew();
+  expect(loan.take()).not.toBeNull();
+});
+
+test('its report tells which slots it has, and which of them calls run on', () => {
+  const [first, second] = [take(), take()];
+  expect(loan.report()).toMatchObject({ known: 3, used: 2 });
+  // Its pool knows it as a lease soon.
+  loan.own(first);
+  expect(loan.report()).toMatchObject({ known: 2, used: 1 });
+  loan.part(first);
+  loan.note(CALL, second, 200, now);
+  loan.takeBack(second);
+  expect(loan.report()).toMatchObject({ known: 2, used: 0, peak: 2, ended: [{ calls: 1 }] });
+  expect(loan.report()).toMatchObject({ known: 2, used: 0, peak: 0, ended: [] });
+});
+
+test('the slot of a call that died with its request is not told of any more', () => {
+  take();
+  for (let ms = 0; ms < LOAN_TTL_MS; ms += 1_000) {
+    expect(loan.report()).toMatchObject({ known: 3, used: 1 });
+    now += 1_000;
+    renew();
+  }
+  expect(loan.report()).toMatchObject({ known: 2, used: 0 });
+  loan.takeFree();
+  expect(loan.isEmpty).toBe(true);
+});
+
+test('one that is called back gives each slot back as its call ends', () => {
+  const slot = take();
+  loan.end(false);
+  expect(loan.take()).toBeNull();
+  expect(loan.takeFree()).toHaveLength(2);
+  expect(loan.takeBack(slot)).toBe(true);
+  expect(loan.isEmpty).toBe(true);
+});
+
+test('of two keepers the older one stops, and a lost one is replaced after a second', () => {
+  const older = loan.beginKeeping();
+  expect(loan.needsKeeper).toBe(false);
+  now += 999;
+  expect(loan.needsKeeper).toBe(false);
+  now += 1;
+  expect(loan.needsKeeper).toBe(true);
+  const newer = loan.beginKeeping();
+  expect(loan.isKeptBy(older)).toBe(false);
+  expect(loan.isKeptBy(newer)).toBe(true);
+  // What the older one says at its end changes nothing.
+  loan.endKeeping(older);
+  expect(loan.needsKeeper).toBe(false);
+  loan.endKeeping(newer);
+  expect(loan.needsKeeper).toBe(true);
+});
