@@ -356,10 +356,10 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     await stub.reconfigure(definition);
     if (definition.takesNoCalls !== true) return;
     // An own object that `replace` put on the list does not know that it stands there.
-    const { in_use, cooling, unclaimed, queued } = {
+    const { in_use, cooling, unclaimed, lent, queued } = {
       ...NOT_TOLD_BEFORE,
       ...(await stub.status()),
     };
-    if (in_use + cooling + unclaimed + queued === 0) this.#drop(pool);
+    if (in_use + cooling + unclaimed + lent + queued === 0) this.#drop(pool);
   }
 }

@@ -176,13 +176,13 @@ function isOlder(one: PoolReply<PoolReport>, known: PoolReply<PoolReport> | unde
 
 /** Ages a status: a pool that says nothing goes on as it was, its waiters wait longer, or it is idle for longer. */
 function aged(status: PoolStatus, sinceMs: number): PoolStatus {
-  const { in_use, cooling, unclaimed, queued, oldest_wait_ms, idle_ms } = {
+  const { in_use, cooling, unclaimed, lent, queued, oldest_wait_ms, idle_ms } = {
     ...NOT_TOLD_BEFORE,
     ...status,
   };
   return {
     ...status,
     oldest_wait_ms: queued > 0 ? oldest_wait_ms + sinceMs : oldest_wait_ms,
-    idle_ms: in_use + cooling + unclaimed + queued === 0 ? idle_ms + sinceMs : idle_ms,
+    idle_ms: in_use + cooling + unclaimed + lent + queued === 0 ? idle_ms + sinceMs : idle_ms,
   };
 }

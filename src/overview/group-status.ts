@@ -56,8 +56,8 @@ function kindOf(name: string, group: GroupConfig | null): GroupStatus['kind'] {
 /** Tells whether a pool holds calls. One that cannot be reached may, so it counts as one that does. */
 function isBusy(one: PoolReply<PoolStatus>): boolean {
   if ('error' in one) return true;
-  const { in_use, cooling, unclaimed, queued } = one.answer;
-  return in_use + cooling + unclaimed + queued > 0;
+  const { in_use, cooling, unclaimed, lent, queued } = one.answer;
+  return in_use + cooling + unclaimed + lent + queued > 0;
 }
 
 /** Finds the limit that holds in each pool. Where pools differ for a moment, the smallest is shown. */
