@@ -25,6 +25,9 @@ const QUICK = { rounds: 2, calls: 15 };
 /** Gaps at the beginning of each turn, while connections are opened. */
 const WARM_UP_GAPS = 5;
 
+/** Calls without a pause by which a subject gets warm: what runs 50 times a second is not compiled for long. */
+const WARM_UP_CALLS = { full: 3_000, quick: 300 };
+
 /** Gaps of one subject with one kind of answer, a list for each round. */
 interface Measured {
   readonly subject: Subject;
@@ -33,16 +36,13 @@ interface Measured {
   peak: number;
 }
 
-async function measureTurn(
-  measured: Measured,
-  upstream: LimitedUpstream,
+async function callInTurn(
+  { subject, kind }: Pick<Measured, 'subject' | 'kind'>,
+  callMs: number,
   calls: number,
 ): Promise<void> {
-  const { subject, kind } = measured;
-  const terms = { limit: null, lagMs: 0 };
-  await upstream.tell(terms);
-  const request = slowChatRequest(subject.path, CALL_MS, kind.chunks);
-  let left = calls + WARM_UP_GAPS;
+  const request = slowChatRequest(subject.path, callMs, kind.chunks);
+  let left = calls;
   const run = async (): Promise<void> => {
     const caller = await Caller.open(subject.port);
     while (left > 0) {
@@ -52,6 +52,16 @@ async function measureTurn(
     caller.close();
   };
   await Promise.all(Array.from({ length: CALLERS }, run));
+}
+
+async function measureTurn(
+  measured: Measured,
+  upstream: LimitedUpstream,
+  calls: number,
+): Promise<void> {
+  const terms = { limit: null, lagMs: 0 };
+  await upstream.tell(terms);
+  await callInTurn(measured, CALL_MS, calls + WARM_UP_GAPS);
   const { gapsMs, peak } = await upstream.tell(terms);
   measured.rounds.push(gapsMs.slice(WARM_UP_GAPS));
   measured.peak = Math.max(measured.peak, peak);
@@ -132,6 +142,8 @@ export const handover: BenchScenario = {
       subjects.map((subject): Measured => ({ subject, kind, rounds: [], peak: 0 })),
     );
     const { rounds, calls } = bench.isQuick ? QUICK : FULL;
+    const warmUp = bench.isQuick ? WARM_UP_CALLS.quick : WARM_UP_CALLS.full;
+    for (const measured of all) await callInTurn(measured, 0, warmUp);
     for (let round = 0; round < rounds; round += 1) {
       for (const measured of all) await measureTurn(measured, upstream, calls);
       bench.roundIsOver();
