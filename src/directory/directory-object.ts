@@ -14,12 +14,13 @@ import type { AuditEntry } from '../contract/audit.ts';
 import { NOT_TOLD_BEFORE } from '../contract/status.ts';
 import type { Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupDefinition, type GroupRpc } from '../contract/rpc/group-rpc.ts';
+import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
 import type { KnownPool, PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
 import { windowMsOf } from '../runtime/resting.ts';
 import { PresenceList } from './presence-list.ts';
 import { definedGroup, keyWeights } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
-import { poolOf, takesCalls, type PlacedPool } from '../routing/pool.ts';
+import { poolKey, poolOf, takesCalls, type PlacedPool } from '../routing/pool.ts';
 import { changesBetween } from '../config/changes-between.ts';
 import { AuditLog } from './audit-log.ts';
 import { changeBetween, changedAtWith, ownPoolsToTell } from './changes.ts';
@@ -45,6 +46,9 @@ const DEFINITIONS_MAX = 1_000;
 /** How often it is written what pools said that nobody waits for. */
 const SAID_WRITTEN_EVERY_MS = 1_000;
 
+/** How long the hub of the dashboards counts as looking without a word: it looks every 5 s. */
+const HUB_LOOKS_MS = 15_000;
+
 /** How long after a search for idle pools a full group is not searched again. */
 const SWEEP_EVERY_MS = 60_000;
 
@@ -58,6 +62,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #presence: PresenceList;
   readonly #audit: AuditLog;
   #isFlushing = false;
+  /** How the hub of the dashboards wants to be told. A new instance hears it at the hub's next look. */
+  #hub: { readonly span: WatchSpan | null; readonly heardAt: number } = { span: null, heardAt: 0 };
   readonly #attempts = new FailedAttempts();
   readonly #sweptAt = new Map<string, number>();
   readonly #definitions = new BoundedMap<string, GroupDefinition>(DEFINITIONS_MAX);
@@ -169,11 +175,20 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       this.#flushSoon();
     }
     const definition = this.#withUse(pool, await this.definition(pool.group));
-    return { definition, isListed: this.#list.has(pool) };
+    const answer = { definition, isListed: this.#list.has(pool) };
+    const { span, heardAt } = this.#hub;
+    if (span === null || Math.abs(Date.now() - heardAt) > HUB_LOOKS_MS) return answer;
+    return { ...answer, watch: { ...span, key: poolKey(pool) } };
   }
 
   async presence(): Promise<KnownPool[]> {
     return this.#presence.all(Date.now());
+  }
+
+  async awake(span: WatchSpan): Promise<PlacedPool[]> {
+    this.#hub = { span, heardAt: Date.now() };
+    const unknown = this.#list.all().filter((pool) => !this.#presence.has(pool));
+    return [...this.#presence.awake(Date.now()), ...unknown];
   }
 
   async forgetResting(): Promise<void> {

@@ -142,13 +142,18 @@ export class PresenceList {
       .toArray();
     return rows.map((row) => ({
       ...placed(row),
-      said: this.#isAsked(row, now) ? null : row.said,
+      said: this.#isAsked(this.#knownOf(row), now) ? null : row.said,
     }));
   }
 
+  /** Lists the pools that are in use. */
+  awake(now: number): PlacedPool[] {
+    return [...this.#known.values()].flatMap((one) => (this.#isAsked(one, now) ? one.pool : []));
+  }
+
   /** Whether a pool is in use. One that has said nothing for long has not been heard when it said that it rests. */
-  #isAsked(row: Row, now: number): boolean {
-    return this.#knownOf(row).idleSince === null && now < row.window_end + this.#windowMs;
+  #isAsked({ idleSince, window }: Known, now: number): boolean {
+    return idleSince === null && now < window + this.#windowMs;
   }
 
   /** Reads a row. What was in use in a process that is no more rests: its calls ended with it. */

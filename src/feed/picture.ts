@@ -90,6 +90,11 @@ export class Picture {
     if (detailNews(one) !== detailNews(before)) this.#changedDetails.add(group);
   }
 
+  /** Whether a pool has said something since then, or, without an instant, ever. */
+  hasHeard(pool: PlacedPool, since = -Infinity): boolean {
+    return (this.#known.get(poolKey(pool))?.heardAt ?? -Infinity) > since;
+  }
+
   /** Lists what changed since this was asked last. */
   changes(now: number): Changes {
     const names = [...this.#touched];

@@ -1,8 +1,9 @@
 import type { Env } from '../env.ts';
+import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
-import { askPools, forgetIdle, type PoolReply } from '../overview/pools.ts';
+import { askPools, forgetIdle, readAwake, readUnasked, type PoolReply } from '../overview/pools.ts';
 import type { Picture } from './picture.ts';
 
 /** How long a pool goes on telling if it is not asked again. */
@@ -18,22 +19,31 @@ const ASK_IDLE_EVERY_MS = 240_000;
 /** Maximum of pushes a second of all pools together: this object has other work besides. */
 const PUSHES_PER_S = 250;
 
-/** Asks pools to tell what happens in them, and asks again in time. */
+/**
+ * Asks pools that are in use to tell what happens in them, and asks again in time. Those that rest are left alone: the
+ * directory knows how they are, and asks them to tell when they come into use.
+ */
 export class PoolWatch {
   readonly #env: Env;
   readonly #isLookedAt: (group: string) => boolean;
   /** When each pool answered last. One that did not is asked at the next occasion. */
   readonly #askedAt = new Map<string, number>();
+  /** When those that rest were read last, and at which version: limits and switches hold for them, too. */
+  #restingRead = { at: -Infinity, version: -1 };
 
   constructor(env: Env, isLookedAt: (group: string) => boolean) {
     this.#env = env;
     this.#isLookedAt = isLookedAt;
   }
 
-  /** Asks those that are new, did not answer, or were not asked for long. */
+  /** Asks those in use that are new, did not answer, or were not asked for long, and reads how the others are. */
   async askDue(picture: Picture): Promise<void> {
     const now = steadyClock.now();
-    for (const key of this.#askedAt.keys()) if (!picture.pools.has(key)) this.#askedAt.delete(key);
+    const awake = await readAwake(this.#env, spanOf(picture, now));
+    const isAwake = (key: string) => awake === null || awake.has(key);
+    for (const key of this.#askedAt.keys()) {
+      if (!picture.pools.has(key) || !isAwake(key)) this.#askedAt.delete(key);
+    }
     const names = new Set([...picture.pools.values()].map((pool) => pool.group));
     const busy = new Set(
       picture
@@ -42,6 +52,7 @@ export class PoolWatch {
         .map(keyOf),
     );
     const due = [...picture.pools].filter(([key]) => {
+      if (!isAwake(key)) return false;
       const everyMs = busy.has(key) ? ASK_BUSY_EVERY_MS : ASK_IDLE_EVERY_MS;
       return now - (this.#askedAt.get(key) ?? -Infinity) >= everyMs;
     });
@@ -49,7 +60,33 @@ export class PoolWatch {
       picture,
       due.map(([, pool]) => pool),
     );
-    await forgetIdle(this.#env, picture.directory, replies);
+    const resting = [...picture.pools].flatMap(([key, pool]) => (isAwake(key) ? [] : pool));
+    const read = await this.#readResting(picture, resting);
+    await forgetIdle(this.#env, picture.directory, [...replies, ...read]);
+  }
+
+  /** Reads how those are that rest, where one is new, the configuration is, or time may have changed something. */
+  async #readResting(
+    picture: Picture,
+    pools: readonly PlacedPool[],
+  ): Promise<PoolReply<PoolStatus>[]> {
+    const now = steadyClock.now();
+    const { version } = picture.directory;
+    const isOld =
+      version !== this.#restingRead.version || now - this.#restingRead.at >= ASK_IDLE_EVERY_MS;
+    if (pools.length === 0 || (!isOld && pools.every((pool) => picture.hasHeard(pool)))) return [];
+    this.#restingRead = { at: now, version };
+    const known = await readUnasked(this.#env, picture.directory, pools);
+    return [...known].flatMap(([pool, { status }]) => {
+      // It has come into use meanwhile.
+      if (picture.hasHeard(pool, now)) return [];
+      const at = status.as_of === undefined ? 0 : Date.parse(status.as_of);
+      picture.note(
+        { pool, answer: { at, configVersion: version, status, detail: null } },
+        steadyClock.now(),
+      );
+      return [{ pool, answer: status }];
+    });
   }
 
   /** Asks some pools, and puts what they say into the picture as it comes. */
@@ -59,8 +96,7 @@ export class PoolWatch {
       const key = poolKey(pool);
       const now = steadyClock.now();
       const isDetailed = this.#isLookedAt(pool.group);
-      const everyMs = Math.ceil(picture.pools.size / PUSHES_PER_S) * 1_000;
-      const answer = await stub.watch({ key, untilAt: now + WATCH_MS, everyMs, isDetailed });
+      const answer = await stub.watch({ key, ...spanOf(picture, now), isDetailed });
       this.#askedAt.set(key, now);
       picture.note({ pool, answer }, steadyClock.now());
       return answer.status;
@@ -72,6 +108,11 @@ export class PoolWatch {
     }
     return replies;
   }
+}
+
+function spanOf(picture: Picture, now: number): WatchSpan {
+  const everyMs = Math.ceil(picture.pools.size / PUSHES_PER_S) * 1_000;
+  return { untilAt: now + WATCH_MS, everyMs };
 }
 
 function isBusyLately(one: PoolReply<PoolStatus>): boolean {

@@ -1,6 +1,7 @@
 import type { GroupConfig } from '../contract/config/config.ts';
 import { directoryOf, type Env } from '../env.ts';
 import type { DirectoryRpc } from '../contract/rpc/directory-rpc.ts';
+import type { Watch } from '../contract/rpc/feed-rpc.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
 import type { PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
@@ -47,6 +48,8 @@ interface DirectoryLinkParts {
   readonly onListed: () => void;
   /** Told when the directory knows of a window. */
   readonly onOpened: (window: number) => void;
+  /** Told when the hub of the dashboards wants to hear of the pool. */
+  readonly onWatched: (watch: Watch) => void;
   /** Where the pool is on trial, the object around it brings its definition up to date before each call. */
   readonly isOnTrial: boolean;
 }
@@ -186,13 +189,14 @@ export class DirectoryLink {
 
   /** Reads the directory by the message that the pool is in use. */
   async #wake(heardBefore: number): Promise<void> {
-    const { env, nextWindow, onOpened } = this.#parts;
+    const { env, nextWindow, onOpened, onWatched } = this.#parts;
     const window = nextWindow();
     const woken = await directoryOf(env).wake(this.#present(window));
     // It rested for so long that the directory took it off the list.
     if (!woken.isListed) this.#setListed(false);
     this.#take(woken, heardBefore);
     if (this.isKept) onOpened(window);
+    if (woken.watch !== undefined) onWatched(woken.watch);
   }
 
   #present(window: number): PresentPool {

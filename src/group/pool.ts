@@ -77,6 +77,7 @@ export class Pool {
       nextWindow: () => presence.nextWindow(),
       onListed: () => presence.note(true),
       onOpened: (window) => presence.opened(window),
+      onWatched: (watch) => observation.feed.begin(watch, now()),
     });
     const startedAt = now();
     const stored = bounds.load(startedAt);

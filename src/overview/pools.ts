@@ -2,6 +2,7 @@ import type { Config } from '../contract/config/config.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { PoolStatus } from '../contract/status.ts';
+import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
 import type { KnownPool, PoolSaid } from '../contract/rpc/presence-rpc.ts';
 import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
 import { instant } from '../core/words/ids.ts';
@@ -60,31 +61,56 @@ export async function readDirectory(env: Env, known: Directory | null = null): P
  */
 export async function askAwake<T>(
   env: Env,
-  { config, listed }: Directory,
+  directory: Directory,
   pools: readonly PlacedPool[],
   ask: (stub: GroupRpc) => Promise<T>,
   made: (metrics: PoolMetrics) => T,
 ): Promise<PoolReply<T>[]> {
+  const known = await readUnasked(env, directory, pools);
+  const awake = pools.filter((pool) => !known.has(pool));
+  const asked = await askPools(env, directory.config, awake, ask);
+  const replies = new Map(asked.map((one) => [one.pool, one]));
+  return pools.flatMap((pool) => {
+    const metrics = known.get(pool);
+    return metrics === undefined ? (replies.get(pool) ?? []) : [{ pool, answer: made(metrics) }];
+  });
+}
+
+/** Makes the figures of pools that rest, and of groups that were never used, of what the directory knows. */
+export async function readUnasked(
+  env: Env,
+  { config, listed }: Directory,
+  pools: readonly PlacedPool[],
+): Promise<ReadonlyMap<PlacedPool, PoolMetrics>> {
   const known = await readPresence(env);
+  if (known === null) return new Map();
   const now = instant(steadyClock.now());
   const groups = new Map(config.groups.map((group) => [group.name, group]));
-  const replies = new Map<PlacedPool, PoolReply<T>>();
-  const awake = pools.filter((pool) => {
+  const made = pools.flatMap((pool): [PlacedPool, PoolMetrics][] => {
     const key = poolKey(pool);
-    const of = known?.get(key);
-    const group = groups.get(pool.group);
-    if (of === undefined && known !== null && group !== undefined && !listed.has(key)) {
-      replies.set(pool, { pool, answer: made(untouched(group, now)) });
-    } else if (of !== undefined && of.said !== null) {
-      const said = JSON.parse(of.said) as PoolSaid;
-      replies.set(pool, { pool, answer: made(resting(pool, said, config, now)) });
-    } else {
-      return true;
+    const of = known.get(key);
+    if (of !== undefined) {
+      if (of.said === null) return [];
+      return [[pool, resting(pool, JSON.parse(of.said) as PoolSaid, config, now)]];
     }
-    return false;
+    const group = groups.get(pool.group);
+    return group === undefined || listed.has(key) ? [] : [[pool, untouched(group, now)]];
   });
-  for (const one of await askPools(env, config, awake, ask)) replies.set(one.pool, one);
-  return pools.flatMap((pool) => replies.get(pool) ?? []);
+  return new Map(made);
+}
+
+/**
+ * Reads which pools are to be asked how they are, by their keys, and has those that come into use tell the hub of the
+ * dashboards. Null: all, as the directory is one of before.
+ */
+export async function readAwake(env: Env, span: WatchSpan): Promise<ReadonlySet<string> | null> {
+  try {
+    const awake = await within(ANSWER_MS_MAX, directoryOf(env).awake(span));
+    return new Set(awake.map(poolKey));
+  } catch (error) {
+    logEvent('directory_unreachable', { error: String(error) });
+    return null;
+  }
 }
 
 /** Reads what is known of pools without asking them, by their keys. Null: nothing, from a directory of before. */

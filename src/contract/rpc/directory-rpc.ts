@@ -1,5 +1,6 @@
 import type { AdminKeyConfig, Config, GroupConfig, WebhookConfig } from '../config/config.ts';
 import type { AuditEntry } from '../audit.ts';
+import type { WatchSpan } from './feed-rpc.ts';
 import type { GroupDefinition } from './group-rpc.ts';
 import type { KnownPool, PresentPool, Woken } from './presence-rpc.ts';
 
@@ -96,6 +97,11 @@ export interface DirectoryRpc {
   wake(pool: PresentPool): Promise<Woken>;
   /** Everything that is known of pools without asking them. One that is not listed and not here was never used. */
   presence(): Promise<KnownPool[]>;
+  /**
+   * Lists the pools that are to be asked how they are, for the hub of the dashboards. Every other one that comes into use
+   * within some seconds is told to tell it by the answer to its word.
+   */
+  awake(span: WatchSpan): Promise<ListedPool[]>;
   /** Takes pools off the list that rest, and that nobody has used for long. */
   forgetResting(): Promise<void>;
   /**

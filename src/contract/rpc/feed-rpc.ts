@@ -11,14 +11,22 @@ import type { LeaseInfo, PoolStatus, WaiterInfo } from '../status.ts';
  */
 export const DETAIL_ROWS_MAX = 200;
 
-/** How the hub asks a pool to tell what happens in it. */
-export interface WatchRequest {
-  /** Names the pool towards the hub. */
-  readonly key: string;
+/** Time for which, and how often, the hub wants to be told. */
+export interface WatchSpan {
   /** Until when, in epoch milliseconds. The hub asks again before that if somebody still looks. */
   readonly untilAt: number;
-  /** The pool tells at most once in so many milliseconds. */
+  /** A pool tells at most once in so many milliseconds. */
   readonly everyMs: number;
+}
+
+/** The facts that a pool needs to tell the hub what happens in it. */
+export interface Watch extends WatchSpan {
+  /** Names the pool towards the hub. */
+  readonly key: string;
+}
+
+/** How the hub asks a pool to tell what happens in it. */
+export interface WatchRequest extends Watch {
   /** With its leases and its waiters. */
   readonly isDetailed: boolean;
 }

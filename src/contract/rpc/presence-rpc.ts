@@ -1,5 +1,6 @@
 import type { Rates } from '../../core/parts/rates.ts';
 import type { GroupConfig } from '../config/config.ts';
+import type { Watch } from './feed-rpc.ts';
 import type { GroupDefinition } from './group-rpc.ts';
 import type { PoolMetrics } from './pool-metrics.ts';
 
@@ -31,6 +32,8 @@ export interface Woken {
   readonly definition: GroupDefinition;
   /** It is on the list of pools that are told of every change. */
   readonly isListed: boolean;
+  /** How the hub of the dashboards is told what happens in it. Absent: nobody looks, as far as the directory knows. */
+  readonly watch?: Watch;
 }
 
 /** The knowledge of one pool. */

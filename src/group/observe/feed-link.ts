@@ -3,6 +3,7 @@ import {
   type FeedRpc,
   type FeedWants,
   type PoolReport,
+  type Watch,
   type WatchRequest,
 } from '../../contract/rpc/feed-rpc.ts';
 import type { Warning } from '../../contract/warnings.ts';
@@ -18,8 +19,6 @@ const RETRY_MS = 5_000;
 
 /** How near the stored end of the watch must be to be moved: a row every few minutes. */
 const STORED_AHEAD_MS = 300_000;
-
-type Watch = Omit<WatchRequest, 'isDetailed'>;
 
 /** The memory of it that a pool is watched. */
 interface Memory {
@@ -75,6 +74,15 @@ export class FeedLink {
     this.#told = newsIn(report);
     this.#toldAt = report.at;
     return report;
+  }
+
+  /** Begins to tell, or goes on, where the hub asks only pools that are in use already. */
+  begin(watch: Watch, now: number): void {
+    this.#requests += 1;
+    this.#watch = watch;
+    this.#keep(watch, now);
+    this.#told = null;
+    this.#pushAt(now + PUSH_DELAY_MS, now);
   }
 
   /** Notes that there was an event: what changed is pushed in a while. */

@@ -1,10 +1,13 @@
 // What the live feed asks of a pool, what it costs, and what becomes of it after a reset.
-import { describe, expect, it, vi } from 'vitest';
+import { runDurableObjectAlarm } from 'cloudflare:test';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { DirectoryObject } from '../../../src/directory/directory-object.ts';
+import { directoryOf } from '../../../src/env.ts';
 import { FeedObject } from '../../../src/feed/feed-object.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import { inside, pool, queueUp, request, resetPool, take } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
-import { admin, until } from '../support/worker.ts';
+import { admin, change, env, until } from '../support/worker.ts';
 import {
   keyOf,
   resetHub,
@@ -17,6 +20,15 @@ import {
 } from './feed-scene.ts';
 
 usesFeed();
+beforeEach(() => {
+  // The clock of the test before goes on.
+  passTime(0);
+});
+
+interface Shown {
+  readonly name: string;
+  readonly limit: { readonly effective: number | null };
+}
 
 async function watchRows(name: string): Promise<number> {
   return inside(name, (_instance, { storage }) => {
@@ -115,6 +127,8 @@ describe('details of a group', () => {
 describe('nobody looks', () => {
   it('and a pool sends nothing, writes nothing and computes nothing', async () => {
     const [name = ''] = await withGroups(1);
+    // Since the hub of the test before looked last.
+    passTime(20_000);
     const push = vi.spyOn(FeedObject.prototype, 'push');
     const watch = vi.spyOn(GroupObject.prototype, 'watch');
     for (let index = 0; index < 3; index += 1) {
@@ -151,6 +165,62 @@ describe('nobody looks', () => {
     await held.lease.release('success', 200);
     expect((await untilInUse(stays, name, 0)).gone).toEqual([]);
     expect(leaves.of('groups')).toEqual([]);
+  });
+});
+
+describe('pools that rest', () => {
+  /** Counts what an open dashboard asks of pools. */
+  const watchPools = () => ({
+    watch: vi.spyOn(GroupObject.prototype, 'watch'),
+    status: vi.spyOn(GroupObject.prototype, 'status'),
+  });
+
+  async function rest(name: string): Promise<void> {
+    const held = await take(name, 'before');
+    await held.lease.release('success', 200);
+    await until(async () => {
+      passTime(400_000);
+      await runDurableObjectAlarm(pool(name) as never);
+      const known = await directoryOf(env).presence();
+      expect(known.find(({ group }) => group === name)?.said).toBeTypeOf('string');
+    });
+  }
+
+  it('are shown, and not woken, also by later looks and after a change', async () => {
+    const [name = '', never = ''] = await withGroups(2);
+    await rest(name);
+    const asked = watchPools();
+    const reader = await snapshotOf();
+    const { groups } = reader.of('snapshot')[0];
+    expect(groups).toMatchObject([
+      { name, granted_total: 1, as_of: expect.any(String) },
+      { name: never, granted_total: 0 },
+    ]);
+    await change('PUT', `/groups/${name}`, {
+      match: { models: [`${name}-*`] },
+      limits: { max_concurrency: 7 },
+    });
+    await untilEvent(reader, 'groups', ({ groups: changed }: { groups: Shown[] }) =>
+      changed.some((group) => group.name === name && group.limit.effective === 7),
+    );
+    passTime(300_000);
+    const directory = vi.spyOn(DirectoryObject.prototype, 'presence');
+    await until(() => expect(directory).toHaveBeenCalled());
+    expect(asked.watch).not.toHaveBeenCalled();
+    expect(asked.status).not.toHaveBeenCalled();
+  });
+
+  it('are seen at once when they come into use, and asked then', async () => {
+    const [name = ''] = await withGroups(1);
+    await rest(name);
+    const reader = await snapshotOf();
+    const asked = watchPools();
+    const held = await take(name, 'after');
+    await untilInUse(reader, name, 1);
+    expect(asked.watch).not.toHaveBeenCalled();
+    await until(() => expect(asked.watch).toHaveBeenCalled());
+    await held.lease.release('success', 200);
+    await untilInUse(reader, name, 0);
   });
 });
 
@@ -194,7 +264,9 @@ describe('after a reset', () => {
 
   it('a watch is written down once, and not at every look', async () => {
     const [name = ''] = await withGroups(1);
+    const held = await take(name, 'a');
     await snapshotOf();
+    await held.lease.release('success', 200);
     expect(await watchRows(name)).toBe(1);
     const until1 = await watchedUntil(name);
     passTime(60_000);
