@@ -18,7 +18,7 @@ import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
 import type { KnownPool, PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
 import { windowMsOf } from '../runtime/resting.ts';
 import { PresenceList } from './presence-list.ts';
-import { definedGroup, keyWeights } from '../routing/key-groups.ts';
+import { definedGroup, KEY_PREFIX, keyWeights } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { poolKey, poolOf, takesCalls, type PlacedPool } from '../routing/pool.ts';
 import { changesBetween } from '../config/changes-between.ts';
@@ -291,7 +291,17 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   #drop(pool: PlacedPool): void {
     this.#list.drop(pool);
-    this.#presence.forget(pool);
+    this.#forget(pool);
+  }
+
+  /**
+   * Forgets what a pool said. That of a whole group is kept: if a group of that name comes back, its object goes on with
+   * what it has counted and spent.
+   */
+  #forget(pool: PlacedPool): void {
+    const { group, partition } = pool;
+    const isMadeByUs = group.startsWith(AUTO_PREFIX) || group.startsWith(KEY_PREFIX);
+    if (partition !== null || isMadeByUs) this.#presence.forget(pool);
   }
 
   /** Takes those off the list that get no calls any more, and hold none; and forgets who said so and is no more. */
@@ -301,7 +311,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       if (!takesCalls(pool, config) && this.#isLeftAlone(pool)) this.#drop(pool);
     }
     for (const pool of this.#presence.pools()) {
-      if (!takesCalls(pool, config) && !this.#list.has(pool)) this.#presence.forget(pool);
+      if (!takesCalls(pool, config) && !this.#list.has(pool)) this.#forget(pool);
     }
   }
 

@@ -18,9 +18,6 @@ const TABLE = `CREATE TABLE IF NOT EXISTS presence (group_name TEXT NOT NULL, ob
  */
 const OVERTAKEN_MS_MAX = 1_200_000;
 
-/** Since when a pool rests whose process is no more. */
-const LONG_AGO = 1;
-
 interface Row extends Record<string, SqlStorageValue> {
   readonly group_name: string;
   readonly partition_key: string | null;
@@ -156,11 +153,14 @@ export class PresenceList {
     return idleSince === null && now < window + this.#windowMs;
   }
 
-  /** Reads a row. What was in use in a process that is no more rests: its calls ended with it. */
+  /**
+   * Reads a row. What was in use in a process that is no more rests: its calls ended with it, when its window did at the
+   * latest.
+   */
   #knownOf({ window_end: window, idle_since: idleSince, boot, ...row }: Row): Known {
     const known = { pool: placed(row), window };
     if (idleSince > 0) return { ...known, idleSince };
-    return { ...known, idleSince: boot === this.#boot ? null : LONG_AGO };
+    return { ...known, idleSince: boot === this.#boot ? null : Math.floor(window) };
   }
 }
 

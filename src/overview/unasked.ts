@@ -33,22 +33,14 @@ export function untouched(group: GroupConfig, now: InstantMs): PoolMetrics {
 }
 
 function untouchedStatus(group: GroupConfig, now: InstantMs): PoolStatus {
-  const { rates, budgets } = ratesOf(group.limits);
+  const { rates } = ratesOf(group.limits);
   const configured = group.limits.max_concurrency;
-  const hasBudget = Object.values(budgets).some((budget) => budget !== null);
   return {
     group: group.name,
     partition: null,
     limit: { configured, effective: configured, source: 'configured' },
-    in_use: 0,
-    cooling: 0,
+    ...NOBODY,
     cooldown_ms: configuredCooldown(group) ?? noLag().ms,
-    unclaimed: 0,
-    unclaimed_until: null,
-    lent: 0,
-    queued: 0,
-    queued_by_lane: { high: 0, normal: 0, low: 0 },
-    oldest_wait_ms: 0,
     wait_p50_ms: null,
     wait_p95_ms: null,
     ...switchesNow(group),
@@ -57,7 +49,7 @@ function untouchedStatus(group: GroupConfig, now: InstantMs): PoolStatus {
     breaker_until: null,
     refusals_total: {},
     rates: rateStatuses(emptyRates(), rates, now),
-    spend: hasBudget ? NOTHING_SPENT : null,
+    spend: hasBudget(group) ? NOTHING_SPENT : null,
     granted_total: 0,
     rejected_total: {},
     would_wait_total: 0,
@@ -68,6 +60,18 @@ function untouchedStatus(group: GroupConfig, now: InstantMs): PoolStatus {
   };
 }
 
+/** Gauges of a pool that nobody uses. */
+const NOBODY = {
+  in_use: 0,
+  cooling: 0,
+  unclaimed: 0,
+  unclaimed_until: null,
+  lent: 0,
+  queued: 0,
+  queued_by_lane: { high: 0, normal: 0, low: 0 },
+  oldest_wait_ms: 0,
+};
+
 const NOTHING_SPENT: SpendStatus = {
   hour_usd: 0,
   day_usd: 0,
@@ -77,7 +81,10 @@ const NOTHING_SPENT: SpendStatus = {
   day_usd_by_agent: {},
 };
 
-/** Makes the figures of a pool that rests: what it said, with what time and the configuration have done since. */
+/**
+ * Makes the figures of a pool that rests: what it said, with what time and the configuration have done since. It may have
+ * been in use when it said so, and its process has ended, or nobody heard that it rests.
+ */
 export function resting(
   { group: name }: PlacedPool,
   said: PoolSaid,
@@ -93,10 +100,11 @@ export function resting(
     ...said.metrics,
     status: {
       ...status,
+      ...NOBODY,
       ...waits,
       ...(group === undefined ? switchesOf(config, name) : byGroup(status, said, group, now)),
       paused_until: pausedUntil !== null && Date.parse(pausedUntil) > now ? pausedUntil : null,
-      spend: spend === null ? null : spendNow(spend, said.at, now),
+      spend: spend === null ? newBudget(group) : spendNow(spend, said.at, now),
       idle_ms: idleMs,
       as_of: new Date(said.at).toISOString(),
     },
@@ -124,6 +132,14 @@ function byGroup(
   };
 }
 
+function newBudget(group: GroupConfig | undefined): SpendStatus | null {
+  return group !== undefined && hasBudget(group) ? NOTHING_SPENT : null;
+}
+
+function hasBudget({ limits }: GroupConfig): boolean {
+  return Object.values(ratesOf(limits).budgets).some((budget) => budget !== null);
+}
+
 /** Takes the configured cool-down. Null: it is learned. */
 function configuredCooldown({ holds: { release_cooldown_ms: ms } }: GroupConfig): number | null {
   return ms === 'auto' ? null : ms;
@@ -144,6 +160,7 @@ function spendNow(spend: SpendStatus, saidAt: number, now: InstantMs): SpendStat
   const isSameDay = spentIn({ ...spent, usd: { hour: 1, day: 1, month: 1 } }, 'day', now) > 0;
   return {
     ...spend,
+    reserved_usd: 0,
     hour_usd: of('hour'),
     day_usd: of('day'),
     month_usd: of('month'),

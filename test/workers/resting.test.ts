@@ -9,6 +9,7 @@ import {
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { directoryOf } from '../../src/env.ts';
 import { DirectoryObject } from '../../src/directory/directory-object.ts';
+import { PresenceList } from '../../src/directory/presence-list.ts';
 import { GroupObject } from '../../src/group/group-object.ts';
 import { inside, pool, request, untilWrittenEmpty, type Granted } from './support/pool.ts';
 import { passTime } from './support/time.ts';
@@ -132,6 +133,33 @@ it('are shown with the configuration of now, and asked again once they are used'
     expect(group.as_of).toBeUndefined();
   });
   await held.lease.release('success', 200);
+});
+
+it('are found again where their group was deleted and comes back', async () => {
+  const group = { name: 'returned', limits: { max_concurrency: 3, budget_usd: { per_month: 9 } } };
+  await configure({ groups: [group] });
+  await use('returned', 'first');
+  await rest('returned');
+  await configure({ groups: [] });
+  await configure({ groups: [group] });
+  const asked = watchObjects();
+  // The object goes on with what it has counted.
+  expect(await statusOf('returned')).toMatchObject({ granted_total: 1 });
+  expect(asked.status).not.toHaveBeenCalled();
+});
+
+it('of a process that has ended rest since their window was over at the latest', async () => {
+  await configure({ groups: [{ name: 'sql', ...limits(1) }] });
+  const told = await inside('sql', (_instance, { storage: { sql } }) => {
+    const known = { group: 'g', partition: 'p', jurisdiction: null };
+    const before = new PresenceList(sql, 'before', 60_000);
+    before.wake({ ...known, window: 5_000_060_000, idleMs: 0, said: '{}' });
+    before.flush();
+    const after = new PresenceList(sql, 'after', 60_000);
+    const [shown] = after.all(5_000_000_000);
+    return { inUse: before.idleSince(known), since: after.idleSince(known), said: shown?.said };
+  });
+  expect(told).toEqual({ inUse: null, since: 5_000_060_000, said: '{}' });
 });
 
 it('are not told of a change, and decide by none of before', async () => {

@@ -1,7 +1,9 @@
 // When a pool tells the directory that it is in use, and that it rests; and when it counts on being told of changes.
+import fc from 'fast-check';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import { Presence } from '../../../src/group/presence.ts';
+import { windowMsOf } from '../../../src/runtime/resting.ts';
 
 const WINDOW_MS = 600_000;
 
@@ -13,7 +15,7 @@ afterEach(() => {
 });
 
 /** A pool, its alarm, and its directory, which hears what it says unless it is out of reach. */
-function scene() {
+function scene(windowMs = WINDOW_MS) {
   const said: string[] = [];
   const is = { inUse: false, kept: true, reached: true, alarmAt: null as number | null };
   let usedAt = 0;
@@ -24,7 +26,7 @@ function scene() {
     isInUse: () => is.inUse,
     idleMs: () => Date.now() - usedAt,
     isKept: () => is.kept,
-    windowMs: WINDOW_MS,
+    windowMs,
     setAlarm: (at) => {
       is.alarmAt = at;
     },
@@ -211,3 +213,46 @@ it('says it again where the window is over by its own clock and the alarm is lat
   expect(said).toEqual(['in use', 'in use']);
   expect(is.alarmAt).toBe(Date.now() + WINDOW_MS);
 });
+
+it('has windows of ten minutes, and of one where Headgate hosts itself', () => {
+  expect(windowMsOf({})).toBe(WINDOW_MS);
+  expect(windowMsOf({ BOOT_ID: 'a-process' })).toBe(60_000);
+});
+
+it.each([WINDOW_MS, 60_000])(
+  'whatever its use, is said to rest half a window to one and a half after it, and not sooner (%i ms)',
+  async (windowMs) => {
+    const gaps = fc.array(fc.integer({ min: 1, max: 2 * windowMs }), {
+      minLength: 1,
+      maxLength: 12,
+    });
+    const property = fc.asyncProperty(gaps, async (waits) => {
+      const { said, use, pass, is, presence } = scene(windowMs);
+      let usedAt = Date.now();
+      /** Lets alarms go off as they are due, until then. */
+      const goOnTo = async (at: number): Promise<void> => {
+        while (is.alarmAt !== null && is.alarmAt <= at) {
+          const due = is.alarmAt;
+          is.alarmAt = null;
+          await pass(Math.max(0, due - Date.now()));
+          const words = said.length;
+          await presence.end();
+          const idleMs = Date.now() - usedAt;
+          expect(said.slice(words)).toEqual([idleMs < windowMs / 2 ? 'in use' : 'rests']);
+          expect(idleMs).toBeLessThanOrEqual(windowMs * 1.5);
+        }
+        await pass(Math.max(0, at - Date.now()));
+      };
+      for (const gap of waits) {
+        usedAt = Date.now();
+        await use();
+        expect(presence.isInWindow).toBe(true);
+        await goOnTo(Date.now() + gap);
+      }
+      await goOnTo(usedAt + windowMs * 1.5);
+      expect(said.at(-1)).toBe('rests');
+      expect(presence.isInWindow).toBe(false);
+    });
+    await fc.assert(property, { numRuns: 100 });
+  },
+);
