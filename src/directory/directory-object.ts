@@ -1,14 +1,15 @@
 import { DurableObject } from 'cloudflare:workers';
 import { switchesOf } from '../routing/auto-group-switches.ts';
 import type { Config, GroupConfig, WebhookConfig } from '../contract/config/config.ts';
-import type {
-  AdminAccess,
-  AuditPage,
-  AuditQuery,
-  DirectoryRpc,
-  ListedPool,
-  ReplaceAnswer,
-  Snapshot,
+import {
+  changedFor,
+  type AdminAccess,
+  type AuditPage,
+  type AuditQuery,
+  type DirectoryRpc,
+  type ListedPool,
+  type ReplaceAnswer,
+  type Snapshot,
 } from '../contract/rpc/directory-rpc.ts';
 import type { AuditEntry } from '../contract/audit.ts';
 import { NOT_TOLD_BEFORE } from '../contract/status.ts';
@@ -252,8 +253,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   /** The version that a pool of a group must know. */
   #versionFor(group: string): number {
-    const { everywhere, groups } = this.#store.current.changedAt;
-    return Math.max(everywhere, groups[group] ?? 0);
+    return changedFor(this.#store.current.changedAt, group);
   }
 
   #placed(pool: PresentPool): PresentPool {

@@ -305,6 +305,18 @@ it('leave the list without being woken once nobody used them for long', async ()
   });
 });
 
+it('that are in use hear of changes whatever their group is called', async () => {
+  const groups = (most: number) => [{ name: 'constructor', ...limits(most) }];
+  await configure({ groups: groups(1) });
+  await use('constructor', 'first');
+  await untilTold('constructor');
+  const listed = await directoryOf(env).pools();
+  expect(listed.map(({ group }) => group)).toContain('constructor');
+  const asked = watchObjects();
+  await configure({ groups: groups(2) });
+  await until(() => expect(asked.reconfigure).toHaveBeenCalled());
+});
+
 it('that are in use hear of what concerns them alone, and of everything that concerns all', async () => {
   const names = ['told-a', 'told-b', 'told-c'];
   const groups = (most: number) =>

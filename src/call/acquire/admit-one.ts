@@ -4,7 +4,7 @@ import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
-import type { Snapshot } from '../../contract/rpc/directory-rpc.ts';
+import { changedFor, type Snapshot } from '../../contract/rpc/directory-rpc.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
 import { leaseIdOf, ticketId as ticketIdOf } from '../../core/words/ids.ts';
@@ -210,7 +210,6 @@ function requestFor(
   { version: configVersion, changedAt }: Snapshot,
 ): SlotRequest {
   const { group, partition, assumed } = placement;
-  const { everywhere = configVersion, groups = {} } = changedAt ?? {};
   const { maxWaitMs, enqueuedAt } = ticket;
   return {
     version: CONTRACT_VERSION,
@@ -218,7 +217,7 @@ function requestFor(
     partition,
     assumed,
     configVersion,
-    sinceVersion: Math.max(everywhere, groups[group] ?? 0),
+    sinceVersion: changedAt === undefined ? configVersion : changedFor(changedAt, group),
     isolate: isolateId(),
     ...manner,
     enqueuedAt,

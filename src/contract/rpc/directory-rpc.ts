@@ -12,6 +12,11 @@ export interface ChangedAt {
   readonly groups: Readonly<Record<string, number>>;
 }
 
+/** Finds the version that last changed something for the pools of a group. It may be called `constructor`. */
+export function changedFor({ everywhere, groups }: ChangedAt, group: string): number {
+  return Object.hasOwn(groups, group) ? Math.max(everywhere, groups[group] ?? 0) : everywhere;
+}
+
 /** Everything a Worker routes by: the configuration at one version. */
 export interface Snapshot {
   readonly version: number;
