@@ -12,7 +12,7 @@ import { within } from '../../runtime/within.ts';
 import { waitsUntil, type Ticket } from './admission.ts';
 import { noteEnd, noteRejection } from '../observe/analytics.ts';
 import { acquireSlot } from './acquire-slot.ts';
-import { isolateId } from './isolate-id.ts';
+import { isolateId } from '../../runtime/isolate-id.ts';
 import { laneOf } from '../../routing/lane-of.ts';
 import type { Metering } from '../metering.ts';
 import { LeaseHolder, type HeldLease, type LeaseEnd } from './lease-holder.ts';

@@ -11,7 +11,7 @@ it('counts who needs the configuration, and of those who waits for it', async ()
   await configure({});
   const version = (await read())?.snapshot.version ?? 0;
   const before = await isolate();
-  expect(before.id).toMatch(/^[0-9a-f]{8}$/);
+  expect(before.id).toMatch(/^[0-9a-f]{12}$/);
 
   await read();
   expect(await isolate()).toEqual({ ...before, config_reads: before.config_reads + 1 });
