@@ -490,3 +490,74 @@ export const LENT_ABOVE_THE_MARK: History = {
     fleet.advance(2);
   },
 };
+
+/** A call on a lent slot goes to the newest instance. In the older one, which is full, its loan lapses. */
+export const LOAN_LAPSED_AT_THE_OLDER: History = {
+  settings: { ...WIDE, isAdaptive: false },
+  run: (fleet) => {
+    const isolate = isolateOf(fleet);
+    fleet.callIn(isolate, true);
+    const call = fleet.callIn(isolate, true);
+    arriveAll(fleet, 18);
+    fleet.advance(100);
+    fleet.isolates.loseKeeper(isolate, true);
+    fleet.network.foretell('resume', { lost: 'request' });
+    fleet.network.foretell('resume', { lost: 'request' });
+    fleet.advance(4_700);
+    assert.equal(fleet.state.lending.slots, 1);
+    fleet.learn();
+    fleet.advance(100);
+    fleet.reset('goes_on');
+    fleet.resume(call);
+    fleet.advance(1_000);
+    assert.equal(call.phase, 'running');
+  },
+};
+
+/** All that was lent is called back, and granted to others. Then a call comes in. */
+export const CALLED_BACK: History = {
+  settings: LENDING,
+  run: (fleet) => {
+    const isolate = isolateOf(fleet);
+    fleet.callIn(isolate, true);
+    fleet.finish(fleet.callIn(isolate, true), 'success');
+    arriveAll(fleet, LENDING.slotsMax);
+    fleet.advance(100);
+    assert.equal(fleet.state.lending.slots, 0);
+    fleet.callIn(isolate, true);
+  },
+};
+
+/** A call comes that has to wait, because slots are lent on which no call runs. */
+export const WAITS_FOR_LENT_ONES: History = {
+  settings: { ...WIDE, isAdaptive: false },
+  run: (fleet) => {
+    fleet.callIn(isolateOf(fleet), true);
+    const calls = arriveAll(fleet, WIDE.slotsMax - 1);
+    fleet.advance(10);
+    const waits = calls.some(({ phase }) => phase !== 'running');
+    assert.ok(!waits, 'a call waits while slots are lent on which none runs');
+  },
+};
+
+/** The answer is lost that brought an isolate more slots, and it goes on calling. */
+export const LENT_TO_NOBODY: History = {
+  settings: { ...WIDE, isAdaptive: false },
+  run: (fleet) => {
+    const isolate = isolateOf(fleet);
+    const calls = Array.from({ length: 4 }, () => fleet.callIn(isolate, true));
+    const known = fleet.state.lending.slots;
+    fleet.network.foretell('ask', { lost: 'answer' });
+    fleet.callIn(isolate, true);
+    assert.ok(fleet.state.lending.slots > known);
+    for (const call of calls) fleet.finish(call, 'success');
+    for (let ms = 0; ms < 15_000; ms += 100) {
+      const call = fleet.callIn(isolate, true);
+      fleet.advance(100);
+      fleet.finish(call, 'success');
+    }
+    // Nothing of it is used by then.
+    fleet.advance(1_000);
+    assert.equal(fleet.state.lending.slots, 0, 'slots are lent to nobody');
+  },
+};

@@ -85,7 +85,7 @@ export class Holders {
         call.unheardAsks -= 1;
         call.hasLostAsk ||= answer.kind === 'broken';
         if (answer.kind === 'lease') {
-          // Only the first grant that comes brings them: of a later one they lapse.
+          // Only the first grant that comes brings them: those of a later one nobody knows.
           if (call.phase === 'asking') this.#parts.onLent(call, answer.lease, sentAt);
           return this.#adopt(call, answer.lease, from);
         }

@@ -347,7 +347,7 @@ export class Isolates {
   #giveBack(kept: Kept, slots: readonly LocalSlot[], tries: number): void {
     const pauseMs = GIVE_BACK_PAUSES_MS[tries];
     if (slots.length === 0 || pauseMs === undefined) return;
-    const { clock, network } = this.#parts;
+    const { clock, network, rules } = this.#parts;
     const { local, isolate } = kept;
     clock.after(pauseMs, () => {
       if (kept.isDead) return;
@@ -365,6 +365,9 @@ export class Isolates {
         call: isolate,
         to: null,
         deliver: (instance, reply) => {
+          if (claims.some((claim) => rules.refuses(instance.state, claim))) {
+            return reply({ kind: 'broken' });
+          }
           instance.apply({ kind: 'give_back', loanId, claims, told });
           reply({ kind: 'released' });
         },

@@ -1,3 +1,4 @@
+import type { LocalLoan, LocalSlot } from '../../../src/call/acquire/local-loan.ts';
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
 import {
   isCovered,
@@ -88,6 +89,16 @@ function forgettingBacks(state: GroupState, event: GroupEvent, now: InstantMs): 
   return DESIGN.step(state, event, now);
 }
 
+/** Has calls start on the slot of the call before, whatever became of it. */
+function borrowingAgain(): Rules['borrow'] {
+  const last = new WeakMap<LocalLoan, LocalSlot>();
+  return (loan) => {
+    const slot = loan.take() ?? last.get(loan) ?? null;
+    if (slot !== null) last.set(loan, slot);
+    return slot;
+  };
+}
+
 export const SABOTEURS: readonly Saboteur[] = [
   {
     rule: 'nothing starts on a loan that was not renewed lately',
@@ -117,6 +128,31 @@ export const SABOTEURS: readonly Saboteur[] = [
     },
     history: histories.OWN_LEASE_TOO_LATE,
     noticed: UNCOUNTED,
+  },
+  {
+    rule: 'nothing starts on a slot that was given back',
+    rules: { borrow: borrowingAgain() },
+    history: histories.CALLED_BACK,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'lent slots are wanted back as soon as somebody else could want them',
+    rules: {
+      step: (state, event, now) =>
+        DESIGN.step(state, event, now).filter(({ kind }) => kind !== 'recalled'),
+    },
+    history: histories.WAITS_FOR_LENT_ONES,
+    noticed: /a call waits while slots are lent on which none runs/,
+  },
+  {
+    rule: 'an isolate tells how many slots it knows',
+    rules: {
+      step: claiming((event) =>
+        event.kind === 'keep_loan' ? { ...event, told: { ...event.told, known: Infinity } } : event,
+      ),
+    },
+    history: histories.LENT_TO_NOBODY,
+    noticed: /slots are lent to nobody/,
   },
   {
     rule: 'what is lent is covered by a write as what is granted',
@@ -250,7 +286,11 @@ export const SABOTEURS: readonly Saboteur[] = [
     history: histories.RESUMED_AT_THE_OLDER,
     noticed: UNCOUNTED,
   },
-  ...[histories.LOST_AT_THE_OLDER, histories.LAPSED_AT_THE_OLDER].map((history, index) => ({
+  ...[
+    histories.LOST_AT_THE_OLDER,
+    histories.LAPSED_AT_THE_OLDER,
+    histories.LOAN_LAPSED_AT_THE_OLDER,
+  ].map((history, index) => ({
     rule: `a slot of whose holder nobody has heard is handed on behind a write (${index + 1})`,
     rules: {
       step: covering(
