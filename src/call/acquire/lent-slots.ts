@@ -3,13 +3,13 @@ import { mayBeOld, type RoutingTable } from '../../config/snapshots.ts';
 import type { Background } from '../../runtime/background.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { LocalLoan, type LocalSlot } from './local-loan.ts';
-import { LoanKeeper } from './loan-keeper.ts';
+import { giveBack, LoanKeeper } from './loan-keeper.ts';
 import type { PoolSource } from './pools.ts';
 
-/** Maximum pools whose loans this isolate uses at once: the one that began first goes first. */
+/** Maximum pools whose loans this isolate uses at once. */
 const LOANS_MAX = 1_000;
 
-/** The loan of each pool on which calls of this isolate start. */
+/** The last loan of each pool, on which calls of this isolate start. It stays when it is over, to know answers that come late. */
 const loans = new Map<string, LocalLoan>();
 
 /** A way to a pool within one request. */
@@ -26,11 +26,7 @@ export function takeLentSlot(
   table: RoutingTable,
 ): { readonly loan: LocalLoan; readonly slot: LocalSlot } | null {
   const loan = loans.get(way.name);
-  if (loan === undefined) return null;
-  if (loan.isOver || loan.isEmpty) {
-    loans.delete(way.name);
-    return null;
-  }
+  if (loan === undefined || loan.isOver || loan.isEmpty) return null;
   if (loan.configVersion !== table.snapshot.version || mayBeOld(table)) return null;
   const slot = loan.take();
   seeToKeeper(loan, way);
@@ -44,15 +40,25 @@ export function takeInLent(
   configVersion: number,
   askedAt: number,
 ): void {
-  let loan = loans.get(way.name);
-  if (loan === undefined || loan.id !== lent.loan || loan.isOver) {
-    loan = new LocalLoan(lent.loan, configVersion, askedAt);
-    if (loans.size >= LOANS_MAX) loans.delete(loans.keys().next().value ?? '');
-    loans.set(way.name, loan);
+  const last = loans.get(way.name);
+  const isSame = last?.id === lent.loan;
+  const loan = isSame ? last : new LocalLoan(lent.loan, configVersion, askedAt);
+  if (last?.comesAfter(lent) === true || (last === undefined && !hasRoom())) {
+    const { slots, attachment } = lent;
+    const unused = slots.map((slot) => ({ slot, attachment }));
+    return way.ctx.waitUntil(giveBack(loan, unused, way.pool, way.after));
   }
+  if (!isSame) loans.set(way.name, loan);
   loan.configVersion = Math.max(loan.configVersion, configVersion);
   loan.add(lent);
   seeToKeeper(loan, way);
+}
+
+/** Whether there is room for the loan of another pool, once those are forgotten on which no call runs. */
+function hasRoom(): boolean {
+  if (loans.size < LOANS_MAX) return true;
+  for (const [name, loan] of loans) if (loan.isEmpty) loans.delete(name);
+  return loans.size < LOANS_MAX;
 }
 
 /** Has this request keep a loan that nobody keeps. */

@@ -81,9 +81,12 @@ export class LoanKeeper {
     const answer = await this.#meanwhile(within(lostMs, rpc.renew(loan.report()), this.#after));
     if (answer === null) return;
     if (answer === 'gone') return loan.end(true);
-    loan.noteRenewed(sentAt);
-    if (answer === 'ok') return this.#giveBack(loan.takeSpare());
-    // Until the last call on it is over, or has a lease of its own, it is renewed all the same.
+    if (answer === 'ok') {
+      loan.noteRenewed(sentAt);
+      return this.#giveBack(loan.takeSpare());
+    }
+    // Until the last call on it is over, or has a lease of its own, it is renewed all the same. That proves nothing any more: an
+    // instance that was replaced may call it back as well.
     loan.end(false);
     await this.#giveBack(loan.takeFree());
     if (this.#goesOn) await pause(LOAN_RENEW_EVERY_MS, this.#after);

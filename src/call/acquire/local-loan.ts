@@ -69,6 +69,8 @@ export class LocalLoan {
   #peak = 0;
   /** The most that calls ran on since it was last seen what is spare. */
   #needed = 0;
+  /** The attachment of the slots that were lent last. */
+  #newest = 0;
   #isOver = false;
   #isGone = false;
   #ended = new Map<string, Sum>();
@@ -113,8 +115,17 @@ export class LocalLoan {
     return this.#clock.now() >= this.#renewedAt + LOAN_TTL_MS;
   }
 
+  /**
+   * Tells whether slots come too late to be used: their loan was called back, or is one before this. By a second count of the same
+   * loan its pool would believe that nobody keeps it, as soon as one of them is at its end.
+   */
+  comesAfter({ loan, attachment }: LentSlots): boolean {
+    return loan === this.id ? this.#isOver : attachment < this.#newest;
+  }
+
   add({ slots, attachment }: LentSlots): void {
     this.#usedAt = this.#clock.now();
+    this.#newest = Math.max(this.#newest, attachment);
     for (const slot of slots) this.#free.push({ slot, attachment });
   }
 
@@ -139,7 +150,7 @@ export class LocalLoan {
 
   /** Takes note that a call asks for a lease of its own in place of its slot. */
   own(slot: LocalSlot): void {
-    this.#owned.add(slot);
+    if (this.#used.has(slot)) this.#owned.add(slot);
   }
 
   /** Parts with a slot that its pool knows as the lease of a call by now, or as ended. */

@@ -561,3 +561,30 @@ export const LENT_TO_NOBODY: History = {
     assert.equal(fleet.state.lending.slots, 0, 'slots are lent to nobody');
   },
 };
+
+/** A loan is called back by an instance that was replaced, and a call that runs on it can be heard by none. */
+export const CALLED_BACK_BY_THE_OLDER: History = {
+  settings: { ...LENDING, slotsMax: 6 },
+  run: (fleet) => {
+    const isolate = isolateOf(fleet);
+    const first = fleet.callIn(isolate, true);
+    fleet.reset('goes_on', 0);
+    cutOff(fleet, fleet.callIn(isolate, true), 60_000);
+    fleet.finish(first, 'success');
+    fleet.advance(TTL_MS);
+  },
+};
+
+/** An answer that brings slots comes after their loan was called back, while a call runs that can be heard by none. */
+export const LENT_TOO_LATE: History = {
+  settings: { ...LENDING, slotsMax: 12 },
+  run: (fleet) => {
+    const isolate = isolateOf(fleet);
+    const [, call] = Array.from({ length: 5 }, () => fleet.callIn(isolate, true));
+    assert.ok(call !== undefined);
+    cutOff(fleet, call, TTL_MS);
+    for (let index = 0; index < 5; index += 1) fleet.callIn(isolate, true);
+    isolate.cutUntil = fleet.clock.now + 2_000;
+    fleet.advance(TTL_MS);
+  },
+};

@@ -124,14 +124,21 @@ export class Isolates {
     const isolate = this.#of(call);
     if (isolate === null || lent === null) return;
     const fenceAt = decidedAt - this.#parts.lostMs() + LOAN_TTL_MS;
-    let kept = isolate.loan;
-    if (kept === null || kept.local.id !== lent.loan || kept.local.isOver) {
+    const last = isolate.loan;
+    const how = this.#parts.rules.takeIn(last?.local ?? null, lent);
+    let kept = last;
+    if (kept === null || how === 'anew' || kept.local.id !== lent.loan) {
       const clock = { now: () => this.#parts.now() };
       const local = new LocalLoan(lent.loan, VERSION, sentAt, clock);
       kept = { isolate, local, at: null, calls: new Map(), fenceAt, isDead: false };
-      if (isolate.loan !== null) this.#older.add(isolate.loan);
-      isolate.loan = kept;
     }
+    if (how === 'late') {
+      const { slots, attachment } = lent;
+      const unused = slots.map((slot) => ({ slot, attachment }));
+      return this.#giveBack(kept, unused, 0);
+    }
+    if (last !== null && last !== kept) this.#older.add(last);
+    isolate.loan = kept;
     kept.local.add(lent);
     this.#seeToKeeper(kept);
   }
@@ -228,9 +235,11 @@ export class Isolates {
     if (at === null || !local.isKeptBy(keeper)) return;
     if (local.isEmpty) return this.#stop(kept, keeper);
     this.#say(kept, keeper, at.instance, false, (answer, _from, sentOn, sentAt) => {
+      // It has stopped meanwhile, and waits for no answer.
+      if (kept.at !== at) return;
       if (answer.kind === 'gone') return this.#end(kept, keeper);
       if (answer.kind === 'revoking') {
-        this.#noteRenewed(kept, sentOn, sentAt);
+        if (this.#parts.rules.recallRenews) this.#noteRenewed(kept, sentOn, sentAt);
         local.end(false);
         this.#giveBack(kept, local.takeFree(), 0);
         return this.#parts.clock.after(LOAN_RENEW_EVERY_MS, () => this.#renew(kept, keeper));

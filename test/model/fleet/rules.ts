@@ -1,6 +1,7 @@
 import type { LocalLoan, LocalSlot } from '../../../src/call/acquire/local-loan.ts';
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
 import { RENEWED_BEHIND_MS, type BoundRow } from '../../../src/core/parts/bound.ts';
+import type { Lent } from '../../../src/core/parts/loans.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import { step } from '../../../src/core/step.ts';
 import { isOfNewer, type Claim } from '../../../src/core/unclaimed.ts';
@@ -25,6 +26,10 @@ export interface Rules {
   readonly believesGone: (own: number, theirs: number) => boolean;
   /** An isolate takes a lent slot for a call that starts. */
   readonly borrow: (loan: LocalLoan, now: InstantMs) => LocalSlot | null;
+  /** Whether an isolate adds lent slots to the loan that it had last, begins to count anew, or is too late to use them. */
+  readonly takeIn: (last: LocalLoan | null, lent: Lent) => 'adds' | 'anew' | 'late';
+  /** Whether an isolate takes it for a renewal that its loan is called back. */
+  readonly recallRenews: boolean;
   /** Whether an instance ends whose write does not arrive. */
   readonly givesUp: boolean;
 }
@@ -38,5 +43,10 @@ export const DESIGN: Rules = {
   refuses: isOfNewer,
   believesGone: (own, theirs) => theirs >= own,
   borrow: (loan) => loan.take(),
+  takeIn: (last, lent) => {
+    if (last?.comesAfter(lent) === true) return 'late';
+    return last?.id === lent.loan ? 'adds' : 'anew';
+  },
+  recallRenews: false,
   givesUp: true,
 };

@@ -145,6 +145,20 @@ export const SABOTEURS: readonly Saboteur[] = [
     noticed: /a call waits while slots are lent on which none runs/,
   },
   {
+    rule: 'that a loan is called back renews it for nobody',
+    rules: { recallRenews: true },
+    history: histories.CALLED_BACK_BY_THE_OLDER,
+    noticed: UNCOUNTED,
+  },
+  {
+    rule: 'slots of a loan that was called back are not counted by themselves',
+    rules: {
+      takeIn: (last, { loan }) => (last?.id === loan && !last.isOver ? 'adds' : 'anew'),
+    },
+    history: histories.LENT_TOO_LATE,
+    noticed: UNCOUNTED,
+  },
+  {
     rule: 'an isolate tells how many slots it knows',
     rules: {
       step: claiming((event) =>

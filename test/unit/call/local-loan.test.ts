@@ -55,7 +55,7 @@ test('its report tells which slots it has, and which of them calls run on', () =
 });
 
 test('the slot of a call that died with its request is not told of any more', () => {
-  take();
+  const slot = take();
   for (let ms = 0; ms < LOAN_TTL_MS; ms += 1_000) {
     expect(loan.report()).toMatchObject({ known: 3, used: 1 });
     now += 1_000;
@@ -64,6 +64,9 @@ test('the slot of a call that died with its request is not told of any more', ()
   expect(loan.report()).toMatchObject({ known: 2, used: 0 });
   loan.takeFree();
   expect(loan.isEmpty).toBe(true);
+  // It lives, and all stood still meanwhile.
+  loan.own(slot);
+  expect(loan.report()).toMatchObject({ known: 0, used: 0 });
 });
 
 test('one that is called back gives each slot back as its call ends', () => {
@@ -90,4 +93,14 @@ test('of two keepers the older one stops, and a lost one is replaced after a sec
   expect(loan.needsKeeper).toBe(false);
   loan.endKeeping(newer);
   expect(loan.needsKeeper).toBe(true);
+});
+
+test('slots that come after it was called back, or of a loan before it, come too late', () => {
+  const more = { loan: 'loan', slots: ['d'], attachment: 8 };
+  expect(loan.comesAfter(more)).toBe(false);
+  expect(loan.comesAfter({ ...more, loan: 'newer' })).toBe(false);
+  expect(loan.comesAfter({ ...more, loan: 'older', attachment: 6 })).toBe(true);
+  loan.end(false);
+  expect(loan.comesAfter(more)).toBe(true);
+  expect(loan.comesAfter({ ...more, loan: 'newer' })).toBe(false);
 });
