@@ -11,7 +11,8 @@ import {
   type ModelNames,
   type ModelUse,
 } from '../../../src/routing/group-match.ts';
-import { aConfig, anUpstream } from './fixtures.ts';
+import { compileRoutes, type RoutedCall } from '../../../src/routing/placement.ts';
+import { aCall as aCallOf, aConfig, anUpstream } from './fixtures.ts';
 
 type Group = NonNullable<ConfigInput['groups']>[number];
 type Call = Parameters<GroupIndex['matching']>[0];
@@ -153,4 +154,101 @@ test('of a thousand groups an upstream looks at those alone that may name it', (
   }));
   expect(groupsByUpstream(all)(anUpstream('u7')).map(({ config }) => config.name)).toEqual(['g7']);
   expect(looks).toBeLessThan(5);
+});
+
+/** Texts of few letters, so that many of them meet; the upper-case K is no letter of ASCII, but its lower case is. */
+const aText = fc.string({
+  unit: fc.constantFrom('a', 'B', 'b', '/', 'ß', '\u212a', 'k', '.'),
+  minLength: 1,
+  maxLength: 4,
+});
+const aName = fc.oneof(
+  { weight: 5, arbitrary: aText },
+  fc.constantFrom('constructor', '__proto__', 'toString', 'a/b', 'OPENAI/b', 'openai/', '/'),
+);
+const aPattern = fc.oneof(
+  aName,
+  fc
+    .array(fc.oneof(aText, fc.constant('')), { minLength: 2, maxLength: 4 })
+    .map((parts) => parts.join('*')),
+);
+const patterns = fc.array(aPattern, { maxLength: 3 });
+const IDS = ['openai', 'constructor', 'a', 'b'] as const;
+const anyGroup = fc.record({
+  match: fc.record({
+    models: patterns,
+    upstreams: fc.oneof(
+      fc.constant<string[]>([]),
+      some('OpenAI', 'constructor', 'a', 'a*', '*', 'b*r', '**'),
+    ),
+    base_urls: fc.oneof(
+      fc.constant<string[]>([]),
+      some('https://api.a.example', 'HTTPS://API.*', '*'),
+    ),
+    keys: fc.oneof(fc.constant<string[]>([]), patterns),
+    operations: some('chat', '*', 'constructor'),
+  }),
+  track_usage: fc.boolean(),
+});
+const anyCall = fc.record({
+  upstream: fc.constantFrom(...IDS),
+  operation: fc.constantFrom('chat', 'constructor', 'files'),
+  keyIds: fc.array(aName, { maxLength: 3 }),
+  model: fc.option(fc.oneof(aName, fc.constant(''))),
+});
+
+/** Matches as the documentation says it: a star is any text, everything else itself, in lower case. */
+function globMatches(pattern: string, name: string): boolean {
+  const parts = pattern
+    .toLowerCase()
+    .split('*')
+    .map((part) => part.replace(/[.+?^${}()|[\]\\/]/g, String.raw`\$&`));
+  return new RegExp(`^${parts.join('.*')}$`, 's').test(name.toLowerCase());
+}
+
+const anyMatches = (all: readonly string[], name: string) =>
+  all.some((pattern) => globMatches(pattern, name));
+
+/** Whether a group is for a call, field by field. */
+function isFor({ match }: Group, call: RoutedCall): boolean {
+  const {
+    models = [],
+    upstreams = [],
+    base_urls: baseUrls = [],
+    keys = [],
+    operations = [],
+  } = match ?? {};
+  const urls = baseUrls.flatMap((url) => [url.replace(/\/+$/, ''), `${url.replace(/\/+$/, '')}/*`]);
+  const { baseUrl, openaiAt, id } = call.upstream;
+  const qualified = models.filter((pattern) => pattern.includes('/'));
+  return (
+    (upstreams.length === 0 || anyMatches(upstreams, id)) &&
+    (urls.length === 0 ||
+      [baseUrl, `${baseUrl}${openaiAt}`].some((url) => anyMatches(urls, url))) &&
+    (operations.length === 0 || anyMatches(operations, call.operation)) &&
+    (keys.length === 0 || call.keyIds.some((key) => anyMatches(keys, key))) &&
+    (models.length === 0 ||
+      (call.model !== null &&
+        (anyMatches(models, call.model) || anyMatches(qualified, `${id}/${call.model}`))))
+  );
+}
+
+test('a call is placed in the groups whose every field is for it, whatever they are called', () => {
+  const property = fc.property(
+    fc.array(anyGroup, { maxLength: 10 }),
+    fc.array(anyCall, { minLength: 1, maxLength: 6 }),
+    (given, calls) => {
+      const groups = given.map((group, at) => ({ ...group, name: `g${at}` }));
+      const routes = compileRoutes(aConfig({ groups }));
+      const upstreams = new Map(IDS.map((id) => [id, anUpstream(id)]));
+      for (const { upstream: id, ...rest } of calls) {
+        const upstream = upstreams.get(id) ?? anUpstream(id);
+        const call = aCallOf(upstream, rest);
+        const expected = groups.filter((group) => isFor(group, call)).map(({ name }) => name);
+        const placed = routes.place(call).filter(({ config }) => config !== null);
+        expect(placed.map(({ group }) => group).toSorted()).toEqual(expected.toSorted());
+      }
+    },
+  );
+  fc.assert(property, { numRuns: 2_000 });
 });
