@@ -11,13 +11,16 @@ const LOOK_MS_MIN = 8;
 const LOOK_MS_MAX = 500;
 
 /** Factor by which looks get further apart at most, one after the other. */
-const LOOK_GROWTH = 4;
+const LOOK_GROWTH = 8;
 
 /** Bytes that a look should find: where there are more, the next one comes sooner. */
 const LOOK_BYTES = 16_384;
 
-/** Looks in the time that a side may be silent: each may learn of it as late as that. */
-const LOOKS_PER_BOUND = 4;
+/**
+ * Looks in the time that a side may be silent: after one that finds all there is, the next but one is the first to
+ * learn of a silence.
+ */
+const LOOKS_PER_BOUND = 8;
 
 /** How a body is observed. */
 export interface Observation {
@@ -35,6 +38,9 @@ export interface Observation {
  * Pipes a body natively, and looks now and then at what has passed: no JavaScript runs for a chunk. Both ends are
  * teed: the one branch tells what the upstream has said, `taken` what went on to the caller, which has been
  * teed behind `writable`. A caller is behind where less was taken than said, and else it is the upstream that is silent.
+ *
+ * While something is taken both are alive, so a look reads that branch alone: to wake up costs more than what is read.
+ * The other one is read when it has become much, or when nothing is taken any more.
  *
  * The tee behind must be pumped to the caller by the runtime, which then reads nothing more until the caller has
  * taken what there is. The branch of the upstream is read no further than one piece ahead of it, so that a slow client
@@ -91,12 +97,18 @@ class Observer {
   async run(): Promise<void> {
     let restMs = LOOK_MS_MIN;
     while (!this.#isOver && !this.#taken.hasEnded) {
-      const before = this.#said.bytes;
-      do await this.#look();
-      while (!this.#isOver && (this.#said.hasMore || this.#taken.hasMore));
-      const growth = Math.min(LOOK_GROWTH, LOOK_BYTES / (this.#said.bytes - before));
-      restMs = Math.min(Math.max(LOOK_MS_MIN, restMs * growth), this.#lookMsMax);
-      if (!this.#isOver) await this.#rest(restMs);
+      const before = this.#taken.bytes;
+      const resting = this.#rest(restMs);
+      const taking = this.#take();
+      // What has passed is read long before the rest is over.
+      await Promise.race([taking, resting]);
+      const isSilent = this.#taken.isReading;
+      await (isSilent ? Promise.all([taking, this.#hearOn()]) : this.#hearBehind());
+      const found = this.#taken.bytes - before;
+      restMs *= Math.min(LOOK_GROWTH, LOOK_BYTES / found);
+      restMs = Math.min(Math.max(LOOK_MS_MIN, restMs), this.#lookMsMax);
+      if (!isSilent && found <= LOOK_BYTES) await resting;
+      else await this.#restAnew(restMs);
     }
   }
 
@@ -116,16 +128,37 @@ class Observer {
     this.#stalled?.stop();
   }
 
-  /** Reads a piece of both sides, and watches the one that has none. */
-  async #look(): Promise<void> {
-    const taking = this.#taken.read().then(() => this.#watch());
-    if (!this.#said.hasEnded) this.#hearing = this.#hear();
-    this.#watch();
-    await Promise.all([taking, this.#hearing]);
+  /** Reads what the caller has taken since the last look, and else waits for the next of it. */
+  async #take(): Promise<void> {
+    do {
+      await this.#taken.read();
+      this.#watch();
+    } while (!this.#isOver && this.#taken.hasMore);
   }
 
-  async #hear(): Promise<void> {
-    const bytes = await this.#said.read();
+  /** Hears what the caller has taken already, where that has become much. */
+  async #hearBehind(): Promise<void> {
+    if (this.#taken.bytes - this.#said.bytes < LOOK_BYTES) return;
+    while (!this.#isOver && this.#said.bytes < this.#taken.bytes) await this.#hear();
+  }
+
+  /** Hears one piece more than the caller has taken: there is none where it is the upstream that is silent. */
+  async #hearOn(): Promise<void> {
+    const isCallers = (): boolean => this.#said.bytes > this.#taken.bytes;
+    while (!this.#isOver && this.#taken.isReading && !this.#said.hasEnded && !isCallers()) {
+      await this.#hear();
+    }
+  }
+
+  #hear(): Promise<void> {
+    this.#hearing = this.#hearPiece();
+    return this.#hearing;
+  }
+
+  async #hearPiece(): Promise<void> {
+    const hearing = this.#said.read(this.#taken.bytes - this.#said.bytes);
+    this.#watch();
+    const bytes = await hearing;
     if (this.#isStopped) return;
     if (bytes !== null) this.#observation.onSaid(bytes);
     this.#watch();
@@ -133,11 +166,16 @@ class Observer {
 
   #watch(): void {
     if (this.#isOver) return;
-    const isBehind = this.#taken.bytes < this.#said.bytes;
-    if (this.#taken.isReading && isBehind) this.#stalled?.begin();
+    const behind = this.#said.bytes - this.#taken.bytes;
+    if (this.#taken.isReading && behind > 0) this.#stalled?.begin();
     else this.#stalled?.end();
-    if (this.#said.isReading && !isBehind) this.#idle?.begin();
+    if (this.#said.isReading && behind === 0) this.#idle?.begin();
     else this.#idle?.end();
+  }
+
+  #restAnew(ms: number): Promise<void> {
+    this.#endRest();
+    return this.#isOver ? Promise.resolve() : this.#rest(ms);
   }
 
   #rest(ms: number): Promise<void> {

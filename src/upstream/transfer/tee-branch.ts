@@ -43,15 +43,21 @@ export class TeeBranch {
     return this.#hasEnded;
   }
 
-  /** Reads the next piece, which may not be kept; null: there is none, for the body has ended or is broken. */
-  async read(): Promise<Uint8Array | null> {
+  /**
+   * Reads the next piece, which may not be kept; null: there is none, for the body has ended or is broken. `known`:
+   * so many bytes are there at least.
+   */
+  async read(known = 0): Promise<Uint8Array | null> {
+    const bytes = Math.min(known + SMALL_BYTES, LARGE_BYTES);
+    if (bytes > this.#buffer.byteLength) this.#buffer = new ArrayBuffer(bytes);
     this.#isReading = true;
     try {
       const { done, value } = await this.#reader.read(new Uint8Array(this.#buffer));
       if (done) return this.#end();
       this.#bytes += value.length;
+      const isFirst = !this.#hasMore;
       this.#hasMore = value.length === value.buffer.byteLength;
-      this.#buffer = fitted(value);
+      this.#buffer = fitted(value, isFirst);
       return value;
     } catch {
       return this.#end();
@@ -67,11 +73,16 @@ export class TeeBranch {
   }
 }
 
-/** The buffer for the read after one that gave `value`: the same one, or another that fits better what is there. */
-function fitted({ length, buffer }: Uint8Array<ArrayBuffer>): ArrayBuffer {
+/**
+ * The buffer for the read after one that gave `value`: the same one, or another that fits better what is there. Where
+ * that was not the first of what there was, it says nothing of what one read should take.
+ */
+function fitted({ length, buffer }: Uint8Array<ArrayBuffer>, isFirst: boolean): ArrayBuffer {
   const { byteLength } = buffer;
   let bytes = byteLength;
   if (length === byteLength) bytes = Math.min(byteLength * STEP, LARGE_BYTES);
-  else if (length < byteLength / (2 * STEP)) bytes = Math.max(byteLength / STEP, SMALL_BYTES);
+  else if (isFirst && length < byteLength / (2 * STEP)) {
+    bytes = Math.max(byteLength / STEP, SMALL_BYTES);
+  }
   return bytes === byteLength ? buffer : new ArrayBuffer(bytes);
 }
