@@ -6,6 +6,7 @@ interface GroupGauges {
   readonly limit: { readonly effective: number | null; readonly source: string };
   readonly in_use: number;
   readonly cooling: number;
+  readonly lent: number;
   readonly queued: number;
   readonly granted_total: number;
   readonly expired_total: number;
