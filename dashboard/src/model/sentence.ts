@@ -10,6 +10,7 @@ export function sentenceOf(slots: Slots, queue: Queue): string {
   const parts = [`${slotsInWords(slots)} in use`];
   if (slots.cooling > 0) parts.push(`${slots.cooling} cooling down`);
   if (slots.unclaimed > 0) parts.push(`${slots.unclaimed} unclaimed`);
+  if (slots.lent > 0) parts.push(`${slots.lent} lent`);
   if (slots.beyond > 0) parts.push(`${slots.beyond} beyond what the upstream takes`);
   parts.push(queueInWords(queue));
   return `${parts.join(', ')}.`;
@@ -21,6 +22,9 @@ export function slotsInWords(slots: Slots): string {
   if (capacity === null) return `${count(slots.inUse)} slots, no limit`;
   return `${count(slots.inUse)} of ${count(capacity)} ${capacity === 1 ? 'slot' : 'slots'}`;
 }
+
+/** Says what slots are that Workers were lent. */
+export const LENT = 'lent to a Worker, with no call on it: comes back when somebody could use it';
 
 /** Says what slots are that nobody has claimed, and until when. */
 export function unclaimedInWords(until: string | null): string {

@@ -1,7 +1,10 @@
 import type { GroupStatus } from './status.ts';
 
 /** Gauges of one pool, or of all pools of a group together. */
-export type Gauges = Pick<GroupStatus, 'limit' | 'in_use' | 'cooling' | 'unclaimed' | 'queued'>;
+export type Gauges = Pick<
+  GroupStatus,
+  'limit' | 'in_use' | 'cooling' | 'unclaimed' | 'lent' | 'queued'
+>;
 
 /**
  * Maximum of slots that are shown one by one; of more, single cells would be too small to count.
@@ -17,6 +20,8 @@ export interface Slots {
   readonly cooling: number;
   /** Perhaps held by calls of before the last reset, of which nothing was heard yet. */
   readonly unclaimed: number;
+  /** Lent to Workers, with no call on them. */
+  readonly lent: number;
   /** Null: any number, because there is no limit. */
   readonly free: number | null;
   /** Configured, but more than the upstream has shown to take. */
@@ -26,9 +31,9 @@ export interface Slots {
 }
 
 /** The slots of one pool. More may be in use than there are, after a limit was lowered. */
-export function slotsOfPool({ limit, in_use: inUse, cooling, unclaimed }: Gauges): Slots {
-  const held = { inUse, cooling, unclaimed };
-  const taken = inUse + cooling + unclaimed;
+export function slotsOfPool({ limit, in_use: inUse, cooling, unclaimed, lent }: Gauges): Slots {
+  const held = { inUse, cooling, unclaimed, lent };
+  const taken = inUse + cooling + unclaimed + lent;
   const { effective, configured } = limit;
   if (effective === null) {
     return { ...held, capacity: null, free: null, beyond: 0, ceilingAt: null };
@@ -64,6 +69,7 @@ export function slotsOfGroup(group: GroupStatus): Slots {
     inUse: sum((slots) => slots.inUse),
     cooling: sum((slots) => slots.cooling),
     unclaimed: sum((slots) => slots.unclaimed),
+    lent: sum((slots) => slots.lent),
   };
   const beyond = sum((slots) => slots.beyond);
   const free = sumOrAny((slots) => slots.free);
@@ -77,8 +83,9 @@ export function cellsOf({
   inUse,
   cooling,
   unclaimed,
+  lent,
   free,
   beyond,
 }: Omit<Slots, 'capacity' | 'ceilingAt'>): number {
-  return inUse + cooling + unclaimed + (free ?? 0) + beyond;
+  return inUse + cooling + unclaimed + lent + (free ?? 0) + beyond;
 }

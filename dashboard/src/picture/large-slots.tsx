@@ -2,7 +2,7 @@ import { Fragment } from 'preact';
 import { useRef } from 'preact/hooks';
 import { duration } from '../format.ts';
 import { isOld, placeLeases, progressOf, type Cells } from '../model/cells.ts';
-import { unclaimedInWords } from '../model/sentence.ts';
+import { LENT, unclaimedInWords } from '../model/sentence.ts';
 import { CELLS_MAX, cellsOf, type Slots } from '../model/slots.ts';
 import type { Lease } from '../model/status.ts';
 import { tintOf } from '../model/tenant-tone.ts';
@@ -31,19 +31,21 @@ function CellList({ slots, unclaimedUntil, leases, usualHoldMs, sinceMs }: Props
   // The leases are told by a message of their own: until it comes, all that is known is how many.
   const known = leases.reduce((sum, lease) => sum + lease.slots, 0);
   let unknown = Math.max(0, slots.inUse + slots.cooling - known);
-  let { unclaimed } = slots;
+  let { unclaimed, lent } = slots;
   const firstBeyond = cells.length - slots.beyond;
   return (
     <div class={cells.length <= FEW ? 'cells few' : 'cells'}>
       {cells.map((lease, i) => {
         const isUnknown = lease === null && unknown-- > 0;
         const isUnclaimed = lease === null && !isUnknown && unclaimed-- > 0;
+        const isLent = lease === null && !isUnknown && !isUnclaimed && lent-- > 0;
         return (
           <Fragment key={i}>
             {slots.ceilingAt === i && <span class="ceiling" />}
             <span class={lease === null && i >= firstBeyond ? 'slot beyond' : 'slot'}>
               {isUnknown && <i class="hold unknown" />}
               {isUnclaimed && <i class="hold unclaimed" title={unclaimedInWords(unclaimedUntil)} />}
+              {isLent && <i class="hold lent" title={LENT} />}
               {lease !== null && <Hold lease={lease} usualHoldMs={usualHoldMs} sinceMs={sinceMs} />}
             </span>
           </Fragment>
@@ -88,6 +90,7 @@ function Bar({ slots, unclaimedUntil }: Pick<Props, 'slots' | 'unclaimedUntil'>)
       {part('in-use', slots.inUse)}
       {part('cooling', slots.cooling)}
       {part('unclaimed', slots.unclaimed, unclaimedInWords(unclaimedUntil))}
+      {part('lent', slots.lent, LENT)}
       {part('free', slots.free ?? 0)}
       {slots.ceilingAt !== null && <span class="ceiling" />}
       {part('beyond', slots.beyond)}

@@ -5,7 +5,7 @@ import { tintOf } from '../model/tenant-tone.ts';
 import type { Detail, GroupStatus } from '../model/status.ts';
 
 interface Props {
-  readonly group: Pick<GroupStatus, 'unclaimed' | 'unclaimed_until'>;
+  readonly group: Pick<GroupStatus, 'unclaimed' | 'unclaimed_until' | 'lent'>;
   readonly detail: Detail | null;
   readonly usualHoldMs: number | null;
 }
@@ -31,6 +31,11 @@ export function Legend({ group, detail, usualHoldMs }: Props) {
         {group.unclaimed > 0 && (
           <li>
             <i class="hold unclaimed" /> {group.unclaimed} {unclaimedInWords(group.unclaimed_until)}
+          </li>
+        )}
+        {group.lent > 0 && (
+          <li>
+            <i class="hold lent" /> {group.lent} lent to Workers
           </li>
         )}
         <li>

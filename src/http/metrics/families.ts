@@ -35,6 +35,10 @@ export const SLOTS_UNCLAIMED = gauge(
   'slots_unclaimed',
   'Slots that may be held by calls of before the last reset.',
 );
+export const SLOTS_LENT = gauge(
+  'slots_lent',
+  'Slots that isolates were lent and on which no call runs.',
+);
 export const QUEUE_LENGTH = gauge('queue_length', 'Calls that wait, by lane.');
 export const QUEUE_OLDEST = gauge(
   'queue_oldest_wait_seconds',

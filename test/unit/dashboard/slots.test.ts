@@ -23,44 +23,122 @@ describe('the slots of a pool', () => {
     [
       'in use, cooling, and the rest free',
       groupStatus({ in_use: 3, cooling: 1 }),
-      { inUse: 3, capacity: 5, cooling: 1, unclaimed: 0, free: 1, beyond: 0, ceilingAt: null },
+      {
+        inUse: 3,
+        capacity: 5,
+        cooling: 1,
+        unclaimed: 0,
+        lent: 0,
+        free: 1,
+        beyond: 0,
+        ceilingAt: null,
+      },
       '3 of 5 slots',
     ],
     [
       'beyond the learned ceiling, those that the upstream does not take',
       groupStatus({ limit: learned(12, 3), in_use: 2 }),
-      { inUse: 2, capacity: 3, cooling: 0, unclaimed: 0, free: 1, beyond: 9, ceilingAt: 3 },
+      {
+        inUse: 2,
+        capacity: 3,
+        cooling: 0,
+        unclaimed: 0,
+        lent: 0,
+        free: 1,
+        beyond: 9,
+        ceilingAt: 3,
+      },
       '2 of 3 slots',
     ],
     [
       'more in use than the ceiling that was learned meanwhile',
       groupStatus({ limit: learned(12, 3), in_use: 5 }),
-      { inUse: 5, capacity: 3, cooling: 0, unclaimed: 0, free: 0, beyond: 7, ceilingAt: 3 },
+      {
+        inUse: 5,
+        capacity: 3,
+        cooling: 0,
+        unclaimed: 0,
+        lent: 0,
+        free: 0,
+        beyond: 7,
+        ceilingAt: 3,
+      },
       '5 of 3 slots',
     ],
     [
       'more in use than a limit that was lowered',
       groupStatus({ limit: configured(1), in_use: 4 }),
-      { inUse: 4, capacity: 1, cooling: 0, unclaimed: 0, free: 0, beyond: 0, ceilingAt: null },
+      {
+        inUse: 4,
+        capacity: 1,
+        cooling: 0,
+        unclaimed: 0,
+        lent: 0,
+        free: 0,
+        beyond: 0,
+        ceilingAt: null,
+      },
       '4 of 1 slot',
     ],
     [
       'an assumed limit that grew has nothing beyond it',
       groupStatus({ limit: learned(null, 80), in_use: 70 }),
-      { inUse: 70, capacity: 80, cooling: 0, unclaimed: 0, free: 10, beyond: 0, ceilingAt: null },
+      {
+        inUse: 70,
+        capacity: 80,
+        cooling: 0,
+        unclaimed: 0,
+        lent: 0,
+        free: 10,
+        beyond: 0,
+        ceilingAt: null,
+      },
       '70 of 80 slots',
     ],
     [
       'unclaimed since a restart, which are neither in use nor free',
       groupStatus({ in_use: 1, unclaimed: 3 }),
-      { inUse: 1, capacity: 5, cooling: 0, unclaimed: 3, free: 1, beyond: 0, ceilingAt: null },
+      {
+        inUse: 1,
+        capacity: 5,
+        cooling: 0,
+        unclaimed: 3,
+        lent: 0,
+        free: 1,
+        beyond: 0,
+        ceilingAt: null,
+      },
       '1 of 5 slots',
     ],
     [
       'more unclaimed than there are slots, because the bound may exceed the limit',
       groupStatus({ in_use: 2, unclaimed: 4 }),
-      { inUse: 2, capacity: 5, cooling: 0, unclaimed: 4, free: 0, beyond: 0, ceilingAt: null },
+      {
+        inUse: 2,
+        capacity: 5,
+        cooling: 0,
+        unclaimed: 4,
+        lent: 0,
+        free: 0,
+        beyond: 0,
+        ceilingAt: null,
+      },
       '2 of 5 slots',
+    ],
+    [
+      'lent to Workers, which are neither in use nor free',
+      groupStatus({ in_use: 1, lent: 2 }),
+      {
+        inUse: 1,
+        capacity: 5,
+        cooling: 0,
+        unclaimed: 0,
+        lent: 2,
+        free: 2,
+        beyond: 0,
+        ceilingAt: null,
+      },
+      '1 of 5 slots',
     ],
     [
       'no limit',
@@ -70,6 +148,7 @@ describe('the slots of a pool', () => {
         capacity: null,
         cooling: 0,
         unclaimed: 0,
+        lent: 0,
         free: null,
         beyond: 0,
         ceilingAt: null,
@@ -100,6 +179,7 @@ describe('the slots of a split group', () => {
       capacity: 3,
       cooling: 0,
       unclaimed: 1,
+      lent: 0,
       free: 0,
       beyond: 1,
       ceilingAt: 4,
@@ -130,6 +210,13 @@ describe('the sentence of a picture', () => {
     const until = new Date(2026, 10, 22, 9, 5, 7).toISOString();
     expect(unclaimedInWords(until)).toBe(
       'unclaimed: handed out before the last restart of this pool; free by 09:05:07 unless the call comes back',
+    );
+  });
+
+  it('tells slots that Workers were lent', () => {
+    const group = groupStatus({ in_use: 1, lent: 2 });
+    expect(sentenceOf(slotsOfGroup(group), group)).toBe(
+      '1 of 5 slots in use, 2 lent, nobody waiting.',
     );
   });
 

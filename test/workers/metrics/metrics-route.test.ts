@@ -119,6 +119,7 @@ describe('the exposition', () => {
     const values = {
       headgate_slots_limit: 1,
       headgate_slots_in_use: 0,
+      headgate_slots_lent: 0,
       headgate_grants_total: 2,
       headgate_regrants_total: 1,
       headgate_cost_usd_total: 0.25,
