@@ -103,4 +103,5 @@ it('after the process was killed nothing is held, and slots are lent anew', asyn
   await after.stop();
   await admin.untilIdle();
   expectExact();
+  expect((await admin.group('practice')).resurrected_total).toBe(0);
 });
