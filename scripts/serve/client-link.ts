@@ -13,7 +13,10 @@ const TARGET_WAIT_MS = 10_000;
  */
 const TARGET_REST_MS = 2_000;
 
-/** How long a client that was answered before its body was over may go on with that, so that it can read the answer. */
+/**
+ * How long a client may keep its side open once ours has ended: one that was answered before its body was over goes on
+ * with that, so that it can read the answer. Others would never close it.
+ */
 const LINGER_MS = 5_000;
 
 /**
@@ -65,7 +68,7 @@ export class ClientLink {
   #idleSince = performance.now();
   #isWaiting = false;
   #isRefused = false;
-  /** Since when it may go on with a body that nobody reads. Null: it has no whole answer to that, or ended its body. */
+  /** Since when our side of the client's connection has ended, and nobody reads what comes. Null: it has not. */
   #lingersSince: number | null = null;
   #aheadBytes = 0;
   /** Whether the client is to see that workerd closes its connection, however idle it is. */
@@ -78,6 +81,9 @@ export class ClientLink {
     client.setNoDelay(true);
     client.on('data', (data: Buffer) => this.#passRequests(data));
     client.on('drain', () => this.#target?.resume());
+    client.on('finish', () => {
+      this.#lingersSince ??= performance.now();
+    });
     client.on('end', () => this.#leave());
     // An error is a reset, or as good as one: it passes on as a reset.
     client.on('error', () => this.#leave());

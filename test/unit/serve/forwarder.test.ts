@@ -154,6 +154,19 @@ describe('forwarder', () => {
     });
   });
 
+  it('closes the connection of a client that never ends its side', async () => {
+    const { client, target } = await join();
+    client.write(GET.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+    await once(target, 'data');
+    target.end('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n');
+    client.resume();
+    await once(client, 'end');
+    const now = performance.now();
+    vi.spyOn(performance, 'now').mockReturnValue(now + 5_000);
+    await expect.poll(() => forwarder.connections()).toBe(0);
+    vi.restoreAllMocks();
+  });
+
   it('asks for a refusal in the place of a malformed request, and passes nothing on behind it', async () => {
     const { client, target } = await join();
     let received = '';
