@@ -1,0 +1,132 @@
+// The request that keeps a loan, against a scripted pool and a virtual clock.
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type {
+  GiveBackRequest,
+  GroupRpc,
+  KeepLoanAnswer,
+  LoanReport,
+  RenewAnswer,
+} from '../../../src/contract/rpc/group-rpc.ts';
+import { seeToKeeper, takeInLent, type LoanWay } from '../../../src/call/acquire/lent-slots.ts';
+import { LocalLoan, type LocalSlot } from '../../../src/call/acquire/local-loan.ts';
+import { onTimer } from '../../../src/runtime/call-clock.ts';
+import { steadyClock } from '../../../src/runtime/steady-clock.ts';
+
+/** An answer by which the loan is kept, and its renewals that are parked. */
+interface Hold {
+  readonly parked: PromiseWithResolvers<RenewAnswer>[];
+  isDropped: boolean;
+}
+
+const LENT = { loan: 'loan', slots: ['a', 'b', 'c'], attachment: 7 };
+
+let loan: LocalLoan;
+let holds: Hold[];
+let isKnown: boolean;
+let back: string[];
+let pools = 0;
+let way: LoanWay;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.spyOn(Math, 'random').mockReturnValue(0.5);
+  [holds, back, isKnown] = [[], [], true];
+  const stub = { keepLoan, giveBack } as Partial<GroupRpc> as GroupRpc;
+  const ctx = { waitUntil: (work: Promise<unknown>) => void work };
+  way = { name: `pool-${(pools += 1)}`, pool: () => stub, ctx, after: onTimer };
+  loan = new LocalLoan('loan', 1, steadyClock.now());
+  loan.add(LENT);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+async function keepLoan(): Promise<KeepLoanAnswer> {
+  if (!isKnown) return { kind: 'gone' };
+  const hold: Hold = { parked: [], isDropped: false };
+  holds.push(hold);
+  const renew = (_report: LoanReport): Promise<RenewAnswer> => {
+    const one = Promise.withResolvers<RenewAnswer>();
+    hold.parked.push(one);
+    // As the pool does when nothing happens.
+    setTimeout(() => one.resolve('ok'), 1_000);
+    return one.promise;
+  };
+  return { kind: 'kept', loan: { renew, [Symbol.dispose]: () => void (hold.isDropped = true) } };
+}
+
+async function giveBack({ slots }: GiveBackRequest): Promise<void> {
+  back.push(...slots.map(({ slot }) => slot));
+}
+
+function take(): LocalSlot {
+  const slot = loan.take();
+  if (slot === null) throw new Error('none is free');
+  return slot;
+}
+
+/** Has calls start and end for so long, all slots of the loan at once. */
+async function callFor(ms: number): Promise<void> {
+  for (let gone = 0; gone < ms; gone += 100) {
+    const slots = [take(), take(), take()];
+    seeToKeeper(loan, way);
+    await vi.advanceTimersByTimeAsync(100);
+    for (const slot of slots) loan.takeBack(slot);
+  }
+}
+
+it('hands over to the next one after 20 s, and calls go on starting', async () => {
+  await callFor(19_500);
+  expect(holds).toHaveLength(1);
+  await callFor(1_000);
+  expect(holds.map(({ isDropped }) => isDropped)).toEqual([true, false]);
+  expect(back).toEqual([]);
+  await callFor(20_000);
+  expect(holds.map(({ isDropped }) => isDropped)).toEqual([true, true, false]);
+});
+
+it('gives everything back soon after the last call, and ends', async () => {
+  await callFor(1_500);
+  await vi.advanceTimersByTimeAsync(600);
+  expect(back.toSorted()).toEqual(['a', 'b', 'c']);
+  expect(holds.map(({ isDropped }) => isDropped)).toEqual([true]);
+  expect(loan.isEmpty).toBe(true);
+});
+
+it('gives back what is free once it is called back, and no call starts any more', async () => {
+  const used = take();
+  seeToKeeper(loan, way);
+  await vi.advanceTimersByTimeAsync(100);
+  const { renewedAt } = loan;
+  holds[0]?.parked.at(-1)?.resolve('revoking');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(back.toSorted()).toEqual(['a', 'b']);
+  expect(loan.take()).toBeNull();
+  // It says nothing of whether the slots are held.
+  expect(loan.renewedAt).toBe(renewedAt);
+  expect(loan.takeBack(used)).toBe(true);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(holds.map(({ isDropped }) => isDropped)).toEqual([true]);
+});
+
+it('gives back what is free where the loan is not known any more', async () => {
+  isKnown = false;
+  seeToKeeper(loan, way);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(back.toSorted()).toEqual(['a', 'b', 'c']);
+  expect(loan.isGone).toBe(true);
+});
+
+it('has slots go back at once that come after their loan was called back', async () => {
+  takeInLent(way, LENT, 1, steadyClock.now());
+  await vi.advanceTimersByTimeAsync(100);
+  holds[0]?.parked.at(-1)?.resolve('revoking');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(back.toSorted()).toEqual(['a', 'b', 'c']);
+  takeInLent(way, { ...LENT, slots: ['d'], attachment: 8 }, 1, steadyClock.now());
+  await vi.advanceTimersByTimeAsync(0);
+  expect(back.at(-1)).toBe('d');
+  expect(holds).toHaveLength(1);
+});
