@@ -7,7 +7,7 @@ import { GroupObject } from '../../../src/group/group-object.ts';
 import { BODY_LIMITS } from '../../../src/upstream/body/body-budget.ts';
 import * as spill from '../spill/scene.ts';
 import { ask, KEY, pathTo, type Scene } from '../spill/scene.ts';
-import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import { NO_COOLDOWN, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
 import { change, until } from '../support/worker.ts';
 
 const LARGE = JSON.stringify({
@@ -25,6 +25,9 @@ afterAll(nothingLeaks);
 
 type Group = NonNullable<NonNullable<Parameters<typeof spill.newScene>[0]['groups']>['a']>;
 
+/** The upstream is another process, and notices a connection that was closed a moment after the slot is handed on. */
+const NOTICED = { ...NO_COOLDOWN, cancel_cooldown_ms: 50 };
+
 /** Two upstreams at one address, a group for a model of each, and `c` for all that either is called for. */
 function newScene(afterMs: number, fields: { b?: Group; c?: Group } = {}): Promise<Scene> {
   scenes += 1;
@@ -38,7 +41,7 @@ function newScene(afterMs: number, fields: { b?: Group; c?: Group } = {}): Promi
     groups: {
       a: { match: { upstreams: [a], models: ['m'] }, limits },
       b: { match: { upstreams: [b], models: ['m'] }, limits, ...fields.b },
-      c: { match: { upstreams: [a, b] }, ...fields.c },
+      c: { match: { upstreams: [a, b] }, holds: NOTICED, ...fields.c },
     },
   });
 }
