@@ -3,9 +3,6 @@ import { copiedBody, keepBody, renamedBody, type KeptBody } from '../upstream/bo
 import { unprove, type OutgoingBody } from '../upstream/body/request-body.ts';
 import { bodyBudget } from './isolate.ts';
 
-/** Maximum size of a body that is read before its call asks for a slot. */
-const EARLY_BYTES_MAX = 32 * 1024;
-
 /**
  * The body of one call, in the form that it has by now: unread, read in part, kept, under another model name. Each
  * form is made of the one before. `handle.ts` owns it and ends it once; whoever streams it on meanwhile says until
@@ -138,17 +135,6 @@ export class CallBody {
     if (kept === 'aborted') return kept;
     if (kept !== null) this.hold(kept);
     return kept === null ? 'not kept' : 'kept';
-  }
-
-  /**
-   * The same before its call asks for a slot, of a small one and where there is room for that: neither is a slot held while
-   * it comes in, nor does who waits for one lose a moment to it.
-   */
-  async keepEarly(bytesMax: number, signal: AbortSignal): Promise<'kept' | 'not kept' | 'aborted'> {
-    const { contentLength } = this;
-    const most = Math.min(bytesMax, EARLY_BYTES_MAX);
-    if (contentLength === null || contentLength > most || !bodyBudget.isFree) return 'not kept';
-    return this.keep(bytesMax, signal);
   }
 
   /** Puts it under another model name until `restore`. False: it is not kept, or names no model. */

@@ -27,7 +27,7 @@ import {
 import type { Target } from './target.ts';
 import { unreachable } from './unreachable.ts';
 import type { Turn } from './tries.ts';
-import { keptBytesMax, whereNext } from './where-next.ts';
+import { whereNext } from './where-next.ts';
 
 const UNSAID: AnswerRead = { refusal: null, answer: null };
 
@@ -46,13 +46,15 @@ type Forwarded = Answered | Rejected | Again | Left;
 export async function forward(sending: Sending): Promise<Forwarded> {
   const { candidate, turn, target, metering, admission } = sending;
   const { call, rules, located } = candidate;
-  const { ticket, tries } = turn;
+  const { ticket, tries, hasNext } = turn;
   const { request, ctx, after, body } = call;
   const { upstream } = located;
   const waitMs = Math.round(steadyClock.now() - ticket.enqueuedAt);
   const held = new HeldCall(call.signal, rules.hold, after);
   admission.keep(() => held.cut('revoked'));
-  if ((await body.keep(keptBytesMax(candidate, turn), held.signal)) === 'aborted') {
+  const mayBeNeeded = hasNext || (rules.mayWait && ticket.maxWaitMs !== 0);
+  const keptBytesMax = mayBeNeeded ? rules.retries.max_body_bytes : 0;
+  if ((await body.keep(keptBytesMax, held.signal)) === 'aborted') {
     held.giveUp();
     ctx.waitUntil(admission.release('unused'));
     return noAnswer(candidate, held);

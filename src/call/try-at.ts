@@ -3,11 +3,10 @@ import { forward } from './forward.ts';
 import { measure } from './metering.ts';
 import { passThrough } from './pass-through.ts';
 import { forbiddenAt, type Candidate } from './plan.ts';
-import { LEFT, never, rejected, type Result } from './result.ts';
+import { never, rejected, type Result } from './result.ts';
 import { targetOf } from './target.ts';
 import type { Turn } from './tries.ts';
 import { admitWithBody } from './wait-with-body.ts';
-import { keptBytesMax } from './where-next.ts';
 
 /** Sends a call to its upstream, after it has waited for its slot if it needs one. */
 export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
@@ -26,10 +25,6 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
   // Tokens are counted on their way through, which compressed ones are not.
   if (metering !== null) target.headers.set('accept-encoding', 'identity');
   const { listener } = turn;
-  const { body, signal } = call;
-  if ((await body.keepEarly(keptBytesMax(candidate, turn), signal)) === 'aborted') {
-    return body.fault === null ? LEFT : rejected(body.fault);
-  }
   const admitted = await admitWithBody(candidate, turn, { ...call, listener, metering });
   switch (admitted.kind) {
     case 'admitted': {

@@ -4,21 +4,15 @@ import type { Candidate } from './plan.ts';
 import type { Again } from './result.ts';
 import type { Turn } from './tries.ts';
 
-/** Finds how long a body may be to be kept for one more try; 0: there will be none. */
-export function keptBytesMax({ rules }: Candidate, { ticket, hasNext }: Turn): number {
-  const mayBeNeeded = hasNext || (rules.mayWait && ticket.maxWaitMs !== 0);
-  return mayBeNeeded ? rules.retries.max_body_bytes : 0;
-}
-
 /** Decides where a call goes that its upstream did not serve; null: nowhere, its caller gets that answer. */
 export function whereNext(
   { call: { body }, rules, located }: Candidate,
   { ticket, tries, hasNext, hasOtherPlace }: Turn,
   kind: UpstreamSignal['kind'],
 ): Again['where'] | null {
-  const { max, budget, max_body_bytes: bytesMax } = rules.retries;
+  const { max, budget, max_body_bytes: keptBytesMax } = rules.retries;
   // Its body must be there to be sent again. One may be kept for its tokens' sake alone, and too long.
-  if (!body.isKept || (body.contentLength ?? 0) > bytesMax) return null;
+  if (!body.isKept || (body.contentLength ?? 0) > keptBytesMax) return null;
   const elsewhere = hasNext ? 'elsewhere' : null;
   const mayWait = rules.mayWait && ticket.maxWaitMs !== 0;
   switch (kind) {

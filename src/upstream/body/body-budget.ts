@@ -177,17 +177,12 @@ export class BodyBudget {
     return !this.#large.isEmpty;
   }
 
-  /** Whether nobody waits or is refused for want of room. */
-  get isFree(): boolean {
-    return this.bytesHeld <= this.#limits.freeBytes;
-  }
-
   isSmall(bytes: number): boolean {
     return bytes <= this.#limits.smallBytes;
   }
 
   isScarce(bytes: number): boolean {
-    return bytes > this.#limits.headBytes && !this.isFree;
+    return bytes > this.#limits.headBytes && this.bytesHeld > this.#limits.freeBytes;
   }
 
   /** Counts bytes that are there whatever anybody says. */

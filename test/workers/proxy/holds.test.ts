@@ -1,7 +1,5 @@
 // Calls that Headgate ends: the upstream is aborted first, and only then does the slot go to the next.
 import { afterAll, beforeEach, expect, it } from 'vitest';
-import { bodyBudget } from '../../../src/call/isolate.ts';
-import { BODY_LIMITS } from '../../../src/upstream/body/body-budget.ts';
 import { NO_COOLDOWN, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { admin, call, chat, configure, open, until } from '../support/worker.ts';
@@ -252,50 +250,4 @@ it('a caller that leaves while a small answer of known length stalls frees its s
   expect(await first.end).toBe('cut');
   expect(await second.end).toBe('done');
   await expectAbortBeforeNext();
-});
-
-/** A call whose body comes in two halves, the second when it is told to. */
-async function callInHalves(bytes: number) {
-  const body = new TextEncoder().encode(chatBody(bytes));
-  const { readable, writable } = new FixedLengthStream(body.length);
-  const headers = { 'content-type': 'application/json' };
-  const answering = call(CHAT, { method: 'POST', body: readable, headers });
-  const writer = writable.getWriter();
-  await writer.write(body.slice(0, body.length / 2));
-  return {
-    async finish(): Promise<number> {
-      await writer.write(body.slice(body.length / 2));
-      await writer.close();
-      const answer = await answering;
-      await answer.arrayBuffer();
-      return answer.status;
-    },
-  };
-}
-
-function chatBody(bytes: number): string {
-  const content = 'x'.repeat(bytes);
-  return JSON.stringify({ model: 'm', messages: [{ role: 'user', content }] });
-}
-
-it('no slot is held for a small body that is still coming in', async () => {
-  await limitTo({});
-  const slow = await callInHalves(1_000);
-  const other = open(CHAT, 'other');
-  expect(await other.end).toBe('done');
-  expect(await slow.finish()).toBe(200);
-  await untilStatus(group, { in_use: 0, queued: 0 });
-});
-
-it.each([
-  ['a large body comes in once there is a slot for it', 100_000, 0],
-  ['so does a small one while others want the room', 10_000, BODY_LIMITS.freeBytes],
-])('%s', async (_, bytes, held) => {
-  await limitTo({});
-  const others = bodyBudget.count(held);
-  const slow = await callInHalves(bytes);
-  await untilStatus(group, { in_use: 1 });
-  others.release();
-  expect(await slow.finish()).toBe(200);
-  await untilStatus(group, { in_use: 0, queued: 0 });
 });
