@@ -179,7 +179,9 @@ export async function relocate(
   const { upstream, path } = place;
   const operation = classify(request.method, path, query, upstream.dialect);
   const { isTrue } = modelRule(call, upstream, operation);
-  const isKnown = located.isProven || (!isTrue && (located.model !== null || request.bodyUsed));
+  // One that was kept to be sent again was read, but nobody has searched it.
+  const wasSearched = request.bodyUsed && !body.isKept;
+  const isKnown = located.isProven || (!isTrue && (located.model !== null || wasSearched));
   if (isKnown || !operation.limited) return { ...located, upstream, path, operation };
   const again = {
     ...call,

@@ -214,3 +214,16 @@ it('a new group takes the waiters of an automatic one over, whose leases stay wh
   expect(answer.headers.get('headgate-groups')).toBe(group);
   await answer.text();
 });
+
+it('a call that waits to be sent again is found by its model once a group goes by that', async () => {
+  strict = await strictScope('again');
+  await configureLimit(1);
+  await strict.failNext('requests');
+  const waiting = open(CHAT, 'waiting');
+  await untilStatus(group, { queued: 1 });
+  const groups = [groupOf(`${group}-m`, 1, { upstreams: ['up'], models: ['gpt-4o-mini'] })];
+  await configure({ upstreams: [{ id: 'up', base_url: strict.url }], groups });
+  const { status, headers } = await waiting.response;
+  expect([status, headers.get('headgate-groups')]).toEqual([200, `${group}-m`]);
+  await waiting.end;
+});
