@@ -28,7 +28,8 @@ let pools = 0;
 let way: LoanWay;
 
 beforeEach(() => {
-  vi.useFakeTimers();
+  // The clock is one of all tests in this process, and stands still until time has come to where others have set it.
+  vi.useFakeTimers({ now: steadyClock.now() + 1 });
   vi.spyOn(Math, 'random').mockReturnValue(0.5);
   [holds, back, isKnown] = [[], [], true];
   const stub = { keepLoan, giveBack } as Partial<GroupRpc> as GroupRpc;

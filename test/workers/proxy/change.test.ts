@@ -221,8 +221,8 @@ it('a call that waits to be sent again is found by its model once a group goes b
   await strict.failNext('requests');
   const waiting = open(CHAT, 'waiting');
   await untilStatus(group, { queued: 1 });
-  const groups = [groupOf(`${group}-m`, 1, { upstreams: ['up'], models: ['gpt-4o-mini'] })];
-  await configure({ upstreams: [{ id: 'up', base_url: strict.url }], groups });
+  const moved = [groupOf(`${group}-m`, 1, { upstreams: ['up'], models: ['gpt-4o-mini'] })];
+  await configure({ upstreams: [{ id: 'up', base_url: strict.url }], groups: moved });
   const { status, headers } = await waiting.response;
   expect([status, headers.get('headgate-groups')]).toEqual([200, `${group}-m`]);
   await waiting.end;
