@@ -18,6 +18,7 @@ import { autoGroupErrors } from './check/auto-groups.ts';
 import { budgetWarnings } from './check/budgets.ts';
 import { duplicates } from './check/duplicates.ts';
 import { groupErrors, groupWarnings, silenceWarnings } from './check/groups.ts';
+import { memberErrors, memberWarnings } from './check/members.ts';
 import { modelWarnings } from './check/models.ts';
 import { operationErrors } from './check/operations.ts';
 import { jurisdictionWarnings } from './check/jurisdictions.ts';
@@ -72,6 +73,7 @@ export function checkConfig(
       ),
       ...config.groups.flatMap((group, index) => [
         ...groupErrors(group, `groups[${index}]`, upstreams),
+        ...memberErrors(group, `groups[${index}]`),
         ...spillErrors(group, `groups[${index}]`, upstreams),
       ]),
       ...operationErrors(config),
@@ -84,6 +86,7 @@ export function checkConfig(
       ...secretWarnings(config, upstreams),
       ...config.groups.flatMap((group) => groupWarnings(group, [...upstreams.values()])),
       ...config.groups.flatMap(silenceWarnings),
+      ...config.groups.flatMap(memberWarnings),
       ...jurisdictionWarnings(config, options),
       ...config.groups.flatMap((group) => budgetWarnings(group, config, upstreams)),
       ...modelWarnings(config, upstreams),

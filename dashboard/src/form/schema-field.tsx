@@ -36,6 +36,8 @@ export interface FormState {
 
 /** Controls of what has a shape of its own, by path. */
 const SPECIAL: Readonly<Record<SpecialPath, ComponentType<ControlProps>>> = {
+  members: TextControl,
+  affinity: TextControl,
   'queue.lane_rules': LaneRulesControl,
   'fairness.by': FairnessControl,
   on_saturated: SaturatedControl,

@@ -9,6 +9,8 @@ export interface FieldSection {
 
 /** Fields with a shape of their own, which have a control of their own. */
 const SPECIAL_PATHS = [
+  'members',
+  'affinity',
   'queue.lane_rules',
   'fairness.by',
   'on_saturated',

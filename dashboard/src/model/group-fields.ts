@@ -32,6 +32,15 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
     },
   },
   {
+    id: 'members',
+    title: 'Members',
+    help: 'Places where the calls of the group run. The queue chooses, because it knows what is free.',
+    fields: {
+      members: 'Members',
+      affinity: 'Affinity',
+    },
+  },
+  {
     id: 'queue',
     title: 'Queue and lanes',
     help: 'How many calls wait, for how long, and who goes first.',

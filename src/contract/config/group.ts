@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { LANES } from '../../core/words/ticket.ts';
 import { JURISDICTIONS, LOCATIONS } from './places.ts';
 import { limitsSchema, text } from './limits.ts';
+import { affinitySchema, membersSchema } from './members.ts';
 import {
   feedForwardSchema,
   holdsSchema,
@@ -175,6 +176,13 @@ export const groupSchema = z
     limits: limitsSchema
       .prefault({})
       .describe('They hold together: a call needs a slot and its part of every rate.'),
+    members: membersSchema.describe(
+      'Places where the calls of the group run: keys, accounts, deployments, regions. Empty: where each call is sent.',
+    ),
+    affinity: affinitySchema
+      .nullable()
+      .default(null)
+      .describe('Who keeps a member from call to call. Null: with members, as `{}`.'),
     queue: queueSchema
       .prefault({})
       .describe('How many calls wait, for how long, and who goes first.'),
