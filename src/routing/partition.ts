@@ -61,12 +61,39 @@ function valueOf(by: GroupConfig['partition_by'][number], facts: PartitionFacts)
 const NO_VALUE = 'none';
 
 /** A value as a hashed name has it. Encoded values have no colon, and a fingerprint is a keyed hash already. */
-const HASHED_VALUE = new RegExp(`^(?:h:[0-9a-f]{24}|fp_[0-9a-f]{24}|${NO_VALUE})$`);
+const HASHED_VALUE = new RegExp(
+  `^(?:h:[0-9a-f]{24}|(?:own-)?fp_[0-9a-f]{24}|(?:own-)?${NO_VALUE})$`,
+);
 
 /** Tells whether a partition's name shows nothing of what callers wrote. */
 export function isHashed(partition: string): boolean {
   if (partition === OVERFLOW_PARTITION) return true;
   return partition.split(',').every((value) => HASHED_VALUE.test(value));
+}
+
+/** How the last value of a partition begins whose calls brought keys of their own, in a group that names members. */
+const OWN_PREFIX = 'own-';
+const OWN_VALUE = /(?:^|,)own-(?:fp_[0-9a-f]{24}|none)$/;
+
+/**
+ * Names the partition of calls that go with a provider key of their own where others go by the group's members: they
+ * are never moved to another key, so each such key has the group's limits for itself. Null: no key at all.
+ */
+export function ownPartition(partition: string | null, keyFingerprint: string | null): string {
+  const own = OWN_PREFIX + (keyFingerprint ?? NO_VALUE);
+  return partition === null ? own : `${partition},${own}`;
+}
+
+/** Tells whether a partition is of calls with a key of their own. No other name ends so: see `encode`. */
+export function isOwnPartition(partition: string | null): boolean {
+  return partition !== null && OWN_VALUE.test(partition);
+}
+
+/** The part of a partition's name that the values of `partition_by` make. Null: the group is not split. */
+export function splitPartition(partition: string | null): string | null {
+  if (partition === null) return null;
+  const split = partition.replace(OWN_VALUE, '');
+  return split === '' ? null : split;
 }
 
 /** Encodes a value, so that neither `#`, which ends a group's name, nor the comma between two values is left. */
@@ -78,5 +105,7 @@ function encode(value: string | null): string {
     if (encoded.length + next.length > ENCODED_LENGTH_MAX) break;
     encoded += next;
   }
+  // Callers write some values, and none may pass for a partition of another kind.
+  if (OWN_VALUE.test(encoded)) return encoded.replace('o', '%6F');
   return encoded === '' ? NO_VALUE : encoded;
 }

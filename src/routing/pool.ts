@@ -4,7 +4,7 @@ import { jurisdictionOf, keptIn, type Env, type PlaceVariables } from '../env.ts
 import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
 import { KEY_PREFIX, keyGroup } from './key-groups.ts';
 import { AUTO_PREFIX, poolName } from '../contract/pool-name.ts';
-import { isHashed } from './partition.ts';
+import { isHashed, splitPartition } from './partition.ts';
 
 /** Where a group's objects live: a `GroupConfig` is one. Automatic groups say nothing of it (null). */
 export type PoolPlace = Pick<GroupConfig, 'location' | 'jurisdiction'>;
@@ -50,7 +50,7 @@ export function takesCalls(pool: PlacedPool, config: Pick<Config, 'groups' | 'ke
   const group = config.groups.find((candidate) => candidate.name === pool.group);
   return (
     group !== undefined &&
-    (group.partition_by.length === 0) === (pool.partition === null) &&
+    (group.partition_by.length === 0) === (splitPartition(pool.partition) === null) &&
     group.jurisdiction === (pool.jurisdiction ?? null) &&
     (group.jurisdiction === null || pool.partition === null || isHashed(pool.partition))
   );

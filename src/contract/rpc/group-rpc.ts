@@ -85,6 +85,8 @@ export interface AcquireRequest {
   readonly estimate?: CallEstimate;
   /** Its isolate may start calls like this one on slots that it is lent. Absent: `granted` comes without `lent`. */
   readonly mayBorrow?: boolean;
+  /** Ids of the group's members that cannot take the call, or have refused it. Absent: none. */
+  readonly excluded?: readonly string[];
   /** Calls that this isolate let pass without a slot since it last reached the object. */
   readonly passedUnlimited: number;
 }
@@ -101,6 +103,8 @@ export type AcquireAnswer =
       readonly kind: 'granted';
       readonly lease: LeaseRpc;
       readonly leaseId: string;
+      /** Id of the member of the group that the call runs at. Absent: the group names no members. */
+      readonly member?: string;
       /** Larger than that of every earlier answer for this lease; only the largest one's disposal frees it. */
       readonly attachment: number;
       /** The call was let pass on the slots of another lease. Absent: it holds its own. */
@@ -266,6 +270,8 @@ export interface ResumeRequest {
   readonly tenant?: string;
   readonly lane?: Lane;
   readonly slots?: number;
+  /** The member that it was granted at. Absent: the group named no members. */
+  readonly member?: string;
   /** That of the answer that it holds the lease by: the new one's is larger. Absent: not known. */
   readonly attachment?: number;
   /** No renewal was acknowledged that was sent within the last TTL: its slots have been given up. Absent: no. */
