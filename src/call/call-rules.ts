@@ -1,5 +1,6 @@
 import { groupSchema } from '../contract/config/group.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
+import type { OnSaturated } from '../contract/config/reactions.ts';
 import { countsTokens } from '../routing/metered.ts';
 import type { Placement } from '../routing/placement.ts';
 import type { HoldLimits } from '../upstream/transfer/hold-limits.ts';
@@ -12,7 +13,7 @@ export interface CallRules {
   readonly hold: HoldLimits;
   readonly retries: GroupConfig['retries'];
   readonly feedForward: GroupConfig['feed_forward'];
-  readonly onSaturated: GroupConfig['on_saturated'];
+  readonly onSaturated: OnSaturated;
   /** False: some group would rather refuse a call than let it wait. */
   readonly mayWait: boolean;
   /** Whether some group needs to know how many tokens the call uses, or what it costs. */

@@ -12,7 +12,6 @@ import { departures, retryBudgetOf } from './isolate.ts';
 import type { Metering } from './metering.ts';
 import { logEgressRefused } from './observe/egress-log.ts';
 import { TRACED_MODEL_MAX, traceCall, traceError, traceUsage } from './observe/trace.ts';
-import { noteLatency } from './observe/upstream-latency.ts';
 import type { Candidate } from './plan.ts';
 import { nearlyEmpty, readAnswer, type AnswerRead } from './read-answer.ts';
 import {
@@ -69,7 +68,6 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     logEvent('upstream_not_http', { upstream: upstream.id });
     return open();
   };
-  const sentAt = steadyClock.now();
   const sent = await held.send(target.fetcher, target.url, init, body.isKept ? openAgain : null);
   // A call that we cut says nothing of its upstream, unless that was silent for too long.
   const isCut = sent === null && held.cutBy !== null && held.cutBy !== 'idle';
@@ -79,7 +77,6 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     ctx.waitUntil(admission.release('cancelled'));
     return noAnswer(candidate, held);
   }
-  noteLatency(upstream.id, steadyClock.now() - sentAt);
   admission.reportStatus(answer.status);
   admission.reportServed(nearlyEmpty(answer, upstream, rules.feedForward));
   const meter = metering?.meterFor(answer) ?? null;

@@ -2,6 +2,7 @@
 
 import * as z from 'zod';
 import { formatPath, quoteName, type FieldError } from './field-error.ts';
+import { insteadOf } from './gone-fields.ts';
 import { nearestName } from './nearest-names.ts';
 
 type Path = readonly PropertyKey[];
@@ -82,6 +83,8 @@ function wrongName(path: Path, issue: z.core.$ZodIssue): FieldError {
 }
 
 function unknownField(path: Path, name: string, known: readonly string[]): FieldError {
+  const instead = insteadOf(path);
+  if (instead !== null) return { path: formatPath(path), message: instead };
   const near = nearestName(name, known);
   const hint = near === null ? `known here: ${known.join(', ')}` : `did you mean "${near}"?`;
   return {

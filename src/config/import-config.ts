@@ -4,6 +4,7 @@ import { stringify } from 'yaml';
 import { configSchema, type Config } from '../contract/config/config.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { explainIssues } from './explain-issues.ts';
+import { withoutOldDefaults } from './gone-fields.ts';
 import type { FieldError } from './field-error.ts';
 import { convertForeign, foreignKeys } from './convert-foreign.ts';
 
@@ -55,7 +56,7 @@ export function exportConfig(config: Config, format: 'json' | 'yaml'): string {
 }
 
 function importOwn(document: unknown): Imported {
-  const parsed = configSchema.safeParse(document);
+  const parsed = configSchema.safeParse(withoutOldDefaults(document));
   if (!parsed.success) {
     return { ok: false, errors: explainIssues(parsed.error, configSchema, document) };
   }

@@ -1,5 +1,6 @@
 import { configSchema, type Config } from '../contract/config/config.ts';
 import type { Snapshot } from '../contract/rpc/directory-rpc.ts';
+import { withoutGone } from './gone-fields.ts';
 import { snapshotStoreOf, type Env } from '../env.ts';
 import { logEvent } from '../runtime/log.ts';
 import { within } from '../runtime/within.ts';
@@ -30,10 +31,11 @@ export async function storedSnapshot(env: Env): Promise<Snapshot | null> {
 }
 
 /**
- * Fills in the defaults of fields that are newer than a stored configuration. One that does not parse was written by a
- * newer version and checked by it; every reader ignores the fields that it does not know.
+ * Fills in the defaults of fields that are newer than a stored configuration, and takes out those that are gone. One
+ * that does not parse was written by a newer version and checked by it; every reader ignores the fields that it does
+ * not know.
  */
 export function withDefaults(stored: unknown): Config {
-  const parsed = configSchema.safeParse(stored);
+  const parsed = configSchema.safeParse(withoutGone(stored));
   return parsed.success ? parsed.data : (stored as Config);
 }

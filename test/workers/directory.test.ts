@@ -105,6 +105,21 @@ describe('the configuration', () => {
     expect(snapshot?.config).toEqual(configOf({ groups: [{ name: 'old' }] }));
   });
 
+  it('of an older release loses what is no field any more, and gets those defaults nevertheless', async () => {
+    const directory = directoryNamed('older-orders');
+    await put(directory, { groups: [{ name: 'a' }] });
+    const groups = (more: object) => [
+      { name: 'old', on_saturated: { spill_to: ['openai'], after_ms: 5, ...more } },
+    ];
+    await runInDurableObject(directory as never, (_instance, { storage }: DurableObjectState) => {
+      const body = JSON.stringify({ groups: groups({ order: 'least_busy' }) });
+      storage.sql.exec('UPDATE configuration SET body = ?', body);
+    });
+    await abortAllDurableObjects();
+    const snapshot = await directoryNamed('older-orders').snapshot(null);
+    expect(snapshot?.config).toEqual(configOf({ groups: groups({}) }));
+  });
+
   it('of an older release keeps the defaults of its time, until it is written anew', async () => {
     const directory = directoryNamed('older-defaults');
     const by = async () =>

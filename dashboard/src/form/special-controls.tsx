@@ -111,8 +111,6 @@ function Part(props: {
   );
 }
 
-const ORDERS = ['listed', 'least_busy', 'latency', 'price'];
-
 /** Choice of what becomes of a call that finds no room. */
 export function SaturatedControl({ value, attributes, onChange }: ControlProps) {
   const spill = isParts(value) ? value : null;
@@ -123,7 +121,7 @@ export function SaturatedControl({ value, attributes, onChange }: ControlProps) 
         aria-label="When full"
         value={spill === null ? textOf(value) : 'spill'}
         onChange={({ currentTarget: { value: chosen } }) =>
-          onChange(chosen === 'spill' ? { spill_to: [], after_ms: 0, order: 'listed' } : chosen)
+          onChange(chosen === 'spill' ? { spill_to: [], after_ms: 0 } : chosen)
         }
       >
         <option value="queue">queue: wait</option>
@@ -147,17 +145,6 @@ export function SaturatedControl({ value, attributes, onChange }: ControlProps) 
             isOptional
             onChange={(after) => onChange({ ...spill, after_ms: after })}
           />
-          <label>
-            Order
-            <select
-              value={textOf(spill['order'])}
-              onChange={(event) => onChange({ ...spill, order: event.currentTarget.value })}
-            >
-              {ORDERS.map((order) => (
-                <option key={order}>{order}</option>
-              ))}
-            </select>
-          </label>
         </div>
       )}
     </>

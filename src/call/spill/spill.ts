@@ -8,7 +8,6 @@ import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
 import { LEFT, rejected, type Left, type Rejected } from '../result.ts';
-import { inSpillOrder, type SpillOrder } from './spill-order.ts';
 
 /** Maximum size of a body that is kept to be sent under another model name. */
 const RENAMED_BYTES_MAX = 4_194_304;
@@ -54,7 +53,6 @@ interface SpillCandidate extends Candidate {
 export interface SpillPlan {
   next: readonly SpillCandidate[];
   readonly afterMs: number;
-  readonly order: SpillOrder;
 }
 
 /** Plans where else a call may go. Nowhere, unless one of its groups says so. */
@@ -62,9 +60,9 @@ export async function planSpill({ call, located, rules }: Candidate): Promise<Sp
   const { onSaturated } = rules;
   // The operator's keys go out behind a gateway key only, and a caller's own goes nowhere else.
   if (typeof onSaturated === 'string' || call.caller.gatewayKeyId === null) {
-    return { next: [], afterMs: 0, order: 'listed' };
+    return { next: [], afterMs: 0 };
   }
-  const { spill_to: entries, after_ms: afterMs, order } = onSaturated;
+  const { spill_to: entries, after_ms: afterMs } = onSaturated;
   const listed = entries.flatMap((entry): SpillEntry[] => {
     const { upstream: id, model } =
       typeof entry === 'string' ? { upstream: entry, model: null } : entry;
@@ -77,7 +75,7 @@ export async function planSpill({ call, located, rules }: Candidate): Promise<Sp
   const planned = await Promise.all(listed.map((entry) => spillTo(entry, call, located)));
   // One that can go nowhere else has nothing to gain from leaving its own queue.
   const next = planned.filter((one) => one !== null).filter(mayBeRenamed);
-  return { next, afterMs, order };
+  return { next, afterMs };
 }
 
 /** The ticket of a call that waits here so long, from now on, and then goes on to its next candidate. */
@@ -131,9 +129,7 @@ export async function nextCandidate(
   );
   plan.next = [];
   const possible = planned.filter((one) => one !== null);
-  // Only now: most calls never go elsewhere, and pools are asked for the order.
-  const ordered = await inSpillOrder(possible, plan.order);
-  for (const [index, one] of ordered.entries()) {
+  for (const [index, one] of possible.entries()) {
     const { model } = one.entry;
     // What is read for one candidate must be there for the next.
     if (model !== null && asCalled.operation.model.from !== 'path') {
@@ -141,7 +137,7 @@ export async function nextCandidate(
       if (kept === 'aborted') return body.fault === null ? LEFT : rejected(body.fault);
     }
     if (one.renamesBody && (model === null || !body.rename(model))) continue;
-    plan.next = ordered.slice(index + 1);
+    plan.next = possible.slice(index + 1);
     return one;
   }
   return null;

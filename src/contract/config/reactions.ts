@@ -84,10 +84,6 @@ export const onSaturatedSchema = z.union([
       description: 'How long a call may wait at each upstream but the last. 0: not at all.',
       unit: 'ms',
     }),
-    order: z
-      .enum(['listed', 'least_busy', 'latency', 'price'])
-      .default('listed')
-      .describe('The order in which they are tried.'),
   }),
 ]);
 

@@ -51,6 +51,14 @@ describe('a document of our own shape', () => {
     expect(configOf(parseConfigText(text, `application/${format}`)).config).toEqual(config);
   });
 
+  it('loses the order of an older release that says what holds anyway', () => {
+    const spill = { spill_to: ['b'], after_ms: 5 };
+    const { config } = configOf({
+      groups: [{ name: 'a', on_saturated: { ...spill, order: 'listed' } }],
+    });
+    expect(config.groups[0]?.on_saturated).toEqual(spill);
+  });
+
   const group = (fields: object) => ({ groups: [{ name: 'a', ...fields }] });
   it.each([
     [
@@ -116,6 +124,11 @@ describe('a document of our own shape', () => {
       group({ partition_by: ['key'] }),
       'groups[0].partition_by[0]',
       'expected api_key, caller, model, upstream, base_url or header:<name>, got the text "key"',
+    ],
+    [
+      group({ on_saturated: { spill_to: ['b'], order: 'latency' } }),
+      'groups[0].on_saturated.order',
+      'is no field any more: upstreams are tried as listed. For the place with the most room, the cheapest or the nearest first, give the group members, with tiers and weights',
     ],
     [{ groups: [{}] }, 'groups[0].name', 'is missing: expected text'],
     [{ group: [] }, 'group', 'unknown field "group"; did you mean "groups"?'],

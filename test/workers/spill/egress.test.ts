@@ -55,7 +55,7 @@ describe('it never goes to the same address again', () => {
   });
 
   it('not even where it has gone elsewhere in between', async () => {
-    const at = await newScene({ spill: { ...SPILL, order: 'listed' }, sharing: { c: 'a' } });
+    const at = await newScene({ spill: SPILL, sharing: { c: 'a' } });
     await at.a.configure(REFUSED);
     await at.b.failNext('error');
     expect(await refused(at)).toEqual([500, null, expect.anything(), 'ab']);
@@ -72,7 +72,7 @@ describe('it never goes to the same address again', () => {
     }
 
     it('where it waits again', async () => {
-      const at = await newScene({ spill: { ...SPILL, order: 'listed' } });
+      const at = await newScene({ spill: SPILL });
       const { holder, one } = await waitingAtB(at);
       await change('PUT', `/groups/new-${at.name('a')}`, { match: { models: ['new'] } });
       await letGo(at, holder);
@@ -81,7 +81,7 @@ describe('it never goes to the same address again', () => {
     });
 
     it('and nowhere, if there is nowhere else any more', async () => {
-      const at = await newScene({ spill: { ...SPILL, order: 'listed' } });
+      const at = await newScene({ spill: SPILL });
       const { holder, one } = await waitingAtB(at);
       await change('PUT', `/groups/${at.name('a')}`, { match: { upstreams: [at.name('a')] } });
       await change('PUT', `/groups/new-${at.name('a')}`, { match: { models: ['new'] } });

@@ -2,11 +2,8 @@
 // where that has another name there.
 import { afterAll, describe, expect, it } from 'vitest';
 import { nothingLeaks } from '../support/pool.ts';
-import { change } from '../support/worker.ts';
 import {
-  ask,
   CHAT,
-  heardBy,
   hold,
   KEY,
   letGo,
@@ -137,94 +134,9 @@ describe('in the path', () => {
   });
 });
 
-const TO_BOTH = { spill_to: ['b', 'c'] as const };
-
-it('the order is as listed by default', async () => {
+it('the order is as listed', async () => {
   const scene = await newScene({ spill: { spill_to: ['c', 'b'] } });
   const holder = await hold(scene, 'a');
   expect(await servedBy(scene)).toBe('c');
   await letGo(scene, holder);
-});
-
-describe('the order by price', () => {
-  const price = (usd: number) => ({ prices: { m: { input: usd, output: usd } } });
-
-  it('begins with the cheapest', async () => {
-    const upstreams = { b: price(2), c: price(1) };
-    const scene = await newScene({ spill: { ...TO_BOTH, order: 'price' }, upstreams });
-    const holder = await hold(scene, 'a');
-    expect(await servedBy(scene)).toBe('c');
-    await letGo(scene, holder);
-  });
-
-  it('goes by the model as it is called there', async () => {
-    const spill_to = [
-      { upstream: 'b', model: 'dear' },
-      { upstream: 'c', model: 'cheap' },
-    ] as const;
-    const prices = { dear: { input: 2, output: 2 }, cheap: { input: 1, output: 1 } };
-    const upstreams = { b: { prices }, c: { prices } };
-    const scene = await newScene({ spill: { spill_to, order: 'price' }, upstreams });
-    const holder = await hold(scene, 'a');
-    expect(await servedBy(scene)).toBe('c');
-    expect((await scene.c.stats()).arrivals.map(({ model }) => model)).toEqual(['cheap']);
-    await letGo(scene, holder);
-  });
-
-  it('ends with those whose price nobody knows', async () => {
-    const scene = await newScene({
-      spill: { ...TO_BOTH, order: 'price' },
-      upstreams: { c: price(900) },
-    });
-    const holder = await hold(scene, 'a');
-    expect(await servedBy(scene)).toBe('c');
-    await letGo(scene, holder);
-  });
-});
-
-it('the order by latency begins with the one that was quickest to answer', async () => {
-  const scene = await newScene({ spill: { ...TO_BOTH, order: 'latency' } });
-  const slow = { 'x-strict-first-byte-delay-ms': '300' };
-  for (const letter of ['b', 'c'] as const) {
-    const one = ask(scene, 'before', letter === 'b' ? { headers: slow } : {}, letter);
-    expect(await one.end).toBe('done');
-  }
-  const holder = await hold(scene, 'a');
-  expect(await servedBy(scene)).toBe('c');
-  await letGo(scene, holder);
-});
-
-describe('the order by how busy they are', () => {
-  it('begins with the one that has most room', async () => {
-    const limits = { max_concurrency: 3 };
-    const groups = { b: { limits }, c: { limits } };
-    const scene = await newScene({ spill: { ...TO_BOTH, order: 'least_busy' }, groups });
-    const holders = [await hold(scene, 'b'), await hold(scene, 'a')];
-    expect(await servedBy(scene)).toBe('c');
-    await letGo(scene, ...holders);
-  });
-
-  it('also where their groups are automatic, and split by the key that they see', async () => {
-    const scene = await newScene({ spill: { ...TO_BOTH, order: 'least_busy' } });
-    for (const letter of ['b', 'c'] as const) {
-      await change('DELETE', `/groups/${scene.name(letter)}`);
-    }
-    const busy = await hold(scene, 'b');
-    const holder = await hold(scene, 'a');
-    const headers = { authorization: 'Bearer sk-of-the-caller' };
-    const one = ask(scene, 'with an own key', { headers });
-    expect(await one.end).toBe('done');
-    expect(await heardBy(scene, 'with an own key')).toBe('c');
-    await letGo(scene, busy, holder);
-  });
-
-  it('ends with one that is paused', async () => {
-    const scene = await newScene({
-      spill: { ...TO_BOTH, order: 'least_busy' },
-      groups: { b: { paused: true } },
-    });
-    const holder = await hold(scene, 'a');
-    expect(await servedBy(scene)).toBe('c');
-    await letGo(scene, holder);
-  });
 });
