@@ -62,7 +62,8 @@ export async function attempts(
     const hasNext = spill.next.length > 0;
     const { upstream } = candidate.located;
     const hasOtherPlace = spill.next.some(({ entry }) => !isSamePlace(entry.upstream, upstream));
-    const turn = { ticket: here, tries, listener, hasNext, hasOtherPlace };
+    const firstByteMs = hasNext ? spill.firstByteMs : null;
+    const turn = { ticket: here, tries, listener, hasNext, firstByteMs, hasOtherPlace };
     const result = tries.mayGoTo(upstream) ? await tryAt(candidate, turn) : GOES_ON;
     let failure: Rejected;
     switch (result.kind) {
@@ -82,7 +83,7 @@ export async function attempts(
       case 'again':
         if (result.where === 'here later') await pause(tries.pauseMs());
         if (result.where === 'here' || result.where === 'here later') continue;
-        failure = unreachable(upstream.id, null);
+        failure = unreachable(upstream.id, result.isSlow === true ? 'slow' : null);
         if (result.where === 'other place') {
           failure = closed(upstream.id);
           tries.noteClosed(upstream);

@@ -26,7 +26,7 @@ import {
 import type { Target } from './target.ts';
 import { unreachable } from './unreachable.ts';
 import type { Turn } from './tries.ts';
-import { whereNext } from './where-next.ts';
+import { canBeSentAgain, whereNext } from './where-next.ts';
 
 const UNSAID: AnswerRead = { refusal: null, answer: null };
 
@@ -68,7 +68,11 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     logEvent('upstream_not_http', { upstream: upstream.id });
     return open();
   };
-  const sent = await held.send(target.fetcher, target.url, init, body.isKept ? openAgain : null);
+  const sent = await held.send(target.fetcher, target.url, init, {
+    again: body.isKept ? openAgain : null,
+    firstByteMs: canBeSentAgain(candidate) ? turn.firstByteMs : null,
+  });
+  if (sent === null && held.cutBy === 'slow') return tooSlow(sending);
   // A call that we cut says nothing of its upstream, unless that was silent for too long.
   const isCut = sent === null && held.cutBy !== null && held.cutBy !== 'idle';
   const { refusal, answer } = isCut ? UNSAID : await readAnswer(sent, upstream);
@@ -97,6 +101,23 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   );
   if (response === null) return noAnswer(candidate, held);
   return answered(response, signature(sending, waitMs));
+}
+
+/** Leaves an upstream that has said nothing in time, of which no group learns: it may be on its way. */
+async function tooSlow({ candidate, turn, admission }: Sending): Promise<Again> {
+  const { call, located } = candidate;
+  logEvent('upstream_slow', {
+    upstream: located.upstream.id,
+    model: located.model?.slice(0, TRACED_MODEL_MAX) ?? null,
+    groups: groupsOf(admission),
+    first_byte_ms: turn.firstByteMs,
+  });
+  call.body.unspare();
+  const released = admission.release('cancelled');
+  call.ctx.waitUntil(released);
+  // A group that the call is in elsewhere too must not count it twice.
+  await released;
+  return { kind: 'again', where: 'elsewhere', isSlow: true };
 }
 
 /** Tells its groups why the upstream did not serve the call, which goes on or gets the upstream's answer. */

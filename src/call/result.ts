@@ -44,6 +44,8 @@ export interface Again {
    * out to the same address will be served.
    */
   readonly where: 'here' | 'here later' | 'elsewhere' | 'other place';
+  /** It was cut, as the first byte of its answer took too long. Absent: it was not. */
+  readonly isSlow?: true;
 }
 
 /** The call is to be routed anew, no earlier than by that version of the configuration. */

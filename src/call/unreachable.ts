@@ -14,6 +14,7 @@ export function unreachable(upstreamId: string, cutBy: CutReason | null): Reject
     body: 'what was left of the body may not go out',
     revoked: 'the call was ended by the operator',
     idle: 'it sent nothing in time',
+    slow: 'its first byte did not come in time',
     stalled: 'the caller took nothing of it in time',
     max_hold: 'the call took longer than its group allows',
   };

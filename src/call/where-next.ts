@@ -4,15 +4,20 @@ import type { Candidate } from './plan.ts';
 import type { Again } from './result.ts';
 import type { Turn } from './tries.ts';
 
+/** Tells whether a call can be sent once more. Its body must be there, which may be kept for its tokens' sake alone, and too long. */
+export function canBeSentAgain({ call: { body }, rules }: Candidate): boolean {
+  return body.isKept && (body.contentLength ?? 0) <= rules.retries.max_body_bytes;
+}
+
 /** Decides where a call goes that its upstream did not serve; null: nowhere, its caller gets that answer. */
 export function whereNext(
-  { call: { body }, rules, located }: Candidate,
+  candidate: Candidate,
   { ticket, tries, hasNext, hasOtherPlace }: Turn,
   kind: UpstreamSignal['kind'],
 ): Again['where'] | null {
-  const { max, budget, max_body_bytes: keptBytesMax } = rules.retries;
-  // Its body must be there to be sent again. One may be kept for its tokens' sake alone, and too long.
-  if (!body.isKept || (body.contentLength ?? 0) > keptBytesMax) return null;
+  if (!canBeSentAgain(candidate)) return null;
+  const { rules, located } = candidate;
+  const { max, budget } = rules.retries;
   const elsewhere = hasNext ? 'elsewhere' : null;
   const mayWait = rules.mayWait && ticket.maxWaitMs !== 0;
   switch (kind) {
@@ -31,8 +36,8 @@ export function whereNext(
       return hasOtherPlace ? 'other place' : null;
     case 'quota':
     case 'long_window':
+    case 'never_fits': // There may be more room, or a longer context.
       return elsewhere;
-    case 'never_fits':
     case 'served':
       return null;
   }

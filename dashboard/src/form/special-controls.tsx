@@ -145,6 +145,13 @@ export function SaturatedControl({ value, attributes, onChange }: ControlProps) 
             isOptional
             onChange={(after) => onChange({ ...spill, after_ms: after })}
           />
+          <Part
+            label="First byte of each but the last within"
+            unit="ms"
+            value={spill['first_byte_ms']}
+            isOptional
+            onChange={(within) => onChange({ ...spill, first_byte_ms: within })}
+          />
         </div>
       )}
     </>

@@ -53,6 +53,8 @@ interface SpillCandidate extends Candidate {
 export interface SpillPlan {
   next: readonly SpillCandidate[];
   readonly afterMs: number;
+  /** How long each of them but the last may take to its first byte; null: any time. */
+  readonly firstByteMs: number | null;
 }
 
 /** Plans where else a call may go. Nowhere, unless one of its groups says so. */
@@ -60,9 +62,11 @@ export async function planSpill({ call, located, rules }: Candidate): Promise<Sp
   const { onSaturated } = rules;
   // The operator's keys go out behind a gateway key only, and a caller's own goes nowhere else.
   if (typeof onSaturated === 'string' || call.caller.gatewayKeyId === null) {
-    return { next: [], afterMs: 0 };
+    return { next: [], afterMs: 0, firstByteMs: null };
   }
   const { spill_to: entries, after_ms: afterMs } = onSaturated;
+  // A directory of the version before knows nothing of it.
+  const firstByteMs = onSaturated.first_byte_ms ?? null;
   const listed = entries.flatMap((entry): SpillEntry[] => {
     const { upstream: id, model } =
       typeof entry === 'string' ? { upstream: entry, model: null } : entry;
@@ -75,7 +79,7 @@ export async function planSpill({ call, located, rules }: Candidate): Promise<Sp
   const planned = await Promise.all(listed.map((entry) => spillTo(entry, call, located)));
   // One that can go nowhere else has nothing to gain from leaving its own queue.
   const next = planned.filter((one) => one !== null).filter(mayBeRenamed);
-  return { next, afterMs };
+  return { next, afterMs, firstByteMs };
 }
 
 /** The ticket of a call that waits here so long, from now on, and then goes on to its next candidate. */

@@ -84,6 +84,11 @@ export const onSaturatedSchema = z.union([
       description: 'How long a call may wait at each upstream but the last. 0: not at all.',
       unit: 'ms',
     }),
+    first_byte_ms: z.int().min(1).max(3_600_000).nullable().default(null).meta({
+      description:
+        'How long each upstream but the last may take to the first byte of its answer before the call goes on; it may still cost there. Null: any time.',
+      unit: 'ms',
+    }),
   }),
 ]);
 

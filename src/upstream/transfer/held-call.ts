@@ -20,6 +20,8 @@ export type CutReason =
   | 'revoked'
   /** The upstream was silent for too long. */
   | 'idle'
+  /** The first byte of the answer took longer than the call is to wait for it here. */
+  | 'slow'
   /** The caller took nothing for too long, though there was something for it. */
   | 'stalled'
   /** The call held its slot for too long. */
@@ -46,6 +48,14 @@ const BODILESS = new Set([101, 204, 205, 304]);
 /** Types of bodies that come in events, each of which is small and must be on its way at once. */
 const EVENTS =
   /^\s*(?:text\/event-stream|application\/(?:x-ndjson|jsonl|vnd\.amazon\.eventstream))\b/i;
+
+/** How a call is sent. */
+interface Manner {
+  /** Gives its body once more, where that is there. */
+  readonly again?: (() => BodyInit | null) | null;
+  /** How long the first byte of the answer's body may take; null: as long as the headers may, and then any time. */
+  readonly firstByteMs?: number | null;
+}
 
 /** The way of a body to the caller. */
 interface Way {
@@ -106,30 +116,46 @@ export class HeldCall {
 
   /**
    * Sends the call. Null: there are no headers, because it was cut (`cutBy`) or the connection broke, or none
-   * that could be passed on. `again` gives its body once more, where that is there.
+   * that could be passed on.
    */
   async send(
     fetcher: Fetcher,
     url: string,
     init: RequestInit,
-    again: (() => BodyInit | null) | null = null,
+    { again = null, firstByteMs = null }: Manner = {},
   ): Promise<Response | null> {
     const waitMs = this.#limits.idleMs ?? HEADERS_WAIT_MS;
     const callOff = this.#after(waitMs, () => this.cut('idle'));
+    const callOffSlow =
+      firstByteMs === null ? null : this.#after(firstByteMs, () => this.cut('slow'));
     try {
       // Manual: otherwise a compressed stream is unpacked, packed anew, and held back meanwhile.
       const manual = { redirect: 'manual', encodeResponseBody: 'manual' } as const;
       const { signal } = this.#stop;
       const answer = await fetchAnswer(fetcher, url, { ...init, ...manual, signal }, again);
-      if (canBeRelayed(answer)) return answer;
+      callOff();
+      if (canBeRelayed(answer)) return callOffSlow === null ? answer : await this.#begun(answer);
     } catch {
       // There is no answer.
     } finally {
       callOff();
+      callOffSlow?.();
     }
     this.giveUp();
     await whenQuiet();
     return null;
+  }
+
+  /** Waits for the first byte of an answer's body, which stays unread. Throws where the call is cut before. */
+  async #begun(answer: Response): Promise<Response> {
+    const { body, status, statusText, headers } = answer;
+    if (body === null) return answer;
+    const [first, rest] = body.tee();
+    const reader = first.getReader();
+    await reader.read();
+    if (this.#cutBy !== null) throw new Error('cut');
+    reader.cancel().catch(() => {});
+    return new Response(rest, { status, statusText, headers, encodeBody: 'manual' });
   }
 
   /**

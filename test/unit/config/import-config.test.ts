@@ -52,7 +52,7 @@ describe('a document of our own shape', () => {
   });
 
   it('loses the order of an older release that says what holds anyway', () => {
-    const spill = { spill_to: ['b'], after_ms: 5 };
+    const spill = { spill_to: ['b'], after_ms: 5, first_byte_ms: 7 };
     const { config } = configOf({
       groups: [{ name: 'a', on_saturated: { ...spill, order: 'listed' } }],
     });

@@ -30,6 +30,7 @@ describe('a call goes to another upstream after', () => {
     ['a connection that is reset before the headers', 'reset'],
     ['an exhausted quota', 'quota'],
     ['a limit of a day or more', 'long_window'],
+    ['a refusal of what never fits there', 'never_fits'],
   ])('%s', async (_, failure) => {
     const at = await scene();
     await at.a.failNext(failure);
@@ -40,7 +41,7 @@ describe('a call goes to another upstream after', () => {
     await untilStatus(at.name('a'), { in_use: 0 });
   });
 
-  it.each([503, 529, 500])('the status %i', async (status) => {
+  it.each([503, 529, 500, 413])('the status %i', async (status) => {
     const at = await scene();
     await at.a.configure({ status });
     expect(await servedBy(at)).toBe('ab');
@@ -74,22 +75,11 @@ describe('a call does not go to another upstream', () => {
     ['after an error of its own', 400],
     ['whose key is refused', 401],
     ['for what does not exist', 404],
-    ['that is too large', 413],
   ])('%s', async (_, status) => {
     const at = await scene();
     await at.a.configure({ status });
     const one = ask(at, 'call');
     expect((await one.response).status).toBe(status);
-    await one.end;
-    expect(await heardBy(at, 'call')).toBe('a');
-  });
-
-  it('that never fits', async () => {
-    const at = await scene();
-    await at.a.failNext('never_fits');
-    const one = ask(at, 'call');
-    const { status, headers } = await one.response;
-    expect([status, headers.get('x-should-retry')]).toEqual([429, 'false']);
     await one.end;
     expect(await heardBy(at, 'call')).toBe('a');
   });
@@ -132,6 +122,16 @@ describe('a call does not go to another upstream', () => {
     }
     expect((await at.b.stats()).uncounted).toBe(0);
   });
+});
+
+it('where it fits nowhere, its caller hears what the last one said', async () => {
+  const at = await scene();
+  for (const each of [at.a, at.b, at.c]) await each.failNext('never_fits');
+  const one = ask(at, 'call');
+  const { status, headers } = await one.response;
+  expect([status, headers.get('x-should-retry')]).toEqual([429, 'false']);
+  await one.end;
+  expect(await heardBy(at, 'call')).toBe('abc');
 });
 
 it('of the last upstream the caller hears what it said', async () => {
