@@ -151,7 +151,8 @@ export function replace(state: GroupState, waiter: Waiter, lane: Lane, isPromote
 
 /** Makes the entry of a ticket that comes for the first time. It does not stand in the queue yet. */
 function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
-  const ticket = clamp(event.ticket, state.settings.timeoutMs, now);
+  const { timeoutMs = state.settings.timeoutMs } = event.ticket;
+  const ticket = clamp(event.ticket, timeoutMs, now);
   const { holder, enqueuedAt } = ticket;
   const tenant = tenantAccount(state.accounts, holder.tenant);
   const key = holder.agent ?? NO_AGENT;
@@ -166,9 +167,7 @@ function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
     arrivedAt: arrivalOf(state, ticket, now),
     arrival: null,
     sequence: state.nextSequence++,
-    deadlineAt: instant(
-      Math.min(ticket.deadlineAt ?? Infinity, after(enqueuedAt, state.settings.timeoutMs)),
-    ),
+    deadlineAt: instant(Math.min(ticket.deadlineAt ?? Infinity, after(enqueuedAt, timeoutMs))),
     age: ageOf(ticket, startedAt, state.settings),
     lane: ticket.lane,
     isPromoted: false,

@@ -17,7 +17,7 @@ const AGREED_MS = 5_000;
  * their meaning here. Where the clock of the Worker shows another time, what counts is how long ago its instants were.
  */
 export function ticketFrom(request: AcquireRequest, now: InstantMs): Ticket {
-  const { deadlineAt, agentStartedAt = null, parents = [] } = request;
+  const { deadlineAt, timeoutMs, agentStartedAt = null, parents = [] } = request;
   const aheadMs = (request.sentAt ?? now) - now;
   const byOurs = (at: number): InstantMs =>
     instant(Math.abs(aheadMs) > AGREED_MS ? at - aheadMs : at);
@@ -29,6 +29,7 @@ export function ticketFrom(request: AcquireRequest, now: InstantMs): Ticket {
     enqueuedAt: byOurs(request.enqueuedAt),
     agentStartedAt: agentStartedAt === null ? null : byOurs(agentStartedAt),
     deadlineAt: deadlineAt === null ? null : byOurs(deadlineAt),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
     wait: request.wait,
     isTry: request.isTry ?? false,
     waitsElsewhere: request.waitsElsewhere ?? false,

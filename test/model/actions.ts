@@ -32,6 +32,8 @@ export type Action =
       readonly sliceMs: number;
       readonly ageMs: number;
       readonly patienceMs: number | null;
+      /** How long it may wait in place of what the group says; null: as the group says. */
+      readonly timeoutMs: number | null;
       readonly wait: boolean;
       readonly tenant: string;
       readonly agent: string | null;
@@ -173,6 +175,7 @@ const askArb = fc.record({
   sliceMs: fc.constantFrom(...SLICES_MS, 30_000, 30_000),
   ageMs: fc.constantFrom(0, 0, 0, 1, 10, 5_000, 30_000, 999_999, -10),
   patienceMs: fc.constantFrom(null, null, 0, 1_000, 8_000, 300_000),
+  timeoutMs: fc.constantFrom(null, null, null, null, 2_000, 600_000),
   wait: fc.nat(7).map((nat) => nat > 0),
   tenant,
   agent: fc.constantFrom(null, 'run-1', 'run-2'),
@@ -281,11 +284,13 @@ export const busySettingsArb: fc.Arbitrary<GroupSettings> = fc
     return someSettings({ slotsMax, timeoutMs: 240_000, ...sharing, ...open });
   });
 
+const PATIENT = { patienceMs: null, timeoutMs: null, wait: true, parent: null };
+
 /** Calls that come and go, fast enough that nobody's slice ends. */
 export const busyActionArb: fc.Arbitrary<Action> = fc.oneof(
   {
     weight: 8,
-    arbitrary: askArb.map((ask) => ({ ...ask, patienceMs: null, wait: true, parent: null })),
+    arbitrary: askArb.map((ask) => ({ ...ask, ...PATIENT })),
   },
   { weight: 8, arbitrary: fc.record({ kind: fc.constant('end' as const), pick, outcome }) },
   { weight: 1, arbitrary: picked('confirm') },
@@ -314,6 +319,7 @@ const SLOW_CALL: Ask = {
   sliceMs: 30_000,
   ageMs: 0,
   patienceMs: null,
+  timeoutMs: null,
   wait: true,
   tenant: 'ann',
   agent: null,
@@ -340,7 +346,7 @@ export const crowdedActionArb: fc.Arbitrary<Action> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('crowd' as const),
       count: fc.constantFrom(10, 20, 40, 110),
-      ask: askArb.map((ask) => ({ ...ask, patienceMs: null, wait: true, parent: null, slots: 1 })),
+      ask: askArb.map((ask) => ({ ...ask, ...PATIENT, slots: 1 })),
     }),
   },
   {

@@ -291,7 +291,8 @@ export class NaiveGroup extends NaiveLeases {
     sliceMs: number,
     isAnew: boolean,
   ): NaiveWaiter | null {
-    const { timeoutMs, isDryRun, isDraining } = this.settings;
+    const { isDryRun, isDraining } = this.settings;
+    const timeoutMs = ticket.timeoutMs ?? this.settings.timeoutMs;
     const isNew = ticket.enqueuedAt >= this.#drainsFrom;
     const rejection = isDraining && isNew ? 'draining' : tooWide(ticket, this.settings);
     if (rejection !== null && !isDryRun) {

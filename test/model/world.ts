@@ -225,7 +225,7 @@ export class World {
   }
 
   #newAsk(action: Extract<Action, { kind: 'ask' }>): GroupEvent {
-    const { ageMs, patienceMs, sliceMs, agentAgeMs, parent } = action;
+    const { ageMs, patienceMs, timeoutMs, sliceMs, agentAgeMs, parent } = action;
     const { tenant, agent, lane, slots, wait, manner, mayAskLater } = action;
     const parents = parent === null ? [] : [this.#picked(parent)];
     const ticket = someTicket(`t${this.#issued.length}`, instant(this.now - ageMs), {
@@ -236,6 +236,7 @@ export class World {
       ...manner,
       agentStartedAt: agentAgeMs === null ? null : instant(this.now - agentAgeMs),
       deadlineAt: patienceMs === null ? null : instant(this.now + patienceMs),
+      ...(timeoutMs === null ? {} : { timeoutMs }),
       parents: parents.map((each) => leaseIdOf(each.ticket.id, each.attempt)),
     });
     this.#issued.push({ ticket, mayAskLater, attempt: 1 });

@@ -79,6 +79,7 @@ export interface AskOptions {
   readonly mayAskLater?: boolean;
   readonly enqueuedMs?: number;
   readonly deadlineMs?: number;
+  readonly timeoutMs?: number;
   readonly wait?: boolean;
   readonly tenant?: string;
   /** The tenant, where nothing else is said. */
@@ -122,7 +123,7 @@ function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
   const at = (ms: number | undefined) => (ms === undefined ? null : instant(START + ms));
   const { tenant = SOMEBODY.tenant, agent = null, parents = [] } = options;
   const { caller = tenant, lane = 'normal', slots = 1, wait = true, isTry = false } = options;
-  const { waitsElsewhere = false, holdsNarrower = false, isolate } = options;
+  const { waitsElsewhere = false, holdsNarrower = false, isolate, timeoutMs } = options;
   return someTicket(name, at(options.enqueuedMs) ?? now, {
     holder: { ...SOMEBODY, tenant, caller, agent, ...(isolate !== undefined && { isolate }) },
     mayBorrow: isolate !== undefined,
@@ -134,6 +135,7 @@ function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
     holdsNarrower,
     agentStartedAt: at(options.agentMs),
     deadlineAt: at(options.deadlineMs),
+    ...(timeoutMs !== undefined && { timeoutMs }),
     parents: parents.map((parent) => leaseIdOf(ticketId(parent), 1)),
   });
 }

@@ -49,6 +49,8 @@ export interface AcquireRequest {
   readonly enqueuedAt: number;
   /** The caller's own deadline in epoch milliseconds; the group's time-out applies besides. */
   readonly deadlineAt: number | null;
+  /** How long it may wait by what the operator says for its lane or its key. Absent: the group's time-out. */
+  readonly timeoutMs?: number;
   /** False: answer `busy` instead of waiting. */
   readonly wait: boolean;
   /** How long the object may park this call, in milliseconds. The Worker asks again before that. */

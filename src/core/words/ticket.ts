@@ -34,6 +34,8 @@ export interface Ticket {
   readonly agentStartedAt: InstantMs | null;
   /** The caller's own deadline; the group's time-out applies besides. */
   readonly deadlineAt: InstantMs | null;
+  /** How long it may wait by the operator, who says it for its lane or its key. Absent: as long as the group says. */
+  readonly timeoutMs?: number;
   /** False: the caller would rather be told `busy` than wait. */
   readonly wait: boolean;
   /** A try for several groups at once: granted now, or declined without a trace. */

@@ -74,6 +74,24 @@ describe('the deadline', () => {
     expect(group.advance(1_000)).toEqual(['reject a queue_timeout']);
   });
 
+  test.each([300, 5_000])(
+    'is that of its lane or its key where they have one: %i ms',
+    (timeoutMs) => {
+      const group = new TestGroup({ slotsMax: 0, timeoutMs: 1_000 });
+      group.ask('a', { timeoutMs, deadlineMs: 6_000 });
+      expect(group.advance(timeoutMs - 1)).toEqual([]);
+      expect(group.advance(1)).toEqual(['reject a queue_timeout']);
+    },
+  );
+
+  test('of such a call counts the whole of its wait, though it is longer than others may', () => {
+    const group = new TestGroup({ slotsMax: 0, timeoutMs: 1_000 });
+    group.ask('a', { timeoutMs: 5_000, enqueuedMs: -3_000 });
+    expect(group.advance(1_999)).toEqual([]);
+    expect(group.advance(1)).toEqual(['reject a queue_timeout']);
+    expect(group.rejection('a')).toMatchObject({ waitedMs: 5_000 });
+  });
+
   test('counts from the time at which the call reached Headgate', () => {
     const group = new TestGroup({ slotsMax: 0, timeoutMs: 1_000 });
     group.ask('a', { enqueuedMs: -400 });
