@@ -8,7 +8,8 @@ import { ageOf } from '../../src/core/order.ts';
 import { enqueue, queueLength, resettle, type Waiter } from '../../src/core/parts/queue.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import { WAITERS_MAX } from '../../src/group/waiters-max.ts';
-import { emptyState, type GroupState } from '../../src/core/state.ts';
+import { emptyState } from '../../src/core/empty-state.ts';
+import type { GroupState } from '../../src/core/state.ts';
 import { step } from '../../src/core/step.ts';
 import { LANES, type Ticket } from '../../src/core/words/ticket.ts';
 
@@ -53,6 +54,8 @@ const SETTINGS: Omit<GroupSettings, 'byAgent'> = {
   nested: 'reject',
   isDraining: false,
   isDryRun: false,
+  members: [],
+  affinity: { by: 'agent', forMs: 300_000, waitMs: 2_000 },
 };
 
 /** A group in which all slots are in use and many wait. */
@@ -154,6 +157,7 @@ export class Crowd {
       isPromoted: false,
       sliceEndsAt,
       orphanAt: sliceEndsAt,
+      heldOutUntil: null,
     };
     enqueue(queue, waiter);
     waitersAhead(this.state, waiter);

@@ -12,7 +12,6 @@ import { steadyClock } from '../runtime/steady-clock.ts';
 import { addCounts, emptyCounts, quantileMs } from '../core/parts/histogram.ts';
 import { askPools, readDirectory, type PoolReply } from '../overview/pools.ts';
 import { meeting, replacedBy } from '../routing/overlaps.ts';
-import { wayOfCalls } from '../routing/way-of-calls.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { tryEdit, type Changed } from './change.ts';
@@ -104,7 +103,9 @@ async function effectOf(
 
 /** Tells whether a change moves calls: then everybody who waits is sent back to be routed again. */
 function isRerouted(was: GroupConfig, group: GroupConfig): boolean {
-  return JSON.stringify(wayOfCalls(was)) !== JSON.stringify(wayOfCalls(group));
+  const wayOf = ({ match, partition_by, jurisdiction }: GroupConfig) =>
+    JSON.stringify([match, partition_by, jurisdiction]);
+  return wayOf(was) !== wayOf(group);
 }
 
 function effectNow(

@@ -34,6 +34,7 @@ export function whereNext(
     }
     case 'egress':
       return hasOtherPlace ? 'other place' : null;
+    case 'unauthorized':
     case 'quota':
     case 'long_window':
     case 'never_fits': // There may be more room, or a longer context.

@@ -54,6 +54,10 @@ const rejectionSchema = z.discriminatedUnion('reason', [
     retryAfterMs: retryAfterMs.nullable(),
   }),
   z.object({
+    reason: z.literal('members_out').describe('Every member is out.'),
+    retryAfterMs: retryAfterMs.nullable(),
+  }),
+  z.object({
     reason: z.literal('budget_exhausted').describe('The budget is spent.'),
     window: z.enum(['hour', 'day', 'month']).describe('The budget of which window.'),
     limitUsd: z.number().meta({ description: 'The budget.', unit: 'USD' }),
@@ -93,10 +97,12 @@ const waitCauseSchema = z.enum([
   'operator_pause',
   'upstream_pause',
   'breaker',
+  'members_out',
   'settling',
   'cap',
   'slots',
   'rates',
+  'member',
   'order',
 ]) satisfies z.ZodType<WaitCause>;
 
@@ -112,6 +118,7 @@ export const outcomeSchema = z.enum([
 const upstreamSaidSchema = z.enum([
   'served',
   'egress',
+  'unauthorized',
   'quota',
   'never_fits',
   'long_window',

@@ -41,6 +41,7 @@ export const REASONS: Record<Reason, ReasonShape> = {
   nested: { status: 409, permanent: true },
   never_fits: { status: 413, permanent: true },
   breaker_open: { status: 503, permanent: false },
+  members_out: { status: 503, permanent: false },
   budget_exhausted: { status: 402, permanent: true },
   price_unknown: { status: 400, permanent: true },
   too_many_groups: { status: 400, permanent: true },

@@ -1,22 +1,50 @@
-import { instant, type InstantMs } from './words/ids.ts';
+import { earlier, IMPLICIT, instant, later, type InstantMs } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
 import type { Demand } from './words/usage.ts';
-import { allows, nextChangeAt as breakerChangesAt } from './parts/breaker.ts';
+import { allows as breakerAllows, nextChangeAt as breakerChangesAt } from './parts/breaker.ts';
 import { slotsMaxNow } from './parts/ceiling.ts';
 import { ONE_REQUEST } from './parts/demand.ts';
 import { takeCooldownMs } from './parts/lag.ts';
+import { allows as isIn, nextChangeAt as outageChangesAt } from './parts/outage.ts';
 import { nextChangeAt as pauseChangesAt, rampSlotsMax } from './parts/pause.ts';
 import { roomAt as ratesRoomAt } from './parts/rates.ts';
+import type { Member } from './member.ts';
+import { isSplit, memberOf } from './members.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 
-/** Slots that may be in use now: by the limit, by what was learned, and by the ramp after a pause. */
+/** Slots that may be in use now: by the limits, by what was learned, and by the ramp after a pause. */
 export function slotsMaxAt(state: GroupState, now: InstantMs): number {
-  return rampSlotsMax(state.controls.pause, slotsLearned(state), now);
+  return ofAll(state, (member) => memberSlotsMaxAt(member, now));
 }
 
-/** Slots that may be in use but for a pause: by the limit and by what was learned. */
-export function slotsLearned({ settings, controls }: GroupState): number {
-  return slotsMaxNow(controls.ceiling, settings);
+/** Slots that may be in use but for pauses: by the limits and by what was learned. */
+export function slotsLearned(state: GroupState): number {
+  return ofAll(state, memberSlotsLearned);
+}
+
+/** Adds up what its members give, as far as the group's own limit over all of them reaches. */
+function ofAll(state: GroupState, slotsOf: (member: Member) => number): number {
+  let slots = 0;
+  for (const member of state.serving) {
+    // One that is out gives none; the only one of a group is never out.
+    if (member.controls.outage.reason === null) slots += slotsOf(member);
+  }
+  return Math.min(slots, overAll(state));
+}
+
+/** The limit over all members; Infinity: there is none, or but one member, whose it is. */
+function overAll(state: GroupState): number {
+  return isSplit(state) ? state.settings.slotsMax : Infinity;
+}
+
+/** As `slotsMaxAt`, at one member. */
+export function memberSlotsMaxAt(member: Member, now: InstantMs): number {
+  return rampSlotsMax(member.controls.pause, memberSlotsLearned(member), now);
+}
+
+/** As `slotsLearned`, at one member. */
+export function memberSlotsLearned({ settings, controls }: Member): number {
+  return settings.isEnabled ? slotsMaxNow(controls.ceiling, settings) : 0;
 }
 
 /**
@@ -27,47 +55,80 @@ export function heldByCalls({ slotsInUse, unclaimed, slotsCooling, lending }: Gr
   return slotsInUse - unclaimed.slots - slotsCooling - lending.idle;
 }
 
-/** Slots of calls that are at the upstream, as far as the group knows. */
-export function atUpstream(state: GroupState): number {
-  return heldByCalls(state) - state.slotsWaitingElsewhere - state.slotsRefused;
+/** Slots of calls that are at the upstream of a member, as far as the group knows. */
+export function atUpstream({ lending }: GroupState, member: Member): number {
+  const { slotsInUse, unclaimed, slotsCooling, slotsWaitingElsewhere, slotsRefused } = member;
+  // Lent while the group named no members.
+  const idle = member.id === IMPLICIT ? lending.idle : 0;
+  return slotsInUse - unclaimed - slotsCooling - idle - slotsWaitingElsewhere - slotsRefused;
 }
 
-/** Finds why the upstream stops the group, and until when; null: it does not. */
-export function blockOf(
-  { controls }: GroupState,
-  now: InstantMs,
-): { readonly reason: 'paused' | 'breaker_open'; readonly until: InstantMs } | null {
-  const { pause, breaker } = controls;
+/** A stop by the upstream, and until when. */
+interface Block {
+  readonly reason: 'paused' | 'breaker_open' | 'members_out';
+  readonly until: InstantMs;
+}
+
+/** Finds why the upstreams of all these members stop calls, and until when the first of them does; null: not all do. */
+export function blockOf(serving: readonly Member[], now: InstantMs): Block | null {
+  let soonest: Block | null = null;
+  for (const member of serving) {
+    const block = memberBlockOf(member, now);
+    if (block === null) return null;
+    if (soonest === null || block.until < soonest.until) soonest = block;
+  }
+  return soonest;
+}
+
+/** Finds why the upstream of a member stops it, or why it is out, and until when; null: neither. */
+export function memberBlockOf({ controls, settings }: Member, now: InstantMs): Block | null {
+  const { pause, breaker, outage } = controls;
+  if (!settings.isEnabled) return { reason: 'members_out', until: NEVER };
+  if (!isIn(outage, now)) return { reason: 'members_out', until: outage.probeAt };
   const until = breakerChangesAt(breaker, now);
   // Of both the one that lasts longer: who cannot wait so long need not wait for the other.
   if (until !== NEVER && until > pause.until) return { reason: 'breaker_open', until };
   return now < pause.until ? { reason: 'paused', until: pause.until } : null;
 }
 
-/** Whether the group grants nothing for a while: paused by its operator, or stopped by its upstream. */
+/** Whether the group grants nothing for a while: paused by its operator, or stopped by its upstreams. */
 export function isStopped(state: GroupState, now: InstantMs): boolean {
-  return state.settings.paused || blockOf(state, now) !== null;
+  return state.settings.paused || blockOf(state.serving, now) !== null;
 }
 
 /**
- * Finds when there is room for `demand` if nothing but time changes: `now` if there is already, Infinity if
+ * Finds when there is room for `demand` at a member if nothing but time changes: `now` if there is already, Infinity if
  * somebody must give something back first. Slots, requests and tokens are looked at together, so a call
  * takes all of them or none.
  */
-export function roomAt(state: GroupState, demand: Demand, now: InstantMs): InstantMs {
-  const { settings, controls, slotsInUse } = state;
-  if (settings.paused || settings.slotsMax === 0) return NEVER;
+export function roomAt(
+  state: GroupState,
+  member: Member,
+  demand: Demand,
+  now: InstantMs,
+): InstantMs {
+  const { settings, controls, slotsInUse } = member;
+  if (state.settings.paused || !settings.isEnabled || settings.slotsMax === 0) return NEVER;
   let at: number = Math.max(now, state.grantsFrom);
-  const { pause, breaker } = controls;
-  const slotsMax = slotsLearned(state);
+  const { pause, breaker, outage } = controls;
+  const slotsMax = memberSlotsLearned(member);
   const slots = slotsInUse + demand.slots;
   if (slots > rampSlotsMax(pause, slotsMax, now)) {
     // A call that is wider than what was learned goes while nobody else does, or it would never go.
     if (slotsInUse > 0 && slots > slotsMax) return NEVER;
     at = Math.max(at, slotsInUse > 0 ? pauseChangesAt(pause, slotsMax, now) : pause.until);
   }
-  if (!allows(breaker, now)) at = Math.max(at, breakerChangesAt(breaker, now));
-  return instant(Math.max(at, ratesRoomAt(controls.rates, settings.rates, demand, now)));
+  if (!breakerAllows(breaker, now)) at = Math.max(at, breakerChangesAt(breaker, now));
+  if (!isIn(outage, now)) at = Math.max(at, outageChangesAt(outage, now));
+  at = Math.max(at, ratesRoomAt(controls.rates, settings.rates, demand, now));
+  return isSplit(state) ? later(instant(at), roomOverAllAt(state, demand, now)) : instant(at);
+}
+
+/** Finds when the limits over all members have room. */
+function roomOverAllAt(state: GroupState, demand: Demand, now: InstantMs): InstantMs {
+  const { settings, controls, slotsInUse } = state;
+  if (slotsInUse + demand.slots > settings.slotsMax) return NEVER;
+  return ratesRoomAt(controls.rates, settings.rates, demand, now);
 }
 
 /** Whether the next in line waits for time alone, and that not only because the group settles. */
@@ -76,13 +137,14 @@ export function isHeldByRates({ roomDueAt, grantsFrom }: GroupState): boolean {
 }
 
 /** Finds when the limits have a request to spare, whatever else a call demands. */
-export function requestFreeAt({ settings, controls }: GroupState, now: InstantMs): InstantMs {
-  return ratesRoomAt(controls.rates, settings.rates, ONE_REQUEST, now);
-}
-
-/** Whether there is room for `demand` now. */
-export function hasRoom(state: GroupState, demand: Demand, now: InstantMs): boolean {
-  return roomAt(state, demand, now) <= now;
+export function requestFreeAt(state: GroupState, now: InstantMs): InstantMs {
+  let soonest: InstantMs = NEVER;
+  for (const { controls, settings } of state.serving) {
+    soonest = earlier(soonest, ratesRoomAt(controls.rates, settings.rates, ONE_REQUEST, now));
+  }
+  if (!isSplit(state)) return soonest;
+  const { controls, settings } = state;
+  return later(soonest, ratesRoomAt(controls.rates, settings.rates, ONE_REQUEST, now));
 }
 
 /**
@@ -90,27 +152,29 @@ export function hasRoom(state: GroupState, demand: Demand, now: InstantMs): bool
  * its last byte; where every slot counts, the next one would be refused. A call that was refused for that is no
  * failure.
  */
-export function cooldownMs(state: GroupState, { isLagging }: Lease, outcome: Outcome): number {
+export function cooldownMs(state: GroupState, lease: Lease, outcome: Outcome): number {
   const { releaseCooldownMs, cancelCooldownMs, failureCooldownMs } = state.settings;
+  const orLearned = (configured: number | 'auto'): number =>
+    configured === 'auto' ? takeCooldownMs(memberOf(state, lease).controls.lag) : configured;
   switch (outcome) {
     case 'success':
-      return orLearned(state, releaseCooldownMs);
+      return orLearned(releaseCooldownMs);
     case 'cancelled':
-      return orLearned(state, cancelCooldownMs === 'auto' ? releaseCooldownMs : cancelCooldownMs);
+      return orLearned(cancelCooldownMs === 'auto' ? releaseCooldownMs : cancelCooldownMs);
     case 'failed':
-      return isLagging ? orLearned(state, releaseCooldownMs) : failureCooldownMs;
+      return lease.isLagging ? orLearned(releaseCooldownMs) : failureCooldownMs;
     case 'refused':
     case 'unused':
       return 0;
   }
 }
 
-/** Computes how long a slot stays down after a call that ended well, but for one that tries less: as set, or as learned. */
-export function cooldownInForceMs({ settings, controls }: GroupState): number {
+/**
+ * Computes how long a slot stays down after a call that ended well, but for one that tries less: as set, or as learned,
+ * at the member where it is longest.
+ */
+export function cooldownInForceMs({ settings, serving }: GroupState): number {
   const { releaseCooldownMs } = settings;
-  return releaseCooldownMs === 'auto' ? controls.lag.ms : releaseCooldownMs;
-}
-
-function orLearned({ controls }: GroupState, configured: number | 'auto'): number {
-  return configured === 'auto' ? takeCooldownMs(controls.lag) : configured;
+  if (releaseCooldownMs !== 'auto') return releaseCooldownMs;
+  return Math.max(...serving.map(({ controls }) => controls.lag.ms));
 }

@@ -1,16 +1,17 @@
 import type { InstantMs } from './words/ids.ts';
-import type { GroupSettings } from './words/settings.ts';
+import type { RateSettings } from './words/limits.ts';
 import { closedBreaker, rebase as rebaseBreaker, type Breaker } from './parts/breaker.ts';
 import { emptyCeiling, rebase as rebaseCeiling, type Ceiling } from './parts/ceiling.ts';
 import { noLag, rebase as rebaseLag, type Lag } from './parts/lag.ts';
+import { noOutage, rebase as rebaseOutage, type Outage } from './parts/outage.ts';
 import { emptyPause, rebase as rebasePause, type Pause } from './parts/pause.ts';
 import { emptyRates, rebase as rebaseRates, type Rates } from './parts/rates.ts';
 import { emptySpend, type Spend } from './parts/spend.ts';
 import { emptyTokenFactors, type TokenFactors } from './parts/token-factors.ts';
 
 /**
- * The part of its limits that a group has used, slots aside, and its lessons about its upstream. Kept in one
- * row, so that a reset neither gives a second helping nor forgets a lesson.
+ * The part of its limits that a member has used, slots aside, and its lessons about its upstream; of a group that names
+ * members, what it has used over all of them. Kept in one row, so that a reset neither gives a second helping nor forgets a lesson.
  */
 export interface Controls {
   readonly rates: Rates;
@@ -20,6 +21,7 @@ export interface Controls {
   readonly breaker: Breaker;
   readonly factors: TokenFactors;
   readonly lag: Lag;
+  readonly outage: Outage;
 }
 
 /** The controls of a group that has not made a call. */
@@ -32,14 +34,16 @@ export function emptyControls(now: InstantMs): Controls {
     breaker: closedBreaker(),
     factors: emptyTokenFactors(),
     lag: noLag(),
+    outage: noOutage(),
   };
 }
 
 /** Brings what was used and learned by a clock that was ahead back to now. Budgets go by the calendar. */
-export function rebaseControls(controls: Controls, settings: GroupSettings, now: InstantMs): void {
-  rebaseRates(controls.rates, settings.rates, now);
+export function rebaseControls(controls: Controls, rates: RateSettings, now: InstantMs): void {
+  rebaseRates(controls.rates, rates, now);
   rebaseCeiling(controls.ceiling, now);
   rebasePause(controls.pause, now);
   rebaseBreaker(controls.breaker, now);
   rebaseLag(controls.lag, now);
+  rebaseOutage(controls.outage, now);
 }

@@ -1,5 +1,7 @@
 import { after, instant, type InstantMs } from './words/ids.ts';
 import { LANES, type Lane, type Ticket } from './words/ticket.ts';
+import type { Demand } from './words/usage.ts';
+import { allows } from './parts/breaker.ts';
 import {
   NO_AGENT,
   agentAccount,
@@ -7,11 +9,10 @@ import {
   catchUp,
   tenantAccount,
 } from './parts/accounts.ts';
-import { allows } from './parts/breaker.ts';
 import type { WaitCause } from './parts/decision-log.ts';
 import { demandOf } from './parts/demand.ts';
 import { dequeue, enqueue, type Waiter } from './parts/queue.ts';
-import { blockOf, isStopped, roomAt, slotsMaxAt } from './capacity.ts';
+import { blockOf, isStopped, memberSlotsMaxAt, roomAt, slotsMaxAt } from './capacity.ts';
 import { waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, letPass, pump } from './grant.ts';
@@ -19,8 +20,10 @@ import { strikeHeirs } from './heirs.ts';
 import { attach, claimGranted } from './leases.ts';
 import { leave, reject, rejected } from './leave.ts';
 import { waitsForItself } from './nesting.ts';
+import type { Member } from './member.ts';
 import { ageOf, isUnderCap } from './order.ts';
 import { letGo, park, tellPlace } from './parking.ts';
+import { notExcluded } from './placing.ts';
 import { rejectionAtDoor, rejectionOfStopped, rejectionInQueue } from './rejections.ts';
 import type { GroupState } from './state.ts';
 import { noteRejectedAtDoor } from './stats.ts';
@@ -161,7 +164,7 @@ function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
   return {
     ticket,
     leaseId: event.leaseId,
-    demand: demandOf(state.controls.factors, state.settings.rates, ticket),
+    demand: demandOf(state.controls.factors, state.guessRates, ticket),
     tenant,
     agent,
     arrivedAt: arrivalOf(state, ticket, now),
@@ -174,6 +177,7 @@ function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
     isAnew: false,
     sliceEndsAt: null,
     orphanAt: now,
+    heldOutUntil: null,
   };
 }
 
@@ -198,14 +202,33 @@ function noteArrival(state: GroupState, waiter: Waiter, now: InstantMs): void {
   waiter.arrival = { position, cause: waitCause(state, waiter, now) };
 }
 
+const CAUSE_OF_BLOCK = {
+  paused: 'upstream_pause',
+  breaker_open: 'breaker',
+  members_out: 'members_out',
+} as const;
+
+/** Whether a member has the slots that a call takes. */
+function hasSlots(
+  state: GroupState,
+  members: readonly Member[],
+  { slots }: Demand,
+  now: InstantMs,
+): boolean {
+  if (state.slotsInUse + slots > slotsMaxAt(state, now)) return false;
+  return members.some((member) => member.slotsInUse + slots <= memberSlotsMaxAt(member, now));
+}
+
 /** Names what keeps a waiter from being granted now; of several causes the one that others cannot end. */
 function waitCause(state: GroupState, waiter: Waiter, now: InstantMs): WaitCause {
   if (state.settings.paused) return 'operator_pause';
-  const block = blockOf(state, now);
-  if (block !== null) return block.reason === 'paused' ? 'upstream_pause' : 'breaker';
-  if (!allows(state.controls.breaker, now)) return 'breaker';
+  const members = notExcluded(state, waiter.ticket);
+  const block = blockOf(members, now);
+  if (block !== null) return CAUSE_OF_BLOCK[block.reason];
+  if (members.every(({ controls }) => !allows(controls.breaker, now))) return 'breaker';
   if (state.grantsFrom > now) return 'settling';
   if (!isUnderCap(state, waiter)) return 'cap';
-  if (state.slotsInUse + waiter.demand.slots > slotsMaxAt(state, now)) return 'slots';
-  return roomAt(state, waiter.demand, now) > now ? 'rates' : 'order';
+  if (!hasSlots(state, members, waiter.demand, now)) return 'slots';
+  if (members.every((member) => roomAt(state, member, waiter.demand, now) > now)) return 'rates';
+  return waiter.heldOutUntil === null ? 'order' : 'member';
 }

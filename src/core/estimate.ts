@@ -6,6 +6,7 @@ import { compareWaiters, laneLength, placeOf, queueLength, type Waiter } from '.
 import { MINUTE_MS } from './parts/rate-limits.ts';
 import { requestsAtOnce } from './parts/rates.ts';
 import { blockOf, isHeldByRates, slotsLearned } from './capacity.ts';
+import { isSplit } from './members.ts';
 import type { GroupState } from './state.ts';
 
 /** Least weight of the newest sample in the mean hold time. The first ones weigh as much as each other. */
@@ -13,6 +14,9 @@ const HOLD_SAMPLE_WEIGHT = 0.2;
 
 /** Maximum part by which Retry-After varies either way, or all who were rejected at once come back at once. */
 const JITTER = 0.2;
+
+/** Maximum time that a stop counts for: one that an operator ends has no end that is known. */
+const STOPPED_MAX_MS = 3_600_000;
 
 /** Takes the time that a call held its slot into the mean. */
 export function observeHold(state: GroupState, heldMs: number): void {
@@ -39,7 +43,10 @@ export function holdToChargeMs({ holdMeanMs, holdSamples }: GroupState): number 
 export function estimateWaitMs(state: GroupState, ahead: number, now: InstantMs): number {
   const slotsMax = slotsLearned(state);
   if (slotsMax === 0 || state.settings.rates.rpm === 0) return RETRY_AFTER_MAX_MS;
-  const stoppedMs = Math.max(0, (blockOf(state, now)?.until ?? now) - now);
+  const stoppedMs = Math.min(
+    STOPPED_MAX_MS,
+    Math.max(0, (blockOf(state.serving, now)?.until ?? now) - now),
+  );
   const free = Math.max(0, slotsMax - state.slotsInUse);
   const turns = Math.max(0, ahead + 1 - free);
   const bySlots = (turns * state.holdMeanMs) / slotsMax;
@@ -49,15 +56,23 @@ export function estimateWaitMs(state: GroupState, ahead: number, now: InstantMs)
 }
 
 /** Estimates how long the limit of requests alone makes a waiter wait. For what may go at once nobody waits. */
-function waitForRequestsMs(
-  { settings: { rates }, controls }: GroupState,
-  ahead: number,
-  now: InstantMs,
-): number {
-  const { rpm } = rates;
-  if (rpm === null) return 0;
-  const atOnce = requestsAtOnce(controls.rates, rates, now);
-  return (Math.max(0, ahead + 1 - atOnce) * MINUTE_MS) / rpm;
+function waitForRequestsMs(state: GroupState, ahead: number, now: InstantMs): number {
+  let perMinute = 0;
+  let atOnce = 0;
+  for (const { settings, controls } of state.serving) {
+    const { rpm } = settings.rates;
+    perMinute += rpm ?? Infinity;
+    atOnce += rpm === null ? Infinity : requestsAtOnce(controls.rates, settings.rates, now);
+  }
+  const waitMs = waitForMs(ahead, perMinute, atOnce);
+  const { settings, controls } = state;
+  if (!isSplit(state) || settings.rates.rpm === null) return waitMs;
+  const ofAll = requestsAtOnce(controls.rates, settings.rates, now);
+  return Math.max(waitMs, waitForMs(ahead, settings.rates.rpm, ofAll));
+}
+
+function waitForMs(ahead: number, perMinute: number, atOnce: number): number {
+  return perMinute === Infinity ? 0 : (Math.max(0, ahead + 1 - atOnce) * MINUTE_MS) / perMinute;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { LeaseId, TicketId } from './words/ids.ts';
+import type { LeaseId, MemberId, TicketId } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
 import type { Rejection } from './words/rejection.ts';
 import type { GroupSettings } from './words/settings.ts';
@@ -93,6 +93,8 @@ export type GroupEvent =
       readonly lane: Lane | null;
       readonly toFront: boolean;
     }
+  /** An operator takes a member out, or brings one back. */
+  | { readonly kind: 'take_out' | 'bring_back'; readonly member: MemberId }
   /** An operator knows better: what was learned of the upstream is forgotten. */
   | { readonly kind: 'relearn' }
   /** Calls may go another way from now on: everybody who waits is sent back to be routed again. */

@@ -1,23 +1,24 @@
 import type { InstantMs } from './words/ids.ts';
 import { noteServiceOf } from './parts/accounts.ts';
 import { isCovered, markOnDisk, noteAwaited } from './parts/bound.ts';
-import { demandOf } from './parts/demand.ts';
+import type { PlacedBy } from './parts/decision-log.ts';
 import { takeVacated } from './parts/heirs.ts';
 import { noteLaneGrant } from './parts/lanes.ts';
-import { dequeue, queueLength, type Waiter } from './parts/queue.ts';
-import { roomAt, slotsLearned } from './capacity.ts';
+import { dequeue, type Waiter } from './parts/queue.ts';
 import type { Effect } from './events.ts';
 import { mayInherit } from './heirs.ts';
 import { openLease } from './leases.ts';
 import { leave, rejected } from './leave.ts';
 import { lendTo } from './lending.ts';
+import type { Member } from './member.ts';
+import { isOverdrawn, isSplit, memberOf, noteAffinity } from './members.ts';
 import { findPassage } from './nesting.ts';
-import { nextWaiter } from './order.ts';
-import { findOvertaker } from './overtaking.ts';
-import { rejectionOfTooLarge, rejectionOfUnaffordable } from './rejections.ts';
+import { anyMember, placedAt } from './placing.ts';
+import { rejectionOfUnaffordable } from './rejections.ts';
 import { reserveFor } from './reservation.ts';
-import { NEVER, type GroupState, type Lease } from './state.ts';
+import type { GroupState, Lease } from './state.ts';
 import { noteGrant } from './stats.ts';
+import { nextTurn } from './turn.ts';
 import { noteGranted } from './upstream-signals.ts';
 import { checkLimit, checkMark } from './violations.ts';
 
@@ -31,32 +32,19 @@ export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void
   }
 }
 
-/**
- * Grants as long as there is room for whose turn it is. A call that does not fit bars whom it would wait for.
- */
+/** Grants as long as there is room for whose turn it is. */
 function grantInTurn(state: GroupState, now: InstantMs, effects: Effect[]): void {
-  state.roomDueAt = NEVER;
-  state.overtakingDueAt = NEVER;
-  while (queueLength(state.queue) > 0 && mayHaveRoom(state)) {
-    const waiter = nextWaiter(state);
-    if (waiter === undefined) break;
-    // The group has learned since: guesses that were made before the first call ended are far too high.
-    waiter.demand = demandOf(state.controls.factors, state.settings.rates, waiter.ticket);
-    const hopeless =
-      rejectionOfTooLarge(state, waiter.ticket) ?? rejectionOfUnaffordable(state, waiter, now);
-    if (hopeless !== null) {
-      if (state.settings.isDryRun) letPass(state, waiter, now, effects);
-      else leave(state, waiter, rejected(hopeless), now, effects);
-      continue;
+  for (;;) {
+    const turn = nextTurn(state, now);
+    if (turn === null) return;
+    const { waiter } = turn;
+    if (turn.kind === 'grant') {
+      grant(state, waiter, { ...turn, slots: waiter.demand.slots, nested: null }, now, effects);
+    } else if (state.settings.isDryRun) {
+      letPass(state, waiter, now, effects);
+    } else {
+      leave(state, waiter, rejected(turn.rejection), now, effects);
     }
-    const at = roomAt(state, waiter.demand, now);
-    const next = at > now ? findOvertaker(state, { waiter, at }, now) : { waiter, at };
-    state.roomDueAt = at > now ? at : NEVER;
-    if (next.waiter === null) {
-      state.overtakingDueAt = next.at;
-      break;
-    }
-    grant(state, next.waiter, next.waiter.demand.slots, now, effects);
   }
 }
 
@@ -75,14 +63,15 @@ function passNested(state: GroupState, now: InstantMs, effects: Effect[]): boole
     hasChanged = true;
     const unaffordable = rejectionOfUnaffordable(state, waiter, now);
     if (unaffordable !== null) leave(state, waiter, rejected(unaffordable), now, effects);
-    else grant(state, waiter, 0, now, effects, { in: leaseId, slots: ticket.slots });
+    else {
+      const parent = state.leases.get(leaseId);
+      if (parent === undefined) continue;
+      const nested = { in: leaseId, slots: ticket.slots };
+      const member = memberOf(state, parent);
+      grant(state, waiter, { member, by: 'sole', slots: 0, nested }, now, effects);
+    }
   }
   return hasChanged;
-}
-
-/** Spares the search for who goes next where nobody can go. */
-function mayHaveRoom(state: GroupState): boolean {
-  return !state.settings.paused && state.slotsInUse < Math.max(1, slotsLearned(state));
 }
 
 /** Grants in a dry run, where nobody waits: it is only counted that this one would have. */
@@ -93,7 +82,9 @@ export function letPass(
   effects: Effect[],
 ): void {
   state.totals.wouldWait += 1;
-  grant(state, waiter, waiter.ticket.slots, now, effects);
+  const member = anyMember(state, waiter);
+  const { slots } = waiter.ticket;
+  grant(state, waiter, { member, by: 'dry_run', slots, nested: null }, now, effects);
 }
 
 /**
@@ -115,8 +106,8 @@ export function grantOf(
 }
 
 /** Whether an answer with a lease leaves behind a write, whatever the bound covers. */
-function mustWait({ bound, ahead }: GroupState, isAnew: boolean): boolean {
-  return bound.isStored && (ahead.isOverdrawn || isAnew);
+function mustWait(state: GroupState, isAnew: boolean): boolean {
+  return state.bound.isStored && (isOverdrawn(state) || isAnew);
 }
 
 function leaving(
@@ -128,33 +119,60 @@ function leaving(
   return { kind: 'grant', ticketId: lease.ticketId, lease, isCovered: isLeaving };
 }
 
+/** The slots that a waiter is granted, and where. */
+interface Grant {
+  readonly member: Member;
+  readonly by: PlacedBy;
+  readonly slots: number;
+  readonly nested: Lease['nested'];
+}
+
 function grant(
   state: GroupState,
   waiter: Waiter,
-  slots: number,
+  { member, by, slots, nested }: Grant,
   now: InstantMs,
   effects: Effect[],
-  nested: Lease['nested'] = null,
 ): void {
   const { ticket, leaseId, lane, tenant, agent } = waiter;
+  const placed = isSplit(state) ? placedAt(state, waiter, member, by, now) : null;
   dequeue(state.queue, waiter);
   noteLaneGrant(state, lane);
   noteServiceOf(state.accounts, tenant, lane);
   tenant.lastAgentService = agent.service;
   agent.lastSeenAt = now;
+  member.turn = state.turns += 1;
   const { id: ticketId, holder, waitsElsewhere } = ticket;
   // A call that passes on its parent's slot calls the upstream all the same.
-  const reserved = reserveFor(state, waiter.demand, ticket.estimate?.inputTokens ?? null, now);
-  const heirOf = mayInherit(waiter) ? takeVacated(state.bound, leaseId, now) : [];
-  const lease: Lease = openLease(
+  const reserved = reserveFor(
     state,
-    { id: leaseId, ticketId, holder, lane, slots, nested, heirOf, waitsElsewhere, reserved },
+    member,
+    waiter.demand,
+    ticket.estimate?.inputTokens ?? null,
     now,
   );
-  checkLimit(state, slots, now);
+  const heirOf = mayInherit(waiter) ? takeVacated(state.bound, member.id, leaseId, now) : [];
+  const lease: Lease = openLease(
+    state,
+    {
+      id: leaseId,
+      ticketId,
+      holder,
+      lane,
+      member: member.id,
+      slots,
+      nested,
+      heirOf,
+      waitsElsewhere,
+      reserved,
+    },
+    now,
+  );
+  checkLimit(state, member, slots, now);
+  noteAffinity(state, lease, now);
   // One that still waits in a wider group probes nothing: others may meanwhile.
-  if (!waitsElsewhere) noteGranted(state, lease, now);
-  noteGrant(state, waiter, lease, now);
+  if (!waitsElsewhere) noteGranted(member, lease, now);
+  noteGrant(state, waiter, lease, placed, now);
   // What an heir is told leaves before anything is written.
   const lent = heirOf.length > 0 ? null : lendTo(state, ticket, now);
   const isPassed = heirOf.length > 0 && !mustWait(state, waiter.isAnew);

@@ -11,9 +11,10 @@ import { HEIRS_MAX } from './parts/heirs.ts';
 import { queueLength, type Waiter } from './parts/queue.ts';
 import { cooldownInForceMs, slotsLearned } from './capacity.ts';
 import { leave } from './leave.ts';
+import type { Member } from './member.ts';
 import { nextWaiter } from './order.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
-import { takeUnclaimed, type Claim } from './unclaimed.ts';
+import { holdUnclaimedAt, takeUnclaimed, type Claim } from './unclaimed.ts';
 
 /** Minimum slots granted in a second and the one before it for heirs to be listed ahead: else a write would be too old. */
 const PACE_MIN = 2;
@@ -95,47 +96,53 @@ export function mayHavePassed({ slots, nested }: Lease): boolean {
 }
 
 /** Counts a slot that was given back as unclaimed: an earlier instance may have passed it to one of its heirs. */
-export function notePassed(state: GroupState, freeAt: InstantMs): void {
+export function notePassed(state: GroupState, member: Member, freeAt: InstantMs): void {
   const { bound, unclaimed } = state;
-  unclaimed.slots += 1;
-  state.slotsInUse += 1;
+  holdUnclaimedAt(state, member, 1);
   unclaimed.until = later(unclaimed.until, freeAt);
-  bound.passedBefore.push(freeAt);
-  bound.passedBefore.sort((a, b) => a - b);
+  bound.passedBefore.push({ freeAt, member: member.id });
+  bound.passedBefore.sort((a, b) => a.freeAt - b.freeAt);
 }
 
 /** Frees slots that were given back, of which there are more than heirs that may have them. */
 export function freePassed(state: GroupState, now: InstantMs): void {
   const { passedBefore } = state.bound;
   while (passedDueAt(state) <= now) {
-    passedBefore.shift();
-    takeUnclaimed(state, 1);
+    const passed = passedBefore.shift();
+    const member = passed === undefined ? undefined : state.members.get(passed.member);
+    if (member !== undefined) takeUnclaimed(state, member, 1);
   }
 }
 
 /** Finds when the next slot that was given back is free; NEVER: an heir may have each of them. */
 export function passedDueAt({ bound }: GroupState): InstantMs {
   const { heirsBefore, passedBefore } = bound;
-  return passedBefore.length > heirsBefore.size ? (passedBefore[0] ?? NEVER) : NEVER;
+  return passedBefore.length > heirsBefore.size ? (passedBefore[0]?.freeAt ?? NEVER) : NEVER;
 }
 
 /**
  * Takes note that an heir of the instance before has come, and of all who had its slot before it: they have ended. One
  * that does not say whose slot it has leaves it open whether that was given back here.
  */
-export function noteHeirHeard(state: GroupState, claim: Claim, now: InstantMs): void {
+export function noteHeirHeard(
+  state: GroupState,
+  member: Member,
+  claim: Claim,
+  now: InstantMs,
+): void {
   let heir = claim.leaseId;
   for (const before of claim.heirOf) {
-    if (state.bound.heirsBefore.delete(heir)) noteInherited(state, before, now);
+    if (state.bound.heirsBefore.delete(heir)) noteInherited(state, member, before, now);
     heir = before;
   }
 }
 
 /** Takes note that the slot of a lease went to an heir, so that it is not counted as given back besides. */
-function noteInherited(state: GroupState, lease: LeaseId, now: InstantMs): void {
+function noteInherited(state: GroupState, member: Member, lease: LeaseId, now: InstantMs): void {
   const { bound, tombstones, queue, leases } = state;
   if (tombstones.has(lease) || bound.unclaimable.has(lease)) {
-    bound.passedBefore.shift();
+    const at = bound.passedBefore.findIndex((passed) => passed.member === member.id);
+    if (at >= 0) bound.passedBefore.splice(at, 1);
     return;
   }
   const waiter = queue.byTicket.get(ticketOf(lease));

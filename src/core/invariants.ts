@@ -1,25 +1,26 @@
-import type { InstantMs } from './words/ids.ts';
+import { IMPLICIT, type InstantMs } from './words/ids.ts';
 import { TOMBSTONES_MAX } from './words/settings.ts';
 import { LANES, type Lane } from './words/ticket.ts';
 import { compareLines, compareWaiters, type Line } from './parts/queue.ts';
 import { INVARIANTS } from './parts/totals.ts';
-import { hasRoom } from './capacity.ts';
 import { boundSlotsOf } from './leases.ts';
 import { passesOn } from './nesting.ts';
-import { nextWaiter } from './order.ts';
+import { countAt, emptyMember, type Member } from './member.ts';
+import { goneSettings } from './members.ts';
+import { nextTurn } from './turn.ts';
 import type { GroupState, Lease } from './state.ts';
 
 /** Lists what is wrong with the state, in words; nothing in a sound one. For tests and after a load. */
 export function checkInvariants(state: GroupState, now: InstantMs): string[] {
-  const next = nextWaiter(state);
   const broken = [
     ...brokenLeases(state),
+    ...brokenMembers(state),
     ...brokenUnclaimed(state),
     ...brokenLoans(state),
     ...brokenLines(state),
     ...brokenAccounts(state),
   ];
-  if (next !== undefined && hasRoom(state, next.demand, now)) {
+  if (nextTurn(state, now)?.kind === 'grant') {
     broken.push('a waiter could take a free slot');
   }
   if (state.tombstones.size > TOMBSTONES_MAX) broken.push('too many tombstones');
@@ -84,6 +85,43 @@ function brokenLoans({ lending }: GroupState): string[] {
   if (slots !== lending.slots || idle !== lending.idle) broken.push('lent slots drifted');
   return broken;
 }
+
+/** The sums of the members are those of their leases, and add up to those of the group. */
+function brokenMembers(state: GroupState): string[] {
+  const broken: string[] = [];
+  const sums = new Map<string, Member>();
+  for (const { id, controls } of state.members.values()) {
+    sums.set(id, emptyMember(goneSettings(id), controls));
+  }
+  for (const lease of state.leases.values()) {
+    const sum = sums.get(lease.member);
+    if (sum === undefined) broken.push(`${lease.id} is of no member`);
+    else countAt(sum, lease, 1);
+  }
+  let unclaimed = 0;
+  for (const member of state.members.values()) {
+    unclaimed += member.unclaimed;
+    const lent = member.id === IMPLICIT ? state.lending.slots : 0;
+    const inUse = member.slotsInUse - member.unclaimed - lent;
+    const own = { ...member, slotsInUse: inUse };
+    const sum = sums.get(member.id);
+    for (const name of COUNTED) {
+      const isRight = sum?.[name] === own[name];
+      if (!isRight) broken.push(`${name} of member ${member.id} drifted`);
+    }
+    if (member.unclaimed < 0) broken.push(`less than no slot is unclaimed at ${member.id}`);
+  }
+  if (unclaimed !== state.unclaimed.slots) broken.push('unclaimed slots of members drifted');
+  return broken;
+}
+
+const COUNTED = [
+  'slotsInUse',
+  'slotsNested',
+  'slotsCooling',
+  'slotsWaitingElsewhere',
+  'slotsRefused',
+] as const;
 
 function brokenUnclaimed({
   unclaimed,

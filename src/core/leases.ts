@@ -1,4 +1,4 @@
-import { after, instant, type InstantMs, type LeaseId } from './words/ids.ts';
+import { after, IMPLICIT, instant, type InstantMs, type LeaseId } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
 import { LEASE_TTL_MS } from './words/settings.ts';
 import { LANES } from './words/ticket.ts';
@@ -12,13 +12,15 @@ import { atUpstream, cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { noteHeirHeard, notePassed } from './heirs.ts';
+import { countAt } from './member.ts';
+import { memberFor, memberOf, noteAffinity } from './members.ts';
 import { forgetNested, noteNested, passesOn, slotsPassing } from './nesting.ts';
-import { reservationOf, settleLease } from './reservation.ts';
+import { isMeteredAt, reservationOf, settleLease } from './reservation.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteEnd } from './stats.ts';
 import { noteStart } from './told.ts';
 import { noteTold, takeLent } from './lending.ts';
-import { mayClaim, takeUnclaimed, type Claim } from './unclaimed.ts';
+import { mayClaim, memberOfClaim, takeUnclaimed, type Claim } from './unclaimed.ts';
 import { noteCallable, noteEndThere } from './upstream-lag.ts';
 import { noteEnded, noteGranted, noteSuccess } from './upstream-signals.ts';
 import { checkNew, countViolation } from './violations.ts';
@@ -29,6 +31,7 @@ type NewLease = Pick<
   | 'ticketId'
   | 'holder'
   | 'lane'
+  | 'member'
   | 'slots'
   | 'nested'
   | 'heirOf'
@@ -42,7 +45,8 @@ type NewLease = Pick<
  */
 export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
   const lease = newLease(state, wanted, now);
-  noteHandedOut(state.bound, boundSlotsOf(lease), now, lease.heirOf.length > 0);
+  const isPassed = lease.heirOf.length > 0;
+  noteHandedOut(state.bound, lease.member, boundSlotsOf(lease), now, isPassed);
   addLease(state, lease, now);
   noteCallable(state, lease, now);
   chargeTo(state, lease, holdToChargeMs(state), now);
@@ -57,19 +61,20 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
 export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lease {
   const { leaseId: id, ticketId, holder, lane, slots, heldMs } = claim;
   const isOurs = mayClaim(state, claim);
+  const member = memberOfClaim(state, claim, now);
   const parent = isOurs ? claim.nested : null;
   const isNested = parent !== null && maySharePassage(state, parent);
   const bare = { waitsElsewhere: false, reserved: isOurs ? claim.reserved : null };
-  const wanted = { id, ticketId, holder, lane, nested: parent, ...bare };
+  const wanted = { id, ticketId, holder, lane, member: member.id, nested: parent, ...bare };
   if (!isOurs) {
     state.totals.resurrected += 1;
     return openLease(state, { ...wanted, heirOf: [], slots }, now);
   }
   const { heirOf } = claim;
-  noteHeirHeard(state, claim, now);
-  const missing = slots - takeUnclaimed(state, slots);
+  noteHeirHeard(state, member, claim, now);
+  const missing = slots - takeUnclaimed(state, member, slots);
   if (missing > 0) state.totals.resurrected += 1;
-  noteHandedOut(state.bound, missing, now);
+  noteHandedOut(state.bound, member.id, missing, now);
   const since = instant(now - heldMs);
   const lease = newLease(state, { ...wanted, heirOf, slots: isNested ? 0 : slots }, since);
   lease.until = after(now, LEASE_TTL_MS);
@@ -78,6 +83,7 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lea
   lease.chargedMs = heldMs;
   addLease(state, lease, now);
   if (parent !== null && !isNested) state.seekingParent.add(lease);
+  noteAffinity(state, lease, now);
   for (const child of state.seekingParent) {
     if (child.nested?.in === id) nestAgain(state, child, child.nested, now);
   }
@@ -94,10 +100,16 @@ export function leaseOfLent(state: GroupState, claim: Claim, now: InstantMs): Le
   if (!takeLent(state, lent.loan, lent.slot)) return null;
   if (lent.told !== undefined) noteTold(state, loan, lent.told, now);
   const bare = { slots: 1, nested: null, heirOf: [], waitsElsewhere: false, reserved: null };
-  const lease = newLease(state, { id, ticketId, holder, lane, ...bare }, instant(now - heldMs));
+  const [sole] = state.serving;
+  const member = sole?.id ?? IMPLICIT;
+  const lease = newLease(
+    state,
+    { id, ticketId, holder, lane, member, ...bare },
+    instant(now - heldMs),
+  );
   lease.until = after(now, LEASE_TTL_MS);
   addLease(state, lease, now);
-  lease.slotsAtGrant = atUpstream(state);
+  lease.slotsAtGrant = atUpstream(state, memberOf(state, lease));
   chargeTo(state, lease, heldMs, now);
   state.totals.granted += 1;
   observe(state.totals.wait, 0);
@@ -121,15 +133,19 @@ export function claimGranted(
   { ticket, leaseId }: Pick<Extract<GroupEvent, { kind: 'acquire' }>, 'ticket' | 'leaseId'>,
   now: InstantMs,
 ): Lease | null {
-  const { bound, unclaimed, controls, settings } = state;
+  const { bound, controls } = state;
+  const member = bound.grantedBefore.get(leaseId);
+  if (member === undefined) return null;
+  const { unclaimed } = memberFor(state, member, ticket.holder, now);
   // One that may have been let pass on its parent's slots is not known to hold any.
-  if (ticket.parents.length > 0 || ticket.slots > unclaimed.slots) return null;
-  if (!bound.grantedBefore.delete(leaseId)) return null;
+  if (ticket.parents.length > 0 || ticket.slots > unclaimed) return null;
+  bound.grantedBefore.delete(leaseId);
   const { id: ticketId, holder, lane, slots, estimate } = ticket;
-  const demand = demandOf(controls.factors, settings.rates, ticket);
-  const reserved = reservationOf(settings, demand, estimate?.inputTokens ?? null);
+  const demand = demandOf(controls.factors, state.guessRates, ticket);
+  const reserved = reservationOf(isMeteredAt(state, member), demand, estimate?.inputTokens ?? null);
   const none = { attachment: null, hasLapsed: false, heldMs: 0, nested: null, heirOf: [] };
-  return claimLease(state, { leaseId, ticketId, holder, lane, slots, reserved, ...none }, now);
+  const claim = { leaseId, ticketId, holder, lane, member, slots, reserved, ...none };
+  return claimLease(state, claim, now);
 }
 
 /** Lets a lease pass on its parent's slots again, which was claimed before that. */
@@ -191,7 +207,7 @@ export function keepForHeir(state: GroupState, lease: Lease, now: InstantMs): vo
   const freeAt = lease.phase === 'cooling' ? lease.until : now;
   if (lease.phase === 'cooling') removeLease(state, lease, now);
   state.bound.unclaimable.add(lease.id);
-  notePassed(state, freeAt);
+  notePassed(state, memberOf(state, lease), freeAt);
 }
 
 function removeLease(state: GroupState, lease: Lease, now: InstantMs, hasLapsed = false): void {
@@ -212,6 +228,7 @@ function removeLease(state: GroupState, lease: Lease, now: InstantMs, hasLapsed 
 function count(state: GroupState, lease: Lease, sign: 1 | -1, now: InstantMs): void {
   const slots = sign * lease.slots;
   const { tenant, agent } = accountsOf(state, lease, now);
+  countAt(memberOf(state, lease), lease, sign);
   state.slotsInUse += slots;
   state.slotsNested += sign * (boundSlotsOf(lease) - lease.slots);
   state.slotsByLane[lease.lane] += slots;
@@ -225,7 +242,7 @@ function count(state: GroupState, lease: Lease, sign: 1 | -1, now: InstantMs): v
 export function confirmLease(state: GroupState, lease: Lease, now: InstantMs): void {
   if (!endWaitElsewhere(state, lease)) return;
   noteCallable(state, lease, now);
-  noteGranted(state, lease, now);
+  noteGranted(memberOf(state, lease), lease, now);
 }
 
 /** Ends its wait for another group. Returns whether it did wait until now. */
@@ -233,6 +250,7 @@ function endWaitElsewhere(state: GroupState, lease: Lease): boolean {
   if (!lease.waitsElsewhere) return false;
   lease.waitsElsewhere = false;
   state.slotsWaitingElsewhere -= lease.slots;
+  memberOf(state, lease).slotsWaitingElsewhere -= lease.slots;
   return true;
 }
 
@@ -244,6 +262,7 @@ export function markRefused(state: GroupState, lease: Lease): void {
   if (lease.isRefused) return;
   lease.isRefused = true;
   state.slotsRefused += lease.slots;
+  memberOf(state, lease).slotsRefused += lease.slots;
 }
 
 /** Brings the charge of a lease to `heldMs`, up or down. */
@@ -322,9 +341,12 @@ export function endLease(
   noteEnded(state, lease, false, now);
   const downMs = lease.slots === 0 ? 0 : cooldownMs(state, lease, outcome);
   if (downMs > 0) {
+    const member = memberOf(state, lease);
+    countAt(member, lease, -1);
     if (lease.isRefused) state.slotsRefused -= lease.slots;
     lease.isRefused = false;
     lease.phase = 'cooling';
+    countAt(member, lease, 1);
     state.slotsCooling += lease.slots;
     // It is settled: after a reset nobody may settle it again, nor take it up.
     noteFreed(state.bound, lease.id, state.unclaimed.slots > 0);

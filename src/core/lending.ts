@@ -1,4 +1,4 @@
-import { after, instant, leaseId, type InstantMs, type LeaseId } from './words/ids.ts';
+import { after, IMPLICIT, instant, leaseId, type InstantMs, type LeaseId } from './words/ids.ts';
 import {
   LEASE_TTL_MS,
   LENT_AT_ONCE_MAX,
@@ -14,6 +14,8 @@ import { changeLoan, notePace, paceOf, type Lent, type Loan, type Told } from '.
 import { queueLength } from './parts/queue.ts';
 import { atUpstream, blockOf, cooldownInForceMs, slotsMaxAt } from './capacity.ts';
 import type { Effect } from './events.ts';
+import type { Member } from './member.ts';
+import { isSplit } from './members.ts';
 import type { GroupState } from './state.ts';
 import { noteToldCalls } from './told.ts';
 import { wantsServed } from './upstream-signals.ts';
@@ -33,14 +35,15 @@ export function lendTo(
   notePace(lending, isolate, now);
   const known = lending.growing.get(isolate);
   if (known === undefined && paceOf(lending, isolate, now) < LENT_PACE_MIN) return null;
-  if (!mayLend(state, now) || isLearning(state)) return null;
+  const [sole] = state.serving;
+  if (sole === undefined || !mayLend(state, now) || isLearning(state, sole)) return null;
   const max = slotsMaxAt(state, now);
   if (state.slotsInUse >= max * LENT_USE_MAX) return null;
   const wanted = Math.min(LENT_AT_ONCE_MAX, Math.floor((max - state.slotsInUse) * LENT_SHARE));
   const count = Math.min(wanted, Math.floor(max * LENT_USE_MAX) - state.slotsInUse);
   if (count < 1) return null;
   const attachment = state.nextAttachment++;
-  const loan = known ?? newLoan(state, isolate, attachment);
+  const loan = known ?? newLoan(state, sole, isolate, attachment);
   const ids = Array.from({ length: count }, (_, index) =>
     leaseId(`${isolate}~${attachment}.${index + 1}`),
   );
@@ -48,8 +51,8 @@ export function lendTo(
     for (const id of ids) loan.slots.add(id);
   });
   loan.until = instant(Math.max(loan.until, after(now, LOAN_TTL_MS)));
-  state.slotsInUse += count;
-  noteHandedOut(state.bound, count, now);
+  countLent(state, count);
+  noteHandedOut(state.bound, sole.id, count, now);
   return { loan: loan.id, slots: ids, attachment };
 }
 
@@ -57,15 +60,17 @@ export function lendTo(
  * Whether many more are at the upstream than it was seen to take. What is told of lent calls comes late, so the first lessons
  * are of calls that asked.
  */
-function isLearning(state: GroupState): boolean {
-  const { settings, controls } = state;
-  return settings.isAdaptive && atUpstream(state) > 2 * controls.ceiling.evidence.servedSlots;
+function isLearning(state: GroupState, member: Member): boolean {
+  const { settings, controls } = member;
+  return (
+    settings.isAdaptive && atUpstream(state, member) > 2 * controls.ceiling.evidence.servedSlots
+  );
 }
 
-function newLoan(state: GroupState, isolate: string, attachment: number): Loan {
+function newLoan(state: GroupState, member: Member, isolate: string, attachment: number): Loan {
   const { lending } = state;
   const id = leaseId(`${isolate}~${attachment}`);
-  const nobody = { used: 0, others: atUpstream(state), until: instant(0), attachment: 0 };
+  const nobody = { used: 0, others: atUpstream(state, member), until: instant(0), attachment: 0 };
   const none = { missingSince: null, isRecalled: false };
   const loan: Loan = { id, isolate, slots: new Set(), ...nobody, ...none };
   lending.loans.set(id, loan);
@@ -78,7 +83,10 @@ function newLoan(state: GroupState, isolate: string, attachment: number): Loan {
  * nothing is to be learned of what the upstream says to it.
  */
 function mayLend(state: GroupState, now: InstantMs): boolean {
-  const { settings, controls, bound, unclaimed, queue } = state;
+  const { settings, controls, bound, unclaimed, queue, serving } = state;
+  const [sole] = serving;
+  // Which of several members a call goes to is decided with each.
+  if (isSplit(state) || sole === undefined) return false;
   if (!bound.isStored || unclaimed.slots > 0 || now < state.grantsFrom) return false;
   if (queueLength(queue) > 0) return false;
   if (state.slotsInUse > slotsMaxAt(state, now) * LENT_KEPT_MAX) return false;
@@ -86,8 +94,8 @@ function mayLend(state: GroupState, now: InstantMs): boolean {
   if (paused || isDraining || isDryRun || isMetered) return false;
   if (settings.slotsMaxEach < Infinity || settings.slotsMaxEachAgent < Infinity) return false;
   if (hasEntries(settings.reserved) || hasEntries(settings.reservedLanes)) return false;
-  if (blockOf(state, now) !== null || controls.breaker.phase !== 'closed') return false;
-  return cooldownInForceMs(state) === 0 && !wantsServed(state, now);
+  if (blockOf(serving, now) !== null || controls.breaker.phase !== 'closed') return false;
+  return cooldownInForceMs(state) === 0 && !wantsServed(sole, now);
 }
 
 function hasEntries(record: object): boolean {
@@ -151,6 +159,13 @@ export function leaveLoan(
   loan.until = instant(Math.min(loan.until, after(now, LOAN_TTL_MS)));
 }
 
+/** Counts slots as lent, or as lent no more: at the only member, or where its slots have gone with the configuration. */
+function countLent(state: GroupState, slots: number): void {
+  state.slotsInUse += slots;
+  const lender = state.members.get(IMPLICIT);
+  if (lender !== undefined) lender.slotsInUse += slots;
+}
+
 /** Notes what a keeper tells. */
 export function noteTold(
   state: GroupState,
@@ -162,7 +177,8 @@ export function noteTold(
   changeLoan(state.lending, loan, () => {
     loan.used = used;
   });
-  const others = atUpstream(state) - used;
+  const [sole] = state.serving;
+  const others = (sole === undefined ? 0 : atUpstream(state, sole)) - used;
   // The others may have come and gone since: so many were there all the time, as far as is known.
   noteToldCalls(state, ended, peak + Math.min(others, loan.others), now);
   loan.others = others;
@@ -176,7 +192,7 @@ export function takeLent(state: GroupState, loanId: LeaseId, slot: LeaseId): boo
   changeLoan(lending, loan, () => {
     loan.slots.delete(slot);
   });
-  state.slotsInUse -= 1;
+  countLent(state, -1);
   if (loan.slots.size === 0) forget(state, loan);
   return true;
 }
@@ -202,7 +218,7 @@ export function expireLoans(state: GroupState, now: InstantMs): void {
     const { size } = loan.slots;
     for (const slot of loan.slots) noteLapsed(bound, slot);
     changeLoan(lending, loan, () => loan.slots.clear());
-    state.slotsInUse -= size;
+    countLent(state, -size);
     noteLost(bound);
     forget(state, loan);
   }

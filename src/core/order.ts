@@ -2,11 +2,10 @@ import type { InstantMs } from './words/ids.ts';
 import type { GroupSettings } from './words/settings.ts';
 import { LANES, type Lane, type Ticket } from './words/ticket.ts';
 import { leastAgentService, NO_AGENT, type Account } from './parts/accounts.ts';
-import { letsOthersTry } from './parts/evidence.ts';
 import { laneTurns } from './parts/lanes.ts';
 import { compareWaiters, placeOf, type Line, type Waiter } from './parts/queue.ts';
-import { refusalsOf } from './parts/repeat-refusals.ts';
-import { atUpstream, slotsLearned } from './capacity.ts';
+import { slotsLearned } from './capacity.ts';
+import { isHeldBackEverywhere, repeatRefusalsOf } from './placing.ts';
 import type { GroupState } from './state.ts';
 
 /**
@@ -151,13 +150,11 @@ function mayGo(waiter: Waiter, view: View): boolean {
 
 /** Whether no cap of its own is used up, nor a refusal of its own lets others go first. */
 function isReady({ ticket, tenant, agent }: Waiter, view: View): boolean {
-  if (refusalsOf(view.state.repeatRefusals, ticket.id) > view.refusalsMax) return false;
+  if (repeatRefusalsOf(view.state, ticket) > view.refusalsMax) return false;
   const { slotsMaxEach, slotsMaxEachAgent } = view.state.settings;
   if (isFull(tenant, slotsMaxEach, view)) return false;
   if (agent.key !== NO_AGENT && isFull(agent, slotsMaxEachAgent, view)) return false;
-  if (letsOthersTry(view.state.controls.ceiling.evidence, ticket.id, atUpstream(view.state))) {
-    return false;
-  }
+  if (isHeldBackEverywhere(view.state, ticket)) return false;
   if (!ticket.waitsElsewhere) return true;
   return !view.barred.has('elsewhere') && !wouldHoldTooMuch(view.state, 1);
 }
@@ -234,11 +231,12 @@ function fullCap(
 
 /**
  * At most a quarter of a group may be held by calls that wait in another one, or else one of them. One
- * only while the breaker is not closed: they take their permits when they go out, all at once perhaps.
+ * only while a breaker is not closed: they take their permits when they go out, all at once perhaps.
  */
 function wouldHoldTooMuch(state: GroupState, slots: number): boolean {
-  const { slotsWaitingElsewhere, controls } = state;
-  if (slotsWaitingElsewhere > 0 && controls.breaker.phase !== 'closed') return true;
+  const { slotsWaitingElsewhere, serving } = state;
+  const isProbing = serving.some(({ controls }) => controls.breaker.phase !== 'closed');
+  if (slotsWaitingElsewhere > 0 && isProbing) return true;
   const quarter = Math.floor(slotsLearned(state) / 4);
   return slotsWaitingElsewhere > 0 && slotsWaitingElsewhere + slots > quarter;
 }

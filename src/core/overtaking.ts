@@ -6,6 +6,8 @@ import type { Waiter } from './parts/queue.ts';
 import { exceededBy, fillInTime, isSpare, sparesBeside } from './parts/rates.ts';
 import { budgetBlock } from './parts/spend.ts';
 import { roomAt, slotsLearned } from './capacity.ts';
+import type { Member } from './member.ts';
+import { isSplit } from './members.ts';
 import { nextWaiter } from './order.ts';
 import { NEVER, type GroupState } from './state.ts';
 
@@ -35,9 +37,13 @@ const NOBODY: Overtaker = { waiter: null, at: NEVER };
  * nothing is wasted that nobody else waits for.
  */
 export function findOvertaker(state: GroupState, first: First, now: InstantMs): Overtaker {
-  const { settings, controls } = state;
+  const [member] = state.serving;
+  // Where the first waits for one of several members, the others are free for those behind it anyway.
+  if (member === undefined || isSplit(state)) return NOBODY;
+  const { settings, controls } = member;
   // Permits of the breaker, and the slots of a ramp, are for whose turn it is.
-  if (settings.isDryRun || first.at === NEVER || controls.breaker.phase !== 'closed') return NOBODY;
+  const isClosed = controls.breaker.phase === 'closed';
+  if (state.settings.isDryRun || first.at === NEVER || !isClosed) return NOBODY;
   const expected = { demand: first.waiter.demand, at: first.at };
   const spares = sparesBeside(controls.rates, settings.rates, expected);
   if (!isSpare(settings.rates, spares, LEAST)) return NOBODY;
@@ -47,9 +53,9 @@ export function findOvertaker(state: GroupState, first: First, now: InstantMs): 
   while (passedOver.size <= LOOKED_AT_MAX) {
     const waiter = nextWaiter(state, passedOver);
     if (waiter === undefined) break;
-    waiter.demand = demandOf(controls.factors, settings.rates, waiter.ticket);
+    waiter.demand = demandOf(state.controls.factors, state.guessRates, waiter.ticket);
     const isSmall = isSpare(settings.rates, spares, waiter.demand);
-    const at = isSmall ? roomBeside(state, waiter, first, now) : NEVER;
+    const at = isSmall ? roomBeside(state, member, waiter, first, now) : NEVER;
     if (at <= now) return { waiter, at };
     soonest = Math.min(soonest, at);
     passedOver.add(waiter);
@@ -58,8 +64,14 @@ export function findOvertaker(state: GroupState, first: First, now: InstantMs): 
 }
 
 /** Finds when a waiter has room that is not taken from the first in line; NEVER: not before that goes. */
-function roomBeside(state: GroupState, waiter: Waiter, first: First, now: InstantMs): InstantMs {
-  const { settings, controls } = state;
+function roomBeside(
+  state: GroupState,
+  member: Member,
+  waiter: Waiter,
+  first: First,
+  now: InstantMs,
+): InstantMs {
+  const { settings, controls } = member;
   const { rates, budgets } = settings;
   const { demand } = waiter;
   const { slots, usd } = demand;
@@ -70,7 +82,7 @@ function roomBeside(state: GroupState, waiter: Waiter, first: First, now: Instan
   const usdOfBoth = usd + first.waiter.demand.usd;
   if (usd > 0 && budgetBlock(controls.spend, budgets, usdOfBoth, now) !== null) return NEVER;
   if (waiter.ticket.waitsElsewhere || exceededBy(rates, demand) !== null) return NEVER;
-  const at = roomAt(state, { ...demand, slots: both }, now);
+  const at = roomAt(state, member, { ...demand, slots: both }, now);
   const expected = { demand: first.waiter.demand, at: first.at };
   const isInTime = at < first.at && fillInTime(controls.rates, rates, demand, expected, at);
   return isInTime ? at : NEVER;

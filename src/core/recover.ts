@@ -1,4 +1,13 @@
-import { after, earlier, type InstantMs, type LeaseId } from './words/ids.ts';
+import {
+  after,
+  earlier,
+  IMPLICIT,
+  memberId,
+  type InstantMs,
+  type LeaseId,
+  type MemberId,
+} from './words/ids.ts';
+import type { RateSettings } from './words/limits.ts';
 import {
   COOLDOWN_MAX_MS,
   LEASE_TTL_MS,
@@ -13,12 +22,16 @@ import {
   noteHeld,
   type BoundRow,
 } from './parts/bound.ts';
+import { NO_RATES } from './parts/rate-limits.ts';
 import { takeAhead } from './parts/rates.ts';
 import { reserve } from './parts/spend.ts';
 import { rebaseControls, type Controls } from './controls.ts';
+import { emptyState } from './empty-state.ts';
 import type { GroupEvent } from './events.ts';
 import { addLease, endLostNesting } from './leases.ts';
-import { emptyState, type GroupState, type HandedLease, type Lease } from './state.ts';
+import type { KeptMember } from './member.ts';
+import { memberFor } from './members.ts';
+import type { GroupState, HandedLease, Lease } from './state.ts';
 import { holdUnclaimed, settleUnclaimed } from './unclaimed.ts';
 import { slotsHeld } from './violations.ts';
 
@@ -31,6 +44,8 @@ export interface Stored {
   readonly controls: Controls;
   /** Amounts that count as used besides the controls: they were set aside, and may have been used since. */
   readonly ahead: Amounts;
+  /** The same of each member. Absent: the group named none. */
+  readonly members?: Readonly<Record<string, KeptMember>>;
   /** Leases of a release that wrote a row for each. */
   readonly leases: readonly HandedLease[];
 }
@@ -51,13 +66,21 @@ export function recover(
   now: InstantMs,
 ): GroupState {
   const { bound, untold, controls, ahead, leases } = stored;
-  rebaseControls(controls, settings, now);
   const mayHaveStarted = (bound?.mark ?? 0) > 0;
   const waiters = waitersOf(bound, settings, now);
-  takeAhead(controls.rates, settings.rates, ahead, mayHaveStarted, lastUseOf(bound, now));
-  reserve(controls.spend, ahead.usd ?? 0);
+  const takeBack = (kept: KeptMember, rates: RateSettings): Controls => {
+    rebaseControls(kept.controls, rates, now);
+    takeAhead(kept.controls.rates, rates, kept.ahead, mayHaveStarted, lastUseOf(bound, now));
+    reserve(kept.controls.spend, kept.ahead.usd ?? 0);
+    return kept.controls;
+  };
+  takeBack({ controls, ahead }, settings.rates);
+  const members = Object.entries(stored.members ?? {}).map(([id, kept]) => {
+    const { rates = NO_RATES } = settings.members.find((member) => member.id === id) ?? {};
+    return [memberId(id), takeBack(kept, rates)] as const;
+  });
   const next = Math.max(firstAttachment, (bound?.next ?? 0) + ATTACHMENTS_UNWRITTEN_MAX);
-  const state = emptyState(settings, next, controls, isStored);
+  const state = emptyState(settings, next, controls, isStored, new Map(members));
   if (bound !== null) {
     const { seq, since } = bound;
     Object.assign(state.bound, { seq, since, waiters });
@@ -71,12 +94,14 @@ export function recover(
       state.bound.unclaimable.add(id);
       state.bound.lapsedBefore.add(id);
     }
-    for (const id of bound.granted) state.bound.grantedBefore.add(id);
+    for (const id of bound.granted) {
+      state.bound.grantedBefore.set(id, bound.grantedAt?.[id] ?? IMPLICIT);
+    }
     for (const id of bound.heirs) state.bound.heirsBefore.add(id);
     // Or the next row of the controls would make the instance after it forget them.
     state.bound.ended = [...untold];
   }
-  holdUnclaimed(state, bound?.mark ?? 0, now);
+  holdUnclaimed(state, marksOf(bound), now);
   addHanded(state, leases, now);
   settleUnclaimed(state, now);
   if (leases.length > 0) state.bound.since = 0;
@@ -87,6 +112,14 @@ export function recover(
   }
   noteHeld(state.bound, slotsHeld(state), now);
   return state;
+}
+
+/** Reads how many slots each member may have handed out. */
+function marksOf(bound: BoundRow | null): ReadonlyMap<MemberId, number> {
+  if (bound === null || bound.mark === 0) return new Map();
+  const { members } = bound;
+  if (members === undefined) return new Map([[IMPLICIT, bound.mark]]);
+  return new Map(Object.entries(members).map(([id, { mark }]) => [memberId(id), mark]));
 }
 
 /** Finds how many may still wait of those that a row tells of: whose time to wait is over has left long ago. */
@@ -105,6 +138,7 @@ function addHanded(state: GroupState, leases: readonly HandedLease[], now: Insta
   for (const handed of leases) {
     if (state.leases.has(handed.id) || state.tombstones.has(handed.id)) continue;
     const lease = leaseFrom(handed, state.nextAttachment++, now);
+    lease.member = memberFor(state, lease.member, lease.holder, now).id;
     addLease(state, lease, now);
     // Its holder has let go: an ask or a resumption that comes late must not take it up again.
     if (lease.phase === 'cooling') state.tombstones.add(lease.id, now);
@@ -121,6 +155,8 @@ function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Lea
   const cooled = coolingUntil === null ? null : earlier(coolingUntil, after(now, COOLDOWN_MAX_MS));
   return {
     ...rest,
+    // A release before members handed over none.
+    member: rest.member ?? IMPLICIT,
     grantedAt,
     until: cooled ?? after(now, LEASE_TTL_MS),
     attachment,
@@ -142,9 +178,10 @@ function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Lea
 
 /** Makes what is handed over of a lease. */
 export function handedOf(lease: Lease): HandedLease {
-  const { id, ticketId, holder, lane, slots, grantedAt, phase, reserved, nested } = lease;
+  const { id, ticketId, holder, lane, member, slots, grantedAt, phase, reserved, nested } = lease;
   const coolingUntil = phase === 'cooling' ? lease.until : null;
-  return { id, ticketId, holder, lane, slots, grantedAt, phase, coolingUntil, reserved, nested };
+  const of = { id, ticketId, holder, lane, member };
+  return { ...of, slots, grantedAt, phase, coolingUntil, reserved, nested };
 }
 
 /** Counts the leases that another instance has granted: they are the same holders'. */
@@ -157,12 +194,13 @@ export function takeOver(
   state.nextAttachment = Math.max(state.nextAttachment, firstAttachment, given);
   const heldBefore = slotsHeld(state);
   addHanded(state, handed.leases, now);
-  noteHandedOut(state.bound, slotsHeld(state) - heldBefore, now);
+  // Only of groups that name no members.
+  noteHandedOut(state.bound, IMPLICIT, slotsHeld(state) - heldBefore, now);
   // Holders know their leases by attachments of the other instance, which this one never gave out.
   state.bound.since = 0;
   if (isNew) {
     Object.assign(state.controls, handed.controls);
-    rebaseControls(state.controls, state.settings, now);
+    rebaseControls(state.controls, state.settings.rates, now);
     Object.assign(state.totals, handed.totals);
     state.isControlsDirty = true;
   }

@@ -1,7 +1,9 @@
 import type { InstantMs } from './words/ids.ts';
 import type { Rejection } from './words/rejection.ts';
 import { HOLD_SAMPLES_MIN } from './words/settings.ts';
+import type { Exceeded } from './words/limits.ts';
 import type { Ticket } from './words/ticket.ts';
+import type { Demand } from './words/usage.ts';
 import { demandOf } from './parts/demand.ts';
 import type { Waiter } from './parts/queue.ts';
 import { exceededBy } from './parts/rates.ts';
@@ -15,6 +17,9 @@ import {
   waitersAhead,
 } from './estimate.ts';
 import { fullness, whoMakesRoom } from './full-queue.ts';
+import type { Ledger, Member } from './member.ts';
+import { isSplit } from './members.ts';
+import { notExcluded } from './placing.ts';
 import type { GroupState } from './state.ts';
 
 /** Maximum length of a stop after whose announcement a caller is told to come back. Longer: it is told no. */
@@ -32,19 +37,25 @@ export function rejectionAtDoor(state: GroupState, ticket: Ticket): Rejection | 
  * it does. It would bar everybody behind it until its deadline. A bound of 0 stops all calls for a while, and
  * makes none too large.
  */
-export function rejectionOfTooLarge(
-  { settings, controls }: GroupState,
-  ticket: Ticket,
-): Rejection | null {
+export function rejectionOfTooLarge(state: GroupState, ticket: Ticket): Rejection | null {
+  const { settings, controls } = state;
   const { slotsPerCallMax, slotsMax, slotsMaxEach, slotsMaxEachAgent } = settings;
   const ofAgent = ticket.holder.agent === null ? Infinity : slotsMaxEachAgent;
-  const bounds = [slotsPerCallMax, slotsMax, slotsMaxEach, ofAgent].filter((bound) => bound > 0);
-  const most = Math.min(...bounds);
+  const members = notExcluded(state, ticket);
+  const widest = Math.max(...members.map((member) => member.settings.slotsMax));
+  const all = [slotsPerCallMax, slotsMax, widest, slotsMaxEach, ofAgent];
+  const most = Math.min(...all.filter((bound) => bound > 0));
   const tooWide = { reason: 'never_fits', slotsPerCallMax: most, retryAfterMs: null } as const;
   if (ticket.slots > most) return tooWide;
-  const demand = demandOf(controls.factors, settings.rates, ticket);
-  const exceeded = exceededBy(settings.rates, demand);
+  const demand = demandOf(controls.factors, state.guessRates, ticket);
+  const exceeded = exceededBy(settings.rates, demand) ?? exceededEverywhere(members, demand);
   return exceeded === null ? null : { ...tooWide, exceeded };
+}
+
+/** Finds a limit that a call is larger than at the first of the members; null: some member has none. */
+function exceededEverywhere(members: readonly Member[], demand: Demand): Exceeded | null {
+  const exceeded = members.map(({ settings }) => exceededBy(settings.rates, demand));
+  return exceeded.includes(null) ? null : (exceeded[0] ?? null);
 }
 
 /** A rejection, and of whom: of a waiter that makes room (`evicted`), or of the newcomer itself. */
@@ -99,23 +110,33 @@ export function rejectionOfStopped(
     const retry = retryUnforeseenMs(ticket.id);
     return { reason: 'paused', waitedMs: 0, retryAfterMs: retry, until: null };
   }
-  const block = blockOf(state, now);
+  const block = blockOf(notExcluded(state, ticket), now);
   if (block === null || block.until <= patientUntil) return null;
   const isLong = block.until - now > LONG_BLOCK_MS;
   const retry = isLong ? null : retryAfterMs(block.until - now, ticket.id);
-  if (block.reason === 'breaker_open') return { reason: block.reason, retryAfterMs: retry };
+  if (block.reason !== 'paused') return { reason: block.reason, retryAfterMs: retry };
   const waitedMs = ticket.wait ? Math.max(0, Math.round(now - ticket.enqueuedAt)) : 0;
   return { reason: block.reason, waitedMs, retryAfterMs: retry, until: block.until };
 }
 
 /** Finds which budget a call does not fit into; null: into all. What is in flight counts too. */
 export function rejectionOfUnaffordable(
-  { settings, controls }: GroupState,
-  { demand }: Waiter,
+  state: GroupState,
+  { demand, ticket }: Waiter,
   now: InstantMs,
 ): Rejection | null {
-  const { budgets } = settings;
-  const block = budgetBlock(controls.spend, budgets, demand.usd, now);
+  const ofAll = exhausted(state, demand, now);
+  if (ofAll !== null || !isSplit(state)) return ofAll;
+  const ofEach = notExcluded(state, ticket).map((member) => exhausted(member, demand, now));
+  return ofEach.includes(null) ? null : (ofEach[0] ?? null);
+}
+
+function exhausted(
+  { settings: { budgets }, controls }: Pick<Ledger, 'settings' | 'controls'>,
+  { usd }: Demand,
+  now: InstantMs,
+): Rejection | null {
+  const block = budgetBlock(controls.spend, budgets, usd, now);
   if (block === null) return null;
   const limits = { hour: budgets.perHourUsd, day: budgets.perDayUsd, month: budgets.perMonthUsd };
   const limitUsd = limits[block.period] ?? 0;
@@ -130,7 +151,8 @@ export function rejectionAtDeadline(state: GroupState, ticket: Ticket, now: Inst
     return { reason: 'paused', waitedMs, retryAfterMs: retry, until: null };
   }
   const retry = retryAfterMs(estimateAtEnd(state, now), ticket.id);
-  const block = blockOf(state, now);
+  const block = blockOf(notExcluded(state, ticket), now);
+  if (block?.reason === 'members_out') return { reason: block.reason, retryAfterMs: retry };
   if (block?.reason !== 'paused') {
     return { reason: 'queue_timeout', waitedMs, retryAfterMs: retry };
   }

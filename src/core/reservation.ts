@@ -1,37 +1,45 @@
-import type { InstantMs } from './words/ids.ts';
+import type { InstantMs, MemberId } from './words/ids.ts';
 import type { RateSettings } from './words/limits.ts';
-import type { GroupSettings } from './words/settings.ts';
 import type { Usage, Demand, Reserved, Settlement } from './words/usage.ts';
 import { amountsOf, returnAhead, useAhead, type Amounts } from './parts/ahead.ts';
 import { limitsAdded, limitsOf } from './parts/rate-limits.ts';
 import { refundDebts, refund as refundRates, settle as settleRates, take } from './parts/rates.ts';
 import { refund as refundUsd, reserve as reserveUsd, settle as settleUsd } from './parts/spend.ts';
 import { observeUsage } from './parts/token-factors.ts';
+import type { Ledger, Member } from './member.ts';
+import { ledgersOf, memberOf } from './members.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteUsage } from './stats.ts';
 
 const NOTHING = { requests: 0, inputTokens: 0, outputTokens: 0, usd: 0 };
 
-/** Takes of the group's rates and budgets what a call demands besides slots. Null: there is nothing to take. */
+/** Takes of rates and budgets, the member's and those over all, what a call demands besides slots. Null: there is nothing to take. */
 export function reserveFor(
   state: GroupState,
+  member: Member,
   wanted: Demand,
   inputEstimate: number | null,
   now: InstantMs,
 ): Reserved | null {
-  const { settings, controls } = state;
-  const reserved = reservationOf(settings, wanted, inputEstimate);
+  const reserved = reservationOf(isMeteredAt(state, member.id), wanted, inputEstimate);
   if (reserved === null) return null;
   const { demand, usd } = reserved;
-  take(controls.rates, settings.rates, demand, now);
-  reserveUsd(controls.spend, usd);
-  useAhead(state.ahead, amountsOf(settings, demand, usd));
+  for (const { controls, settings, ahead } of ledgersOf(state, member)) {
+    take(controls.rates, settings.rates, demand, now);
+    reserveUsd(controls.spend, usd);
+    useAhead(ahead, amountsOf(settings, demand, usd));
+  }
   return reserved;
+}
+
+/** Whether calls at a member take of rates or budgets, its own or those over all. */
+export function isMeteredAt({ settings, members }: GroupState, member: MemberId): boolean {
+  return settings.isMetered || members.get(member)?.settings.isMetered === true;
 }
 
 /** Works out what is taken for a call that demands so much. Null: nothing of it is counted. */
 export function reservationOf(
-  { isMetered }: GroupSettings,
+  isMetered: boolean,
   { requests, inputTokens, outputTokens, usd }: Demand,
   inputEstimate: number | null,
 ): Reserved | null {
@@ -43,14 +51,21 @@ export function reservationOf(
  * Counts what is in flight towards the limits that are set from now on: when it ends it will give back to
  * them too. But nobody owes for it.
  */
-export function countInFlight(state: GroupState, rates: RateSettings, now: InstantMs): void {
-  const added = limitsAdded(state.settings.rates, rates);
-  if (limitsOf(added).length === 0 || state.leases.size === 0) return;
-  const inFlight = [...state.leases.values()].toSorted((a, b) => a.grantedAt - b.grantedAt);
+export function countInFlight(
+  state: GroupState,
+  ledger: Pick<Ledger, 'controls' | 'settings'>,
+  rates: RateSettings,
+  isOf: (lease: Lease) => boolean,
+  now: InstantMs,
+): void {
+  const added = limitsAdded(ledger.settings.rates, rates);
+  const of = [...state.leases.values()].filter(isOf);
+  if (limitsOf(added).length === 0 || of.length === 0) return;
+  const inFlight = of.toSorted((a, b) => a.grantedAt - b.grantedAt);
   for (const { reserved, grantedAt } of inFlight) {
-    if (reserved !== null) take(state.controls.rates, added, reserved.demand, grantedAt);
+    if (reserved !== null) take(ledger.controls.rates, added, reserved.demand, grantedAt);
   }
-  refundDebts(state.controls.rates, added, now);
+  refundDebts(ledger.controls.rates, added, now);
   state.isControlsDirty = true;
 }
 
@@ -67,33 +82,38 @@ export function settleLease(
   const { reserved, grantedAt: takenAt } = lease;
   if (reserved === null) return;
   lease.reserved = null;
-  const { settings, controls } = state;
-  const { rates, spend, factors } = controls;
-  keepSettled(state, reserved, actual, now);
-  if (actual === 'unused') {
-    refundRates(rates, settings.rates, { reserved: reserved.demand, takenAt }, now);
-    return refundUsd(spend, reserved.usd);
-  }
-  const used: Usage = actual ?? reserved.demand;
-  settleRates(rates, settings.rates, { reserved: reserved.demand, actual: used, takenAt }, now);
+  const member = memberOf(state, lease);
+  const used: Usage = actual === 'unused' || actual === null ? reserved.demand : actual;
   const { caller: key, agent, model } = lease.holder;
-  const cost = { reservedUsd: reserved.usd, actualUsd: actual?.usd ?? reserved.usd, key, agent };
-  settleUsd(spend, cost, now);
-  noteUsage(state, used, cost.actualUsd);
+  const actualUsd = actual === 'unused' || actual === null ? reserved.usd : actual.usd;
+  for (const ledger of ledgersOf(state, member)) {
+    const { controls, settings } = ledger;
+    const { rates, spend } = controls;
+    keepSettled(state, ledger, reserved, actual, now);
+    if (actual === 'unused') {
+      refundRates(rates, settings.rates, { reserved: reserved.demand, takenAt }, now);
+      refundUsd(spend, reserved.usd);
+      continue;
+    }
+    settleRates(rates, settings.rates, { reserved: reserved.demand, actual: used, takenAt }, now);
+    settleUsd(spend, { reservedUsd: reserved.usd, actualUsd, key, agent }, now);
+  }
+  if (actual === 'unused') return;
+  noteUsage(state, member, used, actualUsd);
   const { inputEstimate } = reserved;
   const seen = actual?.seen ?? null;
   if (seen === null || inputEstimate === null || model === null) return;
-  observeUsage(factors, model, { inputEstimate, ...seen });
+  observeUsage(state.controls.factors, model, { inputEstimate, ...seen });
 }
 
 /** Takes of what is written ahead what a call used beyond its reservation, or gives back what it did not use. */
 function keepSettled(
   state: GroupState,
+  { settings, ahead }: Ledger,
   { demand, usd }: Reserved,
   actual: Settlement | 'unused' | null,
   now: InstantMs,
 ): void {
-  const { settings, ahead } = state;
   state.talliesDirtyAt ??= now;
   if (actual === null) return;
   const used = actual === 'unused' ? NOTHING : actual;

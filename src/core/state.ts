@@ -1,19 +1,21 @@
-import type { InstantMs, LeaseId, TicketId } from './words/ids.ts';
+import type { InstantMs, LeaseId, MemberId, TicketId } from './words/ids.ts';
 import { instant } from './words/ids.ts';
-import { HOLD_GUESS_MS, type GroupSettings } from './words/settings.ts';
+import type { GroupSettings } from './words/settings.ts';
 import type { Holder, Lane } from './words/ticket.ts';
 import type { Reserved } from './words/usage.ts';
-import { emptyAccounts, type Accounts } from './parts/accounts.ts';
-import { nothingAhead, type Ahead } from './parts/ahead.ts';
-import { emptyBound, type Bound } from './parts/bound.ts';
-import { emptyDecisionLog, type Decision, type DecisionLog } from './parts/decision-log.ts';
-import { emptyQueue, type Queue } from './parts/queue.ts';
-import { noEnds, type RecentEnds } from './parts/recent-ends.ts';
-import { noLending, type Lending } from './parts/loans.ts';
-import { noRepeatRefusals, type RepeatRefusals } from './parts/repeat-refusals.ts';
-import { Tombstones } from './parts/tombstones.ts';
-import { emptyTotals, type Totals } from './parts/totals.ts';
-import { emptyControls, type Controls } from './controls.ts';
+import type { Accounts } from './parts/accounts.ts';
+import type { Ahead } from './parts/ahead.ts';
+import type { Affinity } from './parts/affinity.ts';
+import type { Bound } from './parts/bound.ts';
+import type { GuessRates } from './parts/demand.ts';
+import type { Decision, DecisionLog } from './parts/decision-log.ts';
+import type { Queue } from './parts/queue.ts';
+import type { Lending } from './parts/loans.ts';
+import type { RepeatRefusals } from './parts/repeat-refusals.ts';
+import type { Tombstones } from './parts/tombstones.ts';
+import type { Totals } from './parts/totals.ts';
+import type { Controls } from './controls.ts';
+import type { Member } from './member.ts';
 
 /**
  * A lease is `held` from its grant, `revoking` once an operator took it away and its holder has yet to
@@ -26,6 +28,8 @@ export interface Lease {
   readonly ticketId: TicketId;
   readonly holder: Holder;
   readonly lane: Lane;
+  /** The member where its call runs. */
+  member: MemberId;
   /** 0 while it passes on the slots of another lease. */
   slots: number;
   /** The lease on whose slots it was let pass, and how many of them it takes; null: on none. */
@@ -73,6 +77,8 @@ export type HandedLease = Pick<
   Lease,
   'id' | 'ticketId' | 'holder' | 'lane' | 'slots' | 'grantedAt' | 'phase' | 'nested' | 'reserved'
 > & {
+  /** Absent: it is of a release before members. */
+  readonly member?: MemberId;
   /** End of the cooldown of a `cooling` lease. */
   readonly coolingUntil: InstantMs | null;
 };
@@ -144,9 +150,18 @@ export interface GroupState {
   holdSamples: number;
   nextSequence: number;
   nextAttachment: number;
+  /** Use of the group's own limits. Of a group that names no members it is that of its only one. */
   readonly controls: Controls;
+  /** All members with anything in use, used or learned. */
+  readonly members: Map<MemberId, Member>;
+  /** Those at which calls are granted, in the order of the settings: at least one. */
+  serving: readonly Member[];
+  /** Limits of tokens that what is only guessed of a call must fit into. */
+  guessRates: GuessRates;
+  /** Grants so far, by which the member is found that had none for longest. */
+  turns: number;
+  readonly affinity: Affinity;
   readonly repeatRefusals: RepeatRefusals;
-  readonly recentEnds: RecentEnds;
   readonly bound: Bound;
   /** The controls have changed and are to be kept soon. */
   isControlsDirty: boolean;
@@ -158,61 +173,10 @@ export interface GroupState {
   roomDueAt: InstantMs;
   /** The instant at which somebody behind it may have room that does not delay it. */
   overtakingDueAt: InstantMs;
+  /** The instant at which somebody has waited long enough for its member, while another has room. */
+  heldOutUntil: InstantMs;
   readonly totals: Totals;
   readonly decisions: DecisionLog;
 }
 
 export const NEVER = instant(Number.POSITIVE_INFINITY);
-
-/**
- * A group without leases and waiters.
- *
- * @param firstAttachment must exceed every attachment that an earlier instance gave out
- * @param isStored whether what it hands out is covered by a bound on disk
- */
-export function emptyState(
-  settings: GroupSettings,
-  firstAttachment: number,
-  controls: Controls = emptyControls(instant(0)),
-  isStored = false,
-): GroupState {
-  return {
-    settings,
-    leases: new Map(),
-    slotsInUse: 0,
-    slotsByLane: { high: 0, normal: 0, low: 0 },
-    unclaimed: { slots: 0, until: instant(0), isOver: true },
-    lending: noLending(),
-    slotsNested: 0,
-    slotsCooling: 0,
-    slotsWaitingElsewhere: 0,
-    slotsRefused: 0,
-    revoking: new Set(),
-    seekingParent: new Set(),
-    nestedIn: new Map(),
-    queue: emptyQueue(),
-    accounts: emptyAccounts(),
-    laneCredit: { high: 0, normal: 0, low: 0 },
-    tombstones: new Tombstones(),
-    grantsFrom: instant(0),
-    drainsFrom: instant(0),
-    dispersedAt: instant(0),
-    leasesDueAt: NEVER,
-    waitersDueAt: NEVER,
-    holdMeanMs: HOLD_GUESS_MS,
-    holdSamples: 0,
-    nextSequence: 0,
-    nextAttachment: firstAttachment,
-    controls,
-    repeatRefusals: noRepeatRefusals(),
-    recentEnds: noEnds(),
-    bound: emptyBound(firstAttachment, isStored),
-    isControlsDirty: false,
-    talliesDirtyAt: null,
-    ahead: nothingAhead(),
-    roomDueAt: NEVER,
-    overtakingDueAt: NEVER,
-    totals: emptyTotals(),
-    decisions: emptyDecisionLog(),
-  };
-}

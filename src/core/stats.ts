@@ -3,9 +3,11 @@ import type { Outcome } from './words/outcome.ts';
 import type { Rejection } from './words/rejection.ts';
 import type { UpstreamSignal } from './words/signal.ts';
 import type { Usage } from './words/usage.ts';
-import { addDecision, type Decision } from './parts/decision-log.ts';
+import { addDecision, type Decision, type Placed } from './parts/decision-log.ts';
 import { observe } from './parts/histogram.ts';
 import type { Waiter } from './parts/queue.ts';
+import type { Member } from './member.ts';
+import { memberOf } from './members.ts';
 import type { GroupState, Lease } from './state.ts';
 
 /**
@@ -13,12 +15,22 @@ import type { GroupState, Lease } from './state.ts';
  * bounded: some counters, and the last decisions.
  */
 
-export function noteGrant(state: GroupState, waiter: Waiter, lease: Lease, now: InstantMs): void {
+export function noteGrant(
+  state: GroupState,
+  waiter: Waiter,
+  lease: Lease,
+  placed: Placed | null,
+  now: InstantMs,
+): void {
   const { totals } = state;
   totals.granted += 1;
+  memberOf(state, lease).totals.granted += 1;
+  if (placed?.by === 'affinity') totals.affinityKept += 1;
+  if (placed?.by === 'left') totals.affinityLeft += 1;
+  if (waiter.heldOutUntil !== null) totals.affinityWaited += 1;
   if (attemptOf(waiter.leaseId) > 1) totals.grantedAgain += 1;
   observe(totals.wait, now - waiter.arrivedAt);
-  lease.decision = note(state, waiter, 'granted', null, now);
+  lease.decision = note(state, waiter, 'granted', null, now, placed);
 }
 
 /** Notes that a waiter was rejected. Its reason is counted where it is told. */
@@ -78,13 +90,16 @@ export function noteEnd(
 
 /** Notes what a call was charged. */
 export function noteUsage(
-  { totals }: GroupState,
+  state: GroupState,
+  member: Member,
   { inputTokens, outputTokens }: Usage,
   usd: number,
 ): void {
-  totals.inputTokens += inputTokens;
-  totals.outputTokens += outputTokens;
-  totals.usd += usd;
+  for (const { totals } of [state, member]) {
+    totals.inputTokens += inputTokens;
+    totals.outputTokens += outputTokens;
+    totals.usd += usd;
+  }
 }
 
 /** Reads the number of the attempt, which ends a lease's id. */
@@ -98,6 +113,7 @@ function note(
   decided: Decision['decided'],
   rejection: Rejection | null,
   now: InstantMs,
+  placed: Placed | null = null,
 ): Decision {
   const decision: Decision = {
     ticket: about.ticket,
@@ -108,6 +124,7 @@ function note(
     rejection,
     positionAtArrival: about.arrival?.position ?? 0,
     waitedFor: about.arrival?.cause ?? null,
+    placed,
     upstreamStatus: null,
     upstreamSignal: null,
     ended: null,

@@ -1,17 +1,25 @@
 import { after, instant, ticketOf, type InstantMs, type LeaseId } from './words/ids.ts';
-import { MOVE_SETTLE_MS, settleMs } from './words/settings.ts';
+import { MOVE_SETTLE_MS, settleMs, type GroupSettings } from './words/settings.ts';
 import { levelAgents } from './parts/accounts.ts';
-import { emptyDueAt, hasCrowdChanged, isRunningOut, lostAt, noteHeld } from './parts/bound.ts';
+import {
+  emptyDueAt,
+  hasCrowdChanged,
+  isRunningOut,
+  lostAt,
+  noteHeld,
+  noteLost,
+} from './parts/bound.ts';
 import { closedBreaker } from './parts/breaker.ts';
 import { emptyCeiling } from './parts/ceiling.ts';
 import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
 import { noteVacated } from './parts/heirs.ts';
 import { noLag } from './parts/lag.ts';
+import { noOutage, takeOut } from './parts/outage.ts';
 import { emptyPause } from './parts/pause.ts';
 import { queueLength } from './parts/queue.ts';
 import { refundDebts } from './parts/rates.ts';
 import { forgetRepeatRefusals } from './parts/repeat-refusals.ts';
-import { blockOf } from './capacity.ts';
+import { memberBlockOf } from './capacity.ts';
 import { joinQueue, replace } from './enter.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, pump } from './grant.ts';
@@ -48,6 +56,7 @@ import {
   noteTold,
   recallLoans,
 } from './lending.ts';
+import { allLedgers, isSplit, serveMembers } from './members.ts';
 import { waitsForItself } from './nesting.ts';
 import { expireWaiters } from './parking.ts';
 import { takeOver } from './recover.ts';
@@ -55,7 +64,14 @@ import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
 import { countInFlight } from './reservation.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteStatus } from './stats.ts';
-import { expireUnclaimed, hasEnded, mayClaim, settleUnclaimed, type Claim } from './unclaimed.ts';
+import {
+  expireUnclaimed,
+  hasEnded,
+  mayClaim,
+  settleUnclaimed,
+  unclaimedFor,
+  type Claim,
+} from './unclaimed.ts';
 import { slotsHeld } from './violations.ts';
 import { applySignal } from './upstream-signals.ts';
 
@@ -68,8 +84,8 @@ import { applySignal } from './upstream-signals.ts';
  */
 export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effect[] {
   const effects: Effect[] = [];
-  endHoldBack(state.controls.ceiling.evidence, now);
-  const stoppedUntil = stopsUntil(state, now);
+  for (const { controls } of state.serving) endHoldBack(controls.ceiling.evidence, now);
+  const stops = stopsOf(state, now);
   if (event.kind === 'held_up') {
     extendByLostTime(state, event.lostMs);
     extendLoans(state, event.lostMs);
@@ -83,7 +99,7 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   apply(state, event, now, effects);
   freePassed(state, now);
   settleUnclaimed(state, now);
-  if (stopsUntil(state, now) > stoppedUntil) dropStopped(state, now, effects);
+  if (hasLonger(stopsOf(state, now), stops)) dropStopped(state, now, effects);
   pump(state, now, effects);
   recallLoans(state, now, effects);
   noteHeld(state.bound, slotsHeld(state), now);
@@ -107,9 +123,14 @@ function noteWrite(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (isAhead || isSoon) effects.push({ kind: 'write', isAhead });
 }
 
-/** Reads until when the upstream stops the group; 0: it does not. */
-function stopsUntil(state: GroupState, now: InstantMs): number {
-  return blockOf(state, now)?.until ?? 0;
+/** Reads until when each member is stopped; 0: it is not. */
+function stopsOf({ serving }: GroupState, now: InstantMs): readonly number[] {
+  return serving.map((member) => memberBlockOf(member, now)?.until ?? 0);
+}
+
+/** Whether some member is stopped for longer than it was. Where there are others now, any stop may be longer. */
+function hasLonger(stops: readonly number[], before: readonly number[]): boolean {
+  return stops.some((until, index) => until > (before[index] ?? 0));
 }
 
 /** Drops those who cannot wait as long as the group is stopped now, or must not. */
@@ -134,8 +155,9 @@ export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
   const leases = Math.min(ended, lapsed, given, emptyDueAt(bound), lostAt(bound));
   if (queueLength(state.queue) === 0) return instant(leases);
   const settled = state.grantsFrom > now ? state.grantsFrom : Infinity;
-  const tried = heldBackUntil(state.controls.ceiling.evidence) ?? Infinity;
-  const room = Math.min(state.roomDueAt, state.overtakingDueAt);
+  const tries = state.serving.map(({ controls }) => heldBackUntil(controls.ceiling.evidence));
+  const tried = Math.min(...tries.map((at) => at ?? Infinity));
+  const room = Math.min(state.roomDueAt, state.overtakingDueAt, state.heldOutUntil);
   const heirs = heirsDueAt(state, now);
   return instant(Math.min(leases, state.waitersDueAt, settled, room, tried, heirs));
 }
@@ -174,6 +196,9 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
       return promote(state, event);
     case 'relearn':
       return relearn(state, now);
+    case 'take_out':
+    case 'bring_back':
+      return switchMember(state, event, now);
     case 'move':
       return move(state, now, effects);
     case 'held_up':
@@ -243,7 +268,7 @@ function claimOf(
   { leaseId, claim }: { readonly leaseId: LeaseId; readonly claim?: Claim },
   now: InstantMs,
 ): Lease | null {
-  if (claim === undefined || claim.slots > state.unclaimed.slots) return null;
+  if (claim === undefined || claim.slots > unclaimedFor(state, claim, now)) return null;
   if (hasEnded(state, leaseId, claim.ticketId) || !mayClaim(state, claim)) return null;
   return claimLease(state, claim, now);
 }
@@ -346,21 +371,27 @@ function reconfigure(
 ) {
   const { settings } = event;
   if (settings.byAgent && !state.settings.byAgent) levelAgents(state.accounts);
-  const hasBudgetChanged =
-    JSON.stringify(settings.budgets) !== JSON.stringify(state.settings.budgets);
   // What is in flight counts towards a budget that was not there when its block was set aside.
-  if (hasBudgetChanged && state.controls.spend.reservedUsd > 0) state.isControlsDirty = true;
-  countInFlight(state, settings.rates, now);
-  if (state.settings.isDryRun && !settings.isDryRun) {
-    refundDebts(state.controls.rates, settings.rates, now);
-    state.isControlsDirty = true;
-  }
+  const isReserved = state.controls.spend.reservedUsd > 0;
+  if (isReserved && budgetsOf(settings) !== budgetsOf(state.settings)) state.isControlsDirty = true;
+  countInFlightAnew(state, settings, now);
+  const hasEndedDryRun = state.settings.isDryRun && !settings.isDryRun;
   if (settings.isDraining && !state.settings.isDraining) {
     // Where nobody is, nobody comes back: who brings the news to an idle group is new himself.
     const isInUse = state.slotsInUse + state.leases.size + queueLength(state.queue) > 0;
     state.drainsFrom = isInUse ? now : instant(0);
   }
+  const areOthers = namesOf(settings) !== namesOf(state.settings);
   state.settings = settings;
+  serveMembers(state, now);
+  // What is on disk tells of the members that there were.
+  if (areOthers) noteLost(state.bound);
+  if (hasEndedDryRun) {
+    for (const ledger of allLedgers(state)) {
+      refundDebts(ledger.controls.rates, ledger.settings.rates, now);
+    }
+    state.isControlsDirty = true;
+  }
   if (settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {
     const { ticket } = waiter;
@@ -371,6 +402,25 @@ function reconfigure(
   }
 }
 
+/** Counts what is in flight towards the limits that are new, each where it is. */
+function countInFlightAnew(state: GroupState, settings: GroupSettings, now: InstantMs): void {
+  const { controls, settings: before } = state;
+  countInFlight(state, { controls, settings: before }, settings.rates, () => true, now);
+  for (const { id, rates } of settings.members) {
+    const member = state.members.get(id);
+    if (member === undefined || member.controls === controls) continue;
+    countInFlight(state, member, rates, (lease) => lease.member === id, now);
+  }
+}
+
+function budgetsOf({ budgets, members }: GroupSettings): string {
+  return JSON.stringify([budgets, members.map((member) => member.budgets)]);
+}
+
+function namesOf({ members }: GroupSettings): string {
+  return JSON.stringify(members.map(({ id }) => id).toSorted());
+}
+
 function promote(state: GroupState, event: EventOf<'promote'>) {
   const waiter = state.queue.byTicket.get(event.ticketId);
   if (waiter === undefined) return;
@@ -379,12 +429,29 @@ function promote(state: GroupState, event: EventOf<'promote'>) {
 
 /** Forgets the lessons about the upstream. What was used of the configured limits is none, and stays. */
 function relearn(state: GroupState, now: InstantMs) {
-  const { controls } = state;
   forgetRepeatRefusals(state.repeatRefusals);
-  Object.assign(controls.ceiling, emptyCeiling(now));
-  Object.assign(controls.pause, emptyPause());
-  Object.assign(controls.breaker, closedBreaker());
-  Object.assign(controls.lag, noLag());
+  for (const { controls } of state.members.values()) {
+    Object.assign(controls.ceiling, emptyCeiling(now));
+    Object.assign(controls.pause, emptyPause());
+    Object.assign(controls.breaker, closedBreaker());
+    Object.assign(controls.lag, noLag());
+    // What an operator took out is no lesson.
+    if (controls.outage.reason !== 'operator') Object.assign(controls.outage, noOutage());
+  }
+  state.isControlsDirty = true;
+}
+
+/** Takes a member out, or brings it back. One that is unknown here has no state to change. */
+function switchMember(
+  state: GroupState,
+  event: EventOf<'take_out' | 'bring_back'>,
+  now: InstantMs,
+) {
+  const member = state.members.get(event.member);
+  if (member === undefined || !isSplit(state)) return;
+  const { outage } = member.controls;
+  if (event.kind === 'take_out') takeOut(outage, now);
+  else Object.assign(outage, noOutage());
   state.isControlsDirty = true;
 }
 

@@ -33,6 +33,7 @@ export function noteToldCalls(
   for (const told of ended) noteSome(state, told, now);
   if (ended.length === 0) return;
   state.talliesDirtyAt ??= now;
+  // Only a group with one member lends, and its controls are the group's.
   const { ceiling, breaker } = state.controls;
   const lately = ended.flatMap(({ last }) => last).toSorted((a, b) => a.endedMs - b.endedMs);
   for (const { leaseId, beganMs } of lately.slice(0, RESULTS_MAX)) {
@@ -106,6 +107,7 @@ export function noteStart(
     rejection: null,
     positionAtArrival: 0,
     waitedFor: null,
+    placed: null,
     upstreamStatus: null,
     upstreamSignal: null,
     ended: null,

@@ -1,10 +1,19 @@
-import { after, type InstantMs, type LeaseId, type TicketId } from './words/ids.ts';
+import {
+  after,
+  IMPLICIT,
+  type InstantMs,
+  type LeaseId,
+  type MemberId,
+  type TicketId,
+} from './words/ids.ts';
 import { LEASE_TTL_MS } from './words/settings.ts';
 import type { Holder, Lane } from './words/ticket.ts';
 import type { Reserved } from './words/usage.ts';
 import type { Told } from './parts/loans.ts';
 import { keepProbes } from './parts/breaker.ts';
 import { chargeRest } from './parts/spend.ts';
+import type { Member } from './member.ts';
+import { isSplit, memberAt, memberFor } from './members.ts';
 import type { GroupState, Lease } from './state.ts';
 
 /**
@@ -18,6 +27,8 @@ export interface Claim {
   readonly ticketId: TicketId;
   readonly holder: Holder;
   readonly lane: Lane;
+  /** The member that its answer named. Absent: the group named none then. */
+  readonly member?: MemberId;
   /** Slots that the call takes, on another lease too. */
   readonly slots: number;
   /** The attachment of the answer that it holds it by. Null: it is not known. */
@@ -42,12 +53,28 @@ export interface LentSlot {
   readonly told?: Told;
 }
 
-/** Counts as many slots as earlier instances may have handed out. */
-export function holdUnclaimed(state: GroupState, slots: number, now: InstantMs): void {
-  state.unclaimed.slots = slots;
+/** Counts as many slots as earlier instances may have handed out, each where it did. */
+export function holdUnclaimed(
+  state: GroupState,
+  slots: ReadonlyMap<MemberId, number>,
+  now: InstantMs,
+): void {
   state.unclaimed.until = after(now, LEASE_TTL_MS);
   state.unclaimed.isOver = false;
+  for (const [id, count] of slots) {
+    // Of a group that names none any more there is but one.
+    const [sole] = state.serving;
+    const member = isSplit(state) || sole === undefined ? memberAt(state, id, now) : sole;
+    holdUnclaimedAt(state, member, count);
+  }
+}
+
+/** Counts slots of a member as unclaimed. */
+export function holdUnclaimedAt(state: GroupState, member: Member, slots: number): void {
+  state.unclaimed.slots += slots;
   state.slotsInUse += slots;
+  member.unclaimed += slots;
+  member.slotsInUse += slots;
 }
 
 /** Whether a lease may be one of those whose slots are unclaimed. */
@@ -73,18 +100,31 @@ export function isOfNewer({ bound, nextAttachment }: GroupState, claim: Claim): 
   return bound.isStored && (claim.attachment ?? 0) >= nextAttachment;
 }
 
-/** Takes slots out of the unclaimed ones, as many as there are. Returns how many. */
-export function takeUnclaimed(state: GroupState, slots: number): number {
-  const taken = Math.min(slots, state.unclaimed.slots);
-  state.unclaimed.slots -= taken;
-  state.slotsInUse -= taken;
+/** Takes slots out of the unclaimed ones of a member, as many as there are. Returns how many. */
+export function takeUnclaimed(state: GroupState, member: Member, slots: number): number {
+  const taken = Math.min(slots, member.unclaimed);
+  holdUnclaimedAt(state, member, -taken);
   return taken;
+}
+
+/** Counts the unclaimed slots where the lease of a claim would be. */
+export function unclaimedFor(state: GroupState, claim: Claim, now: InstantMs): number {
+  return memberOfClaim(state, claim, now).unclaimed;
+}
+
+/** Finds the member of a claim. */
+export function memberOfClaim(
+  state: GroupState,
+  { member = IMPLICIT, holder }: Pick<Claim, 'member' | 'holder'>,
+  now: InstantMs,
+): Member {
+  return memberFor(state, member, holder, now);
 }
 
 /** Frees what nobody has claimed in time. */
 export function expireUnclaimed(state: GroupState, now: InstantMs): void {
-  const { slots, until } = state.unclaimed;
-  if (now >= until) takeUnclaimed(state, slots);
+  if (now < state.unclaimed.until) return;
+  for (const member of state.members.values()) takeUnclaimed(state, member, member.unclaimed);
 }
 
 /**
@@ -92,7 +132,7 @@ export function expireUnclaimed(state: GroupState, now: InstantMs): void {
  * what was reserved for nobody who is known counts as spent.
  */
 export function settleUnclaimed(state: GroupState, now: InstantMs): void {
-  const { bound, unclaimed, controls, leases } = state;
+  const { bound, unclaimed, leases } = state;
   if (unclaimed.slots > 0 || unclaimed.isOver) return;
   unclaimed.isOver = true;
   bound.since = bound.first;
@@ -102,8 +142,19 @@ export function settleUnclaimed(state: GroupState, now: InstantMs): void {
   bound.heirsBefore.clear();
   bound.passedBefore.length = 0;
   state.seekingParent.clear();
-  keepProbes(controls.breaker, (id) => leases.has(id));
-  let reservedUsd = 0;
-  for (const { reserved } of leases.values()) reservedUsd += reserved?.usd ?? 0;
-  chargeRest(controls.spend, reservedUsd, now);
+  for (const { id, controls } of state.members.values()) {
+    keepProbes(controls.breaker, (lease) => leases.has(lease));
+    const isOfAll = controls === state.controls;
+    if (!isOfAll) chargeRest(controls.spend, reservedAt(state, id), now);
+  }
+  chargeRest(state.controls.spend, reservedAt(state, null), now);
+}
+
+/** Adds up what is reserved of budgets by the leases of a member; null: of all. */
+function reservedAt({ leases }: GroupState, member: MemberId | null): number {
+  let usd = 0;
+  for (const lease of leases.values()) {
+    if (member === null || lease.member === member) usd += lease.reserved?.usd ?? 0;
+  }
+  return usd;
 }

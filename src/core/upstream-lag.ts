@@ -4,7 +4,9 @@ import { failProbe, isProbing, isPrompt, slotsProven } from './parts/ceiling.ts'
 import { noteOpenRefusal } from './parts/evidence.ts';
 import { explainsRefusal, noteAccepted } from './parts/lag.ts';
 import { endedSince, endOf, noteEnd } from './parts/recent-ends.ts';
-import { atUpstream, slotsLearned } from './capacity.ts';
+import { atUpstream, memberSlotsLearned } from './capacity.ts';
+import type { Member } from './member.ts';
+import { memberOf } from './members.ts';
 import type { GroupState, Lease } from './state.ts';
 
 /** How much longer the upstream counts a call than the group does: what is asked of `parts/lag.ts`, and told to it. */
@@ -12,21 +14,23 @@ import type { GroupState, Lease } from './state.ts';
 /** Notes what is at the upstream when a call may go out, and how long ago those had ended that may still count. */
 export function noteCallable(state: GroupState, lease: Lease, now: InstantMs): void {
   lease.callableAt = now;
-  lease.slotsAtGrant = atUpstream(state);
-  lease.gapMs = gapOf(state, lease, now);
-  lease.slotsCounted = lease.slotsAtGrant + endedWithin(state, state.controls.lag.sure.ms, now);
+  const member = memberOf(state, lease);
+  lease.slotsAtGrant = atUpstream(state, member);
+  lease.gapMs = gapOf(member, lease, now);
+  lease.slotsCounted = lease.slotsAtGrant + endedWithin(member, member.controls.lag.sure.ms, now);
 }
 
 /** Infinity where more are there than the upstream was seen to take: it needs no lag to refuse those. */
-function gapOf(state: GroupState, { slots, slotsAtGrant }: Lease, now: InstantMs): number {
-  const { settings, controls, recentEnds } = state;
+function gapOf(member: Member, { slots, slotsAtGrant }: Lease, now: InstantMs): number {
+  const { settings, controls, recentEnds } = member;
   const proven = slotsProven(controls.ceiling, settings, now);
   if (slots === 0 || slotsAtGrant > proven) return Infinity;
   return now - endOf(recentEnds, proven - slotsAtGrant + 1);
 }
 
 /** Notes that a call has ended that was at the upstream. One that it refused never counted there. */
-export function noteEndThere({ recentEnds }: GroupState, lease: Lease, now: InstantMs): void {
+export function noteEndThere(state: GroupState, lease: Lease, now: InstantMs): void {
+  const { recentEnds } = memberOf(state, lease);
   if (!lease.isRefused && !lease.waitsElsewhere) noteEnd(recentEnds, lease.slots, now);
 }
 
@@ -36,14 +40,14 @@ export function noteEndThere({ recentEnds }: GroupState, lease: Lease, now: Inst
  */
 export function isLag(
   state: GroupState,
+  { settings, controls }: Member,
   lease: Lease,
   { slotsMax: namedSlotsMax }: UpstreamSignal,
   othersInUse: number,
   now: InstantMs,
 ): boolean {
-  const { settings, controls } = state;
   const { ticketId, callableAt: grantedAt, slotsAtGrant, gapMs } = lease;
-  if (settings.releaseCooldownMs !== 'auto' || !isPrompt(grantedAt, now)) return false;
+  if (state.settings.releaseCooldownMs !== 'auto' || !isPrompt(grantedAt, now)) return false;
   if (namedSlotsMax !== null && namedSlotsMax < slotsAtGrant) return false;
   if (slotsAtGrant > slotsProven(controls.ceiling, settings, now)) return false;
   if (isProbing(controls.ceiling, now)) {
@@ -58,20 +62,20 @@ export function isLag(
 }
 
 /** Counts the slots of calls that have ended, and that the upstream still counts as far as is known. */
-export function slotsLagging(state: GroupState, now: InstantMs): number {
-  return endedWithin(state, state.controls.lag.ms, now);
+export function slotsLagging(member: Member, now: InstantMs): number {
+  return endedWithin(member, member.controls.lag.ms, now);
 }
 
-function endedWithin({ recentEnds }: GroupState, ms: number, now: InstantMs): number {
+function endedWithin({ recentEnds }: Member, ms: number, now: InstantMs): number {
   return endedSince(recentEnds, instant(now - ms));
 }
 
 /** Takes in that a call was accepted. */
-export function noteTakenAfterGap(state: GroupState, lease: Lease): void {
-  const { lag } = state.controls;
+export function noteTakenAfterGap(state: GroupState, member: Member, lease: Lease): void {
+  const { lag } = member.controls;
   const { callableAt: grantedAt, slotsAtGrant, slotsCounted, gapMs } = lease;
   const before = lag.ms;
-  const slots = slotsLearned(state);
+  const slots = memberSlotsLearned(member);
   const full = { isLast: slotsAtGrant >= slots, isLastCounted: slotsCounted >= slots };
   noteAccepted(lag, { grantedAt, slotsAtGrant, gapMs }, full);
   if (lag.ms !== before) state.isControlsDirty = true;

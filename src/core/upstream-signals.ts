@@ -1,4 +1,4 @@
-import type { InstantMs } from './words/ids.ts';
+import type { InstantMs, LeaseId } from './words/ids.ts';
 import type { UpstreamSignal } from './words/signal.ts';
 import type { Usage } from './words/usage.ts';
 import {
@@ -19,10 +19,19 @@ import {
 } from './parts/ceiling.ts';
 import { isInDoubt, noteAccepted } from './parts/evidence.ts';
 import { noteFewer } from './parts/lag.ts';
+import {
+  noteEnded as outageEnded,
+  noteGranted as outageGranted,
+  noteRefused as outageRefused,
+  noteServed as outageServed,
+  takesOut,
+} from './parts/outage.ts';
 import { noteServed as pauseServed, pauseFor } from './parts/pause.ts';
 import { drain, lowerToHint } from './parts/rates.ts';
 import { noteTaken, noteRepeatRefusal } from './parts/repeat-refusals.ts';
-import { atUpstream, slotsLearned } from './capacity.ts';
+import { atUpstream, memberSlotsLearned } from './capacity.ts';
+import type { Member } from './member.ts';
+import { isSplit, memberOf, refusalKey } from './members.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteSignal } from './stats.ts';
 import { isLag, slotsLagging, noteTakenAfterGap } from './upstream-lag.ts';
@@ -38,8 +47,9 @@ const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
  * - Overload: the ceiling is cut by a part, and the breaker counts a failure.
  * - Requests or tokens: a pause as long as the upstream says, and that limit counts as used up.
  * - A long window: a pause until the instant that the upstream names; without one there is none.
- * - Egress: nothing, not even a row: it is about where calls come from, and every one may be refused so.
- * - Quota, and what never fits: nothing, because other calls may fare better.
+ * - A refused key, a quota that is used up, egress: the member is out. Of a group that names none nothing follows, not even
+ *   a row: there is nowhere else to go, and every call may be refused so.
+ * - What never fits: nothing, because other calls may fare better.
  *
  * `isRepeat`: the upstream said so to this call before. One call may stop a group once only, or a call
  * that is refused whatever happens would stop everybody again and again.
@@ -51,28 +61,31 @@ export function applySignal(
   isRepeat: boolean,
   now: InstantMs,
 ): void {
-  const { settings, controls, totals } = state;
+  const { totals } = state;
+  const member = memberOf(state, lease);
+  const { settings, controls } = member;
   const { ceiling, breaker, pause, rates } = controls;
   const { id: leaseId, callableAt: grantedAt } = lease;
   const { kind } = signal;
   // An upstream that asks for no wait at all after a refusal does not know how long it will last.
   const retryAfterMs = signal.retryAfterMs === 0 ? null : signal.retryAfterMs;
-  const before = lessonOf(state);
+  const before = lessonOf(member);
   state.talliesDirtyAt ??= now;
   noteSignal(lease, signal);
   lease.hasAnswer = true;
   for (const hint of signal.hints) lowerToHint(rates, settings.rates, hint, NOTHING, now);
   if (kind === 'served') {
-    applyServed(state, lease, retryAfterMs, now);
+    applyServed(state, member, lease, retryAfterMs, now);
     // Most of what is served teaches nothing that is worth a row.
-    if (lessonOf(state) !== before) state.isControlsDirty = true;
+    if (lessonOf(member) !== before) state.isControlsDirty = true;
     return;
   }
   totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;
-  if (kind === 'egress') return;
+  member.totals.refused += 1;
+  if (takesOut(kind)) return takeMemberOut(state, member, kind, leaseId, now);
   state.isControlsDirty = true;
   // What is unclaimed after a reset may be there: without it the upstream would seem to take next to nothing.
-  const othersInUse = atUpstream(state) + state.unclaimed.slots;
+  const othersInUse = atUpstream(state, member) + member.unclaimed;
   const call = { ticketId: lease.ticketId, grantedAt, othersInUse };
   const failed = { leaseId, grantedAt, retryAfterMs };
   const pauseOnce = (isLongWindow: boolean): void => {
@@ -80,10 +93,10 @@ export function applySignal(
   };
   switch (kind) {
     case 'concurrency':
-      noteRepeatRefusal(state.repeatRefusals, lease.ticketId, now);
-      lease.isLagging = isLag(state, lease, signal, othersInUse, now);
+      noteRepeatRefusal(state.repeatRefusals, refusalKey(lease.ticketId, member.id), now);
+      lease.isLagging = isLag(state, member, lease, signal, othersInUse, now);
       if (lease.isLagging) return;
-      return lowerCeiling(state, call, signal.slotsMax, now);
+      return lowerCeiling(member, call, signal.slotsMax, now);
     case 'overload':
       noteOverload(ceiling, settings, call, now);
       breakerFailed(breaker, failed, now);
@@ -104,41 +117,68 @@ export function applySignal(
     case 'long_window':
       if (retryAfterMs !== null) pauseOnce(true);
       return;
-    case 'quota':
     case 'never_fits':
       return;
   }
 }
 
+/** Takes a member out of a group that names its members. */
+function takeMemberOut(
+  state: GroupState,
+  { controls }: Member,
+  reason: 'unauthorized' | 'quota' | 'egress',
+  leaseId: LeaseId,
+  now: InstantMs,
+): void {
+  if (reason === 'quota') state.isControlsDirty = true;
+  if (!isSplit(state)) return;
+  outageRefused(controls.outage, reason, leaseId, now);
+  state.isControlsDirty = true;
+}
+
 /** Learns from a refusal for concurrency that no lag explains. */
 function lowerCeiling(
-  state: GroupState,
+  member: Member,
   call: RefusedCall,
   namedSlotsMax: number | null,
   now: InstantMs,
 ): void {
-  const { settings, controls } = state;
+  const { settings, controls } = member;
   const { ceiling, lag } = controls;
   const before = slotsProven(ceiling, settings, now);
-  const othersInUse = call.othersInUse + slotsLagging(state, now);
+  const othersInUse = call.othersInUse + slotsLagging(member, now);
   noteConcurrencyRefusal(ceiling, settings, { ...call, othersInUse, namedSlotsMax }, now);
-  if (slotsLearned(state) < before) noteFewer(lag, call.ticketId);
+  if (memberSlotsLearned(member) < before) noteFewer(lag, call.ticketId);
 }
 
 /** Names what was learned of the upstream so far, as far as it decides anything. */
-function lessonOf(state: GroupState): string {
-  const { pause, breaker } = state.controls;
-  return [slotsLearned(state), pause.until, pause.openMs, breaker.phase, breaker.openUntil].join();
+function lessonOf(member: Member): string {
+  const { pause, breaker, outage } = member.controls;
+  const ofPause = [pause.until, pause.openMs];
+  return [
+    memberSlotsLearned(member),
+    ...ofPause,
+    breaker.phase,
+    breaker.openUntil,
+    outage.reason,
+  ].join();
 }
 
 /** @param waitMs how long the next calls had better wait, because a limit is nearly used up */
-function applyServed(state: GroupState, lease: Lease, waitMs: number | null, now: InstantMs): void {
-  const { settings, controls } = state;
+function applyServed(
+  state: GroupState,
+  member: Member,
+  lease: Lease,
+  waitMs: number | null,
+  now: InstantMs,
+): void {
+  const { settings, controls } = member;
   const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
-  const slotsInUse = atUpstream(state);
+  const slotsInUse = atUpstream(state, member);
   ceilingServed(controls.ceiling, settings, { grantedAt, slotsAtGrant, slotsInUse }, now);
   breakerServed(controls.breaker, { leaseId, grantedAt }, now);
-  noteTakenAfterGap(state, lease);
+  outageServed(controls.outage, leaseId);
+  noteTakenAfterGap(state, member, lease);
   noteTaken(state.repeatRefusals, grantedAt);
   pauseServed(controls.pause, grantedAt);
   if (waitMs === null) return;
@@ -149,7 +189,8 @@ function applyServed(state: GroupState, lease: Lease, waitMs: number | null, now
  * Notes a grant: while the breaker is not closed, it is a probe. But for one that passes though the
  * breaker allows none: a nested call, or any in a dry run.
  */
-export function noteGranted({ controls }: GroupState, { id }: Lease, now: InstantMs): void {
+export function noteGranted({ controls }: Member, { id }: Lease, now: InstantMs): void {
+  outageGranted(controls.outage, id);
   if (breakerAllows(controls.breaker, now)) breakerGranted(controls.breaker, id);
 }
 
@@ -158,29 +199,34 @@ export function noteGranted({ controls }: GroupState, { id }: Lease, now: Instan
  * calls would seem to be all there is. Not worth a row of its own: that is written when something fails.
  */
 export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): void {
-  const { controls, repeatRefusals } = state;
+  const { repeatRefusals } = state;
+  const member = memberOf(state, lease);
+  const { controls } = member;
   if (lease.hasAnswer) return;
   const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
   breakerServed(controls.breaker, { leaseId, grantedAt }, now);
   noteAccepted(controls.ceiling.evidence, { grantedAt, slotsAtGrant }, now);
-  noteTakenAfterGap(state, lease);
+  if (outageServed(controls.outage, leaseId)) state.isControlsDirty = true;
+  noteTakenAfterGap(state, member, lease);
   noteTaken(repeatRefusals, grantedAt);
 }
 
 /** Notes the end of a lease. `isLost`: its holder was not heard of any more. */
 export function noteEnded(state: GroupState, lease: Lease, isLost: boolean, now: InstantMs): void {
-  breakerEnded(state.controls.breaker, lease.id, isLost, now);
+  const { breaker, outage } = memberOf(state, lease).controls;
+  breakerEnded(breaker, lease.id, isLost, now);
+  outageEnded(outage, lease.id);
 }
 
 /**
- * Whether the group wants to hear at the headers that a call was served: it probes its upstream, or could
+ * Whether a member wants to hear at the headers that a call was served: it probes its upstream, or could
  * learn that it takes more. All others spare the message.
  */
-export function wantsServed(state: GroupState, now: InstantMs): boolean {
-  const { settings, controls } = state;
-  const { ceiling, breaker, pause } = controls;
+export function wantsServed({ settings, controls, slotsInUse }: Member, now: InstantMs): boolean {
+  const { ceiling, breaker, pause, outage } = controls;
+  if (outage.reason !== null) return true;
   if (breaker.phase !== 'closed' || hasFailedLately(breaker, now)) return true;
   if (pause.openMs > 0 || isInDoubt(ceiling.evidence, now)) return true;
   if (!settings.isAdaptive || (settings.isHard && ceiling.slots === null)) return false;
-  return state.slotsInUse >= 0.8 * slotsMaxNow(ceiling, settings);
+  return slotsInUse >= 0.8 * slotsMaxNow(ceiling, settings);
 }

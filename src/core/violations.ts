@@ -1,6 +1,8 @@
 import type { LeaseId, InstantMs } from './words/ids.ts';
 import type { Invariant } from './parts/totals.ts';
-import { slotsMaxAt } from './capacity.ts';
+import { memberSlotsMaxAt } from './capacity.ts';
+import type { Member } from './member.ts';
+import { isSplit } from './members.ts';
 import type { GroupState } from './state.ts';
 
 /**
@@ -19,16 +21,19 @@ export function slotsHeld({ slotsInUse, slotsNested }: GroupState): number {
 }
 
 /**
- * Checks that a grant of `slots` does not take the group beyond its limit; alone, a call may be wider than what was
+ * Checks that a grant of `slots` takes neither its member nor the group beyond its limit; alone, a call may be wider than what was
  * learned. The sum that grants go by may be what is wrong, so leases are counted too: each has a slot at least, but
  * for those that pass on another's.
  */
-export function checkLimit(state: GroupState, slots: number, now: InstantMs): void {
+export function checkLimit(state: GroupState, member: Member, slots: number, now: InstantMs): void {
   if (slots === 0 || state.settings.isDryRun) return;
-  const { slotsInUse, slotsNested, leases, lending, unclaimed } = state;
+  const { slotsInUse, slotsNested, leases, lending, unclaimed, settings } = state;
   const inUse = Math.max(slotsInUse, leases.size - slotsNested + lending.slots + unclaimed.slots);
-  if (inUse === slots || inUse <= slotsMaxAt(state, now)) return;
-  countViolation(state, 'above_limit');
+  // Of one member it is the same as of the group, and counted twice over.
+  const here = isSplit(state) ? member.slotsInUse : inUse;
+  const isAbove = here !== slots && here > memberSlotsMaxAt(member, now);
+  const isAboveAll = isSplit(state) && inUse !== slots && inUse > settings.slotsMax;
+  if (isAbove || isAboveAll) countViolation(state, 'above_limit');
 }
 
 /** Checks that no more is held than a mark covers, now that an answer with a lease leaves behind it. */

@@ -1,11 +1,21 @@
-import type { InstantMs } from './words/ids.ts';
-import { confirm, isRingDue, issue, marginOf, type Bound, type BoundRow } from './parts/bound.ts';
+import { IMPLICIT, type InstantMs, type LeaseId, type MemberId } from './words/ids.ts';
+import {
+  confirm,
+  isRingDue,
+  issue,
+  marginOf,
+  type Bound,
+  type BoundRow,
+  type Part,
+} from './parts/bound.ts';
 import { setAhead, type Amounts } from './parts/ahead.ts';
 import { queueLength } from './parts/queue.ts';
 import { leftOf } from './parts/rates.ts';
-import { slotsLearned } from './capacity.ts';
+import { memberSlotsLearned } from './capacity.ts';
 import type { Controls } from './controls.ts';
 import { listHeirs } from './heirs.ts';
+import type { KeptMember, Ledger, Member } from './member.ts';
+import { isOverdrawn, isSplit } from './members.ts';
 import type { GroupState } from './state.ts';
 import { slotsHeld } from './violations.ts';
 
@@ -25,34 +35,44 @@ export interface GroupWrite {
 export interface Kept {
   readonly controls: Controls;
   readonly ahead: Amounts;
+  /** The same of each member. Absent: the group names none. */
+  readonly members?: Readonly<Record<MemberId, KeptMember>>;
 }
 
 /** Takes everything that is to be written now. It must be written in the same turn. */
 export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   const { bound, settings, controls, ahead, nextAttachment, revoking, queue } = state;
   const held = slotsHeld(state);
-  const above = margin(state, held, now);
+  const marks = marksOf(state, now);
+  const above = sum(marks, ({ mark, held: heldThere }) => mark - heldThere);
   // Where the next grant is written anyhow, or is not soon, whatever is written of an empty group says so.
   const isIdle = held === 0 && (bound.isEmptyNoted || bound.isSparse || above === 0);
   if (isIdle) bound.since = nextAttachment;
   const isKept = mustKeep(state, isIdle, now);
   const mark = isIdle ? 0 : held + above;
+  // An empty mark of each would say the same.
+  const parts = isIdle || !isSplit(state) ? NO_PARTS : marks;
   // As long as those of before are on their way back, there are as many as there were.
   const waiters = Math.max(queueLength(queue), now < state.grantsFrom ? bound.waiters : 0);
   const heirs = listHeirs(state, now);
-  const row = { mark, held, next: nextAttachment, waiters, revoking, heirs };
+  const memberOfLease = (id: LeaseId): MemberId => state.leases.get(id)?.member ?? IMPLICIT;
+  const row = { mark, held, next: nextAttachment, waiters, revoking, heirs, parts };
   // The row of the controls carries the bound where both are written: one row instead of two.
   const isInRing = !isKept || isRingDue(bound);
-  const issued = issue(bound, row, !isInRing, now);
+  const issued = issue(bound, { ...row, memberOf: memberOfLease }, !isInRing, now);
   if (!isKept) return { bound: issued, isInRing, kept: null };
   state.isControlsDirty = false;
   state.talliesDirtyAt = null;
-  const room = leftOf(controls.rates, settings.rates, now);
-  return {
-    bound: issued,
-    isInRing,
-    kept: { controls, ahead: setAhead(ahead, settings, room, isIdle) },
+  const keep = (ledger: Ledger): KeptMember => {
+    const room = leftOf(ledger.controls.rates, ledger.settings.rates, now);
+    const kept = setAhead(ledger.ahead, ledger.settings, room, isIdle);
+    return { controls: ledger.controls, ahead: kept };
   };
+  const own = keep({ controls, settings, ahead });
+  if (!isSplit(state) && state.members.size === 1) return { bound: issued, isInRing, kept: own };
+  const members = [...state.members.values()].filter((member) => member.controls !== controls);
+  const ofMembers = members.map((member) => [member.id, keep(member)] as const);
+  return { bound: issued, isInRing, kept: { ...own, members: Object.fromEntries(ofMembers) } };
 }
 
 /** Notes that what was taken under `seq`, and all before it, is on disk. */
@@ -61,14 +81,34 @@ export function confirmWrite({ bound }: { readonly bound: Bound }, seq: number):
 }
 
 function mustKeep(state: GroupState, isIdle: boolean, now: InstantMs): boolean {
-  const { isControlsDirty, ahead, talliesDirtyAt } = state;
-  if (isControlsDirty || ahead.isOverdrawn) return true;
+  const { isControlsDirty, talliesDirtyAt } = state;
+  if (isControlsDirty || isOverdrawn(state)) return true;
   return talliesDirtyAt !== null && (isIdle || now - talliesDirtyAt >= TALLIES_EVERY_MS);
 }
 
-function margin(state: GroupState, held: number, now: InstantMs): number {
+const NO_PARTS: ReadonlyMap<MemberId, Pick<Part, 'mark' | 'held'>> = new Map();
+
+/** Computes what is held at each member, and its mark. */
+function marksOf(
+  state: GroupState,
+  now: InstantMs,
+): ReadonlyMap<MemberId, Pick<Part, 'mark' | 'held'>> {
+  const marks = [...state.members.values()].map((member) => {
+    const held = member.slotsInUse + member.slotsNested;
+    return [member.id, { mark: held + margin(state, member, held, now), held }] as const;
+  });
+  return new Map(marks);
+}
+
+function sum<Item>(items: ReadonlyMap<unknown, Item>, amountOf: (item: Item) => number): number {
+  let total = 0;
+  for (const item of items.values()) total += amountOf(item);
+  return total;
+}
+
+function margin(state: GroupState, member: Member, held: number, now: InstantMs): number {
   // Not after a reset: it would be added with each of those that follow.
   if (state.unclaimed.slots > 0) return 0;
-  const limit = state.settings.isDryRun ? Infinity : slotsLearned(state);
+  const limit = state.settings.isDryRun ? Infinity : memberSlotsLearned(member);
   return marginOf(state.bound, held, limit, now);
 }

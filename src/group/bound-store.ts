@@ -21,8 +21,15 @@ const PLACES = RING_MS / PLACE_MS + 2;
 /** A row of the controls. Fields that an older release did not write are absent. */
 interface KeptRow extends Partial<Controls> {
   readonly ahead?: Amounts;
+  readonly members?: Readonly<Record<string, StoredMember>>;
   readonly bound?: StoredRow;
   readonly boot?: string;
+}
+
+/** A member's part of that row. */
+interface StoredMember {
+  readonly controls: Partial<Controls>;
+  readonly ahead: Amounts;
 }
 
 /** All that instances before have left. */
@@ -78,7 +85,8 @@ export class BoundStore {
 
   /** Reads what the instances before have left. */
   load(now: InstantMs): Loaded {
-    const { ahead = {}, bound, boot = '', ...controls } = this.#recall<KeptRow>('controls');
+    const keptRow = this.#recall<KeptRow>('controls');
+    const { ahead = {}, members: ofMembers = {}, bound, boot = '', ...controls } = keptRow;
     const ring = this.#tables
       .read<RingRow>('SELECT place, boot, data FROM bound')
       .map(({ place, boot: by, data }) => ({ place, by, row: JSON.parse(data) as StoredRow }));
@@ -87,7 +95,13 @@ export class BoundStore {
     const rows = bound === undefined ? ring : [...ring, { by: boot, row: bound }];
     const last = latest(rows);
     const leases = takeOldLeases(this.#tables, this.#bootId);
-    const stored = { controls: this.#withDefaults(controls, now), ahead, leases };
+    const members = Object.fromEntries(
+      Object.entries(ofMembers).map(([id, { controls: own, ahead: ownAhead }]) => [
+        id,
+        { controls: withDefaults(own, now), ahead: ownAhead },
+      ]),
+    );
+    const stored = { controls: this.#withDefaults(controls, now), ahead, members, leases };
     if (last === undefined) {
       const rest = {
         heldBefore: leases.length,
@@ -124,23 +138,19 @@ export class BoundStore {
     const bound = minute === null ? row : { ...row, minute };
     if (isInRing) this.#writePlace(bound);
     if (kept === null) return;
-    const keptRow: KeptRow = { ...kept.controls, ahead: kept.ahead, bound, boot: this.#bootId };
+    const { controls, ahead, members } = kept;
+    const ofMembers = members === undefined ? {} : { members };
+    const keptRow: KeptRow = { ...controls, ahead, ...ofMembers, bound, boot: this.#bootId };
     this.#store.remember('controls', JSON.stringify(keptRow));
   }
 
   /** Reads the controls. What an older release did not know begins empty. */
   #withDefaults(controls: Partial<Controls>, now: InstantMs): Controls {
-    const empty = emptyControls(now);
     // An older release kept these apart.
     const { factors, ...ofSpend } = this.#recall<OldTallies>('tallies');
-    return {
-      ...empty,
-      factors: factors ?? empty.factors,
-      ...controls,
-      ceiling: { ...empty.ceiling, ...controls.ceiling },
-      lag: { ...empty.lag, ...controls.lag },
-      spend: { ...empty.spend, ...ofSpend, ...controls.spend },
-    };
+    const all = withDefaults(controls, now);
+    const spend = { ...emptyControls(now).spend, ...ofSpend, ...controls.spend };
+    return { ...all, factors: controls.factors ?? factors ?? all.factors, spend };
   }
 
   #oldStamp(): InstantMs | null {
@@ -169,6 +179,18 @@ export class BoundStore {
       JSON.stringify({ ...row, ended: this.#placeEnded, lapsed: this.#placeLapsed }),
     );
   }
+}
+
+function withDefaults(controls: Partial<Controls>, now: InstantMs): Controls {
+  const empty = emptyControls(now);
+  return {
+    ...empty,
+    ...controls,
+    ceiling: { ...empty.ceiling, ...controls.ceiling },
+    lag: { ...empty.lag, ...controls.lag },
+    spend: { ...empty.spend, ...controls.spend },
+    outage: { ...empty.outage, ...controls.outage },
+  };
 }
 
 function latest<Row extends { readonly row: Pick<BoundRow, 'seq'> }>(

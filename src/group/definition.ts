@@ -1,14 +1,22 @@
 import { ratesOf } from '../routing/group-rates.ts';
 import type { Switches } from '../routing/auto-group-switches.ts';
+import { isOwnPartition } from '../routing/partition.ts';
+import { durationMs } from '../contract/config/duration.ts';
 import { groupSchema } from '../contract/config/group.ts';
+import { affinitySchema, memberIdOf } from '../contract/config/members.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import { memberId } from '../core/words/ids.ts';
+import type { AffinitySettings, MemberSettings } from '../core/words/member.ts';
 import type { GroupSettings } from '../core/words/settings.ts';
 import { LANES, type Lane } from '../core/words/ticket.ts';
 
 const DEFAULTS: GroupConfig = groupSchema.parse({ name: 'unconfigured' });
+
+/** Affinity of members of which nothing is said. */
+const AFFINITY = affinitySchema.parse({});
 
 /** Settings of a group that no configuration describes: the defaults of one, and no slots. */
 const UNCONFIGURED: GroupSettings = {
@@ -83,10 +91,17 @@ export function isRetired(identity: PoolIdentity, definition: Definition): boole
  * Makes the settings that the core goes by.
  *
  * @param waitersMax calls that may wait, whatever is configured
+ * @param partition of the pool; calls that bring keys of their own go nowhere else, so theirs has no members
  */
-export function settingsOf(definition: Definition, waitersMax: number): GroupSettings {
+export function settingsOf(
+  definition: Definition,
+  waitersMax: number,
+  partition: PoolIdentity['partition'] = null,
+): GroupSettings {
   const settings = settingsWithin(definition);
-  return { ...settings, queueLengthMax: Math.min(settings.queueLengthMax, waitersMax) };
+  const members = isOwnPartition(partition) ? [] : settings.members;
+  const queueLengthMax = Math.min(settings.queueLengthMax, waitersMax);
+  return { ...settings, members, queueLengthMax };
 }
 
 function settingsWithin({ config, assumed, weights, switches }: Definition): GroupSettings {
@@ -122,7 +137,32 @@ function settingsFrom({ limits, queue, holds, fairness, ...config }: GroupConfig
     slotsMaxEach: fairness.max_concurrency_each ?? Infinity,
     slotsMaxEachAgent: fairness.max_concurrency_each_agent ?? Infinity,
     ...reservations(fairness.reserved),
+    members: membersOf(config),
+    affinity: affinityOf(config),
   };
+}
+
+function membersOf({
+  members,
+  adaptive,
+}: Pick<GroupConfig, 'members' | 'adaptive'>): readonly MemberSettings[] {
+  // A definition of an older release that was never parsed by this one has none.
+  return (members ?? []).map((member) => ({
+    id: memberId(memberIdOf(member)),
+    slotsMax: slotsMaxOf(member.limits),
+    isHard: true,
+    isAdaptive: adaptive === 'auto',
+    ...ratesOf(member.limits),
+    weight: member.weight,
+    tier: member.tier,
+    isEnabled: member.enabled,
+    succeeds: member.secret === undefined ? member.upstream : null,
+  }));
+}
+
+function affinityOf({ affinity }: Pick<GroupConfig, 'affinity'>): AffinitySettings {
+  const { by, for: remembered, wait } = affinity ?? AFFINITY;
+  return { by, forMs: durationMs(remembered), waitMs: durationMs(wait) };
 }
 
 /** The part of a group's configuration that warnings go by. */
@@ -143,7 +183,10 @@ export function warningBoundsOf({ config }: Definition): WarningBounds {
 }
 
 /** Takes the limit of slots; a limit of 0, of whatever kind, grants nothing. */
-function slotsMaxOf({ max_concurrency: slotsMax, ...limits }: GroupConfig['limits']): number {
+function slotsMaxOf({
+  max_concurrency: slotsMax,
+  ...limits
+}: Omit<GroupConfig['limits'], 'max_weight'>): number {
   const { rpm, tpm, itpm, otpm, rpd, tpd } = limits;
   if ([rpm, tpm, itpm, otpm, rpd, tpd].includes(0)) return 0;
   return slotsMax ?? Infinity;

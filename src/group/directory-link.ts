@@ -90,6 +90,11 @@ export class DirectoryLink {
     return this.#definition;
   }
 
+  /** The partition that the pool is of; null: its group is not split. */
+  get partition(): string | null {
+    return this.#parts.identity.partition;
+  }
+
   /** The group was configured once and is no more. */
   get isRetired(): boolean {
     return isRetired(this.#parts.identity, this.#definition);

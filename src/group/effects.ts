@@ -1,6 +1,7 @@
 import type { AcquireAnswer } from '../contract/rpc/group-rpc.ts';
 import type { Effect } from '../core/events.ts';
-import type { LeaseId } from '../core/words/ids.ts';
+import type { Lease } from '../core/state.ts';
+import { IMPLICIT, type LeaseId } from '../core/words/ids.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
 import type { Batch } from './batch.ts';
 import type { LeaseHandle } from './lease-handle.ts';
@@ -20,7 +21,9 @@ interface EffectTargets {
   /** Told as an answer with a lease leaves, behind the write that it waited for. */
   readonly onLeaving: () => void;
   /** Fields of a grant's answer besides its lease. */
-  readonly grantFields: () => Pick<Granted, 'configVersion' | 'wantsServed' | 'hasWaiters'>;
+  readonly grantFields: (
+    lease: Lease,
+  ) => Pick<Granted, 'configVersion' | 'wantsServed' | 'hasWaiters'>;
 }
 
 /** Performs the effects of the core: turns them into rows and answers. */
@@ -74,7 +77,8 @@ export class EffectRunner {
         ...(heirOf.length === 0 ? {} : { heirOf }),
         ...(reserved === null ? {} : { reserved }),
         ...(lent === undefined ? {} : { lent }),
-        ...grantFields(),
+        ...(lease.member === IMPLICIT ? {} : { member: lease.member }),
+        ...grantFields(lease),
       });
     };
     batch.answer(answer, isCovered);

@@ -1,5 +1,6 @@
 import { isProvedLater } from '../contract/pool-name.ts';
 import { isCovered, markOf } from '../core/parts/bound.ts';
+import { memberOf } from '../core/members.ts';
 import { recover } from '../core/recover.ts';
 import { queueLength } from '../core/parts/queue.ts';
 import { wantsServed } from '../core/upstream-signals.ts';
@@ -83,7 +84,7 @@ export class Pool {
     const stored = bounds.load(startedAt);
     const idleness = new Idleness(stored.lastUsedAt, startedAt);
     const waiters = waitersMax(env);
-    const settings = settingsOf(link.definition, waiters);
+    const settings = settingsOf(link.definition, waiters, identity.partition);
     const first = firstAttachment(startedAt, stored.leases.length > 0);
     const state = recover(settings, stored, first, tables.isOpen, startedAt);
     const observation = new Observation(
@@ -127,9 +128,9 @@ export class Pool {
       loanRenewals,
       handle: (id, attachment) => this.leases.handle(id, attachment),
       onLeaving: () => checkMark(state, markOf(state.bound)),
-      grantFields: () => ({
+      grantFields: (lease) => ({
         configVersion: link.definition.version,
-        ...(wantsServed(state, now()) ? { wantsServed: true } : {}),
+        ...(wantsServed(memberOf(state, lease), now()) ? { wantsServed: true } : {}),
         ...(queueLength(state.queue) > 0 ? { hasWaiters: true } : {}),
       }),
     });

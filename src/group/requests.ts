@@ -4,7 +4,14 @@ import type {
   LoanReport,
   ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
-import { instant, leaseId, ticketId, ticketOf, type InstantMs } from '../core/words/ids.ts';
+import {
+  instant,
+  leaseId,
+  memberId,
+  ticketId,
+  ticketOf,
+  type InstantMs,
+} from '../core/words/ids.ts';
 import type { Told } from '../core/parts/loans.ts';
 import type { Claim, LentSlot } from '../core/unclaimed.ts';
 import type { Holder, Ticket } from '../core/words/ticket.ts';
@@ -37,6 +44,7 @@ export function ticketFrom(request: AcquireRequest, now: InstantMs): Ticket {
     parents: parents.map(leaseId),
     estimate: request.estimate ?? null,
     mayBorrow: request.mayBorrow ?? false,
+    excluded: (request.excluded ?? []).map(memberId),
   };
 }
 
@@ -55,6 +63,7 @@ export function claimFrom(request: ResumeRequest): Claim {
     heldMs: request.heldMs ?? 0,
     nested: nested === undefined ? null : { in: leaseId(nested.in), slots: nested.slots },
     reserved: request.reserved ?? null,
+    ...(request.member === undefined ? {} : { member: memberId(request.member) }),
     ...(lent === undefined ? {} : { lent: lentFrom(lent) }),
   };
 }

@@ -94,7 +94,8 @@ export class Shell {
   /** Applies another definition; `moved`: calls may go another way, so those who wait are sent back. */
   reconfigure(moved: boolean): void {
     const { link, waitersMax } = this.#parts;
-    this.apply({ kind: 'reconfigure', settings: settingsOf(link.definition, waitersMax) });
+    const settings = settingsOf(link.definition, waitersMax, link.partition);
+    this.apply({ kind: 'reconfigure', settings });
     if (moved) this.apply({ kind: 'move' });
   }
 
@@ -103,7 +104,7 @@ export class Shell {
     const { renewals, loanRenewals, pauseWaiters } = this.#parts;
     const now = this.now();
     // Whoever holds nothing and waits for the end of a pause is told when it is over.
-    const opensAt = pauseWaiters.isAwaited ? blockOf(this.state, now)?.until : undefined;
+    const opensAt = pauseWaiters.isAwaited ? blockOf(this.state.serving, now)?.until : undefined;
     const dueAt = Math.min(nextWakeAt(this.state, now), opensAt ?? Infinity);
     const renewedAt = Math.min(renewals.nextDueAt(), loanRenewals.nextDueAt());
     const parkedUntil = Math.min(renewedAt, pauseWaiters.nextDueAt());

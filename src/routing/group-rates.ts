@@ -11,7 +11,7 @@ const NAMES: Partial<Record<LimitName, string>> = { startsPerS: 'starts_per_s' }
 
 /** Takes the limits of requests, tokens and money of a configuration. */
 export function ratesOf(
-  limits: GroupConfig['limits'],
+  limits: Omit<GroupConfig['limits'], 'max_weight'>,
 ): Pick<GroupSettings, 'rates' | 'budgets' | 'isMetered'> {
   const { rpm, tpm, itpm, otpm, rpd, tpd, starts_per_s: startsPerS, budget_usd: budget } = limits;
   const burstMs = limits.burst === null ? BURST_MS : limits.burst * MINUTE_MS;

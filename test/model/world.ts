@@ -7,7 +7,8 @@ import { recover } from '../../src/core/recover.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import { emptyControls } from '../../src/core/controls.ts';
 import { boundSlotsOf } from '../../src/core/leases.ts';
-import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
+import { emptyState } from '../../src/core/empty-state.ts';
+import type { GroupState, Lease } from '../../src/core/state.ts';
 import { isOfNewer, type Claim } from '../../src/core/unclaimed.ts';
 import { slotsHeld } from '../../src/core/violations.ts';
 import { confirmWrite, takeWrite } from '../../src/core/writes.ts';
@@ -333,7 +334,7 @@ export class World {
   #step(event: GroupEvent): void {
     const leasesBefore = new Set(this.#state.leases.keys());
     // Who asks for one of these had it from the instance before.
-    for (const id of this.#state.bound.grantedBefore) leasesBefore.add(id);
+    for (const id of this.#state.bound.grantedBefore.keys()) leasesBefore.add(id);
     this.events.push({ event, at: this.now });
     this.#asks.expect(event, this.#state);
     const effects = step(this.#state, event, this.now);

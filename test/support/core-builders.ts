@@ -1,13 +1,22 @@
 import { emptyControls, type Controls } from '../../src/core/controls.ts';
 import type { Effect, GroupEvent } from '../../src/core/events.ts';
-import { instant, leaseIdOf, ticketId, type InstantMs } from '../../src/core/words/ids.ts';
+import {
+  instant,
+  leaseIdOf,
+  memberId,
+  ticketId,
+  type InstantMs,
+} from '../../src/core/words/ids.ts';
+import type { Member } from '../../src/core/member.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
 import type { Outcome } from '../../src/core/words/outcome.ts';
 import { recover, type Stored } from '../../src/core/recover.ts';
 import type { Rejection } from '../../src/core/words/rejection.ts';
+import type { MemberSettings } from '../../src/core/words/member.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import { SERVED, type UpstreamSignal } from '../../src/core/words/signal.ts';
-import { emptyState, type GroupState, type Lease } from '../../src/core/state.ts';
+import { emptyState } from '../../src/core/empty-state.ts';
+import type { GroupState, Lease } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
 import { LANES, type Holder, type Lane, type Ticket } from '../../src/core/words/ticket.ts';
 import type { Settlement } from '../../src/core/words/usage.ts';
@@ -60,8 +69,16 @@ export function someSettings(changes: Partial<GroupSettings> = {}): GroupSetting
     nested: 'reject',
     isDraining: false,
     isDryRun: false,
+    members: [],
+    affinity: { by: 'agent', forMs: 300_000, waitMs: 2_000 },
     ...changes,
   };
+}
+
+/** A member with two slots of its own, with changes. */
+export function someMember(id: string, changes: Partial<MemberSettings> = {}): MemberSettings {
+  const own = { weight: 1, tier: 1, isEnabled: true, succeeds: null };
+  return { id: memberId(id), ...UNMETERED, slotsMax: 2, ...own, ...changes };
 }
 
 export const SOMEBODY: Holder = {
@@ -96,6 +113,10 @@ export interface AskOptions {
   readonly isolate?: string;
   /** Names of the calls that wait for this one. */
   readonly parents?: readonly string[];
+  /** Ids of members that it cannot go to. */
+  readonly excluded?: readonly string[];
+  /** Its expected use: one token of input, for so much. */
+  readonly estimate?: { readonly price: number };
 }
 
 /** A plain ticket of `SOMEBODY`, with changes. */
@@ -137,7 +158,15 @@ function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
     deadlineAt: at(options.deadlineMs),
     ...(timeoutMs !== undefined && { timeoutMs }),
     parents: parents.map((parent) => leaseIdOf(ticketId(parent), 1)),
+    excluded: (options.excluded ?? []).map(memberId),
+    estimate: estimateOf(options.estimate),
   });
+}
+
+function estimateOf(estimate: AskOptions['estimate']): Ticket['estimate'] {
+  if (estimate === undefined) return null;
+  const price = { input: estimate.price, output: 0 };
+  return { inputTokens: 1, maxOutputTokens: 0, reserve: 'none', price };
 }
 
 /** The answers among the effects, in words and in order: `grant a.1`, `reject b busy`. */
@@ -236,7 +265,10 @@ export class TestGroup {
     const lapsed = [...(this.stored.bound?.lapsed ?? []), ...bound.lapsed];
     const controls = kept === null ? this.stored.controls : keptControls(this.state);
     const ahead = kept?.ahead ?? this.stored.ahead;
-    this.stored = { bound: { ...bound, ended, lapsed }, untold, controls, ahead, leases: [] };
+    const members = kept === null ? this.stored.members : kept.members;
+    const ofMembers = members === undefined ? {} : { members: structuredClone(members) };
+    const all = { bound: { ...bound, ended, lapsed }, untold, controls, ahead, leases: [] };
+    this.stored = { ...all, ...ofMembers };
     confirmWrite(this.state, bound.seq);
     return write;
   }
@@ -368,6 +400,13 @@ export class TestGroup {
     const write = this.effects.find((effect) => effect.kind === 'write');
     if (write === undefined) return 'no';
     return write.isAhead ? 'ahead' : 'soon';
+  }
+
+  /** Its only member, or the one of that name. */
+  member(id = ''): Member {
+    const member = this.state.members.get(memberId(id));
+    if (member === undefined) throw new Error(`${id} is no member`);
+    return member;
   }
 
   /** Slots in use. */

@@ -13,10 +13,12 @@ export const WAIT_WORDS: Readonly<Record<WaitCause, string>> = {
   operator_pause: 'paused by an operator',
   upstream_pause: 'the upstream wanted no calls',
   breaker: 'the breaker was open',
+  members_out: 'every member was out',
   settling: 'the group had just been reset',
   cap: 'its tenant or agent had all it may',
   slots: 'all slots in use',
   rates: 'rate limit used up',
+  member: 'waited for the member it belongs to',
   order: 'others went first',
 };
 
@@ -26,11 +28,15 @@ export const WAIT_SENTENCES: Readonly<Record<WaitCause, string>> = {
   upstream_pause: 'The upstream had asked for no calls for a while.',
   breaker:
     'The upstream had failed too often: the breaker was open, or was letting one probe through.',
+  members_out:
+    'Every member was out: its key was refused, its quota used up, or an operator had taken it out.',
   settling:
     'The group had been reset or routed anew a moment before, and let older calls come back first.',
   cap: 'Its tenant, its agent, or calls that wait in other groups had as many slots as they may.',
   slots: 'All slots were in use, or fewer were free than it takes.',
   rates: 'A limit of requests or tokens was used up.',
+  member:
+    'The member that it belongs to had no room. Others had, but its prompts are cached there.',
   order: 'There was room, but others went first.',
 };
 
@@ -53,6 +59,8 @@ const REJECTIONS: Readonly<Record<Rejection['reason'], (rejection: Loose) => str
   },
   breaker_open: () =>
     'the upstream had failed too often, and would not be asked before its deadline',
+  members_out: () =>
+    'every member was out: keys refused, quotas used up, or taken out by an operator',
   budget_exhausted: (rejection) => {
     const limit = figure(rejection, 'limitUsd');
     const window = typeof rejection['window'] === 'string' ? ` of the ${rejection['window']}` : '';
@@ -70,6 +78,7 @@ const REJECTIONS: Readonly<Record<Rejection['reason'], (rejection: Loose) => str
 
 const REFUSALS: Readonly<Record<RefusalKind, string>> = {
   egress: 'it serves nobody from where the Worker runs',
+  unauthorized: 'it does not accept the key',
   quota: 'the account has nothing left',
   never_fits: 'the call is larger than it ever takes',
   long_window: 'the limit of a day or a plan is used up',

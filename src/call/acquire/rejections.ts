@@ -56,6 +56,10 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       const message = `The upstream of the group ${group} failed too often and is given time to recover.`;
       return { reason, ...retry, message };
     }
+    case 'members_out': {
+      const message = `No member of the group ${group} takes calls: their keys are refused, their quotas used up, or an operator took them out.`;
+      return { reason, ...retry, message };
+    }
     case 'budget_exhausted': {
       const message = `With what was spent and what is in flight the call would exceed the budget of the group ${group}: ${rejection.limitUsd} USD per ${rejection.window}.`;
       return { reason, message };

@@ -3,8 +3,7 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { compileGlobs } from '../../routing/glob.ts';
 import { baseUrlGlobs, baseUrlsOf } from '../../routing/group-match.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/partition.ts';
-import type { FieldError } from '../field-error.ts';
-import { unknownUpstream } from './unknown-upstream.ts';
+import { quoteName, type FieldError } from '../field-error.ts';
 
 /** Finds upstreams that a group names in vain, and headers of keys by which it would tell callers apart. */
 export function groupErrors(
@@ -15,7 +14,7 @@ export function groupErrors(
   const ids = [...upstreams.keys()];
   const unknown = group.match.upstreams.flatMap((pattern, index) => {
     if (ids.some(compileGlobs([pattern]))) return [];
-    const message = unknownUpstream(pattern, ids);
+    const message = `${quoteName(pattern)} names no enabled upstream`;
     return [{ path: `${path}.match.upstreams[${index}]`, message }];
   });
   const credentials = [

@@ -1,4 +1,4 @@
-import { after, instant, type InstantMs, type LeaseId } from '../words/ids.ts';
+import { after, instant, type InstantMs, type LeaseId, type MemberId } from '../words/ids.ts';
 
 /**
  * The bound of what a group has handed out, on disk. Everything at or below the mark counts as handed out
@@ -31,6 +31,18 @@ export interface BoundRow {
   readonly heirs: readonly LeaseId[];
   /** A power of two that is no smaller than the number of waiters then, nor three times as large; 0: nobody waited. */
   readonly waiters: number;
+  /** The mark and what was held of each member, where the group names members; their sums are those above. Absent: it does not. */
+  readonly members?: Readonly<Record<MemberId, Pick<Part, 'mark' | 'held'>>>;
+  /** Where those of `granted` run. Absent: the group names no members. */
+  readonly grantedAt?: Readonly<Record<LeaseId, MemberId>>;
+}
+
+/** The part of a write that is about one member. */
+export interface Part {
+  readonly mark: number;
+  readonly held: number;
+  /** As with the write. */
+  granted: number;
 }
 
 /** The next waiters, as a write lists them. */
@@ -48,6 +60,8 @@ export interface Write {
   readonly held: number;
   /** Slots granted since it was issued. What ended since gives no room back. */
   granted: number;
+  /** The same of each member. Empty: the group names none. */
+  readonly parts: Map<MemberId, Part>;
   /** Leases whose answers leave behind it. */
   readonly awaited: readonly LeaseId[];
   /** All that its row lists as granted: their callers may ask for them again. */
@@ -57,9 +71,15 @@ export interface Write {
   readonly unlisted: number;
   /**
    * Leases whose slots came free since it was issued, by the only word of their holders, and are not handed on yet;
-   * each with those that had its slot before it.
+   * each with its member, and those that had its slot before it.
    */
-  readonly vacated: Map<LeaseId, readonly LeaseId[]>;
+  readonly vacated: Map<LeaseId, Vacated>;
+}
+
+/** A slot that came free and may be handed on unwritten, at its member. */
+interface Vacated {
+  readonly member: MemberId;
+  readonly heirOf: readonly LeaseId[];
 }
 
 export interface Bound {
@@ -78,12 +98,15 @@ export interface Bound {
   readonly lapsedBefore: Set<LeaseId>;
   /** Leases whose answers wait for the next write. */
   awaited: LeaseId[];
-  /** Leases whose answers left behind the last write of the instance before, and may have been lost with it. */
-  readonly grantedBefore: Set<LeaseId>;
+  /**
+   * Leases whose answers left behind the last write of the instance before, and may have been lost with it; each with
+   * its member.
+   */
+  readonly grantedBefore: Map<LeaseId, MemberId>;
   /** Leases that the instance before may have granted unwritten, in the slots of others, and of which nobody has heard. */
   readonly heirsBefore: Set<LeaseId>;
-  /** Slots that were given back and stay unclaimed, because one of these may have them: when each may be free. */
-  readonly passedBefore: InstantMs[];
+  /** Slots that were given back and stay unclaimed, because one of these may have them: when each may be free, and where. */
+  readonly passedBefore: { readonly freeAt: InstantMs; member: MemberId }[];
   /** The last write that had arrived when one was asked for that lists heirs. */
   heirsNotedAt: number;
   /** Waiters that the last write tells of. */
@@ -161,7 +184,7 @@ export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
     lapsed: [],
     lapsedBefore: new Set(),
     awaited: [],
-    grantedBefore: new Set(),
+    grantedBefore: new Map(),
     heirsBefore: new Set(),
     passedBefore: [],
     heirsNotedAt: 0,
@@ -186,7 +209,13 @@ export function isCovered(bound: Bound, now: InstantMs): boolean {
   if (!isStored) return true;
   if (confirmed === null || now >= after(confirmed.at, COVERS_MS)) return false;
   if (confirmed.seq <= lostSeq) return false;
-  return confirmed.held + confirmed.granted <= markOnDisk(bound);
+  if (confirmed.held + confirmed.granted > markOnDisk(bound)) return false;
+  const writes = writesOf(bound);
+  for (const [member, { held, granted }] of confirmed.parts) {
+    const mark = Math.min(...writes.map(({ parts }) => parts.get(member)?.mark ?? 0));
+    if (held + granted > mark) return false;
+  }
+  return true;
 }
 
 /** Finds the least mark that may be on disk: of the last write that has arrived, or of one on its way. */
@@ -200,9 +229,15 @@ export function writesOf({ confirmed, inFlight }: Bound): readonly Write[] {
 }
 
 /** Counts slots that were granted, written or not; `isPassed`: they are those of a lease that the writes count. */
-export function noteHandedOut(bound: Bound, slots: number, now: InstantMs, isPassed = false): void {
+export function noteHandedOut(
+  bound: Bound,
+  member: MemberId,
+  slots: number,
+  now: InstantMs,
+  isPassed = false,
+): void {
   const { pace } = bound;
-  if (!isPassed) for (const write of writesOf(bound)) write.granted += slots;
+  if (!isPassed) for (const write of writesOf(bound)) noteGranted(write, member, slots);
   const second = Math.floor(now / 1_000);
   if (second !== pace.second) {
     pace.before = second === pace.second + 1 ? pace.granted : 0;
@@ -210,6 +245,14 @@ export function noteHandedOut(bound: Bound, slots: number, now: InstantMs, isPas
     pace.second = second;
   }
   pace.granted += slots;
+}
+
+function noteGranted(write: Write, member: MemberId, slots: number): void {
+  write.granted += slots;
+  const part = write.parts.get(member);
+  if (part !== undefined) part.granted += slots;
+  // A member that came since: nothing of it is covered.
+  else if (write.parts.size > 0) write.parts.set(member, { mark: 0, held: 0, granted: slots });
 }
 
 /**
@@ -292,11 +335,16 @@ export function isRunningOut(bound: Bound, now: InstantMs): boolean {
   if (!isStored) return false;
   if (ended.length >= ENDED_MAX) return true;
   if (confirmed === null || inFlight.length > 0) return false;
-  const { at, mark, held, granted } = confirmed;
-  const margin = mark - held;
-  if (margin === 0) return false;
+  const { at, mark, held, granted, parts } = confirmed;
+  if (mark === held) return false;
   const isAgeing = now >= after(at, COVERS_MS / 2) && granted >= AGEING_MIN;
-  return isAgeing || margin - granted <= margin * AHEAD_SHARE;
+  const each = parts.size > 0 ? [...parts.values()] : [confirmed];
+  return isAgeing || each.some(isNearlyUsed);
+}
+
+function isNearlyUsed({ mark, held, granted }: Part): boolean {
+  const margin = mark - held;
+  return margin > 0 && margin - granted <= margin * AHEAD_SHARE;
 }
 
 /**
@@ -330,11 +378,14 @@ export function issue(
   row: Pick<BoundRow, 'mark' | 'held' | 'next' | 'waiters'> & {
     readonly revoking: Iterable<LeaseId>;
     readonly heirs: Heirs;
+    readonly parts: ReadonlyMap<MemberId, Pick<Part, 'mark' | 'held'>>;
+    /** Reads the member of a lease. */
+    readonly memberOf: (id: LeaseId) => MemberId;
   },
   isKept: boolean,
   now: InstantMs,
 ): BoundRow {
-  const { mark, held, next, revoking } = row;
+  const { mark, held, next, revoking, memberOf } = row;
   const waiters = toldOf(bound.waiters, row.waiters);
   bound.waiters = waiters;
   const seq = (bound.seq += 1);
@@ -343,8 +394,9 @@ export function issue(
   const answering = new Set(granted);
   const { ids, unlisted } = row.heirs;
   const heirs = new Set(ids);
-  const covers = { answering, heirs, unlisted, vacated: new Map<LeaseId, readonly LeaseId[]>() };
-  bound.inFlight.push({ seq, at: now, mark, held, granted: 0, awaited, ...covers });
+  const covers = { answering, heirs, unlisted, vacated: new Map<LeaseId, Vacated>() };
+  const parts = new Map([...row.parts].map(([member, part]) => [member, { ...part, granted: 0 }]));
+  bound.inFlight.push({ seq, at: now, mark, held, granted: 0, parts, awaited, ...covers });
   const ended = [...bound.ended, ...revoking];
   const { lapsed } = bound;
   if (!isKept) {
@@ -355,7 +407,22 @@ export function issue(
   const { since } = bound;
   // Those of the instance before are still on their way as long as anything is unclaimed, and there are no others then.
   const named = [...bound.heirsBefore, ...ids];
-  return { seq, at: now, mark, held, since, next, ended, lapsed, granted, heirs: named, waiters };
+  const all = {
+    seq,
+    at: now,
+    mark,
+    held,
+    since,
+    next,
+    ended,
+    lapsed,
+    granted,
+    heirs: named,
+    waiters,
+  };
+  if (row.parts.size === 0) return all;
+  const grantedAt = Object.fromEntries(granted.map((id) => [id, memberOf(id)]));
+  return { ...all, members: Object.fromEntries(row.parts), grantedAt };
 }
 
 /** Notes that a write has arrived, and all before it. */

@@ -1,4 +1,5 @@
 import type { InstantMs, LeaseId } from '../words/ids.ts';
+import type { MemberId } from '../words/ids.ts';
 import type { Outcome } from '../words/outcome.ts';
 import type { Rejection } from '../words/rejection.ts';
 import type { UpstreamSignal } from '../words/signal.ts';
@@ -8,21 +9,55 @@ import type { Ticket } from '../words/ticket.ts';
  * Why a call is not granted at once.
  * - `operator_pause`, `upstream_pause`: nothing is granted for now.
  * - `breaker`: the upstream failed too often, or is being probed.
+ * - `members_out`: all members are out.
  * - `settling`: the group was reset or re-routed a moment ago, and waits for older calls to come back.
  * - `cap`: its tenant, its agent, or calls that wait elsewhere have as many slots as they may.
  * - `slots`: all slots are in use, or fewer are free than it takes.
  * - `rates`: a limit of requests or tokens is used up.
+ * - `member`: the member that it belongs to has no room, and others have.
  * - `order`: there is room, and others go first.
  */
 export type WaitCause =
   | 'operator_pause'
   | 'upstream_pause'
   | 'breaker'
+  | 'members_out'
   | 'settling'
   | 'cap'
   | 'slots'
   | 'rates'
+  | 'member'
   | 'order';
+
+/**
+ * Why a call went to its member.
+ * - `sole`: the group has but one.
+ * - `affinity`: others of its agent or caller ran there lately.
+ * - `left`: its own member had no room and would not have had it in time.
+ * - `load`: of its tier, the largest part of the slots was free there.
+ * - `dry_run`: it was let pass, room or not.
+ */
+export type PlacedBy = 'sole' | 'affinity' | 'left' | 'load' | 'dry_run';
+
+/** Why a member did not take a call that another one took. */
+export type PassedOver =
+  | 'excluded'
+  | 'out'
+  | 'disabled'
+  | 'paused'
+  | 'breaker'
+  | 'budget'
+  | 'slots'
+  | 'rates'
+  | 'tier'
+  | 'load';
+
+/** Where a call went, and why not elsewhere. */
+export interface Placed {
+  readonly member: MemberId;
+  readonly by: PlacedBy;
+  readonly others: readonly { readonly member: MemberId; readonly cause: PassedOver }[];
+}
 
 /**
  * A decision about one attempt of a call, and what became of it. `declined`: it holds slots of
@@ -41,6 +76,8 @@ export interface Decision {
   readonly positionAtArrival: number;
   /** The cause for which it was not granted when it came; null: it was. */
   readonly waitedFor: WaitCause | null;
+  /** Null: it went to none, or the group names no members. */
+  readonly placed: Placed | null;
   /** The upstream's answer, as soon as it is known. */
   upstreamStatus: number | null;
   upstreamSignal: Pick<UpstreamSignal, 'kind' | 'retryAfterMs'> | null;

@@ -3,6 +3,9 @@ import type { Ticket } from '../words/ticket.ts';
 import type { Usage, Demand } from '../words/usage.ts';
 import { inputFactor, outputMean, type TokenFactors } from './token-factors.ts';
 
+/** The limits that what is only guessed must fit into. */
+export type GuessRates = Pick<RateSettings, 'itpm' | 'otpm' | 'tpm' | 'tpd'>;
+
 /** Usage that is assumed of a call without an estimate. */
 export const ONE_REQUEST: Usage = { requests: 1, inputTokens: 0, outputTokens: 0 };
 
@@ -15,7 +18,7 @@ const OUTPUT_GUESS_TOKENS = 1_000;
  */
 export function demandOf(
   factors: TokenFactors,
-  rates: RateSettings,
+  rates: GuessRates,
   { slots, estimate, holder }: Pick<Ticket, 'slots' | 'estimate' | 'holder'>,
 ): Demand {
   if (estimate === null) return { slots, ...ONE_REQUEST, usd: 0 };

@@ -1,4 +1,4 @@
-import { after, type InstantMs, type LeaseId } from '../words/ids.ts';
+import { after, type InstantMs, type LeaseId, type MemberId } from '../words/ids.ts';
 import { COVERS_MS, writesOf, type Bound, type Write } from './bound.ts';
 
 /**
@@ -10,6 +10,7 @@ import { COVERS_MS, writesOf, type Bound, type Write } from './bound.ts';
 /** A lease, and those that had its slot before it. */
 interface Passed {
   readonly id: LeaseId;
+  readonly member: MemberId;
   readonly heirOf: readonly LeaseId[];
 }
 
@@ -20,24 +21,29 @@ export const HEIRS_MAX = 8;
  * Notes that the slot of a lease came free by the only word of its holder, so that no instance can hear anything else
  * of it than that it has ended. One whose caller may still ask for it by a row is none of these.
  */
-export function noteVacated(bound: Bound, { id, heirOf }: Passed): void {
+export function noteVacated(bound: Bound, { id, member, heirOf }: Passed): void {
   for (const { answering, heirs, vacated } of writesOf(bound)) {
-    if (!answering.has(id) && vacated.size < heirs.size) vacated.set(id, heirOf);
+    if (!answering.has(id) && vacated.size < heirs.size) vacated.set(id, { member, heirOf });
   }
 }
 
 /**
- * Takes a vacated slot for a waiter that is listed as an heir by every write that may be the last on disk.
+ * Takes a vacated slot of a member for a waiter that is listed as an heir by every write that may be the last on disk.
  *
  * @returns the leases that had it, the last one first; empty: the waiter is not listed, or no slot was vacated since
  */
-export function takeVacated(bound: Bound, heir: LeaseId, now: InstantMs): readonly LeaseId[] {
+export function takeVacated(
+  bound: Bound,
+  member: MemberId,
+  heir: LeaseId,
+  now: InstantMs,
+): readonly LeaseId[] {
   const { confirmed } = bound;
   if (confirmed === null || now >= after(confirmed.at, COVERS_MS)) return [];
   const writes = writesOf(bound);
   if (!writes.every(({ heirs }) => heirs.has(heir))) return [];
-  for (const [id, heirOf] of confirmed.vacated) {
-    if (!writes.every(({ vacated }) => vacated.has(id))) continue;
+  for (const [id, { member: at, heirOf }] of confirmed.vacated) {
+    if (at !== member || !writes.every(({ vacated }) => vacated.has(id))) continue;
     for (const { vacated } of writes) vacated.delete(id);
     return sinceRow(writes, [id, ...heirOf]);
   }

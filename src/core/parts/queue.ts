@@ -34,6 +34,8 @@ export interface Waiter {
   isAnew: boolean;
   /** The instant at which it is dropped unless its caller asks again. */
   orphanAt: InstantMs;
+  /** Until when it waits for its own member though another has room; null: it never had to. */
+  heldOutUntil: InstantMs | null;
 }
 
 /** The waiters of one tenant in one lane, oldest first; there is at least one. */

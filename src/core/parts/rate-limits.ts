@@ -26,6 +26,18 @@ export interface Limit {
 /** How long the default burst takes to flow in. Providers enforce a minute in slices of it. */
 export const BURST_MS = 10_000;
 
+/** No limit at all. */
+export const NO_RATES: RateSettings = {
+  rpm: null,
+  rpd: null,
+  tpm: null,
+  tpd: null,
+  itpm: null,
+  otpm: null,
+  startsPerS: null,
+  burstMs: BURST_MS,
+};
+
 /**
  * The part of a limit per minute at which its bucket fills. The window lets a little more pass, so a
  * queue that is always full runs evenly instead of in bursts with a stop after each.

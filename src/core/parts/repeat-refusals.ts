@@ -1,4 +1,4 @@
-import { instant, type InstantMs, type TicketId } from '../words/ids.ts';
+import { instant, type InstantMs } from '../words/ids.ts';
 
 /**
  * Calls that the upstream refused for concurrency, since it last took one that was granted later. From the
@@ -7,7 +7,8 @@ import { instant, type InstantMs, type TicketId } from '../words/ids.ts';
  * in memory only: after a reset they go by their age alone.
  */
 export interface RepeatRefusals {
-  readonly refusals: Map<TicketId, number>;
+  /** By the call, or by the call and the member that refused it. */
+  readonly refusals: Map<string, number>;
   /** The most refusals of one of them. */
   refusalsMax: number;
   refusedAt: InstantMs;
@@ -24,13 +25,13 @@ export function noRepeatRefusals(): RepeatRefusals {
 /** Notes that the upstream refused a call because too many were in flight. */
 export function noteRepeatRefusal(
   repeatRefusals: RepeatRefusals,
-  ticketId: TicketId,
+  call: string,
   now: InstantMs,
 ): void {
   const { refusals } = repeatRefusals;
   if (refusals.size >= TICKETS_MAX) forgetRepeatRefusals(repeatRefusals);
-  const count = refusalsOf(repeatRefusals, ticketId) + 1;
-  refusals.set(ticketId, count);
+  const count = refusalsOf(repeatRefusals, call) + 1;
+  refusals.set(call, count);
   repeatRefusals.refusalsMax = Math.max(repeatRefusals.refusalsMax, count);
   repeatRefusals.refusedAt = now;
 }
@@ -41,8 +42,8 @@ export function noteTaken(repeatRefusals: RepeatRefusals, grantedAt: InstantMs):
 }
 
 /** Counts the refusals of a call since there was last room. */
-export function refusalsOf({ refusals }: RepeatRefusals, ticketId: TicketId): number {
-  return refusals.get(ticketId) ?? 0;
+export function refusalsOf({ refusals }: RepeatRefusals, call: string): number {
+  return refusals.get(call) ?? 0;
 }
 
 /** Forgets all: everybody goes by age again. */

@@ -42,6 +42,10 @@ export interface Totals {
   inputTokens: number;
   outputTokens: number;
   usd: number;
+  /** Grants of calls that belong to a member: there, and elsewhere; and how many waited for it though another had room. */
+  affinityKept: number;
+  affinityLeft: number;
+  affinityWaited: number;
 }
 
 export function emptyTotals(): Totals {
@@ -62,5 +66,8 @@ export function emptyTotals(): Totals {
     inputTokens: 0,
     outputTokens: 0,
     usd: 0,
+    affinityKept: 0,
+    affinityLeft: 0,
+    affinityWaited: 0,
   };
 }

@@ -50,3 +50,14 @@ export function later(at: InstantMs, other: InstantMs): InstantMs {
 export function earlier(at: InstantMs, other: InstantMs): InstantMs {
   return instant(Math.min(at, other));
 }
+
+/** The name of a member within its group. */
+export type MemberId = string & { readonly [brand]: 'MemberId' };
+
+/** The id of a member that came over the wire, from a row or from the configuration. */
+export function memberId(text: string): MemberId {
+  return text as MemberId;
+}
+
+/** The only member of a group that names none. */
+export const IMPLICIT = memberId('');

@@ -1,9 +1,10 @@
 import type { BudgetSettings, RateSettings } from './limits.ts';
+import type { AffinitySettings, MemberSettings } from './member.ts';
 import type { Lane } from './ticket.ts';
 
 /** A group's configuration as far as the core looks at it. */
 export interface GroupSettings {
-  /** Slots of the group. 0 grants nothing; Infinity leaves concurrency unlimited. */
+  /** Slots of the group, over all members. 0 grants nothing; Infinity leaves concurrency unlimited. */
   readonly slotsMax: number;
   /** The slots are configured and never exceeded. Assumed ones are where learning starts. */
   readonly isHard: boolean;
@@ -50,6 +51,9 @@ export interface GroupSettings {
   readonly isDraining: boolean;
   /** Decides and counts, and lets everything pass. */
   readonly isDryRun: boolean;
+  /** The places where its calls run. Empty: one, which has the limits of the group. */
+  readonly members: readonly MemberSettings[];
+  readonly affinity: AffinitySettings;
 }
 
 /** How long a lease lasts without a renewal: then its holder is lost. Three renewals fit into it. */
@@ -159,3 +163,16 @@ export const LOAN_RENEW_EVERY_MS = 1_000;
 
 /** How long after the last renewal that was acknowledged was sent a call may start on a loan: well before its TTL. */
 export const LOAN_STARTS_MS = 3_000;
+
+/** How long a member that refused everybody stays out before one call probes it; twice as long with each that fails. */
+export const OUT_MIN_MS = 60_000;
+export const OUT_MAX_MS = 900_000;
+
+/** Maximum agents or callers that are known to belong to a member. */
+export const AFFINITIES_MAX = 10_000;
+
+/** Maximum calls that wait for one member while another has room: for those behind them it takes too long anyway. */
+export const HELD_OUT_MAX = 64;
+
+/** Maximum members that are remembered which the configuration does not name any more. */
+export const RETIRED_MAX = 32;

@@ -2,6 +2,7 @@
  * The cause for which an upstream did not serve a call. Different causes want different medicine:
  * `upstream-signals.ts` says which.
  * - `egress`: the upstream, or the edge before it, serves nobody from where the Worker calls; no wait helps.
+ * - `unauthorized`: the key is not accepted, or not any more.
  * - `quota`: an account is out of money or of its plan; waiting does not help.
  * - `never_fits`: the call is larger than the upstream ever takes.
  * - `long_window`: the limit of a day, a week or a plan is used up.
@@ -14,6 +15,7 @@
  */
 export type RefusalKind =
   | 'egress'
+  | 'unauthorized'
   | 'quota'
   | 'never_fits'
   | 'long_window'

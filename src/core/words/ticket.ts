@@ -1,4 +1,4 @@
-import type { InstantMs, LeaseId, TicketId } from './ids.ts';
+import type { InstantMs, LeaseId, MemberId, TicketId } from './ids.ts';
 import type { CallEstimate } from './usage.ts';
 
 /** Priority classes, best first. */
@@ -50,4 +50,6 @@ export interface Ticket {
   readonly estimate: CallEstimate | null;
   /** Its isolate may start calls on slots that it is lent. Absent: it may not. */
   readonly mayBorrow?: boolean;
+  /** Members that refused it, or that it cannot go to. Absent: none. */
+  readonly excluded?: readonly MemberId[];
 }

@@ -29,7 +29,7 @@ type Stage = (typeof STAGES)[number];
 /** One line of the table. It holds where any one of its tests is true. */
 export interface RefusalRow {
   /** No row tells `egress`: it is known by the form of the answer. */
-  readonly kind: Exclude<RefusalKind, 'egress'>;
+  readonly kind: Exclude<RefusalKind, 'egress' | 'unauthorized'>;
   readonly scope: RefusalScope;
   /** @default the kind */
   readonly stage?: Stage;

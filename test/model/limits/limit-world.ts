@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import { hasRoom } from '../../../src/core/capacity.ts';
+import { roomAt } from '../../../src/core/capacity.ts';
 import { emptyControls } from '../../../src/core/controls.ts';
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
 import { instant, leaseIdOf, type InstantMs, type LeaseId } from '../../../src/core/words/ids.ts';
 import { nextWaiter } from '../../../src/core/order.ts';
 import { recover, type Stored } from '../../../src/core/recover.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
-import { emptyState, type GroupState, type Lease } from '../../../src/core/state.ts';
+import { emptyState } from '../../../src/core/empty-state.ts';
+import type { GroupState, Lease } from '../../../src/core/state.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
 import type { Ticket } from '../../../src/core/words/ticket.ts';
 import type { Settlement } from '../../../src/core/words/usage.ts';
@@ -264,7 +265,9 @@ export class LimitWorld {
     for (const at of [target, this.now + Math.floor(span / 2), until, until + 2_000]) {
       if (at < this.now || at > target) continue;
       assert.ok(
-        !hasRoom(this.#state, next.demand, instant(at)),
+        this.#state.serving.every(
+          (member) => roomAt(this.#state, member, next.demand, instant(at)) > at,
+        ),
         'the group sleeps beside a waiter',
       );
       this.#checkConserved(at);

@@ -55,7 +55,8 @@ export class LaggingUpstream {
   /** Sends it once, and tells whether it was accepted. */
   *#send(group: SimGroup, ticket: Ticket, attempt: number, serviceMs: number): Process<boolean> {
     const leaseId = leaseIdOf(ticket.id, attempt);
-    const isAsked = wantsServed(group.state, instant(START + this.#clock.now));
+    const now = instant(START + this.#clock.now);
+    const isAsked = group.state.serving.some((member) => wantsServed(member, now));
     const report = (signal: UpstreamSignal): void => {
       group.send({ kind: 'report', leaseId, signal, isRepeat: false });
     };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { after } from '../../../src/core/words/ids.ts';
+import { IMPLICIT, after } from '../../../src/core/words/ids.ts';
 import {
   ATTACHMENTS_UNWRITTEN_MAX,
   CONFIRM_MS,
@@ -190,7 +190,7 @@ describe('the margin', () => {
   /** The margin of a pool in which so many slots were granted in the second before. */
   function margin(held: number, limit: number, granted = 0): number {
     const bound = emptyBound(1, true);
-    noteHandedOut(bound, granted, START);
+    noteHandedOut(bound, IMPLICIT, granted, START);
     return marginOf(bound, held, limit, START);
   }
 
@@ -209,10 +209,10 @@ describe('the margin', () => {
 
   test('forgets what was granted longer than a second ago', () => {
     const bound = emptyBound(1, true);
-    noteHandedOut(bound, 50, START);
+    noteHandedOut(bound, IMPLICIT, 50, START);
     expect(marginOf(bound, 0, 1_000, after(START, 1_000))).toBe(50);
     expect(marginOf(bound, 0, 1_000, after(START, 2_000))).toBe(4);
-    noteHandedOut(bound, 1, after(START, 1_000));
+    noteHandedOut(bound, IMPLICIT, 1, after(START, 1_000));
     expect(marginOf(bound, 0, 1_000, after(START, 1_000))).toBe(50);
   });
 

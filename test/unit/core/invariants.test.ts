@@ -41,7 +41,9 @@ describe('is told', () => {
     [
       'a free slot beside a waiter',
       /could take a free slot/,
-      (state) => (state.settings = { ...state.settings, slotsMax: 3 }),
+      ({ serving: [sole] }) => {
+        if (sole !== undefined) sole.settings = { ...sole.settings, slotsMax: 3 };
+      },
     ],
     [
       'a queue that differs from its index',
@@ -116,7 +118,7 @@ describe('is told', () => {
       ({ bound }) => {
         const none = { awaited: [], answering: new Set<never>(), heirs: new Set<never>() };
         const write = { seq: 1, at: START, mark: 1, held: 1, granted: -1, unlisted: 0 };
-        bound.inFlight.push({ ...write, ...none, vacated: new Map() });
+        bound.inFlight.push({ ...write, ...none, parts: new Map(), vacated: new Map() });
       },
     ],
     ['nested slots that drifted', /nested slots/, (state) => (state.slotsNested = 1)],

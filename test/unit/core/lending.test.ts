@@ -128,7 +128,7 @@ describe('calls that are told of', () => {
     keep(group, loan, { used: 1 });
     const { evidence } = group.state.controls.ceiling;
     for (let others = 0; others < 6; others += 1) group.ask(`other-${others}`);
-    expect(atUpstream(group.state)).toBe(7);
+    expect(atUpstream(group.state, group.member())).toBe(7);
     group.now = instant(group.now + 500);
     keep(group, loan, { used: 1, peak: 3, ended: some(100) });
     expect(evidence.servedSlots).toBeLessThanOrEqual(3);

@@ -36,7 +36,7 @@ describe('unclaimed slots', () => {
     const group = resetGroup(3);
     expect(slotsUnclaimed(group)).toBe(3);
     expect(group.inUse()).toBe(3);
-    expect(atUpstream(group.state)).toBe(0);
+    expect(atUpstream(group.state, group.member())).toBe(0);
   });
 
   test('keep others out, also where the limit is lower by now', () => {

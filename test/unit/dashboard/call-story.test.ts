@@ -88,10 +88,12 @@ describe('the story of a call', () => {
     operator_pause: 'operator',
     upstream_pause: 'asked for no calls',
     breaker: 'breaker',
+    members_out: 'Every member was out',
     settling: 'reset',
     cap: 'tenant',
     slots: 'All slots',
     rates: 'limit of requests or tokens',
+    member: 'The member that it belongs to',
     order: 'others went first',
   };
   it.each(Object.entries(CAUSES))('says why it waited: %s', (cause, words) => {
@@ -206,6 +208,12 @@ const REJECTIONS: {
       'the upstream had failed too often, and would not be asked before its deadline',
     ],
   ],
+  members_out: [
+    [
+      { reason: 'members_out', retryAfterMs: 1 },
+      'every member was out: keys refused, quotas used up, or taken out by an operator',
+    ],
+  ],
   budget_exhausted: [
     [
       { reason: 'budget_exhausted', window: 'day', limitUsd: 20, retryAfterMs: null },
@@ -251,6 +259,7 @@ describe('the words for a rejection', () => {
 });
 
 const KINDS: Readonly<Record<RefusalKind, string>> = {
+  unauthorized: 'it does not accept the key',
   quota: 'the account has nothing left',
   egress: 'it serves nobody from where the Worker runs',
   never_fits: 'the call is larger than it ever takes',

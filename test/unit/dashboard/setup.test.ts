@@ -23,7 +23,6 @@ const OPENAI: UpstreamInfo = {
   anthropic_at: null,
   via: null,
   secret: null,
-  member_secrets: [],
   configured: null,
   groups: [],
   health: {

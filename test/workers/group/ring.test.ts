@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { emptyControls } from '../../../src/core/controls.ts';
 import { emptyBound, issue, type BoundRow } from '../../../src/core/parts/bound.ts';
-import { instant, leaseId, type LeaseId } from '../../../src/core/words/ids.ts';
+import { IMPLICIT, instant, leaseId, type LeaseId } from '../../../src/core/words/ids.ts';
 import { BoundStore } from '../../../src/group/bound-store.ts';
 import { GroupStore } from '../../../src/group/store.ts';
 import { Tables } from '../../../src/group/tables.ts';
@@ -33,6 +33,8 @@ class Ring {
       waiters: 20,
       revoking: [],
       heirs: { ids: [], unlisted: 0 },
+      parts: new Map(),
+      memberOf: () => IMPLICIT,
     };
     const bound = issue(this.#bound, row, false, instant(START + ms));
     this.#store.write({ bound, isInRing: true, kept: null }, null);
@@ -48,6 +50,8 @@ class Ring {
       waiters: 20,
       revoking: [],
       heirs: { ids: [], unlisted: 0 },
+      parts: new Map(),
+      memberOf: () => IMPLICIT,
     };
     const bound = issue(this.#bound, row, true, instant(START + ms));
     const kept = { controls: emptyControls(instant(START)), ahead: {} };

@@ -209,6 +209,7 @@ const QUERIES = [
 /** Values of labels that are words of ours. A word that is missing here does not compile. */
 const KINDS: Record<RefusalKind, true> = {
   egress: true,
+  unauthorized: true,
   quota: true,
   never_fits: true,
   long_window: true,
@@ -227,6 +228,7 @@ const REASONS: Record<Rejection['reason'], true> = {
   busy: true,
   paused: true,
   breaker_open: true,
+  members_out: true,
   budget_exhausted: true,
   draining: true,
   cancelled: true,

@@ -213,11 +213,11 @@ describe('a call whose refusal was not believed', () => {
   });
 
   test('makes the group want to hear for a while what is served', () => {
-    expect(wantsServed(group.state, group.now)).toBe(false);
+    expect(wantsServed(group.member(), group.now)).toBe(false);
     refuse('poison');
-    expect(wantsServed(group.state, group.now)).toBe(true);
+    expect(wantsServed(group.member(), group.now)).toBe(true);
     group.advance(5_001);
-    expect(wantsServed(group.state, group.now)).toBe(false);
+    expect(wantsServed(group.member(), group.now)).toBe(false);
   });
 });
 

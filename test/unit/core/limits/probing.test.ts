@@ -112,7 +112,7 @@ describe('half open', () => {
     for (const name of ['a', 'b', 'c']) group.ask(name, { sliceMs });
     expect(group.waiting()).toEqual(['a', 'b', 'c']);
     expect(phaseOf(group)).toBe('half_open');
-    expect(wantsServed(group.state, group.now)).toBe(true);
+    expect(wantsServed(group.member(), group.now)).toBe(true);
     expect(group.report('probe', { kind: 'served' })).toEqual([
       'grant a.1',
       'grant b.1',

@@ -247,7 +247,7 @@ describe('word of a call that was served', () => {
     const group = new TestGroup(settings);
     group.ask('a');
     work(group);
-    expect(wantsServed(group.state, group.now)).toBe(expected);
+    expect(wantsServed(group.member(), group.now)).toBe(expected);
   });
 
   test('is wanted until the failure counts no more', () => {
@@ -255,11 +255,11 @@ describe('word of a call that was served', () => {
     group.ask('bad');
     group.report('bad', { kind: 'error' });
     for (let index = 0; index < 20; index += 1) {
-      expect(wantsServed(group.state, group.now)).toBe(true);
+      expect(wantsServed(group.member(), group.now)).toBe(true);
       group.ask(`good-${index}`);
       group.report(`good-${index}`, { kind: 'served' });
     }
-    expect(wantsServed(group.state, group.now)).toBe(false);
+    expect(wantsServed(group.member(), group.now)).toBe(false);
   });
 
   test('ends a series of pauses without an end', () => {
@@ -271,7 +271,7 @@ describe('word of a call that was served', () => {
     group.ask('b');
     group.report('b', { kind: 'served' });
     expect(group.state.controls.pause.openMs).toBe(0);
-    expect(blockOf(group.state, group.now)).toBeNull();
-    expect(wantsServed(group.state, group.now)).toBe(false);
+    expect(blockOf(group.state.serving, group.now)).toBeNull();
+    expect(wantsServed(group.member(), group.now)).toBe(false);
   });
 });

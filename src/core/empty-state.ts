@@ -1,0 +1,79 @@
+import { instant, type MemberId } from './words/ids.ts';
+import { HOLD_GUESS_MS, type GroupSettings } from './words/settings.ts';
+import { emptyAccounts } from './parts/accounts.ts';
+import { noAffinity } from './parts/affinity.ts';
+import { nothingAhead } from './parts/ahead.ts';
+import { emptyBound } from './parts/bound.ts';
+import { emptyDecisionLog } from './parts/decision-log.ts';
+import { noLending } from './parts/loans.ts';
+import { emptyQueue } from './parts/queue.ts';
+import { noRepeatRefusals } from './parts/repeat-refusals.ts';
+import { Tombstones } from './parts/tombstones.ts';
+import { emptyTotals } from './parts/totals.ts';
+import { emptyControls, type Controls } from './controls.ts';
+import { emptyMember } from './member.ts';
+import { goneSettings, serveMembers } from './members.ts';
+import { NEVER, type GroupState } from './state.ts';
+
+/**
+ * A group without leases and waiters.
+ *
+ * @param firstAttachment must exceed every attachment that an earlier instance gave out
+ * @param kept what was used and learned of members that the group names or has named
+ * @param isStored whether what it hands out is covered by a bound on disk
+ */
+export function emptyState(
+  settings: GroupSettings,
+  firstAttachment: number,
+  controls: Controls = emptyControls(instant(0)),
+  isStored = false,
+  kept: ReadonlyMap<MemberId, Controls> = new Map(),
+): GroupState {
+  const state: GroupState = {
+    settings,
+    leases: new Map(),
+    slotsInUse: 0,
+    slotsByLane: { high: 0, normal: 0, low: 0 },
+    unclaimed: { slots: 0, until: instant(0), isOver: true },
+    lending: noLending(),
+    slotsNested: 0,
+    slotsCooling: 0,
+    slotsWaitingElsewhere: 0,
+    slotsRefused: 0,
+    revoking: new Set(),
+    seekingParent: new Set(),
+    nestedIn: new Map(),
+    queue: emptyQueue(),
+    accounts: emptyAccounts(),
+    laneCredit: { high: 0, normal: 0, low: 0 },
+    tombstones: new Tombstones(),
+    grantsFrom: instant(0),
+    drainsFrom: instant(0),
+    dispersedAt: instant(0),
+    leasesDueAt: NEVER,
+    waitersDueAt: NEVER,
+    holdMeanMs: HOLD_GUESS_MS,
+    holdSamples: 0,
+    nextSequence: 0,
+    nextAttachment: firstAttachment,
+    controls,
+    members: new Map(),
+    serving: [],
+    guessRates: { itpm: null, otpm: null, tpm: null, tpd: null },
+    turns: 0,
+    affinity: noAffinity(),
+    repeatRefusals: noRepeatRefusals(),
+    bound: emptyBound(firstAttachment, isStored),
+    isControlsDirty: false,
+    talliesDirtyAt: null,
+    ahead: nothingAhead(),
+    roomDueAt: NEVER,
+    overtakingDueAt: NEVER,
+    heldOutUntil: NEVER,
+    totals: emptyTotals(),
+    decisions: emptyDecisionLog(),
+  };
+  for (const [id, own] of kept) state.members.set(id, emptyMember(goneSettings(id), own));
+  serveMembers(state, instant(0));
+  return state;
+}

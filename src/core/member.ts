@@ -1,0 +1,104 @@
+import type { MemberId } from './words/ids.ts';
+import type { BudgetSettings, RateSettings } from './words/limits.ts';
+import type { MemberSettings } from './words/member.ts';
+import { nothingAhead, type Ahead, type Amounts } from './parts/ahead.ts';
+import { noEnds, type RecentEnds } from './parts/recent-ends.ts';
+import type { Controls } from './controls.ts';
+
+/**
+ * The places where calls of a group run. One that names none has one, whose limits are its own: so there is one way
+ * for both. Slots are counted in the member and in the group; everything learned is the member's.
+ */
+export interface Member {
+  readonly id: MemberId;
+  settings: MemberSettings;
+  readonly controls: Controls;
+  /** Amounts that its kept controls count as used already. */
+  readonly ahead: Ahead;
+  readonly recentEnds: RecentEnds;
+  /** The sums of its leases, as those of the group. */
+  slotsInUse: number;
+  slotsNested: number;
+  slotsCooling: number;
+  slotsWaitingElsewhere: number;
+  slotsRefused: number;
+  /** Slots that an earlier instance may have handed out here, and nobody has claimed. */
+  unclaimed: number;
+  /** The number of its last grant, over all members; 0: none yet. */
+  turn: number;
+  /** Waiters that wait for it while another has room. */
+  heldOut: number;
+  readonly totals: MemberTotals;
+}
+
+/** Counts of a member since its instance began. */
+interface MemberTotals {
+  granted: number;
+  refused: number;
+  inputTokens: number;
+  outputTokens: number;
+  usd: number;
+}
+
+/** Limits of rates and budgets. */
+interface Limits {
+  readonly rates: RateSettings;
+  readonly budgets: BudgetSettings;
+}
+
+/** Limits that hold a call to rates and budgets, and what was used of them: its member, and the group over all members. */
+export interface Ledger {
+  readonly controls: Controls;
+  readonly ahead: Ahead;
+  readonly settings: Limits;
+}
+
+/** The row of a member besides the bound. */
+export interface KeptMember {
+  readonly controls: Controls;
+  readonly ahead: Amounts;
+}
+
+/** Makes a member with nothing in use. */
+export function emptyMember(
+  settings: MemberSettings,
+  controls: Controls,
+  ahead: Ahead = nothingAhead(),
+  recentEnds: RecentEnds = noEnds(),
+): Member {
+  return {
+    id: settings.id,
+    settings,
+    controls,
+    ahead,
+    recentEnds,
+    slotsInUse: 0,
+    slotsNested: 0,
+    slotsCooling: 0,
+    slotsWaitingElsewhere: 0,
+    slotsRefused: 0,
+    unclaimed: 0,
+    turn: 0,
+    heldOut: 0,
+    totals: { granted: 0, refused: 0, inputTokens: 0, outputTokens: 0, usd: 0 },
+  };
+}
+
+/** The counted part of a lease. */
+interface Counted {
+  readonly slots: number;
+  readonly nested: { readonly slots: number } | null;
+  readonly phase: 'held' | 'revoking' | 'cooling';
+  readonly waitsElsewhere: boolean;
+  readonly isRefused: boolean;
+}
+
+/** Adds a lease to the sums of its member, or takes it off. */
+export function countAt(member: Member, lease: Counted, sign: 1 | -1): void {
+  const slots = sign * lease.slots;
+  member.slotsInUse += slots;
+  if (lease.slots === 0) member.slotsNested += sign * (lease.nested?.slots ?? 0);
+  if (lease.phase === 'cooling') member.slotsCooling += slots;
+  if (lease.waitsElsewhere) member.slotsWaitingElsewhere += slots;
+  if (lease.isRefused) member.slotsRefused += slots;
+}

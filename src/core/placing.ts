@@ -1,0 +1,221 @@
+import { after, earlier, instant, type InstantMs } from './words/ids.ts';
+import { HELD_OUT_MAX } from './words/settings.ts';
+import type { Ticket } from './words/ticket.ts';
+import type { Demand } from './words/usage.ts';
+import { memberOfHolder } from './parts/affinity.ts';
+import { allows as breakerAllows } from './parts/breaker.ts';
+import type { PassedOver, Placed, PlacedBy } from './parts/decision-log.ts';
+import { letsOthersTry } from './parts/evidence.ts';
+import type { Waiter } from './parts/queue.ts';
+import { refusalsOf } from './parts/repeat-refusals.ts';
+import { budgetBlock } from './parts/spend.ts';
+import {
+  atUpstream,
+  memberBlockOf,
+  memberSlotsLearned,
+  memberSlotsMaxAt,
+  roomAt,
+} from './capacity.ts';
+import type { Member } from './member.ts';
+import { isSplit, refusalKey } from './members.ts';
+import { NEVER, type GroupState } from './state.ts';
+
+/** The member that a waiter goes to, once it is its turn. */
+export type Placing =
+  | { readonly kind: 'now'; readonly member: Member; readonly by: PlacedBy }
+  /** It waits for room at these, which nobody behind it may take: from `at` on if nothing but time changes. */
+  | { readonly kind: 'later'; readonly members: readonly Member[]; readonly at: InstantMs }
+  /** It waits for the member that it belongs to until then at most, and nobody waits for it. */
+  | { readonly kind: 'held_out'; readonly member: Member; readonly until: InstantMs }
+  /** None of those that it may go to is left. */
+  | { readonly kind: 'nowhere' };
+
+/** Slots that a member without a limit of them is taken to have beside others. */
+const UNLIMITED_AS_SLOTS = 100;
+
+const NOWHERE: Placing = { kind: 'nowhere' };
+
+/**
+ * Places a waiter whose turn it is: at the member that it belongs to if that has room, or has soon; else at the first
+ * tier with room, and there at the one with the largest part of its slots free.
+ *
+ * @param taken members for which somebody before it waits
+ */
+export function placeFor(
+  state: GroupState,
+  waiter: Waiter,
+  taken: ReadonlySet<Member>,
+  now: InstantMs,
+): Placing {
+  const members = membersOf(state, waiter, now).filter((member) => !taken.has(member));
+  const [first] = members;
+  if (first === undefined) return NOWHERE;
+  const { demand } = waiter;
+  const rooms = members.map((member) => ({ member, at: roomAt(state, member, demand, now) }));
+  const free = rooms.filter(({ at }) => at <= now).map(({ member }) => member);
+  if (free.length === 0) return later(rooms);
+  if (!isSplit(state)) return { kind: 'now', member: first, by: 'sole' };
+  const own = affineOf(state, waiter, now);
+  if (own !== null && free.includes(own)) return { kind: 'now', member: own, by: 'affinity' };
+  const until = own === null ? now : waitsForOwnUntil(state, waiter, own, now);
+  if (own !== null && until > now) return { kind: 'held_out', member: own, until };
+  return { kind: 'now', member: leastLoaded(free), by: own === null ? 'load' : 'left' };
+}
+
+/** Where time alone is lacking, nobody needs the others: they would have room later. */
+function later(rooms: readonly { readonly member: Member; readonly at: InstantMs }[]): Placing {
+  const at = instant(Math.min(...rooms.map((room) => room.at)));
+  const soonest = at === NEVER ? rooms : rooms.filter((room) => room.at === at).slice(0, 1);
+  return { kind: 'later', members: soonest.map(({ member }) => member), at };
+}
+
+/** Lists the members that a waiter may go to, whether they have room or not. */
+function membersOf(state: GroupState, { ticket, demand }: Waiter, now: InstantMs): Member[] {
+  if (!isSplit(state)) return [...state.serving];
+  return notExcluded(state, ticket).filter(
+    (member) => isAffordable(member, demand, now) && !isHeldBack(state, member, ticket),
+  );
+}
+
+/** Lists the members that a ticket does not exclude; all, if it excludes each of them: the configuration has changed. */
+export function notExcluded(state: GroupState, { excluded = [] }: Ticket): readonly Member[] {
+  const { serving } = state;
+  if (!isSplit(state)) return serving;
+  const left = serving.filter(({ id, settings }) => settings.isEnabled && !excluded.includes(id));
+  return left.length === 0 ? serving : left;
+}
+
+/** Whether the budgets of a member have room for a call. */
+function isAffordable(
+  { controls, settings }: Member,
+  { usd }: Pick<Demand, 'usd'>,
+  now: InstantMs,
+): boolean {
+  return budgetBlock(controls.spend, settings.budgets, usd, now) === null;
+}
+
+/** Whether a call lets others try first at a member, which has just refused it. */
+function isHeldBack(state: GroupState, member: Member, { id }: Ticket): boolean {
+  return letsOthersTry(member.controls.ceiling.evidence, id, atUpstream(state, member));
+}
+
+/** Whether a call lets others try first wherever it may go. */
+export function isHeldBackEverywhere(state: GroupState, ticket: Ticket): boolean {
+  for (const member of notExcluded(state, ticket)) {
+    if (!isHeldBack(state, member, ticket)) return false;
+  }
+  return true;
+}
+
+/** Counts how often one and the same member has refused a call, since there was last room: the most of any. */
+export function repeatRefusalsOf(state: GroupState, ticket: Ticket): number {
+  const { repeatRefusals, serving } = state;
+  if (repeatRefusals.refusalsMax === 0) return 0;
+  const counts = serving.map(({ id }) => refusalsOf(repeatRefusals, refusalKey(ticket.id, id)));
+  return Math.max(...counts);
+}
+
+/** Finds the member that a waiter belongs to, where it serves and did not refuse it; null: none. */
+function affineOf(state: GroupState, { ticket }: Waiter, now: InstantMs): Member | null {
+  const { affinity, settings } = state;
+  if (!isSplit(state) || settings.affinity.by === 'none') return null;
+  const id = memberOfHolder(affinity, settings.affinity, ticket.holder, now);
+  if (id === null || ticket.excluded?.includes(id) === true) return null;
+  const own = state.serving.find((member) => member.id === id);
+  return own === undefined || !own.settings.isEnabled ? null : own;
+}
+
+/** Finds until when a waiter waits for its own member while another has room; not after `now`: it goes. */
+function waitsForOwnUntil(
+  state: GroupState,
+  waiter: Waiter,
+  own: Member,
+  now: InstantMs,
+): InstantMs {
+  const { waitMs } = state.settings.affinity;
+  if (!waiter.ticket.wait || waiter.ticket.isTry || waitMs === 0) return now;
+  const until = waiter.heldOutUntil ?? after(now, waitMs);
+  if (own.heldOut >= HELD_OUT_MAX || soonestRoomAt(state, waiter, own, now) > until) return now;
+  return earlier(until, waiter.deadlineAt);
+}
+
+/** Forecasts when a member has a slot for a waiter, behind those that wait for it already. */
+function soonestRoomAt(
+  state: GroupState,
+  { demand }: Waiter,
+  own: Member,
+  now: InstantMs,
+): InstantMs {
+  const block = memberBlockOf(own, now);
+  if (block !== null) return block.until;
+  const slotsMax = memberSlotsLearned(own);
+  if (slotsMax === 0) return NEVER;
+  const turns = own.heldOut + demand.slots;
+  const bySlots = after(now, (turns * state.holdMeanMs) / slotsMax);
+  const byTime = roomAt(state, own, demand, now);
+  return byTime === NEVER ? bySlots : instant(Math.max(byTime, bySlots));
+}
+
+/** Picks of members with room the best: by tier, by the part of its slots that is in use, by how long it had no grant. */
+function leastLoaded(members: readonly Member[]): Member {
+  const tier = Math.min(...members.map(({ settings }) => settings.tier));
+  const [best] = members
+    .filter(({ settings }) => settings.tier === tier)
+    .toSorted((a, b) => loadOf(a) - loadOf(b) || a.turn - b.turn);
+  if (best === undefined) throw new Error('of no member the best was wanted');
+  return best;
+}
+
+/** The part of its slots that is in use, by weight. */
+function loadOf(member: Member): number {
+  const slotsMax = memberSlotsLearned(member);
+  const slots = slotsMax === Infinity ? UNLIMITED_AS_SLOTS : slotsMax;
+  return member.slotsInUse / (member.settings.weight * slots);
+}
+
+/** Tells where a waiter goes, and for each other member why it does not go there. */
+export function placedAt(
+  state: GroupState,
+  waiter: Waiter,
+  member: Member,
+  by: PlacedBy,
+  now: InstantMs,
+): Placed {
+  const others = state.serving.filter((other) => other !== member);
+  return {
+    member: member.id,
+    by,
+    others: others.map((other) => ({
+      member: other.id,
+      cause: passedOverFor(state, waiter, other, now) ?? betterCause(member, other),
+    })),
+  };
+}
+
+/** Finds why a waiter cannot go to a member now; null: it can. */
+function passedOverFor(
+  state: GroupState,
+  { ticket, demand }: Waiter,
+  member: Member,
+  now: InstantMs,
+): PassedOver | null {
+  if (!member.settings.isEnabled) return 'disabled';
+  if (ticket.excluded?.includes(member.id) === true) return 'excluded';
+  const block = memberBlockOf(member, now);
+  if (block !== null) return CAUSE_OF_BLOCK[block.reason];
+  if (!breakerAllows(member.controls.breaker, now)) return 'breaker';
+  if (!isAffordable(member, demand, now)) return 'budget';
+  if (member.slotsInUse + demand.slots > memberSlotsMaxAt(member, now)) return 'slots';
+  return roomAt(state, member, demand, now) > now ? 'rates' : null;
+}
+
+const CAUSE_OF_BLOCK = { paused: 'paused', breaker_open: 'breaker', members_out: 'out' } as const;
+
+function betterCause(chosen: Member, other: Member): PassedOver {
+  return other.settings.tier > chosen.settings.tier ? 'tier' : 'load';
+}
+
+/** Picks a member for a call that is let pass whether there is room or not. */
+export function anyMember(state: GroupState, waiter: Waiter): Member {
+  return leastLoaded(notExcluded(state, waiter.ticket));
+}

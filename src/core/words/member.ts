@@ -1,0 +1,35 @@
+import type { MemberId } from './ids.ts';
+import type { BudgetSettings, RateSettings } from './limits.ts';
+
+/** A place where calls of the group run, as far as the core looks at it: its own limits, and when it is preferred. */
+export interface MemberSettings {
+  readonly id: MemberId;
+  /** As with the group. 0 grants nothing here; Infinity leaves concurrency unlimited. */
+  readonly slotsMax: number;
+  readonly isHard: boolean;
+  readonly isAdaptive: boolean;
+  readonly rates: RateSettings;
+  readonly budgets: BudgetSettings;
+  /** Whether any rate or budget is set. */
+  readonly isMetered: boolean;
+  /** Its part of the calls, against the others of its tier. */
+  readonly weight: number;
+  /** Members of a lower tier are full, or out, before one of a higher tier is used. */
+  readonly tier: number;
+  /** False: the configuration takes it out; what is in flight there goes on to its end. */
+  readonly isEnabled: boolean;
+  /**
+   * The upstream whose calls ran here before the group had members, because they had the same key. Null: it has a key
+   * of its own.
+   */
+  readonly succeeds: string | null;
+}
+
+/** How calls that belong together stay at one member, where their prompts are cached. */
+export interface AffinitySettings {
+  readonly by: 'agent' | 'caller' | 'none';
+  /** How long after its last call, in milliseconds. */
+  readonly forMs: number;
+  /** How long a call waits at most for its member while another has room, in milliseconds. */
+  readonly waitMs: number;
+}

@@ -1,0 +1,387 @@
+// Members of a group: where a call goes whose turn it is, and what each member learns.
+import { describe, expect, test } from 'vitest';
+import { memberId } from '../../../src/core/words/ids.ts';
+import type { MemberSettings } from '../../../src/core/words/member.ts';
+import type { GroupSettings } from '../../../src/core/words/settings.ts';
+import { someMember, TestGroup } from '../../support/core-builders.ts';
+
+/** A group of members with so many slots each, by name. */
+function groupOf(
+  slots: Readonly<Record<string, number>>,
+  changes: Partial<GroupSettings> = {},
+): TestGroup {
+  const members = Object.entries(slots).map(([id, slotsMax]) => someMember(id, { slotsMax }));
+  return new TestGroup({ slotsMax: Infinity, members, ...changes });
+}
+
+/** The member of a call that holds a lease. */
+const at = (group: TestGroup, name: string): string => group.lease(name).member;
+
+function changed(group: TestGroup, id: string, changes: Partial<MemberSettings>): void {
+  const { members } = group.state.settings;
+  group.reconfigure({
+    members: members.map((member) => (member.id === id ? { ...member, ...changes } : member)),
+  });
+}
+
+describe('a call goes', () => {
+  test('where the largest part of the slots is free, and of equals where none was granted for longest', () => {
+    const group = groupOf({ a: 4, b: 8, c: 4 });
+    group.askAll('1', '2', '3', '4', '5');
+    // All are empty, then b is an eighth full, and a and c a quarter.
+    expect(['1', '2', '3', '4', '5'].map((name) => at(group, name))).toEqual([
+      'a',
+      'b',
+      'c',
+      'b',
+      'a',
+    ]);
+  });
+
+  test('more often where the weight is larger', () => {
+    const group = groupOf({ a: 10, b: 10 });
+    changed(group, 'b', { weight: 3 });
+    const names = Array.from({ length: 8 }, (_, index) => `${index}`);
+    group.askAll(...names);
+    expect(names.filter((name) => at(group, name) === 'b')).toHaveLength(6);
+  });
+
+  test('to a later tier only while the tiers before it are full', () => {
+    const group = groupOf({ a: 1, b: 2 });
+    changed(group, 'b', { tier: 2 });
+    group.askAll('1', '2');
+    expect([at(group, '1'), at(group, '2')]).toEqual(['a', 'b']);
+    group.release('1');
+    group.ask('3');
+    expect(at(group, '3')).toBe('a');
+  });
+
+  test('to none above the limit over all members', () => {
+    const group = groupOf({ a: 2, b: 2 }, { slotsMax: 3 });
+    group.askAll('1', '2', '3', '4');
+    expect(group.waiting()).toEqual(['4']);
+    group.release('1');
+    expect(group.waiting()).toEqual([]);
+  });
+
+  test('nowhere that it excludes, and lets others go there meanwhile', () => {
+    const group = groupOf({ a: 1, b: 1 });
+    group.ask('held', { excluded: ['a'] });
+    group.ask('picky', { excluded: ['a'] });
+    expect(group.waiting()).toEqual(['picky']);
+    group.ask('free');
+    expect(at(group, 'free')).toBe('a');
+    group.release('held');
+    expect(at(group, 'picky')).toBe('b');
+  });
+
+  test('anywhere once it excludes all: the members are others by now', () => {
+    const group = groupOf({ a: 1, b: 1 });
+    group.ask('1', { excluded: ['a', 'b'] });
+    expect(at(group, '1')).toBe('a');
+  });
+
+  test('not past a wider one that fits nowhere yet', () => {
+    const group = groupOf({ a: 2, b: 2 });
+    group.askAll('1', '2');
+    group.ask('wide', { slots: 2 });
+    group.ask('small');
+    expect(group.waiting()).toEqual(['wide', 'small']);
+    group.release('2');
+    expect([at(group, 'wide'), at(group, 'small')]).toEqual(['b', 'a']);
+  });
+
+  test('not to one that is switched off, and what runs there goes on', () => {
+    const group = groupOf({ a: 1, b: 1 });
+    group.ask('1');
+    changed(group, 'a', { isEnabled: false });
+    group.askAll('2', '3');
+    expect(at(group, '2')).toBe('b');
+    group.release('1');
+    expect(group.waiting()).toEqual(['3']);
+  });
+});
+
+describe('agents', () => {
+  test('stay where their last call ran', () => {
+    const group = groupOf({ a: 4, b: 4 });
+    group.ask('1', { agent: 'x' });
+    group.release('1');
+    group.ask('other');
+    expect(at(group, 'other')).toBe('b');
+    group.ask('2', { agent: 'x' });
+    group.ask('3', { agent: 'x' });
+    expect([at(group, '2'), at(group, '3')]).toEqual(['a', 'a']);
+    expect(group.state.totals.affinityKept).toBe(2);
+  });
+
+  test('are forgotten after a while', () => {
+    const group = groupOf({ a: 1, b: 1 });
+    group.ask('1', { agent: 'x' });
+    group.release('1');
+    group.advance(300_000);
+    group.ask('2', { agent: 'x' });
+    expect(at(group, '2')).toBe('b');
+  });
+
+  test('wait a moment for their member though another has room, which others take', () => {
+    const group = groupOf({ a: 4, b: 4 });
+    group.state.holdMeanMs = 100;
+    ['1', '2', '3', '4'].forEach((name) => group.ask(name, { agent: 'x' }));
+    group.ask('5', { agent: 'x' });
+    expect(group.waiting()).toEqual(['5']);
+    group.ask('other', { agent: 'y' });
+    expect(at(group, 'other')).toBe('b');
+    group.advance(1_900);
+    expect(group.waiting()).toEqual(['5']);
+    expect(group.wakesIn()).toBe(100);
+    group.advance(100);
+    expect(at(group, '5')).toBe('b');
+    expect(group.state.totals).toMatchObject({ affinityLeft: 1, affinityWaited: 1 });
+  });
+
+  test('go at once where their member will not have room in time', () => {
+    const group = groupOf({ a: 1, b: 1 });
+    group.state.holdMeanMs = 10_000;
+    group.ask('1', { agent: 'x' });
+    group.ask('2', { agent: 'x' });
+    expect(at(group, '2')).toBe('b');
+  });
+
+  test('that were sent to a later tier are not kept there for ever', () => {
+    const group = groupOf({ a: 1, b: 4 }, {});
+    group.state.holdMeanMs = 10_000;
+    changed(group, 'b', { tier: 2 });
+    group.ask('holds', { agent: 'y' });
+    group.ask('1', { agent: 'x' });
+    expect(at(group, '1')).toBe('b');
+    group.release('holds');
+    for (let minute = 0; minute < 4; minute += 1) {
+      group.advance(60_000);
+      group.renew('1');
+      group.ask(`b${minute}`, { agent: 'x' });
+      expect(at(group, `b${minute}`)).toBe('b');
+      group.release(`b${minute}`);
+    }
+    group.advance(61_000);
+    group.ask('back', { agent: 'x' });
+    expect(at(group, 'back')).toBe('a');
+  });
+});
+
+describe('what an upstream says', () => {
+  test('is about the member that it was said to', () => {
+    const group = groupOf({ a: 4, b: 4 });
+    group.askAll('1', '2', '3', '4');
+    group.report('1', { kind: 'concurrency', slotsMax: 1 });
+    group.release('1', 'failed');
+    expect(group.member('a').controls.ceiling.slots).toBe(1);
+    expect(group.member('b').controls.ceiling.slots).toBeNull();
+    group.askAll('5', '6', '7');
+    expect(['5', '6'].map((name) => at(group, name))).toEqual(['b', 'b']);
+    expect(group.waiting()).toEqual(['7']);
+  });
+
+  test('pauses one, and the others go on', () => {
+    const group = groupOf({ a: 4, b: 4 });
+    group.ask('1');
+    group.report('1', { kind: 'requests', retryAfterMs: 30_000 });
+    group.release('1', 'failed');
+    group.askAll('2', '3', '4', '5');
+    group.ask('6', { sliceMs: 60_000 });
+    expect(['2', '3', '4', '5'].map((name) => at(group, name))).toEqual(['b', 'b', 'b', 'b']);
+    expect(group.waiting()).toEqual(['6']);
+    group.advance(30_000);
+    expect(group.waiting()).toEqual([]);
+  });
+
+  test.each(['unauthorized', 'quota', 'egress'] as const)('takes one out: %s', (kind) => {
+    const group = groupOf({ a: 2, b: 2 });
+    group.ask('1');
+    group.report('1', { kind });
+    group.release('1', 'refused');
+    group.askAll('2', '3', '4');
+    expect([at(group, '2'), at(group, '3')]).toEqual(['b', 'b']);
+    expect(group.waiting()).toEqual(['4']);
+    group.release('3');
+    expect(at(group, '4')).toBe('b');
+    // After a minute one call probes it.
+    for (let slice = 0; slice < 3; slice += 1) {
+      group.advance(20_000);
+      group.renew('2');
+      group.renew('4');
+    }
+    group.askAll('probe', 'behind');
+    expect(at(group, 'probe')).toBe('a');
+    expect(group.waiting()).toEqual(['behind']);
+    group.report('probe', { kind: 'served' });
+    expect(at(group, 'behind')).toBe('a');
+  });
+
+  test('keeps one out for longer whose probe is refused', () => {
+    const group = groupOf({ a: 1, b: 1 });
+    group.ask('1');
+    group.report('1', { kind: 'unauthorized' });
+    group.release('1', 'refused');
+    group.advance(60_000);
+    group.ask('other');
+    group.ask('probe');
+    expect(at(group, 'probe')).toBe('a');
+    group.report('probe', { kind: 'unauthorized' });
+    group.release('probe', 'refused');
+    expect(group.member('a').controls.outage.probeAt).toBe(group.now + 120_000);
+  });
+
+  test('takes nobody out of a group that names no members', () => {
+    const group = new TestGroup({ slotsMax: 2 });
+    group.ask('1');
+    group.report('1', { kind: 'quota' });
+    group.release('1', 'refused');
+    group.askAll('2', '3');
+    expect(group.waiting()).toEqual([]);
+  });
+
+  test('ends the wait of a call that cannot outlast it, once all members are out', () => {
+    const group = groupOf({ a: 1 });
+    group.ask('1');
+    group.report('1', { kind: 'quota' });
+    group.release('1', 'refused');
+    group.ask('impatient', { deadlineMs: 10_000 });
+    expect(group.rejection('impatient').reason).toBe('members_out');
+    group.ask('patient', { deadlineMs: 59_999_999 });
+    expect(group.waiting()).toEqual(['patient']);
+  });
+});
+
+describe('an operator', () => {
+  test('takes a member out until it is brought back', () => {
+    const group = groupOf({ a: 1, b: 1 });
+    group.send({ kind: 'take_out', member: memberId('a') });
+    group.askAll('1', '2');
+    expect(at(group, '1')).toBe('b');
+    group.advance(20_000);
+    group.renew('1');
+    expect(group.waiting()).toEqual(['2']);
+    group.send({ kind: 'bring_back', member: memberId('a') });
+    expect(at(group, '2')).toBe('a');
+  });
+
+  test('finds it out after a reset', () => {
+    const group = TestGroup.stored({
+      slotsMax: Infinity,
+      members: [someMember('a'), someMember('b')],
+    });
+    group.send({ kind: 'take_out', member: memberId('a') });
+    const next = group.restart();
+    next.now = group.now;
+    next.ask('1');
+    expect(at(next, '1')).toBe('b');
+  });
+});
+
+describe('limits', () => {
+  test('of a member are its own, those of the group over all', () => {
+    const rates = { ...someMember('a').rates, rpm: 6 };
+    const members = [someMember('a', { rates, isMetered: true }), someMember('b')];
+    const group = new TestGroup({ slotsMax: Infinity, members });
+    for (let call = 0; call < 6; call += 1) {
+      group.ask(`${call}`);
+      group.release(`${call}`);
+    }
+    const granted = ['a', 'b'].map((id) => group.member(id).totals.granted);
+    expect(granted).toEqual([1, 5]);
+  });
+
+  test('a budget that is spent at one member leaves the others', () => {
+    const budgets = { perHourUsd: null, perDayUsd: 1, perMonthUsd: null };
+    const members = [someMember('a', { budgets, isMetered: true }), someMember('b')];
+    const group = new TestGroup({ slotsMax: Infinity, members });
+    group.ask('1', { estimate: { price: 0.9 } });
+    group.ask('2', { estimate: { price: 0.9 } });
+    group.ask('3', { estimate: { price: 0.9 } });
+    expect(['1', '2', '3'].map((name) => at(group, name))).toEqual(['a', 'b', 'b']);
+  });
+});
+
+describe('a reset', () => {
+  test('holds at each member what was handed out there', () => {
+    const members = [someMember('a', { slotsMax: 2 }), someMember('b', { slotsMax: 2 })];
+    const group = TestGroup.stored({ slotsMax: Infinity, members });
+    group.askAll('1', '2', '3');
+    group.write();
+    const next = group.reset();
+    expect([next.member('a').unclaimed, next.member('b').unclaimed]).toEqual([2, 1]);
+    next.now = group.now;
+    next.advance(5_000);
+    next.askAll('4', '5');
+    expect(at(next, '4')).toBe('b');
+    expect(next.waiting()).toEqual(['5']);
+    next.resume('1', { member: memberId('a'), attachment: group.lease('1').attachment });
+    expect(at(next, '1')).toBe('a');
+    expect(next.member('a').unclaimed).toBe(1);
+  });
+
+  test('keeps what each member learned', () => {
+    const members = [someMember('a', { slotsMax: 4 }), someMember('b', { slotsMax: 4 })];
+    const group = TestGroup.stored({ slotsMax: Infinity, members });
+    group.askAll('1', '2', '3', '4');
+    group.report('1', { kind: 'concurrency', slotsMax: 1 });
+    const next = group.restart();
+    expect(next.member('a').controls.ceiling.slots).toBe(1);
+    expect(next.member('b').controls.ceiling.slots).toBeNull();
+  });
+});
+
+describe('a change of the members', () => {
+  test('loses nothing that is in flight: one that is gone keeps it until it ends', () => {
+    const group = groupOf({ a: 2, b: 2 });
+    group.askAll('1', '2');
+    group.reconfigure({ members: [someMember('b', { slotsMax: 2 })] });
+    expect(at(group, '1')).toBe('a');
+    expect(group.inUse()).toBe(2);
+    group.askAll('3', '4');
+    expect(group.waiting()).toEqual(['4']);
+    group.release('1');
+    expect(group.waiting()).toEqual(['4']);
+    group.release('2');
+    expect(at(group, '4')).toBe('b');
+  });
+
+  test('to members counts what runs already where the same key is', () => {
+    const group = new TestGroup({ slotsMax: 2 });
+    group.askAll('1', '2');
+    const members = [
+      someMember('own', { slotsMax: 2, succeeds: 'openai' }),
+      someMember('other', { slotsMax: 1 }),
+    ];
+    group.reconfigure({ slotsMax: Infinity, members });
+    expect(at(group, '1')).toBe('own');
+    group.askAll('3', '4');
+    expect(at(group, '3')).toBe('other');
+    expect(group.waiting()).toEqual(['4']);
+  });
+
+  test('to none counts all at the only one', () => {
+    const group = groupOf({ a: 2, b: 2 });
+    group.askAll('1', '2');
+    group.reconfigure({ members: [], slotsMax: 2 });
+    group.ask('3');
+    expect(group.waiting()).toEqual(['3']);
+    group.release('1');
+    expect(at(group, '3')).toBe('');
+  });
+});
+
+test('the log tells why a call went where it did, and why not elsewhere', () => {
+  const group = groupOf({ a: 1, b: 1, c: 1 });
+  group.ask('1', { excluded: ['b'] });
+  group.ask('2');
+  expect(group.lease('2').decision?.placed).toEqual({
+    member: 'b',
+    by: 'load',
+    others: [
+      { member: 'a', cause: 'slots' },
+      { member: 'c', cause: 'load' },
+    ],
+  });
+});
