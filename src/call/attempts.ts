@@ -1,9 +1,8 @@
 import { tableSince } from '../config/snapshots.ts';
-import { groupSchema } from '../contract/config/group.ts';
 import type { Placement } from '../routing/placement.ts';
 import { pause } from '../runtime/background.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
-import type { Ticket } from './acquire/admission.ts';
+import { waitsUntil, type Ticket } from './acquire/admission.ts';
 import type { PlaceListener } from './acquire/slices.ts';
 import { identify } from './identity/authenticate.ts';
 import { relocate } from './locate.ts';
@@ -36,9 +35,6 @@ const MOVE_PAUSE_MS_MAX = 1_000;
 /** The next step of a call whose own upstream, where it begins again by a newer configuration, has refused its address. */
 const GOES_ON: Again = { kind: 'again', where: 'other place' };
 
-/** Rules of a group that nobody configured. */
-const DEFAULTS = groupSchema.parse({ name: 'defaults' });
-
 /**
  * Tries a call until somebody serves it or it is rejected for good: again when its group moved while it
  * waited or when its upstream refused it and waiting helps, and elsewhere where the operator says so.
@@ -53,8 +49,8 @@ export async function attempts(
   let candidate = first;
   let moves = 0;
   const ticketHere = (): Ticket => {
-    const { keyLanes } = candidate.call.caller;
-    const own = keyLanes === ticket.keyLanes ? ticket : { ...ticket, keyLanes };
+    const { keyLanes, keyTimeoutMs } = candidate.call.caller;
+    const own = keyLanes === ticket.keyLanes ? ticket : { ...ticket, keyLanes, keyTimeoutMs };
     return spill.next.length > 0 ? ticketUntilNext(own, spill.afterMs) : own;
   };
   let here = ticketHere();
@@ -151,7 +147,6 @@ function unread(): Rejected {
 }
 
 /** Tells until when a call waits at the most, as far as is known. */
-function patienceOf({ enqueuedAt, maxWaitMs }: Ticket, placements: readonly Placement[]): number {
-  const timeouts = placements.map(({ config }) => (config ?? DEFAULTS).queue.timeout_ms);
-  return enqueuedAt + Math.min(maxWaitMs ?? Infinity, ...timeouts);
+function patienceOf(ticket: Ticket, placements: readonly Placement[]): number {
+  return Math.min(...placements.map((placement) => waitsUntil(ticket, placement)));
 }

@@ -1,6 +1,7 @@
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Operation } from '../upstream/operation/operation.ts';
+import { keepaliveForWaitMs } from '../routing/placement.ts';
 import { readModel, type Proof, type Search } from '../upstream/body/request-body.ts';
 import type { KnownCall } from './call.ts';
 import { tooManyBytes } from './crowded.ts';
@@ -31,11 +32,12 @@ export function looksIntoBody(
 
 /** Tells whether comments may be sent to a call if it asks for a stream in its body. */
 export function mayStream(
-  { table, headers, caller: { keyIds } }: KnownCall,
+  { table, headers, caller: { keyIds, keyTimeoutMs } }: KnownCall,
   upstream: Upstream,
   { name, limited, model }: Operation,
 ): boolean {
   if (!limited || model.from !== 'body') return false;
+  if (keepaliveForWaitMs(keyTimeoutMs ?? 0) !== null) return true;
   return headers.wantsKeepalive || table.routes.mayKeepAlive({ upstream, operation: name, keyIds });
 }
 

@@ -4,7 +4,7 @@ import {
   upstreamErrorFrame,
   type FrameShape,
 } from './errors/error-frame.ts';
-import { keepaliveAfterMs } from '../routing/placement.ts';
+import { keepaliveAfterMs, keepaliveForWaitMs } from '../routing/placement.ts';
 import { packingOf, unpacked } from '../upstream/body/packing.ts';
 import { headerDelay } from '../upstream/refusal/refusal-delay.ts';
 import type { PlaceListener } from './acquire/slices.ts';
@@ -40,12 +40,14 @@ export function keepaliveOf({ call, located, placements }: Candidate): Keepalive
   if (!isStream || !operation.limited) return null;
   const shape = frameShapeOf(operation);
   if (shape === null) return null;
+  const ofKey = keepaliveForWaitMs(call.caller.keyTimeoutMs ?? 0);
   const kept = placements.flatMap(({ config }) => {
     const afterMs = config === null ? null : keepaliveAfterMs(config);
     return config === null || afterMs === null
       ? []
       : [{ afterMs, everyMs: config.queue.keepalive.every_ms }];
   });
+  if (ofKey !== null) kept.push({ afterMs: ofKey, everyMs: EVERY_MS });
   if (wantsKeepalive && kept.length === 0) {
     return { shape, model, afterMs: ASKED_AFTER_MS, everyMs: EVERY_MS };
   }

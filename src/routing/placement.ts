@@ -18,6 +18,7 @@ import {
   type ModelUse,
 } from './group-match.ts';
 import { partitionOf } from './partition.ts';
+import { longestTimeoutMs } from './lane-timeouts.ts';
 
 /** A call as it is known before its body is read. */
 interface CallBeforeModel {
@@ -151,10 +152,15 @@ const SILENT_WAIT_MAX_MS = 240_000;
 const SILENCE_ENDS_MS = 200_000;
 
 /** Tells from when on a group sends comments to streams that wait; null: never. */
-export function keepaliveAfterMs({ queue }: GroupConfig): number | null {
-  const { after_ms: configured } = queue.keepalive;
+export function keepaliveAfterMs(config: GroupConfig): number | null {
+  const { after_ms: configured } = config.queue.keepalive;
   if (configured !== null) return configured;
-  return queue.timeout_ms > SILENT_WAIT_MAX_MS ? SILENCE_ENDS_MS : null;
+  return keepaliveForWaitMs(longestTimeoutMs(config));
+}
+
+/** Tells from when on comments are sent to a stream that may wait so long; null: never. */
+export function keepaliveForWaitMs(timeoutMs: number): number | null {
+  return timeoutMs > SILENT_WAIT_MAX_MS ? SILENCE_ENDS_MS : null;
 }
 
 function configuredPlacement(

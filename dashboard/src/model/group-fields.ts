@@ -47,6 +47,9 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
     fields: {
       'queue.max_length': 'Max length',
       'queue.timeout_ms': 'Time-out',
+      'queue.lane_timeouts_ms.high': 'Time-out of the high lane',
+      'queue.lane_timeouts_ms.normal': 'Time-out of the normal lane',
+      'queue.lane_timeouts_ms.low': 'Time-out of the low lane',
       'queue.max_length_each': 'Max length per tenant',
       'queue.max_length_each_agent': 'Max length per agent',
       'queue.age_credit_ms': 'Age credit',

@@ -21,6 +21,7 @@ export const KEY_SECTIONS: readonly FieldSection[] = [
       allow: 'Also open',
       lane_default: 'Default lane',
       lane_max: 'Best lane',
+      timeout_ms: 'Time-out',
       weight: 'Weight',
     },
   },

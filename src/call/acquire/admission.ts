@@ -1,8 +1,8 @@
-import { QUEUE_TIMEOUT_MS } from '../../contract/config/group.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 import type { AskedLanes } from '../../routing/lane-of.ts';
+import { timeoutMsOf } from '../../routing/timeouts.ts';
 import type { Placement } from '../../routing/placement.ts';
 import type { RefusalScope } from '../../upstream/refusal/refusal-table.ts';
 import type { Rounds } from './rounds.ts';
@@ -12,6 +12,8 @@ export interface Ticket extends AskedLanes {
   readonly enqueuedAt: number;
   /** How long the caller is willing to wait; null: as long as the groups allow. */
   readonly maxWaitMs: number | null;
+  /** How long its key lets it wait, whatever the groups say; null: the key says nothing. */
+  readonly keyTimeoutMs: number | null;
   readonly slots: number;
   readonly agent: string | null;
   readonly agentStartedAt: number | null;
@@ -22,11 +24,11 @@ export interface Ticket extends AskedLanes {
 
 /** Tells when a ticket has waited for as long as it may in a group, as far as the Worker knows the group. */
 export function waitsUntil(
-  { enqueuedAt, maxWaitMs }: Pick<Ticket, 'enqueuedAt' | 'maxWaitMs'>,
-  { config }: Placement,
+  ticket: Pick<Ticket, 'enqueuedAt' | 'maxWaitMs' | 'keyTimeoutMs' | keyof AskedLanes>,
+  placement: Placement,
 ): number {
-  const timeoutMs = config?.queue.timeout_ms ?? QUEUE_TIMEOUT_MS;
-  return enqueuedAt + Math.min(maxWaitMs ?? Infinity, timeoutMs);
+  const { enqueuedAt, maxWaitMs } = ticket;
+  return enqueuedAt + Math.min(maxWaitMs ?? Infinity, timeoutMsOf(ticket, placement));
 }
 
 /** Settles a call as one of its groups counts it. */

@@ -14,6 +14,7 @@ import { noteEnd, noteRejection } from '../observe/analytics.ts';
 import { acquireSlot } from './acquire-slot.ts';
 import { isolateId } from '../../runtime/isolate-id.ts';
 import { laneOf } from '../../routing/lane-of.ts';
+import { ownTimeoutMsOf } from '../../routing/timeouts.ts';
 import type { Metering } from '../metering.ts';
 import { LeaseHolder, type HeldLease, type LeaseEnd } from './lease-holder.ts';
 import { LentLease } from './lent-lease.ts';
@@ -211,6 +212,7 @@ function requestFor(
 ): SlotRequest {
   const { group, partition, assumed } = placement;
   const { maxWaitMs, enqueuedAt } = ticket;
+  const timeoutMs = ownTimeoutMsOf(ticket, placement);
   return {
     version: CONTRACT_VERSION,
     group,
@@ -222,6 +224,7 @@ function requestFor(
     ...manner,
     enqueuedAt,
     deadlineAt: maxWaitMs === null ? null : enqueuedAt + maxWaitMs,
+    ...(timeoutMs === null ? {} : { timeoutMs }),
     wait: maxWaitMs !== 0 && placement.config?.on_saturated !== 'reject',
     caller: call.caller,
     tenant: tenantOf(call, placement),

@@ -11,7 +11,8 @@ let last = 0;
 /** Makes the ticket of a call. */
 export function newTicket({ headers, caller }: KnownCall): Ticket {
   const { maxWaitMs, lane, weight: slots, agent, agentStartedAt, parents } = headers;
-  const of = { lane, keyLanes: caller.keyLanes, slots, agent, agentStartedAt, parents };
+  const { keyLanes, keyTimeoutMs } = caller;
+  const of = { lane, keyLanes, keyTimeoutMs, slots, agent, agentStartedAt, parents };
   return { enqueuedAt: ticketTime(), maxWaitMs, ...of, rounds: new Rounds() };
 }
 

@@ -18,6 +18,8 @@ export interface Caller {
   readonly key: Pick<GatewayKeyConfig, 'id' | 'groups' | 'allow'> | null;
   /** Lanes of its gateway key: of calls that ask for none, and the best that it allows. */
   readonly keyLanes: Ticket['keyLanes'];
+  /** How long its gateway key lets it wait; null: as long as groups do. */
+  readonly keyTimeoutMs: number | null;
   readonly credentials: Credentials;
   /** Fingerprint of the provider key that the caller brought. */
   readonly fingerprint: string | null;
@@ -66,6 +68,8 @@ export async function identify(
     gatewayKeyId,
     key,
     keyLanes: { byDefault: key?.lane_default ?? null, best: key?.lane_max ?? 'high' },
+    // A directory of the version before knows nothing of it.
+    keyTimeoutMs: key?.timeout_ms ?? null,
     credentials,
     fingerprint: print,
     keyIds: [gatewayKeyId, print].filter((id) => id !== null),

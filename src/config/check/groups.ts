@@ -2,6 +2,7 @@ import type { GroupConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { compileGlobs } from '../../routing/glob.ts';
 import { baseUrlGlobs, baseUrlsOf } from '../../routing/group-match.ts';
+import { longestTimeoutMs } from '../../routing/lane-timeouts.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/partition.ts';
 import { quoteName, type FieldError } from '../field-error.ts';
 
@@ -40,14 +41,15 @@ function isCredential(by: string): boolean {
 const SILENCE_MAX_MS = 300_000;
 
 /** Warns of waits that are longer than a connection without a byte lasts. */
-export function silenceWarnings({ name, queue }: GroupConfig): string[] {
+export function silenceWarnings(group: GroupConfig): string[] {
+  const { name, queue } = group;
   const { after_ms: afterMs } = queue.keepalive;
   const isKeptAlive = afterMs !== null && afterMs <= SILENCE_MAX_MS;
-  if (queue.timeout_ms <= SILENCE_MAX_MS || isKeptAlive) return [];
+  if (longestTimeoutMs(group) <= SILENCE_MAX_MS || isKeptAlive) return [];
   const keepalive =
     afterMs === null ? 'not set, so that only streams get comments, after 200 s' : 'above that too';
   return [
-    `Group "${name}": queue.timeout_ms is above 300 s, and queue.keepalive.after_ms is ${keepalive}. Connections that ` +
+    `Group "${name}": ${queue.timeout_ms > SILENCE_MAX_MS ? 'queue.timeout_ms' : 'a time-out of queue.lane_timeouts_ms'} is above 300 s, and queue.keepalive.after_ms is ${keepalive}. Connections that ` +
       "are silent for so long are cut, by clients (Node's fetch after 300 s) or by Cloudflare's edge (400 s). Set " +
       'queue.keepalive.after_ms to 60000, and a shorter queue.timeout_ms where calls do not stream.',
   ];

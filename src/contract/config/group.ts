@@ -48,6 +48,15 @@ const matchSchema = z.strictObject({
 /** How long a call may wait where nobody says otherwise, as in an automatic group. */
 export const QUEUE_TIMEOUT_MS = 240_000;
 
+const laneTimeout = (name: string) =>
+  z
+    .int()
+    .min(0)
+    .max(3_600_000)
+    .nullable()
+    .default(null)
+    .meta({ description: `The same for calls of lane ${name}. Null: \`timeout_ms\`.`, unit: 'ms' });
+
 const queueSchema = z.strictObject({
   max_length: z.int().min(0).max(5_000).default(1_000).meta({
     description:
@@ -59,6 +68,14 @@ const queueSchema = z.strictObject({
       'How long a call may wait before `queue_timeout`; `headgate-max-wait` of the caller shortens it.',
     unit: 'ms',
   }),
+  lane_timeouts_ms: z
+    .strictObject({
+      high: laneTimeout('high'),
+      normal: laneTimeout('normal'),
+      low: laneTimeout('low'),
+    })
+    .prefault({})
+    .describe('How long calls of each lane may wait, in place of `timeout_ms`; longer ones too.'),
   max_length_each: z.int().min(1).max(5_000).nullable().default(null).meta({
     description: 'Waiting calls of one tenant. Null: no bound of its own.',
     unit: 'calls',

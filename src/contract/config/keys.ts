@@ -40,6 +40,11 @@ export const gatewayKeySchema = z.strictObject({
     .default(null)
     .describe('Lane of its calls that name none. Null: that of the group.'),
   lane_max: lane.default('high').describe('The best lane that its calls may have.'),
+  timeout_ms: z.int().min(0).max(3_600_000).nullable().default(null).meta({
+    description:
+      'How long its calls may wait, in whatever group and lane, in place of what those say; longer too. Null: as they say.',
+    unit: 'ms',
+  }),
   weight: z.number().min(0.01).max(1_000).default(1).meta({
     description:
       'Its part of every group that it calls in, where the group names no weight for it.',

@@ -237,6 +237,11 @@ describe('warns', () => {
       /^Group "g": queue\.timeout_ms is above 300 s, and queue\.keepalive\.after_ms is not set/,
     ],
     [
+      'of one of a lane',
+      { groups: [{ name: 'g', queue: { lane_timeouts_ms: { low: 300_001 } } }] },
+      /^Group "g": a time-out of queue\.lane_timeouts_ms is above 300 s, and/,
+    ],
+    [
       'of one that is kept alive too late',
       {
         groups: [{ name: 'g', queue: { timeout_ms: 400_000, keepalive: { after_ms: 300_001 } } }],

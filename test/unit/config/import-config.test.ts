@@ -19,6 +19,7 @@ describe('a document of our own shape', () => {
     expect(config.groups[0]?.queue).toEqual({
       max_length: 1_000,
       timeout_ms: 240_000,
+      lane_timeouts_ms: { high: null, normal: null, low: null },
       max_length_each: null,
       max_length_each_agent: null,
       age_credit_ms: 120_000,

@@ -331,6 +331,8 @@ describe('comments to streams that wait', () => {
     [{ timeout_ms: 240_001 }, 200_000],
     [{ timeout_ms: 900_000, keepalive: { after_ms: 1_000 } }, 1_000],
     [{ keepalive: { after_ms: 0 } }, 0],
+    [{ timeout_ms: 1_000, lane_timeouts_ms: { low: 240_001 } }, 200_000],
+    [{ lane_timeouts_ms: { high: 1_000 } }, null],
   ])('begin before Node gives up, or as the group says: %j after %j ms', (queue, afterMs) => {
     const [group] = aConfig({ groups: [{ name: 'g', queue }] }).groups;
     if (group === undefined) throw new Error('no group');
