@@ -1,7 +1,7 @@
 import type { Config } from '../contract/config/config.ts';
 import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
 import { importConfig } from '../config/import-config.ts';
-import { withoutSecret } from '../runtime/secrets.ts';
+import { membersWithoutSecret, withoutSecret } from '../runtime/secrets.ts';
 import { checkConfig } from '../config/check-config.ts';
 import { rankErrors } from '../config/check/ranks.ts';
 import type { FieldError } from '../config/field-error.ts';
@@ -95,7 +95,11 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
     ({ id, secret }) =>
       `Upstream "${id}": the secret ${secret} is not set. Until it is, calls on it are refused with secret_missing.`,
   );
-  return { config, warnings: [...notes, ...checked.warnings, ...secrets] };
+  const ofMembers = membersWithoutSecret(env, config.groups).map(
+    ({ group, member, secret }) =>
+      `Group "${group}": the secret ${secret} of its member "${member}" is not set. Until it is, no call runs there.`,
+  );
+  return { config, warnings: [...notes, ...checked.warnings, ...secrets, ...ofMembers] };
 }
 
 /** Reads the version that the caller has seen. Null: none given, or any (`*`). */

@@ -12,6 +12,7 @@ import { steadyClock } from '../runtime/steady-clock.ts';
 import { addCounts, emptyCounts, quantileMs } from '../core/parts/histogram.ts';
 import { askPools, readDirectory, type PoolReply } from '../overview/pools.ts';
 import { meeting, replacedBy } from '../routing/overlaps.ts';
+import { wayOfCalls } from '../routing/way-of-calls.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { tryEdit, type Changed } from './change.ts';
@@ -103,9 +104,7 @@ async function effectOf(
 
 /** Tells whether a change moves calls: then everybody who waits is sent back to be routed again. */
 function isRerouted(was: GroupConfig, group: GroupConfig): boolean {
-  const wayOf = ({ match, partition_by, jurisdiction }: GroupConfig) =>
-    JSON.stringify([match, partition_by, jurisdiction]);
-  return wayOf(was) !== wayOf(group);
+  return JSON.stringify(wayOfCalls(was)) !== JSON.stringify(wayOfCalls(group));
 }
 
 function effectNow(

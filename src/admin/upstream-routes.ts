@@ -125,6 +125,7 @@ function infoOf(id: string, config: Config, env: Env, all: readonly GroupStatus[
     anthropic_at: upstream?.anthropicAt ?? null,
     via: upstream?.via ?? null,
     secret: secretOf(upstream, env),
+    member_secrets: memberSecretsAt(id, config).map((name) => secretNamed(name, env)),
     configured,
     groups: groups.map(({ name }) => name),
     health: healthOf(groups),
@@ -133,14 +134,28 @@ function infoOf(id: string, config: Config, env: Env, all: readonly GroupStatus[
 
 function secretOf(upstream: Upstream | null, env: Env) {
   const name = upstream?.secret ?? null;
-  if (name === null) return null;
+  return name === null ? null : secretNamed(name, env);
+}
+
+function secretNamed(name: string, env: Env) {
   return { name, is_set: readSecret(env, name) !== null, set_with: howToSet(env, name) };
 }
 
-/** Finds groups that stand for an upstream: its automatic ones, and those that name it and take its calls. */
+/** Lists the secrets that members of groups name for an upstream. */
+function memberSecretsAt(id: string, { groups }: Config): string[] {
+  const members = groups.flatMap((group) => group.members);
+  const secrets = members.flatMap(({ upstream, secret, enabled }) =>
+    enabled && upstream === id ? (secret ?? []) : [],
+  );
+  return [...new Set(secrets)];
+}
+
+/** Finds groups that stand for an upstream: its automatic ones, those that take its calls, and those with a member there. */
 function standsFor(upstream: Upstream, config: Config): (group: GroupStatus) => boolean {
   const targeted = compileGroups(config.groups).filter(
-    (group) => group.isTargeted && group.matchesUpstream(upstream),
+    (group) =>
+      (group.isTargeted && group.matchesUpstream(upstream)) ||
+      group.config.members.some((member) => member.upstream === upstream.id),
   );
   const names = new Set(targeted.map((group) => group.config.name));
   const own = `${AUTO_PREFIX}${upstream.id}`;

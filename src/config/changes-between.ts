@@ -1,6 +1,7 @@
 // Step 5: from two configurations to their differences. check-config.ts lists all steps.
 
 import type { AuditChange } from '../contract/audit.ts';
+import { memberIdOf, type MemberConfig } from '../contract/config/members.ts';
 
 /** Maximum changes of one entry that are written down; the rest is counted. */
 const CHANGES_MAX = 100;
@@ -34,7 +35,7 @@ export function changesBetween(
 
 function* differences(path: string, from: unknown, to: unknown): Generator<AuditChange> {
   if (from === to || JSON.stringify(from) === JSON.stringify(to)) return;
-  const [left, right] = [partsOf(from), partsOf(to)];
+  const [left, right] = [partsOf(from, path), partsOf(to, path)];
   if (left === null || right === null || left.isList !== right.isList) {
     const field = /(\w+)$/.exec(path)?.[1] ?? '';
     yield {
@@ -51,11 +52,14 @@ function* differences(path: string, from: unknown, to: unknown): Generator<Audit
 }
 
 /** Takes apart an object, or a list of things with names. Null: it is to be shown as a whole. */
-function partsOf(value: unknown): { isList: boolean; parts: Map<string, unknown> } | null {
+function partsOf(
+  value: unknown,
+  path: string,
+): { isList: boolean; parts: Map<string, unknown> } | null {
   if (typeof value !== 'object' || value === null) return null;
   if (!Array.isArray(value)) return { isList: false, parts: new Map(Object.entries(value)) };
-  const names = value.map((item: unknown) => nameOf(item));
-  if (names.includes(null)) return null;
+  const names = value.map(/(^|\.)members$/.test(path) ? memberNameOf : nameOf);
+  if (names.includes(null) || new Set(names).size < names.length) return null;
   return { isList: true, parts: new Map(value.map((item, at) => [names[at] ?? '', item])) };
 }
 
@@ -63,6 +67,13 @@ function nameOf(item: unknown): string | null {
   const { name, id } = Object(item) as { readonly name?: unknown; readonly id?: unknown };
   const own = name ?? id;
   return typeof own === 'string' ? own : null;
+}
+
+/** Tells a member apart by its id. It may be one that somebody is about to type. */
+function memberNameOf(item: unknown): string | null {
+  const { upstream, secret = '' } = Object(item) as Partial<Record<string, unknown>>;
+  if (typeof upstream !== 'string' || typeof secret !== 'string') return nameOf(item);
+  return memberIdOf(item as MemberConfig);
 }
 
 /** Writes a value down: without what is hidden, and not too long. */

@@ -23,6 +23,7 @@ import { modelWarnings } from './check/models.ts';
 import { operationErrors } from './check/operations.ts';
 import { jurisdictionWarnings } from './check/jurisdictions.ts';
 import { spillErrors } from './check/spill.ts';
+import { unknownUpstream } from './check/unknown-upstream.ts';
 import {
   addressWarnings,
   secretWarnings,
@@ -30,7 +31,7 @@ import {
   upstreamWarnings,
 } from './check/upstreams.ts';
 import { webhookErrors } from './check/webhook.ts';
-import { quoteName, type FieldError } from './field-error.ts';
+import type { FieldError } from './field-error.ts';
 
 export interface ConfigCheck {
   /** Contradictions. A configuration with any is refused. */
@@ -73,7 +74,7 @@ export function checkConfig(
       ),
       ...config.groups.flatMap((group, index) => [
         ...groupErrors(group, `groups[${index}]`, upstreams),
-        ...memberErrors(group, `groups[${index}]`),
+        ...memberErrors(group, `groups[${index}]`, upstreams),
         ...spillErrors(group, `groups[${index}]`, upstreams),
       ]),
       ...operationErrors(config),
@@ -86,7 +87,7 @@ export function checkConfig(
       ...secretWarnings(config, upstreams),
       ...config.groups.flatMap((group) => groupWarnings(group, [...upstreams.values()])),
       ...config.groups.flatMap(silenceWarnings),
-      ...config.groups.flatMap(memberWarnings),
+      ...memberWarnings(config, upstreams),
       ...jurisdictionWarnings(config, options),
       ...config.groups.flatMap((group) => budgetWarnings(group, config, upstreams)),
       ...modelWarnings(config, upstreams),
@@ -101,7 +102,7 @@ function defaultErrors(
   upstreams: ReadonlyMap<string, Upstream>,
 ): FieldError[] {
   if (id === null || upstreams.has(id)) return [];
-  return [{ path: 'default_upstream', message: `${quoteName(id)} names no enabled upstream` }];
+  return [{ path: 'default_upstream', message: unknownUpstream(id, upstreams.keys()) }];
 }
 
 /** Warns of groups that one call may match beyond the bound. That two meet is normal: it takes slots in both. */

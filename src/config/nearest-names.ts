@@ -22,14 +22,15 @@ export function nearestNames(name: string, known: readonly string[]): string[] {
   const near = known
     .map((candidate) => ({
       candidate,
-      distance: leven(short, candidate, { maxDistance: limit + 1 }),
+      distance: leven(short, candidate.replaceAll('-', '_'), { maxDistance: limit + 1 }),
     }))
     .filter(({ distance }) => distance <= limit)
     .toSorted((a, b) => a.distance - b.distance)
     .map(({ candidate }) => candidate);
   const camel = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   // A half-remembered name: `concurrency` for `max_concurrency`.
-  const isPart = (candidate: string) => lower.length > 3 && candidate.includes(lower);
+  const isPart = (candidate: string) =>
+    lower.length > 3 && candidate.replaceAll('-', '_').includes(lower);
   const others = [...known.filter((candidate) => candidate === camel), ...known.filter(isPart)];
   return [...new Set([...near, ...others])].slice(0, NEAR_MAX);
 }

@@ -2,6 +2,7 @@ import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { ChangedAt } from '../contract/rpc/directory-rpc.ts';
 import { heldAutoGroups, switchesOf } from '../routing/auto-group-switches.ts';
 import { keyGroups, keyWeights } from '../routing/key-groups.ts';
+import { wayOfCalls } from '../routing/way-of-calls.ts';
 import { ownPool, poolKey, takesCalls, type PlacedPool } from '../routing/pool.ts';
 
 /** The meaning of a change of the configuration to the pools. */
@@ -73,15 +74,10 @@ export function ownPoolsToTell(
   });
 }
 
-/** Picks everything that decides which pool a call goes to. Limits and queues do not. */
+/** Picks everything that decides which way a call takes. Limits and queues do not. */
 function routingOf(config: Config): unknown {
   const groups = allGroups(config)
-    .map(({ name, match, partition_by, jurisdiction }) => ({
-      name,
-      match,
-      partition_by,
-      jurisdiction,
-    }))
+    .map((group) => ({ name: group.name, ...wayOfCalls(group) }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   return { upstreams: config.upstreams, default_upstream: config.default_upstream, groups };
 }

@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import type { Env } from '../env.ts';
 import { wrongPlace } from '../runtime/places.ts';
-import { howToSet, readSecret, withoutSecret } from '../runtime/secrets.ts';
+import { howToSet, membersWithoutSecret, readSecret, withoutSecret } from '../runtime/secrets.ts';
 import { sureTable } from '../config/snapshots.ts';
 
 /** Tells a newcomer what this is, whether it is set up, and what is missing. */
@@ -14,6 +14,7 @@ export async function home(context: Context<{ Bindings: Env }>): Promise<Respons
   const groups = table?.snapshot.config.groups.length ?? 0;
   const keys = table?.snapshot.config.keys.length ?? 0;
   const missing = withoutSecret(env, table?.upstreams.values() ?? []);
+  const ofMembers = membersWithoutSecret(env, table?.snapshot.config.groups ?? []);
   return context.text(
     [
       'Headgate: caps how many LLM calls run at once across every client that shares a key.',
@@ -34,6 +35,10 @@ export async function home(context: Context<{ Bindings: Env }>): Promise<Respons
       ...missing.map(
         ({ id, secret }) =>
           `  Upstream keys  MISSING: the secret ${secret} is not set, so calls to ${id} are refused`,
+      ),
+      ...ofMembers.map(
+        ({ group, member, secret }) =>
+          `  Upstream keys  MISSING: the secret ${secret} is not set, so no call of ${group} runs at ${member}`,
       ),
       '',
     ].join('\n'),

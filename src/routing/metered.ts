@@ -7,6 +7,8 @@ export function countsTokens({ limits, track_usage: isTracked }: GroupConfig): b
 }
 
 /** Tells whether a group must know what a call costs. */
-export function hasBudget({ budget_usd: budget }: GroupConfig['limits']): boolean {
+export function hasBudget({
+  budget_usd: budget,
+}: Pick<GroupConfig['limits'], 'budget_usd'>): boolean {
   return budget.per_hour !== null || budget.per_day !== null || budget.per_month !== null;
 }

@@ -1,4 +1,6 @@
 import type { Env } from '../env.ts';
+import type { GroupConfig } from '../contract/config/config.ts';
+import { memberIdOf } from '../contract/config/members.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 
 /** Finds the Worker secret of a name. Null: nobody has set it, or set it to nothing, as forms let people do. */
@@ -14,6 +16,20 @@ export function withoutSecret(
 ): { readonly id: string; readonly secret: string }[] {
   return [...upstreams].flatMap(({ id, secret }) =>
     secret === null || readSecret(env, secret) !== null ? [] : [{ id, secret }],
+  );
+}
+
+/** Lists the members of groups that wait for a secret of their own which is not set: no call runs there. */
+export function membersWithoutSecret(
+  env: object,
+  groups: readonly GroupConfig[],
+): { readonly group: string; readonly member: string; readonly secret: string }[] {
+  return groups.flatMap(({ name, members }) =>
+    members.flatMap((member) => {
+      const { secret, enabled } = member;
+      if (!enabled || secret === undefined || readSecret(env, secret) !== null) return [];
+      return [{ group: name, member: memberIdOf(member), secret }];
+    }),
   );
 }
 

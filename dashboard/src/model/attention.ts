@@ -72,15 +72,19 @@ const RULES: readonly Rule[] = [
 /** These say no more than the state of the group in its word, its queue and its pause. */
 const PLAIN: ReadonlySet<Rule> = new Set([isFailing, isPaused, isWaitedFor, isSlow]);
 
-/** Upstreams whose calls are all refused because their secret is not set. */
+/** Upstreams with a secret that is not set: all their calls are refused, or none runs at members of groups. */
 export function missingSecrets(
-  upstreams: readonly Pick<UpstreamInfo, 'id' | 'secret'>[],
+  upstreams: readonly Pick<UpstreamInfo, 'id' | 'secret' | 'member_secrets'>[],
 ): { readonly id: string; readonly says: string }[] {
-  return upstreams.flatMap(({ id, secret }) =>
-    secret === null || secret.is_set
-      ? []
-      : [{ id, says: `the secret ${secret.name} is not set: its calls are refused` }],
-  );
+  return upstreams.flatMap(({ id, secret, member_secrets: ofMembers }) => {
+    const missing = ofMembers.filter(({ is_set, name }) => !is_set && name !== secret?.name);
+    return [
+      ...(secret === null || secret.is_set
+        ? []
+        : [`the secret ${secret.name} is not set: its calls are refused`]),
+      ...missing.map(({ name }) => `the secret ${name} is not set: no call runs at its members`),
+    ].map((says) => ({ id, says }));
+  });
 }
 
 /** Why a group needs somebody to look at it. Null: it does not. */

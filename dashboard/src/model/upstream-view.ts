@@ -7,7 +7,8 @@ type GroupStatus = z.output<typeof groupStatusSchema>;
 type Info = z.output<typeof upstreamInfoSchema>;
 
 /** An upstream, as the API tells it. */
-export type UpstreamInfo = Omit<Info, 'models' | 'groups' | 'configured'> & {
+export type UpstreamInfo = Omit<Info, 'models' | 'groups' | 'configured' | 'member_secrets'> & {
+  readonly member_secrets: readonly Info['member_secrets'][number][];
   readonly models: readonly string[];
   readonly groups: readonly string[];
   readonly configured: Readonly<Record<string, unknown>> | null;

@@ -1,4 +1,5 @@
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
+import { memberIdOf } from '../../contract/config/members.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { PRICE_LISTS, priceListId } from '../../providers/prices/price-table.ts';
 import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
@@ -10,8 +11,9 @@ export function budgetWarnings(
   config: Config,
   upstreams: ReadonlyMap<string, Upstream>,
 ): string[] {
+  if (group.members.length > 0) return memberBudgetWarnings(group, upstreams);
   const { limits } = group;
-  if (!hasBudget(limits) || limits.budget_usd.fallback_price !== null) return [];
+  if (!lacksPrice(limits)) return [];
   const isNamed = namesUpstreams(group);
   // Which upstreams some models are at is not known here.
   if (!isNamed && group.match.models.length > 0) return [];
@@ -25,6 +27,36 @@ export function budgetWarnings(
     `Group "${group.name}": no prices of ${ids.join(', ')} are known, so its budget refuses all calls there; ` +
       'set prices at the upstream, or limits.budget_usd.fallback_price at the group.',
   ];
+}
+
+/** Warns the same of members: their calls go to their upstreams, wherever they were sent. */
+function memberBudgetWarnings(
+  { name, limits, members }: GroupConfig,
+  upstreams: ReadonlyMap<string, Upstream>,
+): string[] {
+  const unpriced = members.flatMap((member) => {
+    const upstream = upstreams.get(member.upstream);
+    return upstream === undefined || hasPrices(upstream) ? [] : [{ member, id: upstream.id }];
+  });
+  if (unpriced.length === 0) return [];
+  if (lacksPrice(limits)) {
+    const ids = [...new Set(unpriced.map(({ id }) => id))];
+    return [
+      `Group "${name}": no prices of ${ids.join(', ')} are known, so its budget refuses all calls there; ` +
+        'set prices at the upstream, or limits.budget_usd.fallback_price at the group.',
+    ];
+  }
+  return unpriced.flatMap(({ member, id }) =>
+    lacksPrice(member.limits)
+      ? `Group "${name}": no prices of ${id} are known, so the budget of its member "${memberIdOf(member)}" takes no ` +
+        'calls; set prices at the upstream, or limits.budget_usd.fallback_price at the member.'
+      : [],
+  );
+}
+
+/** Tells whether a call of unknown price is refused for the sake of a budget. */
+function lacksPrice(limits: Pick<GroupConfig['limits'], 'budget_usd'>): boolean {
+  return hasBudget(limits) && limits.budget_usd.fallback_price === null;
 }
 
 function hasPrices(upstream: Upstream): boolean {

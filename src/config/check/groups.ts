@@ -4,7 +4,8 @@ import { compileGlobs } from '../../routing/glob.ts';
 import { baseUrlGlobs, baseUrlsOf } from '../../routing/group-match.ts';
 import { longestTimeoutMs } from '../../routing/lane-timeouts.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/partition.ts';
-import { quoteName, type FieldError } from '../field-error.ts';
+import type { FieldError } from '../field-error.ts';
+import { unknownUpstream } from './unknown-upstream.ts';
 
 /** Finds upstreams that a group names in vain, and headers of keys by which it would tell callers apart. */
 export function groupErrors(
@@ -15,7 +16,7 @@ export function groupErrors(
   const ids = [...upstreams.keys()];
   const unknown = group.match.upstreams.flatMap((pattern, index) => {
     if (ids.some(compileGlobs([pattern]))) return [];
-    const message = `${quoteName(pattern)} names no enabled upstream`;
+    const message = unknownUpstream(pattern, ids);
     return [{ path: `${path}.match.upstreams[${index}]`, message }];
   });
   const credentials = [

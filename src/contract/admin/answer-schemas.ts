@@ -91,6 +91,12 @@ export const adminKeyInfoSchema = z
   .describe('A key of the admin API, without its hash.');
 export const newAdminKeySchema = changedSchema.extend({ admin_key: adminKeyInfoSchema, secret });
 
+const secretSchema = z.object({
+  name: z.string().describe('Name of the secret.'),
+  is_set: z.boolean().describe('It is there.'),
+  set_with: z.string().describe('How it is set where this Headgate runs, for people.'),
+});
+
 /** An upstream as calls find it. */
 export const upstreamInfoSchema = z.object({
   id: z.string().describe('Id of the upstream.'),
@@ -108,14 +114,12 @@ export const upstreamInfoSchema = z.object({
     .nullable()
     .describe('Where its Anthropic-shaped routes begin. Null: it has none.'),
   via: z.string().nullable().describe('Binding that carries the calls. Null: the public network.'),
-  secret: z
-    .object({
-      name: z.string().describe('Name of the secret.'),
-      is_set: z.boolean().describe('It is there.'),
-      set_with: z.string().describe('How it is set where this Headgate runs, for people.'),
-    })
+  secret: secretSchema
     .nullable()
     .describe('The secret with your key. Null: the key of the caller goes on.'),
+  member_secrets: z
+    .array(secretSchema)
+    .describe('Secrets that members of groups have for it, each once.'),
   configured: upstreamSchema
     .nullable()
     .describe('The entry in the configuration. Null: there is none.'),

@@ -21,7 +21,7 @@ const memberSchema = z.strictObject({
       'Name of the Worker secret with its key, which begins with `UPSTREAM_`. Absent: that of the upstream, if it has one.',
     ),
   models: z
-    .record(text, text)
+    .record(text.regex(/^[^*]+$/, 'expected a model, and no pattern'), text)
     .default({})
     .describe(
       'Names of models there, by the names that callers use, as in `{ gpt-4o: eu-deployment-7 }`.',

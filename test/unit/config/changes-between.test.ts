@@ -29,6 +29,32 @@ describe('changes between two documents', () => {
     ],
     ['one more, by its id', { k: [] }, { k: [{ id: 'x' }] }, [{ path: 'k[x]', to: { id: 'x' } }]],
     ['one less', { k: [{ id: 'x' }] }, { k: [] }, [{ path: 'k[x]', from: { id: 'x' } }]],
+    [
+      'a member, by what tells it apart',
+      {
+        members: [
+          { upstream: 'a', secret: 'UPSTREAM_T_1', tier: 1 },
+          { upstream: 'b', tier: 1 },
+        ],
+      },
+      {
+        members: [
+          { upstream: 'a', secret: 'UPSTREAM_T_1', tier: 2 },
+          { name: 'n', upstream: 'b' },
+        ],
+      },
+      [
+        { path: 'members[a:t-1].tier', from: 1, to: 2 },
+        { path: 'members[b]', from: { upstream: 'b', tier: 1 } },
+        { path: 'members[n]', to: { name: 'n', upstream: 'b' } },
+      ],
+    ],
+    [
+      'members that cannot be told apart, as a whole',
+      { members: [{ upstream: 'a' }] },
+      { members: [{ upstream: 'a' }, { upstream: 'a' }] },
+      [{ path: 'members', from: [{ upstream: 'a' }], to: [{ upstream: 'a' }, { upstream: 'a' }] }],
+    ],
     ['a union', { a: 'queue' }, { a: { b: 1 } }, [{ path: 'a', from: 'queue', to: { b: 1 } }]],
   ])('%s', (_what, before, next, changes) => {
     expect(changesBetween(before, next)).toEqual({ changes, omitted: 0 });

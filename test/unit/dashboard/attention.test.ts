@@ -170,17 +170,21 @@ describe('the order of the groups', () => {
   });
 });
 
-it('names the upstreams whose secret is not set', () => {
-  const secret = (isSet: boolean) => ({
-    name: 'UPSTREAM_KEY',
+it('names the upstreams with a secret that is not set, each secret once', () => {
+  const secret = (isSet: boolean, name = 'UPSTREAM_KEY') => ({
+    name,
     is_set: isSet,
-    set_with: 'UPSTREAM_KEY=…',
+    set_with: `${name}=…`,
   });
+  const ofMembers = [secret(false), secret(true, 'UPSTREAM_A'), secret(false, 'UPSTREAM_B')];
   expect(
     missingSecrets([
-      { id: 'bare', secret: null },
-      { id: 'set', secret: secret(true) },
-      { id: 'unset', secret: secret(false) },
+      { id: 'bare', secret: null, member_secrets: [] },
+      { id: 'set', secret: secret(true), member_secrets: [] },
+      { id: 'unset', secret: secret(false), member_secrets: ofMembers },
     ]),
-  ).toEqual([{ id: 'unset', says: 'the secret UPSTREAM_KEY is not set: its calls are refused' }]);
+  ).toEqual([
+    { id: 'unset', says: 'the secret UPSTREAM_KEY is not set: its calls are refused' },
+    { id: 'unset', says: 'the secret UPSTREAM_B is not set: no call runs at its members' },
+  ]);
 });

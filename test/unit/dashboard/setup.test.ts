@@ -23,6 +23,7 @@ const OPENAI: UpstreamInfo = {
   anthropic_at: null,
   via: null,
   secret: null,
+  member_secrets: [],
   configured: null,
   groups: [],
   health: {

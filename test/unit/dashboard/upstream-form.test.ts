@@ -14,6 +14,7 @@ const VLLM: UpstreamInfo = {
   anthropic_at: null,
   via: null,
   secret: { name: 'UPSTREAM_VLLM', is_set: true, set_with: 'UPSTREAM_VLLM=…' },
+  member_secrets: [],
   configured: {
     id: 'my-vllm',
     base_url: 'https://llm.example.com',

@@ -21,6 +21,7 @@ const OPENAI: UpstreamInfo = {
   anthropic_at: null,
   via: null,
   secret: null,
+  member_secrets: [],
   configured: null,
   groups: ['openai-shared'],
   health: {

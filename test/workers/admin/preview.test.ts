@@ -95,6 +95,29 @@ describe('a group', () => {
     await Promise.all(parked.map(({ answer }) => answer));
   });
 
+  it('with members sends everybody back where their places change, not where their shares do', async () => {
+    const [east, west] = [
+      { upstream: 'openai', secret: 'UPSTREAM_EAST' },
+      { upstream: 'openai', secret: 'UPSTREAM_WEST' },
+    ];
+    const name = await makeGroup({ members: [east] });
+    const isRerouted = async (members: object[]) =>
+      (await preview(name, { members })).said?.now?.is_rerouted;
+    for (const same of [{ weight: 2 }, { tier: 2 }, { limits: { rpm: 5 } }, { enabled: false }]) {
+      expect(await isRerouted([{ ...east, ...same }])).toBe(false);
+    }
+    for (const other of [[east, west], [west], [{ ...east, models: { a: 'b' } }], []]) {
+      expect(await isRerouted(other)).toBe(true);
+    }
+    await admin('PATCH', `/groups/${name}`, { members: [{ ...east, tier: 2 }] });
+    const routingVersion = async () => (await directoryOf(env).definition(name)).routingVersion;
+    const before = await routingVersion();
+    await admin('PATCH', `/groups/${name}`, { members: [{ ...east, tier: 3 }] });
+    expect(await routingVersion()).toBe(before);
+    await admin('PATCH', `/groups/${name}`, { members: [east, west] });
+    expect(await routingVersion()).not.toBe(before);
+  });
+
   it('that is split adds up its pools', async () => {
     const name = await makeGroup({ partition_by: ['caller'], limits: { max_concurrency: 2 } });
     const held = [];

@@ -30,7 +30,7 @@ export function AttentionList() {
       ) : (
         <ul tabIndex={0} aria-labelledby="attention-title">
           {upstreams.map(({ id, says }) => (
-            <li key={`upstream ${id}`}>
+            <li key={`upstream ${id} ${says}`}>
               <a href="/admin/upstreams">{id}</a>
               <span>{says}</span>
             </li>

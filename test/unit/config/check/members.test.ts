@@ -10,12 +10,7 @@ import { aConfig } from '../../routing/fixtures.ts';
 
 type GroupInput = NonNullable<ConfigInput['groups']>[number];
 
-function check(group: Partial<GroupInput>) {
-  const config = aConfig({ groups: [{ name: 'g', ...group }] });
-  return checkConfig(config, BUILT_IN_UPSTREAMS, { privateUpstreams: false, jurisdiction: null });
-}
-
-/** What an import says of a group that the schema refuses. */
+/** Words of an import on a group that the schema refuses. */
 function refused(group: unknown): string[] {
   const result = importConfig({ groups: [group] });
   if (result.ok) throw new Error('the configuration was taken');
@@ -70,6 +65,11 @@ describe('the schema refuses, with the path', () => {
       'groups[0].members[0].weight: expected at least 0.01, got 0',
     ],
     [
+      'a pattern in place of a model',
+      { members: [{ ...A, models: { 'claude-*': 'x' } }] },
+      'groups[0].members[0].models["claude-*"]: "claude-*" cannot be a name here: expected a model, and no pattern',
+    ],
+    [
       'a secret that is a key',
       { members: [{ ...A, secret: 'sk-ant-api03-xyz' }] },
       'groups[0].members[0].secret: expected the name of a secret that begins with UPSTREAM_, got a text of 16 characters',
@@ -94,19 +94,220 @@ describe('the schema refuses, with the path', () => {
   });
 });
 
-test('two members with one id are refused', () => {
-  const { errors } = check({ members: [A, B, { ...A, tier: 2 }] });
-  expect(errors).toContainEqual({
-    path: 'groups[0].members[2].name',
-    message: 'is "anthropic:team-a", as members[0] is; give it a name of its own',
+const UPSTREAMS: ConfigInput['upstreams'] = [
+  { id: 'east', base_url: 'https://east.example.com', auth: { secret: 'UPSTREAM_EAST' } },
+  { id: 'west', base_url: 'https://west.example.com', aliases: { ours: 'gpt-4o' } },
+  { id: 'off', base_url: 'https://off.example.com', enabled: false },
+  { id: 'closed', base_url: 'https://closed.example.com', dialect: 'opaque' },
+];
+const EAST = { upstream: 'east' };
+const WEST = { upstream: 'west', secret: 'UPSTREAM_WEST' };
+
+function check(
+  group: Partial<GroupInput>,
+  { others = [], keys = true }: { others?: GroupInput[]; keys?: boolean } = {},
+) {
+  const config = aConfig({
+    upstreams: UPSTREAMS,
+    groups: [{ name: 'g', ...group }, ...others],
+    keys: keys ? [{ id: 'team', hash: `sha256:${'0'.repeat(64)}` }] : [],
+  });
+  return checkConfig(config, BUILT_IN_UPSTREAMS, { privateUpstreams: false, jurisdiction: null });
+}
+
+describe('members are refused, with the path', () => {
+  test.each<[string, Partial<GroupInput>, string, string]>([
+    [
+      'at an upstream that there is none of',
+      { members: [EAST, { upstream: 'wets' }] },
+      'members[1].upstream',
+      '"wets" names no enabled upstream; did you mean "west"',
+    ],
+    [
+      'at an upstream that is switched off',
+      { members: [{ upstream: 'off' }] },
+      'members[0].upstream',
+      '"off" names no enabled upstream',
+    ],
+    [
+      'of two dialects, at the first that differs',
+      { members: [EAST, WEST, A, B] },
+      'members[2].upstream',
+      'speaks anthropic, and members[0] speaks openai',
+    ],
+    [
+      'with one secret at one upstream',
+      { members: [A, B, { ...A, name: 'again' }] },
+      'members[2].secret',
+      'is where members[0] is already, with the secret UPSTREAM_TEAM_A',
+    ],
+    [
+      'with the secret of their upstream, once by its name',
+      { members: [EAST, { ...EAST, secret: 'UPSTREAM_EAST' }] },
+      'members[1].secret',
+      'is where members[0] is already',
+    ],
+    [
+      'without a secret at one upstream',
+      { members: [{ upstream: 'west' }, { upstream: 'west', name: 'again' }] },
+      'members[1].upstream',
+      'without a secret',
+    ],
+    [
+      'with one name',
+      {
+        members: [
+          { ...A, name: 'one' },
+          { ...B, name: 'one' },
+        ],
+      },
+      'members[1].name',
+      'makes this member "one", as members[0] is',
+    ],
+    [
+      'with a name that another one has from its upstream',
+      { members: [EAST, { ...WEST, name: 'east' }] },
+      'members[1].name',
+      'makes this member "east", as members[0] is',
+    ],
+    [
+      'with a name for a model that the group does not match',
+      { match: { models: ['gpt-4o*'] }, members: [{ ...EAST, models: { 'claude-4': 'x' } }] },
+      'members[0].models.claude-4',
+      'no pattern of match.models matches',
+    ],
+    [
+      'in a group that is for an upstream of another dialect',
+      { match: { upstreams: ['east', 'anthropic'] }, members: [EAST, WEST] },
+      'match.upstreams[1]',
+      'speaks anthropic, and the members speak openai',
+    ],
+    [
+      'in a group that is for a base URL of another dialect',
+      { match: { base_urls: ['https://closed.example.com'] }, members: [EAST] },
+      'match.base_urls[0]',
+      'speaks opaque, and the members speak openai',
+    ],
+    ...['api_key', 'upstream', 'base_url'].map(
+      (by): [string, Partial<GroupInput>, string, string] => [
+        `in a group that is split by ${by}`,
+        { partition_by: ['caller', by as 'api_key'], members: [A, B] },
+        'partition_by[1]',
+        `"${by}" cannot split a group with members`,
+      ],
+    ),
+    ['if there are none to keep', { affinity: {} }, 'affinity', 'means nothing without members'],
+  ])('%s', (_what, group, path, message) => {
+    expect(check(group).errors).toEqual([
+      { path: `groups[0].${path}`, message: expect.stringContaining(message) },
+    ]);
   });
 });
 
-test('an affinity that outlasts the queue is warned of', () => {
-  const warned = (wait: string) =>
-    check({ members: [A, B], affinity: { wait }, queue: { timeout_ms: 3_000 } }).warnings.filter(
-      (warning) => warning.includes('affinity.wait'),
+describe('members are taken', () => {
+  test.each<[string, Partial<GroupInput>]>([
+    ['with two secrets at one upstream', { members: [A, B] }],
+    ['of one dialect at several upstreams', { members: [EAST, WEST, { upstream: 'groq' }] }],
+    [
+      'with names for models that are matched by pattern, by upstream and by alias',
+      {
+        match: { models: ['gpt-4o', 'openai/o3*'] },
+        members: [{ ...EAST, models: { 'GPT-4o': 'a', 'o3-mini': 'b', ours: 'c' } }],
+      },
+    ],
+    ['in a group for all models', { members: [{ ...EAST, models: { 'claude-4': 'x' } }] }],
+    [
+      'in a group that is for their upstreams, or for a pattern that some of them have',
+      { match: { upstreams: ['east', '*'] }, members: [EAST, WEST] },
+    ],
+    ['in a group that is split by callers', { partition_by: ['caller'], members: [A, B] }],
+    [
+      'in a group that spills',
+      { members: [WEST], on_saturated: { spill_to: ['east'] }, match: { models: ['gpt-4o'] } },
+    ],
+  ])('%s', (_what, group) => {
+    expect(check(group).errors).toEqual([]);
+  });
+});
+
+describe('members are warned of', () => {
+  const warnings = (...asked: Parameters<typeof check>) => check(...asked).warnings;
+
+  test('that have nothing to be warned of: not at all', () => {
+    const affinity = { wait: '4m' };
+    expect(warnings({ members: [A, B], affinity: { by: 'caller' } })).toEqual([]);
+    // With one member, or without anybody who keeps one, nobody waits for one.
+    expect(warnings({ members: [A], affinity })).toEqual([]);
+    expect(warnings({ members: [A, B], affinity: { ...affinity, by: 'none' } })).toEqual([]);
+  });
+
+  test.each<[string, Parameters<typeof check>, string]>([
+    [
+      'when their affinity outlasts the queue',
+      [{ members: [A, B], affinity: { wait: '3s' }, queue: { timeout_ms: 3_000 } }],
+      'affinity.wait is not shorter than queue.timeout_ms',
+    ],
+    [
+      'when all are switched off',
+      [{ members: [{ ...A, enabled: false }] }],
+      'every member is switched off',
+    ],
+    [
+      'when a call may match two groups with members',
+      [{ members: [A] }, { others: [{ name: 'h', match: { models: ['m'] }, members: [B] }] }],
+      'One call may match "h" and "g", which both have members',
+    ],
+    [
+      'when another group is for an upstream of theirs',
+      [
+        { match: { models: ['gpt-4o'] }, members: [EAST, WEST] },
+        { others: [{ name: 'h', match: { upstreams: ['west'] } }] },
+      ],
+      'Group "h" is for west, and calls that members of "g" take there are not counted in it',
+    ],
+    [
+      'when a budget of the group has no prices at their upstreams',
+      [{ members: [WEST], limits: { budget_usd: { per_day: 5 } } }],
+      'no prices of west are known, so its budget refuses all calls there',
+    ],
+    [
+      'when a budget of their own has no prices',
+      [{ members: [EAST, { ...WEST, limits: { budget_usd: { per_day: 5 } } }] }],
+      'the budget of its member "west:west" takes no calls',
+    ],
+  ])('%s', (_what, asked, message) => {
+    expect(warnings(...asked)).toEqual([expect.stringContaining(message)]);
+  });
+
+  test('when nobody has a key', () => {
+    expect(warnings({ members: [A] }, { keys: false })).toContainEqual(
+      expect.stringContaining('no call goes to those of "g"'),
     );
-  expect(warned('3s')).toHaveLength(1);
-  expect(warned('2s')).toEqual([]);
+  });
+
+  test.each<[string, Parameters<typeof check>]>([
+    [
+      'when another group is for the upstream that their calls were sent to',
+      [
+        { match: { upstreams: ['west'], models: ['gpt-4o'] }, members: [WEST] },
+        { others: [{ name: 'h', match: { upstreams: ['west'] } }] },
+      ],
+    ],
+    [
+      'when their budgets have prices, or one for all',
+      [
+        {
+          members: [
+            { upstream: 'openai', limits: { budget_usd: { per_day: 5 } } },
+            {
+              ...WEST,
+              limits: { budget_usd: { per_day: 5, fallback_price: { input: 1, output: 2 } } },
+            },
+          ],
+        },
+      ],
+    ],
+  ])('not %s', (_what, asked) => {
+    expect(warnings(...asked)).toEqual([]);
+  });
 });
