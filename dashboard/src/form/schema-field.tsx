@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact';
-import { boundsText, pairRows, pairsFrom } from '../model/field-text.ts';
+import { boundsText, pairRows, pairsFrom, textPairsFrom } from '../model/field-text.ts';
 import { isSame, valueAt, type Document } from '../model/document.ts';
 import { messagesAt, type FieldError } from '../model/field-errors.ts';
 import { isSpecial, type SpecialPath } from '../model/field-words.ts';
@@ -11,6 +11,7 @@ import {
   InstantControl,
   ListControl,
   NumberControl,
+  OneOfControl,
   SwitchControl,
   TextControl,
   type ControlProps,
@@ -32,12 +33,12 @@ export interface FormState {
   readonly change: (path: string, value: unknown) => void;
   /** Choices by path, where the schema names none. */
   readonly suggestions?: Readonly<Record<string, readonly string[]>>;
+  /** Beginning of the ids of its controls, where a page has several such documents. */
+  readonly idPrefix?: string;
 }
 
 /** Controls of what has a shape of its own, by path. */
 const SPECIAL: Readonly<Record<SpecialPath, ComponentType<ControlProps>>> = {
-  members: TextControl,
-  affinity: TextControl,
   'queue.lane_rules': LaneRulesControl,
   'fairness.by': FairnessControl,
   on_saturated: SaturatedControl,
@@ -56,7 +57,7 @@ export function SchemaField(props: {
   const value = valueAt(form.draft, path);
   return (
     <Field
-      id={`field-${path.replaceAll('.', '-')}`}
+      id={`field-${form.idPrefix ?? ''}${path.replaceAll('.', '-')}`}
       label={label}
       code={path}
       unit={kind.type === 'number' ? field.unit : undefined}
@@ -93,8 +94,17 @@ function Control(
     case 'instant':
       return <InstantControl {...props} />;
     case 'text':
-      return <TextControl {...props} />;
+      return suggestions.length > 0 ? (
+        <OneOfControl {...props} options={suggestions} />
+      ) : (
+        <TextControl {...props} />
+      );
     case 'pairs': {
+      if (kind.isOfTexts) {
+        const columns = [{ label: 'Model' }, { label: 'Name there' }];
+        const rows = { value, columns, format: pairRows, parse: textPairsFrom, onChange };
+        return <RowsControl {...rows} noun="model" isNamed />;
+      }
       const numbers = path === 'fairness.weights' ? 'Weight' : 'Slots';
       const columns = [{ label: 'Tenant' }, { label: numbers, isShort: true }];
       const rows = { value, columns, format: pairRows, parse: pairsFrom, onChange };

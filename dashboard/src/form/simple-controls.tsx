@@ -38,14 +38,16 @@ export function NumberControl({ field, value, attributes, onChange }: ControlPro
   );
 }
 
-/** One line of text. */
-export function TextControl({ value, attributes, onChange }: ControlProps) {
+/** One line of text. Nothing typed: none, where it may be left out. */
+export function TextControl({ field, value, attributes, onChange }: ControlProps) {
   return (
     <input
       {...attributes}
       type="text"
       value={textOf(value)}
-      onInput={(event) => onChange(event.currentTarget.value)}
+      onInput={({ currentTarget: { value: text } }) =>
+        onChange(text === '' && field.isOptional ? undefined : text)
+      }
       autocomplete="off"
       spellcheck={false}
     />
@@ -85,6 +87,28 @@ export function ChoiceControl({
         <option key={option} value={option}>
           {option}
         </option>
+      ))}
+    </select>
+  );
+}
+
+/** A text that is the name of something that there is. */
+export function OneOfControl({
+  value,
+  attributes,
+  onChange,
+  options,
+}: ControlProps & { readonly options: readonly string[] }) {
+  const chosen = textOf(value);
+  return (
+    <select
+      {...attributes}
+      value={chosen}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    >
+      {!options.includes(chosen) && <option value={chosen}>{chosen || 'choose one'}</option>}
+      {options.map((option) => (
+        <option key={option}>{option}</option>
       ))}
     </select>
   );

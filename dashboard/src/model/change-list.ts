@@ -2,6 +2,7 @@ import type { AuditChange } from '../../../src/contract/audit.ts';
 import { gatewayKeySchema } from '../../../src/contract/config/keys.ts';
 import { groupSchema } from '../../../src/contract/config/group.ts';
 import { upstreamSchema } from '../../../src/contract/config/upstream-config.ts';
+import { memberSchema } from '../../../src/contract/config/members.ts';
 import { isSame } from './document.ts';
 
 /** One object of the configuration with everything that changes about it. */
@@ -57,6 +58,15 @@ export function fieldChanges({ list, kind, changes }: ChangedObject): readonly A
   return [...leavesOf('', chosen)]
     .filter(({ path }) => !UNSAID.has(path))
     .map(({ path, value }) => ({ path, [side]: value }));
+}
+
+const MEMBER = { ...memberSchema.parse({ upstream: '-' }), upstream: undefined };
+
+/** The value that a change tells of, without what members have by default: that is most of them, and says nothing. */
+export function toldOf(path: string, value: unknown): unknown {
+  if (/(^|\.)members\[[^\]]+\]$/.test(path)) return differing(value, MEMBER);
+  const isList = /(^|\.)members$/.test(path) && Array.isArray(value);
+  return isList ? value.map((each) => differing(each, MEMBER)) : value;
 }
 
 /** A hash is never told. */

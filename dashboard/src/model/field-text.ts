@@ -41,7 +41,7 @@ function isBlank(row: readonly string[]): boolean {
   return row.every((cell) => cell.trim() === '');
 }
 
-/** Numbers by name, a row each. */
+/** Numbers or texts by name, a row each. */
 export function pairRows(value: unknown): string[][] {
   return Object.entries(Object(value) as object).map(([name, number]) => [name, textOf(number)]);
 }
@@ -51,6 +51,13 @@ export function pairsFrom(rows: readonly (readonly string[])[]): unknown {
     rows
       .filter((row) => !isBlank(row))
       .map(([name = '', number = '']) => [name.trim(), numberFrom(number)]),
+  );
+}
+
+/** Texts by name. */
+export function textPairsFrom(rows: readonly (readonly string[])[]): unknown {
+  return Object.fromEntries(
+    rows.filter((row) => !isBlank(row)).map(([name = '', text = '']) => [name.trim(), text.trim()]),
   );
 }
 
@@ -126,8 +133,8 @@ function boundsOf(kind: FieldKind): string {
   return kind.takesAuto ? `auto, or ${range}.` : `${range}.`;
 }
 
-function fallbackText({ kind, fallback, unit }: SchemaField): string {
-  if (fallback === undefined) return 'Required.';
+function fallbackText({ kind, fallback, unit, isOptional }: SchemaField): string {
+  if (fallback === undefined) return isOptional ? '' : 'Required.';
   if (fallback === null) return 'Default: none.';
   if (typeof fallback === 'boolean') return `Default: ${fallback ? 'on' : 'off'}.`;
   if (typeof fallback === 'number') {

@@ -9,8 +9,6 @@ export interface FieldSection {
 
 /** Fields with a shape of their own, which have a control of their own. */
 const SPECIAL_PATHS = [
-  'members',
-  'affinity',
   'queue.lane_rules',
   'fairness.by',
   'on_saturated',
@@ -23,4 +21,14 @@ export type SpecialPath = (typeof SPECIAL_PATHS)[number];
 /** Whether a field has a control of its own. */
 export function isSpecial(path: string): path is SpecialPath {
   return SPECIAL_PATHS.some((each) => each === path);
+}
+
+/** Fields that are documents of their own, which a form shows by their fields. */
+const NESTED_PATHS = ['members', 'affinity'] as const;
+
+type NestedPath = (typeof NESTED_PATHS)[number];
+
+/** Whether a field is shown by its own fields. */
+export function isNested(path: string): path is NestedPath {
+  return NESTED_PATHS.some((each) => each === path);
 }

@@ -14,8 +14,8 @@ export type FieldKind =
   | { readonly type: 'choice'; readonly options: readonly string[] }
   /** A list of texts; `words` are those that the schema names. */
   | { readonly type: 'list'; readonly words: readonly string[] }
-  /** Numbers by name. */
-  | { readonly type: 'pairs' }
+  /** Numbers by name, or texts. */
+  | { readonly type: 'pairs'; readonly isOfTexts: boolean }
   | { readonly type: 'text' }
   | { readonly type: 'instant' }
   /** Has a shape of its own, and a control of its own. */
@@ -27,6 +27,8 @@ export interface SchemaField {
   readonly path: string;
   readonly kind: FieldKind;
   readonly isNullable: boolean;
+  /** It may be left out, and has no default then. */
+  readonly isOptional: boolean;
   /** Default where nothing is given. Undefined: it must be given. */
   readonly fallback: unknown;
   /** Description for somebody who fills in a form. */
@@ -38,17 +40,19 @@ export interface SchemaField {
 export function fieldsOf(schema: z.ZodObject, base = ''): SchemaField[] {
   return Object.entries(schema.shape).flatMap(([name, each]) => {
     const path = base === '' ? name : `${base}.${name}`;
-    const { inner, isNullable, fallback, said } = unwrap(each);
+    const { inner, isNullable, isOptional, fallback, said } = unwrap(each);
     if (inner instanceof z.ZodObject && !isNullable) return fieldsOf(inner, path);
     const kind = kindOf(inner);
     const unit = typeof said['unit'] === 'string' ? said['unit'] : undefined;
-    return [{ path, kind, isNullable, fallback, help: helpOf(said.description ?? '', kind), unit }];
+    const help = helpOf(said.description ?? '', kind);
+    return [{ path, kind, isNullable, isOptional, fallback, help, unit }];
   });
 }
 
 function unwrap(schema: z.core.$ZodType) {
   let inner = schema;
   let isNullable = false;
+  let isOptional = false;
   let fallback: unknown;
   let said: z.core.GlobalMeta = {};
   for (;;) {
@@ -57,8 +61,11 @@ function unwrap(schema: z.core.$ZodType) {
       fallback ??= inner.def.defaultValue;
     } else if (inner instanceof z.ZodNullable) {
       isNullable = true;
-    } else if (!(inner instanceof z.ZodOptional)) {
-      return { inner, isNullable, fallback: fallback ?? (isNullable ? null : undefined), said };
+    } else if (inner instanceof z.ZodOptional) {
+      isOptional = true;
+    } else {
+      fallback ??= isNullable ? null : undefined;
+      return { inner, isNullable, isOptional, fallback, said };
     }
     inner = inner.unwrap();
   }
@@ -77,7 +84,9 @@ function kindOf(schema: z.core.$ZodType): FieldKind {
   if (schema instanceof z.ZodNumber) return numberKind(schema, false);
   if (schema instanceof z.ZodBoolean) return { type: 'switch' };
   if (schema instanceof z.ZodEnum) return { type: 'choice', options: schema.options.map(String) };
-  if (schema instanceof z.ZodRecord) return { type: 'pairs' };
+  if (schema instanceof z.ZodRecord) {
+    return { type: 'pairs', isOfTexts: schema.valueType instanceof z.ZodString };
+  }
   if (schema instanceof z.ZodISODateTime) return { type: 'instant' };
   if (schema instanceof z.ZodString) return { type: 'text' };
   if (schema instanceof z.ZodArray) {

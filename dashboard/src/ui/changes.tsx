@@ -1,5 +1,5 @@
 import type { AuditChange } from '../../../src/contract/audit.ts';
-import { shortText } from '../model/change-list.ts';
+import { shortText, toldOf } from '../model/change-list.ts';
 import './changes.css';
 
 /** Changes from what to what, a line for each field. */
@@ -17,14 +17,14 @@ export function Changes(props: {
           {'from' in change && (
             <del>
               <span class="visually-hidden">from </span>
-              <Value value={change.from} />
+              <Value value={toldOf(change.path, change.from)} />
             </del>
           )}
           {'from' in change && 'to' in change && <span aria-hidden="true"> → </span>}
           {'to' in change && (
             <ins>
               <span class="visually-hidden">{'from' in change ? ' to ' : 'set to '}</span>
-              <Value value={change.to} />
+              <Value value={toldOf(change.path, change.to)} />
             </ins>
           )}
         </li>

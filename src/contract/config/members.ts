@@ -4,7 +4,8 @@ import { limitsSchema, text } from './limits.ts';
 
 /** Members of a group: the places where its calls can run. */
 
-const memberSchema = z.strictObject({
+/** A member, as operators write it. */
+export const memberSchema = z.strictObject({
   name: z
     .string()
     .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected 1 to 64 of a-z, 0-9, dot, dash, underscore')

@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks';
+import { AffinityField, MembersField } from '../../form/members-field.tsx';
 import { SchemaField, type FormState } from '../../form/schema-field.tsx';
 import { isSame, valueAt } from '../../model/document.ts';
 import { messagesAt } from '../../model/field-errors.ts';
-import type { FieldSection } from '../../model/field-words.ts';
+import { isNested, type FieldSection } from '../../model/field-words.ts';
 import type { SchemaField as FieldOfSchema } from '../../model/schema-fields.ts';
 
 /** Sections that are open from the beginning, because nearly every group says something there. */
@@ -46,9 +47,13 @@ export function Section(props: {
       </summary>
       <p class="help">{section.help}</p>
       <div class="fields">
-        {shown.map(({ path, label, field }) => (
-          <SchemaField key={path} field={field} label={label} form={form} />
-        ))}
+        {shown.map(({ path, label, field }) => {
+          if (!isNested(path)) {
+            return <SchemaField key={path} field={field} label={label} form={form} />;
+          }
+          const Nested = path === 'members' ? MembersField : AffinityField;
+          return <Nested key={path} form={form} />;
+        })}
       </div>
     </details>
   );

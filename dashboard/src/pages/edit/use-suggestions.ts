@@ -26,8 +26,10 @@ async function askKnown() {
   const all = asked.ok ? asked.body.upstreams.filter(({ enabled }) => enabled) : [];
   // Those in use first: they are what a group is most often about.
   const used = all.filter(({ configured, groups }) => configured !== null || groups.length > 0);
+  const upstreams = [...new Set([...used, ...all].map(({ id }) => id))];
   return {
-    'match.upstreams': [...new Set([...used, ...all].map(({ id }) => id))],
+    'match.upstreams': upstreams,
+    'members.upstream': upstreams,
     'match.keys': listed.ok ? listed.body.keys.map(({ id }) => id) : [],
   };
 }
