@@ -156,6 +156,16 @@ async function answer(exchange: Exchange, prompt: StrictPrompt, body: Buffer): P
   });
 }
 
+/** Whose the key of a request is. Null: nobody asks. Undefined: nobody's. */
+function accountOf(
+  { settings }: StrictScope,
+  { headers }: IncomingMessage,
+): string | null | undefined {
+  if (settings.accounts === null) return null;
+  const key = headers.authorization?.replace(/^bearer /i, '') ?? String(headers['x-api-key'] ?? '');
+  return settings.accounts[key];
+}
+
 function open(
   scope: StrictScope,
   target: string,
@@ -165,10 +175,17 @@ function open(
   const [path = '/', query = ''] = target.split('?', 2);
   const method = req.method ?? 'GET';
   const route = recogniseRoute(method, path, req.headers['anthropic-version'] !== undefined);
-  const behaviour = behaviourOf(scope.settings, req.headers);
+  const account = accountOf(scope, req);
+  const asked = behaviourOf(scope.settings, req.headers);
+  const behaviour = account === undefined ? { ...asked, status: 401 } : asked;
   const counted = behaviour.count ?? route.counted;
   const call = counted ? scope.counts.arrive(path, scope.settings) : null;
   if (!counted) scope.counts.uncounted += 1;
+  if (typeof account === 'string') {
+    call?.ofAccount(account, scope.settings);
+    const { accountHeader } = scope.settings;
+    if (accountHeader !== null) res.setHeader(accountHeader, account);
+  }
   const gone = new AbortController();
   const end = (how: 'done' | 'aborted'): void => {
     exchange.grant?.settle();

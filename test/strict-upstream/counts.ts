@@ -66,6 +66,7 @@ export interface StrictStats extends StrictTally {
   readonly arrivals: readonly StrictArrival[];
   readonly refusals: readonly SeenRefusal[];
   readonly models: Readonly<Record<string, StrictTally>>;
+  readonly accounts: Readonly<Record<string, StrictTally>>;
 }
 
 const emptyTally = (): StrictTally => ({
@@ -104,6 +105,7 @@ export const strictNow = (): number => performance.timeOrigin + performance.now(
 export class StrictCounts {
   readonly tally = emptyTally();
   readonly models = new Map<string, StrictTally>();
+  readonly accounts = new Map<string, StrictTally>();
   readonly arrivals: StrictArrival[] = [];
   readonly refusals: SeenRefusal[] = [];
   uncounted = 0;
@@ -115,6 +117,9 @@ export class StrictCounts {
       arrivals: this.arrivals.map((arrival) => ({ ...arrival })),
       refusals: [...this.refusals],
       models: Object.fromEntries([...this.models].map(([name, tally]) => [name, copyOf(tally)])),
+      accounts: Object.fromEntries(
+        [...this.accounts].map(([name, tally]) => [name, copyOf(tally)]),
+      ),
     };
   }
 
@@ -162,18 +167,26 @@ export class CountedCall {
     return this.#ended;
   }
 
+  /** The key says whose call it is, so that account's limit is known. */
+  ofAccount(account: string, { accountLimit }: StrictSettings): void {
+    this.#countIn(this.#counts.accounts, account, accountLimit);
+  }
+
   /** The body was read, so the model and its own limit are known. */
   named(model: string | null, label: string | null, { limits }: StrictSettings): void {
     this.#arrival.model = model;
     this.#arrival.label = label;
     if (model === null || this.#ended) return;
-    const tally = this.#counts.models.get(model) ?? emptyTally();
-    this.#counts.models.set(model, tally);
+    this.#countIn(this.#counts.models, model, limits[model] ?? null);
+  }
+
+  #countIn(tallies: Map<string, StrictTally>, name: string, limit: number | null): void {
+    const tally = tallies.get(name) ?? emptyTally();
+    tallies.set(name, tally);
     this.#tallies.push(tally);
     enter(tally);
-    const limit = limits[model];
     if (this.overLimit !== null) return;
-    if (limit !== undefined && tally.admitted >= limit) {
+    if (limit !== null && tally.admitted >= limit) {
       this.overLimit = limit;
       this.#giveBack();
     } else this.#takeSlot(tally);

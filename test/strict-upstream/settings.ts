@@ -74,6 +74,12 @@ export interface StrictSettings extends StrictBehaviour {
   readonly limit: number | null;
   /** The same for single models, by their exact name. Both limits hold. */
   readonly limits: Readonly<Record<string, number>>;
+  /** Whose each key is: others are refused with 401. Null: every key is taken, and of no account. */
+  readonly accounts: Readonly<Record<string, string>> | null;
+  /** Calls that may be in flight at once of one account, whatever keys they come with; null: any number. */
+  readonly accountLimit: number | null;
+  /** The header of answers that names the account; null: none does. */
+  readonly accountHeader: string | null;
   /** Limits per minute and per day. */
   readonly rates: RateTable;
   /** Whose refusals and limit headers a call gets; null: by the dialect of the call. */
@@ -121,6 +127,9 @@ export const DEFAULT_SETTINGS: StrictSettings = {
   ...DEFAULT_BEHAVIOUR,
   limit: null,
   limits: {},
+  accounts: null,
+  accountLimit: null,
+  accountHeader: null,
   rates: {},
   refuseAs: null,
   refusal: null,

@@ -50,6 +50,25 @@ describe('what it counts', () => {
     expect(upstream.stats('limit')).toMatchObject({ peak: 4, completed: 3, admitted: 0, total: 4 });
   });
 
+  it('holds each account to its limit, whatever keys it comes with, and knows no others', async () => {
+    const accounts = { 'sk-1': 'mine', 'sk-2': 'mine', 'sk-3': 'yours' };
+    const accountHeader = 'x-org';
+    upstream.configure({ accounts, accountLimit: 1, accountHeader, silentAfterChunks: 0 }, 'each');
+    const with_ = (key: string): Headers => ({ authorization: `Bearer ${key}` });
+    const answers: Response[] = [];
+    for (const key of ['sk-1', 'sk-2', 'sk-3', 'sk-4']) {
+      answers.push(await chat('each', with_(key)));
+    }
+    expect(answers.map(({ status }) => status)).toEqual([200, 429, 200, 401]);
+    expect(answers.map(({ headers }) => headers.get('x-org'))).toEqual([
+      ...['mine', 'mine', 'yours', null],
+    ]);
+    expect(upstream.stats('each').accounts).toMatchObject({
+      mine: { admitted: 1, rejected429: 1, total: 2 },
+      yours: { admitted: 1, rejected429: 0, total: 1 },
+    });
+  });
+
   it('holds each model to its own limit', async () => {
     upstream.configure({ limits: { 'glm-5.1': 1, 'glm-4.6': 2 }, silentAfterChunks: 0 }, 'models');
     const models = ['glm-5.1', 'glm-5.1', 'glm-4.6', 'glm-4.6', 'glm-4.6', 'glm-9'];

@@ -34,6 +34,8 @@ interface Stats {
   readonly refused: Readonly<Record<string, number>>;
   readonly aborted: number;
   readonly uncounted: number;
+  /** The same counts of each account whose keys the upstream was told. */
+  readonly accounts: Readonly<Record<string, { readonly peak: number; readonly total: number }>>;
   /** In the order in which the calls arrived. */
   readonly arrivals: readonly Arrival[];
 }
