@@ -9,6 +9,7 @@ import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts
 import type { Admission } from './acquire/admission.ts';
 import { countInFlight } from './calls-in-flight.ts';
 import { departures, retryBudgetOf } from './isolate.ts';
+import { learnAccount, moveToAccount } from './learn-account.ts';
 import type { Metering } from './metering.ts';
 import { logEgressRefused } from './observe/egress-log.ts';
 import { TRACED_MODEL_MAX, traceCall, traceError, traceUsage } from './observe/trace.ts';
@@ -21,6 +22,7 @@ import {
   type Again,
   type Answered,
   type Left,
+  type Moved,
   type Rejected,
 } from './result.ts';
 import type { Target } from './target.ts';
@@ -39,7 +41,7 @@ export interface Sending {
   readonly admission: Admission;
 }
 
-type Forwarded = Answered | Rejected | Again | Left;
+type Forwarded = Answered | Rejected | Again | Moved | Left;
 
 /** Sends a call that holds its slots, and holds them until the last byte of the answer. */
 export async function forward(sending: Sending): Promise<Forwarded> {
@@ -82,6 +84,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     return noAnswer(candidate, held);
   }
   admission.reportStatus(answer.status);
+  if (candidate.routed.account !== null) ctx.waitUntil(learnFrom(sending, answer));
   admission.reportServed(nearlyEmpty(answer, upstream, rules.feedForward));
   const meter = metering?.meterFor(answer) ?? null;
   const settle = (outcome: Outcome): Promise<void> => {
@@ -103,6 +106,11 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   return answered(response, signature(sending, waitMs));
 }
 
+/** Learns from the answer to a call whose its key is, and counts the call there. */
+async function learnFrom({ candidate, admission }: Sending, answer: Response): Promise<void> {
+  if (await learnAccount(candidate, answer)) moveToAccount(candidate, admission);
+}
+
 /** Leaves an upstream that has said nothing in time, of which no group learns: it may be on its way. */
 async function tooSlow({ candidate, turn, admission }: Sending): Promise<Again> {
   const { call, located } = candidate;
@@ -120,6 +128,19 @@ async function tooSlow({ candidate, turn, admission }: Sending): Promise<Again> 
   return { kind: 'again', where: 'elsewhere', isSlow: true };
 }
 
+/** Has a call placed anew that was refused. Nothing was said of the slot that it had, which nobody needs any more. */
+async function begunAnew(
+  { candidate: { call }, admission }: Sending,
+  held: HeldCall,
+): Promise<Moved> {
+  call.body.unspare();
+  held.giveUp();
+  const released = admission.release('unused');
+  call.ctx.waitUntil(released);
+  await released;
+  return { kind: 'moved', configVersion: call.table.snapshot.version };
+}
+
 /** Tells its groups why the upstream did not serve the call, which goes on or gets the upstream's answer. */
 async function refused(
   sending: Sending,
@@ -132,6 +153,11 @@ async function refused(
   const { call, located } = candidate;
   const { body } = call;
   const { kind } = refusal.signal;
+  if (kind === 'concurrency' && answer !== null && body.isKept) {
+    // It is the account that has too many calls under way: the call waits in the pool of that, and not of its key.
+    const isFound = await learnAccount(candidate, answer);
+    if (isFound && candidate.routed.account?.kind === 'unproved') return begunAnew(sending, held);
+  }
   if (kind === 'egress') logEgressRefused(candidate, answer);
   else logRefusal(sending, refusal, answer);
   if (answer !== null) admission.reportStatus(answer.status);

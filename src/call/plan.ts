@@ -4,6 +4,7 @@ import { hashedPlacements, mayHash } from '../routing/hashed-partition.ts';
 import type { Placement, RoutedCall } from '../routing/placement.ts';
 import type { KnownCall } from './call.ts';
 import { callRules, type CallRules } from './call-rules.ts';
+import { accountOf } from './identity/accounts.ts';
 import { keyFor, type UpstreamKey } from './identity/authenticate.ts';
 import type { Located } from './locate.ts';
 import type { Rejected } from './result.ts';
@@ -34,7 +35,9 @@ export async function planAt(
   if (found.kind === 'rejected') return found;
   const { key } = found;
   const { upstream, operation, model } = located;
-  const routed = routedCall(call, { upstream, operation: operation.name, model }, key);
+  const account = operation.limited ? await accountOf(call, upstream, key) : null;
+  const at = { upstream, operation: operation.name, model };
+  const routed = { ...routedCall(call, at, key), account };
   const placed = placementsOf(call, routed);
   const placements = mayHash(table.routes, env)
     ? await hashedPlacements(placed, env, table.snapshot.fingerprintKey)
@@ -54,6 +57,7 @@ export function routedCall(
     caller: caller.id,
     keyIds: caller.keyIds,
     keyFingerprint: key.fingerprint,
+    account: null,
     header: (name) => request.headers.get(name),
   };
 }
@@ -61,6 +65,11 @@ export function routedCall(
 /** The pools of a call, by the configuration that it goes by, with partitions named by their values. */
 export function placementsOf({ table }: KnownCall, routed: RoutedCall): readonly Placement[] {
   return table.routes.place(routed);
+}
+
+/** The pool of a call in the automatic group; null: it is in none. */
+export function autoPlacementOf(call: KnownCall, routed: RoutedCall): Placement | null {
+  return placementsOf(call, routed).find(({ config }) => config === null) ?? null;
 }
 
 /** The error reply to a call that its gateway key does not allow at a candidate; null: it does. */

@@ -1,5 +1,6 @@
 import { changedSince } from './changed-since.ts';
 import { forward } from './forward.ts';
+import { hasAccountByNow } from './learn-account.ts';
 import { measure } from './metering.ts';
 import { passThrough } from './pass-through.ts';
 import { forbiddenAt, type Candidate } from './plan.ts';
@@ -29,6 +30,10 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
   switch (admitted.kind) {
     case 'admitted': {
       const { admission } = admitted;
+      if (hasAccountByNow(candidate)) {
+        await admission.release('unused');
+        return { kind: 'moved', configVersion: call.table.snapshot.version };
+      }
       try {
         return await forward({ candidate, turn, target, metering, admission });
       } catch (error) {

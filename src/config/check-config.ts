@@ -25,6 +25,8 @@ import { jurisdictionWarnings } from './check/jurisdictions.ts';
 import { spillErrors } from './check/spill.ts';
 import { unknownUpstream } from './check/unknown-upstream.ts';
 import {
+  accountErrors,
+  accountWarnings,
   addressWarnings,
   secretWarnings,
   upstreamErrors,
@@ -69,9 +71,10 @@ export function checkConfig(
       ...duplicates('admin_keys', 'id', config.admin_keys),
       ...duplicates('admin_keys', 'hash', config.admin_keys),
       ...adminKeyErrors(config),
-      ...config.upstreams.flatMap((entry, index) =>
-        upstreamErrors(entry, `upstreams[${index}]`, builtInIds, options),
-      ),
+      ...config.upstreams.flatMap((entry, index) => [
+        ...upstreamErrors(entry, `upstreams[${index}]`, builtInIds, options),
+        ...accountErrors(entry, `upstreams[${index}]`),
+      ]),
       ...config.groups.flatMap((group, index) => [
         ...groupErrors(group, `groups[${index}]`, upstreams),
         ...memberErrors(group, `groups[${index}]`, upstreams),
@@ -85,6 +88,7 @@ export function checkConfig(
       ...config.upstreams.flatMap((entry) => upstreamWarnings(entry, upstreams.get(entry.id))),
       ...addressWarnings(config, options),
       ...secretWarnings(config, upstreams),
+      ...accountWarnings(config),
       ...config.groups.flatMap((group) => groupWarnings(group, [...upstreams.values()])),
       ...config.groups.flatMap(silenceWarnings),
       ...memberWarnings(config, upstreams),

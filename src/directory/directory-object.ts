@@ -23,6 +23,7 @@ import { definedGroup, KEY_PREFIX, keyWeights } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { poolKey, poolOf, takesCalls, type PlacedPool } from '../routing/pool.ts';
 import { changesBetween } from '../config/changes-between.ts';
+import { AccountList } from './account-list.ts';
 import { AuditLog } from './audit-log.ts';
 import { changeBetween, changedAtWith, ownPoolsToTell } from './changes.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
@@ -61,6 +62,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #store: DirectoryStore;
   readonly #list: PoolList;
   readonly #presence: PresenceList;
+  readonly #accounts: AccountList;
   readonly #audit: AuditLog;
   #isFlushing = false;
   /** How the hub of the dashboards wants to be told. A new instance hears it at the hub's next look. */
@@ -77,6 +79,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#list = new PoolList(ctx.storage.sql);
     this.#presence = new PresenceList(ctx.storage.sql, env.BOOT_ID ?? '', windowMsOf(env));
     this.#audit = new AuditLog(ctx.storage.sql);
+    this.#accounts = new AccountList(ctx.storage.sql);
     this.#telling = new Telling({
       list: this.#list,
       storage: ctx.storage,
@@ -211,6 +214,15 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     if (shared !== partition) this.#sweep(group);
     this.#publisher.publish();
     return shared;
+  }
+
+  async accountOf(key: string): Promise<string | null> {
+    return this.#accounts.find(key);
+  }
+
+  async noteAccount(key: string, account: string | null): Promise<void> {
+    if (account === null) this.#accounts.forget(key);
+    else this.#accounts.note(key, account, steadyClock.now());
   }
 
   async note(actor: string, action: string): Promise<void> {

@@ -4,6 +4,7 @@ export { azure } from './azure.ts';
 export { baseten } from './baseten.ts';
 export { bedrock } from './bedrock.ts';
 export { cerebras } from './cerebras.ts';
+export { chatgpt } from './chatgpt.ts';
 export { chutes } from './chutes.ts';
 export { cohere } from './cohere.ts';
 export { dashscope } from './dashscope.ts';

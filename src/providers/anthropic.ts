@@ -21,6 +21,12 @@ export const anthropic = {
   dialect: 'anthropic',
   openaiAt: '/v1', // Chat alone: https://platform.claude.com/docs/en/api/openai-sdk
   models: ['claude-*'],
+  account: {
+    answers: { header: 'anthropic-organization-id', keyPrefix: 'sk-ant-oat' },
+    source: 'https://platform.claude.com/docs/en/api/overview',
+    date: '2026-11-20',
+    note: 'OAuth tokens last for hours, and each machine has its own. The seats of a team are one organization.',
+  },
   limitHeaders: {
     refill: 'continuous',
     probes: ['anthropic-ratelimit-requests-remaining', 'anthropic-ratelimit-tokens-remaining'],

@@ -19,6 +19,7 @@ function upstreamOf(provider: Provider, baseUrl: string): Upstream {
     secret: null,
     allow: [],
     keyNamesAccount,
+    accountBy: 'auto',
     prices: {},
     limitHeaders: 'auto',
     injectsUsage: false,

@@ -1,3 +1,4 @@
+import { CHATGPT_ACCOUNT } from './chatgpt.ts';
 import { COMMON_HEADERS } from '../upstream/refusal/header-families.ts';
 import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import type { Provider } from './provider.ts';
@@ -22,6 +23,7 @@ export const openai = {
     'tts-1*',
     'whisper-1', // The other Whispers are open weights that resellers serve.
   ],
+  account: CHATGPT_ACCOUNT,
   limitHeaders: {
     ...COMMON_HEADERS,
     isReliable: true,

@@ -42,6 +42,8 @@ export interface Provider {
    * @default true
    */
   readonly keyNamesAccount?: boolean;
+  /** Signs by which the account of a key is told that does not last. Absent: each key stands for itself. */
+  readonly account?: AccountSigns;
   /**
    * Whether every upstream of the dialect that is called like the provider counts and charges as it does,
    * since its operators choose ids and hosts.
@@ -104,6 +106,24 @@ export interface CountingRow {
   /** Beginnings of models' names, in lower case. Absent: all models. */
   readonly models?: readonly string[];
   readonly counts: Partial<LimitProfile>;
+  readonly source: string;
+  /** When it was last known to hold, as `YYYY-MM-DD`. */
+  readonly date: string;
+  readonly note?: string;
+}
+
+/**
+ * A provider's own words for whose a short-lived key is. They must be its own: a claim that it signs, or an answer that it
+ * gives to a key which it took.
+ */
+export interface AccountSigns {
+  /**
+   * Paths to the claims that name the account together, in a key that is a JSON Web Token. The first must be there, or the
+   * key is none of these.
+   */
+  readonly claims?: readonly (readonly string[])[];
+  /** The header of its answers that names the account, in lower case, of keys that begin so. */
+  readonly answers?: { readonly header: string; readonly keyPrefix: string };
   readonly source: string;
   /** When it was last known to hold, as `YYYY-MM-DD`. */
   readonly date: string;

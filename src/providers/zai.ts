@@ -11,6 +11,12 @@ export const zai = {
   openaiAt: '/api/paas/v4',
   anthropicAt: '/api/anthropic/v1',
   models: ['glm-*', 'cogview-*', 'cogvideox-*'],
+  account: {
+    claims: [['api_key']],
+    source: 'https://github.com/zeroclaw-labs/zeroclaw/pull/4911',
+    date: '2026-03-28',
+    note: 'Clients sign a token with their key every few minutes. It names the first half of the key.',
+  },
   // By model, for one account.
   limits: [
     {

@@ -7,6 +7,7 @@ export const zhipu = {
   baseUrl: 'https://open.bigmodel.cn',
   openaiAt: '/api/paas/v4',
   anthropicAt: '/api/anthropic/v1',
+  account: zai.account,
   limits: zai.limits.map((limit) => ({
     ...limit,
     note: 'Assumed to keep the limits of the international host.',

@@ -36,8 +36,17 @@ export interface RoutedCall extends CallBeforeModel {
   readonly caller: string;
   /** Fingerprint of the key that the upstream will see; null where there is none. */
   readonly keyFingerprint: string | null;
+  /** Null: the key stands for itself. */
+  readonly account: KeyAccount | null;
   header(name: string): string | null;
 }
+
+/** The account of a key that does not last. */
+export type KeyAccount =
+  /** Named by a keyed hash. `isProved`: the upstream has taken this very key for it. */
+  | { readonly kind: 'known'; readonly name: string; readonly isProved: boolean }
+  /** The upstream has not taken the key yet, as far as is known. `claimed`: the account that it claims, if it does. */
+  | { readonly kind: 'unproved'; readonly claimed: string | null };
 
 /** One pool that a call needs a slot of. */
 export interface Placement {
@@ -49,6 +58,8 @@ export interface Placement {
   readonly config: GroupConfig | null;
   /** It stands for something of a provider, so what the provider says is about it. */
   readonly isOfProvider: boolean;
+  /** It is the pool of a key whose account is to be found out, by one call at a time. Absent: no. */
+  readonly isUnproved?: true;
   /** Lane that the group puts the call's model into, if it has a rule for it. */
   readonly ruledLane: Lane | null;
 }
@@ -232,14 +243,24 @@ function modelNames(upstream: Upstream, sent: string | null, canonical: string |
   return { upstream: upstream.id, names: [...new Set(names)] };
 }
 
-function automaticPlacement({ upstream, keyFingerprint }: RoutedCall, model: string | null) {
+/**
+ * The limit of a key whose account is to be found out: a call beside the account's own pool is one above its limit, and no
+ * more than one.
+ */
+const UNPROVED: AssumedLimit = { slotsMax: 1, source: 'unknown' };
+
+function automaticPlacement(call: RoutedCall, model: string | null) {
+  const { upstream, keyFingerprint, account } = call;
   const { name, assumed, isOfModels } = autoGroupOf(upstream, model);
+  const isUnproved = account?.kind === 'unproved';
+  const isSplit = upstream.keyNamesAccount || upstream.accountBy !== 'auto';
   const placement: Placement = {
     group: name,
-    partition: upstream.keyNamesAccount ? keyFingerprint : null,
-    assumed,
+    partition: account?.kind === 'known' ? account.name : isSplit ? keyFingerprint : null,
+    assumed: isUnproved ? UNPROVED : assumed,
     config: null,
     isOfProvider: true,
+    ...(isUnproved && { isUnproved }),
     ruledLane: null,
   };
   return { rank: autoRank(isOfModels), name, placement };

@@ -23,7 +23,8 @@ export function resolveUpstreams(
 }
 
 /** Fields of an upstream that only a configuration sets. */
-const NOT_CONFIGURED: Pick<Upstream, 'prices' | 'limitHeaders' | 'injectsUsage'> = {
+const NOT_CONFIGURED: Pick<Upstream, 'accountBy' | 'prices' | 'limitHeaders' | 'injectsUsage'> = {
+  accountBy: 'auto',
   prices: {},
   limitHeaders: 'auto',
   injectsUsage: false,
@@ -46,6 +47,7 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
     secret: entry.auth === 'passthrough' ? base.secret : entry.auth.secret,
     allow: entry.allow,
     keyNamesAccount: base.keyNamesAccount,
+    accountBy: entry.account_by,
     prices: entry.prices,
     limitHeaders: entry.limit_headers,
     injectsUsage: entry.inject_usage,

@@ -55,6 +55,10 @@ async function keyedHash(keyAndText: string): Promise<string> {
 }
 
 const fingerprintOf = createCache(async (text) => `fp_${await keyedHash(text)}`);
+/** How the names of accounts begin. */
+export const ACCOUNT_PREFIX = 'acct_';
+
+const accountNameOf = createCache(async (text) => `${ACCOUNT_PREFIX}${await keyedHash(text)}`);
 const partitionHashOf = createCache(async (text) => `h:${await keyedHash(text)}`);
 
 /**
@@ -68,4 +72,9 @@ export function fingerprint(fingerprintKey: string, credential: string): Promise
 /** Makes what stands for a value of a caller's in the name of a pool that is in a jurisdiction, in the same way. */
 export function partitionHash(fingerprintKey: string, value: string): Promise<string> {
   return partitionHashOf(`${fingerprintKey}\npartition ${value}`);
+}
+
+/** Makes what stands for an account of a provider in the same way: its id may tell whose it is. */
+export function accountName(fingerprintKey: string, account: string): Promise<string> {
+  return accountNameOf(`${fingerprintKey}\naccount ${account}`);
 }

@@ -18,6 +18,8 @@ export interface UpstreamForm {
   readonly aliases: string;
   readonly via: string;
   readonly limit_headers: string;
+  /** The way to tell the account of a caller's key. */
+  readonly account_by: string;
   readonly inject_usage: boolean;
   readonly enabled: boolean;
 }
@@ -44,6 +46,7 @@ export function formOf(upstream: UpstreamInfo | null): UpstreamForm {
       .join('\n'),
     via: textOf(has['via']),
     limit_headers: textOf(has['limit_headers']) || 'auto',
+    account_by: textOf(has['account_by']) || 'auto',
     inject_usage: has['inject_usage'] === true,
     enabled: has['enabled'] !== false,
   };
@@ -79,6 +82,7 @@ function documentOf(form: UpstreamForm): Record<string, unknown> {
     aliases: Object.fromEntries(linesOf(aliases).map(pairOf)),
     via: form.via.trim() || null,
     limit_headers,
+    account_by: form.account_by.trim() || 'auto',
     inject_usage,
     enabled,
   };

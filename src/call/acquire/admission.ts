@@ -50,6 +50,8 @@ export interface Admission {
   /** Tells the group that a signal is about, if any is. */
   report(signal: UpstreamSignal, scope: RefusalScope, isRepeat: boolean): void;
   keep(onRevoked: () => void): void;
+  /** Moves the slot in the pool of the call's key to the pool of its account, as soon as that is known. */
+  moveToAccount(placement: Placement, account: string): void;
   /** `settle` says what the call has used, by what each group counts; without it, what was reserved. */
   release(outcome: Outcome, settle?: Settle): Promise<void>;
 }

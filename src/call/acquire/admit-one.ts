@@ -164,6 +164,7 @@ function mayRunOnLent(
   { env, metering }: Pick<AdmitContext, 'env' | 'metering'>,
 ): boolean {
   if (isTry || waitsElsewhere || holdsNarrower || attempt > 1) return false;
+  if (placement.isUnproved === true) return false;
   return slots === 1 && parents.length === 0 && metering === null && !isOnTrial(env, placement);
 }
 
@@ -240,9 +241,16 @@ function requestFor(
   };
 }
 
-/** Finds the tenant: never what the caller may choose, unless the operator trusts a header. */
+/**
+ * Finds the tenant: never what the caller may choose, unless the operator trusts a header. Keys of one account are one
+ * tenant, or whoever has many would have as many shares; and one that is replaced would begin anew.
+ */
 function tenantOf(call: RoutedCall, { config }: Placement): string {
   const by = config?.fairness.by[0] ?? 'caller';
-  if (by === 'caller') return call.caller;
+  const { caller, account, keyFingerprint } = call;
+  if (by === 'caller') {
+    const isOwn = caller === keyFingerprint && account?.kind === 'known';
+    return isOwn ? account.name : caller;
+  }
   return call.header(by.slice('header:'.length))?.slice(0, 200) ?? 'none';
 }

@@ -8,7 +8,7 @@ import { within } from '../../runtime/within.ts';
 import { waitsUntil, type Admission, type Settle, type Ticket } from './admission.ts';
 import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './admit-one.ts';
 import { isOverload } from './failure-streak.ts';
-import type { HeldLease } from './lease-holder.ts';
+import { LeaseHolder, type HeldLease } from './lease-holder.ts';
 import { isOnTrial, poolSource } from './pools.ts';
 import { openedRetryMs } from './retry-delays.ts';
 import { ownOrShared } from './shared-partition.ts';
@@ -57,7 +57,7 @@ export async function admit(
   const round = ticket.rounds.begin();
   const manner = { ...round, isTry: false, waitsElsewhere: false, holdsNarrower: false };
   const one = await admitOne(call, ticket, narrowest, manner, context);
-  if (one.kind === 'admitted') return { kind: 'admitted', admission: admissionOf([one]) };
+  if (one.kind === 'admitted') return { kind: 'admitted', admission: admissionOf([one], context) };
   return one.kind === 'declined' ? LEFT : one;
 }
 
@@ -101,7 +101,7 @@ async function tryAll(
   );
   const granted = tries.filter((one) => one.kind === 'admitted');
   if (granted.length === placements.length) {
-    return { kind: 'admitted', admission: admissionOf(granted) };
+    return { kind: 'admitted', admission: admissionOf(granted, context) };
   }
   giveBack(granted, context);
   for (const one of tries) {
@@ -135,7 +135,7 @@ async function takeInOrder(
     held.push(one);
   }
   for (const { lease } of leasesOf(held.slice(0, -1))) context.ctx.waitUntil(lease.confirm());
-  return { kind: 'admitted', admission: admissionOf(held) };
+  return { kind: 'admitted', admission: admissionOf(held, context) };
 }
 
 /** Waits for the end of a pause, holding nothing. Null: it has ended; else what the caller is told. */
@@ -172,7 +172,7 @@ function giveBack(held: readonly One[], { ctx }: AdmitContext): void {
   for (const one of held) ctx.waitUntil(end(one, 'unused'));
 }
 
-function admissionOf(held: readonly One[]): Admission {
+function admissionOf(held: readonly One[], { env, table }: AdmitContext): Admission {
   const leases = leasesOf(held);
   return {
     placements: held.map(({ placement }) => placement),
@@ -197,6 +197,14 @@ function admissionOf(held: readonly One[]): Admission {
     },
     keep: (onRevoked) => {
       for (const { lease } of leases) lease.keep(onRevoked);
+    },
+    moveToAccount: (to, account) => {
+      const own = leases.find(({ placement }) => placement.isUnproved);
+      if (own?.lease instanceof LeaseHolder) {
+        const { partition, assumed } = to;
+        const tenant = { tenant: account };
+        own.lease.moveTo(poolSource(env, to, table), { partition, assumed, ...tenant });
+      }
     },
     release: async (outcome, settle) => {
       await Promise.all(held.map((one) => end(one, outcome, settle)));

@@ -1,4 +1,9 @@
-import type { LeaseRpc, RenewAnswer, ResumeRequest } from '../../contract/rpc/group-rpc.ts';
+import type {
+  LeaseRpc,
+  RenewAnswer,
+  ResumeAnswer,
+  ResumeRequest,
+} from '../../contract/rpc/group-rpc.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
@@ -56,8 +61,8 @@ export type HeldLease = Pick<
  * object was reset, and gives it back exactly once.
  */
 export class LeaseHolder {
-  readonly #pool: PoolSource;
-  readonly #self: ResumeRequest;
+  #pool: PoolSource;
+  #self: ResumeRequest;
   readonly #ctx: Background;
   readonly #after: Schedule;
   /** The answer that it holds the lease by. */
@@ -74,6 +79,7 @@ export class LeaseHolder {
   #isSole = true;
   #isEndTold = false;
   #reported: Promise<unknown> | null = null;
+  #moving: Promise<unknown> | null = null;
   #callOffRenewal: (() => void) | null = null;
   #onRevoked: (() => void) | null = null;
   #isRevoked = false;
@@ -166,6 +172,16 @@ export class LeaseHolder {
     }
   }
 
+  /**
+   * Moves the lease to another pool, which counts it whatever its limit is. Where that one cannot be reached, the lease stays
+   * where it is.
+   */
+  moveTo(pool: PoolSource, to: Pick<ResumeRequest, 'partition' | 'assumed' | 'tenant'>): void {
+    if (this.#isReleased) return;
+    this.#moving = this.#move(pool, { ...this.#self, ...to }).catch(() => {});
+    this.#ctx.waitUntil(this.#moving);
+  }
+
   /** Gives the slot back. Later calls change nothing. */
   async release(outcome: Outcome, settlement?: Settlement): Promise<void> {
     if (this.#isReleased) return;
@@ -173,6 +189,7 @@ export class LeaseHolder {
     this.#callOffRenewal?.();
     // What the upstream said is about this lease, so the group hears it before the lease is gone.
     if (this.#reported !== null) await this.#reported;
+    if (this.#moving !== null) await this.#moving;
     const { lease } = this.#granted;
     this.#isEndTold = true;
     try {
@@ -188,6 +205,30 @@ export class LeaseHolder {
       const used = settlement ?? null;
       this.#onEnd?.({ outcome, status: this.#status, reason: this.#refusal, used });
     }
+  }
+
+  async #move(pool: PoolSource, self: ResumeRequest): Promise<void> {
+    const sentAt = steadyClock.now();
+    const heldMs = sentAt - this.#grantedAt;
+    // None of the slots that an earlier instance there may have handed out is this one.
+    const resuming = pool().resume({ ...self, heldMs, hasLapsed: true });
+    let taken: ResumeAnswer;
+    try {
+      taken = await within(ANSWER_LOST_MS, resuming, this.#after);
+    } catch (error) {
+      resuming.then(disposeOf).catch(() => {});
+      throw error;
+    }
+    if (taken.kind !== 'granted') return;
+    const before = this.#granted.lease;
+    this.#pool = pool;
+    this.#self = self;
+    this.#granted = taken;
+    this.#renewedAt = sentAt;
+    this.#ttlMs = LEASE_TTL_MS;
+    // It tells nothing of the call there: the other pool will hear it.
+    await within(ANSWER_LOST_MS, Promise.resolve(before?.release('unused', null)), this.#after);
+    before?.[Symbol.dispose]();
   }
 
   /** Of two answers that carry the lease the one with the larger attachment holds it. Returns whether it is this one. */
@@ -303,6 +344,10 @@ export class LeaseHolder {
       }
     }
   }
+}
+
+function disposeOf(answer: ResumeAnswer): void {
+  if (answer.kind === 'granted') answer.lease[Symbol.dispose]();
 }
 
 function heldFromNow(): HeldSince {

@@ -1,5 +1,6 @@
 import type { Config, UpstreamConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
+import { CREDENTIAL_HEADERS } from '../../routing/partition.ts';
 import type { FieldError } from '../field-error.ts';
 import { isAddress, isPrivateHost } from './private-address.ts';
 
@@ -35,6 +36,23 @@ export function upstreamErrors(
     }
   }
   return messages.map((message) => ({ path: at, message }));
+}
+
+/** Finds a header that would show keys as the names of accounts. */
+export function accountErrors({ account_by: by }: UpstreamConfig, path: string): FieldError[] {
+  if (!by.startsWith('header:') || !CREDENTIAL_HEADERS.has(by.slice('header:'.length))) return [];
+  const message = `"${by}" is where keys stand, and they change; name what stays`;
+  return [{ path: `${path}.account_by`, message }];
+}
+
+/** Warns of upstreams where nobody can say whose its key is: of strangers it is not believed. */
+export function accountWarnings({ upstreams, keys }: Pick<Config, 'upstreams' | 'keys'>): string[] {
+  const ids = upstreams.flatMap(({ id, account_by: by }) => (by.startsWith('header:') ? [id] : []));
+  if (ids.length === 0 || keys.length > 0) return [];
+  return [
+    `account_by of ${ids.join(', ')} names a header of calls, which is believed behind a gateway key only, and keys lists none: ` +
+      'each provider key there is an account of its own.',
+  ];
 }
 
 /** Warns of an upstream whose routes repeat the end of its base URL. */

@@ -14,6 +14,16 @@ const pathPrefix = z
   .nullable()
   .optional();
 
+const accountBy = z.union([
+  z.enum(['auto', 'key']),
+  z
+    .string()
+    .regex(
+      /^(claim:[^\s]{1,100}|(answer|header):[a-z0-9-]{1,64})$/,
+      'expected auto, key, claim:<name>, answer:<header> or header:<name>',
+    ),
+]);
+
 const authSchema = z.union([
   z.literal('passthrough'),
   z.strictObject({
@@ -96,6 +106,10 @@ export const upstreamSchema = z
       .describe(
         'Whether its rate-limit headers are believed. `auto`: as its provider is known for.',
       ),
+    account_by: accountBy.default('auto').meta({
+      description:
+        "What names the account of a caller's own key, so that keys of one account share an automatic group. `auto`: what is known of the provider. `key`: each key is an account. `claim:<name>`: a claim of keys that are JSON Web Tokens. `answer:<header>`: a header of the upstream's answers. `header:<name>`: a header of the call, of callers with a gateway key.",
+    }),
     inject_usage: z
       .boolean()
       .default(false)

@@ -29,6 +29,8 @@ export interface Upstream {
    * cannot be told apart by account, so the automatic group is not partitioned.
    */
   readonly keyNamesAccount: boolean;
+  /** The way to tell the account of a caller's key; `auto`: what is known of the provider. */
+  readonly accountBy: UpstreamConfig['account_by'];
   /** Prices that the operator gives, in USD per million tokens, by model. */
   readonly prices: UpstreamConfig['prices'];
   /** Whether its rate-limit headers are believed; `auto`: as its provider is known for. */

@@ -114,6 +114,10 @@ export interface DirectoryRpc {
    * The answer stays the same for as long as calls may be under way there.
    */
   share(group: string, partition: string): Promise<string>;
+  /** The account of a key that its upstream has taken; null: not known. Both are keyed hashes. */
+  accountOf(key: string): Promise<string | null>;
+  /** Notes whose a key is; null: its upstream takes it no more. */
+  noteAccount(key: string, account: string | null): Promise<void>;
   /** Writes into the audit log what changed no configuration. */
   note(actor: string, action: string): Promise<void>;
   /** The newest entries, as Workers of 0.1.0 ask for them. */

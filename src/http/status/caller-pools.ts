@@ -9,7 +9,9 @@ import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../../contract/pool-name.ts';
 import { compileGroups } from '../../routing/group-match.ts';
 import { within } from '../../runtime/within.ts';
 import { readSecret } from '../../runtime/secrets.ts';
-import { fingerprint } from '../../runtime/digests.ts';
+import { accountOfTaken } from '../../call/identity/accounts.ts';
+import type { Upstream } from '../../contract/config/upstream.ts';
+import { ACCOUNT_PREFIX, fingerprint } from '../../runtime/digests.ts';
 import { mayUse } from '../../routing/key-access.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
@@ -116,13 +118,22 @@ async function automaticPools(
   pools: readonly PlacedPool[],
 ): Promise<CallerPool[]> {
   const found: CallerPool[] = [];
+  const accounts = new Map<Upstream, string | null>();
   for (const pool of pools) {
     if (!pool.group.startsWith(AUTO_PREFIX) || !mayUse(caller.key, pool.group, true)) continue;
     const [id = ''] = pool.group.slice(AUTO_PREFIX.length).split('/');
-    const secret = upstreams.get(id)?.secret ?? null;
+    const upstream = upstreams.get(id);
+    const secret = upstream?.secret ?? null;
     const injected = secret === null ? null : readSecret(env, secret);
+    if (upstream !== undefined && isOfAccount(pool) && !accounts.has(upstream)) {
+      const { fingerprint: print } = caller;
+      const key = { injected: null, fingerprint: print };
+      accounts.set(upstream, print === null ? null : await accountOfTaken(env, upstream, key));
+    }
+    const account = upstream === undefined ? null : (accounts.get(upstream) ?? null);
     const partitions = [
       null,
+      account,
       OVERFLOW_PARTITION,
       caller.fingerprint,
       caller.key !== null && injected !== null
@@ -130,10 +141,17 @@ async function automaticPools(
         : null,
     ];
     if (!partitions.includes(pool.partition)) continue;
-    const isOwn = caller.key === null && pool.partition === caller.fingerprint;
+    const isOwn =
+      caller.key === null &&
+      pool.partition !== null &&
+      [caller.fingerprint, account].includes(pool.partition);
     found.push({ pool, kind: 'automatic', group: null, isOwn, isShown: isOwn });
   }
   return found;
+}
+
+function isOfAccount({ partition }: PlacedPool): boolean {
+  return partition?.startsWith(ACCOUNT_PREFIX) === true;
 }
 
 async function listedPools(env: Env): Promise<readonly PlacedPool[]> {

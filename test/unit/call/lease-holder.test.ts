@@ -1,5 +1,5 @@
 // The Worker's side of a lease, against scripted stubs and a virtual clock.
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type {
   GroupRpc,
   LeaseRpc,
@@ -284,4 +284,57 @@ it('tells whose slot it has where it takes its lease up again', async () => {
   renewals[0]?.resolve('gone');
   await vi.advanceTimersByTimeAsync(RESUME_MS);
   expect(resume).toHaveBeenCalledExactlyOnceWith({ ...SELF, ...HELD, heirOf: ['s.1'] });
+});
+
+describe('a lease that is moved to another pool', () => {
+  function otherPool(answer: ResumeAnswer | Error = { kind: 'gone' }) {
+    const resume = vi.fn<GroupRpc['resume']>(() =>
+      answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer),
+    );
+    return { resume, pool: { resume } as Partial<GroupRpc> as GroupRpc };
+  }
+
+  const TO = { partition: 'acct_1', assumed: { slotsMax: 3, source: 'unknown' }, tenant: 'acct_1' };
+  const to = TO as Parameters<LeaseHolder['moveTo']>[1];
+
+  it('is counted there before it is given back here, and ends there', async () => {
+    const { holder, lease } = setUp();
+    const there = scriptedLease();
+    const { resume, pool } = otherPool(granted(there.lease, 9));
+    holder.reportStatus(200);
+    holder.moveTo(() => pool, to);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(resume).toHaveBeenCalledWith(
+      expect.objectContaining({ ...SELF, ...TO, hasLapsed: true }),
+    );
+    // Here it has told nothing: no call of this pool was served.
+    expect(lease.release).toHaveBeenCalledExactlyOnceWith('unused', null);
+    expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(there.lease.renew).toHaveBeenCalledOnce();
+    await holder.release('success');
+    expect(lease.release).toHaveBeenCalledOnce();
+    expect(there.lease.release).toHaveBeenCalledExactlyOnceWith('success', 200, undefined, true);
+  });
+
+  it('that ends meanwhile ends where it has come to', async () => {
+    const { holder, lease } = setUp();
+    const there = scriptedLease();
+    holder.moveTo(() => otherPool(granted(there.lease, 9)).pool, to);
+    await holder.release('success');
+    expect(lease.release).toHaveBeenCalledExactlyOnceWith('unused', null);
+    expect(there.lease.release).toHaveBeenCalledOnce();
+  });
+
+  it.each([
+    ['does not know it', { kind: 'gone' } as const],
+    ['cannot be reached', new Error('reset')],
+  ])('stays where it is if the other pool %s', async (_what, answer) => {
+    const { holder, lease } = setUp();
+    holder.moveTo(() => otherPool(answer).pool, to);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(lease.release).not.toHaveBeenCalled();
+    await holder.release('success');
+    expect(lease.release).toHaveBeenCalledOnce();
+  });
 });

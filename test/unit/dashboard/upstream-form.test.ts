@@ -25,6 +25,7 @@ const VLLM: UpstreamInfo = {
     openai_at: '/v1',
     prices: { 'llama-*': { input: 1, output: 2 } },
     limit_headers: 'use',
+    account_by: 'claim:sub',
     inject_usage: true,
     enabled: true,
   },
@@ -52,6 +53,7 @@ describe('the form of an upstream', () => {
       aliases: 'prod = llama-3',
       via: '',
       limit_headers: 'use',
+      account_by: 'claim:sub',
       inject_usage: true,
       enabled: true,
     });

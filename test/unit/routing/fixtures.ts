@@ -20,6 +20,7 @@ export function anUpstream(id: string, more: Partial<Upstream> = {}): Upstream {
     secret: null,
     allow: [],
     keyNamesAccount: true,
+    accountBy: 'auto',
     prices: {},
     limitHeaders: 'auto',
     injectsUsage: false,
@@ -47,6 +48,7 @@ export function aCall(upstream: Upstream, more: Partial<RoutedCall> = {}): Route
     caller: 'fp-caller',
     keyIds: ['fp-caller'],
     keyFingerprint: 'fp-caller',
+    account: null,
     header: () => null,
     ...more,
   };

@@ -91,6 +91,7 @@ function moreFields(builtIn: UpstreamInfo | null): readonly FieldText[] {
     ['openai_at', 'OpenAI routes at', builtIn?.openai_at ?? '/v1'],
     ['anthropic_at', 'Anthropic routes at', builtIn?.anthropic_at ?? '/v1'],
     ['via', 'Via', 'PRIVATE_NETWORK'],
+    ['account_by', 'Account of a key', 'claim:sub'],
   ];
   return [
     ...names.map(([name, label, placeholder, isLong = false]) => ({

@@ -1,0 +1,33 @@
+import { autoPlacementOf } from './plan.ts';
+import type { Admission } from './acquire/admission.ts';
+import { knownAccountOf, noteRevoked, noteTaken } from './identity/accounts.ts';
+import type { Candidate } from './plan.ts';
+
+/**
+ * Learns by an upstream's answer whose the key of a call is: one that it serves, or refuses for what is under way already,
+ * is a key that it knows. Returns whether it was found out just now.
+ */
+export async function learnAccount(candidate: Candidate, answer: Response): Promise<boolean> {
+  const { call, located, key, routed } = candidate;
+  const { upstream } = located;
+  if (answer.status === 401) noteRevoked(call, upstream, key);
+  if (!answer.ok && answer.status !== 429) return false;
+  return (await noteTaken(call, upstream, key, routed.account, answer)) !== null;
+}
+
+/** Moves the slot of a call whose account was found out to the pool of that account, where it counts from now on. */
+export function moveToAccount(
+  { call, located, key, routed }: Candidate,
+  admission: Admission,
+): void {
+  const name = knownAccountOf(located.upstream, key);
+  if (name === null || routed.account?.kind !== 'unproved') return;
+  const account = { kind: 'known', name, isProved: true } as const;
+  const placement = autoPlacementOf(call, { ...routed, account });
+  if (placement !== null) admission.moveToAccount(placement, name);
+}
+
+/** Tells whether it was found out whose the key of a call is since the call was placed. */
+export function hasAccountByNow({ located, key, routed }: Candidate): boolean {
+  return routed.account?.kind === 'unproved' && knownAccountOf(located.upstream, key) !== null;
+}

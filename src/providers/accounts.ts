@@ -1,0 +1,49 @@
+import type { Upstream } from '../contract/config/upstream.ts';
+import { claimAt, claimsOf } from '../upstream/account/token-claims.ts';
+import { providerOf } from './index.ts';
+
+/** The way in which it is told whose a key is. */
+export type AccountSign =
+  /** The key says so itself. */
+  | { readonly by: 'claim'; readonly account: string }
+  /** The upstream says so in its answers. */
+  | { readonly by: 'answer'; readonly header: string }
+  /** The call says so, where the operator believes it. */
+  | { readonly by: 'header'; readonly header: string };
+
+/** Finds what tells whose a key is at an upstream: by the operator's word, else by its provider. Null: the key stands for itself. */
+export function accountSignOf(upstream: Upstream, key: string): AccountSign | null {
+  const { accountBy } = upstream;
+  if (accountBy !== 'auto') return configuredSign(accountBy, key);
+  if (!upstream.keyNamesAccount) return null;
+  const { claims, answers } = providerOf(upstream)?.account ?? {};
+  const account = claims === undefined ? null : accountIn(key, claims);
+  if (account !== null) return { by: 'claim', account };
+  if (answers === undefined || !key.startsWith(answers.keyPrefix)) return null;
+  return { by: 'answer', header: answers.header };
+}
+
+function configuredSign(accountBy: Upstream['accountBy'], key: string): AccountSign | null {
+  const at = accountBy.indexOf(':');
+  const name = accountBy.slice(at + 1);
+  switch (accountBy.slice(0, at)) {
+    case 'claim': {
+      const account = accountIn(key, [[name]]);
+      return account === null ? null : { by: 'claim', account };
+    }
+    case 'answer':
+      return { by: 'answer', header: name };
+    case 'header':
+      return { by: 'header', header: name };
+    default:
+      return null;
+  }
+}
+
+/** Reads the account that a token claims; null: it is no token of that kind. */
+function accountIn(key: string, paths: readonly (readonly string[])[]): string | null {
+  const claims = claimsOf(key);
+  if (claims === null) return null;
+  const values = paths.map((path) => claimAt(claims, path));
+  return values[0] === null ? null : JSON.stringify(values);
+}
