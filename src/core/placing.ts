@@ -135,7 +135,8 @@ function waitsForOwnUntil(
   const { waitMs } = state.settings.affinity;
   if (!waiter.ticket.wait || waiter.ticket.isTry || waitMs === 0) return now;
   const until = waiter.heldOutUntil ?? after(now, waitMs);
-  if (own.heldOut >= HELD_OUT_MAX || soonestRoomAt(state, waiter, own, now) > until) return now;
+  if (own.heldOut >= HELD_OUT_MAX) return now;
+  if (soonestRoomAt(state, waiter, own, now) > after(now, waitMs)) return now;
   return earlier(until, waiter.deadlineAt);
 }
 
