@@ -124,12 +124,28 @@ function effectNow(
     slots_gained: isBounded ? sum(({ slots }) => (slots.to ?? 0) - (slots.from ?? 0)) : null,
     in_use: sum((preview) => preview.in_use),
     in_use_above: sum(({ in_use, slots }) => Math.max(0, in_use - (slots.to ?? Infinity))),
+    members: effectOnMembers(previews),
     queued: sum((preview) => preview.queued),
     granted_at_once: rerouted ? null : sum((preview) => preview.granted),
     refused_at_once: sum((preview) => preview.refused),
     is_rerouted: rerouted,
     unreachable: unreachable(asked),
   };
+}
+
+function effectOnMembers(previews: readonly PoolPreview[]): NonNullable<Shown['now']>['members'] {
+  const all = previews.flatMap(({ members = [] }) => members);
+  return [...new Set(all.map(({ member }) => member))].map((member) => {
+    const own = all.filter((each) => each.member === member);
+    return {
+      member,
+      slots: {
+        from: fewest(own.map(({ slots }) => slots.from)),
+        to: fewest(own.map(({ slots }) => slots.to)),
+      },
+      in_use: own.reduce((total, { in_use }) => total + in_use, 0),
+    };
+  });
 }
 
 function fewest(slots: readonly (number | null)[]): number | null {

@@ -137,7 +137,7 @@ function nameOf(member: Document): string {
   return memberIdOf(member as MemberConfig);
 }
 
-/** Who keeps a member, with every default until something else is chosen. */
+/** Fields of who keeps a member, with every default until something else is chosen. */
 export function AffinityField({ form }: { readonly form: FormState }) {
   const affinity = affinityIn(form.draft['affinity']);
   const wrong = form.errors.filter(({ path }) => path === 'affinity');

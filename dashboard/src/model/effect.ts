@@ -6,6 +6,7 @@ import { count, duration } from '../format.ts';
 export type GroupPreview = z.output<typeof groupPreviewSchema>;
 
 type Effect = NonNullable<GroupPreview['now']>;
+type Member = Effect['members'][number];
 type Hour = NonNullable<GroupPreview['last_hour']>;
 
 /** One thing that a change does. `bad`: somebody had better think twice. */
@@ -58,6 +59,7 @@ function effects(now: Effect): (Consequence | null)[] {
           text: `Calls may take another way: whoever waits, in any group, is moved and routed again with its age (${calls(queued)} here). New calls follow within 5 s.`,
         }
       : null,
+    ...now.members.map(onMember),
     granted === null || granted === 0
       ? null
       : {
@@ -74,6 +76,20 @@ function effects(now: Effect): (Consequence | null)[] {
       ? plain(`Nobody in flight is cut: ${calls(now.in_use)} in use, ${queued} waiting.`)
       : null,
   ];
+}
+
+/** Words for what becomes of a member. Null: nothing. */
+function onMember({ member, slots: { from, to }, in_use }: Member): Consequence | null {
+  if (from === to) return null;
+  const there = to === null ? 'any number of slots' : to === 1 ? '1 slot' : `${count(to)} slots`;
+  if (to !== 0) return plain(`${member} ${from === 0 ? 'gets calls' : 'goes on'}, with ${there}.`);
+  return {
+    tone: in_use === 0 ? 'plain' : 'bad',
+    text:
+      in_use === 0
+        ? `${member} gets no more calls.`
+        : `${member} gets no more calls: ${calls(in_use)} there ${in_use === 1 ? 'goes' : 'go'} on to ${in_use === 1 ? 'its' : 'their'} end.`,
+  };
 }
 
 function lastHour(hour: Hour, limit: number | null): Consequence {

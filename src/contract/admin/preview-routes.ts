@@ -36,6 +36,22 @@ const effectSchema = z.object({
     description: 'Slots in use that the limit would have no room for. Calls go on to their end.',
     unit: 'slots',
   }),
+  members: z
+    .array(
+      z.object({
+        member: z.string().describe('Id of the member.'),
+        slots: z
+          .object({
+            from: slots.meta({ description: 'Slots now. Null: any number.', unit: 'slots' }),
+            to: slots.meta({ description: 'Slots then. Null: any number.', unit: 'slots' }),
+          })
+          .describe(
+            'Its slots in one pool, with what was learned; the fewest where pools differ. 0: it is not there, switched off or out.',
+          ),
+        in_use: count.meta({ description: 'Slots that calls hold there.', unit: 'slots' }),
+      }),
+    )
+    .describe('Members of the group before or after the change. Calls there go on to their end.'),
   queued: count.meta({ description: 'Calls that wait.', unit: 'calls' }),
   granted_at_once: count.nullable().meta({
     description:

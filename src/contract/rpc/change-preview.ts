@@ -7,4 +7,13 @@ export interface PoolPreview {
   /** Waiters that would be granted at once, and those that would be refused. */
   readonly granted: number;
   readonly refused: number;
+  /** Members that there are, or would be. Absent: of a release before members. */
+  readonly members?: readonly MemberPreview[];
+}
+
+/** Effect on one member. No slots: it is not there, switched off or out. */
+export interface MemberPreview {
+  readonly member: string;
+  readonly slots: PoolPreview['slots'];
+  readonly in_use: number;
 }

@@ -63,7 +63,8 @@ export class PoolView {
   }
 
   preview(before: string, after: string): PoolPreview {
-    return poolPreview(this.#state, before, after, this.#tick());
+    const { partition } = this.#parts.identity;
+    return poolPreview(this.#state, before, after, this.#tick(), partition);
   }
 
   waiters(): WaiterInfo[] {

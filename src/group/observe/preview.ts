@@ -1,6 +1,6 @@
-import type { PoolPreview } from '../../contract/rpc/change-preview.ts';
-import { heldByCalls, slotsLearned } from '../../core/capacity.ts';
-import type { InstantMs } from '../../core/words/ids.ts';
+import type { MemberPreview, PoolPreview } from '../../contract/rpc/change-preview.ts';
+import { heldByCalls, memberSlotsLearned, slotsLearned } from '../../core/capacity.ts';
+import { IMPLICIT, type InstantMs, type MemberId } from '../../core/words/ids.ts';
 import { queueLength } from '../../core/parts/queue.ts';
 import type { GroupSettings } from '../../core/words/settings.ts';
 import type { GroupState } from '../../core/state.ts';
@@ -15,13 +15,29 @@ import { definitionFrom, settingsOf } from '../definition.ts';
  *
  * @param before the group as it is, as JSON (`GroupConfig`): a pool without a call has not heard of it
  * @param after the group as it would be
+ * @param partition of the pool: that of calls with keys of their own has no members
  */
 export function poolPreview(
   state: GroupState,
   before: string,
   after: string,
   now: InstantMs,
+  partition: string | null = null,
 ): PoolPreview {
+  const was = reconfigured(state, settingsFrom(before, partition), now);
+  const { copy, effects } = reconfigured(state, settingsFrom(after, partition), now);
+  const count = (kind: 'grant' | 'reject') => effects.filter((each) => each.kind === kind).length;
+  return {
+    slots: { from: finite(slotsLearned(was.copy)), to: finite(slotsLearned(copy)) },
+    in_use: heldByCalls(state),
+    queued: queueLength(state.queue),
+    granted: count('grant'),
+    refused: count('reject'),
+    members: memberPreviews(state, was.copy, copy),
+  };
+}
+
+function reconfigured(state: GroupState, settings: GroupSettings, now: InstantMs) {
   const { tombstones: _tombstones, decisions: _decisions, ...plain } = state;
   // What ended before is of no matter here, and a class would lose its methods.
   const copy = {
@@ -29,22 +45,34 @@ export function poolPreview(
     tombstones: new Tombstones(),
     decisions: emptyDecisionLog(),
   };
-  const effects = step(copy, { kind: 'reconfigure', settings: settingsFrom(after) }, now);
-  const count = (kind: 'grant' | 'reject') => effects.filter((each) => each.kind === kind).length;
-  return {
-    slots: {
-      from: finite(slotsLearned({ ...state, settings: settingsFrom(before) })),
-      to: finite(slotsLearned(copy)),
-    },
-    in_use: heldByCalls(state),
-    queued: queueLength(state.queue),
-    granted: count('grant'),
-    refused: count('reject'),
-  };
+  return { copy, effects: step(copy, { kind: 'reconfigure', settings }, now) };
 }
 
-function settingsFrom(config: string): GroupSettings {
-  return settingsOf(definitionFrom({ version: 0, routingVersion: 0, config }, null), Infinity);
+/** Tells of each member what becomes of it. A group that names none has none to tell of. */
+function memberPreviews(
+  state: GroupState,
+  was: GroupState,
+  will: GroupState,
+): readonly MemberPreview[] {
+  const ids = [...was.serving, ...will.serving].map(({ id }) => id);
+  return [...new Set(ids)]
+    .filter((id) => id !== IMPLICIT)
+    .map((id) => {
+      const member = state.members.get(id);
+      const { slotsInUse = 0, slotsCooling = 0, unclaimed = 0 } = member ?? {};
+      const slots = { from: finite(slotsAt(was, id)), to: finite(slotsAt(will, id)) };
+      return { member: id, slots, in_use: slotsInUse - slotsCooling - unclaimed };
+    });
+}
+
+function slotsAt({ serving }: GroupState, id: MemberId): number {
+  const member = serving.find((each) => each.id === id);
+  return member?.controls.outage.reason === null ? memberSlotsLearned(member) : 0;
+}
+
+function settingsFrom(config: string, partition: string | null): GroupSettings {
+  const definition = definitionFrom({ version: 0, routingVersion: 0, config }, null);
+  return settingsOf(definition, Infinity, partition);
 }
 
 function finite(slots: number): number | null {

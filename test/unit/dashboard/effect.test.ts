@@ -7,6 +7,7 @@ const NOW: NonNullable<GroupPreview['now']> = {
   slots_gained: 3,
   in_use: 5,
   in_use_above: 0,
+  members: [],
   queued: 12,
   granted_at_once: 0,
   refused_at_once: 0,
@@ -37,6 +38,27 @@ function said(now: Partial<typeof NOW>, rest: Partial<GroupPreview> = {}): strin
   const shown = { ...PREVIEW, now: { ...NOW, ...now }, ...rest };
   return consequences(shown).map(({ tone, text }) => `${tone}: ${text}`);
 }
+
+const member = (from: number | null, to: number | null, in_use = 0) => ({
+  members: [{ member: 'east', slots: { from, to }, in_use }],
+});
+
+describe('what a change does to members', () => {
+  it.each([
+    [member(0, 4), 'plain: east gets calls, with 4 slots.'],
+    [member(4, null, 3), 'plain: east goes on, with any number of slots.'],
+    [member(4, 1, 3), 'plain: east goes on, with 1 slot.'],
+    [member(4, 0), 'plain: east gets no more calls.'],
+    [member(4, 0, 1), 'bad: east gets no more calls: 1 call there goes on to its end.'],
+    [member(null, 0, 2), 'bad: east gets no more calls: 2 calls there go on to their end.'],
+  ])('is told: %j', (now, text) => {
+    expect(said(now)).toContain(text);
+  });
+
+  it('is not told where it does nothing to them', () => {
+    expect(said(member(4, 4, 2)).join(' ')).not.toContain('east');
+  });
+});
 
 describe('what a change does', () => {
   it.each([

@@ -118,6 +118,37 @@ describe('a group', () => {
     expect(await routingVersion()).not.toBe(before);
   });
 
+  it('with members tells of each what it has now, and what it would have', async () => {
+    const member = (secret: string, limit: number) => ({
+      upstream: 'openai',
+      secret: `UPSTREAM_${secret}`,
+      limits: { max_concurrency: limit },
+    });
+    const name = await makeGroup({ members: [member('A', 2), member('B', 3)] });
+    const held = await take(name, 'a');
+    const { said } = await preview(name, { members: [member('B', 1), member('C', 4)] });
+    const at = held.member === 'openai:a' ? [1, 0] : [0, 1];
+    expect(said?.now).toMatchObject({
+      slots: { from: 5, to: 5 },
+      in_use: 1,
+      members: [
+        { member: 'openai:a', slots: { from: 2, to: 0 }, in_use: at[0] },
+        { member: 'openai:b', slots: { from: 3, to: 1 }, in_use: at[1] },
+        { member: 'openai:c', slots: { from: 0, to: 4 }, in_use: 0 },
+      ],
+    });
+    await held.lease.release('unused', null);
+  });
+
+  it('that nobody has called yet has the members that are configured', async () => {
+    const name = await makeGroup({ members: [{ upstream: 'openai' }] });
+    const limits = { max_concurrency: 2 };
+    const { said } = await preview(name, { members: [{ upstream: 'openai', limits }] });
+    expect(said?.now?.members).toEqual([
+      { member: 'openai', slots: { from: null, to: 2 }, in_use: 0 },
+    ]);
+  });
+
   it('that is split adds up its pools', async () => {
     const name = await makeGroup({ partition_by: ['caller'], limits: { max_concurrency: 2 } });
     const held = [];
