@@ -63,6 +63,16 @@ export function atUpstream({ lending }: GroupState, member: Member): number {
   return slotsInUse - unclaimed - slotsCooling - idle - slotsWaitingElsewhere - slotsRefused;
 }
 
+/**
+ * Slots that calls may have at a member. What was handed out while the group named none, and of which nobody has been
+ * heard, may be at any of them.
+ */
+export function slotsUsedAt(state: GroupState, member: Member): number {
+  if (!isSplit(state)) return member.slotsInUse;
+  const unplaced = state.members.get(IMPLICIT)?.unclaimed ?? 0;
+  return member.slotsInUse + unplaced + state.lending.slots;
+}
+
 /** A stop by the upstream, and until when. */
 interface Block {
   readonly reason: 'paused' | 'breaker_open' | 'members_out';
@@ -107,7 +117,8 @@ export function roomAt(
   demand: Demand,
   now: InstantMs,
 ): InstantMs {
-  const { settings, controls, slotsInUse } = member;
+  const { settings, controls } = member;
+  const slotsInUse = slotsUsedAt(state, member);
   if (state.settings.paused || !settings.isEnabled || settings.slotsMax === 0) return NEVER;
   let at: number = Math.max(now, state.grantsFrom);
   const { pause, breaker, outage } = controls;
@@ -125,7 +136,7 @@ export function roomAt(
 }
 
 /** Finds when the limits over all members have room. */
-function roomOverAllAt(state: GroupState, demand: Demand, now: InstantMs): InstantMs {
+export function roomOverAllAt(state: GroupState, demand: Demand, now: InstantMs): InstantMs {
   const { settings, controls, slotsInUse } = state;
   if (slotsInUse + demand.slots > settings.slotsMax) return NEVER;
   return ratesRoomAt(controls.rates, settings.rates, demand, now);

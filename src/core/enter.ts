@@ -12,7 +12,14 @@ import {
 import type { WaitCause } from './parts/decision-log.ts';
 import { demandOf } from './parts/demand.ts';
 import { dequeue, enqueue, type Waiter } from './parts/queue.ts';
-import { blockOf, isStopped, memberSlotsMaxAt, roomAt, slotsMaxAt } from './capacity.ts';
+import {
+  blockOf,
+  isStopped,
+  memberSlotsMaxAt,
+  roomAt,
+  slotsMaxAt,
+  slotsUsedAt,
+} from './capacity.ts';
 import { waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, letPass, pump } from './grant.ts';
@@ -52,6 +59,8 @@ export function joinQueue(
   }
   const lease = state.leases.get(leaseId);
   if (lease?.phase === 'held') {
+    // It has not begun, or its caller would not ask.
+    lease.named = lease.member;
     attach(state, lease, now);
     effects.push(grantOf(state, lease, now, asked));
     return;
@@ -216,7 +225,9 @@ function hasSlots(
   now: InstantMs,
 ): boolean {
   if (state.slotsInUse + slots > slotsMaxAt(state, now)) return false;
-  return members.some((member) => member.slotsInUse + slots <= memberSlotsMaxAt(member, now));
+  return members.some(
+    (member) => slotsUsedAt(state, member) + slots <= memberSlotsMaxAt(member, now),
+  );
 }
 
 /** Names what keeps a waiter from being granted now; of several causes the one that others cannot end. */

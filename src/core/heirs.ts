@@ -1,17 +1,20 @@
 import {
   after,
+  IMPLICIT,
   later,
   ticketOf,
   type InstantMs,
   type LeaseId,
+  type MemberId,
   type TicketId,
 } from './words/ids.ts';
-import { COVERS_MS, noteFreed, type Heirs } from './parts/bound.ts';
+import { COVERS_MS, noteFreed, type Heirs, type Passed } from './parts/bound.ts';
 import { HEIRS_MAX } from './parts/heirs.ts';
 import { queueLength, type Waiter } from './parts/queue.ts';
 import { cooldownInForceMs, slotsLearned } from './capacity.ts';
 import { leave } from './leave.ts';
 import type { Member } from './member.ts';
+import { isSplit } from './members.ts';
 import { nextWaiter } from './order.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 import { holdUnclaimedAt, takeUnclaimed, type Claim } from './unclaimed.ts';
@@ -107,17 +110,30 @@ export function notePassed(state: GroupState, member: Member, freeAt: InstantMs)
 /** Frees slots that were given back, of which there are more than heirs that may have them. */
 export function freePassed(state: GroupState, now: InstantMs): void {
   const { passedBefore } = state.bound;
-  while (passedDueAt(state) <= now) {
-    const passed = passedBefore.shift();
-    const member = passed === undefined ? undefined : state.members.get(passed.member);
+  for (
+    let next = nextPassed(state);
+    next !== null && next.freeAt <= now;
+    next = nextPassed(state)
+  ) {
+    passedBefore.splice(passedBefore.indexOf(next), 1);
+    const member = state.members.get(next.member);
     if (member !== undefined) takeUnclaimed(state, member, 1);
   }
 }
 
 /** Finds when the next slot that was given back is free; NEVER: an heir may have each of them. */
-export function passedDueAt({ bound }: GroupState): InstantMs {
-  const { heirsBefore, passedBefore } = bound;
-  return passedBefore.length > heirsBefore.size ? (passedBefore[0]?.freeAt ?? NEVER) : NEVER;
+export function passedDueAt(state: GroupState): InstantMs {
+  return nextPassed(state)?.freeAt ?? NEVER;
+}
+
+/** Finds the next slot that no heir can have, because more were given back at its member than there are heirs. */
+function nextPassed(state: GroupState): Passed | null {
+  const { heirsBefore, passedBefore } = state.bound;
+  if (passedBefore.length <= heirsBefore.size) return null;
+  if (!isSplit(state)) return passedBefore[0] ?? null;
+  const counts = new Map<MemberId, number>();
+  for (const { member } of passedBefore) counts.set(member, (counts.get(member) ?? 0) + 1);
+  return passedBefore.find(({ member }) => (counts.get(member) ?? 0) > heirsBefore.size) ?? null;
 }
 
 /**
@@ -141,7 +157,8 @@ export function noteHeirHeard(
 function noteInherited(state: GroupState, member: Member, lease: LeaseId, now: InstantMs): void {
   const { bound, tombstones, queue, leases } = state;
   if (tombstones.has(lease) || bound.unclaimable.has(lease)) {
-    const at = bound.passedBefore.findIndex((passed) => passed.member === member.id);
+    const own = bound.passedBefore.findIndex((passed) => passed.member === member.id);
+    const at = own < 0 ? bound.passedBefore.findIndex(isUnplaced) : own;
     if (at >= 0) bound.passedBefore.splice(at, 1);
     return;
   }
@@ -151,6 +168,10 @@ function noteInherited(state: GroupState, member: Member, lease: LeaseId, now: I
   if (leases.has(lease)) return;
   tombstones.add(lease, now);
   noteFreed(bound, lease, true);
+}
+
+function isUnplaced({ member }: Passed): boolean {
+  return member === IMPLICIT;
 }
 
 /** Takes note that a ticket has no lease of the instance before, nor gets one: it is nobody's heir. */

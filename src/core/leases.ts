@@ -20,7 +20,14 @@ import { NEVER, type GroupState, type Lease } from './state.ts';
 import { noteEnd } from './stats.ts';
 import { noteStart } from './told.ts';
 import { noteTold, takeLent } from './lending.ts';
-import { mayClaim, memberOfClaim, takeUnclaimed, type Claim } from './unclaimed.ts';
+import {
+  mayClaim,
+  memberOfClaim,
+  takeUnclaimed,
+  takeUnplaced,
+  unclaimedAt,
+  type Claim,
+} from './unclaimed.ts';
 import { noteCallable, noteEndThere } from './upstream-lag.ts';
 import { noteEnded, noteGranted, noteSuccess } from './upstream-signals.ts';
 import { checkNew, countViolation } from './violations.ts';
@@ -37,7 +44,8 @@ type NewLease = Pick<
   | 'heirOf'
   | 'waitsElsewhere'
   | 'reserved'
->;
+> &
+  Partial<Pick<Lease, 'named'>>;
 
 /**
  * Makes a lease, counts it, and charges its tenant with the hold to be expected. The caller has checked
@@ -65,16 +73,18 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lea
   const parent = isOurs ? claim.nested : null;
   const isNested = parent !== null && maySharePassage(state, parent);
   const bare = { waitsElsewhere: false, reserved: isOurs ? claim.reserved : null };
-  const wanted = { id, ticketId, holder, lane, member: member.id, nested: parent, ...bare };
+  const named = claim.member ?? IMPLICIT;
+  const wanted = { id, ticketId, holder, lane, member: member.id, named, nested: parent, ...bare };
   if (!isOurs) {
     state.totals.resurrected += 1;
     return openLease(state, { ...wanted, heirOf: [], slots }, now);
   }
   const { heirOf } = claim;
   noteHeirHeard(state, member, claim, now);
-  const missing = slots - takeUnclaimed(state, member, slots);
-  if (missing > 0) state.totals.resurrected += 1;
-  noteHandedOut(state.bound, member.id, missing, now);
+  const marked = takeUnclaimed(state, member, slots);
+  const unmarked = slots - marked;
+  if (unmarked > takeUnplaced(state, unmarked)) state.totals.resurrected += 1;
+  noteHandedOut(state.bound, member.id, unmarked, now);
   const since = instant(now - heldMs);
   const lease = newLease(state, { ...wanted, heirOf, slots: isNested ? 0 : slots }, since);
   lease.until = after(now, LEASE_TTL_MS);
@@ -100,11 +110,10 @@ export function leaseOfLent(state: GroupState, claim: Claim, now: InstantMs): Le
   if (!takeLent(state, lent.loan, lent.slot)) return null;
   if (lent.told !== undefined) noteTold(state, loan, lent.told, now);
   const bare = { slots: 1, nested: null, heirOf: [], waitsElsewhere: false, reserved: null };
-  const [sole] = state.serving;
-  const member = sole?.id ?? IMPLICIT;
+  const member = memberFor(state, IMPLICIT, holder, now).id;
   const lease = newLease(
     state,
-    { id, ticketId, holder, lane, member, ...bare },
+    { id, ticketId, holder, lane, member, named: IMPLICIT, ...bare },
     instant(now - heldMs),
   );
   lease.until = after(now, LEASE_TTL_MS);
@@ -136,7 +145,7 @@ export function claimGranted(
   const { bound, controls } = state;
   const member = bound.grantedBefore.get(leaseId);
   if (member === undefined) return null;
-  const { unclaimed } = memberFor(state, member, ticket.holder, now);
+  const unclaimed = unclaimedAt(state, memberFor(state, member, ticket.holder, now));
   // One that may have been let pass on its parent's slots is not known to hold any.
   if (ticket.parents.length > 0 || ticket.slots > unclaimed) return null;
   bound.grantedBefore.delete(leaseId);
@@ -170,6 +179,7 @@ export function boundSlotsOf({ slots, nested }: Lease): number {
 
 function newLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
   return {
+    named: wanted.member,
     ...wanted,
     grantedAt: now,
     callableAt: now,

@@ -1,10 +1,4 @@
-import {
-  IMPLICIT,
-  type InstantMs,
-  type LeaseId,
-  type MemberId,
-  type TicketId,
-} from './words/ids.ts';
+import { IMPLICIT, type InstantMs, type MemberId, type TicketId } from './words/ids.ts';
 import type { MemberSettings } from './words/member.ts';
 import { RETIRED_MAX, type GroupSettings } from './words/settings.ts';
 import type { Holder } from './words/ticket.ts';
@@ -40,8 +34,9 @@ export function serveMembers(state: GroupState, now: InstantMs): void {
     return member;
   });
   state.guessRates = guessRatesOf(state);
+  placeLeases(state, now);
   for (const member of state.members.values()) {
-    if (!state.serving.includes(member)) retire(state, member, now);
+    if (!state.serving.includes(member)) retire(state, member);
   }
   const retired = [...state.members.values()].filter((each) => !state.serving.includes(each));
   for (const member of retired.slice(0, Math.max(0, retired.length - RETIRED_MAX))) {
@@ -71,28 +66,29 @@ export function goneSettings(id: MemberId): MemberSettings {
   return { id, slotsMax: 0, ...limits, weight: 1, tier: 1, isEnabled: false, succeeds: null };
 }
 
-/** Moves the leases of a member that is no more to the one that has the same key now, where there is one. */
-function retire(state: GroupState, member: Member, now: InstantMs): void {
+/** Has nothing granted at a member any more. */
+function retire(state: GroupState, member: Member): void {
   member.settings = { ...member.settings, slotsMax: 0, isEnabled: false };
-  for (const lease of state.leases.values()) {
-    if (lease.member !== member.id) continue;
-    const heir = memberFor(state, lease.member, lease.holder, now);
-    if (heir !== member) moveLease(state, lease.id, member, heir);
-  }
   const [sole] = state.serving;
   if (isSplit(state) || sole === undefined) return;
   // Whoever claims it counts at the only member.
   sole.unclaimed += member.unclaimed;
+  sole.slotsInUse += member.unclaimed;
+  member.slotsInUse -= member.unclaimed;
   member.unclaimed = 0;
   for (const passed of state.bound.passedBefore) passed.member = sole.id;
 }
 
-function moveLease(state: GroupState, id: LeaseId, from: Member, to: Member): void {
-  const lease = state.leases.get(id);
-  if (lease === undefined) return;
-  countAt(from, lease, -1);
-  lease.member = to.id;
-  countAt(to, lease, 1);
+/** Counts each lease where the key is now by which its call runs. */
+function placeLeases(state: GroupState, now: InstantMs): void {
+  for (const lease of state.leases.values()) {
+    const from = memberOf(state, lease);
+    const to = memberFor(state, lease.named, lease.holder, now);
+    if (from === to) continue;
+    countAt(from, lease, -1);
+    lease.member = to.id;
+    countAt(to, lease, 1);
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { LeaseId } from './words/ids.ts';
 import type { Ticket } from './words/ticket.ts';
+import { mayNotGoTo } from './placing.ts';
 import type { GroupState, Lease } from './state.ts';
 
 /**
@@ -72,21 +73,22 @@ function parentsOf({ leases }: GroupState, { parents }: Ticket): Lease[] {
 
 /**
  * Where the calls of a parent pass, how many slots they may take there once all others have ended, and
- * how many the others take now. Null: the parent is another caller's.
+ * how many the others take now. Null: the parent is another caller's, or where it runs the call was refused.
  */
 function passageOf(
   state: GroupState,
   parent: Lease,
-  { holder, parents }: Ticket,
+  ticket: Ticket,
 ): { readonly leaseId: LeaseId; readonly slotsMax: number; readonly slotsOfOthers: number } | null {
-  if (parent.holder.caller !== holder.caller) return null;
+  const isOthers = parent.holder.caller !== ticket.holder.caller;
+  if (isOthers || mayNotGoTo(state, ticket, parent.member)) return null;
   const root = parent.nested === null ? parent : state.leases.get(passesOn(parent) ?? parent.id);
   if (root === undefined || root.nested !== null) {
     return { leaseId: parent.id, slotsMax: 0, slotsOfOthers: 0 };
   }
   let [slotsOfParents, slotsOfOthers] = [0, unheardOf(state, root)];
   for (const { id, nested } of state.nestedIn.get(root.id) ?? []) {
-    if (parents.includes(id)) slotsOfParents += nested?.slots ?? 0;
+    if (ticket.parents.includes(id)) slotsOfParents += nested?.slots ?? 0;
     else slotsOfOthers += nested?.slots ?? 0;
   }
   return { leaseId: root.id, slotsMax: root.slots - slotsOfParents, slotsOfOthers };

@@ -1,4 +1,5 @@
-import { after, earlier, instant, type InstantMs } from './words/ids.ts';
+import { after, earlier, instant, type InstantMs, type MemberId } from './words/ids.ts';
+import type { MemberSettings } from './words/member.ts';
 import { HELD_OUT_MAX } from './words/settings.ts';
 import type { Ticket } from './words/ticket.ts';
 import type { Demand } from './words/usage.ts';
@@ -7,6 +8,7 @@ import { allows as breakerAllows } from './parts/breaker.ts';
 import type { PassedOver, Placed, PlacedBy } from './parts/decision-log.ts';
 import { letsOthersTry } from './parts/evidence.ts';
 import type { Waiter } from './parts/queue.ts';
+import { exceededBy } from './parts/rates.ts';
 import { refusalsOf } from './parts/repeat-refusals.ts';
 import { budgetBlock } from './parts/spend.ts';
 import {
@@ -15,6 +17,8 @@ import {
   memberSlotsLearned,
   memberSlotsMaxAt,
   roomAt,
+  roomOverAllAt,
+  slotsUsedAt,
 } from './capacity.ts';
 import type { Member } from './member.ts';
 import { isSplit, refusalKey } from './members.ts';
@@ -53,7 +57,9 @@ export function placeFor(
   const { demand } = waiter;
   const rooms = members.map((member) => ({ member, at: roomAt(state, member, demand, now) }));
   const free = rooms.filter(({ at }) => at <= now).map(({ member }) => member);
-  if (free.length === 0) return later(rooms);
+  if (free.length === 0) {
+    return later(rooms, isLackingOverAll(state, demand, now) ? state.serving : null);
+  }
   if (!isSplit(state)) return { kind: 'now', member: first, by: 'sole' };
   const own = affineOf(state, waiter, now);
   if (own !== null && free.includes(own)) return { kind: 'now', member: own, by: 'affinity' };
@@ -62,9 +68,22 @@ export function placeFor(
   return { kind: 'now', member: leastLoaded(free), by: own === null ? 'load' : 'left' };
 }
 
-/** Where time alone is lacking, nobody needs the others: they would have room later. */
-function later(rooms: readonly { readonly member: Member; readonly at: InstantMs }[]): Placing {
+/** Whether the limits over all members have no room: whoever went before, wherever, would take it. */
+function isLackingOverAll(state: GroupState, demand: Demand, now: InstantMs): boolean {
+  return isSplit(state) && roomOverAllAt(state, demand, now) > now;
+}
+
+/**
+ * Where time alone is lacking, nobody needs the others: they would have room later.
+ *
+ * @param all the members that it bars, whichever it waits for; null: those
+ */
+function later(
+  rooms: readonly { readonly member: Member; readonly at: InstantMs }[],
+  all: readonly Member[] | null,
+): Placing {
   const at = instant(Math.min(...rooms.map((room) => room.at)));
+  if (all !== null) return { kind: 'later', members: all, at };
   const soonest = at === NEVER ? rooms : rooms.filter((room) => room.at === at).slice(0, 1);
   return { kind: 'later', members: soonest.map(({ member }) => member), at };
 }
@@ -73,8 +92,21 @@ function later(rooms: readonly { readonly member: Member; readonly at: InstantMs
 function membersOf(state: GroupState, { ticket, demand }: Waiter, now: InstantMs): Member[] {
   if (!isSplit(state)) return [...state.serving];
   return notExcluded(state, ticket).filter(
-    (member) => isAffordable(member, demand, now) && !isHeldBack(state, member, ticket),
+    (member) =>
+      everFits(member, demand) &&
+      isAffordable(member, demand, now) &&
+      !isHeldBack(state, member, ticket),
   );
+}
+
+/** Whether a call is no larger than what a member ever has. A limit of 0 stops all for a while, and makes none too large. */
+function everFits({ settings }: Member, demand: Demand): boolean {
+  return isWideEnough(settings, demand.slots) && exceededBy(settings.rates, demand) === null;
+}
+
+/** Whether a member ever has so many slots for one call. */
+export function isWideEnough({ slotsMax }: MemberSettings, slots: number): boolean {
+  return slotsMax === 0 || slots <= slotsMax;
 }
 
 /** Lists the members that a ticket does not exclude; all, if it excludes each of them: the configuration has changed. */
@@ -83,6 +115,12 @@ export function notExcluded(state: GroupState, { excluded = [] }: Ticket): reado
   if (!isSplit(state)) return serving;
   const left = serving.filter(({ id, settings }) => settings.isEnabled && !excluded.includes(id));
   return left.length === 0 ? serving : left;
+}
+
+/** Whether a ticket excludes a member, and not all of them. */
+export function mayNotGoTo(state: GroupState, ticket: Ticket, id: MemberId): boolean {
+  if (ticket.excluded?.includes(id) !== true) return false;
+  return notExcluded(state, ticket) !== state.serving;
 }
 
 /** Whether the budgets of a member have room for a call. */
@@ -162,16 +200,20 @@ function leastLoaded(members: readonly Member[]): Member {
   const tier = Math.min(...members.map(({ settings }) => settings.tier));
   const [best] = members
     .filter(({ settings }) => settings.tier === tier)
-    .toSorted((a, b) => loadOf(a) - loadOf(b) || a.turn - b.turn);
+    .toSorted((a, b) => compare(loadOf(a), loadOf(b)) || a.turn - b.turn);
   if (best === undefined) throw new Error('of no member the best was wanted');
   return best;
+}
+
+function compare(a: number, b: number): number {
+  return a === b ? 0 : a - b;
 }
 
 /** The part of its slots that is in use, by weight. */
 function loadOf(member: Member): number {
   const slotsMax = memberSlotsLearned(member);
   const slots = slotsMax === Infinity ? UNLIMITED_AS_SLOTS : slotsMax;
-  return member.slotsInUse / (member.settings.weight * slots);
+  return slots === 0 ? Infinity : member.slotsInUse / (member.settings.weight * slots);
 }
 
 /** Tells where a waiter goes, and for each other member why it does not go there. */
@@ -206,7 +248,7 @@ function passedOverFor(
   if (block !== null) return CAUSE_OF_BLOCK[block.reason];
   if (!breakerAllows(member.controls.breaker, now)) return 'breaker';
   if (!isAffordable(member, demand, now)) return 'budget';
-  if (member.slotsInUse + demand.slots > memberSlotsMaxAt(member, now)) return 'slots';
+  if (slotsUsedAt(state, member) + demand.slots > memberSlotsMaxAt(member, now)) return 'slots';
   return roomAt(state, member, demand, now) > now ? 'rates' : null;
 }
 

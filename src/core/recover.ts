@@ -157,6 +157,7 @@ function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Lea
     ...rest,
     // A release before members handed over none.
     member: rest.member ?? IMPLICIT,
+    named: rest.member ?? IMPLICIT,
     grantedAt,
     until: cooled ?? after(now, LEASE_TTL_MS),
     attachment,
@@ -178,9 +179,9 @@ function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Lea
 
 /** Makes what is handed over of a lease. */
 export function handedOf(lease: Lease): HandedLease {
-  const { id, ticketId, holder, lane, member, slots, grantedAt, phase, reserved, nested } = lease;
+  const { id, ticketId, holder, lane, named, slots, grantedAt, phase, reserved, nested } = lease;
   const coolingUntil = phase === 'cooling' ? lease.until : null;
-  const of = { id, ticketId, holder, lane, member };
+  const of = { id, ticketId, holder, lane, member: named };
   return { ...of, slots, grantedAt, phase, coolingUntil, reserved, nested };
 }
 

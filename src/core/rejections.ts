@@ -19,7 +19,7 @@ import {
 import { fullness, whoMakesRoom } from './full-queue.ts';
 import type { Ledger, Member } from './member.ts';
 import { isSplit } from './members.ts';
-import { notExcluded } from './placing.ts';
+import { isWideEnough, notExcluded } from './placing.ts';
 import type { GroupState } from './state.ts';
 
 /** Maximum length of a stop after whose announcement a caller is told to come back. Longer: it is told no. */
@@ -48,7 +48,8 @@ export function rejectionOfTooLarge(state: GroupState, ticket: Ticket): Rejectio
   const tooWide = { reason: 'never_fits', slotsPerCallMax: most, retryAfterMs: null } as const;
   if (ticket.slots > most) return tooWide;
   const demand = demandOf(controls.factors, state.guessRates, ticket);
-  const exceeded = exceededBy(settings.rates, demand) ?? exceededEverywhere(members, demand);
+  const wide = members.filter((member) => isWideEnough(member.settings, ticket.slots));
+  const exceeded = exceededBy(settings.rates, demand) ?? exceededEverywhere(wide, demand);
   return exceeded === null ? null : { ...tooWide, exceeded };
 }
 

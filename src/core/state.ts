@@ -28,8 +28,10 @@ export interface Lease {
   readonly ticketId: TicketId;
   readonly holder: Holder;
   readonly lane: Lane;
-  /** The member where its call runs. */
+  /** The member where it counts. */
   member: MemberId;
+  /** The member that its holder was told, by whose key its call runs. */
+  named: MemberId;
   /** 0 while it passes on the slots of another lease. */
   slots: number;
   /** The lease on whose slots it was let pass, and how many of them it takes; null: on none. */

@@ -7,7 +7,7 @@ import {
   isRunningOut,
   lostAt,
   noteHeld,
-  noteLost,
+  noteOtherMembers,
 } from './parts/bound.ts';
 import { closedBreaker } from './parts/breaker.ts';
 import { emptyCeiling } from './parts/ceiling.ts';
@@ -19,7 +19,7 @@ import { emptyPause } from './parts/pause.ts';
 import { queueLength } from './parts/queue.ts';
 import { refundDebts } from './parts/rates.ts';
 import { forgetRepeatRefusals } from './parts/repeat-refusals.ts';
-import { memberBlockOf } from './capacity.ts';
+import { isStopped, memberBlockOf } from './capacity.ts';
 import { joinQueue, replace } from './enter.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, pump } from './grant.ts';
@@ -56,6 +56,7 @@ import {
   noteTold,
   recallLoans,
 } from './lending.ts';
+import type { Member } from './member.ts';
 import { allLedgers, isSplit, serveMembers } from './members.ts';
 import { waitsForItself } from './nesting.ts';
 import { expireWaiters } from './parking.ts';
@@ -123,14 +124,23 @@ function noteWrite(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (isAhead || isSoon) effects.push({ kind: 'write', isAhead });
 }
 
-/** Reads until when each member is stopped; 0: it is not. */
-function stopsOf({ serving }: GroupState, now: InstantMs): readonly number[] {
-  return serving.map((member) => memberBlockOf(member, now)?.until ?? 0);
+/** Until when a member is stopped; 0: it is not. */
+interface Stop {
+  readonly member: Member;
+  readonly until: number;
 }
 
-/** Whether some member is stopped for longer than it was. Where there are others now, any stop may be longer. */
-function hasLonger(stops: readonly number[], before: readonly number[]): boolean {
-  return stops.some((until, index) => until > (before[index] ?? 0));
+function stopsOf({ serving }: GroupState, now: InstantMs): readonly Stop[] {
+  return serving.map((member) => ({ member, until: memberBlockOf(member, now)?.until ?? 0 }));
+}
+
+/** Whether the members that serve are others, or some is stopped for longer than it was. */
+function hasLonger(stops: readonly Stop[], before: readonly Stop[]): boolean {
+  if (stops.length !== before.length) return true;
+  return stops.some(({ member, until }, index) => {
+    const was = before[index];
+    return was === undefined || was.member !== member || until > was.until;
+  });
 }
 
 /** Drops those who cannot wait as long as the group is stopped now, or must not. */
@@ -139,7 +149,9 @@ function dropStopped(state: GroupState, now: InstantMs, effects: Effect[]): void
   for (const waiter of state.queue.byTicket.values()) {
     const stopped = rejectionOfStopped(state, waiter, now);
     if (stopped !== null) leave(state, waiter, rejected(stopped), now, effects);
-    else if (waiter.ticket.holdsNarrower) leave(state, waiter, { kind: 'declined' }, now, effects);
+    else if (waiter.ticket.holdsNarrower && isStopped(state, now)) {
+      leave(state, waiter, { kind: 'declined' }, now, effects);
+    }
   }
 }
 
@@ -384,8 +396,7 @@ function reconfigure(
   const areOthers = namesOf(settings) !== namesOf(state.settings);
   state.settings = settings;
   serveMembers(state, now);
-  // What is on disk tells of the members that there were.
-  if (areOthers) noteLost(state.bound);
+  if (areOthers) noteOtherMembers(state.bound);
   if (hasEndedDryRun) {
     for (const ledger of allLedgers(state)) {
       refundDebts(ledger.controls.rates, ledger.settings.rates, now);

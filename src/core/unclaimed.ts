@@ -109,7 +109,19 @@ export function takeUnclaimed(state: GroupState, member: Member, slots: number):
 
 /** Counts the unclaimed slots where the lease of a claim would be. */
 export function unclaimedFor(state: GroupState, claim: Claim, now: InstantMs): number {
-  return memberOfClaim(state, claim, now).unclaimed;
+  return unclaimedAt(state, memberOfClaim(state, claim, now));
+}
+
+/** Counts unclaimed slots that a lease of a member may have. */
+export function unclaimedAt(state: GroupState, member: Member): number {
+  const unplaced = state.members.get(IMPLICIT);
+  return member.unclaimed + (unplaced === member ? 0 : (unplaced?.unclaimed ?? 0));
+}
+
+/** Takes slots out of those that were handed out while the group named no members. Returns how many. */
+export function takeUnplaced(state: GroupState, slots: number): number {
+  const member = state.members.get(IMPLICIT);
+  return member === undefined ? 0 : takeUnclaimed(state, member, slots);
 }
 
 /** Finds the member of a claim. */

@@ -82,6 +82,12 @@ interface Vacated {
   readonly heirOf: readonly LeaseId[];
 }
 
+/** A slot that was given back, and that an heir may have. */
+export interface Passed {
+  readonly freeAt: InstantMs;
+  member: MemberId;
+}
+
 export interface Bound {
   /** False: nothing of the group is stored, and no grant waits for a write. */
   isStored: boolean;
@@ -106,7 +112,7 @@ export interface Bound {
   /** Leases that the instance before may have granted unwritten, in the slots of others, and of which nobody has heard. */
   readonly heirsBefore: Set<LeaseId>;
   /** Slots that were given back and stay unclaimed, because one of these may have them: when each may be free, and where. */
-  readonly passedBefore: { readonly freeAt: InstantMs; member: MemberId }[];
+  readonly passedBefore: Passed[];
   /** The last write that had arrived when one was asked for that lists heirs. */
   heirsNotedAt: number;
   /** Waiters that the last write tells of. */
@@ -278,6 +284,14 @@ export function noteLapsed(bound: Bound, id: LeaseId): void {
  */
 export function noteLost(bound: Bound): void {
   bound.lostSeq = bound.seq;
+}
+
+/** Notes that the members are others: what is on disk tells of those that there were, and covers nothing any more. */
+export function noteOtherMembers(bound: Bound): void {
+  noteLost(bound);
+  const noHeirs = { heirs: new Set<LeaseId>(), vacated: new Map<LeaseId, Vacated>() };
+  if (bound.confirmed !== null) bound.confirmed = { ...bound.confirmed, ...noHeirs };
+  bound.inFlight = bound.inFlight.map((write) => ({ ...write, ...noHeirs }));
 }
 
 /** Remembers for the next write that the answer with a lease waits for it. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { memberId } from '../../../src/core/words/ids.ts';
 import type { MemberSettings } from '../../../src/core/words/member.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
-import { someMember, TestGroup } from '../../support/core-builders.ts';
+import { someClaim, someMember, TestGroup } from '../../support/core-builders.ts';
 
 /** A group of members with so many slots each, by name. */
 function groupOf(
@@ -16,6 +16,13 @@ function groupOf(
 
 /** The member of a call that holds a lease. */
 const at = (group: TestGroup, name: string): string => group.lease(name).member;
+
+/** A call ends; nobody else was told of its lease. */
+function endSole(group: TestGroup, name: string): void {
+  const { id } = group.lease(name);
+  const told = { outcome: 'success', settlement: null, isSole: true } as const;
+  group.send({ kind: 'release', leaseId: id, ...told });
+}
 
 function changed(group: TestGroup, id: string, changes: Partial<MemberSettings>): void {
   const { members } = group.state.settings;
@@ -89,6 +96,40 @@ describe('a call goes', () => {
     expect(group.waiting()).toEqual(['wide', 'small']);
     group.release('2');
     expect([at(group, 'wide'), at(group, 'small')]).toEqual(['b', 'a']);
+  });
+
+  test('nowhere that is narrower than the call, which lets others go there meanwhile', () => {
+    const group = groupOf({ a: 2, b: 3 });
+    group.ask('1', { excluded: ['a'] });
+    group.ask('wide', { slots: 3 });
+    expect(group.waiting()).toEqual(['wide']);
+    group.ask('2');
+    expect(at(group, '2')).toBe('a');
+    group.release('1');
+    expect(at(group, 'wide')).toBe('b');
+  });
+
+  test('not past a wider one that the limit over all members keeps waiting, wherever it may go', () => {
+    const group = groupOf({ a: 3, b: 3 }, { slotsMax: 3 });
+    group.askAll('1', '2');
+    group.ask('wide', { slots: 2, excluded: ['b'] });
+    group.ask('small');
+    expect(group.waiting()).toEqual(['wide', 'small']);
+    group.release('1');
+    group.release('2');
+    expect([at(group, 'wide'), at(group, 'small')]).toEqual(['a', 'b']);
+  });
+
+  test('with its parent, but not where it was refused', () => {
+    const group = groupOf({ a: 1, b: 1 }, { nested: 'pass' });
+    group.ask('parent');
+    group.ask('other');
+    group.ask('refused', { parents: ['parent'], excluded: ['a'] });
+    expect(group.waiting()).toEqual(['refused']);
+    group.ask('child', { parents: ['parent'] });
+    expect(at(group, 'child')).toBe('a');
+    group.release('other');
+    expect(at(group, 'refused')).toBe('b');
   });
 
   test('not to one that is switched off, and what runs there goes on', () => {
@@ -332,6 +373,27 @@ describe('a reset', () => {
   });
 });
 
+test('a slot that was given back after a reset is kept for an heir at its member', () => {
+  const members = [someMember('a', { slotsMax: 1 }), someMember('b', { slotsMax: 1 })];
+  const group = TestGroup.stored({ slotsMax: Infinity, members });
+  group.askAll('1', '2', 'heir');
+  group.write();
+  group.write();
+  expect(group.stored.bound?.heirs).toEqual(['heir.1']);
+  const next = group.reset();
+  const given = [group.lease('1'), group.lease('2')];
+  endSole(group, '2');
+  expect(group.lease('heir').heirOf).toEqual(['2.1']);
+  for (const { id: leaseId, ticketId, member, attachment } of given) {
+    const claim = someClaim(ticketId, { member, attachment });
+    next.send({ kind: 'release', leaseId, outcome: 'success', settlement: null, claim });
+  }
+  // One of both may be the heir's, and it is not known which.
+  next.advance(5_000);
+  next.askAll('4', '5');
+  expect(next.waiting()).toEqual(['4', '5']);
+});
+
 describe('a change of the members', () => {
   test('loses nothing that is in flight: one that is gone keeps it until it ends', () => {
     const group = groupOf({ a: 2, b: 2 });
@@ -359,6 +421,71 @@ describe('a change of the members', () => {
     group.askAll('3', '4');
     expect(at(group, '3')).toBe('other');
     expect(group.waiting()).toEqual(['4']);
+  });
+
+  test('to none and back finds each call where its key is', () => {
+    const { members } = groupOf({ a: 1, b: 1 }).state.settings;
+    const group = groupOf({ a: 1, b: 1 });
+    group.askAll('1', '2');
+    group.reconfigure({ members: [], slotsMax: 2 });
+    expect(at(group, '2')).toBe('');
+    group.reconfigure({ members, slotsMax: Infinity });
+    expect([at(group, '1'), at(group, '2')]).toEqual(['a', 'b']);
+    group.release('2');
+    group.ask('3');
+    expect(at(group, '3')).toBe('b');
+  });
+
+  test('to none counts what is unclaimed at the only one', () => {
+    const members = [someMember('a', { slotsMax: 2 }), someMember('b', { slotsMax: 2 })];
+    const group = TestGroup.stored({ slotsMax: Infinity, members });
+    group.askAll('1', '2');
+    const next = group.restart();
+    next.advance(5_000);
+    next.reconfigure({ members: [], slotsMax: 2 });
+    expect(next.member().slotsInUse).toBe(2);
+    next.ask('3');
+    expect(next.waiting()).toEqual(['3']);
+  });
+
+  test('that a reset comes between counts what was handed out at each, until its holder says where it is', () => {
+    const group = TestGroup.stored({ slotsMax: 2 });
+    group.askAll('1', '2');
+    const next = group.restart();
+    const own = someMember('own', { slotsMax: 2, succeeds: 'openai' });
+    const members = [own, someMember('other', { slotsMax: 2 })];
+    next.reconfigure({ slotsMax: Infinity, members });
+    next.advance(5_000);
+    next.askAll('3', '4');
+    expect(next.waiting()).toEqual(['3', '4']);
+    const { attachment } = group.lease('1');
+    next.resume('1', { attachment });
+    expect(at(next, '1')).toBe('own');
+    // It says where one of the two is; the other may be anywhere.
+    expect(at(next, '3')).toBe('other');
+    expect(next.waiting()).toEqual(['4']);
+  });
+
+  test('hands no slot to an heir unwritten: what is on disk tells of other members', () => {
+    const members = [someMember('own', { slotsMax: 1, succeeds: 'openai' })];
+    const group = TestGroup.stored({ slotsMax: 1 });
+    group.askAll('1', '2', '3');
+    group.write();
+    group.write();
+    endSole(group, '1');
+    expect(group.asksToWrite()).not.toBe('behind');
+    group.reconfigure({ members });
+    endSole(group, '2');
+    expect(at(group, '3')).toBe('own');
+    expect(group.asksToWrite()).toBe('behind');
+  });
+
+  test('keeps who waits with slots of narrower groups, while one of them stops and others serve', () => {
+    const group = groupOf({ a: 1, b: 1 });
+    group.askAll('1', '2');
+    group.ask('narrow', { holdsNarrower: true });
+    group.report('1', { kind: 'requests', retryAfterMs: 30_000 });
+    expect(group.waiting()).toEqual(['narrow']);
   });
 
   test('to none counts all at the only one', () => {
