@@ -4,6 +4,7 @@ import { Grant, decide, headersNow } from './admission.ts';
 import { jsonAnswer } from './answer.ts';
 import type { StrictAnswer, StrictUsage } from './answer.ts';
 import { bytesAnswer, seededHash } from './bytes.ts';
+import { keyOf } from './credential.ts';
 import { control, readBody, sendJson } from './control.ts';
 import type { CountedCall } from './counts.ts';
 import { makeAnswer } from './dialects.ts';
@@ -176,10 +177,13 @@ function open(
   const method = req.method ?? 'GET';
   const route = recogniseRoute(method, path, req.headers['anthropic-version'] !== undefined);
   const account = accountOf(scope, req);
-  const asked = behaviourOf(scope.settings, req.headers);
+  const key = keyOf(req.headers);
+  const { settings } = scope;
+  const ofKey = key === null ? undefined : settings.byKey[key];
+  const asked = behaviourOf({ ...settings, ...ofKey }, req.headers);
   const behaviour = account === undefined ? { ...asked, status: 401 } : asked;
   const counted = behaviour.count ?? route.counted;
-  const call = counted ? scope.counts.arrive(path, scope.settings) : null;
+  const call = counted ? scope.counts.arrive(path, key, settings) : null;
   if (!counted) scope.counts.uncounted += 1;
   if (typeof account === 'string') {
     call?.ofAccount(account, scope.settings);

@@ -11,6 +11,8 @@ export type CallEnd = 'done' | 'refused' | 'aborted' | 'broken';
 export interface StrictArrival {
   readonly index: number;
   readonly path: string;
+  /** The key that it came with; null: none. */
+  readonly key: string | null;
   /** Epoch milliseconds, with fractions. */
   readonly at: number;
   model: string | null;
@@ -67,6 +69,8 @@ export interface StrictStats extends StrictTally {
   readonly refusals: readonly SeenRefusal[];
   readonly models: Readonly<Record<string, StrictTally>>;
   readonly accounts: Readonly<Record<string, StrictTally>>;
+  /** By the key that calls came with. */
+  readonly keys: Readonly<Record<string, StrictTally>>;
 }
 
 const emptyTally = (): StrictTally => ({
@@ -106,6 +110,7 @@ export class StrictCounts {
   readonly tally = emptyTally();
   readonly models = new Map<string, StrictTally>();
   readonly accounts = new Map<string, StrictTally>();
+  readonly keys = new Map<string, StrictTally>();
   readonly arrivals: StrictArrival[] = [];
   readonly refusals: SeenRefusal[] = [];
   uncounted = 0;
@@ -120,12 +125,13 @@ export class StrictCounts {
       accounts: Object.fromEntries(
         [...this.accounts].map(([name, tally]) => [name, copyOf(tally)]),
       ),
+      keys: Object.fromEntries([...this.keys].map(([key, tally]) => [key, copyOf(tally)])),
     };
   }
 
   /** A counted call's headers are here. The scope's limit is decided now, in order of arrival. */
-  arrive(path: string, settings: StrictSettings): CountedCall {
-    return new CountedCall(this, path, settings);
+  arrive(path: string, key: string | null, settings: StrictSettings): CountedCall {
+    return new CountedCall(this, path, key, settings);
   }
 }
 
@@ -135,19 +141,25 @@ export class CountedCall {
   overLimit: number | null = null;
   readonly #counts: StrictCounts;
   readonly #arrival: StrictArrival;
-  /** Tallies that it counts in: the scope's, and its model's once that is known. */
+  /** Tallies that it counts in: the scope's, its key's, and its model's once that is known. */
   readonly #tallies: StrictTally[];
   /** Where it has a slot. */
   #slots: StrictTally[] = [];
   #ended = false;
 
-  constructor(counts: StrictCounts, path: string, { limit }: StrictSettings) {
+  constructor(
+    counts: StrictCounts,
+    path: string,
+    key: string | null,
+    { limit, limitsByKey }: StrictSettings,
+  ) {
     const { arrivals, tally } = counts;
     this.#counts = counts;
     this.#tallies = [tally];
     this.#arrival = {
       index: tally.total,
       path,
+      key,
       at: strictNow(),
       model: null,
       label: null,
@@ -161,6 +173,7 @@ export class CountedCall {
     enter(tally);
     if (limit !== null && tally.admitted >= limit) this.overLimit = limit;
     else this.#takeSlot(tally);
+    if (key !== null) this.#countIn(counts.keys, key, limitsByKey[key] ?? null);
   }
 
   get ended(): boolean {
@@ -180,6 +193,7 @@ export class CountedCall {
     this.#countIn(this.#counts.models, model, limits[model] ?? null);
   }
 
+  /** Counts the call as one of a model, a key or an account, which may have a limit of its own. */
   #countIn(tallies: Map<string, StrictTally>, name: string, limit: number | null): void {
     const tally = tallies.get(name) ?? emptyTally();
     tallies.set(name, tally);

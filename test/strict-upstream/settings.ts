@@ -80,6 +80,10 @@ export interface StrictSettings extends StrictBehaviour {
   readonly accountLimit: number | null;
   /** The header of answers that names the account; null: none does. */
   readonly accountHeader: string | null;
+  /** Calls with one key that may be in flight at once, by the key. */
+  readonly limitsByKey: Readonly<Record<string, number>>;
+  /** How calls with one key are answered, by the key, before what each asks for. */
+  readonly byKey: Readonly<Record<string, Partial<StrictBehaviour>>>;
   /** Limits per minute and per day. */
   readonly rates: RateTable;
   /** Whose refusals and limit headers a call gets; null: by the dialect of the call. */
@@ -130,6 +134,8 @@ export const DEFAULT_SETTINGS: StrictSettings = {
   accounts: null,
   accountLimit: null,
   accountHeader: null,
+  limitsByKey: {},
+  byKey: {},
   rates: {},
   refuseAs: null,
   refusal: null,

@@ -11,11 +11,14 @@ export type Settings = Readonly<Record<string, Setting>>;
 
 interface Arrival {
   readonly label: string | null;
+  readonly path: string;
   readonly state: 'open' | 'done' | 'refused' | 'aborted' | 'broken';
   /** Epoch milliseconds, with fractions. */
   readonly at: number;
   readonly endedAt: number | null;
   readonly model: string | null;
+  /** The key that it came with. */
+  readonly key: string | null;
   /** Tokens of the prompt, and of the answer as far as it went out. */
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -36,6 +39,10 @@ interface Stats {
   readonly uncounted: number;
   /** The same counts of each account whose keys the upstream was told. */
   readonly accounts: Readonly<Record<string, { readonly peak: number; readonly total: number }>>;
+  /** By the key that calls came with. */
+  readonly keys: Readonly<
+    Record<string, Pick<Stats, 'inFlight' | 'peak' | 'total' | 'rejected429'>>
+  >;
   /** In the order in which the calls arrived. */
   readonly arrivals: readonly Arrival[];
 }
