@@ -5,7 +5,12 @@ import { REASONS, type ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { chooseUpstream } from '../routing/choose-upstream.ts';
 import { hashedPlacements } from '../routing/hashed-partition.ts';
-import { compileRoutes, GROUPS_PER_CALL_MAX, type Placement } from '../routing/placement.ts';
+import {
+  compileRoutes,
+  GROUPS_PER_CALL_MAX,
+  type Placement,
+  type Routes,
+} from '../routing/placement.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { readSecret } from '../runtime/secrets.ts';
@@ -23,11 +28,12 @@ export function addTesterRoutes(app: AdminApp): void {
   serve(app, 'testCall', async ({ context, body: call }) => {
     const snapshot = await currentSnapshot(context.env);
     const upstreams = resolveUpstreams(snapshot.config, BUILT_IN_UPSTREAMS);
-    const chosen = choose(call, upstreams, snapshot.config.default_upstream);
+    const routes = compileRoutes(snapshot.config);
+    const chosen = choose(call, upstreams, routes, snapshot.config.default_upstream);
     const body =
       'reason' in chosen
         ? { ...NOTHING, refusal: wire(chosen) }
-        : await tested(call, chosen, snapshot, context.env);
+        : await tested(call, chosen, routes, snapshot, context.env);
     return { status: 200, body: { version: snapshot.version, ...body } };
   });
 }
@@ -47,15 +53,24 @@ interface Chosen {
 }
 
 function choose(
-  { upstream: header, model, shape }: Call,
+  { upstream: header, model, shape, key }: Call,
   upstreams: ReadonlyMap<string, Upstream>,
+  routes: Routes,
   byDefault: string | null,
 ): Chosen | ErrorReply {
-  const choice = chooseUpstream({ header, model, shape }, upstreams, byDefault);
+  const keyIds = keyIdsOf(key);
+  const asked: Parameters<typeof chooseUpstream>[0] = {
+    header,
+    model,
+    shape,
+    upstreamOfMember: (named, isServedBy) =>
+      routes.upstreamOfMember({ model: named, keyIds, isServedBy }, upstreams),
+  };
+  const choice = chooseUpstream(asked, upstreams, byDefault);
   switch (choice.kind) {
     case 'found': {
       const { upstream, prefix } = choice;
-      const own = chooseUpstream({ header, model, shape }, upstreams, null);
+      const own = chooseUpstream(asked, upstreams, null);
       const by = header !== null ? 'upstream' : own.kind === 'found' ? 'model' : 'default';
       return { upstream, model: model?.slice(prefix.length) ?? null, by };
     }
@@ -75,6 +90,7 @@ function choose(
 async function tested(
   call: Call,
   { upstream, model, by }: Chosen,
+  routes: Routes,
   { config, fingerprintKey }: Snapshot,
   env: Env,
 ) {
@@ -82,12 +98,12 @@ async function tested(
   const secret = upstream.secret === null ? null : readSecret(env, upstream.secret);
   const injected = secret === null ? null : await fingerprint(fingerprintKey, secret);
   const given = key === null ? call.key : null;
-  const placed = compileRoutes(config).place({
+  const placed = routes.place({
     upstream,
     model,
     operation: call.operation,
     caller: call.key ?? 'anonymous',
-    keyIds: call.key === null ? [] : [call.key],
+    keyIds: keyIdsOf(call.key),
     keyFingerprint: injected ?? given,
     // Whose a key is can be told by the key alone, which nobody types in here.
     account: null,
@@ -109,6 +125,10 @@ async function tested(
     ),
     refusal: refusal === null ? null : wire(refusal),
   };
+}
+
+function keyIdsOf(key: string | null): string[] {
+  return key === null ? [] : [key];
 }
 
 /** Refuses a call without one of our keys where it needs one. */

@@ -1,4 +1,5 @@
 import { tableSince } from '../config/snapshots.ts';
+import type { Reason } from '../contract/reasons.ts';
 import type { Placement } from '../routing/placement.ts';
 import { pause } from '../runtime/background.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
@@ -6,6 +7,7 @@ import { waitsUntil, type Ticket } from './acquire/admission.ts';
 import type { PlaceListener } from './acquire/slices.ts';
 import { identify } from './identity/authenticate.ts';
 import { relocate } from './locate.ts';
+import { mayAskWaitable } from './members/where-next-member.ts';
 import { planAt, type Candidate } from './plan.ts';
 import {
   LEFT,
@@ -60,7 +62,9 @@ export async function attempts(
     const hasOtherPlace = spill.next.some(({ entry }) => !isSamePlace(entry.upstream, upstream));
     const firstByteMs = hasNext ? spill.firstByteMs : null;
     const turn = { ticket: here, tries, listener, hasNext, firstByteMs, hasOtherPlace };
-    const result = tries.mayGoTo(upstream) ? await tryAt(candidate, turn) : GOES_ON;
+    // Where it goes by members, the place that it was called at is none of theirs for certain.
+    const mayGo = candidate.members !== null || tries.mayGoTo(upstream);
+    const result = mayGo ? await tryAt(candidate, turn) : GOES_ON;
     let failure: Rejected;
     switch (result.kind) {
       case 'answered':
@@ -87,6 +91,7 @@ export async function attempts(
         }
         break;
       case 'rejected':
+        if (mayBeOfOthers(candidate, result) && mayAskWaitable(tries)) continue;
         failure = moves > 0 ? { ...result, isByNewer: true } : result;
         if (!mayServeElsewhere(result.reply.reason)) return withTries(failure, tries);
         break;
@@ -100,6 +105,19 @@ export async function attempts(
     candidate = next;
     here = ticketHere();
   }
+}
+
+/** Reasons for which a group rejects a call at the members that are left, while one that refused it may take it soon. */
+const OF_MEMBERS_LEFT: ReadonlySet<Reason> = new Set<Reason>([
+  'members_out',
+  'paused',
+  'breaker_open',
+  'infeasible',
+]);
+
+/** Tells whether a group has rejected a call for what other members than those that refused it are like. */
+function mayBeOfOthers({ members }: Candidate, { reply }: Rejected): boolean {
+  return members !== null && OF_MEMBERS_LEFT.has(reply.reason);
 }
 
 function withoutClosed(plan: SpillPlan, tries: Tries): SpillPlan {

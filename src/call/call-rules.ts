@@ -24,9 +24,16 @@ export interface CallRules {
  * The rules of a call in all its groups. Bounds are the strictest of all; what is about the upstream is
  * said by the narrowest group that stands for it.
  */
-export function callRules(placements: readonly Placement[]): CallRules {
+export function callRules(
+  placements: readonly Placement[],
+  withMembers: string | null = null,
+): CallRules {
   const holds = placements.map(({ config }) => (config ?? DEFAULTS).holds);
-  const ofProvider = placements.find(({ isOfProvider }) => isOfProvider)?.config ?? DEFAULTS;
+  const about =
+    withMembers === null
+      ? placements.find(({ isOfProvider }) => isOfProvider)
+      : placements.find(({ group }) => group === withMembers);
+  const ofProvider = about?.config ?? DEFAULTS;
   const spilling = placements.find(({ config }) => typeof config?.on_saturated === 'object');
   return {
     hold: {

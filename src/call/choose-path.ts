@@ -43,11 +43,14 @@ export function errorShape(request: Request, url: URL, table: RoutingTable | nul
 
 /** Chooses where a unified call goes. */
 export function choosePath(
-  { table, url, headers }: Pick<KnownCall, 'table' | 'url' | 'headers'>,
+  { table, url, headers, caller }: Pick<KnownCall, 'table' | 'url' | 'headers' | 'caller'>,
   shape: UnifiedShape,
   model: string | null,
 ): Chosen | Rejected {
-  const choice = choose(table, { header: headers.upstream, model, shape });
+  const { keyIds } = caller;
+  const upstreamOfMember: Asked['upstreamOfMember'] = (named, isServedBy) =>
+    table.routes.upstreamOfMember({ model: named, keyIds, isServedBy }, table.upstreams);
+  const choice = choose(table, { header: headers.upstream, model, shape, upstreamOfMember });
   if (choice.kind === 'rejected') return choice;
   const { upstream, prefix } = choice;
   const path = unifiedPath(upstream, shape, url.pathname);
@@ -55,7 +58,9 @@ export function choosePath(
   return { kind: 'chosen', upstream, path, prefix };
 }
 
-function choose({ upstreams, snapshot }: RoutingTable, call: Parameters<typeof chooseUpstream>[0]) {
+type Asked = Parameters<typeof chooseUpstream>[0];
+
+function choose({ upstreams, snapshot }: RoutingTable, call: Asked) {
   const choice = chooseUpstream(call, upstreams, snapshot.config.default_upstream);
   switch (choice.kind) {
     case 'found':

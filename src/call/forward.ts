@@ -13,7 +13,10 @@ import { learnAccount, moveToAccount } from './learn-account.ts';
 import type { Metering } from './metering.ts';
 import { logEgressRefused } from './observe/egress-log.ts';
 import { TRACED_MODEL_MAX, traceCall, traceError, traceUsage } from './observe/trace.ts';
+import type { MemberPlace } from './members/member-plan.ts';
+import { hasMemberLeft, noteRefusedAt } from './members/where-next-member.ts';
 import type { Candidate } from './plan.ts';
+import { RENAMED_BYTES_MAX } from './renamed-body.ts';
 import { nearlyEmpty, readAnswer, type AnswerRead } from './read-answer.ts';
 import {
   answered,
@@ -46,19 +49,28 @@ type Forwarded = Answered | Rejected | Again | Moved | Left;
 /** Sends a call that holds its slots, and holds them until the last byte of the answer. */
 export async function forward(sending: Sending): Promise<Forwarded> {
   const { candidate, turn, target, metering, admission } = sending;
-  const { call, rules, located } = candidate;
+  const { call, rules, located, members, member } = candidate;
   const { ticket, tries, hasNext } = turn;
   const { request, ctx, after, body } = call;
   const { upstream } = located;
   const waitMs = Math.round(steadyClock.now() - ticket.enqueuedAt);
   const held = new HeldCall(call.signal, rules.hold, after);
   admission.keep(() => held.cut('revoked'));
-  const mayBeNeeded = hasNext || (rules.mayWait && ticket.maxWaitMs !== 0);
-  const keptBytesMax = mayBeNeeded ? rules.retries.max_body_bytes : 0;
+  const mayBeNeeded = hasNext || members !== null || (rules.mayWait && ticket.maxWaitMs !== 0);
+  const neededBytesMax = mayBeNeeded ? rules.retries.max_body_bytes : 0;
+  const model = member?.bodyModel ?? null;
+  const keptBytesMax = model === null ? neededBytesMax : RENAMED_BYTES_MAX;
+  // At the last member it may have had another name.
+  if (member !== null) body.restore();
   if ((await body.keep(keptBytesMax, held.signal)) === 'aborted') {
     held.giveUp();
     ctx.waitUntil(admission.release('unused'));
     return noAnswer(candidate, held);
+  }
+  if (member !== null && model !== null && !body.rename(model)) {
+    held.giveUp();
+    await admission.release('unused');
+    return notRenamed(candidate, member, turn);
   }
   tries.noteSent();
   retryBudgetOf(upstream.id).noteCall();
@@ -77,7 +89,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   if (sent === null && held.cutBy === 'slow') return tooSlow(sending);
   // A call that we cut says nothing of its upstream, unless that was silent for too long.
   const isCut = sent === null && held.cutBy !== null && held.cutBy !== 'idle';
-  const { refusal, answer } = isCut ? UNSAID : await readAnswer(sent, upstream);
+  const { refusal, answer } = isCut ? UNSAID : await readAnswer(sent, upstream, injectsKey(member));
   if (refusal !== null) return refused(sending, held, refusal, answer, waitMs);
   if (answer === null || held.cutBy === 'body') {
     ctx.waitUntil(admission.release('cancelled'));
@@ -109,6 +121,23 @@ export async function forward(sending: Sending): Promise<Forwarded> {
 /** Learns from the answer to a call whose its key is, and counts the call there. */
 async function learnFrom({ candidate, admission }: Sending, answer: Response): Promise<void> {
   if (await learnAccount(candidate, answer)) moveToAccount(candidate, admission);
+}
+
+/** Tells whether a call has the key of a group's member, for which its caller is not to blame. */
+function injectsKey(member: Candidate['member']): boolean {
+  return member !== null && member.injected !== null;
+}
+
+/** Goes on to another member, as the body cannot name the model as this one calls it; there may be none. */
+function notRenamed(
+  { members }: Candidate,
+  { id, bodyModel }: MemberPlace,
+  { tries }: Turn,
+): Again | Rejected {
+  tries.refusedMembers.note(id, 'never_fits');
+  if (members !== null && hasMemberLeft(members, tries)) return { kind: 'again', where: 'here' };
+  const message = `The model in the body could not be renamed to ${bodyModel ?? ''}, as the member ${id} calls it.`;
+  return rejected({ reason: 'body_unreadable', message });
 }
 
 /** Leaves an upstream that has said nothing in time, of which no group learns: it may be on its way. */
@@ -150,8 +179,9 @@ async function refused(
   waitMs: number,
 ): Promise<Forwarded> {
   const { candidate, turn, admission, metering } = sending;
-  const { call, located } = candidate;
+  const { call, located, members, member } = candidate;
   const { body } = call;
+  const { tries } = turn;
   const { kind } = refusal.signal;
   if (kind === 'concurrency' && answer !== null && body.isKept) {
     // It is the account that has too many calls under way: the call waits in the pool of that, and not of its key.
@@ -161,7 +191,11 @@ async function refused(
   if (kind === 'egress') logEgressRefused(candidate, answer);
   else logRefusal(sending, refusal, answer);
   if (answer !== null) admission.reportStatus(answer.status);
-  const isRepeat = turn.tries.noteRefused(located.upstream.id, refusal.signal);
+  const place = member === null ? located.upstream.id : `${members?.group ?? ''}#${member.id}`;
+  const isRepeat = tries.noteRefused(place, refusal.signal);
+  if (members !== null && member !== null && kind !== 'served') {
+    noteRefusedAt(tries, members, member, kind);
+  }
   admission.report(refusal.signal, refusal.scope, isRepeat);
   const notServed = metering?.notServed;
   // What is refused for its own sake says nothing of the slot.
@@ -184,8 +218,10 @@ async function refused(
   if (response === null) return noAnswer(candidate, held);
   traceError(kind);
   const said = signature(sending, waitMs);
-  const all = refusal.isFinal ? { ...said, 'x-should-retry': 'false' } : said;
-  return answered(response, all, kind !== 'egress');
+  // Another member may serve the next one.
+  const isHopeless = refusal.isFinal && tries.refusedMembers.waitable === null;
+  const all = isHopeless ? { ...said, 'x-should-retry': 'false' } : said;
+  return answered(response, all, kind !== 'egress' && kind !== 'unauthorized');
 }
 
 /**
@@ -215,7 +251,7 @@ async function relay(
 }
 
 function logRefusal(
-  { candidate: { located }, admission }: Sending,
+  { candidate: { located, member }, admission }: Sending,
   { signal: { kind, retryAfterMs } }: UpstreamRefusal,
   answer: Response | null,
 ): void {
@@ -224,6 +260,7 @@ function logRefusal(
     upstream: located.upstream.id,
     model,
     groups: groupsOf(admission),
+    ...(member !== null && { member: member.id }),
     status: answer?.status ?? null,
     kind,
     retry_after_ms: retryAfterMs,
@@ -236,16 +273,18 @@ function logRefusal(
 
 /** The headers by which Headgate tells of the call on its answer. */
 function signature(
-  { candidate: { located }, turn: { tries }, admission }: Sending,
+  { candidate: { located, member }, turn: { tries }, admission }: Sending,
   waitMs: number,
 ): AnswerHeaders {
   const groups = groupsOf(admission);
-  traceCall({ located, groups, waitMs, tries: tries.sent });
+  const memberId = member?.id ?? null;
+  traceCall({ located, groups, member: memberId, waitMs, tries: tries.sent });
   const { leaseIds } = admission;
   return {
     'headgate-groups': groups,
     'headgate-wait-ms': String(waitMs),
     'headgate-tries': String(tries.sent),
+    ...(memberId !== null && { 'headgate-member': memberId }),
     ...(leaseIds.length > 0 && { 'headgate-lease': leaseIds.join(', ') }),
   };
 }

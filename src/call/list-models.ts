@@ -11,9 +11,11 @@ import { unifiedPath } from '../routing/choose-upstream.ts';
 import { configuredModels } from '../routing/configured-models.ts';
 import { LIMITED_OPERATIONS } from '../upstream/operation/operations-table.ts';
 import { within } from '../runtime/within.ts';
-import { keyFor, type UpstreamKey } from './identity/authenticate.ts';
+import type { UpstreamKey } from './identity/authenticate.ts';
 import type { KnownCall } from './call.ts';
 import { forbiddenFor, forbiddenUpstream } from '../routing/key-access.ts';
+import { goesByMembers } from './members/goes-by-members.ts';
+import { keyWithoutSlot, secretOfMember } from './members/key-without-slot.ts';
 import { placementsOf, routedCall } from './plan.ts';
 import { fetcherOf } from './target.ts';
 
@@ -51,12 +53,11 @@ export async function listModels(call: KnownCall): Promise<Response> {
   const open = [...upstreams.values()].filter(
     (upstream) => key === null || forbiddenUpstream(key, upstream, routes) === null,
   );
-  const asked = open.filter(({ id, secret, openaiAt }) => {
+  const asked = open.filter((upstream) => {
+    const { id, secret, openaiAt } = upstream;
     if (openaiAt === null) return false;
     if (id === snapshot.config.default_upstream) return true;
-    return (
-      secret !== null && caller.gatewayKeyId !== null && caller.credentials.providerKey === null
-    );
+    return goesByMembers(caller) && (secret ?? secretOfMember(upstream, call)) !== null;
   });
   const lists = await Promise.allSettled(
     asked.map((upstream) => within(LIST_TIMEOUT_MS, modelsOf(upstream, call))),
@@ -76,12 +77,12 @@ export async function listModels(call: KnownCall): Promise<Response> {
 
 /** Lists what the configuration names at these upstreams, as far as the caller has a key for them. */
 async function namedModels(at: ReadonlySet<Upstream>, call: KnownCall): Promise<Model[]> {
-  const { table, env, caller } = call;
+  const { table } = call;
   const named = configuredModels(table.snapshot.config, table.upstreams);
   const models: Model[] = [];
   for (const { upstream, model } of named) {
     if (!at.has(upstream) || (upstream.openaiAt ?? upstream.anthropicAt) === null) continue;
-    const found = await keyFor(upstream, caller, table, env);
+    const found = await keyWithoutSlot(upstream, call);
     if (found.kind === 'rejected' || !mayCall(call, upstream, found.key, model)) continue;
     const { id } = upstream;
     const said = { object: 'model', created: 0, owned_by: id };
@@ -93,7 +94,7 @@ async function namedModels(at: ReadonlySet<Upstream>, call: KnownCall): Promise<
 /** Asks an upstream for its list; null: it gives none, or one that is too long. */
 async function modelsOf(upstream: Upstream, call: KnownCall): Promise<Model[] | null> {
   const { caller } = call;
-  const found = await keyFor(upstream, caller, call.table, call.env);
+  const found = await keyWithoutSlot(upstream, call);
   const path = unifiedPath(upstream, 'openai', '/v1/models');
   if (found.kind === 'rejected' || path === null) return null;
   const { key } = found;

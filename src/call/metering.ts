@@ -1,4 +1,5 @@
 import type { GroupConfig } from '../contract/config/config.ts';
+import type { MemberConfig } from '../contract/config/members.ts';
 import { hasBudget } from '../routing/metered.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
@@ -7,7 +8,7 @@ import type { Placement } from '../routing/placement.ts';
 import { countedTokens, limitProfileFor } from '../providers/limit-profiles.ts';
 import type { LimitProfile } from '../providers/provider.ts';
 import { costUsd, priceListId, priceOf, type Price } from '../providers/prices/price-table.ts';
-import { estimateCall } from '../upstream/usage/estimate.ts';
+import { estimateCall, type CallEstimate as BodyEstimate } from '../upstream/usage/estimate.ts';
 import { injectUsage } from '../upstream/usage/inject-usage.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import { createUsageDrop } from '../upstream/usage/usage-drop.ts';
@@ -37,7 +38,6 @@ export async function measure(
   located: Located,
 ): Promise<Measured | Rejected | Left> {
   const { headers, signal } = request;
-  const { upstream, operation } = located;
   const { contentLength } = body;
   const kept = await body.keep(READ_BYTES_MAX, signal);
   if (kept === 'aborted') return body.fault === null ? LEFT : rejected(body.fault);
@@ -48,15 +48,26 @@ export async function measure(
     contentType: headers.get('content-type'),
     contentEncoding: headers.get('content-encoding'),
   });
-  const asks = upstream.injectsUsage && estimate.isStream && !estimate.wantsUsage;
   // One that was not read for want of room may be much less than its length says.
   const isUnread = kept === 'not kept' && (contentLength ?? 0) <= READ_BYTES_MAX;
-  const metering = new Metering(
-    located,
-    { ...estimate, isInputGuess: isUnread },
-    asks && operation.name === 'chat',
-  );
+  const metering = new Metering(located, { ...estimate, isInputGuess: isUnread });
   return { kind: 'measured', metering };
+}
+
+/** Tells whether it is known what a call costs at a member, where a budget is to hold it. */
+export function isPriced(located: Located, group: GroupConfig, member: MemberConfig): boolean {
+  if (group.dry_run || !(hasBudget(group.limits) || hasBudget(member.limits))) return true;
+  return priceAt(located) !== null || fallbackOf(member) !== null || fallbackOf(group) !== null;
+}
+
+function fallbackOf({ limits }: Pick<MemberConfig, 'limits'>): Price | null {
+  const { fallback_price: fallback } = limits.budget_usd;
+  return fallback === null ? null : priceOf('', '*', { '*': fallback });
+}
+
+function priceAt({ upstream, model }: Located): Price | null {
+  const aliased = model === null ? null : aliasedModel(upstream, model);
+  return priceOf(priceListId(upstream), aliased, upstream.prices);
 }
 
 /** The model that a name stands for. Names of aliases are compared as in matching: in lower case. */
@@ -64,6 +75,15 @@ function aliasedModel({ aliases }: Upstream, model: string): string {
   const name = model.toLowerCase();
   return Object.entries(aliases).find(([alias]) => alias.toLowerCase() === name)?.[1] ?? model;
 }
+
+/** A member of a group, and where a call lies there. */
+interface Place {
+  readonly located: Located;
+  readonly member: { readonly config: MemberConfig };
+}
+
+/** The expected use of a call. */
+type Estimated = BodyEstimate & Pick<CallEstimate, 'isInputGuess'>;
 
 /** The use of one call before, during and after it, as each of its groups counts it. */
 export class Metering {
@@ -75,17 +95,18 @@ export class Metering {
   readonly #shape: Located['operation']['shape'];
   readonly #model: string | null;
   readonly #profile: LimitProfile;
+  readonly #estimate: Estimated;
   readonly #inputTokens: number;
   readonly #isInputGuess: boolean;
   readonly #maxOutputTokens: number | null;
   readonly #price: Price | null;
 
-  constructor(
-    { upstream, operation, model }: Located,
-    estimate: Pick<CallEstimate, 'inputTokens' | 'isInputGuess' | 'maxOutputTokens'>,
-    asksUsage: boolean,
-  ) {
-    this.#asksUsage = asksUsage;
+  /** @param fallback price where none is known, before that of a group */
+  constructor(located: Located, estimate: Estimated, fallback: Price | null = null) {
+    const { upstream, operation, model } = located;
+    const asks = upstream.injectsUsage && estimate.isStream && !estimate.wantsUsage;
+    this.#asksUsage = asks && operation.name === 'chat';
+    this.#estimate = estimate;
     this.#upstream = upstream;
     this.#shape = operation.shape;
     this.#model = model === null ? null : aliasedModel(upstream, model);
@@ -93,7 +114,18 @@ export class Metering {
     this.#inputTokens = estimate.inputTokens;
     this.#isInputGuess = estimate.isInputGuess ?? false;
     this.#maxOutputTokens = estimate.maxOutputTokens;
-    this.#price = priceOf(priceListId(upstream), this.#model, upstream.prices);
+    this.#price = priceAt(located) ?? fallback;
+  }
+
+  /** Measures the same call at a member of its group, which runs it at prices of its own. */
+  at({ located, member }: Place): Metering {
+    return new Metering(located, this.#estimate, fallbackOf(member.config));
+  }
+
+  /** Measures a call for its estimate, before it is known where it runs: as called, where a price is known for that. */
+  beforeGrant(places: Iterable<Place>): Metering {
+    const [first] = places;
+    return this.#price !== null || first === undefined ? this : this.at(first);
   }
 
   /**

@@ -1,13 +1,22 @@
 import type { ErrorReply } from '../contract/reasons.ts';
 import { closedRoute, forbiddenFor, forbiddenUpstream } from '../routing/key-access.ts';
 import { hashedPlacements, mayHash } from '../routing/hashed-partition.ts';
+import { ownPartition } from '../routing/partition.ts';
 import type { Placement, RoutedCall } from '../routing/placement.ts';
 import type { KnownCall } from './call.ts';
 import { callRules, type CallRules } from './call-rules.ts';
 import { accountOf } from './identity/accounts.ts';
 import { keyFor, type UpstreamKey } from './identity/authenticate.ts';
 import type { Located } from './locate.ts';
-import type { Rejected } from './result.ts';
+import { goesByMembers } from './members/goes-by-members.ts';
+import { keyWithoutSlot } from './members/key-without-slot.ts';
+import {
+  groupsWithMembers,
+  planMembers,
+  type MemberPlace,
+  type MemberPlan,
+} from './members/member-plan.ts';
+import { rejected, type Rejected } from './result.ts';
 
 /** A call at one upstream that may serve it, with everything that it goes by there. */
 export interface Candidate {
@@ -22,7 +31,14 @@ export interface Candidate {
   readonly rules: CallRules;
   /** The place that the call asked for, if this is another; null: it is this one. */
   readonly spilledFrom: Located | null;
+  /** The members of a group that it goes by; null: it goes as it was called. */
+  readonly members: MemberPlan | null;
+  /** The member that it was granted at, which `located` and `key` are of then; null: none yet, or it goes by none. */
+  readonly member: MemberPlace | null;
 }
+
+/** The key of a call whose member is not known yet. */
+const NO_KEY: UpstreamKey = { injected: null, fingerprint: null };
 
 /** Plans a call at an upstream: with which key, in which groups, by which of their rules. */
 export async function planAt(
@@ -31,19 +47,74 @@ export async function planAt(
   spilledFrom: Located | null = null,
 ): Promise<Candidate | Rejected> {
   const { caller, table, env } = call;
-  const found = await keyFor(located.upstream, caller, table, env, spilledFrom !== null);
-  if (found.kind === 'rejected') return found;
-  const { key } = found;
   const { upstream, operation, model } = located;
-  const account = operation.limited ? await accountOf(call, upstream, key) : null;
+  const isFree = !operation.limited && spilledFrom === null;
+  const found = await (isFree
+    ? keyWithoutSlot(upstream, call)
+    : keyFor(upstream, caller, table, env, spilledFrom !== null));
+  // A member may have the key that its upstream has not.
+  const mayLackKey = table.routes.hasMembers && operation.limited && goesByMembers(caller);
+  if (found.kind === 'rejected' && !mayLackKey) return found;
+  const calledKey = found.kind === 'key' ? found.key : NO_KEY;
+  const account = operation.limited ? await accountOf(call, upstream, calledKey) : null;
   const at = { upstream, operation: operation.name, model };
-  const routed = { ...routedCall(call, at, key), account };
-  const placed = placementsOf(call, routed);
+  const routed = { ...routedCall(call, at, calledKey), account };
+  const placed = placementsOf(call, routed, leftGroups(call, spilledFrom));
+  const members = mayLackKey ? membersFor(call, located, placed, spilledFrom) : null;
+  if (members?.kind === 'rejected') return members;
+  if (found.kind === 'rejected' && members === null) return found;
+  const own = members === null ? withOwnPartitions(call, placed, calledKey) : placed;
   const placements = mayHash(table.routes, env)
-    ? await hashedPlacements(placed, env, table.snapshot.fingerprintKey)
-    : placed;
-  const rules = callRules(placements);
-  return { kind: 'planned', call, located, key, routed, placements, rules, spilledFrom };
+    ? await hashedPlacements(own, env, table.snapshot.fingerprintKey)
+    : own;
+  const rules = callRules(placements, members?.group ?? null);
+  const key = members === null ? calledKey : NO_KEY;
+  const planned = { call, located, key, routed, placements, rules, spilledFrom, members };
+  return { kind: 'planned', ...planned, member: null };
+}
+
+/** Plans the members by which a call goes. Null: none of its groups names any. */
+function membersFor(
+  call: KnownCall,
+  located: Located,
+  placed: readonly Placement[],
+  spilledFrom: Located | null,
+): MemberPlan | Rejected | null {
+  const [first, ...others] = groupsWithMembers(placed);
+  if (first === undefined) return null;
+  if (others.length === 0) return planMembers(call, located, first, spilledFrom);
+  const names = [first, ...others].map(({ name }) => name).join(', ');
+  const message = `The call belongs to several groups that name members (${names}), and it can run at those of one.`;
+  return rejected({ reason: 'too_many_groups', message });
+}
+
+/** Names of the groups with members at its own upstream, of a call that has left that as none of them took it. */
+function leftGroups(call: KnownCall, from: Located | null): ReadonlySet<string> | undefined {
+  if (from === null || !call.table.routes.hasMembers) return undefined;
+  const { upstream, operation, model } = from;
+  const routed = routedCall(call, { upstream, operation: operation.name, model }, NO_KEY);
+  return new Set(groupsWithMembers(placementsOf(call, routed)).map(({ name }) => name));
+}
+
+/** Gives a call that goes with its caller's own key the pools of that key, in groups whose other calls go by members. */
+function withOwnPartitions(
+  { table: { routes } }: KnownCall,
+  placed: readonly Placement[],
+  { fingerprint }: UpstreamKey,
+): readonly Placement[] {
+  if (!routes.hasMembers) return placed;
+  const split = new Set(groupsWithMembers(placed));
+  if (split.size === 0) return placed;
+  return placed.map((one) => {
+    if (one.config === null || !split.has(one.config)) return one;
+    return { ...one, partition: ownPartition(one.partition, fingerprint) };
+  });
+}
+
+/** A call at the member that it was granted at. */
+export function atMember(candidate: Candidate, member: MemberPlace): Candidate {
+  const { located, injected } = member;
+  return { ...candidate, located, key: { injected, fingerprint: null }, member };
 }
 
 /** A call of the caller as groups see it, whether it is made or not. */
@@ -62,9 +133,16 @@ export function routedCall(
   };
 }
 
-/** The pools of a call, by the configuration that it goes by, with partitions named by their values. */
-export function placementsOf({ table }: KnownCall, routed: RoutedCall): readonly Placement[] {
-  return table.routes.place(routed);
+/**
+ * The pools of a call, by the configuration that it goes by, with partitions named by their values. `left`: groups that
+ * it is in no more.
+ */
+export function placementsOf(
+  { table }: KnownCall,
+  routed: RoutedCall,
+  left?: ReadonlySet<string>,
+): readonly Placement[] {
+  return table.routes.place(routed, left);
 }
 
 /** The pool of a call in the automatic group; null: it is in none. */

@@ -33,16 +33,23 @@ const BROKEN: UpstreamRefusal = {
   isFinal: false,
 };
 
-/** Reads an answer: whether it is a refusal and of what kind, from its headers and the beginning of its body. */
-export async function readAnswer(answer: Response | null, upstream: Upstream): Promise<AnswerRead> {
+/**
+ * Reads an answer: whether it is a refusal and of what kind, from its headers and the beginning of its body.
+ * `isOfMember`: the call had the key of a group's member.
+ */
+export async function readAnswer(
+  answer: Response | null,
+  upstream: Upstream,
+  isOfMember: boolean,
+): Promise<AnswerRead> {
   if (answer === null) return { refusal: BROKEN, answer };
   const { rules, headerProfile } = knownOf(upstream);
   const { status, headers } = answer;
-  const mayBe = status === 200 ? mayHideRefusal(answer, rules) : mayRefuse(status);
+  const mayBe = status === 200 ? mayHideRefusal(answer, rules) : mayRefuse(status, isOfMember);
   if (!mayBe) return { refusal: null, answer };
   const peeked = await peekAnswer(answer);
   const now = instant(Date.now());
-  const said = { rules, headerProfile, status, headers, body: peeked.text, now };
+  const said = { rules, headerProfile, status, headers, body: peeked.text, now, isOfMember };
   return { refusal: classifyRefusal(said), answer: peeked.answer };
 }
 

@@ -1,4 +1,5 @@
 import {
+  dropAccounts,
   dropCredentials,
   keyPlaceFor,
   placeCredentials,
@@ -16,7 +17,7 @@ export interface Target {
 }
 
 /** Makes the way out of a call, with the right key in the right place. */
-export function targetOf({ call, located, key, spilledFrom }: Candidate): Target {
+export function targetOf({ call, located, key, spilledFrom, member }: Candidate): Target {
   const { request, url, env, caller } = call;
   const { upstream, path, operation } = located;
   const clientAcceptEncoding = request.cf?.clientAcceptEncoding;
@@ -28,8 +29,9 @@ export function targetOf({ call, located, key, spilledFrom }: Candidate): Target
   // Nothing can leave an empty query, so that need not be a copy.
   const query = url.search === '' ? call.query : new URLSearchParams(call.query);
   const { injected } = key;
-  // Its caller sent it to another upstream, and all its credentials with it.
-  if (spilledFrom !== null) dropCredentials(headers, query);
+  // Its caller sent it to another upstream, and all its credentials with it; or with none of its own to any member.
+  if (spilledFrom !== null || member !== null) dropCredentials(headers, query);
+  if (member !== null) dropAccounts(headers);
   const place = keyPlaceFor(upstream, operation.shape);
   placeCredentials(
     headers,

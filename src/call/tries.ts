@@ -2,6 +2,7 @@ import type { RefusalKind, UpstreamSignal } from '../core/words/signal.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Ticket } from './acquire/admission.ts';
 import type { PlaceListener } from './acquire/slices.ts';
+import { RefusedMembers } from './members/refused-members.ts';
 
 /**
  * Maximum times that a call goes back into the queue because its upstream refuses it; and where it takes too many at once:
@@ -31,10 +32,12 @@ export class Tries {
   /** Number of times that the SDK has sent this call before by itself. */
   readonly #sdkRetries: number;
   #sent = 0;
-  /** Upstreams whose groups the call may have stopped. */
+  /** Upstreams whose groups the call may have stopped, and members. */
   readonly #stopped = new Set<string>();
   /** Places that serve nobody who calls from here. */
   readonly #closed: Upstream[] = [];
+  /** Members that have refused it. */
+  readonly refusedMembers = new RefusedMembers();
   #reentered = 0;
   #retried = 0;
 
@@ -51,12 +54,12 @@ export class Tries {
     this.#sent += 1;
   }
 
-  /** Notes a refusal of an upstream. True: the call has stopped the group there before. */
-  noteRefused(upstreamId: string, { kind, retryAfterMs }: UpstreamSignal): boolean {
+  /** Notes a refusal of an upstream, or of a member. True: the call has stopped the group there before. */
+  noteRefused(placeId: string, { kind, retryAfterMs }: UpstreamSignal): boolean {
     if (kind === 'served') return false;
     if (!STOPPING.has(kind) && (retryAfterMs === null || !STOPPING_FOR.has(kind))) return false;
-    const isRepeat = this.#stopped.has(upstreamId);
-    this.#stopped.add(upstreamId);
+    const isRepeat = this.#stopped.has(placeId);
+    this.#stopped.add(placeId);
     return isRepeat;
   }
 

@@ -1,32 +1,41 @@
 import { changedSince } from './changed-since.ts';
 import { forward } from './forward.ts';
 import { hasAccountByNow } from './learn-account.ts';
-import { measure } from './metering.ts';
+import { measure, type Metering } from './metering.ts';
 import { passThrough } from './pass-through.ts';
-import { forbiddenAt, type Candidate } from './plan.ts';
-import { never, rejected, type Result } from './result.ts';
-import { targetOf } from './target.ts';
+import { pickMember, type MemberPlace, type MemberPlan } from './members/member-plan.ts';
+import { excludedMembers } from './members/where-next-member.ts';
+import { atMember, forbiddenAt, type Candidate } from './plan.ts';
+import type { Admission } from './acquire/admission.ts';
+import { allOut } from './acquire/rejections.ts';
+import { never, rejected, type Moved, type Rejected, type Result } from './result.ts';
+import { targetOf, type Target } from './target.ts';
 import type { Turn } from './tries.ts';
 import { admitWithBody } from './wait-with-body.ts';
+import type { AdmitContext } from './acquire/admit-one.ts';
 
 /** Sends a call to its upstream, after it has waited for its slot if it needs one. */
 export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
-  const { call, located, rules } = candidate;
-  const target = targetOf(candidate);
-  // What may come behind comments of ours cannot be compressed.
-  if (turn.listener !== null) target.headers.set('accept-encoding', 'identity');
+  const { call, located, rules, members } = candidate;
   const forbidden = forbiddenAt(candidate);
   if (forbidden !== null) return (await changedSince(call)) ?? rejected(forbidden);
   if (!located.operation.limited) {
-    return (await changedSince(call)) ?? passThrough(call, located, target);
+    return (
+      (await changedSince(call)) ?? passThrough(call, located, targetAt(candidate, turn, null))
+    );
   }
   const measured = rules.isMetered ? await measure(call, located) : null;
   if (measured !== null && measured.kind !== 'measured') return measured;
   const metering = measured?.metering ?? null;
-  // Tokens are counted on their way through, which compressed ones are not.
-  if (metering !== null) target.headers.set('accept-encoding', 'identity');
-  const { listener } = turn;
-  const admitted = await admitWithBody(candidate, turn, { ...call, listener, metering });
+  const way =
+    members === null
+      ? asCalled(candidate, turn, metering)
+      : byMember(candidate, members, turn, metering);
+  const admitted = await admitWithBody(candidate, turn, {
+    ...call,
+    listener: turn.listener,
+    ...way,
+  });
   switch (admitted.kind) {
     case 'admitted': {
       const { admission } = admitted;
@@ -35,7 +44,7 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
         return { kind: 'moved', configVersion: call.table.snapshot.version };
       }
       try {
-        return await forward({ candidate, turn, target, metering, admission });
+        return await way.send(admission);
       } catch (error) {
         await admission.release('failed'); // a bug of ours must not cost a slot
         throw error;
@@ -48,4 +57,64 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
     default:
       return never(admitted);
   }
+}
+
+/** How a call asks its groups, and goes out once it has its slots. */
+interface Way extends Pick<AdmitContext, 'metering' | 'members'> {
+  readonly send: (admission: Admission) => Promise<Result>;
+}
+
+/** The way of a call to where its caller sent it, which is made before the wait: a grant is to be used at once. */
+function asCalled(candidate: Candidate, turn: Turn, metering: Metering | null): Way {
+  const target = targetAt(candidate, turn, metering);
+  const send: Way['send'] = (admission) =>
+    forward({ candidate, turn, target, metering, admission });
+  return { metering, members: null, send };
+}
+
+/** The way of a call to a member, which is known by the grant. */
+function byMember(
+  candidate: Candidate,
+  members: MemberPlan,
+  turn: Turn,
+  metering: Metering | null,
+): Way {
+  const send: Way['send'] = async (admission) => {
+    const place = placeOf(members, turn, admission);
+    if (place.kind !== 'place') {
+      await admission.release('unused');
+      return place;
+    }
+    const there = atMember(candidate, place);
+    const meteredThere = metering?.at(place) ?? null;
+    const target = targetAt(there, turn, meteredThere);
+    return forward({ candidate: there, turn, target, metering: meteredThere, admission });
+  };
+  const excluded = excludedMembers(members, turn.tries);
+  return {
+    metering: metering?.beforeGrant(members.places.values()) ?? null,
+    members: { group: members.group, excluded },
+    send,
+  };
+}
+
+/** Finds what a call is at the member that it was granted at. Moved: the configuration that it goes by has no such member. */
+function placeOf(
+  members: MemberPlan,
+  { tries: { refusedMembers } }: Turn,
+  { member }: Admission,
+): MemberPlace | Moved | Rejected {
+  if (member === null) {
+    return pickMember(members, (id) => refusedMembers.has(id)) ?? rejected(allOut(members.group));
+  }
+  const { id, configVersion } = member;
+  return members.places.get(id) ?? { kind: 'moved', configVersion };
+}
+
+/** Makes the way out of a call, whose answer can be read on its way where that is needed. */
+function targetAt(candidate: Candidate, { listener }: Turn, metering: Metering | null): Target {
+  const target = targetOf(candidate);
+  // What may come behind comments of ours cannot be compressed; and tokens are counted on their way through.
+  if (listener !== null || metering !== null) target.headers.set('accept-encoding', 'identity');
+  return target;
 }

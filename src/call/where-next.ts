@@ -1,5 +1,6 @@
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import { retryBudgetOf } from './isolate.ts';
+import { whereAfterMember } from './members/where-next-member.ts';
 import type { Candidate } from './plan.ts';
 import type { Again } from './result.ts';
 import type { Turn } from './tries.ts';
@@ -12,13 +13,15 @@ export function canBeSentAgain({ call: { body }, rules }: Candidate): boolean {
 /** Decides where a call goes that its upstream did not serve; null: nowhere, its caller gets that answer. */
 export function whereNext(
   candidate: Candidate,
-  { ticket, tries, hasNext, hasOtherPlace }: Turn,
+  turn: Turn,
   kind: UpstreamSignal['kind'],
 ): Again['where'] | null {
   if (!canBeSentAgain(candidate)) return null;
-  const { rules, located } = candidate;
+  const { ticket, tries, hasNext, hasOtherPlace } = turn;
+  const { rules, located, members } = candidate;
   const { max, budget } = rules.retries;
   const elsewhere = hasNext ? 'elsewhere' : null;
+  if (members !== null) return whereAfterMember(candidate, members, turn) ?? elsewhere;
   const mayWait = rules.mayWait && ticket.maxWaitMs !== 0;
   switch (kind) {
     case 'concurrency':
@@ -34,8 +37,8 @@ export function whereNext(
     }
     case 'egress':
       return hasOtherPlace ? 'other place' : null;
-    case 'unauthorized':
     case 'quota':
+    case 'unauthorized':
     case 'long_window':
     case 'never_fits': // There may be more room, or a longer context.
       return elsewhere;

@@ -14,6 +14,8 @@ interface AnswerHeaderShape {
 export const ANSWER_HEADERS = {
   /** The groups that the call ran in, narrow first. */
   'headgate-groups': { isOurs: true, isExposed: true },
+  /** The member of its group that it ran at. */
+  'headgate-member': { isOurs: true, isExposed: true },
   /** The leases that it held. */
   'headgate-lease': { isOurs: true, isExposed: true },
   /** Milliseconds from its arrival to its last try. */

@@ -9,6 +9,11 @@ export interface UnifiedCall {
   readonly header: string | null;
   readonly model: string | null;
   readonly shape: UnifiedShape;
+  /** The upstream of a member of a group that takes the model, one that serves the call. Null: there is none. */
+  readonly upstreamOfMember: (
+    model: string,
+    isServedBy: (upstream: Upstream) => boolean,
+  ) => Upstream | null;
 }
 
 export type UpstreamChoice =
@@ -25,15 +30,15 @@ export type UpstreamChoice =
 
 /**
  * Chooses the upstream of a call to `/v1/*`: by the header; by the model's first path segment, if
- * that is an upstream's id; by the upstreams' model patterns; by default. Only the patterns look at
- * the shape: who names an upstream that lacks it is told so (`unifiedPath` is null), not sent elsewhere.
+ * that is an upstream's id; by the upstreams' model patterns; by the groups with members that name the model, where no
+ * pattern does or several do; by default. Only patterns and members look at the shape: who names an upstream that lacks it is told so (`unifiedPath` is null), not sent elsewhere.
  */
 export function chooseUpstream(
   call: UnifiedCall,
   upstreams: ReadonlyMap<string, Upstream>,
   defaultUpstream: string | null,
 ): UpstreamChoice {
-  const { header, model, shape } = call;
+  const { header, model, shape, upstreamOfMember } = call;
   if (header !== null) {
     const named = upstreams.get(header.trim().toLowerCase());
     // A header that names nothing is a mistake; another upstream would be a surprise.
@@ -51,10 +56,13 @@ export function chooseUpstream(
     }
     if (slash > 0) tried.push(`an upstream with the id ${quote(model.slice(0, slash))}`);
 
+    const hasRoutes = (upstream: Upstream): boolean => routesAt(upstream, shape) !== null;
     const served = [...upstreams.values()].filter(
-      (upstream) => routesAt(upstream, shape) !== null && servesModel(upstream, model),
+      (upstream) => hasRoutes(upstream) && servesModel(upstream, model),
     );
     const [only, second] = served;
+    const ofMember = served.length === 1 ? null : upstreamOfMember(model, hasRoutes);
+    if (ofMember !== null) return { kind: 'found', upstream: ofMember, prefix: '' };
     if (second !== undefined) return { kind: 'ambiguous', ids: served.map(({ id }) => id).sort() };
     if (only !== undefined) return { kind: 'found', upstream: only, prefix: '' };
     tried.push(`the upstreams' model patterns for ${quote(model)}`);

@@ -3,6 +3,7 @@ import { countsTokens } from './metered.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import { compileGlobs } from './glob.ts';
+import { hasMembers } from './members.ts';
 import { PatternIndex } from './pattern-index.ts';
 
 /**
@@ -31,7 +32,7 @@ export type ModelUse = 'none' | 'place' | 'counts';
 export interface CompiledGroup {
   readonly config: GroupConfig;
   readonly rank: number;
-  /** It says which models, upstreams or base URLs it is for, and so takes the automatic group's place. */
+  /** It says which models, upstreams or base URLs it is for, or where its calls run, and so takes the automatic group's place. */
   readonly isTargeted: boolean;
   matchesUpstream(upstream: Upstream): boolean;
   matchesOperation(operation: string): boolean;
@@ -128,7 +129,7 @@ function compileGroup(config: GroupConfig): CompiledGroup {
   return {
     config,
     rank: RANKS.indexOf(rankOf(config)),
-    isTargeted: match.models.length > 0 || namesUpstreams(config),
+    isTargeted: match.models.length > 0 || namesUpstreams(config) || hasMembers(config),
     matchesUpstream: compileUpstreams(config),
     matchesOperation: operations,
     matchesCaller: (keyIds) => match.keys.length === 0 || keyIds.some(keys),
@@ -143,10 +144,11 @@ function compileGroup(config: GroupConfig): CompiledGroup {
 
 /**
  * Tells what use a group makes of the model. A call must not slip past the groups of the upstream that it goes
- * on to because it began where nobody asked: so one that may go on counts.
+ * on to because it began where nobody asked: so one that may go on counts, to another upstream or to a member.
  */
 function modelUseOf(config: GroupConfig): ModelUse {
   if (countsTokens(config) || typeof config.on_saturated === 'object') return 'counts';
+  if (hasMembers(config)) return 'counts';
   const { match, partition_by: by, queue } = config;
   const isPlaced = match.models.length > 0 || by.includes('model') || queue.lane_rules.length > 0;
   return isPlaced ? 'place' : 'none';

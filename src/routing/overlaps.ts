@@ -2,6 +2,7 @@ import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { compileGlobs, globsMayOverlap } from './glob.ts';
+import { hasMembers } from './members.ts';
 import { baseUrlGlobs, narrowFirst, upstreamsOf } from './group-match.ts';
 
 type Match = GroupConfig['match'];
@@ -13,7 +14,7 @@ export type Overlap = readonly [narrow: string, wide: string];
 interface Comparable {
   readonly name: string;
   readonly match: Match;
-  /** It is for models, upstreams or base URLs, and so takes the automatic group's place. */
+  /** It is for models, upstreams or base URLs, or names members, and so takes the automatic group's place. */
   readonly isTargeted: boolean;
 }
 
@@ -98,10 +99,12 @@ export function crowd(config: Pick<Config, 'groups'>, most: number): readonly st
 
 /** Prepares groups once: there are half a million pairs of a thousand groups. */
 function comparable({ groups }: Pick<Config, 'groups'>): Comparable[] {
-  return groups.toSorted(narrowFirst).map(({ name, match }) => ({
+  return groups.toSorted(narrowFirst).map(({ name, match, members }) => ({
     name,
     match: { ...match, base_urls: baseUrlGlobs(match.base_urls) },
-    isTargeted: match.models.length + match.upstreams.length + match.base_urls.length > 0,
+    isTargeted:
+      match.models.length + match.upstreams.length + match.base_urls.length > 0 ||
+      hasMembers({ members }),
   }));
 }
 

@@ -17,6 +17,7 @@ import {
   type ModelNames,
   type ModelUse,
 } from './group-match.ts';
+import { byTier, hasMembers, membersOf } from './members.ts';
 import { partitionOf } from './partition.ts';
 import { longestTimeoutMs } from './lane-timeouts.ts';
 
@@ -83,15 +84,40 @@ export interface Routes {
   readonly splitsInJurisdiction: boolean;
   /** Whether any group sends calls elsewhere that find no room. */
   readonly spillsSome: boolean;
+  /** Whether any group names members. */
+  readonly hasMembers: boolean;
+  /** Names that a model has at an upstream, in lower case: as callers write it, and what its aliases make of that. */
+  namesOf(upstream: Upstream, model: string | null): readonly string[];
+  /**
+   * The upstream that a call of a model goes to which a group with members takes, where nothing else names one: that of
+   * the member which comes first, among those that serve the call. Null: no such group takes it.
+   */
+  upstreamOfMember(call: CallToMember, upstreams: ReadonlyMap<string, Upstream>): Upstream | null;
+  /**
+   * Name of the secret that a member at an upstream has of its own, the first one of a group that takes calls of these
+   * keys and may be used. Null: none has one.
+   */
+  secretOfMember(
+    upstream: Upstream,
+    keyIds: readonly string[],
+    mayUse: (group: string) => boolean,
+  ): string | null;
   /** Configured groups that stand for the upstream, or for something of it. */
   groupsOf(upstream: Upstream): readonly string[];
   /**
    * The pools of a call, narrow first: every configured group that matches, and the automatic one unless
    * a configured group is for its model, upstream or base URL. Deterministic: the order of groups in the
    * document never matters. Partitions are named by their values: `hashedPlacements` gives those in a jurisdiction
-   * their pools' names.
+   * their pools' names. `left`: names of groups whose members could not take it, which it is in no more.
    */
-  place(call: RoutedCall): readonly Placement[];
+  place(call: RoutedCall, left?: ReadonlySet<string>): readonly Placement[];
+}
+
+/** A call by a model alone, whose upstream is looked for. */
+interface CallToMember {
+  readonly model: string;
+  readonly keyIds: readonly string[];
+  readonly isServedBy: (upstream: Upstream) => boolean;
 }
 
 /** Compiles the groups of a configuration, once per version. */
@@ -115,6 +141,9 @@ export function compileRoutes(config: Config): Routes {
   );
   const ownOf = (call: CallBeforeModel) =>
     ofKeys.size === 0 ? [] : call.keyIds.flatMap((id) => ofKeys.get(id) ?? []);
+  const withMembers = groups.filter(({ config: group }) => hasMembers(group));
+  const namesOf = (upstream: Upstream, model: string | null): ModelNames =>
+    modelNames(upstream, model, canonicalModel(of(upstream), model));
   const beforeModel = (call: CallBeforeModel) =>
     of(call.upstream).index.beforeModel(call, ownOf(call));
   return {
@@ -125,6 +154,30 @@ export function compileRoutes(config: Config): Routes {
       (group) => group.jurisdiction !== null && group.partition_by.length > 0,
     ),
     spillsSome: config.groups.some((group) => typeof group.on_saturated === 'object'),
+    hasMembers: withMembers.length > 0,
+    namesOf: (upstream, model) => namesOf(upstream, model).names,
+    upstreamOfMember({ model, keyIds, isServedBy }, upstreams) {
+      const possible = withMembers
+        .filter((group) => group.matchesCaller(keyIds))
+        .flatMap((group) =>
+          membersAt(group, upstreams).filter(
+            (at) => group.matchesUpstream(at) && group.matchesModel?.(namesOf(at, model)) === true,
+          ),
+        );
+      return possible.find(isServedBy) ?? null;
+    },
+    secretOfMember(upstream, keyIds, mayUse) {
+      for (const one of withMembers) {
+        const { config: group } = one;
+        if (!one.matchesCaller(keyIds) || !mayUse(group.name)) continue;
+        const own = membersOf(group).find(
+          ({ config: { upstream: id, secret, enabled } }) =>
+            enabled && secret !== undefined && id === upstream.id,
+        );
+        if (own?.config.secret !== undefined) return own.config.secret;
+      }
+      return null;
+    },
     keepsSomeAlive: config.groups.some((group) => keepaliveAfterMs(group) !== null),
     mayKeepAlive: (call) => beforeModel(call).keepsAlive,
     useOfModel(call) {
@@ -141,11 +194,13 @@ export function compileRoutes(config: Config): Routes {
       });
       return first === second;
     },
-    place(call) {
+    place(call, left) {
       const routes = of(call.upstream);
       const model = canonicalModel(routes, call.model);
       const names = modelNames(call.upstream, call.model, model);
-      const matched = [...ownOf(call), ...routes.index.matching(call, names)];
+      const all = [...ownOf(call), ...routes.index.matching(call, names)];
+      const matched =
+        left === undefined ? all : all.filter(({ config: { name } }) => !left.has(name));
       const ranked = matched.map((group) => ({
         rank: group.rank,
         name: group.config.name,
@@ -156,6 +211,16 @@ export function compileRoutes(config: Config): Routes {
       return ranked.toSorted(compareRanked).map(({ placement }) => placement);
     },
   };
+}
+
+/** Lists the upstreams of a group's members that are switched on, the lowest tier first. */
+function membersAt(
+  { config }: CompiledGroup,
+  upstreams: ReadonlyMap<string, Upstream>,
+): Upstream[] {
+  return byTier(membersOf(config)).flatMap(({ config: { upstream, enabled } }) =>
+    enabled ? (upstreams.get(upstream) ?? []) : [],
+  );
 }
 
 /** Maximum wait without a byte: Node's fetch gives up after 300 silent seconds. */

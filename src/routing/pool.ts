@@ -4,7 +4,8 @@ import { jurisdictionOf, keptIn, type Env, type PlaceVariables } from '../env.ts
 import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
 import { KEY_PREFIX, keyGroup } from './key-groups.ts';
 import { AUTO_PREFIX, poolName } from '../contract/pool-name.ts';
-import { isHashed, splitPartition } from './partition.ts';
+import { hasMembers } from './members.ts';
+import { isHashed, isOwnPartition, splitPartition } from './partition.ts';
 
 /** Where a group's objects live: a `GroupConfig` is one. Automatic groups say nothing of it (null). */
 export type PoolPlace = Pick<GroupConfig, 'location' | 'jurisdiction'>;
@@ -50,6 +51,8 @@ export function takesCalls(pool: PlacedPool, config: Pick<Config, 'groups' | 'ke
   const group = config.groups.find((candidate) => candidate.name === pool.group);
   return (
     group !== undefined &&
+    // Without members nobody's own key is told apart from others.
+    (hasMembers(group) || !isOwnPartition(pool.partition)) &&
     (group.partition_by.length === 0) === (splitPartition(pool.partition) === null) &&
     group.jurisdiction === (pool.jurisdiction ?? null) &&
     (group.jurisdiction === null || pool.partition === null || isHashed(pool.partition))

@@ -38,8 +38,8 @@ export interface Trend {
   readonly totals: Totals;
 }
 
-/** Refusals that are no matter of limits: of where the call came from, or its size, or an upstream that is ill. */
-const NO_429 = new Set(['egress', 'never_fits', 'overload', 'error']);
+/** Refusals that are no matter of limits: of where the call came from, its key or its size, or an upstream that is ill. */
+const NO_429 = new Set(['egress', 'unauthorized', 'never_fits', 'overload', 'error']);
 
 /** Refusals that callers would have seen as 429, since the group's object started. */
 export function refusedTotal(group: Pick<GroupStatus, 'refusals_total'>): number {

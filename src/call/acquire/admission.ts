@@ -31,12 +31,21 @@ export function waitsUntil(
   return enqueuedAt + Math.min(maxWaitMs ?? Infinity, timeoutMsOf(ticket, placement));
 }
 
+/** The member that a group has granted a call at. */
+export interface GrantedMember {
+  readonly id: string;
+  /** Version of the configuration by which it has it. */
+  readonly configVersion: number;
+}
+
 /** Settles a call as one of its groups counts it. */
 export type Settle = (placement: Placement) => Settlement;
 
 /** The slots of a call in all its groups, or the leave to go without. */
 export interface Admission {
   readonly placements: readonly Placement[];
+  /** The member that its group has granted it at; null: no group has. */
+  readonly member: GrantedMember | null;
   /** Narrow first; fewer than groups where one let the call pass without a slot. */
   readonly leaseIds: readonly string[];
   /** Whether others waited for one of its slots when it was granted, and very likely still do. */

@@ -9,7 +9,7 @@ import type { Placement, RoutedCall } from '../../routing/placement.ts';
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
 import { leaseIdOf, ticketId as ticketIdOf } from '../../core/words/ids.ts';
 import { within } from '../../runtime/within.ts';
-import { waitsUntil, type Ticket } from './admission.ts';
+import { waitsUntil, type GrantedMember, type Ticket } from './admission.ts';
 import { noteEnd, noteRejection } from '../observe/analytics.ts';
 import { acquireSlot } from './acquire-slot.ts';
 import { isolateId } from '../../runtime/isolate-id.ts';
@@ -49,6 +49,8 @@ export interface AdmitContext {
   readonly listener: PlaceListener | null;
   /** Null: none of the groups counts tokens or cost. */
   readonly metering: Metering | null;
+  /** The group whose members the call goes by, and those that it is not to be granted at; null: it goes as called. */
+  readonly members: { readonly group: string; readonly excluded: readonly string[] } | null;
 }
 
 /** How a slot is acquired for. */
@@ -62,6 +64,8 @@ export interface Manner extends Round {
 interface Leased {
   readonly kind: 'leased';
   readonly lease: HeldLease;
+  /** Null: the group has granted it at none. */
+  readonly member: GrantedMember | null;
 }
 
 export type AdmittedOne =
@@ -78,21 +82,25 @@ export async function admitOne(
   ticket: Ticket,
   placement: Placement,
   manner: Manner,
-  { env, table, signal, ctx, after, listener, metering }: AdmitContext,
+  { env, table, signal, ctx, after, listener, metering, members }: AdmitContext,
 ): Promise<AdmittedOne> {
   const pool = poolSource(env, placement, table);
-  const unpriced = metering?.rejectUnpriced(placement) ?? null;
+  const byMembers = members?.group === placement.group ? members : null;
+  // Of members those are left whose prices are known.
+  const unpriced = byMembers === null ? (metering?.rejectUnpriced(placement) ?? null) : null;
   if (unpriced !== null) return (await changedSince({ table, env, ctx })) ?? rejected(unpriced);
   const request = {
     ...requestFor(call, ticket, placement, manner, table.snapshot),
     ...(metering === null ? {} : { estimate: metering.estimateFor(placement) }),
+    ...(byMembers !== null && byMembers.excluded.length > 0 && { excluded: byMembers.excluded }),
   };
-  const way = mayRunOnLent(ticket, placement, manner, { env, metering })
-    ? { name: poolName(placement.group, placement.partition), pool, ctx, after }
-    : null;
+  const way =
+    byMembers === null && mayRunOnLent(ticket, placement, manner, { env, metering })
+      ? { name: poolName(placement.group, placement.partition), pool, ctx, after }
+      : null;
   const onLent = way === null ? null : runOnLent(way, table, request, env);
   if (onLent !== null) {
-    return { kind: 'admitted', placement, by: { kind: 'leased', lease: onLent } };
+    return { kind: 'admitted', placement, by: { kind: 'leased', lease: onLent, member: null } };
   }
   const byNewest = () => bypassByNewest(placement, { table, env, ctx });
   const sentAt = steadyClock.now();
@@ -116,16 +124,17 @@ export async function admitOne(
   };
   switch (acquired.kind) {
     case 'granted': {
-      const { leaseId, lent: slots } = acquired.granted;
+      const { leaseId, lent: slots, member: id, configVersion } = acquired.granted;
       if (way !== null && slots !== undefined) {
         takeInLent(way, slots, request.configVersion, sentAt);
       }
-      const self = { ...request, leaseId };
+      const self = { ...request, leaseId, ...(id !== undefined && { member: id }) };
       const lease = new LeaseHolder(pool, self, acquired.granted, ctx, after, (end) =>
-        noteEnd(env, request, { ...end, waitedMs, heldMs: steadyClock.now() - endedAt }),
+        noteEnd(env, self, { ...end, waitedMs, heldMs: steadyClock.now() - endedAt }),
       );
       if (acquired.late.length > 0) ctx.waitUntil(lease.adoptLate(acquired.late));
-      return { kind: 'admitted', placement, by: { kind: 'leased', lease } };
+      const member = id === undefined || byMembers === null ? null : { id, configVersion };
+      return { kind: 'admitted', placement, by: { kind: 'leased', lease, member } };
     }
     case 'rejected':
       return rejectedAs(replyTo(acquired.rejection, placement));

@@ -172,9 +172,14 @@ function giveBack(held: readonly One[], { ctx }: AdmitContext): void {
   for (const one of held) ctx.waitUntil(end(one, 'unused'));
 }
 
-function admissionOf(held: readonly One[], { env, table }: AdmitContext): Admission {
+function admissionOf(held: readonly One[], { env, table, members }: AdmitContext): Admission {
   const leases = leasesOf(held);
+  const granting = held.find(({ placement }) => placement.group === members?.group);
+  // What a member says is about its group alone: other groups are of other places.
+  const ofProvider =
+    granting === undefined ? held.filter(({ placement }) => placement.isOfProvider) : [granting];
   return {
+    member: granting?.by.kind === 'leased' ? granting.by.member : null,
     placements: held.map(({ placement }) => placement),
     leaseIds: leases.map(({ lease }) => lease.leaseId),
     hasWaiters: leases.some(({ lease }) => lease.hasWaiters),
@@ -183,7 +188,7 @@ function admissionOf(held: readonly One[], { env, table }: AdmitContext): Admiss
     },
     reportServed: (warning) => {
       // Of a group that the call bypasses there is nobody to tell.
-      const warned = held.find(({ placement }) => placement.isOfProvider)?.placement;
+      const warned = ofProvider[0]?.placement;
       for (const { lease, placement } of leases) {
         if (warning !== null && placement === warned) lease.report(warning, false);
         else if (lease.wantsServed) lease.report(SERVED, false);
@@ -191,7 +196,6 @@ function admissionOf(held: readonly One[], { env, table }: AdmitContext): Admiss
     },
     report: (signal, scope, isRepeat) => {
       // Narrow first. What the whole upstream says is about the widest group that stands for it.
-      const ofProvider = held.filter(({ placement }) => placement.isOfProvider);
       const about = scope === 'model' ? ofProvider[0] : ofProvider.at(-1);
       if (about?.by.kind === 'leased') about.by.lease.report(signal, isRepeat);
     },
@@ -207,7 +211,9 @@ function admissionOf(held: readonly One[], { env, table }: AdmitContext): Admiss
       }
     },
     release: async (outcome, settle) => {
-      await Promise.all(held.map((one) => end(one, outcome, settle)));
+      await Promise.all(
+        held.map((one) => end(one, outcomeFor(ofProvider.includes(one), outcome), settle)),
+      );
     },
   };
 }
@@ -225,15 +231,15 @@ function leasesOf(
 async function end({ placement, by }: One, outcome: Outcome, settle?: Settle): Promise<void> {
   switch (by.kind) {
     case 'leased':
-      return by.lease.release(outcomeFor(placement, outcome), settle?.(placement));
+      return by.lease.release(outcome, settle?.(placement));
     case 'bypass':
       return by.end();
   }
 }
 
 /** Narrows an outcome: what the provider says is about the groups that stand for it, never about the caller's own. */
-function outcomeFor(placement: Placement, outcome: Outcome): Outcome {
-  return outcome === 'failed' && !placement.isOfProvider ? 'success' : outcome;
+function outcomeFor(isOfProvider: boolean, outcome: Outcome): Outcome {
+  return outcome === 'failed' && !isOfProvider ? 'success' : outcome;
 }
 
 function hasQueuedRecently({ group, partition }: Placement): boolean {

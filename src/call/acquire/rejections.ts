@@ -9,6 +9,12 @@ export function unavailable({ group }: Placement): ErrorReply {
   return { reason: 'limiter_unavailable', message };
 }
 
+/** The error reply to a call of a group whose members are all out. */
+export function allOut(group: string): ErrorReply {
+  const message = `No member of the group ${group} takes calls: their keys are refused, their quotas used up, or an operator took them out.`;
+  return { reason: 'members_out', message };
+}
+
 /** Bounds of the time after which a caller of an object with too many messages may come again. */
 const OVERLOADED_MIN_MS = 1_000;
 const OVERLOADED_MAX_MS = 5_000;
@@ -56,10 +62,8 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       const message = `The upstream of the group ${group} failed too often and is given time to recover.`;
       return { reason, ...retry, message };
     }
-    case 'members_out': {
-      const message = `No member of the group ${group} takes calls: their keys are refused, their quotas used up, or an operator took them out.`;
-      return { reason, ...retry, message };
-    }
+    case 'members_out':
+      return { ...allOut(group), ...retry };
     case 'budget_exhausted': {
       const message = `With what was spent and what is in flight the call would exceed the budget of the group ${group}: ${rejection.limitUsd} USD per ${rejection.window}.`;
       return { reason, message };

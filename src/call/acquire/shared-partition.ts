@@ -4,6 +4,7 @@ import { directoryOf, type Env } from '../../env.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
+import { isOwnPartition, ownPartition, splitPartition } from '../../routing/partition.ts';
 import { within } from '../../runtime/within.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
@@ -41,7 +42,7 @@ export async function ownOrShared(
   }
   try {
     const share = directoryOf(env).share(group, partition);
-    const answered = await within(ANSWER_MS_MAX, share);
+    const answered = sharedBy(partition, await within(ANSWER_MS_MAX, share));
     remember(name, answered);
     return { ...placement, partition: answered };
   } catch (error) {
@@ -49,6 +50,12 @@ export async function ownOrShared(
     // An old answer is better than none, and without any a pool too many is better than a refusal.
     return known === undefined ? placement : { ...placement, partition: known.partition };
   }
+}
+
+/** Has calls with keys of their own share with one another, and with none that goes by members. */
+function sharedBy(own: string, answered: string): string {
+  const isShared = answered !== own && isOwnPartition(own);
+  return isShared ? ownPartition(splitPartition(own), null) : answered;
 }
 
 function remember(name: string, partition: string): void {

@@ -13,7 +13,7 @@ const TEXT_LENGTH_MAX = 200;
 /** The subject of a point: a call in one of its groups. */
 export type AnalysedCall = Pick<
   ResumeRequest,
-  'group' | 'upstream' | 'model' | 'tenant' | 'caller' | 'lane'
+  'group' | 'upstream' | 'model' | 'tenant' | 'caller' | 'lane' | 'member'
 >;
 
 /** The end of a call in a group. */
@@ -68,6 +68,7 @@ function pointOf(
     outcome,
     reason ?? '',
     status === null ? '' : `${Math.floor(status / 100)}xx`,
+    call.member ?? '',
   ];
   return {
     indexes: [call.group],

@@ -9,17 +9,20 @@ export const TRACED_MODEL_MAX = 100;
 export interface Traced {
   readonly located: Located;
   readonly groups: string;
+  /** The member of its group that it ran at; null: it went as called. */
+  readonly member: string | null;
   readonly waitMs: number;
   readonly tries: number;
 }
 
 /** Notes on the platform's span what a call is. Where nobody traces it, nothing happens. */
-export function traceCall({ located, groups, waitMs, tries }: Traced): void {
+export function traceCall({ located, groups, member, waitMs, tries }: Traced): void {
   tracedSpan()?.setAttributes({
     'gen_ai.operation.name': located.operation.name,
     'gen_ai.provider.name': located.upstream.id,
     'gen_ai.request.model': located.model?.slice(0, TRACED_MODEL_MAX),
     'headgate.groups': groups,
+    'headgate.member': member ?? undefined,
     'headgate.wait_ms': waitMs,
     'headgate.tries': tries,
   });

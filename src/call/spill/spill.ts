@@ -7,10 +7,8 @@ import type { Ticket } from '../acquire/admission.ts';
 import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
+import { mayBeRenamed, RENAMED_BYTES_MAX } from '../renamed-body.ts';
 import { LEFT, rejected, type Left, type Rejected } from '../result.ts';
-
-/** Maximum size of a body that is kept to be sent under another model name. */
-const RENAMED_BYTES_MAX = 4_194_304;
 
 /**
  * Reasons for which another upstream would not reject the call. What broke on the way to the upstream is not
@@ -24,6 +22,7 @@ const OF_THIS_UPSTREAM: ReadonlySet<Reason> = new Set<Reason>([
   'paused',
   'draining',
   'breaker_open',
+  'members_out',
   'budget_exhausted',
   'limiter_unavailable',
   'limiter_overloaded',
@@ -78,7 +77,9 @@ export async function planSpill({ call, located, rules }: Candidate): Promise<Sp
   });
   const planned = await Promise.all(listed.map((entry) => spillTo(entry, call, located)));
   // One that can go nowhere else has nothing to gain from leaving its own queue.
-  const next = planned.filter((one) => one !== null).filter(mayBeRenamed);
+  const next = planned
+    .filter((one) => one !== null)
+    .filter((one) => !one.renamesBody || mayBeRenamed(one.call));
   return { next, afterMs, firstByteMs };
 }
 
@@ -107,14 +108,6 @@ async function spillTo(
   if (candidate.kind === 'rejected' || forbiddenAt(candidate) !== null) return null;
   const renamesBody = model !== null && operation.model.from !== 'path';
   return { ...candidate, entry, renamesBody };
-}
-
-/** Tells whether a body that must name another model can, as far as that shows before it was read. */
-function mayBeRenamed({ renamesBody, call }: SpillCandidate): boolean {
-  if (!renamesBody) return true;
-  const { contentLength } = call.body;
-  const isPlain = /^(identity)?$/.test(call.request.headers.get('content-encoding') ?? '');
-  return isPlain && contentLength !== null && contentLength <= RENAMED_BYTES_MAX;
 }
 
 /** Takes the next candidate that the call can go to from the plan, with its body as it is to be there. */

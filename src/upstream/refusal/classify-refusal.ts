@@ -7,6 +7,7 @@ import { readLimitHints } from './limit-headers.ts';
 import { readDelay } from './refusal-delay.ts';
 import type { RefusalRow, RefusalRules, RefusalScope } from './refusal-table.ts';
 import { refusesEgress } from './refuses-egress.ts';
+import { refusesKey } from './refuses-key.ts';
 
 /** An upstream's answer that may be a refusal. */
 export interface UpstreamAnswer {
@@ -19,6 +20,11 @@ export interface UpstreamAnswer {
   /** The decoded text of the body, at most `REFUSAL_BYTES_MAX` of it; it may end anywhere. */
   readonly body: string;
   readonly now: InstantMs;
+  /**
+   * It answers a call with the key of a group's member: one that is not accepted is the member's fault, not the
+   * caller's. Absent: with another.
+   */
+  readonly isOfMember?: boolean;
 }
 
 /** An upstream's refusal of a call, and what it means. */
@@ -38,6 +44,7 @@ const RATE_WAIT_MAX_MS = 600_000;
 
 const FINAL_KINDS: ReadonlySet<RefusalKind> = new Set([
   'egress',
+  'unauthorized',
   'quota',
   'never_fits',
   'long_window',
@@ -65,8 +72,18 @@ const OF_EGRESS: UpstreamRefusal = {
   isFinal: true,
 };
 
+/** A refusal of a key, whoever's call it is. */
+const OF_KEY: UpstreamRefusal = {
+  signal: { kind: 'unauthorized', retryAfterMs: null, slotsMax: null, hints: [] },
+  scope: 'upstream',
+  isFinal: true,
+};
+
+const UNAUTHORIZED = 401;
+
 /** Tells whether an answer is worth its body: without one of these statuses it is no refusal. */
-export function mayRefuse(status: number): boolean {
+export function mayRefuse(status: number, isOfMember = false): boolean {
+  if (isOfMember && status === UNAUTHORIZED) return true;
   if (REFUSING_STATUSES.has(status) || CLIENT_ERRORS.has(status)) return true;
   return status >= 500 || status === EDGE_CONFLICT;
 }
@@ -76,14 +93,15 @@ export function mayRefuse(status: number): boolean {
  * own mistake. Never throws, whatever the upstream wrote.
  */
 export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null {
-  const { rules, headerProfile, status, headers } = answer;
+  const { rules, headerProfile, status, headers, isOfMember = false } = answer;
   const { quirks } = rules;
-  if (!mayRefuse(status) && !(status === 200 && quirks.refusesInside200 === true)) return null;
+  const mayHide = status === 200 && quirks.refusesInside200 === true;
+  if (!mayHide && !mayRefuse(status, isOfMember)) return null;
   const fields = readErrorFields(answer.body, headers);
   // Before the statuses, of which some mean the upstream itself where it is the one that says them.
   if (refusesEgress({ ...answer, fields })) return OF_EGRESS;
   const row = rowFor({ status, headers, fields, codes: codesOf(fields, rules) }, rules);
-  if (row === null) return null;
+  if (row === null) return isOfMember && refusesKey({ status, fields }) ? OF_KEY : null;
   const hints = readLimitHints(headers, headerProfile, answer.now);
   const zone = quirks.resetTimesAre ?? null;
   const asked = readDelay({ headers, fields, hints, kind: row.kind, zone, now: answer.now });

@@ -28,7 +28,7 @@ type Stage = (typeof STAGES)[number];
 
 /** One line of the table. It holds where any one of its tests is true. */
 export interface RefusalRow {
-  /** No row tells `egress`: it is known by the form of the answer. */
+  /** No row tells `egress` and `unauthorized`: they are known by the form of the answer, and by whose key it is about. */
   readonly kind: Exclude<RefusalKind, 'egress' | 'unauthorized'>;
   readonly scope: RefusalScope;
   /** @default the kind */

@@ -108,6 +108,17 @@ export function dropCredentials(headers: Headers, query: URLSearchParams): void 
   for (const name of named.query) query.delete(name);
 }
 
+/** Headers that name an account, or a part of one, that the key must be of. */
+const ACCOUNT_HEADERS = ['openai-organization', 'openai-project', 'x-goog-user-project'] as const;
+
+/**
+ * Takes out, in place, what says which account a call is for: who may run with any of several keys must not name the
+ * account of one, for all others would be refused.
+ */
+export function dropAccounts(headers: Headers): void {
+  for (const name of ACCOUNT_HEADERS) headers.delete(name);
+}
+
 /**
  * Where an injected key goes on a call of a given shape: the OpenAI-shaped routes of Gemini and Anthropic
  * want a bearer token where their own want a header of theirs.

@@ -25,7 +25,7 @@ function chosen(call: Partial<UnifiedCall>, fallback: string | null = null) {
 
 function choose(call: Partial<UnifiedCall>, fallback: string | null): UpstreamChoice {
   return chooseUpstream(
-    { header: null, model: null, shape: 'openai', ...call },
+    { header: null, model: null, shape: 'openai', upstreamOfMember: () => null, ...call },
     upstreams,
     fallback,
   );

@@ -53,8 +53,14 @@ it.each([
   [[], 'team-a', false],
   [['caller' as const], `team-a,own-${PRINT}`, true],
   [['caller' as const], `own-${PRINT}`, false],
-])('a group that is split by %j takes the calls of the pool %s: %s', (by, name, takes) => {
-  const group = groupSchema.parse({ name: 'g', partition_by: by });
+])('a group with members, split by %j, takes calls of the pool %s: %s', (by, name, takes) => {
+  const members = [{ upstream: 'openai' }];
+  const group = groupSchema.parse({ name: 'g', partition_by: by, members });
   const config = { groups: [group], keys: [] };
   expect(takesCalls({ group: 'g', partition: name }, config)).toBe(takes);
+});
+
+it('a group without members takes none of a pool for a key', () => {
+  const config = { groups: [groupSchema.parse({ name: 'g' })], keys: [] };
+  expect(takesCalls({ group: 'g', partition: `own-${PRINT}` }, config)).toBe(false);
 });

@@ -6,7 +6,7 @@ import type { Placement } from '../../../src/routing/placement.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 
 const PLACEMENT = { config: null } as Placement;
-const ESTIMATE = { inputTokens: 1, isInputGuess: false, maxOutputTokens: null };
+const ESTIMATE = { inputTokens: 1, maxOutputTokens: null, isStream: false, wantsUsage: false };
 
 function inputPriceOf(model: string, aliases: Record<string, string>): number | undefined {
   const openai = BUILT_IN_UPSTREAMS.find(({ id }) => id === 'openai');
@@ -15,7 +15,7 @@ function inputPriceOf(model: string, aliases: Record<string, string>): number | 
     model,
     operation: { name: 'chat', shape: 'openai', limited: true, model: { from: 'body' } },
   } as unknown as Located;
-  return new Metering(located, ESTIMATE, false).estimateFor(PLACEMENT).price?.input;
+  return new Metering(located, ESTIMATE).estimateFor(PLACEMENT).price?.input;
 }
 
 it('an alias stands for its model however it is written', () => {

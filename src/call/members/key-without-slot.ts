@@ -1,0 +1,29 @@
+import type { Upstream } from '../../contract/config/upstream.ts';
+import { mayUse } from '../../routing/key-access.ts';
+import type { KnownCall } from '../call.ts';
+import { keyFor } from '../identity/authenticate.ts';
+import { goesByMembers } from './goes-by-members.ts';
+
+/**
+ * Chooses the key of a call that takes no slot. Nobody grants it a member: where its upstream has no secret, it goes
+ * with that of the first member there.
+ */
+export function keyWithoutSlot(upstream: Upstream, call: KnownCall): ReturnType<typeof keyFor> {
+  const { caller, table, env } = call;
+  const secret = upstream.secret ?? secretOfMember(upstream, call);
+  return keyFor(
+    secret === upstream.secret ? upstream : { ...upstream, secret },
+    caller,
+    table,
+    env,
+  );
+}
+
+/** Name of the secret that a member at an upstream gives to calls of a caller that take no slot; null: there is none. */
+export function secretOfMember(
+  upstream: Upstream,
+  { caller, table: { routes } }: Pick<KnownCall, 'caller' | 'table'>,
+): string | null {
+  if (!routes.hasMembers || !goesByMembers(caller)) return null;
+  return routes.secretOfMember(upstream, caller.keyIds, (group) => mayUse(caller.key, group, true));
+}

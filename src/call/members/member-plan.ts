@@ -1,0 +1,173 @@
+import type { GroupConfig } from '../../contract/config/config.ts';
+import type { Upstream } from '../../contract/config/upstream.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
+import { closedRoute } from '../../routing/key-access.ts';
+import { hasMembers, membersOf, secretOf, type GroupMember } from '../../routing/members.ts';
+import type { Placement } from '../../routing/placement.ts';
+import { siblingPath } from '../../routing/sibling-path.ts';
+import { readSecret } from '../../runtime/secrets.ts';
+import { classify } from '../../upstream/operation/operation.ts';
+import type { KnownCall } from '../call.ts';
+import type { Located } from '../locate.ts';
+import { isPriced } from '../metering.ts';
+import { mayBeRenamed } from '../renamed-body.ts';
+import { rejected, type Rejected } from '../result.ts';
+
+/** A member that may take a call, and what the call is there. */
+export interface MemberPlace {
+  readonly kind: 'place';
+  readonly id: string;
+  readonly member: GroupMember;
+  readonly located: Located;
+  /** The operator's key for it; null: its upstream wants none. */
+  readonly injected: string | null;
+  /** Name that the body must have for the model there; null: it stays as it is. */
+  readonly bodyModel: string | null;
+}
+
+/** The members by which a call goes, and those that cannot take it. */
+export interface MemberPlan {
+  readonly kind: 'members';
+  /** Name of the group that has them. */
+  readonly group: string;
+  /** By their ids. */
+  readonly places: ReadonlyMap<string, MemberPlace>;
+  /** Ids of the members that cannot take the call, whatever becomes of it. */
+  readonly impossible: readonly string[];
+}
+
+/** A member that cannot take a call, and what its caller is told if no other can. */
+interface Impossible {
+  readonly kind: 'impossible';
+  readonly id: string;
+  readonly reply: ErrorReply;
+}
+
+/** Lists the groups with members that a call is in. */
+export function groupsWithMembers(placed: readonly Placement[]): GroupConfig[] {
+  return placed.flatMap(({ config }) => (config !== null && hasMembers(config) ? [config] : []));
+}
+
+/** Plans at which members a call may run, as far as that shows before one is granted. Rejected: at none. */
+export function planMembers(
+  call: KnownCall,
+  located: Located,
+  config: GroupConfig,
+  spilledFrom: Located | null,
+): MemberPlan | Rejected {
+  const names = call.table.routes.namesOf(located.upstream, located.model);
+  const isRenamed = spilledFrom !== null && spilledFrom.model !== located.model;
+  const asked = { call, located, names, isRenamed };
+  const all = membersOf(config).map((member) => placeOf(member, config, asked));
+  const places = new Map(all.flatMap((one) => (one.kind === 'place' ? [[one.id, one]] : [])));
+  const impossible = all.filter((one) => one.kind === 'impossible');
+  const [first, ...others] = impossible;
+  if (places.size === 0 && first !== undefined) {
+    // An operator has to act first, where a secret is missing.
+    const { reply } = others.find((one) => one.reply.reason === 'secret_missing') ?? first;
+    return rejected(reply);
+  }
+  const { name: group } = config;
+  return { kind: 'members', group, places, impossible: impossible.map(({ id }) => id) };
+}
+
+/** A call that looks for a member. */
+interface Asked {
+  readonly call: KnownCall;
+  readonly located: Located;
+  /** Names of its model. */
+  readonly names: readonly string[];
+  /** Whether its body names another model than its caller wrote, as it has spilled. */
+  readonly isRenamed: boolean;
+}
+
+function placeOf(
+  member: GroupMember,
+  group: GroupConfig,
+  { call, located: asCalled, names, isRenamed }: Asked,
+): MemberPlace | Impossible {
+  const { id, config } = member;
+  const cannot = (reason: ErrorReply['reason'], message: string): Impossible => ({
+    kind: 'impossible',
+    id,
+    reply: { reason, message },
+  });
+  const upstream = call.table.upstreams.get(config.upstream);
+  if (upstream === undefined) {
+    return cannot('upstream_unknown', `The upstream ${config.upstream} has been removed.`);
+  }
+  const named = names.map((name) => member.models.get(name)).find((there) => there !== undefined);
+  const model = named === undefined || named === asCalled.model ? null : named;
+  const located = locatedAt(upstream, model, call, asCalled);
+  if (located === null) {
+    const message = `The member ${id} of the group ${group.name} is at the upstream ${upstream.id}, which has no such route.`;
+    return cannot('upstream_unknown', message);
+  }
+  const { from } = located.operation.model;
+  if (from === 'path' && model !== null && !isNamedInPath(model, located, asCalled)) {
+    const message = `The member ${id} of the group ${group.name} calls this model ${model}, which cannot be put into the path of the call.`;
+    return cannot('model_unknown', message);
+  }
+  const bodyModel = from === 'path' ? null : (model ?? (isRenamed ? asCalled.model : null));
+  if (bodyModel !== null && !mayBeRenamed(call)) {
+    const message = `The member ${id} of the group ${group.name} calls this model ${bodyModel}, and the body is too long, compressed, or of unknown length, so that its model cannot be renamed.`;
+    return cannot('body_unreadable', message);
+  }
+  if (!isPriced(located, group, config)) {
+    const message = `The price of the model ${located.model ?? ''} at ${upstream.id} is not known, and the group ${group.name} or its member ${id} has a budget. Set prices at the upstream, or limits.budget_usd.fallback_price.`;
+    return cannot('price_unknown', message);
+  }
+  const secret = secretOf(member, upstream);
+  const injected = secret === null ? null : readSecret(call.env, secret);
+  if (secret !== null && injected === null) {
+    const message = `The operator's key for the member ${id} of the group ${group.name} is not set: the secret ${secret} is missing.`;
+    return cannot('secret_missing', message);
+  }
+  const { key } = call.caller;
+  const shut = key === null || injected === null ? null : closedRoute(key, located, call.request);
+  if (shut !== null) return { kind: 'impossible', id, reply: shut };
+  return { kind: 'place', id, member, located, injected, bodyModel };
+}
+
+/** Finds where a call lies at an upstream, with another model if one is given. Null: there is no such route. */
+function locatedAt(
+  upstream: Upstream,
+  model: string | null,
+  { request, query }: KnownCall,
+  asCalled: Located,
+): Located | null {
+  if (upstream === asCalled.upstream && model === null) return asCalled;
+  const path = siblingPath(asCalled.upstream, upstream, asCalled.path, model);
+  if (path === null) return null;
+  const operation = classify(request.method, path, query, upstream.dialect);
+  return { ...asCalled, upstream, path, operation, model: model ?? asCalled.model };
+}
+
+/** Tells whether a path names a model as it was to. In some it cannot be changed, so that the call would count as one and be served by another. */
+function isNamedInPath(
+  name: string,
+  { upstream, path, operation }: Located,
+  asCalled: Located,
+): boolean {
+  if (operation.model.from === 'path' && operation.model.value === name) return true;
+  return path !== siblingPath(asCalled.upstream, upstream, asCalled.path, null);
+}
+
+/** Picks the member of a call whose group grants none: it is out of reach, and lets calls pass, or knows no members yet. */
+export function pickMember(
+  { places }: MemberPlan,
+  isExcluded: (id: string) => boolean,
+): MemberPlace | null {
+  const open = [...places.values()].filter(
+    ({ id, member }) => member.config.enabled && !isExcluded(id),
+  );
+  const tier = Math.min(...open.map(({ member }) => member.config.tier));
+  const lowest = open.filter(({ member }) => member.config.tier === tier);
+  const all = lowest.reduce((sum, { member }) => sum + member.config.weight, 0);
+  let left = Math.random() * all;
+  for (const place of lowest) {
+    left -= place.member.config.weight;
+    if (left < 0) return place;
+  }
+  return lowest.at(-1) ?? null;
+}

@@ -1,0 +1,54 @@
+import type { RefusalKind } from '../../core/words/signal.ts';
+
+/** Kinds of refusals that are over once others have ended, or a moment has passed. */
+const WAITABLE: ReadonlySet<RefusalKind> = new Set([
+  'concurrency',
+  'requests',
+  'tokens',
+  'ramp',
+  'unknown',
+]);
+
+/** Kinds after which the same call may be sent once more, if its group says so. */
+const RETRIABLE: ReadonlySet<RefusalKind> = new Set(['overload', 'error']);
+
+/** The members that have refused one call, and why. It goes to none of them before all have. */
+export class RefusedMembers {
+  readonly #kinds = new Map<string, RefusalKind>();
+
+  note(id: string, kind: RefusalKind): void {
+    this.#kinds.set(id, kind);
+  }
+
+  has(id: string): boolean {
+    return this.#kinds.has(id);
+  }
+
+  get ids(): readonly string[] {
+    return [...this.#kinds.keys()];
+  }
+
+  /** The refusal that a wait may help after. Too many at once is over soonest. Null: there is none. */
+  get waitable(): RefusalKind | null {
+    const kinds = [...this.#kinds.values()].filter((kind) => WAITABLE.has(kind));
+    return kinds.includes('concurrency') ? 'concurrency' : (kinds[0] ?? null);
+  }
+
+  get isRetriable(): boolean {
+    return [...this.#kinds.values()].some((kind) => RETRIABLE.has(kind));
+  }
+
+  /** Lets the call go again to the members that refused it for what a wait helps. */
+  forgetWaitable(): void {
+    this.#forget(WAITABLE);
+  }
+
+  /** The same for those that failed. */
+  forgetRetriable(): void {
+    this.#forget(RETRIABLE);
+  }
+
+  #forget(kinds: ReadonlySet<RefusalKind>): void {
+    for (const [id, kind] of this.#kinds) if (kinds.has(kind)) this.#kinds.delete(id);
+  }
+}

@@ -1,0 +1,82 @@
+// Calls with a provider key of their own are never moved to another key: each such key has the group's limits for itself.
+import { afterAll, describe, expect, it } from 'vitest';
+import { nothingLeaks, untilStatus } from '../support/pool.ts';
+import { admin, open, until } from '../support/worker.ts';
+import { ask, KEY, keysAt, newScene, SECRETS, servedAt, type Scene } from './members-scene.ts';
+
+afterAll(nothingLeaks);
+
+const OWN_KEYS = ['sk-of-the-caller-1', 'sk-of-the-caller-2'] as const;
+const own = (key: string) => ({ ...KEY, authorization: `Bearer ${key}` });
+
+const scene = (): Promise<Scene> =>
+  newScene({
+    members: [{ at: 'there', secret: 'UPSTREAM_A', models: { m: 'another' } }],
+    group: { limits: { max_concurrency: 1 } },
+  });
+
+/** Names of a group's pools. */
+async function partitionsOf({ group }: Scene): Promise<readonly (string | null)[]> {
+  const { json } = await admin('GET', '/status');
+  const groups = json.groups as { name: string; partitions: { partition: string | null }[] }[];
+  const shown = groups.find(({ name }) => name === group);
+  return shown?.partitions.map(({ partition }) => partition) ?? [];
+}
+
+it('they go as called, with the key that they brought and under the name that they gave', async () => {
+  const at = await scene();
+  expect(await servedAt(at, 'own', { headers: own(OWN_KEYS[0]) })).toBeNull();
+  expect(await keysAt(at.there)).toEqual([]);
+  expect((await at.here.stats()).arrivals).toMatchObject([{ key: OWN_KEYS[0], model: 'm' }]);
+});
+
+it('beside calls that go by members, and others with another key', async () => {
+  const at = await scene();
+  const silent = { 'x-strict-silent-after-chunks': '1' };
+  const json = { model: 'm', stream: true, messages: [] };
+  const held = OWN_KEYS.map((key) =>
+    open(at.path(), key, { json, headers: { ...own(key), ...silent } }),
+  );
+  await until(async () => expect((await at.here.stats()).inFlight).toBe(2));
+  expect(await servedAt(at, 'call')).toBe(`${at.id('there')}:a`);
+  const more = { headers: { ...own(OWN_KEYS[0]), 'headgate-max-wait': '0' } };
+  const { status, headers } = await ask(at, 'more', more);
+  expect([status, headers.get('headgate-reason')]).toEqual([429, 'busy']);
+  expect((await at.here.stats()).peak).toBe(2);
+  for (const one of held) {
+    one.leave();
+    await one.end;
+  }
+});
+
+describe('what such a key meets', () => {
+  it('is about its caller, who hears it, and about no member', async () => {
+    const at = await scene();
+    await at.here.configure({ byKey: { [OWN_KEYS[0]]: { status: 401 } } });
+    const { status, headers } = await ask(at, 'refused', { headers: own(OWN_KEYS[0]) });
+    expect([status, headers.get('headgate-tries')]).toEqual([401, '1']);
+    expect(await keysAt(at.there)).toEqual([]);
+    expect(await servedAt(at, 'call')).toBe(`${at.id('there')}:a`);
+  });
+
+  it('is waited for in its own pool', async () => {
+    const at = await scene();
+    await at.here.failNext('concurrency');
+    expect(await servedAt(at, 'own', { headers: own(OWN_KEYS[0]) })).toBeNull();
+    expect(await keysAt(at.here)).toEqual([OWN_KEYS[0], OWN_KEYS[0]]);
+    expect(await keysAt(at.there)).toEqual([]);
+    await untilStatus(at.group, { refusals_total: {} });
+  });
+});
+
+it('their pools have names that tell no key', async () => {
+  const at = await scene();
+  await servedAt(at, 'own', { headers: own(OWN_KEYS[0]) });
+  await servedAt(at, 'call');
+  const names = await partitionsOf(at);
+  expect(names).toContainEqual(expect.stringMatching(/^own-fp_[0-9a-f]{24}$/));
+  expect(JSON.stringify(names)).not.toContain(OWN_KEYS[0]);
+  expect(Object.values(SECRETS).some((secret) => JSON.stringify(names).includes(secret))).toBe(
+    false,
+  );
+});

@@ -1,0 +1,147 @@
+// A refusal is about the member: the call goes to another one at once, with its age, and its caller sees a refusal only where
+// no member is left.
+import { afterAll, describe, expect, it } from 'vitest';
+import { nothingLeaks } from '../support/pool.ts';
+import { ask, KEY, keysAt, newScene, SECRETS, servedAt, type MemberHere } from './members-scene.ts';
+
+afterAll(nothingLeaks);
+
+const { UPSTREAM_A: A, UPSTREAM_B: B, UPSTREAM_C: C } = SECRETS;
+
+const A_THEN_B: readonly MemberHere[] = [
+  { name: 'a', secret: 'UPSTREAM_A' },
+  { name: 'b', secret: 'UPSTREAM_B', tier: 2 },
+];
+const A_B_C: readonly MemberHere[] = [...A_THEN_B, { name: 'c', secret: 'UPSTREAM_C', tier: 3 }];
+
+/** Answers to all calls with a key. */
+const REFUSALS: readonly (readonly [string, Record<string, string | number>])[] = [
+  ['concurrency', { fail: 'concurrency' }],
+  ['requests', { fail: 'requests' }],
+  ['tokens', { fail: 'tokens' }],
+  ['ramp', { fail: 'ramp' }],
+  ['overload', { fail: 'overload' }],
+  ['quota', { fail: 'quota' }],
+  ['long_window', { fail: 'long_window' }],
+  ['never_fits', { fail: 'never_fits' }],
+  ['error', { fail: 'error' }],
+  ['a connection that breaks', { fail: 'reset' }],
+  ['unauthorized', { status: 401 }],
+];
+
+describe('the call goes to another member', () => {
+  it.each(REFUSALS)('after %s', async (_, behaviour) => {
+    const at = await newScene({
+      members: A_THEN_B,
+      settings: { here: { byKey: { [A]: behaviour } } },
+    });
+    const { status, headers } = await ask(at, 'call');
+    expect([status, headers.get('headgate-member')]).toEqual([200, 'b']);
+    expect(await keysAt(at.here)).toEqual([A, B]);
+    expect(headers.get('headgate-tries')).toBe('2');
+    expect(Number(headers.get('headgate-wait-ms'))).toBeLessThan(5_000);
+  });
+
+  it('after a refusal of its address, to one that is reached another way', async () => {
+    const at = await newScene({
+      members: [...A_THEN_B, { name: 'c', at: 'there', secret: 'UPSTREAM_C', tier: 3 }],
+      settings: { here: { egressRefused: 'address' } },
+    });
+    expect(await servedAt(at, 'call')).toBe('c');
+    expect([await keysAt(at.here), await keysAt(at.there)]).toEqual([[A], [C]]);
+  });
+
+  it('and on to a third', async () => {
+    const at = await newScene({
+      members: A_B_C,
+      settings: { here: { byKey: { [A]: { status: 401 }, [B]: { fail: 'concurrency' } } } },
+    });
+    expect(await servedAt(at, 'call')).toBe('c');
+    expect(await keysAt(at.here)).toEqual([A, B, C]);
+  });
+
+  it('though it does not want to wait', async () => {
+    const at = await newScene({
+      members: A_THEN_B,
+      settings: { here: { byKey: { [A]: { fail: 'requests' } } } },
+    });
+    const headers = { ...KEY, 'headgate-max-wait': '0' };
+    expect(await servedAt(at, 'call', { headers })).toBe('b');
+  });
+
+  it('and what its retries say of errors is about going back to the same', async () => {
+    const at = await newScene({
+      members: A_THEN_B,
+      group: { retries: { max: 0 } },
+      settings: { here: { byKey: { [A]: { fail: 'error' } } } },
+    });
+    expect(await servedAt(at, 'call')).toBe('b');
+  });
+});
+
+describe('where every member refuses it', () => {
+  it('its caller gets the last answer', async () => {
+    const at = await newScene({
+      members: A_THEN_B,
+      settings: { here: { byKey: { [A]: { fail: 'quota' }, [B]: { status: 401 } } } },
+    });
+    const { status, headers, text } = await ask(at, 'call');
+    expect([status, headers.get('headgate-reason')]).toEqual([401, null]);
+    expect([headers.get('headgate-member'), headers.get('x-should-retry')]).toEqual(['b', 'false']);
+    expect(text).toContain('asked to answer 401');
+    expect(await keysAt(at.here)).toEqual([A, B]);
+  });
+
+  it('a wait may help, after which those alone are asked again', async () => {
+    const at = await newScene({
+      members: A_THEN_B,
+      settings: { here: { byKey: { [A]: { status: 401 } } } },
+    });
+    await at.here.configure({ byKey: { [A]: { status: 401 } }, fail: null });
+    await at.here.failNext('concurrency');
+    // The first failure is the member's that the call meets first, which never is asked again.
+    expect(await servedAt(at, 'call')).toBe('b');
+    expect((await keysAt(at.here)).at(-1)).toBe(B);
+  });
+
+  it('no more often than any other call', async () => {
+    const at = await newScene({
+      members: A_THEN_B,
+      settings: { here: { fail: 'concurrency' } },
+    });
+    const { status, headers } = await ask(at, 'call');
+    expect([status, headers.get('headgate-reason')]).toEqual([429, null]);
+    const keys = await keysAt(at.here);
+    expect(keys.filter((key) => key === A)).toHaveLength(keys.filter((key) => key === B).length);
+    expect(keys).toHaveLength(14);
+  });
+
+  it('and not at all, if it does not want to wait', async () => {
+    const at = await newScene({
+      members: A_THEN_B,
+      settings: { here: { fail: 'concurrency' } },
+    });
+    const headers = { ...KEY, 'headgate-max-wait': '0' };
+    expect((await ask(at, 'call', { headers })).status).toBe(429);
+    expect(await keysAt(at.here)).toEqual([A, B]);
+  });
+});
+
+describe('a call that cannot be sent again', () => {
+  it('has the answer of its first member', async () => {
+    const at = await newScene({
+      members: A_THEN_B,
+      group: { retries: { max_body_bytes: 0 } },
+      settings: { here: { byKey: { [A]: { fail: 'quota' } } } },
+    });
+    const messages = [{ role: 'user', content: 'x'.repeat(200_000) }];
+    const { status, headers } = await ask(at, 'call', { json: { model: 'm', messages } });
+    expect([status, headers.get('headgate-member')]).toEqual([429, 'a']);
+  });
+});
+
+it('a mistake of the caller is no refusal', async () => {
+  const at = await newScene({ members: A_THEN_B, settings: { here: { status: 400 } } });
+  expect((await ask(at, 'call')).status).toBe(400);
+  expect(await keysAt(at.here)).toEqual([A]);
+});

@@ -1,0 +1,116 @@
+import { expect } from 'vitest';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import { keyHeader, keyOf } from '../order/scene.ts';
+import { NO_COOLDOWN } from '../support/pool.ts';
+import { strictScope, type Settings, type Strict } from '../support/strict.ts';
+import { call, configure, env, type CallInit } from '../support/worker.ts';
+
+type Group = NonNullable<ConfigInput['groups']>[number];
+type Upstream = NonNullable<ConfigInput['upstreams']>[number];
+type Member = NonNullable<Group['members']>[number];
+
+export const CHAT = '/v1/chat/completions';
+
+/** The gateway key that calls bring. */
+export const KEY = keyHeader('team');
+
+/** Keys of members, by the names of their secrets. */
+export const SECRETS = {
+  UPSTREAM_A: 'sk-of-member-a',
+  UPSTREAM_B: 'sk-of-member-b',
+  UPSTREAM_C: 'sk-of-member-c',
+} as const;
+
+Object.assign(env, SECRETS);
+
+/** An upstream that is called, and another one. */
+type Place = 'here' | 'there';
+
+/** A member, in the words of a scene. */
+export interface MemberHere extends Omit<Member, 'upstream'> {
+  readonly at?: Place;
+}
+
+interface Setup {
+  readonly members: readonly MemberHere[];
+  readonly group?: Partial<Group>;
+  readonly upstreams?: Partial<Record<Place, Partial<Upstream>>>;
+  readonly settings?: Partial<Record<Place, Settings>>;
+  readonly config?: ConfigInput;
+}
+
+let scenes = 0;
+
+/** Two upstreams, and a group whose members are there. */
+export interface Scene {
+  readonly here: Strict;
+  readonly there: Strict;
+  /** Name of the group. */
+  readonly group: string;
+  /** Id of an upstream. No other test of the file has the same. */
+  id(place: Place): string;
+  /** Where a call goes that names an upstream. */
+  path(place?: Place, path?: string): string;
+}
+
+export async function newScene(setup: Setup): Promise<Scene> {
+  scenes += 1;
+  const at = scenes;
+  const id = (place: Place): string => `${place}-${at}`;
+  const group = `members-${at}`;
+  const [here, there] = await Promise.all([
+    strictScope('here', setup.settings?.here ?? {}),
+    strictScope('there', setup.settings?.there ?? {}),
+  ]);
+  const strict = { here, there };
+  const places: readonly Place[] = ['here', 'there'];
+  const { config = {} } = setup;
+  await configure({
+    ...config,
+    upstreams: places.map((place) => ({
+      id: id(place),
+      base_url: strict[place].url,
+      ...setup.upstreams?.[place],
+    })),
+    groups: [
+      {
+        name: group,
+        match: { models: ['m', 'm-*'] },
+        members: setup.members.map(({ at: place = 'here', ...member }) => ({
+          ...member,
+          upstream: id(place),
+        })),
+        holds: NO_COOLDOWN,
+        ...setup.group,
+      },
+      ...(config.groups ?? []),
+    ],
+    keys: [await keyOf('team', { allow: ['files'] }), ...(config.keys ?? [])],
+  });
+  const path: Scene['path'] = (place = 'here', rest = CHAT) => `/${id(place)}${rest}`;
+  return { here, there, group, id, path };
+}
+
+/** Makes a call whose answer is read. */
+export async function ask(
+  scene: Scene,
+  label: string,
+  { path = scene.path(), headers = KEY, ...init }: CallInit & { readonly path?: string } = {},
+): Promise<{ readonly status: number; readonly headers: Headers; readonly text: string }> {
+  const json = { model: 'm', messages: [{ role: 'user', content: label }] };
+  const response = await call(path, { json, ...init, headers });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+/** Makes a call that is served, and tells at which member. */
+export async function servedAt(...asked: Parameters<typeof ask>): Promise<string | null> {
+  const { status, headers, text } = await ask(...asked);
+  expect([status, status === 200 ? '' : text]).toEqual([200, '']);
+  return headers.get('headgate-member');
+}
+
+/** The keys that an upstream has seen, in the order of the calls. */
+export async function keysAt(strict: Strict): Promise<readonly (string | null)[]> {
+  const { arrivals } = await strict.stats();
+  return arrivals.map(({ key }) => key);
+}
