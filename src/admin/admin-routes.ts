@@ -19,6 +19,7 @@ import { addHistoryRoutes } from './history-routes.ts';
 import { addIsolateRoutes } from './isolate-routes.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { addLeaseRoutes } from './lease-routes.ts';
+import { addMemberRoutes } from './member-routes.ts';
 import { addPreviewRoutes } from './preview-routes.ts';
 import { ProblemError, problemResponse } from './problem.ts';
 import { addRelearnRoutes } from './relearn-routes.ts';
@@ -52,6 +53,7 @@ export function createAdminRoutes(): AdminApp {
   addLeaseRoutes(app);
   addWaiterRoutes(app);
   addRelearnRoutes(app);
+  addMemberRoutes(app);
   addStatusRoutes(app);
   addIsolateRoutes(app);
   addEventRoutes(app);

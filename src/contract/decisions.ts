@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Decision, WaitCause } from '../core/parts/decision-log.ts';
+import type { Decision, PassedOver, PlacedBy, WaitCause } from '../core/parts/decision-log.ts';
 import type { Rejection } from '../core/words/rejection.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import { LANES } from '../core/words/ticket.ts';
@@ -106,6 +106,43 @@ const waitCauseSchema = z.enum([
   'order',
 ]) satisfies z.ZodType<WaitCause>;
 
+const placedBySchema = z.enum([
+  'sole',
+  'affinity',
+  'left',
+  'load',
+  'dry_run',
+]) satisfies z.ZodType<PlacedBy>;
+
+const passedOverSchema = z.enum([
+  'excluded',
+  'out',
+  'disabled',
+  'paused',
+  'breaker',
+  'budget',
+  'slots',
+  'rates',
+  'tier',
+  'load',
+]) satisfies z.ZodType<PassedOver>;
+
+/** Where a call went, and why not elsewhere. */
+const placedSchema = z.object({
+  member: z.string().describe('Id of the member.'),
+  by: placedBySchema.describe(
+    'Why this one: its agent or caller belongs there (`affinity`); its own had no room in time (`left`); of its tier it had the largest part of its slots free (`load`).',
+  ),
+  others: z
+    .array(
+      z.object({
+        member: z.string().describe('Id of the member.'),
+        cause: passedOverSchema.describe('Why it did not go there.'),
+      }),
+    )
+    .describe('The other members.'),
+});
+
 /** Decisions that a pool may make on a call. */
 export const outcomeSchema = z.enum([
   'granted',
@@ -159,6 +196,11 @@ export const decisionInfoSchema = z.object({
     .nullable()
     .describe('Why it was not granted when it came. Null: it was.'),
   outcome: outcomeSchema.describe('The decision.'),
+  placed: placedSchema
+    .exactOptional()
+    .describe(
+      'The member that it was granted at, and why that one. Absent: it was not granted, or the group names no members.',
+    ),
   rejection: rejectionSchema
     .nullable()
     .describe('The reason of a rejection, with its figures. Null: it was not rejected.'),

@@ -47,6 +47,79 @@ const spendStatusSchema = z.object({
   }),
 });
 
+const memberSpendSchema = spendStatusSchema.omit({ day_usd_by_key: true, day_usd_by_agent: true });
+
+const outSchema = z.object({
+  reason: z
+    .enum(['unauthorized', 'quota', 'egress', 'operator'])
+    .describe(
+      'Why: its key was refused, its account has nothing left, calls from where the Worker runs are refused, or an operator took it out.',
+    ),
+  since: instant.describe('Since when.'),
+  probe_at: instant
+    .nullable()
+    .describe(
+      'From when a call may probe whether it serves again. Null: an operator brings it back.',
+    ),
+});
+
+/** A place where calls of a group run. Of several pools the figures are added up. */
+const memberStatusSchema = z.object({
+  id: z.string().describe('Id of the member.'),
+  upstream: z
+    .string()
+    .nullable()
+    .describe('Id of its upstream. Null: the configuration does not name the member any more.'),
+  tier: z.int().describe('Its tier, as configured.'),
+  weight: z.number().describe('Its weight, as configured.'),
+  enabled: z.boolean().describe('False: the configuration gives it no calls.'),
+  limit: limitStatusSchema.describe('Its limit of slots. Of a split group that of each partition.'),
+  in_use: count.meta({ description: 'Slots that calls hold there.', unit: 'slots' }),
+  cooling: count.meta({
+    description: 'Slots that are kept back for a while after their call.',
+    unit: 'slots',
+  }),
+  unclaimed: count.meta({
+    description:
+      'Slots that may have been handed out there before the last reset, and of which nobody has been heard yet.',
+    unit: 'slots',
+  }),
+  paused_until: instant
+    .nullable()
+    .describe('Until when its upstream wants no calls of it. Null: it takes them.'),
+  breaker: z
+    .enum(['closed', 'open', 'half_open'])
+    .describe('Its breaker. Of several pools the worst is told.'),
+  breaker_until: instant
+    .nullable()
+    .describe('When an open breaker lets the first call probe. Null: it is not open.'),
+  out: outSchema
+    .nullable()
+    .describe(
+      'Why it gets no calls until it is brought back. Null: it is in. Of several pools, one.',
+    ),
+  rates: z
+    .record(z.string(), rateStatusSchema)
+    .nullable()
+    .describe('Its limits of requests and tokens. Null: several pools, which have their own.'),
+  spend: memberSpendSchema.nullable().describe('Its cost. Null: it is not counted here.'),
+  granted_total: count.describe('Calls granted there since the instance began.'),
+  refused_total: count.describe('Calls that its upstream refused since then.'),
+  input_tokens_total: z.number().describe('Tokens of its requests since then.'),
+  output_tokens_total: z.number().describe('Tokens of its answers since then.'),
+  cost_usd_total: z.number().meta({ description: 'Cost of its calls since then.', unit: 'USD' }),
+  retired: z
+    .literal(true)
+    .exactOptional()
+    .describe('The configuration names it no more: it is shown until its last call has ended.'),
+});
+
+const affinityStatusSchema = z.object({
+  kept_total: count.describe('Calls granted at the member that their agent or caller belongs to.'),
+  left_total: count.describe('Calls granted elsewhere, because that one had no room in time.'),
+  waited_total: count.describe('Calls that waited for it though another one had room.'),
+});
+
 /** Everything that is told of a pool beside its name. Of several pools the figures are added up. */
 export const gaugesSchema = z.object({
   limit: limitStatusSchema.describe('The limit of slots. Of a split group that of each partition.'),
@@ -128,6 +201,15 @@ export const gaugesSchema = z.object({
   passed_unlimited_total: count.describe(
     'Calls that passed without a slot while the group could not be reached.',
   ),
+  members: z
+    .array(memberStatusSchema)
+    .exactOptional()
+    .describe('The places where its calls run. Absent: the group names none.'),
+  affinity: affinityStatusSchema
+    .exactOptional()
+    .describe(
+      'How calls that belong to a member fared since the instance began. Absent: the group names no members.',
+    ),
   as_of: instant
     .exactOptional()
     .describe(
@@ -154,6 +236,10 @@ export const leaseInfoSchema = z.object({
   lane: z.enum(LANES).describe('The lane in which it was granted.'),
   slots: count.meta({ description: 'Slots that it takes.', unit: 'slots' }),
   upstream: z.string().describe('The upstream that the call goes to.'),
+  member: z
+    .string()
+    .exactOptional()
+    .describe('The member where its call runs. Absent: the group names none.'),
   model: z.string().nullable().describe('The model. Null: not known.'),
   granted_at: instant.describe('When it was granted.'),
   age_ms: ms.meta({ description: 'How long it has been held.', unit: 'ms' }),
@@ -178,6 +264,16 @@ export const waiterInfoSchema = z.object({
   position: count.describe('Waiters that will probably be granted before this one.'),
   estimate_ms: ms.meta({ description: 'How long it will probably wait from now on.', unit: 'ms' }),
   promoted: z.boolean().describe('An operator put it first.'),
+  excluded_members: z
+    .array(z.string())
+    .exactOptional()
+    .describe('Members that refused it, or cannot take it. Absent: none.'),
+  waits_for_member: z
+    .string()
+    .exactOptional()
+    .describe(
+      'The member that it belongs to and waits for, though another has room. Absent: it waits for none.',
+    ),
 });
 
 /** Fields that a pool of the release before does not tell, as they are to be read then. */
@@ -194,5 +290,6 @@ export type PoolStatus = Frozen<z.output<typeof poolStatusSchema>>;
 export type RateStatus = Frozen<z.output<typeof rateStatusSchema>>;
 /** Cost of the present hour, day and month. */
 export type SpendStatus = Frozen<z.output<typeof spendStatusSchema>>;
+export type MemberStatus = Frozen<z.output<typeof memberStatusSchema>>;
 export type LeaseInfo = Frozen<z.output<typeof leaseInfoSchema>>;
 export type WaiterInfo = Frozen<z.output<typeof waiterInfoSchema>>;

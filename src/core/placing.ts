@@ -163,6 +163,12 @@ function affineOf(state: GroupState, { ticket }: Waiter, now: InstantMs): Member
   return own === undefined || !own.settings.isEnabled ? null : own;
 }
 
+/** Finds the member that a waiter waits for though another one has room; null: it waits for none. */
+export function waitsFor(state: GroupState, waiter: Waiter, now: InstantMs): Member | null {
+  const { heldOutUntil } = waiter;
+  return heldOutUntil === null || now >= heldOutUntil ? null : affineOf(state, waiter, now);
+}
+
 /** Finds until when a waiter waits for its own member while another has room; not after `now`: it goes. */
 function waitsForOwnUntil(
   state: GroupState,

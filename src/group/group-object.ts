@@ -22,7 +22,7 @@ import type { PoolHistory } from '../contract/history.ts';
 import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/status.ts';
 import type { Warning } from '../contract/warnings.ts';
-import { leaseId, ticketId } from '../core/words/ids.ts';
+import { leaseId, memberId, ticketId } from '../core/words/ids.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Lane } from '../core/words/ticket.ts';
@@ -111,6 +111,14 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
 
   relearn(): Promise<void> {
     return this.#pool.operator.relearn();
+  }
+
+  takeOut(member: string): Promise<boolean> {
+    return this.#pool.operator.switchMember('take_out', memberId(member));
+  }
+
+  bringBack(member: string): Promise<boolean> {
+    return this.#pool.operator.switchMember('bring_back', memberId(member));
   }
 
   async promote(ticket: string, lane: Lane | null, toFront: boolean): Promise<boolean> {

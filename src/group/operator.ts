@@ -1,6 +1,7 @@
-import type { LeaseId, TicketId } from '../core/words/ids.ts';
+import type { LeaseId, MemberId, TicketId } from '../core/words/ids.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import type { Batch } from './batch.ts';
+import type { DirectoryLink } from './directory-link.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
 import type { Shell } from './shell.ts';
 
@@ -10,10 +11,13 @@ export class Operator {
   readonly #batch: Batch;
   readonly #parked: ParkedAcquires;
 
-  constructor(shell: Shell, batch: Batch, parked: ParkedAcquires) {
+  readonly #link: DirectoryLink;
+
+  constructor(shell: Shell, batch: Batch, parked: ParkedAcquires, link: DirectoryLink) {
     this.#shell = shell;
     this.#batch = batch;
     this.#parked = parked;
+    this.#link = link;
   }
 
   async revoke(id: LeaseId): Promise<boolean> {
@@ -26,6 +30,15 @@ export class Operator {
   async relearn(): Promise<void> {
     this.#shell.apply({ kind: 'relearn' });
     await this.#batch.written();
+  }
+
+  /** Takes a member out, or brings it back. False: there is none of that name. */
+  async switchMember(kind: 'take_out' | 'bring_back', member: MemberId): Promise<boolean> {
+    // A pool that rests, or was never called, need not have heard of its members yet.
+    await this.#link.catchUp();
+    this.#shell.apply({ kind, member });
+    await this.#batch.written();
+    return this.#shell.state.settings.members.some(({ id }) => id === member);
   }
 
   /** Waiters are never stored, so there is no row to wait for. */

@@ -163,7 +163,7 @@ export class Pool {
     this.acquires = acquires;
     this.presence = presence;
     this.recallsWindow = tables.isOpen && stored.isOfProcess;
-    this.operator = new Operator(shell, batch, parked);
+    this.operator = new Operator(shell, batch, parked, link);
     this.view = new PoolView({ shell, identity, link, idleness, observation, acquires });
     idleness.note(state, startedAt);
     // Written at once: whatever was handed out before counts from now on, and an older instance cannot write any more.

@@ -2,6 +2,7 @@ import { isHeld, switchesOf } from '../routing/auto-group-switches.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { NOT_TOLD_BEFORE, type PoolStatus, type SpendStatus } from '../contract/status.ts';
 import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
+import { configuredSlots } from '../routing/configured-slots.ts';
 import { takesCalls } from '../routing/pool.ts';
 import { definedGroup, KEY_PREFIX } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
@@ -9,6 +10,8 @@ import { autoGroupNamed } from '../routing/auto-groups.ts';
 import type { Overlap } from '../routing/overlaps.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
+import { latest, smallest, worstBreaker } from './joins.ts';
+import { membersTogether } from './members-together.ts';
 import type { PoolReply } from './pools.ts';
 
 type Gauges = Omit<PoolStatus, 'group' | 'partition'>;
@@ -63,14 +66,13 @@ function isBusy(one: PoolReply<PoolStatus>): boolean {
 /** Finds the limit that holds in each pool. Where pools differ for a moment, the smallest is shown. */
 function limitOf(group: GroupConfig | null, answers: readonly PoolStatus[]): Gauges['limit'] {
   const limits = answers.map((pool) => pool.limit).filter(isDefined);
-  const bounded = limits.flatMap(({ effective }) => (effective === null ? [] : [effective]));
-  const smallest = bounded.length === 0 ? null : Math.min(...bounded);
+  const least = smallest(limits.map((limit) => limit.effective));
   if (group === null) {
     const [first = { configured: null, source: 'unknown' as const }] = limits;
-    return { ...first, effective: smallest };
+    return { ...first, effective: least };
   }
-  const configured = group.limits.max_concurrency;
-  const effective = limits.length === 0 ? configured : smallest;
+  const configured = configuredSlots(group);
+  const effective = limits.length === 0 ? configured : least;
   return { configured, effective, source: limits[0]?.source ?? 'configured' };
 }
 
@@ -116,7 +118,7 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
     wait_p50_ms: longest(pools.map((pool) => pool.wait_p50_ms)),
     wait_p95_ms: longest(pools.map((pool) => pool.wait_p95_ms)),
     paused_until: latest(pools.map((pool) => pool.paused_until)),
-    breaker: BREAKERS.find((phase) => pools.some((pool) => pool.breaker === phase)) ?? 'closed',
+    breaker: worstBreaker(pools),
     breaker_until: latest(pools.map((pool) => pool.breaker_until)),
     refusals_total: sumUp(pools.map((pool) => pool.refusals_total)),
     rates: second === undefined ? (first?.rates ?? {}) : null,
@@ -127,6 +129,7 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
     expired_total: sum((pool) => pool.expired_total),
     resurrected_total: sum((pool) => pool.resurrected_total),
     passed_unlimited_total: sum((pool) => pool.passed_unlimited_total),
+    ...membersTogether(pools),
     ...asOf(pools),
     idle_ms: pools.length === 0 ? 0 : Math.min(...pools.map((pool) => pool.idle_ms)),
   };
@@ -142,18 +145,6 @@ function asOf(pools: readonly PoolStatus[]): Pick<PoolStatus, 'as_of'> {
 function longest(waitsMs: readonly (number | null)[]): number | null {
   const known = waitsMs.filter((ms) => ms !== null);
   return known.length === 0 ? null : Math.max(...known);
-}
-
-/** The worst first. */
-const BREAKERS = ['open', 'half_open'] as const;
-
-function latest(instants: readonly (string | null)[]): string | null {
-  return (
-    instants
-      .filter((at) => at !== null)
-      .toSorted()
-      .at(-1) ?? null
-  );
 }
 
 function spendOf(all: readonly SpendStatus[]): SpendStatus | null {

@@ -5,12 +5,15 @@ import type { PoolStatus, SpendStatus } from '../contract/status.ts';
 import { emptyHistogram } from '../core/parts/histogram.ts';
 import { noLag } from '../core/parts/lag.ts';
 import { emptyRates } from '../core/parts/rates.ts';
-import { spentIn, type Period, type Spent } from '../core/parts/spend.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import { switchesOf } from '../routing/auto-group-switches.ts';
+import { configuredSlots } from '../routing/configured-slots.ts';
 import { ratesOf, rateStatuses } from '../routing/group-rates.ts';
 import { definedGroup } from '../routing/key-groups.ts';
+import { isOwnPartition } from '../routing/partition.ts';
 import type { PlacedPool } from '../routing/pool.ts';
+import { spentNow } from './spent-now.ts';
+import { restingMembers, untouchedMembers } from './unasked-members.ts';
 
 /** How far back the waits are that a status tells of. */
 const WAITS_MS = 300_000;
@@ -34,7 +37,7 @@ export function untouched(group: GroupConfig, now: InstantMs): PoolMetrics {
 
 function untouchedStatus(group: GroupConfig, now: InstantMs): PoolStatus {
   const { rates } = ratesOf(group.limits);
-  const configured = group.limits.max_concurrency;
+  const configured = configuredSlots(group);
   return {
     group: group.name,
     partition: null,
@@ -56,6 +59,7 @@ function untouchedStatus(group: GroupConfig, now: InstantMs): PoolStatus {
     expired_total: 0,
     resurrected_total: 0,
     passed_unlimited_total: 0,
+    ...untouchedMembers(group, now),
     idle_ms: 0,
   };
 }
@@ -86,7 +90,7 @@ const NOTHING_SPENT: SpendStatus = {
  * been in use when it said so, and its process has ended, or nobody heard that it rests.
  */
 export function resting(
-  { group: name }: PlacedPool,
+  { group: name, partition }: PlacedPool,
   said: PoolSaid,
   config: Config,
   now: InstantMs,
@@ -96,15 +100,17 @@ export function resting(
   const idleMs = status.idle_ms + Math.max(0, now - said.at);
   const waits = idleMs < WAITS_MS ? {} : { wait_p50_ms: null, wait_p95_ms: null };
   const { paused_until: pausedUntil, spend } = status;
+  const { members: _members, affinity: _affinity, ...rest } = status;
   return {
     ...said.metrics,
     status: {
-      ...status,
+      ...rest,
       ...NOBODY,
       ...waits,
       ...(group === undefined ? switchesOf(config, name) : byGroup(status, said, group, now)),
       paused_until: pausedUntil !== null && Date.parse(pausedUntil) > now ? pausedUntil : null,
       spend: spend === null ? newBudget(group) : spendNow(spend, said.at, now),
+      ...(group === undefined || isOwnPartition(partition) ? {} : restingMembers(said, group, now)),
       idle_ms: idleMs,
       as_of: new Date(said.at).toISOString(),
     },
@@ -152,18 +158,12 @@ function switchesNow({ paused, draining, dry_run }: GroupConfig) {
 /** Leaves out what was spent in an hour, day or month that is over. */
 function spendNow(spend: SpendStatus, saidAt: number, now: InstantMs): SpendStatus {
   const at = instant(saidAt);
-  const spent: Spent = {
-    usd: { hour: spend.hour_usd, day: spend.day_usd, month: spend.month_usd },
-    beganAt: { hour: at, day: at, month: at },
-  };
-  const of = (period: Period): number => spentIn(spent, period, now);
-  const isSameDay = spentIn({ ...spent, usd: { hour: 1, day: 1, month: 1 } }, 'day', now) > 0;
+  const ofToday = { hour_usd: 1, day_usd: 1, month_usd: 1 };
+  const isSameDay = spentNow(ofToday, at, now).day_usd > 0;
   return {
     ...spend,
     reserved_usd: 0,
-    hour_usd: of('hour'),
-    day_usd: of('day'),
-    month_usd: of('month'),
+    ...spentNow(spend, at, now),
     ...(isSameDay ? {} : { day_usd_by_key: {}, day_usd_by_agent: {} }),
   };
 }

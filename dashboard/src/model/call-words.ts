@@ -1,12 +1,13 @@
 import type * as z from 'zod';
 import type { decisionSchema } from '../../../src/contract/admin/observation-schemas.ts';
+import type { Frozen } from '../../../src/contract/frozen.ts';
 import type { Rejection } from '../../../src/core/words/rejection.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
 import type { WaitCause } from '../../../src/core/parts/decision-log.ts';
 import { count, duration, usd } from '../format.ts';
 
 /** One decision of a group, as the API tells it. */
-export type Decision = z.output<typeof decisionSchema>;
+export type Decision = Frozen<z.output<typeof decisionSchema>>;
 
 /** Why a call waited, in the words of a list. */
 export const WAIT_WORDS: Readonly<Record<WaitCause, string>> = {

@@ -18,6 +18,8 @@ export const ROUTE_ADDRESSES = {
   drainGroup: { method: 'POST', path: '/groups/{name}/drain' },
   resumeGroup: { method: 'POST', path: '/groups/{name}/resume' },
   relearnGroup: { method: 'POST', path: '/groups/{name}/relearn' },
+  takeOutMember: { method: 'POST', path: '/groups/{name}/members/{member}/take-out' },
+  bringBackMember: { method: 'POST', path: '/groups/{name}/members/{member}/bring-back' },
   getGroupStatus: { method: 'GET', path: '/groups/{name}/status' },
   listLeases: { method: 'GET', path: '/groups/{name}/leases' },
   releaseLease: { method: 'DELETE', path: '/groups/{name}/leases/{id}' },

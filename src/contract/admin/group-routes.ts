@@ -36,6 +36,11 @@ const waiterParams = z.strictObject({
   ticket: z.string().min(1).max(300).describe('Id of the ticket.'),
 });
 
+const memberParams = z.strictObject({
+  name,
+  member: z.string().min(1).max(300).describe('Id of the member, encoded.'),
+});
+
 /** A group as `PUT` takes it: its name stands in the path already. */
 export const groupDocumentSchema = groupSchema
   .extend({ name: z.string().optional().describe('As in the path, or absent.') })
@@ -65,6 +70,26 @@ function switchOf(summary: string) {
     answers: { 200: switchedGroupSchema },
     hasEtag: true,
     takesIfMatch: true,
+    problems: [404],
+  } as const;
+}
+
+/** Describes a route by which an operator switches a member in all pools that there are. */
+function memberSwitchOf(summary: string, description: string) {
+  return {
+    tag: 'groups',
+    summary,
+    description,
+    role: 'operator',
+    params: memberParams,
+    answers: {
+      200: z.object({
+        group: z.string().describe('Name of the group.'),
+        member: z.string().describe('Id of the member.'),
+        pools: z.int().min(0).describe('Pools that have done so.'),
+        unreachable: unreachableSchema,
+      }),
+    },
     problems: [404],
   } as const;
 }
@@ -140,6 +165,14 @@ export const GROUP_ROUTES = routes({
     },
     problems: [404],
   },
+  takeOutMember: memberSwitchOf(
+    'Gives a member no calls until it is brought back',
+    'What is in flight there goes on to its end; calls that wait go to the other members. In all pools that there are: a partition that is made later does not know of it, `enabled: false` in the configuration holds everywhere.',
+  ),
+  bringBackMember: memberSwitchOf(
+    'Gives a member calls again at once, whatever took it out',
+    'Where a refusal took it out, that is forgotten, and the next call finds out whether it serves again. One that the configuration switches off stays off.',
+  ),
   getGroupStatus: {
     tag: 'status',
     summary: 'The state of one group at this moment, automatic ones included',

@@ -11,6 +11,8 @@ export interface PoolSaid {
   readonly metrics: PoolMetrics;
   /** The used part of its limits, which comes back with time. */
   readonly rates: Rates;
+  /** The same of its members, by their ids. Absent: the group names none. */
+  readonly memberRates?: Readonly<Record<string, Rates>>;
 }
 
 /** A pool that says whether it is in use. */

@@ -38,6 +38,7 @@ function infoOf(decision: Decision): DecisionInfo {
     position_at_arrival: decision.positionAtArrival,
     waited_for: decision.waitedFor,
     outcome: decision.decided,
+    ...(decision.placed === null ? {} : { placed: decision.placed }),
     rejection: decision.rejection,
     upstream_status: decision.upstreamStatus,
     upstream_said: upstreamSignal?.kind ?? null,

@@ -1,8 +1,10 @@
 import type { PoolStatus, SpendStatus } from '../../contract/status.ts';
-import { slotsLearned } from '../../core/capacity.ts';
+import { blockOf, slotsLearned } from '../../core/capacity.ts';
+import { isSplit } from '../../core/members.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import { spentIn, type Spender } from '../../core/parts/spend.ts';
-import type { GroupState } from '../../core/state.ts';
+import { NEVER, type GroupState } from '../../core/state.ts';
+import { configuredSlots } from '../../routing/configured-slots.ts';
 import { rateStatuses } from '../../routing/group-rates.ts';
 import { limitOf, type Definition } from '../definition.ts';
 
@@ -21,7 +23,20 @@ export function limitStatus(
   now: InstantMs,
 ): LimitStatus {
   const { controls, totals } = state;
-  const { pause, breaker, ceiling } = controls;
+  return {
+    ...(isSplit(state)
+      ? limitOfMembers(definition, state, now)
+      : limitOfSole(definition, state, now)),
+    refusals_total: { ...totals.refusals },
+    rates: rateStatuses(controls.rates, state.settings.rates, now),
+    spend: spendOf(state, now),
+  };
+}
+
+type Learned = Pick<LimitStatus, 'limit' | 'paused_until' | 'breaker' | 'breaker_until'>;
+
+function limitOfSole(definition: Definition, state: GroupState, now: InstantMs): Learned {
+  const { pause, breaker, ceiling } = state.controls;
   const limit = limitOf(definition);
   const isOpen = breaker.phase === 'open';
   return {
@@ -32,9 +47,26 @@ export function limitStatus(
     paused_until: now < pause.until ? isoOf(pause.until) : null,
     breaker: breaker.phase,
     breaker_until: isOpen ? isoOf(breaker.openUntil) : null,
-    refusals_total: { ...totals.refusals },
-    rates: rateStatuses(controls.rates, state.settings.rates, now),
-    spend: spendOf(state, now),
+  };
+}
+
+/** Tells what its members give together. Paused it is, or its breaker open, where each of them is stopped. */
+function limitOfMembers({ config }: Definition, state: GroupState, now: InstantMs): Learned {
+  const { serving } = state;
+  const hasLearned = serving.some(({ controls }) => controls.ceiling.slots !== null);
+  const slots = slotsLearned(state);
+  const block = blockOf(serving, now);
+  const until = block === null || block.until === NEVER ? null : isoOf(block.until);
+  const isOpen = block?.reason === 'breaker_open';
+  return {
+    limit: {
+      configured: config === null ? null : configuredSlots(config),
+      effective: Number.isFinite(slots) ? slots : null,
+      source: hasLearned ? 'learned' : 'configured',
+    },
+    paused_until: block?.reason === 'paused' ? until : null,
+    breaker: isOpen ? 'open' : 'closed',
+    breaker_until: isOpen ? until : null,
   };
 }
 

@@ -7,6 +7,7 @@ import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import type { PoolSaid } from '../../contract/rpc/presence-rpc.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/status.ts';
 import type { Warning } from '../../contract/warnings.ts';
+import { isSplit } from '../../core/members.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import type { AcquireCalls } from '../acquire-calls.ts';
@@ -98,7 +99,14 @@ export class PoolView {
   said(): PoolSaid {
     const now = this.#parts.shell.now();
     const metrics = this.#parts.observation.metrics(this.#status(now));
-    return { at: now, metrics, rates: this.#state.controls.rates };
+    const { controls, serving } = this.#state;
+    const ratesOfMembers = serving.map(({ id, controls: { rates } }) => [id, rates] as const);
+    return {
+      at: now,
+      metrics,
+      rates: controls.rates,
+      ...(isSplit(this.#state) ? { memberRates: Object.fromEntries(ratesOfMembers) } : {}),
+    };
   }
 
   /** How long nobody has used the pool. */

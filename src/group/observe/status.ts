@@ -1,13 +1,15 @@
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/status.ts';
 import { DETAIL_ROWS_MAX, type PoolDetail } from '../../contract/rpc/feed-rpc.ts';
-import type { InstantMs } from '../../core/words/ids.ts';
+import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
 import { cooldownInForceMs, heldByCalls } from '../../core/capacity.ts';
 import { estimateWaitMs } from '../../core/estimate.ts';
 import { probableOrder } from '../../core/forecast.ts';
-import { laneLength, queueLength } from '../../core/parts/queue.ts';
+import { laneLength, queueLength, type Waiter } from '../../core/parts/queue.ts';
+import { waitsFor } from '../../core/placing.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { Definition, PoolIdentity } from '../definition.ts';
 import { limitStatus } from './limit-status.ts';
+import { membersStatus } from './member-status.ts';
 
 /** Figures that the shell has seen, and the core does not know. */
 interface Seen extends Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms'> {
@@ -54,6 +56,7 @@ export function poolStatus(
     expired_total: totals.expired,
     resurrected_total: totals.resurrected,
     passed_unlimited_total: passedUnlimited,
+    ...membersStatus(definition, state, now),
     idle_ms: idleMs,
   };
 }
@@ -69,6 +72,7 @@ export function leaseInfos(state: GroupState, now: InstantMs, most = Infinity): 
       agent,
       caller,
       upstream,
+      ...(lease.member === IMPLICIT ? {} : { member: lease.member }),
       model,
       lane: lease.lane,
       slots: lease.slots,
@@ -82,7 +86,8 @@ export function leaseInfos(state: GroupState, now: InstantMs, most = Infinity): 
 /** Lists the waiters of one pool, in the order in which they will probably be granted, so many of them. */
 export function waiterInfos(state: GroupState, now: InstantMs, most = Infinity): WaiterInfo[] {
   const first = probableOrder(state).slice(0, most);
-  return first.map(({ ticket, lane, isPromoted }, position) => {
+  return first.map((waiter, position) => {
+    const { ticket, lane, isPromoted } = waiter;
     const { tenant, agent, upstream, model } = ticket.holder;
     return {
       ticket: ticket.id,
@@ -96,8 +101,23 @@ export function waiterInfos(state: GroupState, now: InstantMs, most = Infinity):
       position,
       estimate_ms: estimateWaitMs(state, position, now),
       promoted: isPromoted,
+      ...membersOf(state, waiter, now),
     };
   });
+}
+
+/** Tells which members a waiter does not go to, and which one it waits for. */
+function membersOf(
+  state: GroupState,
+  waiter: Waiter,
+  now: InstantMs,
+): Pick<WaiterInfo, 'excluded_members' | 'waits_for_member'> {
+  const { excluded = [] } = waiter.ticket;
+  const own = waitsFor(state, waiter, now);
+  return {
+    ...(excluded.length === 0 ? {} : { excluded_members: excluded }),
+    ...(own === null ? {} : { waits_for_member: own.id }),
+  };
 }
 
 /** Lists the first leases and waiters of one pool, for who looks at it. */

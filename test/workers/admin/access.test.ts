@@ -107,6 +107,8 @@ describe('roles', () => {
     'drainGroup',
     'resumeGroup',
     'relearnGroup',
+    'takeOutMember',
+    'bringBackMember',
     'releaseLease',
     'cancelWaiter',
     'promoteWaiter',

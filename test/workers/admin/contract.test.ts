@@ -37,6 +37,13 @@ interface Sample {
 
 const A_GROUP = { match: { models: ['gpt-4o'] }, limits: { max_concurrency: 5 } };
 const group = (name: string) => () => asAdmin('putGroup', { params: { name }, body: A_GROUP });
+const split = (name: string) => () =>
+  asAdmin('putGroup', {
+    params: { name },
+    body: {
+      members: [{ upstream: 'openai' }, { upstream: 'groq', limits: { max_concurrency: 2 } }],
+    },
+  });
 const key = (id: string) => () => asAdmin('createKey', { body: { id } });
 const shared = { before: group('shared'), path: { name: 'shared' } };
 
@@ -51,7 +58,9 @@ const SAMPLES: Record<string, Sample> = {
   drainGroup: shared,
   resumeGroup: { path: { name: 'auto%3Aopenai' } },
   relearnGroup: shared,
-  getGroupStatus: shared,
+  takeOutMember: { before: split('two'), path: { name: 'two', member: 'openai' } },
+  bringBackMember: { before: split('two'), path: { name: 'two', member: 'openai' } },
+  getGroupStatus: { before: split('two'), path: { name: 'two' } },
   getHistory: { before: () => held('past'), path: { name: 'past' }, query: '?step=60' },
   listDecisions: { before: () => refused('why'), path: { name: 'why' }, query: '?limit=2' },
   listWarnings: { before: () => refused('warned'), path: { name: 'warned' } },

@@ -210,6 +210,8 @@ const CALLS: Readonly<Record<keyof GroupRpc, true>> = {
   dismiss: true,
   opened: true,
   relearn: true,
+  takeOut: true,
+  bringBack: true,
   revoke: true,
   forget: true,
   takeOver: true,

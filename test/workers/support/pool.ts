@@ -94,11 +94,21 @@ export async function take(
 /** A granted lease as its holder tells of it to an instance that may not know it. */
 export function heldBy(
   group: string,
-  { leaseId, attachment, nested, reserved }: Omit<Granted, 'kind' | 'lease' | 'configVersion'>,
+  {
+    leaseId,
+    attachment,
+    member,
+    nested,
+    reserved,
+  }: Omit<Granted, 'kind' | 'lease' | 'configVersion'>,
   fields: Partial<ResumeRequest> = {},
 ): ResumeRequest {
   const [ticketId = ''] = leaseId.split('.');
-  const told = { ...(nested && { nested }), ...(reserved && { reserved }) };
+  const told = {
+    ...(member !== undefined && { member }),
+    ...(nested && { nested }),
+    ...(reserved && { reserved }),
+  };
   return { ...request(group, ticketId), leaseId, attachment, ...told, ...fields };
 }
 

@@ -1,0 +1,106 @@
+import { memberIdOf } from '../../contract/config/members.ts';
+import type { MemberStatus, PoolStatus } from '../../contract/status.ts';
+import { memberSlotsLearned } from '../../core/capacity.ts';
+import type { Member } from '../../core/member.ts';
+import { isSplit } from '../../core/members.ts';
+import type { Outage } from '../../core/parts/outage.ts';
+import { spentIn } from '../../core/parts/spend.ts';
+import type { GroupState } from '../../core/state.ts';
+import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
+import { rateStatuses } from '../../routing/group-rates.ts';
+import type { Definition } from '../definition.ts';
+
+/** Tells of the members of a pool: those that the configuration names, and those where calls of before still run. */
+export function membersStatus(
+  definition: Definition,
+  state: GroupState,
+  now: InstantMs,
+): Pick<PoolStatus, 'members' | 'affinity'> {
+  if (!isSplit(state)) return {};
+  const { serving, members, totals } = state;
+  const upstreams = upstreamsOf(definition);
+  const retired = [...members.values()].filter(
+    (each) => !serving.includes(each) && each.id !== IMPLICIT && each.slotsInUse > 0,
+  );
+  return {
+    members: [...serving, ...retired].map((member) => ({
+      ...statusOf(member, now),
+      upstream: upstreams.get(member.id) ?? null,
+      ...(serving.includes(member) ? {} : { retired: true as const }),
+    })),
+    affinity: {
+      kept_total: totals.affinityKept,
+      left_total: totals.affinityLeft,
+      waited_total: totals.affinityWaited,
+    },
+  };
+}
+
+function upstreamsOf({ config }: Definition): ReadonlyMap<string, string> {
+  // A definition of an older release that was never parsed by this one names none.
+  return new Map((config?.members ?? []).map((each) => [memberIdOf(each), each.upstream]));
+}
+
+function statusOf(member: Member, now: InstantMs): Omit<MemberStatus, 'upstream'> {
+  const { id, settings, controls, totals } = member;
+  const { pause, breaker, outage } = controls;
+  return {
+    id,
+    tier: settings.tier,
+    weight: settings.weight,
+    enabled: settings.isEnabled,
+    limit: limitOf(member),
+    in_use: member.slotsInUse - member.unclaimed - member.slotsCooling,
+    cooling: member.slotsCooling,
+    unclaimed: member.unclaimed,
+    paused_until: now < pause.until ? isoOf(pause.until) : null,
+    breaker: breaker.phase,
+    breaker_until: breaker.phase === 'open' ? isoOf(breaker.openUntil) : null,
+    out: outOf(outage),
+    rates: rateStatuses(controls.rates, settings.rates, now),
+    spend: spendOf(member, now),
+    granted_total: totals.granted,
+    refused_total: totals.refused,
+    input_tokens_total: totals.inputTokens,
+    output_tokens_total: totals.outputTokens,
+    cost_usd_total: totals.usd,
+  };
+}
+
+function limitOf(member: Member): MemberStatus['limit'] {
+  const { slotsMax } = member.settings;
+  const isLearned = member.controls.ceiling.slots !== null;
+  return {
+    configured: finite(slotsMax),
+    effective: finite(memberSlotsLearned(member)),
+    source: isLearned ? 'learned' : 'configured',
+  };
+}
+
+function outOf({ reason, since, probeAt }: Outage): MemberStatus['out'] {
+  if (reason === null) return null;
+  const probesAt = Number.isFinite(probeAt) ? isoOf(probeAt) : null;
+  return { reason, since: isoOf(since), probe_at: probesAt };
+}
+
+function spendOf(
+  { controls: { spend }, settings: { budgets } }: Member,
+  now: InstantMs,
+): MemberStatus['spend'] {
+  const hasBudget = Object.values(budgets).some((budget) => budget !== null);
+  if (!hasBudget && spend.total.beganAt.month === 0) return null;
+  return {
+    hour_usd: spentIn(spend.total, 'hour', now),
+    day_usd: spentIn(spend.total, 'day', now),
+    month_usd: spentIn(spend.total, 'month', now),
+    reserved_usd: spend.reservedUsd,
+  };
+}
+
+function finite(slots: number): number | null {
+  return Number.isFinite(slots) ? slots : null;
+}
+
+function isoOf(at: InstantMs): string {
+  return new Date(at).toISOString();
+}

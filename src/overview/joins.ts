@@ -1,0 +1,27 @@
+/** How figures of several pools become one, where they cannot be added up. */
+
+/** The worst first. */
+const BREAKERS = ['open', 'half_open'] as const;
+
+/** Finds the worst phase of several breakers. */
+export function worstBreaker(
+  all: readonly { readonly breaker: 'closed' | 'open' | 'half_open' }[],
+): 'closed' | 'open' | 'half_open' {
+  return BREAKERS.find((phase) => all.some((each) => each.breaker === phase)) ?? 'closed';
+}
+
+/** Finds the latest instant. Null: there is none. */
+export function latest(instants: readonly (string | null)[]): string | null {
+  return (
+    instants
+      .filter((at) => at !== null)
+      .toSorted()
+      .at(-1) ?? null
+  );
+}
+
+/** Finds the smallest bound. Null: nothing is bounded. */
+export function smallest(bounds: readonly (number | null)[]): number | null {
+  const bounded = bounds.filter((bound) => bound !== null);
+  return bounded.length === 0 ? null : Math.min(...bounded);
+}

@@ -1,0 +1,15 @@
+import type { SpendStatus } from '../contract/status.ts';
+import { spentIn, type Period, type Spent } from '../core/parts/spend.ts';
+import type { InstantMs } from '../core/words/ids.ts';
+
+type SpentUsd = Pick<SpendStatus, 'hour_usd' | 'day_usd' | 'month_usd'>;
+
+/** Leaves out what was spent in an hour, day or month that is over. */
+export function spentNow(told: SpentUsd, saidAt: InstantMs, now: InstantMs): SpentUsd {
+  const spent: Spent = {
+    usd: { hour: told.hour_usd, day: told.day_usd, month: told.month_usd },
+    beganAt: { hour: saidAt, day: saidAt, month: saidAt },
+  };
+  const of = (period: Period): number => spentIn(spent, period, now);
+  return { hour_usd: of('hour'), day_usd: of('day'), month_usd: of('month') };
+}

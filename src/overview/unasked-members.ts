@@ -1,0 +1,110 @@
+import type { GroupConfig } from '../contract/config/config.ts';
+import { memberIdOf, type MemberConfig } from '../contract/config/members.ts';
+import type { PoolSaid } from '../contract/rpc/presence-rpc.ts';
+import type { MemberStatus, PoolStatus } from '../contract/status.ts';
+import { emptyRates, type Rates } from '../core/parts/rates.ts';
+import { instant, type InstantMs } from '../core/words/ids.ts';
+import { configuredSlots } from '../routing/configured-slots.ts';
+import { ratesOf, rateStatuses } from '../routing/group-rates.ts';
+import { spentNow } from './spent-now.ts';
+
+type Told = Pick<PoolStatus, 'members' | 'affinity'>;
+
+const NO_AFFINITY = { kept_total: 0, left_total: 0, waited_total: 0 };
+
+const NOTHING_SPENT = { hour_usd: 0, day_usd: 0, month_usd: 0, reserved_usd: 0 };
+
+/** Makes what the object of a group that was never used would tell of its members. */
+export function untouchedMembers({ members }: GroupConfig, now: InstantMs): Told {
+  if ((members ?? []).length === 0) return {};
+  return { members: members.map((member) => untouched(member, now)), affinity: NO_AFFINITY };
+}
+
+/** Makes what a pool that rests would tell of its members, and of what they give: what it said, by the configuration of now. */
+export function restingMembers(
+  said: PoolSaid,
+  group: GroupConfig,
+  now: InstantMs,
+): Told | (Told & Pick<PoolStatus, 'limit'>) {
+  const { members: told = [], affinity = NO_AFFINITY } = said.metrics.status;
+  const before = new Map(told.map((member) => [member.id, member]));
+  const members = (group.members ?? []).map((config) => {
+    const fresh = untouched(config, now, said.memberRates?.[memberIdOf(config)]);
+    const known = before.get(fresh.id);
+    return known === undefined ? fresh : resting(known, fresh, instant(said.at), now);
+  });
+  return members.length === 0 ? {} : { members, affinity, limit: limitOf(group, members) };
+}
+
+/** Adds up what members give that are in. */
+function limitOf(group: GroupConfig, members: readonly MemberStatus[]): PoolStatus['limit'] {
+  const isIn = members.filter(({ out }) => out === null);
+  const ofEach = isIn.map(({ limit }) => limit.effective ?? Infinity);
+  const ofAll = group.limits.max_concurrency ?? Infinity;
+  const slots = Math.min(
+    ofAll,
+    ofEach.reduce((sum, each) => sum + each, 0),
+  );
+  const hasLearned = members.some(({ limit }) => limit.source === 'learned');
+  return {
+    configured: configuredSlots(group),
+    effective: Number.isFinite(slots) ? slots : null,
+    source: hasLearned ? 'learned' : 'configured',
+  };
+}
+
+function untouched(member: MemberConfig, now: InstantMs, used: Rates = emptyRates()): MemberStatus {
+  const { rates, budgets } = ratesOf(member.limits);
+  const configured = member.limits.max_concurrency;
+  const hasBudget = Object.values(budgets).some((budget) => budget !== null);
+  return {
+    id: memberIdOf(member),
+    upstream: member.upstream,
+    tier: member.tier,
+    weight: member.weight,
+    enabled: member.enabled,
+    limit: { configured, effective: member.enabled ? configured : 0, source: 'configured' },
+    in_use: 0,
+    cooling: 0,
+    unclaimed: 0,
+    paused_until: null,
+    breaker: 'closed',
+    breaker_until: null,
+    out: null,
+    rates: rateStatuses(used, rates, now),
+    spend: hasBudget ? NOTHING_SPENT : null,
+    granted_total: 0,
+    refused_total: 0,
+    input_tokens_total: 0,
+    output_tokens_total: 0,
+    cost_usd_total: 0,
+  };
+}
+
+/** Reads what was said of a member by the configuration of now. What was learned of it holds until its next use. */
+function resting(
+  known: MemberStatus,
+  fresh: MemberStatus,
+  saidAt: InstantMs,
+  now: InstantMs,
+): MemberStatus {
+  const { upstream, tier, weight, enabled, limit, rates } = fresh;
+  const { paused_until: until, spend } = known;
+  const isLearned = enabled && known.limit.source === 'learned';
+  const effective = Math.min(known.limit.effective ?? Infinity, limit.configured ?? Infinity);
+  return {
+    ...known,
+    upstream,
+    tier,
+    weight,
+    enabled,
+    rates,
+    in_use: 0,
+    cooling: 0,
+    unclaimed: 0,
+    limit:
+      isLearned && Number.isFinite(effective) ? { ...limit, effective, source: 'learned' } : limit,
+    paused_until: until !== null && Date.parse(until) > now ? until : null,
+    spend: spend === null ? fresh.spend : { ...spentNow(spend, saidAt, now), reserved_usd: 0 },
+  };
+}

@@ -1,0 +1,231 @@
+// Members of a group as operators see them, and taking one out.
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { SERVED } from '../../../src/core/words/signal.ts';
+import type { MemberStatus } from '../../../src/contract/status.ts';
+import type { AcquireRequest } from '../../../src/contract/rpc/group-rpc.ts';
+import {
+  NO_COOLDOWN,
+  nothingLeaks,
+  pool,
+  queueUp,
+  releaseById,
+  resetPool,
+  take,
+  type Granted,
+} from '../support/pool.ts';
+import { admin, change } from '../support/worker.ts';
+
+afterAll(nothingLeaks);
+
+let groups = 0;
+
+/** What a test has granted, given back at its end. */
+let held: { readonly group: string; readonly lease: Granted }[] = [];
+
+afterEach(async () => {
+  for (const { group, lease } of held) await releaseById(group, lease);
+  held = [];
+});
+
+async function hold(
+  group: string,
+  ticket: string,
+  fields: Partial<AcquireRequest> = {},
+): Promise<Granted> {
+  const lease = await take(group, ticket, fields);
+  held.push({ group, lease });
+  return lease;
+}
+
+/** A group with two members of two slots each. */
+async function split(fields: object = {}): Promise<string> {
+  groups += 1;
+  const name = `split-${groups}`;
+  await change('PUT', `/groups/${name}`, {
+    match: { models: [`m-${groups}`] },
+    members: [
+      { name: 'a', upstream: 'openai', limits: { max_concurrency: 2, rpm: 60 } },
+      { name: 'b', upstream: 'groq', limits: { max_concurrency: 2 }, tier: 2, weight: 3 },
+    ],
+    holds: NO_COOLDOWN,
+    ...fields,
+  });
+  return name;
+}
+
+async function membersOf(name: string): Promise<readonly MemberStatus[]> {
+  const { json } = await admin('GET', `/groups/${name}/status`);
+  return json.members;
+}
+
+async function memberOf(name: string, id: string): Promise<MemberStatus | undefined> {
+  return (await membersOf(name)).find((member) => member.id === id);
+}
+
+describe('the status', () => {
+  it('tells of each member, also of a group that was never called', async () => {
+    const name = await split();
+    const { json } = await admin('GET', `/groups/${name}/status`);
+    expect(json.limit).toEqual({ configured: 4, effective: 4, source: 'configured' });
+    expect(json.affinity).toEqual({ kept_total: 0, left_total: 0, waited_total: 0 });
+    const [a, b] = json.members;
+    expect(a).toMatchObject({
+      id: 'a',
+      upstream: 'openai',
+      tier: 1,
+      weight: 1,
+      in_use: 0,
+      limit: { configured: 2, effective: 2, source: 'configured' },
+      out: null,
+      rates: { rpm: { limit: 60 } },
+    });
+    expect(b).toMatchObject({ id: 'b', upstream: 'groq', tier: 2, weight: 3, rates: {} });
+    // As the object tells of itself.
+    await (await hold(name, 'first')).lease.release('success', 200);
+    expect((await pool(name).status()).limit).toEqual(json.limit);
+  });
+
+  it('counts where calls run, what they used, and says so of each', async () => {
+    const name = await split();
+    const one = await hold(name, 'one');
+    await hold(name, 'two');
+    await hold(name, 'three');
+    expect((await membersOf(name)).map(({ in_use }) => in_use)).toEqual([2, 1]);
+    const { json } = await admin('GET', `/groups/${name}/leases`);
+    const places = json.leases.map(({ id, member }: { id: string; member: string }) => [
+      id,
+      member,
+    ]);
+    expect(Object.fromEntries(places)).toEqual({ 'one.1': 'a', 'two.1': 'a', 'three.1': 'b' });
+    const seen = { inputTokens: 7, outputTokens: 3 };
+    await one.lease.release('success', 200, { requests: 1, ...seen, usd: 0.25, seen });
+    expect(await memberOf(name, 'a')).toMatchObject({
+      in_use: 1,
+      granted_total: 2,
+      input_tokens_total: 7,
+      output_tokens_total: 3,
+      cost_usd_total: 0.25,
+    });
+  });
+
+  it('says nothing of members where a group names none', async () => {
+    await change('PUT', '/groups/whole', { limits: { max_concurrency: 1 } });
+    await (await hold('whole', 'one')).lease.release('success', 200);
+    const { json } = await admin('GET', '/groups/whole/status');
+    expect(json).not.toHaveProperty('members');
+    expect(json).not.toHaveProperty('affinity');
+  });
+
+  it('tells of a member that a refusal took out, why, and until when', async () => {
+    const name = await split();
+    const one = await hold(name, 'one');
+    await one.lease.report({ ...SERVED, kind: 'unauthorized' }, false);
+    await one.lease.release('refused', 401);
+    expect(await memberOf(name, 'a')).toMatchObject({
+      refused_total: 1,
+      out: {
+        reason: 'unauthorized',
+        since: expect.stringMatching(/Z$/),
+        probe_at: expect.stringMatching(/Z$/),
+      },
+    });
+    const { json } = await admin('GET', `/groups/${name}/status`);
+    expect(json.limit).toMatchObject({ configured: 4, effective: 2 });
+  });
+
+  it('shows a member that the configuration names no more, while a call runs there', async () => {
+    const name = await split();
+    const one = await hold(name, 'one');
+    await change('PATCH', `/groups/${name}`, { members: [{ name: 'b', upstream: 'groq' }] });
+    expect(await memberOf(name, 'a')).toMatchObject({ retired: true, upstream: null, in_use: 1 });
+    await one.lease.release('success', 200);
+    expect((await membersOf(name)).map(({ id }) => id)).toEqual(['b']);
+  });
+});
+
+describe('who waits', () => {
+  it('is shown with the members that it does not go to', async () => {
+    const name = await split({ limits: { max_concurrency: 1 } });
+    const { lease } = await hold(name, 'one');
+    const { answer } = await queueUp(name, 'two', { excluded: ['b'] });
+    const { json } = await admin('GET', `/groups/${name}/waiters`);
+    expect(json.waiters).toMatchObject([{ ticket: 'two', excluded_members: ['b'] }]);
+    expect(json.waiters[0]).not.toHaveProperty('waits_for_member');
+    await lease.release('success', 200);
+    const second = await answer;
+    expect(second).toMatchObject({ kind: 'granted', member: 'a' });
+    if (second.kind === 'granted') await second.lease.release('success', 200);
+  });
+
+  it('is shown with the member that it waits for', async () => {
+    const name = await split({ affinity: { wait: '30s' }, limits: { max_concurrency: 8 } });
+    const first = await hold(name, 'one', { agent: 'run' });
+    await hold(name, 'two', { agent: 'run' });
+    const { answer } = await queueUp(name, 'three', { agent: 'run' });
+    const { json } = await admin('GET', `/groups/${name}/waiters`);
+    expect(json.waiters).toMatchObject([{ ticket: 'three', waits_for_member: 'a' }]);
+    await first.lease.release('success', 200);
+    const third = await answer;
+    expect(third).toMatchObject({ kind: 'granted', member: 'a' });
+    if (third.kind === 'granted') await third.lease.release('success', 200);
+  });
+});
+
+it('the decision says where the call went, why there, and why not elsewhere', async () => {
+  const name = await split();
+  await hold(name, 'one');
+  const { json } = await admin('GET', `/groups/${name}/decisions`);
+  expect(json.decisions[0].placed).toEqual({
+    member: 'a',
+    by: 'load',
+    others: [{ member: 'b', cause: 'tier' }],
+  });
+});
+
+describe('an operator', () => {
+  it('takes a member out until he brings it back, over a reset of its object', async () => {
+    const name = await split();
+    const out = await admin('POST', `/groups/${name}/members/a/take-out`);
+    expect(out).toEqual({
+      status: 200,
+      json: { group: name, member: 'a', pools: 1, unreachable: [] },
+    });
+    expect((await hold(name, 'one')).member).toBe('b');
+    await resetPool(name);
+    expect((await memberOf(name, 'a'))?.out).toMatchObject({ reason: 'operator', probe_at: null });
+    expect(await admin('POST', `/groups/${name}/members/a/bring-back`)).toMatchObject({
+      status: 200,
+      json: { pools: 1 },
+    });
+    expect((await hold(name, 'two')).member).toBe('a');
+    const { json } = await admin('GET', '/audit?limit=2');
+    expect(json.entries.map(({ action }: { action: string }) => action)).toEqual([
+      `group ${name}: bring back member a`,
+      `group ${name}: take out member a`,
+    ]);
+  });
+
+  it('brings back at once what a refusal took out', async () => {
+    const name = await split();
+    const one = await hold(name, 'one');
+    await one.lease.report({ ...SERVED, kind: 'quota' }, false);
+    await one.lease.release('refused', 402);
+    expect((await hold(name, 'two')).member).toBe('b');
+    await admin('POST', `/groups/${name}/members/a/bring-back`);
+    expect((await hold(name, 'three')).member).toBe('a');
+  });
+
+  it('hears which members there are, when there is none of that name', async () => {
+    const name = await split();
+    const unknown = await admin('POST', `/groups/${name}/members/c/take-out`);
+    expect(unknown).toMatchObject({
+      status: 404,
+      json: { detail: `The group "${name}" has no member "c". It has: a, b.` },
+    });
+    await change('PUT', '/groups/unsplit', { limits: { max_concurrency: 1 } });
+    expect(await admin('POST', '/groups/unsplit/members/openai/bring-back')).toMatchObject({
+      status: 404,
+      json: { detail: 'The group "unsplit" has no member "openai". It names none.' },
+    });
+  });
+});
