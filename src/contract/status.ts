@@ -197,7 +197,9 @@ export const gaugesSchema = z.object({
   expired_total: count.describe(
     'Leases whose holder was gone, taken back at the end of their TTL.',
   ),
-  resurrected_total: count.describe('Streams taken up again after their lease had lapsed.'),
+  resurrected_total: count.describe(
+    'Streams taken up again after their lease had lapsed, and first calls of new keys of an account.',
+  ),
   passed_unlimited_total: count.describe(
     'Calls that passed without a slot while the group could not be reached.',
   ),

@@ -5,7 +5,15 @@ import { directoryOf } from '../../../src/env.ts';
 import { AUTO_PREFIX, poolName } from '../../../src/contract/pool-name.ts';
 import { nothingLeaks, pool } from '../support/pool.ts';
 import { strictScope, type Settings, type Strict } from '../support/strict.ts';
-import { admin, configure, env, open, until, type OpenCall } from '../support/worker.ts';
+import {
+  admin,
+  call as sendPlain,
+  configure,
+  env,
+  open,
+  until,
+  type OpenCall,
+} from '../support/worker.ts';
 
 const GATEWAY_KEY = 'hg_accounts-key-1';
 
@@ -94,9 +102,12 @@ describe('behind a gateway key', () => {
     const headers = { 'headgate-key': GATEWAY_KEY };
     const account = await taken(first, headers);
     await strict.configure({ silentAfterChunks: 1 });
-    const calls = tokens.flatMap((one) => [1, 2, 3, 4].map((n) => ask(one, `${n}`, headers)));
-    const waiting = { in_use: 2, queued: 10 };
-    await until(async () => expect(await pool(account).status()).toMatchObject(waiting));
+    const calls: OpenCall[] = [];
+    for (const one of tokens) {
+      for (const n of [1, 2, 3, 4]) calls.push(ask(one, `${n}`, headers));
+      const waiting = { in_use: 2, queued: calls.length - 2 };
+      await until(async () => expect(await pool(account).status()).toMatchObject(waiting));
+    }
     expect((await strict.stats()).accounts['mine']).toMatchObject({ peak: 2, total: 3 });
     await strict.configure({ silentAfterChunks: null });
     await strict.resume();
@@ -280,4 +291,25 @@ describe('by the word of the operator', () => {
     expect(await pool(own).status()).toMatchObject({ in_use: 1 });
     await finish([call]);
   });
+});
+
+it('a caller is told of its calls in the pool of its account, and nobody who only claims to be of it', async () => {
+  keys = [];
+  const mine = token('told');
+  await begin({ [mine]: 'told' });
+  const account = await taken(mine);
+  await strict.configure({ silentAfterChunks: 1 });
+  const calling = ask(mine, 'streams');
+  await until(async () => expect(await pool(account).status()).toMatchObject({ in_use: 1 }));
+  const groupsOf = async (key: string): Promise<{ name: string; partition: string | null }[]> => {
+    const response = await sendPlain('/status', { headers: { authorization: `Bearer ${key}` } });
+    const { groups } = (await response.json()) as { groups: [] };
+    return groups;
+  };
+  const shown = { name: GROUP, partition: account.split('#')[1], in_flight: 1 };
+  expect(await groupsOf(mine)).toMatchObject([shown]);
+  expect(await groupsOf(token('told'))).toEqual([]);
+  await strict.configure({ silentAfterChunks: null });
+  await strict.resume();
+  expect(await statusesOf([calling])).toEqual([200]);
 });
