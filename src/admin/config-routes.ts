@@ -75,10 +75,10 @@ export function importEdit(document: unknown): {
     edit: {
       action: 'config: import',
       next: (present) => {
-        if (groupsOnly) return { ...present, groups: wanted.groups };
+        if (groupsOnly) return withGroupsOf(present, wanted);
         return isWithAdminKeys ? wanted : { ...wanted, admin_keys: present.admin_keys };
       },
-      pathOf: (path) => (groupsOnly ? foreignPath(path) : path),
+      pathOf: imported.pathOf ?? ((path) => (groupsOnly ? foreignPath(path) : path)),
     },
     warningsOf: ({ before, config, warnings }) => {
       const replaced = groupsOnly ? replacedGroups(before, config) : [];
@@ -101,9 +101,17 @@ function foreignPath(path: string): string {
     .replace(/^groups\[(\d+)\]\.match$/, 'concurrency_groups[$1]');
 }
 
+/** Puts the groups in place of those that there are, and adds the upstreams that they need and nobody has. */
+function withGroupsOf(present: Config, { groups, upstreams }: Config): Config {
+  const known = new Set(present.upstreams.map(({ id }) => id));
+  const added = upstreams.filter(({ id }) => !known.has(id));
+  return { ...present, upstreams: [...present.upstreams, ...added], groups };
+}
+
 function replacedGroups(before: Config, after: Config): string[] {
   const now = new Set(after.groups.map((group) => group.name));
   const gone = before.groups.map((group) => group.name).filter((name) => !now.has(name));
-  const stay = 'The document has groups only: upstreams, keys and the rest stay as they were.';
+  const stay =
+    'The document has groups only: upstreams that there are, keys and the rest stay as they were.';
   return gone.length === 0 ? [stay] : [stay, `Groups no longer there: ${gone.join(', ')}.`];
 }

@@ -14,7 +14,13 @@ import { formatPath, type FieldError } from './field-error.ts';
 
 /** A foreign document converted: a configuration still to be checked, and what was made of it. */
 export type Converted =
-  | { readonly ok: true; readonly config: ConfigInput; readonly notes: string[] }
+  | {
+      readonly ok: true;
+      readonly config: ConfigInput;
+      readonly notes: string[];
+      /** Translates a path in the configuration back into the document. Absent: most stay as they are. */
+      readonly pathOf?: (path: string) => string;
+    }
   | { readonly ok: false; readonly errors: FieldError[] };
 
 type GroupInput = NonNullable<ConfigInput['groups']>[number];
@@ -31,7 +37,7 @@ const PROVIDER_ALIASES: ReadonlyMap<string, string> = new Map(
   PROVIDERS.flatMap(({ id, aliases = [] }) => aliases.map((alias) => [alias, id] as const)),
 );
 
-const FOREIGN_KEYS = ['concurrency_groups', 'models', 'model', 'rate_limit'];
+const FOREIGN_KEYS = ['concurrency_groups', 'models', 'model', 'rate_limit', 'model_list'];
 
 /** Lists the foreign fields at the top of a document; `['list']` for a document that is a list. */
 export function foreignKeys(document: unknown): string[] {
@@ -40,7 +46,7 @@ export function foreignKeys(document: unknown): string[] {
   return Object.keys(document).filter((key) => FOREIGN_KEYS.includes(key));
 }
 
-/** Turns a document of one of the two foreign shapes into a configuration. */
+/** Turns a document of one of the foreign shapes but LiteLLM's into a configuration. */
 export function convertForeign(document: unknown): Converted {
   if (typeof document === 'object' && document !== null && 'concurrency_groups' in document) {
     return convertConcurrencyGroups(document);
@@ -69,7 +75,7 @@ function convertConcurrencyGroups(document: object): Converted {
     path: ['concurrency_groups', index, 'name'],
     title: entry.name,
     group: {
-      match: { models: entry.models, upstreams: entry.providers.map(upstreamPattern) },
+      match: { models: entry.models, upstreams: entry.providers.map(providerIdOf) },
       limits: { max_concurrency: entry.max_concurrency },
     },
   }));
@@ -77,12 +83,13 @@ function convertConcurrencyGroups(document: object): Converted {
   if (!converted.ok) return converted;
   const renamed = new Set(parsed.data.concurrency_groups.flatMap((entry) => entry.providers));
   const notes = [...renamed]
-    .filter((provider) => upstreamPattern(provider) !== provider)
-    .map((provider) => `Provider "${provider}" is the upstream "${upstreamPattern(provider)}".`);
+    .filter((provider) => providerIdOf(provider) !== provider)
+    .map((provider) => `Provider "${provider}" is the upstream "${providerIdOf(provider)}".`);
   return { ...converted, notes: [...converted.notes, ...notes] };
 }
 
-function upstreamPattern(provider: string): string {
+/** Finds the id of a provider by a name that other systems give it. */
+export function providerIdOf(provider: string): string {
   const lower = provider.toLowerCase();
   return PROVIDER_ALIASES.get(lower) ?? lower;
 }
@@ -122,7 +129,8 @@ function named(origins: readonly Origin[]): Converted {
   return errors.length > 0 ? { ok: false, errors } : { ok: true, config: { groups }, notes };
 }
 
-function groupNameOf(title: string): string {
+/** Makes the name of a group out of a title. */
+export function groupNameOf(title: string): string {
   return title
     .toLowerCase()
     .replace(/[^a-z0-9._-]+/g, '-')

@@ -7,6 +7,7 @@ import { explainIssues } from './explain-issues.ts';
 import { withoutOldDefaults } from './gone-fields.ts';
 import type { FieldError } from './field-error.ts';
 import { convertForeign, foreignKeys } from './convert-foreign.ts';
+import { convertModelList } from './convert-model-list.ts';
 
 export { ConfigSyntaxError, parseConfigText } from './parse-text.ts';
 
@@ -17,8 +18,10 @@ export type Imported =
       readonly config: Config;
       /** Changes that were made to a foreign document, in full sentences. */
       readonly notes: string[];
-      /** The document had groups only, and says nothing of upstreams, keys and the rest. */
+      /** The document had groups only, and upstreams that they need. It says nothing of keys and the rest. */
       readonly groupsOnly: boolean;
+      /** Translates a path back into a foreign document that says itself where its parts went. */
+      readonly pathOf?: (path: string) => string;
     }
   | { readonly ok: false; readonly errors: FieldError[] };
 
@@ -34,7 +37,7 @@ const KEY_PREFIXES: readonly string[] = [
 ];
 
 /**
- * Checks a document by its fields alone: Headgate's own shape or one of the two foreign ones. Whether
+ * Checks a document by its fields alone: Headgate's own shape or one of the foreign ones. Whether
  * its groups and upstreams make sense together is checked where the built-in upstreams are known.
  */
 export function importConfig(document: unknown): Imported {
@@ -42,10 +45,17 @@ export function importConfig(document: unknown): Imported {
   if (foreign.length === 0) return importOwn(document);
   const mixed = mixedKeys(document, foreign);
   if (mixed !== null) return { ok: false, errors: [mixed] };
-  const converted = convertForeign(document);
+  const convert = foreign.includes('model_list') ? convertModelList : convertForeign;
+  const converted = convert(document);
   if (!converted.ok) return converted;
+  const { notes, pathOf } = converted;
   const imported = importOwn(converted.config);
-  return imported.ok ? { ...imported, notes: converted.notes, groupsOnly: true } : imported;
+  if (imported.ok) {
+    return { ...imported, notes, groupsOnly: true, ...(pathOf === undefined ? {} : { pathOf }) };
+  }
+  if (pathOf === undefined) return imported;
+  const errors = imported.errors.map(({ path, message }) => ({ path: pathOf(path), message }));
+  return { ok: false, errors };
 }
 
 /** Writes a whole configuration, every default included. */

@@ -1,6 +1,7 @@
 // Step 2, once it is converted: what is known of the models. check-config.ts lists all steps.
 
-import type { Config } from '../contract/config/config.ts';
+import type { Config, GroupConfig } from '../contract/config/config.ts';
+import { memberIdOf } from '../contract/config/members.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { knownLimitFor, limitsOfModels } from '../providers/known-limits.ts';
 import type { Provider } from '../providers/provider.ts';
@@ -20,6 +21,7 @@ export function keepKnownCaps(config: Config): {
   const groups = config.groups.map((group) => {
     const { models } = group.match;
     const [model] = models;
+    if (group.members.length > 0) return withMembersCapped(group, model ?? '', notes);
     if (group.limits.max_concurrency !== null || model === undefined || models.length > 1) {
       return group;
     }
@@ -33,6 +35,21 @@ export function keepKnownCaps(config: Config): {
     return { ...group, limits: { ...group.limits, max_concurrency: most } };
   });
   return { config: { ...config, groups }, notes };
+}
+
+/** Completes the members of such a group, each at its upstream. */
+function withMembersCapped(group: GroupConfig, model: string, notes: string[]): GroupConfig {
+  const members = group.members.map((member) => {
+    if (member.limits.max_concurrency !== null) return member;
+    const there = member.models[model] ?? model;
+    const [known] = knownCapsOf(`${member.upstream}/${there}`);
+    if (known === undefined || known.provider !== member.upstream) return member;
+    notes.push(
+      `The member "${memberIdOf(member)}" of "${group.name}" keeps the known concurrency of "${there}": max_concurrency ${known.maxConcurrency}.`,
+    );
+    return { ...member, limits: { ...member.limits, max_concurrency: known.maxConcurrency } };
+  });
+  return { ...group, members };
 }
 
 /** A limit that a model is known to have. */

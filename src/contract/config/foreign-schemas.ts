@@ -35,10 +35,52 @@ export const rateLimitModelsSchema = z.strictObject({
   models: rateLimitListSchema.describe('A limit for each model.'),
 });
 
+/** A deployment of LiteLLM's: what else it says is not taken over, and that is told. */
+const deploymentSchema = z.looseObject({
+  model_name: text.describe(
+    'The name by which callers know it; several of one name are one group.',
+  ),
+  litellm_params: z
+    .looseObject({
+      model: text.describe('Provider and the model there, as in `azure/my-deployment`.'),
+      api_base: z
+        .url({ protocol: /^https?$/ })
+        .optional()
+        .describe('Base URL. Absent: the provider’s.'),
+      api_key: z
+        .string()
+        .regex(
+          /^os\.environ\/[A-Z0-9_]{1,50}$/,
+          'expected os.environ/NAME, because a key itself is kept as a Worker secret',
+        )
+        .optional()
+        .describe('Where its key is: `os.environ/NAME`.'),
+      max_parallel_requests: z.int().min(0).max(100_000).nullish().meta({
+        description: 'Calls in flight at once. Null: no limit.',
+        unit: 'slots',
+      }),
+      rpm: rate.meta({ description: 'Requests per minute. Null: no limit.', unit: 'requests' }),
+      tpm: rate.meta({ description: 'Tokens per minute. Null: no limit.', unit: 'tokens' }),
+      weight: z.number().min(0.01).max(1_000).optional().meta({
+        description: 'Its part of the calls.',
+        unit: 'parts',
+      }),
+      order: z.int().min(1).max(10).optional().meta({
+        description: 'Those of a lower one come first.',
+        unit: 'tier',
+      }),
+    })
+    .describe('Where it is, and its limits.'),
+});
+export const modelListSchema = z.looseObject({
+  model_list: z.array(deploymentSchema).min(1).max(1_000).describe('Deployments.'),
+});
+
 /** Shapes of other systems that an import takes. */
 export const foreignSchemas = [
   concurrencyGroupsSchema,
   rateLimitSchema,
   rateLimitListSchema,
   rateLimitModelsSchema,
+  modelListSchema,
 ] as const;

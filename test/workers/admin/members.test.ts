@@ -155,3 +155,41 @@ describe('members that are taken', () => {
     expect(off.json.warnings).toEqual([]);
   });
 });
+
+describe("LiteLLM's list of deployments", () => {
+  const deployment = (model: string, more: object = {}) => ({
+    model_name: 'gpt-4o',
+    litellm_params: { model, api_key: 'os.environ/TEST_KEY', ...more },
+  });
+
+  it('is imported beside what is there, keys and upstreams', async () => {
+    const api_base = 'https://new.example.com/v1';
+    const model_list = [deployment('openai/gpt-4o'), deployment('openai/other', { api_base })];
+    const { status, json } = await admin('PUT', '/config', { model_list });
+    expect(status).toBe(200);
+    expect(json.warnings.join(' ')).toContain('Set the secret UPSTREAM_TEST_KEY');
+    const config = (await admin('GET', '/config')).json;
+    expect(config.keys).toHaveLength(1);
+    expect(config.upstreams.map(({ id }: { id: string }) => id)).toEqual([
+      ...UPSTREAMS.map(({ id }) => id),
+      'new-example-com',
+    ]);
+    expect(config.groups).toMatchObject([
+      { name: 'gpt-4o', members: [{ upstream: 'openai' }, { upstream: 'new-example-com' }] },
+    ]);
+  });
+
+  it('is refused at the entry that is wrong', async () => {
+    const model_list = [deployment('openai/gpt-4o'), deployment('anthropic/claude-4')];
+    const two = await admin('PUT', '/config', { model_list });
+    expect([two.status, two.json.errors[0].path]).toEqual([
+      422,
+      'model_list[1].litellm_params.model',
+    ]);
+    const same = await admin('PUT', '/config', { model_list: [model_list[0], model_list[0]] });
+    expect([same.status, same.json.errors[0].path]).toEqual([
+      422,
+      'model_list[1].litellm_params.api_key',
+    ]);
+  });
+});
