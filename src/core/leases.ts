@@ -1,4 +1,11 @@
-import { after, IMPLICIT, instant, type InstantMs, type LeaseId } from './words/ids.ts';
+import {
+  after,
+  IMPLICIT,
+  instant,
+  type InstantMs,
+  type LeaseId,
+  type MemberId,
+} from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
 import { LEASE_TTL_MS } from './words/settings.ts';
 import { LANES } from './words/ticket.ts';
@@ -13,7 +20,7 @@ import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { noteHeirHeard, notePassed } from './heirs.ts';
 import { countAt } from './member.ts';
-import { memberFor, memberOf, noteAffinity } from './members.ts';
+import { memberFor, memberOf, noteAffinity, placeLease } from './members.ts';
 import { forgetNested, noteNested, passesOn, slotsPassing } from './nesting.ts';
 import { isMeteredAt, reservationOf, settleLease } from './reservation.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
@@ -284,6 +291,18 @@ export function chargeTo(state: GroupState, lease: Lease, heldMs: number, now: I
   for (const lane of LANES) charge(tenant.shares[lane], slotMs, weight);
   charge(agent, slotMs, 1);
   resettle(state.queue, tenant);
+}
+
+/**
+ * Notes the member that its holder names, by whose key its call runs. Another instance may have granted it there before
+ * this one did anew.
+ */
+export function noteNamed(state: GroupState, lease: Lease, named: MemberId, now: InstantMs): void {
+  if (lease.named === named) return;
+  lease.named = named;
+  if (placeLease(state, lease, now)) {
+    noteHandedOut(state.bound, lease.member, boundSlotsOf(lease), now);
+  }
 }
 
 function accountsOf({ accounts }: GroupState, { holder }: Lease, now: InstantMs) {

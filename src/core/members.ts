@@ -81,14 +81,18 @@ function retire(state: GroupState, member: Member): void {
 
 /** Counts each lease where the key is now by which its call runs. */
 function placeLeases(state: GroupState, now: InstantMs): void {
-  for (const lease of state.leases.values()) {
-    const from = memberOf(state, lease);
-    const to = memberFor(state, lease.named, lease.holder, now);
-    if (from === to) continue;
-    countAt(from, lease, -1);
-    lease.member = to.id;
-    countAt(to, lease, 1);
-  }
+  for (const lease of state.leases.values()) placeLease(state, lease, now);
+}
+
+/** Counts a lease where the key is by which its call runs. Returns whether it counted elsewhere before. */
+export function placeLease(state: GroupState, lease: Lease, now: InstantMs): boolean {
+  const from = memberOf(state, lease);
+  const to = memberFor(state, lease.named, lease.holder, now);
+  if (from === to) return false;
+  countAt(from, lease, -1);
+  lease.member = to.id;
+  countAt(to, lease, 1);
+  return true;
 }
 
 /**

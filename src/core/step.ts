@@ -1,4 +1,4 @@
-import { after, instant, ticketOf, type InstantMs, type LeaseId } from './words/ids.ts';
+import { after, IMPLICIT, instant, ticketOf, type InstantMs, type LeaseId } from './words/ids.ts';
 import { MOVE_SETTLE_MS, settleMs, type GroupSettings } from './words/settings.ts';
 import { levelAgents } from './parts/accounts.ts';
 import {
@@ -44,6 +44,7 @@ import {
   renewLease,
   leaseOfLent,
   markRefused,
+  noteNamed,
 } from './leases.ts';
 import { leave, rejected } from './leave.ts';
 import {
@@ -362,6 +363,7 @@ function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, eff
       state.grantsFrom = after(now, settleMs(queueLength(state.queue), slotsHeld(state)));
     }
   } else {
+    noteNamed(state, lease, event.claim.member ?? IMPLICIT, now);
     attach(state, lease, now);
   }
   effects.push(grantOf(state, lease, now));

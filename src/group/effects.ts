@@ -77,7 +77,7 @@ export class EffectRunner {
         ...(heirOf.length === 0 ? {} : { heirOf }),
         ...(reserved === null ? {} : { reserved }),
         ...(lent === undefined ? {} : { lent }),
-        ...(lease.member === IMPLICIT ? {} : { member: lease.member }),
+        ...(lease.named === IMPLICIT ? {} : { member: lease.named }),
         ...grantFields(lease),
       });
     };

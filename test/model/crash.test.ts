@@ -3,7 +3,13 @@ import fc from 'fast-check';
 import { test } from 'vitest';
 import { LEASE_TTL_MS } from '../../src/core/words/settings.ts';
 import { Fleet } from './fleet/fleet.ts';
-import { befall, mishapArb, settingsArb } from './fleet/mishaps.ts';
+import {
+  befall,
+  memberMishapArb,
+  memberSettingsArb,
+  mishapArb,
+  settingsArb,
+} from './fleet/mishaps.ts';
 import { runs } from './runs.ts';
 
 /**
@@ -57,6 +63,28 @@ test('a group with a margin: with holders that renew or stop, never more run tha
     ),
     runs(1_000),
   );
+});
+
+test('a group of members: with holders that renew or stop, never more run by a key than its limit allows', () => {
+  let fullHouses = 0;
+  let passes = 0;
+  fc.assert(
+    fc.property(
+      memberSettingsArb(),
+      fc.boolean(),
+      fc.array(memberMishapArb(), length),
+      (settings, isClockStuck, mishaps) => {
+        const fleet = new Fleet(settings, { isClockStuck });
+        for (const mishap of mishaps) befall(fleet, mishap);
+        const slots = settings.members.reduce((sum, { slotsMax }) => sum + slotsMax, 0);
+        if (fleet.peak === slots) fullHouses += 1;
+        passes += fleet.passes;
+      },
+    ),
+    runs(1_000),
+  );
+  assert.ok(fullHouses > 100, `only ${fullHouses} histories reach the limits`);
+  assert.ok(passes > 30, `only ${passes} slots change hands unwritten`);
 });
 
 test('a group that lends slots: with holders that renew or stop, never more run than the limit allows', () => {

@@ -1,6 +1,11 @@
 import type { Lease } from '../../../src/core/state.ts';
 import type { Claim, LentSlot } from '../../../src/core/unclaimed.ts';
-import type { InstantMs, LeaseId } from '../../../src/core/words/ids.ts';
+import {
+  IMPLICIT,
+  type InstantMs,
+  type LeaseId,
+  type MemberId,
+} from '../../../src/core/words/ids.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import type { Ticket } from '../../../src/core/words/ticket.ts';
 import type { Instance } from './instance.ts';
@@ -18,6 +23,8 @@ export interface Call {
   at: Instance | null;
   nested: Lease['nested'];
   heirOf: Lease['heirOf'];
+  /** The member by whose key it runs. */
+  member: MemberId;
   grantedAt: InstantMs;
   /** When the last renewal was sent that was acknowledged, as `LeaseHolder` counts it. */
   renewedAt: InstantMs;
@@ -55,6 +62,7 @@ export function newCall(ticket: Ticket, leaseId: LeaseId, isStrict: boolean, now
     at: null,
     nested: null,
     heirOf: [],
+    member: IMPLICIT,
     grantedAt: now,
     renewedAt: now,
     fenceAt: Infinity,
@@ -80,5 +88,6 @@ export function claimOf(call: Call, now: InstantMs): Claim {
   const hasLapsed = now >= renewedAt + ttlMs;
   const of = { leaseId, ticketId, holder, lane, slots, attachment, nested, heirOf };
   const held = { hasLapsed, heldMs: now - grantedAt, reserved: null };
-  return { ...of, ...held, ...(lent !== null && { lent }) };
+  const named = call.member === IMPLICIT ? {} : { member: call.member };
+  return { ...of, ...named, ...held, ...(lent !== null && { lent }) };
 }

@@ -48,6 +48,7 @@ export class Disk {
       untold: last === this.#kept?.bound ? last.ended : [],
       controls: kept?.controls ?? emptyControls(START),
       ahead: kept?.ahead ?? {},
+      ...(kept?.members !== undefined && { members: kept.members }),
       leases: [],
     };
   }

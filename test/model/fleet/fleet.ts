@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { recover } from '../../../src/core/recover.ts';
 import type { GroupState } from '../../../src/core/state.ts';
-import { instant, leaseIdOf, type InstantMs } from '../../../src/core/words/ids.ts';
+import {
+  IMPLICIT,
+  instant,
+  leaseIdOf,
+  type InstantMs,
+  type MemberId,
+} from '../../../src/core/words/ids.ts';
 import type { Outcome } from '../../../src/core/words/outcome.ts';
 import { LEASE_TTL_MS, type GroupSettings } from '../../../src/core/words/settings.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
@@ -44,7 +50,7 @@ export class Fleet {
   resets = 0;
   /** How often a slot has changed hands unwritten. */
   passes = 0;
-  readonly #settings: GroupSettings;
+  #settings: GroupSettings;
   readonly #rules: Rules;
   readonly #isClockStuck: boolean;
   readonly #stale: Instance[] = [];
@@ -54,6 +60,7 @@ export class Fleet {
   /** Until when the upstream counts calls that have ended. */
   readonly #lagging = new Map<Call, number>();
   #current: Instance;
+  readonly #members: GroupSettings['members'];
   #frozenMs = 0;
 
   constructor(
@@ -61,6 +68,7 @@ export class Fleet {
     { rules = DESIGN, isClockStuck = false }: FleetOptions = {},
   ) {
     this.#settings = settings;
+    this.#members = settings.members;
     this.#rules = rules;
     this.#isClockStuck = isClockStuck;
     this.clock.runTo(START);
@@ -158,6 +166,19 @@ export class Fleet {
   /** The fate of a write to come. */
   foretellWrite(fate: Partial<WriteFate>): void {
     this.#writeFates.push({ ...GOOD_WRITE, ...fate });
+  }
+
+  /** Has the group go by other members from now on; without any, its only one is the first of them. */
+  reconfigure(members: GroupSettings['members']): void {
+    const slotsMax = members.length === 0 ? this.#limitOf(IMPLICIT) : Infinity;
+    this.#settings = { ...this.#settings, slotsMax, members };
+    this.#current.apply({ kind: 'reconfigure', settings: this.#settings });
+    this.advance(0);
+  }
+
+  /** All members that the group has had. */
+  get members(): GroupSettings['members'] {
+    return this.#members;
   }
 
   /** Replaces the instance, once `landed` of its writes on their way have landed; it hears of that after `hearMs`. */
@@ -304,12 +325,16 @@ export class Fleet {
   /** Checks what must hold at every instant, by the calls that really run. */
   #check(): void {
     const { leases, lending, unclaimed } = this.state;
-    let counted = 0;
+    const counted = new Map<MemberId, number>();
+    const count = ({ member, ticket: { slots } }: Call): void => {
+      const key = this.#keyOf(member);
+      counted.set(key, (counted.get(key) ?? 0) + slots);
+    };
     let unknown = 0;
     for (const call of this.#live) {
       if (call.phase !== 'running' || call.hasLapsed || this.clock.now >= call.fenceAt) continue;
       const { slots } = call.ticket;
-      if (call.nested === null) counted += slots;
+      if (call.nested === null) count(call);
       const lease = leases.get(call.leaseId);
       const { lent, at } = call;
       const isLent =
@@ -321,9 +346,26 @@ export class Fleet {
       unknown <= unclaimed.slots,
       `${unknown} slots are held by calls that are not known, and ${unclaimed.slots} are unclaimed`,
     );
-    for (const [call, until] of this.#lagging) if (this.now < until) counted += call.ticket.slots;
-    this.peak = Math.max(this.peak, counted);
-    assert.ok(counted <= this.#settings.slotsMax, `${counted} slots are held at once`);
+    for (const [call, until] of this.#lagging) if (this.now < until) count(call);
+    let all = 0;
+    for (const [key, slots] of counted) {
+      const at = key === IMPLICIT ? '' : ` at ${key}`;
+      assert.ok(slots <= this.#limitOf(key), `${slots} slots are held at once${at}`);
+      all += slots;
+    }
+    this.peak = Math.max(this.peak, all);
+  }
+
+  /** Calls of a group that named no members ran by the key of the upstream itself. */
+  #keyOf(member: MemberId): MemberId {
+    if (member !== IMPLICIT) return member;
+    return this.#members.find(({ succeeds }) => succeeds === SOMEBODY.upstream)?.id ?? IMPLICIT;
+  }
+
+  /** Slots of a key, by the upstream. */
+  #limitOf(member: MemberId): number {
+    const key = this.#keyOf(member);
+    return this.#members.find(({ id }) => id === key)?.slotsMax ?? this.#settings.slotsMax;
   }
 
   /** A holder may believe that its lease is gone only if the current instance does not hold it by the same answer. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
+import { someMember } from '../../support/core-builders.ts';
 import type { Call } from './call.ts';
 import type { Fleet } from './fleet.ts';
 import type { Isolate } from './isolates.ts';
@@ -14,6 +15,11 @@ const TTL_MS = 45_000;
 const EVER_MS = 1e9;
 
 /** A limit up to which there is no margin, and one with. */
+const MEMBERS = {
+  slotsMax: Infinity,
+  timeoutMs: 240_000,
+  members: [someMember('m0', { slotsMax: 2 }), someMember('m1', { slotsMax: 1 })],
+} as const;
 const EXACT = { slotsMax: 1, timeoutMs: 240_000 } as const;
 const WIDE = { slotsMax: 16, timeoutMs: 240_000 } as const;
 
@@ -586,5 +592,52 @@ export const LENT_TOO_LATE: History = {
     for (let index = 0; index < 5; index += 1) fleet.callIn(isolate, true);
     isolate.cutUntil = fleet.clock.now + 2_000;
     fleet.advance(TTL_MS);
+  },
+};
+
+/** Of two members each has a call; after a reset one of them is not heard of while others come. */
+export const HELD_AT_EACH: History = {
+  settings: MEMBERS,
+  run: (fleet) => {
+    const [, second] = arriveAll(fleet, 2);
+    fleet.advance(100);
+    assert.ok(second?.member === 'm1');
+    cutOff(fleet, second, 20_000);
+    fleet.reset('dies_silently');
+    arriveAll(fleet, 2);
+    fleet.advance(10_000);
+  },
+};
+
+/** The same, where all are heard of, and others come when nothing is unclaimed any more. */
+export const CLAIMED_AT_EACH: History = {
+  settings: MEMBERS,
+  run: (fleet) => {
+    arriveAll(fleet, 2);
+    fleet.advance(100);
+    fleet.reset('dies_silently');
+    fleet.advance(TTL_MS + 10_000);
+    arriveAll(fleet, 2);
+    fleet.advance(1_000);
+  },
+};
+
+/** A call is granted once more at another member by an instance that does not know it, and its holder comes there. */
+export const GRANTED_ELSEWHERE: History = {
+  settings: {
+    ...MEMBERS,
+    members: [0, 1].map((index) => someMember(`m${index}`, { slotsMax: 1 })),
+  },
+  run: (fleet) => {
+    fleet.foretellWrite({ landMs: 1_500 });
+    const [first, second] = arriveAll(fleet, 2);
+    assert.ok(first !== undefined && second !== undefined);
+    fleet.holders.leave(second);
+    fleet.reset('goes_on', 1);
+    fleet.reset('dies', 0);
+    fleet.network.echo(fleet.calls.length, 10_000, false);
+    fleet.advance(TTL_MS);
+    arriveAll(fleet, 2);
+    fleet.advance(10_000);
   },
 };

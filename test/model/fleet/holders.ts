@@ -186,7 +186,11 @@ export class Holders {
   }
 
   /** Of two answers that carry the lease the one with the larger attachment holds it. */
-  #adopt(call: Call, { attachment, nested, heirOf, decidedAt }: HandedOut, from: Instance): void {
+  #adopt(
+    call: Call,
+    { attachment, nested, heirOf, named, decidedAt }: HandedOut,
+    from: Instance,
+  ): void {
     const { now, lostMs } = this.#parts;
     if (call.phase === 'over' || attachment < call.attachment) {
       return this.#detach(call, attachment, from);
@@ -197,8 +201,13 @@ export class Holders {
     call.attachment = attachment;
     call.heirOf = heirOf;
     call.ttlMs = LEASE_TTL_MS;
-    if (call.phase === 'running') return;
+    if (call.phase === 'running') {
+      // The instance takes it to run there.
+      if (named !== call.member) this.resume(call);
+      return;
+    }
     call.phase = 'running';
+    call.member = named;
     call.nested = nested;
     call.grantedAt = now();
     call.renewedAt = now();

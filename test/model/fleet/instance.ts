@@ -36,7 +36,7 @@ export type Answer =
   /** The connection broke: the instance is dead, or refuses. */
   | { readonly kind: 'broken' };
 
-export interface HandedOut extends Pick<Lease, 'attachment' | 'nested' | 'heirOf'> {
+export interface HandedOut extends Pick<Lease, 'attachment' | 'nested' | 'heirOf' | 'named'> {
   readonly decidedAt: InstantMs;
   readonly lent: Lent | null;
 }
@@ -233,11 +233,11 @@ export class Instance {
     lent,
     isCovered: isLeaving,
   }: Extract<Effect, { kind: 'grant' }>): void {
-    const { attachment, nested, heirOf } = lease;
+    const { attachment, nested, heirOf, named } = lease;
     if (isLeaving && heirOf.length > 0 && !lease.isOfEarlier) this.#around.onPassed();
     const reply = this.#take(ticketId);
     const decidedAt = this.#around.now();
-    const handed = { attachment, nested, heirOf, lent: lent ?? null, decidedAt };
+    const handed = { attachment, nested, heirOf, named, lent: lent ?? null, decidedAt };
     const leave = (): void => {
       this.#out.add(lease.id);
       for (const slot of lent?.slots ?? []) this.#out.add(slot);

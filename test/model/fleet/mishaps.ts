@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Outcome } from '../../../src/core/words/outcome.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
-import { someSettings } from '../../support/core-builders.ts';
+import { SOMEBODY, someMember, someSettings } from '../../support/core-builders.ts';
 import { stepMsArb } from '../actions.ts';
 import type { Call } from './call.ts';
 import type { Fallen, Fleet } from './fleet.ts';
@@ -52,6 +52,8 @@ export type Mishap =
       readonly hearMs: number;
     }
   | { readonly kind: 'learn' | 'end_stale' }
+  /** The group names no members from now on (`none`), all that it ever had, or all but one. */
+  | { readonly kind: 'other_members'; readonly without: number | 'none' | null }
   | { readonly kind: 'advance' | 'freeze'; readonly ms: number };
 
 /** How late a message may be that is delivered once more. */
@@ -86,6 +88,13 @@ export function befall(fleet: Fleet, mishap: Mishap): void {
     case 'lose_keeper':
       fleet.isolates.loseKeeper(isolateOf(mishap.isolate), mishap.isHeard);
       break;
+    case 'other_members': {
+      const { without } = mishap;
+      const all = fleet.members;
+      return fleet.reconfigure(
+        without === 'none' ? [] : all.filter((_, index) => index !== without),
+      );
+    }
     case 'isolate_dies': {
       const isolate = isolateOf(mishap.isolate);
       fleet.isolates.die(isolate, mishap.isHeard, fleet.in('running'));
@@ -227,6 +236,36 @@ export function mishapArb(
   ];
   if (hasLoans) arbitraries.push(...loanArbs(strict));
   return fc.oneof(...arbitraries.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+}
+
+/** Mishaps of a group of members, which are others from time to time. */
+export function memberMishapArb(): fc.Arbitrary<Mishap> {
+  return fc.oneof(
+    { weight: 40, arbitrary: mishapArb(true, false) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        ...kindOf('other_members'),
+        without: fc.constantFrom<number | 'none' | null>('none', 0, 1, null, null),
+      }),
+    },
+  );
+}
+
+/** Settings with one to five members, of which the first has the key of the upstream itself. */
+export function memberSettingsArb(): fc.Arbitrary<GroupSettings> {
+  const slots = fc.constantFrom(1, 1, 2, 3, 10);
+  const members = fc.array(slots, { minLength: 1, maxLength: 5 });
+  const base = settingsArb(fc.constant(Infinity));
+  return fc
+    .record({ base, members, by: fc.constantFrom('agent' as const, 'none' as const) })
+    .map(({ base: settings, members: limits, by }) => ({
+      ...settings,
+      affinity: { ...settings.affinity, by },
+      members: limits.map((slotsMax, index) =>
+        someMember(`m${index}`, { slotsMax, succeeds: index === 0 ? SOMEBODY.upstream : null }),
+      ),
+    }));
 }
 
 /** Mishaps of isolates that are lent slots. */

@@ -380,4 +380,41 @@ export const SABOTEURS: readonly Saboteur[] = [
     history: histories.ASKED_AGAIN_AFTER_ITS_END,
     noticed: UNCOUNTED,
   },
+  {
+    rule: 'a write has a mark for each member',
+    rules: {
+      row: (row) => {
+        const { mark, held, members } = row;
+        const [first] = Object.keys(members ?? {});
+        return first === undefined ? row : { ...row, members: { [first]: { mark, held } } };
+      },
+    },
+    history: histories.HELD_AT_EACH,
+    noticed: /slots are held at once at m1/,
+  },
+  {
+    rule: 'a holder tells at which member its call runs',
+    rules: {
+      step: claiming((event) => {
+        if (event.kind !== 'resume') return event;
+        const { member: _, ...claim } = event.claim;
+        return { ...event, claim };
+      }),
+    },
+    history: histories.CLAIMED_AT_EACH,
+    noticed: /slots are held at once at m1/,
+  },
+  {
+    rule: 'a lease counts where its holder says that it runs',
+    rules: {
+      step: (state, event, now) => {
+        if (event.kind !== 'resume') return DESIGN.step(state, event, now);
+        const member = state.leases.get(event.claim.leaseId)?.named ?? event.claim.member;
+        const claim = { ...event.claim, ...(member !== undefined && { member }) };
+        return DESIGN.step(state, { ...event, claim }, now);
+      },
+    },
+    history: histories.GRANTED_ELSEWHERE,
+    noticed: /slots are held at once at m/,
+  },
 ];

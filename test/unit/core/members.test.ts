@@ -394,6 +394,15 @@ test('a slot that was given back after a reset is kept for an heir at its member
   expect(next.waiting()).toEqual(['4', '5']);
 });
 
+test('a lease counts where its holder says that it runs, though it was granted anew elsewhere', () => {
+  const group = groupOf({ a: 1, b: 1 });
+  group.ask('1', { excluded: ['a'] });
+  group.resume('1', { member: memberId('a'), attachment: group.lease('1').attachment });
+  expect(at(group, '1')).toBe('a');
+  group.ask('2');
+  expect(at(group, '2')).toBe('b');
+});
+
 describe('a change of the members', () => {
   test('loses nothing that is in flight: one that is gone keeps it until it ends', () => {
     const group = groupOf({ a: 2, b: 2 });
