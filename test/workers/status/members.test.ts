@@ -19,7 +19,7 @@ afterAll(nothingLeaks);
 
 let groups = 0;
 
-/** What a test has granted, given back at its end. */
+/** Grants of a test, given back at its end. */
 let held: { readonly group: string; readonly lease: Granted }[] = [];
 
 afterEach(async () => {

@@ -196,6 +196,26 @@ describe('members are refused, with the path', () => {
         `"${by}" cannot split a group with members`,
       ],
     ),
+    [
+      'where calls spill to another dialect',
+      {
+        match: { models: ['claude-*'] },
+        members: [A, B],
+        on_saturated: { spill_to: [{ upstream: 'east', model: 'gpt-4o' }] },
+      },
+      'on_saturated.spill_to[0].upstream',
+      'speaks openai, and the members speak anthropic',
+    ],
+    [
+      'where calls spill to one of them',
+      {
+        match: { models: ['gpt-4o'] },
+        members: [EAST, WEST],
+        on_saturated: { spill_to: ['east'] },
+      },
+      'on_saturated.spill_to[0]',
+      'is where members[0] is already',
+    ],
     ['if there are none to keep', { affinity: {} }, 'affinity', 'means nothing without members'],
   ])('%s', (_what, group, path, message) => {
     expect(check(group).errors).toEqual([
