@@ -51,7 +51,8 @@ export function placeFor(
   taken: ReadonlySet<Member>,
   now: InstantMs,
 ): Placing {
-  const members = membersOf(state, waiter, now).filter((member) => !taken.has(member));
+  const possible = membersOf(state, waiter, now);
+  const members = possible.filter((member) => !taken.has(member));
   const [first] = members;
   if (first === undefined) return NOWHERE;
   const { demand } = waiter;
@@ -61,7 +62,9 @@ export function placeFor(
     return later(rooms, isLackingOverAll(state, demand, now) ? state.serving : null);
   }
   if (!isSplit(state)) return { kind: 'now', member: first, by: 'sole' };
-  const own = affineOf(state, waiter, now);
+  const affine = affineOf(state, waiter, now);
+  // It waits for none that never takes it.
+  const own = affine !== null && possible.includes(affine) ? affine : null;
   if (own !== null && free.includes(own)) return { kind: 'now', member: own, by: 'affinity' };
   const until = own === null ? now : waitsForOwnUntil(state, waiter, own, now);
   if (own !== null && until > now) return { kind: 'held_out', member: own, until };

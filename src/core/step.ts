@@ -101,7 +101,9 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   apply(state, event, now, effects);
   freePassed(state, now);
   settleUnclaimed(state, now);
-  if (hasLonger(stopsOf(state, now), stops)) dropStopped(state, now, effects);
+  // Others may be those that a call may go to, once one is switched on or off.
+  const areOthers = event.kind === 'reconfigure' && isSplit(state);
+  if (areOthers || hasLonger(stopsOf(state, now), stops)) dropStopped(state, now, effects);
   pump(state, now, effects);
   recallLoans(state, now, effects);
   noteHeld(state.bound, slotsHeld(state), now);

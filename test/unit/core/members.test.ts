@@ -156,6 +156,16 @@ describe('agents', () => {
     expect(group.state.totals.affinityKept).toBe(2);
   });
 
+  test('go at once where their call is too wide for their member', () => {
+    const group = groupOf(
+      { a: 1, b: 2 },
+      { affinity: { by: 'agent', forMs: 300_000, waitMs: 60_000 } },
+    );
+    group.ask('1', { agent: 'run' });
+    group.ask('2', { agent: 'run', slots: 2 });
+    expect([at(group, '1'), at(group, '2')]).toEqual(['a', 'b']);
+  });
+
   test('are forgotten after a while', () => {
     const group = groupOf({ a: 1, b: 1 });
     group.ask('1', { agent: 'x' });
@@ -473,6 +483,16 @@ describe('a change of the members', () => {
     // It says where one of the two is; the other may be anywhere.
     expect(at(next, '3')).toBe('other');
     expect(next.waiting()).toEqual(['4']);
+  });
+
+  test('that leaves a call none but one that is out ends its wait', () => {
+    const members = [someMember('a', { slotsMax: 0 }), someMember('b', { isEnabled: false })];
+    const group = groupOf({}, { members });
+    group.ask('1', { excluded: ['a'] });
+    group.send({ kind: 'take_out', member: memberId('b') });
+    expect(group.waiting()).toEqual(['1']);
+    changed(group, 'b', { isEnabled: true });
+    expect(group.rejection('1').reason).toBe('members_out');
   });
 
   test('hands no slot to an heir unwritten: what is on disk tells of other members', () => {
