@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { test } from 'vitest';
+import { checkInvariants } from '../../../src/core/invariants.ts';
+import { emptyState } from '../../../src/core/empty-state.ts';
+import { nextWakeAt, step } from '../../../src/core/step.ts';
+import type { GroupEvent } from '../../../src/core/events.ts';
+import type { MemberSettings } from '../../../src/core/words/member.ts';
+import type { GroupSettings } from '../../../src/core/words/settings.ts';
+import { instant, leaseIdOf, memberId, ticketId } from '../../../src/core/words/ids.ts';
+import {
+  SOMEBODY,
+  someMember,
+  someSettings,
+  someTicket,
+  START,
+} from '../../support/core-builders.ts';
+import { runs } from '../runs.ts';
+import { NaiveMembers } from './naive-members.ts';
+
+/**
+ * Random histories of groups of none to five members against a naive one: after every step both have granted the same
+ * calls at the same members, in the order of their arrival, and count what runs at the same ones.
+ */
+
+const IDS = ['m0', 'm1', 'm2', 'm3', 'm4'] as const;
+const EVER_MS = 1e9;
+
+const memberArb = (id: string): fc.Arbitrary<MemberSettings> =>
+  fc
+    .record({
+      slotsMax: fc.constantFrom(0, 1, 1, 2, 2, 3, 4, Infinity),
+      weight: fc.constantFrom(1, 1, 1, 0.5, 3),
+      tier: fc.constantFrom(1, 1, 1, 2),
+      isEnabled: fc.nat(7).map((nat) => nat > 0),
+    })
+    .map((own) => someMember(id, { ...own, succeeds: id === 'm1' ? SOMEBODY.upstream : null }));
+
+const settingsArb: fc.Arbitrary<GroupSettings> = fc
+  .record({
+    slotsMax: fc.constantFrom(2, 3, 5, Infinity, Infinity),
+    names: fc.oneof(fc.shuffledSubarray([...IDS]), fc.shuffledSubarray([...IDS], { minLength: 2 })),
+    all: fc.tuple(...IDS.map(memberArb)),
+    affinity: fc.record({
+      by: fc.constantFrom('agent' as const, 'agent' as const, 'caller' as const, 'none' as const),
+      forMs: fc.constantFrom(5_000, 300_000),
+      waitMs: fc.constantFrom(0, 500, 2_000, 20_000),
+    }),
+  })
+  .map(({ slotsMax, names, all, affinity }) => {
+    const members = names.map((name) => all.find(({ id }) => id === name) ?? someMember(name));
+    const patient = { timeoutMs: EVER_MS, queueLengthMax: 1_000, ageCreditMs: 0 };
+    return someSettings({ slotsMax, members, affinity, ...patient });
+  });
+
+type Action =
+  | {
+      readonly kind: 'ask';
+      readonly agent: string | null;
+      readonly caller: string;
+      readonly slots: number;
+      readonly excluded: readonly string[];
+    }
+  | { readonly kind: 'end' | 'take_out' | 'bring_back'; readonly pick: number }
+  | { readonly kind: 'reconfigure'; readonly settings: GroupSettings }
+  | { readonly kind: 'advance'; readonly ms: number };
+
+const pick = fc.nat(30);
+const kind = <Kind extends string>(name: Kind) => ({ kind: fc.constant(name) });
+
+const actionArb: fc.Arbitrary<Action> = fc.oneof(
+  {
+    weight: 10,
+    arbitrary: fc.record({
+      ...kind('ask'),
+      agent: fc.constantFrom(null, 'run-1', 'run-2'),
+      caller: fc.constantFrom('ann', 'bob'),
+      slots: fc.constantFrom(1, 1, 1, 1, 2, 3),
+      excluded: fc.oneof(
+        { weight: 3, arbitrary: fc.constant([]) },
+        { weight: 1, arbitrary: fc.shuffledSubarray([...IDS]) },
+      ),
+    }),
+  },
+  { weight: 7, arbitrary: fc.record({ ...kind('end'), pick }) },
+  { weight: 1, arbitrary: fc.record({ ...kind('take_out'), pick }) },
+  { weight: 2, arbitrary: fc.record({ ...kind('bring_back'), pick }) },
+  { weight: 1, arbitrary: fc.record({ ...kind('reconfigure'), settings: settingsArb }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      ...kind('advance'),
+      ms: fc.oneof(fc.constantFrom(1, 499, 500, 2_000, 5_000, 20_000), fc.nat(10_000)),
+    }),
+  },
+);
+
+/** The core beside the naive group. */
+class MembersWorld {
+  readonly #state;
+  readonly #naive: NaiveMembers;
+  #now = START;
+  #asked = 0;
+  readonly seen = { granted: 0, left: 0, held: 0 };
+
+  constructor(settings: GroupSettings) {
+    this.#state = emptyState(settings, 1);
+    this.#naive = new NaiveMembers(settings);
+  }
+
+  run(action: Action): void {
+    const now = this.#now;
+    const { members } = this.#naive.settings;
+    switch (action.kind) {
+      case 'ask': {
+        const name = `t${this.#asked++}`;
+        const { agent, caller, slots, excluded } = action;
+        const call = { name, agent, caller, slots, excluded };
+        const ticket = someTicket(name, now, {
+          holder: { ...SOMEBODY, agent, caller },
+          slots,
+          excluded: excluded.map(memberId),
+        });
+        const ask = { ticket, leaseId: leaseIdOf(ticket.id, 1), sliceMs: EVER_MS };
+        return this.#step({ kind: 'acquire', ...ask }, this.#naive.ask(call, now));
+      }
+      case 'end': {
+        const { name } = this.#naive.leases[action.pick % this.#naive.leases.length] ?? {};
+        if (name === undefined) return;
+        const leaseId = leaseIdOf(ticketId(name), 1);
+        const told = { outcome: 'success', settlement: null } as const;
+        return this.#step({ kind: 'release', leaseId, ...told }, this.#naive.end(name, now));
+      }
+      case 'take_out':
+      case 'bring_back': {
+        const { id } = members[action.pick % members.length] ?? {};
+        if (id === undefined) return;
+        const isOut = action.kind === 'take_out';
+        const told = isOut ? this.#naive.takeOut(id, now) : this.#naive.bringBack(id, now);
+        return this.#step({ kind: action.kind, member: id }, told);
+      }
+      case 'reconfigure': {
+        const { settings } = action;
+        return this.#step(
+          { kind: 'reconfigure', settings },
+          this.#naive.reconfigure(settings, now),
+        );
+      }
+      case 'advance':
+        return this.#advanceTo(now + action.ms);
+    }
+  }
+
+  #advanceTo(target: number): void {
+    for (const { name } of this.#naive.leases) {
+      step(this.#state, { kind: 'renew', leaseId: leaseIdOf(ticketId(name), 1) }, this.#now);
+    }
+    for (let due = this.#naive.dueAt(this.#now); due < target; due = this.#naive.dueAt(this.#now)) {
+      assert.ok(nextWakeAt(this.#state, this.#now) <= due, 'the group would sleep too long');
+      this.#now = instant(due);
+      this.#step({ kind: 'tick' }, this.#naive.tick(due));
+    }
+    this.#now = instant(target);
+    this.#step({ kind: 'tick' }, this.#naive.tick(target));
+  }
+
+  #step(event: GroupEvent, expected: readonly string[]): void {
+    const told: string[] = [];
+    for (const effect of step(this.#state, event, this.#now)) {
+      if (effect.kind === 'grant') {
+        const { ticketId: name, member, decision } = effect.lease;
+        told.push(`grant ${name} at ${member}`);
+        this.seen.granted += 1;
+        if (decision?.placed?.by === 'left') this.seen.left += 1;
+      } else if (effect.kind === 'reject') {
+        told.push(`reject ${effect.ticketId} ${effect.rejection.reason}`);
+      }
+    }
+    assert.deepEqual(told.toSorted(), expected, `at ${this.#now - START}, ${event.kind}`);
+    assert.deepEqual(checkInvariants(this.#state, this.#now), []);
+    const { waiters, leases } = this.#naive;
+    this.seen.held += waiters.filter(({ heldUntil }) => heldUntil !== null).length;
+    const standing = [...this.#state.queue.byTicket.keys()];
+    assert.deepEqual(
+      standing,
+      waiters.map(({ name }) => name),
+    );
+    for (const lease of leases) {
+      const { member } = this.#state.leases.get(leaseIdOf(ticketId(lease.name), 1)) ?? {};
+      assert.equal(member, this.#naive.countsAt(lease), `where ${lease.name} counts`);
+    }
+  }
+}
+
+test('calls go where the naive group says, in the order of their arrival', () => {
+  const seen = { granted: 0, left: 0, held: 0 };
+  fc.assert(
+    fc.property(
+      settingsArb,
+      fc.array(actionArb, { maxLength: 80, size: 'max' }),
+      (settings, actions) => {
+        const world = new MembersWorld(settings);
+        for (const action of actions) world.run(action);
+        for (const name of ['granted', 'left', 'held'] as const) seen[name] += world.seen[name];
+      },
+    ),
+    runs(1_500),
+  );
+  assert.ok(seen.granted > 10_000, `only ${seen.granted} are granted`);
+  assert.ok(seen.left > 300 && seen.held > 300, `hardly any wait for their member: ${seen.held}`);
+});

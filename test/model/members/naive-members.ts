@@ -1,0 +1,248 @@
+import type { MemberSettings } from '../../../src/core/words/member.ts';
+import type { GroupSettings } from '../../../src/core/words/settings.ts';
+
+/** A call as far as it matters where it goes. */
+export interface NaiveCall {
+  readonly name: string;
+  readonly agent: string | null;
+  readonly caller: string;
+  readonly slots: number;
+  readonly excluded: readonly string[];
+}
+
+interface NaiveWaiter extends NaiveCall {
+  /** Until when it waits for its own member, once it does. */
+  heldUntil: number | null;
+}
+
+interface NaiveLease extends NaiveCall {
+  /** The member that its holder was told; empty: the group named none. */
+  readonly named: string;
+  readonly since: number;
+}
+
+/** The upstream of all calls. */
+const UPSTREAM = 'openai';
+
+/**
+ * Where calls go, as plainly as decision 30 says it: those who wait, in the order of their arrival, and what runs. Of
+ * one tenant and one lane, so the order is no more than that. Nothing is remembered that can be worked out again.
+ */
+export class NaiveMembers {
+  settings: GroupSettings;
+  waiters: NaiveWaiter[] = [];
+  leases: NaiveLease[] = [];
+  readonly #out = new Set<string>();
+  /** The members of all grants, in their order. */
+  readonly #granted: string[] = [];
+  readonly #belongs = new Map<string, { readonly member: string; readonly until: number }>();
+  readonly #holds: number[] = [];
+  /** Those who wait for their own member now, while another has room. */
+  #held: NaiveWaiter[] = [];
+
+  constructor(settings: GroupSettings) {
+    this.settings = settings;
+  }
+
+  /** Lists where each call counts: a group without members has but one; the key of the upstream is that of its successor. */
+  countsAt({ named }: NaiveLease): string {
+    const { members } = this.settings;
+    if (members.length === 0 || named !== '') return members.length === 0 ? '' : named;
+    return members.find(({ succeeds }) => succeeds === UPSTREAM)?.id ?? '';
+  }
+
+  ask(call: NaiveCall, now: number): string[] {
+    this.waiters.push({ ...call, heldUntil: null });
+    return this.#settle(now);
+  }
+
+  end(name: string, now: number): string[] {
+    const lease = this.leases.find((each) => each.name === name);
+    if (lease !== undefined) this.#holds.push(now - lease.since);
+    this.leases = this.leases.filter((each) => each !== lease);
+    return this.#settle(now);
+  }
+
+  reconfigure(settings: GroupSettings, now: number): string[] {
+    this.settings = settings;
+    return this.#settle(now);
+  }
+
+  takeOut(id: string, now: number): string[] {
+    this.#out.add(id);
+    return this.#settle(now);
+  }
+
+  bringBack(id: string, now: number): string[] {
+    this.#out.delete(id);
+    return this.#settle(now);
+  }
+
+  tick(now: number): string[] {
+    return this.#settle(now);
+  }
+
+  /** When the next one goes elsewhere that waits for its own member. */
+  dueAt(now: number): number {
+    const dues = this.#held.map(({ heldUntil }) => heldUntil ?? Infinity);
+    return Math.min(...dues.filter((at) => at > now));
+  }
+
+  #settle(now: number): string[] {
+    const told: string[] = [];
+    const reject = (isMeant: (waiter: NaiveWaiter) => boolean, why: string): void => {
+      for (const waiter of this.waiters.filter(isMeant)) told.push(`reject ${waiter.name} ${why}`);
+      this.waiters = this.waiters.filter((waiter) => !isMeant(waiter));
+    };
+    reject((waiter) => this.#isTooWide(waiter), 'never_fits');
+    reject((waiter) => this.#isStopped(waiter), 'members_out');
+    for (let next = this.#next(now); next !== null; next = this.#next(now)) {
+      const { waiter, member } = next;
+      this.waiters = this.waiters.filter((each) => each !== waiter);
+      this.#grant(waiter, member, now);
+      told.push(`grant ${waiter.name} at ${member}`);
+    }
+    return told.toSorted();
+  }
+
+  #grant(call: NaiveCall, named: string, now: number): void {
+    this.leases.push({ ...call, named, since: now });
+    this.#granted.push(named);
+    const { members, affinity } = this.settings;
+    const key = this.#keyOf(call);
+    if (members.length === 0 || key === null) return;
+    const known = this.#belongs.get(key);
+    const tierOf = (id: string): number => members.find((each) => each.id === id)?.tier ?? Infinity;
+    const isFirst = members.every(({ isEnabled, tier }) => !isEnabled || tier >= tierOf(named));
+    const isKept = known?.member === named && now < known.until && !isFirst;
+    if (!isKept) this.#belongs.set(key, { member: named, until: now + affinity.forMs });
+  }
+
+  /** Finds who goes next, and where. */
+  #next(now: number): { readonly waiter: NaiveWaiter; readonly member: string } | null {
+    let barred: string[] = [];
+    const waiting: string[] = [];
+    this.#held = [];
+    for (const waiter of this.waiters) {
+      const wide = this.#possible(waiter).filter(
+        ({ slotsMax }) => slotsMax === 0 || slotsMax >= waiter.slots,
+      );
+      const left = wide.filter(({ id }) => !barred.includes(id));
+      const free = left.filter((member) => this.#hasRoom(member, waiter.slots));
+      if (left.length === 0) continue;
+      if (free.length === 0) {
+        const all = this.#isFull(waiter.slots) ? this.#serving() : left;
+        barred = [...barred, ...all.map(({ id }) => id)];
+        continue;
+      }
+      const own = wide.find(({ id }) => id === this.#ownOf(waiter, now));
+      if (own !== undefined && free.includes(own)) return { waiter, member: own.id };
+      if (own !== undefined) {
+        const { waitMs } = this.settings.affinity;
+        const until = waiter.heldUntil ?? now + waitMs;
+        const before = waiting.filter((id) => id === own.id).length;
+        const roomAt = now + ((before + waiter.slots) * this.#meanHold()) / own.slotsMax;
+        const isOut = this.#out.has(own.id) || own.slotsMax === 0;
+        const isHopeless = isOut || waitMs === 0 || roomAt > now + waitMs;
+        if (!isHopeless && until > now) {
+          waiter.heldUntil ??= until;
+          waiting.push(own.id);
+          this.#held.push(waiter);
+          continue;
+        }
+      }
+      return { waiter, member: this.#best(free) };
+    }
+    return null;
+  }
+
+  /** Picks of the first tier the one with the smallest part of its slots in use, then the one without a grant for longest. */
+  #best(free: readonly MemberSettings[]): string {
+    const tier = Math.min(...free.map((member) => member.tier));
+    let best: MemberSettings | null = null;
+    for (const member of free.filter((each) => each.tier === tier)) {
+      const [load, least] = [member, best ?? member].map((each) => this.#loadOf(each));
+      const isLess = (load ?? 0) < (least ?? 0);
+      const isOlder = load === least && this.#turnOf(member) < this.#turnOf(best ?? member);
+      if (best === null || isLess || isOlder) best = member;
+    }
+    return best?.id ?? '';
+  }
+
+  #loadOf({ id, slotsMax, weight }: MemberSettings): number {
+    return this.#inUse(id) / (weight * (slotsMax === Infinity ? 100 : slotsMax));
+  }
+
+  #turnOf({ id }: MemberSettings): number {
+    return this.#granted.lastIndexOf(id);
+  }
+
+  #serving(): readonly MemberSettings[] {
+    const { members, slotsMax, rates, budgets } = this.settings;
+    if (members.length > 0) return members;
+    const none = { isHard: true, isAdaptive: true, rates, budgets, isMetered: false };
+    const sole = { slotsMax, ...none, weight: 1, tier: 1, isEnabled: true, succeeds: null };
+    return [{ id: '' as MemberSettings['id'], ...sole }];
+  }
+
+  /** Those that a call may go to; all, if none is left. */
+  #possible({ excluded }: NaiveCall): readonly MemberSettings[] {
+    if (this.settings.members.length === 0) return this.#serving();
+    const left = this.settings.members.filter(
+      ({ id, isEnabled }) => isEnabled && !excluded.includes(id),
+    );
+    return left.length > 0 ? left : this.settings.members;
+  }
+
+  #hasRoom({ id, slotsMax, isEnabled }: MemberSettings, slots: number): boolean {
+    if (!isEnabled || (id !== '' && this.#out.has(id)) || this.#isFull(slots)) return false;
+    return this.#inUse(id) + slots <= slotsMax;
+  }
+
+  /** Whether the limit over all has no room. */
+  #isFull(slots: number): boolean {
+    const { members, slotsMax } = this.settings;
+    const inUse = this.leases.reduce((sum, lease) => sum + lease.slots, 0);
+    return members.length > 0 && inUse + slots > slotsMax;
+  }
+
+  #inUse(id: string): number {
+    const here = this.leases.filter((lease) => this.countsAt(lease) === id);
+    return here.reduce((sum, lease) => sum + lease.slots, 0);
+  }
+
+  #isTooWide(call: NaiveCall): boolean {
+    const widest = Math.max(...this.#possible(call).map(({ slotsMax }) => slotsMax));
+    return [widest, this.settings.slotsMax].some((bound) => bound > 0 && call.slots > bound);
+  }
+
+  #isStopped(call: NaiveCall): boolean {
+    if (this.settings.members.length === 0) return false;
+    return this.#possible(call).every(({ id, isEnabled }) => !isEnabled || this.#out.has(id));
+  }
+
+  #keyOf({ agent, caller }: NaiveCall): string | null {
+    const { by } = this.settings.affinity;
+    if (by === 'none') return null;
+    if (by === 'caller') return `caller ${caller}`;
+    return agent === null ? null : `agent ${agent}`;
+  }
+
+  /** The member that a call belongs to, unless that has refused it. */
+  #ownOf(call: NaiveCall, now: number): string | null {
+    const key = this.#keyOf(call);
+    const known = key === null ? undefined : this.#belongs.get(key);
+    const { members } = this.settings;
+    if (members.length === 0 || known === undefined || now >= known.until) return null;
+    const isServing = members.some((each) => each.id === known.member && each.isEnabled);
+    return isServing && !call.excluded.includes(known.member) ? known.member : null;
+  }
+
+  #meanHold(): number {
+    let mean = 10_000;
+    for (const [index, heldMs] of this.#holds.entries()) {
+      mean += Math.max(0.2, 1 / (index + 1)) * (heldMs - mean);
+    }
+    return mean;
+  }
+}
