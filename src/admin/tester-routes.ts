@@ -104,7 +104,7 @@ async function tested(
     operation: call.operation,
     caller: call.key ?? 'anonymous',
     keyIds: keyIdsOf(call.key),
-    keyFingerprint: injected ?? given,
+    keyFingerprint: upstream.isKeyless ? null : (injected ?? given),
     // Whose a key is can be told by the key alone, which nobody types in here.
     account: null,
     header: (name) => call.headers[name] ?? null,
@@ -119,7 +119,7 @@ async function tested(
     upstream: { id: upstream.id, base_url: upstream.baseUrl, dialect: upstream.dialect },
     model,
     chosen_by: by,
-    credential: upstream.secret === null ? ('caller' as const) : ('operator' as const),
+    credential: credentialOf(upstream),
     groups: placements.map((placement) =>
       shown(placement, laneOf({ lane: call.lane, keyLanes }, placement)),
     ),
@@ -129,6 +129,11 @@ async function tested(
 
 function keyIdsOf(key: string | null): string[] {
   return key === null ? [] : [key];
+}
+
+function credentialOf({ isKeyless, secret }: Upstream): 'none' | 'caller' | 'operator' {
+  if (isKeyless) return 'none';
+  return secret === null ? 'caller' : 'operator';
 }
 
 /** Refuses a call without one of our keys where it needs one. */

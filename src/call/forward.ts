@@ -115,7 +115,12 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     settle,
   );
   if (response === null) return noAnswer(candidate, held);
-  return answered(response, signature(sending, waitMs));
+  return answered(response, signature(sending, waitMs), isAboutKey(candidate));
+}
+
+/** Whether an answer may say something of the caller's key: it goes nowhere but where the call was made. */
+function isAboutKey({ spilledFrom }: Candidate): boolean {
+  return spilledFrom === null;
 }
 
 /** Learns from the answer to a call whose its key is, and counts the call there. */
@@ -221,7 +226,11 @@ async function refused(
   // Another member may serve the next one.
   const isHopeless = refusal.isFinal && tries.refusedMembers.waitable === null;
   const all = isHopeless ? { ...said, 'x-should-retry': 'false' } : said;
-  return answered(response, all, kind !== 'egress' && kind !== 'unauthorized');
+  return answered(
+    response,
+    all,
+    kind !== 'egress' && kind !== 'unauthorized' && isAboutKey(candidate),
+  );
 }
 
 /**

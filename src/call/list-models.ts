@@ -3,7 +3,7 @@ import { textWithin } from '../upstream/body/bounded-text.ts';
 import {
   CREDENTIAL_HEADERS,
   dropCredentials,
-  keyPlaceFor,
+  keyToPlace,
   placeCredentials,
 } from '../upstream/transfer/credentials.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
@@ -104,8 +104,7 @@ async function modelsOf(upstream: Upstream, call: KnownCall): Promise<Model[] | 
   if (upstream.dialect === 'anthropic' && !headers.has(ANTHROPIC_VERSION)) {
     headers.set(ANTHROPIC_VERSION, ANTHROPIC_VERSION_DEFAULT);
   }
-  const place = keyPlaceFor(upstream, 'openai');
-  const injected = key.injected === null ? null : { place, key: key.injected };
+  const injected = keyToPlace(upstream, 'openai', key.injected);
   const noQuery = new URLSearchParams();
   // With the operator's key, the list is asked of upstreams that the caller did not name.
   if (injected !== null) dropCredentials(headers, noQuery);

@@ -1,7 +1,7 @@
 import {
   dropAccounts,
   dropCredentials,
-  keyPlaceFor,
+  keyToPlace,
   placeCredentials,
 } from '../upstream/transfer/credentials.ts';
 import type { Fetcher } from '../upstream/transfer/fetch-answer.ts';
@@ -17,7 +17,8 @@ export interface Target {
 }
 
 /** Makes the way out of a call, with the right key in the right place. */
-export function targetOf({ call, located, key, spilledFrom, member }: Candidate): Target {
+export function targetOf(candidate: Candidate): Target {
+  const { call, located, spilledFrom, member } = candidate;
   const { request, url, env, caller } = call;
   const { upstream, path, operation } = located;
   const clientAcceptEncoding = request.cf?.clientAcceptEncoding;
@@ -28,17 +29,12 @@ export function targetOf({ call, located, key, spilledFrom, member }: Candidate)
   );
   // Nothing can leave an empty query, so that need not be a copy.
   const query = url.search === '' ? call.query : new URLSearchParams(call.query);
-  const { injected } = key;
+  const { injected } = candidate.key;
   // Its caller sent it to another upstream, and all its credentials with it; or with none of its own to any member.
   if (spilledFrom !== null || member !== null) dropCredentials(headers, query);
   if (member !== null) dropAccounts(headers);
-  const place = keyPlaceFor(upstream, operation.shape);
-  placeCredentials(
-    headers,
-    query,
-    caller.credentials,
-    injected === null ? null : { place, key: injected },
-  );
+  const key = keyToPlace(upstream, operation.shape, injected);
+  placeCredentials(headers, query, caller.credentials, key);
   // A query that lost nothing goes on as it was written, not encoded anew.
   const search = query.size === call.query.size ? url.search : `?${query.toString()}`;
   return {

@@ -17,6 +17,7 @@ function upstreamOf(provider: Provider, baseUrl: string): Upstream {
     models: provider.models ?? [],
     aliases: {},
     secret: null,
+    isKeyless: false,
     allow: [],
     keyNamesAccount,
     accountBy: 'auto',

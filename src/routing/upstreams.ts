@@ -44,7 +44,8 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
     anthropicAt: entry.anthropic_at === undefined ? base.anthropicAt : entry.anthropic_at,
     models: entry.models ?? base.models,
     aliases: { ...base.aliases, ...entry.aliases },
-    secret: entry.auth === 'passthrough' ? base.secret : entry.auth.secret,
+    secret: secretOf(entry.auth) ?? (entry.auth === 'none' ? null : base.secret),
+    isKeyless: entry.auth === 'none',
     allow: entry.allow,
     keyNamesAccount: base.keyNamesAccount,
     accountBy: entry.account_by,
@@ -53,6 +54,10 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
     injectsUsage: entry.inject_usage,
     via: entry.via ?? base.via,
   };
+}
+
+function secretOf(auth: UpstreamConfig['auth']): string | null {
+  return typeof auth === 'object' ? auth.secret : null;
 }
 
 /** Fills in the defaults of an upstream that is not built in, by its dialect and its address. */
@@ -70,6 +75,7 @@ function custom(baseUrl: string, dialect: Dialect = 'openai'): Omit<Upstream, 'i
     models: [],
     aliases: {},
     secret: null,
+    isKeyless: false,
     allow: [],
     // An Azure resource is its own account, and its callers may hold Entra tokens.
     keyNamesAccount: dialect !== 'azure' && keyNamesAccount,

@@ -12,6 +12,8 @@ export interface UpstreamForm {
   readonly anthropic_at: string;
   /** Name of the secret with the operator's key; empty: the caller's key passes on. */
   readonly secret: string;
+  /** It takes no key, and is sent none. */
+  readonly is_keyless: boolean;
   /** Operations without a slot that are open with the operator's key, one a line. */
   readonly allow: string;
   /** `name = model`, one a line. */
@@ -40,6 +42,7 @@ export function formOf(upstream: UpstreamInfo | null): UpstreamForm {
     openai_at: textOf(has['openai_at']),
     anthropic_at: textOf(has['anthropic_at']),
     secret: textOf(secret),
+    is_keyless: auth === 'none',
     allow: Array.isArray(has['allow']) ? has['allow'].join('\n') : '',
     aliases: Object.entries(aliases ?? {})
       .map(([name, model]) => `${name} = ${textOf(model)}`)
@@ -70,14 +73,14 @@ export function patchOf(before: UpstreamForm, after: UpstreamForm): UpstreamPatc
 
 /** Everything that a form says, with null for what it leaves to its default. */
 function documentOf(form: UpstreamForm): Record<string, unknown> {
-  const { models, aliases, secret, allow, limit_headers, inject_usage, enabled } = form;
+  const { models, aliases, allow, limit_headers, inject_usage, enabled } = form;
   return {
     base_url: form.base_url.trim() || null,
     dialect: form.dialect || null,
     models: models.trim() === '' ? null : linesOf(models),
     openai_at: form.openai_at.trim() || null,
     anthropic_at: form.anthropic_at.trim() || null,
-    auth: secret.trim() === '' ? null : { secret: secret.trim() },
+    auth: authOf(form),
     allow: linesOf(allow),
     aliases: Object.fromEntries(linesOf(aliases).map(pairOf)),
     via: form.via.trim() || null,
@@ -86,6 +89,11 @@ function documentOf(form: UpstreamForm): Record<string, unknown> {
     inject_usage,
     enabled,
   };
+}
+
+function authOf({ secret, is_keyless: isKeyless }: UpstreamForm): unknown {
+  if (isKeyless) return 'none';
+  return secret.trim() === '' ? null : { secret: secret.trim() };
 }
 
 /** Lists what became different between two states of one upstream, as a reader compares them. */

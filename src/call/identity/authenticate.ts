@@ -88,6 +88,7 @@ export async function keyFor(
   env: Env,
   isSpilled = false,
 ): Promise<{ readonly kind: 'key'; readonly key: UpstreamKey } | Rejected> {
+  if (upstream.isKeyless) return { kind: 'key', key: { injected: null, fingerprint: null } };
   const callers = { injected: null, fingerprint: caller.fingerprint };
   if (upstream.secret === null) {
     if (!isSpilled) return { kind: 'key', key: callers };

@@ -59,8 +59,7 @@ export interface SpillPlan {
 /** Plans where else a call may go. Nowhere, unless one of its groups says so. */
 export async function planSpill({ call, located, rules }: Candidate): Promise<SpillPlan> {
   const { onSaturated } = rules;
-  // The operator's keys go out behind a gateway key only, and a caller's own goes nowhere else.
-  if (typeof onSaturated === 'string' || call.caller.gatewayKeyId === null) {
+  if (typeof onSaturated === 'string') {
     return { next: [], afterMs: 0, firstByteMs: null };
   }
   const { spill_to: entries, after_ms: afterMs } = onSaturated;
@@ -70,7 +69,7 @@ export async function planSpill({ call, located, rules }: Candidate): Promise<Sp
     const { upstream: id, model } =
       typeof entry === 'string' ? { upstream: entry, model: null } : entry;
     const upstream = call.table.upstreams.get(id);
-    if (upstream === undefined || upstream.secret === null) return [];
+    if (upstream === undefined || !isOpenTo(call.caller, upstream)) return [];
     // One list may serve several upstreams: each goes to the others.
     const isHere = upstream === located.upstream && (model === null || model === located.model);
     return isHere ? [] : [{ upstream, model }];
@@ -81,6 +80,11 @@ export async function planSpill({ call, located, rules }: Candidate): Promise<Sp
     .filter((one) => one !== null)
     .filter((one) => !one.renamesBody || mayBeRenamed(one.call));
   return { next, afterMs, firstByteMs };
+}
+
+/** Tells whether a caller's calls may go on to an upstream: a key of its own goes nowhere else, an operator's out behind a gateway key only. */
+function isOpenTo({ gatewayKeyId }: KnownCall['caller'], upstream: Upstream): boolean {
+  return upstream.isKeyless || (upstream.secret !== null && gatewayKeyId !== null);
 }
 
 /** The ticket of a call that waits here so long, from now on, and then goes on to its next candidate. */

@@ -5,7 +5,7 @@ import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
 
 /**
  * Finds entries of a group's `spill_to` that calls cannot go to, or must not: without a key of the
- * operator's an upstream would be sent the callers' own, which are meant for another one.
+ * operator's an upstream would be sent the callers' own, which are meant for another one, unless it takes none.
  *
  * A group that names no upstreams takes calls to all of them, so there it is enough that one speaks what
  * the entry speaks.
@@ -26,10 +26,10 @@ export function spillErrors(
     const error = (message: string) => [{ path: at, message: `${quoteName(id)} ${message}` }];
     const to = upstreams.get(id);
     if (to === undefined) return error('names no enabled upstream');
-    if (to.secret === null) {
+    if (to.secret === null && !to.isKeyless) {
       return error(
         "has no key of the operator's, so callers' own keys for another upstream would be sent there; " +
-          'set auth.secret at the upstream',
+          'set auth.secret at the upstream, or auth: none if it takes no key',
       );
     }
     const others = matched.filter((from) => from !== to);

@@ -202,9 +202,11 @@ export const testedSchema = z.object({
     .nullable()
     .describe('How the upstream was chosen. Null: none was found.'),
   credential: z
-    .enum(['operator', 'caller'])
+    .enum(['operator', 'caller', 'none'])
     .nullable()
-    .describe('Whose key the upstream would see. Null: none was found.'),
+    .describe(
+      'Whose key the upstream would see; `none`: it takes none. Null: no upstream was found.',
+    ),
   groups: z
     .array(placementSchema)
     .describe('Its groups, in the order in which their slots are taken.'),

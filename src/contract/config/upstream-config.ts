@@ -25,7 +25,7 @@ const accountBy = z.union([
 ]);
 
 const authSchema = z.union([
-  z.literal('passthrough'),
+  z.enum(['passthrough', 'none']),
   z.strictObject({
     secret: z
       .string()
@@ -66,7 +66,7 @@ export const upstreamSchema = z
     auth: authSchema
       .default('passthrough')
       .describe(
-        'The key that the upstream sees: that of the caller goes on with `passthrough`; else a Worker secret, only for callers with a gateway key.',
+        'The key that the upstream sees: that of the caller goes on with `passthrough`, and no key at all with `none`, for one that takes none; else a Worker secret, only for callers with a gateway key.',
       ),
     aliases: z
       .record(text, text)

@@ -22,6 +22,8 @@ export interface Upstream {
   readonly aliases: Readonly<Record<string, string>>;
   /** Name of the environment variable with the operator's key, or null: the caller's key passes on. */
   readonly secret: string | null;
+  /** It takes no key, so that it is sent none, whoever calls. */
+  readonly isKeyless: boolean;
   /** Globs of the operations without a slot that calls with the operator's key may use. */
   readonly allow: readonly string[];
   /**

@@ -49,17 +49,33 @@ export function readCredentials(headers: Headers, query: URLSearchParams): Crede
   };
 }
 
+/** A key of the operator's, and where it goes. */
+interface InjectedKey {
+  readonly place: KeyPlace;
+  readonly key: string;
+}
+
+/** Tells which key is to be placed on a call; null: the caller's stays. */
+export function keyToPlace(
+  upstream: Upstream,
+  shape: Dialect,
+  injected: string | null,
+): InjectedKey | null | 'none' {
+  if (injected !== null) return { place: keyPlaceFor(upstream, shape), key: injected };
+  return upstream.isKeyless ? 'none' : null;
+}
+
 /**
  * Makes the headers and the query of a call fit for the upstream, in place: gateway keys leave the places
- * of credentials and the whole query; of other headers `upstreamRequestHeaders` has left none. With a key to inject, every other credential leaves too; without one, the
- * caller's credentials stay where its SDK put them. The query is not touched needlessly, because
+ * of credentials and the whole query; of other headers `upstreamRequestHeaders` has left none. With a key to inject, and for an
+ * upstream that takes `none`, every other credential leaves too; without one, the caller's credentials stay where its SDK put them. The query is not touched needlessly, because
  * that would encode it anew.
  */
 export function placeCredentials(
   headers: Headers,
   query: URLSearchParams,
   credentials: Credentials,
-  injected: { readonly place: KeyPlace; readonly key: string } | null,
+  injected: InjectedKey | null | 'none',
 ): void {
   const { gatewayKey } = credentials;
   const leaves = (value: string): boolean => injected !== null || isGatewayKey(value, gatewayKey);
@@ -84,7 +100,7 @@ export function placeCredentials(
     if (leaves(value)) query.delete(KEY_PARAMETER, value);
   }
 
-  if (injected === null) return;
+  if (injected === null || injected === 'none') return;
   if (injected.place === 'bearer') headers.set('authorization', `Bearer ${injected.key}`);
   else headers.set(injected.place, injected.key);
 }

@@ -49,6 +49,7 @@ describe('the form of an upstream', () => {
       openai_at: '/v1',
       anthropic_at: '',
       secret: 'UPSTREAM_VLLM',
+      is_keyless: false,
       allow: 'files\nbatches',
       aliases: 'prod = llama-3',
       via: '',
@@ -79,6 +80,7 @@ describe('the patch of an upstream', () => {
     ['the dialect', { dialect: 'ollama' }, { dialect: 'ollama' }],
     ['no key of the operator', { secret: '' }, { auth: null }],
     ['another secret', { secret: 'UPSTREAM_B' }, { auth: { secret: 'UPSTREAM_B' } }],
+    ['no key at all', { is_keyless: true }, { auth: 'none' }],
     ['models', { models: 'a-*\n\n b-* ' }, { models: ['a-*', 'b-*'] }],
     ['no models', { models: ' ' }, { models: null }],
     ['what else is open', { allow: 'files' }, { allow: ['files'] }],
@@ -107,7 +109,9 @@ it('the differences of two states name fields, from and to', () => {
 
 describe('the help of the form', () => {
   it('is what the schema says of every field, in the words of a form', () => {
-    const paths = Object.keys(formOf(null)).map((name) => (name === 'secret' ? 'auth' : name));
+    const paths = Object.keys(formOf(null)).map((name) =>
+      name === 'secret' || name === 'is_keyless' ? 'auth' : name,
+    );
     expect(paths.filter((path) => (UPSTREAM_HELP.get(path) ?? '') === '')).toEqual([]);
     expect(UPSTREAM_HELP.get('via')).toContain('Empty: the public network.');
     expect(UPSTREAM_HELP.get('openai_at')).toContain('Empty: by dialect.');

@@ -18,6 +18,7 @@ export function anUpstream(id: string, more: Partial<Upstream> = {}): Upstream {
     models: [],
     aliases: {},
     secret: null,
+    isKeyless: false,
     allow: [],
     keyNamesAccount: true,
     accountBy: 'auto',

@@ -28,6 +28,10 @@ describe('a built-in upstream', () => {
     });
   });
 
+  test('that takes no key has no secret', () => {
+    expect(resolved({ id: 'openai', auth: 'none' })).toEqual({ ...builtIn[0], isKeyless: true });
+  });
+
   test('takes every field that the entry gives, an empty one too', () => {
     const upstream = resolved({
       id: 'openai',

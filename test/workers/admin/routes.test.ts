@@ -188,6 +188,15 @@ describe('the tester', () => {
     });
   });
 
+  it('tells of an upstream that takes no key, whose pool all callers share', async () => {
+    await put({ upstreams: [{ id: 'house', base_url: 'https://llm.example.com', auth: 'none' }] });
+    const body = { model: 'house/m', key: 'a1b2c3d4e5f60718' };
+    expect(bodyOf(await asAdmin('testCall', { body }))).toMatchObject({
+      credential: 'none',
+      groups: [{ group: 'auto:house', partition: null }],
+    });
+  });
+
   it('tells of the automatic group and of the prefix that names an upstream', async () => {
     const body = { model: 'zai/glm-5.1', lane: 'high' as const };
     expect(bodyOf(await asAdmin('testCall', { body }))).toMatchObject({

@@ -1,6 +1,9 @@
 // Whose keys a call takes along when it goes elsewhere: never those that its caller brought, and the
 // operator's only behind a gateway key.
+import { env as bindings } from 'cloudflare:workers';
 import { afterAll, describe, expect, it } from 'vitest';
+import type { Env } from '../../../src/env.ts';
+import { NO_PLACE, takePlace } from '../../../src/call/identity/new-keys.ts';
 import { refusal } from '../order/scene.ts';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
 import { admin, change, until } from '../support/worker.ts';
@@ -20,6 +23,8 @@ import {
 } from './scene.ts';
 
 afterAll(nothingLeaks);
+
+const ASKED = { request: new Request('https://gate.test/'), env: bindings as Env };
 
 const SPILL = { spill_to: ['b'] as const };
 const OWN_KEY = 'sk-of-the-caller-815';
@@ -157,6 +162,62 @@ it('without a gateway key a call goes nowhere else', async () => {
   expect((await waits.response).status).toBe(429);
   expect((await scene.b.stats()).total).toBe(0);
   await letGo(scene, holder, waits);
+});
+
+/** Has the upstreams of some letters take keys otherwise, for callers without a gateway key. */
+async function withoutKeys(auth: Readonly<Record<string, string>>): Promise<void> {
+  const { json: config } = await admin('GET', '/config');
+  const upstreams = config.upstreams.map((upstream: { id: string }) => ({
+    ...upstream,
+    ...(auth[upstream.id] !== undefined && { auth: auth[upstream.id] }),
+  })) as unknown[];
+  await change('PUT', '/config', { ...config, upstreams, keys: [], version: undefined });
+}
+
+describe('to an upstream that takes no key', () => {
+  const headers = {
+    authorization: `Bearer ${OWN_KEY}`,
+    'x-api-key': OWN_KEY,
+    'x-team-token': OWN_KEY,
+    cookie: `session=${OWN_KEY}`,
+  };
+
+  it("a caller's own call goes on, and none of its keys with it", async () => {
+    const scene = await newScene({ spill: { spill_to: ['c', 'b'] } });
+    await withoutKeys({ [scene.name('a')]: 'passthrough', [scene.name('b')]: 'none' });
+    await scene.b.configure({ echo: true });
+    await scene.a.failNext('quota');
+    const response = await post(`${pathTo(scene, 'a')}?key=${OWN_KEY}`, BODY, headers);
+    const echo = await echoed(response);
+    expect(JSON.stringify(echo)).not.toContain(OWN_KEY);
+    expect(echo.query).toBe('');
+    // The operator's key goes out behind a gateway key only.
+    expect((await scene.c.stats()).total).toBe(0);
+  });
+
+  it('that it was served there says nothing of the key that it was made with', async () => {
+    const scene = await newScene({ spill: SPILL });
+    await withoutKeys({ [scene.name('a')]: 'passthrough', [scene.name('b')]: 'none' });
+    const made = `sk-made-up-${scene.name('a')}`;
+    const { json } = await admin('POST', '/fingerprint', { key: made });
+    const known = () => takePlace(ASKED, `${scene.name('a')} ${json.fingerprint}`) === NO_PLACE;
+    const send = () => post(pathTo(scene, 'a'), BODY, { authorization: `Bearer ${made}` });
+    await scene.a.failNext('quota');
+    expect((await send()).status).toBe(200);
+    expect(known()).toBe(false);
+    expect((await send()).status).toBe(200);
+    expect(known()).toBe(true);
+    expect([(await scene.a.stats()).total, (await scene.b.stats()).total]).toEqual([2, 1]);
+  });
+
+  it('a call that is made to it brings it none either', async () => {
+    const scene = await newScene({ spill: SPILL });
+    await withoutKeys({ [scene.name('b')]: 'none' });
+    await scene.b.configure({ echo: true });
+    const { authorization } = headers;
+    const response = await post(pathTo(scene, 'b'), BODY, { authorization });
+    expect(JSON.stringify(await echoed(response))).not.toContain(OWN_KEY);
+  });
 });
 
 it("a list that would send callers' own keys elsewhere is refused when it is saved", async () => {

@@ -48,7 +48,7 @@ export function RoutePicture({ form, tested }: Props) {
             <br />
             {CHOSEN_WORDS[tested.chosen_by ?? 'upstream']}
             <br />
-            {tested.credential === 'operator' ? "sees the operator's key" : "sees the caller's key"}
+            {CREDENTIAL_WORDS[tested.credential ?? 'caller']}
           </p>
         </li>
       )}
@@ -80,6 +80,12 @@ const END_WORDS = [
   'as soon as it has its slot',
   'as soon as it has a slot of each',
 ] as const;
+
+const CREDENTIAL_WORDS: Readonly<Record<NonNullable<Answer['credential']>, string>> = {
+  operator: "sees the operator's key",
+  caller: "sees the caller's key",
+  none: 'takes no key',
+};
 
 const CHOSEN_WORDS: Readonly<Record<NonNullable<Answer['chosen_by']>, string>> = {
   upstream: 'named by the call',

@@ -26,7 +26,7 @@ export function UpstreamFields({ form, change, isNew, builtIn, errors }: Props) 
       change={(value) => change({ ...form, [text.name]: value })}
     />
   );
-  const tick = (name: 'enabled' | 'inject_usage', label: string) => (
+  const tick = (name: 'enabled' | 'inject_usage' | 'is_keyless', label: string) => (
     <label class="tick">
       <input
         type="checkbox"
@@ -40,6 +40,7 @@ export function UpstreamFields({ form, change, isNew, builtIn, errors }: Props) 
     <>
       {isNew && field(ID)}
       {mainFields(builtIn).map(field)}
+      {tick('is_keyless', 'Takes no key: nobody’s is sent there')}
       {tick('enabled', 'Takes calls')}
       <details open={errors.some(({ path }) => !MAIN_PATHS.has(path))}>
         <summary>More</summary>

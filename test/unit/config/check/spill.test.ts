@@ -20,6 +20,7 @@ const UPSTREAMS = [
   other('one'),
   other('two'),
   other('keyless', { auth: 'passthrough' }),
+  other('free', { auth: 'none' }),
   other('off', { enabled: false }),
   other('claude', { dialect: 'anthropic' }),
   other('claude-too', { dialect: 'anthropic' }),
@@ -45,6 +46,7 @@ const ONE = { upstreams: ['one'] };
 describe('a list of other upstreams is taken', () => {
   test.each<[string, Group['match'], SpillTo]>([
     ['of one dialect', ONE, ['two']],
+    ['that takes no key', ONE, ['free']],
     ['with another model', ONE, [{ upstream: 'two', model: 'm' }]],
     ['of another dialect that has routes of the same shape', ONE, ['native']],
     ['of the same upstream under another model', ONE, [{ upstream: 'one', model: 'smaller' }]],
@@ -76,7 +78,7 @@ describe('a list of other upstreams is refused, with the path,', () => {
       "that would send callers' own keys elsewhere",
       ONE,
       ['keyless'],
-      /spill_to\[0\]: "keyless" has no key of the operator's, so callers' own keys .* auth\.secret/,
+      /spill_to\[0\]: "keyless" has no key of the operator's, so callers' own keys .* auth\.secret .*auth: none/,
     ],
     [
       'the same under another model name',

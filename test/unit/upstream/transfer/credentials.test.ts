@@ -91,7 +91,7 @@ describe('placeCredentials', () => {
   function place(
     sent: Bag,
     search: string,
-    injected: { place: KeyPlace; key: string } | null,
+    injected: { place: KeyPlace; key: string } | null | 'none',
   ): { headers: Bag; search: string } {
     const headers = new Headers({ ...sent, 'content-type': 'application/json' });
     const url = new URL(`https://upstream.example/v1${search}`);
@@ -114,6 +114,14 @@ describe('placeCredentials', () => {
     ['a query that an encoder would write otherwise', { 'api-key': 'az1' }, '?a=%20b&c=d/e'],
   ])('leaves what a caller without a gateway key sent: %s', (_what, sent, search) => {
     expect(place(sent, search, null)).toEqual({ headers: sent, search });
+  });
+
+  it.each<readonly [what: string, Bag, search: string]>([
+    ['a provider key', { authorization: 'Bearer sk-1' }, ''],
+    ['one in every place', { 'x-api-key': 'a', 'api-key': 'b', 'x-goog-api-key': 'c' }, '?key=d'],
+    ['a gateway key', { 'headgate-key': 'hg_1', authorization: 'Basic dTpw' }, ''],
+  ])('leaves nothing where none is taken: %s', (_what, sent, search) => {
+    expect(place(sent, search, 'none')).toEqual({ headers: {}, search: '' });
   });
 
   it.each<readonly [what: string, Bag, search: string, left: Bag, leftSearch: string]>([
