@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { markerSchema } from '../contract/admin/observation-schemas.ts';
-import type { Switches } from '../routing/auto-group-switches.ts';
+import type { AutoGroupConfig } from '../contract/config/config.ts';
 import type { AuditChange, AuditEntry } from '../contract/audit.ts';
 import type { PoolMarker } from '../contract/history.ts';
 import { KEY_PREFIX } from '../routing/key-groups.ts';
@@ -49,10 +49,13 @@ export function auditMarkers(entry: AuditEntry, path: string): Marker[] {
 /** Reads the switches of an automatic group, whose entry comes and goes with what is set of it. */
 function switchChanges(change: AuditChange): AuditChange[] {
   if (!change.path.endsWith(']')) return [change];
-  const [was, is] = [Object(change.from), Object(change.to)] as Partial<Switches>[];
-  return (['paused', 'draining'] as const).flatMap((field) => {
-    const [from, to] = [was?.[field] ?? false, is?.[field] ?? false];
-    return from === to ? [] : [{ path: `${change.path}.${field}`, from, to }];
+  const [was, is] = [Object(change.from), Object(change.to)] as Partial<AutoGroupConfig>[];
+  return (['paused', 'draining', 'on_saturated'] as const).flatMap((field) => {
+    const unsaid = field === 'on_saturated' ? 'queue' : false;
+    const [from, to] = [was?.[field] ?? unsaid, is?.[field] ?? unsaid];
+    return JSON.stringify(from) === JSON.stringify(to)
+      ? []
+      : [{ path: `${change.path}.${field}`, from, to }];
   });
 }
 

@@ -49,7 +49,7 @@ export function noGroup(name: string): ProblemError {
   if (name.startsWith(AUTO_PREFIX)) {
     return new ProblemError(
       404,
-      `"${name}" is an automatic group: it can be paused, drained and resumed, and has no settings. Configure a group that matches the same calls instead.`,
+      `"${name}" is an automatic group: it can be paused, drained and resumed here, and has on_saturated in auto_groups of the configuration. For all else configure a group that matches the same calls.`,
     );
   }
   if (name.startsWith(KEY_PREFIX)) {

@@ -2,7 +2,7 @@ import { groupSchema } from '../contract/config/group.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { OnSaturated } from '../contract/config/reactions.ts';
 import { countsTokens } from '../routing/metered.ts';
-import type { Placement } from '../routing/placement.ts';
+import { onSaturatedAt, type Placement } from '../routing/placement.ts';
 import type { HoldLimits } from '../upstream/transfer/hold-limits.ts';
 
 /** Rules of a group that nobody configured. */
@@ -34,7 +34,7 @@ export function callRules(
       ? placements.find(({ isOfProvider }) => isOfProvider)
       : placements.find(({ group }) => group === withMembers);
   const ofProvider = about?.config ?? DEFAULTS;
-  const spilling = placements.find(({ config }) => typeof config?.on_saturated === 'object');
+  const allSaturated = placements.map(onSaturatedAt);
   return {
     hold: {
       idleMs: strictest(holds.map((each) => each.idle_ms)),
@@ -44,8 +44,8 @@ export function callRules(
     },
     retries: ofProvider.retries,
     feedForward: ofProvider.feed_forward,
-    mayWait: placements.every(({ config }) => config?.on_saturated !== 'reject'),
-    onSaturated: spilling?.config?.on_saturated ?? 'queue',
+    mayWait: !allSaturated.includes('reject'),
+    onSaturated: allSaturated.find((does) => typeof does === 'object') ?? 'queue',
     isMetered: placements.some(({ config }) => config !== null && countsTokens(config)),
   };
 }

@@ -1,6 +1,5 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { ChangedAt } from '../contract/rpc/directory-rpc.ts';
-import { heldAutoGroups, switchesOf } from '../routing/auto-group-switches.ts';
 import { keyGroups, keyWeights } from '../routing/key-groups.ts';
 import { wayOfCalls } from '../routing/way-of-calls.ts';
 import { ownPool, poolKey, takesCalls, type PlacedPool } from '../routing/pool.ts';
@@ -38,7 +37,7 @@ export function changeBetween(before: Config, next: Config): ConfigChange {
   return {
     routingMoved,
     isEverywhere: routingMoved || !same(commonOf(before), commonOf(next)),
-    groups: new Set([...groups, ...changedSwitches(before, next)]),
+    groups: new Set([...groups, ...changedAutoGroups(before, next)]),
     retired,
     unshared: unshared.map(({ name }) => name),
   };
@@ -87,10 +86,14 @@ function commonOf(config: Config): unknown {
   return { ...config, groups: [], auto_groups: [], admin_keys: [], webhook: null };
 }
 
-/** Lists automatic groups that were stopped or let go on. */
-function changedSwitches(before: Config, next: Config): string[] {
-  const names = [...heldAutoGroups(before), ...heldAutoGroups(next)];
-  return names.filter((name) => !same(switchesOf(before, name), switchesOf(next, name)));
+/** Lists automatic groups that were stopped or let go on, or whose calls go elsewhere now. */
+function changedAutoGroups(before: Config, next: Config): string[] {
+  const [old, now] = [before, next].map(
+    // A configuration of an older release has none.
+    ({ auto_groups: all = [] }: Partial<Config>) => new Map(all.map((one) => [one.name, one])),
+  );
+  const names = new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])]);
+  return [...names].filter((name) => !same(old?.get(name), now?.get(name)));
 }
 
 /** Lists the configured groups, and those that the limits of keys make. */

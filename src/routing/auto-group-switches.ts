@@ -3,7 +3,7 @@ import type { AutoGroupConfig, Config } from '../contract/config/config.ts';
 /** Absent: the configuration of a release that knew none. */
 type WithAutoGroups = Partial<Pick<Config, 'auto_groups'>>;
 
-export type Switches = Omit<AutoGroupConfig, 'name'>;
+export type Switches = Pick<AutoGroupConfig, 'paused' | 'draining'>;
 
 /** Reads the switches of an automatic group; one that is not listed is open. */
 export function switchesOf({ auto_groups: all = [] }: WithAutoGroups, name: string): Switches {
@@ -20,7 +20,7 @@ export function isHeld({ paused, draining }: Switches): boolean {
   return paused || draining;
 }
 
-/** Sets the switches of one automatic group in a configuration. One that is open needs no entry. */
+/** Sets the switches of one automatic group in a configuration. One that is open, and says nothing else, needs no entry. */
 export function withSwitches<Document extends WithAutoGroups>(
   config: Document,
   name: string,
@@ -28,7 +28,10 @@ export function withSwitches<Document extends WithAutoGroups>(
 ): Document {
   const { auto_groups: all = [] } = config;
   const index = all.findIndex((one) => one.name === name);
-  const entry = { name, ...switches };
-  if (!isHeld(switches)) return { ...config, auto_groups: all.filter((one) => one.name !== name) };
+  const { on_saturated: said } = all[index] ?? {};
+  const entry = { name, ...switches, ...(said === undefined ? {} : { on_saturated: said }) };
+  if (!isHeld(switches) && said === undefined) {
+    return { ...config, auto_groups: all.filter((one) => one.name !== name) };
+  }
   return { ...config, auto_groups: index === -1 ? [...all, entry] : all.with(index, entry) };
 }

@@ -34,11 +34,19 @@ export function autoGroupsNamedBy(
   name: string,
   upstreams: ReadonlyMap<string, Upstream>,
 ): AutoGroup[] {
-  const [id = ''] = name.slice(AUTO_PREFIX.length).split('/');
-  const upstream = name.startsWith(AUTO_PREFIX) ? upstreams.get(id) : undefined;
-  if (upstream === undefined) return [];
+  const upstream = upstreamNamedBy(name, upstreams);
+  if (upstream === null) return [];
   const ofModels = limitsOfModels(providerOf(upstream));
   return [autoGroupOf(upstream, null), ...ofModels.map((limit) => groupOfLimit(upstream, limit))];
+}
+
+/** Finds the upstream that the name of an automatic group speaks of; null: there is none. */
+export function upstreamNamedBy(
+  name: string,
+  upstreams: ReadonlyMap<string, Upstream>,
+): Upstream | null {
+  const [id = ''] = name.slice(AUTO_PREFIX.length).split('/');
+  return (name.startsWith(AUTO_PREFIX) ? upstreams.get(id) : null) ?? null;
 }
 
 function groupOfLimit({ id }: Upstream, limit: KnownLimit | null): AutoGroup {

@@ -22,8 +22,9 @@ export function configuredModels(
     ...config.upstreams.flatMap((entry) => ofUpstream(entry, upstreams)),
     ...config.groups.flatMap((group) => [
       ...ofGroup(group, upstreams),
-      ...ofSpill(group, upstreams),
+      ...ofSpill(group.on_saturated, upstreams),
     ]),
+    ...config.auto_groups.flatMap(({ on_saturated: does = 'queue' }) => ofSpill(does, upstreams)),
   ];
   // By the name that a caller would give it, each once.
   return [...new Map(all.map((one) => [`${one.upstream.id}/${one.model}`, one])).values()];
@@ -54,7 +55,7 @@ function ofGroup(group: GroupConfig, upstreams: ReadonlyMap<string, Upstream>): 
 }
 
 function ofSpill(
-  { on_saturated: onSaturated }: GroupConfig,
+  onSaturated: GroupConfig['on_saturated'],
   upstreams: ReadonlyMap<string, Upstream>,
 ): ConfiguredModel[] {
   if (typeof onSaturated === 'string') return [];

@@ -1,11 +1,13 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { AssumedLimit } from '../contract/rpc/group-rpc.ts';
+import type { OnSaturated } from '../contract/config/reactions.ts';
 import { keyGroups } from './key-groups.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import { DIALECT_DEFAULTS } from '../providers/dialects.ts';
 import { providerOf } from '../providers/index.ts';
 import { limitsOfModels } from '../providers/known-limits.ts';
+import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { autoGroupOf } from './auto-groups.ts';
 import { GroupIndex, type BeforeModel } from './group-index.ts';
 import {
@@ -57,6 +59,8 @@ export interface Placement {
   readonly assumed: AssumedLimit | null;
   /** Null for an automatic group. */
   readonly config: GroupConfig | null;
+  /** Way of calls that find no room in an automatic group. Absent: nobody says. */
+  readonly onSaturated?: OnSaturated;
   /** It stands for something of a provider, so what the provider says is about it. */
   readonly isOfProvider: boolean;
   /** It is the pool of a key whose account is to be found out, by one call at a time. Absent: no. */
@@ -126,10 +130,11 @@ export function compileRoutes(config: Config): Routes {
   const groupsAt = groupsByUpstream(groups);
   const compiled = new WeakMap<Upstream, UpstreamRoutes>();
   // At its first call: most isolates see few of two hundred upstreams before the next version.
+  const saturated = saturatedAutoGroups(config);
   const of = (upstream: Upstream): UpstreamRoutes => {
     const known = compiled.get(upstream);
     if (known !== undefined) return known;
-    const made = compileUpstream(upstream, groupsAt(upstream));
+    const made = compileUpstream(upstream, groupsAt(upstream), saturated);
     compiled.set(upstream, made);
     return made;
   };
@@ -149,11 +154,15 @@ export function compileRoutes(config: Config): Routes {
   return {
     groupsOf: (upstream) =>
       of(upstream).groups.flatMap((group) => (group.isTargeted ? [group.config.name] : [])),
-    countsSome: [...groups, ...ofKeys.values()].some(({ modelUse }) => modelUse === 'counts'),
+    countsSome:
+      [...groups, ...ofKeys.values()].some(({ modelUse }) => modelUse === 'counts') ||
+      [...saturated.values()].some(spills),
     splitsInJurisdiction: config.groups.some(
       (group) => group.jurisdiction !== null && group.partition_by.length > 0,
     ),
-    spillsSome: config.groups.some((group) => typeof group.on_saturated === 'object'),
+    spillsSome:
+      config.groups.some((group) => spills(group.on_saturated)) ||
+      [...saturated.values()].some(spills),
     hasMembers: withMembers.length > 0,
     namesOf: (upstream, model) => namesOf(upstream, model).names,
     upstreamOfMember({ model, keyIds, isServedBy }, upstreams) {
@@ -182,7 +191,9 @@ export function compileRoutes(config: Config): Routes {
     mayKeepAlive: (call) => beforeModel(call).keepsAlive,
     useOfModel(call) {
       const { modelUse, isReplaced } = beforeModel(call);
-      const isSplit = of(call.upstream).isAutoSplit && !isReplaced;
+      const { isAutoSplit, autoSpills } = of(call.upstream);
+      if (autoSpills && !isReplaced) return 'counts';
+      const isSplit = isAutoSplit && !isReplaced;
       return modelUse === 'none' && isSplit ? 'place' : modelUse;
     },
     isSameModel(upstream, one, other) {
@@ -207,7 +218,7 @@ export function compileRoutes(config: Config): Routes {
         placement: configuredPlacement(group, call, names, model),
       }));
       const isReplaced = matched.some(({ isTargeted }) => isTargeted);
-      if (!isReplaced) ranked.push(automaticPlacement(call, model));
+      if (!isReplaced) ranked.push(automaticPlacement(call, model, saturated));
       return ranked.toSorted(compareRanked).map(({ placement }) => placement);
     },
   };
@@ -270,10 +281,17 @@ interface UpstreamRoutes {
   readonly aliases: ReadonlyMap<string, string>;
   /** Whether its automatic group is split by model. */
   readonly isAutoSplit: boolean;
+  /** Whether some automatic group of it sends calls elsewhere. */
+  readonly autoSpills: boolean;
   readonly modelPrefix: RegExp | undefined;
 }
 
-function compileUpstream(upstream: Upstream, groups: readonly CompiledGroup[]): UpstreamRoutes {
+function compileUpstream(
+  upstream: Upstream,
+  groups: readonly CompiledGroup[],
+  saturated: SaturatedAutoGroups,
+): UpstreamRoutes {
+  const own = `${AUTO_PREFIX}${upstream.id}`;
   return {
     groups,
     index: new GroupIndex(groups, factsOf),
@@ -281,6 +299,9 @@ function compileUpstream(upstream: Upstream, groups: readonly CompiledGroup[]): 
       Object.entries(upstream.aliases).map(([alias, model]) => [alias.toLowerCase(), model]),
     ),
     isAutoSplit: limitsOfModels(providerOf(upstream)).length > 0,
+    autoSpills: [...saturated].some(
+      ([name, does]) => (name === own || name.startsWith(`${own}/`)) && spills(does),
+    ),
     modelPrefix: DIALECT_DEFAULTS[upstream.dialect].modelPrefix,
   };
 }
@@ -308,15 +329,39 @@ function modelNames(upstream: Upstream, sent: string | null, canonical: string |
   return { upstream: upstream.id, names: [...new Set(names)] };
 }
 
+/** Ways of calls that find no room in automatic groups, by the names of these, where somebody says it. */
+type SaturatedAutoGroups = ReadonlyMap<string, OnSaturated>;
+
+/** A configuration of an older release has no list of them. */
+function saturatedAutoGroups({ auto_groups: all = [] }: Partial<Config>): SaturatedAutoGroups {
+  return new Map(
+    all.flatMap(({ name, on_saturated: does }) => (does === undefined ? [] : [[name, does]])),
+  );
+}
+
+function spills(onSaturated: OnSaturated): boolean {
+  return typeof onSaturated === 'object';
+}
+
+/** Tells what becomes of a call that finds no room in a group. */
+export function onSaturatedAt({ config, onSaturated }: Placement): OnSaturated {
+  return config?.on_saturated ?? onSaturated ?? 'queue';
+}
+
 /**
  * The limit of a key whose account is to be found out: a call beside the account's own pool is one above its limit, and no
  * more than one.
  */
 const UNPROVED: AssumedLimit = { slotsMax: 1, source: 'unknown' };
 
-function automaticPlacement(call: RoutedCall, model: string | null) {
+function automaticPlacement(
+  call: RoutedCall,
+  model: string | null,
+  saturated: SaturatedAutoGroups,
+) {
   const { upstream, keyFingerprint, account } = call;
   const { name, assumed, isOfModels } = autoGroupOf(upstream, model);
+  const onSaturated = saturated.get(name);
   const isUnproved = account?.kind === 'unproved';
   const isSplit = upstream.keyNamesAccount || upstream.accountBy !== 'auto';
   const placement: Placement = {
@@ -324,6 +369,7 @@ function automaticPlacement(call: RoutedCall, model: string | null) {
     partition: account?.kind === 'known' ? account.name : isSplit ? keyFingerprint : null,
     assumed: isUnproved ? UNPROVED : assumed,
     config: null,
+    ...(onSaturated === undefined ? {} : { onSaturated }),
     isOfProvider: true,
     ...(isUnproved && { isUnproved }),
     ruledLane: null,

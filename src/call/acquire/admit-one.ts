@@ -5,7 +5,7 @@ import type { ErrorReply } from '../../contract/reasons.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { changedFor, type Snapshot } from '../../contract/rpc/directory-rpc.ts';
-import type { Placement, RoutedCall } from '../../routing/placement.ts';
+import { onSaturatedAt, type Placement, type RoutedCall } from '../../routing/placement.ts';
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
 import { leaseIdOf, ticketId as ticketIdOf } from '../../core/words/ids.ts';
 import { within } from '../../runtime/within.ts';
@@ -235,7 +235,7 @@ function requestFor(
     enqueuedAt,
     deadlineAt: maxWaitMs === null ? null : enqueuedAt + maxWaitMs,
     ...(timeoutMs === null ? {} : { timeoutMs }),
-    wait: maxWaitMs !== 0 && placement.config?.on_saturated !== 'reject',
+    wait: maxWaitMs !== 0 && onSaturatedAt(placement) !== 'reject',
     caller: call.caller,
     tenant: tenantOf(call, placement),
     agent: ticket.agent,

@@ -147,7 +147,7 @@ function signOf(
   key: UpstreamKey,
 ): AccountSign | null {
   const { providerKey } = caller.credentials;
-  if (key.injected !== null || providerKey === null) return null;
+  if (upstream.isKeyless || key.injected !== null || providerKey === null) return null;
   return accountSignOf(upstream, providerKey);
 }
 

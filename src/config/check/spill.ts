@@ -1,4 +1,6 @@
-import type { GroupConfig } from '../../contract/config/config.ts';
+import type { Config, GroupConfig } from '../../contract/config/config.ts';
+import type { OnSaturated } from '../../contract/config/reactions.ts';
+import { upstreamNamedBy } from '../../routing/auto-groups.ts';
 import { quoteName, type FieldError } from '../field-error.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
@@ -15,14 +17,41 @@ export function spillErrors(
   path: string,
   upstreams: ReadonlyMap<string, Upstream>,
 ): FieldError[] {
-  const { on_saturated: onSaturated } = group;
+  const from = { matched: upstreamsOf(group, upstreams), isNamed: namesUpstreams(group) };
+  return errorsOf(group.on_saturated, `${path}.on_saturated`, from, upstreams);
+}
+
+/** Finds the same of automatic groups, each of which is of one upstream. */
+export function autoSpillErrors(
+  { auto_groups: all }: Pick<Config, 'auto_groups'>,
+  upstreams: ReadonlyMap<string, Upstream>,
+): FieldError[] {
+  return all.flatMap(({ name, on_saturated: does = 'queue' }, index) => {
+    const upstream = upstreamNamedBy(name, upstreams);
+    if (upstream === null) return [];
+    const from = { matched: [upstream], isNamed: true };
+    return errorsOf(does, `auto_groups[${index}].on_saturated`, from, upstreams);
+  });
+}
+
+/** Where the calls of a group go before they go elsewhere. */
+interface From {
+  readonly matched: readonly Upstream[];
+  /** The group names its upstreams. */
+  readonly isNamed: boolean;
+}
+
+function errorsOf(
+  onSaturated: OnSaturated,
+  path: string,
+  { matched, isNamed }: From,
+  upstreams: ReadonlyMap<string, Upstream>,
+): FieldError[] {
   if (typeof onSaturated === 'string') return [];
-  const matched = upstreamsOf(group, upstreams);
-  const isNamed = namesUpstreams(group);
   return onSaturated.spill_to.flatMap((entry, index) => {
     const [id, model] = typeof entry === 'string' ? [entry, null] : [entry.upstream, entry.model];
     const inEntry = typeof entry === 'string' ? '' : '.upstream';
-    const at = `${path}.on_saturated.spill_to[${index}]${inEntry}`;
+    const at = `${path}.spill_to[${index}]${inEntry}`;
     const error = (message: string) => [{ path: at, message: `${quoteName(id)} ${message}` }];
     const to = upstreams.get(id);
     if (to === undefined) return error('names no enabled upstream');

@@ -28,7 +28,7 @@ export const configSchema = z.strictObject({
     .array(autoGroupSchema)
     .max(1_000)
     .default([])
-    .describe('Automatic groups that are paused or drained.'),
+    .describe('Automatic groups that are paused or drained, or whose calls go elsewhere.'),
   keys: z
     .array(gatewayKeySchema)
     .max(10_000)

@@ -279,4 +279,7 @@ export const autoGroupSchema = z.strictObject({
     .describe('Name of the group, as in `auto:openai` or `auto:openai/gpt-5`.'),
   paused: z.boolean().default(false).describe('Queues and grants nothing, in all its pools.'),
   draining: z.boolean().default(false).describe('Refuses new calls, in all its pools.'),
+  on_saturated: onSaturatedSchema
+    .optional()
+    .describe('A call that finds no room, as in a group. Absent: it waits in the queue.'),
 });

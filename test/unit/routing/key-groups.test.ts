@@ -87,3 +87,11 @@ describe('weights of keys', () => {
     expect(changeBetween(before, weighed).routingMoved).toBe(false);
   });
 });
+
+it('what becomes of calls that find no room in an automatic group is a change of that group', () => {
+  const [before, next] = [{}, { on_saturated: 'reject' as const }].map((does) =>
+    configSchema.parse({ auto_groups: [{ name: 'auto:openai' }, { name: 'auto:zai', ...does }] }),
+  );
+  if (before === undefined || next === undefined) throw new Error('no configurations');
+  expect([...changeBetween(before, next).groups]).toEqual(['auto:zai']);
+});

@@ -316,6 +316,20 @@ describe('the use of the model', () => {
     expect(routesOf({ name: 'a', match: { upstreams: ['zai'] } }).useOfModel(call)).toBe('none');
   });
 
+  test('counts where the automatic group sends calls elsewhere, until a group takes the calls', () => {
+    const auto_groups = [{ name: 'auto:zai/glm-5.1', on_saturated: { spill_to: ['azure'] } }];
+    const call = { ...before, upstream: zai };
+    const routes = compileRoutes(aConfig({ auto_groups }));
+    expect([routes.useOfModel(call), routes.spillsSome, routes.countsSome]).toEqual([
+      'counts',
+      true,
+      true,
+    ]);
+    expect(routes.useOfModel({ ...before, upstream: anUpstream('zai-too') })).toBe('none');
+    const groups = [{ name: 'a', match: { upstreams: ['zai'] } }];
+    expect(compileRoutes(aConfig({ auto_groups, groups })).useOfModel(call)).toBe('none');
+  });
+
   test('answers for an upstream that came with another version too', () => {
     const late = anUpstream('zai');
     const routes = routesOf({ name: 'a', match: { models: ['x'] } });

@@ -59,6 +59,23 @@ describe('an automatic group', () => {
     ]);
   });
 
+  it('keeps what it says of calls that find no room, whatever is switched', async () => {
+    // No other test's: the log outlives them.
+    const name = 'auto:zai/glm-5';
+    const path = `/groups/${encodeURIComponent(name)}`;
+    const entry = { name, paused: true, draining: false, on_saturated: 'reject' as const };
+    await admin('PUT', '/config', { auto_groups: [{ name, on_saturated: 'reject' }] });
+    await admin('POST', `${path}/pause`);
+    expect(await stored()).toEqual([entry]);
+    const { markers } = historySchema.parse((await admin('GET', `${path}/history`)).json);
+    expect(markers.map(({ kind, detail }) => [kind, detail])).toEqual([
+      ['edited', 'on_saturated, by admin-token'],
+      ['paused', 'Paused by admin-token'],
+    ]);
+    await admin('POST', `${path}/resume`);
+    expect(await stored()).toEqual([{ ...entry, paused: false }]);
+  });
+
   it('is shown while it is stopped, though nobody has called it', async () => {
     expect((await admin('GET', `${PATH}/status`)).status).toBe(404);
     await admin('POST', `${PATH}/pause`);

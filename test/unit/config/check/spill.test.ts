@@ -109,6 +109,30 @@ describe('a list of other upstreams is refused, with the path,', () => {
   });
 });
 
+describe('of an automatic group', () => {
+  const errorsAt = (name: string, spillTo: SpillTo) => {
+    const auto_groups = [{ name, on_saturated: { spill_to: spillTo } }];
+    const config = aConfig({ upstreams: UPSTREAMS, auto_groups, keys: KEYS });
+    const options = { privateUpstreams: false, jurisdiction: null };
+    const { errors: found } = checkConfig(config, BUILT_IN_UPSTREAMS, options);
+    return found.map(({ path, message }) => `${path}: ${message}`);
+  };
+
+  test('a list is taken, and refused with its path, as of a group of its upstream', () => {
+    expect(errorsAt('auto:one', ['two', 'free'])).toEqual([]);
+    for (const [to, why] of [
+      ['one', /"one" is where the calls of this group go/],
+      ['keyless', /"keyless" has no key/],
+      ['claude', /"claude" does not speak the dialect of one/],
+      ['tow', /"tow" names no enabled upstream/],
+    ] as const) {
+      const [error] = errorsAt('auto:one', ['two', to]);
+      expect(error).toMatch(/^auto_groups\[0\]\.on_saturated\.spill_to\[1\]: /);
+      expect(error).toMatch(why);
+    }
+  });
+});
+
 describe('a budget without prices is warned of', () => {
   const limits = { budget_usd: { per_day: 1 } };
 
