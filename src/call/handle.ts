@@ -5,7 +5,8 @@
  * `identity/authenticate.ts` finds out who calls, and `identity/new-keys.ts` slows down keys that had no success yet;
  * `locate.ts` finds its upstream and its model, and reads its body (`body.ts`) as far as that needs (`find-model.ts`);
  * `identity/accounts.ts` tells whose its key is, and `learn-account.ts` finds it out by the upstream's answer;
- * `plan.ts` adds its key, its groups and their rules, once for each upstream that it may go to (`spill/spill.ts`);
+ * `plan.ts` adds its key, its groups and their rules, once for each upstream that it may go to (`spill/spill.ts`), and the
+ * members of its group that it may run at (`members/member-plan.ts`);
  * `attempts.ts` tries it until it is answered or rejected for good, while `keepalive.ts` sends comments to who waits;
  * `try-at.ts` is one try: `metering.ts` measures the call, and `acquire/admit.ts` waits for its slots,
  * with its body as far as `wait-with-body.ts` has room for that;

@@ -63,6 +63,7 @@ it('tells of a call that ended well: where, how long, what it used and cost', as
     'success',
     '',
     '2xx',
+    '',
   ]);
   const [waited, held, ...used] = point?.doubles ?? [];
   expect(waited).toBeGreaterThanOrEqual(0);
@@ -86,7 +87,12 @@ it('tells of calls that waited, were refused by the group, and by the upstream',
   await refused.arrayBuffer();
   await until(() => expect(points()).toHaveLength(4));
   const brief = points().map(({ blobs }) => blobs.slice(5).join(' '));
-  expect(brief).toEqual(['rejected busy ', 'success  2xx', 'success  2xx', 'refused quota 4xx']);
+  expect(brief).toEqual([
+    'rejected busy  ',
+    'success  2xx ',
+    'success  2xx ',
+    'refused quota 4xx ',
+  ]);
   const waited = points().map(({ doubles }) => doubles[0] ?? 0);
   expect(waited[2]).toBeGreaterThan(50);
 });
