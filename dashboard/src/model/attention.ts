@@ -1,5 +1,6 @@
 import { count, duration } from '../format.ts';
 import { stateOf } from './group-state.ts';
+import { memberStateOf } from './members.ts';
 import type { GroupStatus } from './status.ts';
 import type { UpstreamInfo } from './upstream-view.ts';
 import { isQueueGrowing, lately, type Tally, type Trend } from './trend.ts';
@@ -50,6 +51,11 @@ const RULES: readonly Rule[] = [
   isFailing,
   counts('egress', (times) => `the provider serves nobody from where the Worker runs, ${times} ×`),
   counts('quota', (times) => `the provider says that the account has nothing left, ${times} ×`),
+  ({ members = [] }) => {
+    const out = members.filter((member) => member.out !== null && member.out.reason !== 'operator');
+    if (out.length === 0) return null;
+    return `${out.map((member) => `${member.id} is ${memberStateOf(member).words}`).join('; ')}`;
+  },
   counts('overBudget', (calls) => `a budget is spent: ${calls} refused`),
   ({ rates, queued }) => {
     const spent = ['rpd', 'tpd'].find((name) => (rates?.[name]?.left ?? 1) <= 0);

@@ -1,5 +1,11 @@
 import { duration } from '../format.ts';
-import { rejectionWords, upstreamSentence, WAIT_SENTENCES, type Decision } from './call-words.ts';
+import {
+  placedSentence,
+  rejectionWords,
+  upstreamSentence,
+  WAIT_SENTENCES,
+  type Decision,
+} from './call-words.ts';
 
 /** One thing that happened to a call. */
 export interface StoryStep {
@@ -34,6 +40,7 @@ export function storyOf({ tries }: Call): StoryStep[] {
     arrived(decision, index),
     ...waited(decision),
     decided(decision),
+    ...placed(decision),
     ...answered(decision),
     ...ended(decision),
   ]);
@@ -84,6 +91,11 @@ function decided(decision: Decision): StoryStep {
         tone: 'plain',
       };
   }
+}
+
+function placed(decision: Decision): StoryStep[] {
+  const text = placedSentence(decision);
+  return text === null ? [] : [{ at: null, text, tone: 'plain' }];
 }
 
 function answered(decision: Decision): StoryStep[] {

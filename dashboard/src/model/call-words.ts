@@ -3,7 +3,7 @@ import type { decisionSchema } from '../../../src/contract/admin/observation-sch
 import type { Frozen } from '../../../src/contract/frozen.ts';
 import type { Rejection } from '../../../src/core/words/rejection.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
-import type { WaitCause } from '../../../src/core/parts/decision-log.ts';
+import type { PassedOver, PlacedBy, WaitCause } from '../../../src/core/parts/decision-log.ts';
 import { count, duration, usd } from '../format.ts';
 
 /** One decision of a group, as the API tells it. */
@@ -40,6 +40,35 @@ export const WAIT_SENTENCES: Readonly<Record<WaitCause, string>> = {
     'The member that it belongs to had no room. Others had, but its prompts are cached there.',
   order: 'There was room, but others went first.',
 };
+
+const PLACED_WORDS: Readonly<Record<PlacedBy, string>> = {
+  sole: 'the only one',
+  affinity: 'where its agent or caller ran before, so its prompts are cached there',
+  left: 'because the member that it belongs to would have had no room in time',
+  load: 'which had the largest part of its slots free',
+  dry_run: 'room or not, as in a dry run',
+};
+
+const PASSED_OVER_WORDS: Readonly<Record<PassedOver, string>> = {
+  excluded: 'had refused it',
+  out: 'was out',
+  disabled: 'is switched off',
+  paused: 'was paused by its upstream',
+  breaker: 'had failed too often',
+  budget: 'had spent its budget',
+  slots: 'was full',
+  rates: 'had used up a rate limit',
+  tier: 'is of a later tier',
+  load: 'was busier',
+};
+
+/** Tells where a call went, and why not elsewhere, in a sentence. Null: the group names no members. */
+export function placedSentence({ placed }: Pick<Decision, 'placed'>): string | null {
+  if (placed === undefined) return null;
+  const others = placed.others.map(({ member, cause }) => `${member} ${PASSED_OVER_WORDS[cause]}`);
+  const rest = others.length === 0 ? '' : ` Of the others: ${others.join(', ')}.`;
+  return `It went to ${placed.member}, ${PLACED_WORDS[placed.by]}.${rest}`;
+}
 
 const REJECTIONS: Readonly<Record<Rejection['reason'], (rejection: Loose) => string>> = {
   queue_full: (rejection) => {

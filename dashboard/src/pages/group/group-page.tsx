@@ -9,6 +9,7 @@ import { Decisions } from './decisions/decisions.tsx';
 import { GroupFigures } from './group-figures.tsx';
 import { GroupHead } from './group-head.tsx';
 import { LeaseTable } from './lease-table.tsx';
+import { MemberRows } from './member-rows.tsx';
 import { PartitionRows } from './partition-rows.tsx';
 import { useUsualHold } from './use-usual-hold.ts';
 import { WaiterTable } from './waiter-table.tsx';
@@ -42,6 +43,7 @@ function LiveFigures({ name }: { readonly name: string }) {
     <>
       <GroupHead group={group} />
       <LivePicture name={name} />
+      <MemberRows group={group} />
       <GroupFigures group={group} />
       {group.partitions.length > 0 && <PartitionRows group={group} />}
     </>

@@ -19,6 +19,7 @@ export function LeaseTable({ name }: { readonly name: string }) {
   useKeptHeight(root);
   const group = groupNamed(name);
   const isSplit = (group?.partitions.length ?? 0) > 0;
+  const hasMembers = group?.members !== undefined;
   const known = detail.value?.name === name ? detail.value : null;
   const leases = known?.leases ?? [];
   const sinceMs = Math.max(0, now.value - detailAt.value);
@@ -36,6 +37,7 @@ export function LeaseTable({ name }: { readonly name: string }) {
               <th>Agent</th>
               <th>Model</th>
               <th>Upstream</th>
+              {hasMembers && <th>Member</th>}
               {isSplit && <th>Partition</th>}
               <th>Lane</th>
               <th class="number">Slots</th>
@@ -55,6 +57,7 @@ export function LeaseTable({ name }: { readonly name: string }) {
                 <td>{lease.agent ?? '–'}</td>
                 <td>{lease.model ?? '–'}</td>
                 <td>{lease.upstream}</td>
+                {hasMembers && <td>{lease.member ?? '–'}</td>}
                 {isSplit && <td>{partitionName(lease.partition ?? '')}</td>}
                 <td>{lease.lane}</td>
                 <td class="number">{lease.slots}</td>

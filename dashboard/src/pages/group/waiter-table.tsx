@@ -1,6 +1,7 @@
 import { useRef } from 'preact/hooks';
 import { detail, detailAt, groupNamed, now } from '../../feed.ts';
 import { duration } from '../../format.ts';
+import { membersInWords } from '../../model/members.ts';
 import { partitionName } from '../../model/decoded.ts';
 import { estimateInWords } from '../../model/sentence.ts';
 import { may } from '../../session.ts';
@@ -18,6 +19,7 @@ export function WaiterTable({ name }: { readonly name: string }) {
   const group = groupNamed(name);
   const isSplit = (group?.partitions.length ?? 0) > 0;
   const isPaused = group?.paused === true;
+  const hasMembers = group?.members !== undefined;
   const known = detail.value?.name === name ? detail.value : null;
   const waiters = known?.waiters ?? [];
   const sinceMs = Math.max(0, now.value - detailAt.value);
@@ -37,6 +39,7 @@ export function WaiterTable({ name }: { readonly name: string }) {
               <th>Tenant</th>
               <th>Agent</th>
               <th>Model</th>
+              {hasMembers && <th>Members</th>}
               {isSplit && <th>Partition</th>}
               <th>
                 <span class="visually-hidden">What can be done</span>
@@ -58,6 +61,7 @@ export function WaiterTable({ name }: { readonly name: string }) {
                 </td>
                 <td>{waiter.agent ?? '–'}</td>
                 <td>{waiter.model ?? '–'}</td>
+                {hasMembers && <td>{membersInWords(waiter)}</td>}
                 {isSplit && <td>{partitionName(waiter.partition ?? '')}</td>}
                 <td>{may('operator') && <WaiterActions name={name} waiter={waiter} />}</td>
               </tr>

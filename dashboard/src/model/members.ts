@@ -1,0 +1,108 @@
+import { count, duration } from '../format.ts';
+import { slotsOfPool, type Slots } from './slots.ts';
+import type { GroupStatus, Waiter } from './status.ts';
+
+/** One place where calls of a group run, as its status tells of it. */
+export type Member = NonNullable<GroupStatus['members']>[number];
+
+/** Which other state of a group has the colour of a member's. */
+type Tone = 'flowing' | 'full' | 'paused' | 'learning' | 'broken' | 'draining';
+
+/** The state of a member in words, and its colour. */
+export interface MemberState {
+  readonly words: string;
+  readonly tone: Tone;
+}
+
+const OUT_WORDS: Readonly<Record<NonNullable<Member['out']>['reason'], string>> = {
+  unauthorized: 'key refused',
+  quota: 'quota used up',
+  egress: 'refuses where the Worker runs',
+  operator: 'by an operator',
+};
+
+/** Picks what is most worth knowing of a member at this moment. */
+export function memberStateOf(member: Member): MemberState {
+  const { out, retired, enabled, breaker, limit } = member;
+  if (out !== null) return { words: `out: ${OUT_WORDS[out.reason]}`, tone: 'broken' };
+  if (retired === true) return { words: 'no longer configured', tone: 'draining' };
+  if (!enabled) return { words: 'switched off', tone: 'draining' };
+  if (breaker !== 'closed') return { words: 'broken', tone: 'broken' };
+  if (member.paused_until !== null) return { words: 'paused', tone: 'paused' };
+  const { effective } = limit;
+  const isFull = effective !== null && takenOf(member) >= effective;
+  if (isFull) return { words: 'full', tone: 'full' };
+  if (limit.source === 'learned') return { words: 'learning', tone: 'learning' };
+  return { words: takenOf(member) === 0 ? 'idle' : 'flowing', tone: 'flowing' };
+}
+
+/** The slots of a member, as the picture of a group has them. */
+export function slotsOfMember(member: Member): Slots {
+  return slotsOfPool({ ...member, lent: 0, queued: 0 });
+}
+
+/** Tells what comes next for a member that is out; null: it is in. */
+export function outlookOf({ out }: Member, nowMs: number): string | null {
+  if (out === null) return null;
+  const sinceMs = Math.max(0, nowMs - Date.parse(out.since));
+  if (out.probe_at === null) return `for ${duration(sinceMs)}, until somebody brings it back`;
+  const leftMs = Date.parse(out.probe_at) - nowMs;
+  const next =
+    leftMs > 0 ? `the next call probes it in ${duration(leftMs)}` : 'the next call probes it';
+  return `for ${duration(sinceMs)}; ${next}`;
+}
+
+/** Whether an operator would bring a member back, and not take it out. */
+export function isOut({ out }: Member): boolean {
+  return out !== null;
+}
+
+/** Says how calls fared that belong to a member. Null: none does. */
+export function affinityInWords({ affinity }: Pick<GroupStatus, 'affinity'>): string | null {
+  if (affinity === undefined) return null;
+  const { kept_total: kept, left_total: left, waited_total: waited } = affinity;
+  if (kept + left + waited === 0) return null;
+  return `${count(kept)} calls went to the member of their agent, ${count(left)} left it, ${count(waited)} waited for it`;
+}
+
+/** Says what it means to take a member out, or to bring it back. */
+export function consequenceOfSwitch(
+  { id, in_use: inUse, out }: Member,
+  others: number,
+): { readonly title: string; readonly says: string; readonly verb: string; readonly done: string } {
+  if (out !== null) {
+    return {
+      title: `Bring ${id} back?`,
+      says: 'The next call may go there at once. If its upstream refuses it again, that call goes elsewhere and the member is out again.',
+      verb: 'Bring back',
+      done: `${id} gets calls again.`,
+    };
+  }
+  const flying = inUse === 1 ? '1 call in flight ends' : `${inUse} calls in flight end`;
+  const rest =
+    others === 0
+      ? 'No other member is left: calls wait until one is back.'
+      : 'Calls that wait go to the other members.';
+  return {
+    title: `Take ${id} out?`,
+    says: `It gets no calls until somebody brings it back. ${flying} as usual. ${rest}`,
+    verb: 'Take out',
+    done: `${id} gets no calls.`,
+  };
+}
+
+/** Says which members a waiter does not go to, and which one it waits for. */
+export function membersInWords({
+  excluded_members: excluded = [],
+  waits_for_member: own,
+}: Pick<Waiter, 'excluded_members' | 'waits_for_member'>): string {
+  const parts = [
+    ...(own === undefined ? [] : [`waits for ${own}`]),
+    ...(excluded.length === 0 ? [] : [`not ${excluded.join(', ')}`]),
+  ];
+  return parts.length === 0 ? 'any' : parts.join('; ');
+}
+
+function takenOf({ in_use: inUse, cooling, unclaimed }: Member): number {
+  return inUse + cooling + unclaimed;
+}

@@ -1,0 +1,131 @@
+import { useState } from 'preact/hooks';
+import { api } from '../../api.ts';
+import { now } from '../../feed.ts';
+import { count, usd } from '../../format.ts';
+import {
+  affinityInWords,
+  consequenceOfSwitch,
+  isOut,
+  memberStateOf,
+  outlookOf,
+  slotsOfMember,
+  type Member,
+} from '../../model/members.ts';
+import { sentenceOf, slotsInWords } from '../../model/sentence.ts';
+import type { GroupStatus } from '../../model/status.ts';
+import { BAND, WIDTH } from '../../picture/shapes.ts';
+import { SmallSlots } from '../../picture/small-slots.tsx';
+import { may } from '../../session.ts';
+import { confirm } from '../../ui/confirm.tsx';
+import { complain, say } from '../../ui/toasts.tsx';
+import '../../ui/state-word.css';
+import './member-rows.css';
+
+/** Each member of a group, in the order of its tiers. */
+export function MemberRows({ group }: { readonly group: GroupStatus }) {
+  const members = (group.members ?? []).toSorted((a, b) => a.tier - b.tier);
+  if (members.length === 0) return null;
+  const hasTiers = members.some(({ tier }) => tier !== members[0]?.tier);
+  const affinity = affinityInWords(group);
+  return (
+    <section aria-labelledby="members-title">
+      <h2 id="members-title">
+        Members <small>{members.length}, the places where its calls run</small>
+      </h2>
+      <ul class="members" aria-labelledby="members-title">
+        {members.map((member) => (
+          <li key={member.id} aria-label={member.id}>
+            <Row
+              name={group.name}
+              member={member}
+              hasTiers={hasTiers}
+              others={othersOf(member, members)}
+            />
+          </li>
+        ))}
+      </ul>
+      {affinity !== null && <p class="help">{affinity}.</p>}
+    </section>
+  );
+}
+
+function othersOf(member: Member, members: readonly Member[]): number {
+  return members.filter((each) => each !== member && each.enabled && !isOut(each)).length;
+}
+
+interface RowProps {
+  readonly name: string;
+  readonly member: Member;
+  readonly hasTiers: boolean;
+  /** Members beside it that get calls. */
+  readonly others: number;
+}
+
+function Row({ name, member, hasTiers, others }: RowProps) {
+  const slots = slotsOfMember(member);
+  const { words, tone } = memberStateOf(member);
+  const outlook = outlookOf(member, now.value);
+  return (
+    <>
+      <b title={member.id}>
+        {member.id}
+        <small>
+          {member.upstream ?? 'gone'}
+          {hasTiers && `, tier ${member.tier}`}
+        </small>
+      </b>
+      <svg
+        class="picture small"
+        role="img"
+        aria-label={sentenceOf(slots, NOBODY)}
+        viewBox={`-1 -2 ${WIDTH + 2} ${BAND + 4}`}
+      >
+        <SmallSlots slots={slots} />
+      </svg>
+      <span class="how">
+        <span class={`state ${tone}`}>{words}</span>
+        {outlook !== null && <small>{outlook}</small>}
+      </span>
+      <span>{slotsInWords(slots)}</span>
+      <span>{count(member.granted_total)} granted</span>
+      <span>{count(member.refused_total)} refused</span>
+      <span>{member.spend === null ? '' : `${usd(member.spend.day_usd)} today`}</span>
+      <Switch name={name} member={member} others={others} />
+    </>
+  );
+}
+
+/** Nobody waits at a member: its group has the one queue. */
+const NOBODY = {
+  queued: 0,
+  queued_by_lane: { high: 0, normal: 0, low: 0 },
+  oldest_wait_ms: 0,
+};
+
+function Switch({ name, member, others }: Omit<RowProps, 'hasTiers'>) {
+  const [isBusy, setBusy] = useState(false);
+  if (!may('operator') || member.retired === true) return <span />;
+  const act = async (): Promise<void> => {
+    const { done, ...question } = consequenceOfSwitch(member, others);
+    if (!(await confirm(question))) return;
+    setBusy(true);
+    const params = { name, member: member.id };
+    const result = await api(isOut(member) ? 'bringBackMember' : 'takeOutMember', { params });
+    setBusy(false);
+    if (!result.ok) complain(`Nothing was done. ${result.problem.detail}`);
+    else if (result.body.unreachable.length === 0) say(done);
+    else complain(`${done} Pools that did not answer: ${result.body.unreachable.length}.`);
+  };
+  const verb = isOut(member) ? 'Bring back' : 'Take out';
+  return (
+    <button
+      type="button"
+      class="quiet"
+      disabled={isBusy}
+      aria-label={`${verb} ${member.id}`}
+      onClick={() => void act()}
+    >
+      {verb}
+    </button>
+  );
+}

@@ -1,0 +1,135 @@
+// Members of a group on its page: their state in words, and what a button means.
+import { describe, expect, it } from 'vitest';
+import { attentionOf } from '../../../dashboard/src/model/attention.ts';
+import { placedSentence } from '../../../dashboard/src/model/call-words.ts';
+import {
+  affinityInWords,
+  consequenceOfSwitch,
+  membersInWords,
+  memberStateOf,
+  outlookOf,
+  slotsOfMember,
+  type Member,
+} from '../../../dashboard/src/model/members.ts';
+import { groupStatus } from './group-status.ts';
+
+const NOW = Date.parse('2026-11-20T10:00:00.000Z');
+
+const OUT = {
+  reason: 'unauthorized',
+  since: '2026-11-20T09:59:00.000Z',
+  probe_at: '2026-11-20T10:00:30.000Z',
+} as const;
+
+function member(changes: Partial<Member> = {}): Member {
+  return {
+    id: 'a',
+    upstream: 'openai',
+    tier: 1,
+    weight: 1,
+    enabled: true,
+    limit: { configured: 4, effective: 4, source: 'configured' },
+    in_use: 0,
+    cooling: 0,
+    unclaimed: 0,
+    paused_until: null,
+    breaker: 'closed',
+    breaker_until: null,
+    out: null,
+    rates: {},
+    spend: null,
+    granted_total: 0,
+    refused_total: 0,
+    input_tokens_total: 0,
+    output_tokens_total: 0,
+    cost_usd_total: 0,
+    ...changes,
+  };
+}
+
+describe('the state of a member', () => {
+  const learned = { configured: 4, effective: 3, source: 'learned' } as const;
+  it.each<[string, Partial<Member>]>([
+    ['idle', {}],
+    ['flowing', { in_use: 2 }],
+    ['full', { in_use: 2, cooling: 1, unclaimed: 1 }],
+    ['learning', { limit: learned }],
+    ['full', { limit: learned, in_use: 3 }],
+    ['paused', { paused_until: OUT.probe_at }],
+    ['broken', { breaker: 'open', paused_until: OUT.probe_at }],
+    ['switched off', { enabled: false }],
+    ['no longer configured', { retired: true, enabled: false }],
+    ['out: key refused', { out: OUT, breaker: 'open' }],
+    ['out: quota used up', { out: { ...OUT, reason: 'quota' } }],
+    ['out: by an operator', { out: { ...OUT, reason: 'operator', probe_at: null } }],
+  ])('is %s', (words, changes) => {
+    expect(memberStateOf(member(changes)).words).toBe(words);
+  });
+
+  it('goes with what comes next where it is out', () => {
+    expect(outlookOf(member(), NOW)).toBeNull();
+    expect(outlookOf(member({ out: OUT }), NOW)).toBe('for 1 min; the next call probes it in 30 s');
+    expect(outlookOf(member({ out: OUT }), NOW + 60_000)).toBe(
+      'for 2 min; the next call probes it',
+    );
+    expect(outlookOf(member({ out: { ...OUT, probe_at: null } }), NOW)).toBe(
+      'for 1 min, until somebody brings it back',
+    );
+  });
+});
+
+it('its slots are drawn as those of a group', () => {
+  expect(slotsOfMember(member({ in_use: 1, cooling: 1, unclaimed: 1 }))).toEqual({
+    inUse: 1,
+    cooling: 1,
+    unclaimed: 1,
+    lent: 0,
+    capacity: 4,
+    free: 1,
+    beyond: 0,
+    ceilingAt: null,
+  });
+});
+
+it('a button says what becomes of calls', () => {
+  expect(consequenceOfSwitch(member({ in_use: 1 }), 1).says).toBe(
+    'It gets no calls until somebody brings it back. 1 call in flight ends as usual. Calls that wait go to the other members.',
+  );
+  expect(consequenceOfSwitch(member(), 0).says).toContain('calls wait until one is back');
+  expect(consequenceOfSwitch(member({ out: OUT }), 1).verb).toBe('Bring back');
+});
+
+it('who waits is told with the members that it does not go to', () => {
+  expect(membersInWords({})).toBe('any');
+  expect(membersInWords({ excluded_members: ['a', 'b'] })).toBe('not a, b');
+  expect(membersInWords({ waits_for_member: 'c', excluded_members: ['a'] })).toBe(
+    'waits for c; not a',
+  );
+});
+
+it('calls that belong to a member are told of where there are any', () => {
+  const none = { kept_total: 0, left_total: 0, waited_total: 0 };
+  expect(affinityInWords({})).toBeNull();
+  expect(affinityInWords({ affinity: none })).toBeNull();
+  expect(affinityInWords({ affinity: { ...none, kept_total: 9, left_total: 1 } })).toBe(
+    '9 calls went to the member of their agent, 1 left it, 0 waited for it',
+  );
+});
+
+it('a member that a refusal took out wants somebody to look, one of an operator does not', () => {
+  const says = (out: Member['out']) =>
+    attentionOf(groupStatus({ members: [member({ out })] }), undefined, NOW)?.says ?? null;
+  expect(says(OUT)).toBe('a is out: key refused');
+  expect(says({ ...OUT, reason: 'operator' })).toBeNull();
+});
+
+it('a call is told where it went, and why not elsewhere', () => {
+  expect(placedSentence({})).toBeNull();
+  const others = [
+    { member: 'b', cause: 'slots' },
+    { member: 'c', cause: 'out' },
+  ] as const;
+  expect(placedSentence({ placed: { member: 'a', by: 'load', others } })).toBe(
+    'It went to a, which had the largest part of its slots free. Of the others: b was full, c was out.',
+  );
+});
