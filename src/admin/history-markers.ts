@@ -97,13 +97,20 @@ function shown(limit: unknown): string {
 
 /** Marks what happened to a pool by itself. */
 export function poolMarker(
-  { at, kind, times, why, figures }: PoolMarker,
+  { at, kind, times, why, figures, member }: PoolMarker,
   partition: string | null,
 ): Marker {
   const [own, label, detail] = words(kind, why, figures);
   const often = times > 1 ? `; ${times} times within a minute` : '';
   const instant = new Date(at).toISOString();
-  return { at: instant, kind: own, label, detail: detail + often, actor: null, partition };
+  const marker = { at: instant, kind: own, actor: null, partition };
+  if (member === undefined) return { ...marker, label, detail: detail + often };
+  return {
+    ...marker,
+    member,
+    label: `${member}: ${label}`,
+    detail: `Member ${member}: ${detail}${often}`,
+  };
 }
 
 function words(
@@ -126,6 +133,10 @@ function words(
       const was = from === undefined ? 'unlimited' : String(from);
       return ['ceiling_cut', `Learned ceiling ${was} → ${to}`, `Cut${because}`];
     }
+    case 'member_out':
+      return ['member_out', 'Member out', `It gets no calls${because}`];
+    case 'member_back':
+      return ['member_back', 'Member back', 'Its upstream serves it again'];
     case 'reset':
       return ['reset', 'Object restarted', `Slots in use when it last wrote: ${slots}`];
   }

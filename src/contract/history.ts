@@ -34,6 +34,8 @@ export type PoolMarkerKind =
   | 'breaker_opened'
   | 'breaker_closed'
   | 'ceiling_cut'
+  | 'member_out'
+  | 'member_back'
   | 'reset';
 
 /** Something that changed how a pool grants, at an instant. */
@@ -45,6 +47,8 @@ export interface PoolMarker {
   readonly times: number;
   /** Subject of the upstream's answer, as in `requests`; null: no answer of it. */
   readonly why: string | null;
+  /** The member that it happened to. Absent: the group names none. */
+  readonly member?: string;
   /**
    * `until`, in epoch milliseconds; `from` and `to`, in slots; `slots`: how many were held, which releases up to
    * 0.1.0 called `leases`.

@@ -8,6 +8,7 @@ import type { Frozen } from './frozen.ts';
  * - `breaker_open`: the upstream failed too often and is left alone.
  * - `quota_exhausted`: the upstream says that the account has nothing left.
  * - `egress_refused`: the upstream, or the edge before it, serves nobody from where the Worker calls.
+ * - `member_out`: a member gets no calls, because its upstream refuses its key, its account or where the Worker calls from.
  * - `lease_expired`: a lease was taken back at its TTL, because its holder was gone.
  * - `invariant_violated`: Headgate broke one of its own promises, by a mistake in it.
  */
@@ -18,6 +19,7 @@ const WARNING_KINDS = [
   'breaker_open',
   'quota_exhausted',
   'egress_refused',
+  'member_out',
   'lease_expired',
   'invariant_violated',
 ] as const;
@@ -29,6 +31,14 @@ export const warningSchema = z.object({
   kind: z.enum(WARNING_KINDS).describe('Kind of the warning, as in docs/metrics.md.'),
   group: z.string().describe('The group.'),
   partition: z.string().nullable().describe('The partition. Null: the group is not split.'),
+  member: z
+    .string()
+    .exactOptional()
+    .describe('The member that it is about. Absent: it is about the whole pool.'),
+  cleared_at: z.iso
+    .datetime()
+    .exactOptional()
+    .describe('When it was over: the member was brought back. Absent: not yet, or never told.'),
   message: z.string().describe('A sentence for people.'),
   figures: z.record(z.string(), z.number()).describe('The numbers behind it, by name.'),
 });

@@ -66,6 +66,8 @@ export const markerSchema = z
         'breaker_opened',
         'breaker_closed',
         'ceiling_cut',
+        'member_out',
+        'member_back',
         'reset',
       ])
       .describe('Kind of the change.'),
@@ -77,6 +79,10 @@ export const markerSchema = z
       .describe(
         'Who did it, as the audit log names them. Null: nobody here, but the upstream or the platform.',
       ),
+    member: z
+      .string()
+      .exactOptional()
+      .describe('The member that it happened to. Absent: it happened to the whole group.'),
     partition: partition.describe(
       'The pool that it happened in. Null: the group is not split, or it was done to all of it.',
     ),

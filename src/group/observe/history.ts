@@ -181,7 +181,6 @@ export class History {
 
   /** Makes the point of the open minute as it is now. */
   #open(state: GroupState): HistoryPoint {
-    const { slotsMax } = state.settings;
     const now = snapshotOf(state);
     const before = this.#before;
     const point: HistoryPoint = {
@@ -189,7 +188,7 @@ export class History {
       inUseMax: this.#inUseMax,
       slotMs: this.#slotMs,
       limit: finite(slotsLearned(state)),
-      limitConfigured: finite(slotsMax),
+      limitConfigured: finite(slotsConfigured(state)),
       queuedMax: this.#queuedMax,
       waits: countsSince(now.waits, before.waits),
       granted: now.granted - before.granted,
@@ -248,6 +247,13 @@ function countOf({ granted, rejected, refusals, inputTokens, outputTokens }: His
     (sum, count) => sum + (count ?? 0),
     0,
   );
+}
+
+/** Adds up what is configured of its members, as far as the group's own limit over all of them reaches. */
+function slotsConfigured({ settings, serving }: GroupState): number {
+  const enabled = serving.filter((member) => member.settings.isEnabled);
+  const ofEach = enabled.reduce((sum, member) => sum + member.settings.slotsMax, 0);
+  return Math.min(settings.slotsMax, ofEach);
 }
 
 function finite(slots: number): number | null {

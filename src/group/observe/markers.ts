@@ -1,19 +1,27 @@
 import { MINUTE_MS } from '../../contract/history.ts';
 import { POOL_MARKERS_MAX, type PoolMarker, type PoolMarkerKind } from '../../contract/history.ts';
-import { slotsLearned } from '../../core/capacity.ts';
+import type { Member } from '../../core/member.ts';
 import { slotsMaxNow } from '../../core/parts/ceiling.ts';
 import type { GroupEvent } from '../../core/events.ts';
-import type { InstantMs } from '../../core/words/ids.ts';
+import { IMPLICIT, type InstantMs, type MemberId } from '../../core/words/ids.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { Tables } from '../tables.ts';
 
-/** The controls as they were after the event before. */
+/** The controls of a member as they were after the event before. */
 interface Seen {
   readonly pausedUntil: number;
   readonly openedAt: number;
   readonly isClosed: boolean;
   readonly slots: number | null;
+  readonly isOut: boolean;
 }
+
+/** Events by which operators change a member, which the audit log has. */
+const BY_OPERATORS: ReadonlySet<GroupEvent['kind']> = new Set([
+  'take_out',
+  'bring_back',
+  'relearn',
+]);
 
 /**
  * Marks what changed how a pool grants, besides what its operators do: a row per such event, never per
@@ -21,9 +29,9 @@ interface Seen {
  */
 export class Markers {
   readonly #tables: Tables;
-  #seen: Seen;
-  /** The latest of each kind, to which others of the same minute are added. */
-  readonly #latest = new Map<PoolMarkerKind, { readonly sequence: number; marker: PoolMarker }>();
+  readonly #seen = new Map<MemberId, Seen>();
+  /** The latest of each kind and member, to which others of the same minute are added. */
+  readonly #latest = new Map<string, { readonly sequence: number; marker: PoolMarker }>();
   /** Not written yet, by sequence. */
   readonly #unwritten = new Map<number, PoolMarker>();
   #sequence: number | null = null;
@@ -32,7 +40,7 @@ export class Markers {
 
   constructor(tables: Tables, state: GroupState) {
     this.#tables = tables;
-    this.#seen = seenOf(state);
+    for (const member of state.serving) this.#seen.set(member.id, seenOf(member));
     tables.declare(
       'CREATE TABLE IF NOT EXISTS marker (sequence INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)',
     );
@@ -50,30 +58,41 @@ export class Markers {
 
   /** Marks what an event changed, after it. */
   note(state: GroupState, event: GroupEvent, now: InstantMs): void {
-    const { pause, breaker, ceiling } = state.controls;
-    const seen = this.#seen;
+    for (const member of state.serving) this.#noteMember(member, event, now);
+  }
+
+  #noteMember(member: Member, event: GroupEvent, now: InstantMs): void {
+    const { id, settings, controls } = member;
+    const { pause, breaker, ceiling, outage } = controls;
+    const seen = this.#seen.get(id) ?? seenOf(member);
     const isClosed = breaker.phase === 'closed';
+    const isOut = outage.reason !== null;
     if (
       pause.until === seen.pausedUntil &&
       breaker.openedAt === seen.openedAt &&
       isClosed === seen.isClosed &&
-      ceiling.slots === seen.slots
+      ceiling.slots === seen.slots &&
+      isOut === seen.isOut &&
+      this.#seen.has(id)
     ) {
       return;
     }
-    this.#seen = seenOf(state);
+    this.#seen.set(id, seenOf(member));
     const why = event.kind === 'report' ? event.signal.kind : null;
+    if (isOut !== seen.isOut && !BY_OPERATORS.has(event.kind)) {
+      this.#mark(isOut ? 'member_out' : 'member_back', isOut ? outage.reason : null, {}, now, id);
+    }
     if (pause.until > seen.pausedUntil) {
-      this.#mark('upstream_pause', why, { until: pause.until }, now);
+      this.#mark('upstream_pause', why, { until: pause.until }, now, id);
     }
     if (breaker.openedAt > seen.openedAt) {
-      this.#mark('breaker_opened', why, { until: breaker.openUntil }, now);
+      this.#mark('breaker_opened', why, { until: breaker.openUntil }, now, id);
     }
-    if (isClosed && !seen.isClosed) this.#mark('breaker_closed', null, {}, now);
-    const from = slotsMaxNow({ ...ceiling, slots: seen.slots }, state.settings);
-    const to = slotsLearned(state);
+    if (isClosed && !seen.isClosed) this.#mark('breaker_closed', null, {}, now, id);
+    const from = slotsMaxNow({ ...ceiling, slots: seen.slots }, settings);
+    const to = slotsMaxNow(ceiling, settings);
     if (to >= from) return;
-    this.#mark('ceiling_cut', why, { ...(Number.isFinite(from) ? { from } : {}), to }, now);
+    this.#mark('ceiling_cut', why, { ...(Number.isFinite(from) ? { from } : {}), to }, now, id);
   }
 
   /** Writes what is not written yet. */
@@ -112,8 +131,10 @@ export class Markers {
     why: string | null,
     figures: Readonly<Record<string, number>>,
     now: InstantMs,
+    member: MemberId = IMPLICIT,
   ): void {
-    const latest = this.#latest.get(kind);
+    const key = `${kind} ${member}`;
+    const latest = this.#latest.get(key);
     if (latest !== undefined && now - latest.marker.at < MINUTE_MS) {
       const { marker } = latest;
       const { from } = marker.figures;
@@ -122,10 +143,11 @@ export class Markers {
       this.#unwritten.set(latest.sequence, latest.marker);
       return;
     }
-    const marker = { at: now, kind, times: 1, why, figures };
+    const of = member === IMPLICIT ? {} : { member };
+    const marker = { at: now, kind, times: 1, why, ...of, figures };
     const sequence = (this.#sequence ?? this.#lastSequence()) + 1;
     this.#sequence = sequence;
-    this.#latest.set(kind, { sequence, marker });
+    this.#latest.set(key, { sequence, marker });
     this.#unwritten.set(sequence, marker);
     this.#isDue = true;
   }
@@ -138,11 +160,12 @@ export class Markers {
   }
 }
 
-function seenOf({ controls: { pause, breaker, ceiling } }: GroupState): Seen {
+function seenOf({ controls: { pause, breaker, ceiling, outage } }: Member): Seen {
   return {
     pausedUntil: pause.until,
     openedAt: breaker.openedAt,
     isClosed: breaker.phase === 'closed',
     slots: ceiling.slots,
+    isOut: outage.reason !== null,
   };
 }

@@ -3,7 +3,9 @@ import { logEvent } from '../../runtime/log.ts';
 import type { Warning, WarningKind } from '../../contract/warnings.ts';
 import { slotsLearned } from '../../core/capacity.ts';
 import { quantileMs } from '../../core/parts/histogram.ts';
-import type { InstantMs } from '../../core/words/ids.ts';
+import type { Member } from '../../core/member.ts';
+import { isSplit } from '../../core/members.ts';
+import { IMPLICIT, type InstantMs, type MemberId } from '../../core/words/ids.ts';
 import { queueLength } from '../../core/parts/queue.ts';
 import type { Totals } from '../../core/parts/totals.ts';
 import type { GroupState } from '../../core/state.ts';
@@ -23,6 +25,15 @@ const NEAR_MS = 60_000;
 const GROWING_MINUTES = 3;
 const GROWING_LENGTH_MIN = 10;
 
+type OutReason = NonNullable<Member['controls']['outage']['reason']>;
+
+/** Why a member gets no calls, as it follows on a colon. */
+const OUT_FOR: Readonly<Record<Exclude<OutReason, 'operator'>, string>> = {
+  unauthorized: 'its upstream refuses its key',
+  quota: 'its upstream says that the account has no quota left',
+  egress: 'its upstream refuses calls from where the Worker runs',
+};
+
 /**
  * Tells an operator of what gets worse: in the log, to whoever reads `warnings`, and through `send`. It is
  * told of what happens and wakes nobody to look. Warnings are rare, so all of them are one row.
@@ -33,12 +44,15 @@ export class Warnings {
   readonly #send: (warning: Warning) => void;
   /** The oldest first. */
   #kept: Warning[];
-  readonly #toldAt = new Map<WarningKind, number>();
+  readonly #toldAt = new Map<string, number>();
   readonly #totals: Partial<Record<WarningKind, number>> = {};
   #nearSince: InstantMs | null = null;
   /** The queue at the ends of the last minutes. */
   #lengths: number[] = [];
-  #seen = { breakerOpenedAt: 0, quota: 0, egress: 0, expired: 0 };
+  #seen = { quota: 0, egress: 0, expired: 0 };
+  readonly #breakersOpenedAt = new Map<MemberId, number>();
+  /** Members of which it was told that they are out, and why. */
+  readonly #outFor = new Map<MemberId, OutReason>();
 
   constructor(store: GroupStore, identity: PoolIdentity, send: (warning: Warning) => void) {
     this.#store = store;
@@ -46,12 +60,16 @@ export class Warnings {
     this.#send = send;
     const row = store.recall('warnings');
     this.#kept = row === null ? [] : (JSON.parse(row) as Warning[]);
-    for (const { kind, at } of this.#kept) this.#toldAt.set(kind, Date.parse(at));
+    for (const warning of this.#kept) this.#toldAt.set(keyOf(warning), Date.parse(warning.at));
   }
 
   /** Begins with what an earlier instance knew already, which is no news. */
-  begin({ controls }: GroupState): void {
-    this.#seen.breakerOpenedAt = controls.breaker.openedAt;
+  begin({ serving }: GroupState): void {
+    for (const { id, controls } of serving) {
+      this.#breakersOpenedAt.set(id, controls.breaker.openedAt);
+      const { reason } = controls.outage;
+      if (reason !== null) this.#outFor.set(id, reason);
+    }
   }
 
   /** Lists the last warnings, the latest first. */
@@ -65,7 +83,7 @@ export class Warnings {
 
   /** Warns of what an event brought about, after it. */
   note(state: GroupState, { warn_at: warnAt }: WarningBounds, now: InstantMs): void {
-    const { totals, controls, slotsInUse, unclaimed, lending } = state;
+    const { totals, slotsInUse, unclaimed, lending } = state;
     const { quota = 0, egress = 0 } = totals.refusals;
     const seen = this.#seen;
     if (totals.expired > seen.expired) {
@@ -74,13 +92,12 @@ export class Warnings {
       const message = `Slots were taken back at the end of their TTL, because their holders were gone: ${count}.`;
       this.#warn('lease_expired', message, { leases: count }, now);
     }
-    if (controls.breaker.openedAt > seen.breakerOpenedAt) {
-      seen.breakerOpenedAt = controls.breaker.openedAt;
-      const openMs = controls.breaker.openUntil - controls.breaker.openedAt;
-      const message =
-        'The upstream failed too often. It is left alone for a while, and then probed.';
-      this.#warn('breaker_open', message, { open_ms: openMs }, now);
+    for (const member of state.serving) {
+      this.#noteBreaker(member, now);
+      this.#noteOutage(member, now);
     }
+    // Where a refusal takes the member out, that is told.
+    if (isSplit(state)) Object.assign(seen, { quota, egress });
     if (quota > seen.quota) {
       seen.quota = quota;
       const message =
@@ -106,6 +123,43 @@ export class Warnings {
     const waiting = queued === 0 ? 'no call waits yet' : `${queued} calls wait`;
     const message = `${inUse} of ${limit} slots have been in use for a minute, and ${waiting}.`;
     this.#warn('near_limit', message, { in_use: inUse, limit, queued }, now);
+  }
+
+  #noteBreaker({ id, controls: { breaker } }: Member, now: InstantMs): void {
+    if (breaker.openedAt <= (this.#breakersOpenedAt.get(id) ?? 0)) return;
+    this.#breakersOpenedAt.set(id, breaker.openedAt);
+    const openMs = breaker.openUntil - breaker.openedAt;
+    const whose = id === IMPLICIT ? 'The upstream' : `The upstream of the member ${id}`;
+    const message = `${whose} failed too often. It is left alone for a while, and then probed.`;
+    this.#warn('breaker_open', message, { open_ms: openMs }, now, id);
+  }
+
+  /** Warns once of a member that is out for a refusal. One that an operator took out is no news to operators. */
+  #noteOutage({ id, controls: { outage } }: Member, now: InstantMs): void {
+    const { reason } = outage;
+    const known = this.#outFor.get(id) ?? null;
+    if (reason === known) return;
+    if (known !== null) this.#clear(id, now);
+    this.#outFor.delete(id);
+    if (reason === null) return;
+    if (reason === 'operator' || this.#warnOfOutage(id, reason, now)) this.#outFor.set(id, reason);
+  }
+
+  #warnOfOutage(id: MemberId, reason: Exclude<OutReason, 'operator'>, now: InstantMs): boolean {
+    const message = `The member ${id} gets no calls: ${OUT_FOR[reason]}. It is probed from time to time.`;
+    return this.#warn('member_out', message, {}, now, id);
+  }
+
+  /** Notes that what was told of a member is over. */
+  #clear(member: MemberId, now: InstantMs): void {
+    const isOpen = (each: Warning): boolean =>
+      each.kind === 'member_out' && each.member === member && each.cleared_at === undefined;
+    if (!this.#kept.some(isOpen)) return;
+    const clearedAt = new Date(now).toISOString();
+    this.#kept = this.#kept.map((each) =>
+      isOpen(each) ? { ...each, cleared_at: clearedAt } : each,
+    );
+    this.#store.remember('warnings', JSON.stringify(this.#kept));
   }
 
   /** Warns of invariants that were broken. */
@@ -142,23 +196,34 @@ export class Warnings {
     this.#warn('wait_long', message, { wait_ms: longestMs, bound_ms: boundMs, queued }, now);
   }
 
+  /** Raises a warning, unless one like it was raised a while ago. Returns whether it did. */
   #warn(
     kind: WarningKind,
     message: string,
     figures: Readonly<Record<string, number>>,
     now: InstantMs,
-  ): void {
-    if (now - (this.#toldAt.get(kind) ?? -Infinity) < SILENT_MS) return;
-    this.#toldAt.set(kind, now);
+    member: MemberId = IMPLICIT,
+  ): boolean {
+    const about = member === IMPLICIT ? {} : { member };
+    const key = keyOf({ kind, ...about });
+    if (now - (this.#toldAt.get(key) ?? -Infinity) < SILENT_MS) return false;
+    this.#toldAt.set(key, now);
     this.#totals[kind] = (this.#totals[kind] ?? 0) + 1;
     const at = new Date(now).toISOString();
     const { group, partition } = this.#identity;
-    const warning = { id: crypto.randomUUID(), at, kind, group, partition, message, figures };
+    const id = crypto.randomUUID();
+    const warning = { id, at, kind, group, partition, ...about, message, figures };
     this.#kept = [...this.#kept, warning].slice(-KEPT_MAX);
     this.#store.remember('warnings', JSON.stringify(this.#kept));
-    logEvent('warning', { kind, group, partition, message, ...figures });
+    logEvent('warning', { kind, group, partition, ...about, message, ...figures });
     this.#send(warning);
+    return true;
   }
+}
+
+/** Tells apart what is not repeated for a while: one kind, of one member. */
+function keyOf({ kind, member }: Pick<Warning, 'kind' | 'member'>): string {
+  return member === undefined ? kind : `${kind} ${member}`;
 }
 
 function oldestWaitMs({ queue }: GroupState, now: InstantMs): number {

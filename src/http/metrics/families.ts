@@ -52,6 +52,28 @@ export const RATE_LEFT = gauge('rate_left', 'What may go at once under a limit.'
 export const SPENT = gauge('budget_spent_usd', 'Spent in the present period of UTC.');
 export const RESERVED = gauge('budget_reserved_usd', 'Set aside for calls in flight.');
 
+export const MEMBER_LIMIT = gauge('member_slots_limit', 'Slots that may be in use at a member.');
+export const MEMBER_IN_USE = gauge('member_slots_in_use', 'Slots held by calls at a member.');
+export const MEMBER_OUT = gauge(
+  'member_out',
+  'Whether a member gets no calls until it is brought back.',
+  'max',
+);
+export const MEMBER_GRANTED = counter(
+  'member_grants',
+  'Calls that were granted slots at a member.',
+);
+export const MEMBER_REFUSED = counter(
+  'member_refusals',
+  'Calls that the upstream of a member refused.',
+);
+export const MEMBER_TOKENS = counter('member_tokens', 'Tokens of the calls at a member.');
+export const MEMBER_COST = counter('member_cost_usd', 'Cost of the calls at a member.');
+export const AFFINITY = counter(
+  'affinity',
+  'Calls that belong to a member, by what became of them.',
+);
+
 export const GRANTED = counter('grants', 'Calls that were granted slots.');
 export const GRANTED_AGAIN = counter('regrants', 'Grants to another attempt of a call.');
 export const REJECTIONS = counter('rejections', 'Calls that were refused, by reason.');

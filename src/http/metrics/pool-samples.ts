@@ -1,5 +1,5 @@
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
-import { NOT_TOLD_BEFORE } from '../../contract/status.ts';
+import { NOT_TOLD_BEFORE, type PoolStatus } from '../../contract/status.ts';
 import type { PlacedPool } from '../../routing/pool.ts';
 import type { PoolReply } from '../../overview/pools.ts';
 import type { Exposition, Labels } from './exposition.ts';
@@ -36,6 +36,7 @@ function addPool(to: Exposition, labels: Labels, one: PoolReply<PoolMetrics>): v
   if ('error' in one) return;
   addGauges(to, labels, one.answer);
   addCounters(to, labels, one.answer);
+  addMembers(to, labels['group'] ?? '', one.answer.status);
   to.addHistogram(families.WAIT, labels, one.answer.waits);
   to.addHistogram(families.HOLD, labels, one.answer.holds);
 }
@@ -67,6 +68,28 @@ function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
   const { hour_usd: hour, day_usd: day, month_usd: month } = spend;
   to.addEach(families.SPENT, labels, 'period', { hour, day, month });
   to.add(families.RESERVED, labels, spend.reserved_usd);
+}
+
+/**
+ * Adds the samples of members. A group has 32 at the most; they are added up over its partitions, and those that its
+ * configuration names no more are left out.
+ */
+function addMembers(to: Exposition, group: string, { members, affinity }: PoolStatus): void {
+  for (const member of members ?? []) {
+    if (member.retired) continue;
+    const labels = { group, member: member.id };
+    const { limit, input_tokens_total: input, output_tokens_total: output } = member;
+    if (limit.effective !== null) to.add(families.MEMBER_LIMIT, labels, limit.effective);
+    to.add(families.MEMBER_IN_USE, labels, member.in_use);
+    to.add(families.MEMBER_OUT, labels, member.out === null ? 0 : 1);
+    to.add(families.MEMBER_GRANTED, labels, member.granted_total);
+    to.add(families.MEMBER_REFUSED, labels, member.refused_total);
+    to.addEach(families.MEMBER_TOKENS, labels, 'direction', { input, output });
+    to.add(families.MEMBER_COST, labels, member.cost_usd_total);
+  }
+  if (affinity === undefined) return;
+  const { kept_total: kept, left_total: left, waited_total: waited } = affinity;
+  to.addEach(families.AFFINITY, { group }, 'outcome', { kept, left, waited });
 }
 
 function addCounters(to: Exposition, labels: Labels, metrics: PoolMetrics): void {

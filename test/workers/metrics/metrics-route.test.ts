@@ -16,7 +16,7 @@ import * as families from '../../../src/http/metrics/families.ts';
 import { PARTITIONS_MAX } from '../../../src/http/metrics/pool-samples.ts';
 import { parseExposition, type ParsedFamily } from '../../unit/metrics/exposition-parser.ts';
 import { selectorsOf } from '../../unit/metrics/queries.ts';
-import { passAwake, pool, request } from '../support/pool.ts';
+import { passAwake, pool, request, take } from '../support/pool.ts';
 import { call, configure, env } from '../support/worker.ts';
 
 const TOKEN = 'test-metrics-token';
@@ -70,10 +70,24 @@ beforeAll(async () => {
         limits: { max_concurrency: 1, rpm: 100, budget_usd: { per_day: 100 } },
         holds: { release_cooldown_ms: 0, failure_hold_ms: 0 },
       },
+      {
+        name: 'keys',
+        members: [
+          { name: 'a', upstream: 'openai', limits: { max_concurrency: 3, rpm: 60 } },
+          { name: 'b', upstream: 'groq', limits: { max_concurrency: 1 }, tier: 2 },
+        ],
+        holds: { release_cooldown_ms: 0, failure_hold_ms: 0 },
+      },
       { name: 'split', partition_by: ['caller'], limits: { max_concurrency: 2 } },
     ],
   });
   await haveCalls(pool('watched'));
+  const { lease } = await take('keys', 'paid');
+  const seen = { inputTokens: 7, outputTokens: 3 };
+  await lease.release('success', 200, { requests: 1, ...seen, usd: 0.5, seen });
+  const refused = await take('keys', 'refused');
+  await refused.lease.report({ ...SERVED, kind: 'unauthorized' }, false);
+  await refused.lease.release('refused', 401);
 });
 
 describe('who may scrape', () => {
@@ -139,6 +153,21 @@ describe('the exposition', () => {
     expect(by('headgate_rate_limit', { limit: 'rpm' })).toBe(100);
     expect(by('headgate_budget_spent_usd', { period: 'day' })).toBe(0.25);
     expect(by('headgate_warnings_total', { kind: 'quota_exhausted' })).toBe(1);
+  });
+
+  it('tells of each member of a group', async () => {
+    const all = await scraped();
+    const of = (name: string, more: Record<string, string>) =>
+      valueOf(all, `headgate_member_${name}`, { group: 'keys', ...more });
+    expect(of('slots_limit', { member: 'a' })).toBe(3);
+    expect(of('slots_in_use', { member: 'a' })).toBe(0);
+    expect(of('grants_total', { member: 'a' })).toBe(2);
+    expect(of('grants_total', { member: 'b' })).toBe(0);
+    expect(of('refusals_total', { member: 'a' })).toBe(1);
+    expect([of('out', { member: 'a' }), of('out', { member: 'b' })]).toEqual([1, 0]);
+    expect(of('tokens_total', { member: 'a', direction: 'output' })).toBe(3);
+    expect(of('cost_usd_total', { member: 'a' })).toBe(0.5);
+    expect(valueOf(all, 'headgate_affinity_total', { group: 'keys', outcome: 'kept' })).toBe(0);
   });
 
   it('holds every metric, and none that is not described', async () => {

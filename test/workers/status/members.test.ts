@@ -97,6 +97,8 @@ describe('the status', () => {
       member,
     ]);
     expect(Object.fromEntries(places)).toEqual({ 'one.1': 'a', 'two.1': 'a', 'three.1': 'b' });
+    const history = await admin('GET', `/groups/${name}/history`);
+    expect(history.json.points[0]).toMatchObject({ limit: 4, limit_configured: 4 });
     const seen = { inputTokens: 7, outputTokens: 3 };
     await one.lease.release('success', 200, { requests: 1, ...seen, usd: 0.25, seen });
     expect(await memberOf(name, 'a')).toMatchObject({

@@ -1,0 +1,108 @@
+// Members that are out: warned of once, cleared when they are back, and marked in the history.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { SERVED, type RefusalKind } from '../../../src/core/words/signal.ts';
+import { NO_COOLDOWN, pool, resetPool, take } from '../support/pool.ts';
+import { passTime } from '../support/time.ts';
+import { admin } from '../support/worker.ts';
+
+let groups = 0;
+let name = '';
+
+beforeEach(async () => {
+  groups += 1;
+  name = `warned-members-${groups}`;
+  await admin('PUT', `/groups/${name}`, {
+    members: [
+      { name: 'a', upstream: 'openai', limits: { max_concurrency: 2 } },
+      { name: 'b', upstream: 'groq', limits: { max_concurrency: 2 }, tier: 2 },
+    ],
+    holds: NO_COOLDOWN,
+  });
+});
+
+let tickets = 0;
+
+/** A call that the upstream of its member answers so. */
+async function answered(kind: RefusalKind | 'served'): Promise<string | undefined> {
+  tickets += 1;
+  const { lease, member } = await take(name, `told-${tickets}`, { configVersion: 10_000 });
+  await lease.report({ ...SERVED, kind }, false);
+  await lease.release(kind === 'served' ? 'success' : 'refused', null);
+  return member;
+}
+
+const warnings = async () => (await admin('GET', `/groups/${name}/warnings`)).json.warnings;
+
+const markers = async () => (await admin('GET', `/groups/${name}/history`)).json.markers;
+
+describe('a member that a refusal took out', () => {
+  it('is warned of once, with its reason', async () => {
+    expect(await answered('unauthorized')).toBe('a');
+    expect(await answered('served')).toBe('b');
+    await resetPool(name);
+    await pool(name).status();
+    const all = await warnings();
+    expect(all).toHaveLength(1);
+    expect(all[0]).toMatchObject({
+      kind: 'member_out',
+      group: name,
+      member: 'a',
+      message:
+        'The member a gets no calls: its upstream refuses its key. It is probed from time to time.',
+    });
+    expect(all[0]).not.toHaveProperty('cleared_at');
+  });
+
+  it('is not warned of as if the whole group had no quota', async () => {
+    await answered('quota');
+    const all: { kind: string }[] = await warnings();
+    expect(all.map(({ kind }) => kind)).toEqual(['member_out']);
+    expect((await pool(name).metrics()).warnings_total).toEqual({ member_out: 1 });
+  });
+
+  it('is cleared when a probe brings it back, and both are marked', async () => {
+    await answered('unauthorized');
+    passTime(61_000);
+    expect(await answered('served')).toBe('a');
+    expect(await warnings()).toMatchObject([
+      { kind: 'member_out', member: 'a', cleared_at: expect.stringMatching(/Z$/) },
+    ]);
+    expect(await markers()).toMatchObject(
+      [
+        { kind: 'created' },
+        {
+          kind: 'member_out',
+          member: 'a',
+          label: 'a: Member out',
+          detail: 'Member a: It gets no calls after a refusal for unauthorized',
+        },
+        { kind: 'member_back', member: 'a' },
+      ].slice((await markers())[0]?.kind === 'created' ? 0 : 1),
+    );
+  });
+
+  it('is warned of again once ten minutes are over, where it came back in between', async () => {
+    await answered('unauthorized');
+    passTime(61_000);
+    await answered('served');
+    await answered('quota');
+    expect(await warnings()).toHaveLength(1);
+    passTime(600_000);
+    await pool(name).status();
+    expect(await warnings()).toMatchObject([
+      { message: expect.stringContaining('no quota left') },
+      { message: expect.stringContaining('refuses its key') },
+    ]);
+  });
+});
+
+it('one that an operator took out is no news, and clears what was told of it', async () => {
+  await admin('POST', `/groups/${name}/members/a/take-out`);
+  expect(await warnings()).toEqual([]);
+  await admin('POST', `/groups/${name}/members/a/bring-back`);
+  await answered('unauthorized');
+  await admin('POST', `/groups/${name}/members/a/bring-back`);
+  expect(await warnings()).toMatchObject([{ cleared_at: expect.stringMatching(/Z$/) }]);
+  const kinds: { kind: string }[] = await markers();
+  expect(kinds.filter(({ kind }) => kind === 'member_back')).toEqual([]);
+});
