@@ -145,5 +145,11 @@ function shown(point: HistoryPoint, lengthMs: number): ShownPoint {
     input_tokens: point.inputTokens,
     output_tokens: point.outputTokens,
     cost_usd: point.usd,
+    ...(point.grantedByMember === undefined
+      ? {}
+      : {
+          granted_by_member: { ...point.grantedByMember },
+          refused_by_member: { ...point.refusedByMember },
+        }),
   };
 }

@@ -26,6 +26,9 @@ export interface HistoryPoint {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly usd: number;
+  /** Calls granted at each member, and refused by its upstream, of those that had any. Absent: the group names none. */
+  readonly grantedByMember?: Readonly<Record<string, number>>;
+  readonly refusedByMember?: Readonly<Record<string, number>>;
 }
 
 /** Events that a pool marks in its own history. Changes by operators stand in the audit log. */

@@ -43,7 +43,16 @@ export function inSteps(points: readonly HistoryPoint[], stepMs: number): Histor
 
 type Sums = Pick<
   HistoryPoint,
-  'slotMs' | 'waits' | 'granted' | 'rejected' | 'refusals' | 'inputTokens' | 'outputTokens' | 'usd'
+  | 'slotMs'
+  | 'waits'
+  | 'granted'
+  | 'rejected'
+  | 'refusals'
+  | 'inputTokens'
+  | 'outputTokens'
+  | 'usd'
+  | 'grantedByMember'
+  | 'refusedByMember'
 >;
 
 function added(a: HistoryPoint, b: HistoryPoint): Sums {
@@ -56,6 +65,18 @@ function added(a: HistoryPoint, b: HistoryPoint): Sums {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     usd: a.usd + b.usd,
+    ...addMembers(a, b),
+  };
+}
+
+type ByMember = Pick<HistoryPoint, 'grantedByMember' | 'refusedByMember'>;
+
+function addMembers(a: ByMember, b: ByMember): ByMember {
+  const isOfMembers = a.grantedByMember !== undefined || b.grantedByMember !== undefined;
+  if (!isOfMembers) return {};
+  return {
+    grantedByMember: addTallies(a.grantedByMember ?? {}, b.grantedByMember ?? {}),
+    refusedByMember: addTallies(a.refusedByMember ?? {}, b.refusedByMember ?? {}),
   };
 }
 

@@ -47,6 +47,12 @@ export const historyPointSchema = z
     input_tokens: amount.meta({ description: 'Input tokens used.', unit: 'tokens' }),
     output_tokens: amount.meta({ description: 'Output tokens used.', unit: 'tokens' }),
     cost_usd: amount.meta({ description: 'Cost of the calls.', unit: 'USD' }),
+    granted_by_member: tally
+      .exactOptional()
+      .describe('Calls that were granted, by member. Absent: the group names none.'),
+    refused_by_member: tally
+      .exactOptional()
+      .describe('Calls that the upstream of a member refused. Absent: as above.'),
   })
   .describe('One step of a history.');
 

@@ -4,6 +4,7 @@ import { heldByCalls, slotsLearned } from '../../core/capacity.ts';
 import { countsSince, emptyCounts, quantileMs } from '../../core/parts/histogram.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import { queueLength } from '../../core/parts/queue.ts';
+import { isSplit } from '../../core/members.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { HistoryRows } from './history-rows.ts';
 
@@ -16,7 +17,15 @@ const RECENT_MS = 5 * MINUTE_MS;
 /** The totals of a group at one instant. */
 type Snapshot = Pick<
   HistoryPoint,
-  'granted' | 'rejected' | 'refusals' | 'inputTokens' | 'outputTokens' | 'usd' | 'waits'
+  | 'granted'
+  | 'rejected'
+  | 'refusals'
+  | 'inputTokens'
+  | 'outputTokens'
+  | 'usd'
+  | 'waits'
+  | 'grantedByMember'
+  | 'refusedByMember'
 >;
 
 const NOTHING: Snapshot = {
@@ -197,6 +206,7 @@ export class History {
       inputTokens: now.inputTokens - before.inputTokens,
       outputTokens: now.outputTokens - before.outputTokens,
       usd: now.usd - before.usd,
+      ...membersSince(now, before),
     };
     return this.#written === null ? point : joinInTime(this.#written, point);
   }
@@ -210,7 +220,8 @@ export function waitQuantiles(waits: readonly number[]): {
   return { wait_p50_ms: quantileMs(waits, 0.5), wait_p95_ms: quantileMs(waits, 0.95) };
 }
 
-function snapshotOf({ totals }: GroupState): Snapshot {
+function snapshotOf(state: GroupState): Snapshot {
+  const { totals } = state;
   const { granted, rejected, refusals, inputTokens, outputTokens, usd, wait } = totals;
   return {
     granted,
@@ -220,6 +231,27 @@ function snapshotOf({ totals }: GroupState): Snapshot {
     outputTokens,
     usd,
     waits: [...wait.counts],
+    ...ofMembers(state),
+  };
+}
+
+type ByMember = Pick<HistoryPoint, 'grantedByMember' | 'refusedByMember'>;
+
+function ofMembers(state: GroupState): ByMember {
+  if (!isSplit(state)) return {};
+  const all = [...state.members.values()];
+  return {
+    grantedByMember: Object.fromEntries(all.map(({ id, totals }) => [id, totals.granted])),
+    refusedByMember: Object.fromEntries(all.map(({ id, totals }) => [id, totals.refused])),
+  };
+}
+
+/** Counts what members had since then. Those that had nothing are left out: a row is written each minute. */
+function membersSince(now: ByMember, before: ByMember): ByMember {
+  if (now.grantedByMember === undefined) return {};
+  return {
+    grantedByMember: talliesSince(now.grantedByMember, before.grantedByMember ?? {}),
+    refusedByMember: talliesSince(now.refusedByMember ?? {}, before.refusedByMember ?? {}),
   };
 }
 

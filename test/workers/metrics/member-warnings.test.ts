@@ -106,3 +106,14 @@ it('one that an operator took out is no news, and clears what was told of it', a
   const kinds: { kind: string }[] = await markers();
   expect(kinds.filter(({ kind }) => kind === 'member_back')).toEqual([]);
 });
+
+it('the history counts grants and refusals by member', async () => {
+  await answered('unauthorized');
+  await answered('served');
+  const { json } = await admin('GET', `/groups/${name}/history?step=3600`);
+  expect(json.points.at(-1)).toMatchObject({
+    granted: 2,
+    granted_by_member: { a: 1, b: 1 },
+    refused_by_member: { a: 1 },
+  });
+});
