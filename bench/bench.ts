@@ -11,6 +11,7 @@ import { groups } from './scenarios/groups.ts';
 import { handover } from './scenarios/handover.ts';
 import { idleGroups } from './scenarios/idle-groups.ts';
 import { lag } from './scenarios/lag.ts';
+import { members } from './scenarios/members.ts';
 import { memory } from './scenarios/memory.ts';
 import { roundTrips } from './scenarios/round-trips.ts';
 import { smallCalls } from './scenarios/small-calls.ts';
@@ -28,6 +29,7 @@ const SCENARIOS: readonly BenchScenario[] = [
   memory,
   handover,
   lag,
+  members,
   groups,
   idleGroups,
   roundTrips,

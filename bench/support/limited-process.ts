@@ -11,6 +11,7 @@ import { jsonAnswer, STREAM_HEAD, streamChunk, tooManyAnswer } from './wire.ts';
 
 let limit: number | null = null;
 let lagMs = 0;
+let callMs = 0;
 let counted: { -readonly [key in keyof Counted]: Counted[key] } = newCounts();
 let lastByteAt = NaN;
 let inFlight = 0;
@@ -56,7 +57,7 @@ function answer(socket: Socket, head: string, arrivedAt: number): void {
   charged += 1;
   counted.peak = Math.max(counted.peak, inFlight);
   const chunks = Number(/[?&]stream=(\d+)/.exec(head)?.[1] ?? 0);
-  const afterMs = Number(/[?&]after=(\d+)/.exec(head)?.[1] ?? 0);
+  const afterMs = Number(/[?&]after=(\d+)/.exec(head)?.[1] ?? callMs);
   if (chunks > 0) stream(socket, chunks, afterMs / chunks);
   else setTimeout(() => end(socket, jsonAnswer), afterMs);
 }
@@ -80,7 +81,7 @@ process.on('message', (told: Told) => {
   const before = counted;
   counted = newCounts();
   lastByteAt = NaN;
-  ({ limit, lagMs } = told);
+  ({ limit, lagMs, callMs = 0 } = told);
   process.send?.(before);
 });
 process.on('disconnect', () => process.exit());

@@ -10,6 +10,8 @@ export interface Told {
   readonly limit: number | null;
   /** How long it counts a call after its last byte. */
   readonly lagMs: number;
+  /** How long a call takes that does not say so. Absent: no time. */
+  readonly callMs?: number;
 }
 
 /** Counts of the upstream since it was told anew. */

@@ -13,8 +13,12 @@ function versionOf(program: string): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
-/** Starts Portkey's gateway. It has no limits: it only passes calls on. */
-export async function startPortkey(program: string, upstreamUrl: string): Promise<Subject> {
+/** Starts Portkey's gateway. It has no limits: it only passes calls on, to one upstream, or to several in turn by weight. */
+export async function startPortkey(
+  program: string,
+  upstreamUrl: string,
+  ...others: readonly string[]
+): Promise<Subject> {
   const name = `Portkey ${versionOf(program)}`;
   const port = await freePort();
   // The check of its own for upstreams on this machine.
@@ -23,7 +27,17 @@ export async function startPortkey(program: string, upstreamUrl: string): Promis
   const child = spawn(process.execPath, args, { stdio: 'ignore', env });
   const exited = once(child, 'exit');
   await untilListening(port);
-  const headers = ['x-portkey-provider: openai', `x-portkey-custom-host: ${upstreamUrl}/v1`];
+  const targets = [upstreamUrl, ...others].map((url, index) => ({
+    provider: 'openai',
+    custom_host: `${url}/v1`,
+    api_key: `sk-${index}`,
+    weight: 1,
+  }));
+  const several = JSON.stringify({ strategy: { mode: 'loadbalance' }, targets });
+  const headers =
+    others.length > 0
+      ? [`x-portkey-config: ${several}`]
+      : ['x-portkey-provider: openai', `x-portkey-custom-host: ${upstreamUrl}/v1`];
   return {
     name,
     pids: [child.pid ?? 0],

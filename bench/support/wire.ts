@@ -70,6 +70,15 @@ export function slowChatRequest(
   return post(`${after}&stream=${streamChunks}`, { ...small('gpt-4o-mini'), stream: true });
 }
 
+/** The same request of a caller who has this key. */
+export function withKey(request: Buffer, key: string): Buffer {
+  const text = request.toString('latin1');
+  return Buffer.from(
+    text.replace(/^authorization: .*$/m, `authorization: Bearer ${key}`),
+    'latin1',
+  );
+}
+
 /** A whole POST of a small chat completion. `model` is in the body, where some groups need it. */
 export function chatRequest(
   pathname: string,
