@@ -23,7 +23,7 @@ const CALLERS = 28;
 
 const GATEWAY_KEY = 'hg_0123456789abcdef0123456789abcdef';
 
-/** What became of the calls of one subject. */
+/** The end of the calls of one subject. */
 interface Run {
   readonly name: string;
   readonly wallMs: number;

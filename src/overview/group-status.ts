@@ -11,7 +11,7 @@ import type { Overlap } from '../routing/overlaps.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { latest, smallest, worstBreaker } from './joins.ts';
-import { membersTogether } from './members-together.ts';
+import { joinMembers } from './join-members.ts';
 import type { PoolReply } from './pools.ts';
 
 type Gauges = Omit<PoolStatus, 'group' | 'partition'>;
@@ -129,7 +129,7 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
     expired_total: sum((pool) => pool.expired_total),
     resurrected_total: sum((pool) => pool.resurrected_total),
     passed_unlimited_total: sum((pool) => pool.passed_unlimited_total),
-    ...membersTogether(pools),
+    ...joinMembers(pools),
     ...asOf(pools),
     idle_ms: pools.length === 0 ? 0 : Math.min(...pools.map((pool) => pool.idle_ms)),
   };

@@ -2,14 +2,14 @@ import type { MemberStatus, PoolStatus } from '../contract/status.ts';
 import { latest, smallest, worstBreaker } from './joins.ts';
 
 /** Adds up what the pools of a group tell of its members. */
-export function membersTogether(
+export function joinMembers(
   pools: readonly PoolStatus[],
 ): Pick<PoolStatus, 'members' | 'affinity'> {
   const told = pools.flatMap(({ members }) => members ?? []);
   const affinities = pools.flatMap(({ affinity }) => affinity ?? []);
   if (affinities.length === 0) return {};
   return {
-    members: [...Map.groupBy(told, ({ id }) => id).values()].flatMap(together),
+    members: [...Map.groupBy(told, ({ id }) => id).values()].flatMap(joined),
     affinity: {
       kept_total: sum(affinities, (each) => each.kept_total),
       left_total: sum(affinities, (each) => each.left_total),
@@ -19,7 +19,7 @@ export function membersTogether(
 }
 
 /** Makes one of what pools tell of a member. The first says how it is configured. */
-function together(all: readonly MemberStatus[]): MemberStatus[] {
+function joined(all: readonly MemberStatus[]): MemberStatus[] {
   const [first, second] = all;
   if (first === undefined) return [];
   if (second === undefined) return [first];

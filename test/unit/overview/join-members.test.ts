@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { emptyRates } from '../../../src/core/parts/rates.ts';
 import { instant } from '../../../src/core/words/ids.ts';
-import { membersTogether } from '../../../src/overview/members-together.ts';
+import { joinMembers } from '../../../src/overview/join-members.ts';
 import { resting, untouched } from '../../../src/overview/unasked.ts';
 import type { MemberStatus, PoolStatus } from '../../../src/contract/status.ts';
 import { aConfig } from '../routing/fixtures.ts';
@@ -46,7 +46,7 @@ it('are added up by their ids, with the worst of what stops them', () => {
   const affinity = { kept_total: 1, left_total: 2, waited_total: 3 };
   const out = { reason: 'quota', since: '2026-03-14T12:00:00.000Z', probe_at: null } as const;
   const limit = { configured: 4, effective: 3, source: 'learned' } as const;
-  const { members = [], affinity: together } = membersTogether([
+  const { members = [], affinity: together } = joinMembers([
     pool({ in_use: 1, granted_total: 5, cost_usd_total: 0.5 }, { affinity }),
     pool({ in_use: 2, granted_total: 6, breaker: 'open', out, limit }, { affinity }),
   ]);
@@ -66,7 +66,7 @@ it('are added up by their ids, with the worst of what stops them', () => {
 
 it('are none where no pool tells of any', () => {
   const { members: _members, affinity: _affinity, ...whole } = pool({});
-  expect(membersTogether([whole])).toEqual({});
+  expect(joinMembers([whole])).toEqual({});
 });
 
 it('of a pool that rests are those of the configuration, with what it said of them', () => {
