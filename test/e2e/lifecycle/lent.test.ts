@@ -64,8 +64,8 @@ it('they come back as soon as others could use them, and the limit is full', asy
   );
   // All four of the others are at the upstream, or wait as well.
   await until('each slot has a call', () => upstream.stats().inFlight === LIMIT);
-  await admin.untilGroup('practice', { in_use: LIMIT, queued: 8 });
-  expect((await admin.group('practice')).lent).toBe(0);
+  // What isolates have told of their loans may be a moment old.
+  await admin.untilGroup('practice', { in_use: LIMIT, queued: 8, lent: 0 });
   upstream.configure({ silentAfterChunks: null });
   upstream.resume();
   await Promise.all(crowd.map((call) => call.ended));
