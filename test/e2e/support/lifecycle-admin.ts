@@ -33,7 +33,7 @@ export interface Admin {
   /** Waits until a group holds and queues exactly so many calls. */
   untilGroup(
     name: string,
-    gauges: { readonly in_use?: number; readonly queued?: number },
+    gauges: { readonly in_use?: number; readonly queued?: number; readonly lent?: number },
   ): Promise<void>;
   /** Waits until no group holds, cools or queues anything. */
   untilIdle(): Promise<void>;
@@ -71,8 +71,11 @@ export function createAdmin(urlOf: () => string, token: string): Admin {
     },
     async untilGroup(name, gauges) {
       const isSo = async (): Promise<boolean> => {
-        const { in_use, queued } = await group(name);
-        return (gauges.in_use ?? in_use) === in_use && (gauges.queued ?? queued) === queued;
+        const { in_use, queued, lent } = await group(name);
+        const told = { in_use, queued, lent };
+        return Object.entries({ ...told, ...gauges }).every(
+          ([gauge, value]) => told[gauge as keyof typeof told] === value,
+        );
       };
       await until(`${name} has ${JSON.stringify(gauges)}`, isSo);
     },
