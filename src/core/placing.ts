@@ -195,7 +195,8 @@ function soonestRoomAt(
   now: InstantMs,
 ): InstantMs {
   const block = memberBlockOf(own, now);
-  if (block !== null) return block.until;
+  // Whether a member comes back whose probe is under way, nobody knows.
+  if (block !== null) return own.controls.outage.probe === null ? block.until : NEVER;
   const slotsMax = memberSlotsLearned(own);
   if (slotsMax === 0) return NEVER;
   const turns = own.heldOut + demand.slots;

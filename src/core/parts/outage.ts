@@ -64,9 +64,9 @@ export function nextChangeAt({ reason, probe, probeAt }: Outage, now: InstantMs)
   return reason !== null && probe === null && now < probeAt ? probeAt : instant(Infinity);
 }
 
-/** Notes a grant: while the member is out it is the probe. */
+/** Notes a grant: while the member is out it is the probe. One that passes where an operator took it out proves nothing. */
 export function noteGranted(outage: Outage, leaseId: LeaseId): void {
-  if (outage.reason !== null) outage.probe ??= leaseId;
+  if (outage.reason !== null && outage.reason !== 'operator') outage.probe ??= leaseId;
 }
 
 /** Notes that a call was served. Of one that is out only its probe brings it back. Returns whether it did. */

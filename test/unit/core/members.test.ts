@@ -166,6 +166,18 @@ describe('agents', () => {
     expect([at(group, '1'), at(group, '2')]).toEqual(['a', 'b']);
   });
 
+  test('go at once where their member is out, and being probed', () => {
+    const group = groupOf({ a: 2, b: 2 });
+    group.ask('1', { agent: 'x' });
+    group.report('1', { kind: 'quota' });
+    group.release('1', 'refused');
+    group.advance(60_000);
+    group.ask('probe', { excluded: ['b'] });
+    expect(at(group, 'probe')).toBe('a');
+    group.ask('2', { agent: 'x' });
+    expect(at(group, '2')).toBe('b');
+  });
+
   test('are forgotten after a while', () => {
     const group = groupOf({ a: 1, b: 1 });
     group.ask('1', { agent: 'x' });
@@ -315,6 +327,20 @@ describe('an operator', () => {
     expect(group.waiting()).toEqual(['2']);
     group.send({ kind: 'bring_back', member: memberId('a') });
     expect(at(group, '2')).toBe('a');
+  });
+
+  test('finds it out though a call is served there that passes on the slot of its parent', () => {
+    const group = groupOf({ a: 1, b: 1 }, { nested: 'pass' });
+    group.ask('parent');
+    group.send({ kind: 'take_out', member: memberId('a') });
+    group.ask('other');
+    group.ask('child', { parents: ['parent'] });
+    expect(at(group, 'child')).toBe('a');
+    group.report('child', { kind: 'served' });
+    group.release('child');
+    group.release('parent');
+    group.ask('1');
+    expect(group.waiting()).toEqual(['1']);
   });
 
   test('finds it out after a reset', () => {
