@@ -57,7 +57,7 @@ export async function listModels(call: KnownCall): Promise<Response> {
     const { id, secret, openaiAt } = upstream;
     if (openaiAt === null) return false;
     if (id === snapshot.config.default_upstream) return true;
-    return goesByMembers(caller) && (secret ?? secretOfMember(upstream, call)) !== null;
+    return goesByMembers(caller, upstream) && (secret ?? secretOfMember(upstream, call)) !== null;
   });
   const lists = await Promise.allSettled(
     asked.map((upstream) => within(LIST_TIMEOUT_MS, modelsOf(upstream, call))),

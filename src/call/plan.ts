@@ -48,12 +48,13 @@ export async function planAt(
 ): Promise<Candidate | Rejected> {
   const { caller, table, env } = call;
   const { upstream, operation, model } = located;
-  const isFree = !operation.limited && spilledFrom === null;
-  const found = await (isFree
-    ? keyWithoutSlot(upstream, call)
-    : keyFor(upstream, caller, table, env, spilledFrom !== null));
+  const isSpilled = spilledFrom !== null;
+  const found = await (operation.limited || isSpilled
+    ? keyFor(upstream, caller, table, env, isSpilled)
+    : keyWithoutSlot(upstream, call));
   // A member may have the key that its upstream has not.
-  const mayLackKey = table.routes.hasMembers && operation.limited && goesByMembers(caller);
+  const byMembers = operation.limited && goesByMembers(caller, upstream, isSpilled);
+  const mayLackKey = table.routes.hasMembers && byMembers;
   if (found.kind === 'rejected' && !mayLackKey) return found;
   const calledKey = found.kind === 'key' ? found.key : NO_KEY;
   const account = operation.limited ? await accountOf(call, upstream, calledKey) : null;

@@ -24,6 +24,6 @@ export function secretOfMember(
   upstream: Upstream,
   { caller, table: { routes } }: Pick<KnownCall, 'caller' | 'table'>,
 ): string | null {
-  if (!routes.hasMembers || !goesByMembers(caller)) return null;
+  if (!routes.hasMembers || !goesByMembers(caller, upstream)) return null;
   return routes.secretOfMember(upstream, caller.keyIds, (group) => mayUse(caller.key, group, true));
 }

@@ -69,6 +69,35 @@ describe('what such a key meets', () => {
   });
 });
 
+it('one that goes on to another upstream goes by its members: the key was for the first', async () => {
+  const at = await newScene({
+    members: [{ secret: 'UPSTREAM_A', limits: { max_concurrency: 1 } }],
+    upstreams: { here: { auth: { secret: 'UPSTREAM_B' } } },
+    beside: (id) => [
+      {
+        name: 'goes-on',
+        match: { models: ['x'] },
+        paused: true,
+        on_saturated: { spill_to: [{ upstream: id('here'), model: 'm' }] },
+      },
+    ],
+  });
+  const json = { model: 'x', messages: [] };
+  const init = { path: at.path('there'), headers: own(OWN_KEYS[0]), json };
+  expect(await servedAt(at, 'goes on', init)).toBe(`${at.id('here')}:a`);
+  expect(await keysAt(at.here)).toEqual([SECRETS.UPSTREAM_A]);
+  expect(await partitionsOf(at)).toEqual([]);
+});
+
+it("where the upstream takes no key, none that is brought is anybody's own", async () => {
+  const at = await newScene({
+    members: [{ limits: { max_concurrency: 1 } }],
+    upstreams: { here: { auth: 'none' } },
+  });
+  expect(await servedAt(at, 'placeholder', { headers: own('EMPTY') })).toBe(at.id('here'));
+  expect(await keysAt(at.here)).toEqual([null]);
+});
+
 it('their pools have names that tell no key', async () => {
   const at = await scene();
   await servedAt(at, 'own', { headers: own(OWN_KEYS[0]) });

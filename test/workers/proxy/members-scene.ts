@@ -37,6 +37,8 @@ interface Setup {
   readonly upstreams?: Partial<Record<Place, Partial<Upstream>>>;
   readonly settings?: Partial<Record<Place, Settings>>;
   readonly config?: ConfigInput;
+  /** Other groups, by the ids of the upstreams. */
+  readonly beside?: (id: Scene['id']) => readonly Group[];
 }
 
 let scenes = 0;
@@ -84,6 +86,7 @@ export async function newScene(setup: Setup): Promise<Scene> {
         ...setup.group,
       },
       ...(config.groups ?? []),
+      ...(setup.beside?.(id) ?? []),
     ],
     keys: [await keyOf('team', { allow: ['files'] }), ...(config.keys ?? [])],
   });
