@@ -66,6 +66,7 @@ it('they come back as soon as others could use them, and the limit is full', asy
   await until('each slot has a call', () => upstream.stats().inFlight === LIMIT);
   // What isolates have told of their loans may be a moment old.
   await admin.untilGroup('practice', { in_use: LIMIT, queued: 8, lent: 0 });
+  expect(upstream.stats().inFlight).toBe(LIMIT);
   upstream.configure({ silentAfterChunks: null });
   upstream.resume();
   await Promise.all(crowd.map((call) => call.ended));
