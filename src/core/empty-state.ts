@@ -12,7 +12,8 @@ import { Tombstones } from './parts/tombstones.ts';
 import { emptyTotals } from './parts/totals.ts';
 import { emptyControls, type Controls } from './controls.ts';
 import { emptyMember } from './member.ts';
-import { goneSettings, serveMembers } from './members.ts';
+import { goneSettings } from './members.ts';
+import { serveMembers } from './serving.ts';
 import { NEVER, type GroupState } from './state.ts';
 
 /**

@@ -109,10 +109,21 @@ function brokenMembers(state: GroupState): string[] {
       const isRight = sum?.[name] === own[name];
       if (!isRight) broken.push(`${name} of member ${member.id} drifted`);
     }
+    if (!hasReserved(state, member)) broken.push(`${member.id} reserves what no call of it does`);
     if (member.unclaimed < 0) broken.push(`less than no slot is unclaimed at ${member.id}`);
   }
   if (unclaimed !== state.unclaimed.slots) broken.push('unclaimed slots of members drifted');
   return broken;
+}
+
+/** Whether a member's budgets reserve what its leases do. Until all of earlier instances is claimed, they reserve more. */
+function hasReserved({ controls, leases, unclaimed }: GroupState, member: Member): boolean {
+  if (!unclaimed.isOver || member.controls === controls) return true;
+  let usd = 0;
+  for (const lease of leases.values()) {
+    if (lease.member === member.id) usd += lease.reserved?.usd ?? 0;
+  }
+  return Math.abs(member.controls.spend.reservedUsd - usd) < 1e-6;
 }
 
 const COUNTED = [

@@ -268,7 +268,9 @@ function betterCause(chosen: Member, other: Member): PassedOver {
   return other.settings.tier > chosen.settings.tier ? 'tier' : 'load';
 }
 
-/** Picks a member for a call that is let pass whether there is room or not. */
+/** Picks a member for a call that is let pass whether there is room or not: of those that are in, unless all are out. */
 export function anyMember(state: GroupState, waiter: Waiter): Member {
-  return leastLoaded(notExcluded(state, waiter.ticket));
+  const members = notExcluded(state, waiter.ticket);
+  const inside = members.filter(({ controls }) => controls.outage.reason === null);
+  return leastLoaded(inside.length > 0 ? inside : members);
 }

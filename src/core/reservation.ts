@@ -106,6 +106,30 @@ export function settleLease(
   observeUsage(state.controls.factors, model, { inputEstimate, ...seen });
 }
 
+/** Moves what a lease has reserved from one member to another. The limits over all members count it as before. */
+export function moveReserved(
+  state: GroupState,
+  { reserved, grantedAt: takenAt }: Lease,
+  from: Member,
+  to: Member,
+  now: InstantMs,
+): void {
+  if (reserved === null) return;
+  const { demand, usd } = reserved;
+  // The controls of the group are those of its only member, where it names none, and over all where it does.
+  if (from.controls !== state.controls) {
+    keepSettled(state, from, reserved, 'unused', now);
+    refundRates(from.controls.rates, from.settings.rates, { reserved: demand, takenAt }, now);
+    refundUsd(from.controls.spend, usd);
+  }
+  if (to.controls !== state.controls) {
+    take(to.controls.rates, to.settings.rates, demand, takenAt);
+    reserveUsd(to.controls.spend, usd);
+    useAhead(to.ahead, amountsOf(to.settings, demand, usd));
+  }
+  state.isControlsDirty = true;
+}
+
 /** Takes of what is written ahead what a call used beyond its reservation, or gives back what it did not use. */
 function keepSettled(
   state: GroupState,

@@ -58,12 +58,13 @@ import {
   recallLoans,
 } from './lending.ts';
 import type { Member } from './member.ts';
-import { allLedgers, isSplit, serveMembers } from './members.ts';
+import { allLedgers, isSplit } from './members.ts';
 import { waitsForItself } from './nesting.ts';
 import { expireWaiters } from './parking.ts';
 import { takeOver } from './recover.ts';
 import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
 import { countInFlight } from './reservation.ts';
+import { serveMembers } from './serving.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteStatus } from './stats.ts';
 import {

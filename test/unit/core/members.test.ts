@@ -343,6 +343,13 @@ describe('an operator', () => {
     expect(group.waiting()).toEqual(['1']);
   });
 
+  test('takes one out in a dry run too', () => {
+    const group = groupOf({ a: 1, b: 1 }, { isDryRun: true });
+    group.send({ kind: 'take_out', member: memberId('a') });
+    group.askAll('1', '2', '3');
+    expect(['1', '2', '3'].map((name) => at(group, name))).toEqual(['b', 'b', 'b']);
+  });
+
   test('finds it out after a reset', () => {
     const group = TestGroup.stored({
       slotsMax: Infinity,
@@ -551,6 +558,43 @@ describe('a change of the members', () => {
     expect(group.waiting()).toEqual(['3']);
     group.release('1');
     expect(at(group, '3')).toBe('');
+  });
+});
+
+describe('budgets of calls that run while the members change', () => {
+  const budgets = { perHourUsd: 10, perDayUsd: null, perMonthUsd: null };
+  const own = someMember('own', { slotsMax: 9, budgets, isMetered: true, succeeds: 'openai' });
+  const reservedAt = (group: TestGroup, id: string): number =>
+    group.member(id).controls.spend.reservedUsd;
+
+  test('go to the member where the same key is now, and from it when they end', () => {
+    const group = new TestGroup({ slotsMax: 9, budgets, isMetered: true });
+    for (const name of ['1', '2']) group.ask(name, { estimate: { price: 4 } });
+    group.reconfigure({ members: [own], budgets: own.budgets });
+    expect(reservedAt(group, 'own')).toBe(8);
+    group.ask('too-much', { estimate: { price: 4 } });
+    expect(group.rejection('too-much').reason).toBe('budget_exhausted');
+    group.release('1', 'success', 1, {
+      requests: 1,
+      inputTokens: 1,
+      outputTokens: 0,
+      usd: 1,
+      seen: null,
+    });
+    group.release('2', 'unused');
+    expect(reservedAt(group, 'own')).toBe(0);
+    expect(group.member('own').controls.spend.total.usd.hour).toBe(1);
+  });
+
+  test('leave the member that is gone, and come back with it', () => {
+    const group = new TestGroup({ slotsMax: Infinity, members: [own] });
+    group.ask('1', { estimate: { price: 4 } });
+    group.reconfigure({ members: [] });
+    expect(reservedAt(group, 'own')).toBe(0);
+    group.reconfigure({ members: [own] });
+    expect(reservedAt(group, 'own')).toBe(4);
+    group.release('1');
+    expect(reservedAt(group, 'own')).toBe(0);
   });
 });
 

@@ -1,0 +1,83 @@
+import { IMPLICIT, type InstantMs } from './words/ids.ts';
+import type { MemberSettings } from './words/member.ts';
+import { RETIRED_MAX, type GroupSettings } from './words/settings.ts';
+import type { GuessRates } from './parts/demand.ts';
+import { countAt, type Member } from './member.ts';
+import { isSplit, memberAt, memberFor, memberOf } from './members.ts';
+import { moveReserved } from './reservation.ts';
+import type { GroupState, Lease } from './state.ts';
+
+/** Changes of a group's members: where calls are granted from then on, and where those count that run. */
+
+/** The settings of the members of a group: as it names them, or of its only one. */
+function settingsOfMembers(settings: GroupSettings): readonly MemberSettings[] {
+  if (settings.members.length > 0) return settings.members;
+  const { slotsMax, isHard, isAdaptive, rates, budgets, isMetered } = settings;
+  const limits = { slotsMax, isHard, isAdaptive, rates, budgets, isMetered };
+  return [{ id: IMPLICIT, ...limits, weight: 1, tier: 1, isEnabled: true, succeeds: null }];
+}
+
+/**
+ * Has the group grant at the members that its settings name. Those that they do not name any more keep what is in
+ * flight there, and what was used and learned, in case they come back.
+ */
+export function serveMembers(state: GroupState, now: InstantMs): void {
+  state.serving = settingsOfMembers(state.settings).map((settings) => {
+    const member = memberAt(state, settings.id, now);
+    member.settings = settings;
+    return member;
+  });
+  state.guessRates = guessRatesOf(state);
+  placeLeases(state, now);
+  for (const member of state.members.values()) {
+    if (!state.serving.includes(member)) retire(state, member);
+  }
+  const retired = [...state.members.values()].filter((each) => !state.serving.includes(each));
+  for (const member of retired.slice(0, Math.max(0, retired.length - RETIRED_MAX))) {
+    if (isEmpty(member)) state.members.delete(member.id);
+  }
+}
+
+/** Has nothing granted at a member any more. */
+function retire(state: GroupState, member: Member): void {
+  member.settings = { ...member.settings, slotsMax: 0, isEnabled: false };
+  const [sole] = state.serving;
+  if (isSplit(state) || sole === undefined) return;
+  // Whoever claims it counts at the only member.
+  sole.unclaimed += member.unclaimed;
+  sole.slotsInUse += member.unclaimed;
+  member.slotsInUse -= member.unclaimed;
+  member.unclaimed = 0;
+  for (const passed of state.bound.passedBefore) passed.member = sole.id;
+}
+
+/** Counts each lease where the key is now by which its call runs. */
+function placeLeases(state: GroupState, now: InstantMs): void {
+  for (const lease of state.leases.values()) placeLease(state, lease, now);
+}
+
+/** Counts a lease where the key is by which its call runs. Returns whether it counted elsewhere before. */
+export function placeLease(state: GroupState, lease: Lease, now: InstantMs): boolean {
+  const from = memberOf(state, lease);
+  const to = memberFor(state, lease.named, lease.holder, now);
+  if (from === to) return false;
+  countAt(from, lease, -1);
+  lease.member = to.id;
+  countAt(to, lease, 1);
+  moveReserved(state, lease, from, to, now);
+  return true;
+}
+
+function isEmpty({ slotsInUse, slotsNested, unclaimed }: Member): boolean {
+  return slotsInUse + slotsNested + unclaimed === 0;
+}
+
+/** The least of all limits of tokens: what is only guessed of a call must fit into any of them. */
+function guessRatesOf({ settings, serving }: GroupState): GuessRates {
+  const all = [settings.rates, ...serving.map((member) => member.settings.rates)];
+  const least = (name: keyof GuessRates) => {
+    const set = all.flatMap((rates) => rates[name] ?? []);
+    return set.length === 0 ? null : Math.min(...set);
+  };
+  return { itpm: least('itpm'), otpm: least('otpm'), tpm: least('tpm'), tpd: least('tpd') };
+}
