@@ -15,8 +15,9 @@ const TAKES = [4, 4, 4, 2];
 const CONFIGURED = 4;
 const IDEAL_SLOTS = TAKES.reduce((sum, slots) => sum + slots, 0);
 
-const CALL_MS = 200;
-const CALLS = { full: 1_400, quick: 140 };
+/** As short as those of models get. */
+const CALL_MS = 500;
+const CALLS = { full: 700, quick: 70 };
 
 /** Callers that have one call under way each: more than there are slots, so that a slot never lacks one. */
 const CALLERS = 28;
