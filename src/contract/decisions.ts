@@ -54,7 +54,7 @@ const rejectionSchema = z.discriminatedUnion('reason', [
     retryAfterMs: retryAfterMs.nullable(),
   }),
   z.object({
-    reason: z.literal('members_out').describe('Every member is out.'),
+    reason: z.literal('members_out').describe('Every member is out, or has refused the call.'),
     retryAfterMs: retryAfterMs.nullable(),
   }),
   z.object({

@@ -79,8 +79,12 @@ interface Block {
   readonly until: InstantMs;
 }
 
-/** Finds why the upstreams of all these members stop calls, and until when the first of them does; null: not all do. */
+/**
+ * Finds why the upstreams of all these members stop calls, and until when the first of them does; null: not all do. Where
+ * there are none, nobody takes calls.
+ */
 export function blockOf(serving: readonly Member[], now: InstantMs): Block | null {
+  if (serving.length === 0) return { reason: 'members_out', until: NEVER };
   let soonest: Block | null = null;
   for (const member of serving) {
     const block = memberBlockOf(member, now);

@@ -74,15 +74,21 @@ function passNested(state: GroupState, now: InstantMs, effects: Effect[]): boole
   return hasChanged;
 }
 
-/** Grants in a dry run, where nobody waits: it is only counted that this one would have. */
+/** Grants in a dry run, where nobody waits: it is only counted that this one would have. Who may go nowhere is rejected. */
 export function letPass(
   state: GroupState,
   waiter: Waiter,
   now: InstantMs,
   effects: Effect[],
 ): void {
-  state.totals.wouldWait += 1;
   const member = anyMember(state, waiter);
+  if (member === null) {
+    // It may go nowhere, now and later.
+    const nowhere = { reason: 'members_out', retryAfterMs: null } as const;
+    leave(state, waiter, rejected(nowhere), now, effects);
+    return;
+  }
+  state.totals.wouldWait += 1;
   const { slots } = waiter.ticket;
   grant(state, waiter, { member, by: 'dry_run', slots, nested: null }, now, effects);
 }

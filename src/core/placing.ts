@@ -112,18 +112,16 @@ export function isWideEnough({ slotsMax }: MemberSettings, slots: number): boole
   return slotsMax === 0 || slots <= slotsMax;
 }
 
-/** Lists the members that a ticket does not exclude; all, if it excludes each of them: the configuration has changed. */
+/** Lists the members that serve and that a ticket does not exclude. Of none of them is any room to be had. */
 export function notExcluded(state: GroupState, { excluded = [] }: Ticket): readonly Member[] {
   const { serving } = state;
   if (!isSplit(state)) return serving;
-  const left = serving.filter(({ id, settings }) => settings.isEnabled && !excluded.includes(id));
-  return left.length === 0 ? serving : left;
+  return serving.filter(({ id, settings }) => settings.isEnabled && !excluded.includes(id));
 }
 
-/** Whether a ticket excludes a member, and not all of them. */
-export function mayNotGoTo(state: GroupState, ticket: Ticket, id: MemberId): boolean {
-  if (ticket.excluded?.includes(id) !== true) return false;
-  return notExcluded(state, ticket) !== state.serving;
+/** Whether a ticket excludes a member. */
+export function mayNotGoTo(state: GroupState, { excluded = [] }: Ticket, id: MemberId): boolean {
+  return isSplit(state) && excluded.includes(id);
 }
 
 /** Whether the budgets of a member have room for a call. */
@@ -268,9 +266,13 @@ function betterCause(chosen: Member, other: Member): PassedOver {
   return other.settings.tier > chosen.settings.tier ? 'tier' : 'load';
 }
 
-/** Picks a member for a call that is let pass whether there is room or not: of those that are in, unless all are out. */
-export function anyMember(state: GroupState, waiter: Waiter): Member {
+/**
+ * Picks a member for a call that is let pass whether there is room or not: of those that are in, unless all are out. Null:
+ * it excludes each that serves.
+ */
+export function anyMember(state: GroupState, waiter: Waiter): Member | null {
   const members = notExcluded(state, waiter.ticket);
+  if (members.length === 0) return null;
   const inside = members.filter(({ controls }) => controls.outage.reason === null);
   return leastLoaded(inside.length > 0 ? inside : members);
 }

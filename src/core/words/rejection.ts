@@ -29,7 +29,7 @@ export type Rejection =
     }
   /** The upstream failed too often, and is not asked before the call's deadline. */
   | { readonly reason: 'breaker_open'; readonly retryAfterMs: number | null }
-  /** Every member is out: its key is refused, its account is out of quota, or an operator took it out. */
+  /** Every member is out, as its key is refused, its account is out of quota, or an operator took it out; or has refused the call. */
   | { readonly reason: 'members_out'; readonly retryAfterMs: number | null }
   /** The budget until then is spent, or would be by what is in flight. */
   | {

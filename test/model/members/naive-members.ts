@@ -185,13 +185,10 @@ export class NaiveMembers {
     return [{ id: '' as MemberSettings['id'], ...sole }];
   }
 
-  /** Those that a call may go to; all, if none is left. */
+  /** Those that a call may go to. */
   #possible({ excluded }: NaiveCall): readonly MemberSettings[] {
     if (this.settings.members.length === 0) return this.#serving();
-    const left = this.settings.members.filter(
-      ({ id, isEnabled }) => isEnabled && !excluded.includes(id),
-    );
-    return left.length > 0 ? left : this.settings.members;
+    return this.settings.members.filter(({ id, isEnabled }) => isEnabled && !excluded.includes(id));
   }
 
   #hasRoom({ id, slotsMax, isEnabled }: MemberSettings, slots: number): boolean {

@@ -82,10 +82,33 @@ describe('a call goes', () => {
     expect(at(group, 'picky')).toBe('b');
   });
 
-  test('anywhere once it excludes all: the members are others by now', () => {
+  test.each([false, true])(
+    'nowhere once it excludes all, and is told so; dry run: %s',
+    (isDryRun) => {
+      const group = groupOf({ a: 1, b: 1 }, { isDryRun });
+      group.ask('1', { excluded: ['a', 'b', 'gone'] });
+      expect(group.rejection('1').reason).toBe('members_out');
+    },
+  );
+
+  test.each([{ isEnabled: false }, null])(
+    'nowhere once those that it does not exclude are gone: %o',
+    (changes) => {
+      const group = groupOf({ a: 1, b: 1 });
+      group.ask('held', { excluded: ['a'] });
+      group.ask('picky', { excluded: ['a'] });
+      expect(group.waiting()).toEqual(['picky']);
+      if (changes !== null) changed(group, 'b', changes);
+      else group.reconfigure({ members: [someMember('a', { slotsMax: 1 })] });
+      expect(group.rejection('picky').reason).toBe('members_out');
+    },
+  );
+
+  test('to a new one, though it excludes all that there were', () => {
     const group = groupOf({ a: 1, b: 1 });
+    group.reconfigure({ members: [...group.state.settings.members, someMember('c')] });
     group.ask('1', { excluded: ['a', 'b'] });
-    expect(at(group, '1')).toBe('a');
+    expect(at(group, '1')).toBe('c');
   });
 
   test('not past a wider one that fits nowhere yet', () => {
@@ -519,12 +542,13 @@ describe('a change of the members', () => {
   });
 
   test('that leaves a call none but one that is out ends its wait', () => {
-    const members = [someMember('a', { slotsMax: 0 }), someMember('b', { isEnabled: false })];
-    const group = groupOf({}, { members });
-    group.ask('1', { excluded: ['a'] });
+    const group = groupOf({ a: 1, b: 1 });
+    changed(group, 'b', { isEnabled: false });
+    group.ask('holds');
+    group.ask('1');
     group.send({ kind: 'take_out', member: memberId('b') });
     expect(group.waiting()).toEqual(['1']);
-    changed(group, 'b', { isEnabled: true });
+    group.reconfigure({ members: [someMember('a', { isEnabled: false }), someMember('b')] });
     expect(group.rejection('1').reason).toBe('members_out');
   });
 

@@ -1,7 +1,8 @@
 // A refusal is about the member: the call goes to another one at once, with its age, and its caller sees a refusal only where
 // no member is left.
 import { afterAll, describe, expect, it } from 'vitest';
-import { nothingLeaks } from '../support/pool.ts';
+import { nothingLeaks, untilStatus } from '../support/pool.ts';
+import { open } from '../support/worker.ts';
 import { ask, KEY, keysAt, newScene, SECRETS, servedAt, type MemberHere } from './members-scene.ts';
 
 afterAll(nothingLeaks);
@@ -114,6 +115,29 @@ describe('where every member refuses it', () => {
     const keys = await keysAt(at.here);
     expect(keys.filter((key) => key === A)).toHaveLength(keys.filter((key) => key === B).length);
     expect(keys).toHaveLength(14);
+  });
+
+  it('nor once the others have gone', async () => {
+    const at = await newScene({
+      members: [
+        { name: 'a', secret: 'UPSTREAM_A' },
+        { name: 'b', secret: 'UPSTREAM_B', tier: 2, limits: { max_concurrency: 1 } },
+      ],
+      settings: { here: { byKey: { [A]: { fail: 'never_fits' } } } },
+    });
+    const headers = { ...KEY, 'x-strict-silent-after-chunks': '1' };
+    const json = { model: 'm', stream: true, messages: [{ role: 'user', content: 'held' }] };
+    const held = open(at.path(), 'held', { json, headers });
+    expect((await held.response).status).toBe(200);
+    const refused = ask(at, 'refused');
+    await untilStatus(at.group, { in_use: 1, queued: 1 });
+    await at.change([{ name: 'a', secret: 'UPSTREAM_A' }]);
+    const { status, headers: said } = await refused;
+    expect([status, said.get('headgate-reason')]).toEqual([503, 'members_out']);
+    expect(said.get('headgate-tries')).toBe('1');
+    expect(await keysAt(at.here)).toEqual([A, B, A]);
+    await at.here.resume();
+    expect(await held.end).toBe('done');
   });
 
   it('and not at all, if it does not want to wait', async () => {

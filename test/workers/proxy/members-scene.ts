@@ -53,6 +53,8 @@ export interface Scene {
   id(place: Place): string;
   /** Where a call goes that names an upstream. */
   path(place?: Place, path?: string): string;
+  /** Gives the group other members. */
+  change(members: readonly MemberHere[]): Promise<void>;
 }
 
 export async function newScene(setup: Setup): Promise<Scene> {
@@ -67,31 +69,34 @@ export async function newScene(setup: Setup): Promise<Scene> {
   const strict = { here, there };
   const places: readonly Place[] = ['here', 'there'];
   const { config = {} } = setup;
-  await configure({
-    ...config,
-    upstreams: places.map((place) => ({
-      id: id(place),
-      base_url: strict[place].url,
-      ...setup.upstreams?.[place],
-    })),
-    groups: [
-      {
-        name: group,
-        match: { models: ['m', 'm-*'] },
-        members: setup.members.map(({ at: place = 'here', ...member }) => ({
-          ...member,
-          upstream: id(place),
-        })),
-        holds: NO_COOLDOWN,
-        ...setup.group,
-      },
-      ...(config.groups ?? []),
-      ...(setup.beside?.(id) ?? []),
-    ],
-    keys: [await keyOf('team', { allow: ['files'] }), ...(config.keys ?? [])],
-  });
+  const team = await keyOf('team', { allow: ['files'] });
+  const change = (members: readonly MemberHere[]): Promise<void> =>
+    configure({
+      ...config,
+      upstreams: places.map((place) => ({
+        id: id(place),
+        base_url: strict[place].url,
+        ...setup.upstreams?.[place],
+      })),
+      groups: [
+        {
+          name: group,
+          match: { models: ['m', 'm-*'] },
+          members: members.map(({ at: place = 'here', ...member }) => ({
+            ...member,
+            upstream: id(place),
+          })),
+          holds: NO_COOLDOWN,
+          ...setup.group,
+        },
+        ...(config.groups ?? []),
+        ...(setup.beside?.(id) ?? []),
+      ],
+      keys: [team, ...(config.keys ?? [])],
+    });
+  await change(setup.members);
   const path: Scene['path'] = (place = 'here', rest = CHAT) => `/${id(place)}${rest}`;
-  return { here, there, group, id, path };
+  return { here, there, group, id, path, change };
 }
 
 /** Makes a call whose answer is read. */
