@@ -158,7 +158,10 @@ export class LeaseHolder {
     await Promise.all(
       late.map(async (one) => {
         const end = await one;
-        if (end.kind === 'granted') this.#adopt(end);
+        if (end.kind !== 'granted' || !this.#adopt(end)) return;
+        // The instance that it holds the lease by now takes the call to run there.
+        const isElsewhere = end.member !== this.#self.member;
+        if (isElsewhere && (await this.#resume()) === 'gone') this.#revoke();
       }),
     );
   }

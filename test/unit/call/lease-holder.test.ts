@@ -5,6 +5,7 @@ import type {
   LeaseRpc,
   RenewAnswer,
   ResumeAnswer,
+  ResumeRequest,
 } from '../../../src/contract/rpc/group-rpc.ts';
 import type { Granted } from '../../../src/call/acquire/open-calls.ts';
 import { LeaseHolder } from '../../../src/call/acquire/lease-holder.ts';
@@ -58,7 +59,7 @@ function granted(lease: LeaseRpc, attachment: number, of: Partial<Granted> = {})
   return { kind: 'granted', lease, leaseId: 't.1', attachment, configVersion: 1, ...of };
 }
 
-function setUp(of: Partial<Granted> = {}) {
+function setUp(of: Partial<Granted> = {}, self: Partial<ResumeRequest> = {}) {
   const first = scriptedLease();
   const resume = vi.fn<() => Promise<ResumeAnswer>>(() => Promise.resolve({ kind: 'gone' }));
   const release = vi.fn<() => Promise<void>>(() => Promise.resolve());
@@ -66,7 +67,8 @@ function setUp(of: Partial<Granted> = {}) {
   const stub = { resume, release, report } as Partial<GroupRpc> as GroupRpc;
   const work: Promise<unknown>[] = [];
   const ctx = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
-  const holder = new LeaseHolder(() => stub, SELF, granted(first.lease, 5, of), ctx, onTimer);
+  const own = { ...SELF, ...self };
+  const holder = new LeaseHolder(() => stub, own, granted(first.lease, 5, of), ctx, onTimer);
   const onRevoked = vi.fn<() => void>();
   holder.keep(onRevoked);
   return { ...first, resume, release, report, holder, onRevoked, work };
@@ -245,6 +247,29 @@ it.each([
   expect(late.lease[Symbol.dispose]).toHaveBeenCalledTimes(wins ? 0 : 1);
   await holder.release('success');
   expect((wins ? late.lease : lease).release).toHaveBeenCalledOnce();
+});
+
+it('an instance that has granted the lease at another member is told where its call runs', async () => {
+  const { holder, resume } = setUp({}, { member: 'a' });
+  const [late, second] = [scriptedLease(), scriptedLease()];
+  resume.mockResolvedValueOnce(granted(second.lease, 10, { member: 'a' }));
+  const adopted = holder.adoptLate([
+    Promise.resolve(granted(late.lease, 9, { member: 'b' })),
+    Promise.resolve(granted(scriptedLease().lease, 4, { member: 'b' })),
+  ]);
+  await vi.advanceTimersByTimeAsync(RESUME_MS);
+  await adopted;
+  const held = { ...HELD, attachment: 9 };
+  expect(resume).toHaveBeenCalledExactlyOnceWith({ ...SELF, member: 'a', ...held });
+  expect(late.lease[Symbol.dispose]).toHaveBeenCalledOnce();
+  await holder.release('success');
+  expect(second.lease.release).toHaveBeenCalledOnce();
+});
+
+it('one that has granted it at the same member need not be told', async () => {
+  const { holder, resume } = setUp({}, { member: 'a' });
+  await holder.adoptLate([Promise.resolve(granted(scriptedLease().lease, 9, { member: 'a' }))]);
+  expect(resume).not.toHaveBeenCalled();
 });
 
 it('an answer that comes after the release is let go of', async () => {
