@@ -60,7 +60,7 @@ export async function planAt(
   const account = operation.limited ? await accountOf(call, upstream, calledKey) : null;
   const at = { upstream, operation: operation.name, model };
   const routed = { ...routedCall(call, at, calledKey), account };
-  const placed = placementsOf(call, routed, leftGroups(call, spilledFrom));
+  const placed = placementsOf(call, routed);
   const members = mayLackKey ? membersFor(call, located, placed, spilledFrom) : null;
   if (members?.kind === 'rejected') return members;
   if (found.kind === 'rejected' && members === null) return found;
@@ -87,14 +87,6 @@ function membersFor(
   const names = [first, ...others].map(({ name }) => name).join(', ');
   const message = `The call belongs to several groups that name members (${names}), and it can run at those of one.`;
   return rejected({ reason: 'too_many_groups', message });
-}
-
-/** Names of the groups with members at its own upstream, of a call that has left that as none of them took it. */
-function leftGroups(call: KnownCall, from: Located | null): ReadonlySet<string> | undefined {
-  if (from === null || !call.table.routes.hasMembers) return undefined;
-  const { upstream, operation, model } = from;
-  const routed = routedCall(call, { upstream, operation: operation.name, model }, NO_KEY);
-  return new Set(groupsWithMembers(placementsOf(call, routed)).map(({ name }) => name));
 }
 
 /** Gives a call that goes with its caller's own key the pools of that key, in groups whose other calls go by members. */
@@ -134,16 +126,9 @@ export function routedCall(
   };
 }
 
-/**
- * The pools of a call, by the configuration that it goes by, with partitions named by their values. `left`: groups that
- * it is in no more.
- */
-export function placementsOf(
-  { table }: KnownCall,
-  routed: RoutedCall,
-  left?: ReadonlySet<string>,
-): readonly Placement[] {
-  return table.routes.place(routed, left);
+/** The pools of a call, by the configuration that it goes by, with partitions named by their values. */
+export function placementsOf({ table }: KnownCall, routed: RoutedCall): readonly Placement[] {
+  return table.routes.place(routed);
 }
 
 /** The pool of a call in the automatic group; null: it is in none. */

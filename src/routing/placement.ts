@@ -4,7 +4,6 @@ import type { OnSaturated } from '../contract/config/reactions.ts';
 import { keyGroups } from './key-groups.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Lane } from '../core/words/ticket.ts';
-import { DIALECT_DEFAULTS } from '../providers/dialects.ts';
 import { providerOf } from '../providers/index.ts';
 import { limitsOfModels } from '../providers/known-limits.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
@@ -20,6 +19,7 @@ import {
   type ModelUse,
 } from './group-match.ts';
 import { byTier, hasMembers, membersOf } from './members.ts';
+import { compileCanonical, modelNames } from './model-names.ts';
 import { partitionOf } from './partition.ts';
 import { longestTimeoutMs } from './lane-timeouts.ts';
 
@@ -112,9 +112,9 @@ export interface Routes {
    * The pools of a call, narrow first: every configured group that matches, and the automatic one unless
    * a configured group is for its model, upstream or base URL. Deterministic: the order of groups in the
    * document never matters. Partitions are named by their values: `hashedPlacements` gives those in a jurisdiction
-   * their pools' names. `left`: names of groups whose members could not take it, which it is in no more.
+   * their pools' names.
    */
-  place(call: RoutedCall, left?: ReadonlySet<string>): readonly Placement[];
+  place(call: RoutedCall): readonly Placement[];
 }
 
 /** A call by a model alone, whose upstream is looked for. */
@@ -148,7 +148,7 @@ export function compileRoutes(config: Config): Routes {
     ofKeys.size === 0 ? [] : call.keyIds.flatMap((id) => ofKeys.get(id) ?? []);
   const withMembers = groups.filter(({ config: group }) => hasMembers(group));
   const namesOf = (upstream: Upstream, model: string | null): ModelNames =>
-    modelNames(upstream, model, canonicalModel(of(upstream), model));
+    modelNames(upstream, model, of(upstream).canonical(model));
   const beforeModel = (call: CallBeforeModel) =>
     of(call.upstream).index.beforeModel(call, ownOf(call));
   return {
@@ -201,17 +201,15 @@ export function compileRoutes(config: Config): Routes {
       const prefix = `${upstream.id}/`;
       const [first, second] = [one, other].map((name) => {
         const isPrefixed = name.toLowerCase().startsWith(prefix);
-        return canonicalModel(routes, isPrefixed ? name.slice(prefix.length) : name);
+        return routes.canonical(isPrefixed ? name.slice(prefix.length) : name);
       });
       return first === second;
     },
-    place(call, left) {
+    place(call) {
       const routes = of(call.upstream);
-      const model = canonicalModel(routes, call.model);
+      const model = routes.canonical(call.model);
       const names = modelNames(call.upstream, call.model, model);
-      const all = [...ownOf(call), ...routes.index.matching(call, names)];
-      const matched =
-        left === undefined ? all : all.filter(({ config: { name } }) => !left.has(name));
+      const matched = [...ownOf(call), ...routes.index.matching(call, names)];
       const ranked = matched.map((group) => ({
         rank: group.rank,
         name: group.config.name,
@@ -277,13 +275,12 @@ interface UpstreamRoutes {
   /** Groups that calls to it may match, the narrowest first. */
   readonly groups: readonly CompiledGroup[];
   readonly index: GroupIndex;
-  /** By the alias in lower case. */
-  readonly aliases: ReadonlyMap<string, string>;
+  /** Finds the model that a name stands for. */
+  readonly canonical: (model: string | null) => string | null;
   /** Whether its automatic group is split by model. */
   readonly isAutoSplit: boolean;
   /** Whether some automatic group of it sends calls elsewhere. */
   readonly autoSpills: boolean;
-  readonly modelPrefix: RegExp | undefined;
 }
 
 function compileUpstream(
@@ -295,14 +292,11 @@ function compileUpstream(
   return {
     groups,
     index: new GroupIndex(groups, factsOf),
-    aliases: new Map(
-      Object.entries(upstream.aliases).map(([alias, model]) => [alias.toLowerCase(), model]),
-    ),
+    canonical: compileCanonical(upstream),
     isAutoSplit: limitsOfModels(providerOf(upstream)).length > 0,
     autoSpills: [...saturated].some(
       ([name, does]) => (name === own || name.startsWith(`${own}/`)) && spills(does),
     ),
-    modelPrefix: DIALECT_DEFAULTS[upstream.dialect].modelPrefix,
   };
 }
 
@@ -314,19 +308,6 @@ function factsOf({ config, modelUse, isTargeted, matchesModel }: CompiledGroup):
     isReplaced: isTargeted && matchesModel === null,
     keepsAlive: keepaliveAfterMs(config) !== null,
   };
-}
-
-/** Finds the model that a name stands for, in lower case. */
-function canonicalModel(routes: UpstreamRoutes, model: string | null): string | null {
-  if (model === null) return null;
-  const sent = model.toLowerCase();
-  const name = routes.modelPrefix === undefined ? sent : sent.replace(routes.modelPrefix, '');
-  return (routes.aliases.get(sent) ?? routes.aliases.get(name) ?? name).toLowerCase();
-}
-
-function modelNames(upstream: Upstream, sent: string | null, canonical: string | null): ModelNames {
-  const names = [sent?.toLowerCase() ?? null, canonical].filter((name) => name !== null);
-  return { upstream: upstream.id, names: [...new Set(names)] };
 }
 
 /** Ways of calls that find no room in automatic groups, by the names of these, where somebody says it. */

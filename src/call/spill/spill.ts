@@ -6,6 +6,7 @@ import { classify } from '../../upstream/operation/operation.ts';
 import type { Ticket } from '../acquire/admission.ts';
 import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
+import { groupsWithMembers } from '../members/member-plan.ts';
 import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
 import { mayBeRenamed, RENAMED_BYTES_MAX } from '../renamed-body.ts';
 import { LEFT, rejected, type Left, type Rejected } from '../result.ts';
@@ -54,13 +55,17 @@ export interface SpillPlan {
   readonly afterMs: number;
   /** How long each of them but the last may take to its first byte; null: any time. */
   readonly firstByteMs: number | null;
+  /** Names of the groups with members that the call has been in: each has chosen among all its places. */
+  been: readonly string[];
 }
 
 /** Plans where else a call may go. Nowhere, unless one of its groups says so. */
-export async function planSpill({ call, located, rules }: Candidate): Promise<SpillPlan> {
+export async function planSpill(from: Candidate): Promise<SpillPlan> {
+  const { call, located, rules } = from;
   const { onSaturated } = rules;
+  const been = namesWithMembers(from);
   if (typeof onSaturated === 'string') {
-    return { next: [], afterMs: 0, firstByteMs: null };
+    return { next: [], afterMs: 0, firstByteMs: null, been };
   }
   const { spill_to: entries, after_ms: afterMs } = onSaturated;
   // A directory of the version before knows nothing of it.
@@ -76,10 +81,31 @@ export async function planSpill({ call, located, rules }: Candidate): Promise<Sp
   });
   const planned = await Promise.all(listed.map((entry) => spillTo(entry, call, located)));
   // One that can go nowhere else has nothing to gain from leaving its own queue.
-  const next = planned
+  const possible = planned
     .filter((one) => one !== null)
     .filter((one) => !one.renamesBody || mayBeRenamed(one.call));
-  return { next, afterMs, firstByteMs };
+  return { next: toOtherGroups(possible, been), afterMs, firstByteMs, been };
+}
+
+/**
+ * Leaves out the candidates in a group with members that the call was in before: none of them had room, and what the
+ * group as a whole forbids holds for the call under any name of its model.
+ */
+function toOtherGroups(
+  candidates: readonly SpillCandidate[],
+  been: readonly string[],
+): SpillCandidate[] {
+  const seen = new Set(been);
+  return candidates.filter((one) => {
+    const names = namesWithMembers(one);
+    if (names.some((name) => seen.has(name))) return false;
+    for (const name of names) seen.add(name);
+    return true;
+  });
+}
+
+function namesWithMembers({ placements }: Candidate): string[] {
+  return groupsWithMembers(placements).map(({ name }) => name);
 }
 
 /** Tells whether a caller's calls may go on to an upstream: a key of its own goes nowhere else, an operator's out behind a gateway key only. */
@@ -117,8 +143,9 @@ async function spillTo(
 /** Takes the next candidate that the call can go to from the plan, with its body as it is to be there. */
 export async function nextCandidate(
   plan: SpillPlan,
-  { call, located, spilledFrom }: Candidate,
+  from: Candidate,
 ): Promise<Candidate | Rejected | Left | null> {
+  const { call, located, spilledFrom } = from;
   const { body, table } = call;
   const asCalled = spilledFrom ?? located;
   body.restore();
@@ -129,7 +156,11 @@ export async function nextCandidate(
     ),
   );
   plan.next = [];
-  const possible = planned.filter((one) => one !== null);
+  plan.been = [...plan.been, ...namesWithMembers(from)];
+  const possible = toOtherGroups(
+    planned.filter((one) => one !== null),
+    plan.been,
+  );
   for (const [index, one] of possible.entries()) {
     const { model } = one.entry;
     // What is read for one candidate must be there for the next.

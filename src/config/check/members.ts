@@ -34,7 +34,6 @@ export function memberErrors(group: GroupConfig, path: string, upstreams: Upstre
     ),
     ...matchErrors(group, `${path}.match`, upstreams),
     ...partitionErrors(group, path),
-    ...spillErrors(group, `${path}.on_saturated.spill_to`, upstreams),
   ];
 }
 
@@ -65,7 +64,7 @@ function placeErrors(
 }
 
 /** Takes the dialect that the members of a group have in common. Null: none of them has an upstream. */
-function dialectOf(members: readonly MemberConfig[], upstreams: Upstreams): Dialect | null {
+export function dialectOf(members: readonly MemberConfig[], upstreams: Upstreams): Dialect | null {
   const [first] = members.flatMap(({ upstream }) => upstreams.get(upstream) ?? []);
   return first?.dialect ?? null;
 }
@@ -163,32 +162,6 @@ function partitionErrors({ partition_by: by }: GroupConfig, path: string): Field
     if (!BY_PLACE.has(each)) return [];
     const message = `"${each}" cannot split a group with members: which of them a call goes to is chosen within it`;
     return [{ path: `${path}.partition_by[${index}]`, message }];
-  });
-}
-
-/** Finds other upstreams that a call would go on to in vain: where a member is, or of another dialect than they. */
-function spillErrors(
-  { on_saturated: onSaturated, members }: GroupConfig,
-  path: string,
-  upstreams: Upstreams,
-): FieldError[] {
-  if (typeof onSaturated === 'string') return [];
-  const dialect = dialectOf(members, upstreams);
-  return onSaturated.spill_to.flatMap((entry, index) => {
-    const [id, model] = typeof entry === 'string' ? [entry, null] : [entry.upstream, entry.model];
-    const to = upstreams.get(id);
-    if (to === undefined) return [];
-    const at = `${path}[${index}]${typeof entry === 'string' ? '' : '.upstream'}`;
-    if (dialect !== null && to.dialect !== dialect) {
-      const message = `speaks ${to.dialect}, and the members speak ${dialect}, so that their calls cannot go there`;
-      return [{ path: at, message }];
-    }
-    const same = members.findIndex(
-      ({ upstream, secret }) => upstream === id && (secret ?? to.secret) === to.secret,
-    );
-    if (same === -1 || model !== null) return [];
-    const message = `is where members[${same}] is already: calls come here when none of them has room`;
-    return [{ path: at, message }];
   });
 }
 

@@ -4,6 +4,8 @@ import { upstreamNamedBy } from '../../routing/auto-groups.ts';
 import { quoteName, type FieldError } from '../field-error.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
+import { hasMembers } from '../../routing/members.ts';
+import { spillFromMembers } from './spill-from-members.ts';
 
 /**
  * Finds entries of a group's `spill_to` that calls cannot go to, or must not: without a key of the
@@ -17,7 +19,12 @@ export function spillErrors(
   path: string,
   upstreams: ReadonlyMap<string, Upstream>,
 ): FieldError[] {
-  const from = { matched: upstreamsOf(group, upstreams), isNamed: namesUpstreams(group) };
+  const ofMembers = hasMembers(group) ? spillFromMembers(group, upstreams) : null;
+  const from = {
+    matched: upstreamsOf(group, upstreams),
+    isNamed: namesUpstreams(group),
+    ofMembers,
+  };
   return errorsOf(group.on_saturated, `${path}.on_saturated`, from, upstreams);
 }
 
@@ -29,7 +36,7 @@ export function autoSpillErrors(
   return all.flatMap(({ name, on_saturated: does = 'queue' }, index) => {
     const upstream = upstreamNamedBy(name, upstreams);
     if (upstream === null) return [];
-    const from = { matched: [upstream], isNamed: true };
+    const from = { matched: [upstream], isNamed: true, ofMembers: null };
     return errorsOf(does, `auto_groups[${index}].on_saturated`, from, upstreams);
   });
 }
@@ -39,12 +46,14 @@ interface From {
   readonly matched: readonly Upstream[];
   /** The group names its upstreams. */
   readonly isNamed: boolean;
+  /** Tells why calls cannot go on from the group's members; null: it has none. */
+  readonly ofMembers: ReturnType<typeof spillFromMembers> | null;
 }
 
 function errorsOf(
   onSaturated: OnSaturated,
   path: string,
-  { matched, isNamed }: From,
+  { matched, isNamed, ofMembers }: From,
   upstreams: ReadonlyMap<string, Upstream>,
 ): FieldError[] {
   if (typeof onSaturated === 'string') return [];
@@ -60,6 +69,10 @@ function errorsOf(
         "has no key of the operator's, so callers' own keys for another upstream would be sent there; " +
           'set auth.secret at the upstream, or auth: none if it takes no key',
       );
+    }
+    if (ofMembers !== null) {
+      const message = ofMembers(to, model);
+      return message === null ? [] : error(message);
     }
     const others = matched.filter((from) => from !== to);
     if (matched.length === 1 && others.length === 0 && model === null) {

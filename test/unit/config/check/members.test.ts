@@ -97,6 +97,12 @@ describe('the schema refuses, with the path', () => {
 const UPSTREAMS: ConfigInput['upstreams'] = [
   { id: 'east', base_url: 'https://east.example.com', auth: { secret: 'UPSTREAM_EAST' } },
   { id: 'west', base_url: 'https://west.example.com', aliases: { ours: 'gpt-4o' } },
+  {
+    id: 'south',
+    base_url: 'https://south.example.com',
+    aliases: { ours: 'gpt-4o' },
+    auth: { secret: 'UPSTREAM_SOUTH' },
+  },
   { id: 'off', base_url: 'https://off.example.com', enabled: false },
   { id: 'closed', base_url: 'https://closed.example.com', dialect: 'opaque' },
 ];
@@ -216,6 +222,29 @@ describe('members are refused, with the path', () => {
       'on_saturated.spill_to[0]',
       'is where members[0] is already',
     ],
+    ...(
+      [
+        ['anything', {}, 'east'],
+        ['anything, under another model', {}, { upstream: 'south', model: 'x' }],
+        ['anything of some keys and headers', { keys: ['team'], operations: ['chat'] }, 'east'],
+        ['the upstream', { upstreams: ['e*', 'south'] }, 'east'],
+        ['the model', { models: ['gpt-*'] }, { upstream: 'south', model: 'gpt-4o-mini' }],
+        ['its alias', { models: ['gpt-4o'] }, { upstream: 'south', model: 'ours' }],
+        ['the model, in full', { models: ['south/x'] }, { upstream: 'south', model: 'x' }],
+        ["the call's own model", { models: ['gpt-4o'] }, 'east'],
+        ["the call's own model, wherever it is", { models: ['gpt-4o', '*/o3'] }, 'east'],
+        [
+          "the call's own model, which has a slash",
+          { upstreams: ['east', 'south'], models: ['openai/gpt-oss'] },
+          'east',
+        ],
+      ] as const
+    ).map(([what, match, to]): [string, Partial<GroupInput>, string, string] => [
+      `where calls spill to what the group matches: ${what}`,
+      { match: structuredClone(match) as never, members: [WEST], on_saturated: { spill_to: [to] } },
+      `on_saturated.spill_to[0]${typeof to === 'string' ? '' : '.upstream'}`,
+      'there belong to this group as well. Name it as a member instead',
+    ]),
     ['if there are none to keep', { affinity: {} }, 'affinity', 'means nothing without members'],
   ])('%s', (_what, group, path, message) => {
     expect(check(group).errors).toEqual([
@@ -242,8 +271,40 @@ describe('members are taken', () => {
     ],
     ['in a group that is split by callers', { partition_by: ['caller'], members: [A, B] }],
     [
-      'in a group that spills',
-      { members: [WEST], on_saturated: { spill_to: ['east'] }, match: { models: ['gpt-4o'] } },
+      'in a group that spills to an upstream that it does not match',
+      { match: { upstreams: ['west'] }, members: [WEST], on_saturated: { spill_to: ['east'] } },
+    ],
+    [
+      'by base URL',
+      {
+        match: { base_urls: ['https://west.example.com'] },
+        members: [WEST],
+        on_saturated: { spill_to: ['east'] },
+      },
+    ],
+    [
+      'or to a model',
+      {
+        match: { models: ['gpt-4o', 'west/*'] },
+        members: [WEST],
+        on_saturated: { spill_to: [{ upstream: 'east', model: 'gpt-4o-mini' }] },
+      },
+    ],
+    [
+      'or to an upstream that its models do not name',
+      {
+        match: { models: ['west/gpt-4o'] },
+        members: [WEST],
+        on_saturated: { spill_to: ['east', { upstream: 'east', model: 'gpt-4o' }] },
+      },
+    ],
+    [
+      'or to where some of its calls are in the group, and others are not',
+      {
+        match: { models: ['west/gpt-4o', 'o3'] },
+        members: [WEST],
+        on_saturated: { spill_to: ['east'] },
+      },
     ],
   ])('%s', (_what, group) => {
     expect(check(group).errors).toEqual([]);
