@@ -88,6 +88,18 @@ export class Tries {
   }
 
   /**
+   * Tells whether the call may go on to another member after an error at one; counted if so. Once it may whatever its
+   * group says of retries: it is another place. From then on it is a call that kills its upstreams, maybe, and one more
+   * retry.
+   */
+  mayHop(max: number, budget: RetryBudget, share: number): boolean {
+    if (this.#sdkRetries > 0) return false;
+    if (this.#retried > 0) return this.mayRetry(max, budget, share);
+    this.#retried += 1;
+    return true;
+  }
+
+  /**
    * Tells whether the call may be tried once more after an error; counted if so. What the SDK retries anyway
    * is not multiplied.
    */

@@ -21,7 +21,7 @@ export function whereNext(
   const { rules, located, members } = candidate;
   const { max, budget } = rules.retries;
   const elsewhere = hasNext ? 'elsewhere' : null;
-  if (members !== null) return whereAfterMember(candidate, members, turn) ?? elsewhere;
+  if (members !== null) return whereAfterMember(candidate, members, turn, kind) ?? elsewhere;
   const mayWait = rules.mayWait && ticket.maxWaitMs !== 0;
   switch (kind) {
     case 'concurrency':

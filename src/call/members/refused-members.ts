@@ -12,6 +12,11 @@ const WAITABLE: ReadonlySet<RefusalKind> = new Set([
 /** Kinds after which the same call may be sent once more, if its group says so. */
 const RETRIABLE: ReadonlySet<RefusalKind> = new Set(['overload', 'error']);
 
+/** Whether a member failed, rather than refused. */
+export function isFailure(kind: RefusalKind): boolean {
+  return RETRIABLE.has(kind);
+}
+
 /** The members that have refused one call, and why. It goes to none of them before all have. */
 export class RefusedMembers {
   readonly #kinds = new Map<string, RefusalKind>();

@@ -1,9 +1,10 @@
-import type { RefusalKind } from '../../core/words/signal.ts';
+import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import { retryBudgetOf } from '../isolate.ts';
 import type { Candidate } from '../plan.ts';
 import type { Again } from '../result.ts';
 import { isSamePlace, type Tries, type Turn } from '../tries.ts';
 import type { MemberPlace, MemberPlan } from './member-plan.ts';
+import { isFailure } from './refused-members.ts';
 
 /** Notes that a member has refused a call, for whatever it said; and, for where the call comes from, those that are reached alike. */
 export function noteRefusedAt(
@@ -35,21 +36,25 @@ export function hasMemberLeft({ places }: MemberPlan, { refusedMembers }: Tries)
 }
 
 /**
- * Decides where a call goes that a member did not serve: at once to another; where all have refused it, once more to
- * those for which a wait helps. Null: nowhere in its group.
+ * Decides where a call goes that a member did not serve: at once to another, but no oftener than it may be retried where
+ * one after the other fails; where all have refused it, once more to those for which a wait helps. Null: nowhere in its
+ * group.
  */
 export function whereAfterMember(
   { rules, located }: Candidate,
   plan: MemberPlan,
   { ticket, tries }: Turn,
+  kind: UpstreamSignal['kind'],
 ): Again['where'] | null {
-  if (hasMemberLeft(plan, tries)) return 'here';
-  if (!rules.mayWait || ticket.maxWaitMs === 0) return null;
   const { refusedMembers } = tries;
-  if (mayAskWaitable(tries)) return 'here';
-  const { max, budget } = rules.retries;
-  if (!refusedMembers.isRetriable) return null;
-  if (!tries.mayRetry(max, retryBudgetOf(located.upstream.id), budget)) return null;
+  const { max, budget: share } = rules.retries;
+  const budget = retryBudgetOf(located.upstream.id);
+  const mayGoOn = (): boolean =>
+    kind === 'served' || !isFailure(kind) || tries.mayHop(max, budget, share);
+  if (hasMemberLeft(plan, tries)) return mayGoOn() ? 'here' : null;
+  if (!rules.mayWait || ticket.maxWaitMs === 0) return null;
+  if (refusedMembers.waitable !== null && mayGoOn() && mayAskWaitable(tries)) return 'here';
+  if (!refusedMembers.isRetriable || !tries.mayRetry(max, budget, share)) return null;
   refusedMembers.forgetRetriable();
   return 'here later';
 }

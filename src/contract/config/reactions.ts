@@ -54,7 +54,7 @@ export const feedForwardSchema = z.strictObject({
 export const retriesSchema = z.strictObject({
   max: z.int().min(0).max(10).default(0).meta({
     description:
-      'More tries after an overload, a 5xx or a broken connection, before anything was sent on.',
+      'More tries after an overload, a 5xx or a broken connection, before anything was sent on. One at another member is always made.',
     unit: 'tries',
   }),
   max_body_bytes: z.int().min(0).max(33_554_432).default(4_194_304).meta({

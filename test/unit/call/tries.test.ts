@@ -105,6 +105,29 @@ describe('a call that failed', () => {
     expect(triesOf(count).mayRetry(1, richBudget(), 1)).toBe(mayRetry);
   });
 
+  test.each([
+    [0, 1],
+    [1, 1],
+    [3, 3],
+  ])('at a member goes on to others, with %i retries %i times', (max, times) => {
+    const tries = triesOf();
+    const budget = richBudget();
+    const granted = Array.from({ length: 6 }, () => tries.mayHop(max, budget, 1));
+    expect(granted.filter(Boolean)).toHaveLength(times);
+    expect(tries.mayRetry(max, budget, 1)).toBe(false);
+  });
+
+  test('at a member goes on once whatever is left of the budget, and then within it', () => {
+    const tries = triesOf();
+    const budget = new RetryBudget();
+    expect([1, 2, 3].map(() => tries.mayHop(10, budget, 0))).toEqual([true, false, false]);
+    expect([1, 2, 3].map(() => tries.mayHop(10, budget, 0.1))).toEqual([true, true, false]);
+  });
+
+  test('at a member goes on to none if its SDK sends it again anyway', () => {
+    expect(triesOf('1').mayHop(3, richBudget(), 1)).toBe(false);
+  });
+
   test('takes nothing of the budget if it may not be tried again', () => {
     const budget = new RetryBudget();
     triesOf('1').mayRetry(1, budget, 0.1);

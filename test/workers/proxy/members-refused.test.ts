@@ -70,14 +70,54 @@ describe('the call goes to another member', () => {
     expect(await servedAt(at, 'call', { headers })).toBe('b');
   });
 
-  it('and what its retries say of errors is about going back to the same', async () => {
+  it('once after an error, whatever is said of retries', async () => {
     const at = await newScene({
       members: A_THEN_B,
-      group: { retries: { max: 0 } },
+      group: { retries: { max: 0, budget: 0 } },
       settings: { here: { byKey: { [A]: { fail: 'error' } } } },
     });
     expect(await servedAt(at, 'call')).toBe('b');
   });
+});
+
+describe.each([
+  ['a 5xx', 'error', 500],
+  ['an overload', 'overload', 503],
+] as const)('a call that has %s of all its members', (_, fail, status) => {
+  const [one, two] = ['UPSTREAM_A', 'UPSTREAM_B'].map((secret) => ({ secret }));
+  const FOUR: readonly MemberHere[] = [
+    { name: 'a', ...one },
+    { name: 'b', ...two },
+    { name: 'c', at: 'there', ...one },
+    { name: 'd', at: 'there', ...two },
+  ];
+
+  it.each([
+    ['goes to one more of them', 0, {}, 2],
+    ['goes to as many more as it may be retried', 2, {}, 3],
+    ['goes to no other if its SDK sends it again', 2, { 'x-stainless-retry-count': '1' }, 1],
+  ] as const)('%s', async (__, max, headers, sent) => {
+    const at = await newScene({
+      members: FOUR,
+      group: { retries: { max } },
+      settings: { here: { fail }, there: { fail } },
+    });
+    const answer = await ask(at, 'call', { headers: { ...KEY, ...headers } });
+    expect([answer.status, answer.headers.get('headgate-reason')]).toEqual([status, null]);
+    expect(answer.headers.get('headgate-tries')).toBe(`${sent}`);
+    const counts = [(await at.here.stats()).total, (await at.there.stats()).total];
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(sent);
+  });
+});
+
+it('a call that one member fails and another one refuses comes back to that', async () => {
+  const at = await newScene({
+    members: A_THEN_B,
+    settings: { here: { byKey: { [B]: { fail: 'error' } } } },
+  });
+  await at.here.failNext('concurrency');
+  expect(await servedAt(at, 'call')).toBe('a');
+  expect(await keysAt(at.here)).toEqual([A, B, A]);
 });
 
 describe('where every member refuses it', () => {
