@@ -1,4 +1,5 @@
 import { MINUTE_MS, type LimitHeaders } from '../upstream/refusal/header-families.ts';
+import { isSentence } from '../upstream/refusal/own-words.ts';
 import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import type { Provider } from './provider.ts';
 
@@ -45,7 +46,9 @@ export const anthropic = {
     {
       kind: 'quota',
       scope: 'upstream',
-      text: /^your credit balance is too low/,
+      message: isSentence(
+        /your credit balance is too low(?: to access the (?:anthropic |claude )?api)?\.?(?: please go to plans & billing to upgrade or purchase credits\.?)?/,
+      ),
       onClientError: true,
     },
   ],

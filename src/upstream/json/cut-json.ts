@@ -13,18 +13,25 @@ interface OpenEnd {
 /** An escape that was cut in two. */
 const HALF_ESCAPE = /^\\(?:u[0-9a-f]{0,3})?$/i;
 
-/**
- * Parses the first JSON value of a text that may have been cut anywhere; undefined where that does
- * not help. A string that was cut keeps what there is of it; a key, number or word that was cut is
- * dropped. What follows the first value is ignored.
- */
-export function parseCutJson(text: string): unknown {
+/** The first JSON value of a text. */
+interface CutJson {
+  /** Undefined: it is none. A string that was cut keeps what there is of it; a key, number or word that was cut is dropped. */
+  readonly value: unknown;
+  /** The text that follows it; null: it was cut. */
+  readonly rest: string | null;
+}
+
+/** Parses the first JSON value of a text that may have been cut anywhere. */
+export function parseCutJson(text: string): CutJson {
   const end = scan(text);
-  if (typeof end === 'number') return tryParse(text.slice(0, end));
+  if (typeof end === 'number') {
+    return { value: tryParse(text.slice(0, end)), rest: text.slice(end) };
+  }
   const { closers, seamAt, seamDepth } = end;
   const whole = tryParse(closeString(text, end) + closers.toReversed().join(''));
-  if (whole !== undefined || seamAt < 0) return whole;
-  return tryParse(text.slice(0, seamAt) + closers.slice(0, seamDepth).toReversed().join(''));
+  if (whole !== undefined || seamAt < 0) return { value: whole, rest: null };
+  const seam = text.slice(0, seamAt) + closers.slice(0, seamDepth).toReversed().join('');
+  return { value: tryParse(seam), rest: null };
 }
 
 function closeString(text: string, end: OpenEnd): string {

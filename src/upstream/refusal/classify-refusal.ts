@@ -5,6 +5,7 @@ import type { ErrorFields } from './error-fields.ts';
 import type { HeaderProfile } from './header-families.ts';
 import { readLimitHints } from './limit-headers.ts';
 import { readDelay } from './refusal-delay.ts';
+import { withoutQuoted } from './own-words.ts';
 import type { RefusalRow, RefusalRules, RefusalScope } from './refusal-table.ts';
 import { refusesEgress } from './refuses-egress.ts';
 import { refusesKey } from './refuses-key.ts';
@@ -144,13 +145,22 @@ function isFor(row: RefusalRow, { status, fields }: Seen): boolean {
   return !CLIENT_ERRORS.has(status) || row.onClientError === true;
 }
 
-function holds(row: RefusalRow, { status, headers, fields, codes }: Seen): boolean {
+function holds(row: RefusalRow, seen: Seen): boolean {
+  const { status, headers, fields, codes } = seen;
   if (row.codes?.some((code) => codes.has(code)) === true) return true;
   // The text of a 200 is the model's.
   if (status === 200) return false;
-  if (row.statuses?.includes(status) === true || row.text?.test(fields.text) === true) return true;
+  if (row.statuses?.includes(status) === true || saysSo(row, seen)) return true;
   if (row.quotaId !== undefined && fields.quotaIds.some((id) => row.quotaId?.test(id))) return true;
   return row.zeroHeader !== undefined && headers.get(row.zeroHeader) === '0';
+}
+
+/** Tells whether the messages say what a row is about. */
+function saysSo({ kind, text, message }: RefusalRow, { status, fields }: Seen): boolean {
+  if (message !== undefined && fields.messages.some(message)) return true;
+  if (text === undefined || CLIENT_ERRORS.has(status)) return false;
+  // It takes a member out, which no name that a caller gives may do.
+  return text.test(kind === 'quota' ? withoutQuoted(fields.text) : fields.text);
 }
 
 function namesQuota({ quotaIds, text }: ErrorFields): boolean {

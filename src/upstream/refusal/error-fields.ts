@@ -12,6 +12,11 @@ export interface ErrorFields {
   readonly codes: ReadonlySet<string>;
   /** The messages, one per line. Never a whole JSON body: request ids and prompts are no messages. */
   readonly text: string;
+  /**
+   * The same messages, each by itself. None where the body was cut: the last one may go on, and a caller whose words fill
+   * the body could have it cut where it likes.
+   */
+  readonly messages: readonly string[];
   /** Google's names of the quotas that were exceeded. */
   readonly quotaIds: readonly string[];
   /** Google's `RetryInfo.retryDelay`. */
@@ -61,16 +66,23 @@ export function readErrorFields(body: string, headers: Headers): ErrorFields {
   const found = new Found();
   const awsType = headers.get('x-amzn-errortype');
   if (awsType !== null) found.code('__type', awsType);
-  const text = body.slice(0, REFUSAL_BYTES_MAX).trim().replace(EVENT_PREFIX, '');
+  const text = body.slice(0, REFUSAL_BYTES_MAX).trim();
   // A page of HTML comes from something in between, and its words mean nothing.
-  if (!text.startsWith('<')) found.message(text, 0);
+  if (!text.startsWith('<')) found.body(text);
   return {
     codes: found.codes,
     text: found.texts.join('\n'),
+    messages: found.isCut ? [] : found.texts,
     quotaIds: found.quotaIds,
     retryDelay: found.retryDelay,
     resetAt: found.resetAt,
   };
+}
+
+const NO_JSON = { value: undefined, rest: null };
+
+function parseJson(text: string): ReturnType<typeof parseCutJson> {
+  return /^[{[]/.test(text) ? parseCutJson(text) : NO_JSON;
 }
 
 class Found {
@@ -79,12 +91,30 @@ class Found {
   readonly quotaIds: string[] = [];
   retryDelay: string | null = null;
   resetAt: string | null = null;
+  isCut = false;
 
-  /** Takes a message. Gateways put the whole body of the provider behind them into their own message. */
-  message(text: string, depth: number): void {
-    const value = /^[{[]/.test(text) && depth < DEPTH_MAX ? parseCutJson(text) : undefined;
-    if (value === undefined) this.texts.push(text.toLowerCase());
-    else this.#enter(value, depth + 1);
+  /** Takes the body. After an event there may be the next ones of its stream. */
+  body(text: string): void {
+    const event = text.replace(EVENT_PREFIX, '');
+    const { value, rest } = parseJson(event);
+    const goesOn = rest !== null && rest.trim() !== '' && event === text;
+    if (value === undefined || goesOn) return this.#words(event);
+    this.isCut = rest === null;
+    this.#enter(value, 1);
+  }
+
+  /**
+   * Takes a message. Gateways put the whole body of the provider behind them into their own message. One that only begins with
+   * JSON, or may have been cut behind it, is words: it may begin with a name that the caller has given.
+   */
+  #message(text: string, depth: number): void {
+    const { value, rest } = depth < DEPTH_MAX && !this.isCut ? parseJson(text) : NO_JSON;
+    if (value === undefined || rest?.trim() !== '') return this.#words(text);
+    this.#enter(value, depth + 1);
+  }
+
+  #words(text: string): void {
+    this.texts.push(text.toLowerCase());
   }
 
   code(key: string, value: string): void {
@@ -110,7 +140,7 @@ class Found {
 
   #string(key: string, value: string, depth: number): void {
     if (CODE_KEYS.has(key)) this.code(key, value);
-    else if (TEXT_KEYS.has(key)) this.message(value, depth);
+    else if (TEXT_KEYS.has(key)) this.#message(value, depth);
     else if (QUOTA_KEYS.has(key)) this.quotaIds.push(value.toLowerCase());
     else if (key === 'retrydelay') this.retryDelay ??= value;
   }

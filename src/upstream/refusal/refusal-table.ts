@@ -1,4 +1,5 @@
 import type { RefusalKind } from '../../core/words/signal.ts';
+import type { MessageTest } from './own-words.ts';
 
 /** Calls that a refusal is about: those of the same model, or every call to that upstream or account. */
 export type RefusalScope = 'model' | 'upstream';
@@ -36,15 +37,17 @@ export interface RefusalRow {
   readonly statuses?: readonly number[];
   /** Compared with the parsed code, type and status fields, in lower case. */
   readonly codes?: readonly string[];
-  /** Searched in the messages, in lower case. */
+  /** Searched in the messages, in lower case. With 400 and 403, which repeat what callers write, it says nothing. */
   readonly text?: RegExp;
+  /** Compared with each message as a whole. */
+  readonly message?: MessageTest;
   /** Searched in the names of Google's quotas, in lower case. */
   readonly quotaId?: RegExp;
   /** A header that says 0 on the refusal. */
   readonly zeroHeader?: string;
   /** Does not hold where Google names the quotas, which say it better. */
   readonly unlessQuotaFailure?: boolean;
-  /** Holds for 400 and 403 too, with which most providers mean something else. */
+  /** Holds for 400 and 403 too, with which most providers mean something else: by a code or a whole message. */
   readonly onClientError?: boolean;
 }
 

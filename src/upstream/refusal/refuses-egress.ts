@@ -1,5 +1,6 @@
 import { parseCutJson } from '../json/cut-json.ts';
 import type { ErrorFields } from './error-fields.ts';
+import { isSentence } from './own-words.ts';
 
 /** An answer that may say that nobody is served from where the call came. */
 export interface EgressAnswer {
@@ -14,15 +15,18 @@ export interface EgressAnswer {
 /** OpenAI's code, and that of those who speak like it. */
 const REGION_CODE = 'unsupported_country_region_territory';
 
-/** Gemini has no code of its own for it: `FAILED_PRECONDITION` stands for much else. */
-const REGION_TEXT = /user location is not supported|country, region, or territory not supported/;
+/** Gemini has no code of its own for it: `FAILED_PRECONDITION` stands for much else. Some gateways keep the words alone. */
+const isAboutRegion = isSentence(
+  /user location is not supported for the api use(?: without a billing account linked)?\.?/,
+  /country, region, or territory not supported\.?(?: \(request id: [\w-]{1,64}\))?/,
+);
 
 /**
  * Anthropic's words for addresses that it does not serve; a key that may not do something is a
  * `permission_error`. As of 2026-11-22, anthropics/claude-code#1613.
  */
 const ANTHROPIC_TYPE = 'forbidden';
-const ANTHROPIC_TEXT = /request not allowed\.?$/m;
+const isAboutAddress = isSentence(/request not allowed\.?/);
 
 /** Statuses of Cloudflare's errors 1000 to 1999 that refuse. 1015 and 1027 are limits, and come with 429. */
 const EDGE_STATUSES = new Set([403, 409, 530]);
@@ -33,12 +37,15 @@ const OF_UPSTREAM = new Set([1016, 1033]);
 /** Cloudflare's error as plain text. */
 const EDGE_TEXT = /^\s*error code: (1\d{3})\s*$/i;
 
-/** Marks of Cloudflare's challenge pages. Scripts that it puts into the pages of others have none of them. */
-const CHALLENGE_PAGE = /<title>just a moment|_cf_chl_opt/i;
+/**
+ * Marks of Cloudflare's challenge pages. Scripts that it puts into the pages of others have none of them, and no caller's word that
+ * a page repeats: there its brackets and quotes are escaped.
+ */
+const CHALLENGE_PAGE = /<title>just a moment|<script[^<>]*>[^<]*_cf_chl_opt/i;
 
 /** Marks of its other pages, which block with a 403; with a 503 they tell of what is out of order. */
 const BLOCK_PAGE =
-  /<title>attention required|\| cloudflare<\/title>|cf-error-details|cloudflare ray id|<center>cloudflare/i;
+  /<title>attention required|\| cloudflare<\/title>|id="cf-error-details"|<center>cloudflare/i;
 
 /**
  * Tells whether an answer says that the upstream, or the edge before it, serves nobody from the address that the
@@ -54,27 +61,28 @@ export function refusesEgress(answer: EgressAnswer): boolean {
   );
 }
 
-function refusesRegion({ status, fields: { codes, text } }: EgressAnswer): boolean {
+function refusesRegion({ status, fields: { codes, messages } }: EgressAnswer): boolean {
   if (status !== 400 && status !== 403) return false;
-  return codes.has(REGION_CODE) || REGION_TEXT.test(text);
+  return codes.has(REGION_CODE) || messages.some(isAboutRegion);
 }
 
-function refusesAddress({ status, fields: { codes, text } }: EgressAnswer): boolean {
-  return status === 403 && codes.has(ANTHROPIC_TYPE) && ANTHROPIC_TEXT.test(text);
+function refusesAddress({ status, fields: { codes, messages } }: EgressAnswer): boolean {
+  return status === 403 && codes.has(ANTHROPIC_TYPE) && messages.some(isAboutAddress);
 }
 
-function refusesAtEdge({ status, body }: EgressAnswer): boolean {
+function refusesAtEdge({ status, headers, body }: EgressAnswer): boolean {
   if (!EDGE_STATUSES.has(status)) return false;
-  const code = edgeCode(body);
+  const code = edgeCode(headers, body);
   return code !== null && code >= 1_000 && code <= 1_999 && !OF_UPSTREAM.has(code);
 }
 
 /** Reads the number of Cloudflare's error, from text or from JSON, which clients get that accept it. */
-function edgeCode(body: string): number | null {
+function edgeCode(headers: Headers, body: string): number | null {
   const code = EDGE_TEXT.exec(body)?.[1];
   if (code !== undefined) return Number(code);
   if (!body.includes('"cloudflare_error"')) return null;
-  const said = parseCutJson(body) as Readonly<Record<string, unknown>> | null | undefined;
+  if (headers.get('content-type')?.includes('json') !== true) return null;
+  const said = parseCutJson(body).value as Readonly<Record<string, unknown>> | null | undefined;
   return said?.['cloudflare_error'] === true ? Number(said['error_code']) : null;
 }
 
@@ -91,5 +99,14 @@ function isEdgePage({ status, headers, body }: EgressAnswer): boolean {
   if (headers.get('server') !== 'cloudflare') return false;
   if (headers.get('content-type')?.startsWith('text/html') !== true) return false;
   if (status === 503) return CHALLENGE_PAGE.test(body);
-  return status === 403 && (body === '' || CHALLENGE_PAGE.test(body) || BLOCK_PAGE.test(body));
+  if (status !== 403) return false;
+  return (
+    body === '' || CHALLENGE_PAGE.test(body) || BLOCK_PAGE.test(body) || namesRay(headers, body)
+  );
+}
+
+/** Tells a page, also one that the operator of the upstream has written, by the edge's id of this very call, which no caller knows. */
+function namesRay(headers: Headers, body: string): boolean {
+  const ray = /^[0-9a-f]{16}/.exec(headers.get('cf-ray') ?? '')?.[0];
+  return ray !== undefined && /cloudflare ray id/i.test(body) && body.includes(ray);
 }

@@ -1,4 +1,5 @@
 import type { ErrorFields } from './error-fields.ts';
+import { isSentence } from './own-words.ts';
 
 /** An answer that may say that the key of a call is not accepted. */
 export interface KeyAnswer {
@@ -6,7 +7,7 @@ export interface KeyAnswer {
   readonly fields: ErrorFields;
 }
 
-/** Statuses with which a key may be what is wrong, where a code says so. Google says 400. */
+/** Statuses with which a key may be what is wrong. Google and xAI say 400. */
 const MAY_REFUSE_KEY: ReadonlySet<number> = new Set([400, 401, 403]);
 
 /** Codes for a key that is wrong, revoked, disabled or over. As of 2026-11-23, from the providers' error references. */
@@ -25,10 +26,25 @@ const KEY_CODES: ReadonlySet<string> = new Set([
   'expiredtokenexception',
 ]);
 
-/** Words for the same, in lower case: on either side of what they are said of. */
-const KEY = String.raw`(?:api[ _-]?key|access[ _-]?key|subscription key|oauth token|access token|bearer token|credential|account|organization|workspace)s?\b`;
-const WRONG = String.raw`\b(?:invalid|not valid|incorrect|revoked|disabled|deactivated|expired|deleted|suspended)\b`;
-const KEY_TEXT = new RegExp(`${KEY}[^.\\n]{0,60}${WRONG}|${WRONG}[^.\\n]{0,30}${KEY}`);
+/** Sentences for the same, with 403. */
+const KEY = String.raw`(?:api[ _-]?key|access[ _-]?key|subscription key|oauth token|access token|bearer token|credential|account|organization|workspace)s?`;
+const WRONG = String.raw`(?:(?:no longer |not )(?:valid|active)|invalid|inactive|incorrect|revoked|disabled|deactivated|expired|deleted|suspended|reported as leaked)`;
+const WHOSE = '(?:(?:the|this|your|provided) ){0,2}';
+const IS = '(?:(?:is|are|was|has|have|has been|have been) )?';
+const WHAT_TO_DO = String.raw`[.!]?(?: please (?:obtain a new token|use another api key|renew the api key|pass a valid api key|contact support)\.?)?`;
+const isOfKey = isSentence(
+  // Anthropic: "OAuth token has been revoked. Please obtain a new token."
+  // Google: "Your API key was reported as leaked. Please use another API key."
+  new RegExp(`${WHOSE}${KEY}(?: (?:you )?provided)? ${IS}${WRONG}(?: or ${WRONG})?${WHAT_TO_DO}`),
+  new RegExp(`(?:an )?${WRONG} ${KEY}(?: provided)?${WHAT_TO_DO}`),
+  /authentication failed: please make sure your api key is valid\.?/, // Bedrock
+);
+
+/** And with 400, where the same may be said of what the call holds, as a key for a tool. Anthropic's, and xAI's. */
+const isOfKeyThough400 = isSentence(
+  /this organization has been disabled\.?/,
+  /incorrect api key provided: [\w*-]{1,40}\. you can obtain an api key from https:\/\/console\.x\.ai\.?/,
+);
 
 /**
  * Codes and words of a 401 that is about what the caller asks for, which another caller of the same key need not: an
@@ -44,14 +60,11 @@ const CALL_CODES: ReadonlySet<string> = new Set([
 const CALL_TEXT =
   /insufficient permissions|missing scopes|no such organization|header should match/;
 
-/** Parts of a message that repeat what the caller wrote, who could say there that a key is revoked. */
-const QUOTED = /(["'`]).*?\1/g;
-
 /** Tells whether an answer says that the key of the call is not accepted, or not any more. */
-export function refusesKey({ status, fields: { codes, text } }: KeyAnswer): boolean {
+export function refusesKey({ status, fields: { codes, text, messages } }: KeyAnswer): boolean {
   if (!MAY_REFUSE_KEY.has(status)) return false;
   if ([...codes].some((code) => CALL_CODES.has(code)) || CALL_TEXT.test(text)) return false;
   if (status === 401) return true;
   if ([...codes].some((code) => KEY_CODES.has(code))) return true;
-  return status === 403 && KEY_TEXT.test(text.replace(QUOTED, ''));
+  return messages.some(status === 403 ? isOfKey : isOfKeyThough400);
 }

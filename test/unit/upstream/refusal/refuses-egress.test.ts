@@ -14,6 +14,7 @@ function kindOf(status: number, body: string, headers: Fields = {}): string | nu
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };
+const EDGE_JSON = { server: 'cloudflare', 'content-type': 'application/json; charset=utf-8' };
 const TEXT = { server: 'cloudflare', 'content-type': 'text/plain; charset=UTF-8' };
 const PAGE = { server: 'cloudflare', 'content-type': 'text/html; charset=UTF-8' };
 
@@ -56,11 +57,17 @@ describe('the egress is refused by', () => {
     ['the edge, 1020 with 403', 403, 'error code: 1020\n', TEXT],
     ['the edge, 1001 with 409', 409, 'error code: 1001', TEXT],
     ['the edge, 1018 with 530', 530, 'error code: 1018', TEXT],
-    ['the edge in JSON', 403, edgeJson(403, 1010, { error_name: 'browser_signature_banned' })],
+    [
+      'the edge in JSON',
+      403,
+      edgeJson(403, 1010, { error_name: 'browser_signature_banned' }),
+      EDGE_JSON,
+    ],
     [
       'the edge in JSON that is cut off',
       403,
       edgeJson(403, 1009).replace(/}$/, ',"detail":"The o'),
+      EDGE_JSON,
     ],
     ['a challenge by its header', 403, '', { 'cf-mitigated': 'challenge' }],
     ['a challenge by its header with 503', 503, '', { 'cf-mitigated': 'challenge' }],
@@ -82,8 +89,8 @@ describe('the egress is refused by', () => {
     [
       'a page of the operator’s with the id of the ray',
       403,
-      pageOf('No', 'Cloudflare Ray ID: 9f'),
-      PAGE,
+      pageOf('No', 'Cloudflare Ray ID: <b>9f1c74bde9f76c24</b>'),
+      { ...PAGE, 'cf-ray': '9f1c74bde9f76c24-HKG' },
     ],
     ['a plain page of the edge', 403, plainPage('403 Forbidden', 'cloudflare'), PAGE],
     ['a page that cannot be unpacked', 403, '', { ...PAGE, 'content-encoding': 'br' }],
@@ -144,18 +151,19 @@ describe('the egress is not refused by', () => {
       403,
       '{"success":false,"errors":[{"code":10000,"message":"Forbidden"}]}',
     ],
-    ['JSON that denies it', null, 403, edgeJson(403, 1010, { cloudflare_error: false })],
-    ['JSON about another error', null, 403, edgeJson(403, 10_000)],
+    ['JSON that denies it', null, 403, edgeJson(403, 1010, { cloudflare_error: false }), EDGE_JSON],
+    ['JSON about another error', null, 403, edgeJson(403, 10_000), EDGE_JSON],
     [
       'JSON that only quotes it',
       null,
       403,
       JSON.stringify({ message: edgeJson(403, 1010), code: '"cloudflare_error"' }),
+      EDGE_JSON,
     ],
     ['a conflict', null, 409, '{"error":{"message":"The thread is busy"}}'],
     ['a name that is not found', 'error', 530, 'error code: 1016', TEXT],
     ['a tunnel that is down', 'error', 530, 'error code: 1033', TEXT],
-    ['the same in JSON', 'error', 530, edgeJson(530, 1033)],
+    ['the same in JSON', 'error', 530, edgeJson(530, 1033), EDGE_JSON],
     ['a Worker that failed', 'error', 500, 'error code: 1101', TEXT],
     ['a Worker that used up its time', 'overload', 503, 'error code: 1102', TEXT],
     ['a limit of the edge', 'unknown', 429, 'error code: 1015', TEXT],

@@ -57,7 +57,32 @@ describe('a key that is not accepted is told', () => {
         details: [{ reason: 'CONSUMER_SUSPENDED' }],
       },
     ],
+    [
+      'Gemini, leaked',
+      403,
+      {
+        status: 'PERMISSION_DENIED',
+        message: 'Your API key was reported as leaked. Please use another API key.',
+      },
+    ],
+    [
+      'Anthropic, an organization',
+      400,
+      { type: 'invalid_request_error', message: 'This organization has been disabled.' },
+    ],
+    [
+      'xAI',
+      400,
+      'Incorrect API key provided: sk***YA. You can obtain an API key from https://console.x.ai.',
+    ],
+    [
+      'Bedrock, a key',
+      403,
+      { message: 'Authentication failed: Please make sure your API Key is valid.' },
+    ],
     ['a gateway', 403, { message: 'This API key has been disabled.' }],
+    ['another', 403, { message: 'Invalid API key provided.' }],
+    ['a third', 403, { message: 'The provided access token is not valid or expired.' }],
     ['whoever says no more', 401, {}],
   ])('%s', (_, status, error) => {
     expect(kindOf(status, error)).toBe('unauthorized');
@@ -98,6 +123,7 @@ describe('it is not the key', () => {
     ],
     ['words of the caller, quoted', 403, { message: 'No access to the model "api key revoked".' }],
     ['words of the caller in a 400', 400, { message: 'unknown role: api key revoked' }],
+    ['a key that the call holds, for a tool', 400, { message: 'The access token is invalid.' }],
     ['a parameter', 400, { message: 'Invalid value for max_tokens', code: 'invalid_value' }],
   ])('%s', (_, status, error) => {
     expect(kindOf(status, error)).toBeNull();
