@@ -22,7 +22,7 @@ import { memberErrors, memberWarnings } from './check/members.ts';
 import { modelWarnings } from './check/models.ts';
 import { operationErrors } from './check/operations.ts';
 import { jurisdictionWarnings } from './check/jurisdictions.ts';
-import { autoSpillErrors, spillErrors } from './check/spill.ts';
+import { spillErrors } from './check/spill.ts';
 import { unknownUpstream } from './check/unknown-upstream.ts';
 import {
   accountErrors,
@@ -66,7 +66,6 @@ export function checkConfig(
       ...duplicates('groups', 'name', config.groups),
       ...duplicates('auto_groups', 'name', config.auto_groups),
       ...autoGroupErrors(config, upstreams),
-      ...autoSpillErrors(config, upstreams),
       ...duplicates('keys', 'id', config.keys),
       ...duplicates('keys', 'hash', config.keys),
       ...duplicates('admin_keys', 'id', config.admin_keys),
@@ -79,8 +78,8 @@ export function checkConfig(
       ...config.groups.flatMap((group, index) => [
         ...groupErrors(group, `groups[${index}]`, upstreams),
         ...memberErrors(group, `groups[${index}]`, upstreams),
-        ...spillErrors(group, `groups[${index}]`, upstreams),
       ]),
+      ...spillErrors(config, upstreams),
       ...operationErrors(config),
       ...defaultErrors(config, upstreams),
       ...webhookErrors(config, options),

@@ -74,7 +74,7 @@ export async function planSpill(from: Candidate): Promise<SpillPlan> {
     const { upstream: id, model } =
       typeof entry === 'string' ? { upstream: entry, model: null } : entry;
     const upstream = call.table.upstreams.get(id);
-    if (upstream === undefined || !isOpenTo(call.caller, upstream)) return [];
+    if (upstream === undefined || !isOpenTo(call, upstream)) return [];
     // One list may serve several upstreams: each goes to the others.
     const isHere = upstream === located.upstream && (model === null || model === located.model);
     return isHere ? [] : [{ upstream, model }];
@@ -108,9 +108,13 @@ function namesWithMembers({ placements }: Candidate): string[] {
   return groupsWithMembers(placements).map(({ name }) => name);
 }
 
-/** Tells whether a caller's calls may go on to an upstream: a key of its own goes nowhere else, an operator's out behind a gateway key only. */
-function isOpenTo({ gatewayKeyId }: KnownCall['caller'], upstream: Upstream): boolean {
-  return upstream.isKeyless || (upstream.secret !== null && gatewayKeyId !== null);
+/**
+ * Tells whether a call may go on to an upstream, as far as that shows before its groups there are known: a key of its
+ * caller's goes nowhere else, one of the operator's, the upstream's or a member's, out behind a gateway key only.
+ */
+function isOpenTo({ caller, table: { routes } }: KnownCall, upstream: Upstream): boolean {
+  if (upstream.isKeyless) return true;
+  return caller.gatewayKeyId !== null && (upstream.secret !== null || routes.hasMembers);
 }
 
 /** The ticket of a call that waits here so long, from now on, and then goes on to its next candidate. */

@@ -1,44 +1,41 @@
-import type { Config, GroupConfig } from '../../contract/config/config.ts';
+import type { Config } from '../../contract/config/config.ts';
 import type { OnSaturated } from '../../contract/config/reactions.ts';
 import { upstreamNamedBy } from '../../routing/auto-groups.ts';
 import { quoteName, type FieldError } from '../field-error.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
 import { hasMembers } from '../../routing/members.ts';
+import { keysOfMembers } from './keys-of-members.ts';
 import { spillFromMembers } from './spill-from-members.ts';
 
 /**
- * Finds entries of a group's `spill_to` that calls cannot go to, or must not: without a key of the
- * operator's an upstream would be sent the callers' own, which are meant for another one, unless it takes none.
+ * Finds entries of `spill_to` that calls cannot go to, or must not: without a key of the operator's, its own or a member's,
+ * an upstream would be sent the callers' own, which are meant for another one, unless it takes none.
  *
  * A group that names no upstreams takes calls to all of them, so there it is enough that one speaks what
- * the entry speaks.
+ * the entry speaks. Each automatic group is of one.
  */
 export function spillErrors(
-  group: GroupConfig,
-  path: string,
+  { groups, auto_groups: automatic }: Pick<Config, 'groups' | 'auto_groups'>,
   upstreams: ReadonlyMap<string, Upstream>,
 ): FieldError[] {
-  const ofMembers = hasMembers(group) ? spillFromMembers(group, upstreams) : null;
-  const from = {
-    matched: upstreamsOf(group, upstreams),
-    isNamed: namesUpstreams(group),
-    ofMembers,
-  };
-  return errorsOf(group.on_saturated, `${path}.on_saturated`, from, upstreams);
-}
-
-/** Finds the same of automatic groups, each of which is of one upstream. */
-export function autoSpillErrors(
-  { auto_groups: all }: Pick<Config, 'auto_groups'>,
-  upstreams: ReadonlyMap<string, Upstream>,
-): FieldError[] {
-  return all.flatMap(({ name, on_saturated: does = 'queue' }, index) => {
-    const upstream = upstreamNamedBy(name, upstreams);
-    if (upstream === null) return [];
-    const from = { matched: [upstream], isNamed: true, ofMembers: null };
-    return errorsOf(does, `auto_groups[${index}].on_saturated`, from, upstreams);
-  });
+  const to = { upstreams, hasMembersKey: keysOfMembers({ groups }, upstreams) };
+  return [
+    ...groups.flatMap((group, index) => {
+      const from = {
+        matched: upstreamsOf(group, upstreams),
+        isNamed: namesUpstreams(group),
+        ofMembers: hasMembers(group) ? spillFromMembers(group, upstreams) : null,
+      };
+      return errorsOf(group.on_saturated, `groups[${index}].on_saturated`, from, to);
+    }),
+    ...automatic.flatMap(({ name, on_saturated: does = 'queue' }, index) => {
+      const upstream = upstreamNamedBy(name, upstreams);
+      if (upstream === null) return [];
+      const from = { matched: [upstream], isNamed: true, ofMembers: null };
+      return errorsOf(does, `auto_groups[${index}].on_saturated`, from, to);
+    }),
+  ];
 }
 
 /** Where the calls of a group go before they go elsewhere. */
@@ -50,11 +47,17 @@ interface From {
   readonly ofMembers: ReturnType<typeof spillFromMembers> | null;
 }
 
+/** Where they may go on to. */
+interface To {
+  readonly upstreams: ReadonlyMap<string, Upstream>;
+  readonly hasMembersKey: ReturnType<typeof keysOfMembers>;
+}
+
 function errorsOf(
   onSaturated: OnSaturated,
   path: string,
   { matched, isNamed, ofMembers }: From,
-  upstreams: ReadonlyMap<string, Upstream>,
+  { upstreams, hasMembersKey }: To,
 ): FieldError[] {
   if (typeof onSaturated === 'string') return [];
   return onSaturated.spill_to.flatMap((entry, index) => {
@@ -64,10 +67,10 @@ function errorsOf(
     const error = (message: string) => [{ path: at, message: `${quoteName(id)} ${message}` }];
     const to = upstreams.get(id);
     if (to === undefined) return error('names no enabled upstream');
-    if (to.secret === null && !to.isKeyless) {
+    if (to.secret === null && !to.isKeyless && !hasMembersKey(to, model)) {
       return error(
         "has no key of the operator's, so callers' own keys for another upstream would be sent there; " +
-          'set auth.secret at the upstream, or auth: none if it takes no key',
+          'set auth.secret at the upstream, or auth: none if it takes no key, or let calls there go by members that have keys',
       );
     }
     if (ofMembers !== null) {

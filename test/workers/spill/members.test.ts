@@ -89,3 +89,41 @@ it('a call that has come to such a group goes to no other place of it', async ()
   expect([await holder.end, await waiting]).toEqual(['done', `${at.id('here')}:a`]);
   expect(await modelsAt(at)).toEqual(['m', 'm']);
 });
+
+describe('to a group whose members have all the keys', () => {
+  const goesOn = (group: { match?: { keys: string[]; models: string[] } } = {}) =>
+    newScene({
+      members: [{ secret: 'UPSTREAM_A' }],
+      group,
+      beside: (id) => [
+        {
+          name: `from-${id('there')}`,
+          match: { models: ['x'] },
+          paused: true,
+          on_saturated: { spill_to: [{ upstream: id('here'), model: 'm' }] },
+        },
+      ],
+    });
+  const json = { model: 'x', messages: [] };
+
+  it("a call goes on, with a member's key and without its caller's", async () => {
+    const at = await goesOn();
+    for (const own of [{}, { authorization: 'Bearer sk-of-the-caller-816' }]) {
+      const init = { path: at.path('there'), json, headers: { ...KEY, ...own } };
+      expect(await servedAt(at, 'comes', init)).toBe(`${at.id('here')}:a`);
+    }
+    expect(await keysAt(at.here)).toEqual([SECRETS.UPSTREAM_A, SECRETS.UPSTREAM_A]);
+  });
+
+  it('and not where its caller has no part in that group', async () => {
+    const at = await goesOn({ match: { keys: ['another'], models: ['m'] } });
+    const headers = { ...KEY, authorization: 'Bearer sk-of-the-caller-816' };
+    const more = {
+      path: at.path('there'),
+      json,
+      headers: { ...headers, 'headgate-max-wait': '0' },
+    };
+    expect((await ask(at, 'stays', more)).status).not.toBe(200);
+    expect((await at.here.stats()).total).toBe(0);
+  });
+});

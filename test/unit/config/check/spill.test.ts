@@ -70,6 +70,55 @@ describe('a list of other upstreams is taken', () => {
   });
 });
 
+describe('a list of other upstreams without a key of theirs is taken', () => {
+  const members = (group: Omit<Group, 'name'>) => ({
+    upstreams: UPSTREAMS,
+    keys: KEYS,
+    groups: [{ name: 'b', ...group }],
+  });
+  const found = (group: Omit<Group, 'name'>, entry: SpillTo[number]) => {
+    const base = members(group);
+    const a = { name: 'a', match: ONE, on_saturated: { spill_to: [entry] } };
+    const config = aConfig({ ...base, groups: [...base.groups, a] });
+    const options = { privateUpstreams: false, jurisdiction: null };
+    return checkConfig(config, BUILT_IN_UPSTREAMS, options).errors;
+  };
+  const there = { upstreams: ['keyless'] };
+  const KEYED = { upstream: 'keyless', secret: 'UPSTREAM_OF_A_MEMBER' };
+
+  test.each<[string, Omit<Group, 'name'>, SpillTo[number]]>([
+    ['where a member has one', { match: there, members: [KEYED] }, 'keyless'],
+    [
+      'where another upstream of members has one',
+      { match: there, members: [{ upstream: 'keyless' }, { upstream: 'two' }] },
+      'keyless',
+    ],
+    ['where a member needs none', { match: there, members: [{ upstream: 'free' }] }, 'keyless'],
+    [
+      'for the model that members are for',
+      { match: { models: ['m'] }, members: [KEYED] },
+      { upstream: 'keyless', model: 'm' },
+    ],
+    ['for what may be that model', { match: { models: ['m'] }, members: [KEYED] }, 'keyless'],
+  ])('%s', (_, group, entry) => {
+    expect(found(group, entry)).toEqual([]);
+  });
+
+  test.each<[string, Omit<Group, 'name'>, SpillTo[number]]>([
+    ['no member has one', { match: there, members: [{ upstream: 'keyless' }] }, 'keyless'],
+    ['members are elsewhere', { match: { upstreams: ['two'] }, members: [KEYED] }, 'keyless'],
+    [
+      'members are for another model',
+      { match: { models: ['m'] }, members: [KEYED] },
+      { upstream: 'keyless', model: 'x' },
+    ],
+  ])('but not where %s', (_, group, entry) => {
+    expect(found(group, entry)).toEqual([
+      expect.objectContaining({ message: expect.stringMatching(/^"keyless" has no key/) }),
+    ]);
+  });
+});
+
 describe('a list of other upstreams is refused, with the path,', () => {
   test.each<[string, Group['match'], SpillTo, RegExp]>([
     ['that names nothing', ONE, ['two', 'tow'], /spill_to\[1\]: "tow" names no enabled upstream$/],

@@ -1,0 +1,29 @@
+import type { Config } from '../../contract/config/config.ts';
+import type { Upstream } from '../../contract/config/upstream.ts';
+import { compileGroups } from '../../routing/group-match.ts';
+import { hasMembers, membersOf, secretOf } from '../../routing/members.ts';
+import { compileCanonical, modelNames } from '../../routing/model-names.ts';
+
+/**
+ * Tells whether calls to an upstream, under the name of a model there or any (null), may go by members of a group that
+ * have a key of the operator's, or need none.
+ */
+export function keysOfMembers(
+  { groups }: Pick<Config, 'groups'>,
+  upstreams: ReadonlyMap<string, Upstream>,
+): (to: Upstream, model: string | null) => boolean {
+  const keyed = compileGroups(groups.filter(hasMembers)).filter(({ config }) =>
+    membersOf(config).some((member) => {
+      const upstream = upstreams.get(member.config.upstream);
+      return upstream !== undefined && (upstream.isKeyless || secretOf(member, upstream) !== null);
+    }),
+  );
+  return (to, model) =>
+    keyed.some(
+      (group) =>
+        group.matchesUpstream(to) &&
+        (model === null ||
+          group.matchesModel === null ||
+          group.matchesModel(modelNames(to, model, compileCanonical(to)(model)))),
+    );
+}
