@@ -24,6 +24,7 @@ export function secretOfMember(
   upstream: Upstream,
   { caller, table: { routes } }: Pick<KnownCall, 'caller' | 'table'>,
 ): string | null {
-  if (!routes.hasMembers || !goesByMembers(caller, upstream)) return null;
+  if (!routes.hasMembers || caller.gatewayKeyId === null) return null;
+  if (!goesByMembers(caller, upstream)) return null;
   return routes.secretOfMember(upstream, caller.keyIds, (group) => mayUse(caller.key, group, true));
 }

@@ -118,6 +118,10 @@ function placeOf(
     return cannot('price_unknown', message);
   }
   const secret = secretOf(member, upstream);
+  if (secret !== null && call.caller.gatewayKeyId === null) {
+    const message = `The member ${id} of the group ${group.name} uses the operator's key, so it wants a gateway key: send it in the headgate-key header.`;
+    return cannot('key_missing', message);
+  }
   const injected = secret === null ? null : readSecret(call.env, secret);
   if (secret !== null && injected === null) {
     const message = `The operator's key for the member ${id} of the group ${group.name} is not set: the secret ${secret} is missing.`;

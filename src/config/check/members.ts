@@ -178,7 +178,7 @@ export function memberWarnings(config: Config, upstreams: Upstreams): string[] {
           `One call may match "${narrow}" and "${wide}", which both have members: it would be refused with ` +
           'too_many_groups, because it can go to one place only.',
       ),
-    ...keyWarnings(groups, config),
+    ...keyWarnings(groups, config, upstreams),
   ];
 }
 
@@ -218,11 +218,21 @@ function elsewhereWarnings(group: GroupConfig, config: Config, upstreams: Upstre
   });
 }
 
-/** Warns of members that no caller can use. */
-function keyWarnings(groups: readonly GroupConfig[], { keys }: Config): string[] {
-  if (groups.length === 0 || keys.length > 0) return [];
-  const names = groups.map(({ name }) => `"${name}"`).join(', ');
+/** Warns of members that no caller can use: their keys go out behind a gateway key only. */
+function keyWarnings(
+  groups: readonly GroupConfig[],
+  { keys }: Config,
+  upstreams: Upstreams,
+): string[] {
+  if (keys.length > 0) return [];
+  const withKeys = groups.filter(({ members }) =>
+    members.some(
+      ({ upstream, secret }) => (secret ?? upstreams.get(upstream)?.secret ?? null) !== null,
+    ),
+  );
+  if (withKeys.length === 0) return [];
+  const names = withKeys.map(({ name }) => `"${name}"`).join(', ');
   return [
-    `Members are for callers with a gateway key only, and keys lists none: no call goes to those of ${names}.`,
+    `Keys of members go out behind a gateway key only, and keys lists none: no call goes to those of ${names} that have one.`,
   ];
 }

@@ -1,8 +1,17 @@
 // Calls with a provider key of their own are never moved to another key: each such key has the group's limits for itself.
 import { afterAll, describe, expect, it } from 'vitest';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
-import { admin, open, until } from '../support/worker.ts';
-import { ask, KEY, keysAt, newScene, SECRETS, servedAt, type Scene } from './members-scene.ts';
+import { admin, change, open, until } from '../support/worker.ts';
+import {
+  ask,
+  KEY,
+  keysAt,
+  newScene,
+  SECRETS,
+  servedAt,
+  type MemberHere,
+  type Scene,
+} from './members-scene.ts';
 
 afterAll(nothingLeaks);
 
@@ -96,6 +105,44 @@ it("where the upstream takes no key, none that is brought is anybody's own", asy
   });
   expect(await servedAt(at, 'placeholder', { headers: own('EMPTY') })).toBe(at.id('here'));
   expect(await keysAt(at.here)).toEqual([null]);
+});
+
+describe('where no gateway keys are configured, at an upstream that takes no key', () => {
+  const withoutKeys = async (members: readonly MemberHere[]): Promise<Scene> => {
+    const at = await newScene({ members, upstreams: { here: { auth: 'none' } } });
+    const { json: config } = await admin('GET', '/config');
+    await change('PUT', '/config', { ...config, keys: [], version: undefined });
+    return at;
+  };
+  const nobody = { 'headgate-key': '' };
+
+  it('calls of anybody go by members, within their limits', async () => {
+    const at = await withoutKeys([{ limits: { max_concurrency: 1 } }]);
+    const silent = { ...nobody, 'x-strict-silent-after-chunks': '1' };
+    const json = { model: 'm', stream: true, messages: [] };
+    const holder = open(at.path(), 'holds', { json, headers: silent });
+    await until(async () => expect((await at.here.stats()).inFlight).toBe(1));
+    for (const more of [{}, { authorization: 'Bearer EMPTY' }]) {
+      const { status, headers } = await ask(at, 'more', {
+        headers: { ...nobody, ...more, 'headgate-max-wait': '0' },
+      });
+      expect([status, headers.get('headgate-reason')]).toEqual([429, 'busy']);
+    }
+    expect((await partitionsOf(at)).filter((name) => name !== null)).toEqual([]);
+    holder.leave();
+    await holder.end;
+    expect(await servedAt(at, 'next', { headers: nobody })).toBe(at.id('here'));
+  });
+
+  it("and to none that has a key of the operator's", async () => {
+    const keyed = { at: 'there', secret: 'UPSTREAM_A' } as const;
+    const at = await withoutKeys([keyed, { tier: 2 }]);
+    expect(await servedAt(at, 'call', { headers: nobody })).toBe(at.id('here'));
+    const alone = await withoutKeys([keyed]);
+    const { status, headers } = await ask(alone, 'call', { headers: nobody });
+    expect([status, headers.get('headgate-reason')]).toEqual([401, 'key_missing']);
+    expect(await keysAt(at.there)).toEqual([]);
+  });
 });
 
 it('their pools have names that tell no key', async () => {

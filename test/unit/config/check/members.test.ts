@@ -364,6 +364,12 @@ describe('members are warned of', () => {
     expect(warnings({ members: [A] }, { keys: false })).toContainEqual(
       expect.stringContaining('no call goes to those of "g"'),
     );
+    const free: ConfigInput = {
+      upstreams: [{ id: 'free', base_url: 'https://free.example.com', auth: 'none' }],
+      groups: [{ name: 'g', members: [{ upstream: 'free' }] }],
+    };
+    const options = { privateUpstreams: false, jurisdiction: null };
+    expect(checkConfig(aConfig(free), BUILT_IN_UPSTREAMS, options).warnings).toEqual([]);
   });
 
   test.each<[string, Parameters<typeof check>]>([
