@@ -150,6 +150,7 @@ function shown(point: HistoryPoint, lengthMs: number): ShownPoint {
       : {
           granted_by_member: { ...point.grantedByMember },
           refused_by_member: { ...point.refusedByMember },
+          in_use_max_by_member: { ...point.inUseMaxByMember },
         }),
   };
 }

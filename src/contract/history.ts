@@ -29,6 +29,8 @@ export interface HistoryPoint {
   /** Calls granted at each member, and refused by its upstream, of those that had any. Absent: the group names none. */
   readonly grantedByMember?: Readonly<Record<string, number>>;
   readonly refusedByMember?: Readonly<Record<string, number>>;
+  /** The most slots that calls held at each member, of those that had any. Absent: as above, or of an older release. */
+  readonly inUseMaxByMember?: Readonly<Record<string, number>>;
 }
 
 /** Events that a pool marks in its own history. Changes by operators stand in the audit log. */

@@ -55,6 +55,11 @@ export function heldByCalls({ slotsInUse, unclaimed, slotsCooling, lending }: Gr
   return slotsInUse - unclaimed.slots - slotsCooling - lending.idle;
 }
 
+/** As `heldByCalls`, at one member. */
+export function heldAtMember({ slotsInUse, unclaimed, slotsCooling }: Member): number {
+  return slotsInUse - unclaimed - slotsCooling;
+}
+
 /** Slots of calls that are at the upstream of a member, as far as the group knows. */
 export function atUpstream({ lending }: GroupState, member: Member): number {
   const { slotsInUse, unclaimed, slotsCooling, slotsWaitingElsewhere, slotsRefused } = member;

@@ -5,6 +5,7 @@ import { addCounts } from '../core/parts/histogram.ts';
 export function joinInTime(earlier: HistoryPoint, later: HistoryPoint): HistoryPoint {
   return {
     ...added(earlier, later),
+    ...peaks(earlier, later, Math.max),
     at: earlier.at,
     inUseMax: Math.max(earlier.inUseMax, later.inUseMax),
     queuedMax: Math.max(earlier.queuedMax, later.queuedMax),
@@ -21,6 +22,7 @@ export function joinPools(a: HistoryPoint, b: HistoryPoint): HistoryPoint {
   const sum = (x: number | null, y: number | null) => (x === null || y === null ? null : x + y);
   return {
     ...added(a, b),
+    ...peaks(a, b, (x, y) => x + y),
     at: a.at,
     inUseMax: a.inUseMax + b.inUseMax,
     queuedMax: a.queuedMax + b.queuedMax,
@@ -80,11 +82,21 @@ function addMembers(a: ByMember, b: ByMember): ByMember {
   };
 }
 
-function addTallies(
-  a: Readonly<Record<string, number>>,
-  b: Readonly<Record<string, number>>,
-): Record<string, number> {
-  const sums: Record<string, number> = { ...a };
-  for (const [name, count] of Object.entries(b)) sums[name] = (sums[name] ?? 0) + count;
-  return sums;
+type Peaks = Pick<HistoryPoint, 'inUseMaxByMember'>;
+type Join = (x: number, y: number) => number;
+
+function peaks({ inUseMaxByMember: a }: Peaks, { inUseMaxByMember: b }: Peaks, join: Join): Peaks {
+  if (a === undefined && b === undefined) return {};
+  return { inUseMaxByMember: joinTallies(a ?? {}, b ?? {}, join) };
+}
+
+type Tallies = Readonly<Record<string, number>>;
+
+const addTallies = (a: Tallies, b: Tallies): Tallies => joinTallies(a, b, (x, y) => x + y);
+
+/** Joins each name's number in the one with that in the other; a name that is missing has 0. */
+function joinTallies(a: Tallies, b: Tallies, join: Join): Tallies {
+  const joined: Record<string, number> = { ...a };
+  for (const [name, count] of Object.entries(b)) joined[name] = join(joined[name] ?? 0, count);
+  return joined;
 }

@@ -75,6 +75,7 @@ export function chartsOf(history: History): Charts {
       waits(points),
       { ...decided(points), unit: `calls ${per}` },
       { ...refused(points), unit: `refusals ${per}` },
+      ...ofMembers(points, per),
       { ...tokens(points), unit: `tokens ${per}` },
       { ...cost(points), unit: `USD ${per}` },
     ],
@@ -222,6 +223,38 @@ function refused(points: Points): Omit<Chart, 'unit'> {
   };
 }
 
+/** Charts of what each member had, where the group names any. */
+function ofMembers(points: Points, per: string): Chart[] {
+  if (points.every((point) => point?.granted_by_member === undefined)) return [];
+  const whole = { format: count, increments: WHOLE };
+  return [
+    {
+      ...whole,
+      id: 'member-slots',
+      title: 'Most in use by member',
+      unit: 'slots',
+      atRest: 'last',
+      lines: membersIn(points, (point) => point.in_use_max_by_member),
+    },
+    {
+      ...whole,
+      id: 'member-granted',
+      title: 'Grants by member',
+      unit: `calls ${per}`,
+      atRest: 'sum',
+      lines: membersIn(points, (point) => point.granted_by_member),
+    },
+    {
+      ...whole,
+      id: 'member-refused',
+      title: 'Refusals by member',
+      unit: `refusals ${per}`,
+      atRest: 'sum',
+      lines: membersIn(points, (point) => point.refused_by_member),
+    },
+  ];
+}
+
 function tokens(points: Points): Omit<Chart, 'unit'> {
   return {
     id: 'tokens',
@@ -282,19 +315,43 @@ function kept(points: Points, of: (point: Point) => number | null): (number | nu
   return points.map((point) => (last = point === undefined ? last : of(point)));
 }
 
-/** One line for each word that is counted, in the order of their names, so that a refresh moves nothing. */
-function tallies(
-  points: Points,
-  of: (point: Point) => Readonly<Record<string, number>>,
-): ChartLine[] {
-  const words = new Set(
-    points.flatMap((point) => (point === undefined ? [] : Object.keys(of(point)))),
-  );
-  return [...words].toSorted().map((word, index) => ({
+type Tally = Readonly<Record<string, number>>;
+
+/** One line for each word that is counted. */
+function tallies(points: Points, of: (point: Point) => Tally): ChartLine[] {
+  return wordsIn(points, of).map((word, index) => ({
+    ...stepsOf(points, of, word),
     label: word.replaceAll('_', ' '),
     tone: `--tenant-${(index + 1) % TONES}`,
     dash: DASHES[(index + 1) % DASHES.length] ?? SOLID,
-    shape: 'steps',
-    values: sums(points, (point) => of(point)[word] ?? 0),
   }));
+}
+
+/** One line for each member, which looks alike in all charts, whichever of the others had something there. */
+function membersIn(points: Points, of: (point: Point) => Tally | undefined): ChartLine[] {
+  const all = wordsIn(points, (point) => ({
+    ...point.in_use_max_by_member,
+    ...point.granted_by_member,
+    ...point.refused_by_member,
+  }));
+  const tally = (point: Point): Tally => of(point) ?? {};
+  const here = new Set(wordsIn(points, tally));
+  return all
+    .map((member, index) => ({
+      ...stepsOf(points, tally, member),
+      label: member,
+      tone: `--tenant-${index % TONES}`,
+      dash: DASHES[index % DASHES.length] ?? SOLID,
+    }))
+    .filter(({ label }) => here.has(label));
+}
+
+/** Words that are counted, in the order of their names, so that a refresh moves nothing. */
+function wordsIn(points: Points, of: (point: Point) => Tally): string[] {
+  const words = points.flatMap((point) => (point === undefined ? [] : Object.keys(of(point))));
+  return [...new Set(words)].toSorted();
+}
+
+function stepsOf(points: Points, of: (point: Point) => Tally, word: string) {
+  return { shape: 'steps' as const, values: sums(points, (point) => of(point)[word] ?? 0) };
 }

@@ -53,6 +53,9 @@ export const historyPointSchema = z
     refused_by_member: tally
       .exactOptional()
       .describe('Calls that the upstream of a member refused. Absent: as above.'),
+    in_use_max_by_member: tally
+      .exactOptional()
+      .describe('Most slots in use at once, by member. Absent: as above.'),
   })
   .describe('One step of a history.');
 

@@ -1,8 +1,8 @@
 import { MINUTE_MS, type HistoryPoint } from '../../contract/history.ts';
 import { joinInTime, inSteps } from '../../history/points.ts';
-import { heldByCalls, slotsLearned } from '../../core/capacity.ts';
+import { heldAtMember, heldByCalls, slotsLearned } from '../../core/capacity.ts';
 import { countsSince, emptyCounts, quantileMs } from '../../core/parts/histogram.ts';
-import type { InstantMs } from '../../core/words/ids.ts';
+import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
 import { queueLength } from '../../core/parts/queue.ts';
 import { isSplit } from '../../core/members.ts';
 import type { GroupState } from '../../core/state.ts';
@@ -56,6 +56,8 @@ export class History {
   #inUseMax = 0;
   #slotMs = 0;
   #queuedMax = 0;
+  /** The most in use of each member that had any. */
+  #membersMax: Record<string, number> = {};
   /** The totals when the minute began. */
   #before: Snapshot = NOTHING;
   /** The point that an earlier instance wrote of this very minute. */
@@ -96,6 +98,7 @@ export class History {
     this.#queued = queueLength(queue);
     if (this.#inUse > this.#inUseMax) this.#inUseMax = this.#inUse;
     if (this.#queued > this.#queuedMax) this.#queuedMax = this.#queued;
+    this.#noteMembers(state);
     const isIdle = this.#inUse + this.#queued === 0;
     if (!wasIdle || !isIdle || decisions.next !== this.#decidedTo) {
       this.#hasNews = true;
@@ -171,6 +174,8 @@ export class History {
     this.#inUseMax = this.#inUse;
     this.#slotMs = 0;
     this.#queuedMax = this.#queued;
+    this.#membersMax = {};
+    this.#noteMembers(state);
     this.#written = null;
     this.#hasNews = false;
     return point;
@@ -179,6 +184,16 @@ export class History {
   #isIdleWriteDue(isCarried: boolean, now: InstantMs): boolean {
     const isKept = isCarried || this.#isTaken;
     return this.#hasNews && !isKept && now - this.#idleWrittenAt >= IDLE_WRITE_EVERY_MS;
+  }
+
+  #noteMembers(state: GroupState): void {
+    if (!isSplit(state)) return;
+    for (const member of state.members.values()) {
+      const inUse = heldAtMember(member);
+      // What runs since the group named none is in the group's own figure.
+      if (member.id === IMPLICIT || inUse <= (this.#membersMax[member.id] ?? 0)) continue;
+      this.#membersMax[member.id] = inUse;
+    }
   }
 
   /** Counts the slots that were in use since the last event. */
@@ -207,6 +222,7 @@ export class History {
       outputTokens: now.outputTokens - before.outputTokens,
       usd: now.usd - before.usd,
       ...membersSince(now, before),
+      ...(isSplit(state) ? { inUseMaxByMember: { ...this.#membersMax } } : {}),
     };
     return this.#written === null ? point : joinInTime(this.#written, point);
   }

@@ -1,6 +1,6 @@
 import { memberIdOf } from '../../contract/config/members.ts';
 import type { MemberStatus, PoolStatus } from '../../contract/status.ts';
-import { memberSlotsLearned } from '../../core/capacity.ts';
+import { heldAtMember, memberSlotsLearned } from '../../core/capacity.ts';
 import type { Member } from '../../core/member.ts';
 import { isSplit } from '../../core/members.ts';
 import type { Outage } from '../../core/parts/outage.ts';
@@ -50,7 +50,7 @@ function statusOf(member: Member, now: InstantMs): Omit<MemberStatus, 'upstream'
     weight: settings.weight,
     enabled: settings.isEnabled,
     limit: limitOf(member),
-    in_use: member.slotsInUse - member.unclaimed - member.slotsCooling,
+    in_use: heldAtMember(member),
     cooling: member.slotsCooling,
     unclaimed: member.unclaimed,
     paused_until: now < pause.until ? isoOf(pause.until) : null,

@@ -1,5 +1,10 @@
 import type { MemberPreview, PoolPreview } from '../../contract/rpc/change-preview.ts';
-import { heldByCalls, memberSlotsLearned, slotsLearned } from '../../core/capacity.ts';
+import {
+  heldAtMember,
+  heldByCalls,
+  memberSlotsLearned,
+  slotsLearned,
+} from '../../core/capacity.ts';
 import { IMPLICIT, type InstantMs, type MemberId } from '../../core/words/ids.ts';
 import { queueLength } from '../../core/parts/queue.ts';
 import type { GroupSettings } from '../../core/words/settings.ts';
@@ -59,9 +64,8 @@ function memberPreviews(
     .filter((id) => id !== IMPLICIT)
     .map((id) => {
       const member = state.members.get(id);
-      const { slotsInUse = 0, slotsCooling = 0, unclaimed = 0 } = member ?? {};
       const slots = { from: finite(slotsAt(was, id)), to: finite(slotsAt(will, id)) };
-      return { member: id, slots, in_use: slotsInUse - slotsCooling - unclaimed };
+      return { member: id, slots, in_use: member === undefined ? 0 : heldAtMember(member) };
     });
 }
 

@@ -97,6 +97,30 @@ describe('the charts of a history', () => {
     ]);
   });
 
+  it('have charts of members only where the group names any', () => {
+    const ids = (points: readonly Point[]) =>
+      chartsOf(history(points)).charts.flatMap(({ id }) => (id.startsWith('member') ? [id] : []));
+    const split = { ...POINT, granted_by_member: {}, refused_by_member: {} };
+    expect(ids([POINT])).toEqual([]);
+    expect(ids([split])).toEqual(['member-slots', 'member-granted', 'member-refused']);
+  });
+
+  it('draw a member alike in each of its charts, and leave out one that had nothing there', () => {
+    const split = {
+      ...POINT,
+      in_use_max_by_member: { key_a: 2, key_b: 1 },
+      granted_by_member: { key_a: 7, key_b: 5 },
+      refused_by_member: { key_b: 1 },
+    };
+    expect(values([split], 'member-slots', 'key_a')).toEqual([0, 2, 0, 0]);
+    expect(values([split], 'member-granted', 'key_b')).toEqual([0, 5, 0, 0]);
+    const [refused] = chart([split], 'member-refused').lines;
+    const [, granted] = chart([split], 'member-granted').lines;
+    expect(refused).toMatchObject({ label: 'key_b', values: [0, 1, 0, 0] });
+    expect([refused?.tone, refused?.dash]).toEqual([granted?.tone, granted?.dash]);
+    expect(chart([split], 'member-refused').lines).toHaveLength(1);
+  });
+
   it('tell a moment, and at rest the sum of counts and the latest of gauges', () => {
     const later = { ...POINT, at: '2026-11-20T10:02:00.000Z', granted: 3, wait_p50_ms: 50 };
     const decided = chart([POINT, later], 'decided');

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SERVED, type RefusalKind } from '../../../src/core/words/signal.ts';
 import { NO_COOLDOWN, pool, resetPool, take } from '../support/pool.ts';
-import { passTime } from '../support/time.ts';
+import { passTime, stopTime } from '../support/time.ts';
 import { admin } from '../support/worker.ts';
 
 let groups = 0;
@@ -115,5 +115,30 @@ it('the history counts grants and refusals by member', async () => {
     granted: 2,
     granted_by_member: { a: 1, b: 1 },
     refused_by_member: { a: 1 },
+  });
+});
+
+describe('the history of slots in use by member', () => {
+  const held = async (id: string) => (await take(name, id, { configVersion: 10_000 })).lease;
+  const points = async (): Promise<Record<string, unknown>[]> =>
+    (await admin('GET', `/groups/${name}/history?step=60`)).json.points;
+
+  it('has the most of each at once, and what is held on', async () => {
+    passTime(61_000 - (Date.now() % 60_000));
+    stopTime();
+    const one = await held('held-1');
+    const two = await held('held-2');
+    const three = await held('held-3');
+    await one.release('success', null);
+    await three.release('success', null);
+    expect((await points()).at(-1)).toMatchObject({ in_use_max_by_member: { a: 2, b: 1 } });
+    passTime(60_000);
+    await pool(name).status();
+    expect((await points()).at(-1)).toMatchObject({
+      in_use_max: 1,
+      in_use_max_by_member: { a: 1 },
+      granted_by_member: {},
+    });
+    await two.release('success', null);
   });
 });
