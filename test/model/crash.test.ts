@@ -104,6 +104,26 @@ test('a group that lends slots: with holders that renew or stop, never more run 
   assert.ok(onLent > 30, `only ${onLent} calls ran on lent slots`);
 });
 
+test('a group that names members now and then lends no slot while it does', () => {
+  let onLent = 0;
+  fc.assert(
+    fc.property(
+      memberSettingsArb(fc.constantFrom(1, 6, 12, 24)).map((settings) => ({
+        ...settings,
+        ...LENDING,
+      })),
+      fc.array(memberMishapArb(true), length),
+      (settings, mishaps) => {
+        const fleet = new Fleet(settings);
+        for (const mishap of mishaps) befall(fleet, mishap);
+        onLent += fleet.calls.filter(({ lent }) => lent !== null).length;
+      },
+    ),
+    runs(250),
+  );
+  assert.ok(onLent > 10, `only ${onLent} calls ran on lent slots`);
+});
+
 test('beside holders that stream on, those that renew or stop stay within the limit', () => {
   fc.assert(
     fc.property(
@@ -130,6 +150,17 @@ test('when every holder dies unheard, all slots come back by themselves within o
       },
     ),
     runs(500),
+  );
+});
+
+test('when every holder dies unheard, the slots of all members come back within one TTL', () => {
+  fc.assert(
+    fc.property(memberSettingsArb(), fc.array(memberMishapArb(), length), (settings, mishaps) => {
+      const fleet = new Fleet(settings);
+      for (const mishap of mishaps) befall(fleet, mishap);
+      fleet.abandon();
+    }),
+    runs(300),
   );
 });
 

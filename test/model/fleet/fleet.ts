@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Waiter } from '../../../src/core/parts/queue.ts';
 import { recover } from '../../../src/core/recover.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import {
@@ -168,8 +169,18 @@ export class Fleet {
     this.#writeFates.push({ ...GOOD_WRITE, ...fate });
   }
 
-  /** Has the group go by other members from now on; without any, its only one is the first of them. */
+  /**
+   * Has the group go by other members from now on; without any, its only one is the first of them. Not while somebody is
+   * on the way to a lease at one of them: then it would begin by the key of that first one, whether there is room or not.
+   */
   reconfigure(members: GroupSettings['members']): void {
+    if (members.length === 0) {
+      const { leases, bound } = this.state;
+      const isGranted = ({ leaseId }: Call): boolean =>
+        leases.has(leaseId) || bound.grantedBefore.has(leaseId);
+      if (this.in('asking').some(isGranted)) return;
+      this.network.loseAsks();
+    }
     const slotsMax = members.length === 0 ? this.#limitOf(IMPLICIT) : Infinity;
     this.#settings = { ...this.#settings, slotsMax, members };
     this.#current.apply({ kind: 'reconfigure', settings: this.#settings });
@@ -237,11 +248,14 @@ export class Fleet {
     this.isolates.abandon();
     this.reset('dies_silently');
     this.advance(LEASE_TTL_MS);
-    const { leases, lending, slotsInUse, slotsNested, unclaimed } = this.state;
+    const { leases, lending, slotsInUse, slotsNested, unclaimed, members } = this.state;
     assert.deepEqual(
       [leases.size + lending.loans.size, slotsInUse, slotsNested, unclaimed.slots],
       [0, 0, 0, 0],
     );
+    for (const member of members.values()) {
+      assert.equal(member.slotsInUse + member.unclaimed, 0, `slots are in use at ${member.id}`);
+    }
     this.advance(LEASE_TTL_MS / 10);
     assert.equal(this.disk.mark, 0, 'the mark stays up');
   }
@@ -273,7 +287,9 @@ export class Fleet {
       now: () => this.now,
       nextWriteFate: () => this.#writeFates.shift() ?? GOOD_WRITE,
       onStep: (instance) => {
-        if (instance === this.#current) this.#check();
+        if (instance !== this.#current) return;
+        this.#check();
+        this.#checkWaiters();
       },
       onPassed: () => (this.passes += 1),
       onDeath: (instance) => {
@@ -324,13 +340,15 @@ export class Fleet {
 
   /** Checks what must hold at every instant, by the calls that really run. */
   #check(): void {
-    const { leases, lending, unclaimed } = this.state;
+    const { leases, lending, unclaimed, members } = this.state;
     const counted = new Map<MemberId, number>();
     const count = ({ member, ticket: { slots } }: Call): void => {
       const key = this.#keyOf(member);
       counted.set(key, (counted.get(key) ?? 0) + slots);
     };
     let unknown = 0;
+    /** The same by where they run, as the group counts it. */
+    const unknownAt = new Map<MemberId, number>();
     for (const call of this.#live) {
       if (call.phase !== 'running' || call.hasLapsed || this.clock.now >= call.fenceAt) continue;
       const { slots } = call.ticket;
@@ -340,11 +358,27 @@ export class Fleet {
       const isLent =
         lent !== null && at === null && lending.loans.get(lent.loan)?.slots.has(lent.slot) === true;
       if (isLent) continue;
-      if (lease === undefined || lease.phase === 'cooling') unknown += slots;
+      const isKnown = lease !== undefined && lease.phase !== 'cooling';
+      if (!isKnown) unknown += slots;
+      const runsAt = this.#countsAt(call.member);
+      if (isKnown && lease.member === runsAt) continue;
+      unknownAt.set(runsAt, (unknownAt.get(runsAt) ?? 0) + slots);
     }
     assert.ok(
       unknown <= unclaimed.slots,
       `${unknown} slots are held by calls that are not known, and ${unclaimed.slots} are unclaimed`,
+    );
+    const unplaced = members.get(IMPLICIT)?.unclaimed ?? 0;
+    let uncounted = 0;
+    for (const [member, slots] of unknownAt) {
+      // What has the upstream's own key may have been handed out where that was a member's.
+      const key = this.#keyOf(member);
+      const here = key === IMPLICIT ? 0 : (members.get(key)?.unclaimed ?? 0);
+      uncounted += Math.max(0, slots - here);
+    }
+    assert.ok(
+      uncounted <= unplaced,
+      `${uncounted} slots are held by calls that are not counted where they run`,
     );
     for (const [call, until] of this.#lagging) if (this.now < until) count(call);
     let all = 0;
@@ -354,6 +388,48 @@ export class Fleet {
       all += slots;
     }
     this.peak = Math.max(this.peak, all);
+  }
+
+  /**
+   * Checks that nobody waits whom a member has room for, but for so long as a call may wait for its own, and behind one
+   * that is wider and waits for that room.
+   */
+  #checkWaiters(): void {
+    const { now } = this;
+    const { settings, queue, grantsFrom } = this.state;
+    if (settings.members.length === 0 || now < grantsFrom) return;
+    const waiters = [...queue.byTicket.values()].filter(({ sliceEndsAt }) => sliceEndsAt !== null);
+    const free = settings.members.map(({ id, slotsMax }) => slotsMax - this.#usedAt(id));
+    const widest = Math.max(...free);
+    const { by, waitMs } = settings.affinity;
+    for (const waiter of waiters) {
+      const { slots } = waiter.ticket;
+      const isBarred = waiters.some(({ ticket }) => ticket.slots > Math.max(slots, widest));
+      if (slots > widest || isBarred) continue;
+      const since = this.#couldGoFrom.get(waiter) ?? now;
+      this.#couldGoFrom.set(waiter, since);
+      const mayWait = by !== 'none' && now < since + waitMs;
+      assert.ok(mayWait, `${waiter.ticket.id} waits while a member has room`);
+    }
+  }
+
+  /** Since when waiters could go somewhere. */
+  readonly #couldGoFrom = new WeakMap<Waiter, number>();
+
+  /** Slots that the group must take for used at a member, added up anew. */
+  #usedAt(member: MemberId): number {
+    const { leases, members, lending } = this.state;
+    let slots = lending.slots;
+    for (const id of [member, IMPLICIT]) slots += members.get(id)?.unclaimed ?? 0;
+    for (const lease of leases.values()) if (lease.member === member) slots += lease.slots;
+    return slots;
+  }
+
+  /** Where the group counts calls by what their answers named: if it names no members, there is but one. */
+  #countsAt(named: MemberId): MemberId {
+    const { members } = this.state.settings;
+    if (members.length === 0 || named !== IMPLICIT) return members.length === 0 ? IMPLICIT : named;
+    return members.find(({ succeeds }) => succeeds === SOMEBODY.upstream)?.id ?? IMPLICIT;
   }
 
   /** Calls of a group that named no members ran by the key of the upstream itself. */

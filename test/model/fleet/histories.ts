@@ -641,3 +641,41 @@ export const GRANTED_ELSEWHERE: History = {
     fleet.advance(10_000);
   },
 };
+
+/**
+ * The slot of one member comes free while its only heir waits for the other member, where it belongs. An older instance
+ * sees that one's holder go, who has come to the newest one.
+ */
+export const HEIR_AT_THE_OTHER: History = {
+  settings: {
+    ...MEMBERS,
+    members: [0, 1].map((index) => someMember(`m${index}`, { slotsMax: 1 })),
+  },
+  run: (fleet) => {
+    const finishFirst = (): void => {
+      const call = fleet.in('running').find(({ member }) => member === 'm0');
+      assert.ok(call !== undefined);
+      fleet.holders.finish(call, 'success');
+    };
+    const calls = arriveAll(fleet, 8);
+    fleet.advance(2);
+    // Of one agent run.
+    const [second, heir] = [calls[1], calls[7]];
+    assert.ok(second?.member === 'm1' && heir !== undefined);
+    while (fleet.in('asking').length > 1) {
+      finishFirst();
+      fleet.advance(2);
+    }
+    assert.deepEqual(fleet.in('asking'), [heir]);
+    fleet.learn();
+    fleet.advance(100);
+    fleet.reset('goes_on', 0);
+    finishFirst();
+    fleet.advance(1);
+    assert.equal(heir.phase, 'asking', 'it does not wait for its own');
+    fleet.holders.resume(second);
+    fleet.advance(1);
+    assert.equal(second.phase, 'running');
+    fleet.advance(10_000);
+  },
+};

@@ -234,6 +234,9 @@ export class Instance {
     isCovered: isLeaving,
   }: Extract<Effect, { kind: 'grant' }>): void {
     const { attachment, nested, heirOf, named } = lease;
+    // Where a call runs is decided with each, so nobody may start one unasked.
+    const mayLend = this.state.settings.members.length === 0;
+    assert.ok(mayLend || lent === undefined, 'a group of members lends a slot');
     if (isLeaving && heirOf.length > 0 && !lease.isOfEarlier) this.#around.onPassed();
     const reply = this.#take(ticketId);
     const decidedAt = this.#around.now();

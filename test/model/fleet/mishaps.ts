@@ -238,12 +238,16 @@ export function mishapArb(
   return fc.oneof(...arbitraries.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 }
 
-/** Mishaps of a group of members, which are others from time to time. */
-export function memberMishapArb(): fc.Arbitrary<Mishap> {
+/**
+ * Makes mishaps of a group of members, which are others from time to time.
+ *
+ * @param hasLoans there are isolates that would be lent slots, and are while it names none
+ */
+export function memberMishapArb(hasLoans = false): fc.Arbitrary<Mishap> {
   return fc.oneof(
-    { weight: 40, arbitrary: mishapArb(true, false) },
+    { weight: 40, arbitrary: mishapArb(true, false, hasLoans) },
     {
-      weight: 1,
+      weight: hasLoans ? 3 : 1,
       arbitrary: fc.record({
         ...kindOf('other_members'),
         without: fc.constantFrom<number | 'none' | null>('none', 0, 1, null, null),
@@ -253,8 +257,9 @@ export function memberMishapArb(): fc.Arbitrary<Mishap> {
 }
 
 /** Settings with one to five members, of which the first has the key of the upstream itself. */
-export function memberSettingsArb(): fc.Arbitrary<GroupSettings> {
-  const slots = fc.constantFrom(1, 1, 2, 3, 10);
+export function memberSettingsArb(
+  slots: fc.Arbitrary<number> = fc.constantFrom(1, 1, 2, 3, 10),
+): fc.Arbitrary<GroupSettings> {
   const members = fc.array(slots, { minLength: 1, maxLength: 5 });
   const base = settingsArb(fc.constant(Infinity));
   return fc

@@ -58,6 +58,8 @@ export class Network {
   /** Messages that were sent by the name of the group, to be sent again. */
   readonly #sent: { readonly at: number; readonly message: Message }[] = [];
   #isCut = false;
+  /** Asks that were sent before this do not arrive any more. */
+  #asksFrom = -Infinity;
 
   constructor(clock: Clock, byName: (isStale: boolean) => Instance) {
     this.#clock = clock;
@@ -80,24 +82,32 @@ export class Network {
     const fate = this.#fates.get(message.of)?.shift() ?? GOOD;
     if (message.to === null) this.#sent.push({ at: this.#clock.now, message });
     if (fate.lost === 'request' || this.#isOff(message.call)) return;
-    this.#carry(message, fate, fate.requestMs);
-    if (fate.againMs !== null) this.#carry(message, fate, fate.requestMs + fate.againMs);
+    const sentAt = this.#clock.now;
+    this.#carry(message, fate, fate.requestMs, sentAt);
+    const { requestMs, againMs } = fate;
+    if (againMs !== null) this.#carry(message, fate, requestMs + againMs, sentAt);
+  }
+
+  /** Loses all asks that are on their way, or would be delivered once more. */
+  loseAsks(): void {
+    this.#asksFrom = this.#clock.now;
   }
 
   /** Delivers once more what was sent within the last `withinMs`. */
   echo(pick: number, withinMs: number, isStale: boolean): void {
     const recent = this.#sent.filter(({ at }) => at >= this.#clock.now - withinMs);
     const echoed = recent[recent.length - 1 - (pick % recent.length)];
-    if (echoed !== undefined) this.#carry(echoed.message, { ...GOOD, isStale }, 0);
+    if (echoed !== undefined) this.#carry(echoed.message, { ...GOOD, isStale }, 0, echoed.at);
   }
 
-  #carry(message: Message, fate: Fate, ms: number): void {
+  #carry(message: Message, fate: Fate, ms: number, sentAt: number): void {
     message.onCarry?.();
     this.#clock.after(ms, () => {
       if (this.#isCut) return;
       const instance = message.to ?? this.#byName(fate.isStale);
       const reply: Reply = (answer) => this.#answer(message, fate, answer, instance);
-      if (instance.isAlive) message.deliver(instance, reply);
+      const isLost = message.of === 'ask' && sentAt < this.#asksFrom;
+      if (instance.isAlive && !isLost) message.deliver(instance, reply);
       else reply({ kind: 'broken' });
     });
   }

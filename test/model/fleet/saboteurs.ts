@@ -9,7 +9,7 @@ import {
 import { Tombstones } from '../../../src/core/parts/tombstones.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import { slotsHeld } from '../../../src/core/violations.ts';
-import type { InstantMs } from '../../../src/core/words/ids.ts';
+import { memberId, type InstantMs } from '../../../src/core/words/ids.ts';
 import * as histories from './histories.ts';
 import type { History } from './histories.ts';
 import { DESIGN, type Rules } from './rules.ts';
@@ -26,6 +26,7 @@ export interface Saboteur {
 const UNCOUNTED = /are held by calls that are not known/;
 const ABOVE_MARK = /slots are held above the mark/;
 const TOO_MANY = /slots are held at once/;
+const MISPLACED = /are not counted where they run/;
 
 /** Lets grants leave that the design lets wait. */
 function covering(
@@ -78,6 +79,15 @@ function passingLost(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   if (state.leases.get(leaseId)?.attachment !== attachment) return DESIGN.step(state, event, now);
   const end = { outcome: 'cancelled', settlement: null, isSole: true } as const;
   return DESIGN.step(state, { kind: 'release', leaseId, ...end }, now);
+}
+
+/** Takes slots that came free for ones of the member of whose call nobody has heard. */
+function passingElsewhere(state: GroupState, event: GroupEvent, now: InstantMs): Effect[] {
+  const lost = event.kind === 'detach' ? state.leases.get(event.leaseId) : undefined;
+  for (const { vacated } of lost === undefined ? [] : writesOf(state.bound)) {
+    for (const slot of vacated.values()) Object.assign(slot, { member: lost?.member });
+  }
+  return DESIGN.step(state, event, now);
 }
 
 /** Takes slots that are given back for ones that nobody has given back yet. */
@@ -390,7 +400,7 @@ export const SABOTEURS: readonly Saboteur[] = [
       },
     },
     history: histories.HELD_AT_EACH,
-    noticed: /slots are held at once at m1/,
+    noticed: MISPLACED,
   },
   {
     rule: 'a holder tells at which member its call runs',
@@ -402,7 +412,7 @@ export const SABOTEURS: readonly Saboteur[] = [
       }),
     },
     history: histories.CLAIMED_AT_EACH,
-    noticed: /slots are held at once at m1/,
+    noticed: MISPLACED,
   },
   {
     rule: 'a lease counts where its holder says that it runs',
@@ -415,6 +425,24 @@ export const SABOTEURS: readonly Saboteur[] = [
       },
     },
     history: histories.GRANTED_ELSEWHERE,
-    noticed: /slots are held at once at m/,
+    noticed: MISPLACED,
+  },
+  {
+    rule: 'a claim counts at the member where its call runs',
+    rules: {
+      step: claiming((event) => {
+        if (event.kind !== 'resume') return event;
+        const member = memberId(event.claim.member === 'm0' ? 'm1' : 'm0');
+        return { ...event, claim: { ...event.claim, member } };
+      }),
+    },
+    history: histories.CLAIMED_AT_EACH,
+    noticed: MISPLACED,
+  },
+  {
+    rule: 'an heir has a slot of the member where that came free',
+    rules: { step: passingElsewhere },
+    history: histories.HEIR_AT_THE_OTHER,
+    noticed: MISPLACED,
   },
 ];

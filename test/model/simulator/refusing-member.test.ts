@@ -1,7 +1,7 @@
-// Four members of four slots, of which one takes but two calls at once: what callers see, and what is lost.
-import { expect, test } from 'vitest';
+// Members of four slots each, of which one takes fewer calls at once, or none: what callers see, and what is lost.
+import { describe, expect, test } from 'vitest';
 import { instant, memberId } from '../../../src/core/words/ids.ts';
-import { SERVED } from '../../../src/core/words/signal.ts';
+import { SERVED, type RefusalKind } from '../../../src/core/words/signal.ts';
 import { SOMEBODY, someMember, someTicket, START } from '../../support/core-builders.ts';
 import { Clock } from './clock.ts';
 import { Random } from './random.ts';
@@ -25,19 +25,33 @@ interface Seen {
   refusalsMax: number;
   /** The calls that were granted for the first time, in their order. */
   readonly order: number[];
+  /** Calls that came later than one that was refused and waited again, and went before it where it could go. */
+  overtaken: number;
 }
 
-function simulate(seed: number, takes: number): Seen {
+/** How a member refuses, and how many members there are. */
+interface Way {
+  readonly members: number;
+  readonly takes: number;
+  readonly kind: RefusalKind;
+  readonly forMs: number;
+}
+
+function simulate(seed: number, { members: count, takes, kind, forMs }: Way): Seen {
   const clock = new Clock();
   const random = new Random(seed);
-  const members = ['bad', 'm1', 'm2', 'm3'].map((id) => someMember(id, { slotsMax: SLOTS_EACH }));
+  const ids = ['bad', 'm1', 'm2', 'm3', 'm4'].slice(0, count);
+  const members = ids.map((id) => someMember(id, { slotsMax: SLOTS_EACH }));
   const affinity = { by: 'none', forMs: 300_000, waitMs: 2_000 } as const;
   const group = new SimGroup(clock, 'group', { slotsMax: Infinity, members, affinity });
-  const seen: Seen = { servedMs: 0, served: 0, refused: 0, failed: 0, refusalsMax: 0, order: [] };
+  const none = { servedMs: 0, served: 0, refused: 0, failed: 0, refusalsMax: 0, overtaken: 0 };
+  const seen: Seen = { ...none, order: [] };
+  /** Calls that were refused and wait again, and when they came. */
+  const back = new Map<number, number>();
   let calls = 0;
   let runsAtBad = 0;
   const begin = (): void => {
-    if (clock.now < FOR_MS) ask(calls++, instant(START + clock.now), 1, []);
+    if (clock.now < forMs) ask(calls++, instant(START + clock.now), 1, []);
   };
   const ask = (
     call: number,
@@ -55,15 +69,19 @@ function simulate(seed: number, takes: number): Seen {
       const { leaseId } = answer;
       const member: string = group.state.leases.get(leaseId)?.member ?? '';
       if (attempt === 1) seen.order.push(call);
+      back.delete(call);
+      const mightGo = member === 'bad' ? [] : [...back.values()];
+      seen.overtaken += mightGo.filter((cameAt) => cameAt < enqueuedAt).length;
       const isRefused = member === 'bad' && runsAtBad >= takes;
       if (isRefused) {
         seen.refused += 1;
         seen.refusalsMax = Math.max(seen.refusalsMax, excluded.length + 1);
         clock.after(REFUSAL_MS, () => {
-          const signal = { ...SERVED, kind: 'concurrency' } as const;
+          const signal = { ...SERVED, kind };
           group.send({ kind: 'report', leaseId, signal, isRepeat: false });
           group.release(ticket, leaseId, 'refused');
           if (excluded.length + 1 < members.length) {
+            back.set(call, enqueuedAt);
             ask(call, enqueuedAt, attempt + 1, [...excluded, member]);
           } else {
             seen.failed += 1;
@@ -85,12 +103,13 @@ function simulate(seed: number, takes: number): Seen {
     });
   };
   for (let caller = 0; caller < CALLERS; caller += 1) begin();
-  clock.runTo(FOR_MS);
+  clock.runTo(forMs);
   return seen;
 }
 
 test.each([1, 2, 3])('no caller sees a refusal, and next to nothing is lost: seed %i', (seed) => {
-  const { servedMs, failed, refused, refusalsMax } = simulate(seed, TAKES);
+  const way = { members: 4, takes: TAKES, kind: 'concurrency', forMs: FOR_MS } as const;
+  const { servedMs, failed, refused, refusalsMax } = simulate(seed, way);
   const ideal = (3 * SLOTS_EACH + TAKES) * FOR_MS;
   expect(refused).toBeGreaterThan(0);
   expect(failed).toBe(0);
@@ -98,10 +117,21 @@ test.each([1, 2, 3])('no caller sees a refusal, and next to nothing is lost: see
   expect(servedMs / ideal).toBeGreaterThanOrEqual(0.95);
 });
 
-test('a member that refuses everything costs each call one try at most, and none its place', () => {
-  const { servedMs, failed, refusalsMax, order } = simulate(1, 0);
-  expect(failed).toBe(0);
-  expect(refusalsMax).toBeLessThanOrEqual(1);
-  expect(servedMs / (3 * SLOTS_EACH * FOR_MS)).toBeGreaterThanOrEqual(0.95);
-  expect(order).toEqual(order.toSorted((a, b) => a - b));
-});
+describe.each(['concurrency', 'unknown', 'overload', 'unauthorized', 'quota'] as const)(
+  'a member that refuses everything for %s',
+  (kind) => {
+    test.each([2, 3, 4, 5])(
+      'costs each call one try at most, and none its place: of %i members',
+      (members) => {
+        const forMs = 120_000;
+        const seen = simulate(1, { members, takes: 0, kind, forMs });
+        expect(seen.refused).toBeGreaterThan(0);
+        expect(seen.failed).toBe(0);
+        expect(seen.refusalsMax).toBeLessThanOrEqual(1);
+        expect(seen.servedMs / ((members - 1) * SLOTS_EACH * forMs)).toBeGreaterThan(0.9);
+        expect(seen.order).toEqual(seen.order.toSorted((a, b) => a - b));
+        expect(seen.overtaken).toBe(0);
+      },
+    );
+  },
+);
