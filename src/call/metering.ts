@@ -3,7 +3,7 @@ import type { MemberConfig } from '../contract/config/members.ts';
 import { hasBudget } from '../routing/metered.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import type { CallEstimate, Settlement } from '../core/words/usage.ts';
+import type { CallEstimate, Settlement, TokenPrices } from '../core/words/usage.ts';
 import type { Placement } from '../routing/placement.ts';
 import { countedTokens, limitProfileFor } from '../providers/limit-profiles.ts';
 import type { LimitProfile } from '../providers/provider.ts';
@@ -76,10 +76,30 @@ function aliasedModel({ aliases }: Upstream, model: string): string {
   return Object.entries(aliases).find(([alias]) => alias.toLowerCase() === name)?.[1] ?? model;
 }
 
+/** The expected use of a call, as each of its groups counts it. */
+export type Estimator = Pick<Metering, 'estimateFor' | 'rejectUnpriced'>;
+
 /** A member of a group, and where a call lies there. */
 interface Place {
+  readonly id: string;
   readonly located: Located;
   readonly member: { readonly config: MemberConfig };
+}
+
+/** The prices of a call at its members: that of all of them, or the highest for whoever knows of none, and each. */
+function pricesOf(
+  all: readonly (readonly [id: string, price: TokenPrices | null])[],
+): Pick<CallEstimate, 'price' | 'pricesAt'> | null {
+  const known = all.flatMap(([id, price]) => (price === null ? [] : [{ id, price }]));
+  if (known.length === 0) return null;
+  const highest = (of: keyof TokenPrices): number =>
+    Math.max(...known.map(({ price }) => price[of]));
+  const price = { input: highest('input'), output: highest('output') };
+  const isSame = known.every(
+    (each) => each.price.input === price.input && each.price.output === price.output,
+  );
+  if (isSame) return { price };
+  return { price, pricesAt: Object.fromEntries(known.map((each) => [each.id, each.price])) };
 }
 
 /** The expected use of a call. */
@@ -122,10 +142,18 @@ export class Metering {
     return new Metering(located, this.#estimate, fallbackOf(member.config));
   }
 
-  /** Measures a call for its estimate, before it is known where it runs: as called, where a price is known for that. */
-  beforeGrant(places: Iterable<Place>): Metering {
-    const [first] = places;
-    return this.#price !== null || first === undefined ? this : this.at(first);
+  /** Estimates a call before it is known at which member it runs, and so what it costs. */
+  beforeGrant(places: Iterable<Place>): Estimator {
+    const there = [...places].map((place) => [place.id, this.at(place)] as const);
+    const [, first] = there[0] ?? [];
+    const asked = this.#price === null ? (first ?? this) : this;
+    return {
+      rejectUnpriced: (placement) => asked.rejectUnpriced(placement),
+      estimateFor: (placement) => {
+        const of = there.map(([id, at]) => [id, at.estimateFor(placement).price] as const);
+        return { ...asked.estimateFor(placement), ...pricesOf(of) };
+      },
+    };
   }
 
   /**

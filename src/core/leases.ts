@@ -11,7 +11,7 @@ import { LEASE_TTL_MS } from './words/settings.ts';
 import { LANES } from './words/ticket.ts';
 import type { Settlement } from './words/usage.ts';
 import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './parts/accounts.ts';
-import { demandOf } from './parts/demand.ts';
+import { demandAt, demandOf } from './parts/demand.ts';
 import { noteFreed, noteHandedOut, noteLapsed, noteLost } from './parts/bound.ts';
 import { observe } from './parts/histogram.ts';
 import { resettle } from './parts/queue.ts';
@@ -158,7 +158,7 @@ export function claimGranted(
   if (ticket.parents.length > 0 || ticket.slots > unclaimed) return null;
   bound.grantedBefore.delete(leaseId);
   const { id: ticketId, holder, lane, slots, estimate } = ticket;
-  const demand = demandOf(controls.factors, state.guessRates, ticket);
+  const demand = demandAt(demandOf(controls.factors, state.guessRates, ticket), member);
   const reserved = reservationOf(isMeteredAt(state, member), demand, estimate?.inputTokens ?? null);
   const none = { attachment: null, hasLapsed: false, heldMs: 0, nested: null, heirOf: [] };
   const claim = { leaseId, ticketId, holder, lane, member, slots, reserved, ...none };

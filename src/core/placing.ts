@@ -6,6 +6,7 @@ import type { Demand } from './words/usage.ts';
 import { memberOfHolder } from './parts/affinity.ts';
 import { allows as breakerAllows } from './parts/breaker.ts';
 import type { PassedOver, Placed, PlacedBy } from './parts/decision-log.ts';
+import { demandAt } from './parts/demand.ts';
 import { letsOthersTry } from './parts/evidence.ts';
 import type { Waiter } from './parts/queue.ts';
 import { exceededBy } from './parts/rates.ts';
@@ -21,7 +22,7 @@ import {
   slotsUsedAt,
 } from './capacity.ts';
 import type { Member } from './member.ts';
-import { isSplit, refusalKey } from './members.ts';
+import { isSplit, ledgersOf, refusalKey } from './members.ts';
 import { NEVER, type GroupState } from './state.ts';
 
 /** The member that a waiter goes to, once it is its turn. */
@@ -97,7 +98,7 @@ function membersOf(state: GroupState, { ticket, demand }: Waiter, now: InstantMs
   return notExcluded(state, ticket).filter(
     (member) =>
       everFits(member, demand) &&
-      isAffordable(member, demand, now) &&
+      isAffordable(state, member, demand, now) &&
       !isHeldBack(state, member, ticket),
   );
 }
@@ -124,13 +125,12 @@ export function mayNotGoTo(state: GroupState, { excluded = [] }: Ticket, id: Mem
   return isSplit(state) && excluded.includes(id);
 }
 
-/** Whether the budgets of a member have room for a call. */
-function isAffordable(
-  { controls, settings }: Member,
-  { usd }: Pick<Demand, 'usd'>,
-  now: InstantMs,
-): boolean {
-  return budgetBlock(controls.spend, settings.budgets, usd, now) === null;
+/** Whether the budgets have room for a call at a member, its own and those over all. */
+function isAffordable(state: GroupState, member: Member, demand: Demand, now: InstantMs): boolean {
+  const { usd } = demandAt(demand, member.id);
+  return ledgersOf(state, member).every(
+    ({ controls, settings }) => budgetBlock(controls.spend, settings.budgets, usd, now) === null,
+  );
 }
 
 /** Whether a call lets others try first at a member, which has just refused it. */
@@ -255,7 +255,7 @@ function passedOverFor(
   const block = memberBlockOf(member, now);
   if (block !== null) return CAUSE_OF_BLOCK[block.reason];
   if (!breakerAllows(member.controls.breaker, now)) return 'breaker';
-  if (!isAffordable(member, demand, now)) return 'budget';
+  if (!isAffordable(state, member, demand, now)) return 'budget';
   if (slotsUsedAt(state, member) + demand.slots > memberSlotsMaxAt(member, now)) return 'slots';
   return roomAt(state, member, demand, now) > now ? 'rates' : null;
 }

@@ -4,7 +4,7 @@ import { HOLD_SAMPLES_MIN } from './words/settings.ts';
 import type { Exceeded } from './words/limits.ts';
 import type { Ticket } from './words/ticket.ts';
 import type { Demand } from './words/usage.ts';
-import { demandOf } from './parts/demand.ts';
+import { demandAt, demandOf } from './parts/demand.ts';
 import type { Waiter } from './parts/queue.ts';
 import { exceededBy } from './parts/rates.ts';
 import { budgetBlock } from './parts/spend.ts';
@@ -120,15 +120,17 @@ export function rejectionOfStopped(
   return { reason: block.reason, waitedMs, retryAfterMs: retry, until: block.until };
 }
 
-/** Finds which budget a call does not fit into; null: into all. What is in flight counts too. */
+/** Finds which budget a call does not fit into, wherever it goes; null: into all at some member. What is in flight counts too. */
 export function rejectionOfUnaffordable(
   state: GroupState,
   { demand, ticket }: Waiter,
   now: InstantMs,
 ): Rejection | null {
-  const ofAll = exhausted(state, demand, now);
-  if (ofAll !== null || !isSplit(state)) return ofAll;
-  const ofEach = notExcluded(state, ticket).map((member) => exhausted(member, demand, now));
+  if (!isSplit(state)) return exhausted(state, demand, now);
+  const ofEach = notExcluded(state, ticket).map((member) => {
+    const there = demandAt(demand, member.id);
+    return exhausted(state, there, now) ?? exhausted(member, there, now);
+  });
   return ofEach.includes(null) ? null : (ofEach[0] ?? null);
 }
 

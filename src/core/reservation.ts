@@ -2,6 +2,7 @@ import type { InstantMs, MemberId } from './words/ids.ts';
 import type { RateSettings } from './words/limits.ts';
 import type { Usage, Demand, Reserved, Settlement } from './words/usage.ts';
 import { amountsOf, returnAhead, useAhead, type Amounts } from './parts/ahead.ts';
+import { demandAt } from './parts/demand.ts';
 import { limitsAdded, limitsOf } from './parts/rate-limits.ts';
 import { refundDebts, refund as refundRates, settle as settleRates, take } from './parts/rates.ts';
 import { refund as refundUsd, reserve as reserveUsd, settle as settleUsd } from './parts/spend.ts';
@@ -21,7 +22,11 @@ export function reserveFor(
   inputEstimate: number | null,
   now: InstantMs,
 ): Reserved | null {
-  const reserved = reservationOf(isMeteredAt(state, member.id), wanted, inputEstimate);
+  const reserved = reservationOf(
+    isMeteredAt(state, member.id),
+    demandAt(wanted, member.id),
+    inputEstimate,
+  );
   if (reserved === null) return null;
   const { demand, usd } = reserved;
   for (const { controls, settings, ahead } of ledgersOf(state, member)) {

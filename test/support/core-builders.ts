@@ -115,8 +115,11 @@ export interface AskOptions {
   readonly parents?: readonly string[];
   /** Ids of members that it cannot go to. */
   readonly excluded?: readonly string[];
-  /** Its expected use: one token of input, for so much. */
-  readonly estimate?: { readonly price: number };
+  /** Its expected use: one token of input, for so much; and at members, where that is not the same. */
+  readonly estimate?: {
+    readonly price: number;
+    readonly pricesAt?: Readonly<Record<string, number>>;
+  };
 }
 
 /** A plain ticket of `SOMEBODY`, with changes. */
@@ -165,8 +168,11 @@ function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
 
 function estimateOf(estimate: AskOptions['estimate']): Ticket['estimate'] {
   if (estimate === undefined) return null;
-  const price = { input: estimate.price, output: 0 };
-  return { inputTokens: 1, maxOutputTokens: 0, reserve: 'none', price };
+  const priceOf = (input: number) => ({ input, output: 0 });
+  const at = Object.entries(estimate.pricesAt ?? {}).map(([id, each]) => [id, priceOf(each)]);
+  const pricesAt = at.length === 0 ? {} : { pricesAt: Object.fromEntries(at) };
+  const price = priceOf(estimate.price);
+  return { inputTokens: 1, maxOutputTokens: 0, reserve: 'none', price, ...pricesAt };
 }
 
 /** The answers among the effects, in words and in order: `grant a.1`, `reject b busy`. */

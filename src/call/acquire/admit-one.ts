@@ -15,7 +15,7 @@ import { acquireSlot } from './acquire-slot.ts';
 import { isolateId } from '../../runtime/isolate-id.ts';
 import { laneOf } from '../../routing/lane-of.ts';
 import { ownTimeoutMsOf } from '../../routing/timeouts.ts';
-import type { Metering } from '../metering.ts';
+import type { Estimator } from '../metering.ts';
 import { LeaseHolder, type HeldLease, type LeaseEnd } from './lease-holder.ts';
 import { LentLease } from './lent-lease.ts';
 import { takeInLent, takeLentSlot, type LoanWay } from './lent-slots.ts';
@@ -48,7 +48,7 @@ export interface AdmitContext {
   readonly after: Schedule;
   readonly listener: PlaceListener | null;
   /** Null: none of the groups counts tokens or cost. */
-  readonly metering: Metering | null;
+  readonly metering: Estimator | null;
   /** The group whose members the call goes by, and those that it is not to be granted at; null: it goes as called. */
   readonly members: { readonly group: string; readonly excluded: readonly string[] } | null;
 }

@@ -1,6 +1,7 @@
 import type { RateSettings } from '../words/limits.ts';
+import type { MemberId } from '../words/ids.ts';
 import type { Ticket } from '../words/ticket.ts';
-import type { Usage, Demand } from '../words/usage.ts';
+import type { Usage, Demand, TokenPrices } from '../words/usage.ts';
 import { inputFactor, outputMean, type TokenFactors } from './token-factors.ts';
 
 /** The limits that what is only guessed must fit into. */
@@ -23,7 +24,7 @@ export function demandOf(
 ): Demand {
   if (estimate === null) return { slots, ...ONE_REQUEST, usd: 0 };
   const model = holder.model ?? '';
-  const { maxOutputTokens, reserve, price } = estimate;
+  const { maxOutputTokens, reserve, price, pricesAt } = estimate;
   // At least one, or a call of an unknown length would cost nothing.
   const counted = Math.max(1, Math.round(estimate.inputTokens * inputFactor(factors, model)));
   const inputMax = leastOf(rates.itpm, rates.tpm, rates.tpd);
@@ -34,8 +35,19 @@ export function demandOf(
   const guessed = Math.min(expected, leastOf(rates.otpm), besideInput);
   const most = maxOutputTokens ?? guessed;
   const outputTokens = { max_tokens: most, mean: guessed, none: 0 }[reserve];
-  const usd = price === null ? 0 : inputTokens * price.input + expected * price.output;
-  return { slots, requests: 1, inputTokens, outputTokens, usd };
+  const costAt = ({ input, output }: TokenPrices): number =>
+    inputTokens * input + expected * output;
+  const usd = price === null ? 0 : costAt(price);
+  const demand = { slots, requests: 1, inputTokens, outputTokens, usd };
+  if (pricesAt === undefined) return demand;
+  const costs = Object.entries(pricesAt).map(([id, prices]) => [id, costAt(prices)] as const);
+  return { ...demand, usdAt: new Map(costs) };
+}
+
+/** Reads what a call demands if it runs at a member. */
+export function demandAt(demand: Demand, member: MemberId): Demand {
+  const { usd, usdAt } = demand;
+  return usdAt === undefined ? demand : { ...demand, usd: usdAt.get(member) ?? usd };
 }
 
 /** Finds the least of the limits that are set, and 1 where it is 0: a call that takes nothing would pass it. */

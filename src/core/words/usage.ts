@@ -11,7 +11,15 @@ export interface CallEstimate {
   /** Output to reserve, by what the provider does: the most, the mean of the model, or none. */
   readonly reserve: 'max_tokens' | 'mean' | 'none';
   /** USD per token. Null: not known, which costs nothing. */
-  readonly price: { readonly input: number; readonly output: number } | null;
+  readonly price: TokenPrices | null;
+  /** The same at members, by their ids, where it is not the same at all. Absent: it is. */
+  readonly pricesAt?: Readonly<Record<string, TokenPrices>>;
+}
+
+/** USD per token of the input, and of the output. */
+export interface TokenPrices {
+  readonly input: number;
+  readonly output: number;
 }
 
 /** Requests and tokens of a call: as reserved at its grant, and as it turned out. */
@@ -37,6 +45,8 @@ export interface Demand extends Usage {
   readonly slots: number;
   /** Its expected cost; 0 where its price is not known. */
   readonly usd: number;
+  /** The same at members, by their ids, where it is not the same at all. Absent: it is. */
+  readonly usdAt?: ReadonlyMap<string, number>;
 }
 
 /** The part of the group's limits that a call holds until its upstream has counted it. It is in the row. */

@@ -622,6 +622,45 @@ describe('budgets of calls that run while the members change', () => {
   });
 });
 
+describe('a call costs what it costs at its member', () => {
+  const PRICES = { price: 6, pricesAt: { cheap: 1, dear: 6 } };
+  const perHour = (usd: number) => ({ perHourUsd: usd, perDayUsd: null, perMonthUsd: null });
+  const reservedAt = (group: TestGroup, id: string): number =>
+    group.member(id).controls.spend.reservedUsd;
+
+  test('towards the budget of that', () => {
+    const limits = { slotsMax: 9, budgets: perHour(10), isMetered: true };
+    const group = groupOf({}, { members: ['cheap', 'dear'].map((id) => someMember(id, limits)) });
+    for (const name of ['1', '2', '3', '4']) group.ask(name, { estimate: PRICES });
+    expect(['1', '2', '3', '4'].map((name) => at(group, name))).toEqual([
+      'cheap',
+      'dear',
+      'cheap',
+      'cheap',
+    ]);
+    expect([reservedAt(group, 'cheap'), reservedAt(group, 'dear')]).toEqual([3, 6]);
+    expect(group.lease('4').decision?.placed?.others).toEqual([
+      { member: 'dear', cause: 'budget' },
+    ]);
+  });
+
+  test('towards the budget over all', () => {
+    const group = groupOf({ cheap: 9, dear: 9 }, { budgets: perHour(8), isMetered: true });
+    for (const name of ['1', '2', '3']) group.ask(name, { estimate: PRICES });
+    expect(['1', '2', '3'].map((name) => at(group, name))).toEqual(['cheap', 'dear', 'cheap']);
+    expect(group.state.controls.spend.reservedUsd).toBe(8);
+    group.ask('4', { estimate: PRICES });
+    expect(group.rejection('4')).toMatchObject({ reason: 'budget_exhausted', limitUsd: 8 });
+  });
+
+  test('or the highest of all, if nobody knew of it', () => {
+    const limits = { slotsMax: 9, budgets: perHour(10), isMetered: true };
+    const group = groupOf({}, { members: [someMember('new', limits)] });
+    group.ask('1', { estimate: PRICES });
+    expect(reservedAt(group, 'new')).toBe(6);
+  });
+});
+
 test('the log tells why a call went where it did, and why not elsewhere', () => {
   const group = groupOf({ a: 1, b: 1, c: 1 });
   group.ask('1', { excluded: ['b'] });

@@ -105,6 +105,32 @@ it('the cost of a call is that of the member where it ran', async () => {
   });
 });
 
+it('and is set aside as such, whatever it would cost where it was called', async () => {
+  const prices = (usd: number) => ({ prices: { m: { input: 0, output: usd } } });
+  const at = await newScene({
+    members: [
+      { name: 'dear', at: 'there', secret: 'UPSTREAM_B', limits: { max_concurrency: 1 } },
+      { name: 'cheap', secret: 'UPSTREAM_A', tier: 2 },
+    ],
+    upstreams: { here: prices(100_000), there: prices(300_000) },
+    group: { limits: { budget_usd: { per_day: 1_000_000 } } },
+  });
+  const headers = { ...KEY, 'x-strict-silent-after-chunks': '1' };
+  const messages = [{ role: 'user', content: 'held' }];
+  const json = { model: 'm', stream: true, max_tokens: 10, messages };
+  const reserved: (number | undefined)[] = [];
+  const held: OpenCall[] = [];
+  for (const label of ['first', 'second']) {
+    const one = open(at.path(), label, { json, headers });
+    held.push(one);
+    expect((await one.response).status).toBe(200);
+    reserved.push((await pool(at.group).status()).spend?.reserved_usd);
+  }
+  expect(reserved).toEqual([3, 4]);
+  await Promise.all([at.here.resume(), at.there.resume()]);
+  expect(await Promise.all(held.map(({ end }) => end))).toEqual(['done', 'done']);
+});
+
 it('a member whose price nobody knows runs nothing where a budget is to hold', async () => {
   const at = await newScene({
     members: [
