@@ -11,6 +11,18 @@ export function isSentence(...sentences: readonly RegExp[]): MessageTest {
   return (message) => whole.test(message);
 }
 
+const WORD = /\p{L}+/gu;
+
+/**
+ * Makes the test for messages that say something and have no word but those, whatever their order: for sentences that come in
+ * too many forms to list. Weaker than `isSentence`, for what does no harm to others where a caller says it of its own call.
+ */
+export function isInWords(says: RegExp, words: string): MessageTest {
+  const known = new Set(words.split(/\s+/));
+  return (message) =>
+    says.test(message) && (message.match(WORD) ?? []).every((word) => known.has(word));
+}
+
 /** Quotes that open, by their own form or by what is before them; that of `can't` does not. */
 const OPENING = /[“„‘«‹]|(?<![\p{L}\p{N}])["'`´]/u;
 

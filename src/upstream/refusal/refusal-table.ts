@@ -1,5 +1,6 @@
 import type { RefusalKind } from '../../core/words/signal.ts';
 import type { MessageTest } from './own-words.ts';
+import { isTooLong, TOO_LONG_CODES } from './too-long.ts';
 
 /** Calls that a refusal is about: those of the same model, or every call to that upstream or account. */
 export type RefusalScope = 'model' | 'upstream';
@@ -124,6 +125,14 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
   },
   { kind: 'quota', scope: 'upstream', text: /insufficient balance|credit balance/ },
   { kind: 'never_fits', scope: 'model', statuses: [413], text: /request too large/ },
+  {
+    // More tokens than this model takes: another may take them.
+    kind: 'never_fits',
+    scope: 'model',
+    codes: TOO_LONG_CODES,
+    message: isTooLong,
+    onClientError: true,
+  },
   {
     kind: 'long_window',
     scope: 'model',

@@ -17,9 +17,15 @@ const FORMS: Record<string, Partial<Record<string, RefusalKind>>> = {
   openai: same('concurrency requests tokens ramp overload quota never_fits long_window'),
   anthropic: same('concurrency requests tokens ramp overload quota never_fits long_window'),
   // A quota without a detail is how it says that it is full.
-  gemini: { ...same('concurrency requests tokens overload quota long_window'), ramp: 'overload' },
+  gemini: {
+    ...same('concurrency requests tokens overload quota never_fits long_window'),
+    ramp: 'overload',
+  },
   azure: same('concurrency requests tokens long_window'),
-  bedrock: { ...same('concurrency requests tokens overload long_window'), ramp: 'requests' },
+  bedrock: {
+    ...same('concurrency requests tokens overload never_fits long_window'),
+    ramp: 'requests',
+  },
   groq: same('requests tokens never_fits long_window'),
   cerebras: same('requests tokens overload'),
   // It does not say which of its limits.

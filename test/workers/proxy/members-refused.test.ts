@@ -52,6 +52,19 @@ describe('the call goes to another member', () => {
     expect([await keysAt(at.here), await keysAt(at.there)]).toEqual([[A], [C]]);
   });
 
+  it('where its model takes a longer context, and each call anew', async () => {
+    const at = await newScene({
+      members: [
+        { name: 'short', secret: 'UPSTREAM_A', models: { m: 'm-short' } },
+        { name: 'long', secret: 'UPSTREAM_B', models: { m: 'm-long' }, tier: 2 },
+      ],
+      // Google's words for it, with 400.
+      settings: { here: { refusal: 'gemini', byKey: { [A]: { fail: 'never_fits' } } } },
+    });
+    for (const label of ['one', 'two']) expect(await servedAt(at, label)).toBe('long');
+    expect(await keysAt(at.here)).toEqual([A, B, A, B]);
+  });
+
   it('and on to a third', async () => {
     const at = await newScene({
       members: A_B_C,

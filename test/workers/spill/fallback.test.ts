@@ -47,6 +47,15 @@ describe('a call goes to another upstream after', () => {
     expect(await servedBy(at)).toBe('ab');
   });
 
+  it.each(['gemini', 'bedrock'])(
+    'a context that is too long there, in words of %s',
+    async (refusal) => {
+      const at = await newScene({ spill: SPILL, settings: { refusal } });
+      await at.a.failNext('never_fits');
+      expect(await servedBy(at)).toBe('ab');
+    },
+  );
+
   it('errors of two, to the third', async () => {
     const at = await scene();
     await at.a.failNext('overload');

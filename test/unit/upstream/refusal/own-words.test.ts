@@ -1,7 +1,11 @@
 import { describe, expect, it, test } from 'vitest';
 import { classifyRefusal } from '../../../../src/upstream/refusal/classify-refusal.ts';
 import { REFUSAL_BYTES_MAX } from '../../../../src/upstream/refusal/error-fields.ts';
-import { isSentence, withoutQuoted } from '../../../../src/upstream/refusal/own-words.ts';
+import {
+  isInWords,
+  isSentence,
+  withoutQuoted,
+} from '../../../../src/upstream/refusal/own-words.ts';
 import { answer } from '../../providers/seen-refusal.ts';
 
 /** Names that callers give, which come back in messages and say nothing there: of no key, no address and no account. */
@@ -122,6 +126,18 @@ describe('a sentence', () => {
   it('is the whole message', () => {
     expect(['no', 'no.', 'not now'].map(says)).toEqual([true, true, true]);
     expect(['no!', 'no\nno', 'no.\n', ' no', 'not no', ''].some(says)).toBe(false);
+  });
+});
+
+describe('a message in known words', () => {
+  const says = isInWords(/too long/, 'the prompt is too long by tokens');
+
+  it('has no others, in whatever order and script', () => {
+    expect(says('the prompt is too long: 5 > 4 (tokens)')).toBe(true);
+    expect(says('by tokens too long')).toBe(true);
+    expect(says('the prompt is long')).toBe(false);
+    expect(says('the model is too long')).toBe(false);
+    expect(says('too long 模型')).toBe(false);
   });
 });
 

@@ -12,6 +12,8 @@ function found(error: object, upstreamId = 'openai', status = 429): string {
 const CODES = {
   'quota, upstream':
     'insufficient_quota credit_balance_exhausted organization_spend_limit_exceeded project_spend_limit_exceeded organization_usage_limit_exceeded billing_error enforced_spend_limit_reached contract_spend_limit_reached exceeded_current_quota_error Arrearage AllocationQuota.FreeTierOnly',
+  'never_fits, model':
+    'context_length_exceeded exceed_context_size_error model_max_prompt_tokens_exceeded',
   'concurrency, model': 'concurrent_budget_exceeded too_many_concurrent_requests',
   'overload, model':
     'overloaded_error engine_overloaded_error server_is_overloaded queue_exceeded MODEL_CAPACITY_EXHAUSTED service_tier_capacity_exceeded openrouter_shared_capacity upstream_provider_shared_pool ModelNotReadyException',
@@ -110,13 +112,16 @@ describe('a code alone tells', () => {
     );
   });
 
-  test.each(each({ quota: CODES['quota, upstream'] }))('%s with 400 and 403 too', (code) => {
-    expect(found({ code }, 'openai', 400)).toBe('quota, upstream');
-    expect(found({ code }, 'openai', 403)).toBe('quota, upstream');
+  const WITH_400 = ['quota, upstream', 'never_fits, model'];
+  const isWith400 = ([, expected]: readonly [string, string]) => WITH_400.includes(expected);
+
+  test.each(each(CODES).filter(isWith400))('%s with 400 and 403 too: %s', (code, expected) => {
+    expect(found({ code }, 'openai', 400)).toBe(expected);
+    expect(found({ code }, 'openai', 403)).toBe(expected);
   });
 
   test('but no other code does with 400', () => {
-    const others = each(CODES).filter(([, expected]) => !expected.startsWith('quota'));
+    const others = each(CODES).filter((row) => !isWith400(row));
     for (const [code] of others) expect(found({ code }, 'openai', 400)).toBe('none');
   });
 });
