@@ -36,6 +36,7 @@ export interface Edit {
 export interface Changed {
   readonly version: number;
   readonly before: Config;
+  /** The one before, where the edit changes nothing. */
   readonly config: Config;
   readonly warnings: string[];
 }
@@ -51,7 +52,7 @@ export async function changeConfig(context: AdminContext, edit: Edit): Promise<C
     if (wanted !== null && wanted !== version) throw changedMeanwhile(version);
     const { config, warnings } = validate(context.env, edit, before);
     if (version > 0 && JSON.stringify(config) === JSON.stringify(before)) {
-      return { version, before, config, warnings };
+      return { version, before, config: before, warnings };
     }
     const { actor } = context.get('who');
     const answer = await directoryOf(context.env).replace(config, version, actor, edit.action);

@@ -126,7 +126,8 @@ export function groupEdit(
   };
 }
 
-async function changeGroup(
+/** Changes one group, and answers with it. */
+export async function changeGroup(
   context: AdminContext,
   name: string,
   verb: string,
@@ -135,7 +136,8 @@ async function changeGroup(
   const edit = groupEdit(name, verb, edited);
   const { version, before, config, warnings } = await changeConfig(context, edit);
   const reply = { body: { version, group: requireGroup(config, name), warnings }, version };
-  return { reply, isNew: !before.groups.some((group) => group.name === name) };
+  const isNew = !before.groups.some((group) => group.name === name);
+  return { reply, isNew, isChanged: config !== before };
 }
 
 function withGroup(groups: readonly GroupConfig[], group: GroupConfig): GroupConfig[] {

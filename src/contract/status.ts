@@ -51,16 +51,12 @@ const memberSpendSchema = spendStatusSchema.omit({ day_usd_by_key: true, day_usd
 
 const outSchema = z.object({
   reason: z
-    .enum(['unauthorized', 'quota', 'egress', 'operator'])
+    .enum(['unauthorized', 'quota', 'egress'])
     .describe(
-      'Why: its key was refused, its account has nothing left, calls from where the Worker runs are refused, or an operator took it out.',
+      'Why: its key was refused, its account has nothing left, or calls from where the Worker runs are refused.',
     ),
   since: instant.describe('Since when.'),
-  probe_at: instant
-    .nullable()
-    .describe(
-      'From when a call may probe whether it serves again. Null: an operator brings it back.',
-    ),
+  probe_at: instant.describe('From when a call may probe whether it serves again.'),
 });
 
 /** A place where calls of a group run. Of several pools the figures are added up. */
@@ -72,7 +68,11 @@ const memberStatusSchema = z.object({
     .describe('Id of its upstream. Null: the configuration does not name the member any more.'),
   tier: z.int().describe('Its tier, as configured.'),
   weight: z.number().describe('Its weight, as configured.'),
-  enabled: z.boolean().describe('False: the configuration gives it no calls.'),
+  enabled: z
+    .boolean()
+    .describe(
+      'False: switched off, by an operator who took it out or otherwise. It gets no calls.',
+    ),
   limit: limitStatusSchema.describe('Its limit of slots. Of a split group that of each partition.'),
   in_use: count.meta({ description: 'Slots that calls hold there.', unit: 'slots' }),
   cooling: count.meta({
@@ -96,7 +96,7 @@ const memberStatusSchema = z.object({
   out: outSchema
     .nullable()
     .describe(
-      'Why it gets no calls until it is brought back. Null: it is in. Of several pools, one.',
+      'The refusal for which it gets no calls until it serves again. Null: it is in. Of several pools, one.',
     ),
   rates: z
     .record(z.string(), rateStatusSchema)

@@ -93,8 +93,8 @@ export type GroupEvent =
       readonly lane: Lane | null;
       readonly toFront: boolean;
     }
-  /** An operator takes a member out, or brings one back. */
-  | { readonly kind: 'take_out' | 'bring_back'; readonly member: MemberId }
+  /** An operator brings a member back that a refusal took out. */
+  | { readonly kind: 'bring_back'; readonly member: MemberId }
   /** An operator knows better: what was learned of the upstream is forgotten. */
   | { readonly kind: 'relearn' }
   /** Calls may go another way from now on: everybody who waits is sent back to be routed again. */

@@ -1,9 +1,9 @@
-import { after, earlier, instant, type InstantMs, type MemberId } from './words/ids.ts';
+import { after, earlier, instant, later, type InstantMs, type MemberId } from './words/ids.ts';
 import type { MemberSettings } from './words/member.ts';
 import { HELD_OUT_MAX } from './words/settings.ts';
 import type { Ticket } from './words/ticket.ts';
 import type { Demand } from './words/usage.ts';
-import { memberOfHolder } from './parts/affinity.ts';
+import { homeOf } from './parts/affinity.ts';
 import { allows as breakerAllows } from './parts/breaker.ts';
 import type { PassedOver, Placed, PlacedBy } from './parts/decision-log.ts';
 import { demandAt } from './parts/demand.ts';
@@ -30,8 +30,16 @@ export type Placing =
   | { readonly kind: 'now'; readonly member: Member; readonly by: PlacedBy }
   /** It waits for room at these, which nobody behind it may take: from `at` on if nothing but time changes. */
   | { readonly kind: 'later'; readonly members: readonly Member[]; readonly at: InstantMs }
-  /** It waits for the member that it belongs to until then at most, and nobody waits for it. */
-  | { readonly kind: 'held_out'; readonly member: Member; readonly until: InstantMs }
+  /**
+   * It waits for the member that it belongs to until then at most, and nobody waits for it. At `at` that changes by time
+   * alone: the member has room, or is forgotten.
+   */
+  | {
+      readonly kind: 'held_out';
+      readonly member: Member;
+      readonly until: InstantMs;
+      readonly at: InstantMs;
+    }
   /** None of those that it may go to is left. */
   | { readonly kind: 'nowhere' };
 
@@ -60,15 +68,21 @@ export function placeFor(
   const rooms = members.map((member) => ({ member, at: roomAt(state, member, demand, now) }));
   const free = rooms.filter(({ at }) => at <= now).map(({ member }) => member);
   if (free.length === 0) {
-    return later(rooms, isLackingOverAll(state, demand, now) ? state.serving : null);
+    return laterAt(rooms, isLackingOverAll(state, demand, now) ? state.serving : null);
   }
   if (!isSplit(state)) return { kind: 'now', member: first, by: 'sole' };
   const affine = affineOf(state, waiter, now);
   // It waits for none that never takes it.
-  const own = affine !== null && possible.includes(affine) ? affine : null;
+  const home = affine !== null && possible.includes(affine.member) ? affine : null;
+  const own = home?.member ?? null;
   if (own !== null && free.includes(own)) return { kind: 'now', member: own, by: 'affinity' };
   const until = own === null ? now : waitsForOwnUntil(state, waiter, own, now);
-  if (own !== null && until > now) return { kind: 'held_out', member: own, until };
+  if (home !== null && until > now) {
+    const roomFrom = roomAt(state, home.member, demand, now);
+    // Where it has room already, somebody before it waits there for more.
+    const at = earlier(roomFrom > now ? roomFrom : NEVER, home.until);
+    return { kind: 'held_out', member: home.member, until, at };
+  }
   return { kind: 'now', member: leastLoaded(free), by: own === null ? 'load' : 'left' };
 }
 
@@ -82,7 +96,7 @@ function isLackingOverAll(state: GroupState, demand: Demand, now: InstantMs): bo
  *
  * @param all the members that it bars, whichever it waits for; null: those
  */
-function later(
+function laterAt(
   rooms: readonly { readonly member: Member; readonly at: InstantMs }[],
   all: readonly Member[] | null,
 ): Placing {
@@ -154,20 +168,25 @@ export function repeatRefusalsOf(state: GroupState, ticket: Ticket): number {
   return Math.max(...counts);
 }
 
-/** Finds the member that a waiter belongs to, where it serves and did not refuse it; null: none. */
-function affineOf(state: GroupState, { ticket }: Waiter, now: InstantMs): Member | null {
+/** Finds the member that a waiter belongs to, and until when, where it serves and did not refuse it; null: none. */
+function affineOf(
+  state: GroupState,
+  { ticket }: Waiter,
+  now: InstantMs,
+): { readonly member: Member; readonly until: InstantMs } | null {
   const { affinity, settings } = state;
   if (!isSplit(state) || settings.affinity.by === 'none') return null;
-  const id = memberOfHolder(affinity, settings.affinity, ticket.holder, now);
-  if (id === null || ticket.excluded?.includes(id) === true) return null;
-  const own = state.serving.find((member) => member.id === id);
-  return own === undefined || !own.settings.isEnabled ? null : own;
+  const home = homeOf(affinity, settings.affinity, ticket.holder, now);
+  if (home === null || ticket.excluded?.includes(home.member) === true) return null;
+  const member = state.serving.find(({ id }) => id === home.member);
+  return member?.settings.isEnabled === true ? { member, until: home.until } : null;
 }
 
 /** Finds the member that a waiter waits for though another one has room; null: it waits for none. */
 export function waitsFor(state: GroupState, waiter: Waiter, now: InstantMs): Member | null {
   const { heldOutUntil } = waiter;
-  return heldOutUntil === null || now >= heldOutUntil ? null : affineOf(state, waiter, now);
+  if (heldOutUntil === null || now >= heldOutUntil) return null;
+  return affineOf(state, waiter, now)?.member ?? null;
 }
 
 /** Finds until when a waiter waits for its own member while another has room; not after `now`: it goes. */
@@ -192,13 +211,17 @@ function soonestRoomAt(
   own: Member,
   now: InstantMs,
 ): InstantMs {
-  const block = memberBlockOf(own, now);
-  // Whether a member comes back whose probe is under way, nobody knows.
-  if (block !== null) return own.controls.outage.probe === null ? block.until : NEVER;
   const slotsMax = memberSlotsLearned(own);
   if (slotsMax === 0) return NEVER;
   const turns = own.heldOut + demand.slots;
   const bySlots = after(now, (turns * state.holdMeanMs) / slotsMax);
+  const block = memberBlockOf(own, now);
+  if (block !== null) {
+    // Whether a member comes back whose probe is under way, nobody knows.
+    if (own.controls.outage.probe !== null) return NEVER;
+    const isFull = slotsUsedAt(state, own) + demand.slots > slotsMax;
+    return isFull ? later(block.until, bySlots) : block.until;
+  }
   const byTime = roomAt(state, own, demand, now);
   return byTime === NEVER ? bySlots : instant(Math.max(byTime, bySlots));
 }

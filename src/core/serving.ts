@@ -6,6 +6,7 @@ import { countAt, type Member } from './member.ts';
 import { isSplit, memberAt, memberFor, memberOf } from './members.ts';
 import { moveReserved } from './reservation.ts';
 import type { GroupState, Lease } from './state.ts';
+import { noteEnded } from './upstream-signals.ts';
 
 /** Changes of a group's members: where calls are granted from then on, and where those count that run. */
 
@@ -61,6 +62,8 @@ export function placeLease(state: GroupState, lease: Lease, now: InstantMs): boo
   const from = memberOf(state, lease);
   const to = memberFor(state, lease.named, lease.holder, now);
   if (from === to) return false;
+  // Where it does not count any more its end is not told, and a probe would be waited for in vain.
+  noteEnded(state, lease, false, now);
   countAt(from, lease, -1);
   lease.member = to.id;
   countAt(to, lease, 1);

@@ -175,7 +175,7 @@ export interface GroupState {
   roomDueAt: InstantMs;
   /** The instant at which somebody behind it may have room that does not delay it. */
   overtakingDueAt: InstantMs;
-  /** The instant at which somebody has waited long enough for its member, while another has room. */
+  /** The instant at which somebody has waited long enough for its member while another has room, or when that has room again or is forgotten. */
   heldOutUntil: InstantMs;
   readonly totals: Totals;
   readonly decisions: DecisionLog;

@@ -14,7 +14,7 @@ import { emptyCeiling } from './parts/ceiling.ts';
 import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
 import { noteVacated } from './parts/heirs.ts';
 import { noLag } from './parts/lag.ts';
-import { noOutage, takeOut } from './parts/outage.ts';
+import { noOutage } from './parts/outage.ts';
 import { emptyPause } from './parts/pause.ts';
 import { queueLength } from './parts/queue.ts';
 import { refundDebts } from './parts/rates.ts';
@@ -212,9 +212,8 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
       return promote(state, event);
     case 'relearn':
       return relearn(state, now);
-    case 'take_out':
     case 'bring_back':
-      return switchMember(state, event, now);
+      return bringBack(state, event);
     case 'move':
       return move(state, now, effects);
     case 'held_up':
@@ -451,23 +450,16 @@ function relearn(state: GroupState, now: InstantMs) {
     Object.assign(controls.pause, emptyPause());
     Object.assign(controls.breaker, closedBreaker());
     Object.assign(controls.lag, noLag());
-    // What an operator took out is no lesson.
-    if (controls.outage.reason !== 'operator') Object.assign(controls.outage, noOutage());
+    Object.assign(controls.outage, noOutage());
   }
   state.isControlsDirty = true;
 }
 
-/** Takes a member out, or brings it back. One that is unknown here has no state to change. */
-function switchMember(
-  state: GroupState,
-  event: EventOf<'take_out' | 'bring_back'>,
-  now: InstantMs,
-) {
+/** Forgets that a member is out, without a probe. One that is unknown here has no state to change. */
+function bringBack(state: GroupState, event: EventOf<'bring_back'>) {
   const member = state.members.get(event.member);
   if (member === undefined || !isSplit(state)) return;
-  const { outage } = member.controls;
-  if (event.kind === 'take_out') takeOut(outage, now);
-  else Object.assign(outage, noOutage());
+  Object.assign(member.controls.outage, noOutage());
   state.isControlsDirty = true;
 }
 

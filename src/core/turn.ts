@@ -60,7 +60,7 @@ export function nextTurn(state: GroupState, now: InstantMs): Turn | null {
       case 'held_out':
         waiter.heldOutUntil ??= placing.until;
         placing.member.heldOut += 1;
-        state.heldOutUntil = earlier(state.heldOutUntil, placing.until);
+        state.heldOutUntil = earlier(state.heldOutUntil, earlier(placing.until, placing.at));
         break;
       case 'nowhere':
         break;

@@ -1,4 +1,4 @@
-import type { InstantMs, LeaseId } from './words/ids.ts';
+import { IMPLICIT, type InstantMs, type LeaseId } from './words/ids.ts';
 import type { UpstreamSignal } from './words/signal.ts';
 import type { Usage } from './words/usage.ts';
 import {
@@ -125,13 +125,14 @@ export function applySignal(
 /** Takes a member out of a group that names its members. */
 function takeMemberOut(
   state: GroupState,
-  { controls }: Member,
+  { id, controls }: Member,
   reason: 'unauthorized' | 'quota' | 'egress',
   leaseId: LeaseId,
   now: InstantMs,
 ): void {
   if (reason === 'quota') state.isControlsDirty = true;
-  if (!isSplit(state)) return;
+  // What runs on from before the group named members is at none of them.
+  if (!isSplit(state) || id === IMPLICIT) return;
   outageRefused(controls.outage, reason, leaseId, now);
   state.isControlsDirty = true;
 }

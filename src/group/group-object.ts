@@ -113,12 +113,8 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     return this.#pool.operator.relearn();
   }
 
-  takeOut(member: string): Promise<boolean> {
-    return this.#pool.operator.switchMember('take_out', memberId(member));
-  }
-
   bringBack(member: string): Promise<boolean> {
-    return this.#pool.operator.switchMember('bring_back', memberId(member));
+    return this.#pool.operator.bringBack(memberId(member));
   }
 
   async promote(ticket: string, lane: Lane | null, toFront: boolean): Promise<boolean> {

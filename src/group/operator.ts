@@ -32,11 +32,11 @@ export class Operator {
     await this.#batch.written();
   }
 
-  /** Takes a member out, or brings it back. False: there is none of that name. */
-  async switchMember(kind: 'take_out' | 'bring_back', member: MemberId): Promise<boolean> {
-    // A pool that rests, or was never called, need not have heard of its members yet.
+  /** Forgets that a member is out. False: there is none of that name. */
+  async bringBack(member: MemberId): Promise<boolean> {
+    // A pool that rests, or was never called, need not have heard of its members yet, nor that it is switched on.
     await this.#link.catchUp();
-    this.#shell.apply({ kind, member });
+    this.#shell.apply({ kind: 'bring_back', member });
     await this.#batch.written();
     return this.#shell.state.settings.members.some(({ id }) => id === member);
   }

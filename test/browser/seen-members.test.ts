@@ -29,10 +29,10 @@ afterEach(() => page.context().close());
 
 const member = (id: string) => page.getByRole('listitem', { name: id, exact: true });
 
-const outOf = async (id: string): Promise<unknown> => {
+const isEnabled = async (id: string): Promise<boolean | undefined> => {
   const answer = await stage.admin.request('GET', '/groups/practice/status');
-  const { members } = (await answer.json()) as { members: { id: string; out: unknown }[] };
-  return members.find((each) => each.id === id)?.out;
+  const { members } = (await answer.json()) as { members: { id: string; enabled: boolean }[] };
+  return members.find((each) => each.id === id)?.enabled;
 };
 
 it.each([
@@ -50,12 +50,12 @@ it.each([
   const dialog = page.getByRole('dialog', { name: 'Take first out?' });
   await dialog.getByText('Calls that wait go to the other members').waitFor();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
-  expect(await outOf('first')).toBeNull();
+  expect(await isEnabled('first')).toBe(true);
 
   await member('first').getByRole('button', { name: 'Take out first' }).click();
   await dialog.getByRole('button', { name: 'Take out' }).click();
-  await member('first').getByText('out: by an operator', { exact: true }).waitFor();
-  expect(await outOf('first')).toMatchObject({ reason: 'operator' });
+  await member('first').getByText('switched off', { exact: true }).waitFor();
+  expect(await isEnabled('first')).toBe(false);
   await member('second').getByText('idle', { exact: true }).waitFor();
 
   const back = member('first').getByRole('button', { name: 'Bring back first' });
@@ -67,7 +67,7 @@ it.each([
     .getByRole('button', { name: 'Bring back' })
     .click();
   await member('first').getByText('idle', { exact: true }).waitFor();
-  expect(await outOf('first')).toBeNull();
+  expect(await isEnabled('first')).toBe(true);
 });
 
 it('none of this made the page complain', async () => {

@@ -163,8 +163,7 @@ export class NaiveGroup extends NaiveLeases {
       case 'leave_loan':
       case 'give_back':
       case 'take_over': // no pool here has been on trial
-      case 'take_out': // no member is ever out here
-      case 'bring_back':
+      case 'bring_back': // no member is ever out here
       case 'relearn': // nothing is learned here
       case 'report':
       case 'held_up':

@@ -52,7 +52,7 @@ const RULES: readonly Rule[] = [
   counts('egress', (times) => `the provider serves nobody from where the Worker runs, ${times} ×`),
   counts('quota', (times) => `the provider says that the account has nothing left, ${times} ×`),
   ({ members = [] }) => {
-    const out = members.filter((member) => member.out !== null && member.out.reason !== 'operator');
+    const out = members.filter((member) => member.out !== null && member.enabled);
     if (out.length === 0) return null;
     return `${out.map((member) => `${member.id} is ${memberStateOf(member).words}`).join('; ')}`;
   },

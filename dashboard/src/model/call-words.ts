@@ -89,8 +89,7 @@ const REJECTIONS: Readonly<Record<Rejection['reason'], (rejection: Loose) => str
   },
   breaker_open: () =>
     'the upstream had failed too often, and would not be asked before its deadline',
-  members_out: () =>
-    'every member was out: keys refused, quotas used up, or taken out by an operator',
+  members_out: () => 'every member was out: keys refused, quotas used up, or switched off',
   budget_exhausted: (rejection) => {
     const limit = figure(rejection, 'limitUsd');
     const window = typeof rejection['window'] === 'string' ? ` of the ${rejection['window']}` : '';

@@ -18,15 +18,14 @@ const OUT_WORDS: Readonly<Record<NonNullable<Member['out']>['reason'], string>> 
   unauthorized: 'key refused',
   quota: 'quota used up',
   egress: 'refuses where the Worker runs',
-  operator: 'by an operator',
 };
 
 /** Picks what is most worth knowing of a member at this moment. */
 export function memberStateOf(member: Member): MemberState {
   const { out, retired, enabled, breaker, limit } = member;
-  if (out !== null) return { words: `out: ${OUT_WORDS[out.reason]}`, tone: 'broken' };
   if (retired === true) return { words: 'no longer configured', tone: 'draining' };
   if (!enabled) return { words: 'switched off', tone: 'draining' };
+  if (out !== null) return { words: `out: ${OUT_WORDS[out.reason]}`, tone: 'broken' };
   if (breaker !== 'closed') return { words: 'broken', tone: 'broken' };
   if (member.paused_until !== null) return { words: 'paused', tone: 'paused' };
   const { effective } = limit;
@@ -41,11 +40,10 @@ export function slotsOfMember(member: Member): Slots {
   return slotsOfPool({ ...member, lent: 0, queued: 0 });
 }
 
-/** Tells what comes next for a member that is out; null: it is in. */
-export function outlookOf({ out }: Member, nowMs: number): string | null {
-  if (out === null) return null;
+/** Tells what comes next for a member that is out; null: it is in, or switched off. */
+export function outlookOf({ out, enabled }: Member, nowMs: number): string | null {
+  if (out === null || !enabled) return null;
   const sinceMs = Math.max(0, nowMs - Date.parse(out.since));
-  if (out.probe_at === null) return `for ${duration(sinceMs)}, until somebody brings it back`;
   const leftMs = Date.parse(out.probe_at) - nowMs;
   const next =
     leftMs > 0 ? `the next call probes it in ${duration(leftMs)}` : 'the next call probes it';
@@ -53,8 +51,8 @@ export function outlookOf({ out }: Member, nowMs: number): string | null {
 }
 
 /** Whether an operator would bring a member back, and not take it out. */
-export function isOut({ out }: Member): boolean {
-  return out !== null;
+export function isOut({ out, enabled }: Member): boolean {
+  return out !== null || !enabled;
 }
 
 /** Says how calls fared that belong to a member. Null: none does. */
@@ -67,10 +65,11 @@ export function affinityInWords({ affinity }: Pick<GroupStatus, 'affinity'>): st
 
 /** Says what it means to take a member out, or to bring it back. */
 export function consequenceOfSwitch(
-  { id, in_use: inUse, out }: Member,
+  member: Member,
   others: number,
 ): { readonly title: string; readonly says: string; readonly verb: string; readonly done: string } {
-  if (out !== null) {
+  const { id, in_use: inUse } = member;
+  if (isOut(member)) {
     return {
       title: `Bring ${id} back?`,
       says: 'The next call may go there at once. If its upstream refuses it again, that call goes elsewhere and the member is out again.',
@@ -85,7 +84,7 @@ export function consequenceOfSwitch(
       : 'Calls that wait go to the other members.';
   return {
     title: `Take ${id} out?`,
-    says: `It gets no calls until somebody brings it back. ${flying} as usual. ${rest}`,
+    says: `It is switched off, and gets no calls until somebody brings it back. ${flying} as usual. ${rest}`,
     verb: 'Take out',
     done: `${id} gets no calls.`,
   };

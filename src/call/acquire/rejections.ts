@@ -11,7 +11,7 @@ export function unavailable({ group }: Placement): ErrorReply {
 
 /** The error reply to a call of a group whose members are all out. */
 export function allOut(group: string): ErrorReply {
-  const message = `No member of the group ${group} takes the call: their keys are refused, their quotas used up, an operator took them out, or they have refused it.`;
+  const message = `No member of the group ${group} takes the call: their keys are refused, their quotas used up, they are switched off, or they have refused it.`;
   return { reason: 'members_out', message };
 }
 

@@ -74,26 +74,6 @@ function switchOf(summary: string) {
   } as const;
 }
 
-/** Describes a route by which an operator switches a member in all pools that there are. */
-function memberSwitchOf(summary: string, description: string) {
-  return {
-    tag: 'groups',
-    summary,
-    description,
-    role: 'operator',
-    params: memberParams,
-    answers: {
-      200: z.object({
-        group: z.string().describe('Name of the group.'),
-        member: z.string().describe('Id of the member.'),
-        pools: z.int().min(0).describe('Pools that have done so.'),
-        unreachable: unreachableSchema,
-      }),
-    },
-    problems: [404],
-  } as const;
-}
-
 /** Groups, their leases and their waiters. */
 export const GROUP_ROUTES = routes({
   listGroups: {
@@ -165,14 +145,35 @@ export const GROUP_ROUTES = routes({
     },
     problems: [404],
   },
-  takeOutMember: memberSwitchOf(
-    'Gives a member no calls until it is brought back',
-    'What is in flight there goes on to its end; calls that wait go to the other members. In all pools that there are: a partition that is made later does not know of it, `enabled: false` in the configuration holds everywhere.',
-  ),
-  bringBackMember: memberSwitchOf(
-    'Gives a member calls again at once, whatever took it out',
-    'Where a refusal took it out, that is forgotten, and the next call finds out whether it serves again. One that the configuration switches off stays off.',
-  ),
+  takeOutMember: {
+    tag: 'groups',
+    summary: 'Switches a member off: it gets no calls until it is brought back',
+    description:
+      'Sets `enabled: false` of the member in the configuration, so it holds for all pools and for those that there will be. What is in flight there goes on to its end; calls that wait go to the other members.',
+    role: 'operator',
+    params: memberParams,
+    answers: { 200: changedGroupSchema },
+    hasEtag: true,
+    takesIfMatch: true,
+    problems: [404],
+  },
+  bringBackMember: {
+    tag: 'groups',
+    summary: 'Gives a member calls again at once, whatever took it out',
+    description:
+      'Sets `enabled: true` of the member in the configuration, unless it is. Where a refusal took it out, that is forgotten in all pools that there are, and the next call finds out whether it serves again.',
+    role: 'operator',
+    params: memberParams,
+    answers: {
+      200: changedGroupSchema.extend({
+        pools: z.int().min(0).describe('Pools in which no refusal keeps it out any more.'),
+        unreachable: unreachableSchema,
+      }),
+    },
+    hasEtag: true,
+    takesIfMatch: true,
+    problems: [404],
+  },
   getGroupStatus: {
     tag: 'status',
     summary: 'The state of one group at this moment, automatic ones included',

@@ -365,9 +365,7 @@ export interface GroupRpc {
   opened(sliceMs: number): Promise<boolean>;
   /** Forgets what was learned of the upstream: ceiling, pause and breaker. What was used of limits stays. */
   relearn(): Promise<void>;
-  /** Takes a member out, until it is brought back. False: the pool has no such member. */
-  takeOut(member: string): Promise<boolean>;
-  /** Gives a member calls again, whatever took it out. False: the pool has no such member. */
+  /** Gives a member calls again that a refusal took out. False: the pool has no such member. */
   bringBack(member: string): Promise<boolean>;
   /** Force-releases a lease: its holder aborts the upstream call and lets go. False: not known. */
   revoke(leaseId: string): Promise<boolean>;

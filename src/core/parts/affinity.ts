@@ -21,16 +21,16 @@ function keyOf({ by }: AffinitySettings, { tenant, agent, caller }: Holder): str
   return by === 'caller' ? caller : null;
 }
 
-/** Finds the member that a call belongs to; null: to none. */
-export function memberOfHolder(
+/** Finds the member that a call belongs to, and until when that is remembered; null: to none. */
+export function homeOf(
   affinity: Affinity,
   settings: AffinitySettings,
   holder: Holder,
   now: InstantMs,
-): MemberId | null {
+): { readonly member: MemberId; readonly until: InstantMs } | null {
   const key = keyOf(settings, holder);
   const known = key === null ? undefined : affinity.get(key);
-  return known === undefined || now >= known.until ? null : known.member;
+  return known === undefined || now >= known.until ? null : known;
 }
 
 /**

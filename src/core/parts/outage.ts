@@ -5,11 +5,11 @@ import type { RefusalKind } from '../words/signal.ts';
 /** The refusals that take a member out: whoever calls there next would be refused as well. */
 const TAKING_OUT = ['unauthorized', 'quota', 'egress'] as const;
 
-type OutReason = (typeof TAKING_OUT)[number] | 'operator';
+type OutReason = (typeof TAKING_OUT)[number];
 
 /**
- * Whether a member is out, and why. One call at a time probes whether its upstream serves it again; one that an
- * operator took out stays so until an operator brings it back.
+ * Whether a member is out, and why. One call at a time probes whether its upstream serves it again. A member that an
+ * operator took out is switched off by its settings.
  */
 export interface Outage {
   /** Null: it is in. */
@@ -36,11 +36,10 @@ export function takesOut(kind: RefusalKind | 'served'): kind is (typeof TAKING_O
 /** Takes a member out for a refusal. One that is out already stays so for longer if its probe was refused. */
 export function noteRefused(
   outage: Outage,
-  reason: (typeof TAKING_OUT)[number],
+  reason: OutReason,
   leaseId: LeaseId,
   now: InstantMs,
 ): void {
-  if (outage.reason === 'operator') return;
   const isProbe = outage.probe === leaseId;
   if (outage.reason !== null && !isProbe) return;
   const waitMs = isProbe ? Math.min(OUT_MAX_MS, 2 * outage.waitMs) : OUT_MIN_MS;
@@ -48,25 +47,19 @@ export function noteRefused(
   Object.assign(outage, { reason, since, waitMs, probeAt: after(now, waitMs), probe: null });
 }
 
-/** Takes a member out until an operator brings it back. */
-export function takeOut(outage: Outage, now: InstantMs): void {
-  const never = { probeAt: instant(Infinity), waitMs: 0, probe: null };
-  Object.assign(outage, { reason: 'operator', since: now, ...never });
-}
-
 /** Whether a call may be granted there now: as any, or as the probe. */
 export function allows({ reason, probe, probeAt }: Outage, now: InstantMs): boolean {
   return reason === null || (probe === null && now >= probeAt);
 }
 
-/** Finds when `allows` next changes by itself; Infinity: only by a result, or by an operator. */
+/** Finds when `allows` next changes by itself; Infinity: only by a result. */
 export function nextChangeAt({ reason, probe, probeAt }: Outage, now: InstantMs): InstantMs {
   return reason !== null && probe === null && now < probeAt ? probeAt : instant(Infinity);
 }
 
-/** Notes a grant: while the member is out it is the probe. One that passes where an operator took it out proves nothing. */
+/** Notes a grant: while the member is out it is the probe. */
 export function noteGranted(outage: Outage, leaseId: LeaseId): void {
-  if (outage.reason !== null && outage.reason !== 'operator') outage.probe ??= leaseId;
+  if (outage.reason !== null) outage.probe ??= leaseId;
 }
 
 /** Notes that a call was served. Of one that is out only its probe brings it back. Returns whether it did. */
@@ -85,7 +78,5 @@ export function noteEnded(outage: Outage, leaseId: LeaseId): void {
 export function rebase(outage: Outage, now: InstantMs): void {
   outage.probe = null;
   outage.since = earlier(outage.since, now);
-  // Of a row: JSON has no Infinity.
-  const byOperator = outage.reason === 'operator';
-  outage.probeAt = byOperator ? instant(Infinity) : earlier(outage.probeAt, after(now, OUT_MAX_MS));
+  outage.probeAt = earlier(outage.probeAt, after(now, OUT_MAX_MS));
 }

@@ -17,11 +17,7 @@ interface Seen {
 }
 
 /** Events by which operators change a member, which the audit log has. */
-const BY_OPERATORS: ReadonlySet<GroupEvent['kind']> = new Set([
-  'take_out',
-  'bring_back',
-  'relearn',
-]);
+const BY_OPERATORS: ReadonlySet<GroupEvent['kind']> = new Set(['bring_back', 'relearn']);
 
 /**
  * Marks what changed how a pool grants, besides what its operators do: a row per such event, never per

@@ -79,8 +79,7 @@ function limitOf(member: Member): MemberStatus['limit'] {
 
 function outOf({ reason, since, probeAt }: Outage): MemberStatus['out'] {
   if (reason === null) return null;
-  const probesAt = Number.isFinite(probeAt) ? isoOf(probeAt) : null;
-  return { reason, since: isoOf(since), probe_at: probesAt };
+  return { reason, since: isoOf(since), probe_at: isoOf(probeAt) };
 }
 
 function spendOf(

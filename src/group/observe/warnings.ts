@@ -28,7 +28,7 @@ const GROWING_LENGTH_MIN = 10;
 type OutReason = NonNullable<Member['controls']['outage']['reason']>;
 
 /** Why a member gets no calls, as it follows on a colon. */
-const OUT_FOR: Readonly<Record<Exclude<OutReason, 'operator'>, string>> = {
+const OUT_FOR: Readonly<Record<OutReason, string>> = {
   unauthorized: 'its upstream refuses its key',
   quota: 'its upstream says that the account has no quota left',
   egress: 'its upstream refuses calls from where the Worker runs',
@@ -134,18 +134,18 @@ export class Warnings {
     this.#warn('breaker_open', message, { open_ms: openMs }, now, id);
   }
 
-  /** Warns once of a member that is out for a refusal. One that an operator took out is no news to operators. */
-  #noteOutage({ id, controls: { outage } }: Member, now: InstantMs): void {
-    const { reason } = outage;
+  /** Warns once of a member that is out for a refusal. One that an operator has switched off is no news to operators. */
+  #noteOutage({ id, settings, controls: { outage } }: Member, now: InstantMs): void {
+    const reason = settings.isEnabled ? outage.reason : null;
     const known = this.#outFor.get(id) ?? null;
     if (reason === known) return;
     if (known !== null) this.#clear(id, now);
     this.#outFor.delete(id);
     if (reason === null) return;
-    if (reason === 'operator' || this.#warnOfOutage(id, reason, now)) this.#outFor.set(id, reason);
+    if (this.#warnOfOutage(id, reason, now)) this.#outFor.set(id, reason);
   }
 
-  #warnOfOutage(id: MemberId, reason: Exclude<OutReason, 'operator'>, now: InstantMs): boolean {
+  #warnOfOutage(id: MemberId, reason: OutReason, now: InstantMs): boolean {
     const message = `The member ${id} gets no calls: ${OUT_FOR[reason]}. It is probed from time to time.`;
     return this.#warn('member_out', message, {}, now, id);
   }

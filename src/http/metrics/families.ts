@@ -56,7 +56,7 @@ export const MEMBER_LIMIT = gauge('member_slots_limit', 'Slots that may be in us
 export const MEMBER_IN_USE = gauge('member_slots_in_use', 'Slots held by calls at a member.');
 export const MEMBER_OUT = gauge(
   'member_out',
-  'Whether a member gets no calls until it is brought back.',
+  'Whether a refusal took a member out. One that is switched off is not.',
   'max',
 );
 export const MEMBER_GRANTED = counter(

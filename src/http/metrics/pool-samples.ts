@@ -81,7 +81,7 @@ function addMembers(to: Exposition, group: string, { members, affinity }: PoolSt
     const { limit, input_tokens_total: input, output_tokens_total: output } = member;
     if (limit.effective !== null) to.add(families.MEMBER_LIMIT, labels, limit.effective);
     to.add(families.MEMBER_IN_USE, labels, member.in_use);
-    to.add(families.MEMBER_OUT, labels, member.out === null ? 0 : 1);
+    to.add(families.MEMBER_OUT, labels, member.enabled && member.out !== null ? 1 : 0);
     to.add(families.MEMBER_GRANTED, labels, member.granted_total);
     to.add(families.MEMBER_REFUSED, labels, member.refused_total);
     to.addEach(families.MEMBER_TOKENS, labels, 'direction', { input, output });

@@ -7,6 +7,7 @@ import { nextWakeAt, step } from '../../../src/core/step.ts';
 import type { GroupEvent } from '../../../src/core/events.ts';
 import type { MemberSettings } from '../../../src/core/words/member.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
+import { SERVED } from '../../../src/core/words/signal.ts';
 import { instant, leaseIdOf, memberId, ticketId } from '../../../src/core/words/ids.ts';
 import {
   SOMEBODY,
@@ -25,6 +26,9 @@ import { NaiveMembers } from './naive-members.ts';
 
 const IDS = ['m0', 'm1', 'm2', 'm3', 'm4'] as const;
 const EVER_MS = 1e9;
+
+/** How often holders renew their leases at least. */
+const RENEW_MS = 20_000;
 
 const memberArb = (id: string): fc.Arbitrary<MemberSettings> =>
   fc
@@ -61,7 +65,7 @@ type Action =
       readonly slots: number;
       readonly excluded: readonly string[];
     }
-  | { readonly kind: 'end' | 'take_out' | 'bring_back'; readonly pick: number }
+  | { readonly kind: 'end' | 'refuse' | 'bring_back'; readonly pick: number }
   | { readonly kind: 'reconfigure'; readonly settings: GroupSettings }
   | { readonly kind: 'advance'; readonly ms: number };
 
@@ -83,14 +87,14 @@ const actionArb: fc.Arbitrary<Action> = fc.oneof(
     }),
   },
   { weight: 7, arbitrary: fc.record({ ...kind('end'), pick }) },
-  { weight: 1, arbitrary: fc.record({ ...kind('take_out'), pick }) },
-  { weight: 2, arbitrary: fc.record({ ...kind('bring_back'), pick }) },
+  { weight: 2, arbitrary: fc.record({ ...kind('refuse'), pick }) },
+  { weight: 1, arbitrary: fc.record({ ...kind('bring_back'), pick }) },
   { weight: 1, arbitrary: fc.record({ ...kind('reconfigure'), settings: settingsArb }) },
   {
     weight: 5,
     arbitrary: fc.record({
       ...kind('advance'),
-      ms: fc.oneof(fc.constantFrom(1, 499, 500, 2_000, 5_000, 20_000), fc.nat(10_000)),
+      ms: fc.oneof(fc.constantFrom(1, 499, 500, 2_000, 5_000, 20_000, 60_000), fc.nat(10_000)),
     }),
   },
 );
@@ -131,13 +135,18 @@ class MembersWorld {
         const told = { outcome: 'success', settlement: null } as const;
         return this.#step({ kind: 'release', leaseId, ...told }, this.#naive.end(name, now));
       }
-      case 'take_out':
+      case 'refuse': {
+        const { name } = this.#naive.leases[action.pick % this.#naive.leases.length] ?? {};
+        if (name === undefined) return;
+        const leaseId = leaseIdOf(ticketId(name), 1);
+        const signal = { ...SERVED, kind: 'unauthorized' } as const;
+        const report = { kind: 'report', leaseId, signal, isRepeat: false } as const;
+        return this.#step(report, this.#naive.refuse(name, now));
+      }
       case 'bring_back': {
         const { id } = members[action.pick % members.length] ?? {};
         if (id === undefined) return;
-        const isOut = action.kind === 'take_out';
-        const told = isOut ? this.#naive.takeOut(id, now) : this.#naive.bringBack(id, now);
-        return this.#step({ kind: action.kind, member: id }, told);
+        return this.#step({ kind: 'bring_back', member: id }, this.#naive.bringBack(id, now));
       }
       case 'reconfigure': {
         const { settings } = action;
@@ -147,7 +156,10 @@ class MembersWorld {
         );
       }
       case 'advance':
-        return this.#advanceTo(now + action.ms);
+        for (let leftMs = action.ms; leftMs > 0; leftMs -= RENEW_MS) {
+          this.#advanceTo(this.#now + Math.min(leftMs, RENEW_MS));
+        }
+        return;
     }
   }
 
@@ -156,9 +168,15 @@ class MembersWorld {
       step(this.#state, { kind: 'renew', leaseId: leaseIdOf(ticketId(name), 1) }, this.#now);
     }
     for (let due = this.#naive.dueAt(this.#now); due < target; due = this.#naive.dueAt(this.#now)) {
-      assert.ok(nextWakeAt(this.#state, this.#now) <= due, 'the group would sleep too long');
+      const wakeAt = nextWakeAt(this.#state, this.#now);
+      assert.ok(wakeAt > this.#now, 'the group would not sleep at all');
       this.#now = instant(due);
-      this.#step({ kind: 'tick' }, this.#naive.tick(due));
+      const told = this.#naive.tick(due);
+      assert.ok(
+        told.length === 0 || wakeAt <= due,
+        `the group would sleep too long: ${told.join()} at ${due - START}, not ${wakeAt - START}`,
+      );
+      this.#step({ kind: 'tick' }, told);
     }
     this.#now = instant(target);
     this.#step({ kind: 'tick' }, this.#naive.tick(target));

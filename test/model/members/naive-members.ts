@@ -21,6 +21,17 @@ interface NaiveLease extends NaiveCall {
   readonly since: number;
 }
 
+/** A member that a refusal took out: from when a call may probe it, and the one that does. */
+interface NaiveOutage {
+  readonly probeAt: number;
+  readonly waitMs: number;
+  probe: string | null;
+}
+
+/** How long a probe is waited for: at first, and at most. */
+const OUT_MIN_MS = 60_000;
+const OUT_MAX_MS = 900_000;
+
 /** The upstream of all calls. */
 const UPSTREAM = 'openai';
 
@@ -32,7 +43,7 @@ export class NaiveMembers {
   settings: GroupSettings;
   waiters: NaiveWaiter[] = [];
   leases: NaiveLease[] = [];
-  readonly #out = new Set<string>();
+  readonly #out = new Map<string, NaiveOutage>();
   /** The members of all grants, in their order. */
   readonly #granted: string[] = [];
   readonly #belongs = new Map<string, { readonly member: string; readonly until: number }>();
@@ -60,16 +71,33 @@ export class NaiveMembers {
     const lease = this.leases.find((each) => each.name === name);
     if (lease !== undefined) this.#holds.push(now - lease.since);
     this.leases = this.leases.filter((each) => each !== lease);
+    for (const [id, { probe }] of this.#out) {
+      if (probe === name) this.#out.delete(id);
+    }
     return this.#settle(now);
   }
 
   reconfigure(settings: GroupSettings, now: number): string[] {
     this.settings = settings;
+    // A probe that counts elsewhere now tells nothing of this member.
+    for (const [id, out] of this.#out) {
+      const probe = this.leases.find(({ name }) => name === out.probe);
+      if (probe !== undefined && this.countsAt(probe) !== id) out.probe = null;
+    }
     return this.#settle(now);
   }
 
-  takeOut(id: string, now: number): string[] {
-    this.#out.add(id);
+  /** The upstream refuses the key of a call: its member is out, for longer where the call was its probe. */
+  refuse(name: string, now: number): string[] {
+    const lease = this.leases.find((each) => each.name === name);
+    const id = lease === undefined ? '' : this.countsAt(lease);
+    if (lease === undefined || id === '') return this.#settle(now);
+    const out = this.#out.get(id);
+    const isProbe = out?.probe === name;
+    if (out === undefined || isProbe) {
+      const waitMs = isProbe ? Math.min(OUT_MAX_MS, 2 * out.waitMs) : OUT_MIN_MS;
+      this.#out.set(id, { waitMs, probeAt: now + waitMs, probe: null });
+    }
     return this.#settle(now);
   }
 
@@ -82,9 +110,12 @@ export class NaiveMembers {
     return this.#settle(now);
   }
 
-  /** When the next one goes elsewhere that waits for its own member. */
+  /** When the next one goes elsewhere that waits for its own member, because time is up or its own is forgotten, or a member may be probed. */
   dueAt(now: number): number {
-    const dues = this.#held.map(({ heldUntil }) => heldUntil ?? Infinity);
+    const held = this.#held.map(({ heldUntil }) => heldUntil ?? Infinity);
+    const probes = [...this.#out.values()].map(({ probeAt }) => probeAt);
+    const forgotten = this.#held.map((call) => this.#belongs.get(this.#keyOf(call) ?? '')?.until);
+    const dues = [...held, ...probes, ...forgotten.map((at) => at ?? Infinity)];
     return Math.min(...dues.filter((at) => at > now));
   }
 
@@ -107,6 +138,8 @@ export class NaiveMembers {
 
   #grant(call: NaiveCall, named: string, now: number): void {
     this.leases.push({ ...call, named, since: now });
+    const out = this.#out.get(named);
+    if (out !== undefined) out.probe = call.name;
     this.#granted.push(named);
     const { members, affinity } = this.settings;
     const key = this.#keyOf(call);
@@ -128,10 +161,14 @@ export class NaiveMembers {
         ({ slotsMax }) => slotsMax === 0 || slotsMax >= waiter.slots,
       );
       const left = wide.filter(({ id }) => !barred.includes(id));
-      const free = left.filter((member) => this.#hasRoom(member, waiter.slots));
+      const rooms = left.map((member) => this.#roomAt(member, waiter.slots, now));
+      const free = left.filter((_, index) => rooms[index] === now);
       if (left.length === 0) continue;
       if (free.length === 0) {
-        const all = this.#isFull(waiter.slots) ? this.#serving() : left;
+        const soonest = Math.min(...rooms);
+        const timely = left.slice(rooms.indexOf(soonest)).slice(0, 1);
+        const wanted = soonest === Infinity ? left : timely;
+        const all = this.#isFull(waiter.slots) ? this.#serving() : wanted;
         barred = [...barred, ...all.map(({ id }) => id)];
         continue;
       }
@@ -141,9 +178,11 @@ export class NaiveMembers {
         const { waitMs } = this.settings.affinity;
         const until = waiter.heldUntil ?? now + waitMs;
         const before = waiting.filter((id) => id === own.id).length;
-        const roomAt = now + ((before + waiter.slots) * this.#meanHold()) / own.slotsMax;
-        const isOut = this.#out.has(own.id) || own.slotsMax === 0;
-        const isHopeless = isOut || waitMs === 0 || roomAt > now + waitMs;
+        const bySlots = now + ((before + waiter.slots) * this.#meanHold()) / own.slotsMax;
+        const probeAt = this.#probeAt(own.id, now);
+        const isFull = this.#inUse(own.id) + waiter.slots > own.slotsMax;
+        const roomAt = isFull || probeAt === now ? Math.max(probeAt, bySlots) : probeAt;
+        const isHopeless = own.slotsMax === 0 || waitMs === 0 || roomAt > now + waitMs;
         if (!isHopeless && until > now) {
           waiter.heldUntil ??= until;
           waiting.push(own.id);
@@ -191,9 +230,17 @@ export class NaiveMembers {
     return this.settings.members.filter(({ id, isEnabled }) => isEnabled && !excluded.includes(id));
   }
 
-  #hasRoom({ id, slotsMax, isEnabled }: MemberSettings, slots: number): boolean {
-    if (!isEnabled || (id !== '' && this.#out.has(id)) || this.#isFull(slots)) return false;
-    return this.#inUse(id) + slots <= slotsMax;
+  /** When a member has room if nothing but time changes. */
+  #roomAt({ id, slotsMax, isEnabled }: MemberSettings, slots: number, now: number): number {
+    if (!isEnabled || this.#isFull(slots)) return Infinity;
+    return this.#inUse(id) + slots <= slotsMax ? this.#probeAt(id, now) : Infinity;
+  }
+
+  /** From when a call may go to a member as far as refusals go; Infinity: its probe has no answer yet. */
+  #probeAt(id: string, now: number): number {
+    const out = this.#out.get(id);
+    if (out === undefined) return now;
+    return out.probe === null ? Math.max(now, out.probeAt) : Infinity;
   }
 
   /** Whether the limit over all has no room. */
@@ -215,7 +262,7 @@ export class NaiveMembers {
 
   #isStopped(call: NaiveCall): boolean {
     if (this.settings.members.length === 0) return false;
-    return this.#possible(call).every(({ id, isEnabled }) => !isEnabled || this.#out.has(id));
+    return this.#possible(call).every(({ isEnabled }) => !isEnabled);
   }
 
   #keyOf({ agent, caller }: NaiveCall): string | null {

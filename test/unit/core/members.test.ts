@@ -226,6 +226,18 @@ describe('agents', () => {
     expect(group.state.totals).toMatchObject({ affinityLeft: 1, affinityWaited: 1 });
   });
 
+  test('go to their member as soon as its pause is over, before they have waited for long', () => {
+    const group = groupOf({ a: 2, b: 2 });
+    group.ask('1', { agent: 'x' });
+    group.report('1', { kind: 'requests', retryAfterMs: 1_000 });
+    group.release('1', 'refused');
+    group.ask('2', { agent: 'x' });
+    expect(group.waiting()).toEqual(['2']);
+    expect(group.wakesIn()).toBe(1_000);
+    group.advance(1_000);
+    expect(at(group, '2')).toBe('a');
+  });
+
   test('go at once where their member will not have room in time', () => {
     const group = groupOf({ a: 1, b: 1 });
     group.state.holdMeanMs = 10_000;
@@ -340,49 +352,34 @@ describe('what an upstream says', () => {
 });
 
 describe('an operator', () => {
-  test('takes a member out until it is brought back', () => {
+  test('switches a member off until it is switched on', () => {
     const group = groupOf({ a: 1, b: 1 });
-    group.send({ kind: 'take_out', member: memberId('a') });
+    changed(group, 'a', { isEnabled: false });
     group.askAll('1', '2');
     expect(at(group, '1')).toBe('b');
-    group.advance(20_000);
-    group.renew('1');
     expect(group.waiting()).toEqual(['2']);
-    group.send({ kind: 'bring_back', member: memberId('a') });
+    changed(group, 'a', { isEnabled: true });
     expect(at(group, '2')).toBe('a');
   });
 
-  test('finds it out though a call is served there that passes on the slot of its parent', () => {
-    const group = groupOf({ a: 1, b: 1 }, { nested: 'pass' });
-    group.ask('parent');
-    group.send({ kind: 'take_out', member: memberId('a') });
-    group.ask('other');
-    group.ask('child', { parents: ['parent'] });
-    expect(at(group, 'child')).toBe('a');
-    group.report('child', { kind: 'served' });
-    group.release('child');
-    group.release('parent');
-    group.ask('1');
-    expect(group.waiting()).toEqual(['1']);
-  });
-
-  test('takes one out in a dry run too', () => {
+  test('switches one off in a dry run too', () => {
     const group = groupOf({ a: 1, b: 1 }, { isDryRun: true });
-    group.send({ kind: 'take_out', member: memberId('a') });
+    changed(group, 'a', { isEnabled: false });
     group.askAll('1', '2', '3');
     expect(['1', '2', '3'].map((name) => at(group, name))).toEqual(['b', 'b', 'b']);
   });
 
-  test('finds it out after a reset', () => {
-    const group = TestGroup.stored({
-      slotsMax: Infinity,
-      members: [someMember('a'), someMember('b')],
-    });
-    group.send({ kind: 'take_out', member: memberId('a') });
-    const next = group.restart();
-    next.now = group.now;
-    next.ask('1');
-    expect(at(next, '1')).toBe('b');
+  test('brings one back without a probe that a refusal took out', () => {
+    const group = groupOf({ a: 2, b: 1 });
+    group.ask('1');
+    group.report('1', { kind: 'quota' });
+    group.release('1', 'refused');
+    group.askAll('2', '3');
+    expect(group.waiting()).toEqual(['3']);
+    group.send({ kind: 'bring_back', member: memberId('a') });
+    expect(at(group, '3')).toBe('a');
+    group.ask('4');
+    expect(at(group, '4')).toBe('a');
   });
 });
 
@@ -543,10 +540,12 @@ describe('a change of the members', () => {
 
   test('that leaves a call none but one that is out ends its wait', () => {
     const group = groupOf({ a: 1, b: 1 });
+    group.ask('0', { excluded: ['a'] });
+    group.report('0', { kind: 'quota' });
+    group.release('0', 'refused');
     changed(group, 'b', { isEnabled: false });
     group.ask('holds');
-    group.ask('1');
-    group.send({ kind: 'take_out', member: memberId('b') });
+    group.ask('1', { deadlineMs: 10_000 });
     expect(group.waiting()).toEqual(['1']);
     group.reconfigure({ members: [someMember('a', { isEnabled: false }), someMember('b')] });
     expect(group.rejection('1').reason).toBe('members_out');
@@ -582,6 +581,31 @@ describe('a change of the members', () => {
     expect(group.waiting()).toEqual(['3']);
     group.release('1');
     expect(at(group, '3')).toBe('');
+  });
+
+  test('waits for no probe that counts elsewhere by then', () => {
+    const group = groupOf({ a: 1 });
+    const { members } = group.state.settings;
+    group.ask('1');
+    group.report('1', { kind: 'quota' });
+    group.release('1', 'refused');
+    group.advance(60_000);
+    group.ask('probe');
+    group.reconfigure({ members: [], slotsMax: 1 });
+    group.release('probe');
+    group.reconfigure({ members, slotsMax: Infinity });
+    group.ask('2');
+    expect(at(group, '2')).toBe('a');
+  });
+
+  test('leaves the only member of a group in, whatever refused what ran on', () => {
+    const group = new TestGroup({ slotsMax: 2 });
+    group.ask('1');
+    group.reconfigure({ members: [someMember('a')] });
+    group.report('1', { kind: 'unauthorized' });
+    group.reconfigure({ members: [] });
+    group.ask('2');
+    expect(at(group, '2')).toBe('');
   });
 });
 

@@ -211,7 +211,7 @@ const REJECTIONS: {
   members_out: [
     [
       { reason: 'members_out', retryAfterMs: 1 },
-      'every member was out: keys refused, quotas used up, or taken out by an operator',
+      'every member was out: keys refused, quotas used up, or switched off',
     ],
   ],
   budget_exhausted: [

@@ -61,7 +61,7 @@ describe('the state of a member', () => {
     ['no longer configured', { retired: true, enabled: false }],
     ['out: key refused', { out: OUT, breaker: 'open' }],
     ['out: quota used up', { out: { ...OUT, reason: 'quota' } }],
-    ['out: by an operator', { out: { ...OUT, reason: 'operator', probe_at: null } }],
+    ['switched off', { enabled: false, out: OUT }],
   ])('is %s', (words, changes) => {
     expect(memberStateOf(member(changes)).words).toBe(words);
   });
@@ -72,9 +72,7 @@ describe('the state of a member', () => {
     expect(outlookOf(member({ out: OUT }), NOW + 60_000)).toBe(
       'for 2 min; the next call probes it',
     );
-    expect(outlookOf(member({ out: { ...OUT, probe_at: null } }), NOW)).toBe(
-      'for 1 min, until somebody brings it back',
-    );
+    expect(outlookOf(member({ out: OUT, enabled: false }), NOW)).toBeNull();
   });
 });
 
@@ -93,10 +91,11 @@ it('its slots are drawn as those of a group', () => {
 
 it('a button says what becomes of calls', () => {
   expect(consequenceOfSwitch(member({ in_use: 1 }), 1).says).toBe(
-    'It gets no calls until somebody brings it back. 1 call in flight ends as usual. Calls that wait go to the other members.',
+    'It is switched off, and gets no calls until somebody brings it back. 1 call in flight ends as usual. Calls that wait go to the other members.',
   );
   expect(consequenceOfSwitch(member(), 0).says).toContain('calls wait until one is back');
   expect(consequenceOfSwitch(member({ out: OUT }), 1).verb).toBe('Bring back');
+  expect(consequenceOfSwitch(member({ enabled: false }), 1).verb).toBe('Bring back');
 });
 
 it('who waits is told with the members that it does not go to', () => {
@@ -116,11 +115,11 @@ it('calls that belong to a member are told of where there are any', () => {
   );
 });
 
-it('a member that a refusal took out wants somebody to look, one of an operator does not', () => {
-  const says = (out: Member['out']) =>
-    attentionOf(groupStatus({ members: [member({ out })] }), undefined, NOW)?.says ?? null;
-  expect(says(OUT)).toBe('a is out: key refused');
-  expect(says({ ...OUT, reason: 'operator' })).toBeNull();
+it('a member that a refusal took out wants somebody to look, one that is switched off does not', () => {
+  const says = (changes: Partial<Member>) =>
+    attentionOf(groupStatus({ members: [member(changes)] }), undefined, NOW)?.says ?? null;
+  expect(says({ out: OUT })).toBe('a is out: key refused');
+  expect(says({ out: OUT, enabled: false })).toBeNull();
 });
 
 it('a call is told where it went, and why not elsewhere', () => {

@@ -44,7 +44,11 @@ const of = (said: PoolStatus, afterMs = 0): PoolStatus => {
 
 it('are added up by their ids, with the worst of what stops them', () => {
   const affinity = { kept_total: 1, left_total: 2, waited_total: 3 };
-  const out = { reason: 'quota', since: '2026-03-14T12:00:00.000Z', probe_at: null } as const;
+  const out = {
+    reason: 'quota',
+    since: '2026-03-14T12:00:00.000Z',
+    probe_at: '2026-03-14T12:01:00.000Z',
+  } as const;
   const limit = { configured: 4, effective: 3, source: 'learned' } as const;
   const { members = [], affinity: together } = joinMembers([
     pool({ in_use: 1, granted_total: 5, cost_usd_total: 0.5 }, { affinity }),
@@ -70,7 +74,11 @@ it('are none where no pool tells of any', () => {
 });
 
 it('of a pool that rests are those of the configuration, with what it said of them', () => {
-  const out = { reason: 'operator', since: '2026-03-14T12:00:00.000Z', probe_at: null } as const;
+  const out = {
+    reason: 'quota',
+    since: '2026-03-14T12:00:00.000Z',
+    probe_at: '2026-03-14T12:01:00.000Z',
+  } as const;
   const gone = { ...pool({}).members?.[0], id: 'gone' } as MemberStatus;
   const said = pool({ in_use: 3, granted_total: 7, out });
   const { members, limit } = of({ ...said, members: [...(said.members ?? []), gone] }, 60_000);

@@ -210,7 +210,6 @@ const CALLS: Readonly<Record<keyof GroupRpc, true>> = {
   dismiss: true,
   opened: true,
   relearn: true,
-  takeOut: true,
   bringBack: true,
   revoke: true,
   forget: true,

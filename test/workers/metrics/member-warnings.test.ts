@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { SERVED, type RefusalKind } from '../../../src/core/words/signal.ts';
 import { NO_COOLDOWN, pool, resetPool, take } from '../support/pool.ts';
 import { passTime, stopTime } from '../support/time.ts';
-import { admin } from '../support/worker.ts';
+import { admin, change } from '../support/worker.ts';
 
 let groups = 0;
 let name = '';
@@ -97,11 +97,15 @@ describe('a member that a refusal took out', () => {
 });
 
 it('one that an operator took out is no news, and clears what was told of it', async () => {
-  await admin('POST', `/groups/${name}/members/a/take-out`);
+  await change('POST', `/groups/${name}/members/a/take-out`);
   expect(await warnings()).toEqual([]);
-  await admin('POST', `/groups/${name}/members/a/bring-back`);
-  await answered('unauthorized');
-  await admin('POST', `/groups/${name}/members/a/bring-back`);
+  await change('POST', `/groups/${name}/members/a/bring-back`);
+  expect(await answered('unauthorized')).toBe('a');
+  expect((await warnings())[0]).not.toHaveProperty('cleared_at');
+  await change('POST', `/groups/${name}/members/a/take-out`);
+  await pool(name).status();
+  expect(await warnings()).toMatchObject([{ cleared_at: expect.stringMatching(/Z$/) }]);
+  await change('POST', `/groups/${name}/members/a/bring-back`);
   expect(await warnings()).toMatchObject([{ cleared_at: expect.stringMatching(/Z$/) }]);
   const kinds: { kind: string }[] = await markers();
   expect(kinds.filter(({ kind }) => kind === 'member_back')).toEqual([]);

@@ -9,6 +9,7 @@ import {
   pool,
   queueUp,
   releaseById,
+  request,
   resetPool,
   take,
   type Granted,
@@ -187,24 +188,59 @@ it('the decision says where the call went, why there, and why not elsewhere', as
 describe('an operator', () => {
   it('takes a member out until he brings it back, over a reset of its object', async () => {
     const name = await split();
-    const out = await admin('POST', `/groups/${name}/members/a/take-out`);
-    expect(out).toEqual({
+    expect(await change('POST', `/groups/${name}/members/a/take-out`)).toMatchObject({
       status: 200,
-      json: { group: name, member: 'a', pools: 1, unreachable: [] },
+      json: {
+        version: expect.any(Number),
+        group: { name, members: [{ name: 'a', enabled: false }, { name: 'b' }] },
+      },
     });
     expect((await hold(name, 'one')).member).toBe('b');
     await resetPool(name);
-    expect((await memberOf(name, 'a'))?.out).toMatchObject({ reason: 'operator', probe_at: null });
-    expect(await admin('POST', `/groups/${name}/members/a/bring-back`)).toMatchObject({
+    expect((await hold(name, 'two')).member).toBe('b');
+    expect(await memberOf(name, 'a')).toMatchObject({ enabled: false, out: null });
+    expect(await change('POST', `/groups/${name}/members/a/bring-back`)).toMatchObject({
       status: 200,
-      json: { pools: 1 },
+      json: { group: { members: [{ enabled: true }, {}] }, pools: 1, unreachable: [] },
     });
-    expect((await hold(name, 'two')).member).toBe('a');
+    expect((await hold(name, 'three')).member).toBe('a');
     const { json } = await admin('GET', '/audit?limit=2');
     expect(json.entries.map(({ action }: { action: string }) => action)).toEqual([
       `group ${name}: bring back member a`,
       `group ${name}: take out member a`,
     ]);
+  });
+
+  it('takes it out of a partition too that begins later', async () => {
+    const name = await split({ partition_by: ['caller'] });
+    await change('POST', `/groups/${name}/members/a/take-out`);
+    const mine = `${name}#mine`;
+    const { lease, member } = await take(mine, 'first', { group: name, partition: 'mine' });
+    expect(member).toBe('b');
+    await lease.release('success', 200);
+    await change('POST', `/groups/${name}/members/a/bring-back`);
+    const next = await take(mine, 'second', { group: name, partition: 'mine' });
+    expect(next.member).toBe('a');
+    await next.lease.release('success', 200);
+  });
+
+  it('leaves callers a clear word where no member is left', async () => {
+    const name = await split();
+    const one = await hold(name, 'one');
+    await one.lease.report({ ...SERVED, kind: 'quota' }, false);
+    await one.lease.release('refused', 402);
+    await change('POST', `/groups/${name}/members/b/take-out`);
+    const impatient = request(name, 'two', { deadlineAt: Date.now() + 10_000 });
+    expect(await pool(name).acquire(impatient)).toMatchObject({
+      kind: 'rejected',
+      rejection: { reason: 'members_out' },
+    });
+    const { json } = await change('POST', `/groups/${name}/members/a/take-out`);
+    expect(json.warnings).toContainEqual(expect.stringContaining('every member is switched off'));
+    expect(await pool(name).acquire(request(name, 'three'))).toMatchObject({
+      kind: 'rejected',
+      rejection: { reason: 'members_out', retryAfterMs: null },
+    });
   });
 
   it('brings back at once what a refusal took out', async () => {
@@ -213,8 +249,13 @@ describe('an operator', () => {
     await one.lease.report({ ...SERVED, kind: 'quota' }, false);
     await one.lease.release('refused', 402);
     expect((await hold(name, 'two')).member).toBe('b');
+    const before = await admin('GET', '/config');
     await admin('POST', `/groups/${name}/members/a/bring-back`);
     expect((await hold(name, 'three')).member).toBe('a');
+    // No change of the configuration, but in the audit log.
+    expect((await admin('GET', '/config')).json).toEqual(before.json);
+    const { json } = await admin('GET', '/audit?limit=1');
+    expect(json.entries).toMatchObject([{ action: `group ${name}: bring back member a` }]);
   });
 
   it('hears which members there are, when there is none of that name', async () => {

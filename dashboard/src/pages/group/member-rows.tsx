@@ -50,7 +50,7 @@ export function MemberRows({ group }: { readonly group: GroupStatus }) {
 }
 
 function othersOf(member: Member, members: readonly Member[]): number {
-  return members.filter((each) => each !== member && each.enabled && !isOut(each)).length;
+  return members.filter((each) => each !== member && !isOut(each)).length;
 }
 
 interface RowProps {
@@ -110,11 +110,13 @@ function Switch({ name, member, others }: Omit<RowProps, 'hasTiers'>) {
     if (!(await confirm(question))) return;
     setBusy(true);
     const params = { name, member: member.id };
-    const result = await api(isOut(member) ? 'bringBackMember' : 'takeOutMember', { params });
+    const back = isOut(member) ? await api('bringBackMember', { params }) : null;
+    const result = back ?? (await api('takeOutMember', { params }));
     setBusy(false);
-    if (!result.ok) complain(`Nothing was done. ${result.problem.detail}`);
-    else if (result.body.unreachable.length === 0) say(done);
-    else complain(`${done} Pools that did not answer: ${result.body.unreachable.length}.`);
+    if (!result.ok) return complain(`Nothing was done. ${result.problem.detail}`);
+    const silent = back?.ok === true ? back.body.unreachable.length : 0;
+    if (silent === 0) say(done);
+    else complain(`${done} Pools that did not answer: ${silent}.`);
   };
   const verb = isOut(member) ? 'Bring back' : 'Take out';
   return (
