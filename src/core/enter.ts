@@ -1,4 +1,4 @@
-import { after, instant, type InstantMs } from './words/ids.ts';
+import { after, instant, later, type InstantMs } from './words/ids.ts';
 import { LANES, type Lane, type Ticket } from './words/ticket.ts';
 import type { Demand } from './words/usage.ts';
 import { allows } from './parts/breaker.ts';
@@ -11,7 +11,7 @@ import {
 } from './parts/accounts.ts';
 import type { WaitCause } from './parts/decision-log.ts';
 import { demandOf } from './parts/demand.ts';
-import { dequeue, enqueue, type Waiter } from './parts/queue.ts';
+import { dequeue, enqueue, queueLength, type Waiter } from './parts/queue.ts';
 import {
   blockOf,
   isStopped,
@@ -100,8 +100,15 @@ export function joinQueue(
   if (state.queue.byTicket.get(ticket.id) !== waiter) return;
   decide(state, waiter, now, effects);
   if (ticket.isTry) unlevel();
+  if (state.queue.byTicket.get(ticket.id) === waiter) noteWaits(state, waiter, now);
   if (letGo(state, waiter, event, now, effects)) return;
   tellPlace(state, waiter, event, now, effects);
+}
+
+/** Notes until when those who wait do so at the latest, which is what an instance after this one settles for. */
+function noteWaits({ bound, queue, grantsFrom }: GroupState, waiter: Waiter, now: InstantMs): void {
+  const isAlone = queueLength(queue) === 1 && now >= grantsFrom;
+  bound.waitersUntil = isAlone ? waiter.deadlineAt : later(bound.waitersUntil, waiter.deadlineAt);
 }
 
 /** Decides what becomes of a newcomer that cannot be granted now. */

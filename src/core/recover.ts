@@ -31,7 +31,7 @@ import type { GroupEvent } from './events.ts';
 import { addLease, endLostNesting } from './leases.ts';
 import type { KeptMember } from './member.ts';
 import { memberFor } from './members.ts';
-import type { GroupState, HandedLease, Lease } from './state.ts';
+import { NEVER, type GroupState, type HandedLease, type Lease } from './state.ts';
 import { holdUnclaimed, settleUnclaimed } from './unclaimed.ts';
 import { slotsHeld } from './violations.ts';
 
@@ -67,7 +67,9 @@ export function recover(
 ): GroupState {
   const { bound, untold, controls, ahead, leases } = stored;
   const mayHaveStarted = (bound?.mark ?? 0) > 0;
-  const waiters = waitersOf(bound, settings, now);
+  const waitersUntil = waitersUntilBy(bound, settings);
+  // Whose time to wait is over has left long ago.
+  const waiters = bound === null || now >= waitersUntil ? 0 : bound.waiters;
   const takeBack = (kept: KeptMember, rates: RateSettings): Controls => {
     rebaseControls(kept.controls, rates, now);
     takeAhead(kept.controls.rates, rates, kept.ahead, mayHaveStarted, lastUseOf(bound, now));
@@ -83,7 +85,7 @@ export function recover(
   const state = emptyState(settings, next, controls, isStored, new Map(members));
   if (bound !== null) {
     const { seq, since } = bound;
-    Object.assign(state.bound, { seq, since, waiters });
+    Object.assign(state.bound, { seq, since, waiters, waitersUntil });
     for (const id of bound.ended) {
       state.tombstones.add(id, now);
       state.bound.unclaimable.add(id);
@@ -122,10 +124,9 @@ function marksOf(bound: BoundRow | null): ReadonlyMap<MemberId, number> {
   return new Map(Object.entries(members).map(([id, { mark }]) => [memberId(id), mark]));
 }
 
-/** Finds how many may still wait of those that a row tells of: whose time to wait is over has left long ago. */
-function waitersOf(bound: BoundRow | null, settings: GroupSettings, now: InstantMs): number {
-  const isOver = bound === null || now >= after(bound.at, settings.timeoutMs);
-  return isOver ? 0 : bound.waiters;
+/** Finds until when the last of those may wait that a row tells of. Some may wait for longer than the group says. */
+function waitersUntilBy(bound: BoundRow | null, { timeoutMs }: GroupSettings): InstantMs {
+  return bound === null ? NEVER : (bound.waitersUntil ?? after(bound.at, timeoutMs));
 }
 
 /** Finds when the instances before may have used something last: who holds a lease has them write within a TTL. */

@@ -28,7 +28,7 @@ export class NaiveGroup extends NaiveLeases {
 
   /** Begins anew as an instance that knows nothing but the last row, what has ended by those before it, and what it must tell of that. */
   recover(
-    row: (NaiveRow & { readonly at: number }) | null,
+    row: (NaiveRow & { readonly at: number; readonly waitersUntil?: number }) | null,
     ended: readonly string[],
     untold: readonly string[],
     first: number,
@@ -58,7 +58,7 @@ export class NaiveGroup extends NaiveLeases {
     this.#waiters = [];
     this.#arrivals = 0;
     this.ended = ended.map((id) => ({ id, at: now }));
-    const isOver = row === null || now >= row.at + this.settings.timeoutMs;
+    const isOver = row === null || now >= (row.waitersUntil ?? row.at + this.settings.timeoutMs);
     this.toldWaiters = isOver ? 0 : row.waiters;
     const wasInUse = mark > 0 || this.toldWaiters > 0;
     this.grantsFrom = wasInUse ? now + settlingMs(this.toldWaiters, mark) : 0;

@@ -31,6 +31,8 @@ export interface BoundRow {
   readonly heirs: readonly LeaseId[];
   /** A power of two that is no smaller than the number of waiters then, nor three times as large; 0: nobody waited. */
   readonly waiters: number;
+  /** When the last of them may have left at the latest. Absent: nobody waited, or an older release wrote it. */
+  readonly waitersUntil?: InstantMs;
   /** The mark and what was held of each member, where the group names members; their sums are those above. Absent: it does not. */
   readonly members?: Readonly<Record<MemberId, Pick<Part, 'mark' | 'held'>>>;
   /** Where those of `granted` run. Absent: the group names no members. */
@@ -117,6 +119,8 @@ export interface Bound {
   heirsNotedAt: number;
   /** Waiters that the last write tells of. */
   waiters: number;
+  /** When the last of all that have waited since nobody did leaves at the latest. */
+  waitersUntil: InstantMs;
   /** The last write that was issued when slots came free of whose holder nobody has heard. */
   lostSeq: number;
   /** Leases whose slots came free, in instances before or in this one, as long as anything is unclaimed. */
@@ -195,6 +199,7 @@ export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
     passedBefore: [],
     heirsNotedAt: 0,
     waiters: 0,
+    waitersUntil: instant(0),
     lostSeq: 0,
     unclaimable: new Set(),
     since: firstAttachment,
@@ -433,6 +438,7 @@ export function issue(
     granted,
     heirs: named,
     waiters,
+    ...(waiters > 0 && { waitersUntil: bound.waitersUntil }),
   };
   if (row.parts.size === 0) return all;
   const grantedAt = Object.fromEntries(granted.map((id) => [id, memberOf(id)]));

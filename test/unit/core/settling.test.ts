@@ -78,6 +78,42 @@ describe('a group settles', () => {
     expect(group.reset(stored).state.grantsFrom).toBe(0);
   });
 
+  test('for those who may wait for longer than the group says, and until the last of them has left', () => {
+    const group = TestGroup.stored({ ...ROOMY, paused: true, timeoutMs: 60_000 });
+    group.ask('patient', { timeoutMs: 600_000, sliceMs: 3_600_000 });
+    group.ask('other', { sliceMs: 3_600_000 });
+    const { stored } = group.restart();
+    group.now = instant(group.now + 599_999);
+    const next = group.reset(stored);
+    expect(settlesFor(next)).toBe(settleMs(2, 0));
+    // It is not back yet, and the group is replaced once more.
+    expect(settlesFor(next.restart())).toBe(settleMs(2, 0));
+    group.now = instant(group.now + 1);
+    expect(group.reset(stored).state.grantsFrom).toBe(0);
+  });
+
+  test('for nobody whom only one who has left would have outwaited', () => {
+    const group = TestGroup.stored({ ...ROOMY, paused: true, timeoutMs: 60_000 });
+    group.ask('patient', { timeoutMs: 600_000, sliceMs: 3_600_000 });
+    group.cancel('patient');
+    group.ask('other', { sliceMs: 3_600_000 });
+    const { stored } = group.restart();
+    group.now = instant(group.now + 60_000);
+    expect(group.reset(stored).state.grantsFrom).toBe(0);
+  });
+
+  test('where a row of an older release tells of waiters, for as long as the group lets calls wait', () => {
+    const group = TestGroup.stored({ ...ROOMY, paused: true, timeoutMs: 60_000 });
+    crowd(group, 3);
+    const { waitersUntil, ...bound } = group.write().bound;
+    const { stored } = group;
+    expect(waitersUntil).toBe(group.now + 60_000);
+    group.now = instant(group.now + 59_999);
+    expect(settlesFor(group.reset({ ...stored, bound }))).toBe(settleMs(4, 0));
+    group.now = instant(group.now + 1);
+    expect(group.reset({ ...stored, bound }).state.grantsFrom).toBe(0);
+  });
+
   test('where nobody held a slot, for those who waited', () => {
     const group = TestGroup.stored({ ...ROOMY, paused: true });
     crowd(group, 300);
