@@ -21,6 +21,7 @@ import { nextWakeAt, step } from '../../src/core/step.ts';
 import { LANES, type Holder, type Lane, type Ticket } from '../../src/core/words/ticket.ts';
 import type { Settlement } from '../../src/core/words/usage.ts';
 import type { Claim } from '../../src/core/unclaimed.ts';
+import { NO_RATES } from '../../src/core/parts/rate-limits.ts';
 import { confirmWrite, takeWrite, type GroupWrite } from '../../src/core/writes.ts';
 
 /** When the virtual clock of every test starts. */
@@ -30,16 +31,7 @@ export const START = instant(1_000_000_000);
 export const UNMETERED = {
   isHard: true,
   isAdaptive: true,
-  rates: {
-    rpm: null,
-    rpd: null,
-    tpm: null,
-    tpd: null,
-    itpm: null,
-    otpm: null,
-    startsPerS: null,
-    burstMs: 10_000,
-  },
+  rates: NO_RATES,
   budgets: { perHourUsd: null, perDayUsd: null, perMonthUsd: null },
   isMetered: false,
 } as const satisfies Partial<GroupSettings>;

@@ -3,7 +3,7 @@ import type { Usage } from '../../../src/core/words/usage.ts';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
-import { BURST_MS } from '../../../src/core/parts/rate-limits.ts';
+import { BURST_MS, NO_RATES } from '../../../src/core/parts/rate-limits.ts';
 import { emptyRates, roomAt, settle, take, type Rates } from '../../../src/core/parts/rates.ts';
 import { runs } from '../runs.ts';
 import { Random } from '../simulator/random.ts';
@@ -11,17 +11,6 @@ import { percent, printTable } from '../simulator/table.ts';
 import { SlidingLog } from './sliding-log.ts';
 
 /** Limits against an upstream that counts as strictly as can be. */
-
-const NONE: RateSettings = {
-  rpm: null,
-  rpd: null,
-  tpm: null,
-  tpd: null,
-  itpm: null,
-  otpm: null,
-  startsPerS: null,
-  burstMs: BURST_MS,
-};
 
 const START = 1_800_000_000_000;
 /** How long a call may travel. Two of them may change places on the way. */
@@ -44,7 +33,7 @@ const callArb = fc.record({
 });
 
 const settingsArb = fc.record({
-  ...Object.fromEntries(Object.keys(NONE).map((name) => [name, fc.constant(null)])),
+  ...Object.fromEntries(Object.keys(NO_RATES).map((name) => [name, fc.constant(null)])),
   rpm: fc.constantFrom(1, 3, 5, 20, 60),
   tpm: fc.constantFrom(null, 1_000, 1_500),
   burstMs: fc.constantFrom(0, 1_000, BURST_MS, 60_000, 600_000),
@@ -108,7 +97,7 @@ describe('under load', () => {
     [{ rpm: 60, tpm: 10_000 }, 200],
     [{ rpm: 60, tpm: 10_000 }, 500],
   ])('%j with calls of up to %i tokens is used and never exceeded', (changes, largest) => {
-    const settings = { ...NONE, ...changes };
+    const settings = { ...NO_RATES, ...changes };
     const random = new Random(7);
     const rates = emptyRates();
     const requests = new SlidingLog(60_000);
@@ -137,7 +126,7 @@ describe('under load', () => {
   });
 
   test('calls that are large for the limit use as much of it as whole calls can', () => {
-    const settings = { ...NONE, tpm: 10_000 };
+    const settings = { ...NO_RATES, tpm: 10_000 };
     for (const [size, fitting] of [
       [4_000, 2],
       [8_000, 1],

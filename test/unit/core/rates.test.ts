@@ -2,7 +2,7 @@ import type { RateSettings } from '../../../src/core/words/limits.ts';
 import type { Usage } from '../../../src/core/words/usage.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
-import { BURST_MS } from '../../../src/core/parts/rate-limits.ts';
+import { BURST_MS, NO_RATES } from '../../../src/core/parts/rate-limits.ts';
 import {
   drain,
   emptyRates,
@@ -22,19 +22,8 @@ const NOW = instant(1_800_000_000_000);
 const at = (ms: number) => instant(NOW + ms);
 const DAY_MS = 86_400_000;
 
-const NONE: RateSettings = {
-  rpm: null,
-  rpd: null,
-  tpm: null,
-  tpd: null,
-  itpm: null,
-  otpm: null,
-  startsPerS: null,
-  burstMs: BURST_MS,
-};
-
 function limits(changes: Partial<RateSettings>): RateSettings {
-  return { ...NONE, ...changes };
+  return { ...NO_RATES, ...changes };
 }
 
 function demand(inputTokens: number, outputTokens: number, requests = 1): Usage {
@@ -81,7 +70,7 @@ describe('each limit counts its own', () => {
 });
 
 test('without limits nobody waits, and nothing is kept', () => {
-  expect(burst(NONE)).toBe(10_000);
+  expect(burst(NO_RATES)).toBe(10_000);
   expect(rates).toEqual(emptyRates());
 });
 
@@ -277,7 +266,7 @@ describe('a changed limit', () => {
   test('that was off for a moment is not new', () => {
     const settings = limits({ rpm: 60 });
     burst(settings);
-    take(rates, NONE, CALL, at(10));
+    take(rates, NO_RATES, CALL, at(10));
     expect(burst(settings, CALL, 20)).toBe(0);
   });
 });
