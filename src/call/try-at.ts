@@ -90,10 +90,9 @@ function byMember(
     const target = targetAt(there, turn, meteredThere);
     return forward({ candidate: there, turn, target, metering: meteredThere, admission });
   };
-  const excluded = excludedMembers(members, turn.tries);
   return {
     metering: metering?.beforeGrant(members.places.values()) ?? null,
-    members: { group: members.group, excluded },
+    members: { group: members.group, ...excludedMembers(members, turn.tries) },
     send,
   };
 }

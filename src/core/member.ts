@@ -1,4 +1,4 @@
-import type { MemberId } from './words/ids.ts';
+import { instant, type InstantMs, type MemberId } from './words/ids.ts';
 import type { BudgetSettings, RateSettings } from './words/limits.ts';
 import type { MemberSettings } from './words/member.ts';
 import { nothingAhead, type Ahead, type Amounts } from './parts/ahead.ts';
@@ -26,6 +26,8 @@ export interface Member {
   unclaimed: number;
   /** The number of its last grant, over all members; 0: none yet. */
   turn: number;
+  /** When the last call to be granted was that it has served. */
+  servedGrantAt: InstantMs;
   /** Waiters that wait for it while another has room. */
   heldOut: number;
   readonly totals: MemberTotals;
@@ -79,6 +81,7 @@ export function emptyMember(
     slotsRefused: 0,
     unclaimed: 0,
     turn: 0,
+    servedGrantAt: instant(0),
     heldOut: 0,
     totals: { granted: 0, refused: 0, inputTokens: 0, outputTokens: 0, usd: 0 },
   };

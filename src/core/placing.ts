@@ -46,6 +46,9 @@ export type Placing =
 /** Slots that a member without a limit of them is taken to have beside others. */
 const UNLIMITED_AS_SLOTS = 100;
 
+/** How long a call keeps away at most from a member that has refused it for what passes, while it waits for others. */
+const KEPT_AWAY_MS = 30_000;
+
 const NOWHERE: Placing = { kind: 'nowhere' };
 
 /**
@@ -107,10 +110,13 @@ function laterAt(
 }
 
 /** Lists the members that a waiter may go to, whether they have room or not. */
-function membersOf(state: GroupState, { ticket, demand }: Waiter, now: InstantMs): Member[] {
+function membersOf(state: GroupState, waiter: Waiter, now: InstantMs): Member[] {
+  const { ticket, demand } = waiter;
   if (!isSplit(state)) return [...state.serving];
-  return notExcluded(state, ticket).filter(
+  return state.serving.filter(
     (member) =>
+      member.settings.isEnabled &&
+      !isExcluded(waiter, member, now) &&
       everFits(member, demand) &&
       isAffordable(state, member, demand, now) &&
       !isHeldBack(state, member, ticket),
@@ -132,6 +138,27 @@ export function notExcluded(state: GroupState, { excluded = [] }: Ticket): reado
   const { serving } = state;
   if (!isSplit(state)) return serving;
   return serving.filter(({ id, settings }) => settings.isEnabled && !excluded.includes(id));
+}
+
+/**
+ * Whether a waiter keeps away from a member. From one that refused it for what passes it does so until a call was served
+ * there that was granted since, or for a while: else it would wait for the others though that has had room for long.
+ */
+function isExcluded(
+  { ticket: { excluded = [], excludedForNow = [] }, arrivedAt }: Waiter,
+  { id, servedGrantAt }: Member,
+  now: InstantMs,
+): boolean {
+  if (!excluded.includes(id)) return false;
+  const mayGoAgain = servedGrantAt > arrivedAt || now >= after(arrivedAt, KEPT_AWAY_MS);
+  return !mayGoAgain || !excludedForNow.includes(id);
+}
+
+/** Finds when time alone lets a waiter go to more members; NEVER: it does not. */
+export function keptAwayUntil({ ticket, arrivedAt }: Waiter, now: InstantMs): InstantMs {
+  const { excludedForNow = [] } = ticket;
+  const until = after(arrivedAt, KEPT_AWAY_MS);
+  return excludedForNow.length === 0 || now >= until ? NEVER : until;
 }
 
 /** Whether a ticket excludes a member. */
@@ -269,12 +296,13 @@ export function placedAt(
 /** Finds why a waiter cannot go to a member now; null: it can. */
 function passedOverFor(
   state: GroupState,
-  { ticket, demand }: Waiter,
+  waiter: Waiter,
   member: Member,
   now: InstantMs,
 ): PassedOver | null {
+  const { demand } = waiter;
   if (!member.settings.isEnabled) return 'disabled';
-  if (ticket.excluded?.includes(member.id) === true) return 'excluded';
+  if (isExcluded(waiter, member, now)) return 'excluded';
   const block = memberBlockOf(member, now);
   if (block !== null) return CAUSE_OF_BLOCK[block.reason];
   if (!breakerAllows(member.controls.breaker, now)) return 'breaker';

@@ -175,7 +175,10 @@ export interface GroupState {
   roomDueAt: InstantMs;
   /** The instant at which somebody behind it may have room that does not delay it. */
   overtakingDueAt: InstantMs;
-  /** The instant at which somebody has waited long enough for its member while another has room, or when that has room again or is forgotten. */
+  /**
+   * The instant at which somebody has waited long enough for its member while another has room, or when that has room again or
+   * is forgotten; or for others than a member that refused it.
+   */
   heldOutUntil: InstantMs;
   readonly totals: Totals;
   readonly decisions: DecisionLog;

@@ -8,7 +8,7 @@ import type { Member } from './member.ts';
 import { isSplit } from './members.ts';
 import { nextWaiter } from './order.ts';
 import { findOvertaker } from './overtaking.ts';
-import { placeFor } from './placing.ts';
+import { keptAwayUntil, placeFor } from './placing.ts';
 import { rejectionOfTooLarge, rejectionOfUnaffordable } from './rejections.ts';
 import { NEVER, type GroupState } from './state.ts';
 
@@ -65,6 +65,7 @@ export function nextTurn(state: GroupState, now: InstantMs): Turn | null {
       case 'nowhere':
         break;
     }
+    state.heldOutUntil = earlier(state.heldOutUntil, keptAwayUntil(waiter, now));
     passedOver.add(waiter);
   }
   return null;

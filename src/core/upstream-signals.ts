@@ -1,4 +1,4 @@
-import { IMPLICIT, type InstantMs, type LeaseId } from './words/ids.ts';
+import { IMPLICIT, later, type InstantMs, type LeaseId } from './words/ids.ts';
 import type { UpstreamSignal } from './words/signal.ts';
 import type { Usage } from './words/usage.ts';
 import {
@@ -181,6 +181,7 @@ function applyServed(
   outageServed(controls.outage, leaseId);
   noteTakenAfterGap(state, member, lease);
   noteTaken(state.repeatRefusals, grantedAt);
+  member.servedGrantAt = later(member.servedGrantAt, grantedAt);
   pauseServed(controls.pause, grantedAt);
   if (waitMs === null) return;
   pauseFor(controls.pause, { grantedAt, retryAfterMs: waitMs, isLongWindow: false }, now);
@@ -210,6 +211,7 @@ export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): vo
   if (outageServed(controls.outage, leaseId)) state.isControlsDirty = true;
   noteTakenAfterGap(state, member, lease);
   noteTaken(repeatRefusals, grantedAt);
+  member.servedGrantAt = later(member.servedGrantAt, grantedAt);
 }
 
 /** Notes the end of a lease. `isLost`: its holder was not heard of any more. */

@@ -45,6 +45,7 @@ export function ticketFrom(request: AcquireRequest, now: InstantMs): Ticket {
     estimate: request.estimate ?? null,
     mayBorrow: request.mayBorrow ?? false,
     excluded: (request.excluded ?? []).map(memberId),
+    excludedForNow: (request.excludedForNow ?? []).map(memberId),
   };
 }
 

@@ -107,6 +107,8 @@ export interface AskOptions {
   readonly parents?: readonly string[];
   /** Ids of members that it cannot go to. */
   readonly excluded?: readonly string[];
+  /** Those of them that it may go to once they have served others. */
+  readonly excludedForNow?: readonly string[];
   /** Its expected use: one token of input, for so much; and at members, where that is not the same. */
   readonly estimate?: {
     readonly price: number;
@@ -154,6 +156,7 @@ function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
     ...(timeoutMs !== undefined && { timeoutMs }),
     parents: parents.map((parent) => leaseIdOf(ticketId(parent), 1)),
     excluded: (options.excluded ?? []).map(memberId),
+    excludedForNow: (options.excludedForNow ?? []).map(memberId),
     estimate: estimateOf(options.estimate),
   });
 }

@@ -15,6 +15,7 @@ import { acquireSlot } from './acquire-slot.ts';
 import { isolateId } from '../../runtime/isolate-id.ts';
 import { laneOf } from '../../routing/lane-of.ts';
 import { ownTimeoutMsOf } from '../../routing/timeouts.ts';
+import type { ExcludedMembers } from '../members/where-next-member.ts';
 import type { Estimator } from '../metering.ts';
 import { LeaseHolder, type HeldLease, type LeaseEnd } from './lease-holder.ts';
 import { LentLease } from './lent-lease.ts';
@@ -50,7 +51,7 @@ export interface AdmitContext {
   /** Null: none of the groups counts tokens or cost. */
   readonly metering: Estimator | null;
   /** The group whose members the call goes by, and those that it is not to be granted at; null: it goes as called. */
-  readonly members: { readonly group: string; readonly excluded: readonly string[] } | null;
+  readonly members: (ExcludedMembers & { readonly group: string }) | null;
 }
 
 /** How a slot is acquired for. */
@@ -92,7 +93,7 @@ export async function admitOne(
   const request = {
     ...requestFor(call, ticket, placement, manner, table.snapshot),
     ...(metering === null ? {} : { estimate: metering.estimateFor(placement) }),
-    ...(byMembers !== null && byMembers.excluded.length > 0 && { excluded: byMembers.excluded }),
+    ...(byMembers !== null && excludedIn(byMembers)),
   };
   const way =
     byMembers === null && mayRunOnLent(ticket, placement, manner, { env, metering })
@@ -160,6 +161,14 @@ export async function admitOne(
       return by.kind === 'moved' ? by : { kind: 'admitted', placement, by };
     }
   }
+}
+
+/** Writes only what there is of them. */
+function excludedIn({ excluded, excludedForNow }: ExcludedMembers): Partial<ExcludedMembers> {
+  return {
+    ...(excluded.length > 0 && { excluded }),
+    ...(excludedForNow.length > 0 && { excludedForNow }),
+  };
 }
 
 /**

@@ -20,8 +20,12 @@ export function isFailure(kind: RefusalKind): boolean {
 /** The members that have refused one call, and why. It goes to none of them before all have. */
 export class RefusedMembers {
   readonly #kinds = new Map<string, RefusalKind>();
+  readonly #once = new Set<string>();
+  readonly #again = new Set<string>();
 
   note(id: string, kind: RefusalKind): void {
+    if (this.#once.has(id)) this.#again.add(id);
+    this.#once.add(id);
     this.#kinds.set(id, kind);
   }
 
@@ -31,6 +35,13 @@ export class RefusedMembers {
 
   get ids(): readonly string[] {
     return [...this.#kinds.keys()];
+  }
+
+  /** Those that refused it but once, for what passes: it may go there before all have, once they serve others. */
+  get idsForNow(): readonly string[] {
+    return this.ids.filter(
+      (id) => WAITABLE.has(this.#kinds.get(id) ?? 'error') && !this.#again.has(id),
+    );
   }
 
   /** The refusal that a wait may help after. Too many at once is over soonest. Null: there is none. */

@@ -20,12 +20,24 @@ export function noteRefusedAt(
   }
 }
 
-/** Ids of the members that a call is not to be granted at: they cannot take it, or have refused it. */
+/** Members that a call is not to be granted at, by their ids. */
+export interface ExcludedMembers {
+  /** They cannot take it, or have refused it. */
+  readonly excluded: readonly string[];
+  /** Those of them that may take it soon. */
+  readonly excludedForNow: readonly string[];
+}
+
+/** Lists the members that a call is not to be granted at. */
 export function excludedMembers(
   { places, impossible }: MemberPlan,
-  { refusedMembers }: Tries,
-): readonly string[] {
-  return [...impossible, ...refusedMembers.ids.filter((id) => places.has(id))];
+  { refusedMembers: { ids, idsForNow } }: Tries,
+): ExcludedMembers {
+  const isHere = (id: string): boolean => places.has(id);
+  return {
+    excluded: [...impossible, ...ids.filter(isHere)],
+    excludedForNow: idsForNow.filter(isHere),
+  };
 }
 
 /** Tells whether a member is left that can take a call and has not refused it. */

@@ -89,6 +89,8 @@ export interface AcquireRequest {
   readonly mayBorrow?: boolean;
   /** Ids of the group's members that cannot take the call, or have refused it. Absent: none. */
   readonly excluded?: readonly string[];
+  /** Those of them that refused it once, for what passes. Absent: none. */
+  readonly excludedForNow?: readonly string[];
   /** Calls that this isolate let pass without a slot since it last reached the object. */
   readonly passedUnlimited: number;
 }

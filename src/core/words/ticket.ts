@@ -52,4 +52,6 @@ export interface Ticket {
   readonly mayBorrow?: boolean;
   /** Members that refused it, or that it cannot go to. Absent: none. */
   readonly excluded?: readonly MemberId[];
+  /** Those of them that refused it for what passes: it may go there again once they have served others. Absent: none. */
+  readonly excludedForNow?: readonly MemberId[];
 }

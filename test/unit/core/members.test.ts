@@ -166,6 +166,58 @@ describe('a call goes', () => {
   });
 });
 
+describe('a call that a member refused for what passes goes there again', () => {
+  const REFUSED = { excluded: ['a'], excludedForNow: ['a'], sliceMs: 600_000 };
+
+  /** The other member is full, and a call waits for it. */
+  function waitingForB(options: Parameters<TestGroup['ask']>[1] = REFUSED): TestGroup {
+    const group = groupOf({ a: 2, b: 1 });
+    group.ask('early');
+    group.ask('held', { excluded: ['a'] });
+    group.advance(1);
+    group.ask('refused', options);
+    group.advance(1);
+    expect(group.waiting()).toEqual(['refused']);
+    return group;
+  }
+
+  test('once another was served there, that was granted since', () => {
+    const group = waitingForB();
+    group.release('early');
+    expect(group.waiting()).toEqual(['refused']);
+    group.ask('other');
+    group.report('other', { kind: 'served' });
+    expect(at(group, 'refused')).toBe('a');
+  });
+
+  test('once that has ended well, if nobody heard of it before', () => {
+    const group = waitingForB();
+    group.ask('other');
+    group.release('other');
+    expect(at(group, 'refused')).toBe('a');
+  });
+
+  test('after half a minute, if nobody else came', () => {
+    const group = waitingForB();
+    group.advance(9_999);
+    ['early', 'held'].forEach((name) => group.renew(name));
+    group.advance(10_000);
+    ['early', 'held'].forEach((name) => group.renew(name));
+    group.advance(9_999);
+    expect(group.wakesIn()).toBe(1);
+    group.advance(1);
+    expect(at(group, 'refused')).toBe('a');
+  });
+
+  test('but not for anything else', () => {
+    const group = waitingForB({ ...REFUSED, excludedForNow: [] });
+    group.ask('other');
+    group.release('other');
+    group.advance(40_000);
+    expect(group.waiting()).toEqual(['refused']);
+  });
+});
+
 describe('agents', () => {
   test('stay where their last call ran', () => {
     const group = groupOf({ a: 4, b: 4 });

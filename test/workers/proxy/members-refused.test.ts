@@ -204,6 +204,28 @@ describe('where every member refuses it', () => {
   });
 });
 
+it('a call that waits for the others goes back to a member that serves again', async () => {
+  const at = await newScene({
+    members: [
+      { name: 'a', secret: 'UPSTREAM_A' },
+      { name: 'b', secret: 'UPSTREAM_B', tier: 2, limits: { max_concurrency: 1 } },
+    ],
+  });
+  await at.here.failNext('never_fits');
+  const headers = { ...KEY, 'x-strict-silent-after-chunks': '1' };
+  const json = { model: 'm', stream: true, messages: [{ role: 'user', content: 'held' }] };
+  const held = open(at.path(), 'held', { json, headers });
+  expect((await held.response).headers.get('headgate-member')).toBe('b');
+  await at.here.failNext('concurrency');
+  const refused = servedAt(at, 'refused');
+  await untilStatus(at.group, { in_use: 1, queued: 1 });
+  expect(await servedAt(at, 'other')).toBe('a');
+  expect(await refused).toBe('a');
+  await at.here.resume();
+  expect(await held.end).toBe('done');
+  expect(await keysAt(at.here)).toEqual([A, B, A, A, A]);
+});
+
 describe('a call that cannot be sent again', () => {
   it('has the answer of its first member', async () => {
     const at = await newScene({
