@@ -188,8 +188,9 @@ async function refused(
   const { body } = call;
   const { tries } = turn;
   const { kind } = refusal.signal;
-  if (kind === 'concurrency' && answer !== null && body.isKept) {
-    // It is the account that has too many calls under way: the call waits in the pool of that, and not of its key.
+  if (kind === 'concurrency' && refusal.isOfApi && answer !== null && body.isKept) {
+    // It is the account that has too many calls under way: the call waits in the pool of that, and not of its key. What stands
+    // before an API refuses with the same words whoever has no key at all.
     const isFound = await learnAccount(candidate, answer);
     if (isFound && candidate.routed.account?.kind === 'unproved') return begunAnew(sending, held);
   }

@@ -31,6 +31,7 @@ const BROKEN: UpstreamRefusal = {
   signal: { kind: 'error', retryAfterMs: null, slotsMax: null, hints: [] },
   scope: 'upstream',
   isFinal: false,
+  isOfApi: false,
 };
 
 /**

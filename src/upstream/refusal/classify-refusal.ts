@@ -34,6 +34,8 @@ export interface UpstreamRefusal {
   readonly scope: RefusalScope;
   /** Waiting does not help within any caller's patience: it passes through and asks for no retry. */
   readonly isFinal: boolean;
+  /** The API itself says it, which knows the call's key: as far as the form of its answer tells. */
+  readonly isOfApi: boolean;
 }
 
 /**
@@ -71,6 +73,7 @@ const OF_EGRESS: UpstreamRefusal = {
   signal: { kind: 'egress', retryAfterMs: null, slotsMax: null, hints: [] },
   scope: 'upstream',
   isFinal: true,
+  isOfApi: false,
 };
 
 /** A refusal of a key, whoever's call it is. */
@@ -78,6 +81,7 @@ const OF_KEY: UpstreamRefusal = {
   signal: { kind: 'unauthorized', retryAfterMs: null, slotsMax: null, hints: [] },
   scope: 'upstream',
   isFinal: true,
+  isOfApi: true,
 };
 
 const UNAUTHORIZED = 401;
@@ -118,6 +122,7 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
     },
     scope: isOfAccount ? 'upstream' : row.scope,
     isFinal: FINAL_KINDS.has(kind),
+    isOfApi: fields.isOfApi,
   };
 }
 

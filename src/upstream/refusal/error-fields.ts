@@ -17,6 +17,8 @@ export interface ErrorFields {
    * the body could have it cut where it likes.
    */
   readonly messages: readonly string[];
+  /** The body is JSON, as APIs answer, and not an error of the edge before one. */
+  readonly isOfApi: boolean;
   /** Google's names of the quotas that were exceeded. */
   readonly quotaIds: readonly string[];
   /** Google's `RetryInfo.retryDelay`. */
@@ -73,6 +75,7 @@ export function readErrorFields(body: string, headers: Headers): ErrorFields {
     codes: found.codes,
     text: found.texts.join('\n'),
     messages: found.isCut ? [] : found.texts,
+    isOfApi: found.isOfApi,
     quotaIds: found.quotaIds,
     retryDelay: found.retryDelay,
     resetAt: found.resetAt,
@@ -85,6 +88,11 @@ function parseJson(text: string): ReturnType<typeof parseCutJson> {
   return /^[{[]/.test(text) ? parseCutJson(text) : NO_JSON;
 }
 
+/** Tells Cloudflare's own error in JSON, which clients get that accept it. */
+function isOfEdge(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'cloudflare_error' in value;
+}
+
 class Found {
   readonly codes = new Set<string>();
   readonly texts: string[] = [];
@@ -92,6 +100,7 @@ class Found {
   retryDelay: string | null = null;
   resetAt: string | null = null;
   isCut = false;
+  isOfApi = false;
 
   /** Takes the body. After an event there may be the next ones of its stream. */
   body(text: string): void {
@@ -100,6 +109,7 @@ class Found {
     const goesOn = rest !== null && rest.trim() !== '' && event === text;
     if (value === undefined || goesOn) return this.#words(event);
     this.isCut = rest === null;
+    this.isOfApi = !isOfEdge(value);
     this.#enter(value, 1);
   }
 

@@ -1,6 +1,6 @@
 // Keys that do not last: those of one account share its automatic group, once their upstream has taken them and not before.
 // The upstream counts by account, whatever keys its calls come with, and knows no key that it was not told.
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
 import { AUTO_PREFIX, poolName } from '../../../src/contract/pool-name.ts';
 import { nothingLeaks, pool } from '../support/pool.ts';
@@ -172,6 +172,35 @@ describe('of strangers', () => {
     expect(await statusesOf(calls)).toEqual(calls.map(() => 401));
     expect(await pool(account).decisions({})).toEqual(before);
     expect((await strict.stats()).accounts['victim']).toMatchObject({ total: 1 });
+  });
+
+  const TOO_MANY = 'Too many concurrent requests';
+
+  it.each([
+    ['a page', 'text/html', `<html><title>${TOO_MANY}</title></html>`],
+    ['words', 'text/plain', TOO_MANY],
+    [
+      'JSON',
+      'application/json',
+      JSON.stringify({ cloudflare_error: true, error_code: 1015, detail: TOO_MANY }),
+    ],
+  ])('a token that only an edge has refused is not taken: %s', async (form, type, body) => {
+    const mine = token(form);
+    await begin({ [mine]: form });
+    const account = await taken(mine);
+    const before = await pool(account).decisions({});
+    const refused = { status: 429, headers: { 'content-type': type, server: 'cloudflare' } };
+    const fetched = vi
+      .spyOn(globalThis, 'fetch')
+      .mockImplementation(() => Promise.resolve(new Response(body, refused)));
+    try {
+      const call = ask(token(form), 'forged', { 'headgate-max-wait': '0' });
+      expect(await statusesOf([call])).toEqual([429]);
+      expect(fetched).toHaveBeenCalledOnce();
+    } finally {
+      fetched.mockRestore();
+    }
+    expect(await pool(account).decisions({})).toEqual(before);
   });
 
   it('a token has one call at a time until it was taken', async () => {

@@ -281,5 +281,6 @@ test('nobody waits for it, and it goes to everybody who calls that upstream', ()
     signal: { kind: 'egress', retryAfterMs: null, slotsMax: null, hints: [] },
     scope: 'upstream',
     isFinal: true,
+    isOfApi: false,
   });
 });
