@@ -11,8 +11,9 @@ import { noRepeatRefusals } from './parts/repeat-refusals.ts';
 import { Tombstones } from './parts/tombstones.ts';
 import { emptyTotals } from './parts/totals.ts';
 import { emptyControls, type Controls } from './controls.ts';
-import { emptyMember } from './member.ts';
+import { emptyMember, type KeptMember } from './member.ts';
 import { goneSettings } from './members.ts';
+import { renameMembers } from './renaming.ts';
 import { serveMembers } from './serving.ts';
 import { NEVER, type GroupState } from './state.ts';
 
@@ -28,7 +29,7 @@ export function emptyState(
   firstAttachment: number,
   controls: Controls = emptyControls(instant(0)),
   isStored = false,
-  kept: ReadonlyMap<MemberId, Controls> = new Map(),
+  kept: ReadonlyMap<MemberId, Pick<KeptMember, 'controls' | 'place'>> = new Map(),
 ): GroupState {
   const state: GroupState = {
     settings,
@@ -74,7 +75,10 @@ export function emptyState(
     totals: emptyTotals(),
     decisions: emptyDecisionLog(),
   };
-  for (const [id, own] of kept) state.members.set(id, emptyMember(goneSettings(id), own));
+  for (const [id, { controls: own, place = null }] of kept) {
+    state.members.set(id, emptyMember({ ...goneSettings(id), place }, own));
+  }
+  renameMembers(state, settings.members, instant(0));
   serveMembers(state, instant(0));
   return state;
 }

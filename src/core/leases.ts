@@ -153,13 +153,18 @@ export function claimGranted(
   const { bound, controls } = state;
   const member = bound.grantedBefore.get(leaseId);
   if (member === undefined) return null;
-  const unclaimed = unclaimedAt(state, memberFor(state, member, ticket.holder, now));
+  const there = memberFor(state, member, ticket.holder, now);
+  const unclaimed = unclaimedAt(state, there);
   // One that may have been let pass on its parent's slots is not known to hold any.
   if (ticket.parents.length > 0 || ticket.slots > unclaimed) return null;
   bound.grantedBefore.delete(leaseId);
   const { id: ticketId, holder, lane, slots, estimate } = ticket;
-  const demand = demandAt(demandOf(controls.factors, state.guessRates, ticket), member);
-  const reserved = reservationOf(isMeteredAt(state, member), demand, estimate?.inputTokens ?? null);
+  const demand = demandAt(demandOf(controls.factors, state.guessRates, ticket), there.id);
+  const reserved = reservationOf(
+    isMeteredAt(state, there.id),
+    demand,
+    estimate?.inputTokens ?? null,
+  );
   const none = { attachment: null, hasLapsed: false, heldMs: 0, nested: null, heirOf: [] };
   const claim = { leaseId, ticketId, holder, lane, member, slots, reserved, ...none };
   return claimLease(state, claim, now);

@@ -59,6 +59,8 @@ export interface Ledger {
 export interface KeptMember {
   readonly controls: Controls;
   readonly ahead: Amounts;
+  /** Its place, by which it is found under another id. Absent: it is not known. */
+  readonly place?: string;
 }
 
 /** Makes a member with nothing in use. */

@@ -32,7 +32,16 @@ export function memberAt(state: GroupState, id: MemberId, now: InstantMs): Membe
 export function goneSettings(id: MemberId): MemberSettings {
   const budgets = { perHourUsd: null, perDayUsd: null, perMonthUsd: null };
   const limits = { isHard: true, isAdaptive: false, rates: NO_RATES, budgets, isMetered: false };
-  return { id, slotsMax: 0, ...limits, weight: 1, tier: 1, isEnabled: false, succeeds: null };
+  return {
+    id,
+    slotsMax: 0,
+    ...limits,
+    weight: 1,
+    tier: 1,
+    isEnabled: false,
+    succeeds: null,
+    place: null,
+  };
 }
 
 /**
@@ -47,9 +56,16 @@ export function memberFor(
 ): Member {
   const [first] = state.serving;
   if (!isSplit(state) && first !== undefined) return first;
-  if (id !== IMPLICIT) return memberAt(state, id, now);
+  if (id !== IMPLICIT) return inPlaceOf(state, memberAt(state, id, now));
   const successor = state.serving.find(({ settings }) => settings.succeeds === upstream);
   return successor ?? memberAt(state, id, now);
+}
+
+/** Finds the member that has the upstream and the key of one that the group names no more; itself, if none has. */
+export function inPlaceOf({ serving }: GroupState, member: Member): Member {
+  const { place } = member.settings;
+  if (place === null || serving.includes(member)) return member;
+  return serving.find(({ settings }) => settings.place === place) ?? member;
 }
 
 /** The key under which refusals of a call by a member are counted. */

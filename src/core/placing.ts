@@ -22,7 +22,7 @@ import {
   slotsUsedAt,
 } from './capacity.ts';
 import type { Member } from './member.ts';
-import { isSplit, ledgersOf, refusalKey } from './members.ts';
+import { inPlaceOf, isSplit, ledgersOf, refusalKey } from './members.ts';
 import { NEVER, type GroupState } from './state.ts';
 
 /** The member that a waiter goes to, once it is its turn. */
@@ -205,8 +205,10 @@ function affineOf(
   if (!isSplit(state) || settings.affinity.by === 'none') return null;
   const home = homeOf(affinity, settings.affinity, ticket.holder, now);
   if (home === null || ticket.excluded?.includes(home.member) === true) return null;
-  const member = state.serving.find(({ id }) => id === home.member);
-  return member?.settings.isEnabled === true ? { member, until: home.until } : null;
+  const known = state.members.get(home.member);
+  if (known === undefined) return null;
+  const member = inPlaceOf(state, known);
+  return member.settings.isEnabled ? { member, until: home.until } : null;
 }
 
 /** Finds the member that a waiter waits for though another one has room; null: it waits for none. */

@@ -78,8 +78,13 @@ export function recover(
   };
   takeBack({ controls, ahead }, settings.rates);
   const members = Object.entries(stored.members ?? {}).map(([id, kept]) => {
-    const { rates = NO_RATES } = settings.members.find((member) => member.id === id) ?? {};
-    return [memberId(id), takeBack(kept, rates)] as const;
+    const { place } = kept;
+    const isNamed = settings.members.some((member) => member.id === id);
+    const { rates = NO_RATES } =
+      settings.members.find((member) =>
+        isNamed ? member.id === id : place !== undefined && member.place === place,
+      ) ?? {};
+    return [memberId(id), { ...kept, controls: takeBack(kept, rates) }] as const;
   });
   const next = Math.max(firstAttachment, (bound?.next ?? 0) + ATTACHMENTS_UNWRITTEN_MAX);
   const state = emptyState(settings, next, controls, isStored, new Map(members));

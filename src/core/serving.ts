@@ -3,7 +3,7 @@ import type { MemberSettings } from './words/member.ts';
 import { RETIRED_MAX, type GroupSettings } from './words/settings.ts';
 import type { GuessRates } from './parts/demand.ts';
 import { countAt, type Member } from './member.ts';
-import { isSplit, memberAt, memberFor, memberOf } from './members.ts';
+import { inPlaceOf, isSplit, memberAt, memberFor, memberOf } from './members.ts';
 import { moveReserved } from './reservation.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteEnded } from './upstream-signals.ts';
@@ -15,7 +15,9 @@ function settingsOfMembers(settings: GroupSettings): readonly MemberSettings[] {
   if (settings.members.length > 0) return settings.members;
   const { slotsMax, isHard, isAdaptive, rates, budgets, isMetered } = settings;
   const limits = { slotsMax, isHard, isAdaptive, rates, budgets, isMetered };
-  return [{ id: IMPLICIT, ...limits, weight: 1, tier: 1, isEnabled: true, succeeds: null }];
+  return [
+    { id: IMPLICIT, ...limits, weight: 1, tier: 1, isEnabled: true, succeeds: null, place: null },
+  ];
 }
 
 /**
@@ -43,13 +45,16 @@ export function serveMembers(state: GroupState, now: InstantMs): void {
 function retire(state: GroupState, member: Member): void {
   member.settings = { ...member.settings, slotsMax: 0, isEnabled: false };
   const [sole] = state.serving;
-  if (isSplit(state) || sole === undefined) return;
-  // Whoever claims it counts at the only member.
-  sole.unclaimed += member.unclaimed;
-  sole.slotsInUse += member.unclaimed;
+  const to = isSplit(state) ? inPlaceOf(state, member) : sole;
+  if (to === undefined || to === member) return;
+  // Whoever claims it counts there.
+  to.unclaimed += member.unclaimed;
+  to.slotsInUse += member.unclaimed;
   member.slotsInUse -= member.unclaimed;
   member.unclaimed = 0;
-  for (const passed of state.bound.passedBefore) passed.member = sole.id;
+  for (const passed of state.bound.passedBefore) {
+    if (!isSplit(state) || passed.member === member.id) passed.member = to.id;
+  }
 }
 
 /** Counts each lease where the key is now by which its call runs. */

@@ -63,6 +63,7 @@ import { waitsForItself } from './nesting.ts';
 import { expireWaiters } from './parking.ts';
 import { takeOver } from './recover.ts';
 import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
+import { renameMembers } from './renaming.ts';
 import { countInFlight } from './reservation.ts';
 import { serveMembers } from './serving.ts';
 import type { GroupState, Lease } from './state.ts';
@@ -390,6 +391,7 @@ function reconfigure(
   // What is in flight counts towards a budget that was not there when its block was set aside.
   const isReserved = state.controls.spend.reservedUsd > 0;
   if (isReserved && budgetsOf(settings) !== budgetsOf(state.settings)) state.isControlsDirty = true;
+  renameMembers(state, settings.members, now);
   countInFlightAnew(state, settings, now);
   const hasEndedDryRun = state.settings.isDryRun && !settings.isDryRun;
   if (settings.isDraining && !state.settings.isDraining) {

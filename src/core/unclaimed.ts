@@ -13,7 +13,7 @@ import type { Told } from './parts/loans.ts';
 import { keepProbes } from './parts/breaker.ts';
 import { chargeRest } from './parts/spend.ts';
 import type { Member } from './member.ts';
-import { isSplit, memberAt, memberFor } from './members.ts';
+import { inPlaceOf, isSplit, memberAt, memberFor } from './members.ts';
 import type { GroupState, Lease } from './state.ts';
 
 /**
@@ -64,7 +64,8 @@ export function holdUnclaimed(
   for (const [id, count] of slots) {
     // Of a group that names none any more there is but one.
     const [sole] = state.serving;
-    const member = isSplit(state) || sole === undefined ? memberAt(state, id, now) : sole;
+    const isOne = !isSplit(state) && sole !== undefined;
+    const member = isOne ? sole : inPlaceOf(state, memberAt(state, id, now));
     holdUnclaimedAt(state, member, count);
   }
 }

@@ -71,7 +71,10 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   const own = keep({ controls, settings, ahead });
   if (!isSplit(state) && state.members.size === 1) return { bound: issued, isInRing, kept: own };
   const members = [...state.members.values()].filter((member) => member.controls !== controls);
-  const ofMembers = members.map((member) => [member.id, keep(member)] as const);
+  const ofMembers = members.map((member) => {
+    const { place } = member.settings;
+    return [member.id, { ...keep(member), ...(place === null ? {} : { place }) }] as const;
+  });
   return { bound: issued, isInRing, kept: { ...own, members: Object.fromEntries(ofMembers) } };
 }
 

@@ -31,6 +31,7 @@ import { pause } from '../runtime/background.ts';
 import { FailedAttempts } from '../runtime/failed-attempts.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
+import { ownSecretsOf } from './own-secrets.ts';
 import { PoolList } from './pool-list.ts';
 import { Publisher } from './publisher.ts';
 import { DirectoryStore } from './store.ts';
@@ -337,6 +338,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       version,
       routingVersion,
       config: group === undefined ? null : JSON.stringify(group),
+      ...(group?.members.length ? { ownSecrets: ownSecretsOf(config, group) } : {}),
       ...(name.startsWith(AUTO_PREFIX)
         ? { weights: keyWeights(config), ...switchesOf(config, name) }
         : {}),

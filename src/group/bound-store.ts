@@ -30,6 +30,7 @@ interface KeptRow extends Partial<Controls> {
 interface StoredMember {
   readonly controls: Partial<Controls>;
   readonly ahead: Amounts;
+  readonly place?: string;
 }
 
 /** All that instances before have left. */
@@ -96,9 +97,9 @@ export class BoundStore {
     const last = latest(rows);
     const leases = takeOldLeases(this.#tables, this.#bootId);
     const members = Object.fromEntries(
-      Object.entries(ofMembers).map(([id, { controls: own, ahead: ownAhead }]) => [
+      Object.entries(ofMembers).map(([id, { controls: own, ...rest }]) => [
         id,
-        { controls: withDefaults(own, now), ahead: ownAhead },
+        { controls: withDefaults(own, now), ...rest },
       ]),
     );
     const stored = { controls: this.#withDefaults(controls, now), ahead, members, leases };

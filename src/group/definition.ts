@@ -3,7 +3,7 @@ import type { Switches } from '../routing/auto-group-switches.ts';
 import { isOwnPartition } from '../routing/partition.ts';
 import { durationMs } from '../contract/config/duration.ts';
 import { groupSchema } from '../contract/config/group.ts';
-import { affinitySchema, memberIdOf } from '../contract/config/members.ts';
+import { affinitySchema, memberIdOf, type MemberConfig } from '../contract/config/members.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
 import type { PoolStatus } from '../contract/status.ts';
@@ -36,11 +36,15 @@ export function identityOf(poolName: string): PoolIdentity {
   return { group: poolName.slice(0, split), partition: poolName.slice(split + 1) };
 }
 
+type OwnSecrets = Readonly<Record<string, string>>;
+
 /** The source of a pool's limit, at one version of the configuration. */
 export interface Definition {
   readonly version: number;
   readonly routingVersion: number;
   readonly config: GroupConfig | null;
+  /** Names of the secrets of its members' upstreams. */
+  readonly ownSecrets: OwnSecrets;
   readonly assumed: AssumedLimit | null;
   /** Weights of keys in an automatic group. */
   readonly weights: Readonly<Record<string, number>>;
@@ -54,6 +58,7 @@ const UNDEFINED: Definition = {
   version: 0,
   routingVersion: 0,
   config: null,
+  ownSecrets: {},
   assumed: null,
   weights: {},
   switches: { paused: false, draining: false },
@@ -66,10 +71,10 @@ export function definitionFrom(
 ): Definition {
   if (pushed === null) return { ...UNDEFINED, assumed };
   const { version, routingVersion, weights = {}, paused = false, draining = false } = pushed;
-  const { takesNoCalls = false } = pushed;
+  const { takesNoCalls = false, ownSecrets = {} } = pushed;
   const config = pushed.config === null ? null : readConfig(JSON.parse(pushed.config));
   const switches = { paused, draining };
-  return { version, routingVersion, config, assumed, weights, switches, takesNoCalls };
+  return { version, routingVersion, config, ownSecrets, assumed, weights, switches, takesNoCalls };
 }
 
 /**
@@ -104,15 +109,24 @@ export function settingsOf(
   return { ...settings, members, queueLengthMax };
 }
 
-function settingsWithin({ config, assumed, weights, switches }: Definition): GroupSettings {
-  if (config !== null) return settingsFrom(config);
+function settingsWithin({
+  config,
+  ownSecrets,
+  assumed,
+  weights,
+  switches,
+}: Definition): GroupSettings {
+  if (config !== null) return settingsFrom(config, ownSecrets);
   const set = { paused: switches.paused, isDraining: switches.draining };
   return assumed === null
     ? { ...UNCONFIGURED, ...set }
     : { ...UNCONFIGURED, ...set, slotsMax: assumed.slotsMax, isHard: false, weights };
 }
 
-function settingsFrom({ limits, queue, holds, fairness, ...config }: GroupConfig): GroupSettings {
+function settingsFrom(
+  { limits, queue, holds, fairness, ...config }: GroupConfig,
+  ownSecrets: OwnSecrets = {},
+): GroupSettings {
   return {
     slotsMax: slotsMaxOf(limits),
     isHard: true,
@@ -137,15 +151,15 @@ function settingsFrom({ limits, queue, holds, fairness, ...config }: GroupConfig
     slotsMaxEach: fairness.max_concurrency_each ?? Infinity,
     slotsMaxEachAgent: fairness.max_concurrency_each_agent ?? Infinity,
     ...reservations(fairness.reserved),
-    members: membersOf(config),
+    members: membersOf(config, ownSecrets),
     affinity: affinityOf(config),
   };
 }
 
-function membersOf({
-  members,
-  adaptive,
-}: Pick<GroupConfig, 'members' | 'adaptive'>): readonly MemberSettings[] {
+function membersOf(
+  { members, adaptive }: Pick<GroupConfig, 'members' | 'adaptive'>,
+  ownSecrets: OwnSecrets,
+): readonly MemberSettings[] {
   // A definition of an older release that was never parsed by this one has none.
   return (members ?? []).map((member) => ({
     id: memberId(memberIdOf(member)),
@@ -156,8 +170,21 @@ function membersOf({
     weight: member.weight,
     tier: member.tier,
     isEnabled: member.enabled,
-    succeeds: member.secret === undefined ? member.upstream : null,
+    ...keyOf(member, ownSecrets),
   }));
+}
+
+/** Tells what a member is beside others: where its calls go, and with which key. */
+function keyOf(
+  { upstream, secret }: Pick<MemberConfig, 'upstream' | 'secret'>,
+  ownSecrets: OwnSecrets,
+): Pick<MemberSettings, 'succeeds' | 'place'> {
+  const own = ownSecrets[upstream];
+  const isOwn = secret === undefined || secret === own;
+  return {
+    succeeds: isOwn ? upstream : null,
+    place: JSON.stringify([upstream, secret ?? own ?? null]),
+  };
 }
 
 function affinityOf({ affinity }: Pick<GroupConfig, 'affinity'>): AffinitySettings {

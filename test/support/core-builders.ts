@@ -69,7 +69,7 @@ export function someSettings(changes: Partial<GroupSettings> = {}): GroupSetting
 
 /** A member with two slots of its own, with changes. */
 export function someMember(id: string, changes: Partial<MemberSettings> = {}): MemberSettings {
-  const own = { weight: 1, tier: 1, isEnabled: true, succeeds: null };
+  const own = { weight: 1, tier: 1, isEnabled: true, succeeds: null, place: `key of ${id}` };
   return { id: memberId(id), ...UNMETERED, slotsMax: 2, ...own, ...changes };
 }
 

@@ -394,6 +394,8 @@ export interface GroupDefinition {
   readonly routingVersion: number;
   /** The group's configuration as JSON (`GroupConfig`), or null: automatic, or deleted. */
   readonly config: string | null;
+  /** Names of the secrets that the upstreams of its members have themselves, by their ids. Absent: it names no members. */
+  readonly ownSecrets?: Readonly<Record<string, string>>;
   /** Weights of gateway keys, for an automatic group. Absent: none; a configured one has its own. */
   readonly weights?: Readonly<Record<string, number>>;
   /** Switches of an automatic group, as an operator set them. Absent: it is open. */

@@ -23,6 +23,8 @@ export interface MemberSettings {
    * of its own.
    */
   readonly succeeds: string | null;
+  /** Names its upstream and its key, whatever its id is: one with the same is the same. Null: it is not known. */
+  readonly place: string | null;
 }
 
 /** How calls that belong together stay at one member, where their prompts are cached. */

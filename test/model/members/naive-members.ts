@@ -220,7 +220,15 @@ export class NaiveMembers {
     const { members, slotsMax, rates, budgets } = this.settings;
     if (members.length > 0) return members;
     const none = { isHard: true, isAdaptive: true, rates, budgets, isMetered: false };
-    const sole = { slotsMax, ...none, weight: 1, tier: 1, isEnabled: true, succeeds: null };
+    const sole = {
+      slotsMax,
+      ...none,
+      weight: 1,
+      tier: 1,
+      isEnabled: true,
+      succeeds: null,
+      place: null,
+    };
     return [{ id: '' as MemberSettings['id'], ...sole }];
   }
 

@@ -661,6 +661,69 @@ describe('a change of the members', () => {
   });
 });
 
+describe('a member that is there under another id', () => {
+  const place = 'one key';
+  const known = someMember('known', { slotsMax: 2, place });
+  const renamed = { ...known, id: memberId('renamed') };
+
+  test('has what runs there, what was learned, and whose calls belong there', () => {
+    const group = new TestGroup({ slotsMax: Infinity, members: [known, someMember('other')] });
+    group.ask('1', { agent: 'x' });
+    group.reconfigure({ members: [renamed, someMember('other', { slotsMax: 1 })] });
+    expect(at(group, '1')).toBe('renamed');
+    group.askAll('2', '3', '4');
+    expect(group.member('renamed').slotsInUse).toBe(2);
+    expect(group.waiting()).toEqual(['4']);
+    group.release('1');
+    expect(at(group, '4')).toBe('renamed');
+    for (const name of ['2', '3']) group.release(name);
+    group.ask('5', { agent: 'x' });
+    expect(at(group, '5')).toBe('renamed');
+    group.report('5', { kind: 'quota' });
+    expect(group.member('renamed').controls.outage.reason).toBe('quota');
+    group.reconfigure({ members: [known] });
+    expect(at(group, '5')).toBe('known');
+    expect(group.member('known').controls.outage.reason).toBe('quota');
+  });
+
+  test('counts calls whose holders know it by the id of before, after a reset too', () => {
+    const group = TestGroup.stored({ slotsMax: Infinity, members: [known] });
+    group.askAll('1', '2');
+    const { attachment } = group.lease('1');
+    const next = group.restart();
+    next.reconfigure({ members: [renamed] });
+    expect(next.member('renamed').slotsInUse).toBe(2);
+    next.advance(5_000);
+    next.resume('1', { member: known.id, attachment });
+    expect(at(next, '1')).toBe('renamed');
+    next.ask('3');
+    expect(next.waiting()).toEqual(['3']);
+  });
+
+  test('stays one where a call runs on from a key that had its id before', () => {
+    const group = groupOf({ a: 1, b: 2 });
+    group.askAll('1', '2', '3');
+    const [a, b] = group.state.settings.members;
+    if (a === undefined || b === undefined) throw new Error('there are two');
+    group.reconfigure({ members: [b] });
+    // The key of `b` is called `a` now.
+    group.reconfigure({ members: [{ ...b, id: a.id }] });
+    expect(group.member('a').slotsInUse).toBe(3);
+    group.ask('4');
+    expect(group.waiting()).toEqual(['4']);
+  });
+
+  test('holds its budget', () => {
+    const budgets = { perHourUsd: 10, perDayUsd: null, perMonthUsd: null };
+    const paid = { ...known, budgets, isMetered: true };
+    const group = new TestGroup({ slotsMax: Infinity, members: [paid] });
+    group.ask('1', { estimate: { price: 6 } });
+    group.reconfigure({ members: [{ ...paid, id: memberId('renamed') }] });
+    group.ask('2', { estimate: { price: 6 } });
+    expect(group.rejection('2').reason).toBe('budget_exhausted');
+  });
+});
+
 describe('budgets of calls that run while the members change', () => {
   const budgets = { perHourUsd: 10, perDayUsd: null, perMonthUsd: null };
   const own = someMember('own', { slotsMax: 9, budgets, isMetered: true, succeeds: 'openai' });

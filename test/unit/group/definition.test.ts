@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { configSchema } from '../../../src/contract/config/config.ts';
 import { groupSchema } from '../../../src/contract/config/group.ts';
+import { ownSecretsOf } from '../../../src/directory/own-secrets.ts';
 import { definitionFrom, settingsOf } from '../../../src/group/definition.ts';
 import { WAITERS_MAX_CLOUDFLARE, waitersMax } from '../../../src/group/waiters-max.ts';
 
@@ -65,4 +67,27 @@ test('what is set of an automatic group holds with the limit of its table, and w
   expect(settings({ draining: true }, null)).toMatchObject({ paused: false, isDraining: true });
   // As a directory of the release before tells it.
   expect(settings({}, assumed)).toMatchObject({ paused: false, isDraining: false });
+});
+
+test("a member with the upstream's own key is where calls ran before, whether it names that key or not", () => {
+  const { upstreams } = configSchema.parse({
+    upstreams: [
+      { id: 'ours', base_url: 'https://ours.test/v1', auth: { secret: 'UPSTREAM_OURS' } },
+    ],
+  });
+  const members = [
+    { name: 'named', upstream: 'ours', secret: 'UPSTREAM_OURS' },
+    { name: 'unsaid', upstream: 'ours' },
+    { name: 'other', upstream: 'ours', secret: 'UPSTREAM_OTHER' },
+    { name: 'keyless', upstream: 'groq' },
+  ];
+  const group = groupSchema.parse({ name: 'a', members });
+  const ownSecrets = ownSecretsOf({ upstreams }, group);
+  const pushed = { version: 3, routingVersion: 3, config: JSON.stringify(group), ownSecrets };
+  const made = settingsOf(definitionFrom(pushed, null), 1_000).members;
+  expect(made.map(({ succeeds }) => succeeds)).toEqual(['ours', 'ours', null, 'groq']);
+  // The same place under whatever name.
+  const [named, unsaid, ...others] = made.map(({ place }) => place);
+  expect(named).toBe(unsaid);
+  expect(new Set([named, ...others]).size).toBe(3);
 });

@@ -185,6 +185,32 @@ it('the decision says where the call went, why there, and why not elsewhere', as
   });
 });
 
+it('a member that gets a name keeps what runs there, and its limit', async () => {
+  const name = await split();
+  const one = await hold(name, 'one');
+  await hold(name, 'two');
+  const renamed = { name: 'renamed', upstream: 'openai', limits: { max_concurrency: 2 } };
+  const rest = { name: 'b', upstream: 'groq', limits: { max_concurrency: 2 }, tier: 2 };
+  await change('PATCH', `/groups/${name}`, { members: [renamed, rest] });
+  expect(await memberOf(name, 'renamed')).toMatchObject({ in_use: 2 });
+  expect((await hold(name, 'three')).member).toBe('b');
+  await one.lease.release('success', 200);
+  expect((await hold(name, 'four')).member).toBe('renamed');
+});
+
+it("what ran before the group had members counts where the upstream's own key is named", async () => {
+  await change('PUT', '/upstreams/ours', {
+    base_url: 'https://ours.test/v1',
+    auth: { secret: 'UPSTREAM_OURS' },
+  });
+  const fields = { limits: { max_concurrency: 2 }, holds: NO_COOLDOWN };
+  await change('PUT', '/groups/grows', fields);
+  await hold('grows', 'one', { upstream: 'ours' });
+  const own = { name: 'own', upstream: 'ours', secret: 'UPSTREAM_OURS' };
+  await change('PATCH', '/groups/grows', { limits: null, members: [own] });
+  expect(await memberOf('grows', 'own')).toMatchObject({ in_use: 1 });
+});
+
 describe('an operator', () => {
   it('takes a member out until he brings it back, over a reset of its object', async () => {
     const name = await split();

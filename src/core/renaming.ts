@@ -1,0 +1,56 @@
+import { IMPLICIT, type InstantMs } from './words/ids.ts';
+import type { MemberSettings } from './words/member.ts';
+import { emptyControls } from './controls.ts';
+import { emptyMember, type Member } from './member.ts';
+import { goneSettings } from './members.ts';
+import type { GroupState } from './state.ts';
+
+/**
+ * Members that are there under another id than before: the same upstream with the same key. The new one takes over what
+ * runs there, what was used and what was learned. Of the old one stays where its place is, because holders know its id.
+ */
+export function renameMembers(
+  state: GroupState,
+  members: readonly MemberSettings[],
+  now: InstantMs,
+): void {
+  const named = new Set(members.map(({ id }) => id));
+  for (const settings of members) {
+    const there = state.members.get(settings.id);
+    if (there !== undefined && !isUnused(state, there)) continue;
+    // Of several the last: the others have given their place to it.
+    const before = [...state.members.values()].findLast(
+      ({ id, settings: { place } }) =>
+        id !== IMPLICIT && !named.has(id) && place !== null && place === settings.place,
+    );
+    if (before !== undefined) takePlace(state, before, settings, now);
+  }
+}
+
+function takePlace(
+  state: GroupState,
+  before: Member,
+  settings: MemberSettings,
+  now: InstantMs,
+): void {
+  const { id } = settings;
+  state.members.delete(id);
+  // Its limits are those of before until the group serves by the new ones, which then count what is in flight.
+  state.members.set(id, { ...before, id, settings: { ...before.settings, id } });
+  const gone = { ...goneSettings(before.id), place: before.settings.place };
+  state.members.set(before.id, emptyMember(gone, emptyControls(now)));
+  for (const lease of state.leases.values()) {
+    if (lease.member === before.id) lease.member = id;
+  }
+  for (const passed of state.bound.passedBefore) {
+    if (passed.member === before.id) passed.member = id;
+  }
+  state.isControlsDirty = true;
+}
+
+/** Whether nothing counts at a member, and it does not serve. */
+function isUnused(state: GroupState, member: Member): boolean {
+  const { slotsInUse, slotsNested, unclaimed, controls } = member;
+  const isIdle = slotsInUse + slotsNested + unclaimed + controls.spend.reservedUsd === 0;
+  return isIdle && !state.serving.includes(member);
+}

@@ -1,0 +1,14 @@
+import type { Config, GroupConfig } from '../contract/config/config.ts';
+
+/** Names the secrets that the upstreams of a group's members have themselves, by their ids. Built-in ones have none. */
+export function ownSecretsOf(
+  { upstreams }: Pick<Config, 'upstreams'>,
+  { members }: Pick<GroupConfig, 'members'>,
+): Readonly<Record<string, string>> {
+  const named = new Set(members.map(({ upstream }) => upstream));
+  return Object.fromEntries(
+    upstreams.flatMap(({ id, auth }) =>
+      named.has(id) && typeof auth === 'object' ? [[id, auth.secret]] : [],
+    ),
+  );
+}
