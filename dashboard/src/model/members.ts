@@ -102,6 +102,18 @@ export function membersInWords({
   return parts.length === 0 ? 'any' : parts.join('; ');
 }
 
+/** Tells how long a member that its upstream paused, or that its breaker stopped, has no calls; null: neither did. */
+export function pauseOf(member: Member, nowMs: number): string | null {
+  const { words } = memberStateOf(member);
+  const ends: Readonly<Record<string, string | null>> = {
+    paused: member.paused_until,
+    broken: member.breaker_until,
+  };
+  const until = ends[words] ?? null;
+  const leftMs = until === null ? 0 : Date.parse(until) - nowMs;
+  return leftMs > 0 ? `for ${duration(leftMs)} more` : null;
+}
+
 function takenOf({ in_use: inUse, cooling, unclaimed }: Member): number {
   return inUse + cooling + unclaimed;
 }

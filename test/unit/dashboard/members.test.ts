@@ -8,6 +8,7 @@ import {
   membersInWords,
   memberStateOf,
   outlookOf,
+  pauseOf,
   slotsOfMember,
   type Member,
 } from '../../../dashboard/src/model/members.ts';
@@ -73,6 +74,16 @@ describe('the state of a member', () => {
       'for 2 min; the next call probes it',
     );
     expect(outlookOf(member({ out: OUT, enabled: false }), NOW)).toBeNull();
+  });
+
+  it('goes with how long it lasts where its upstream paused it or its breaker stopped it', () => {
+    const paused = { paused_until: OUT.probe_at };
+    expect(pauseOf(member(paused), NOW)).toBe('for 30 s more');
+    expect(pauseOf(member(paused), NOW + 30_000)).toBeNull();
+    const open = { breaker: 'open', breaker_until: '2026-11-20T10:02:00.000Z' } as const;
+    expect(pauseOf(member({ ...paused, ...open }), NOW)).toBe('for 2 min more');
+    expect(pauseOf(member({ ...paused, enabled: false }), NOW)).toBeNull();
+    expect(pauseOf(member(), NOW)).toBeNull();
   });
 });
 

@@ -8,6 +8,7 @@ import {
   isOut,
   memberStateOf,
   outlookOf,
+  pauseOf,
   slotsOfMember,
   type Member,
 } from '../../model/members.ts';
@@ -64,10 +65,10 @@ interface RowProps {
 function Row({ name, member, hasTiers, others }: RowProps) {
   const slots = slotsOfMember(member);
   const { words, tone } = memberStateOf(member);
-  const outlook = outlookOf(member, now.value);
+  const outlook = outlookOf(member, now.value) ?? pauseOf(member, now.value);
   return (
     <>
-      <b title={member.id}>
+      <b>
         {member.id}
         <small>
           {member.upstream ?? 'gone'}
@@ -86,10 +87,12 @@ function Row({ name, member, hasTiers, others }: RowProps) {
         <span class={`state ${tone}`}>{words}</span>
         {outlook !== null && <small>{outlook}</small>}
       </span>
-      <span>{slotsInWords(slots)}</span>
-      <span>{count(member.granted_total)} granted</span>
-      <span>{count(member.refused_total)} refused</span>
-      <span>{member.spend === null ? '' : `${usd(member.spend.day_usd)} today`}</span>
+      <span class="figures">
+        <span>{slotsInWords(slots)}</span>
+        <span>{count(member.granted_total)} granted</span>
+        <span>{count(member.refused_total)} refused</span>
+        {member.spend !== null && <span>{usd(member.spend.day_usd)} today</span>}
+      </span>
       <Switch name={name} member={member} others={others} />
     </>
   );
