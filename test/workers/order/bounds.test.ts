@@ -1,30 +1,23 @@
 // How much may wait, who makes room, and who is refused at once.
-import { afterAll, beforeEach, expect, it } from 'vitest';
-import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import { expect, it } from 'vitest';
+import { pool, untilStatus } from '../support/pool.ts';
 import { admin, call, change, configure } from '../support/worker.ts';
 import {
   ask,
   configureGroups,
   finish,
+  group,
   groupOf,
   keyHeader,
   keyOf,
-  newScene,
   queued,
   refusal,
+  scene,
   streaming,
-  type Scene,
+  useScenes,
 } from './scene.ts';
 
-let scene: Scene;
-let group = '';
-
-beforeEach(async () => {
-  scene = await newScene();
-  group = scene.name('bounds');
-});
-
-afterAll(nothingLeaks);
+useScenes('bounds');
 
 const FULL = { status: 429, reason: 'queue_full' };
 

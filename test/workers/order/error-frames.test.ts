@@ -1,26 +1,18 @@
 // Errors behind an early answer arrive as the last event of the stream, in the dialect of the caller.
-import { afterAll, beforeEach, expect, it } from 'vitest';
-import { nothingLeaks } from '../support/pool.ts';
+import { expect, it } from 'vitest';
 import { call, change, configure } from '../support/worker.ts';
 import {
   allFree,
   finish,
+  group,
   groupOf,
-  newScene,
+  scene,
   streaming,
   untilInFlight,
-  type Scene,
+  useScenes,
 } from './scene.ts';
 
-let scene: Scene;
-let group = '';
-
-beforeEach(async () => {
-  scene = await newScene();
-  group = scene.name('frames');
-});
-
-afterAll(nothingLeaks);
+useScenes('error-frames');
 
 const messages = [{ role: 'user', content: 'x' }];
 

@@ -1,6 +1,6 @@
 // Streams that wait are kept alive on the unified routes too, and while their group moves away.
-import { afterAll, beforeEach, expect, it } from 'vitest';
-import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import { expect, it } from 'vitest';
+import { pool, untilStatus } from '../support/pool.ts';
 import { change, configure } from '../support/worker.ts';
 import {
   bytesFromUpstream,
@@ -14,22 +14,15 @@ import {
   CHAT,
   configureGroups,
   finish,
+  group,
   groupOf,
-  newScene,
+  scene,
   streaming,
   untilInFlight,
-  type Scene,
+  useScenes,
 } from './scene.ts';
 
-let scene: Scene;
-let group = '';
-
-beforeEach(async () => {
-  scene = await newScene();
-  group = scene.name('kept');
-});
-
-afterAll(nothingLeaks);
+useScenes('keepalive-routes');
 
 const QUEUE = { keepalive: { after_ms: 100, every_ms: 1_000 } };
 const MODEL = { models: ['m'] };

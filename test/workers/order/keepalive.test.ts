@@ -1,10 +1,10 @@
 // Streams that wait are kept alive by comments, and then get the upstream's bytes as they are.
 import { tracing } from 'cloudflare:workers';
-import { afterAll, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { answerWaiting, LastPlace } from '../../../src/call/keepalive.ts';
 import { rejected, type FinalResult } from '../../../src/call/result.ts';
 import { onTimer } from '../../../src/runtime/call-clock.ts';
-import { nothingLeaks, untilStatus } from '../support/pool.ts';
+import { untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { call, chat, until } from '../support/worker.ts';
 import {
@@ -20,22 +20,15 @@ import {
   CHAT,
   configureGroups,
   finish,
+  group,
   groupOf,
-  newScene,
   queued,
+  scene,
   streaming,
-  type Scene,
+  useScenes,
 } from './scene.ts';
 
-let scene: Scene;
-let group = '';
-
-beforeEach(async () => {
-  scene = await newScene();
-  group = scene.name('keepalive');
-});
-
-afterAll(nothingLeaks);
+useScenes('keepalive');
 
 const KEEPALIVE = { keepalive: { after_ms: 100, every_ms: 1_000 } };
 

@@ -1,30 +1,23 @@
 // Which lane a call gets, and that lanes decide who is next at the upstream.
-import { afterAll, beforeEach, expect, it } from 'vitest';
-import { nothingLeaks, pool } from '../support/pool.ts';
+import { expect, it } from 'vitest';
+import { pool } from '../support/pool.ts';
 import { chat } from '../support/worker.ts';
 import {
   arrived,
   CHAT,
   configureGroups,
   finish,
+  group,
   groupOf,
   keyHeader,
   keyOf,
-  newScene,
   queued,
+  scene,
   streaming,
-  type Scene,
+  useScenes,
 } from './scene.ts';
 
-let scene: Scene;
-let group = '';
-
-beforeEach(async () => {
-  scene = await newScene();
-  group = scene.name('lanes');
-});
-
-afterAll(nothingLeaks);
+useScenes('lanes');
 
 const lane = (name: string) => ({ 'headgate-lane': name });
 

@@ -1,6 +1,6 @@
 // Calls of an agent from within its own call, which would wait for themselves.
-import { afterAll, beforeEach, expect, it } from 'vitest';
-import { nothingLeaks, pool, resetPool, untilStatus } from '../support/pool.ts';
+import { expect, it } from 'vitest';
+import { pool, resetPool, untilStatus } from '../support/pool.ts';
 import { until, type OpenCall } from '../support/worker.ts';
 import {
   allFree,
@@ -8,28 +8,21 @@ import {
   ask,
   configureGroups,
   finish,
+  group,
   groupOf,
   keyHeader,
   keyOf,
-  newScene,
   queued,
   refusal,
+  scene,
   streaming,
   untilInFlight,
-  type Scene,
+  useScenes,
 } from './scene.ts';
 
 const PASS = { queue: { nested: 'pass' } } as const;
 
-let scene: Scene;
-let group = '';
-
-beforeEach(async () => {
-  scene = await newScene();
-  group = scene.name('nested');
-});
-
-afterAll(nothingLeaks);
+useScenes('nested');
 
 async function childOf(parent: OpenCall): Promise<{ headers: Record<string, string> }> {
   const lease = (await parent.response).headers.get('headgate-lease') ?? '';

@@ -1,6 +1,6 @@
 // What an operator does to a queue while calls wait in it: promotes, drains, runs it dry.
-import { afterAll, beforeEach, expect, it } from 'vitest';
-import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import { expect, it } from 'vitest';
+import { pool, untilStatus } from '../support/pool.ts';
 import { admin, change } from '../support/worker.ts';
 import {
   allFree,
@@ -8,23 +8,16 @@ import {
   ask,
   configureGroups,
   finish,
+  group,
   groupOf,
-  newScene,
   queued,
   refusal,
+  scene,
   streaming,
-  type Scene,
+  useScenes,
 } from './scene.ts';
 
-let scene: Scene;
-let group = '';
-
-beforeEach(async () => {
-  scene = await newScene();
-  group = scene.name('operator');
-});
-
-afterAll(nothingLeaks);
+useScenes('operator');
 
 async function ticketOf(agent: string): Promise<string> {
   const { json } = await admin('GET', `/groups/${group}/waiters`);

@@ -1,6 +1,6 @@
-import { expect } from 'vitest';
+import { afterAll, beforeEach, expect } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import { NO_COOLDOWN, pool, untilStatus } from '../support/pool.ts';
+import { NO_COOLDOWN, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Settings, type Strict } from '../support/strict.ts';
 import { configure, open, until, type OpenCall } from '../support/worker.ts';
 
@@ -24,6 +24,19 @@ export async function newScene(settings: Settings = {}): Promise<Scene> {
   const all: Settings = { silentAfterChunks: 1, ...settings };
   const strict = await strictScope('order', all);
   return { strict, name: (base) => `${base}-${at}` };
+}
+
+/** The scene of the test that runs, and a name for its group. */
+export let scene: Scene;
+export let group: string;
+
+/** Gives each test of a file a scene of its own, with a name for a group, and looks at its end whether anything is left. */
+export function useScenes(base: string): void {
+  beforeEach(async () => {
+    scene = await newScene();
+    group = scene.name(base);
+  });
+  afterAll(nothingLeaks);
 }
 
 /** A group of the one upstream, unless it says otherwise. */
@@ -74,10 +87,10 @@ export function ask(label: string, { model = 'm', path = CHAT, headers = {} }: S
 }
 
 /** Starts a call and waits until it stands in a group's queue behind those who wait there already. */
-export async function queued(group: string, label: string, said: Said = {}): Promise<OpenCall> {
-  const before = (await pool(group).status()).queued;
+export async function queued(name: string, label: string, said: Said = {}): Promise<OpenCall> {
+  const before = (await pool(name).status()).queued;
   const one = ask(label, said);
-  await untilStatus(group, { queued: before + 1 });
+  await untilStatus(name, { queued: before + 1 });
   return one;
 }
 
@@ -128,5 +141,5 @@ export async function refusal(call: OpenCall | Promise<Response>) {
 
 /** Fails unless nothing is held in the groups, and nobody waits there. */
 export async function allFree(...groups: readonly string[]): Promise<void> {
-  for (const group of groups) await untilStatus(group, { in_use: 0, cooling: 0, queued: 0 });
+  for (const name of groups) await untilStatus(name, { in_use: 0, cooling: 0, queued: 0 });
 }

@@ -1,7 +1,7 @@
 // Calls that belong to several groups: what they hold, and what they give back. The upstream counts.
-import { afterAll, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { LeaseHandle } from '../../../src/group/lease-handle.ts';
-import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import { pool, untilStatus } from '../support/pool.ts';
 import { admin, change, until } from '../support/worker.ts';
 import {
   allFree,
@@ -12,25 +12,22 @@ import {
   groupOf,
   keyHeader,
   keyOf,
-  newScene,
   queued,
   refusal,
+  scene,
   streaming,
   untilInFlight,
-  type Scene,
+  useScenes,
 } from './scene.ts';
 
-let scene: Scene;
 let narrow = '';
 let wide = '';
 
-beforeEach(async () => {
-  scene = await newScene();
+useScenes('several');
+beforeEach(() => {
   narrow = scene.name('narrow');
   wide = scene.name('wide');
 });
-
-afterAll(nothingLeaks);
 
 const MODEL = { match: { models: ['m'] } };
 

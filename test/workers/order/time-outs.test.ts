@@ -1,6 +1,6 @@
 // How long a call may wait: as its key says, else its lane, else its group; the caller can only shorten it.
-import { afterAll, beforeEach, expect, it } from 'vitest';
-import { nothingLeaks, untilStatus } from '../support/pool.ts';
+import { expect, it } from 'vitest';
+import { untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { call, configure } from '../support/worker.ts';
 import { readerOf, readUntil } from './event-stream.ts';
@@ -10,25 +10,18 @@ import {
   CHAT,
   configureGroups,
   finish,
+  group,
   groupOf,
   keyHeader,
   keyOf,
-  newScene,
   queued,
   refusal,
+  scene,
   streaming,
-  type Scene,
+  useScenes,
 } from './scene.ts';
 
-afterAll(nothingLeaks);
-
-let scene: Scene;
-let group = '';
-
-beforeEach(async () => {
-  scene = await newScene();
-  group = scene.name('time-outs');
-});
+useScenes('time-outs');
 
 const SOON_MS = 40;
 const LATE_MS = 3_000_000;

@@ -1,32 +1,25 @@
 // Calls that take several slots.
-import { afterAll, beforeEach, expect, it } from 'vitest';
-import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import { expect, it } from 'vitest';
+import { pool, untilStatus } from '../support/pool.ts';
 import {
   allFree,
   arrived,
   ask,
   configureGroups,
   finish,
+  group,
   groupOf,
   keyHeader,
   keyOf,
-  newScene,
   queued,
   refusal,
+  scene,
   streaming,
   untilInFlight,
-  type Scene,
+  useScenes,
 } from './scene.ts';
 
-let scene: Scene;
-let group = '';
-
-beforeEach(async () => {
-  scene = await newScene();
-  group = scene.name('weights');
-});
-
-afterAll(nothingLeaks);
+useScenes('weights');
 
 const weight = (slots: number) => ({ headers: { 'headgate-weight': String(slots) } });
 
