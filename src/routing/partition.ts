@@ -76,8 +76,8 @@ const OWN_PREFIX = 'own-';
 const OWN_VALUE = /(?:^|,)own-(?:fp_[0-9a-f]{24}|none)$/;
 
 /**
- * Names the partition of calls that go with a provider key of their own where others go by the group's members: they
- * are never moved to another key, so each such key has the group's limits for itself. Null: no key at all.
+ * Names the partition of calls that go with a provider key of their own where others go by the group's members: no
+ * member takes them with their key, so each such key has the group's limits for itself. Null: no key at all.
  */
 export function ownPartition(partition: string | null, keyFingerprint: string | null): string {
   const own = OWN_PREFIX + (keyFingerprint ?? NO_VALUE);

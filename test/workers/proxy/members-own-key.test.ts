@@ -1,4 +1,5 @@
-// Calls with a provider key of their own are never moved to another key: each such key has the group's limits for itself.
+// Calls with a provider key of their own go by no member: each such key has the group's limits for itself. Where they spill,
+// it stays behind.
 import { afterAll, describe, expect, it } from 'vitest';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
 import { admin, change, open, until } from '../support/worker.ts';
