@@ -5,9 +5,11 @@ import {
   type PoolStatus,
   type WaiterInfo,
 } from '../contract/status.ts';
+import { instant } from '../core/words/ids.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { groupNames, statusOfGroups } from '../overview/all-groups.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
+import { withMembers } from '../overview/unasked-members.ts';
 import { ASKED_MAX, type PoolReply, type Directory } from '../overview/pools.ts';
 
 /** How long before an earlier report a later one may come. */
@@ -124,7 +126,8 @@ export class Picture {
         if (known === undefined) return [];
         const { one, heardAt } = known;
         if ('error' in one) return [one];
-        return [{ pool, answer: aged(one.answer.status, Math.max(0, now - heardAt)) }];
+        const told = aged(one.answer.status, Math.max(0, now - heardAt));
+        return [{ pool, answer: withMembers(told, pool, this.#directory.config, instant(now)) }];
       }),
     );
   }

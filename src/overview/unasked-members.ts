@@ -1,4 +1,4 @@
-import type { GroupConfig } from '../contract/config/config.ts';
+import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { memberIdOf, type MemberConfig } from '../contract/config/members.ts';
 import type { PoolSaid } from '../contract/rpc/presence-rpc.ts';
 import type { MemberStatus, PoolStatus } from '../contract/status.ts';
@@ -6,6 +6,9 @@ import { emptyRates, type Rates } from '../core/parts/rates.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import { configuredSlots } from '../routing/configured-slots.ts';
 import { ratesOf, rateStatuses } from '../routing/group-rates.ts';
+import { definedGroup } from '../routing/key-groups.ts';
+import { isOwnPartition } from '../routing/partition.ts';
+import type { PlacedPool } from '../routing/pool.ts';
 import { spentNow } from './spent-now.ts';
 
 type Told = Pick<PoolStatus, 'members' | 'affinity'>;
@@ -18,6 +21,18 @@ const NOTHING_SPENT = { hour_usd: 0, day_usd: 0, month_usd: 0, reserved_usd: 0 }
 export function untouchedMembers({ members }: GroupConfig, now: InstantMs): Told {
   if ((members ?? []).length === 0) return {};
   return { members: members.map((member) => untouched(member, now)), affinity: NO_AFFINITY };
+}
+
+/** Adds the members of its group to what a pool says before its first call, when it knows of none. */
+export function withMembers(
+  status: PoolStatus,
+  { group: name, partition }: PlacedPool,
+  config: Config,
+  now: InstantMs,
+): PoolStatus {
+  const group = definedGroup(config, name);
+  const isTold = status.members !== undefined || isOwnPartition(partition);
+  return isTold || group === undefined ? status : { ...status, ...untouchedMembers(group, now) };
 }
 
 /** Makes what a pool that rests would tell of its members, and of what they give: what it said, by the configuration of now. */

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { emptyRates } from '../../../src/core/parts/rates.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 import { joinMembers } from '../../../src/overview/join-members.ts';
+import { withMembers } from '../../../src/overview/unasked-members.ts';
 import { resting, untouched } from '../../../src/overview/unasked.ts';
 import type { MemberStatus, PoolStatus } from '../../../src/contract/status.ts';
 import { aConfig } from '../routing/fixtures.ts';
@@ -86,4 +87,15 @@ it('of a pool that rests are those of the configuration, with what it said of th
   expect(members?.[0]).toMatchObject({ in_use: 0, granted_total: 7, out });
   // One that is out gives no slots.
   expect(limit).toEqual({ configured: 6, effective: 2, source: 'configured' });
+});
+
+it('are those of the configuration where a pool was never called, and knows of none', () => {
+  const { members: _members, affinity: _affinity, ...status } = pool({});
+  const seen = (partition: string | null, told: PoolStatus) =>
+    withMembers(told, { group: 'g', partition }, CONFIG, NOW).members?.map((each) => each.in_use);
+  expect(seen(null, status)).toEqual([0, 0]);
+  expect(seen('acme', status)).toEqual([0, 0]);
+  expect(seen(null, pool({ in_use: 3 }))).toEqual([3, 0]);
+  // Calls with a key of their own go by no member.
+  expect(seen('own-none', status)).toBeUndefined();
 });
