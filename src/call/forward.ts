@@ -14,7 +14,7 @@ import type { Metering } from './metering.ts';
 import { logEgressRefused } from './observe/egress-log.ts';
 import { TRACED_MODEL_MAX, traceCall, traceError, traceUsage } from './observe/trace.ts';
 import type { MemberPlace } from './members/member-plan.ts';
-import { hasMemberLeft, noteRefusedAt } from './members/where-next-member.ts';
+import { hasMemberLeft, noteRefusedAt, proofBy } from './members/where-next-member.ts';
 import type { Candidate } from './plan.ts';
 import { RENAMED_BYTES_MAX } from './renamed-body.ts';
 import { nearlyEmpty, readAnswer, type AnswerRead } from './read-answer.ts';
@@ -97,7 +97,10 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   }
   admission.reportStatus(answer.status);
   if (candidate.routed.account !== null) ctx.waitUntil(learnFrom(sending, answer));
-  admission.reportServed(nearlyEmpty(answer, upstream, rules.feedForward));
+  admission.reportServed(
+    nearlyEmpty(answer, upstream, rules.feedForward),
+    proofBy(answer, members, turn.tries),
+  );
   const meter = metering?.meterFor(answer) ?? null;
   const settle = (outcome: Outcome): Promise<void> => {
     // What the upstream did not do because the call is wrong uses no tokens.

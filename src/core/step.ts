@@ -214,7 +214,7 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
     case 'relearn':
       return relearn(state, now);
     case 'bring_back':
-      return bringBack(state, event);
+      return bringBack(state, event, now);
     case 'move':
       return move(state, now, effects);
     case 'held_up':
@@ -452,16 +452,16 @@ function relearn(state: GroupState, now: InstantMs) {
     Object.assign(controls.pause, emptyPause());
     Object.assign(controls.breaker, closedBreaker());
     Object.assign(controls.lag, noLag());
-    Object.assign(controls.outage, noOutage());
+    Object.assign(controls.outage, noOutage(now));
   }
   state.isControlsDirty = true;
 }
 
 /** Forgets that a member is out, without a probe. One that is unknown here has no state to change. */
-function bringBack(state: GroupState, event: EventOf<'bring_back'>) {
+function bringBack(state: GroupState, event: EventOf<'bring_back'>, now: InstantMs) {
   const member = state.members.get(event.member);
   if (member === undefined || !isSplit(state)) return;
-  Object.assign(member.controls.outage, noOutage());
+  Object.assign(member.controls.outage, noOutage(now));
   state.isControlsDirty = true;
 }
 

@@ -1,5 +1,5 @@
-import { IMPLICIT, later, type InstantMs, type LeaseId } from './words/ids.ts';
-import type { UpstreamSignal } from './words/signal.ts';
+import { IMPLICIT, instant, later, type InstantMs, type LeaseId } from './words/ids.ts';
+import { takesOut, type Blame, type TakingOut, type UpstreamSignal } from './words/signal.ts';
 import type { Usage } from './words/usage.ts';
 import {
   allows as breakerAllows,
@@ -20,11 +20,11 @@ import {
 import { isInDoubt, noteAccepted } from './parts/evidence.ts';
 import { noteFewer } from './parts/lag.ts';
 import {
+  noteBlamed,
   noteEnded as outageEnded,
   noteGranted as outageGranted,
   noteRefused as outageRefused,
   noteServed as outageServed,
-  takesOut,
 } from './parts/outage.ts';
 import { noteServed as pauseServed, pauseFor } from './parts/pause.ts';
 import { drain, lowerToHint } from './parts/rates.ts';
@@ -47,8 +47,9 @@ const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
  * - Overload: the ceiling is cut by a part, and the breaker counts a failure.
  * - Requests or tokens: a pause as long as the upstream says, and that limit counts as used up.
  * - A long window: a pause until the instant that the upstream names; without one there is none.
- * - A refused key, a quota that is used up, egress: the member is out. Of a group that names none nothing follows, not even
- *   a row: there is nowhere else to go, and every call may be refused so.
+ * - A refused key, a quota that is used up, egress: the member is out once another one has served the call. Until then
+ *   nothing follows, not even a row: the call may be to blame, which every member would refuse. So it is in a group that
+ *   names none.
  * - What never fits: nothing, because other calls may fare better.
  *
  * `isRepeat`: the upstream said so to this call before. One call may stop a group once only, or a call
@@ -75,14 +76,15 @@ export function applySignal(
   lease.hasAnswer = true;
   for (const hint of signal.hints) lowerToHint(rates, settings.rates, hint, NOTHING, now);
   if (kind === 'served') {
-    applyServed(state, member, lease, retryAfterMs, now);
+    applyServed(state, member, lease, signal, now);
+    for (const blame of signal.blamed ?? []) takeOutBlamed(state, lease, blame, now);
     // Most of what is served teaches nothing that is worth a row.
     if (lessonOf(member) !== before) state.isControlsDirty = true;
     return;
   }
   totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;
   member.totals.refused += 1;
-  if (takesOut(kind)) return takeMemberOut(state, member, kind, leaseId, now);
+  if (takesOut(kind)) return keepOut(state, member, kind, leaseId, now);
   state.isControlsDirty = true;
   // What is unclaimed after a reset may be there: without it the upstream would seem to take next to nothing.
   const othersInUse = atUpstream(state, member) + member.unclaimed;
@@ -122,19 +124,31 @@ export function applySignal(
   }
 }
 
-/** Takes a member out of a group that names its members. */
-function takeMemberOut(
+/** Takes a member out that has refused a call which another one has served now. */
+function takeOutBlamed(
   state: GroupState,
-  { id, controls }: Member,
-  reason: 'unauthorized' | 'quota' | 'egress',
+  served: Lease,
+  { member: id, kind, agoMs }: Blame,
+  now: InstantMs,
+): void {
+  const member = state.members.get(id);
+  if (member === undefined || id === served.member || !isSplit(state) || !takesOut(kind)) return;
+  // What runs on from before the group named members is at none of them.
+  if (id === IMPLICIT) return;
+  const refusedAt = instant(now - agoMs);
+  if (noteBlamed(member.controls.outage, kind, refusedAt, now)) state.isControlsDirty = true;
+}
+
+/** Keeps a member out whose probe was refused. */
+function keepOut(
+  state: GroupState,
+  { controls }: Member,
+  reason: TakingOut,
   leaseId: LeaseId,
   now: InstantMs,
 ): void {
-  if (reason === 'quota') state.isControlsDirty = true;
-  // What runs on from before the group named members is at none of them.
-  if (!isSplit(state) || id === IMPLICIT) return;
-  outageRefused(controls.outage, reason, leaseId, now);
-  state.isControlsDirty = true;
+  const isProbe = outageRefused(controls.outage, reason, leaseId, now);
+  if (isProbe || reason === 'quota') state.isControlsDirty = true;
 }
 
 /** Learns from a refusal for concurrency that no lag explains. */
@@ -165,12 +179,12 @@ function lessonOf(member: Member): string {
   ].join();
 }
 
-/** @param waitMs how long the next calls had better wait, because a limit is nearly used up */
+/** Learns from a call that was served. It may ask the next ones to wait, because a limit is nearly used up. */
 function applyServed(
   state: GroupState,
   member: Member,
   lease: Lease,
-  waitMs: number | null,
+  { retryAfterMs, isMistake = false }: UpstreamSignal,
   now: InstantMs,
 ): void {
   const { settings, controls } = member;
@@ -178,13 +192,13 @@ function applyServed(
   const slotsInUse = atUpstream(state, member);
   ceilingServed(controls.ceiling, settings, { grantedAt, slotsAtGrant, slotsInUse }, now);
   breakerServed(controls.breaker, { leaseId, grantedAt }, now);
-  outageServed(controls.outage, leaseId);
+  if (!isMistake) outageServed(controls.outage, leaseId, now);
   noteTakenAfterGap(state, member, lease);
   noteTaken(state.repeatRefusals, grantedAt);
   member.servedGrantAt = later(member.servedGrantAt, grantedAt);
   pauseServed(controls.pause, grantedAt);
-  if (waitMs === null) return;
-  pauseFor(controls.pause, { grantedAt, retryAfterMs: waitMs, isLongWindow: false }, now);
+  if (retryAfterMs === null || retryAfterMs === 0) return;
+  pauseFor(controls.pause, { grantedAt, retryAfterMs, isLongWindow: false }, now);
 }
 
 /**
@@ -198,7 +212,8 @@ export function noteGranted({ controls }: Member, { id }: Lease, now: InstantMs)
 
 /**
  * Notes that a call ended well. Most groups hear of it only now, and without it a few failures among many
- * calls would seem to be all there is. Not worth a row of its own: that is written when something fails.
+ * calls would seem to be all there is. Not worth a row of its own: that is written when something fails. It may have
+ * ended with a mistake of its caller, so it brings no member back that is out.
  */
 export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): void {
   const { repeatRefusals } = state;
@@ -208,7 +223,6 @@ export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): vo
   const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
   breakerServed(controls.breaker, { leaseId, grantedAt }, now);
   noteAccepted(controls.ceiling.evidence, { grantedAt, slotsAtGrant }, now);
-  if (outageServed(controls.outage, leaseId)) state.isControlsDirty = true;
   noteTakenAfterGap(state, member, lease);
   noteTaken(repeatRefusals, grantedAt);
   member.servedGrantAt = later(member.servedGrantAt, grantedAt);

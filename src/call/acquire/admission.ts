@@ -53,9 +53,12 @@ export interface Admission {
   reportStatus(status: number): void;
   /**
    * Tells the groups that want to know it that the upstream took the call. What its headers warn of is
-   * about the narrowest group that stands for it.
+   * about the narrowest group that stands for it. What it proves of other members their group is told in any case.
    */
-  reportServed(warning: UpstreamSignal | null): void;
+  reportServed(
+    warning: UpstreamSignal | null,
+    proof: Pick<UpstreamSignal, 'isMistake' | 'blamed'>,
+  ): void;
   /** Tells the group that a signal is about, if any is. */
   report(signal: UpstreamSignal, scope: RefusalScope, isRepeat: boolean): void;
   keep(onRevoked: () => void): void;

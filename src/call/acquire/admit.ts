@@ -186,12 +186,19 @@ function admissionOf(held: readonly One[], { env, table, members }: AdmitContext
     reportStatus: (status) => {
       for (const { lease } of leases) lease.reportStatus(status);
     },
-    reportServed: (warning) => {
+    reportServed: (warning, { isMistake, blamed = [] }) => {
       // Of a group that the call bypasses there is nobody to tell.
       const warned = ofProvider[0]?.placement;
       for (const { lease, placement } of leases) {
-        if (warning !== null && placement === warned) lease.report(warning, false);
-        else if (lease.wantsServed) lease.report(SERVED, false);
+        const isWarned = warning !== null && placement === warned;
+        const isProof = blamed.length > 0 && placement === granting?.placement;
+        if (!isWarned && !isProof && !lease.wantsServed) continue;
+        const signal = {
+          ...(isWarned ? warning : SERVED),
+          ...(isMistake === true && { isMistake }),
+          ...(isProof && { blamed }),
+        };
+        lease.report(signal, false);
       }
     },
     report: (signal, scope, isRepeat) => {

@@ -1,4 +1,5 @@
-import type { RefusalKind } from '../../core/words/signal.ts';
+import { memberId } from '../../core/words/ids.ts';
+import { takesOut, type Blame, type RefusalKind } from '../../core/words/signal.ts';
 
 /** Kinds of refusals that are over once others have ended, or a moment has passed. */
 const WAITABLE: ReadonlySet<RefusalKind> = new Set([
@@ -22,11 +23,24 @@ export class RefusedMembers {
   readonly #kinds = new Map<string, RefusalKind>();
   readonly #once = new Set<string>();
   readonly #again = new Set<string>();
+  /** Refusals that may take members out, each with the group and the instant. */
+  readonly #said: (Omit<Blame, 'agoMs'> & { readonly group: string; readonly at: number })[] = [];
 
   note(id: string, kind: RefusalKind): void {
     if (this.#once.has(id)) this.#again.add(id);
     this.#once.add(id);
     this.#kinds.set(id, kind);
+  }
+
+  /** Notes what a member of a group has said itself: it is to blame if another one there serves the call. */
+  noteSaid(group: string, id: string, kind: RefusalKind, at: number): void {
+    if (takesOut(kind)) this.#said.push({ group, member: memberId(id), kind, at });
+  }
+
+  /** Lists who is to blame now that another member of the group has served the call. */
+  blamedIn(group: string, now: number): readonly Blame[] {
+    const said = this.#said.filter((one) => one.group === group);
+    return said.map(({ member, kind, at }) => ({ member, kind, agoMs: now - at }));
   }
 
   has(id: string): boolean {

@@ -1,4 +1,5 @@
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
 import { retryBudgetOf } from '../isolate.ts';
 import type { Candidate } from '../plan.ts';
 import type { Again } from '../result.ts';
@@ -9,15 +10,29 @@ import { isFailure } from './refused-members.ts';
 /** Notes that a member has refused a call, for whatever it said; and, for where the call comes from, those that are reached alike. */
 export function noteRefusedAt(
   { refusedMembers }: Tries,
-  { places }: MemberPlan,
+  { group, places }: MemberPlan,
   { id, located: { upstream } }: MemberPlace,
   kind: RefusalKind,
 ): void {
   refusedMembers.note(id, kind);
+  refusedMembers.noteSaid(group, id, kind, steadyClock.now());
   if (kind !== 'egress') return;
   for (const other of places.values()) {
     if (isSamePlace(other.located.upstream, upstream)) refusedMembers.note(other.id, kind);
   }
+}
+
+/**
+ * Tells what an answer proves: that the members are to blame which refused the same call, if it was served now. One to a
+ * mistake of the caller proves nothing of any key.
+ */
+export function proofBy(
+  { ok }: Response,
+  plan: MemberPlan | null,
+  { refusedMembers }: Tries,
+): Pick<UpstreamSignal, 'isMistake' | 'blamed'> {
+  if (!ok) return { isMistake: true };
+  return plan === null ? {} : { blamed: refusedMembers.blamedIn(plan.group, steadyClock.now()) };
 }
 
 /** Members that a call is not to be granted at, by their ids. */

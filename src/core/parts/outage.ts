@@ -1,11 +1,6 @@
 import { after, earlier, instant, type InstantMs, type LeaseId } from '../words/ids.ts';
 import { OUT_MAX_MS, OUT_MIN_MS } from '../words/settings.ts';
-import type { RefusalKind } from '../words/signal.ts';
-
-/** The refusals that take a member out: whoever calls there next would be refused as well. */
-const TAKING_OUT = ['unauthorized', 'quota', 'egress'] as const;
-
-type OutReason = (typeof TAKING_OUT)[number];
+import type { TakingOut } from '../words/signal.ts';
 
 /**
  * Whether a member is out, and why. One call at a time probes whether its upstream serves it again. A member that an
@@ -13,7 +8,8 @@ type OutReason = (typeof TAKING_OUT)[number];
  */
 export interface Outage {
   /** Null: it is in. */
-  reason: OutReason | null;
+  reason: TakingOut | null;
+  /** Since when it is out; or in, as far as it was out before. */
   since: InstantMs;
   /** The instant from which a call may probe it. */
   probeAt: InstantMs;
@@ -23,28 +19,38 @@ export interface Outage {
   probe: LeaseId | null;
 }
 
-/** A member that is in. */
-export function noOutage(): Outage {
-  return { reason: null, since: instant(0), probeAt: instant(0), waitMs: 0, probe: null };
+/** A member that is in, and since when if it was out before. */
+export function noOutage(since: InstantMs = instant(0)): Outage {
+  return { reason: null, since, probeAt: instant(0), waitMs: 0, probe: null };
 }
 
-/** Whether a refusal takes a member out. */
-export function takesOut(kind: RefusalKind | 'served'): kind is (typeof TAKING_OUT)[number] {
-  return (TAKING_OUT as readonly string[]).includes(kind);
+/**
+ * Takes a member out for a call that it refused and another one served. The refusal says nothing of one that came back
+ * since. Returns whether it is out by this.
+ */
+export function noteBlamed(
+  outage: Outage,
+  reason: TakingOut,
+  refusedAt: InstantMs,
+  now: InstantMs,
+): boolean {
+  if (outage.reason !== null || refusedAt < outage.since) return false;
+  const waitMs = OUT_MIN_MS;
+  Object.assign(outage, { reason, since: now, waitMs, probeAt: after(now, waitMs), probe: null });
+  return true;
 }
 
-/** Takes a member out for a refusal. One that is out already stays so for longer if its probe was refused. */
+/** Notes a refusal: a member that is out stays so for longer if it was its probe that was refused. Returns whether it was. */
 export function noteRefused(
   outage: Outage,
-  reason: OutReason,
+  reason: TakingOut,
   leaseId: LeaseId,
   now: InstantMs,
-): void {
-  const isProbe = outage.probe === leaseId;
-  if (outage.reason !== null && !isProbe) return;
-  const waitMs = isProbe ? Math.min(OUT_MAX_MS, 2 * outage.waitMs) : OUT_MIN_MS;
-  const since = outage.reason === null ? now : outage.since;
-  Object.assign(outage, { reason, since, waitMs, probeAt: after(now, waitMs), probe: null });
+): boolean {
+  if (outage.reason === null || outage.probe !== leaseId) return false;
+  const waitMs = Math.min(OUT_MAX_MS, 2 * outage.waitMs);
+  Object.assign(outage, { reason, waitMs, probeAt: after(now, waitMs), probe: null });
+  return true;
 }
 
 /** Whether a call may be granted there now: as any, or as the probe. */
@@ -62,11 +68,10 @@ export function noteGranted(outage: Outage, leaseId: LeaseId): void {
   if (outage.reason !== null) outage.probe ??= leaseId;
 }
 
-/** Notes that a call was served. Of one that is out only its probe brings it back. Returns whether it did. */
-export function noteServed(outage: Outage, leaseId: LeaseId): boolean {
-  if (outage.reason === null || outage.probe !== leaseId) return false;
-  Object.assign(outage, noOutage());
-  return true;
+/** Notes that a call was served. Of one that is out only its probe brings it back. */
+export function noteServed(outage: Outage, leaseId: LeaseId, now: InstantMs): void {
+  if (outage.reason === null || outage.probe !== leaseId) return;
+  Object.assign(outage, noOutage(now));
 }
 
 /** Notes the end of a lease. A probe that ended without an answer is followed by another. */

@@ -1,3 +1,5 @@
+import type { MemberId } from './ids.ts';
+
 /**
  * The cause for which an upstream did not serve a call. Different causes want different medicine:
  * `upstream-signals.ts` says which.
@@ -27,6 +29,24 @@ export type RefusalKind =
   | 'unknown'
   | 'error';
 
+/** Refusals that take a member out: whoever calls there next would be refused as well. */
+const TAKING_OUT = ['unauthorized', 'quota', 'egress'] as const;
+
+export type TakingOut = (typeof TAKING_OUT)[number];
+
+/** Whether a refusal takes a member out, once it is known that the call is not to blame for it. */
+export function takesOut(kind: RefusalKind | 'served'): kind is TakingOut {
+  return (TAKING_OUT as readonly string[]).includes(kind);
+}
+
+/** A refusal of a call by a member, told by the one that served the call afterwards. */
+export interface Blame {
+  readonly member: MemberId;
+  readonly kind: RefusalKind;
+  /** How long ago the member refused it, in milliseconds. */
+  readonly agoMs: number;
+}
+
 /** One limit of the upstream, as the headers of its answer tell it. */
 export interface LimitHint {
   readonly dimension: 'requests' | 'tokens' | 'input_tokens' | 'output_tokens';
@@ -47,6 +67,10 @@ export interface UpstreamSignal {
   /** The most calls at once, where the refusal names the number. */
   readonly slotsMax: number | null;
   readonly hints: readonly LimitHint[];
+  /** Of `served`: the answer is about a mistake of the caller, and shows nothing of the key. Absent: the call was done. */
+  readonly isMistake?: boolean;
+  /** Of `served`: the members that refused the same call, so that it is them who are to blame. Absent: none. */
+  readonly blamed?: readonly Blame[];
 }
 
 /** An answer that says nothing more than that the upstream took the call. */

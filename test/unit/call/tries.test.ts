@@ -203,3 +203,17 @@ describe('the budget of retries', () => {
     expect(retries).toBeLessThanOrEqual(100);
   });
 });
+
+test('a group hears of its own members alone that refused a call, and for what takes them out', () => {
+  const { refusedMembers } = triesOf();
+  refusedMembers.noteSaid('one', 'a', 'unauthorized', 1_000);
+  refusedMembers.noteSaid('one', 'b', 'concurrency', 2_000);
+  refusedMembers.noteSaid('one', 'c', 'quota', 3_000);
+  // It has spilled to a group with a member of the same name.
+  refusedMembers.noteSaid('two', 'a', 'egress', 4_000);
+  const blamed = refusedMembers.blamedIn('one', 5_000);
+  expect(blamed).toEqual([
+    { member: 'a', kind: 'unauthorized', agoMs: 4_000 },
+    { member: 'c', kind: 'quota', agoMs: 2_000 },
+  ]);
+});

@@ -1,8 +1,9 @@
 // Members of a group: where a call goes whose turn it is, and what each member learns.
 import { describe, expect, test } from 'vitest';
-import { memberId } from '../../../src/core/words/ids.ts';
+import { leaseIdOf, memberId } from '../../../src/core/words/ids.ts';
 import type { MemberSettings } from '../../../src/core/words/member.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
+import type { RefusalKind } from '../../../src/core/words/signal.ts';
 import { someClaim, someMember, TestGroup } from '../../support/core-builders.ts';
 
 /** A group of members with so many slots each, by name. */
@@ -30,6 +31,24 @@ function changed(group: TestGroup, id: string, changes: Partial<MemberSettings>)
     members: members.map((member) => (member.id === id ? { ...member, ...changes } : member)),
   });
 }
+
+/** A call is refused where it is granted, and served at the first member that takes it then. */
+function refusedThenServed(
+  group: TestGroup,
+  name: string,
+  kind: RefusalKind = 'unauthorized',
+  agoMs = 0,
+): void {
+  const { member, ticketId } = group.lease(name);
+  group.report(name, { kind });
+  group.release(name, 'refused');
+  group.ask(name, { attempt: 2, excluded: [member] });
+  expect(group.state.leases.get(leaseIdOf(ticketId, 2))?.member).not.toBe(member);
+  group.report(name, { kind: 'served', blamed: [{ member, kind, agoMs }] }, false, 2);
+  group.release(name, 'success', 2);
+}
+
+const outageOf = (group: TestGroup, id: string) => group.member(id).controls.outage;
 
 describe('a call goes', () => {
   test('where the largest part of the slots is free, and of equals where none was granted for longest', () => {
@@ -243,9 +262,10 @@ describe('agents', () => {
 
   test('go at once where their member is out, and being probed', () => {
     const group = groupOf({ a: 2, b: 2 });
-    group.ask('1', { agent: 'x' });
-    group.report('1', { kind: 'quota' });
-    group.release('1', 'refused');
+    group.ask('mine', { agent: 'x' });
+    group.release('mine');
+    group.ask('1', { excluded: ['b'] });
+    refusedThenServed(group, '1', 'quota');
     group.advance(60_000);
     group.ask('probe', { excluded: ['b'] });
     expect(at(group, 'probe')).toBe('a');
@@ -345,11 +365,12 @@ describe('what an upstream says', () => {
     expect(group.waiting()).toEqual([]);
   });
 
-  test.each(['unauthorized', 'quota', 'egress'] as const)('takes one out: %s', (kind) => {
+  const takingOut = ['unauthorized', 'quota', 'egress'] as const;
+
+  test.each(takingOut)('takes one out, once another has served the call: %s', (kind) => {
     const group = groupOf({ a: 2, b: 2 });
     group.ask('1');
-    group.report('1', { kind });
-    group.release('1', 'refused');
+    refusedThenServed(group, '1', kind);
     group.askAll('2', '3', '4');
     expect([at(group, '2'), at(group, '3')]).toEqual(['b', 'b']);
     expect(group.waiting()).toEqual(['4']);
@@ -371,15 +392,89 @@ describe('what an upstream says', () => {
   test('keeps one out for longer whose probe is refused', () => {
     const group = groupOf({ a: 1, b: 1 });
     group.ask('1');
-    group.report('1', { kind: 'unauthorized' });
-    group.release('1', 'refused');
+    refusedThenServed(group, '1');
     group.advance(60_000);
-    group.ask('other');
     group.ask('probe');
     expect(at(group, 'probe')).toBe('a');
     group.report('probe', { kind: 'unauthorized' });
     group.release('probe', 'refused');
     expect(group.member('a').controls.outage.probeAt).toBe(group.now + 120_000);
+  });
+
+  test.each(takingOut)('leaves all in that refuse one call alike: %s', (kind) => {
+    const group = groupOf({ a: 1, b: 1 });
+    group.ask('1');
+    group.report('1', { kind });
+    group.release('1', 'refused');
+    group.ask('1', { attempt: 2, excluded: ['a'] });
+    group.report('1', { kind }, false, 2);
+    group.release('1', 'refused', 2);
+    expect([outageOf(group, 'a').reason, outageOf(group, 'b').reason]).toEqual([null, null]);
+    group.askAll('2', '3');
+    expect([at(group, '2'), at(group, '3')]).toEqual(['a', 'b']);
+  });
+
+  test('of a call that was served elsewhere takes nobody out that refused it for what passes', () => {
+    const group = groupOf({ a: 1, b: 1 });
+    group.ask('1');
+    refusedThenServed(group, '1', 'never_fits');
+    expect(outageOf(group, 'a').reason).toBeNull();
+  });
+
+  test('takes nobody out by a member of which nothing is known, nor the one that served the call', () => {
+    const group = groupOf({ a: 1, b: 1 });
+    group.ask('1');
+    const [a, gone] = ['a', 'gone'].map((id) => ({
+      member: memberId(id),
+      kind: 'unauthorized' as const,
+      agoMs: 0,
+    }));
+    group.report('1', { kind: 'served', blamed: [a, gone].flatMap((one) => one ?? []) });
+    expect(outageOf(group, 'a').reason).toBeNull();
+  });
+
+  test('says nothing of a member that came back since', () => {
+    const group = groupOf({ a: 1, b: 1 });
+    group.ask('1');
+    refusedThenServed(group, '1');
+    group.advance(60_000);
+    group.ask('probe', { excluded: ['b'] });
+    group.report('probe', { kind: 'served' });
+    group.release('probe');
+    group.advance(5_000);
+    group.ask('2', { excluded: ['b'] });
+    expect(at(group, '2')).toBe('a');
+    // It was refused with the first one, and waited until now.
+    refusedThenServed(group, '2', 'unauthorized', 65_000);
+    expect(outageOf(group, 'a').reason).toBeNull();
+    group.ask('3', { excluded: ['b'] });
+    refusedThenServed(group, '3');
+    expect(outageOf(group, 'a').reason).toBe('unauthorized');
+  });
+
+  test('brings back no member by a mistake of the caller, but by what it serves', () => {
+    const group = groupOf({ a: 1, b: 1 });
+    group.ask('1');
+    refusedThenServed(group, '1', 'quota');
+    group.advance(60_000);
+    group.ask('mistaken', { excluded: ['b'] });
+    expect(at(group, 'mistaken')).toBe('a');
+    group.report('mistaken', { kind: 'served', isMistake: true });
+    group.release('mistaken');
+    expect(outageOf(group, 'a').reason).toBe('quota');
+    // It has left the probe to the next one.
+    group.ask('probe', { excluded: ['b'] });
+    group.report('probe', { kind: 'served' });
+    expect(outageOf(group, 'a').reason).toBeNull();
+  });
+
+  test('is written once it takes one out, and found after a reset', () => {
+    const members = [someMember('a'), someMember('b')];
+    const group = TestGroup.stored({ slotsMax: Infinity, members });
+    group.ask('1');
+    refusedThenServed(group, '1');
+    const next = group.restart();
+    expect(outageOf(next, 'a').reason).toBe('unauthorized');
   });
 
   test('takes nobody out of a group that names no members', () => {
@@ -391,14 +486,13 @@ describe('what an upstream says', () => {
     expect(group.waiting()).toEqual([]);
   });
 
-  test('ends the wait of a call that cannot outlast it, once all members are out', () => {
-    const group = groupOf({ a: 1 });
+  test('ends the wait of a call that cannot outlast it, once all members that it may go to are out', () => {
+    const group = groupOf({ a: 1, b: 1 });
     group.ask('1');
-    group.report('1', { kind: 'quota' });
-    group.release('1', 'refused');
-    group.ask('impatient', { deadlineMs: 10_000 });
+    refusedThenServed(group, '1', 'quota');
+    group.ask('impatient', { deadlineMs: 10_000, excluded: ['b'] });
     expect(group.rejection('impatient').reason).toBe('members_out');
-    group.ask('patient', { deadlineMs: 59_999_999 });
+    group.ask('patient', { deadlineMs: 59_999_999, excluded: ['b'] });
     expect(group.waiting()).toEqual(['patient']);
   });
 });

@@ -1,7 +1,7 @@
 // Members that are out: warned of once, cleared when they are back, and marked in the history.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SERVED, type RefusalKind } from '../../../src/core/words/signal.ts';
-import { NO_COOLDOWN, pool, resetPool, take } from '../support/pool.ts';
+import { NO_COOLDOWN, pool, refusedThenServed, resetPool, take } from '../support/pool.ts';
 import { passTime, stopTime } from '../support/time.ts';
 import { admin, change } from '../support/worker.ts';
 
@@ -22,12 +22,21 @@ beforeEach(async () => {
 
 let tickets = 0;
 
-/** A call that the upstream of its member answers so. */
-async function answered(kind: RefusalKind | 'served'): Promise<string | undefined> {
+const NEWEST = { configVersion: 10_000 };
+
+/** A call that is served where it is granted. */
+async function served(): Promise<string | undefined> {
   tickets += 1;
-  const { lease, member } = await take(name, `told-${tickets}`, { configVersion: 10_000 });
-  await lease.report({ ...SERVED, kind }, false);
-  await lease.release(kind === 'served' ? 'success' : 'refused', null);
+  const { lease, member } = await take(name, `told-${tickets}`, NEWEST);
+  await lease.report(SERVED, false);
+  await lease.release('success', null);
+  return member;
+}
+
+/** A call that its member refuses, and the other one serves. */
+async function refused(kind: RefusalKind): Promise<string> {
+  tickets += 1;
+  const [member] = await refusedThenServed(name, `told-${tickets}`, kind, NEWEST);
   return member;
 }
 
@@ -37,8 +46,8 @@ const markers = async () => (await admin('GET', `/groups/${name}/history`)).json
 
 describe('a member that a refusal took out', () => {
   it('is warned of once, with its reason', async () => {
-    expect(await answered('unauthorized')).toBe('a');
-    expect(await answered('served')).toBe('b');
+    expect(await refused('unauthorized')).toBe('a');
+    expect(await served()).toBe('b');
     await resetPool(name);
     await pool(name).status();
     const all = await warnings();
@@ -54,16 +63,16 @@ describe('a member that a refusal took out', () => {
   });
 
   it('is not warned of as if the whole group had no quota', async () => {
-    await answered('quota');
+    await refused('quota');
     const all: { kind: string }[] = await warnings();
     expect(all.map(({ kind }) => kind)).toEqual(['member_out']);
     expect((await pool(name).metrics()).warnings_total).toEqual({ member_out: 1 });
   });
 
   it('is cleared when a probe brings it back, and both are marked', async () => {
-    await answered('unauthorized');
+    await refused('unauthorized');
     passTime(61_000);
-    expect(await answered('served')).toBe('a');
+    expect(await served()).toBe('a');
     expect(await warnings()).toMatchObject([
       { kind: 'member_out', member: 'a', cleared_at: expect.stringMatching(/Z$/) },
     ]);
@@ -82,10 +91,10 @@ describe('a member that a refusal took out', () => {
   });
 
   it('is warned of again once ten minutes are over, where it came back in between', async () => {
-    await answered('unauthorized');
+    await refused('unauthorized');
     passTime(61_000);
-    await answered('served');
-    await answered('quota');
+    await served();
+    await refused('quota');
     expect(await warnings()).toHaveLength(1);
     passTime(600_000);
     await pool(name).status();
@@ -100,7 +109,7 @@ it('one that an operator took out is no news, and clears what was told of it', a
   await change('POST', `/groups/${name}/members/a/take-out`);
   expect(await warnings()).toEqual([]);
   await change('POST', `/groups/${name}/members/a/bring-back`);
-  expect(await answered('unauthorized')).toBe('a');
+  expect(await refused('unauthorized')).toBe('a');
   expect((await warnings())[0]).not.toHaveProperty('cleared_at');
   await change('POST', `/groups/${name}/members/a/take-out`);
   await pool(name).status();
@@ -112,8 +121,7 @@ it('one that an operator took out is no news, and clears what was told of it', a
 });
 
 it('the history counts grants and refusals by member', async () => {
-  await answered('unauthorized');
-  await answered('served');
+  await refused('unauthorized');
   const { json } = await admin('GET', `/groups/${name}/history?step=3600`);
   expect(json.points.at(-1)).toMatchObject({
     granted: 2,

@@ -1,9 +1,20 @@
 // A refusal is about the member: the call goes to another one at once, with its age, and its caller sees a refusal only where
 // no member is left.
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import type { MemberStatus } from '../../../src/contract/status.ts';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
-import { open } from '../support/worker.ts';
-import { ask, KEY, keysAt, newScene, SECRETS, servedAt, type MemberHere } from './members-scene.ts';
+import { passTime } from '../support/time.ts';
+import { admin, open } from '../support/worker.ts';
+import {
+  ask,
+  KEY,
+  keysAt,
+  newScene,
+  SECRETS,
+  servedAt,
+  type MemberHere,
+  type Scene,
+} from './members-scene.ts';
 
 afterAll(nothingLeaks);
 
@@ -224,6 +235,64 @@ it('a call that waits for the others goes back to a member that serves again', a
   await at.here.resume();
   expect(await held.end).toBe('done');
   expect(await keysAt(at.here)).toEqual([A, B, A, A, A]);
+});
+
+describe('a member is out', () => {
+  const outs = async (at: Scene): Promise<readonly unknown[]> => {
+    const { json } = await admin('GET', `/groups/${at.group}/status`);
+    return json.members.map(({ out }: MemberStatus) => out?.reason ?? null);
+  };
+
+  it.each([
+    ['unauthorized', { status: 401 }],
+    ['quota', { fail: 'quota' }],
+  ] as const)('once another has served the call that it refused: %s', async (reason, behaviour) => {
+    const at = await newScene({
+      members: A_THEN_B,
+      settings: { here: { byKey: { [A]: behaviour } } },
+    });
+    expect(await servedAt(at, 'first')).toBe('b');
+    await vi.waitFor(async () => expect(await outs(at)).toEqual([reason, null]));
+    expect(await servedAt(at, 'second')).toBe('b');
+    expect(await keysAt(at.here)).toEqual([A, B, B]);
+  });
+
+  it.each([
+    ['unauthorized', { status: 401 }, 401],
+    ['quota', { fail: 'quota' }, 429],
+  ] as const)('by no call that every one refuses: %s', async (_, behaviour, status) => {
+    const at = await newScene({ members: A_B_C, settings: { here: behaviour } });
+    expect((await ask(at, 'refused by all')).status).toBe(status);
+    expect(await outs(at)).toEqual([null, null, null]);
+    await at.here.configure({ status: null, fail: null });
+    expect(await servedAt(at, 'good')).toBe('a');
+    expect(await keysAt(at.here)).toEqual([A, B, C, A]);
+  });
+
+  it('not by a call that is wrong for the one that would serve it', async () => {
+    const at = await newScene({
+      members: A_THEN_B,
+      settings: { here: { byKey: { [A]: { status: 401 }, [B]: { status: 422 } } } },
+    });
+    expect((await ask(at, 'wrong')).status).toBe(422);
+    expect(await outs(at)).toEqual([null, null]);
+  });
+
+  it('until it serves a call: a mistake of the caller brings it back no sooner', async () => {
+    const at = await newScene({
+      members: A_THEN_B,
+      settings: { here: { byKey: { [A]: { fail: 'quota' } } } },
+    });
+    expect(await servedAt(at, 'first')).toBe('b');
+    await vi.waitFor(async () => expect(await outs(at)).toEqual(['quota', null]));
+    passTime(61_000);
+    await at.here.configure({ byKey: { [A]: { status: 400 } } });
+    expect((await ask(at, 'mistaken')).status).toBe(400);
+    expect(await outs(at)).toEqual(['quota', null]);
+    await at.here.configure({ byKey: {} });
+    expect(await servedAt(at, 'probe')).toBe('a');
+    await vi.waitFor(async () => expect(await outs(at)).toEqual([null, null]));
+  });
 });
 
 describe('a call that cannot be sent again', () => {

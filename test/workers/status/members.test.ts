@@ -1,6 +1,5 @@
 // Members of a group as operators see them, and taking one out.
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { SERVED } from '../../../src/core/words/signal.ts';
 import type { MemberStatus } from '../../../src/contract/status.ts';
 import type { AcquireRequest } from '../../../src/contract/rpc/group-rpc.ts';
 import {
@@ -8,6 +7,7 @@ import {
   nothingLeaks,
   pool,
   queueUp,
+  refusedThenServed,
   releaseById,
   request,
   resetPool,
@@ -121,9 +121,7 @@ describe('the status', () => {
 
   it('tells of a member that a refusal took out, why, and until when', async () => {
     const name = await split();
-    const one = await hold(name, 'one');
-    await one.lease.report({ ...SERVED, kind: 'unauthorized' }, false);
-    await one.lease.release('refused', 401);
+    expect(await refusedThenServed(name, 'one', 'unauthorized')).toEqual(['a', 'b']);
     expect(await memberOf(name, 'a')).toMatchObject({
       refused_total: 1,
       out: {
@@ -271,9 +269,7 @@ describe('an operator', () => {
 
   it('brings back at once what a refusal took out', async () => {
     const name = await split();
-    const one = await hold(name, 'one');
-    await one.lease.report({ ...SERVED, kind: 'quota' }, false);
-    await one.lease.release('refused', 402);
+    await refusedThenServed(name, 'one', 'quota');
     expect((await hold(name, 'two')).member).toBe('b');
     const before = await admin('GET', '/config');
     await admin('POST', `/groups/${name}/members/a/bring-back`);

@@ -9,7 +9,9 @@ import type {
   ResumeAnswer,
   ResumeRequest,
 } from '../../../src/contract/rpc/group-rpc.ts';
+import { memberId } from '../../../src/core/words/ids.ts';
 import { HOLD_SAMPLES_MIN } from '../../../src/core/words/settings.ts';
+import { SERVED, type RefusalKind } from '../../../src/core/words/signal.ts';
 import { INVARIANTS } from '../../../src/core/parts/totals.ts';
 import type { BoundRow } from '../../../src/core/parts/bound.ts';
 import type { PoolStatus } from '../../../src/contract/status.ts';
@@ -89,6 +91,23 @@ export async function take(
   const answer = await pool(group).acquire(request(group, ticketId, fields));
   if (answer.kind !== 'granted') throw new Error(`not granted: ${JSON.stringify(answer)}`);
   return answer;
+}
+
+/** Has a member refuse a call that another one serves then. Returns which did. */
+export async function refusedThenServed(
+  group: string,
+  ticketId: string,
+  kind: RefusalKind,
+  fields: Partial<AcquireRequest> = {},
+): Promise<readonly [refused: string, served: string]> {
+  const { lease: first, member: by = '' } = await take(group, ticketId, fields);
+  await first.report({ ...SERVED, kind }, false);
+  await first.release('refused', null);
+  const again = { ...fields, attempt: 2, excluded: [by] };
+  const { lease: second, member: at = '' } = await take(group, ticketId, again);
+  await second.report({ ...SERVED, blamed: [{ member: memberId(by), kind, agoMs: 0 }] }, false);
+  await second.release('success', 200);
+  return [by, at];
 }
 
 /** A granted lease as its holder tells of it to an instance that may not know it. */
