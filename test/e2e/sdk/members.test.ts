@@ -1,7 +1,8 @@
 // Two keys of one provider behind one group: what either of them refuses, no SDK hears of.
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { countingFetch } from '../support/counting-fetch.ts';
+import { groupStatus } from '../support/group-status.ts';
 import { startSdkStage, type SdkStage } from '../support/sdk-stage.ts';
 import { CALLERS, type Caller } from './callers.ts';
 
@@ -48,6 +49,14 @@ beforeAll(async () => {
 });
 afterAll(() => stage.stop());
 
+/** Tells since when the key of a letter gets no calls; fails while it does get them. */
+async function outageOf(id: string, letter: 'a' | 'b') {
+  const { members = [] } = await groupStatus(stage.url, id);
+  const out = members.find((member) => member.id.endsWith(`-${letter}`))?.out ?? null;
+  if (out?.reason !== 'unauthorized') throw new Error(`${id} ${letter} is in`);
+  return out;
+}
+
 /** Asks so often at once, streaming and not, without a retry; returns the statuses that the SDK has seen. */
 async function asked(caller: Caller, id: string, times: number): Promise<readonly unknown[]> {
   const counter = countingFetch();
@@ -89,6 +98,21 @@ describe.each(CALLERS.map((caller, index) => ({ caller, ...UPSTREAMS[index] })))
       stage.strict.configure({ byKey: { [a]: { status: 401 } } });
       expect(await first).toEqual(served(12));
       expect(await asked(caller, id, 12)).toEqual(served(12));
+      // Out it is once the other key has served a call that this one refused.
+      const revoked = await vi.waitFor(
+        async () => {
+          expect(await asked(caller, id, 4)).toEqual(served(4));
+          return outageOf(id, 'a');
+        },
+        // What was learned of it before may keep calls from it for a while.
+        { timeout: 30_000 },
+      );
+      const callsAtA = (): number => stage.strict.stats().keys[a]?.total ?? 0;
+      const before = callsAtA();
+      expect(await asked(caller, id, 12)).toEqual(served(12));
+      // By now it may have been probed.
+      const { probe_at: probeAt } = await outageOf(id, 'a');
+      expect(callsAtA() - before).toBe(probeAt === revoked.probe_at ? 0 : 1);
     });
   },
 );

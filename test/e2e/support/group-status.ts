@@ -7,6 +7,11 @@ export interface GroupStatus {
   readonly queued: number;
   readonly granted_total: number;
   readonly rejected_total: Readonly<Record<string, number>>;
+  /** Absent: it names none. */
+  readonly members?: readonly {
+    readonly id: string;
+    readonly out: { readonly reason: string; readonly probe_at: string | null } | null;
+  }[];
 }
 
 /** Asks a Headgate for the status of a group. */

@@ -7,7 +7,7 @@ import { nextWakeAt, step } from '../../../src/core/step.ts';
 import type { GroupEvent } from '../../../src/core/events.ts';
 import type { MemberSettings } from '../../../src/core/words/member.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
-import { SERVED } from '../../../src/core/words/signal.ts';
+import { SERVED, type UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { instant, leaseIdOf, memberId, ticketId } from '../../../src/core/words/ids.ts';
 import {
   SOMEBODY,
@@ -17,7 +17,7 @@ import {
   START,
 } from '../../support/core-builders.ts';
 import { runs } from '../runs.ts';
-import { NaiveMembers } from './naive-members.ts';
+import { NaiveMembers, type NaiveBlame } from './naive-members.ts';
 
 /**
  * Random histories of groups of none to five members against a naive one: after every step both have granted the same
@@ -57,6 +57,11 @@ const settingsArb: fc.Arbitrary<GroupSettings> = fc
     return someSettings({ slotsMax, members, affinity, ...patient });
   });
 
+/** An answer of the upstream to a call that runs. */
+type Answer =
+  | { readonly kind: 'mistaken' | 'refuse'; readonly pick: number }
+  | { readonly kind: 'served'; readonly pick: number; readonly blamed: readonly NaiveBlame[] };
+
 type Action =
   | {
       readonly kind: 'ask';
@@ -65,7 +70,8 @@ type Action =
       readonly slots: number;
       readonly excluded: readonly string[];
     }
-  | { readonly kind: 'end' | 'refuse' | 'bring_back'; readonly pick: number }
+  | { readonly kind: 'end' | 'bring_back'; readonly pick: number }
+  | Answer
   | { readonly kind: 'reconfigure'; readonly settings: GroupSettings }
   | { readonly kind: 'advance'; readonly ms: number };
 
@@ -88,6 +94,21 @@ const actionArb: fc.Arbitrary<Action> = fc.oneof(
   },
   { weight: 7, arbitrary: fc.record({ ...kind('end'), pick }) },
   { weight: 2, arbitrary: fc.record({ ...kind('refuse'), pick }) },
+  { weight: 1, arbitrary: fc.record({ ...kind('mistaken'), pick }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      ...kind('served'),
+      pick,
+      blamed: fc.array(
+        fc.record({
+          member: fc.constantFrom(...IDS),
+          agoMs: fc.oneof(fc.constant(0), fc.nat(100_000)),
+        }),
+        { maxLength: 3 },
+      ),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ ...kind('bring_back'), pick }) },
   { weight: 1, arbitrary: fc.record({ ...kind('reconfigure'), settings: settingsArb }) },
   {
@@ -105,7 +126,7 @@ class MembersWorld {
   readonly #naive: NaiveMembers;
   #now = START;
   #asked = 0;
-  readonly seen = { granted: 0, left: 0, held: 0 };
+  readonly seen = { granted: 0, left: 0, held: 0, out: 0, probed: 0 };
 
   constructor(settings: GroupSettings) {
     this.#state = emptyState(settings, 1);
@@ -135,13 +156,14 @@ class MembersWorld {
         const told = { outcome: 'success', settlement: null } as const;
         return this.#step({ kind: 'release', leaseId, ...told }, this.#naive.end(name, now));
       }
+      case 'served':
+      case 'mistaken':
       case 'refuse': {
         const { name } = this.#naive.leases[action.pick % this.#naive.leases.length] ?? {};
         if (name === undefined) return;
         const leaseId = leaseIdOf(ticketId(name), 1);
-        const signal = { ...SERVED, kind: 'unauthorized' } as const;
-        const report = { kind: 'report', leaseId, signal, isRepeat: false } as const;
-        return this.#step(report, this.#naive.refuse(name, now));
+        const [signal, told] = this.#answered(action, name);
+        return this.#step({ kind: 'report', leaseId, signal, isRepeat: false }, told);
       }
       case 'bring_back': {
         const { id } = members[action.pick % members.length] ?? {};
@@ -160,6 +182,23 @@ class MembersWorld {
           this.#advanceTo(this.#now + Math.min(leftMs, RENEW_MS));
         }
         return;
+    }
+  }
+
+  /** Finds what an upstream has said, and what the naive group does about it. */
+  #answered(action: Answer, name: string): readonly [UpstreamSignal, readonly string[]] {
+    const now = this.#now;
+    switch (action.kind) {
+      case 'served': {
+        const blamed = action.blamed.map(({ member, agoMs }) => {
+          return { member: memberId(member), kind: 'quota' as const, agoMs };
+        });
+        return [{ ...SERVED, blamed }, this.#naive.served(name, action.blamed, now)];
+      }
+      case 'mistaken':
+        return [{ ...SERVED, isMistake: true }, this.#naive.tick(now)];
+      case 'refuse':
+        return [{ ...SERVED, kind: 'unauthorized' }, this.#naive.refuse(name, now)];
     }
   }
 
@@ -196,6 +235,10 @@ class MembersWorld {
     }
     assert.deepEqual(told.toSorted(), expected, `at ${this.#now - START}, ${event.kind}`);
     assert.deepEqual(checkInvariants(this.#state, this.#now), []);
+    for (const { controls } of this.#state.members.values()) {
+      if (controls.outage.reason !== null) this.seen.out += 1;
+      if (controls.outage.probe !== null) this.seen.probed += 1;
+    }
     const { waiters, leases } = this.#naive;
     this.seen.held += waiters.filter(({ heldUntil }) => heldUntil !== null).length;
     const standing = [...this.#state.queue.byTicket.keys()];
@@ -211,7 +254,7 @@ class MembersWorld {
 }
 
 test('calls go where the naive group says, in the order of their arrival', () => {
-  const seen = { granted: 0, left: 0, held: 0 };
+  const seen = { granted: 0, left: 0, held: 0, out: 0, probed: 0 };
   fc.assert(
     fc.property(
       settingsArb,
@@ -219,11 +262,17 @@ test('calls go where the naive group says, in the order of their arrival', () =>
       (settings, actions) => {
         const world = new MembersWorld(settings);
         for (const action of actions) world.run(action);
-        for (const name of ['granted', 'left', 'held'] as const) seen[name] += world.seen[name];
+        for (const name of ['granted', 'left', 'held', 'out', 'probed'] as const) {
+          seen[name] += world.seen[name];
+        }
       },
     ),
     runs(1_500),
   );
-  assert.ok(seen.granted > 10_000, `only ${seen.granted} are granted`);
-  assert.ok(seen.left > 300 && seen.held > 300, `hardly any wait for their member: ${seen.held}`);
+  assert.ok(seen.granted > 8_000, `only ${seen.granted} are granted`);
+  assert.ok(seen.left > 200 && seen.held > 300, `hardly any wait for their member: ${seen.held}`);
+  assert.ok(
+    seen.out > 5_000 && seen.probed > 200,
+    `hardly any are out: ${seen.out}, ${seen.probed}`,
+  );
 });

@@ -28,6 +28,12 @@ interface NaiveOutage {
   probe: string | null;
 }
 
+/** A refusal by a member of a call that another one has served since. */
+export interface NaiveBlame {
+  readonly member: string;
+  readonly agoMs: number;
+}
+
 /** How long a probe is waited for: at first, and at most. */
 const OUT_MIN_MS = 60_000;
 const OUT_MAX_MS = 900_000;
@@ -44,6 +50,10 @@ export class NaiveMembers {
   waiters: NaiveWaiter[] = [];
   leases: NaiveLease[] = [];
   readonly #out = new Map<string, NaiveOutage>();
+  /** When members came back last. */
+  readonly #backAt = new Map<string, number>();
+  /** All members that there ever were. */
+  readonly #known = new Set<string>();
   /** The members of all grants, in their order. */
   readonly #granted: string[] = [];
   readonly #belongs = new Map<string, { readonly member: string; readonly until: number }>();
@@ -53,6 +63,7 @@ export class NaiveMembers {
 
   constructor(settings: GroupSettings) {
     this.settings = settings;
+    for (const { id } of settings.members) this.#known.add(id);
   }
 
   /** Lists where each call counts: a group without members has but one; the key of the upstream is that of its successor. */
@@ -71,14 +82,15 @@ export class NaiveMembers {
     const lease = this.leases.find((each) => each.name === name);
     if (lease !== undefined) this.#holds.push(now - lease.since);
     this.leases = this.leases.filter((each) => each !== lease);
-    for (const [id, { probe }] of this.#out) {
-      if (probe === name) this.#out.delete(id);
+    for (const out of this.#out.values()) {
+      if (out.probe === name) out.probe = null;
     }
     return this.#settle(now);
   }
 
   reconfigure(settings: GroupSettings, now: number): string[] {
     this.settings = settings;
+    for (const { id } of settings.members) this.#known.add(id);
     // A probe that counts elsewhere now tells nothing of this member.
     for (const [id, out] of this.#out) {
       const probe = this.leases.find(({ name }) => name === out.probe);
@@ -87,22 +99,41 @@ export class NaiveMembers {
     return this.#settle(now);
   }
 
-  /** The upstream refuses the key of a call: its member is out, for longer where the call was its probe. */
+  /** The upstream refuses the key of a call: nothing follows, but that its member is out for longer where it was its probe. */
   refuse(name: string, now: number): string[] {
-    const lease = this.leases.find((each) => each.name === name);
-    const id = lease === undefined ? '' : this.countsAt(lease);
-    if (lease === undefined || id === '') return this.#settle(now);
+    const id = this.#memberOf(name);
     const out = this.#out.get(id);
-    const isProbe = out?.probe === name;
-    if (out === undefined || isProbe) {
-      const waitMs = isProbe ? Math.min(OUT_MAX_MS, 2 * out.waitMs) : OUT_MIN_MS;
+    if (out?.probe === name) {
+      const waitMs = Math.min(OUT_MAX_MS, 2 * out.waitMs);
       this.#out.set(id, { waitMs, probeAt: now + waitMs, probe: null });
     }
     return this.#settle(now);
   }
 
-  bringBack(id: string, now: number): string[] {
+  /** A call is served: its member is in if it was its probe, and others are out that have refused it and were in since. */
+  served(name: string, blamed: readonly NaiveBlame[], now: number): string[] {
+    const here = this.#memberOf(name);
+    if (this.#out.get(here)?.probe === name) this.#back(here, now);
+    for (const { member, agoMs } of this.settings.members.length === 0 ? [] : blamed) {
+      const isNews = now - agoMs >= (this.#backAt.get(member) ?? 0);
+      if (member === here || !isNews || this.#out.has(member) || !this.#known.has(member)) continue;
+      this.#out.set(member, { waitMs: OUT_MIN_MS, probeAt: now + OUT_MIN_MS, probe: null });
+    }
+    return this.#settle(now);
+  }
+
+  #memberOf(name: string): string {
+    const lease = this.leases.find((each) => each.name === name);
+    return lease === undefined ? '' : this.countsAt(lease);
+  }
+
+  #back(id: string, now: number): void {
     this.#out.delete(id);
+    this.#backAt.set(id, now);
+  }
+
+  bringBack(id: string, now: number): string[] {
+    this.#back(id, now);
     return this.#settle(now);
   }
 

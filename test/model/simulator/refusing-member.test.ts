@@ -1,7 +1,7 @@
 // Members of four slots each, of which one takes fewer calls at once, or none: what callers see, and what is lost.
 import { describe, expect, test } from 'vitest';
 import { instant, memberId } from '../../../src/core/words/ids.ts';
-import { SERVED, type RefusalKind } from '../../../src/core/words/signal.ts';
+import { SERVED, takesOut, type RefusalKind } from '../../../src/core/words/signal.ts';
 import { SOMEBODY, someMember, someTicket, START } from '../../support/core-builders.ts';
 import { Clock } from './clock.ts';
 import { Random } from './random.ts';
@@ -57,12 +57,12 @@ function simulate(seed: number, { members: count, takes, kind, forMs }: Way): Se
     call: number,
     enqueuedAt: ReturnType<typeof instant>,
     attempt: number,
-    excluded: readonly string[],
+    excluded: readonly { readonly member: string; readonly refusedAt: number }[],
   ): void => {
     const holder = { ...SOMEBODY };
     const ticket = someTicket(`call-${call}`, enqueuedAt, {
       holder,
-      excluded: excluded.map(memberId),
+      excluded: excluded.map((one) => memberId(one.member)),
     });
     group.ask(ticket, attempt, 1e9, (answer) => {
       if (answer.kind !== 'granted') throw new Error(`${call} was not granted: ${answer.kind}`);
@@ -77,12 +77,13 @@ function simulate(seed: number, { members: count, takes, kind, forMs }: Way): Se
         seen.refused += 1;
         seen.refusalsMax = Math.max(seen.refusalsMax, excluded.length + 1);
         clock.after(REFUSAL_MS, () => {
+          const refusedAt = clock.now;
           const signal = { ...SERVED, kind };
           group.send({ kind: 'report', leaseId, signal, isRepeat: false });
           group.release(ticket, leaseId, 'refused');
           if (excluded.length + 1 < members.length) {
             back.set(call, enqueuedAt);
-            ask(call, enqueuedAt, attempt + 1, [...excluded, member]);
+            ask(call, enqueuedAt, attempt + 1, [...excluded, { member: 'bad', refusedAt }]);
           } else {
             seen.failed += 1;
             begin();
@@ -91,7 +92,11 @@ function simulate(seed: number, { members: count, takes, kind, forMs }: Way): Se
         return;
       }
       if (member === 'bad') runsAtBad += 1;
-      group.send({ kind: 'report', leaseId, signal: SERVED, isRepeat: false });
+      const blamed = excluded.map((one) => {
+        return { member: memberId(one.member), kind, agoMs: clock.now - one.refusedAt };
+      });
+      const signal = { ...SERVED, blamed };
+      group.send({ kind: 'report', leaseId, signal, isRepeat: false });
       const runMs = random.lognormal(SERVICE_MS, 0.5);
       clock.after(runMs, () => {
         if (member === 'bad') runsAtBad -= 1;
@@ -126,6 +131,8 @@ describe.each(['concurrency', 'unknown', 'overload', 'unauthorized', 'quota'] as
         const forMs = 120_000;
         const seen = simulate(1, { members, takes: 0, kind, forMs });
         expect(seen.refused).toBeGreaterThan(0);
+        // Who had come by when it went out, and a probe.
+        expect(seen.refused).toBeLessThanOrEqual(takesOut(kind) ? CALLERS + 1 : Infinity);
         expect(seen.failed).toBe(0);
         expect(seen.refusalsMax).toBeLessThanOrEqual(1);
         expect(seen.servedMs / ((members - 1) * SLOTS_EACH * forMs)).toBeGreaterThan(0.9);

@@ -518,8 +518,7 @@ describe('an operator', () => {
   test('brings one back without a probe that a refusal took out', () => {
     const group = groupOf({ a: 2, b: 1 });
     group.ask('1');
-    group.report('1', { kind: 'quota' });
-    group.release('1', 'refused');
+    refusedThenServed(group, '1', 'quota');
     group.askAll('2', '3');
     expect(group.waiting()).toEqual(['3']);
     group.send({ kind: 'bring_back', member: memberId('a') });
@@ -687,8 +686,7 @@ describe('a change of the members', () => {
   test('that leaves a call none but one that is out ends its wait', () => {
     const group = groupOf({ a: 1, b: 1 });
     group.ask('0', { excluded: ['a'] });
-    group.report('0', { kind: 'quota' });
-    group.release('0', 'refused');
+    refusedThenServed(group, '0', 'quota');
     changed(group, 'b', { isEnabled: false });
     group.ask('holds');
     group.ask('1', { deadlineMs: 10_000 });
@@ -730,17 +728,17 @@ describe('a change of the members', () => {
   });
 
   test('waits for no probe that counts elsewhere by then', () => {
-    const group = groupOf({ a: 1 });
+    const group = groupOf({ a: 1, b: 1 });
     const { members } = group.state.settings;
     group.ask('1');
-    group.report('1', { kind: 'quota' });
-    group.release('1', 'refused');
+    refusedThenServed(group, '1', 'quota');
     group.advance(60_000);
-    group.ask('probe');
+    group.ask('probe', { excluded: ['b'] });
+    expect(outageOf(group, 'a').probe).not.toBeNull();
     group.reconfigure({ members: [], slotsMax: 1 });
     group.release('probe');
     group.reconfigure({ members, slotsMax: Infinity });
-    group.ask('2');
+    group.ask('2', { excluded: ['b'] });
     expect(at(group, '2')).toBe('a');
   });
 
@@ -773,11 +771,12 @@ describe('a member that is there under another id', () => {
     for (const name of ['2', '3']) group.release(name);
     group.ask('5', { agent: 'x' });
     expect(at(group, '5')).toBe('renamed');
-    group.report('5', { kind: 'quota' });
-    expect(group.member('renamed').controls.outage.reason).toBe('quota');
+    group.report('5', { kind: 'requests', retryAfterMs: 30_000 });
+    const pausedUntil = group.now + 30_000;
+    expect(group.member('renamed').controls.pause.until).toBe(pausedUntil);
     group.reconfigure({ members: [known] });
     expect(at(group, '5')).toBe('known');
-    expect(group.member('known').controls.outage.reason).toBe('quota');
+    expect(group.member('known').controls.pause.until).toBe(pausedUntil);
   });
 
   test('counts calls whose holders know it by the id of before, after a reset too', () => {

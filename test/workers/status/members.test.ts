@@ -250,9 +250,7 @@ describe('an operator', () => {
 
   it('leaves callers a clear word where no member is left', async () => {
     const name = await split();
-    const one = await hold(name, 'one');
-    await one.lease.report({ ...SERVED, kind: 'quota' }, false);
-    await one.lease.release('refused', 402);
+    await refusedThenServed(name, 'one', 'quota');
     await change('POST', `/groups/${name}/members/b/take-out`);
     const impatient = request(name, 'two', { deadlineAt: Date.now() + 10_000 });
     expect(await pool(name).acquire(impatient)).toMatchObject({
