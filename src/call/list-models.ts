@@ -2,11 +2,13 @@ import { upstreamRequestHeaders } from '../upstream/transfer/request-headers.ts'
 import { textWithin } from '../upstream/body/bounded-text.ts';
 import {
   CREDENTIAL_HEADERS,
+  dropAccounts,
   dropCredentials,
   keyToPlace,
   placeCredentials,
 } from '../upstream/transfer/credentials.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
+import { ACCOUNT_SELECTORS } from '../providers/accounts.ts';
 import { unifiedPath } from '../routing/choose-upstream.ts';
 import { configuredModels } from '../routing/configured-models.ts';
 import { LIMITED_OPERATIONS } from '../upstream/operation/operations-table.ts';
@@ -107,7 +109,10 @@ async function modelsOf(upstream: Upstream, call: KnownCall): Promise<Model[] | 
   const injected = keyToPlace(upstream, 'openai', key.injected);
   const noQuery = new URLSearchParams();
   // With the operator's key, the list is asked of upstreams that the caller did not name.
-  if (injected !== null) dropCredentials(headers, noQuery);
+  if (injected !== null) {
+    dropCredentials(headers, noQuery);
+    dropAccounts(headers, noQuery, ACCOUNT_SELECTORS);
+  }
   placeCredentials(headers, noQuery, caller.credentials, injected);
   // A redirect would take the key to wherever it leads, so it counts as no list.
   const answer = await fetcherOf(upstream.via, call.env).fetch(`${upstream.baseUrl}${path}`, {

@@ -1,6 +1,6 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import { claimAt, claimsOf } from '../upstream/account/token-claims.ts';
-import { providerOf } from './index.ts';
+import { providerOf, PROVIDERS } from './index.ts';
 
 /** The way in which it is told whose a key is. */
 export type AccountSign =
@@ -47,3 +47,14 @@ function accountIn(key: string, paths: readonly (readonly string[])[]): string |
   const values = paths.map((path) => claimAt(claims, path));
   return values[0] === null ? null : JSON.stringify(values);
 }
+
+const SELECTORS = PROVIDERS.flatMap(({ accountSelectors }) => accountSelectors ?? []);
+
+/**
+ * Everything by which calls say whose account they are for, at any provider: an upstream may be another gateway before one
+ * of them.
+ */
+export const ACCOUNT_SELECTORS = {
+  headers: [...new Set(SELECTORS.flatMap(({ headers }) => headers))],
+  parameters: new Set(SELECTORS.flatMap(({ parameters = [] }) => parameters)),
+} as const;

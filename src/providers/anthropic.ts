@@ -28,6 +28,11 @@ export const anthropic = {
     date: '2026-11-20',
     note: 'OAuth tokens last for hours, and each machine has its own. The seats of a team are one organization.',
   },
+  accountSelectors: {
+    headers: ['anthropic-workspace-id'],
+    source: 'https://platform.claude.com/docs/en/api/overview',
+    date: '2026-11-20',
+  },
   limitHeaders: {
     refill: 'continuous',
     probes: ['anthropic-ratelimit-requests-remaining', 'anthropic-ratelimit-tokens-remaining'],

@@ -16,4 +16,9 @@ export const chatgpt = {
   baseUrl: null,
   hosts: /^chatgpt\.com$/,
   account: CHATGPT_ACCOUNT,
+  accountSelectors: {
+    headers: ['chatgpt-account-id'],
+    source: 'https://github.com/openai/codex',
+    date: '2026-11-20',
+  },
 } satisfies Provider;

@@ -8,6 +8,12 @@ export const gemini = {
   baseUrl: 'https://generativelanguage.googleapis.com',
   dialect: 'gemini',
   models: ['gemini-*', 'text-embedding-0*', 'imagen-*', 'veo-*', 'learnlm-*'],
+  accountSelectors: {
+    headers: ['x-goog-user-project'],
+    parameters: ['userproject', '$userproject'],
+    source: 'https://docs.cloud.google.com/apis/docs/system-parameters',
+    date: '2026-11-20',
+  },
   refusals: [
     {
       // The plan does not have the model at all. As seen 2026-01-16.

@@ -3,4 +3,9 @@ import type { Provider } from './provider.ts';
 export const huggingface = {
   id: 'huggingface',
   baseUrl: 'https://router.huggingface.co',
+  accountSelectors: {
+    headers: ['x-hf-bill-to'],
+    source: 'https://huggingface.co/docs/inference-providers/pricing',
+    date: '2026-11-20',
+  },
 } satisfies Provider;

@@ -24,6 +24,11 @@ export const openai = {
     'whisper-1', // The other Whispers are open weights that resellers serve.
   ],
   account: CHATGPT_ACCOUNT,
+  accountSelectors: {
+    headers: ['openai-organization', 'openai-project'],
+    source: 'https://platform.openai.com/docs/api-reference/authentication',
+    date: '2026-11-20',
+  },
   limitHeaders: {
     ...COMMON_HEADERS,
     isReliable: true,

@@ -50,6 +50,8 @@ export interface Provider {
    * @default false
    */
   readonly isKnownByDialect?: boolean;
+  /** Words of a call for the account, or the part of one, that it is for, among those that its key may use. */
+  readonly accountSelectors?: AccountSelectors;
   /** Its limits of calls at once, before anybody configured one. */
   readonly limits?: readonly KnownLimit[];
   /**
@@ -128,4 +130,14 @@ export interface AccountSigns {
   /** When it was last known to hold, as `YYYY-MM-DD`. */
   readonly date: string;
   readonly note?: string;
+}
+
+/** Names in lower case under which a call says whose account it is for. */
+interface AccountSelectors {
+  readonly headers: readonly string[];
+  /** Parameters of the query. */
+  readonly parameters?: readonly string[];
+  readonly source: string;
+  /** When they were last known to hold, as `YYYY-MM-DD`. */
+  readonly date: string;
 }

@@ -9,6 +9,7 @@ export const vertex = {
   dialect: 'gemini',
   openaiAt: null, // Project and location stand in the path.
   keyNamesAccount: false,
+  accountSelectors: gemini.accountSelectors,
   refusals: gemini.refusals,
   prices: CLOUD_PRICES.vertex,
 } satisfies Provider;

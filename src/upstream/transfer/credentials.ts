@@ -124,15 +124,25 @@ export function dropCredentials(headers: Headers, query: URLSearchParams): void 
   for (const name of named.query) query.delete(name);
 }
 
-/** Headers that name an account, or a part of one, that the key must be of. */
-const ACCOUNT_HEADERS = ['openai-organization', 'openai-project', 'x-goog-user-project'] as const;
+/** Names in lower case under which a call says whose account it is for. */
+interface AccountNames {
+  readonly headers: readonly string[];
+  readonly parameters: ReadonlySet<string>;
+}
 
 /**
- * Takes out, in place, what says which account a call is for: who may run with any of several keys must not name the
- * account of one, for all others would be refused.
+ * Takes out, in place, what says which account a call is for, where its key is another than its caller knew: the key must
+ * not be refused for that, nor pay from another account than its operator meant.
  */
-export function dropAccounts(headers: Headers): void {
-  for (const name of ACCOUNT_HEADERS) headers.delete(name);
+export function dropAccounts(
+  headers: Headers,
+  query: URLSearchParams,
+  { headers: names, parameters }: AccountNames,
+): void {
+  for (const name of names) headers.delete(name);
+  // Found first, deleted afterwards: deleting while iterating skips entries.
+  const found = [...query.keys()].filter((name) => parameters.has(name.toLowerCase()));
+  for (const name of found) query.delete(name);
 }
 
 /**

@@ -66,6 +66,13 @@ test('no id, alias or base URL is of two', () => {
   expect(new Set(urls).size).toBe(urls.length);
 });
 
+test('what selects an account is named in lower case, with its source', () => {
+  const all = PROVIDERS.flatMap(({ accountSelectors }) => accountSelectors ?? []);
+  expect(all.length).toBeGreaterThan(0);
+  all.forEach(isSourced);
+  isLower(all.flatMap(({ headers, parameters = [] }) => [...headers, ...parameters]));
+});
+
 describe.each(PROVIDERS)('$id', (provider: Provider) => {
   const { id, baseUrl, hosts } = provider;
 

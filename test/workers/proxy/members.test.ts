@@ -72,8 +72,14 @@ describe('what its caller sent as a credential stays here', () => {
     ['tokens in the query', {}, `?access_token=${OWN_KEY}`],
     [
       'the account that it asks for',
-      { 'openai-organization': OWN_KEY, 'openai-project': OWN_KEY },
-      '',
+      {
+        'openai-organization': OWN_KEY,
+        'openai-project': OWN_KEY,
+        'chatgpt-account-id': OWN_KEY,
+        'anthropic-workspace-id': OWN_KEY,
+        'x-goog-user-project': OWN_KEY,
+      },
+      `?userProject=${OWN_KEY}`,
     ],
   ])('%s', async (_, headers, query) => {
     const at = await newScene({ members: A_THEN_B, settings: { here: { echo: true } } });

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { KeyPlace } from '../../../../src/contract/config/upstream.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../../src/providers/catalog.ts';
+import { ACCOUNT_SELECTORS } from '../../../../src/providers/accounts.ts';
 import {
+  dropAccounts,
   dropCredentials,
   keyPlaceFor,
   placeCredentials,
@@ -228,3 +230,24 @@ it.each(['apikey', 'X-ApiKey', 'Helicone-Auth', 'X-Gateway-JWT', 'x-amz-signatur
     expect(query.toString()).toBe('api-version=v');
   },
 );
+
+describe('what says whose account a call is for is taken out', () => {
+  it.each([
+    'ChatGPT-Account-ID',
+    'OpenAI-Organization',
+    'OpenAI-Project',
+    'anthropic-workspace-id',
+    'X-Goog-User-Project',
+    'X-HF-Bill-To',
+  ])('of the headers: %s', (name) => {
+    const headers = new Headers({ [name]: 'theirs', 'openai-beta': 'b' });
+    dropAccounts(headers, new URLSearchParams(), ACCOUNT_SELECTORS);
+    expect([...headers.keys()]).toEqual(['openai-beta']);
+  });
+
+  it('of the query, and of that nothing else', () => {
+    const query = new URLSearchParams('userProject=a&%24userProject=b&alt=sse&userProject=c');
+    dropAccounts(new Headers(), query, ACCOUNT_SELECTORS);
+    expect(query.toString()).toBe('alt=sse');
+  });
+});
