@@ -59,7 +59,9 @@ export async function listModels(call: KnownCall): Promise<Response> {
     const { id, secret, openaiAt } = upstream;
     if (openaiAt === null) return false;
     if (id === snapshot.config.default_upstream) return true;
-    return goesByMembers(caller, upstream) && (secret ?? secretOfMember(upstream, call)) !== null;
+    return (
+      goesByMembers(caller, upstream) && (secret ?? secretOfMember(upstream, null, call)) !== null
+    );
   });
   const lists = await Promise.allSettled(
     asked.map((upstream) => within(LIST_TIMEOUT_MS, modelsOf(upstream, call))),
@@ -84,7 +86,7 @@ async function namedModels(at: ReadonlySet<Upstream>, call: KnownCall): Promise<
   const models: Model[] = [];
   for (const { upstream, model } of named) {
     if (!at.has(upstream) || (upstream.openaiAt ?? upstream.anthropicAt) === null) continue;
-    const found = await keyWithoutSlot(upstream, call);
+    const found = await keyWithoutSlot(upstream, model, call);
     if (found.kind === 'rejected' || !mayCall(call, upstream, found.key, model)) continue;
     const { id } = upstream;
     const said = { object: 'model', created: 0, owned_by: id };
@@ -96,7 +98,7 @@ async function namedModels(at: ReadonlySet<Upstream>, call: KnownCall): Promise<
 /** Asks an upstream for its list; null: it gives none, or one that is too long. */
 async function modelsOf(upstream: Upstream, call: KnownCall): Promise<Model[] | null> {
   const { caller } = call;
-  const found = await keyWithoutSlot(upstream, call);
+  const found = await keyWithoutSlot(upstream, null, call);
   const path = unifiedPath(upstream, 'openai', '/v1/models');
   if (found.kind === 'rejected' || path === null) return null;
   const { key } = found;

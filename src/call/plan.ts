@@ -51,7 +51,7 @@ export async function planAt(
   const isSpilled = spilledFrom !== null;
   const found = await (operation.limited || isSpilled
     ? keyFor(upstream, caller, table, env, isSpilled)
-    : keyWithoutSlot(upstream, call));
+    : keyWithoutSlot(upstream, model, call));
   // A member may have the key that its upstream has not.
   const byMembers = operation.limited && goesByMembers(caller, upstream, isSpilled);
   const mayLackKey = table.routes.hasMembers && byMembers;

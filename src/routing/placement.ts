@@ -98,12 +98,11 @@ export interface Routes {
    */
   upstreamOfMember(call: CallToMember, upstreams: ReadonlyMap<string, Upstream>): Upstream | null;
   /**
-   * Name of the secret that a member at an upstream has of its own, the first one of a group that takes calls of these
-   * keys and may be used. Null: none has one.
+   * Name of the secret that a member has of its own at the upstream of a call, the first one that is switched on of a group
+   * that takes such calls and may be used. A call that names no model is one of any. Null: none has one.
    */
   secretOfMember(
-    upstream: Upstream,
-    keyIds: readonly string[],
+    call: Pick<RoutedCall, 'upstream' | 'model' | 'keyIds'>,
     mayUse: (group: string) => boolean,
   ): string | null;
   /** Configured groups that stand for the upstream, or for something of it. */
@@ -175,10 +174,13 @@ export function compileRoutes(config: Config): Routes {
         );
       return possible.find(isServedBy) ?? null;
     },
-    secretOfMember(upstream, keyIds, mayUse) {
+    secretOfMember({ upstream, model, keyIds }, mayUse) {
+      const names = namesOf(upstream, model);
       for (const one of withMembers) {
         const { config: group } = one;
-        if (!one.matchesCaller(keyIds) || !mayUse(group.name)) continue;
+        if (!one.matchesUpstream(upstream) || !one.matchesCaller(keyIds)) continue;
+        if (model !== null && one.matchesModel?.(names) === false) continue;
+        if (!mayUse(group.name)) continue;
         const own = membersOf(group).find(
           ({ config: { upstream: id, secret, enabled } }) =>
             enabled && secret !== undefined && id === upstream.id,

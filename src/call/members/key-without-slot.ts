@@ -6,11 +6,15 @@ import { goesByMembers } from './goes-by-members.ts';
 
 /**
  * Chooses the key of a call that takes no slot. Nobody grants it a member: where its upstream has no secret, it goes
- * with that of the first member there.
+ * with that of the first member there, of a group that would take such a call.
  */
-export function keyWithoutSlot(upstream: Upstream, call: KnownCall): ReturnType<typeof keyFor> {
+export function keyWithoutSlot(
+  upstream: Upstream,
+  model: string | null,
+  call: KnownCall,
+): ReturnType<typeof keyFor> {
   const { caller, table, env } = call;
-  const secret = upstream.secret ?? secretOfMember(upstream, call);
+  const secret = upstream.secret ?? secretOfMember(upstream, model, call);
   return keyFor(
     secret === upstream.secret ? upstream : { ...upstream, secret },
     caller,
@@ -19,12 +23,17 @@ export function keyWithoutSlot(upstream: Upstream, call: KnownCall): ReturnType<
   );
 }
 
-/** Name of the secret that a member at an upstream gives to calls of a caller that take no slot; null: there is none. */
+/**
+ * Name of the secret that a member at an upstream gives to calls of a caller that take no slot, and name this model or none
+ * (null); null: there is none.
+ */
 export function secretOfMember(
   upstream: Upstream,
+  model: string | null,
   { caller, table: { routes } }: Pick<KnownCall, 'caller' | 'table'>,
 ): string | null {
   if (!routes.hasMembers || caller.gatewayKeyId === null) return null;
   if (!goesByMembers(caller, upstream)) return null;
-  return routes.secretOfMember(upstream, caller.keyIds, (group) => mayUse(caller.key, group, true));
+  const { keyIds, key } = caller;
+  return routes.secretOfMember({ upstream, model, keyIds }, (group) => mayUse(key, group, true));
 }

@@ -247,6 +247,32 @@ describe('a call that takes no slot', () => {
     expect([headers['authorization'], member]).toEqual([`Bearer ${SECRETS.UPSTREAM_B}`, null]);
   });
 
+  it('with none of a group that takes no such calls', async () => {
+    const at = await newScene({
+      members: [{ secret: 'UPSTREAM_B' }],
+      ...ofNobody,
+      beside: (id) => [
+        {
+          name: `elsewhere-${id('there')}`,
+          match: { upstreams: [id('there')] },
+          members: [{ upstream: id('here'), secret: 'UPSTREAM_A' }],
+        },
+        {
+          name: `a-${id('here')}`,
+          match: { models: ['x'] },
+          members: [{ upstream: id('here'), secret: 'UPSTREAM_C' }],
+        },
+      ],
+    });
+    const keyOf = async (path: string, said: Record<string, string> = {}) =>
+      (await echoed(at.path('here', path), '{}', { ...KEY, ...said })).headers['authorization'];
+    const named = (model: string) => keyOf('/v1/files', { 'headgate-model': model });
+    expect(await named('m')).toBe(`Bearer ${SECRETS.UPSTREAM_B}`);
+    expect(await named('x')).toBe(`Bearer ${SECRETS.UPSTREAM_C}`);
+    expect(await named('y')).toBeUndefined();
+    expect(await keyOf('/v1/files')).toBe(`Bearer ${SECRETS.UPSTREAM_C}`);
+  });
+
   it('with that of its upstream, if it has one', async () => {
     const upstreams = { here: { auth: { secret: 'UPSTREAM_C' } } };
     const at = await newScene({ members: A_THEN_B, upstreams, ...ofNobody });
