@@ -28,7 +28,7 @@ export function addTesterRoutes(app: AdminApp): void {
   serve(app, 'testCall', async ({ context, body: call }) => {
     const snapshot = await currentSnapshot(context.env);
     const upstreams = resolveUpstreams(snapshot.config, BUILT_IN_UPSTREAMS);
-    const routes = compileRoutes(snapshot.config);
+    const routes = compileRoutes(snapshot.config, upstreams);
     const chosen = choose(call, upstreams, routes, snapshot.config.default_upstream);
     const body =
       'reason' in chosen
@@ -64,7 +64,7 @@ function choose(
     model,
     shape,
     upstreamOfMember: (named, isServedBy) =>
-      routes.upstreamOfMember({ model: named, keyIds, isServedBy }, upstreams),
+      routes.upstreamOfMember({ model: named, keyIds, isServedBy }),
   };
   const choice = chooseUpstream(asked, upstreams, byDefault);
   switch (choice.kind) {
@@ -102,6 +102,7 @@ async function tested(
     upstream,
     model,
     operation: call.operation,
+    path: null,
     caller: call.key ?? 'anonymous',
     keyIds: keyIdsOf(call.key),
     keyFingerprint: upstream.isKeyless ? null : (injected ?? given),

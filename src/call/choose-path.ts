@@ -49,7 +49,7 @@ export function choosePath(
 ): Chosen | Rejected {
   const { keyIds } = caller;
   const upstreamOfMember: Asked['upstreamOfMember'] = (named, isServedBy) =>
-    table.routes.upstreamOfMember({ model: named, keyIds, isServedBy }, table.upstreams);
+    table.routes.upstreamOfMember({ model: named, keyIds, isServedBy });
   const choice = choose(table, { header: headers.upstream, model, shape, upstreamOfMember });
   if (choice.kind === 'rejected') return choice;
   const { upstream, prefix } = choice;

@@ -149,7 +149,7 @@ function mayCall(
   const { key } = call.caller;
   if (key === null || key.groups.length === 0) return true;
   return LIMITED_OPERATIONS.some((operation) => {
-    const routed = routedCall(call, { upstream, operation, model }, upstreamKey);
+    const routed = routedCall(call, { upstream, path: null, operation, model }, upstreamKey);
     return forbiddenFor(key, placementsOf(call, routed)) === null;
   });
 }

@@ -47,7 +47,7 @@ export async function planAt(
   spilledFrom: Located | null = null,
 ): Promise<Candidate | Rejected> {
   const { caller, table, env } = call;
-  const { upstream, operation, model } = located;
+  const { upstream, path, operation, model } = located;
   const isSpilled = spilledFrom !== null;
   const found = await (operation.limited || isSpilled
     ? keyFor(upstream, caller, table, env, isSpilled)
@@ -58,7 +58,7 @@ export async function planAt(
   if (found.kind === 'rejected' && !mayLackKey) return found;
   const calledKey = found.kind === 'key' ? found.key : NO_KEY;
   const account = operation.limited ? await accountOf(call, upstream, calledKey) : null;
-  const at = { upstream, operation: operation.name, model };
+  const at = { upstream, path, operation: operation.name, model };
   const routed = { ...routedCall(call, at, calledKey), account };
   const placed = placementsOf(call, routed);
   const members = mayLackKey ? membersFor(call, located, placed, spilledFrom) : null;
@@ -113,7 +113,7 @@ export function atMember(candidate: Candidate, member: MemberPlace): Candidate {
 /** A call of the caller as groups see it, whether it is made or not. */
 export function routedCall(
   { request, caller }: KnownCall,
-  at: Pick<RoutedCall, 'upstream' | 'operation' | 'model'>,
+  at: Pick<RoutedCall, 'upstream' | 'path' | 'operation' | 'model'>,
   key: UpstreamKey,
 ): RoutedCall {
   return {

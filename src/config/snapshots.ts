@@ -322,7 +322,7 @@ function compile(snapshot: Snapshot): RoutingTable {
   return {
     snapshot,
     upstreams,
-    routes: compileRoutes(config),
+    routes: compileRoutes(config, upstreams),
     keys: keysByHash(config.keys),
   };
 }

@@ -1,6 +1,7 @@
 import type { GroupConfig } from '../contract/config/config.ts';
 import { memberIdOf, type MemberConfig } from '../contract/config/members.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
+import { hasSibling } from './sibling-path.ts';
 
 /** A place where calls of a group can run, as calls look at it. */
 export interface GroupMember {
@@ -43,4 +44,18 @@ export function secretOf({ config: { secret } }: GroupMember, upstream: Upstream
 /** Lists members in the order in which a call would take the first one that is free: by tier, then as they are listed. */
 export function byTier(members: readonly GroupMember[]): GroupMember[] {
   return members.toSorted((a, b) => a.config.tier - b.config.tier);
+}
+
+/**
+ * Tells whether calls to an upstream, by a path there or any (null), have a route at some member of a group, or it names
+ * none. Where no member's upstream is there any more it takes them all the same: they are refused, and not let past it.
+ */
+export function hasRouteIn(
+  config: GroupConfig,
+  upstreams: ReadonlyMap<string, Upstream>,
+): (from: Upstream, path: string | null) => boolean {
+  const ids = new Set(membersOf(config).map((member) => member.config.upstream));
+  const places = [...ids].flatMap((id) => upstreams.get(id) ?? []);
+  if (places.length === 0) return () => true;
+  return (from, path) => places.some((to) => to === from || hasSibling(from, to, path));
 }

@@ -2,7 +2,7 @@ import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { compileGlobs, globsMayOverlap } from './glob.ts';
-import { hasMembers } from './members.ts';
+import { hasMembers, hasRouteIn } from './members.ts';
 import { baseUrlGlobs, narrowFirst, upstreamsOf } from './group-match.ts';
 
 type Match = GroupConfig['match'];
@@ -54,7 +54,12 @@ export function replacedBy(
 ): string[] {
   const [own] = comparable({ groups: [group] });
   if (own === undefined || !own.isTargeted) return [];
-  const reached = new Map(upstreamsOf(group, upstreams).map((each) => [each.id, each]));
+  const hasRoute = hasRouteIn(group, upstreams);
+  const reached = new Map(
+    upstreamsOf(group, upstreams)
+      .filter((each) => hasRoute(each, null))
+      .map((each) => [each.id, each]),
+  );
   return automatic.filter((name) => {
     const [id = '', modelPrefix] = name.slice(AUTO_PREFIX.length).split(/\/(.*)/s);
     const upstream = reached.get(id);

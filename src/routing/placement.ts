@@ -18,7 +18,7 @@ import {
   type ModelNames,
   type ModelUse,
 } from './group-match.ts';
-import { byTier, hasMembers, membersOf } from './members.ts';
+import { byTier, hasMembers, hasRouteIn, membersOf } from './members.ts';
 import { compileCanonical, modelNames } from './model-names.ts';
 import { partitionOf } from './partition.ts';
 import { longestTimeoutMs } from './lane-timeouts.ts';
@@ -33,6 +33,8 @@ interface CallBeforeModel {
 
 /** A call that needs a slot. */
 export interface RoutedCall extends CallBeforeModel {
+  /** Path behind the upstream's base URL. Null: any of its operation. */
+  readonly path: string | null;
   /** The model as the upstream will see it, or null where the call names none. */
   readonly model: string | null;
   /** The one who is charged. */
@@ -96,7 +98,7 @@ export interface Routes {
    * The upstream that a call of a model goes to which a group with members takes, where nothing else names one: that of
    * the member which comes first, among those that serve the call. Null: no such group takes it.
    */
-  upstreamOfMember(call: CallToMember, upstreams: ReadonlyMap<string, Upstream>): Upstream | null;
+  upstreamOfMember(call: CallToMember): Upstream | null;
   /**
    * Name of the secret that a member has of its own at the upstream of a call, the first one that is switched on of a group
    * that takes such calls and may be used. A call that names no model is one of any. Null: none has one.
@@ -124,16 +126,27 @@ interface CallToMember {
 }
 
 /** Compiles the groups of a configuration, once per version. */
-export function compileRoutes(config: Config): Routes {
+export function compileRoutes(
+  config: Config,
+  upstreams: ReadonlyMap<string, Upstream>,
+): Routes {
   const groups = compileGroups(config.groups);
   const groupsAt = groupsByUpstream(groups);
+  const withMembers = groups.filter(({ config: group }) => hasMembers(group));
+  const routesIn = new Map(
+    withMembers.map((group) => [group, hasRouteIn(group.config, upstreams)] as const),
+  );
+  // Nothing is translated, so a call that none of its members has a route for is none of a group's.
+  const takes = (group: CompiledGroup, at: Upstream, path: string | null): boolean =>
+    routesIn.get(group)?.(at, path) ?? true;
   const compiled = new WeakMap<Upstream, UpstreamRoutes>();
   // At its first call: most isolates see few of two hundred upstreams before the next version.
   const saturated = saturatedAutoGroups(config);
   const of = (upstream: Upstream): UpstreamRoutes => {
     const known = compiled.get(upstream);
     if (known !== undefined) return known;
-    const made = compileUpstream(upstream, groupsAt(upstream), saturated);
+    const possible = groupsAt(upstream).filter((group) => takes(group, upstream, null));
+    const made = compileUpstream(upstream, possible, saturated);
     compiled.set(upstream, made);
     return made;
   };
@@ -145,7 +158,6 @@ export function compileRoutes(config: Config): Routes {
   );
   const ownOf = (call: CallBeforeModel) =>
     ofKeys.size === 0 ? [] : call.keyIds.flatMap((id) => ofKeys.get(id) ?? []);
-  const withMembers = groups.filter(({ config: group }) => hasMembers(group));
   const namesOf = (upstream: Upstream, model: string | null): ModelNames =>
     modelNames(upstream, model, of(upstream).canonical(model));
   const beforeModel = (call: CallBeforeModel) =>
@@ -164,7 +176,7 @@ export function compileRoutes(config: Config): Routes {
       [...saturated.values()].some(spills),
     hasMembers: withMembers.length > 0,
     namesOf: (upstream, model) => namesOf(upstream, model).names,
-    upstreamOfMember({ model, keyIds, isServedBy }, upstreams) {
+    upstreamOfMember({ model, keyIds, isServedBy }) {
       const possible = withMembers
         .filter((group) => group.matchesCaller(keyIds))
         .flatMap((group) =>
@@ -211,7 +223,10 @@ export function compileRoutes(config: Config): Routes {
       const routes = of(call.upstream);
       const model = routes.canonical(call.model);
       const names = modelNames(call.upstream, call.model, model);
-      const matched = [...ownOf(call), ...routes.index.matching(call, names)];
+      const ofAll = routes.index
+        .matching(call, names)
+        .filter((group) => takes(group, call.upstream, call.path));
+      const matched = [...ownOf(call), ...ofAll];
       const ranked = matched.map((group) => ({
         rank: group.rank,
         name: group.config.name,

@@ -18,6 +18,14 @@ export function siblingPath(
   return moved.replace(MODEL_IN_PATH, () => encodeURIComponent(model));
 }
 
+/** Tells whether calls to one upstream, by a path there or any (null), have a route at the other. */
+export function hasSibling(from: Upstream, to: Upstream, path: string | null): boolean {
+  if (path !== null) return movedPath(from, to, path) !== null;
+  const bothOpenai = from.openaiAt !== null && to.openaiAt !== null;
+  const bothAnthropic = from.anthropicAt !== null && to.anthropicAt !== null;
+  return from.dialect === to.dialect || bothOpenai || bothAnthropic;
+}
+
 function movedPath(from: Upstream, to: Upstream, path: string): string | null {
   const shapes = [
     [from.openaiAt, to.openaiAt],

@@ -5,7 +5,7 @@ import { isHashed } from '../../src/routing/partition.ts';
 import { compileRoutes } from '../../src/routing/placement.ts';
 import { takesCalls } from '../../src/routing/pool.ts';
 import { fingerprint } from '../../src/runtime/digests.ts';
-import { aCall, aConfig, anUpstream } from '../unit/routing/fixtures.ts';
+import { byId, aCall, aConfig, anUpstream } from '../unit/routing/fixtures.ts';
 
 const KEY = btoa('one deployment');
 const OTHER_KEY = btoa('another deployment');
@@ -56,7 +56,7 @@ const SPLIT: GroupInput = { name: 'g', partition_by: ['header:x-tenant'] };
 
 /** Names the partition of a call of tenant `a`, as a Worker with such variables does. */
 async function partitionOf(group: GroupInput, variables: Parameters<typeof mayHash>[1] = {}) {
-  const routes = compileRoutes(aConfig({ groups: [group] }));
+  const routes = compileRoutes(aConfig({ groups: [group] }), byId());
   const placed = routes.place(aCall(upstream, { header: () => 'a' }));
   const placements = mayHash(routes, variables)
     ? await hashedPlacements(placed, variables, KEY)
@@ -76,7 +76,7 @@ describe('partitions', () => {
   });
 
   test('of automatic groups are fingerprints everywhere', async () => {
-    const routes = compileRoutes(aConfig({}));
+    const routes = compileRoutes(aConfig({}), byId());
     const placed = routes.place(aCall(upstream, { keyFingerprint: FINGERPRINT }));
     expect(await hashedPlacements(placed, { JURISDICTION: 'eu' }, KEY)).toEqual(placed);
   });
@@ -89,7 +89,7 @@ test.each<[Partial<GroupInput>, boolean]>([
   [{ partition_by: ['caller'], jurisdiction: 'eu' }, true],
 ])('a call waits for hashes only where a group like %j is', (group, expected) => {
   const config = aConfig({ groups: [{ name: 'g', ...group }] });
-  expect(mayHash(compileRoutes(config), {})).toBe(expected);
+  expect(mayHash(compileRoutes(config, byId()), {})).toBe(expected);
 });
 
 test('in a jurisdiction a pool that is named by a value of before takes no more calls', async () => {

@@ -3,6 +3,7 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { compileGroups } from '../../routing/group-match.ts';
 import { hasMembers, membersOf, secretOf } from '../../routing/members.ts';
 import { compileCanonical, modelNames } from '../../routing/model-names.ts';
+import { hasSibling } from '../../routing/sibling-path.ts';
 
 /**
  * Tells whether calls to an upstream, under the name of a model there or any (null), may go by members of a group that
@@ -12,18 +13,21 @@ export function keysOfMembers(
   { groups }: Pick<Config, 'groups'>,
   upstreams: ReadonlyMap<string, Upstream>,
 ): (to: Upstream, model: string | null) => boolean {
-  const keyed = compileGroups(groups.filter(hasMembers)).filter(({ config }) =>
-    membersOf(config).some((member) => {
+  const keyed = compileGroups(groups.filter(hasMembers)).map((group) => {
+    const places = membersOf(group.config).flatMap((member) => {
       const upstream = upstreams.get(member.config.upstream);
-      return upstream !== undefined && (upstream.isKeyless || secretOf(member, upstream) !== null);
-    }),
-  );
+      if (upstream === undefined) return [];
+      return upstream.isKeyless || secretOf(member, upstream) !== null ? [upstream] : [];
+    });
+    return { group, places };
+  });
   return (to, model) =>
     keyed.some(
-      (group) =>
+      ({ group, places }) =>
         group.matchesUpstream(to) &&
         (model === null ||
           group.matchesModel === null ||
-          group.matchesModel(modelNames(to, model, compileCanonical(to)(model)))),
+          group.matchesModel(modelNames(to, model, compileCanonical(to)(model)))) &&
+        places.some((place) => hasSibling(to, place, null)),
     );
 }

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { compileRoutes, type KeyAccount } from '../../../src/routing/placement.ts';
 import type { Upstream } from '../../../src/contract/config/upstream.ts';
-import { aCall, aConfig, anUpstream } from './fixtures.ts';
+import { byId, aCall, aConfig, anUpstream } from './fixtures.ts';
 
 const ZAI = anUpstream('zai', { baseUrl: 'https://api.z.ai' });
 
 /** The automatic placement of a call of the model with the limit 2. */
 function place(account: KeyAccount | null, more: Partial<Upstream> = {}) {
   const call = aCall({ ...ZAI, ...more }, { model: 'glm-5', account });
-  const [placement] = compileRoutes(aConfig({})).place(call);
+  const [placement] = compileRoutes(aConfig({}), byId()).place(call);
   return placement;
 }
 

@@ -48,6 +48,7 @@ export function aCall(upstream: Upstream, more: Partial<RoutedCall> = {}): Route
     model: 'gpt-4o',
     caller: 'fp-caller',
     keyIds: ['fp-caller'],
+    path: null,
     keyFingerprint: 'fp-caller',
     account: null,
     header: () => null,

@@ -12,7 +12,7 @@ import {
   type ModelUse,
 } from '../../../src/routing/group-match.ts';
 import { compileRoutes, type RoutedCall } from '../../../src/routing/placement.ts';
-import { aCall as aCallOf, aConfig, anUpstream } from './fixtures.ts';
+import { byId, aCall as aCallOf, aConfig, anUpstream } from './fixtures.ts';
 
 type Group = NonNullable<ConfigInput['groups']>[number];
 type Call = Parameters<GroupIndex['matching']>[0];
@@ -239,7 +239,7 @@ test('a call is placed in the groups whose every field is for it, whatever they 
     fc.array(anyCall, { minLength: 1, maxLength: 6 }),
     (given, calls) => {
       const groups = given.map((group, at) => ({ ...group, name: `g${at}` }));
-      const routes = compileRoutes(aConfig({ groups }));
+      const routes = compileRoutes(aConfig({ groups }), byId());
       const upstreams = new Map(IDS.map((id) => [id, anUpstream(id)]));
       for (const { upstream: id, ...rest } of calls) {
         const upstream = upstreams.get(id) ?? anUpstream(id);

@@ -5,7 +5,7 @@ import { definedGroup, keyGroups } from '../../../src/routing/key-groups.ts';
 import { takesCalls } from '../../../src/routing/pool.ts';
 import { changeBetween, ownPoolsToTell } from '../../../src/directory/changes.ts';
 import { compileRoutes } from '../../../src/routing/placement.ts';
-import { aCall, anUpstream } from './fixtures.ts';
+import { byId, aCall, anUpstream } from './fixtures.ts';
 
 type Key = NonNullable<ConfigInput['keys']>[number];
 
@@ -37,7 +37,7 @@ describe('limits of keys', () => {
 
   it('come on top of whatever else a call belongs to, and for no other key', () => {
     const openai = anUpstream('openai');
-    const routes = compileRoutes(limited);
+    const routes = compileRoutes(limited, byId());
     const groupsOf = (...keyIds: string[]) =>
       routes.place(aCall(openai, { keyIds })).map(({ group }) => group);
     expect(groupsOf('slots')).toEqual(['key:slots', 'auto:openai']);

@@ -28,7 +28,7 @@ const zai = anUpstream('zai');
 const gemini = anUpstream('gemini', { dialect: 'gemini' });
 
 function routesOf(...groups: Group[]) {
-  return compileRoutes(aConfig({ groups }));
+  return compileRoutes(aConfig({ groups }), byId());
 }
 
 /** Whether a group with that match takes the call. */
@@ -200,7 +200,7 @@ describe('an automatic group', () => {
     ['https://gateway.example', 'glm-5.1', 'auto:mine', 64, 'none'],
   ])('of an upstream of any name is that of its host: %s', (baseUrl, model, group, most, use) => {
     const upstream = anUpstream('mine', { baseUrl });
-    const routes = compileRoutes(aConfig({}));
+    const routes = compileRoutes(aConfig({}), byId());
     const call = aCall(upstream, { model });
     expect(only(routes.place(call))).toMatchObject({ group, assumed: { slotsMax: most } });
     expect(routes.useOfModel(call)).toBe(use);
@@ -209,7 +209,7 @@ describe('an automatic group', () => {
 
   test('knows models by their aliases', () => {
     const upstream = anUpstream('zai', { aliases: { Best: 'GLM-5.1' } });
-    const routes = compileRoutes(aConfig({}));
+    const routes = compileRoutes(aConfig({}), byId());
     expect(names(routes.place(aCall(upstream, { model: 'best' })))).toEqual(['auto:zai/glm-5.1']);
   });
 
@@ -319,7 +319,7 @@ describe('the use of the model', () => {
   test('counts where the automatic group sends calls elsewhere, until a group takes the calls', () => {
     const auto_groups = [{ name: 'auto:zai/glm-5.1', on_saturated: { spill_to: ['azure'] } }];
     const call = { ...before, upstream: zai };
-    const routes = compileRoutes(aConfig({ auto_groups }));
+    const routes = compileRoutes(aConfig({ auto_groups }), byId());
     expect([routes.useOfModel(call), routes.spillsSome, routes.countsSome]).toEqual([
       'counts',
       true,
@@ -327,7 +327,7 @@ describe('the use of the model', () => {
     ]);
     expect(routes.useOfModel({ ...before, upstream: anUpstream('zai-too') })).toBe('none');
     const groups = [{ name: 'a', match: { upstreams: ['zai'] } }];
-    expect(compileRoutes(aConfig({ auto_groups, groups })).useOfModel(call)).toBe('none');
+    expect(compileRoutes(aConfig({ auto_groups, groups }), byId()).useOfModel(call)).toBe('none');
   });
 
   test('answers for an upstream that came with another version too', () => {
@@ -424,5 +424,66 @@ describe('whatever is configured and called', () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+});
+
+describe('a group with members takes calls that one of them has a route for', () => {
+  const claude = anUpstream('claude', {
+    dialect: 'anthropic',
+    openaiAt: '/v1',
+    anthropicAt: '/v1',
+  });
+  const both = anUpstream('both', { anthropicAt: '/anthropic' });
+  const upstreams = byId(openai, zai, claude, both);
+  const [CHAT, MESSAGES] = ['/v1/chat/completions', '/anthropic/v1/messages'];
+  const groupOf = (...ids: string[]): Group => ({
+    name: 'a',
+    members: ids.map((upstream) => ({ upstream, secret: 'UPSTREAM_A' })),
+  });
+
+  test.each<[string, Group, RoutedCall['upstream'], string | null, boolean]>([
+    ['at an upstream of their dialect', groupOf('openai'), zai, CHAT, true],
+    ['at their own, by any path', groupOf('both'), both, '/anything', true],
+    [
+      'by routes that both have',
+      groupOf('openai'),
+      anUpstream('x', { dialect: 'azure' }),
+      CHAT,
+      true,
+    ],
+    ['not by one that none has', groupOf('openai', 'zai'), both, MESSAGES, false],
+    ['by one that the second has', groupOf('openai', 'both'), both, MESSAGES, true],
+    [
+      'not of another dialect',
+      groupOf('openai'),
+      gemini,
+      '/v1beta/models/m:generateContent',
+      false,
+    ],
+    ['by any path, where some is shared', groupOf('openai'), claude, null, true],
+    [
+      'by any path, where none is',
+      groupOf('claude'),
+      anUpstream('x', { dialect: 'opaque', openaiAt: null }),
+      null,
+      false,
+    ],
+    [
+      'where no upstream of theirs is left, so that it is refused',
+      groupOf('gone'),
+      gemini,
+      CHAT,
+      true,
+    ],
+  ])('%s', (_, group, upstream, path, expected) => {
+    const routes = compileRoutes(aConfig({ groups: [group] }), upstreams);
+    const placed = names(routes.place(aCall(upstream, { path })));
+    expect(placed).toEqual([expected ? 'a' : `auto:${upstream.id}`]);
+  });
+
+  test('nor does it stand for upstreams of other dialects', () => {
+    const routes = compileRoutes(aConfig({ groups: [groupOf('openai')] }), upstreams);
+    const opaque = anUpstream('x', { dialect: 'opaque', openaiAt: null });
+    expect([openai, opaque].map((each) => routes.groupsOf(each))).toEqual([['a'], []]);
   });
 });

@@ -207,18 +207,23 @@ describe('a member that cannot take a call is none', () => {
     expect(text).toContain('UPSTREAM_NOT_SET');
     expect(await pool(at.group).status()).toMatchObject({ granted_total: 0 });
   });
+});
 
-  it('nor one without such a route', async () => {
-    const at = await newScene({
-      members: [{ at: 'there', secret: 'UPSTREAM_A' }],
-      upstreams: {
-        here: { dialect: 'anthropic' },
-        there: { dialect: 'openai', anthropic_at: null },
-      },
-    });
-    const { status, headers } = await ask(at, 'call', { path: at.path('here', '/v1/messages') });
-    expect([status, headers.get('headgate-reason')]).toEqual([404, 'upstream_unknown']);
+it('a call that no member has a route for is none of the group, and goes as called', async () => {
+  const at = await newScene({
+    members: [{ at: 'there', secret: 'UPSTREAM_A' }],
+    group: { match: {} },
+    upstreams: {
+      here: { dialect: 'anthropic' },
+      there: { dialect: 'openai', anthropic_at: null },
+    },
   });
+  const path = at.path('here', '/v1/messages');
+  const json = { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'call' }] };
+  const { status, headers } = await ask(at, 'call', { path, json });
+  expect([status, headers.get('headgate-member')]).toEqual([200, null]);
+  expect(headers.get('headgate-groups')).toBe(`auto:${at.id('here')}`);
+  expect(await keysAt(at.there)).toEqual([]);
 });
 
 it('two groups with members are too many', async () => {

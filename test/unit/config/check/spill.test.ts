@@ -108,6 +108,11 @@ describe('a list of other upstreams without a key of theirs is taken', () => {
     ['no member has one', { match: there, members: [{ upstream: 'keyless' }] }, 'keyless'],
     ['members are elsewhere', { match: { upstreams: ['two'] }, members: [KEYED] }, 'keyless'],
     [
+      'members have no such routes',
+      { match: { models: ['m'] }, members: [{ upstream: 'native-only', secret: 'UPSTREAM_N' }] },
+      { upstream: 'keyless', model: 'm' },
+    ],
+    [
       'members are for another model',
       { match: { models: ['m'] }, members: [KEYED] },
       { upstream: 'keyless', model: 'x' },
