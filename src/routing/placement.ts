@@ -126,10 +126,7 @@ interface CallToMember {
 }
 
 /** Compiles the groups of a configuration, once per version. */
-export function compileRoutes(
-  config: Config,
-  upstreams: ReadonlyMap<string, Upstream>,
-): Routes {
+export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Upstream>): Routes {
   const groups = compileGroups(config.groups);
   const groupsAt = groupsByUpstream(groups);
   const withMembers = groups.filter(({ config: group }) => hasMembers(group));

@@ -32,6 +32,7 @@ export function memberErrors(group: GroupConfig, path: string, upstreams: Upstre
     ...members.flatMap((member, index) =>
       modelErrors(member, `${path}.members[${index}]`, group, upstreams),
     ),
+    ...members.flatMap((member, index) => sameNameErrors(member, `${path}.members[${index}]`)),
     ...matchErrors(group, `${path}.match`, upstreams),
     ...partitionErrors(group, path),
   ];
@@ -121,6 +122,19 @@ function modelErrors(
     if (isAsked) return [];
     const message =
       'is a model that no pattern of match.models matches, so that no call here asks for it';
+    return [{ path: `${path}.${formatPath(['models', model])}`, message }];
+  });
+}
+
+/** Finds models that a member has two names for: those of callers count in any case. */
+function sameNameErrors({ models }: MemberConfig, path: string): FieldError[] {
+  const seen = new Map<string, string>();
+  return Object.keys(models).flatMap((model) => {
+    const lower = model.toLowerCase();
+    const same = seen.get(lower);
+    seen.set(lower, model);
+    if (same === undefined) return [];
+    const message = `is the model "${same}" in other letters, and a model has one name at a member`;
     return [{ path: `${path}.${formatPath(['models', model])}`, message }];
   });
 }

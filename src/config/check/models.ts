@@ -3,6 +3,7 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { PRICE_LISTS, priceListId } from '../../providers/prices/price-table.ts';
 import { globsMayOverlap } from '../../routing/glob.ts';
 import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
+import { hasMembers, membersOf } from '../../routing/members.ts';
 
 /** Maximum patterns of one document that are looked at: each is compared with a hundred names. */
 const PATTERNS_MAX = 1_000;
@@ -10,22 +11,31 @@ const PATTERNS_MAX = 1_000;
 /** Maximum patterns that one warning lists. */
 const LISTED_MAX = 5;
 
-/** Warns of models that none of a group's upstreams has, as far as is known: no call would ever match. */
+/**
+ * Warns of models that none of a group's upstreams has, as far as is known, so that no call would ever match; and of those
+ * that a member has not, which would refuse calls for them.
+ */
 export function modelWarnings(
   { groups }: Pick<Config, 'groups'>,
   upstreams: ReadonlyMap<string, Upstream>,
 ): string[] {
   let left = PATTERNS_MAX;
   return groups.flatMap((group) => {
-    if (group.match.models.length === 0 || !namesUpstreams(group) || left <= 0) return [];
-    left -= group.match.models.length;
+    const { match } = group;
+    if (left <= 0) return [];
+    if (hasMembers(group)) {
+      const members = membersOf(group);
+      left -= members.reduce((sum, { models }) => sum + match.models.length + models.size, 0);
+      return memberWarnings(group, upstreams);
+    }
+    if (match.models.length === 0 || !namesUpstreams(group)) return [];
+    left -= match.models.length;
     return warningOf(group, upstreamsOf(group, upstreams));
   });
 }
 
 function warningOf({ name, match }: GroupConfig, upstreams: readonly Upstream[]): string[] {
-  // Of resellers, and of what somebody runs, nobody knows what they have.
-  if (upstreams.length === 0 || upstreams.some(({ models }) => models.length === 0)) return [];
+  if (upstreams.length === 0 || !upstreams.every(isKnown)) return [];
   const known = upstreams.flatMap((upstream) =>
     namesOf(upstream).flatMap((each) => [each, `${upstream.id}/${each}`]),
   );
@@ -33,24 +43,64 @@ function warningOf({ name, match }: GroupConfig, upstreams: readonly Upstream[])
     (pattern) => !known.some((each) => globsMayOverlap(pattern, each)),
   );
   if (unknown.length === 0) return [];
-  const rest = unknown.length > LISTED_MAX ? ` and ${unknown.length - LISTED_MAX} more` : '';
-  const listed = unknown.slice(0, LISTED_MAX).map((each) => `"${each}"`);
   const ids = upstreams.map(({ id }) => id).join(', ');
   return [
-    `Group "${name}": ${ids} ${upstreams.length === 1 ? 'is' : 'are'} not known to have ${listed.join(', ')}${rest}, ` +
+    `Group "${name}": ${ids} ${upstreams.length === 1 ? 'is' : 'are'} not known to have ${listed(unknown)}, ` +
       'so that perhaps no call ever matches; a call to another upstream is not counted here.',
   ];
+}
+
+/** Warns of the same at members, whose upstreams calls run at: each is looked at alone, by the names that it has for models. */
+function memberWarnings(group: GroupConfig, upstreams: ReadonlyMap<string, Upstream>): string[] {
+  const lacking = new Map<string, string[]>();
+  for (const { id, config } of membersOf(group)) {
+    const upstream = upstreams.get(config.upstream);
+    if (upstream === undefined || !isKnown(upstream)) continue;
+    const known = namesOf(upstream);
+    const asked = [...Object.keys(config.models), ...known];
+    const unknown = [
+      // Those of the callers, where the member has no name of its own.
+      ...group.match.models.filter(
+        (pattern) =>
+          !asked.some(
+            (each) => globsMayOverlap(pattern, each) || globsMayOverlap(pattern, `*/${each}`),
+          ),
+      ),
+      ...Object.values(config.models).filter(
+        (there) => !known.some((each) => globsMayOverlap(there, each)),
+      ),
+    ];
+    if (unknown.length === 0) continue;
+    const what = listed([...new Set(unknown)]);
+    lacking.set(what, [...(lacking.get(what) ?? []), id]);
+  }
+  return [...lacking].map(
+    ([what, ids]) =>
+      `Group "${group.name}": the upstream of its ${ids.length === 1 ? 'member' : 'members'} ${ids.join(', ')} is not ` +
+      `known to have ${what}, so that calls for it may be refused there; give it the name there in models.`,
+  );
+}
+
+/** Tells whether it is known what an upstream has. Of resellers, and of what somebody runs, it is not. */
+function isKnown({ models }: Upstream): boolean {
+  return models.length > 0;
+}
+
+function listed(models: readonly string[]): string {
+  const rest = models.length > LISTED_MAX ? ` and ${models.length - LISTED_MAX} more` : '';
+  const names = models.slice(0, LISTED_MAX).map((each) => `"${each}"`);
+  return `${names.join(', ')}${rest}`;
 }
 
 /** Lists names and patterns of the models that an upstream is known to have. */
 function namesOf(upstream: Upstream): string[] {
   const { models, aliases, prices } = upstream;
-  const listed = PRICE_LISTS[priceListId(upstream)]?.rows.flatMap(([names]) => names.split(' '));
+  const priced = PRICE_LISTS[priceListId(upstream)]?.rows.flatMap(([names]) => names.split(' '));
   return [
     ...models,
     ...Object.entries(aliases).flat(),
     ...Object.keys(prices),
     // A listed name stands for its dated snapshots too.
-    ...(listed ?? []).map((name) => `${name}*`),
+    ...(priced ?? []).map((name) => `${name}*`),
   ];
 }

@@ -183,6 +183,12 @@ describe('members are refused, with the path', () => {
       'no pattern of match.models matches',
     ],
     [
+      'with two names for one model',
+      { members: [{ ...EAST, models: { 'gpt-4o': 'a', 'GPT-4o': 'b' } }] },
+      'members[0].models.GPT-4o',
+      'is the model "gpt-4o" in other letters',
+    ],
+    [
       'in a group that is for an upstream of another dialect',
       { match: { upstreams: ['east', 'anthropic'] }, members: [EAST, WEST] },
       'match.upstreams[1]',
@@ -335,7 +341,10 @@ describe('members are warned of', () => {
     ],
     [
       'when a call may match two groups with members',
-      [{ members: [A] }, { others: [{ name: 'h', match: { models: ['m'] }, members: [B] }] }],
+      [
+        { members: [A] },
+        { others: [{ name: 'h', match: { models: ['claude-x'] }, members: [B] }] },
+      ],
       'One call may match "h" and "g", which both have members',
     ],
     [
@@ -355,6 +364,29 @@ describe('members are warned of', () => {
       'when a budget of their own has no prices',
       [{ members: [EAST, { ...WEST, limits: { budget_usd: { per_day: 5 } } }] }],
       'the budget of its member "west:west" takes no calls',
+    ],
+    [
+      'when models of the group are not known to be there',
+      [{ match: { models: ['claude-*', 'gpt-4o', 'mine'] }, members: [A, B] }],
+      'the upstream of its members anthropic:team-a, anthropic:team-b is not known to have "gpt-4o", "mine"',
+    ],
+    [
+      'at one of them',
+      [
+        {
+          match: { models: ['gpt-4o', 'openai/mine'] },
+          members: [
+            EAST,
+            { upstream: 'openai', secret: 'UPSTREAM_O', models: { 'gpt-4o': 'gpt-4o' } },
+          ],
+        },
+      ],
+      'the upstream of its member openai:o is not known to have "openai/mine", so',
+    ],
+    [
+      'when a name of theirs is not',
+      [{ members: [{ upstream: 'openai', secret: 'UPSTREAM_O', models: { m: 'gtp-4o' } }] }],
+      'the upstream of its member openai:o is not known to have "gtp-4o", so',
     ],
   ])('%s', (_what, asked, message) => {
     expect(warnings(...asked)).toEqual([expect.stringContaining(message)]);
@@ -378,6 +410,18 @@ describe('members are warned of', () => {
       [
         { match: { upstreams: ['west'], models: ['gpt-4o'] }, members: [WEST] },
         { others: [{ name: 'h', match: { upstreams: ['west'] } }] },
+      ],
+    ],
+    [
+      'when they have names for models, or nobody knows what they have',
+      [
+        {
+          match: { models: ['mine', 'openai/gpt-4o'] },
+          members: [
+            { upstream: 'openai', secret: 'UPSTREAM_O', models: { mine: 'gpt-4o-2024-08-06' } },
+            EAST,
+          ],
+        },
       ],
     ],
     [
