@@ -9,8 +9,9 @@ import {
   TOMBSTONE_TTL_MS,
   type GroupSettings,
 } from '../../src/core/words/settings.ts';
+import type { MemberSettings } from '../../src/core/words/member.ts';
 import type { Lane, Ticket } from '../../src/core/words/ticket.ts';
-import { someSettings } from '../support/core-builders.ts';
+import { SOMEBODY, someMember, someSettings } from '../support/core-builders.ts';
 
 /** How a holder knows its lease. */
 interface Told {
@@ -44,6 +45,8 @@ export type Action =
       /** It understands that it need not be parked. */
       readonly mayAskLater: boolean;
       readonly manner: Manner;
+      /** Members that have refused it. */
+      readonly excluded?: readonly string[];
       /** The ticket, as `pick`, that waits for this one. */
       readonly parent: number | null;
     }
@@ -272,6 +275,63 @@ export const actionArb: fc.Arbitrary<Action> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('lag' as const),
       ms: fc.constantFrom(0, 0, 20, 1_500, 3_000),
+    }),
+  },
+);
+
+const IDS = ['m0', 'm1', 'm2', 'm3', 'm4'] as const;
+
+const memberArb = (id: string): fc.Arbitrary<MemberSettings> =>
+  fc
+    .record({
+      slotsMax: fc.constantFrom(1, 1, 2, 3, 12, Infinity),
+      weight: fc.constantFrom(1, 1, 3),
+    })
+    .map((own) => someMember(id, { ...own, succeeds: id === 'm1' ? SOMEBODY.upstream : null }));
+
+const membersArb = (minLength: number): fc.Arbitrary<MemberSettings[]> =>
+  fc
+    .tuple(fc.shuffledSubarray([...IDS], { minLength }), fc.tuple(...IDS.map(memberArb)))
+    .map(([ids, all]) => ids.map((id) => all.find((each) => each.id === id) ?? someMember(id)));
+
+const affinityArb = fc.record({
+  by: fc.constantFrom('agent' as const, 'caller' as const, 'none' as const),
+  forMs: fc.constantFrom(5_000, 300_000),
+  waitMs: fc.constantFrom(0, 500, 2_000, 20_000),
+});
+
+/** Settings of a group of one to five members. Who may go where is all there is to it: nothing is let pass. */
+export const memberSettingsArb: fc.Arbitrary<GroupSettings> = fc
+  .record({
+    settings: settingsArb,
+    slotsMax: fc.constantFrom(2, 4, Infinity, Infinity),
+    members: membersArb(1),
+    affinity: affinityArb,
+  })
+  .map(({ settings, ...own }) => ({ ...settings, ...own, isDryRun: false }));
+
+/** As `actionArb`, in a group whose members change now and then. */
+export const memberActionArb: fc.Arbitrary<Action> = fc.oneof(
+  {
+    weight: 16,
+    arbitrary: actionArb.map((action) =>
+      action.kind === 'reconfigure'
+        ? { ...action, changes: { paused: action.changes.paused === true, isDryRun: false } }
+        : action,
+    ),
+  },
+  {
+    weight: 4,
+    arbitrary: fc
+      .tuple(askArb, fc.shuffledSubarray([...IDS]))
+      .map(([ask, excluded]) => ({ ...ask, excluded })),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('end' as const), pick, outcome }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('reconfigure' as const),
+      changes: fc.record({ members: membersArb(0), affinity: affinityArb }),
     }),
   },
 );

@@ -78,6 +78,11 @@ export class Disk {
     return this.#last?.mark ?? 0;
   }
 
+  /** Slots that are marked at a member. */
+  markAt(member: string): number {
+    return Object.entries(this.#last?.members ?? {}).find(([id]) => id === member)?.[1].mark ?? 0;
+  }
+
   read(): Stored {
     const ended = [...this.#endedInRing, ...this.#endedInKept];
     const lapsed = [...this.#lapsedInRing, ...this.#lapsedInKept];

@@ -7,6 +7,8 @@ import {
   busySettingsArb,
   crowdedActionArb,
   crowdedSettingsArb,
+  memberActionArb,
+  memberSettingsArb,
   settingsArb,
   SLOW_CALLS,
   type Action,
@@ -88,6 +90,21 @@ test('in a busy group every turn is as the naive group says', () => {
     runs(1_500),
   );
   expect(granted, 'what the histories grant').toBeGreaterThan(15_000);
+});
+
+const memberHistoryArb = fc.array(memberActionArb, { maxLength: 80, size: 'max' });
+
+test('a group of members decides as the naive group does, before resets and after', () => {
+  let granted = 0;
+  fc.assert(
+    fc.property(memberSettingsArb, memberHistoryArb, isStoredArb, (settings, history, isStored) => {
+      const world = lived(settings, history, 'after_jumps', isStored);
+      granted += world.log.filter((line) => line.includes(' grant ')).length;
+      world.windUp();
+    }),
+    runs(1_000),
+  );
+  expect(granted, 'what the histories grant').toBeGreaterThan(4_000);
 });
 
 const crowdedHistoryArb = fc.array(crowdedActionArb, {

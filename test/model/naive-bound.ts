@@ -4,7 +4,7 @@
  */
 
 /** A row of the bound, as far as both groups must agree on it. */
-export interface NaiveRow {
+export interface NaiveRow extends NaiveParts {
   readonly mark: number;
   readonly held: number;
   readonly since: number;
@@ -16,16 +16,30 @@ export interface NaiveRow {
   readonly waiters: number;
 }
 
+/** The parts of a row that only groups that name members have. */
+interface NaiveParts {
+  /** What is marked and held at each member where that is not nothing. */
+  readonly members?: Readonly<Record<string, { readonly mark: number; readonly held: number }>>;
+  /** Where those run that it lists as granted. */
+  readonly grantedAt?: Readonly<Record<string, string>>;
+}
+
 type Entry =
   | {
       readonly kind: 'granted';
       readonly at: number;
+      readonly member: string;
       readonly slots: number;
       /** They are those of a lease that ended. */
       readonly isPassed: boolean;
     }
   /** A lease ended by the only word of its holder; and its slot has gone to an heir. */
-  | { readonly kind: 'vacated'; readonly id: string; readonly heirOf: readonly string[] }
+  | {
+      readonly kind: 'vacated';
+      readonly id: string;
+      readonly member: string;
+      readonly heirOf: readonly string[];
+    }
   | { readonly kind: 'passed'; readonly id: string }
   | {
       readonly kind: 'issued';
@@ -39,7 +53,11 @@ type Entry =
       readonly heirs: readonly string[];
       /** Waiters that it would list, and must not. */
       readonly unlisted: number;
+      /** The same of each member; undefined: the row tells of none. */
+      readonly members: NaiveParts['members'];
     }
+  /** The group goes by other members: whatever was written tells of those that there were. */
+  | { readonly kind: 'others' }
   | { readonly kind: 'confirmed' }
   /** Slots came free of whose holder nobody has heard: a newer instance may have it. */
   | { readonly kind: 'lost' }
@@ -67,28 +85,40 @@ export class NaiveBound {
     if (!this.isStored) return true;
     const confirmed = this.#confirmed();
     if (confirmed === undefined || now >= confirmed.at + 2_000) return false;
-    if (this.#since(confirmed).some(({ kind }) => kind === 'lost')) return false;
-    const marks = this.#since(confirmed).filter((entry) => entry.kind === 'issued');
-    const least = Math.min(confirmed.mark, ...marks.map(({ mark }) => mark));
-    return confirmed.held + this.#grantedSince(confirmed) <= least;
+    const since = this.#since(confirmed);
+    if (since.some(({ kind }) => kind === 'lost' || kind === 'others')) return false;
+    const writes = [confirmed, ...this.#inFlight()];
+    const least = Math.min(...writes.map(({ mark }) => mark));
+    if (confirmed.held + this.#grantedSince(confirmed) > least) return false;
+    if (confirmed.members === undefined) return true;
+    const granted = since.filter((entry) => entry.kind === 'granted');
+    const all = [...Object.keys(confirmed.members), ...granted.map(({ member }) => member)];
+    return all.every((member) => {
+      const leastHere = Math.min(...writes.map((each) => each.members?.[member]?.mark ?? 0));
+      const held = confirmed.members?.[member]?.held ?? 0;
+      return held + this.#grantedSince(confirmed, member) <= leastHere;
+    });
   }
 
   /**
-   * Takes the slot of a lease that has ended since, for an heir by all that may be on disk. Returns who had it since the
-   * last row, the last one first; empty: there is none.
+   * Takes the slot of a lease of a member that has ended since, for an heir by all that may be on disk. Returns who had it
+   * since the last row, the last one first; empty: there is none.
    */
-  takeVacated(heir: string, now: number): string[] {
+  takeVacated(heir: string, member: string, now: number): string[] {
     const confirmed = this.#confirmed();
     if (confirmed === undefined || now >= confirmed.at + 2_000) return [];
     const writes = [confirmed, ...this.#inFlight()];
-    if (!writes.every(({ heirs }) => heirs.includes(heir))) return [];
+    if (!writes.every((write) => this.#heirsOf(write).includes(heir))) return [];
     const [first, ...others] = writes.map((write) => this.#vacatedSince(write));
-    const id = first?.find((each) => others.every((other) => other.includes(each)));
+    const hadBy = (id: string): Extract<Entry, { kind: 'vacated' }> | undefined =>
+      this.#entries.filter((entry) => entry.kind === 'vacated').findLast((each) => each.id === id);
+    const isHere = (id: string): boolean => hadBy(id)?.member === member;
+    const id = first?.find((each) => isHere(each) && others.every((other) => other.includes(each)));
     if (id === undefined) return [];
     this.add({ kind: 'passed', id });
-    const had = this.#entries.findLast((entry) => entry.kind === 'vacated' && entry.id === id);
-    const line = [id, ...(had?.kind === 'vacated' ? had.heirOf : [])];
-    const isHeir = (each: string): boolean => writes.some(({ heirs }) => heirs.includes(each));
+    const line = [id, ...(hadBy(id)?.heirOf ?? [])];
+    const isHeir = (each: string): boolean =>
+      writes.some((write) => this.#heirsOf(write).includes(each));
     return line.filter((_, index) => line.slice(0, index).every(isHeir));
   }
 
@@ -98,16 +128,22 @@ export class NaiveBound {
     for (const entry of this.#since(write)) {
       if (entry.kind === 'passed') vacated = vacated.filter((id) => id !== entry.id);
       if (entry.kind !== 'vacated' || write.answering.includes(entry.id)) continue;
-      if (vacated.length < write.heirs.length) vacated.push(entry.id);
+      if (vacated.length < this.#heirsOf(write).length) vacated.push(entry.id);
     }
     return vacated;
+  }
+
+  /** Nobody is an heir by what was written before the members were others. */
+  #heirsOf(write: Issued): readonly string[] {
+    return this.#since(write).some(({ kind }) => kind === 'others') ? [] : write.heirs;
   }
 
   /** The last write, if it has arrived and says of no more slots than are held. */
   get exactWrite(): Issued | null {
     const confirmed = this.#confirmed();
     if (!this.isStored || confirmed === undefined || this.#inFlight().length > 0) return null;
-    return confirmed.mark > confirmed.held ? null : confirmed;
+    if (confirmed.mark > confirmed.held) return null;
+    return { ...confirmed, heirs: this.#heirsOf(confirmed) };
   }
 
   /** Whether two slots or more were granted in the second of the last grant and the one before it, which is not long ago. */
@@ -123,10 +159,15 @@ export class NaiveBound {
   isRunningOut(now: number): boolean {
     const confirmed = this.#confirmed();
     if (!this.isStored || confirmed === undefined || this.#inFlight().length > 0) return false;
-    const margin = confirmed.mark - confirmed.held;
     const granted = this.#grantedSince(confirmed);
-    if (margin === 0) return false;
-    return granted >= 0.75 * margin || (granted >= 16 && now >= confirmed.at + 1_000);
+    if (confirmed.mark === confirmed.held) return false;
+    if (granted >= 16 && now >= confirmed.at + 1_000) return true;
+    const isNearlyUsed = (part: { mark: number; held: number }, used: number): boolean =>
+      part.mark > part.held && used >= 0.75 * (part.mark - part.held);
+    if (confirmed.members === undefined) return isNearlyUsed(confirmed, granted);
+    return Object.entries(confirmed.members).some(([member, part]) =>
+      isNearlyUsed(part, this.#grantedSince(confirmed, member)),
+    );
   }
 
   /** How much higher than what is held a mark must be. */
@@ -207,9 +248,10 @@ export class NaiveBound {
     return this.#entries.slice(this.#entries.indexOf(issued) + 1);
   }
 
-  #grantedSince(issued: Issued): number {
+  #grantedSince(issued: Issued, at?: string): number {
     const granted = this.#since(issued).filter(
-      (entry) => entry.kind === 'granted' && !entry.isPassed,
+      (entry) =>
+        entry.kind === 'granted' && !entry.isPassed && (at === undefined || entry.member === at),
     ) as Extract<Entry, { kind: 'granted' }>[];
     return granted.reduce((sum, { slots }) => sum + slots, 0);
   }

@@ -1,13 +1,17 @@
 import type { GroupEvent } from '../../src/core/events.ts';
-import { instant, type LeaseId } from '../../src/core/words/ids.ts';
+import { instant, type LeaseId, type MemberId } from '../../src/core/words/ids.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
 import { NaiveBound, type NaiveRow } from './naive-bound.ts';
-import { mayInherit, NaiveLeases, type NaiveLease } from './naive-leases.ts';
+import { boundSlots, mayInherit, NaiveLeases, type NaiveLease } from './naive-leases.ts';
 import { NaiveOrder, type NaiveView, type NaiveWaiter } from './naive-order.ts';
 import { lastOf, tooWide, worstBelow } from './naive-rejections.ts';
 
 type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
+
+function namesOf({ members }: GroupSettings): string {
+  return JSON.stringify(members.map(({ id }) => id).toSorted());
+}
 
 /** How long nothing is granted after a reset. */
 function settlingMs(waiters: number, slots: number): number {
@@ -41,7 +45,10 @@ export class NaiveGroup extends NaiveLeases {
     this.first = next;
     this.since = mark === 0 ? next : (row?.since ?? next);
     this.isSettled = mark === 0;
-    this.unclaimed = { slots: mark, until: now + 45_000 };
+    this.unclaimedUntil = now + 45_000;
+    const { members, grantedAt } = row ?? {};
+    const marks = Object.entries(members ?? {}).map(([id, part]) => [id, part.mark] as const);
+    this.places.recover(members === undefined ? [['', mark]] : marks);
     this.bound = new NaiveBound(this.bound.isStored);
     this.bound.add({ kind: 'held', at: now, slots: mark });
     this.order = new NaiveOrder();
@@ -52,10 +59,12 @@ export class NaiveGroup extends NaiveLeases {
     const { lapsed = [], granted = [] } = row ?? {};
     this.lapsedBefore = mark > 0 ? lapsed.filter((id) => !granted.includes(id)) : [];
     this.awaited = [];
-    this.grantedBefore = mark > 0 ? [...(row?.granted ?? [])] : [];
+    const before = granted.map((id) => ({ id, member: grantedAt?.[id] ?? '' }));
+    this.grantedBefore = mark > 0 ? before : [];
     this.heirsBefore = mark > 0 ? [...(row?.heirs ?? [])] : [];
     this.passedBefore = [];
     this.#waiters = [];
+    this.#held = [];
     this.#arrivals = 0;
     this.ended = ended.map((id) => ({ id, at: now }));
     const isOver = row === null || now >= (row.waitersUntil ?? row.at + this.settings.timeoutMs);
@@ -71,8 +80,9 @@ export class NaiveGroup extends NaiveLeases {
     this.now = now;
     this.answers = [];
     this.settled = [];
+    this.#held = [];
     if (event.kind === 'held_up') this.#extendByLostTime(event.lostMs);
-    if (now >= this.unclaimed.until) this.unclaimed.slots = 0;
+    if (now >= this.unclaimedUntil) this.places.expire();
     this.freePassed();
     this.settleUnclaimed();
     this.#endWhatIsDue();
@@ -94,12 +104,15 @@ export class NaiveGroup extends NaiveLeases {
   /** The earliest instant after `now` at which time alone changes something. */
   nextDueAt(now: number): number {
     const dues = this.leaseList.map(({ until }): number => until);
-    if (this.unclaimed.slots > 0) dues.push(this.unclaimed.until);
+    if (this.slotsUnclaimed() > 0) dues.push(this.unclaimedUntil);
     dues.push(this.bound.emptyDueAt(), this.bound.lostAt(), this.passedDueAt());
     for (const { deadlineAt, sliceEndsAt, orphanAt } of this.#waiters) {
       dues.push(deadlineAt, sliceEndsAt ?? orphanAt);
     }
     if (this.#waiters.length > 0 && this.grantsFrom > now) dues.push(this.grantsFrom);
+    for (const { heldUntil } of this.#held) {
+      if (heldUntil !== null && heldUntil > now) dues.push(heldUntil);
+    }
     return Math.min(...dues);
   }
 
@@ -109,7 +122,8 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   protected view(): NaiveView {
-    return { settings: this.settings, waiters: this.#waiters, leases: this.leaseList };
+    const settings = { ...this.settings, slotsMax: this.slotsMax() };
+    return { settings, waiters: this.#waiters, leases: this.leaseList };
   }
 
   #apply(event: GroupEvent): void {
@@ -178,7 +192,8 @@ export class NaiveGroup extends NaiveLeases {
     const isVacant = mayPass && this.nestedIn(id).length === 0;
     this.end(lease, outcome);
     if (isVacant && !this.leaseList.includes(lease)) {
-      this.bound.add({ kind: 'vacated', id, heirOf: lease.heirOf });
+      const member = this.places.countsAt(lease);
+      this.bound.add({ kind: 'vacated', id, member, heirOf: lease.heirOf });
     }
   }
 
@@ -192,7 +207,7 @@ export class NaiveGroup extends NaiveLeases {
     this.#dismiss(waiter);
     if (claim !== undefined) {
       const isKnown = this.hasEnded(leaseId) || this.hasEnded(claim.ticketId);
-      const isHere = claim.slots <= this.unclaimed.slots && this.mayClaim(claim);
+      const isHere = claim.slots <= this.places.unclaimedFor(claim) && this.mayClaim(claim);
       if (isHere && !isKnown) {
         const lease = this.claim(claim);
         this.end(lease, outcome);
@@ -204,7 +219,7 @@ export class NaiveGroup extends NaiveLeases {
 
   /** Extends what holders could not renew for a while: they have as long left as before it. */
   #extendByLostTime(lostMs: number): void {
-    this.unclaimed.until += lostMs;
+    this.unclaimedUntil += lostMs;
     for (const lease of this.leaseList.filter(({ phase }) => phase !== 'cooling')) {
       lease.until = instant(lease.until + lostMs);
     }
@@ -220,7 +235,10 @@ export class NaiveGroup extends NaiveLeases {
       return;
     }
     const lease = this.lease(leaseId);
-    if (lease?.phase === 'held') return this.answerWith(lease, isAnew);
+    if (lease?.phase === 'held') {
+      lease.named = this.places.countsAt(lease);
+      return this.answerWith(lease, isAnew);
+    }
     if (lease !== undefined) {
       this.answers.push(`gone ${ticket.id}`);
       return;
@@ -270,9 +288,11 @@ export class NaiveGroup extends NaiveLeases {
   /** Gives a caller the lease again whose answer was lost with the instance before. */
   #claimGranted(ticket: Ticket, leaseId: LeaseId, isAnew: boolean): boolean {
     const { id: ticketId, holder, lane, slots, parents } = ticket;
-    if (parents.length > 0 || slots > this.unclaimed.slots) return false;
-    if (!this.grantedBefore.includes(leaseId)) return false;
-    this.grantedBefore = this.grantedBefore.filter((id) => id !== leaseId);
+    const known = this.grantedBefore.find(({ id }) => id === leaseId);
+    if (known === undefined) return false;
+    const member = known.member as MemberId;
+    if (parents.length > 0 || slots > this.places.unclaimedFor({ member })) return false;
+    this.grantedBefore = this.grantedBefore.filter((each) => each !== known);
     const unheard = {
       attachment: null,
       hasLapsed: false,
@@ -281,7 +301,8 @@ export class NaiveGroup extends NaiveLeases {
       reserved: null,
       heirOf: [],
     };
-    this.grant(this.claim({ leaseId, ticketId, holder, lane, slots, ...unheard }), isAnew);
+    const claim = { leaseId, ticketId, holder, lane, member, slots, ...unheard };
+    this.grant(this.claim(claim), isAnew);
     return true;
   }
 
@@ -295,7 +316,7 @@ export class NaiveGroup extends NaiveLeases {
     const { isDryRun, isDraining } = this.settings;
     const timeoutMs = ticket.timeoutMs ?? this.settings.timeoutMs;
     const isNew = ticket.enqueuedAt >= this.#drainsFrom;
-    const rejection = isDraining && isNew ? 'draining' : tooWide(ticket, this.settings);
+    const rejection = isDraining && isNew ? 'draining' : this.#tooWide(ticket);
     if (rejection !== null && !isDryRun) {
       this.answers.push(`reject ${ticket.id} ${rejection}`);
       return null;
@@ -319,6 +340,7 @@ export class NaiveGroup extends NaiveLeases {
       isAnew,
       sliceEndsAt: this.now + sliceMs,
       orphanAt: 0,
+      heldUntil: null,
     };
     const forget = this.order.join(ticket, this.now, this.view());
     this.#waiters.push(waiter);
@@ -335,7 +357,9 @@ export class NaiveGroup extends NaiveLeases {
     const { ticket } = waiter;
     if (this.#waitsForItself(ticket)) return this.#reject(waiter, 'nested');
     if (ticket.isTry || (paused && ticket.holdsNarrower)) return this.#decline(waiter);
-    if (!ticket.wait) return this.#reject(waiter, paused ? 'paused' : 'busy');
+    if (!ticket.wait && paused) return this.#reject(waiter, 'paused');
+    if (this.places.possible(ticket).length === 0) return this.#reject(waiter, 'members_out');
+    if (!ticket.wait) return this.#reject(waiter, 'busy');
     const { tenant, agent } = ticket.holder;
     const ofTenant = this.#waiters.filter((each) => each.ticket.holder.tenant === tenant);
     const ofAgent = ofTenant.filter((each) => each.ticket.holder.agent === agent);
@@ -367,7 +391,7 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   #estimateBehind(ahead: number): number {
-    const { slotsMax } = this.settings;
+    const slotsMax = this.slotsMax();
     if (slotsMax === 0) return 60_000;
     const free = Math.max(0, slotsMax - this.slotsInUse());
     const turns = Math.max(0, ahead + 1 - free);
@@ -380,12 +404,21 @@ export class NaiveGroup extends NaiveLeases {
       const isInUse = this.slotsInUse() + this.leaseList.length + this.#waiters.length > 0;
       this.#drainsFrom = isInUse ? this.now : 0;
     }
+    const areOthers = namesOf(settings) !== namesOf(this.settings);
     this.settings = settings;
+    if (areOthers) this.bound.add({ kind: 'others' });
+    if (settings.members.length === 0) {
+      this.places.unplace();
+      for (const passed of this.passedBefore) passed.member = '';
+    }
     if (settings.isDryRun) return;
     for (const waiter of this.#waiters) {
-      const rejection = tooWide(waiter.ticket, settings);
+      const rejection = this.#tooWide(waiter.ticket);
       if (rejection !== null) this.#reject(waiter, rejection);
       else if (settings.paused && waiter.ticket.holdsNarrower) this.#decline(waiter);
+    }
+    for (const waiter of this.#waiters) {
+      if (this.places.possible(waiter.ticket).length === 0) this.#reject(waiter, 'members_out');
     }
   }
 
@@ -398,7 +431,7 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   #resume({ claim }: EventOf<'resume'>): void {
-    const { leaseId, ticketId, holder, lane, slots, attachment } = claim;
+    const { leaseId, ticketId, holder, lane, slots, attachment, member: named = '' } = claim;
     const isRevoked = this.leaseList.some(
       ({ id, phase }) => id === leaseId && phase === 'revoking',
     );
@@ -409,9 +442,15 @@ export class NaiveGroup extends NaiveLeases {
     this.attachments = Math.max(this.attachments, (attachment ?? 0) + 1);
     this.#waiters = this.#waiters.filter((waiter) => waiter.ticketId !== ticketId);
     const lease = this.lease(leaseId);
-    if (lease !== undefined) return this.answerWith(lease);
+    if (lease !== undefined) {
+      const before = this.places.countsAt(lease);
+      lease.named = named;
+      const isMoved = this.places.countsAt(lease) !== before;
+      if (isMoved) this.addGranted(lease, boundSlots(lease), false);
+      return this.answerWith(lease);
+    }
     if (this.mayClaim(claim)) this.grant(this.claim(claim));
-    else this.open({ id: leaseId, ticketId, holder, lane, slots, waitsElsewhere: false });
+    else this.open({ id: leaseId, ticketId, holder, lane, slots, named, waitsElsewhere: false });
     if (this.bound.isStored) return;
     this.grantsFrom = this.now + settlingMs(this.#waiters.length, this.slotsHeld());
   }
@@ -439,11 +478,8 @@ export class NaiveGroup extends NaiveLeases {
 
   #grantWhatFits(): void {
     do {
-      while (this.hasRoom(1)) {
-        const waiter = this.order.next(this.view());
-        if (waiter === undefined || !this.hasRoom(waiter.ticket.slots)) break;
-        this.#grant(waiter, waiter.ticket.slots);
-      }
+      if (this.settings.members.length > 0) this.#grantAtMembers();
+      else this.#grantInTurn();
     } while (this.#passNested());
     if (!this.settings.isDryRun) return;
     for (const waiter of this.#waiters.filter(({ sliceEndsAt }) => sliceEndsAt !== null)) {
@@ -459,11 +495,12 @@ export class NaiveGroup extends NaiveLeases {
       const { ticket } = waiter;
       const way = this.#ways(ticket).find(({ root, inside }) => {
         // A child of an earlier instance may be on its way to the lease of its parent.
-        const unheard = root.isClaimed ? this.unclaimed.slots : 0;
+        const unheard = root.isClaimed ? this.slotsUnclaimed() : 0;
         return this.#sum(inside) + unheard + ticket.slots <= root.slots;
       });
       const nested = way && { in: way.root.id, slots: ticket.slots };
-      if (nested !== undefined) this.#grant(waiter, 0, nested);
+      const member = way === undefined ? '' : this.places.countsAt(way.root);
+      if (nested !== undefined) this.#grant(waiter, 0, member, nested);
     }
     return this.#waiters.length < waiting;
   }
@@ -487,9 +524,12 @@ export class NaiveGroup extends NaiveLeases {
 
   /** The leases on whose slots a ticket may ever pass, and what passes on each. */
   #ways(ticket: Ticket): { readonly root: NaiveLease; readonly inside: NaiveLease[] }[] {
-    const own = this.#parentsOf(ticket).filter(
-      ({ holder }) => holder.caller === ticket.holder.caller,
-    );
+    const isSplit = this.settings.members.length > 0;
+    const own = this.#parentsOf(ticket).filter((parent) => {
+      const isExcluded =
+        ticket.excluded?.some((id) => id === this.places.countsAt(parent)) ?? false;
+      return parent.holder.caller === ticket.holder.caller && !(isSplit && isExcluded);
+    });
     return own.map((parent) => {
       if (parent.nested === null) return { root: parent, inside: this.nestedIn(parent.id) };
       // One that has outlived the call that it was made for has nothing to pass on.
@@ -504,14 +544,69 @@ export class NaiveGroup extends NaiveLeases {
     return leases.reduce((sum, { nested }) => sum + (nested?.slots ?? 0), 0);
   }
 
-  #grant(waiter: NaiveWaiter, slots: number, nested: NaiveLease['nested'] = null): void {
+  /** Grants as long as there is room for whose turn it is. */
+  #grantInTurn(): void {
+    while (this.hasRoom(1)) {
+      const waiter = this.order.next(this.view());
+      if (waiter === undefined || !this.hasRoom(waiter.ticket.slots)) break;
+      this.#grant(waiter, waiter.ticket.slots);
+    }
+  }
+
+  /** Grants at members as long as somebody may go who has room somewhere. */
+  #grantAtMembers(): void {
+    for (let next = this.#nextAtMembers(); next !== null; next = this.#nextAtMembers()) {
+      this.#grant(next.waiter, next.waiter.ticket.slots, next.member);
+    }
+  }
+
+  /** Those who wait for their own member now, while another has room. */
+  #held: NaiveWaiter[] = [];
+
+  /** Finds who goes next, and where: whoever has no room anywhere bars the members that it waits for. */
+  #nextAtMembers(): { readonly waiter: NaiveWaiter; readonly member: string } | null {
+    this.#held = [];
+    if (this.settings.paused || this.now < this.grantsFrom) return null;
+    const view = this.view();
+    let left = view.waiters;
+    let barred: readonly string[] = [];
+    const waiting: string[] = [];
+    for (;;) {
+      const waiter = this.order.next({ ...view, waiters: left });
+      if (waiter === undefined) return null;
+      left = left.filter((each) => each !== waiter);
+      const placed = this.places.place(waiter, barred, waiting, this.meanHold(), this.now);
+      if (placed.kind === 'now') return { waiter, member: placed.member };
+      if (placed.kind === 'later') barred = [...barred, ...placed.members];
+      else {
+        waiter.heldUntil ??= placed.until;
+        waiting.push(placed.member);
+        this.#held.push(waiter);
+      }
+    }
+  }
+
+  /** Names why a ticket could never have all its slots; null: it could. */
+  #tooWide(ticket: Ticket): string | null {
+    const widest = Math.max(...this.places.possible(ticket).map(({ slotsMax }) => slotsMax));
+    if (widest > 0 && ticket.slots > widest) return 'never_fits';
+    return tooWide(ticket, this.settings);
+  }
+
+  #grant(
+    waiter: NaiveWaiter,
+    slots: number,
+    named = '',
+    nested: NaiveLease['nested'] = null,
+  ): void {
     const { ticketId, leaseId, lane, ticket } = waiter;
     const { holder, waitsElsewhere } = ticket;
     this.#remove(waiter);
     this.order.granted(waiter, this.now, this.view());
-    const heirOf = mayInherit(waiter) ? this.bound.takeVacated(leaseId, this.now) : [];
+    const heirOf = mayInherit(waiter) ? this.bound.takeVacated(leaseId, named, this.now) : [];
     const { isAnew } = waiter;
-    const wanted = { id: leaseId, ticketId, holder, lane, slots, waitsElsewhere };
+    const wanted = { id: leaseId, ticketId, holder, lane, slots, named, waitsElsewhere };
+    this.places.noteGrant(wanted, this.now);
     this.open(wanted, nested, { heirOf: heirOf as LeaseId[], isAnew });
   }
 

@@ -4,6 +4,7 @@ import type { Lease } from '../../src/core/state.ts';
 import type { Lane } from '../../src/core/words/ticket.ts';
 import type { Claim } from '../../src/core/unclaimed.ts';
 import { NaiveBound, type NaiveRow } from './naive-bound.ts';
+import { NaivePlaces } from './naive-places.ts';
 import {
   NaiveOrder,
   slotsOf,
@@ -18,6 +19,8 @@ export type NaiveLease = Pick<
 > &
   NaiveHold & {
     readonly grantedAt: number;
+    /** The member that its holder was told; empty: the group named none. */
+    named: string;
     /** It was claimed, and its parent may be claimed yet. */
     seeksParent: boolean;
     /** An earlier instance has granted it. */
@@ -33,7 +36,7 @@ function powerOfTwo(least: number): number {
 }
 
 /** The slots that a lease takes, or would if the one that it passes on ended. */
-function boundSlots({ slots, nested }: NaiveLease): number {
+export function boundSlots({ slots, nested }: NaiveLease): number {
   return slots > 0 ? slots : (nested?.slots ?? 0);
 }
 
@@ -57,14 +60,15 @@ export abstract class NaiveLeases {
   /** Of each grant among the answers, whether it waits for no write. */
   settled: boolean[] = [];
   protected bound: NaiveBound;
-  protected unclaimed = { slots: 0, until: 0 };
+  protected unclaimedUntil = 0;
+  readonly places: NaivePlaces;
   /** Leases whose answers wait for a write, and those that the instance before had such answers for at last. */
   protected awaited: string[] = [];
-  protected grantedBefore: string[] = [];
+  protected grantedBefore: { readonly id: string; readonly member: string }[] = [];
   /** Leases that the instance before may have granted in the slots of others. */
   protected heirsBefore: string[] = [];
-  /** When each slot may be free that was given back, and that one of these may have. */
-  protected passedBefore: number[] = [];
+  /** When each slot may be free that was given back, and that one of these may have; and where. */
+  protected passedBefore: { readonly freeAt: number; member: string }[] = [];
   /** Leases with a smaller attachment have no slot here; those of this instance have none smaller than `first`. */
   protected since = 1;
   protected first = 1;
@@ -81,6 +85,7 @@ export abstract class NaiveLeases {
   constructor(settings: GroupSettings, isStored: boolean) {
     this.settings = settings;
     this.bound = new NaiveBound(isStored);
+    this.places = new NaivePlaces(this);
   }
 
   /** The part of the group that the order looks at. */
@@ -97,30 +102,56 @@ export abstract class NaiveLeases {
   }
 
   slotsInUse(): number {
-    return slotsOf(this.leaseList, () => true) + this.unclaimed.slots;
+    return slotsOf(this.leaseList, () => true) + this.slotsUnclaimed();
+  }
+
+  /** Lists where each lease counts, and where its holder was told that it runs. */
+  placed(): unknown[] {
+    return this.leaseList.map((lease) => [lease.id, this.places.countsAt(lease), lease.named]);
   }
 
   slotsUnclaimed(): number {
-    return this.unclaimed.slots;
+    return this.places.unclaimed();
   }
 
   /** Sums what a mark must cover. */
   slotsHeld(): number {
-    return this.leaseList.reduce((sum, lease) => sum + boundSlots(lease), this.unclaimed.slots);
+    return this.leaseList.reduce((sum, lease) => sum + boundSlots(lease), this.slotsUnclaimed());
+  }
+
+  /** Slots of the group, over all members. */
+  protected slotsMax(): number {
+    const { members, slotsMax } = this.settings;
+    const all = members.reduce((sum, member) => sum + member.slotsMax, 0);
+    return members.length === 0 ? slotsMax : Math.min(slotsMax, all);
   }
 
   /** Issues the row that must be written now; `isInRing`: the next one need not tell again what has ended. */
   issue(isInRing: boolean, now: number): NaiveRow {
     const { bound } = this;
     const held = this.slotsHeld();
-    const limit = this.settings.isDryRun ? Infinity : this.settings.slotsMax;
-    const margin = this.unclaimed.slots > 0 ? 0 : bound.margin(held, limit, now);
+    const { isDryRun } = this.settings;
+    const parts = this.places.all().map(({ id, slotsMax }) => {
+      const here = this.leaseList.filter((lease) => this.places.countsAt(lease) === id);
+      const heldHere = here.reduce(
+        (sum, lease) => sum + boundSlots(lease),
+        this.places.unclaimed(id),
+      );
+      const limit = isDryRun ? Infinity : slotsMax;
+      const above = this.slotsUnclaimed() > 0 ? 0 : bound.margin(heldHere, limit, now);
+      return [id, { mark: heldHere + above, held: heldHere }] as const;
+    });
+    const margin = parts.reduce((sum, [, part]) => sum + part.mark - part.held, 0);
     const isEmpty = held === 0 && (bound.isNotedEmpty || bound.isSparse || margin === 0);
     if (isEmpty) this.since = this.attachments;
     const mark = isEmpty ? 0 : held + margin;
     const granted = [...bound.awaitedInFlight(), ...this.awaited];
     const { ids, unlisted } = this.listHeirs(now);
-    const listed = { awaited: this.awaited, answering: granted, heirs: ids, unlisted };
+    const isOfMembers = this.settings.members.length > 0 && !isEmpty;
+    const members = isOfMembers
+      ? Object.fromEntries(parts.filter((each) => each[1].mark > 0))
+      : undefined;
+    const listed = { awaited: this.awaited, answering: granted, heirs: ids, unlisted, members };
     bound.add({ kind: 'issued', at: now, mark, held, ...listed });
     const heirs = [...this.heirsBefore, ...ids];
     const revoking = this.leaseList.filter(({ phase }) => phase === 'revoking');
@@ -135,7 +166,14 @@ export abstract class NaiveLeases {
     const isStillTrue = crowd <= this.toldWaiters && 8 * crowd > 3 * this.toldWaiters;
     if (!isStillTrue) this.toldWaiters = powerOfTwo(crowd);
     const { since, attachments: next, toldWaiters: waiters } = this;
-    return { mark, held, since, next, ended, lapsed, granted, heirs, waiters };
+    const row = { mark, held, since, next, ended, lapsed, granted, heirs, waiters };
+    if (members === undefined) return row;
+    const memberOf = (id: string): string => {
+      const lease = this.lease(id);
+      return lease === undefined ? '' : this.places.countsAt(lease);
+    };
+    const grantedAt = Object.fromEntries(granted.map((id) => [id, memberOf(id)]));
+    return { ...row, members, grantedAt };
   }
 
   /** Lists the next waiters in order, for a write to name as heirs. */
@@ -157,10 +195,11 @@ export abstract class NaiveLeases {
 
   /** Whether slots go from hand to hand: all are in use, and none is down after its call. */
   protected isPassing(now: number): boolean {
-    const { isDryRun, paused, releaseCooldownMs, slotsMax } = this.settings;
+    const { isDryRun, paused, releaseCooldownMs } = this.settings;
     const isDown = releaseCooldownMs !== 'auto' && releaseCooldownMs > 0;
     if (isDryRun || paused || isDown || this.view().waiters.length === 0) return false;
-    return this.unclaimed.slots === 0 && now >= this.grantsFrom && this.slotsInUse() >= slotsMax;
+    if (this.slotsUnclaimed() > 0 || now < this.grantsFrom) return false;
+    return this.slotsInUse() >= this.slotsMax();
   }
 
   /** Whether the next waiters are to be written now. */
@@ -198,7 +237,7 @@ export abstract class NaiveLeases {
   }
 
   protected open(
-    wanted: NaiveHold & { readonly id: string; readonly ticketId: string },
+    wanted: NaiveHold & { readonly id: string; readonly ticketId: string; readonly named: string },
     nested: NaiveLease['nested'] = null,
     by: Pick<NaiveLease, 'heirOf'> & { readonly isAnew: boolean } = { heirOf: [], isAnew: false },
   ): void {
@@ -219,9 +258,14 @@ export abstract class NaiveLeases {
     this.order.see(lease.holder, this.now, this.view());
     this.leaseList.push(lease);
     const isPassed = heirOf.length > 0;
-    this.bound.add({ kind: 'granted', at: this.now, slots: boundSlots(lease), isPassed });
+    this.addGranted(lease, boundSlots(lease), isPassed);
     this.chargeTo(lease, this.holds.length === 0 ? 1 : this.meanHold());
     this.grant(lease, isAnew, isPassed);
+  }
+
+  protected addGranted(lease: NaiveLease, slots: number, isPassed: boolean): void {
+    const member = this.places.countsAt(lease);
+    this.bound.add({ kind: 'granted', at: this.now, member, slots, isPassed });
   }
 
   /** Answers with a lease; `isAnew`: somebody who has lost an answer. */
@@ -234,20 +278,21 @@ export abstract class NaiveLeases {
   }
 
   protected mayClaim({ leaseId, attachment, hasLapsed }: Claim): boolean {
-    if (this.unclaimed.slots === 0 || hasLapsed) return false;
+    if (this.slotsUnclaimed() === 0 || hasLapsed) return false;
     if (this.lapsedBefore.includes(leaseId)) return false;
     return attachment === null || (attachment >= this.since && attachment < this.first);
   }
 
   /** Makes the lease of a holder of an earlier instance, with slots out of those that nobody has claimed. */
   protected claim(claim: Claim): NaiveLease {
-    const { leaseId: id, ticketId, holder, lane, nested, heldMs } = claim;
-    const taken = Math.min(claim.slots, this.unclaimed.slots);
-    this.hearOfHeir(claim);
-    this.unclaimed.slots -= taken;
-    const slots = claim.slots - taken;
-    this.bound.add({ kind: 'granted', at: this.now, slots, isPassed: false });
+    const { leaseId: id, ticketId, holder, lane, nested, heldMs, member: named = '' } = claim;
+    const member = this.places.countsAt({ named });
+    this.hearOfHeir(claim, member);
+    const unmarked = claim.slots - this.places.claim(member, claim.slots);
+    this.places.claim('', unmarked);
+    this.bound.add({ kind: 'granted', at: this.now, member, slots: unmarked, isPassed: false });
     const lease = {
+      named,
       id,
       ticketId,
       holder,
@@ -267,6 +312,7 @@ export abstract class NaiveLeases {
     } as NaiveLease;
     this.order.see(holder, this.now, this.view());
     this.leaseList.push(lease);
+    this.places.noteRun(lease, this.now);
     const isConcerned = (each: NaiveLease): boolean => each === lease || each.nested?.in === id;
     for (const child of this.leaseList.filter(isConcerned)) this.nestAgain(child);
     return lease;
@@ -284,7 +330,7 @@ export abstract class NaiveLeases {
 
   /** Ends what earlier instances left, once nothing of it is unclaimed. */
   protected settleUnclaimed(): void {
-    if (this.unclaimed.slots > 0 || this.isSettled) return;
+    if (this.slotsUnclaimed() > 0 || this.isSettled) return;
     this.isSettled = true;
     this.since = this.first;
     this.grantedBefore = [];
@@ -307,16 +353,20 @@ export abstract class NaiveLeases {
   }
 
   /** An heir of the instance before tells who had its slot before it: they have ended. */
-  protected hearOfHeir({ leaseId, heirOf }: Claim): void {
+  protected hearOfHeir({ leaseId, heirOf }: Claim, member: string): void {
     const heirs = [leaseId, ...heirOf];
-    for (const [index, before] of heirOf.entries()) this.#hearOfPassage(heirs[index], before);
+    for (const [index, before] of heirOf.entries()) {
+      this.#hearOfPassage(heirs[index], before, member);
+    }
   }
 
-  #hearOfPassage(heir: string | undefined, before: string): void {
+  #hearOfPassage(heir: string | undefined, before: string, member: string): void {
     if (heir === undefined || !this.heirsBefore.includes(heir)) return;
     this.heirsBefore = this.heirsBefore.filter((id) => id !== heir);
     if (this.hasEnded(before)) {
-      this.passedBefore = this.passedBefore.toSorted((a, b) => a - b).slice(1);
+      const here = this.#passed().find((passed) => passed.member === member);
+      const kept = here ?? this.#passed().find((passed) => passed.member === '');
+      this.passedBefore = this.passedBefore.filter((passed) => passed !== kept);
       return;
     }
     this.forgetWaiter(before);
@@ -339,22 +389,38 @@ export abstract class NaiveLeases {
     if (this.heirsBefore.length === 0 || lease.slots !== 1 || lease.nested !== null) return;
     const freeAt = lease.phase === 'cooling' ? lease.until : this.now;
     this.leaseList = this.leaseList.filter((other) => other !== lease);
-    this.unclaimed.slots += 1;
-    this.unclaimed.until = Math.max(this.unclaimed.until, freeAt);
-    this.passedBefore.push(freeAt);
+    const member = this.places.countsAt(lease);
+    this.places.holdUnclaimed(member, 1);
+    this.unclaimedUntil = Math.max(this.unclaimedUntil, freeAt);
+    this.passedBefore.push({ freeAt, member });
   }
 
   /** Frees those of which there are more than heirs. */
   protected freePassed(): void {
-    while (this.now >= this.passedDueAt()) {
-      this.passedBefore = this.passedBefore.toSorted((a, b) => a - b).slice(1);
-      this.unclaimed.slots = Math.max(0, this.unclaimed.slots - 1);
+    for (
+      let next = this.#nextPassed();
+      next !== undefined && this.now >= next.freeAt;
+      next = this.#nextPassed()
+    ) {
+      const freed = next;
+      this.passedBefore = this.passedBefore.filter((passed) => passed !== freed);
+      this.places.claim(freed.member, 1);
     }
   }
 
   protected passedDueAt(): number {
-    const isKept = this.passedBefore.length <= this.heirsBefore.length;
-    return isKept ? Infinity : Math.min(...this.passedBefore);
+    return this.#nextPassed()?.freeAt ?? Infinity;
+  }
+
+  #passed(): readonly { readonly freeAt: number; readonly member: string }[] {
+    return this.passedBefore.toSorted((a, b) => a.freeAt - b.freeAt);
+  }
+
+  /** Finds the first slot at whose member more were given back than there are heirs. */
+  #nextPassed(): { readonly freeAt: number; readonly member: string } | undefined {
+    const countAt = (member: string): number =>
+      this.passedBefore.filter((passed) => passed.member === member).length;
+    return this.#passed().find(({ member }) => countAt(member) > this.heirsBefore.length);
   }
 
   protected renewLease(lease: NaiveLease): void {

@@ -37,6 +37,8 @@ export interface NaiveWaiter {
   isAnew: boolean;
   sliceEndsAt: number | null;
   orphanAt: number;
+  /** Until when it waits for its own member, once it does. */
+  heldUntil: number | null;
 }
 
 /** The part of a lease that matters to the order. */

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import type { Effect, GroupEvent } from '../../src/core/events.ts';
-import { instant, leaseIdOf, type InstantMs, type LeaseId } from '../../src/core/words/ids.ts';
+import {
+  IMPLICIT,
+  instant,
+  leaseIdOf,
+  memberId,
+  type InstantMs,
+  type LeaseId,
+} from '../../src/core/words/ids.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
+import type { BoundRow } from '../../src/core/parts/bound.ts';
 import type { Outcome } from '../../src/core/words/outcome.ts';
 import { recover } from '../../src/core/recover.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
@@ -42,10 +50,18 @@ interface Known {
   readonly grantedAt: InstantMs;
   readonly nested: Lease['nested'];
   readonly heirOf: Lease['heirOf'];
+  readonly named: Lease['named'];
 }
 
 /** A write that nobody waits for is issued within this. */
 const WRITE_DELAY_MS = 50;
+
+/** The parts of a row that are about members, but for those of which there is nothing to tell. */
+function partsOf({ members, grantedAt }: BoundRow): Pick<BoundRow, 'members' | 'grantedAt'> {
+  if (members === undefined || grantedAt === undefined) return {};
+  const told = Object.entries(members).filter(([, { mark }]) => mark > 0);
+  return { members: Object.fromEntries(told), grantedAt };
+}
 
 const NO_VIOLATIONS = emptyTotals().violations;
 
@@ -75,6 +91,8 @@ export class World {
   readonly #known = new Map<LeaseId, Known>();
   #state: GroupState;
   #instances = 1;
+  /** The group goes by the members of the last write that was sent: what is on disk tells of each. */
+  #isMarkedEach = false;
 
   constructor(settings: GroupSettings, ticking: Ticking, isStored = true) {
     this.#ticking = ticking;
@@ -210,12 +228,14 @@ export class World {
       grantedAt = this.now,
       nested = null,
       heirOf = [],
+      named = IMPLICIT,
     } = this.#known.get(leaseId) ?? {};
     const newer = this.#state.nextAttachment + 3;
     const attachment = back === 'newer' ? newer : (attachments.at(-1 - (back ?? Infinity)) ?? null);
     const heldMs = this.now - grantedAt;
     const told = { ticketId, holder, lane, slots, heldMs, nested, heirOf, reserved: null };
-    return { leaseId, attachment, hasLapsed, ...told };
+    const member = named === IMPLICIT ? {} : { member: named };
+    return { leaseId, attachment, hasLapsed, ...told, ...member };
   }
 
   /** An instance that another one has replaced takes nobody's lease up. */
@@ -227,7 +247,7 @@ export class World {
 
   #newAsk(action: Extract<Action, { kind: 'ask' }>): GroupEvent {
     const { ageMs, patienceMs, timeoutMs, sliceMs, agentAgeMs, parent } = action;
-    const { tenant, agent, lane, slots, wait, manner, mayAskLater } = action;
+    const { tenant, agent, lane, slots, wait, manner, mayAskLater, excluded = [] } = action;
     const parents = parent === null ? [] : [this.#picked(parent)];
     const ticket = someTicket(`t${this.#issued.length}`, instant(this.now - ageMs), {
       holder: { ...SOMEBODY, tenant, agent, caller: tenant === 'cid' ? tenant : SOMEBODY.caller },
@@ -235,6 +255,7 @@ export class World {
       slots,
       wait,
       ...manner,
+      ...(excluded.length > 0 && { excluded: excluded.map(memberId) }),
       agentStartedAt: agentAgeMs === null ? null : instant(this.now - agentAgeMs),
       deadlineAt: patienceMs === null ? null : instant(this.now + patienceMs),
       ...(timeoutMs === null ? {} : { timeoutMs }),
@@ -299,10 +320,11 @@ export class World {
     const write = takeWrite(this.#state, this.now);
     const { mark, held, since, next, ended, lapsed, granted, heirs, waiters } = write.bound;
     const listed = { ended: ended.toSorted(), lapsed, granted, heirs };
-    const row = { mark, held, since, next, ...listed, waiters };
+    const row = { mark, held, since, next, ...listed, waiters, ...partsOf(write.bound) };
     const expected = this.naive.issue(write.isInRing, this.now);
     assert.deepEqual(row, { ...expected, ended: expected.ended.toSorted() }, 'the row');
     this.#disk.send(write, this.#state, this.now);
+    this.#isMarkedEach = write.bound.members !== undefined;
     if (this.#disk.lagMs === 0) while (this.#disk.nextArrivalAt <= this.now) this.#arrive();
   }
 
@@ -336,6 +358,7 @@ export class World {
     // Who asks for one of these had it from the instance before.
     for (const id of this.#state.bound.grantedBefore.keys()) leasesBefore.add(id);
     this.events.push({ event, at: this.now });
+    if (event.kind === 'reconfigure') this.#isMarkedEach = false;
     this.#asks.expect(event, this.#state);
     const effects = step(this.#state, event, this.now);
     const answers = answersOf(effects);
@@ -376,27 +399,38 @@ export class World {
 
   /** Checks that what anybody has heard of is marked on disk. */
   #checkMark(): void {
-    const { bound, leases, unclaimed } = this.#state;
+    const { bound, leases, unclaimed, members } = this.#state;
     if (!bound.isStored) return;
     let left = unclaimed.slots;
+    const leftAt = new Map<string, number>();
+    for (const { id, unclaimed: slots } of members.values()) leftAt.set(id, slots);
     for (const lease of leases.values()) {
-      if ((this.#leftBehind.get(lease.id) ?? 0) <= this.#disk.seq) left += boundSlotsOf(lease);
+      if ((this.#leftBehind.get(lease.id) ?? 0) > this.#disk.seq) continue;
+      left += boundSlotsOf(lease);
+      leftAt.set(lease.member, (leftAt.get(lease.member) ?? 0) + boundSlotsOf(lease));
     }
     assert.ok(left <= this.#disk.mark, `${left} slots are held, ${this.#disk.mark} marked`);
+    if (!this.#isMarkedEach || this.#disk.seq < bound.seq) return;
+    for (const [member, slots] of leftAt) {
+      // What was handed out while the group named no members may be at any of them.
+      const mark = this.#disk.markAt(member) + (member === '' ? 0 : this.#disk.markAt(''));
+      assert.ok(slots <= mark, `${slots} slots are held at ${member}, ${mark} marked`);
+    }
   }
 
   #noteKnown(effects: readonly Effect[]): void {
     for (const effect of effects) {
       if (effect.kind !== 'grant') continue;
-      const { id, attachment, grantedAt, nested, heirOf } = effect.lease;
+      const { id, attachment, grantedAt, nested, heirOf, named } = effect.lease;
       const { attachments, ...known } = this.#known.get(id) ?? {
         attachments: [],
         grantedAt,
         nested,
         heirOf,
+        named,
       };
       assert.ok(attachment > (attachments.at(-1) ?? 0), `${id} got no larger attachment`);
-      this.#known.set(id, { ...known, attachments: [...attachments, attachment] });
+      this.#known.set(id, { ...known, named, attachments: [...attachments, attachment] });
     }
   }
 
@@ -417,6 +451,12 @@ export class World {
       }
     }
     assert.deepEqual([...leases.values()].map(faceOf), this.naive.leases().map(faceOf), told);
+    const placed = [...leases.values()].map(({ id, member, named }) => [id, member, named]);
+    assert.deepEqual(placed, this.naive.placed(), `${told}: where calls count`);
+    const unclaimedAt = [...this.#state.members.values()].filter((each) => each.unclaimed > 0);
+    for (const { id, unclaimed } of unclaimedAt) {
+      assert.equal(unclaimed, this.naive.places.unclaimed(id), `${told}: unclaimed at ${id}`);
+    }
     for (const { key, shares } of accounts.tenants.values()) {
       const { high, normal, low } = shares;
       const had = { high: high.service, normal: normal.service, low: low.service };

@@ -85,7 +85,9 @@ export class Network {
     const sentAt = this.#clock.now;
     this.#carry(message, fate, fate.requestMs, sentAt);
     const { requestMs, againMs } = fate;
-    if (againMs !== null) this.#carry(message, fate, requestMs + againMs, sentAt);
+    // A second delivery would have the first one answered at once, and not when a renewal is due again.
+    if (againMs !== null && message.of !== 'renew')
+      this.#carry(message, fate, requestMs + againMs, sentAt);
   }
 
   /** Loses all asks that are on their way, or would be delivered once more. */
