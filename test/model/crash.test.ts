@@ -108,20 +108,22 @@ test('a group that names members now and then lends no slot while it does', () =
   let onLent = 0;
   fc.assert(
     fc.property(
-      memberSettingsArb(fc.constantFrom(1, 6, 12, 24)).map((settings) => ({
+      memberSettingsArb(fc.constantFrom(6, 12, 24)).map((settings) => ({
         ...settings,
         ...LENDING,
       })),
+      fc.boolean(),
       fc.array(memberMishapArb(true), length),
-      (settings, mishaps) => {
+      (settings, hasMembers, mishaps) => {
         const fleet = new Fleet(settings);
+        if (!hasMembers) fleet.reconfigure([]);
         for (const mishap of mishaps) befall(fleet, mishap);
         onLent += fleet.calls.filter(({ lent }) => lent !== null).length;
       },
     ),
     runs(250),
   );
-  assert.ok(onLent > 10, `only ${onLent} calls ran on lent slots`);
+  assert.ok(onLent > 5, `only ${onLent} calls ran on lent slots`);
 });
 
 test('beside holders that stream on, those that renew or stop stay within the limit', () => {

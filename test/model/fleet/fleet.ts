@@ -361,7 +361,8 @@ export class Fleet {
       const isKnown = lease !== undefined && lease.phase !== 'cooling';
       if (!isKnown) unknown += slots;
       const runsAt = this.#countsAt(call.member);
-      if (isKnown && lease.member === runsAt) continue;
+      const isThere = isKnown && this.#keyOf(lease.member) === this.#keyOf(runsAt);
+      if (isThere) continue;
       unknownAt.set(runsAt, (unknownAt.get(runsAt) ?? 0) + slots);
     }
     assert.ok(
