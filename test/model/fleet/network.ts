@@ -86,8 +86,8 @@ export class Network {
     this.#carry(message, fate, fate.requestMs, sentAt);
     const { requestMs, againMs } = fate;
     // A second delivery would have the first one answered at once, and not when a renewal is due again.
-    if (againMs !== null && message.of !== 'renew')
-      this.#carry(message, fate, requestMs + againMs, sentAt);
+    const isTwice = againMs !== null && message.of !== 'renew';
+    if (isTwice) this.#carry(message, fate, requestMs + againMs, sentAt);
   }
 
   /** Loses all asks that are on their way, or would be delivered once more. */
