@@ -7,7 +7,9 @@ import { waitsUntil, type Ticket } from './acquire/admission.ts';
 import type { PlaceListener } from './acquire/slices.ts';
 import { identify } from './identity/authenticate.ts';
 import { relocate } from './locate.ts';
+import { isForLackOfRoom } from './members/last-answer.ts';
 import { mayAskWaitable } from './members/where-next-member.ts';
+import { traceError } from './observe/trace.ts';
 import { planAt, type Candidate } from './plan.ts';
 import {
   LEFT,
@@ -93,14 +95,14 @@ export async function attempts(
       case 'rejected':
         if (mayBeOfOthers(candidate, result) && mayAskWaitable(tries)) continue;
         failure = moves > 0 ? { ...result, isByNewer: true } : result;
-        if (!mayServeElsewhere(result.reply.reason)) return withTries(failure, tries);
+        if (!mayServeElsewhere(result.reply.reason)) return lastWord(failure, tries);
         break;
       default:
         return never(result);
     }
     const next = await nextCandidate(spill, candidate);
-    if (next === null) return withTries(failure, tries);
-    if (next.kind === 'rejected') return withTries(next, tries);
+    if (next === null) return lastWord(failure, tries);
+    if (next.kind === 'rejected') return lastWord(next, tries);
     if (next.kind === 'left') return next;
     candidate = next;
     here = ticketHere();
@@ -124,7 +126,12 @@ function withoutClosed(plan: SpillPlan, tries: Tries): SpillPlan {
   return { ...plan, next: plan.next.filter(({ entry }) => tries.mayGoTo(entry.upstream)) };
 }
 
-function withTries(result: Rejected, { sent }: Tries): Rejected {
+/** The end of a call that nobody serves: what a member said of it, where none of the others has room. */
+function lastWord(result: Rejected, { sent, lastRefusal }: Tries): FinalResult {
+  if (lastRefusal !== null && isForLackOfRoom(result.reply.reason)) {
+    traceError(lastRefusal.kind);
+    return lastRefusal.answer;
+  }
   return { ...result, reply: { ...result.reply, tries: sent } };
 }
 

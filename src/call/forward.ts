@@ -13,6 +13,7 @@ import { learnAccount, moveToAccount } from './learn-account.ts';
 import type { Metering } from './metering.ts';
 import { logEgressRefused } from './observe/egress-log.ts';
 import { TRACED_MODEL_MAX, traceCall, traceError, traceUsage } from './observe/trace.ts';
+import { isLasting, keptAnswer } from './members/last-answer.ts';
 import type { MemberPlace } from './members/member-plan.ts';
 import { hasMemberLeft, noteRefusedAt, proofBy } from './members/where-next-member.ts';
 import type { Candidate } from './plan.ts';
@@ -212,6 +213,7 @@ async function refused(
   const where = whereNext(candidate, turn, kind);
   if (where !== null || answer === null) {
     if (where !== null) body.unspare();
+    if (where !== null && member !== null) await keepAnswer(sending, refusal, answer, waitMs);
     held.giveUp();
     // What the upstream said must be known to its group before the call asks again.
     const released = admission.release(outcomeOf('failed'), notServed);
@@ -226,15 +228,38 @@ async function refused(
   );
   if (response === null) return noAnswer(candidate, held);
   traceError(kind);
+  return refusalAnswer(sending, refusal, response, waitMs);
+}
+
+/** Keeps the answer of a member that refused the call, for the case that no other one has room for it. */
+async function keepAnswer(
+  sending: Sending,
+  refusal: UpstreamRefusal,
+  answer: Response | null,
+  waitMs: number,
+): Promise<void> {
+  const { kind } = refusal.signal;
+  if (answer === null || kind === 'served' || !isLasting(kind)) return;
+  const kept = await keptAnswer(answer);
+  if (kept === null) return;
+  const { tries } = sending.turn;
+  tries.lastRefusal = { kind, answer: refusalAnswer(sending, refusal, kept, waitMs) };
+}
+
+/** The upstream's refusal as the answer to its caller. */
+function refusalAnswer(
+  sending: Sending,
+  { signal: { kind }, isFinal }: UpstreamRefusal,
+  response: Response,
+  waitMs: number,
+): Answered {
+  const { candidate, turn } = sending;
   const said = signature(sending, waitMs);
   // Another member may serve the next one.
-  const isHopeless = refusal.isFinal && tries.refusedMembers.waitable === null;
+  const isHopeless = isFinal && turn.tries.refusedMembers.waitable === null;
   const all = isHopeless ? { ...said, 'x-should-retry': 'false' } : said;
-  return answered(
-    response,
-    all,
-    kind !== 'egress' && kind !== 'unauthorized' && isAboutKey(candidate),
-  );
+  const maySayOfKey = kind !== 'egress' && kind !== 'unauthorized';
+  return answered(response, all, maySayOfKey && isAboutKey(candidate));
 }
 
 /**

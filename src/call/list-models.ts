@@ -1,5 +1,5 @@
 import { upstreamRequestHeaders } from '../upstream/transfer/request-headers.ts';
-import { textWithin } from '../upstream/body/bounded-text.ts';
+import { textWithin } from '../upstream/body/bounded-body.ts';
 import {
   CREDENTIAL_HEADERS,
   dropAccounts,

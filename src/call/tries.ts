@@ -3,6 +3,7 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import type { Ticket } from './acquire/admission.ts';
 import type { PlaceListener } from './acquire/slices.ts';
 import { RefusedMembers } from './members/refused-members.ts';
+import type { Answered } from './result.ts';
 
 /**
  * Maximum times that a call goes back into the queue because its upstream refuses it; and where it takes too many at once:
@@ -27,6 +28,12 @@ const RETRY_PAUSE_MAX_MS = 4_000;
 const STOPPING: ReadonlySet<RefusalKind> = new Set(['requests', 'tokens', 'ramp', 'unknown']);
 const STOPPING_FOR: ReadonlySet<RefusalKind> = new Set(['overload', 'long_window']);
 
+/** A refusal that is its caller's answer if nobody else takes the call. */
+interface LastRefusal {
+  readonly kind: RefusalKind;
+  readonly answer: Answered;
+}
+
 /** The tries of one call: how often it was sent, and why it was sent again. */
 export class Tries {
   /** Number of times that the SDK has sent this call before by itself. */
@@ -38,6 +45,8 @@ export class Tries {
   readonly #closed: Upstream[] = [];
   /** Members that have refused it. */
   readonly refusedMembers = new RefusedMembers();
+  /** The last answer of a member that refused it for good; null: none did, or it was not kept. */
+  lastRefusal: LastRefusal | null = null;
   #reentered = 0;
   #retried = 0;
 

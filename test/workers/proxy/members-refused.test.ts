@@ -157,6 +157,32 @@ describe('where every member refuses it', () => {
     expect(await keysAt(at.here)).toEqual([A, B]);
   });
 
+  it.each([
+    ['never_fits', 429],
+    ['error', 500],
+  ])(
+    'and what one says of it is not lost where the other has no room: %s',
+    async (fail, status) => {
+      const at = await newScene({
+        members: [
+          { name: 'a', secret: 'UPSTREAM_A' },
+          { name: 'b', secret: 'UPSTREAM_B', tier: 2, limits: { max_concurrency: 1 } },
+        ],
+        settings: { here: { byKey: { [A]: { fail } } } },
+      });
+      const headers = { ...KEY, 'x-strict-silent-after-chunks': '1' };
+      const json = { model: 'm', stream: true, messages: [{ role: 'user', content: 'held' }] };
+      const held = open(at.path(), 'held', { json, headers });
+      expect((await held.response).headers.get('headgate-member')).toBe('b');
+      const refused = await ask(at, 'refused', { headers: { ...KEY, 'headgate-max-wait': '1' } });
+      expect([refused.status, refused.headers.get('headgate-reason')]).toEqual([status, null]);
+      expect(refused.headers.get('headgate-member')).toBe('a');
+      expect(refused.text).toContain('error');
+      await at.here.resume();
+      expect(await held.end).toBe('done');
+    },
+  );
+
   it('a wait may help, after which those alone are asked again', async () => {
     const at = await newScene({
       members: A_THEN_B,
@@ -197,8 +223,8 @@ describe('where every member refuses it', () => {
     await untilStatus(at.group, { in_use: 1, queued: 1 });
     await at.change([{ name: 'a', secret: 'UPSTREAM_A' }]);
     const { status, headers: said } = await refused;
-    expect([status, said.get('headgate-reason')]).toEqual([503, 'members_out']);
-    expect(said.get('headgate-tries')).toBe('1');
+    expect([status, said.get('headgate-reason')]).toEqual([429, null]);
+    expect([said.get('headgate-member'), said.get('headgate-tries')]).toEqual(['a', '1']);
     expect(await keysAt(at.here)).toEqual([A, B, A]);
     await at.here.resume();
     expect(await held.end).toBe('done');
