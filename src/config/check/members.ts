@@ -29,6 +29,7 @@ export function memberErrors(group: GroupConfig, path: string, upstreams: Upstre
   return [
     ...placeErrors(members, `${path}.members`, upstreams),
     ...idErrors(members, `${path}.members`, upstreams),
+    ...keyErrors(members, `${path}.members`, upstreams),
     ...members.flatMap((member, index) =>
       modelErrors(member, `${path}.members[${index}]`, group, upstreams),
     ),
@@ -97,6 +98,23 @@ function idErrors(
     if (sameId === undefined) return [];
     const message = `makes this member "${id}", as members[${sameId}] is; give it a name of its own`;
     return [{ path: `${path}[${index}].name`, message }];
+  });
+}
+
+/** Finds members without a key, where every call would be refused: what callers bring goes to none. */
+function keyErrors(
+  members: readonly MemberConfig[],
+  path: string,
+  upstreams: Upstreams,
+): FieldError[] {
+  return members.flatMap(({ upstream: id, secret }, index) => {
+    const upstream = upstreams.get(id);
+    if (upstream === undefined || upstream.isKeyless) return [];
+    if (secret !== undefined || upstream.secret !== null) return [];
+    const message =
+      `is missing: the upstream ${id} has no key of the operator's either; name a secret here or as its ` +
+      'auth.secret, or set auth: none there if it takes no key';
+    return [{ path: `${path}[${index}].secret`, message }];
   });
 }
 

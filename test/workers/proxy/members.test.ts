@@ -59,8 +59,11 @@ describe('where it goes', () => {
     expect(await keysAt(at.there)).toEqual([SECRETS.UPSTREAM_B]);
   });
 
-  it('with no key at all, where neither has one', async () => {
-    const at = await newScene({ members: [{ at: 'there' }] });
+  it('with no key at all, where its upstream takes none', async () => {
+    const at = await newScene({
+      members: [{ at: 'there' }],
+      upstreams: { there: { auth: 'none' } },
+    });
     await servedAt(at, 'call');
     expect(await keysAt(at.there)).toEqual([null]);
   });

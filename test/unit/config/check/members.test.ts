@@ -103,6 +103,7 @@ const UPSTREAMS: ConfigInput['upstreams'] = [
     aliases: { ours: 'gpt-4o' },
     auth: { secret: 'UPSTREAM_SOUTH' },
   },
+  { id: 'free', base_url: 'https://free.example.com', auth: 'none' },
   { id: 'off', base_url: 'https://off.example.com', enabled: false },
   { id: 'closed', base_url: 'https://closed.example.com', dialect: 'opaque' },
 ];
@@ -155,9 +156,15 @@ describe('members are refused, with the path', () => {
     ],
     [
       'without a secret at one upstream',
-      { members: [{ upstream: 'west' }, { upstream: 'west', name: 'again' }] },
+      { members: [{ upstream: 'free' }, { upstream: 'free', name: 'again' }] },
       'members[1].upstream',
       'without a secret',
+    ],
+    [
+      'without any key at an upstream that takes one',
+      { members: [EAST, { upstream: 'west' }] },
+      'members[1].secret',
+      'is missing: the upstream west has no key',
     ],
     [
       'with one name',
@@ -262,7 +269,7 @@ describe('members are refused, with the path', () => {
 describe('members are taken', () => {
   test.each<[string, Partial<GroupInput>]>([
     ['with two secrets at one upstream', { members: [A, B] }],
-    ['of one dialect at several upstreams', { members: [EAST, WEST, { upstream: 'groq' }] }],
+    ['of one dialect at several upstreams', { members: [EAST, WEST, { upstream: 'free' }] }],
     [
       'with names for models that are matched by pattern, by upstream and by alias',
       {
