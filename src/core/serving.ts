@@ -2,6 +2,7 @@ import { IMPLICIT, type InstantMs } from './words/ids.ts';
 import type { MemberSettings } from './words/member.ts';
 import { RETIRED_MAX, type GroupSettings } from './words/settings.ts';
 import type { GuessRates } from './parts/demand.ts';
+import { noOutage } from './parts/outage.ts';
 import { countAt, type Member } from './member.ts';
 import { inPlaceOf, isSplit, memberAt, memberFor, memberOf } from './members.ts';
 import { moveReserved } from './reservation.ts';
@@ -27,6 +28,10 @@ function settingsOfMembers(settings: GroupSettings): readonly MemberSettings[] {
 export function serveMembers(state: GroupState, now: InstantMs): void {
   state.serving = settingsOfMembers(state.settings).map((settings) => {
     const member = memberAt(state, settings.id, now);
+    // What was refused elsewhere, or with another key, says nothing of what is there now.
+    if (isElsewhere(member.settings, settings)) {
+      Object.assign(member.controls.outage, noOutage(now));
+    }
     member.settings = settings;
     return member;
   });
@@ -39,6 +44,11 @@ export function serveMembers(state: GroupState, now: InstantMs): void {
   for (const member of retired.slice(0, Math.max(0, retired.length - RETIRED_MAX))) {
     if (isEmpty(member)) state.members.delete(member.id);
   }
+}
+
+/** Whether a member is at another upstream than before, or has another key there. */
+function isElsewhere(before: MemberSettings, { place }: MemberSettings): boolean {
+  return before.place !== null && place !== null && before.place !== place;
 }
 
 /** Has nothing granted at a member any more. */

@@ -753,6 +753,18 @@ describe('a change of the members', () => {
   });
 });
 
+test('a member that gets another key is in, whatever became of the old one', () => {
+  const group = groupOf({ a: 1, b: 1 });
+  group.ask('1');
+  refusedThenServed(group, '1');
+  expect(group.member('a').controls.outage.reason).toBe('unauthorized');
+  changed(group, 'a', { slotsMax: 2 });
+  expect(group.member('a').controls.outage.reason).toBe('unauthorized');
+  changed(group, 'a', { place: 'another key' });
+  group.askAll('2', '3');
+  expect([at(group, '2'), at(group, '3')].toSorted()).toEqual(['a', 'b']);
+});
+
 describe('a member that is there under another id', () => {
   const place = 'one key';
   const known = someMember('known', { slotsMax: 2, place });
