@@ -32,10 +32,11 @@ export function targetOf(candidate: Candidate): Target {
   const query = url.search === '' ? call.query : new URLSearchParams(call.query);
   const { injected } = candidate.key;
   // Its caller sent it to another upstream, and all its credentials with it; or with none of its own to any member.
-  if (spilledFrom !== null || member !== null) dropCredentials(headers, query);
-  // With a key of its own, its caller says which of that one's accounts it is for.
-  const isReplaced = injected !== null || spilledFrom !== null || member !== null;
-  if (isReplaced) dropAccounts(headers, query, ACCOUNT_SELECTORS);
+  if (spilledFrom !== null || member !== null) {
+    dropCredentials(headers, query);
+    // Of which account it is for it spoke of another key.
+    dropAccounts(headers, query, ACCOUNT_SELECTORS);
+  }
   const key = keyToPlace(upstream, operation.shape, injected);
   placeCredentials(headers, query, caller.credentials, key);
   // A query that lost nothing goes on as it was written, not encoded anew.

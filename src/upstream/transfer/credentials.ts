@@ -105,9 +105,9 @@ export function placeCredentials(
   else headers.set(injected.place, injected.key);
 }
 
-/** How the names of headers and parameters end that carry a credential, whoever it is for: `apikey`, `Helicone-Auth`. */
+/** How the names of headers and parameters end that carry a credential, whoever it is for: `apikey`, `Helicone-Auth`; not `Idempotency-Key`. */
 const CREDENTIAL_NAME =
-  /(?:auth|authorization|cookie|credential|jwt|key|password|secret|sig|signature|token)$/i;
+  /(?<!^idempotency-)(?:auth|authorization|cookie|credential|jwt|key|password|secret|sig|signature|token)$/i;
 
 /**
  * Takes out, in place, whatever may be a credential: for a call on its way to an upstream that its caller

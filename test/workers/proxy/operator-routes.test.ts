@@ -170,26 +170,3 @@ describe("with the caller's own key", () => {
     }
   });
 });
-
-describe('whose account a call is for', () => {
-  const said = {
-    'openai-organization': 'org-of-the-caller',
-    'openai-project': 'proj-of-the-caller',
-  };
-  const chat = async (upstream: string, more: Record<string, string>) => {
-    const path = `/${upstream}/v1/chat/completions?userProject=of-the-caller`;
-    const headers = { 'headgate-key': KEYS.plain, ...said, ...more };
-    return (await call(path, { json: { model: 'm', messages: [] }, headers })).text();
-  };
-
-  it("is not for its caller to say with the operator's key", async () => {
-    expect(await chat('shut', {})).not.toContain('of-the-caller');
-  });
-
-  it('but with its own', async () => {
-    const text = await chat('shut', { authorization: 'Bearer sk-1' });
-    for (const each of [...Object.values(said), 'userProject=of-the-caller']) {
-      expect(text).toContain(each);
-    }
-  });
-});
