@@ -18,7 +18,7 @@ export interface NaiveRow extends NaiveParts {
 
 /** The parts of a row that only groups that name members have. */
 interface NaiveParts {
-  /** What is marked and held at each member where that is not nothing. */
+  /** The marks and slots held at each member where those are not nothing. */
   readonly members?: Readonly<Record<string, { readonly mark: number; readonly held: number }>>;
   /** Where those run that it lists as granted. */
   readonly grantedAt?: Readonly<Record<string, string>>;

@@ -42,7 +42,13 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       return { reason, ...retry, message };
     }
     case 'busy': {
-      const message = `All ${rejection.slotsMax} slots of the group ${group} are in use, and the call did not want to wait.`;
+      const { slotsMax } = rejection;
+      // Of a member without a limit the others may be all that is left.
+      const what =
+        slotsMax === Infinity
+          ? `There is no room in the group ${group}`
+          : `All ${slotsMax} slots of the group ${group} are in use`;
+      const message = `${what}, and the call did not want to wait.`;
       return { reason, ...retry, message };
     }
     case 'paused': {
