@@ -64,7 +64,7 @@ export async function planAt(
   const members = mayLackKey ? membersFor(call, located, placed, spilledFrom) : null;
   if (members?.kind === 'rejected') return members;
   if (found.kind === 'rejected' && members === null) return found;
-  const own = members === null ? withOwnPartitions(call, placed, calledKey) : placed;
+  const own = members === null ? withOwnPartitions(call, placed, routed) : placed;
   const placements = mayHash(table.routes, env)
     ? await hashedPlacements(own, env, table.snapshot.fingerprintKey)
     : own;
@@ -89,18 +89,22 @@ function membersFor(
   return rejected({ reason: 'too_many_groups', message });
 }
 
-/** Gives a call that goes with its caller's own key the pools of that key, in groups whose other calls go by members. */
+/**
+ * Gives a call that goes with its caller's own key the pools of that key, or of the account that it is known to be of, in
+ * groups whose other calls go by members.
+ */
 function withOwnPartitions(
   { table: { routes } }: KnownCall,
   placed: readonly Placement[],
-  { fingerprint }: UpstreamKey,
+  { keyFingerprint, account }: RoutedCall,
 ): readonly Placement[] {
   if (!routes.hasMembers) return placed;
   const split = new Set(groupsWithMembers(placed));
   if (split.size === 0) return placed;
+  const whose = account?.kind === 'known' ? account.name : keyFingerprint;
   return placed.map((one) => {
     if (one.config === null || !split.has(one.config)) return one;
-    return { ...one, partition: ownPartition(one.partition, fingerprint) };
+    return { ...one, partition: ownPartition(one.partition, whose) };
   });
 }
 

@@ -62,7 +62,7 @@ const NO_VALUE = 'none';
 
 /** A value as a hashed name has it. Encoded values have no colon, and a fingerprint is a keyed hash already. */
 const HASHED_VALUE = new RegExp(
-  `^(?:h:[0-9a-f]{24}|(?:own-)?fp_[0-9a-f]{24}|(?:own-)?${NO_VALUE})$`,
+  `^(?:h:[0-9a-f]{24}|(?:own-)?(?:fp|acct)_[0-9a-f]{24}|(?:own-)?${NO_VALUE})$`,
 );
 
 /** Tells whether a partition's name shows nothing of what callers wrote. */
@@ -73,14 +73,16 @@ export function isHashed(partition: string): boolean {
 
 /** How the last value of a partition begins whose calls brought keys of their own, in a group that names members. */
 const OWN_PREFIX = 'own-';
-const OWN_VALUE = /(?:^|,)own-(?:fp_[0-9a-f]{24}|none)$/;
+const OWN_VALUE = /(?:^|,)own-(?:(?:fp|acct)_[0-9a-f]{24}|none)$/;
 
 /**
  * Names the partition of calls that go with a provider key of their own where others go by the group's members: no
- * member takes them with their key, so each such key has the group's limits for itself. Null: no key at all.
+ * member takes them with their key, so each such key, or the account that it is of, has the group's limits for itself.
+ *
+ * @param whose name of the account, or fingerprint of the key; null: no key at all
  */
-export function ownPartition(partition: string | null, keyFingerprint: string | null): string {
-  const own = OWN_PREFIX + (keyFingerprint ?? NO_VALUE);
+export function ownPartition(partition: string | null, whose: string | null): string {
+  const own = OWN_PREFIX + (whose ?? NO_VALUE);
   return partition === null ? own : `${partition},${own}`;
 }
 

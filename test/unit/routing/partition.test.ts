@@ -13,6 +13,8 @@ import { groupSchema } from '../../../src/contract/config/group.ts';
 
 const PRINT = `fp_${'0123456789abcdef'.repeat(2).slice(0, 24)}`;
 
+const ACCOUNT = PRINT.replace('fp_', 'acct_');
+
 function partition(by: 'caller' | 'header:x-team', value: string): string | null {
   const upstream = { id: 'openai', baseUrl: 'https://api.openai.test' };
   const facts = { keyFingerprint: null, caller: value, model: null, upstream, header: () => value };
@@ -21,6 +23,7 @@ function partition(by: 'caller' | 'header:x-team', value: string): string | null
 
 test.each([
   [null, PRINT, `own-${PRINT}`],
+  [null, ACCOUNT, `own-${ACCOUNT}`],
   ['team-a', PRINT, `team-a,own-${PRINT}`],
   ['team-a,m', null, 'team-a,m,own-none'],
 ])('of %s with the key %s', (split, print, named) => {
@@ -29,12 +32,15 @@ test.each([
 });
 
 describe('nothing that a caller writes passes for one', () => {
-  it.each([`own-${PRINT}`, 'own-none', 'x,own-none', `,own-${PRINT}`])('%s', (value) => {
-    for (const by of ['caller', 'header:x-team'] as const) {
-      const name = partition(by, value);
-      expect([isOwnPartition(name), splitPartition(name)]).toEqual([false, name]);
-    }
-  });
+  it.each([`own-${PRINT}`, `own-${ACCOUNT}`, 'own-none', 'x,own-none', `,own-${PRINT}`])(
+    '%s',
+    (value) => {
+      for (const by of ['caller', 'header:x-team'] as const) {
+        const name = partition(by, value);
+        expect([isOwnPartition(name), splitPartition(name)]).toEqual([false, name]);
+      }
+    },
+  );
 
   it('though it stays a name of its own', () => {
     expect(partition('caller', 'own-none')).toBe('%6Fwn-none');
@@ -44,6 +50,7 @@ describe('nothing that a caller writes passes for one', () => {
 
 it('shows nothing of what callers wrote', () => {
   expect(isHashed(ownPartition(null, PRINT))).toBe(true);
+  expect(isHashed(ownPartition(null, ACCOUNT))).toBe(true);
   expect(isHashed(ownPartition('team-a', PRINT))).toBe(false);
 });
 

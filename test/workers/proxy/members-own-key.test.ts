@@ -17,6 +17,7 @@ import {
 afterAll(nothingLeaks);
 
 const OWN_KEYS = ['sk-of-the-caller-1', 'sk-of-the-caller-2'] as const;
+type Bearer = ReturnType<typeof own>;
 const own = (key: string) => ({ ...KEY, authorization: `Bearer ${key}` });
 
 const scene = (): Promise<Scene> =>
@@ -57,6 +58,37 @@ it('beside calls that go by members, and others with another key', async () => {
     one.leave();
     await one.end;
   }
+});
+
+it('tokens of one account have the limits together', async () => {
+  const at = await newScene({
+    members: [{ at: 'there', secret: 'UPSTREAM_A' }],
+    group: { limits: { max_concurrency: 1 } },
+    upstreams: { here: { account_by: 'claim:sub' } },
+  });
+  const tokens = ['one', 'two', 'three'].map((jti) =>
+    [{ alg: 'none' }, { sub: 'team', jti }, {}]
+      .map((part) =>
+        new TextEncoder()
+          .encode(JSON.stringify(part))
+          .toBase64({ alphabet: 'base64url', omitPadding: true }),
+      )
+      .join('.'),
+  );
+  const [first, second, third] = tokens.map(own) as [Bearer, Bearer, Bearer];
+  // Its upstream has taken it, so that what it claims is true.
+  expect(await servedAt(at, 'first', { headers: first })).toBeNull();
+  const silent = { 'x-strict-silent-after-chunks': '1' };
+  const json = { model: 'm', stream: true, messages: [] };
+  const held = open(at.path(), 'second', { json, headers: { ...second, ...silent } });
+  await until(async () => expect((await at.here.stats()).inFlight).toBe(1));
+  const more = { headers: { ...third, 'headgate-max-wait': '0' } };
+  const { status, headers } = await ask(at, 'third', more);
+  expect([status, headers.get('headgate-reason')]).toEqual([429, 'busy']);
+  const ofAccount = expect.stringMatching(/^own-acct_[0-9a-f]{24}$/);
+  await until(async () => expect(await partitionsOf(at)).toContainEqual(ofAccount));
+  held.leave();
+  await held.end;
 });
 
 describe('what such a key meets', () => {
