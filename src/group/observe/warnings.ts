@@ -49,7 +49,7 @@ export class Warnings {
   #nearSince: InstantMs | null = null;
   /** The queue at the ends of the last minutes. */
   #lengths: number[] = [];
-  #seen = { quota: 0, egress: 0, expired: 0 };
+  #seen = { quota: 0, egress: 0, expired: 0, served: 0 };
   readonly #breakersOpenedAt = new Map<MemberId, number>();
   /** Members of which it was told that they are out, and why. */
   readonly #outFor = new Map<MemberId, OutReason>();
@@ -96,15 +96,18 @@ export class Warnings {
       this.#noteBreaker(member, now);
       this.#noteOutage(member, now);
     }
-    // Where a refusal takes the member out, that is told.
-    if (isSplit(state)) Object.assign(seen, { quota, egress });
-    if (quota > seen.quota) {
+    const served = totals.ended.success ?? 0;
+    // What one member refuses another may serve, and of the first it is told that it is out.
+    const spared = isSplit(state) ? state.serving.length : 0;
+    if (spared > 0 && served > seen.served) Object.assign(seen, { quota, egress });
+    seen.served = served;
+    if (quota > seen.quota + spared) {
       seen.quota = quota;
       const message =
         'The upstream says that the account has no quota left. Waiting does not help.';
       this.#warn('quota_exhausted', message, { refusals: quota }, now);
     }
-    if (egress > seen.egress) {
+    if (egress > seen.egress + spared) {
       seen.egress = egress;
       const message =
         'The upstream refuses calls from where the Worker runs. Waiting does not help: see `upstream_refused_egress` in the log.';

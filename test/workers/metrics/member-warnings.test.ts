@@ -40,6 +40,19 @@ async function refused(kind: RefusalKind): Promise<string> {
   return member;
 }
 
+/** A call that both members refuse. */
+async function refusedByAll(kind: RefusalKind): Promise<void> {
+  tickets += 1;
+  const excluded: string[] = [];
+  for (const attempt of [1, 2]) {
+    const fields = { ...NEWEST, attempt, excluded: [...excluded] };
+    const { lease, member = '' } = await take(name, `told-${tickets}`, fields);
+    await lease.report({ ...SERVED, kind }, false);
+    await lease.release('refused', null);
+    excluded.push(member);
+  }
+}
+
 const warnings = async () => (await admin('GET', `/groups/${name}/warnings`)).json.warnings;
 
 const markers = async () => (await admin('GET', `/groups/${name}/history`)).json.markers;
@@ -68,6 +81,20 @@ describe('a member that a refusal took out', () => {
     expect(all.map(({ kind }) => kind)).toEqual(['member_out']);
     expect((await pool(name).metrics()).warnings_total).toEqual({ member_out: 1 });
   });
+
+  it.each([
+    ['quota', 'quota_exhausted'],
+    ['egress', 'egress_refused'],
+  ] as const)(
+    'but as the group once nobody serves what the members refuse: %s',
+    async (kind, warned) => {
+      for (let call = 0; call < 2; call += 1) {
+        expect(await warnings()).toEqual([]);
+        await refusedByAll(kind);
+      }
+      expect(await warnings()).toMatchObject([{ kind: warned, group: name }]);
+    },
+  );
 
   it('is cleared when a probe brings it back, and both are marked', async () => {
     await refused('unauthorized');
