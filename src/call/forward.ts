@@ -90,7 +90,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   if (sent === null && held.cutBy === 'slow') return tooSlow(sending);
   // A call that we cut says nothing of its upstream, unless that was silent for too long.
   const isCut = sent === null && held.cutBy !== null && held.cutBy !== 'idle';
-  const { refusal, answer } = isCut ? UNSAID : await readAnswer(sent, upstream, injectsKey(member));
+  const { refusal, answer } = isCut ? UNSAID : await readAnswer(sent, upstream, member !== null);
   if (refusal !== null) return refused(sending, held, refusal, answer, waitMs);
   if (answer === null || held.cutBy === 'body') {
     ctx.waitUntil(admission.release('cancelled'));
@@ -130,11 +130,6 @@ function isAboutKey({ spilledFrom }: Candidate): boolean {
 /** Learns from the answer to a call whose its key is, and counts the call there. */
 async function learnFrom({ candidate, admission }: Sending, answer: Response): Promise<void> {
   if (await learnAccount(candidate, answer)) moveToAccount(candidate, admission);
-}
-
-/** Tells whether a call has the key of a group's member, for which its caller is not to blame. */
-function injectsKey(member: Candidate['member']): boolean {
-  return member !== null && member.injected !== null;
 }
 
 /** Goes on to another member, as the body cannot name the model as this one calls it; there may be none. */

@@ -36,7 +36,7 @@ const BROKEN: UpstreamRefusal = {
 
 /**
  * Reads an answer: whether it is a refusal and of what kind, from its headers and the beginning of its body.
- * `isOfMember`: the call had the key of a group's member.
+ * `isOfMember`: the call went to a group's member, with the key of that or none, for which its caller is not to blame.
  */
 export async function readAnswer(
   answer: Response | null,

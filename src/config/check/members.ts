@@ -29,7 +29,6 @@ export function memberErrors(group: GroupConfig, path: string, upstreams: Upstre
   return [
     ...placeErrors(members, `${path}.members`, upstreams),
     ...idErrors(members, `${path}.members`, upstreams),
-    ...keyErrors(members, `${path}.members`, upstreams),
     ...members.flatMap((member, index) =>
       modelErrors(member, `${path}.members[${index}]`, group, upstreams),
     ),
@@ -98,23 +97,6 @@ function idErrors(
     if (sameId === undefined) return [];
     const message = `makes this member "${id}", as members[${sameId}] is; give it a name of its own`;
     return [{ path: `${path}[${index}].name`, message }];
-  });
-}
-
-/** Finds members without a key, where every call would be refused: what callers bring goes to none. */
-function keyErrors(
-  members: readonly MemberConfig[],
-  path: string,
-  upstreams: Upstreams,
-): FieldError[] {
-  return members.flatMap(({ upstream: id, secret }, index) => {
-    const upstream = upstreams.get(id);
-    if (upstream === undefined || upstream.isKeyless) return [];
-    if (secret !== undefined || upstream.secret !== null) return [];
-    const message =
-      `is missing: the upstream ${id} has no key of the operator's either; name a secret here or as its ` +
-      'auth.secret, or set auth: none there if it takes no key';
-    return [{ path: `${path}[${index}].secret`, message }];
   });
 }
 
@@ -202,6 +184,7 @@ export function memberWarnings(config: Config, upstreams: Upstreams): string[] {
   const groups = config.groups.filter(({ members }) => members.length > 0);
   return [
     ...groups.flatMap(ownWarnings),
+    ...groups.flatMap((group) => noKeyWarnings(group, upstreams)),
     ...groups.flatMap((group) => elsewhereWarnings(group, config, upstreams)),
     ...overlaps({ groups })
       .slice(0, PAIRS_MAX)
@@ -231,6 +214,19 @@ function ownWarnings({ name, members, affinity, queue }: GroupConfig): string[] 
     );
   }
   return warnings;
+}
+
+/** Warns of members whose calls go out without a key: what callers bring goes to none. */
+function noKeyWarnings({ name, members }: GroupConfig, upstreams: Upstreams): string[] {
+  const bare = members.filter(({ upstream: id, secret }) => {
+    const upstream = upstreams.get(id);
+    return secret === undefined && upstream?.secret === null && !upstream.isKeyless;
+  });
+  if (bare.length === 0) return [];
+  return [
+    `Group "${name}": calls go out without a key at ${bare.map(memberIdOf).join(', ')}. Name a secret at the member or ` +
+      'its upstream, or set auth: none there if it takes no key.',
+  ];
 }
 
 /** Warns of groups that are for a member's upstream, and do not count what the members' group sends there. */

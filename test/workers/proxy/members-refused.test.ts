@@ -76,6 +76,18 @@ describe('the call goes to another member', () => {
     expect(await keysAt(at.here)).toEqual([A, B, A, B]);
   });
 
+  it('where nobody has given its member a key', async () => {
+    const at = await newScene({
+      members: [
+        { name: 'bare', at: 'there' },
+        { name: 'b', secret: 'UPSTREAM_B', tier: 2 },
+      ],
+      settings: { there: { status: 401 } },
+    });
+    expect(await servedAt(at, 'call')).toBe('b');
+    expect(await keysAt(at.there)).toEqual([null]);
+  });
+
   it('and on to a third', async () => {
     const at = await newScene({
       members: A_B_C,

@@ -59,11 +59,8 @@ describe('where it goes', () => {
     expect(await keysAt(at.there)).toEqual([SECRETS.UPSTREAM_B]);
   });
 
-  it('with no key at all, where its upstream takes none', async () => {
-    const at = await newScene({
-      members: [{ at: 'there' }],
-      upstreams: { there: { auth: 'none' } },
-    });
+  it('with no key at all, where neither has one', async () => {
+    const at = await newScene({ members: [{ at: 'there' }] });
     await servedAt(at, 'call');
     expect(await keysAt(at.there)).toEqual([null]);
   });

@@ -161,12 +161,6 @@ describe('members are refused, with the path', () => {
       'without a secret',
     ],
     [
-      'without any key at an upstream that takes one',
-      { members: [EAST, { upstream: 'west' }] },
-      'members[1].secret',
-      'is missing: the upstream west has no key',
-    ],
-    [
       'with one name',
       {
         members: [
@@ -347,6 +341,11 @@ describe('members are warned of', () => {
       'every member is switched off',
     ],
     [
+      'when one has no key, and its upstream none either',
+      [{ members: [EAST, { upstream: 'west' }, { upstream: 'free' }] }],
+      'calls go out without a key at west. Name a secret',
+    ],
+    [
       'when a call may match two groups with members',
       [
         { members: [A] },
@@ -436,7 +435,7 @@ describe('members are warned of', () => {
       [
         {
           members: [
-            { upstream: 'openai', limits: { budget_usd: { per_day: 5 } } },
+            { upstream: 'openai', secret: 'UPSTREAM_OURS', limits: { budget_usd: { per_day: 5 } } },
             {
               ...WEST,
               limits: { budget_usd: { per_day: 5, fallback_price: { input: 1, output: 2 } } },
