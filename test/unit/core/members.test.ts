@@ -273,6 +273,14 @@ describe('agents', () => {
     expect(at(group, '2')).toBe('b');
   });
 
+  test('are not those of another tenant, whatever they call themselves', () => {
+    const group = groupOf({ a: 4, b: 4 });
+    group.ask('1', { agent: 'x', tenant: 'one' });
+    group.release('1');
+    group.ask('2', { agent: 'x', tenant: 'two' });
+    expect([at(group, '2'), group.state.totals.affinityKept]).toEqual(['b', 0]);
+  });
+
   test('are forgotten after a while', () => {
     const group = groupOf({ a: 1, b: 1 });
     group.ask('1', { agent: 'x' });
