@@ -43,7 +43,8 @@ export function inSteps(points: readonly HistoryPoint[], stepMs: number): Histor
   return steps;
 }
 
-type Sums = Pick<
+/** The counts of a point, which add up over time. */
+export type Sums = Pick<
   HistoryPoint,
   | 'slotMs'
   | 'waits'

@@ -1,5 +1,5 @@
 import { MINUTE_MS, type HistoryPoint } from '../../contract/history.ts';
-import { joinInTime, inSteps } from '../../history/points.ts';
+import { joinInTime, inSteps, type Sums } from '../../history/points.ts';
 import { heldAtMember, heldByCalls, slotsLearned } from '../../core/capacity.ts';
 import { countsSince, emptyCounts, quantileMs } from '../../core/parts/histogram.ts';
 import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
@@ -15,18 +15,7 @@ const IDLE_WRITE_EVERY_MS = 15_000;
 const RECENT_MS = 5 * MINUTE_MS;
 
 /** The totals of a group at one instant. */
-type Snapshot = Pick<
-  HistoryPoint,
-  | 'granted'
-  | 'rejected'
-  | 'refusals'
-  | 'inputTokens'
-  | 'outputTokens'
-  | 'usd'
-  | 'waits'
-  | 'grantedByMember'
-  | 'refusedByMember'
->;
+type Snapshot = Omit<Sums, 'slotMs'>;
 
 const NOTHING: Snapshot = {
   granted: 0,

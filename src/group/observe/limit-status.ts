@@ -7,6 +7,7 @@ import { NEVER, type GroupState } from '../../core/state.ts';
 import { configuredSlots } from '../../routing/configured-slots.ts';
 import { rateStatuses } from '../../routing/group-rates.ts';
 import { limitOf, type Definition } from '../definition.ts';
+import { amountsSpent } from './amounts-spent.ts';
 
 /** Maximum of those who spent most that are shown. */
 const SPENDERS_SHOWN = 20;
@@ -70,17 +71,14 @@ function limitOfMembers({ config }: Definition, state: GroupState, now: InstantM
   };
 }
 
-function spendOf({ controls, settings }: GroupState, now: InstantMs): SpendStatus | null {
-  const { spend } = controls;
-  const hasBudget = Object.values(settings.budgets).some((budget) => budget !== null);
-  if (!hasBudget && spend.total.beganAt.month === 0) return null;
+function spendOf(state: GroupState, now: InstantMs): SpendStatus | null {
+  const amounts = amountsSpent(state, now);
+  if (amounts === null) return null;
+  const { keys, agents } = state.controls.spend;
   return {
-    hour_usd: spentIn(spend.total, 'hour', now),
-    day_usd: spentIn(spend.total, 'day', now),
-    month_usd: spentIn(spend.total, 'month', now),
-    reserved_usd: spend.reservedUsd,
-    day_usd_by_key: topOf(spend.keys, now),
-    day_usd_by_agent: topOf(spend.agents, now),
+    ...amounts,
+    day_usd_by_key: topOf(keys, now),
+    day_usd_by_agent: topOf(agents, now),
   };
 }
 

@@ -4,11 +4,11 @@ import { heldAtMember, memberSlotsLearned } from '../../core/capacity.ts';
 import type { Member } from '../../core/member.ts';
 import { isSplit } from '../../core/members.ts';
 import type { Outage } from '../../core/parts/outage.ts';
-import { spentIn } from '../../core/parts/spend.ts';
 import type { GroupState } from '../../core/state.ts';
 import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
 import { rateStatuses } from '../../routing/group-rates.ts';
 import type { Definition } from '../definition.ts';
+import { amountsSpent } from './amounts-spent.ts';
 
 /** Tells of the members of a pool: those that the configuration names, and those where calls of before still run. */
 export function membersStatus(
@@ -58,7 +58,7 @@ function statusOf(member: Member, now: InstantMs): Omit<MemberStatus, 'upstream'
     breaker_until: breaker.phase === 'open' ? isoOf(breaker.openUntil) : null,
     out: outOf(outage),
     rates: rateStatuses(controls.rates, settings.rates, now),
-    spend: spendOf(member, now),
+    spend: amountsSpent(member, now),
     granted_total: totals.granted,
     refused_total: totals.refused,
     input_tokens_total: totals.inputTokens,
@@ -80,20 +80,6 @@ function limitOf(member: Member): MemberStatus['limit'] {
 function outOf({ reason, since, probeAt }: Outage): MemberStatus['out'] {
   if (reason === null) return null;
   return { reason, since: isoOf(since), probe_at: isoOf(probeAt) };
-}
-
-function spendOf(
-  { controls: { spend }, settings: { budgets } }: Member,
-  now: InstantMs,
-): MemberStatus['spend'] {
-  const hasBudget = Object.values(budgets).some((budget) => budget !== null);
-  if (!hasBudget && spend.total.beganAt.month === 0) return null;
-  return {
-    hour_usd: spentIn(spend.total, 'hour', now),
-    day_usd: spentIn(spend.total, 'day', now),
-    month_usd: spentIn(spend.total, 'month', now),
-    reserved_usd: spend.reservedUsd,
-  };
 }
 
 function finite(slots: number): number | null {
