@@ -13,6 +13,7 @@ import { callsInFlight } from '../call/calls-in-flight.ts';
 import { createDashboardRoutes } from './dashboard/dashboard-routes.ts';
 import { home } from './home.ts';
 import { departures } from '../call/isolate.ts';
+import { adminCors, statusCors } from './own-cors.ts';
 import { metrics } from './metrics/metrics-route.ts';
 import { proxy } from '../call/handle.ts';
 import { status } from './status/status-route.ts';
@@ -50,6 +51,8 @@ function createRoutes(): Hono<{ Bindings: Env }> {
     return new Response(null, { status: 204 });
   });
   for (const path of ['/metrics', '/status', '/admin/api/*']) app.use(path, requirePlaces);
+  app.use('/status', statusCors);
+  app.use('/admin/api/*', adminCors);
   app.get('/metrics', metrics);
   app.get('/status', status);
   app.route('/admin/api', createAdminRoutes());

@@ -57,26 +57,37 @@ export function closeSession(context: AdminContext): void {
 }
 
 /**
- * Refuses a change that another site made the browser send, with its cookie. `SameSite=Strict` keeps other sites out,
- * but not another application on a neighbouring host: those cannot send the header without a preflight.
+ * Refuses what another site made the browser send, with its cookie: a change always, and a read that says so.
+ * `SameSite=Strict` keeps other sites out, but not another application on a neighbouring host: those cannot send the header
+ * without a preflight, whose answer does not allow it. A page of a configured origin brings a token instead.
  */
 export function requireSameSite(context: AdminContext): void {
   const { method } = context.req;
-  if (method === 'GET' || method === 'HEAD') return;
+  const origin = context.req.header('origin');
+  if (method === 'GET' || method === 'HEAD') {
+    if (origin === undefined || isOwnOrigin(context, origin)) return;
+    throw new ProblemError(
+      403,
+      'A page of another host is let in by `Authorization: Bearer …` alone, and by no cookie.',
+    );
+  }
   if (context.req.header(OWN_HEADER) === undefined) {
     throw new ProblemError(
       403,
       `A change by a browser that is signed in needs the header ${OWN_HEADER}: 1.`,
     );
   }
-  requireOwnOrigin(context, context.req.header('origin') ?? '');
+  requireOwnOrigin(context, origin ?? '');
 }
 
 /** Refuses a page of another host. Behind a proxy that ends TLS the scheme is not the browser's. */
 export function requireOwnOrigin(context: AdminContext, origin: string): void {
-  const host = URL.canParse(origin) ? new URL(origin).host : null;
-  if (host === new URL(context.req.url).host) return;
+  if (isOwnOrigin(context, origin)) return;
   throw new ProblemError(403, 'A browser may change something only from a page of this very host.');
+}
+
+function isOwnOrigin(context: AdminContext, origin: string): boolean {
+  return URL.canParse(origin) && new URL(origin).host === new URL(context.req.url).host;
 }
 
 /** Marks a token: changes with it and says nothing of it, the first 64 bits of its digest. */

@@ -59,7 +59,9 @@ export const configSchema = z.strictObject({
     )
     .max(100)
     .default([])
-    .describe('Origins whose browsers may call. Empty: CORS is off.'),
+    .describe(
+      'Origins whose pages may call, and may ask for `/status` and the admin API, with a key or token in a header and never with a cookie. Empty: CORS is off.',
+    ),
 });
 
 export type Config = z.output<typeof configSchema>;

@@ -1,0 +1,172 @@
+// Pages of configured origins read the status and the admin API with a token, and nothing with a cookie. Others read nothing.
+import { beforeAll, describe, expect, it } from 'vitest';
+import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { call, configure } from '../support/worker.ts';
+
+const APP = 'https://app.test';
+const TOKEN = 'Bearer test-admin-token';
+
+async function configureOrigins(cors_origins: string[]): Promise<void> {
+  const keys = [{ id: 'mine', hash: await gatewayKeyHash('hg_mine') }];
+  await configure({ cors_origins, keys, groups: [{ name: 'all' }] });
+}
+
+beforeAll(() => configureOrigins([APP]));
+
+/** Headers of CORS on an answer, whose body is read. */
+async function said(response: Response): Promise<Record<string, string>> {
+  await response.body?.cancel();
+  const all = [...response.headers].filter(
+    ([name]) => name.startsWith('access-control-') || name === 'vary',
+  );
+  return Object.fromEntries(all.map(([name, value]) => [name, value.toLowerCase()]));
+}
+
+function preflight(path: string, origin: string, asked: string, method = 'GET') {
+  const headers = {
+    origin,
+    'access-control-request-method': method,
+    'access-control-request-headers': asked,
+  };
+  return call(path, { method: 'OPTIONS', headers });
+}
+
+async function cookie(): Promise<string> {
+  const body = JSON.stringify({ token: 'test-admin-token' });
+  const signedIn = await call('/admin/api/session', { method: 'POST', body });
+  await signedIn.body?.cancel();
+  return signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+}
+
+describe('a page of a configured origin', () => {
+  it('asks before with the headers of the admin API, and hears of no credentials', async () => {
+    const answer = await preflight(
+      '/admin/api/config',
+      APP,
+      'authorization, headgate-admin',
+      'PUT',
+    );
+    expect(answer.status).toBe(204);
+    const headers = await said(answer);
+    expect(headers).toMatchObject({
+      'access-control-allow-origin': APP,
+      'access-control-allow-headers': 'authorization,content-type,if-match',
+      'access-control-max-age': '600',
+    });
+    expect(headers['access-control-allow-methods']).toContain('put');
+    expect(headers['vary']).toContain('origin');
+    expect(headers).not.toHaveProperty('access-control-allow-credentials');
+  });
+
+  it('reads answers of the admin API, and their version, and problems as well', async () => {
+    const headers = { origin: APP, authorization: TOKEN };
+    const answer = await call('/admin/api/groups', { headers });
+    expect(answer.status).toBe(200);
+    expect(await said(answer)).toEqual({
+      'access-control-allow-origin': APP,
+      'access-control-expose-headers': 'etag,retry-after,www-authenticate',
+      vary: 'origin',
+    });
+    const problem = await call('/admin/api/groups/nowhere', { headers });
+    expect(problem.status).toBe(404);
+    expect(await said(problem)).toMatchObject({ 'access-control-allow-origin': APP });
+  });
+
+  it('changes something with a token', async () => {
+    const answer = await call('/admin/api/groups/all/pause', {
+      method: 'POST',
+      headers: { origin: APP, authorization: TOKEN },
+    });
+    expect(answer.status).toBe(200);
+    expect(await said(answer)).toMatchObject({ 'access-control-allow-origin': APP });
+  });
+
+  it('reads events as they happen', async () => {
+    const answer = await call('/admin/api/events', {
+      headers: { origin: APP, authorization: TOKEN },
+    });
+    expect(answer.headers.get('content-type')).toContain('text/event-stream');
+    const reader = answer.body?.getReader();
+    let text = '';
+    while (!text.includes('event: snapshot')) {
+      const { value } = (await reader?.read()) ?? {};
+      expect(value).toBeDefined();
+      text += new TextDecoder().decode(value);
+    }
+    await reader?.cancel();
+    expect(answer.headers.get('access-control-allow-origin')).toBe(APP);
+    expect(answer.headers.get('vary')?.toLowerCase()).toBe('origin');
+  });
+
+  it('asks for the status with a key in any of the headers of calls', async () => {
+    const before = await preflight('/status', APP, 'headgate-key');
+    expect(before.status).toBe(204);
+    expect(await said(before)).toMatchObject({
+      'access-control-allow-origin': APP,
+      'access-control-allow-headers': 'headgate-key',
+    });
+    for (const [key, status] of [
+      ['hg_mine', 200],
+      ['hg_nobody', 401],
+    ] as const) {
+      const answer = await call('/status', { headers: { origin: APP, 'headgate-key': key } });
+      expect(answer.status).toBe(status);
+      expect(await said(answer)).toMatchObject({ 'access-control-allow-origin': APP });
+    }
+  });
+
+  it('is nobody with the cookie of somebody who is signed in here', async () => {
+    const headers = { origin: APP, cookie: await cookie(), 'headgate-admin': '1' };
+    for (const [method, path, why] of [
+      ['GET', '/admin/api/groups', 'by no cookie'],
+      ['POST', '/admin/api/groups/all/resume', 'a page of this very host'],
+    ] as const) {
+      const answer = await call(path, { method, headers });
+      expect(answer.status).toBe(403);
+      expect(await answer.text()).toContain(why);
+    }
+    const own = await call('/admin/api/groups', { headers: { cookie: headers.cookie } });
+    expect(own.status).toBe(200);
+    await own.body?.cancel();
+  });
+
+  it('signs nobody in', async () => {
+    const answer = await call('/admin/api/session', {
+      method: 'POST',
+      headers: { origin: APP },
+      body: JSON.stringify({ token: 'test-admin-token' }),
+    });
+    expect(answer.status).toBe(403);
+    expect(answer.headers.has('set-cookie')).toBe(false);
+    await answer.body?.cancel();
+  });
+});
+
+describe('a page of any other origin', () => {
+  const OTHERS = ['https://evil.test', 'https://app.test.evil.test', 'http://app.test', 'null'];
+
+  it.each(OTHERS)('%s hears nothing, with a token or before it asks', async (origin) => {
+    for (const path of ['/admin/api/groups', '/status']) {
+      expect(await said(await preflight(path, origin, 'authorization'))).toEqual({});
+      const headers = { origin, authorization: path === '/status' ? 'Bearer hg_mine' : TOKEN };
+      expect(await said(await call(path, { headers }))).toEqual({});
+    }
+  });
+
+  it('is nobody with a cookie', async () => {
+    const headers = { origin: 'https://evil.test', cookie: await cookie() };
+    const answer = await call('/admin/api/groups', { headers });
+    expect(answer.status).toBe(403);
+    await answer.body?.cancel();
+  });
+});
+
+it('no page of another origin hears anything until origins are configured', async () => {
+  await configureOrigins([]);
+  for (const path of ['/admin/api/groups', '/status']) {
+    expect(await said(await preflight(path, APP, 'authorization'))).toEqual({});
+    expect(
+      await said(await call(path, { headers: { origin: APP, authorization: TOKEN } })),
+    ).toEqual({});
+  }
+});
