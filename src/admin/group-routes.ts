@@ -7,8 +7,10 @@ import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import type { AdminContext, AdminApp } from './context.ts';
 import { changeConfig, type Edit } from './change.ts';
+import { entryOfAutomatic } from './configure-automatic.ts';
 import { mergePatch } from './merge-patch.ts';
 import { noAutoGroup, noGroup } from './pools.ts';
+import { ProblemError } from './problem.ts';
 import { pageByName } from './pages.ts';
 import { check, invalid, madeOr, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
@@ -32,7 +34,10 @@ export function addGroupRoutes(app: AdminApp): void {
   });
 
   serve(app, 'patchGroup', async ({ context, params: { name }, body }) => {
-    const { reply } = await changeGroup(context, name, 'patch', patching(name, body));
+    const entry = (await isUnconfigured(context, name))
+      ? await entryOfAutomatic(context, name)
+      : undefined;
+    const { reply } = await changeGroup(context, name, 'patch', patching(name, body, entry));
     return { status: 200, ...reply };
   });
 
@@ -45,6 +50,16 @@ export function addGroupRoutes(app: AdminApp): void {
       },
     });
     return { status: 200, body: { version, warnings }, version };
+  });
+
+  serve(app, 'configureGroup', async ({ context, params: { name } }) => {
+    if (!(await isUnconfigured(context, name))) {
+      requireGroup((await currentSnapshot(context.env)).config, name);
+      throw new ProblemError(409, `"${name}" is configured already: change it with PATCH.`);
+    }
+    const entry = await entryOfAutomatic(context, name);
+    const { reply } = await changeGroup(context, name, 'configure', () => entry);
+    return { status: 201, ...reply };
   });
 
   // What operators reach for in a hurry, of automatic groups too.
@@ -62,13 +77,20 @@ function switchTo(verb: string, edit: Partial<Switches>) {
       context,
       params: { name },
     } = asked;
-    if (name.startsWith(AUTO_PREFIX)) return switchAutomatic(context, name, verb, edit);
+    if (await isUnconfigured(context, name)) return switchAutomatic(context, name, verb, edit);
     const { reply } = await changeGroup(context, name, verb, (config) => ({
       ...requireGroup(config, name),
       ...edit,
     }));
     return { status: 200, ...reply } as const;
   };
+}
+
+/** Tells whether a name is that of an automatic group without an entry in `groups`. */
+async function isUnconfigured({ env }: AdminContext, name: string): Promise<boolean> {
+  if (!name.startsWith(AUTO_PREFIX)) return false;
+  const { config } = await currentSnapshot(env);
+  return !config.groups.some((group) => group.name === name);
 }
 
 /** Switches an automatic group. It need not be listed, or called at all: its name says what it stands for. */
@@ -97,9 +119,17 @@ export function putting(name: string, document: unknown): () => GroupConfig {
   return () => parseGroup(name, document);
 }
 
-/** Makes a group as `PATCH` does. */
-export function patching(name: string, patch: unknown): (config: Config) => GroupConfig {
-  return (config) => parseGroup(name, mergePatch(requireGroup(config, name), patch));
+/**
+ * Makes a group as `PATCH` does.
+ *
+ * @param entry of an automatic group that has none yet; absent: the group must be there
+ */
+export function patching(
+  name: string,
+  patch: unknown,
+  entry?: GroupConfig,
+): (config: Config) => GroupConfig {
+  return (config) => parseGroup(name, mergePatch(entry ?? requireGroup(config, name), patch));
 }
 
 /** Finds a configured group, or throws that there is none. */
@@ -117,7 +147,12 @@ export function groupEdit(
 ): Edit {
   return {
     action: `group ${name}: ${verb}`,
-    next: (present) => ({ ...present, groups: withGroup(present.groups, edited(present)) }),
+    next: (present) => ({
+      ...present,
+      groups: withGroup(present.groups, edited(present)),
+      // What was switched of an automatic group is said in its own entry from then on.
+      auto_groups: present.auto_groups.filter((automatic) => automatic.name !== name),
+    }),
     pathOf: (path, present) => {
       const index = present.groups.findIndex((group) => group.name === name);
       const prefix = `groups[${index === -1 ? present.groups.length : index}].`;

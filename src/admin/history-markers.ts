@@ -9,10 +9,11 @@ import { AUTO_PREFIX } from '../contract/pool-name.ts';
 /** One mark on a chart. */
 export type Marker = z.output<typeof markerSchema>;
 
-/** Finds the path under which the audit log tells of a group. */
-export function auditPathOf(group: string): string {
-  if (group.startsWith(KEY_PREFIX)) return `keys[${group.slice(KEY_PREFIX.length)}]`;
-  return group.startsWith(AUTO_PREFIX) ? `auto_groups[${group}]` : `groups[${group}]`;
+/** Lists the paths under which the audit log tells of a group. An automatic one may be configured, and have been before. */
+export function auditPathsOf(group: string): string[] {
+  if (group.startsWith(KEY_PREFIX)) return [`keys[${group.slice(KEY_PREFIX.length)}]`];
+  const own = `groups[${group}]`;
+  return group.startsWith(AUTO_PREFIX) ? [own, `auto_groups[${group}]`] : [own];
 }
 
 /** Marks what operators did to a group. One entry may make several markers. */

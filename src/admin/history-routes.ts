@@ -15,7 +15,7 @@ import { steadyClock } from '../runtime/steady-clock.ts';
 import { quantileMs } from '../core/parts/histogram.ts';
 import { askPools, readDirectory, type PoolReply } from '../overview/pools.ts';
 import type { AdminApp } from './context.ts';
-import { auditMarkers, auditPathOf, poolMarker, type Marker } from './history-markers.ts';
+import { auditMarkers, auditPathsOf, poolMarker, type Marker } from './history-markers.ts';
 import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { invalid, serve } from './serve.ts';
@@ -88,14 +88,19 @@ function defaultStepMs(lengthMs: number, isRecent: boolean): number {
 
 /** Finds what operators did to the group in that time. */
 async function doneTo(env: Env, name: string, { fromMs, toMs }: Range): Promise<Marker[]> {
-  const path = auditPathOf(name);
-  const { entries } = await directoryOf(env).auditPage({
-    limit: MARKERS_MAX,
-    path,
-    since: new Date(fromMs).toISOString(),
-    until: new Date(toMs).toISOString(),
-  });
-  return entries.flatMap((entry) => auditMarkers(entry, path));
+  const since = new Date(fromMs).toISOString();
+  const until = new Date(toMs).toISOString();
+  const told = new Set<number>();
+  const markers: Marker[] = [];
+  for (const path of auditPathsOf(name)) {
+    const query = { limit: MARKERS_MAX, path, since, until };
+    const { entries } = await directoryOf(env).auditPage(query);
+    // One change takes the switches of an automatic group into its own entry: that is told once.
+    const news = entries.filter(({ sequence }) => !told.has(sequence));
+    for (const { sequence } of news) told.add(sequence);
+    markers.push(...news.flatMap((entry) => auditMarkers(entry, path)));
+  }
+  return markers;
 }
 
 function markersOf(asked: readonly PoolReply<PoolHistory>[]): Marker[] {

@@ -49,7 +49,7 @@ export function noGroup(name: string): ProblemError {
   if (name.startsWith(AUTO_PREFIX)) {
     return new ProblemError(
       404,
-      `"${name}" is an automatic group: it can be paused, drained and resumed here, and has on_saturated in auto_groups of the configuration. For all else configure a group that matches the same calls.`,
+      `"${name}" is an automatic group without an entry of its own: POST /groups/${encodeURIComponent(name)}/configure makes one, with the limit that it has now.`,
     );
   }
   if (name.startsWith(KEY_PREFIX)) {

@@ -1,6 +1,7 @@
 import { upstreamSchema } from '../contract/config/upstream-config.ts';
 import type { Config, UpstreamConfig } from '../contract/config/config.ts';
 import type { Env } from '../env.ts';
+import { matchingGroups } from '../routing/configured-auto-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { howToSet, readSecret } from '../runtime/secrets.ts';
@@ -152,7 +153,7 @@ function memberSecretsAt(id: string, { groups }: Config): string[] {
 
 /** Finds groups that stand for an upstream: its automatic ones, those that take its calls, and those with a member there. */
 function standsFor(upstream: Upstream, config: Config): (group: GroupStatus) => boolean {
-  const targeted = compileGroups(config.groups).filter(
+  const targeted = compileGroups(matchingGroups(config.groups)).filter(
     (group) =>
       (group.isTargeted && group.matchesUpstream(upstream)) ||
       group.config.members.some((member) => member.upstream === upstream.id),

@@ -16,6 +16,7 @@ import { resolveUpstreams } from '../routing/upstreams.ts';
 import { adminKeyErrors } from './check/admin-keys.ts';
 import { autoGroupErrors } from './check/auto-groups.ts';
 import { budgetWarnings } from './check/budgets.ts';
+import { configuredAutoErrors } from './check/configured-auto-groups.ts';
 import { duplicates } from './check/duplicates.ts';
 import { groupErrors, groupWarnings, silenceWarnings } from './check/groups.ts';
 import { memberErrors, memberWarnings } from './check/members.ts';
@@ -66,6 +67,7 @@ export function checkConfig(
       ...duplicates('groups', 'name', config.groups),
       ...duplicates('auto_groups', 'name', config.auto_groups),
       ...autoGroupErrors(config, upstreams),
+      ...configuredAutoErrors(config, upstreams),
       ...duplicates('keys', 'id', config.keys),
       ...duplicates('keys', 'hash', config.keys),
       ...duplicates('admin_keys', 'id', config.admin_keys),

@@ -6,6 +6,8 @@ import { PROVIDERS } from '../providers/index.ts';
 import { explainIssues } from './explain-issues.ts';
 import { withoutOldDefaults } from './gone-fields.ts';
 import type { FieldError } from './field-error.ts';
+import { sayingMore } from './check/configured-auto-groups.ts';
+import { withImpliedWay } from '../routing/configured-auto-groups.ts';
 import { convertForeign, foreignKeys } from './convert-foreign.ts';
 import { convertModelList } from './convert-model-list.ts';
 
@@ -70,9 +72,10 @@ function importOwn(document: unknown): Imported {
   if (!parsed.success) {
     return { ok: false, errors: explainIssues(parsed.error, configSchema, document) };
   }
-  const errors = keyLikeFields(parsed.data);
+  const errors = [...keyLikeFields(parsed.data), ...sayingMore(parsed.data)];
   if (errors.length > 0) return { ok: false, errors };
-  return { ok: true, config: parsed.data, notes: [], groupsOnly: false };
+  const config = { ...parsed.data, groups: parsed.data.groups.map(withImpliedWay) };
+  return { ok: true, config, notes: [], groupsOnly: false };
 }
 
 function mixedKeys(document: unknown, foreign: readonly string[]): FieldError | null {

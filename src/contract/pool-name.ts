@@ -3,7 +3,7 @@ export function poolName(group: string, partition: string | null): string {
   return partition === null ? group : `${group}#${partition}`;
 }
 
-/** Names of automatic groups begin with this; a configured name cannot, for want of a colon. */
+/** Names of automatic groups begin with this, and no others. */
 export const AUTO_PREFIX = 'auto:';
 
 /**

@@ -1,6 +1,7 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { ChangedAt } from '../contract/rpc/directory-rpc.ts';
 import { keyGroups, keyWeights } from '../routing/key-groups.ts';
+import { matchingGroups } from '../routing/configured-auto-groups.ts';
 import { wayOfCalls } from '../routing/way-of-calls.ts';
 import { ownPool, poolKey, takesCalls, type PlacedPool } from '../routing/pool.ts';
 
@@ -30,7 +31,7 @@ export function changeBetween(before: Config, next: Config): ConfigChange {
     const own = ownPool(group);
     return own === null || takesCalls(own, next) ? [] : [own];
   });
-  const unshared = before.groups.filter(
+  const unshared = matchingGroups(before.groups).filter(
     ({ name, partition_by: by }) => !same(by, now.get(name)?.partition_by),
   );
   const routingMoved = !same(routingOf(before), routingOf(next));
@@ -73,9 +74,12 @@ export function ownPoolsToTell(
   });
 }
 
-/** Picks everything that decides which way a call takes. Limits and queues do not. */
+/**
+ * Picks everything that decides which way a call takes. Limits and queues do not, nor does an entry of an automatic group:
+ * the same calls are in the same pools without it.
+ */
 function routingOf(config: Config): unknown {
-  const groups = allGroups(config)
+  const groups = matchingGroups(allGroups(config))
     .map((group) => ({ name: group.name, ...wayOfCalls(group) }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   return { upstreams: config.upstreams, default_upstream: config.default_upstream, groups };

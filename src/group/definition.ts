@@ -116,11 +116,17 @@ function settingsWithin({
   weights,
   switches,
 }: Definition): GroupSettings {
-  if (config !== null) return settingsFrom(config, ownSecrets);
+  if (config !== null) return within(settingsFrom(config, ownSecrets), assumed);
   const set = { paused: switches.paused, isDraining: switches.draining };
   return assumed === null
     ? { ...UNCONFIGURED, ...set }
     : { ...UNCONFIGURED, ...set, slotsMax: assumed.slotsMax, isHard: false, weights };
+}
+
+/** Bounds the slots of a pool that is there to find out whose key it is of. */
+function within(settings: GroupSettings, assumed: AssumedLimit | null): GroupSettings {
+  if (assumed?.isUnproved !== true) return settings;
+  return { ...settings, slotsMax: Math.min(settings.slotsMax, assumed.slotsMax) };
 }
 
 function settingsFrom(

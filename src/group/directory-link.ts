@@ -255,7 +255,7 @@ export class DirectoryLink {
   assume(assumed: AssumedLimit | null): void {
     if (assumed === null) return;
     const known = this.#definition.assumed;
-    if (known?.slotsMax === assumed.slotsMax && known.source === assumed.source) return;
+    if (JSON.stringify(known) === JSON.stringify(assumed)) return;
     this.#definition = { ...this.#definition, assumed };
     this.#parts.store.remember('assumed', JSON.stringify(assumed));
     this.#parts.onChange(false);

@@ -98,10 +98,15 @@ function takes(group: CompiledGroup, { operation, keyIds }: CallBeforeModel): bo
   return group.matchesOperation(operation) && group.matchesCaller(keyIds);
 }
 
+/** Picks the greater of two uses of a model. */
+export function greaterUse(a: ModelUse, b: ModelUse): ModelUse {
+  return USES.indexOf(a) > USES.indexOf(b) ? a : b;
+}
+
 function joined(all: readonly BeforeModel[]): BeforeModel {
   return all.reduce(
     (a, b) => ({
-      modelUse: USES.indexOf(a.modelUse) > USES.indexOf(b.modelUse) ? a.modelUse : b.modelUse,
+      modelUse: greaterUse(a.modelUse, b.modelUse),
       isReplaced: a.isReplaced || b.isReplaced,
       keepsAlive: a.keepsAlive || b.keepsAlive,
     }),

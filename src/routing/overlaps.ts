@@ -2,6 +2,7 @@ import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { compileGlobs, globsMayOverlap } from './glob.ts';
+import { matchingGroups } from './configured-auto-groups.ts';
 import { hasMembers, hasRouteIn } from './members.ts';
 import { baseUrlGlobs, narrowFirst, upstreamsOf } from './group-match.ts';
 
@@ -104,13 +105,15 @@ export function crowd(config: Pick<Config, 'groups'>, most: number): readonly st
 
 /** Prepares groups once: there are half a million pairs of a thousand groups. */
 function comparable({ groups }: Pick<Config, 'groups'>): Comparable[] {
-  return groups.toSorted(narrowFirst).map(({ name, match, members }) => ({
-    name,
-    match: { ...match, base_urls: baseUrlGlobs(match.base_urls) },
-    isTargeted:
-      match.models.length + match.upstreams.length + match.base_urls.length > 0 ||
-      hasMembers({ members }),
-  }));
+  return matchingGroups(groups)
+    .toSorted(narrowFirst)
+    .map(({ name, match, members }) => ({
+      name,
+      match: { ...match, base_urls: baseUrlGlobs(match.base_urls) },
+      isTargeted:
+        match.models.length + match.upstreams.length + match.base_urls.length > 0 ||
+        hasMembers({ members }),
+    }));
 }
 
 function mayMeet(a: Match, b: Match): boolean {

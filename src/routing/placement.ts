@@ -8,7 +8,8 @@ import { providerOf } from '../providers/index.ts';
 import { limitsOfModels } from '../providers/known-limits.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { autoGroupOf } from './auto-groups.ts';
-import { GroupIndex, type BeforeModel } from './group-index.ts';
+import { isAutomatic, matchingGroups } from './configured-auto-groups.ts';
+import { greaterUse, GroupIndex, type BeforeModel } from './group-index.ts';
 import {
   autoRank,
   compareRanked,
@@ -57,9 +58,9 @@ export type KeyAccount =
 export interface Placement {
   readonly group: string;
   readonly partition: string | null;
-  /** Limit of an automatic group; null for a configured one. */
+  /** Limit of an automatic group, where nobody configured one; null for others. */
   readonly assumed: AssumedLimit | null;
-  /** Null for an automatic group. */
+  /** Null for an automatic group of which nobody says anything. */
   readonly config: GroupConfig | null;
   /** Way of calls that find no room in an automatic group. Absent: nobody says. */
   readonly onSaturated?: OnSaturated;
@@ -127,7 +128,8 @@ interface CallToMember {
 
 /** Compiles the groups of a configuration, once per version. */
 export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Upstream>): Routes {
-  const groups = compileGroups(config.groups);
+  const groups = compileGroups(matchingGroups(config.groups));
+  const automatic = autoGroupSettings(config);
   const groupsAt = groupsByUpstream(groups);
   const withMembers = groups.filter(({ config: group }) => hasMembers(group));
   const routesIn = new Map(
@@ -138,12 +140,11 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
     routesIn.get(group)?.(at, path) ?? true;
   const compiled = new WeakMap<Upstream, UpstreamRoutes>();
   // At its first call: most isolates see few of two hundred upstreams before the next version.
-  const saturated = saturatedAutoGroups(config);
   const of = (upstream: Upstream): UpstreamRoutes => {
     const known = compiled.get(upstream);
     if (known !== undefined) return known;
     const possible = groupsAt(upstream).filter((group) => takes(group, upstream, null));
-    const made = compileUpstream(upstream, possible, saturated);
+    const made = compileUpstream(upstream, possible, automatic);
     compiled.set(upstream, made);
     return made;
   };
@@ -163,14 +164,15 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
     groupsOf: (upstream) =>
       of(upstream).groups.flatMap((group) => (group.isTargeted ? [group.config.name] : [])),
     countsSome:
-      [...groups, ...ofKeys.values()].some(({ modelUse }) => modelUse === 'counts') ||
-      [...saturated.values()].some(spills),
+      [...groups, ...ofKeys.values(), ...automatic.configured.values()].some(
+        ({ modelUse }) => modelUse === 'counts',
+      ) || [...automatic.saturated.values()].some(spills),
     splitsInJurisdiction: config.groups.some(
       (group) => group.jurisdiction !== null && group.partition_by.length > 0,
     ),
     spillsSome:
       config.groups.some((group) => spills(group.on_saturated)) ||
-      [...saturated.values()].some(spills),
+      [...automatic.saturated.values()].some(spills),
     hasMembers: withMembers.length > 0,
     namesOf: (upstream, model) => namesOf(upstream, model).names,
     upstreamOfMember({ model, keyIds, isServedBy }) {
@@ -199,13 +201,13 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
       return null;
     },
     keepsSomeAlive: config.groups.some((group) => keepaliveAfterMs(group) !== null),
-    mayKeepAlive: (call) => beforeModel(call).keepsAlive,
+    mayKeepAlive(call) {
+      const { keepsAlive, isReplaced } = beforeModel(call);
+      return keepsAlive || (!isReplaced && of(call.upstream).ofAuto.keepsAlive);
+    },
     useOfModel(call) {
       const { modelUse, isReplaced } = beforeModel(call);
-      const { isAutoSplit, autoSpills } = of(call.upstream);
-      if (autoSpills && !isReplaced) return 'counts';
-      const isSplit = isAutoSplit && !isReplaced;
-      return modelUse === 'none' && isSplit ? 'place' : modelUse;
+      return isReplaced ? modelUse : greaterUse(modelUse, of(call.upstream).ofAuto.modelUse);
     },
     isSameModel(upstream, one, other) {
       const routes = of(upstream);
@@ -230,7 +232,7 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
         placement: configuredPlacement(group, call, names, model),
       }));
       const isReplaced = matched.some(({ isTargeted }) => isTargeted);
-      if (!isReplaced) ranked.push(automaticPlacement(call, model, saturated));
+      if (!isReplaced) ranked.push(automaticPlacement(call, names, model, automatic));
       return ranked.toSorted(compareRanked).map(({ placement }) => placement);
     },
   };
@@ -263,11 +265,12 @@ export function keepaliveForWaitMs(timeoutMs: number): number | null {
 }
 
 function configuredPlacement(
-  { config, isTargeted, laneRules }: CompiledGroup,
+  group: CompiledGroup,
   call: RoutedCall,
   names: ModelNames,
   model: string | null,
 ): Placement {
+  const { config, isTargeted } = group;
   return {
     group: config.name,
     partition: partitionOf(config.partition_by, {
@@ -280,8 +283,13 @@ function configuredPlacement(
     assumed: null,
     config,
     isOfProvider: isTargeted,
-    ruledLane: laneRules.find((rule) => rule.matches(names))?.lane ?? null,
+    ruledLane: ruledLane(group, names),
   };
+}
+
+/** Finds the lane that a group puts a model into, if it has a rule for it. */
+function ruledLane({ laneRules }: CompiledGroup, names: ModelNames): Lane | null {
+  return laneRules.find((rule) => rule.matches(names))?.lane ?? null;
 }
 
 /** The part of the routes that depends on the upstream alone. */
@@ -291,26 +299,37 @@ interface UpstreamRoutes {
   readonly index: GroupIndex;
   /** Finds the model that a name stands for. */
   readonly canonical: (model: string | null) => string | null;
-  /** Whether its automatic group is split by model. */
-  readonly isAutoSplit: boolean;
-  /** Whether some automatic group of it sends calls elsewhere. */
-  readonly autoSpills: boolean;
+  /** All that its automatic groups say of calls that no other group takes away from them. */
+  readonly ofAuto: Pick<BeforeModel, 'modelUse' | 'keepsAlive'>;
 }
 
 function compileUpstream(
   upstream: Upstream,
   groups: readonly CompiledGroup[],
-  saturated: SaturatedAutoGroups,
+  automatic: AutoGroupSettings,
 ): UpstreamRoutes {
-  const own = `${AUTO_PREFIX}${upstream.id}`;
   return {
     groups,
     index: new GroupIndex(groups, factsOf),
     canonical: compileCanonical(upstream),
-    isAutoSplit: limitsOfModels(providerOf(upstream)).length > 0,
-    autoSpills: [...saturated].some(
-      ([name, does]) => (name === own || name.startsWith(`${own}/`)) && spills(does),
-    ),
+    ofAuto: factsOfAuto(upstream, automatic),
+  };
+}
+
+/** Tells what the automatic groups of an upstream say before it is known which of them a call is in. */
+function factsOfAuto(
+  upstream: Upstream,
+  { configured, saturated }: AutoGroupSettings,
+): UpstreamRoutes['ofAuto'] {
+  const own = `${AUTO_PREFIX}${upstream.id}`;
+  const isOwn = (name: string): boolean => name === own || name.startsWith(`${own}/`);
+  const said = [...configured.values()].filter(({ config }) => isOwn(config.name)).map(factsOf);
+  const isSplit = limitsOfModels(providerOf(upstream)).length > 0;
+  const goesOn = [...saturated].some(([name, does]) => isOwn(name) && spills(does));
+  const least: ModelUse = goesOn ? 'counts' : isSplit ? 'place' : 'none';
+  return {
+    modelUse: said.map(({ modelUse }) => modelUse).reduce(greaterUse, least),
+    keepsAlive: said.some(({ keepsAlive }) => keepsAlive),
   };
 }
 
@@ -324,14 +343,25 @@ function factsOf({ config, modelUse, isTargeted, matchesModel }: CompiledGroup):
   };
 }
 
-/** Ways of calls that find no room in automatic groups, by the names of these, where somebody says it. */
-type SaturatedAutoGroups = ReadonlyMap<string, OnSaturated>;
+/** All that somebody says of automatic groups, by their names. */
+interface AutoGroupSettings {
+  readonly configured: ReadonlyMap<string, CompiledGroup>;
+  /** Ways of calls that find no room in the others. */
+  readonly saturated: ReadonlyMap<string, OnSaturated>;
+}
 
 /** A configuration of an older release has no list of them. */
-function saturatedAutoGroups({ auto_groups: all = [] }: Partial<Config>): SaturatedAutoGroups {
-  return new Map(
-    all.flatMap(({ name, on_saturated: does }) => (does === undefined ? [] : [[name, does]])),
-  );
+function autoGroupSettings({
+  groups = [],
+  auto_groups: all = [],
+}: Partial<Config>): AutoGroupSettings {
+  const configured = compileGroups(groups.filter(isAutomatic));
+  return {
+    configured: new Map(configured.map((group) => [group.config.name, group])),
+    saturated: new Map(
+      all.flatMap(({ name, on_saturated: does }) => (does === undefined ? [] : [[name, does]])),
+    ),
+  };
 }
 
 function spills(onSaturated: OnSaturated): boolean {
@@ -347,27 +377,29 @@ export function onSaturatedAt({ config, onSaturated }: Placement): OnSaturated {
  * The limit of a key whose account is to be found out: a call beside the account's own pool is one above its limit, and no
  * more than one.
  */
-const UNPROVED: AssumedLimit = { slotsMax: 1, source: 'unknown' };
+const UNPROVED: AssumedLimit = { slotsMax: 1, source: 'unknown', isUnproved: true };
 
 function automaticPlacement(
   call: RoutedCall,
+  names: ModelNames,
   model: string | null,
-  saturated: SaturatedAutoGroups,
+  { configured, saturated }: AutoGroupSettings,
 ) {
   const { upstream, keyFingerprint, account } = call;
   const { name, assumed, isOfModels } = autoGroupOf(upstream, model);
   const onSaturated = saturated.get(name);
+  const group = configured.get(name);
   const isUnproved = account?.kind === 'unproved';
   const isSplit = upstream.keyNamesAccount || upstream.accountBy !== 'auto';
   const placement: Placement = {
     group: name,
     partition: account?.kind === 'known' ? account.name : isSplit ? keyFingerprint : null,
     assumed: isUnproved ? UNPROVED : assumed,
-    config: null,
+    config: group?.config ?? null,
     ...(onSaturated === undefined ? {} : { onSaturated }),
     isOfProvider: true,
     ...(isUnproved && { isUnproved }),
-    ruledLane: null,
+    ruledLane: group === undefined ? null : ruledLane(group, names),
   };
   return { rank: autoRank(isOfModels), name, placement };
 }

@@ -87,6 +87,28 @@ it('a group is made in the form, with a preview, and takes the next call', async
   await expect.poll(async () => (await stage.admin.group('tiny')).granted_total).toBe(1);
 });
 
+it('an automatic group gets limits of its own with one click, and a call that runs there keeps its slot', async () => {
+  const name = 'auto:practice';
+  const model = 'other-model';
+  const silent = { 'x-strict-silent-after-chunks': '1' };
+  const held = openChat(stage.url(), { label: 'held', model, headers: silent });
+  await held.answered;
+  page = await signedIn(browser, stage, `/admin/groups/${encodeURIComponent(name)}`);
+  await page.getByRole('button', { name: 'Set limits' }).click();
+  await page.getByRole('heading', { name: `Edit ${name}` }).waitFor();
+  await page.getByLabel('Max concurrency', { exact: true }).fill('1');
+  expect(await page.getByLabel('Models', { exact: true }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Review change' }).click();
+  await page.getByRole('button', { name: 'Apply change' }).click();
+  await page.getByRole('heading', { name, level: 1 }).waitFor();
+  await expect.poll(() => rows('In flight').count()).toBe(1);
+  const next = openChat(stage.url(), { label: 'next', model });
+  await expect.poll(() => rows('Waiting').count()).toBe(1);
+  expect(stage.upstream.stats().inFlight).toBe(1);
+  held.leave('FIN');
+  expect(await next.ended).toBe('complete');
+});
+
 it('a lowered limit shows what it does first, then holds for the load that goes on', async () => {
   load = startLoad(stage, 6);
   await openGroup();

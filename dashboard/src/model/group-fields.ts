@@ -1,5 +1,14 @@
 import type { FieldSection } from './field-words.ts';
 
+/** Sections that the name of an automatic group says all of. */
+const SAID_BY_NAME: ReadonlySet<string> = new Set(['match', 'members', 'partitions']);
+
+/** Lists the sections of a group's form. */
+export function sectionsOf(name: unknown): readonly FieldSection[] {
+  const isAutomatic = typeof name === 'string' && name.startsWith('auto:');
+  return isAutomatic ? GROUP_SECTIONS.filter(({ id }) => !SAID_BY_NAME.has(id)) : GROUP_SECTIONS;
+}
+
 /** Every field of a group with its label, by section. A test holds it against the schema. */
 export const GROUP_SECTIONS: readonly FieldSection[] = [
   {

@@ -9,12 +9,16 @@ export function autoGroupErrors(
   upstreams: ReadonlyMap<string, Upstream>,
 ): FieldError[] {
   return all.flatMap(({ name }, index) => {
-    if (autoGroupNamed(name, upstreams) !== null) return [];
-    const others = autoGroupsNamedBy(name, upstreams).map((group) => group.name);
-    const why =
-      others.length === 0
-        ? `${quoteName(name)} names no enabled upstream`
-        : `${quoteName(name)} is no automatic group; that upstream has ${others.join(', ')}`;
-    return [{ path: `auto_groups[${index}].name`, message: why }];
+    const why = noAutoGroup(name, upstreams);
+    return why === null ? [] : [{ path: `auto_groups[${index}].name`, message: why }];
   });
+}
+
+/** Tells why there is no automatic group of that name; null: there is. */
+export function noAutoGroup(name: string, upstreams: ReadonlyMap<string, Upstream>): string | null {
+  if (autoGroupNamed(name, upstreams) !== null) return null;
+  const others = autoGroupsNamedBy(name, upstreams).map((group) => group.name);
+  return others.length === 0
+    ? `${quoteName(name)} names no enabled upstream`
+    : `${quoteName(name)} is no automatic group; that upstream has ${others.join(', ')}`;
 }

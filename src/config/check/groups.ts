@@ -2,6 +2,7 @@ import type { GroupConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { compileGlobs } from '../../routing/glob.ts';
 import { baseUrlGlobs, baseUrlsOf } from '../../routing/group-match.ts';
+import { isAutomatic } from '../../routing/configured-auto-groups.ts';
 import { longestTimeoutMs } from '../../routing/lane-timeouts.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/partition.ts';
 import type { FieldError } from '../field-error.ts';
@@ -15,7 +16,8 @@ export function groupErrors(
 ): FieldError[] {
   const ids = [...upstreams.keys()];
   const unknown = group.match.upstreams.flatMap((pattern, index) => {
-    if (ids.some(compileGlobs([pattern]))) return [];
+    // The name of an automatic group says which one it is of, and is told of by itself.
+    if (isAutomatic(group) || ids.some(compileGlobs([pattern]))) return [];
     const message = unknownUpstream(pattern, ids);
     return [{ path: `${path}.match.upstreams[${index}]`, message }];
   });

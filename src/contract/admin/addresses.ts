@@ -14,6 +14,7 @@ export const ROUTE_ADDRESSES = {
   putGroup: { method: 'PUT', path: '/groups/{name}' },
   patchGroup: { method: 'PATCH', path: '/groups/{name}' },
   deleteGroup: { method: 'DELETE', path: '/groups/{name}' },
+  configureGroup: { method: 'POST', path: '/groups/{name}/configure' },
   pauseGroup: { method: 'POST', path: '/groups/{name}/pause' },
   drainGroup: { method: 'POST', path: '/groups/{name}/drain' },
   resumeGroup: { method: 'POST', path: '/groups/{name}/resume' },

@@ -107,7 +107,8 @@ export const GROUP_ROUTES = routes({
   patchGroup: {
     tag: 'groups',
     summary: 'Changes what is sent; null brings a default back',
-    description: 'A JSON merge patch (RFC 7396) of a `Group`. What it leads to must be one.',
+    description:
+      'A JSON merge patch (RFC 7396) of a `Group`. What it leads to must be one. An automatic group gets its own entry with that, as by `configure`.',
     role: 'admin',
     params,
     body: mergePatchSchema,
@@ -125,6 +126,18 @@ export const GROUP_ROUTES = routes({
     hasEtag: true,
     takesIfMatch: true,
     problems: [404],
+  },
+  configureGroup: {
+    tag: 'groups',
+    summary: 'Gives an automatic group an entry of its own, with the limit that it has now',
+    description:
+      'From then on it is changed like any other. It keeps its name, its calls, its pools and all that these have learned, hold and have queued; `DELETE` leaves it to itself again.',
+    role: 'admin',
+    params,
+    answers: { 201: changedGroupSchema },
+    hasEtag: true,
+    takesIfMatch: true,
+    problems: [404, 409],
   },
   pauseGroup: switchOf('Grants nothing until it is resumed; calls queue'),
   drainGroup: switchOf('Refuses new calls; queue and leases go on to their end'),

@@ -169,14 +169,19 @@ const fairnessSchema = z.strictObject({
   }),
 });
 
+/** Name of an automatic group: its upstream, and the models behind a slash where these have a limit of their own. */
+const AUTO_NAME = /^auto:[^\s/#]{1,64}(\/[^\s#]{1,128})?$/;
+
+const GROUP_NAME = new RegExp(`^[a-z0-9][a-z0-9._-]{0,63}$|${AUTO_NAME.source}`);
+
 /** A group, as operators write it. */
 export const groupSchema = z
   .strictObject({
     name: z
       .string()
-      .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected 1 to 64 of a-z, 0-9, dot, dash, underscore')
+      .regex(GROUP_NAME, 'expected 1 to 64 of a-z, 0-9, dot, dash, underscore')
       .describe(
-        'Name of the group: 1 to 64 of a-z, 0-9, dot, dash, underscore. It cannot be changed later.',
+        'Name of the group: 1 to 64 of a-z, 0-9, dot, dash, underscore. It cannot be changed later. That of an automatic group, as in `auto:openai`, gives that one limits and settings: the name says which calls it takes.',
       ),
     match: matchSchema
       .prefault({})
@@ -272,10 +277,7 @@ export const groupSchema = z
 export const autoGroupSchema = z.strictObject({
   name: z
     .string()
-    .regex(
-      /^auto:[^\s/#]{1,64}(\/[^\s#]{1,128})?$/,
-      'expected auto:<upstream> or auto:<upstream>/<models>, as in auto:openai',
-    )
+    .regex(AUTO_NAME, 'expected auto:<upstream> or auto:<upstream>/<models>, as in auto:openai')
     .describe('Name of the group, as in `auto:openai` or `auto:openai/gpt-5`.'),
   paused: z.boolean().default(false).describe('Queues and grants nothing, in all its pools.'),
   draining: z.boolean().default(false).describe('Refuses new calls, in all its pools.'),

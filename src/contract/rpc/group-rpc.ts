@@ -99,6 +99,8 @@ export interface AssumedLimit {
   readonly slotsMax: number;
   /** `built_in`: a row of the table of known limits. `unknown`: the default for everything else. */
   readonly source: 'built_in' | 'unknown';
+  /** The pool is that of a key whose account is to be found out: the limit holds whatever is configured. Absent: it is not. */
+  readonly isUnproved?: true;
 }
 
 /** The union that acquire returns: values, never exceptions, for what is expected. */

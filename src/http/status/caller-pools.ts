@@ -1,7 +1,8 @@
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { GatewayKeyConfig, GroupConfig } from '../../contract/config/config.ts';
 import { directoryOf, type Env } from '../../env.ts';
-import { keyGroup } from '../../routing/key-groups.ts';
+import { matchingGroups } from '../../routing/configured-auto-groups.ts';
+import { definedGroup, keyGroup } from '../../routing/key-groups.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { hashedPartition, hashesPartitions } from '../../routing/hashed-partition.ts';
 import { ownPool, takesCalls, type PlacedPool } from '../../routing/pool.ts';
@@ -59,7 +60,7 @@ export async function callerPools(
   const own = caller.key === null ? null : keyGroup(caller.key);
   const ofKey = own === null ? null : ownPool(own);
   const keyIds = [caller.key?.id, caller.fingerprint].filter((id) => typeof id === 'string');
-  const groups = compileGroups(config.groups)
+  const groups = compileGroups(matchingGroups(config.groups))
     .filter((group) => group.matchesCaller(keyIds))
     .filter(({ config: { name }, isTargeted }) => mayUse(caller.key, name, isTargeted))
     .map((group) => group.config);
@@ -145,7 +146,8 @@ async function automaticPools(
       caller.key === null &&
       pool.partition !== null &&
       [caller.fingerprint, account].includes(pool.partition);
-    found.push({ pool, kind: 'automatic', group: null, isOwn, isShown: isOwn });
+    const group = definedGroup(snapshot.config, pool.group) ?? null;
+    found.push({ pool, kind: 'automatic', group, isOwn, isShown: isOwn });
   }
   return found;
 }

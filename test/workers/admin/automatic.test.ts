@@ -103,10 +103,69 @@ describe('an automatic group', () => {
     },
   );
 
-  it('has no other settings', async () => {
-    const { status, json } = await admin('PATCH', PATH, { paused: true });
-    expect(status).toBe(404);
-    expect(json.detail).toMatch(/can be paused, drained and resumed/);
+  it('gets an entry of its own, with its switches and the limit that it has, and goes back without it', async () => {
+    await admin('POST', `${PATH}/pause`);
+    const built = (await admin('GET', `${PATH}/status`)).json.limit.effective as number;
+    const { status, json } = await admin('POST', `${PATH}/configure`);
+    expect({ status, group: json.group }).toMatchObject({
+      status: 201,
+      group: {
+        name: GROUP,
+        paused: true,
+        limits: { max_concurrency: built },
+        match: { upstreams: ['zai'], models: ['glm-5.1*'] },
+        partition_by: ['api_key'],
+      },
+    });
+    expect(await stored()).toEqual([]);
+    expect((await admin('GET', `${PATH}/status`)).json).toMatchObject({
+      kind: 'configured',
+      paused: true,
+      limit: { configured: built, effective: built, source: 'configured' },
+    });
+    expect((await admin('POST', `${PATH}/configure`)).status).toBe(409);
+    expect((await admin('POST', `${PATH}/resume`)).json).toMatchObject({
+      group: { paused: false },
+    });
+    expect((await admin('DELETE', PATH)).status).toBe(200);
+    expect((await admin('GET', `${PATH}/status`)).status).toBe(404);
+    await admin('POST', `${PATH}/drain`);
+    expect((await admin('GET', `${PATH}/status`)).json.kind).toBe('automatic');
+  });
+
+  it('gets that entry by a change, too', async () => {
+    await admin('POST', `${PATH}/drain`);
+    const { status, json } = await admin('PATCH', PATH, { limits: { max_concurrency: 3 } });
+    const group = { draining: true, limits: { max_concurrency: 3 } };
+    expect({ status, group: json.group }).toMatchObject({ status: 200, group });
+    expect(await stored()).toEqual([]);
+    expect((await admin('PATCH', '/groups/auto%3Anowhere', {})).status).toBe(404);
+    expect((await admin('POST', '/groups/auto%3Anowhere/configure')).status).toBe(404);
+    expect((await admin('POST', '/groups/house/configure')).status).toBe(404);
+  });
+
+  it.each([
+    ['match', { match: { models: ['o*'] } }],
+    ['partition_by', { partition_by: ['caller'] }],
+    ['members', { members: [{ upstream: 'zai', limits: { max_concurrency: 1 } }] }],
+    ['jurisdiction', { jurisdiction: 'eu' }],
+  ])('says nothing of its calls in its entry: %s', async (field, document) => {
+    const { status, json } = await admin('PUT', PATH, document);
+    expect(status).toBe(422);
+    expect(json.errors).toMatchObject([
+      { path: field, message: expect.stringMatching(/the name of/) },
+    ]);
+  });
+
+  it('stands in one place of a configuration only', async () => {
+    const both = { groups: [{ name: GROUP }], auto_groups: [{ name: GROUP }] };
+    const { status, json } = await admin('PUT', '/config', both);
+    expect({ status, paths: json.errors.map(({ path }: { path: string }) => path) }).toEqual({
+      status: 422,
+      paths: ['auto_groups[0].name'],
+    });
+    const unknown = await admin('PUT', '/config', { groups: [{ name: 'auto:nowhere' }] });
+    expect(unknown.json.errors).toMatchObject([{ path: 'groups[0].name' }]);
   });
 
   it('is previewed, and set, by a whole configuration', async () => {

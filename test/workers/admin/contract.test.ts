@@ -54,6 +54,7 @@ const SAMPLES: Record<string, Sample> = {
   putGroup: { path: { name: 'fresh' }, body: A_GROUP, status: 201 },
   patchGroup: { ...shared, body: { limits: { max_concurrency: 2 }, queue: null } },
   deleteGroup: shared,
+  configureGroup: { path: { name: 'auto%3Aopenai' }, status: 201 },
   pauseGroup: shared,
   drainGroup: shared,
   resumeGroup: { path: { name: 'auto%3Aopenai' } },

@@ -3,6 +3,7 @@ import { abortAllDurableObjects } from 'cloudflare:test';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
 import { poolName } from '../../../src/contract/pool-name.ts';
+import type { PoolStatus } from '../../../src/contract/status.ts';
 import {
   nothingLeaks,
   pool,
@@ -170,4 +171,71 @@ it('a drained automatic group refuses who comes, and lets its queue and its call
   await finish([waiting]);
   await change('POST', `${PATH}/resume`);
   await finish([await streaming(known, 'again')]);
+});
+
+async function untilLimit({ pool: name }: Key, limit: Partial<PoolStatus['limit']>): Promise<void> {
+  await until(async () => expect((await pool(name).status()).limit).toMatchObject(limit));
+}
+
+describe('an automatic group that gets an entry', () => {
+  it('keeps who runs and who waits; then its new limit holds for them', async () => {
+    const known = await provedKey();
+    const running = [await streaming(known, 'one'), await streaming(known, 'two')];
+    const { json } = await change('POST', `${PATH}/configure`);
+    const { effective: slots } = (await pool(known.pool).status()).limit;
+    expect(json.group.limits.max_concurrency).toBe(slots);
+    await untilLimit(known, { source: 'configured' });
+    await untilStatus(known.pool, { in_use: 2 });
+    await change('PATCH', PATH, { limits: { max_concurrency: 1 } });
+    const waiting = ask(known, 'waits');
+    await untilStatus(known.pool, { in_use: 2, queued: 1 });
+    const [first, ...others] = running;
+    first?.leave();
+    // One slot less: the one that came free is gone.
+    await untilStatus(known.pool, { in_use: 1, queued: 1 });
+    expect(await arrived()).not.toContain('waits');
+    await finish([...others, waiting]);
+    expect(await arrived()).toContain('waits');
+    await change('DELETE', PATH);
+    await untilLimit(known, { effective: slots, source: 'unknown' });
+  });
+
+  it('keeps what its pools have learned', async () => {
+    const known = await provedKey();
+    await strict.configure({ limit: 2 });
+    const calls = ['one', 'two', 'three'].map((label) => ask(known, label));
+    await untilLimit(known, { source: 'learned' });
+    const { effective } = (await pool(known.pool).status()).limit;
+    await change('POST', `${PATH}/configure`);
+    await untilLimit(known, { configured: 64, effective, source: 'learned' });
+    expect(effective).toBeLessThan(64);
+    await strict.configure({ limit: null });
+    await finish(calls);
+    await change('DELETE', PATH);
+  });
+
+  it('counts tokens and money once it is limited by them', async () => {
+    const known = await provedKey();
+    await change('PATCH', PATH, { limits: { rpd: 1 } });
+    await finish([await streaming(known, 'the only one')]);
+    expect(await refusal(known)).toMatchObject({ status: 429 });
+    await change('PATCH', PATH, {
+      limits: { rpd: null, budget_usd: { per_day: 1, fallback_price: { input: 1, output: 1 } } },
+    });
+    await finish([await streaming(known, 'paid')]);
+    await until(async () => {
+      const { spend } = await pool(known.pool).status();
+      expect(spend?.day_usd).toBeGreaterThan(0);
+    });
+    await change('DELETE', PATH);
+    await untilLimit(known, { source: 'unknown' });
+  });
+
+  it('leaves calls to a group that matches them', async () => {
+    await change('PATCH', PATH, { limits: { max_concurrency: 0 } });
+    await change('PUT', '/groups/narrower', { match: { models: ['*'] } });
+    await finish([await streaming(await newKey(), 'passes')]);
+    expect(await arrived()).toEqual(['passes']);
+    await change('DELETE', '/groups/narrower');
+  });
 });

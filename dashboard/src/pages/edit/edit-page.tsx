@@ -3,6 +3,7 @@ import { api } from '../../api.ts';
 import type { Document } from '../../model/document.ts';
 import { newGroupFor } from '../../model/new-group.ts';
 import { may } from '../../session.ts';
+import { SetLimits } from '../group/set-limits.tsx';
 import { useAnswer } from '../../ui/use-answer.ts';
 import { DeleteGroup } from './delete-group.tsx';
 import { GroupEditor } from './group-editor.tsx';
@@ -67,9 +68,11 @@ function NotEditable({ name, problem }: { readonly name: string; readonly proble
       <>
         <h1>{name}</h1>
         <p>
-          This group is automatic: its limit is built in or learned. A group of your own that
-          matches the same calls takes its place.
+          This group is automatic: its limit is built in or learned. Give it limits of your own and
+          it keeps its pools, who waits there, and what they have learned; or make a group that
+          matches the same calls and takes its place.
         </p>
+        {may('admin') && <SetLimits name={name} />}{' '}
         <a class="button" href={`/admin/new?like=${encodeURIComponent(name)}`}>
           Make one like it
         </a>

@@ -4,7 +4,7 @@ import { SchemaField } from '../../form/schema-field.tsx';
 import { useDraft } from '../../form/use-draft.ts';
 import type { Document } from '../../model/document.ts';
 import { elsewhere } from '../../model/field-errors.ts';
-import { GROUP_SECTIONS, NAME_LABEL } from '../../model/group-fields.ts';
+import { GROUP_SECTIONS, NAME_LABEL, sectionsOf } from '../../model/group-fields.ts';
 import { fieldsOf } from '../../model/schema-fields.ts';
 import { may } from '../../session.ts';
 import { useLeaveGuard } from '../../ui/leave-guard.ts';
@@ -77,7 +77,7 @@ export function GroupEditor(props: {
         ) : (
           <>
             {isNew && <NameField form={form} />}
-            {GROUP_SECTIONS.map((section) => (
+            {sectionsOf(form.base['name']).map((section) => (
               <Section
                 key={section.id}
                 section={section}

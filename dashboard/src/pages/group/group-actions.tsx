@@ -6,6 +6,7 @@ import { may } from '../../session.ts';
 import { confirm } from '../../ui/confirm.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
 import { actsOf, consequenceOf, type GroupAct } from '../../model/consequence.ts';
+import { SetLimits } from './set-limits.tsx';
 import { lastChangeOf } from './last-change.ts';
 
 /** Actions of an operator on a group. */
@@ -41,6 +42,7 @@ export function GroupActions({ group }: { readonly group: GroupStatus }) {
   return (
     <div class="actions" role="group" aria-label="What can be done">
       {acts.map((what) => button(what))}
+      {group.kind === 'automatic' && may('admin') && <SetLimits name={name} />}
       {isConfigured && may('admin') && (
         <a class="button" href={`/admin/groups/${encodeURIComponent(name)}/edit`}>
           Edit
