@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { historyPointSchema } from '../contract/admin/observation-schemas.ts';
+import type { gapSchema, historyPointSchema } from '../contract/admin/observation-schemas.ts';
 import type { Checked } from '../contract/admin/route.ts';
 import type { AdminRoutes } from '../contract/admin/routes.ts';
 import { directoryOf, type Env } from '../env.ts';
@@ -8,6 +8,7 @@ import {
   MINUTES_KEPT_MS,
   QUARTERS_KEPT_MS,
   type HistoryPoint,
+  type TenantTimes,
 } from '../contract/history.ts';
 import { joinPools } from '../history/points.ts';
 import type { PoolHistory } from '../contract/history.ts';
@@ -26,8 +27,12 @@ const POINTS_MAX = 3_000;
 /** Maximum markers of an answer, the latest. */
 const MARKERS_MAX = 1_000;
 
+/** Maximum tenants of a kind that a point tells of. */
+const TENANTS_SHOWN_MAX = 3;
+
 type HistoryQuery = Checked<AdminRoutes['getHistory'], 'query'>;
 type ShownPoint = z.output<typeof historyPointSchema>;
+type ShownGap = z.output<typeof gapSchema>;
 
 interface Range {
   readonly fromMs: number;
@@ -58,6 +63,7 @@ export function addHistoryRoutes(app: AdminApp): void {
       to: new Date(toMs).toISOString(),
       step_s: stepMs / 1_000,
       points: pointsOf(asked, range),
+      gaps: gapsOf(asked),
       markers: inOrder([...done, ...markersOf(asked)]),
       unreachable: unreachable(asked),
     };
@@ -111,6 +117,20 @@ function markersOf(asked: readonly PoolReply<PoolHistory>[]): Marker[] {
   });
 }
 
+/** Lists the times of which a pool knows nothing: what is not in a point then need not be zero. */
+function gapsOf(asked: readonly PoolReply<PoolHistory>[]): ShownGap[] {
+  const gaps = asked.flatMap((one) => {
+    if ('error' in one) return [];
+    const { partition } = one.pool;
+    return (one.answer.gaps ?? []).map(({ from, to }) => ({
+      from: new Date(from).toISOString(),
+      to: new Date(to).toISOString(),
+      partition,
+    }));
+  });
+  return gaps.toSorted((a, b) => Date.parse(a.from) - Date.parse(b.from)).slice(-MARKERS_MAX);
+}
+
 function inOrder(markers: readonly Marker[]): Marker[] {
   return markers.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)).slice(-MARKERS_MAX);
 }
@@ -150,6 +170,7 @@ function shown(point: HistoryPoint, lengthMs: number): ShownPoint {
     input_tokens: point.inputTokens,
     output_tokens: point.outputTokens,
     cost_usd: point.usd,
+    ...(point.waitedFor === undefined ? {} : waitsOf(point)),
     ...(point.grantedByMember === undefined
       ? {}
       : {
@@ -158,4 +179,23 @@ function shown(point: HistoryPoint, lengthMs: number): ShownPoint {
           in_use_max_by_member: { ...point.inUseMaxByMember },
         }),
   };
+}
+
+type ShownWaits = Pick<
+  ShownPoint,
+  'waited_for' | 'waited_for_ms' | 'tenants_waited' | 'tenants_held'
+>;
+
+/** Shows why calls waited, and whose. */
+function waitsOf({ waitedFor, waitedForMs, tenantsWaited, tenantsHeld }: HistoryPoint): ShownWaits {
+  return {
+    waited_for: { ...waitedFor },
+    waited_for_ms: { ...waitedForMs },
+    tenants_waited: shownTenants(tenantsWaited),
+    tenants_held: shownTenants(tenantsHeld),
+  };
+}
+
+function shownTenants(times: TenantTimes = []): { tenant: string; ms: number }[] {
+  return times.slice(0, TENANTS_SHOWN_MAX).map(([tenant, ms]) => ({ tenant, ms }));
 }

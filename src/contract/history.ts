@@ -31,7 +31,22 @@ export interface HistoryPoint {
   readonly refusedByMember?: Readonly<Record<string, number>>;
   /** The most slots that calls held at each member, of those that had any. Absent: as above, or of an older release. */
   readonly inUseMaxByMember?: Readonly<Record<string, number>>;
+  /**
+   * Waits that ended in it, with a slot or without, by what the calls waited for: how many, and how long together in
+   * milliseconds. Calls that did not wait are in neither. Absent here and below: of an older release.
+   */
+  readonly waitedFor?: Readonly<Record<string, number>>;
+  readonly waitedForMs?: Readonly<Record<string, number>>;
+  /** The tenants whose calls waited longest, by the waits that ended in it, and those that held slots longest. */
+  readonly tenantsWaited?: TenantTimes;
+  readonly tenantsHeld?: TenantTimes;
 }
+
+/**
+ * Tenants with the milliseconds that theirs took, the longest first. Bounded, so what is joined of several points is at
+ * least so much: a tenant that was far behind in one of them is not in it.
+ */
+export type TenantTimes = readonly (readonly [tenant: string, ms: number])[];
 
 /** Events that a pool marks in its own history. Changes by operators stand in the audit log. */
 export type PoolMarkerKind =
@@ -56,13 +71,21 @@ export interface PoolMarker {
   readonly member?: string;
   /**
    * `until`, in epoch milliseconds; `from` and `to`, in slots; `slots`: how many were held, which releases up to
-   * 0.1.0 called `leases`.
+   * 0.1.0 called `leases`. Of a reset `since` and `until`: the time of which the instance before has left no word, in
+   * epoch milliseconds; absent: of an older release, or it has left one of all of it.
    */
   readonly figures: Readonly<Record<string, number>>;
 }
 
 /** Maximum of markers that are kept of a pool, for as long as the points of its history. */
 export const POOL_MARKERS_MAX = 500;
+
+/** Time of which a pool does not know what happened: its object was reset with calls in flight. */
+export interface HistoryGap {
+  /** Epoch milliseconds. Points in it are of what came after, if there are any. */
+  readonly from: number;
+  readonly to: number;
+}
 
 /** The past of one pool. */
 export interface PoolHistory {
@@ -71,4 +94,6 @@ export interface PoolHistory {
   readonly points: readonly HistoryPoint[];
   /** Absent: from a release that marks nothing. */
   readonly markers?: readonly PoolMarker[];
+  /** The oldest first. Absent: from a release that knows of none. */
+  readonly gaps?: readonly HistoryGap[];
 }

@@ -69,7 +69,8 @@ export interface Lease {
   /** The part of rates and budgets that it has taken. Null: none, or it is settled. */
   reserved: Reserved | null;
   /**
-   * The log's entry, which tells what becomes of the call. Null: granted by an earlier instance, or resumed.
+   * The log's entry, which tells what becomes of the call. Null: granted by an earlier instance, or resumed, and nothing
+   * was told of it yet.
    */
   decision: Decision | null;
 }

@@ -2,10 +2,12 @@ import type { InstantMs, LeaseId } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
 import type { Rejection } from './words/rejection.ts';
 import type { UpstreamSignal } from './words/signal.ts';
+import type { Ticket } from './words/ticket.ts';
 import type { Usage } from './words/usage.ts';
 import { addDecision, type Decision, type Placed } from './parts/decision-log.ts';
 import { observe } from './parts/histogram.ts';
 import type { Waiter } from './parts/queue.ts';
+import type { Totals } from './parts/totals.ts';
 import type { Member } from './member.ts';
 import { memberOf } from './members.ts';
 import type { GroupState, Lease } from './state.ts';
@@ -65,27 +67,39 @@ export function noteDeparture(
 }
 
 /** Notes the upstream's answer to a call. */
-export function noteSignal({ decision }: Lease, { kind, retryAfterMs }: UpstreamSignal): void {
-  if (decision !== null) decision.upstreamSignal = { kind, retryAfterMs };
+export function noteSignal(lease: Lease, { kind, retryAfterMs }: UpstreamSignal): void {
+  decisionOf(lease).upstreamSignal = { kind, retryAfterMs };
 }
 
-export function noteStatus({ decision }: Lease, status: number | null | undefined): void {
-  if (decision !== null) decision.upstreamStatus = status ?? decision.upstreamStatus;
+export function noteStatus(lease: Lease, status: number | null | undefined): void {
+  if (typeof status === 'number') decisionOf(lease).upstreamStatus = status;
+}
+
+/** Finds the log's entry of a lease. One that an earlier instance granted gets one of its own, which is in no list until it ends. */
+function decisionOf(lease: Lease): Decision {
+  lease.decision ??= ofEarlier(lease);
+  return lease.decision;
+}
+
+function ofEarlier({ id, ticketId, holder, lane, slots, nested, grantedAt }: Lease): Decision {
+  const of = { id: ticketId, holder, lane, slots: slots === 0 ? (nested?.slots ?? 0) : slots };
+  return { ...grantedAtOnce(id, bareTicket(of, grantedAt), grantedAt), isOfEarlier: true };
 }
 
 /** Notes the end of a lease, by its holder or at its TTL. */
 export function noteEnd(
-  { totals }: GroupState,
-  { decision, grantedAt }: Lease,
+  { totals, decisions }: GroupState,
+  lease: Lease,
   how: Outcome | 'expired',
   now: InstantMs,
 ): void {
   if (how === 'expired') totals.expired += 1;
   else totals.ended[how] = (totals.ended[how] ?? 0) + 1;
-  if (how !== 'unused') observe(totals.hold, now - grantedAt);
-  if (decision === null) return;
+  if (how !== 'unused') observe(totals.hold, now - lease.grantedAt);
+  const decision = decisionOf(lease);
   decision.ended = how;
   decision.endedAt = now;
+  decisions.over.push(decision);
 }
 
 /** Notes what a call was charged. */
@@ -107,8 +121,46 @@ export function attemptOf(leaseId: LeaseId): number {
   return Number(leaseId.slice(leaseId.lastIndexOf('.') + 1));
 }
 
+/** Makes the ticket of a call of which no ask is known. */
+export function bareTicket(
+  of: Pick<Ticket, 'id' | 'holder' | 'lane' | 'slots'>,
+  enqueuedAt: InstantMs,
+): Ticket {
+  return {
+    ...of,
+    enqueuedAt,
+    agentStartedAt: null,
+    deadlineAt: null,
+    wait: true,
+    isTry: false,
+    waitsElsewhere: false,
+    holdsNarrower: false,
+    parents: [],
+    estimate: null,
+  };
+}
+
+/** Makes the log's entry of a call that was granted as soon as it came. */
+export function grantedAtOnce(leaseId: LeaseId, ticket: Ticket, at: InstantMs): Decision {
+  return {
+    ticket,
+    leaseId,
+    arrivedAt: at,
+    decidedAt: at,
+    decided: 'granted',
+    rejection: null,
+    positionAtArrival: 0,
+    waitedFor: null,
+    placed: null,
+    upstreamStatus: null,
+    upstreamSignal: null,
+    ended: null,
+    endedAt: null,
+  };
+}
+
 function note(
-  { decisions }: GroupState,
+  { decisions, totals }: GroupState,
   about: Pick<Waiter, 'ticket' | 'leaseId' | 'arrivedAt' | 'arrival'>,
   decided: Decision['decided'],
   rejection: Rejection | null,
@@ -131,5 +183,14 @@ function note(
     endedAt: null,
   };
   addDecision(decisions, decision);
+  if (decided !== 'moved' && decided !== 'declined') noteWait(totals, decision);
   return decision;
+}
+
+/** Counts a wait by its cause. Who is sent back, or asks anew, goes on waiting. */
+function noteWait(totals: Totals, { waitedFor, arrivedAt, decidedAt }: Decision): void {
+  if (waitedFor === null) return;
+  const { waitedFor: calls, waitedForMs: ms } = totals;
+  calls[waitedFor] = (calls[waitedFor] ?? 0) + 1;
+  ms[waitedFor] = (ms[waitedFor] ?? 0) + Math.max(0, decidedAt - arrivedAt);
 }

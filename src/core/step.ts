@@ -11,6 +11,7 @@ import {
 } from './parts/bound.ts';
 import { closedBreaker } from './parts/breaker.ts';
 import { emptyCeiling } from './parts/ceiling.ts';
+import { beginEvent } from './parts/decision-log.ts';
 import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
 import { noteVacated } from './parts/heirs.ts';
 import { noLag } from './parts/lag.ts';
@@ -88,6 +89,7 @@ import { applySignal } from './upstream-signals.ts';
  */
 export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effect[] {
   const effects: Effect[] = [];
+  beginEvent(state.decisions);
   for (const { controls } of state.serving) endHoldBack(controls.ceiling.evidence, now);
   const stops = stopsOf(state, now);
   if (event.kind === 'held_up') {

@@ -1,5 +1,5 @@
 import { instant, ticketOf, type InstantMs, type LeaseId } from './words/ids.ts';
-import { LANES, type Holder, type Lane, type Ticket } from './words/ticket.ts';
+import { LANES, type Holder, type Lane } from './words/ticket.ts';
 import {
   agentAccount,
   charge,
@@ -16,6 +16,7 @@ import type { ToldCall, ToldCalls } from './parts/loans.ts';
 import { resettle } from './parts/queue.ts';
 import { observeHold } from './estimate.ts';
 import type { GroupState } from './state.ts';
+import { bareTicket, grantedAtOnce } from './stats.ts';
 
 /** Maximum results that are of use at once to the breaker, to the mean hold, and as evidence. */
 const RESULTS_MAX = 20;
@@ -60,6 +61,7 @@ function noteSome(state: GroupState, told: ToldCalls, now: InstantMs): void {
   observe(totals.wait, 0, calls);
   observe(totals.hold, meanMs, calls);
   for (let index = 0; index < Math.min(calls, RESULTS_MAX); index += 1) observeHold(state, meanMs);
+  state.decisions.lent.push({ tenant: told.tenant, heldMs });
   for (const one of told.last) noteOne(state, told, one, now);
 }
 
@@ -72,9 +74,11 @@ function noteOne(state: GroupState, told: ToldCalls, call: ToldCall, now: Instan
     { id: call.leaseId, holder, lane },
     instant(now - call.beganMs),
   );
+  decision.isLent = true;
   decision.upstreamStatus = status;
   decision.ended = 'success';
   decision.endedAt = instant(now - call.endedMs);
+  state.decisions.over.push(decision);
 }
 
 /** Notes that a call has begun without asking, and returns the log's entry. */
@@ -83,36 +87,8 @@ export function noteStart(
   { id, holder, lane }: { readonly id: LeaseId; readonly holder: Holder; readonly lane: Lane },
   arrivedAt: InstantMs,
 ): Decision {
-  const ticket: Ticket = {
-    id: ticketOf(id),
-    holder,
-    lane,
-    slots: 1,
-    enqueuedAt: arrivedAt,
-    agentStartedAt: null,
-    deadlineAt: null,
-    wait: true,
-    isTry: false,
-    waitsElsewhere: false,
-    holdsNarrower: false,
-    parents: [],
-    estimate: null,
-  };
-  const decision: Decision = {
-    ticket,
-    leaseId: id,
-    arrivedAt,
-    decidedAt: arrivedAt,
-    decided: 'granted',
-    rejection: null,
-    positionAtArrival: 0,
-    waitedFor: null,
-    placed: null,
-    upstreamStatus: null,
-    upstreamSignal: null,
-    ended: null,
-    endedAt: null,
-  };
+  const ticket = bareTicket({ id: ticketOf(id), holder, lane, slots: 1 }, arrivedAt);
+  const decision = grantedAtOnce(id, ticket, arrivedAt);
   addDecision(decisions, decision);
   return decision;
 }

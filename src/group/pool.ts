@@ -97,6 +97,7 @@ export class Pool {
         identity,
         bounds: () => warningBoundsOf(link.definition),
         heldBefore: stored.heldBefore,
+        writtenBefore: stored.lastUsedAt,
         minuteBefore: stored.minute,
         report: (isDetailed) => this.view.report(isDetailed),
       },

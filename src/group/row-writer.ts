@@ -59,7 +59,7 @@ export class RowWriter {
     if (!state.bound.isStored) return;
     const at = now();
     const write = takeWrite(state, at);
-    bounds.write(write, write.bound.mark === 0 ? observation.takeMinute() : null);
+    bounds.write(write, write.bound.mark === 0 ? observation.takeMinute(at) : null);
     const confirmed = (): void => {
       confirmWrite(state, write.bound.seq);
       onConfirmed();

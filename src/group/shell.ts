@@ -69,13 +69,12 @@ export class Shell {
   }
 
   apply(event: GroupEvent): void {
-    const { effects, batch, observation, idleness, link, presence, pauseWaiters, onEvent } =
-      this.#parts;
+    const { batch, observation, idleness, link, presence, pauseWaiters, onEvent } = this.#parts;
     const now = this.now();
     if (now >= lostAt(this.state.bound)) this.#parts.rows.giveUpUnlessConfirmed();
     observation.before(now);
     this.#answerDue(now);
-    effects.run(step(this.state, event, now));
+    this.#step(event, now);
     if (observation.after(event, now)) batch.soon(false);
     idleness.note(this.state, now);
     if (!isInUse(this.state)) link.leave();
@@ -112,14 +111,20 @@ export class Shell {
     this.#timer.arm(Math.min(dueAt, parkedUntil, pulseAt));
   }
 
+  #step(event: GroupEvent, now: InstantMs): void {
+    const { effects, observation } = this.#parts;
+    const wanted = step(this.state, event, now);
+    // Before the effects: what they write is to have it.
+    observation.hear();
+    effects.run(wanted);
+  }
+
   /** Does what the timer is late with, before anything that is due by the clock alone ends. */
   #answerDue(now: InstantMs): void {
-    const { effects, renewals, loanRenewals, pauseWaiters } = this.#parts;
+    const { renewals, loanRenewals, pauseWaiters } = this.#parts;
     const lateMs = this.#timer.takeOver();
     if (lateMs === null) return;
-    if (lateMs > HELD_UP_MS) {
-      effects.run(step(this.state, { kind: 'held_up', lostMs: lateMs }, now));
-    }
+    if (lateMs > HELD_UP_MS) this.#step({ kind: 'held_up', lostMs: lateMs }, now);
     renewals.answerDue(now);
     loanRenewals.answerDue(now);
     pauseWaiters.answerDue(now);

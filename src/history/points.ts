@@ -1,4 +1,5 @@
 import type { HistoryPoint } from '../contract/history.ts';
+import { joinTenants } from './tenant-times.ts';
 import { addCounts } from '../core/parts/histogram.ts';
 
 /** Joins two points of one pool, an earlier and a later one. The limit is the later one's. */
@@ -56,6 +57,10 @@ export type Sums = Pick<
   | 'usd'
   | 'grantedByMember'
   | 'refusedByMember'
+  | 'waitedFor'
+  | 'waitedForMs'
+  | 'tenantsWaited'
+  | 'tenantsHeld'
 >;
 
 function added(a: HistoryPoint, b: HistoryPoint): Sums {
@@ -69,6 +74,20 @@ function added(a: HistoryPoint, b: HistoryPoint): Sums {
     outputTokens: a.outputTokens + b.outputTokens,
     usd: a.usd + b.usd,
     ...addMembers(a, b),
+    ...addWaits(a, b),
+  };
+}
+
+type OfWaits = Pick<HistoryPoint, 'waitedFor' | 'waitedForMs' | 'tenantsWaited' | 'tenantsHeld'>;
+
+/** Adds up why calls waited, and whose. A point of an older release says nothing of it, and takes nothing away. */
+function addWaits(a: OfWaits, b: OfWaits): OfWaits {
+  if (a.waitedFor === undefined && b.waitedFor === undefined) return {};
+  return {
+    waitedFor: addTallies(a.waitedFor ?? {}, b.waitedFor ?? {}),
+    waitedForMs: addTallies(a.waitedForMs ?? {}, b.waitedForMs ?? {}),
+    tenantsWaited: joinTenants(a.tenantsWaited ?? [], b.tenantsWaited ?? []),
+    tenantsHeld: joinTenants(a.tenantsHeld ?? [], b.tenantsHeld ?? []),
   };
 }
 

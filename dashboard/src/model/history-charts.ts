@@ -4,9 +4,10 @@ import type {
   historySchema,
   markerSchema,
 } from '../../../src/contract/admin/observation-schemas.ts';
+import type { Frozen } from '../../../src/contract/frozen.ts';
 import { count, duration, usd } from '../format.ts';
 
-type Point = z.output<typeof historyPointSchema>;
+type Point = Frozen<z.output<typeof historyPointSchema>>;
 
 /** Event of a group at an instant, for a line across its charts. */
 export type HistoryMarker = z.output<typeof markerSchema>;

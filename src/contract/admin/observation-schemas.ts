@@ -10,6 +10,23 @@ const tally = z.record(z.string(), z.int().min(0));
 const amount = z.number().min(0);
 const partition = z.string().nullable();
 
+/** A tenant, and the time that its calls took. */
+const tenantTime = z.object({
+  tenant: z.string().describe('The tenant, 128 characters of it at the most.'),
+  ms: amount.meta({
+    description:
+      'How long together: slots times time where they were held. Of several pools or minutes at least so much.',
+    unit: 'ms',
+  }),
+});
+
+/** Time of which nothing is known. */
+export const gapSchema = z.object({
+  from: at.describe('From this instant on.'),
+  to: at.describe('Until this one.'),
+  partition: partition.describe('The pool. Null: the group is not split.'),
+});
+
 /** One step of a history. */
 export const historyPointSchema = z
   .object({
@@ -47,6 +64,23 @@ export const historyPointSchema = z
     input_tokens: amount.meta({ description: 'Input tokens used.', unit: 'tokens' }),
     output_tokens: amount.meta({ description: 'Output tokens used.', unit: 'tokens' }),
     cost_usd: amount.meta({ description: 'Cost of the calls.', unit: 'USD' }),
+    waited_for: tally.exactOptional().meta({
+      description:
+        'Waits that ended in the step, with a slot or without, by what the calls waited for. Absent here and below: of an older release.',
+      unit: 'calls',
+    }),
+    waited_for_ms: z
+      .record(z.string(), amount)
+      .exactOptional()
+      .meta({ description: 'How long those waits took together.', unit: 'ms' }),
+    tenants_waited: z
+      .array(tenantTime)
+      .exactOptional()
+      .describe('The three tenants whose calls waited longest, by the same waits.'),
+    tenants_held: z
+      .array(tenantTime)
+      .exactOptional()
+      .describe('The three tenants that held slots longest.'),
     granted_by_member: tally
       .exactOptional()
       .describe('Calls that were granted, by member. Absent: the group names none.'),
@@ -105,6 +139,11 @@ export const historySchema = z.object({
   points: z
     .array(historyPointSchema)
     .describe('The oldest first. Steps in which nothing happened are left out.'),
+  gaps: z
+    .array(gapSchema)
+    .describe(
+      'Times of which nothing is known, as a pool was restarted with calls in flight: what is in no point then need not be zero.',
+    ),
   markers: z.array(markerSchema).describe('The oldest first; the last 1,000.'),
   unreachable: unreachableSchema,
 });

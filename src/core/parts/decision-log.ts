@@ -84,6 +84,10 @@ export interface Decision {
   /** The end of its lease; null: it has none, or still holds it. */
   ended: Outcome | 'expired' | null;
   endedAt: InstantMs | null;
+  /** Granted by an earlier instance, which alone knows since when it waited. Absent: by this one. */
+  readonly isOfEarlier?: true;
+  /** It ran on a lent slot, and asked nobody. Absent: it asked. */
+  isLent?: true;
 }
 
 /** The last decisions of a group. They are in memory only: explaining a call must not cost a row. */
@@ -91,18 +95,33 @@ export interface DecisionLog {
   readonly ring: Decision[];
   /** Index where the next one goes, over the oldest once the ring is full. */
   next: number;
+  /** Those that the last event has made, for whoever watches the group. */
+  readonly made: Decision[];
+  /** Those with which it was over: whose lease it ended, and who got none. */
+  readonly over: Decision[];
+  /** Holds on lent slots that it told of, by tenant. */
+  readonly lent: { readonly tenant: string; readonly heldMs: number }[];
 }
 
 /** Maximum decisions that are remembered. Each holds on to its ticket, about half a kilobyte together. */
 export const DECISIONS_MAX = 500;
 
 export function emptyDecisionLog(): DecisionLog {
-  return { ring: [], next: 0 };
+  return { ring: [], next: 0, made: [], over: [], lent: [] };
+}
+
+/** Forgets what the event before has made and ended. */
+export function beginEvent({ made, over, lent }: DecisionLog): void {
+  made.length = 0;
+  over.length = 0;
+  lent.length = 0;
 }
 
 export function addDecision(log: DecisionLog, decision: Decision): void {
   log.ring[log.next] = decision;
   log.next = (log.next + 1) % DECISIONS_MAX;
+  log.made.push(decision);
+  if (decision.decided !== 'granted') log.over.push(decision);
 }
 
 /** Lists all that are remembered, the latest decided first. */

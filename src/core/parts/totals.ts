@@ -1,6 +1,7 @@
 import type { Outcome } from '../words/outcome.ts';
 import type { Rejection } from '../words/rejection.ts';
 import type { RefusalKind } from '../words/signal.ts';
+import type { WaitCause } from './decision-log.ts';
 import { emptyHistogram, type Histogram } from './histogram.ts';
 
 /**
@@ -36,6 +37,9 @@ export interface Totals {
   wouldWait: number;
   /** Time that granted calls had stood in this group's queue; 0 for who was granted at once. */
   readonly wait: Histogram;
+  /** Waits that have ended, with a slot or without, by what the call waited for; and how long together. */
+  readonly waitedFor: Partial<Record<WaitCause, number>>;
+  readonly waitedForMs: Partial<Record<WaitCause, number>>;
   /** Time between the grant and the end of leases. */
   readonly hold: Histogram;
   /** Tokens and money as limits count them: as the upstream said, or as reserved where it did not. */
@@ -62,6 +66,8 @@ export function emptyTotals(): Totals {
     violations: { above_limit: 0, above_mark: 0, granted_twice: 0, settled_twice: 0 },
     wouldWait: 0,
     wait: emptyHistogram(),
+    waitedFor: {},
+    waitedForMs: {},
     hold: emptyHistogram(),
     inputTokens: 0,
     outputTokens: 0,

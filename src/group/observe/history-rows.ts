@@ -15,6 +15,9 @@ interface Ring {
   readonly length: number;
 }
 
+/** A point as it is stored; `until`: of a minute that was written before it was over. */
+type StoredPoint = HistoryPoint & { readonly until?: number };
+
 const MINUTES: Ring = { stepMs: MINUTE_MS, first: 0, length: MINUTES_KEPT_MS / MINUTE_MS };
 const QUARTERS: Ring = {
   stepMs: QUARTER_MS,
@@ -38,12 +41,22 @@ export class HistoryRows {
     );
   }
 
-  /** Writes the point of a minute, over what was written of it before. */
-  write(point: HistoryPoint): void {
+  /**
+   * Writes the point of a minute, over what was written of it before.
+   *
+   * @param until up to when it tells, where more may come; absent: the minute is over
+   */
+  write(point: HistoryPoint, until?: number): void {
     const quarterAt = startOf(point.at, QUARTER_MS);
     if (this.#quarterAt !== quarterAt) this.#closeQuarters(quarterAt);
     this.#quarterAt = quarterAt;
-    this.#put(MINUTES, point);
+    this.#put(MINUTES, until === undefined ? point : { ...point, until });
+  }
+
+  /** Finds up to when the minute that begins at `at` was written. Null: it was not. */
+  writtenUntil(at: number): number | null {
+    const [row] = this.#stored(MINUTES, at, at + 1);
+    return row === undefined ? null : (row.until ?? at + MINUTE_MS);
   }
 
   /** Reads the point of the minute that begins at `at`, if one was written. */
@@ -95,8 +108,12 @@ export class HistoryRows {
     return this.#between(QUARTERS, fromMs, toMs);
   }
 
-  /** Reads the rows of the slots that are meant, and no others: whoever starts cold pays for each. */
   #between(ring: Ring, fromMs: number, toMs: number): HistoryPoint[] {
+    return this.#stored(ring, fromMs, toMs).map(({ until: _until, ...point }) => point);
+  }
+
+  /** Reads the rows of the slots that are meant, and no others: whoever starts cold pays for each. */
+  #stored(ring: Ring, fromMs: number, toMs: number): StoredPoint[] {
     return slotsOf(ring, fromMs, toMs).flatMap(([low, high]) =>
       this.#tables
         .read<{ data: string }>(
@@ -106,11 +123,11 @@ export class HistoryRows {
           fromMs,
           toMs,
         )
-        .map(({ data }) => JSON.parse(data) as HistoryPoint),
+        .map(({ data }) => JSON.parse(data) as StoredPoint),
     );
   }
 
-  #put({ stepMs, first, length }: Ring, point: HistoryPoint): void {
+  #put({ stepMs, first, length }: Ring, point: StoredPoint): void {
     this.#tables.write(
       `INSERT INTO history (slot, at, data) VALUES (?, ?, ?)
        ON CONFLICT (slot) DO UPDATE SET at = excluded.at, data = excluded.data`,

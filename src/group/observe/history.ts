@@ -1,12 +1,14 @@
-import { MINUTE_MS, type HistoryPoint } from '../../contract/history.ts';
+import { MINUTE_MS, type HistoryGap, type HistoryPoint } from '../../contract/history.ts';
 import { joinInTime, inSteps, type Sums } from '../../history/points.ts';
 import { heldAtMember, heldByCalls, slotsLearned } from '../../core/capacity.ts';
 import { countsSince, emptyCounts, quantileMs } from '../../core/parts/histogram.ts';
 import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
+import { LEASE_TTL_MS } from '../../core/words/settings.ts';
 import { queueLength } from '../../core/parts/queue.ts';
 import { isSplit } from '../../core/members.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { HistoryRows } from './history-rows.ts';
+import { MinuteTenants } from './minute-tenants.ts';
 
 /** How long the open minute of a pool that falls idle is not written again. */
 const IDLE_WRITE_EVERY_MS = 15_000;
@@ -15,7 +17,7 @@ const IDLE_WRITE_EVERY_MS = 15_000;
 const RECENT_MS = 5 * MINUTE_MS;
 
 /** The totals of a group at one instant. */
-type Snapshot = Omit<Sums, 'slotMs'>;
+type Snapshot = Omit<Sums, 'slotMs' | 'tenantsWaited' | 'tenantsHeld'>;
 
 const NOTHING: Snapshot = {
   granted: 0,
@@ -25,6 +27,8 @@ const NOTHING: Snapshot = {
   outputTokens: 0,
   usd: 0,
   waits: emptyCounts(),
+  waitedFor: {},
+  waitedForMs: {},
 };
 
 /**
@@ -47,6 +51,7 @@ export class History {
   #queuedMax = 0;
   /** The most in use of each member that had any. */
   #membersMax: Record<string, number> = {};
+  readonly #tenants: MinuteTenants;
   /** The totals when the minute began. */
   #before: Snapshot = NOTHING;
   /** The point that an earlier instance wrote of this very minute. */
@@ -65,6 +70,7 @@ export class History {
     this.#rows = rows;
     this.#minuteAt = minuteOf(now);
     this.#notedAt = now;
+    this.#tenants = new MinuteTenants(this.#minuteAt);
     const isOpen = before?.at === this.#minuteAt;
     const row = rows.minute(before?.at ?? this.#minuteAt);
     // The row tells more where something was refused after the pool fell idle, or where it was written since.
@@ -73,9 +79,27 @@ export class History {
     if (isNews && !isOpen) this.#closed.push(before);
   }
 
+  /**
+   * Finds the time of which nothing is known: the instance before wrote at `writtenAt` that slots were held, and was heard of no
+   * more. Whatever ran then was renewed, or was over, within a TTL. Null: it has written all of it.
+   */
+  lostSince(writtenAt: InstantMs, now: InstantMs): HistoryGap | null {
+    const minuteAt = minuteOf(writtenAt);
+    const until = this.#rows.writtenUntil(minuteAt);
+    const to = Math.min(now, writtenAt + LEASE_TTL_MS);
+    const from = until ?? minuteAt;
+    const isWhole = from >= minuteAt + MINUTE_MS;
+    return isWhole || from >= to ? null : { from, to };
+  }
+
   /** Turns to the minute of an event, before it. Returns the minute that is over, if one is, though nothing happened in it. */
   turn(state: GroupState, now: InstantMs): HistoryPoint | null {
     return now < this.#minuteAt + MINUTE_MS ? null : this.#close(state, now);
+  }
+
+  /** Notes what a step of the core has decided and ended. */
+  hear({ decisions }: GroupState): void {
+    this.#tenants.note(decisions);
   }
 
   /** Notes the state after an event. */
@@ -106,8 +130,8 @@ export class History {
   }
 
   /** Takes the open minute, to be kept elsewhere. Null: nothing happened in it. */
-  takeOpen(state: GroupState): HistoryPoint | null {
-    const point = this.#open(state);
+  takeOpen(state: GroupState, now: InstantMs): HistoryPoint | null {
+    const point = this.#open(state, now);
     this.#isTaken = true;
     return isEventful(point) ? point : null;
   }
@@ -118,7 +142,7 @@ export class History {
     for (const point of this.#closed) this.#rows.write(point);
     this.#closed = [];
     if (this.#isIdleWriteDue(isCarried, now)) {
-      this.#rows.write(this.#open(state));
+      this.#rows.write(this.#open(state, now), now);
       this.#hasNews = false;
       this.#idleWrittenAt = now;
     }
@@ -132,7 +156,7 @@ export class History {
     stepMs: number,
     now: InstantMs,
   ): HistoryPoint[] {
-    const rest = [...this.#closed, this.#open(state)];
+    const rest = [...this.#closed, this.#open(state, now)];
     const firstAt = rest[0]?.at ?? now;
     const written = this.#rows.read(fromMs, Math.min(toMs, firstAt), stepMs, now);
     const unwritten = rest.filter(({ at }) => at + MINUTE_MS > fromMs && at < toMs);
@@ -149,7 +173,7 @@ export class History {
   #close(state: GroupState, now: InstantMs): HistoryPoint {
     const endsAt = this.#minuteAt + MINUTE_MS;
     this.#pass(endsAt as InstantMs);
-    const point = this.#open(state);
+    const point = this.#open(state, now);
     const isWritten = !this.#hasNews && this.#inUse === 0;
     if (!isWritten && isEventful(point)) this.#closed.push(point);
     const waits = [...state.totals.wait.counts];
@@ -159,6 +183,7 @@ export class History {
     ];
     this.#before = snapshotOf(state);
     this.#minuteAt = minuteOf(now);
+    this.#tenants.begin(this.#minuteAt);
     this.#notedAt = Math.max(this.#notedAt, this.#minuteAt) as InstantMs;
     this.#inUseMax = this.#inUse;
     this.#slotMs = 0;
@@ -193,7 +218,7 @@ export class History {
   }
 
   /** Makes the point of the open minute as it is now. */
-  #open(state: GroupState): HistoryPoint {
+  #open(state: GroupState, at: InstantMs): HistoryPoint {
     const now = snapshotOf(state);
     const before = this.#before;
     const point: HistoryPoint = {
@@ -210,6 +235,9 @@ export class History {
       inputTokens: now.inputTokens - before.inputTokens,
       outputTokens: now.outputTokens - before.outputTokens,
       usd: now.usd - before.usd,
+      waitedFor: talliesSince(now.waitedFor ?? {}, before.waitedFor ?? {}),
+      waitedForMs: talliesSince(now.waitedForMs ?? {}, before.waitedForMs ?? {}),
+      ...this.#tenants.read(state, at),
       ...membersSince(now, before),
       ...(isSplit(state) ? { inUseMaxByMember: { ...this.#membersMax } } : {}),
     };
@@ -236,6 +264,8 @@ function snapshotOf(state: GroupState): Snapshot {
     outputTokens,
     usd,
     waits: [...wait.counts],
+    waitedFor: { ...totals.waitedFor },
+    waitedForMs: { ...totals.waitedForMs },
     ...ofMembers(state),
   };
 }

@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../../contract/history.ts';
+import { MINUTE_MS, type HistoryGap } from '../../contract/history.ts';
 import { POOL_MARKERS_MAX, type PoolMarker, type PoolMarkerKind } from '../../contract/history.ts';
 import type { Member } from '../../core/member.ts';
 import { slotsMaxNow } from '../../core/parts/ceiling.ts';
@@ -48,8 +48,18 @@ export class Markers {
   }
 
   /** Notes that an instance began though slots were held when the one before last wrote: a deploy, or a crash. */
-  noteReset(slots: number, now: InstantMs): void {
-    this.#mark('reset', null, { slots }, now);
+  noteReset(slots: number, lost: HistoryGap | null, now: InstantMs): void {
+    const span = lost === null ? {} : { since: lost.from, until: lost.to };
+    this.#mark('reset', null, { slots, ...span }, now);
+  }
+
+  /** Lists the times between `fromMs` and `toMs` of which nothing is known, the oldest first. */
+  gaps(fromMs: number, toMs: number): HistoryGap[] {
+    return this.read(fromMs, Infinity).flatMap(({ kind, figures: { since, until } }) => {
+      if (kind !== 'reset' || since === undefined || until === undefined) return [];
+      const gap = { from: Math.max(since, fromMs), to: Math.min(until, toMs) };
+      return gap.from < gap.to ? [gap] : [];
+    });
   }
 
   /** Marks what an event changed, after it. */

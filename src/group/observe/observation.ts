@@ -31,6 +31,8 @@ interface Watched {
   readonly bounds: () => WarningBounds;
   /** Slots that were held when the instance before last wrote. */
   readonly heldBefore: number;
+  /** When that was. Null: it is not known. */
+  readonly writtenBefore: InstantMs | null;
   /** The minute in which the instance before fell idle. Null: none. */
   readonly minuteBefore: HistoryPoint | null;
   readonly report: (isDetailed: boolean) => PoolReport;
@@ -49,7 +51,18 @@ export class Observation {
 
   constructor(
     state: GroupState,
-    { env, ctx, tables, store, identity, bounds, heldBefore, minuteBefore, report }: Watched,
+    {
+      env,
+      ctx,
+      tables,
+      store,
+      identity,
+      bounds,
+      heldBefore,
+      writtenBefore,
+      minuteBefore,
+      report,
+    }: Watched,
     now: InstantMs,
   ) {
     this.#state = state;
@@ -59,8 +72,11 @@ export class Observation {
       this.#warnings.noteViolations(violations, at),
     );
     this.#markers = new Markers(tables, state);
-    if (heldBefore > 0) this.#markers.noteReset(heldBefore, now);
     this.#history = new History(new HistoryRows(tables), minuteBefore, now);
+    if (heldBefore > 0) {
+      const lost = writtenBefore === null ? null : this.#history.lostSince(writtenBefore, now);
+      this.#markers.noteReset(heldBefore, lost, now);
+    }
     this.feed = new FeedLink(store, report, {
       hub: () => feedOf(env),
       waitUntil: (work) => ctx.waitUntil(work),
@@ -77,6 +93,11 @@ export class Observation {
   before(now: InstantMs): void {
     const minute = this.#history.turn(this.#state, now);
     if (minute !== null) this.#warnings.noteMinute(this.#state, minute, this.#bounds(), now);
+  }
+
+  /** Notes what a step of the core has decided and ended. */
+  hear(): void {
+    this.#history.hear(this.#state);
   }
 
   /** Notes an event that was applied. True: there is something to write soon. */
@@ -98,13 +119,14 @@ export class Observation {
   }
 
   /** Takes the open minute of a pool that falls idle, to be kept with its bound. */
-  takeMinute(): HistoryPoint | null {
-    return this.#history.takeOpen(this.#state);
+  takeMinute(now: InstantMs): HistoryPoint | null {
+    return this.#history.takeOpen(this.#state, now);
   }
 
   history(fromMs: number, toMs: number, stepMs: number, now: InstantMs): PoolHistory {
     const points = this.#history.read(this.#state, fromMs, toMs, stepMs, now);
-    return { now, points, markers: this.#markers.read(fromMs, toMs) };
+    const markers = this.#markers.read(fromMs, toMs);
+    return { now, points, markers, gaps: this.#markers.gaps(fromMs, toMs) };
   }
 
   warnings(): Warning[] {

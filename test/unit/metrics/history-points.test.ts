@@ -1,8 +1,10 @@
 // Points of a history are added up over time, and over the pools of a group.
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import fc from 'fast-check';
 import type { HistoryPoint } from '../../../src/contract/history.ts';
 import { emptyCounts } from '../../../src/core/parts/histogram.ts';
-import { inSteps, joinPools } from '../../../src/history/points.ts';
+import { inSteps, joinInTime, joinPools } from '../../../src/history/points.ts';
+import { joinTenants, longest } from '../../../src/history/tenant-times.ts';
 
 const EMPTY: HistoryPoint = {
   at: 0,
@@ -63,4 +65,83 @@ it('a group that names no members has nothing by member', () => {
 it('a minute that an older release wrote has none in use by member', () => {
   const { inUseMaxByMember: _, ...older } = BUSY;
   expect(inSteps([older, LATER], 120_000)).toMatchObject([{ inUseMaxByMember: { b: 2, c: 1 } }]);
+});
+
+describe('why calls waited, and whose', () => {
+  const WAITED: HistoryPoint = {
+    ...EMPTY,
+    waitedFor: { slots: 3 },
+    waitedForMs: { slots: 9_000 },
+    tenantsWaited: [
+      ['alice', 6_000],
+      ['bob', 3_000],
+    ],
+    tenantsHeld: [['alice', 60_000]],
+  };
+  const PAUSED: HistoryPoint = {
+    ...EMPTY,
+    at: 60_000,
+    waitedFor: { slots: 1, operator_pause: 2 },
+    waitedForMs: { slots: 500, operator_pause: 80_000 },
+    tenantsWaited: [['bob', 80_500]],
+    tenantsHeld: [['bob', 1]],
+  };
+
+  it.each([
+    ['over time', inSteps([WAITED, PAUSED], 120_000)[0]],
+    ['over pools', joinPools(WAITED, PAUSED)],
+  ])('adds up %s, the longest first', (_how, joined) => {
+    expect(joined).toMatchObject({
+      waitedFor: { slots: 4, operator_pause: 2 },
+      waitedForMs: { slots: 9_500, operator_pause: 80_000 },
+      tenantsWaited: [
+        ['bob', 83_500],
+        ['alice', 6_000],
+      ],
+      tenantsHeld: [
+        ['alice', 60_000],
+        ['bob', 1],
+      ],
+    });
+  });
+
+  it('a minute that an older release wrote takes nothing away, and two of them say nothing', () => {
+    expect(joinInTime(EMPTY, PAUSED)).toMatchObject({ waitedFor: PAUSED.waitedFor });
+    expect(joinPools(WAITED, EMPTY)).toMatchObject({ tenantsWaited: WAITED.tenantsWaited });
+    expect(joinInTime(EMPTY, { ...EMPTY, at: 60_000 })).not.toHaveProperty('waitedFor');
+  });
+
+  it('names of all kinds are names', () => {
+    const odd = joinTenants([['__proto__', 1]], [['constructor', 2]]);
+    expect(odd).toEqual([
+      ['constructor', 2],
+      ['__proto__', 1],
+    ]);
+  });
+
+  it('is bounded however many tenants there are, and keeps whoever took most in each', () => {
+    const times = fc.uniqueArray(fc.tuple(fc.string(), fc.integer({ min: 0, max: 1_000 })), {
+      selector: ([tenant]) => tenant,
+    });
+    fc.assert(
+      fc.property(fc.array(times, { minLength: 1, maxLength: 30 }), (minutes) => {
+        const all = minutes.map((minute) => longest(minute, 5));
+        const joined = all.reduce((sum, minute) => joinTenants(sum, minute), []);
+        const exact = new Map<string, number>();
+        for (const [tenant, ms] of minutes.flat()) {
+          exact.set(tenant, (exact.get(tenant) ?? 0) + ms);
+        }
+        expect(joined.length).toBeLessThanOrEqual(10);
+        expect(joined.map(([, ms]) => ms)).toEqual(
+          joined.map(([, ms]) => ms).toSorted((a, b) => b - a),
+        );
+        for (const [tenant, ms] of joined) {
+          expect(ms).toBeGreaterThan(0);
+          expect(ms).toBeLessThanOrEqual(exact.get(tenant) ?? 0);
+        }
+        const most = Math.max(0, ...all.flat().map(([, ms]) => ms));
+        expect(joined[0]?.[1] ?? 0).toBeGreaterThanOrEqual(most);
+      }),
+    );
+  });
 });

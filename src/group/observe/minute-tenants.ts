@@ -1,0 +1,76 @@
+import type { HistoryPoint } from '../../contract/history.ts';
+import { MINUTE_MS } from '../../contract/history.ts';
+import type { Decision, DecisionLog } from '../../core/parts/decision-log.ts';
+import type { InstantMs } from '../../core/words/ids.ts';
+import type { GroupState } from '../../core/state.ts';
+import { longest, TENANTS_OF_MINUTE } from '../../history/tenant-times.ts';
+
+/** Maximum tenants that are counted within a minute. Those that come after them are not: callers may make names up. */
+const COUNTED_MAX = 2_000;
+
+/** Maximum length of a tenant's name in a row. */
+const NAME_LENGTH_MAX = 128;
+
+type OfTenants = Pick<HistoryPoint, 'tenantsWaited' | 'tenantsHeld'>;
+
+/** How long the calls of each tenant waited and held slots in the open minute of a pool. */
+export class MinuteTenants {
+  #beganAt: number;
+  #waited = new Map<string, number>();
+  #held = new Map<string, number>();
+
+  constructor(minuteAt: number) {
+    this.#beganAt = minuteAt;
+  }
+
+  /** Begins another minute. */
+  begin(minuteAt: number): void {
+    this.#beganAt = minuteAt;
+    this.#waited = new Map();
+    this.#held = new Map();
+  }
+
+  /** Notes what the last event has decided and ended. */
+  note({ made, over, lent }: DecisionLog): void {
+    for (const decision of made) this.#noteWait(decision);
+    for (const decision of over) this.#noteHold(decision);
+    for (const { tenant, heldMs } of lent) add(this.#held, tenant, heldMs);
+  }
+
+  /** Tells of the minute up to `now`, with the holds of leases that go on. */
+  read({ leases }: GroupState, now: InstantMs): OfTenants {
+    const held = new Map(this.#held);
+    const endsAt = Math.min(now, this.#beganAt + MINUTE_MS);
+    for (const { holder, slots, grantedAt, phase } of leases.values()) {
+      if (phase === 'cooling') continue;
+      add(held, holder.tenant, slots * (endsAt - Math.max(grantedAt, this.#beganAt)));
+    }
+    return {
+      tenantsWaited: longest(this.#waited, TENANTS_OF_MINUTE),
+      tenantsHeld: longest(held, TENANTS_OF_MINUTE),
+    };
+  }
+
+  #noteWait({ decided, waitedFor, ticket, arrivedAt, decidedAt }: Decision): void {
+    if (waitedFor === null || decided === 'moved' || decided === 'declined') return;
+    add(this.#waited, ticket.holder.tenant, decidedAt - arrivedAt);
+  }
+
+  /** Counts the part of a hold that lies in this minute; that of a lent slot is told by its sum. */
+  #noteHold({ endedAt, decidedAt, ticket, isLent }: Decision): void {
+    if (endedAt === null || isLent === true) return;
+    add(
+      this.#held,
+      ticket.holder.tenant,
+      ticket.slots * (endedAt - Math.max(decidedAt, this.#beganAt)),
+    );
+  }
+}
+
+function add(times: Map<string, number>, tenant: string, ms: number): void {
+  if (ms <= 0) return;
+  const name = tenant.slice(0, NAME_LENGTH_MAX);
+  const before = times.get(name);
+  if (before === undefined && times.size >= COUNTED_MAX) return;
+  times.set(name, (before ?? 0) + ms);
+}
