@@ -78,7 +78,7 @@ export function importEdit(document: unknown): {
         if (groupsOnly) return withGroupsOf(present, wanted);
         return isWithAdminKeys ? wanted : { ...wanted, admin_keys: present.admin_keys };
       },
-      pathOf: imported.pathOf ?? ((path) => (groupsOnly ? foreignPath(path) : path)),
+      pathOf: imported.pathOf ?? ((path) => path),
     },
     warningsOf: ({ before, config, warnings }) => {
       const replaced = groupsOnly ? replacedGroups(before, config) : [];
@@ -89,16 +89,6 @@ export function importEdit(document: unknown): {
 
 function wantsYaml(context: AdminContext): boolean {
   return /yaml/i.test(context.req.header('accept') ?? '');
-}
-
-/**
- * Translates a path back into a list of concurrency groups: of these, providers that nobody knows and a group
- * that exists with another rank can be refused after they have become a configuration.
- */
-function foreignPath(path: string): string {
-  return path
-    .replace(/^groups\[(\d+)\]\.match\.upstreams\[(\d+)\]$/, 'concurrency_groups[$1].providers[$2]')
-    .replace(/^groups\[(\d+)\]\.match$/, 'concurrency_groups[$1]');
 }
 
 /** Puts the groups in place of those that there are, and adds the upstreams that they need and nobody has. */

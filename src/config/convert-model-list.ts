@@ -5,9 +5,10 @@ import type { ConfigInput } from '../contract/config/config.ts';
 import { modelListSchema } from '../contract/config/foreign-schemas.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import { PROVIDERS } from '../providers/index.ts';
-import { explainIssues } from './explain-issues.ts';
+import type { NamingSystem } from '../providers/provider.ts';
+import { LOCAL_SERVERS } from '../providers/local-servers.ts';
 import type { FieldError } from './field-error.ts';
-import { groupNameOf, providerIdOf, type Converted } from './convert-foreign.ts';
+import { groupNameOf, providerIdOf, refused, type Converted } from './foreign-groups.ts';
 
 type Deployment = z.output<typeof modelListSchema>['model_list'][number];
 type Upstream = NonNullable<ConfigInput['upstreams']>[number];
@@ -15,6 +16,8 @@ type Member = NonNullable<NonNullable<ConfigInput['groups']>[number]['members']>
 
 /** Where deployments go, and what is told of it. */
 interface Places {
+  /** Another system that has the list, and names providers its own way. */
+  readonly system: NamingSystem | undefined;
   readonly upstreams: Map<string, Upstream>;
   readonly notes: Set<string>;
   readonly ignored: Set<string>;
@@ -33,14 +36,12 @@ const KNOWN = [
 ];
 
 /** Turns the deployments of one name into a group with them as its members. */
-export function convertModelList(document: unknown): Converted {
+export function convertModelList(document: unknown, system?: NamingSystem): Converted {
   const parsed = modelListSchema.safeParse(document);
-  if (!parsed.success) {
-    return { ok: false, errors: explainIssues(parsed.error, modelListSchema, document) };
-  }
+  if (!parsed.success) return refused(parsed.error, modelListSchema, document);
   const { model_list: deployments, ...others } = parsed.data;
   const ignored = new Set(Object.keys(others));
-  const places: Places = { upstreams: new Map(), notes: new Set(), ignored };
+  const places: Places = { system, upstreams: new Map(), notes: new Set(), ignored };
   const errors: FieldError[] = [];
   const groups = new Map<string, { readonly at: number[]; readonly members: Member[] }>();
   for (const [index, deployment] of deployments.entries()) {
@@ -93,15 +94,21 @@ function memberOf(
   places: Places,
 ): Member | null {
   const slash = given.model.indexOf('/');
-  const provider = slash === -1 ? 'openai' : providerIdOf(given.model.slice(0, slash));
+  const named = slash === -1 ? 'openai' : given.model.slice(0, slash).toLowerCase();
+  const local = LOCAL_SERVERS.find(
+    ({ namedBy }) => places.system !== undefined && namedBy[places.system]?.includes(named),
+  );
+  const provider = local?.id ?? providerIdOf(named, places.system);
   const model = given.model.slice(slash + 1);
-  const upstream = upstreamOf(provider, given.api_base, places);
+  const upstream = upstreamOf(provider, given.api_base ?? local?.baseUrl, places);
+  const made = upstream === null ? undefined : places.upstreams.get(upstream);
+  if (local !== undefined && made !== undefined && given.api_key === undefined) made.auth = 'none';
   if (upstream === null) return null;
   for (const name of Object.keys(given)) {
     if (!KNOWN.includes(name)) places.ignored.add(`litellm_params.${name}`);
   }
   // Without a key of its own it takes the one that the provider is known for.
-  const isKeyless = given.api_key === undefined && given.api_base !== undefined;
+  const isKeyless = given.api_key === undefined && (given.api_base ?? local) !== undefined;
   const variable =
     given.api_key?.slice('os.environ/'.length) ??
     `${provider.replaceAll('-', '_').toUpperCase()}_API_KEY`;

@@ -9,7 +9,6 @@ import type { FieldError } from './field-error.ts';
 import { sayingMore } from './check/configured-auto-groups.ts';
 import { withImpliedWay } from '../routing/configured-auto-groups.ts';
 import { convertForeign, foreignKeys } from './convert-foreign.ts';
-import { convertModelList } from './convert-model-list.ts';
 
 export { ConfigSyntaxError, parseConfigText } from './parse-text.ts';
 
@@ -47,8 +46,7 @@ export function importConfig(document: unknown): Imported {
   if (foreign.length === 0) return importOwn(document);
   const mixed = mixedKeys(document, foreign);
   if (mixed !== null) return { ok: false, errors: [mixed] };
-  const convert = foreign.includes('model_list') ? convertModelList : convertForeign;
-  const converted = convert(document);
+  const converted = convertForeign(document);
   if (!converted.ok) return converted;
   const { notes, pathOf } = converted;
   const imported = importOwn(converted.config);

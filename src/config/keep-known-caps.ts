@@ -5,7 +5,7 @@ import { memberIdOf } from '../contract/config/members.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { knownLimitFor, limitsOfModels } from '../providers/known-limits.ts';
 import type { Provider } from '../providers/provider.ts';
-import { compileGlobs } from '../routing/glob.ts';
+import { compileGlobs, globsMayOverlap } from '../routing/glob.ts';
 
 /**
  * Completes groups of one model that came with rates alone. Without a group the model has the concurrency that it is
@@ -58,17 +58,37 @@ interface KnownCap {
   readonly maxConcurrency: number;
 }
 
-/** Finds the limits of a model, at the provider that it names or at all that have it. A pattern is no model. */
+/**
+ * Finds the limits of a model, at the provider that it names or at all that have it. A pattern stands for models of the
+ * maker whose patterns it is part of.
+ */
 function knownCapsOf(model: string): KnownCap[] {
   const name = model.toLowerCase();
-  if (name.includes('*')) return [];
   const named = PROVIDERS.filter(
     ({ id, baseUrl }) => baseUrl !== null && name.startsWith(`${id}/`),
   );
+  if (name.includes('*')) {
+    const isMaker = ({ models = [] }: Provider): boolean => compileGlobs(models)(name);
+    return patternCapsAt(named.length > 0 ? named : PROVIDERS.filter(isMaker), name);
+  }
   if (named.length > 0) return capsAt(named, name);
   const withModels = PROVIDERS.filter((provider) => limitsOfModels(provider).length > 0);
   const makers = PROVIDERS.filter(({ models = [] }) => compileGlobs(models)(name));
   return capsAt([...new Set([...withModels, ...makers])], name);
+}
+
+/** Finds the limits of all models that a pattern may stand for, and those of a whole upstream. */
+function patternCapsAt(providers: readonly Provider[], pattern: string): KnownCap[] {
+  return providers.flatMap((provider) => {
+    const models = pattern.replace(`${provider.id}/`, '');
+    return (provider.limits ?? [])
+      .filter(
+        ({ modelPrefix, formerPrefixes = [] }) =>
+          modelPrefix === '' ||
+          [modelPrefix, ...formerPrefixes].some((each) => globsMayOverlap(models, `${each}*`)),
+      )
+      .map(({ maxConcurrency }) => ({ provider: provider.id, maxConcurrency }));
+  });
 }
 
 function capsAt(providers: readonly Provider[], model: string): KnownCap[] {

@@ -9,7 +9,13 @@ import type { Provider } from './provider.ts';
 
 export const azure = {
   id: 'azure',
+  namedBy: { picoclaw: ['azure-openai'] },
   baseUrl: null,
+  hostGlobs: [
+    'https://*.openai.azure.com',
+    'https://*.services.ai.azure.com',
+    'https://*.cognitiveservices.azure.com',
+  ],
   hosts: /\.(?:openai|services\.ai|cognitiveservices)\.azure\.(?:com|us|cn)$/,
   dialect: 'azure',
   isKnownByDialect: true,

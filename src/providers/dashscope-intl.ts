@@ -22,6 +22,7 @@ const QWEN_MODELS = [
 
 export const dashscopeIntl = {
   id: 'dashscope-intl',
+  namedBy: { picoclaw: ['qwen-intl', 'qwen-international'] },
   baseUrl: 'https://dashscope-intl.aliyuncs.com',
   openaiAt: '/compatible-mode/v1',
   anthropicAt: '/apps/anthropic/v1',

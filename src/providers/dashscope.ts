@@ -2,6 +2,7 @@ import type { Provider } from './provider.ts';
 
 export const dashscope = {
   id: 'dashscope',
+  namedBy: { clawith: ['qwen'], picoclaw: ['qwen-portal', 'qwen'] },
   baseUrl: 'https://dashscope.aliyuncs.com',
   openaiAt: '/compatible-mode/v1',
   anthropicAt: '/apps/anthropic/v1',

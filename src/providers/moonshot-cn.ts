@@ -3,6 +3,7 @@ import type { Provider } from './provider.ts';
 
 export const moonshotCn = {
   id: 'moonshot-cn',
+  namedBy: { clawith: ['kimi'], picoclaw: ['moonshot', 'kimi'] },
   baseUrl: 'https://api.moonshot.cn',
   anthropicAt: '/anthropic/v1',
   limits: [

@@ -5,6 +5,10 @@ import type { Provider } from './provider.ts';
 
 export const openai = {
   id: 'openai',
+  namedBy: {
+    clawith: ['openai-response', 'openai_response', 'openairesponses'],
+    picoclaw: ['gpt'],
+  },
   baseUrl: 'https://api.openai.com',
   models: [
     'gpt-*',

@@ -3,6 +3,12 @@ import type { HeaderProfile } from '../upstream/refusal/header-families.ts';
 import type { RefusalQuirks, RefusalRow } from '../upstream/refusal/refusal-table.ts';
 import type { PriceList } from './prices/price-list.ts';
 
+/** Systems whose configurations are imported and that have names of their own for providers. */
+export type NamingSystem = 'clawith' | 'picoclaw';
+
+/** Names of a place, by the system that has them. */
+export type NamesBySystem = Readonly<Partial<Record<NamingSystem, readonly string[]>>>;
+
 /**
  * One provider, with only what differs from the defaults of its dialect and from what all providers do.
  * Everything that Headgate knows of it by name stands in one file that `satisfies` this type, and nowhere
@@ -13,6 +19,10 @@ export interface Provider {
   readonly id: string;
   /** Names that other systems give it, in lower case. */
   readonly aliases?: readonly string[];
+  /** Names that one other system gives it, in lower case, where the same name means another host elsewhere. */
+  readonly namedBy?: NamesBySystem;
+  /** Globs of base URLs where each account has its own, for groups that are to have all of them. */
+  readonly hostGlobs?: readonly string[];
   /** Beginnings of its keys, in lower case, by which a key is told that stands where none belongs. */
   readonly keyPrefixes?: readonly string[];
   /**

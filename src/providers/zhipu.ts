@@ -4,6 +4,7 @@ import type { Provider } from './provider.ts';
 
 export const zhipu = {
   id: 'zhipu',
+  namedBy: { picoclaw: ['glm'] },
   baseUrl: 'https://open.bigmodel.cn',
   openaiAt: '/api/paas/v4',
   anthropicAt: '/api/anthropic/v1',

@@ -285,18 +285,23 @@ describe('the whole configuration', () => {
     expect([config.upstreams.length, config.keys.length]).toEqual([1, 1]);
   });
 
-  it('warns of an entry whose models its providers do not have', async () => {
+  it('reads models and providers of one entry as its members, and says so', async () => {
     const { status, json } = await ask('PUT', '/config', {
       concurrency_groups: [
-        { name: 'glm', max_concurrency: 2, models: ['gpt-4o'], providers: ['z.ai'] },
-        { name: 'gpt', max_concurrency: 2, models: ['gpt-4o'], providers: ['openai'] },
+        { name: 'shared', max_concurrency: 2, models: ['gpt-4o'], providers: ['z.ai'] },
       ],
     });
     expect(status).toBe(200);
-    const warnings = (json.warnings as string[]).filter((each) => each.includes('not known to'));
-    expect(warnings).toEqual([
-      expect.stringContaining('Group "glm": zai is not known to have "gpt-4o"'),
-    ]);
+    expect(json.warnings).toContain(
+      '"shared" counts its models at every upstream, and every model at zai. For its models there alone write them as zai/gpt-4o.',
+    );
+    const groupsOf = async (model: string, upstream: string) => {
+      const { json: tested } = await ask('POST', '/tester', { model, upstream });
+      return tested.groups.map(({ group }: { group: string }) => group);
+    };
+    expect(await groupsOf('gpt-4o', 'openai')).toEqual(['shared']);
+    expect(await groupsOf('glm-4.6', 'zai')).toEqual(['shared']);
+    expect(await groupsOf('gpt-4.1', 'openai')).not.toContain('shared');
   });
 
   it('takes rate limits per model', async () => {
@@ -317,7 +322,7 @@ describe('the whole configuration', () => {
     const caps = config.groups.map(({ limits }: { limits: { max_concurrency: number | null } }) => {
       return limits.max_concurrency;
     });
-    expect(caps).toEqual([1, 10, 1, null, null]);
+    expect(caps).toEqual([1, 10, 1, null, 1]);
     expect(json.warnings).toContain(
       'The group "glm-5.1" keeps the known concurrency of "glm-5.1" at zai and zhipu: max_concurrency 1. Set limits.max_concurrency for another.',
     );

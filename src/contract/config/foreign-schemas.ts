@@ -76,6 +76,26 @@ export const modelListSchema = z.looseObject({
   model_list: z.array(deploymentSchema).min(1).max(1_000).describe('Deployments.'),
 });
 
+/** A model of an agent: what else it says is not taken over, and that is told. */
+const agentModelSchema = z.looseObject({
+  model_name: text.describe('The name by which it is called; several of one name are one group.'),
+  model: text.describe('The model there, with the provider before it unless `provider` says it.'),
+  provider: z.string().trim().max(100).optional().describe('Provider. Absent: as `model` says.'),
+  api_base: z
+    .union([z.literal(''), z.url({ protocol: /^https?$/ })])
+    .optional()
+    .describe('Base URL. Absent: the provider’s.'),
+  api_keys: z
+    .array(z.string().max(10_000))
+    .max(100)
+    .default([])
+    .describe('Its keys, which are not taken over.'),
+  rpm: rate.meta({ description: 'Requests per minute. 0: no limit.', unit: 'requests' }),
+});
+export const agentModelListSchema = z.looseObject({
+  model_list: z.array(agentModelSchema).min(1).max(1_000).describe('Models.'),
+});
+
 /** Shapes of other systems that an import takes. */
 export const foreignSchemas = [
   concurrencyGroupsSchema,
@@ -83,4 +103,5 @@ export const foreignSchemas = [
   rateLimitListSchema,
   rateLimitModelsSchema,
   modelListSchema,
+  agentModelListSchema,
 ] as const;

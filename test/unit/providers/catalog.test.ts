@@ -73,6 +73,8 @@ describe('the catalog', () => {
     ['sambanova', 'https://api.sambanova.ai/v1/chat/completions'],
     ['deepinfra', 'https://api.deepinfra.com/v1/openai/chat/completions'],
     ['hyperbolic', 'https://api.hyperbolic.xyz/v1/chat/completions'],
+    ['qianfan', 'https://qianfan.baidubce.com/v2/chat/completions'],
+    ['siliconflow-cn', 'https://api.siliconflow.cn/v1/chat/completions'],
     ['ollama', 'https://ollama.com/v1/chat/completions'],
     ['huggingface', 'https://router.huggingface.co/v1/chat/completions'],
     ['chutes', 'https://llm.chutes.ai/v1/chat/completions'],

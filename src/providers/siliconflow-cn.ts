@@ -1,0 +1,7 @@
+import type { Provider } from './provider.ts';
+
+export const siliconflowCn = {
+  id: 'siliconflow-cn',
+  namedBy: { picoclaw: ['siliconflow'] },
+  baseUrl: 'https://api.siliconflow.cn',
+} satisfies Provider;
