@@ -11,7 +11,8 @@ const LINE_LENGTH_MAX = 16_384;
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-const escapeUnseen = (text: string): string =>
+/** Escapes what would not be seen, or would move what is. */
+export const escapeUnseen = (text: string): string =>
   text.replaceAll(UNSEEN, (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 /** Maximum length of a word: none is as long, nor a part of a stack, and to look through such a one takes time. */
@@ -47,6 +48,51 @@ export function safeLine(line: string): string {
     .replaceAll(CREDENTIAL, '$1 …')
     .replaceAll(HEADER, '$1 …');
   return escapeUnseen(cut);
+}
+
+/** A place in the source of workerd, with which its own lines begin, and the frames of a stack. */
+const CPP_PLACE = /^\S+\.(?:c\+\+|cc|h|capnp):\d+/;
+
+/** Lines below such a one: addresses, and frames with or without a place. */
+const STACK =
+  /^(?:stack:|\*\*\* |\s|0x|\S+@[0-9a-f]+)|^\S+\.(?:c\+\+|cc|h|capnp):\d+(?::\d+)?: (?:\w+::|returning )/;
+
+/** Words of workerd for what was under way when it was asked to end. */
+const CUT_SHORT = /abort|cancel|disconnect|broken|terminat|shutdown|shutting down|destroyed/i;
+
+/**
+ * Makes a filter of workerd's lines that lets none through, once it was asked to end, that only say that something was
+ * under way: nobody can act on them, and each brings a stack. Whatever else goes wrong then is still told.
+ */
+export function shutdownFilter(isStopping: () => boolean): (line: string) => boolean {
+  let inStack = false;
+  return (line) => {
+    if (!isStopping() || isEvent(line)) return true;
+    const isPlace = CPP_PLACE.test(line) || line.startsWith('*** ');
+    inStack = (inStack && STACK.test(line)) || (isPlace && CUT_SHORT.test(line));
+    return !inStack;
+  };
+}
+
+/** A line as it is written to the log of one that is self-hosted. */
+export interface LogLine {
+  readonly at: Date;
+  readonly level: 'info' | 'warn' | 'error';
+  /** `serve` or `workerd`, unless the line is an event itself. */
+  readonly event: string;
+  readonly message: string;
+}
+
+/** Writes a line as JSON with its time and level. An event of the Worker has its level already. */
+export function jsonLine({ at, level, event, message }: LogLine): string {
+  const time = at.toISOString();
+  if (isEvent(message)) return `{"at":"${time}",${message.slice(1)}`;
+  return JSON.stringify({ at: time, level, event, message });
+}
+
+/** Writes a line for whoever sits before a terminal. */
+export function textLine({ at, level, message }: LogLine): string {
+  return `${at.toISOString()} ${level.padEnd(5)} ${message}`;
 }
 
 /** Calls `onLine` for every line of a stream. Nothing but LF ends one; of a very long one the end is cut. */

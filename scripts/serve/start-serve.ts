@@ -21,6 +21,7 @@ import type { KeptRunning } from './keep-running.ts';
 import type { PlaceVariables } from '../../src/env.ts';
 import { wrongPlace } from '../../src/runtime/places.ts';
 import { keepRunning } from './keep-running.ts';
+import { shutdownFilter } from './log-lines.ts';
 import { clientsMax } from './open-files.ts';
 import type { WorkerdProcess } from './workerd.ts';
 import { startWorkerd } from './workerd.ts';
@@ -95,6 +96,8 @@ interface Parts {
   readonly kept: KeptRunning;
   /** None where clients speak to workerd itself. */
   readonly forwarders: readonly Forwarder[];
+  /** Hears that the end is wanted. */
+  readonly onStopping: () => void;
 }
 
 const directUrls = ({ ports }: WorkerdProcess): string[] =>
@@ -115,7 +118,8 @@ async function drain(workerd: WorkerdProcess, drainMs: number): Promise<void> {
   }
 }
 
-async function stopParts({ kept, forwarders }: Parts, drainMs: number): Promise<void> {
+async function stopParts({ kept, forwarders, onStopping }: Parts, drainMs: number): Promise<void> {
+  onStopping();
   for (const forwarder of forwarders) forwarder.stopAccepting();
   const workerd = await kept.letGo();
   if (drainMs > 0 && workerd !== null) {
@@ -290,7 +294,11 @@ async function startAgain(runtime: Runtime, signal: AbortSignal): Promise<Worker
   }
 }
 
-function keep(workerd: WorkerdProcess, runtime: Runtime, forwarders: readonly Forwarder[]): Parts {
+function keep(
+  workerd: WorkerdProcess,
+  runtime: Runtime,
+  forwarders: readonly Forwarder[],
+): Pick<Parts, 'kept' | 'forwarders'> {
   if (forwarders.length === 0) {
     const kept = { latest: () => workerd, letGo: () => Promise.resolve(workerd) };
     return { kept, forwarders };
@@ -310,12 +318,15 @@ function keep(workerd: WorkerdProcess, runtime: Runtime, forwarders: readonly Fo
 
 async function run(options: ServeOptions, adminToken: string | null): Promise<Serve> {
   const lines: string[] = [];
+  let isStopping = false;
+  const isWorthTelling = shutdownFilter(() => isStopping);
   const runtime: Runtime = {
     options,
     adminToken,
     module: options.module ?? (await ensureBuilt()),
     cfHeader: `headgate-cf-${randomBytes(18).toString('hex')}`,
     onLog(line) {
+      if (!isWorthTelling(line)) return;
       if (lines.push(line) > LOG_LINES_MAX) lines.splice(0, LOG_LINES_MAX / 2);
       options.onLog?.(line);
     },
@@ -325,7 +336,8 @@ async function run(options: ServeOptions, adminToken: string | null): Promise<Se
     const imported = await prepare(workerd, (url) => importConfig(options, url, adminToken));
     // Not before: whoever comes first is to find what is configured, and nothing else.
     const forwarders = await listen(runtime, workerd.ports);
-    const parts = keep(workerd, runtime, forwarders);
+    const onStopping = (): void => void (isStopping = true);
+    const parts = { ...keep(workerd, runtime, forwarders), onStopping };
     return asServe(options, parts, { imported, logs: () => lines.join('\n') });
   } catch (error) {
     await workerd.terminate(NO_DRAIN_TERM_WAIT_MS);

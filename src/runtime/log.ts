@@ -1,11 +1,22 @@
+/** Events that say that Headgate itself is at fault; whatever else is logged is a warning. */
+const ERRORS: ReadonlySet<string> = new Set([
+  'admin_error',
+  'feed_failed',
+  'hand_over_failed',
+  'internal_error',
+  'invariant_violated',
+  'snapshot_unreadable',
+]);
+
 /**
  * Writes one structured line to the platform's log. Fields never hold keys, URLs with queries, headers
- * or bodies.
+ * or bodies. The line has no time: Cloudflare adds it, and `serve` where Headgate hosts itself.
  */
 export function logEvent(
   event: string,
   fields: Readonly<Record<string, string | number | null>>,
 ): void {
+  const level = ERRORS.has(event) ? 'error' : 'warn';
   // oxlint-disable-next-line no-console -- the platform collects the console, and this is its only writer
-  console.log(JSON.stringify({ event, ...fields }));
+  console.log(JSON.stringify({ event, level, ...fields }));
 }

@@ -120,9 +120,13 @@ it.each([
   [
     'JURISDICTION',
     'europe',
-    /The variable JURISDICTION is "europe": expected eu, fedramp, us, or nothing/,
+    /The variable JURISDICTION is \\"europe\\": expected eu, fedramp, us, or nothing/,
   ],
-  ['DIRECTORY_LOCATION', 'moon', /The variable DIRECTORY_LOCATION is "moon": expected wnam, enam/],
+  [
+    'DIRECTORY_LOCATION',
+    'moon',
+    /The variable DIRECTORY_LOCATION is \\"moon\\": expected wnam, enam/,
+  ],
 ])('a %s that does not exist ends the start with 1', async (name, value, message) => {
   const script = serve([], { [name]: value });
   expect(await script.exited).toBe(1);
@@ -190,6 +194,26 @@ describe('a signal', () => {
     await until('nothing is in flight', async () => (await callsInFlight(url)) === 0);
     script.kill('SIGTERM');
     expect(await script.exited).toBe(0);
+  });
+
+  it('leaves a log in which each line has its time and level, and nothing of workerd that was cut', async () => {
+    upstream.configure({ silentAfterChunks: 1 });
+    const { script, url } = await startServed('--drain-s', '0.2', '--config', await jsonFile(2));
+    const calls = send(url, 4);
+    await calls[0]?.answered;
+    const startedAt = Date.now() - 60_000;
+    script.kill('SIGTERM');
+    expect(await script.exited).toBe(0);
+    await Promise.allSettled(calls.map((call) => call.ended));
+    const lines = script.output().trim().split('\n');
+    expect(lines.length).toBeGreaterThanOrEqual(3);
+    for (const line of lines) {
+      const { at, level, event, message } = JSON.parse(line) as Readonly<Record<string, string>>;
+      expect(Date.parse(at ?? '')).toBeGreaterThan(startedAt);
+      expect(['info', 'warn']).toContain(level);
+      expect(event).toMatch(/^\w+$/);
+      expect(message ?? '').not.toMatch(/stack:|\.c\+\+:/);
+    }
   });
 
   it('SIGTERM ends the wait after --drain-s', async () => {

@@ -22,6 +22,7 @@ afterEach(() => vi.restoreAllMocks());
 
 const line = (invariant: string, count: number) => ({
   event: 'invariant_violated',
+  level: 'error',
   group: 'g',
   partition: 'p',
   invariant,

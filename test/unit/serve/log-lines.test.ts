@@ -1,6 +1,12 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { readLines, safeLine } from '../../../scripts/serve/log-lines.ts';
+import {
+  jsonLine,
+  readLines,
+  safeLine,
+  shutdownFilter,
+  textLine,
+} from '../../../scripts/serve/log-lines.ts';
 
 async function linesOf(...pieces: Buffer[]): Promise<string[]> {
   const lines: string[] = [];
@@ -77,5 +83,54 @@ describe('safeLine', () => {
       'workerd/server/server.c++:6685: error: Uncaught exception: kj/compat/url.c++:165: failed: invalid URL';
     expect(safeLine(`${line}; url = *`)).toBe(`${line}; url = …`);
     expect(safeLine('stack: /opt/workerd@5688f32 /opt/workerd@2194363')).toContain('@5688f32');
+  });
+});
+
+describe('a line of the log', () => {
+  const at = new Date('2026-11-24T03:00:00.000Z');
+  const line = { at, level: 'warn', event: 'workerd', message: 'a "b"' } as const;
+
+  it('is JSON with its time and level', () => {
+    expect(JSON.parse(jsonLine(line))).toEqual({ ...line, at: at.toISOString() });
+  });
+
+  it('that is an event of the Worker keeps its own level and name', () => {
+    const event = { event: 'internal_error', level: 'error', name: 'TypeError' };
+    expect(JSON.parse(jsonLine({ ...line, message: JSON.stringify(event) }))).toEqual({
+      at: at.toISOString(),
+      ...event,
+    });
+  });
+
+  it('is a text before a terminal', () => {
+    expect(textLine(line)).toBe('2026-11-24T03:00:00.000Z warn  a "b"');
+  });
+});
+
+describe('the filter of what ends', () => {
+  const ABORTED = [
+    'workerd/io/io-context.c++:411: error: Uncaught exception: aborted; stack: 7f00 7f01',
+    'stack: 55d0c0a1 55d0c0a2',
+    'workerd/io/io-context.c++:411:3: returning here',
+    '*** Received signal #15: Terminated',
+    'kj/compat/http.c++:120: error: disconnected: connection was cut; stack: 1 2',
+  ];
+  const TOLD = [
+    'workerd/util/sqlite.c++:77: error: database or disk is full: SQLITE_FULL',
+    '{"event":"warning","level":"warn","message":"aborted"}',
+    'a line of nobody that says aborted',
+  ];
+  const passed = (lines: readonly string[], isStopping: boolean): string[] =>
+    lines.filter(shutdownFilter(() => isStopping));
+
+  it('lets through all lines while nobody wants the end', () => {
+    expect(passed([...ABORTED, ...TOLD], false)).toEqual([...ABORTED, ...TOLD]);
+  });
+
+  it('keeps back what was cut and its stack, and nothing else that goes wrong', () => {
+    expect(passed(ABORTED, true)).toEqual([]);
+    expect(passed(TOLD, true)).toEqual(TOLD);
+    const after = TOLD.flatMap((told) => [...ABORTED, told]);
+    expect(passed(after, true)).toEqual(TOLD);
   });
 });
