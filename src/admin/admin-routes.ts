@@ -27,6 +27,7 @@ import { serveTheRest } from './serve.ts';
 import { addStatusRoutes } from './status-routes.ts';
 import { addTesterRoutes } from './tester-routes.ts';
 import { addUpstreamRoutes } from './upstream-routes.ts';
+import { addVersionRoutes } from './version-routes.ts';
 import { addWaiterRoutes } from './waiter-routes.ts';
 
 /** Maximum bytes of a request's body. */
@@ -62,6 +63,7 @@ export function createAdminRoutes(): AdminApp {
   addHistoryRoutes(app);
   addDecisionRoutes(app);
   addConfigRoutes(app);
+  addVersionRoutes(app);
   addTesterRoutes(app);
   addPreviewRoutes(app);
   serveTheRest(app);

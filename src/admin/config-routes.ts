@@ -7,11 +7,17 @@ import { changeConfig, type Changed, type Edit } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { etag, invalid, readDocument, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
+import { readVersion } from './version-routes.ts';
 
 /** Serves the configuration as a whole, its audit log, and the fingerprints that it refers to keys by. */
 export function addConfigRoutes(app: AdminApp): void {
   serve(app, 'getConfig', async ({ context, query }) => {
-    const { version, config } = await currentSnapshot(context.env);
+    const current = await currentSnapshot(context.env);
+    const { version = current.version } = query;
+    const config =
+      version === current.version
+        ? current.config
+        : await readVersion(context.env, version, 'version');
     const format = query.format ?? (wantsYaml(context) ? 'yaml' : 'json');
     return new Response(exportConfig(config, format), {
       headers: { etag: etag(version), 'content-type': `application/${format}` },

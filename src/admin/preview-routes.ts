@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { groupPreviewSchema } from '../contract/admin/preview-routes.ts';
+import { rollbackSchema } from '../contract/admin/version-routes.ts';
 import { changesBetween } from '../config/changes-between.ts';
 import type { PoolPreview } from '../contract/rpc/change-preview.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
@@ -20,7 +21,8 @@ import { importEdit } from './config-routes.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { groupEdit, patching, putting, requireGroup } from './group-routes.ts';
 import { unreachable } from './pools.ts';
-import { readDocument, serve } from './serve.ts';
+import { check, readDocument, serve } from './serve.ts';
+import { told, wayBack } from './version-routes.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -34,11 +36,14 @@ interface PoolSays {
 
 /** Serves what a change would change, and do, without making it. */
 export function addPreviewRoutes(app: AdminApp): void {
-  serve(app, 'previewConfig', async ({ context }) => {
-    const { edit, warningsOf } = importEdit(await readDocument(context));
-    const changed = await tryEdit(context, edit);
+  serve(app, 'previewConfig', async ({ context, query }) => {
+    const document = await readDocument(context);
+    const { changed, warnings, conflicts } =
+      query.as === 'rollback'
+        ? await tryWayBack(context, check(rollbackSchema, document))
+        : await tryImport(context, document);
     const groups = changed.config.groups.map((group) => group.name);
-    const body = { ...planned(changed), groups, warnings: warningsOf(changed) };
+    const body = { ...planned(changed), groups, warnings, conflicts: [...conflicts] };
     return { status: 200, body, version: changed.version };
   });
 
@@ -63,6 +68,20 @@ export function addPreviewRoutes(app: AdminApp): void {
     };
     return { status: 200, body, version: changed.version };
   });
+}
+
+async function tryImport(context: AdminContext, document: unknown) {
+  const { edit, warningsOf } = importEdit(document);
+  const changed = await tryEdit(context, edit);
+  return { changed, warnings: warningsOf(changed), conflicts: [] };
+}
+
+async function tryWayBack(context: AdminContext, way: z.output<typeof rollbackSchema>) {
+  const { edit, said } = await wayBack(context.env, way, true);
+  const changed = await tryEdit(context, edit);
+  // Conflicts have a place of their own here.
+  const warnings = told({ ...said(), conflicts: [] }, changed.warnings);
+  return { changed, warnings, conflicts: said().conflicts };
 }
 
 function planned({ version, before, config, warnings }: Changed) {

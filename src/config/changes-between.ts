@@ -1,7 +1,7 @@
 // Step 5: from two configurations to their differences. check-config.ts lists all steps.
 
 import type { AuditChange } from '../contract/audit.ts';
-import { memberIdOf, type MemberConfig } from '../contract/config/members.ts';
+import { namedParts } from './named-parts.ts';
 
 /** Maximum changes of one entry that are written down; the rest is counted. */
 const CHANGES_MAX = 100;
@@ -35,7 +35,7 @@ export function changesBetween(
 
 function* differences(path: string, from: unknown, to: unknown): Generator<AuditChange> {
   if (from === to || JSON.stringify(from) === JSON.stringify(to)) return;
-  const [left, right] = [partsOf(from, path), partsOf(to, path)];
+  const [left, right] = [namedParts(from, path), namedParts(to, path)];
   if (left === null || right === null || left.isList !== right.isList) {
     const field = /(\w+)$/.exec(path)?.[1] ?? '';
     yield {
@@ -51,33 +51,8 @@ function* differences(path: string, from: unknown, to: unknown): Generator<Audit
   }
 }
 
-/** Takes apart an object, or a list of things with names. Null: it is to be shown as a whole. */
-function partsOf(
-  value: unknown,
-  path: string,
-): { isList: boolean; parts: Map<string, unknown> } | null {
-  if (typeof value !== 'object' || value === null) return null;
-  if (!Array.isArray(value)) return { isList: false, parts: new Map(Object.entries(value)) };
-  const names = value.map(/(^|\.)members$/.test(path) ? memberNameOf : nameOf);
-  if (names.includes(null) || new Set(names).size < names.length) return null;
-  return { isList: true, parts: new Map(value.map((item, at) => [names[at] ?? '', item])) };
-}
-
-function nameOf(item: unknown): string | null {
-  const { name, id } = Object(item) as { readonly name?: unknown; readonly id?: unknown };
-  const own = name ?? id;
-  return typeof own === 'string' ? own : null;
-}
-
-/** Tells a member apart by its id. It may be one that somebody is about to type. */
-function memberNameOf(item: unknown): string | null {
-  const { upstream, secret = '' } = Object(item) as Partial<Record<string, unknown>>;
-  if (typeof upstream !== 'string' || typeof secret !== 'string') return nameOf(item);
-  return memberIdOf(item as MemberConfig);
-}
-
 /** Writes a value down: without what is hidden, and not too long. */
-function shown(value: unknown, field: string): unknown {
+export function shown(value: unknown, field: string): unknown {
   const text = JSON.stringify(value, (name, inner: unknown) =>
     typeof inner === 'string' ? shownText(inner, name === '' ? field : name) : inner,
   );

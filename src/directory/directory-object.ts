@@ -10,6 +10,7 @@ import {
   type ListedPool,
   type ReplaceAnswer,
   type Snapshot,
+  type VersionInfo,
 } from '../contract/rpc/directory-rpc.ts';
 import type { AuditEntry } from '../contract/audit.ts';
 import { NOT_TOLD_BEFORE } from '../contract/status.ts';
@@ -36,6 +37,7 @@ import { PoolList } from './pool-list.ts';
 import { Publisher } from './publisher.ts';
 import { DirectoryStore } from './store.ts';
 import { Telling } from './telling.ts';
+import { packed, VersionList, type Packed } from './version-list.ts';
 
 /** Maximum of pools asked or told at once. More would only queue up on the way out. */
 const POOLS_AT_ONCE = 32;
@@ -55,8 +57,11 @@ const HUB_LOOKS_MS = 15_000;
 /** How long after a search for idle pools a full group is not searched again. */
 const SWEEP_EVERY_MS = 60_000;
 
+/** Maker of a version that was written before versions were kept. The audit log knows more. */
+const UNKNOWN_MAKER = { actor: '', action: '' };
+
 /**
- * The one object that holds the configuration, its audit log and the list of pools. It stores and
+ * The one object that holds the configuration, its versions, its audit log and the list of pools. It stores and
  * tells; what a configuration may say is checked before it gets here.
  */
 export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc {
@@ -65,6 +70,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #presence: PresenceList;
   readonly #accounts: AccountList;
   readonly #audit: AuditLog;
+  readonly #versions: VersionList;
   #isFlushing = false;
   /** How the hub of the dashboards wants to be told. A new instance hears it at the hub's next look. */
   #hub: { readonly span: WatchSpan | null; readonly heardAt: number } = { span: null, heardAt: 0 };
@@ -80,6 +86,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#list = new PoolList(ctx.storage.sql);
     this.#presence = new PresenceList(ctx.storage.sql, env.BOOT_ID ?? '', windowMsOf(env));
     this.#audit = new AuditLog(ctx.storage.sql);
+    this.#versions = new VersionList(ctx.storage.sql);
     this.#accounts = new AccountList(ctx.storage.sql);
     this.#telling = new Telling({
       list: this.#list,
@@ -116,6 +123,23 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   ): Promise<ReplaceAnswer> {
     const before = this.#store.current;
     if (before.version !== expected) return { kind: 'conflict', version: before.version };
+    const [body, bodyBefore] = await Promise.all([
+      packed(config),
+      // A release that kept none wrote it.
+      this.#versions.has(expected) ? null : packed(before.config),
+    ]);
+    const { version } = this.#store.current;
+    if (version !== expected) return { kind: 'conflict', version };
+    const at = new Date().toISOString();
+    if (bodyBefore !== null) {
+      this.#versions.add({ ...UNKNOWN_MAKER, version: expected, at }, bodyBefore);
+    }
+    return { kind: 'replaced', version: this.#replace(config, { at, actor, action }, body) };
+  }
+
+  /** Puts the next configuration into force, in one turn, and tells of it. */
+  #replace(config: Config, by: Omit<VersionInfo, 'version'>, body: Packed): number {
+    const before = this.#store.current;
     const version = before.version + 1;
     const change = changeBetween(before.config, config);
     this.#store.write({
@@ -124,8 +148,9 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       changedAt: changedAtWith(before.changedAt, change, version),
       config,
     });
+    this.#versions.add({ version, ...by }, body);
     const { changes, omitted } = changesBetween(before.config, config);
-    this.#note({ version, actor, action, changes, changes_omitted: omitted });
+    this.#audit.add({ version, ...by, changes, changes_omitted: omitted });
     for (const pool of change.retired) this.#list.list(pool);
     for (const group of change.unshared) this.#list.unshare(group);
     this.#publisher.publish();
@@ -138,7 +163,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     const tellOwn = (pool: PlacedPool): Promise<void> => this.#tell(pool).catch(() => {});
     const tellingOwn = mapConcurrently(own.slice(0, OWN_TOLD_MAX), POOLS_AT_ONCE, tellOwn);
     this.ctx.waitUntil(Promise.all([this.#telling.begin(), tellingOwn]));
-    return { kind: 'replaced', version };
+    return version;
   }
 
   /** Goes on telling pools of changes. */
@@ -237,6 +262,14 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   async auditPage(query: AuditQuery): Promise<AuditPage> {
     return this.#audit.page(query);
+  }
+
+  async versions(): Promise<VersionInfo[]> {
+    return this.#versions.list();
+  }
+
+  async configAt(version: number): Promise<Config | null> {
+    return this.#versions.at(version);
   }
 
   async adminAccess(): Promise<AdminAccess> {

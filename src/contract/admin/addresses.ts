@@ -47,6 +47,8 @@ export const ROUTE_ADDRESSES = {
   revokeKey: { method: 'POST', path: '/keys/{id}/revoke' },
   getConfig: { method: 'GET', path: '/config' },
   putConfig: { method: 'PUT', path: '/config' },
+  listVersions: { method: 'GET', path: '/config/versions' },
+  rollBack: { method: 'POST', path: '/config/rollback' },
   fingerprint: { method: 'POST', path: '/fingerprint' },
   listAudit: { method: 'GET', path: '/audit' },
   testCall: { method: 'POST', path: '/tester' },

@@ -82,6 +82,12 @@ export const CONFIG_ROUTES = routes({
         .enum(['json', 'yaml'])
         .optional()
         .describe('Form of the answer. Absent: as `Accept` says, else JSON.'),
+      version: z.coerce
+        .number()
+        .int()
+        .min(0)
+        .optional()
+        .describe('A version that is kept. Absent: the one in force.'),
     }),
     answers: { 200: configSchema },
     hasEtag: true,

@@ -20,6 +20,7 @@ import { warningSchema } from '../warnings.ts';
 import type { AdminRoute } from './route.ts';
 import { ADMIN_ROUTES } from './routes.ts';
 import { groupStatusSchema, leaseSchema, waiterSchema } from './status-schemas.ts';
+import { rollbackSchema } from './version-routes.ts';
 
 /** https://spec.openapis.org/oas/v3.1.0 as far as it is used here; its schemas are JSON Schema 2020-12. */
 export interface OpenApiDocument {
@@ -94,6 +95,7 @@ const NAMED_BODIES = {
   UpstreamDocument: upstreamDocumentSchema,
   KeyDocument: keyDocumentSchema,
   CallToTest: testedCallSchema,
+  Rollback: rollbackSchema,
 };
 
 const TITLES: Record<number, string> = {

@@ -6,6 +6,7 @@ import { auditChangeSchema } from '../audit.ts';
 import { mergePatchSchema } from './group-routes.ts';
 import { routes } from './route.ts';
 import { unreachableSchema } from './status-schemas.ts';
+import { rollbackSchema } from './version-routes.ts';
 
 const count = z.int().min(0);
 const slots = z.number().min(0).nullable();
@@ -114,17 +115,37 @@ export const groupPreviewSchema = plannedSchema.extend({
     ),
 });
 
+/** A field of an undone change that somebody changed since. */
+const conflictSchema = z.object({
+  path: z.string().describe('The field, as in `groups[openai-shared].limits.max_concurrency`.'),
+  was: z
+    .unknown()
+    .optional()
+    .describe('The value before the change that is undone. Absent: there was nothing.'),
+  now: z.unknown().optional().describe('The value now. Absent: there is nothing.'),
+});
+
 /** Previews of changes, which change nothing. */
 export const PREVIEW_ROUTES = routes({
   previewConfig: {
     tag: 'configuration',
     summary: 'What `PUT /config` with this body would change, without changing it',
+    description: 'With `as=rollback` the body is what `POST /config/rollback` takes.',
     role: 'admin',
-    body: z.union([configSchema, ...foreignSchemas]),
+    query: z.strictObject({
+      as: z
+        .enum(['put', 'rollback'])
+        .default('put')
+        .describe('Whether the body is a configuration, or a way back.'),
+    }),
+    body: z.union([configSchema, ...foreignSchemas, rollbackSchema]),
     readsBody: true,
     answers: {
       200: plannedSchema.extend({
         groups: z.array(z.string()).describe('Names of the groups that there would be.'),
+        conflicts: z
+          .array(conflictSchema)
+          .describe('Fields of an undone change that were changed since. Empty: none was.'),
       }),
     },
     hasEtag: true,

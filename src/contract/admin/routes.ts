@@ -5,6 +5,7 @@ import { ACCESS_ROUTES, KEY_ROUTES } from './key-routes.ts';
 import { OBSERVATION_ROUTES } from './observation-routes.ts';
 import { PREVIEW_ROUTES } from './preview-routes.ts';
 import type { AdminRoute } from './route.ts';
+import { VERSION_ROUTES } from './version-routes.ts';
 
 /** Every route of the admin API by its operation id, from which handlers, document and client come. */
 export const ADMIN_ROUTES = {
@@ -14,6 +15,7 @@ export const ADMIN_ROUTES = {
   ...UPSTREAM_ROUTES,
   ...KEY_ROUTES,
   ...CONFIG_ROUTES,
+  ...VERSION_ROUTES,
   ...ACCESS_ROUTES,
   ...ABOUT_ROUTES,
 } satisfies Readonly<Record<RouteName, AdminRoute>>;

@@ -38,6 +38,15 @@ export type ReplaceAnswer =
   /** Somebody else changed the configuration since `expected`. */
   | { readonly kind: 'conflict'; readonly version: number };
 
+/** A version of the configuration that is kept, and who made it. */
+export interface VersionInfo {
+  readonly version: number;
+  /** As `toISOString` writes it. */
+  readonly at: string;
+  readonly actor: string;
+  readonly action: string;
+}
+
 /** Which entries of the audit log. */
 export interface AuditQuery {
   readonly limit: number;
@@ -85,6 +94,10 @@ export interface DirectoryRpc {
    * `expected`, and pushes the change to the listed objects that it concerns, but for those that rest.
    */
   replace(config: Config, expected: number, actor: string, action: string): Promise<ReplaceAnswer>;
+  /** Lists the versions that are kept, the newest first. */
+  versions(): Promise<VersionInfo[]>;
+  /** The configuration at a version. Null: it is not kept. */
+  configAt(version: number): Promise<Config | null>;
   /**
    * Called by a pool after its first 2xx: keys that no provider accepts never get listed. False: its
    * group has as many as it may have.

@@ -47,6 +47,14 @@ const split = (name: string) => () =>
 const key = (id: string) => () => asAdmin('createKey', { body: { id } });
 const shared = { before: group('shared'), path: { name: 'shared' } };
 
+/** A way back to the version of just now. */
+const LATELY = { version: 0 };
+
+async function untilNow(): Promise<void> {
+  await group('shared')();
+  LATELY.version = (await directoryOf(env).snapshot(null))?.version ?? 0;
+}
+
 /** One good request for every operation of the document. */
 const SAMPLES: Record<string, Sample> = {
   listGroups: { before: group('shared'), query: '?limit=1' },
@@ -97,6 +105,8 @@ const SAMPLES: Record<string, Sample> = {
   putConfig: { body: { groups: [{ name: 'shared', ...A_GROUP }] } },
   previewConfig: { before: group('shared'), body: { groups: [] } },
   previewGroup: { ...shared, query: '?as=patch', body: { limits: { max_concurrency: 2 } } },
+  listVersions: { before: group('shared') },
+  rollBack: { before: untilNow, body: LATELY },
   fingerprint: { body: { key: 'sk-4711' } },
   listAudit: { before: group('shared'), query: '?limit=1&action=group' },
   testCall: { before: group('shared'), body: { model: 'gpt-4o', upstream: 'openai' } },

@@ -1,0 +1,120 @@
+import type * as z from 'zod';
+import { isOfDoorsAlone, restored, undone, type RolledBack } from '../config/roll-back.ts';
+import type { rollbackSchema } from '../contract/admin/version-routes.ts';
+import type { Config } from '../contract/config/config.ts';
+import { directoryOf, type Env } from '../env.ts';
+import { changeConfig, type Edit } from './change.ts';
+import type { AdminApp } from './context.ts';
+import { ProblemError } from './problem.ts';
+import { invalid, serve } from './serve.ts';
+import { currentSnapshot } from './snapshot.ts';
+
+type Way = z.output<typeof rollbackSchema>;
+
+/** An edit that goes back, and what it says once it was tried. */
+interface WayBack {
+  readonly edit: Edit;
+  /** The last try of the edit. */
+  readonly said: () => Pick<RolledBack, 'notes' | 'conflicts'>;
+}
+
+/** Serves the versions that are kept, and the ways back to them. */
+export function addVersionRoutes(app: AdminApp): void {
+  serve(app, 'listVersions', async ({ context }) => {
+    const [{ version }, versions] = await Promise.all([
+      currentSnapshot(context.env),
+      directoryOf(context.env).versions(),
+    ]);
+    return { status: 200, body: { version, versions }, version };
+  });
+
+  serve(app, 'rollBack', async ({ context, body }) => {
+    const { edit, said } = await wayBack(context.env, body, false);
+    const { version, config, warnings } = await changeConfig(context, edit);
+    const groups = config.groups.map(({ name }) => name);
+    return { status: 200, body: { version, groups, warnings: told(said(), warnings) }, version };
+  });
+}
+
+/** Makes the edit that goes back. A preview shows conflicts, and does not end with them. */
+export async function wayBack(env: Env, way: Way, isPreview: boolean): Promise<WayBack> {
+  const back = await readWay(env, way);
+  const isRefused = way.conflicts === 'refuse' && !isPreview;
+  let last: Pick<RolledBack, 'notes' | 'conflicts'> = { notes: [], conflicts: [] };
+  return {
+    said: () => last,
+    edit: {
+      action:
+        way.undo === undefined
+          ? `config: restore version ${way.version}`
+          : `config: undo version ${way.undo}`,
+      next: (present) => {
+        const { config, ...rest } = back(present);
+        if (isRefused && rest.conflicts.length > 0) throw changedSince(rest.conflicts);
+        last = rest;
+        return config;
+      },
+    },
+  };
+}
+
+/** Words what stays as it is before what else there is to say. */
+export function told(
+  { notes, conflicts }: Pick<RolledBack, 'notes' | 'conflicts'>,
+  warnings: readonly string[],
+): string[] {
+  const fields = conflicts.map(({ path }) => path).join(', ');
+  const since = conflicts.length === 0 ? [] : [`Changed since by somebody else: ${fields}.`];
+  return [...since, ...notes, ...warnings];
+}
+
+async function readWay(env: Env, way: Way): Promise<(present: Config) => RolledBack> {
+  if (way.undo === undefined) {
+    const then = await readVersion(env, way.version ?? 0, 'version');
+    return (present) => restored(present, then);
+  }
+  const [before, after] = await Promise.all([
+    readVersion(env, way.undo - 1, 'undo'),
+    readVersion(env, way.undo, 'undo'),
+  ]);
+  if (isOfDoorsAlone(before, after)) {
+    throw new ProblemError(
+      409,
+      `Version ${way.undo} changed only which keys there are, or whether they open. That is not taken back: ` +
+        'make, revoke or delete the key itself.',
+    );
+  }
+  return (present) => undone(present, before, after, way.conflicts === 'overwrite');
+}
+
+/** Reads a version, or says that it is not kept any more. */
+export async function readVersion(env: Env, version: number, field: string): Promise<Config> {
+  const config = await directoryOf(env).configAt(version);
+  if (config !== null) return config;
+  const versions = await directoryOf(env).versions();
+  const [newest, oldest] = [versions.at(0)?.version, versions.at(-1)?.version];
+  const what = field === 'undo' ? `the one before version ${version + 1}, or itself,` : 'it';
+  const range =
+    newest === undefined ? 'none is kept yet' : `kept are ${oldest} to ${newest}, ${what} is not`;
+  throw invalid([{ path: field, message: `expected a version that is kept: ${range}` }]);
+}
+
+function changedSince(conflicts: RolledBack['conflicts']): ProblemError {
+  const errors = conflicts.map(({ path, was, now }) => ({
+    path,
+    message: `changed since: it would go back to ${shown(was)}, and is ${shown(now)} now`,
+  }));
+  return new ProblemError(
+    409,
+    'Fields of this change were changed since. Say "conflicts": "keep" to leave these as they are, or "overwrite" to take them back too.',
+    { errors },
+  );
+}
+
+/** Maximum characters of a value in a message. */
+const SHOWN_MAX = 80;
+
+function shown(value: unknown): string {
+  const text = value === undefined ? 'nothing' : JSON.stringify(value);
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
+}

@@ -1,0 +1,246 @@
+// The versions of the configuration that are kept, and the ways back to them, through the admin API.
+import { abortAllDurableObjects, runInDurableObject } from 'cloudflare:test';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { configSchema } from '../../../src/contract/config/config.ts';
+import { VERSIONS_MAX } from '../../../src/directory/version-list.ts';
+import { directoryOf } from '../../../src/env.ts';
+import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { env } from '../support/worker.ts';
+import { asAdmin, bodyOf } from './ask.ts';
+
+const limit = async (max_concurrency: number) =>
+  bodyOf(
+    await asAdmin('patchGroup', { params: { name: 'a' }, body: { limits: { max_concurrency } } }),
+  ).version;
+
+const limitNow = async () =>
+  bodyOf(await asAdmin('getGroup', { params: { name: 'a' } })).limits.max_concurrency;
+
+const versionNow = async () => bodyOf(await asAdmin('listGroups')).version;
+
+beforeEach(async () => {
+  bodyOf(await asAdmin('putConfig', { body: { groups: [], keys: [], admin_keys: [] } }));
+  bodyOf(
+    await asAdmin('putGroup', {
+      params: { name: 'a' },
+      body: { match: { models: ['gpt-4o'] }, limits: { max_concurrency: 5 } },
+    }),
+  );
+});
+
+describe('versions', () => {
+  it('are listed with who made them, and read one by one, also after a reset', async () => {
+    const version = await limit(8);
+    await abortAllDurableObjects();
+    const { version: inForce, versions } = bodyOf(await asAdmin('listVersions'));
+    expect(inForce).toBe(version);
+    expect(versions[0]).toMatchObject({ version, actor: 'admin-token', action: 'group a: patch' });
+    expect(versions[1]?.version).toBe(version - 1);
+    const read = async (at: number) =>
+      bodyOf(await asAdmin('getConfig', { query: { version: at } })).groups[0]?.limits
+        .max_concurrency;
+    expect([await read(version), await read(version - 1)]).toEqual([8, 5]);
+  });
+
+  it('that are not kept are named', async () => {
+    const answer = await asAdmin('getConfig', { query: { version: 999_999 } });
+    expect(answer).toMatchObject({
+      status: 422,
+      problem: { errors: [{ path: 'version', message: expect.stringContaining('kept are') }] },
+    });
+    const undo = await asAdmin('rollBack', { body: { undo: 999_999 } });
+    expect(undo).toMatchObject({ status: 422, problem: { errors: [{ path: 'undo' }] } });
+  });
+
+  it('are the last 50 before the one in force', async () => {
+    const directory = directoryOf(env);
+    const snapshot = await directory.snapshot(null);
+    if (snapshot === null) throw new Error('no configuration');
+    for (let more = 0; more <= VERSIONS_MAX; more++) {
+      await directory.replace(snapshot.config, snapshot.version + more, 'test', 'again');
+    }
+    const versions = (await directory.versions()).map(({ version }) => version);
+    expect(versions).toHaveLength(VERSIONS_MAX + 1);
+    expect(versions[0]).toBe(await versionNow());
+  });
+
+  it('begin with the one that an older release wrote', async () => {
+    await runInDurableObject(
+      directoryOf(env) as never,
+      (_instance, { storage }: DurableObjectState) => {
+        storage.sql.exec('DELETE FROM versions');
+      },
+    );
+    const version = await limit(7);
+    const { versions } = bodyOf(await asAdmin('listVersions'));
+    expect(versions).toMatchObject([{ version }, { version: version - 1, actor: '', action: '' }]);
+    bodyOf(await asAdmin('rollBack', { body: { undo: version } }));
+    expect(await limitNow()).toBe(5);
+  });
+
+  it('take as much room as the largest configuration needs', async () => {
+    const directory = directoryOf(env);
+    const snapshot = await directory.snapshot(null);
+    if (snapshot === null) throw new Error('no configuration');
+    const keys = Array.from({ length: 4_000 }, (_none, at) => ({
+      id: `key-${at}`,
+      hash: `sha256:${crypto.getRandomValues(new Uint8Array(32)).toHex()}`,
+      note: crypto.getRandomValues(new Uint8Array(80)).toHex(),
+    }));
+    const { version } = await directory.replace(
+      configSchema.parse({ keys }),
+      snapshot.version,
+      'test',
+      'large',
+    );
+    const large = await directory.configAt(version);
+    expect(JSON.stringify(large).length).toBeGreaterThan(1_500_000);
+    expect(large?.keys.at(-1)?.hash).toBe(keys.at(-1)?.hash);
+  });
+});
+
+describe('a rollback', () => {
+  it('restores a version as a new one, and is shown before', async () => {
+    const then = await versionNow();
+    await limit(8);
+    bodyOf(await asAdmin('pauseGroup', { params: { name: 'a' } }));
+    const now = await versionNow();
+    const seen = bodyOf(
+      await asAdmin('previewConfig', {
+        query: { as: 'rollback' },
+        body: { version: then } as never,
+      }),
+    );
+    expect(seen).toMatchObject({
+      version: now,
+      changes: [
+        { path: 'groups[a].limits.max_concurrency', from: 8, to: 5 },
+        { path: 'groups[a].paused', from: true, to: false },
+      ],
+      conflicts: [],
+    });
+    expect(await versionNow()).toBe(now);
+    const done = bodyOf(
+      await asAdmin('rollBack', { body: { version: then }, ifMatch: `"${now}"` }),
+    );
+    expect(done).toMatchObject({ version: now + 1, groups: ['a'] });
+    expect(bodyOf(await asAdmin('getGroup', { params: { name: 'a' } }))).toMatchObject({
+      paused: false,
+      limits: { max_concurrency: 5 },
+    });
+    const [entry] = bodyOf(await asAdmin('listAudit')).entries;
+    expect(entry).toMatchObject({
+      version: now + 1,
+      actor: 'admin-token',
+      action: `config: restore version ${then}`,
+    });
+  });
+
+  it('is refused on top of a change that nobody has looked at', async () => {
+    const then = await versionNow();
+    await limit(8);
+    const answer = await asAdmin('rollBack', { body: { version: then }, ifMatch: `"${then}"` });
+    expect(answer.status).toBe(412);
+    expect(await limitNow()).toBe(8);
+  });
+
+  it('takes one change back, and leaves alone what was changed since', async () => {
+    const bad = await limit(8);
+    bodyOf(await asAdmin('patchGroup', { params: { name: 'a' }, body: { limits: { rpm: 60 } } }));
+    bodyOf(await asAdmin('putGroup', { params: { name: 'b' }, body: {} }));
+    bodyOf(await asAdmin('rollBack', { body: { undo: bad } }));
+    const { groups } = bodyOf(await asAdmin('listGroups'));
+    expect(groups).toMatchObject([{ limits: { max_concurrency: 5, rpm: 60 } }, { name: 'b' }]);
+    // To undo the undo is to do it again.
+    bodyOf(await asAdmin('rollBack', { body: { undo: await versionNow() } }));
+    expect(await limitNow()).toBe(8);
+  });
+
+  it('says what was changed since, and does as it is told about it', async () => {
+    const bad = await limit(8);
+    await limit(10);
+    const refused = await asAdmin('rollBack', { body: { undo: bad } });
+    expect(refused).toMatchObject({
+      status: 409,
+      problem: {
+        errors: [
+          {
+            path: 'groups[a].limits.max_concurrency',
+            message: 'changed since: it would go back to 5, and is 10 now',
+          },
+        ],
+      },
+    });
+    const seen = bodyOf(
+      await asAdmin('previewConfig', { query: { as: 'rollback' }, body: { undo: bad } as never }),
+    );
+    expect(seen).toMatchObject({
+      changes: [],
+      conflicts: [{ path: 'groups[a].limits.max_concurrency', was: 5, now: 10 }],
+    });
+    const kept = bodyOf(await asAdmin('rollBack', { body: { undo: bad, conflicts: 'keep' } }));
+    expect([kept.version, await limitNow()]).toEqual([seen.version, 10]);
+    bodyOf(await asAdmin('rollBack', { body: { undo: bad, conflicts: 'overwrite' } }));
+    expect(await limitNow()).toBe(5);
+  });
+
+  it('says that it wants one way, and only one', async () => {
+    for (const body of [{}, { version: 1, undo: 1 }]) {
+      const answer = await asAdmin('rollBack', { body });
+      expect(answer).toMatchObject({
+        status: 422,
+        problem: { detail: expect.stringContaining('expected either "version" or "undo"') },
+      });
+    }
+  });
+
+  it('lets no key come back, and none go', async () => {
+    bodyOf(await asAdmin('createKey', { body: { id: 'old' } }));
+    const revoked = bodyOf(await asAdmin('createKey', { body: { id: 'revoked' } }));
+    const then = await versionNow();
+    bodyOf(await asAdmin('deleteKey', { params: { id: 'old' } }));
+    bodyOf(await asAdmin('revokeKey', { params: { id: 'revoked' } }));
+    const revoking = await versionNow();
+    const made = bodyOf(await asAdmin('createKey', { body: { id: 'made' } }));
+    await limit(8);
+    const { warnings } = bodyOf(await asAdmin('rollBack', { body: { version: then } }));
+    expect(warnings).toEqual(
+      expect.arrayContaining([
+        'Keys made since, which stay: made.',
+        'Keys deleted since, which stay deleted: old.',
+        'Keys rotated, revoked or given another end since, which stay so: revoked.',
+      ]),
+    );
+    const { keys } = bodyOf(await asAdmin('getConfig'));
+    expect(keys).toMatchObject([
+      { id: 'revoked', hash: await gatewayKeyHash(revoked.secret), revoked_at: expect.any(String) },
+      { id: 'made', hash: await gatewayKeyHash(made.secret), revoked_at: null },
+    ]);
+    const undo = await asAdmin('rollBack', { body: { undo: revoking } });
+    expect(undo).toMatchObject({
+      status: 409,
+      problem: { detail: expect.stringContaining('changed only which keys there are') },
+    });
+  });
+
+  it('that leads to what cannot be is refused with what is wrong', async () => {
+    bodyOf(await asAdmin('putUpstream', { params: { id: 'mine' }, body: MINE }));
+    const using = bodyOf(
+      await asAdmin('patchGroup', {
+        params: { name: 'a' },
+        body: { match: { upstreams: ['mine'] } },
+      }),
+    ).version;
+    bodyOf(
+      await asAdmin('patchGroup', { params: { name: 'a' }, body: { match: { upstreams: [] } } }),
+    );
+    bodyOf(await asAdmin('deleteUpstream', { params: { id: 'mine' } }));
+    const answer = await asAdmin('rollBack', { body: { undo: using + 1 } });
+    expect(answer).toMatchObject({
+      status: 422,
+      problem: { errors: [{ path: 'groups[0].match.upstreams[0]' }] },
+    });
+  });
+});
+
+const MINE = { base_url: 'https://llm.example.com', models: ['llama-*'] };
