@@ -81,7 +81,7 @@ it('a page that nobody sees for a minute lets go of the feed, and comes back to 
   await page.clock.fastForward(60_000);
   await expect.poll(() => streams.ended).toBe(1);
   await stage.admin.setLimit('practice', 5);
-  const picture = page.getByRole('img', { name: /slots in use/ });
+  const picture = page.getByRole('group', { name: /slots in use/ });
   expect(await picture.getAttribute('aria-label')).toMatch(/ of 3 slots in use/);
   await setHidden(page, false);
   await expect.poll(() => picture.getAttribute('aria-label')).toMatch(/ of 5 slots in use/);

@@ -44,7 +44,7 @@ it.each(['desktop', 'phone'] as const)('are told apart on a %s, and until when',
     /^\s*\d+ unclaimed: handed out before the last restart of this pool; free by \d\d:\d\d:\d\d unless the call comes back$/,
   );
   await legend.waitFor();
-  const picture = page.getByRole('img', { name: /slots in use/ });
+  const picture = page.getByRole('group', { name: /slots in use/ });
   await expect
     .poll(() => picture.getAttribute('aria-label'))
     .toMatch(/^9 of 20 slots in use, [1-9]\d* unclaimed, nobody waiting\.$/);

@@ -11,6 +11,12 @@ const GO_TO: Readonly<Record<string, { readonly href: string; readonly name: str
   s: { href: '/admin/setup', name: 'Set-up' },
 };
 
+/** Keys that lead to a part of the page, which names its key in `data-jump`. */
+const JUMP_TO: Readonly<Record<string, string>> = {
+  l: 'Leases: the first that can be released',
+  w: 'Waiters: the first in the queue',
+};
+
 /** The keyboard: `/` goes to the search, `g` and a letter to a page, `?` shows this list. */
 export function KeysHelp() {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -31,6 +37,8 @@ export function KeysHelp() {
         if (search === null) return;
         event.preventDefault();
         search.focus();
+      } else if (event.key in JUMP_TO) {
+        jumpTo(event.key);
       }
     };
     document.addEventListener('keydown', press);
@@ -49,6 +57,14 @@ export function KeysHelp() {
           <kbd>?</kbd>
         </dt>
         <dd>This list</dd>
+        {Object.entries(JUMP_TO).map(([key, says]) => (
+          <>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{says}</dd>
+          </>
+        ))}
         {Object.entries(GO_TO).map(([key, { name }]) => (
           <>
             <dt>
@@ -63,6 +79,14 @@ export function KeysHelp() {
       </form>
     </dialog>
   );
+}
+
+/** Goes to the first thing in a list that can be done, or to the list where nothing can. */
+function jumpTo(key: string): void {
+  const list = document.querySelector<HTMLElement>(`[data-jump="${key}"]`);
+  const first = list?.querySelector<HTMLElement>('button[data-focus]:enabled') ?? list;
+  first?.focus({ preventScroll: true });
+  list?.scrollIntoView({ block: 'center' });
 }
 
 /** Somebody types, or a dialog waits for an answer. */

@@ -1,7 +1,7 @@
 import { useRef } from 'preact/hooks';
 import { sentenceOf } from '../model/sentence.ts';
 import { slotsOfGroup } from '../model/slots.ts';
-import type { Detail, GroupStatus } from '../model/status.ts';
+import type { Detail, GroupStatus, Lease } from '../model/status.ts';
 import { LargeQueue } from './large-queue.tsx';
 import { LargeSlots } from './large-slots.tsx';
 import { useFlight } from './use-flight.ts';
@@ -14,15 +14,17 @@ interface Props {
   /** Milliseconds since it was told. */
   readonly sinceMs: number;
   readonly usualHoldMs: number | null;
+  /** Told when somebody points at the slot of a lease, of that age. */
+  readonly onOpen: (lease: Lease, ageMs: number) => void;
 }
 
 /** A group with everybody who holds a slot or waits for one. */
-export function LargePicture({ group, detail, sinceMs, usualHoldMs }: Props) {
+export function LargePicture({ group, detail, sinceMs, usualHoldMs, onOpen }: Props) {
   const root = useRef<HTMLDivElement>(null);
   useFlight(root);
   const slots = slotsOfGroup(group);
   return (
-    <div class="large-picture" role="img" aria-label={sentenceOf(slots, group)} ref={root}>
+    <div class="large-picture" role="group" aria-label={sentenceOf(slots, group)} ref={root}>
       <div class="box slots">
         <LargeSlots
           slots={slots}
@@ -30,6 +32,7 @@ export function LargePicture({ group, detail, sinceMs, usualHoldMs }: Props) {
           leases={detail?.leases ?? []}
           usualHoldMs={usualHoldMs}
           sinceMs={sinceMs}
+          onOpen={onOpen}
         />
       </div>
       <span class="into">◂</span>

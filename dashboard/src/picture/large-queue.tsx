@@ -1,4 +1,5 @@
 import { count, duration } from '../format.ts';
+import { whoOf } from '../model/isolated.ts';
 import { estimateInWords } from '../model/sentence.ts';
 import { MARKS_MAX, sectionsOf } from '../model/queue.ts';
 import type { GroupStatus, Waiter } from '../model/status.ts';
@@ -42,10 +43,9 @@ export function LargeQueue({ queue, waiters, sinceMs }: Props) {
 }
 
 function titleOf(waiter: Waiter, sinceMs: number, isPaused: boolean): string {
-  const { tenant, agent, model, waited_ms, estimate_ms } = waiter;
-  const who = [tenant, agent, model].filter((part) => part !== null).join(', ');
+  const { waited_ms, estimate_ms } = waiter;
   const rest = estimateInWords(estimate_ms, sinceMs, isPaused);
-  return `${who}: waits for ${duration(waited_ms + sinceMs)}, goes ${rest}`;
+  return `${whoOf(waiter)}: waits for ${duration(waited_ms + sinceMs)}, goes ${rest}`;
 }
 
 function Counts({ queue }: { readonly queue: Props['queue'] }) {

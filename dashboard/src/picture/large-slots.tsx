@@ -1,6 +1,7 @@
-import { Fragment } from 'preact';
+import { Fragment, type TargetedKeyboardEvent } from 'preact';
 import { useRef } from 'preact/hooks';
 import { duration } from '../format.ts';
+import { whoOf } from '../model/isolated.ts';
 import { isOld, placeLeases, progressOf, type Cells } from '../model/cells.ts';
 import { LENT, unclaimedInWords } from '../model/sentence.ts';
 import { CELLS_MAX, cellsOf, type Slots } from '../model/slots.ts';
@@ -17,6 +18,7 @@ interface Props {
   readonly usualHoldMs: number | null;
   /** Milliseconds since the leases were told. */
   readonly sinceMs: number;
+  readonly onOpen: (lease: Lease, ageMs: number) => void;
 }
 
 /** The slots of a group: a cell for each, with the lease in it, or a bar. */
@@ -24,7 +26,8 @@ export function LargeSlots(props: Props) {
   return cellsOf(props.slots) > CELLS_MAX ? <Bar {...props} /> : <CellList {...props} />;
 }
 
-function CellList({ slots, unclaimedUntil, leases, usualHoldMs, sinceMs }: Props) {
+function CellList(props: Props) {
+  const { slots, unclaimedUntil, leases } = props;
   const before = useRef<Cells>([]);
   const cells = placeLeases(before.current, leases, cellsOf(slots));
   before.current = cells;
@@ -33,8 +36,9 @@ function CellList({ slots, unclaimedUntil, leases, usualHoldMs, sinceMs }: Props
   let unknown = Math.max(0, slots.inUse + slots.cooling - known);
   let { unclaimed, lent } = slots;
   const firstBeyond = cells.length - slots.beyond;
+  const firstHeld = cells.findIndex((lease) => lease !== null);
   return (
-    <div class={cells.length <= FEW ? 'cells few' : 'cells'}>
+    <div class={cells.length <= FEW ? 'cells few' : 'cells'} onKeyDown={moveByArrows}>
       {cells.map((lease, i) => {
         const isUnknown = lease === null && unknown-- > 0;
         const isUnclaimed = lease === null && !isUnknown && unclaimed-- > 0;
@@ -46,7 +50,10 @@ function CellList({ slots, unclaimedUntil, leases, usualHoldMs, sinceMs }: Props
               {isUnknown && <i class="hold unknown" />}
               {isUnclaimed && <i class="hold unclaimed" title={unclaimedInWords(unclaimedUntil)} />}
               {isLent && <i class="hold lent" title={LENT} />}
-              {lease !== null && <Hold lease={lease} usualHoldMs={usualHoldMs} sinceMs={sinceMs} />}
+              {lease !== null && (
+                // Another lease is another button: who is about to press one does not hit the next.
+                <Hold key={lease.id} {...props} lease={lease} isFirst={i === firstHeld} />
+              )}
             </span>
           </Fragment>
         );
@@ -56,18 +63,31 @@ function CellList({ slots, unclaimedUntil, leases, usualHoldMs, sinceMs }: Props
   );
 }
 
-interface HoldProps extends Pick<Props, 'usualHoldMs' | 'sinceMs'> {
-  readonly lease: Lease;
+/** Lets the arrows lead from one held slot to the next: Tab stops at the first of them only. */
+function moveByArrows({ key, target, currentTarget }: TargetedKeyboardEvent<HTMLElement>): void {
+  const by = { ArrowRight: 1, ArrowLeft: -1 }[key];
+  if (by === undefined) return;
+  const holds = [...currentTarget.querySelectorAll<HTMLElement>('button.hold')];
+  holds[holds.findIndex((hold) => hold === target) + by]?.focus();
 }
 
-function Hold({ lease, usualHoldMs, sinceMs }: HoldProps) {
+interface HoldProps extends Pick<Props, 'usualHoldMs' | 'sinceMs' | 'onOpen'> {
+  readonly lease: Lease;
+  readonly isFirst: boolean;
+}
+
+function Hold({ lease, usualHoldMs, sinceMs, onOpen, isFirst }: HoldProps) {
   const ageMs = lease.age_ms + sinceMs;
   const level = Math.min(1, progressOf(ageMs, usualHoldMs) ?? 1);
   const isCooling = lease.state === 'cooling';
   const old = !isCooling && isOld(ageMs, usualHoldMs) ? 'old' : '';
-  const who = [lease.tenant, lease.agent, lease.model].filter((part) => part !== null).join(', ');
+  const who = whoOf(lease);
   return (
-    <i
+    <button
+      type="button"
+      tabIndex={isFirst ? 0 : -1}
+      aria-label={`Slot of ${who}`}
+      onClick={() => onOpen(lease, ageMs)}
       class={`hold ${lease.state} ${old}`}
       style={{ ...tintOf(lease.tenant), '--level': `${Math.round(level * 100)}%` }}
       data-flight={ticketOf(lease)}

@@ -3,6 +3,7 @@ import { unclaimedInWords } from '../model/sentence.ts';
 import { tenantsOf } from '../model/tenants.ts';
 import { tintOf } from '../model/tenant-tone.ts';
 import type { Detail, GroupStatus } from '../model/status.ts';
+import { Said } from '../ui/said.tsx';
 
 interface Props {
   readonly group: Pick<GroupStatus, 'unclaimed' | 'unclaimed_until' | 'lent'>;
@@ -52,7 +53,7 @@ export function Legend({ group, detail, usualHoldMs }: Props) {
         <ul aria-label="Tenants by colour">
           {most.map(({ tenant, inUse, waiting }) => (
             <li key={tenant} title={`${inUse} in use, ${waiting} waiting`}>
-              <i class="swatch" style={tintOf(tenant)} /> <span class="name">{tenant}</span>{' '}
+              <i class="swatch" style={tintOf(tenant)} /> <Said name={tenant} />{' '}
               <b>
                 {inUse} + {waiting}
               </b>

@@ -1,13 +1,14 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import './modal.css';
 
 interface Question {
   readonly title: string;
   /** Words for what it will do, to how many. */
   readonly says: ComponentChildren;
-  /** The word on the button, as in `Release`. */
-  readonly verb: string;
+  /** The word on the button, as in `Release`. Null: there is nothing to be done, only to be read. */
+  readonly verb: string | null;
   readonly answer: (isSure: boolean) => void;
 }
 
@@ -18,6 +19,11 @@ export function confirm(question: Omit<Question, 'answer'>): Promise<boolean> {
   return new Promise((resolve) => {
     asked.value = { ...question, answer: resolve };
   });
+}
+
+/** Shows something to be read, in the same dialog. */
+export async function tell(what: Pick<Question, 'title' | 'says'>): Promise<void> {
+  await confirm({ ...what, verb: null });
 }
 
 /** The one dialog in which questions are asked. Escape is a no. */
@@ -33,16 +39,18 @@ export function ConfirmDialog() {
     asked.value = null;
   };
   return (
-    <dialog ref={dialog} aria-labelledby="confirm-title" onClose={close}>
+    <dialog class="modal" ref={dialog} aria-labelledby="confirm-title" onClose={close}>
       <h2 id="confirm-title">{question.title}</h2>
       <div>{question.says}</div>
       <form method="dialog" class="actions">
         <button type="submit" value="no" autofocus>
-          Cancel
+          {question.verb === null ? 'Close' : 'Cancel'}
         </button>
-        <button type="submit" value="yes" class="danger">
-          {question.verb}
-        </button>
+        {question.verb !== null && (
+          <button type="submit" value="yes" class="danger">
+            {question.verb}
+          </button>
+        )}
       </form>
     </dialog>
   );

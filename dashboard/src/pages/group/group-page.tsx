@@ -11,11 +11,12 @@ import { GroupHead } from './group-head.tsx';
 import { LeaseTable } from './lease-table.tsx';
 import { MemberRows } from './member-rows.tsx';
 import { PartitionRows } from './partition-rows.tsx';
+import { openLease } from './release.tsx';
 import { useUsualHold } from './use-usual-hold.ts';
 import { WaiterTable } from './waiter-table.tsx';
 import './group.css';
 
-/** One group: its picture, its figures, who holds and who waits, its past, its decisions. */
+/** One group: its picture, who holds and who waits, its figures, its past, its decisions. */
 export function GroupPage({ name = '' }: { readonly name?: string }) {
   // Only whether there is such a group: its charts need not be drawn anew with each word of it.
   const isThere = useComputed(() => groupNamed(name) !== undefined);
@@ -24,15 +25,22 @@ export function GroupPage({ name = '' }: { readonly name?: string }) {
   if (!isThere.value) return <NoGroup name={name} />;
   return (
     <div class="group-page" key={name}>
-      <LiveFigures name={name} />
-      <GroupCharts name={name} />
+      <LiveHead name={name} />
+      <LivePicture name={name} />
       <div class="lists">
         <LeaseTable name={name} />
         <WaiterTable name={name} />
       </div>
+      <LiveFigures name={name} />
+      <GroupCharts name={name} />
       <Decisions name={name} />
     </div>
   );
+}
+
+function LiveHead({ name }: { readonly name: string }) {
+  const group = groupNamed(name);
+  return group === undefined ? null : <GroupHead group={group} />;
 }
 
 /** How the group stands now. */
@@ -41,8 +49,6 @@ function LiveFigures({ name }: { readonly name: string }) {
   if (group === undefined) return null;
   return (
     <>
-      <GroupHead group={group} />
-      <LivePicture name={name} />
       <MemberRows group={group} />
       <GroupFigures group={group} />
       {group.partitions.length > 0 && <PartitionRows group={group} />}
@@ -65,6 +71,7 @@ function LivePicture({ name }: { readonly name: string }) {
         detail={known}
         sinceMs={Math.max(0, now.value - detailAt.value)}
         usualHoldMs={usualHoldMs}
+        onOpen={(lease, ageMs) => void openLease(name, lease, ageMs)}
       />
       <Legend group={group} detail={known} usualHoldMs={usualHoldMs} />
     </section>

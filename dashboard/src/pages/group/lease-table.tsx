@@ -1,14 +1,12 @@
 import { useRef } from 'preact/hooks';
-import { api } from '../../api.ts';
 import { detail, detailAt, groupNamed, now } from '../../feed.ts';
 import { duration } from '../../format.ts';
 import { partitionName } from '../../model/decoded.ts';
-import type { Lease } from '../../model/status.ts';
-import { may } from '../../session.ts';
-import { confirm } from '../../ui/confirm.tsx';
-import { complain, say } from '../../ui/toasts.tsx';
+import { Said } from '../../ui/said.tsx';
 import { When } from '../../ui/when.tsx';
 import { useKeptHeight } from '../../ui/use-kept-height.ts';
+import { LEASE_STATES, Release } from './release.tsx';
+import { reservedRows } from './reserved-rows.ts';
 import { Tenant } from './tenant.tsx';
 import { useKeptFocus } from './use-kept-focus.ts';
 
@@ -28,7 +26,15 @@ export function LeaseTable({ name }: { readonly name: string }) {
       <h2 id="leases-title">
         In flight <small>{totalOf(known?.leases_total, leases.length)}</small>
       </h2>
-      <div class="table long" ref={root} tabIndex={0} aria-labelledby="leases-title" role="region">
+      <div
+        class="table long leases"
+        ref={root}
+        tabIndex={0}
+        aria-labelledby="leases-title"
+        role="region"
+        data-jump="l"
+        style={reservedRows(group?.limit.effective ?? group?.in_use)}
+      >
         <table>
           <thead>
             <tr>
@@ -50,21 +56,29 @@ export function LeaseTable({ name }: { readonly name: string }) {
           <tbody>
             {leases.map((lease) => (
               <tr key={lease.id} class={lease.state}>
-                <td class="number">{duration(lease.age_ms + sinceMs)}</td>
-                <td>
+                <td class="number age">{duration(lease.age_ms + sinceMs)}</td>
+                <td class="whose">
                   <Tenant name={lease.tenant} />
                 </td>
-                <td>{lease.agent ?? '–'}</td>
-                <td>{lease.model ?? '–'}</td>
+                <td class="agent">{lease.agent === null ? '–' : <Said name={lease.agent} />}</td>
+                <td class="model">{lease.model === null ? '–' : <Said name={lease.model} />}</td>
                 <td>{lease.upstream}</td>
                 {hasMembers && <td>{lease.member ?? '–'}</td>}
-                {isSplit && <td>{partitionName(lease.partition ?? '')}</td>}
+                {isSplit && (
+                  <td>
+                    <Said name={partitionName(lease.partition ?? '')} />
+                  </td>
+                )}
                 <td>{lease.lane}</td>
                 <td class="number">{lease.slots}</td>
                 <td>
-                  {lease.state === 'held' ? <When at={lease.expires_at} /> : STATES[lease.state]}
+                  {lease.state === 'held' ? (
+                    <When at={lease.expires_at} />
+                  ) : (
+                    LEASE_STATES[lease.state]
+                  )}
                 </td>
-                <td>
+                <td class="act">
                   <Release name={name} lease={lease} ageMs={lease.age_ms + sinceMs} />
                 </td>
               </tr>
@@ -79,47 +93,8 @@ export function LeaseTable({ name }: { readonly name: string }) {
   );
 }
 
-const STATES: Readonly<Record<Lease['state'], string>> = {
-  held: 'held',
-  revoking: 'is taken back',
-  cooling: 'cools down',
-};
-
 /** How many there are, and how many of them are listed. */
 export function totalOf(total: number | undefined, listed: number): string {
   if (total === undefined) return '';
   return total > listed ? `the first ${listed} of ${total}` : String(total);
-}
-
-interface ReleaseProps {
-  readonly name: string;
-  readonly lease: Lease;
-  readonly ageMs: number;
-}
-
-function Release({ name, lease, ageMs }: ReleaseProps) {
-  if (!may('operator') || lease.state !== 'held') return null;
-  const act = async (): Promise<void> => {
-    const isSure = await confirm({
-      title: 'Take this slot back?',
-      says: `The call of ${lease.tenant}${lease.model === null ? '' : ` to ${lease.model}`} has run for ${duration(ageMs)}. It is cut off: its upstream call is aborted, its caller gets a broken answer, and then ${lease.slots === 1 ? 'the slot is' : `${lease.slots} slots are`} free.`,
-      verb: 'Release',
-    });
-    if (!isSure) return;
-    const result = await api('releaseLease', { params: { name, id: lease.id } });
-    if (result.ok) say('The slot is taken back as soon as the upstream call is aborted.');
-    else if (result.status === 404) say('That call had just ended by itself.');
-    else complain(`The slot was not taken back. ${result.problem.detail}`);
-  };
-  return (
-    <button
-      type="button"
-      class="quiet danger"
-      data-focus={lease.id}
-      aria-label={`Release the slot of ${lease.tenant}`}
-      onClick={() => void act()}
-    >
-      Release
-    </button>
-  );
 }

@@ -1,5 +1,6 @@
 import { usd } from '../../format.ts';
 import type { GroupStatus } from '../../model/status.ts';
+import { Said } from '../../ui/said.tsx';
 import { Level } from '../../ui/level.tsx';
 import { Figure } from './figure.tsx';
 
@@ -53,7 +54,7 @@ export function SpendBars({ spend, budget }: Props) {
         <Figure name="Spent most this day">
           {most.slice(0, 3).map(([tenant, spent]) => (
             <span class="count" key={tenant}>
-              <b>{usd(spent)}</b> {tenant}
+              <b>{usd(spent)}</b> <Said name={tenant} />
             </span>
           ))}
         </Figure>

@@ -1,10 +1,11 @@
 import { tintOf } from '../../model/tenant-tone.ts';
+import { Said } from '../../ui/said.tsx';
 
 /** A tenant with the colour that it has in the picture. */
 export function Tenant({ name }: { readonly name: string }) {
   return (
-    <span class="tenant" title={name}>
-      <i class="swatch" style={tintOf(name)} /> {name}
+    <span class="tenant">
+      <i class="swatch" style={tintOf(name)} /> <Said name={name} />
     </span>
   );
 }

@@ -1,6 +1,7 @@
 import { LANES } from '../../../../src/core/words/ticket.ts';
 import { api } from '../../api.ts';
 import { duration } from '../../format.ts';
+import { isolated } from '../../model/isolated.ts';
 import type { Waiter } from '../../model/status.ts';
 import { confirm } from '../../ui/confirm.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
@@ -13,25 +14,26 @@ interface Props {
 /** Puts one call first, into another lane, or out of the queue. */
 export function WaiterActions({ name, waiter }: Props) {
   const { ticket, tenant } = waiter;
+  const whose = isolated(tenant);
   const params = { name, ticket };
 
   const first = async (): Promise<void> => {
     const result = await api('promoteWaiter', { params, body: {} });
-    tell(result, `The call of ${tenant} goes first.`);
+    tell(result, `The call of ${whose} goes first.`);
   };
   const move = async (lane: string): Promise<void> => {
     const to = LANES.find((one) => one === lane);
     if (to === undefined || to === waiter.lane) return;
     const result = await api('promoteWaiter', { params, body: { lane: to } });
-    tell(result, `The call of ${tenant} waits in the lane ${to}.`);
+    tell(result, `The call of ${whose} waits in the lane ${to}.`);
   };
   const cancel = async (): Promise<void> => {
     const isSure = await confirm({
       title: 'Take this call out of the queue?',
-      says: `The call of ${tenant} has waited for ${duration(waiter.waited_ms)}. Its caller is refused with 409 and told not to try again. Nobody else is touched.`,
+      says: `The call of ${whose} has waited for ${duration(waiter.waited_ms)}. Its caller is refused with 409 and told not to try again. Nobody else is touched.`,
       verb: 'Take out',
     });
-    if (isSure) tell(await api('cancelWaiter', { params }), `The call of ${tenant} is taken out.`);
+    if (isSure) tell(await api('cancelWaiter', { params }), `The call of ${whose} is taken out.`);
   };
 
   return (

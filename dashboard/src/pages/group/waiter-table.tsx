@@ -6,7 +6,9 @@ import { partitionName } from '../../model/decoded.ts';
 import { estimateInWords } from '../../model/sentence.ts';
 import { may } from '../../session.ts';
 import { totalOf } from './lease-table.tsx';
+import { Said } from '../../ui/said.tsx';
 import { useKeptHeight } from '../../ui/use-kept-height.ts';
+import { reservedRows } from './reserved-rows.ts';
 import { Tenant } from './tenant.tsx';
 import { useKeptFocus } from './use-kept-focus.ts';
 import { WaiterActions } from './waiter-actions.tsx';
@@ -28,7 +30,15 @@ export function WaiterTable({ name }: { readonly name: string }) {
       <h2 id="waiters-title">
         Waiting <small>{totalOf(known?.waiters_total, waiters.length)}</small>
       </h2>
-      <div class="table long" ref={root} tabIndex={0} aria-labelledby="waiters-title" role="region">
+      <div
+        class="table long waiters"
+        ref={root}
+        tabIndex={0}
+        aria-labelledby="waiters-title"
+        role="region"
+        data-jump="w"
+        style={reservedRows(group?.queued)}
+      >
         <table>
           <thead>
             <tr>
@@ -49,21 +59,27 @@ export function WaiterTable({ name }: { readonly name: string }) {
           <tbody>
             {waiters.map((waiter) => (
               <tr key={waiter.ticket}>
-                <td class="number">{waiter.position}</td>
+                <td class="number ahead">{waiter.position}</td>
                 <td class="lane">
                   <i class={`mark ${waiter.lane}`} /> {waiter.lane}
                   {waiter.promoted && ', promoted'}
                 </td>
-                <td class="number">{duration(waiter.waited_ms + sinceMs)}</td>
+                <td class="number age">{duration(waiter.waited_ms + sinceMs)}</td>
                 <td class="number">{estimateInWords(waiter.estimate_ms, sinceMs, isPaused)}</td>
-                <td>
+                <td class="whose">
                   <Tenant name={waiter.tenant} />
                 </td>
-                <td>{waiter.agent ?? '–'}</td>
-                <td>{waiter.model ?? '–'}</td>
+                <td class="agent">{waiter.agent === null ? '–' : <Said name={waiter.agent} />}</td>
+                <td class="model">{waiter.model === null ? '–' : <Said name={waiter.model} />}</td>
                 {hasMembers && <td>{membersInWords(waiter)}</td>}
-                {isSplit && <td>{partitionName(waiter.partition ?? '')}</td>}
-                <td>{may('operator') && <WaiterActions name={name} waiter={waiter} />}</td>
+                {isSplit && (
+                  <td>
+                    <Said name={partitionName(waiter.partition ?? '')} />
+                  </td>
+                )}
+                <td class="act">
+                  {may('operator') && <WaiterActions name={name} waiter={waiter} />}
+                </td>
               </tr>
             ))}
           </tbody>

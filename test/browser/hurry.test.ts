@@ -1,0 +1,200 @@
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { openChat, type OpenCall } from '../e2e/support/lifecycle-call.ts';
+import { NO_HOLDS, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import {
+  expectAccessible,
+  expectNoSidewaysScroll,
+  startBrowser,
+  VIEWS,
+  type RealBrowser,
+} from './support/chromium.ts';
+import { signedIn } from './support/dashboard.ts';
+
+/** A slot is freed in a hurry, on the phone too, whatever callers call themselves. */
+
+const LONG = 'a-name-that-does-not-end-'.repeat(8);
+const HEBREW = 'מודל מחקר 🚀';
+
+/** Names as callers may choose them. */
+const CALLERS = [
+  { label: 'long', model: LONG, agent: LONG },
+  { label: 'hebrew', model: HEBREW, agent: 'researcher' },
+  { label: 'plain', model: 'gpt-5', agent: 'planner' },
+];
+
+const SIZES = [
+  ['1440 px', { width: 1440, height: 900 }],
+  ['1280 px', VIEWS.desktop],
+  ['a phone', VIEWS.phone],
+] as const;
+
+let stage: Stage;
+let browser: RealBrowser;
+let page: Page;
+let calls: OpenCall[] = [];
+
+beforeAll(async () => {
+  stage = await startStage({
+    upstream: { limit: 100 },
+    config: ({ url }) => ({
+      upstreams: [{ id: 'practice', base_url: url, dialect: 'openai' }],
+      groups: [
+        {
+          name: 'practice',
+          // Every model, so that the model of a call is looked at.
+          match: { upstreams: ['practice'], models: ['*'] },
+          limits: { max_concurrency: CALLERS.length },
+          holds: NO_HOLDS,
+          warn_wait_ms: 200,
+        },
+      ],
+    }),
+  });
+  browser = await startBrowser();
+});
+
+afterEach(async () => {
+  for (const opened of calls) opened.leave('FIN');
+  calls = [];
+  await vi.waitUntil(async () => (await stage.admin.group('practice')).in_use === 0, 15_000);
+  await page.context().close();
+});
+
+afterAll(async () => {
+  await browser.close();
+  await stage.close();
+});
+
+/** Calls that keep their slots and say nothing more. */
+async function holdAll(): Promise<void> {
+  for (const { label, model, agent } of CALLERS) call(label, model, agent);
+  await Promise.all(calls.map(({ answered }) => answered));
+}
+
+function call(label: string, model: string, agent: string): OpenCall {
+  const opened = openChat(stage.url(), {
+    label,
+    model,
+    headers: {
+      'headgate-agent': agent,
+      'x-strict-silent-after-chunks': '1',
+    },
+  });
+  calls.push(opened);
+  return opened;
+}
+
+/** Tells whether a thing can be pressed where it is, without scrolling anything sideways. */
+async function isWhollyInView(thing: Locator): Promise<boolean> {
+  return thing.evaluate((element) => {
+    const { left, right, top, bottom } = element.getBoundingClientRect();
+    const hit = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+    return left >= 0 && right <= innerWidth && element.contains(hit);
+  });
+}
+
+const region = (name: 'In flight' | 'Waiting') =>
+  page.getByRole('region', { name: new RegExp(`^${name}`) });
+const cells = () =>
+  page.getByRole('group', { name: /slots in use/ }).getByRole('button', { name: /^Slot of/ });
+
+it.each(SIZES)(
+  'names of 200 letters and of other scripts hide no button, on %s',
+  async (_w, view) => {
+    await holdAll();
+    call('waits', LONG, LONG);
+    page = await signedIn(browser, stage, '/admin/groups/practice', view);
+    const releases = region('In flight').getByRole('button', { name: /^Release the slot/ });
+    await expect.poll(() => releases.count()).toBe(CALLERS.length);
+    await region('In flight').scrollIntoViewIfNeeded();
+    for (const release of await releases.all()) expect(await isWhollyInView(release)).toBe(true);
+    const cancel = region('Waiting').getByRole('button', { name: /^Cancel the call/ });
+    await cancel.scrollIntoViewIfNeeded();
+    expect(await isWhollyInView(cancel)).toBe(true);
+    await region('In flight').getByText(HEBREW, { exact: true }).waitFor();
+    await expectNoSidewaysScroll(page);
+    await expectAccessible(page);
+  },
+);
+
+it('on a phone three taps lead from the warning to the slot that is taken back', async () => {
+  page = await signedIn(browser, stage, '/admin', VIEWS.phone);
+  await page.getByText('live', { exact: true }).waitFor();
+  await holdAll();
+  const next = call('next', 'gpt-5', 'next');
+  // Whichever comes first: that a call waits for half a minute, or the warning of a minute that is over.
+  await page
+    .locator('.looks')
+    .getByRole('link', { name: 'practice' })
+    .first()
+    .click({ timeout: 70_000 });
+  await expect.poll(() => cells().count()).toBe(CALLERS.length);
+  await expect.poll(() => isWhollyInView(cells().first())).toBe(true);
+  await cells().first().click();
+  const dialog = page.getByRole('dialog', { name: 'Take this slot back?' });
+  await expectAccessible(page);
+  await dialog.getByRole('button', { name: 'Release' }).click();
+  expect(await next.answered).toBe(200);
+}, 120_000);
+
+it('on a phone a lease and a waiter are cards of two lines', async () => {
+  await holdAll();
+  call('waits', 'gpt-5', 'planner');
+  page = await signedIn(browser, stage, '/admin/groups/practice', VIEWS.phone);
+  for (const name of ['In flight', 'Waiting'] as const) {
+    const card = region(name).locator('tbody tr', { hasText: 'planner' });
+    await card.waitFor();
+    const tops = await card.evaluate((row) =>
+      ['.whose', '.agent', '.model'].map(
+        (part) => row.querySelector(part)?.getBoundingClientRect().top ?? Number.NaN,
+      ),
+    );
+    const [whose = 0, agent = 0, model = 0] = tops;
+    expect(agent).toBe(model);
+    expect(whose).toBeLessThan(agent);
+  }
+});
+
+it('who holds and who waits stands right under the picture, and l and w lead there', async () => {
+  await holdAll();
+  call('waits', 'gpt-5', 'planner');
+  page = await signedIn(browser, stage, '/admin/groups/practice');
+  await expect.poll(() => cells().count()).toBe(CALLERS.length);
+  await page.locator('.charts h3').first().waitFor();
+  const tops = await Promise.all(
+    [
+      page.getByRole('group', { name: /slots in use/ }),
+      region('In flight'),
+      region('Waiting'),
+      page.locator('dl.figures'),
+      page.locator('.charts'),
+      page.locator('.decisions'),
+    ].map(async (part) => (await part.boundingBox())?.y ?? Number.NaN),
+  );
+  expect(tops).toEqual(tops.toSorted((a, b) => a - b));
+  const focused = () =>
+    page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? '');
+  await page.keyboard.press('l');
+  expect(await focused()).toMatch(/^Release the slot of/);
+  await page.keyboard.press('w');
+  expect(await focused()).toMatch(/^(Put|Cancel) the call/);
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keys' }).getByText('Leases: the first').waitFor();
+  await page.keyboard.press('Escape');
+  await cells().first().focus();
+  await page.keyboard.press('ArrowRight');
+  expect(
+    await cells()
+      .nth(1)
+      .evaluate((cell) => cell === document.activeElement),
+  ).toBe(true);
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'Take this slot back?' }).waitFor();
+  await page.keyboard.press('Enter');
+  await expect.poll(() => cells().count()).toBe(CALLERS.length);
+});
+
+it('none of this made the page complain', () => {
+  expect(browser.complaints).toEqual([]);
+});
