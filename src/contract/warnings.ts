@@ -10,6 +10,10 @@ import type { Frozen } from './frozen.ts';
  * - `egress_refused`: the upstream, or the edge before it, serves nobody from where the Worker calls.
  * - `member_out`: a member gets no calls, because its upstream refuses its key, its account or where the Worker calls from.
  * - `lease_expired`: a lease was taken back at its TTL, because its holder was gone.
+ * - `budget_near`: half, or 80 %, of a budget is spent.
+ * - `budget_spent`: a budget is spent, or a call did not fit into what is left of it.
+ * - `day_limit_near`: half, or 80 %, of a limit of requests or tokens a day is used.
+ * - `day_limit_spent`: a limit of requests or tokens a day is used up.
  * - `invariant_violated`: Headgate broke one of its own promises, by a mistake in it.
  */
 const WARNING_KINDS = [
@@ -21,6 +25,10 @@ const WARNING_KINDS = [
   'egress_refused',
   'member_out',
   'lease_expired',
+  'budget_near',
+  'budget_spent',
+  'day_limit_near',
+  'day_limit_spent',
   'invariant_violated',
 ] as const;
 
@@ -45,3 +53,6 @@ export const warningSchema = z.object({
 
 export type Warning = Frozen<z.output<typeof warningSchema>>;
 export type WarningKind = Warning['kind'];
+
+/** The part of a warning that says what there is to say. */
+export type Raised = Pick<Warning, 'kind' | 'member' | 'message' | 'figures'>;

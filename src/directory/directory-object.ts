@@ -29,6 +29,7 @@ import { AuditLog } from './audit-log.ts';
 import { changeBetween, changedAtWith, ownPoolsToTell } from './changes.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
 import { pause } from '../runtime/background.ts';
+import { logEvent } from '../runtime/log.ts';
 import { FailedAttempts } from '../runtime/failed-attempts.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
@@ -283,6 +284,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   #note(entry: Omit<AuditEntry, 'sequence' | 'at'>): void {
     this.#audit.add({ ...entry, at: new Date().toISOString() });
+    const { actor, action, version } = entry;
+    logEvent('operator_act', { actor, action, version });
   }
 
   async webhook(): Promise<WebhookConfig | null> {

@@ -16,6 +16,8 @@ export interface GroupMemory {
   readonly used: string | null;
   /** The last warnings, as JSON. */
   readonly warnings: string | null;
+  /** The steps of budgets and day limits that were warned of, as JSON. */
+  readonly steps: string | null;
   /** Until when, and how, the pool tells the hub of the dashboards what changes, as JSON. */
   readonly watched: string | null;
 }

@@ -124,6 +124,11 @@ export function addDecision(log: DecisionLog, decision: Decision): void {
   if (decision.decided !== 'granted') log.over.push(decision);
 }
 
+/** Reads the last one; undefined: there is none. */
+export function lastDecision({ ring, next }: DecisionLog): Decision | undefined {
+  return ring[(next + DECISIONS_MAX - 1) % DECISIONS_MAX];
+}
+
 /** Lists all that are remembered, the latest decided first. */
 export function latestFirst({ ring, next }: DecisionLog): Decision[] {
   return [...ring.slice(next), ...ring.slice(0, next)].toReversed();

@@ -2,7 +2,7 @@ import { after, instant, type InstantMs } from '../words/ids.ts';
 import type { BudgetSettings } from '../words/limits.ts';
 
 /** The lengths of time that budgets are for. */
-const PERIODS = ['hour', 'day', 'month'] as const;
+export const PERIODS = ['hour', 'day', 'month'] as const;
 
 export type Period = (typeof PERIODS)[number];
 
@@ -135,7 +135,8 @@ function charge(spenders: readonly Spender[], id: string, usd: number, now: Inst
   return [...others.slice(-(SPENDERS_MAX - 1)), spender];
 }
 
-function boundsOf(period: Period, at: InstantMs): { beganAt: InstantMs; endsAt: InstantMs } {
+/** Finds the begin of the hour, day or month of UTC that `at` is in, and of the next one. */
+export function boundsOf(period: Period, at: InstantMs): { beganAt: InstantMs; endsAt: InstantMs } {
   if (period === 'month') {
     const beganAt = monthBeganAt(at);
     // The day that comes 31 days after a first of a month is always in the next one.

@@ -66,6 +66,12 @@ export function windowSpare(
   return params.limit * (1 + TOLERANCE) - amount - usedAt(window, params, at);
 }
 
+/** Finds when the oldest of what counts at `now` counts no longer; `now` if nothing counts. */
+export function oldestLeavesAt({ bins }: Window, params: WindowParams, now: InstantMs): InstantMs {
+  const oldest = bins.find(([bin, amount]) => amount > 0 && leavesAt(bin, params) > now);
+  return oldest === undefined ? now : leavesAt(oldest[0], params);
+}
+
 /** Counts `amount` as taken now. */
 export function count(window: Window, params: WindowParams, amount: number, now: InstantMs): void {
   const { bins } = window;

@@ -1,6 +1,6 @@
 import type { HistoryPoint } from '../../contract/history.ts';
 import { logEvent } from '../../runtime/log.ts';
-import type { Warning, WarningKind } from '../../contract/warnings.ts';
+import type { Raised, Warning, WarningKind } from '../../contract/warnings.ts';
 import { slotsLearned } from '../../core/capacity.ts';
 import { quantileMs } from '../../core/parts/histogram.ts';
 import type { Member } from '../../core/member.ts';
@@ -11,6 +11,7 @@ import type { Totals } from '../../core/parts/totals.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { PoolIdentity, WarningBounds } from '../definition.ts';
 import type { GroupStore } from '../store.ts';
+import { LimitSteps } from './limit-steps.ts';
 
 /** Maximum of warnings that are kept for the dashboard, the oldest go first. */
 const KEPT_MAX = 100;
@@ -44,6 +45,7 @@ export class Warnings {
   readonly #send: (warning: Warning) => void;
   /** The oldest first. */
   #kept: Warning[];
+  readonly #steps: LimitSteps;
   readonly #toldAt = new Map<string, number>();
   readonly #totals: Partial<Record<WarningKind, number>> = {};
   #nearSince: InstantMs | null = null;
@@ -58,6 +60,7 @@ export class Warnings {
     this.#store = store;
     this.#identity = identity;
     this.#send = send;
+    this.#steps = new LimitSteps(store, (step, now) => this.#raise(step, now));
     const row = store.recall('warnings');
     this.#kept = row === null ? [] : (JSON.parse(row) as Warning[]);
     for (const warning of this.#kept) this.#toldAt.set(keyOf(warning), Date.parse(warning.at));
@@ -83,7 +86,7 @@ export class Warnings {
 
   /** Warns of what an event brought about, after it. */
   note(state: GroupState, { warn_at: warnAt }: WarningBounds, now: InstantMs): void {
-    const { totals, slotsInUse, unclaimed, lending } = state;
+    const { totals } = state;
     const { quota = 0, egress = 0 } = totals.refusals;
     const seen = this.#seen;
     if (totals.expired > seen.expired) {
@@ -113,6 +116,12 @@ export class Warnings {
         'The upstream refuses calls from where the Worker runs. Waiting does not help: see `upstream_refused_egress` in the log.';
       this.#warn('egress_refused', message, { refusals: egress }, now);
     }
+    this.#steps.note(state, now);
+    this.#noteNear(state, warnAt, now);
+  }
+
+  #noteNear(state: GroupState, warnAt: number | null, now: InstantMs): void {
+    const { slotsInUse, unclaimed, lending } = state;
     const limit = slotsLearned(state);
     const queued = queueLength(state.queue);
     const inUse = slotsInUse - unclaimed.slots - lending.idle;
@@ -211,6 +220,12 @@ export class Warnings {
     const key = keyOf({ kind, ...about });
     if (now - (this.#toldAt.get(key) ?? -Infinity) < SILENT_MS) return false;
     this.#toldAt.set(key, now);
+    this.#raise({ kind, ...about, message, figures }, now);
+    return true;
+  }
+
+  #raise({ kind, member, message, figures }: Raised, now: InstantMs): void {
+    const about = member === undefined ? {} : { member };
     this.#totals[kind] = (this.#totals[kind] ?? 0) + 1;
     const at = new Date(now).toISOString();
     const { group, partition } = this.#identity;
@@ -220,7 +235,6 @@ export class Warnings {
     this.#store.remember('warnings', JSON.stringify(this.#kept));
     logEvent('warning', { kind, group, partition, ...about, message, ...figures });
     this.#send(warning);
-    return true;
   }
 }
 

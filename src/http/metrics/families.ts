@@ -50,6 +50,7 @@ export const BREAKER = gauge('breaker_state', 'Whether the breaker is in this st
 export const RATE_LIMIT = gauge('rate_limit', 'A limit of requests or tokens.');
 export const RATE_LEFT = gauge('rate_left', 'What may go at once under a limit.');
 export const SPENT = gauge('budget_spent_usd', 'Spent in the present period of UTC.');
+export const BUDGET = gauge('budget_limit_usd', 'Budget of a period of UTC.');
 export const RESERVED = gauge('budget_reserved_usd', 'Set aside for calls in flight.');
 
 export const MEMBER_LIMIT = gauge('member_slots_limit', 'Slots that may be in use at a member.');

@@ -24,7 +24,7 @@ export async function metrics(context: Context<{ Bindings: Env }>): Promise<Resp
     exposition.add(CONFIG_VERSION, {}, version);
     exposition.add(POOLS, {}, asked.length);
     exposition.add(POOLS_LEFT_OUT, {}, pools.length - asked.length);
-    addPools(exposition, asked.filter(isShown));
+    addPools(exposition, asked.filter(isShown), directory.config);
     return exposition.toResponse();
   } catch (error) {
     return problemResponse(error);

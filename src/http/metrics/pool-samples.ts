@@ -1,5 +1,7 @@
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import { NOT_TOLD_BEFORE, type PoolStatus } from '../../contract/status.ts';
+import type { Config, GroupConfig } from '../../contract/config/config.ts';
+import { definedGroup } from '../../routing/key-groups.ts';
 import type { PlacedPool } from '../../routing/pool.ts';
 import type { PoolReply } from '../../overview/pools.ts';
 import type { Exposition, Labels } from './exposition.ts';
@@ -15,14 +17,32 @@ const OTHERS = 'OTHER';
  * Adds the samples of all pools. Labels are bounded: of a group with many partitions the first ones by name
  * have their own, so that the same ones have at every scrape.
  */
-export function addPools(exposition: Exposition, asked: readonly PoolReply<PoolMetrics>[]): void {
+export function addPools(
+  exposition: Exposition,
+  asked: readonly PoolReply<PoolMetrics>[],
+  config: Config,
+): void {
   const byGroup = Map.groupBy(asked, ({ pool }) => pool.group);
-  for (const pools of byGroup.values()) {
+  for (const [group, pools] of byGroup) {
+    const budgets = definedGroup(config, group)?.limits.budget_usd ?? null;
     const byName = pools.toSorted((a, b) => (nameOf(a.pool) < nameOf(b.pool) ? -1 : 1));
     for (const [index, one] of byName.entries()) {
       const partition = index < PARTITIONS_MAX ? nameOf(one.pool) : OTHERS;
-      addPool(exposition, { group: one.pool.group, partition }, one);
+      const labels = { group, partition };
+      addPool(exposition, labels, one);
+      if (budgets !== null) addBudgets(exposition, labels, budgets);
     }
+  }
+}
+
+/** Adds the budgets of a group, which each of its pools has. What none is set for has no series, and nothing to compare with. */
+function addBudgets(
+  to: Exposition,
+  labels: Labels,
+  { per_hour: hour, per_day: day, per_month: month }: GroupConfig['limits']['budget_usd'],
+): void {
+  for (const [period, usd] of Object.entries({ hour, day, month })) {
+    if (usd !== null) to.add(families.BUDGET, { ...labels, period }, usd);
   }
 }
 

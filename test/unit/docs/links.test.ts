@@ -84,7 +84,9 @@ test('a link to a heading that is not there is found', async () => {
 
 test('the runbook has an answer to every alert rule, and to no other', async () => {
   const rules: unknown = parse(await readFile('ops/prometheus/headgate-alerts.yaml', 'utf8'));
-  const { groups } = rules as { groups: { rules: { alert: string }[] }[] };
+  const { groups } = rules as {
+    groups: { rules: { alert: string; annotations: { runbook_url: string } }[] }[];
+  };
   const alerts = groups.flatMap((group) => group.rules.map(({ alert }) => alert));
   const page = await readFile('docs/operations.md', 'utf8');
   const rows = [...page.matchAll(/^\| `(Headgate\w+)` \| \w+ \| .*\]\(#/gm)].map(
@@ -92,6 +94,18 @@ test('the runbook has an answer to every alert rule, and to no other', async () 
   );
   expect(new Set(rows)).toEqual(new Set(alerts));
   expect(rows).toHaveLength(alerts.length);
+  // The link in an alert leads where its row of the page does.
+  const anchors = new Map(
+    [...page.matchAll(/^\| `(Headgate\w+)` \| \w+ \| .*?\]\((#[\w-]+)/gm)].map(
+      ([, name, to]) => [name, to] as const,
+    ),
+  );
+  for (const { alert, annotations } of groups.flatMap((group) => group.rules)) {
+    expect([alert, annotations.runbook_url]).toEqual([
+      alert,
+      `{{ $externalLabels.headgate_docs }}docs/operations.md${anchors.get(alert)}`,
+    ]);
+  }
   const named = [...page.matchAll(/`(Headgate[A-Z]\w+)`/g)].map(([, name]) => name ?? '');
   expect(named.filter((name) => !alerts.includes(name))).toEqual([]);
 });

@@ -2,7 +2,7 @@
 import { expect, it, vi } from 'vitest';
 import { NO_COOLDOWN } from '../support/pool.ts';
 import { strictScope } from '../support/strict.ts';
-import { configure, open, until } from '../support/worker.ts';
+import { change, configure, open, until } from '../support/worker.ts';
 
 it('a refusal is logged with the names of the GenAI conventions, and without what was asked', async () => {
   const strict = await strictScope('logged', { limit: 1, firstByteDelayMs: 200 });
@@ -39,4 +39,19 @@ it('a refusal is logged with the names of the GenAI conventions, and without wha
     'error.type': refused.kind,
   });
   expect(lines.join('\n')).not.toMatch(/question|another one|sk-never/);
+});
+
+it('an act of an operator is a line of the log, with its version', async () => {
+  await configure({ groups: [{ name: 'acted', limits: { max_concurrency: 2 } }] });
+  const lines: string[] = [];
+  const spy = vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
+  const { json } = await change('POST', '/groups/acted/pause');
+  spy.mockRestore();
+  expect(lines.map((line) => JSON.parse(line))).toContainEqual({
+    event: 'operator_act',
+    level: 'info',
+    actor: 'admin-token',
+    action: 'group acted: pause',
+    version: json.version,
+  });
 });

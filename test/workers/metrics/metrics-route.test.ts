@@ -67,7 +67,13 @@ beforeAll(async () => {
     groups: [
       {
         name: 'watched',
-        limits: { max_concurrency: 1, rpm: 100, budget_usd: { per_day: 100 } },
+        limits: {
+          max_concurrency: 1,
+          rpm: 100,
+          rpd: 100_000,
+          tpd: 1_000_000,
+          budget_usd: { per_day: 100 },
+        },
         holds: { release_cooldown_ms: 0, failure_hold_ms: 0 },
       },
       {
@@ -80,8 +86,16 @@ beforeAll(async () => {
       },
       { name: 'split', partition_by: ['caller'], limits: { max_concurrency: 2 } },
     ],
+    keys: [
+      {
+        id: 'paid',
+        hash: `sha256:${'a'.repeat(64)}`,
+        limits: { budget_usd: { per_month: 7 } },
+      },
+    ],
   });
   await haveCalls(pool('watched'));
+  await directoryOf(env).list({ group: 'key:paid', partition: null });
   const { lease } = await take('keys', 'paid');
   const seen = { inputTokens: 7, outputTokens: 3 };
   await lease.release('success', 200, { requests: 1, ...seen, usd: 0.5, seen });
@@ -150,6 +164,12 @@ describe('the exposition', () => {
     expect(by('headgate_breaker_state', { state: 'closed' })).toBe(1);
     expect(by('headgate_rate_limit', { limit: 'rpm' })).toBe(100);
     expect(by('headgate_budget_spent_usd', { period: 'day' })).toBe(0.25);
+    expect(by('headgate_budget_limit_usd', { period: 'day' })).toBe(100);
+    // No budget, no series: there is nothing to divide by.
+    expect(() => by('headgate_budget_limit_usd', { period: 'month' })).toThrow('0 series');
+    expect(valueOf(all, 'headgate_budget_limit_usd', { group: 'key:paid', period: 'month' })).toBe(
+      7,
+    );
     expect(by('headgate_warnings_total', { kind: 'quota_exhausted' })).toBe(1);
   });
 
@@ -218,7 +238,11 @@ interface Rule {
   readonly expr: string;
   readonly for?: string;
   readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string; readonly description: string };
+  readonly annotations: {
+    readonly summary: string;
+    readonly description: string;
+    readonly runbook_url: string;
+  };
 }
 
 const RULES = (parse(rulesText) as { groups: { rules: Rule[] }[] }).groups.flatMap(

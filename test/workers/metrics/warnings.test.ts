@@ -12,7 +12,7 @@ import {
   type Granted,
 } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
-import { configure } from '../support/worker.ts';
+import { configure, until } from '../support/worker.ts';
 
 /** Lets time pass in steps in which holders renew, as they do. */
 async function passMinutes(name: string, minutes: number, held: readonly Granted[]): Promise<void> {
@@ -55,6 +55,28 @@ describe('near the limit', () => {
       kind: 'near_limit',
       message: '4 of 5 slots have been in use for a minute, and no call waits yet.',
       figures: { in_use: 4, limit: 5, queued: 0 },
+    });
+    for (const { lease } of held) await lease.release('success', 200);
+  });
+
+  it('warns at exactly 80 % though nobody calls, renews or looks', async () => {
+    await define('silent', 5, {});
+    const held: Granted[] = [];
+    for (const name of ['a', 'b', 'c', 'd']) held.push(await take('silent', name));
+    const lines: string[] = [];
+    const spy = vi.spyOn(console, 'log').mockImplementation((line: string) => {
+      if (line.includes('"silent"')) lines.push(line);
+    });
+    passTime(60_500);
+    // Its own timer is all that is left to notice it.
+    await until(() => expect(lines).toHaveLength(1));
+    spy.mockRestore();
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      event: 'warning',
+      kind: 'near_limit',
+      in_use: 4,
+      limit: 5,
+      queued: 0,
     });
     for (const { lease } of held) await lease.release('success', 200);
   });

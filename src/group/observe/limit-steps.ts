@@ -1,0 +1,189 @@
+import type { Raised } from '../../contract/warnings.ts';
+import { isSplit } from '../../core/members.ts';
+import type { Ledger } from '../../core/member.ts';
+import { lastDecision, type Decision } from '../../core/parts/decision-log.ts';
+import { limitsOf, type Limit } from '../../core/parts/rate-limits.ts';
+import { boundsOf, PERIODS, spentIn, type Period } from '../../core/parts/spend.ts';
+import { oldestLeavesAt, usedAt, windowFitsAt } from '../../core/parts/window.ts';
+import type { GroupState } from '../../core/state.ts';
+import { IMPLICIT, instant, type InstantMs, type MemberId } from '../../core/words/ids.ts';
+import type { BudgetSettings } from '../../core/words/limits.ts';
+import type { Rejection } from '../../core/words/rejection.ts';
+import { budgetNear, budgetRefused, budgetSpent, dayNear, daySpent } from './limit-words.ts';
+
+/** Percents of a budget, and of a limit of a day, that are warned of, the highest first. */
+const STEPS = [100, 80, 50] as const;
+
+type Step = (typeof STEPS)[number];
+
+/** From which part on a limit of a day that the first waiter does not fit into is used up. */
+const NEARLY = 0.8;
+
+/** Maximum error of rounding, as a part of a limit. */
+const TOLERANCE = 1e-9;
+
+const DAY_MS = 86_400_000;
+
+/** After how long nothing can be of the present period: no month is longer. */
+const PRUNED_MS = 31 * DAY_MS;
+
+/** The highest step that was warned of, when, and of which limit: another one is warned of anew. */
+interface Told {
+  readonly step: Step;
+  readonly at: number;
+  readonly of: number;
+}
+
+/** The memory of what was warned of, which outlives the instance. */
+interface Memory {
+  recall(key: 'steps'): string | null;
+  remember(key: 'steps', value: string): void;
+}
+
+/** Holder of rates and budgets: the group, or a member of it. */
+type Holder = Pick<Ledger, 'controls' | 'settings'> & { readonly id: MemberId };
+
+type Exhausted = Extract<Rejection, { reason: 'budget_exhausted' }>;
+
+/**
+ * Finds that half, 80 % or all of a budget or of a limit of a day is used, each once in its period. It looks at what an event
+ * changed, after the event, and wakes nobody: what nobody uses does not rise.
+ */
+export class LimitSteps {
+  readonly #memory: Memory;
+  readonly #raise: (raised: Raised, now: InstantMs) => void;
+  /** Null: not read yet. */
+  #known: Record<string, Told> | null = null;
+  /** Spent of the month, and the budgets, when the budgets of each were looked at last: else nothing has changed. */
+  readonly #seen = new Map<MemberId, { readonly usd: number; readonly budgets: BudgetSettings }>();
+  #lastDecision: Decision | undefined = undefined;
+
+  constructor(memory: Memory, raise: (raised: Raised, now: InstantMs) => void) {
+    this.#memory = memory;
+    this.#raise = raise;
+  }
+
+  /** Warns of what an event brought about, after it. */
+  note(state: GroupState, now: InstantMs): void {
+    const refusal = this.#newRefusal(state);
+    const { settings, controls, serving } = state;
+    if (isSplit(state) && settings.isMetered) {
+      this.#look(state, { id: IMPLICIT, settings, controls }, now);
+    }
+    for (const member of serving) if (member.settings.isMetered) this.#look(state, member, now);
+    if (refusal !== null) this.#noteRefusal(state, refusal, now);
+  }
+
+  #look(state: GroupState, holder: Holder, now: InstantMs): void {
+    this.#lookAtBudgets(state, holder, now);
+    for (const limit of limitsOf(holder.settings.rates)) {
+      if (limit.bucket === null) this.#lookAtDay(state, holder, limit, now);
+    }
+  }
+
+  #lookAtBudgets(state: GroupState, { id, controls, settings }: Holder, now: InstantMs): void {
+    const { budgets } = settings;
+    const { month: usd } = controls.spend.total.usd;
+    const seen = this.#seen.get(id);
+    if (seen !== undefined && seen.usd === usd && seen.budgets === budgets) return;
+    this.#seen.set(id, { usd, budgets });
+    for (const period of PERIODS) {
+      const ofUsd = budgetOf(budgets, period);
+      if (ofUsd === null || ofUsd === 0) continue;
+      const spentUsd = spentIn(controls.spend.total, period, now);
+      const { beganAt, endsAt } = boundsOf(period, now);
+      const step = stepAt(spentUsd / ofUsd);
+      const key = `${id} ${period}`;
+      if (step === null || !this.#isNews(key, { step, of: ofUsd }, beganAt)) continue;
+      this.#tell(key, { step, at: now, of: ofUsd });
+      const used = { member: id, period, spentUsd, ofUsd, endsAt };
+      if (step < 100) this.#raise(budgetNear(used, step), now);
+      else if (this.#isNews(`${key} refused`, { step, of: ofUsd }, beganAt)) {
+        this.#raise(budgetSpent(used, state.settings.isDryRun), now);
+      }
+    }
+  }
+
+  #lookAtDay(
+    { queue }: GroupState,
+    { id, controls }: Holder,
+    { name, amountOf, window: params }: Limit,
+    now: InstantMs,
+  ): void {
+    const window = controls.rates.windows[name];
+    if (params === null || params.limit === 0 || window === undefined) return;
+    const used = usedAt(window, params, now);
+    const part = used / params.limit;
+    let step = stepAt(part);
+    if (step === null) return;
+    const [first] = queue.byTicket.values();
+    const isHeldUp =
+      first !== undefined && windowFitsAt(window, params, amountOf(first.demand), now) > now;
+    if (part >= NEARLY && isHeldUp) step = 100;
+    const key = `${id} ${name}`;
+    if (!this.#isNews(key, { step, of: params.limit }, instant(now - params.lengthMs))) return;
+    this.#tell(key, { step, at: now, of: params.limit });
+    const of = name === 'rpd' ? 'requests' : 'tokens';
+    const leavesAt = oldestLeavesAt(window, params, now);
+    const told = { member: id, of, used, limit: params.limit, leavesAt } as const;
+    this.#raise(step < 100 ? dayNear(told, step) : daySpent(told), now);
+  }
+
+  /** Reads a refusal for a budget that came with the event; null: there is none. */
+  #newRefusal({ decisions }: GroupState): Exhausted | null {
+    const last = lastDecision(decisions);
+    if (last === this.#lastDecision) return null;
+    this.#lastDecision = last;
+    const rejection = last?.rejection ?? null;
+    return rejection?.reason === 'budget_exhausted' ? rejection : null;
+  }
+
+  /** Warns that a call did not fit into a budget, unless it is known to be spent: what is left of one may never be used. */
+  #noteRefusal(state: GroupState, { window: period, limitUsd }: Exhausted, now: InstantMs): void {
+    const { settings, controls, serving } = state;
+    const holders: Holder[] = [{ id: IMPLICIT, settings, controls }, ...serving];
+    const holder = holders.find((each) => budgetOf(each.settings.budgets, period) === limitUsd);
+    if (holder === undefined) return;
+    const { beganAt, endsAt } = boundsOf(period, now);
+    const told = { step: 100, at: now, of: limitUsd } as const;
+    const key = `${holder.id} ${period}`;
+    if (!this.#isNews(key, told, beganAt) || !this.#isNews(`${key} refused`, told, beganAt)) return;
+    this.#tell(`${key} refused`, told);
+    const { total, reservedUsd } = holder.controls.spend;
+    const used = {
+      member: holder.id,
+      period,
+      spentUsd: spentIn(total, period, now),
+      ofUsd: limitUsd,
+      endsAt,
+    };
+    this.#raise(budgetRefused(used, reservedUsd), now);
+  }
+
+  /** Whether a step was not told of in the period that began then, nor a higher one. */
+  #isNews(key: string, { step, of }: Pick<Told, 'step' | 'of'>, beganAt: InstantMs): boolean {
+    const told = this.#told[key];
+    return told === undefined || told.of !== of || told.at < beganAt || told.step < step;
+  }
+
+  #tell(key: string, told: Told): void {
+    const kept = Object.entries(this.#told).filter(([, { at }]) => at > told.at - PRUNED_MS);
+    this.#known = { ...Object.fromEntries(kept), [key]: told };
+    this.#memory.remember('steps', JSON.stringify(this.#known));
+  }
+
+  /** Reads what an earlier instance told, once there is something to tell. */
+  get #told(): Readonly<Record<string, Told>> {
+    this.#known ??= JSON.parse(this.#memory.recall('steps') ?? '{}') as Record<string, Told>;
+    return this.#known;
+  }
+}
+
+function stepAt(part: number): Step | null {
+  return STEPS.find((step) => part * 100 >= step * (1 - TOLERANCE)) ?? null;
+}
+
+function budgetOf(budgets: BudgetSettings, period: Period): number | null {
+  const { perHourUsd: hour, perDayUsd: day, perMonthUsd: month } = budgets;
+  return { hour, day, month }[period];
+}
