@@ -17,6 +17,7 @@ import { isLasting, keptAnswer } from './members/last-answer.ts';
 import type { MemberPlace } from './members/member-plan.ts';
 import { hasMemberLeft, noteRefusedAt, proofBy } from './members/where-next-member.ts';
 import type { Candidate } from './plan.ts';
+import { rateHeaders } from './rate-headers.ts';
 import { RENAMED_BYTES_MAX } from './renamed-body.ts';
 import { nearlyEmpty, readAnswer, type AnswerRead } from './read-answer.ts';
 import {
@@ -119,7 +120,8 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     settle,
   );
   if (response === null) return noAnswer(candidate, held);
-  return answered(response, signature(sending, waitMs), isAboutKey(candidate));
+  const said = signature(sending, waitMs, response.headers);
+  return answered(response, said, isAboutKey(candidate));
 }
 
 /** Whether an answer may say something of the caller's key: it goes nowhere but where the call was made. */
@@ -249,7 +251,7 @@ function refusalAnswer(
   waitMs: number,
 ): Answered {
   const { candidate, turn } = sending;
-  const said = signature(sending, waitMs);
+  const said = signature(sending, waitMs, response.headers);
   // Another member may serve the next one.
   const isHopeless = isFinal && turn.tries.refusedMembers.waitable === null;
   const all = isHopeless ? { ...said, 'x-should-retry': 'false' } : said;
@@ -304,16 +306,18 @@ function logRefusal(
   });
 }
 
-/** The headers by which Headgate tells of the call on its answer. */
+/** The headers by which Headgate tells of the call on its answer. `theirs`: those of the upstream. */
 function signature(
   { candidate: { located, member }, turn: { tries }, admission }: Sending,
   waitMs: number,
+  theirs: Headers,
 ): AnswerHeaders {
   const groups = groupsOf(admission);
   const memberId = member?.id ?? null;
   traceCall({ located, groups, member: memberId, waitMs, tries: tries.sent });
-  const { leaseIds } = admission;
+  const { leaseIds, rates } = admission;
   return {
+    ...(rates.length > 0 && rateHeaders(rates, theirs)),
     'headgate-groups': groups,
     'headgate-wait-ms': String(waitMs),
     'headgate-tries': String(tries.sent),

@@ -30,6 +30,13 @@ export const ANSWER_HEADERS = {
   'retry-after-ms': { isOurs: false, isExposed: true },
   /** `false` where no retry helps. */
   'x-should-retry': { isOurs: false, isExposed: true },
+  /** Room in the limits of requests and of tokens that the caller's key or group has here, where the upstream tells none. */
+  'x-ratelimit-limit-requests': { isOurs: false, isExposed: true },
+  'x-ratelimit-remaining-requests': { isOurs: false, isExposed: true },
+  'x-ratelimit-reset-requests': { isOurs: false, isExposed: true },
+  'x-ratelimit-limit-tokens': { isOurs: false, isExposed: true },
+  'x-ratelimit-remaining-tokens': { isOurs: false, isExposed: true },
+  'x-ratelimit-reset-tokens': { isOurs: false, isExposed: true },
   /** The type of an error of ours in Bedrock's dialect, by which its SDKs raise their own. */
   'x-amzn-errortype': { isOurs: false, isExposed: false },
   /** `sandbox`, where a browser opens an upstream's answer as a page. */

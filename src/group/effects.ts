@@ -7,7 +7,7 @@ import type { Batch } from './batch.ts';
 import type { LeaseHandle } from './lease-handle.ts';
 import type { Renewals } from './renewals.ts';
 
-type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
+export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
 
 /** The parts of the shell that effects act on. */
 interface EffectTargets {
@@ -23,7 +23,7 @@ interface EffectTargets {
   /** Fields of a grant's answer besides its lease. */
   readonly grantFields: (
     lease: Lease,
-  ) => Pick<Granted, 'configVersion' | 'wantsServed' | 'hasWaiters'>;
+  ) => Pick<Granted, 'configVersion' | 'wantsServed' | 'hasWaiters' | 'rates'>;
 }
 
 /** Performs the effects of the core: turns them into rows and answers. */

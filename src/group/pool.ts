@@ -1,8 +1,10 @@
 import { isProvedLater } from '../contract/pool-name.ts';
 import { isCovered, markOf } from '../core/parts/bound.ts';
 import { memberOf } from '../core/members.ts';
+import { rateRooms } from '../core/parts/rate-room.ts';
 import { recover } from '../core/recover.ts';
 import { queueLength } from '../core/parts/queue.ts';
+import type { GroupState } from '../core/state.ts';
 import { wantsServed } from '../core/upstream-signals.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import { checkMark, slotsHeld } from '../core/violations.ts';
@@ -15,7 +17,7 @@ import { Batch } from './batch.ts';
 import { BoundStore } from './bound-store.ts';
 import { identityOf, settingsOf, warningBoundsOf, type PoolIdentity } from './definition.ts';
 import { DirectoryLink } from './directory-link.ts';
-import { EffectRunner } from './effects.ts';
+import { EffectRunner, type Granted } from './effects.ts';
 import { HandOver } from './hand-over.ts';
 import { Idleness, isInUse } from './idleness.ts';
 import { firstAttachment } from './lease-handle.ts';
@@ -133,6 +135,7 @@ export class Pool {
         configVersion: link.definition.version,
         ...(wantsServed(memberOf(state, lease), now()) ? { wantsServed: true } : {}),
         ...(queueLength(state.queue) > 0 ? { hasWaiters: true } : {}),
+        ...ratesNow(state, now()),
       }),
     });
     const presence: Presence = new Presence({
@@ -180,4 +183,10 @@ function tablesOf(
 ): Tables {
   if (host !== null) return new Tables(storage.sql, false);
   return isProvedLater(identity) ? Tables.ofUnproved(storage.sql) : new Tables(storage.sql, true);
+}
+
+/** Tells the room in the group's limits; nothing where it has none. */
+function ratesNow({ controls, settings }: GroupState, now: InstantMs): Pick<Granted, 'rates'> {
+  const rates = rateRooms(controls.rates, settings.rates, now);
+  return rates.length === 0 ? {} : { rates };
 }

@@ -1,3 +1,4 @@
+import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
@@ -50,6 +51,8 @@ export interface Admission {
   readonly leaseIds: readonly string[];
   /** Whether others waited for one of its slots when it was granted, and very likely still do. */
   readonly hasWaiters: boolean;
+  /** Room in the limits of requests and tokens of the call's key, else of its narrowest group that has some. */
+  readonly rates: readonly RateRoom[];
   reportStatus(status: number): void;
   /**
    * Tells the groups that want to know it that the upstream took the call. What its headers warn of is

@@ -7,6 +7,7 @@ import type { Schedule } from '../../runtime/call-clock.ts';
 import { changedFor, type Snapshot } from '../../contract/rpc/directory-rpc.ts';
 import { onSaturatedAt, type Placement, type RoutedCall } from '../../routing/placement.ts';
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
+import type { RateRoom } from '../../core/parts/rate-room.ts';
 import { leaseIdOf, ticketId as ticketIdOf } from '../../core/words/ids.ts';
 import { within } from '../../runtime/within.ts';
 import { waitsUntil, type GrantedMember, type Ticket } from './admission.ts';
@@ -67,6 +68,8 @@ interface Leased {
   readonly lease: HeldLease;
   /** Null: the group has granted it at none. */
   readonly member: GrantedMember | null;
+  /** Room in the group's limits of requests and tokens, this call counted. Absent: it has none. */
+  readonly rates?: readonly RateRoom[];
 }
 
 export type AdmittedOne =
@@ -125,7 +128,7 @@ export async function admitOne(
   };
   switch (acquired.kind) {
     case 'granted': {
-      const { leaseId, lent: slots, member: id, configVersion } = acquired.granted;
+      const { leaseId, lent: slots, member: id, rates, configVersion } = acquired.granted;
       if (way !== null && slots !== undefined) {
         takeInLent(way, slots, request.configVersion, sentAt);
       }
@@ -135,7 +138,8 @@ export async function admitOne(
       );
       if (acquired.late.length > 0) ctx.waitUntil(lease.adoptLate(acquired.late));
       const member = id === undefined || byMembers === null ? null : { id, configVersion };
-      return { kind: 'admitted', placement, by: { kind: 'leased', lease, member } };
+      const by = { kind: 'leased', lease, member, ...(rates !== undefined && { rates }) } as const;
+      return { kind: 'admitted', placement, by };
     }
     case 'rejected':
       return rejectedAs(replyTo(acquired.rejection, placement));

@@ -2,8 +2,10 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
+import type { RateRoom } from '../../core/parts/rate-room.ts';
 import { SERVED } from '../../core/words/signal.ts';
 import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../../routing/placement.ts';
+import { KEY_PREFIX } from '../../routing/key-groups.ts';
 import { within } from '../../runtime/within.ts';
 import { waitsUntil, type Admission, type Settle, type Ticket } from './admission.ts';
 import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './admit-one.ts';
@@ -183,6 +185,7 @@ function admissionOf(held: readonly One[], { env, table, members }: AdmitContext
     placements: held.map(({ placement }) => placement),
     leaseIds: leases.map(({ lease }) => lease.leaseId),
     hasWaiters: leases.some(({ lease }) => lease.hasWaiters),
+    rates: ratesToTell(held),
     reportStatus: (status) => {
       for (const { lease } of leases) lease.reportStatus(status);
     },
@@ -223,6 +226,14 @@ function admissionOf(held: readonly One[], { env, table, members }: AdmitContext
       );
     },
   };
+}
+
+/** Picks the limits that a caller is told of: its own before those that it shares. */
+function ratesToTell(held: readonly One[]): readonly RateRoom[] {
+  const limited = held.flatMap(({ placement: { group }, by }) =>
+    by.kind === 'leased' && by.rates !== undefined ? [{ group, rates: by.rates }] : [],
+  );
+  return (limited.find(({ group }) => group.startsWith(KEY_PREFIX)) ?? limited[0])?.rates ?? [];
 }
 
 /** The leases among what a call holds, narrow first: fewer where it bypasses a group. */

@@ -1,6 +1,7 @@
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
+import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { HandedGroup } from '../../core/state.ts';
 import type { Lane } from '../../core/words/ticket.ts';
 import type { CallEstimate, Reserved, Settlement } from '../../core/words/usage.ts';
@@ -123,6 +124,8 @@ export type AcquireAnswer =
       readonly wantsServed?: boolean;
       /** Others wait for a slot as this one is granted. Absent: nobody. */
       readonly hasWaiters?: boolean;
+      /** Room in the limits of requests and tokens, this call counted. Absent: the group has none. */
+      readonly rates?: readonly RateRoom[];
       /** Slots that the isolate is lent besides. Absent: none. */
       readonly lent?: LentSlots;
       readonly configVersion: number;

@@ -1,4 +1,4 @@
-import { after, instant, type InstantMs } from '../words/ids.ts';
+import { after, instant, later, type InstantMs } from '../words/ids.ts';
 
 /**
  * Amounts taken in the last while, added up in bins: an exact log would be as long as there are calls.
@@ -54,6 +54,12 @@ export function windowFitsAt(
     fitsAt = leaves;
   }
   return fitsAt;
+}
+
+/** Finds the instant at which nothing counts any more, if nobody takes: `now` if nothing does. */
+export function wholeAt(window: Window, params: WindowParams, now: InstantMs): InstantMs {
+  const last = window.bins.findLast(([, amount]) => amount > 0);
+  return last === undefined ? now : later(now, leavesAt(last[0], params));
 }
 
 /** Computes what may still be taken before `at` for `amount` to fit then. Negative: it will not fit anyway. */

@@ -18,7 +18,8 @@ import { CALLER_KEY, prefixed, QUESTION, route } from './cases/sdk-case.ts';
 
 let stage: SdkStage;
 beforeAll(async () => {
-  stage = await startSdkStage();
+  const rated = { name: 'rated', match: { models: ['rated-*'] }, limits: { rpm: 60, tpm: 90_000 } };
+  stage = await startSdkStage({ groups: [rated] });
 });
 afterAll(() => stage.stop());
 
@@ -136,6 +137,21 @@ test('the response says where the call ran, besides the headers of the upstream'
   expect(response.headers.get('headgate-tries')).toBe('1');
   expect(Number(response.headers.get('headgate-wait-ms'))).toBeLessThan(60_000);
   expect(response.headers.get('headgate-reason')).toBeNull();
+});
+
+test('the response says what is left of the rates that hold here, where the upstream tells none', async () => {
+  const { response } = await openaiClient(route(`${stage.url}/openai/v1`))
+    .chat.completions.create({
+      model: 'rated-1',
+      messages: [{ role: 'user', content: QUESTION }],
+    })
+    .withResponse();
+  const said = (name: string) => response.headers.get(`x-ratelimit-${name}`);
+  expect(response.headers.get('headgate-groups')).toBe('rated');
+  expect([said('limit-requests'), said('remaining-requests')]).toEqual(['60', '59']);
+  expect(said('reset-requests')).toMatch(/^(?:1m[0-2]s|5\ds)$/);
+  expect(said('limit-tokens')).toBe('90000');
+  expect(Number(said('remaining-tokens'))).toBeLessThan(90_000);
 });
 
 test("without a gateway key GET /v1/models lists nothing, for it shows the caller's key to nobody", async () => {
