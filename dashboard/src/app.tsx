@@ -28,7 +28,7 @@ export function App() {
     case 'asking':
       return <main aria-busy="true" />;
     case 'closed':
-      return <ClosedPage detail={session.value.detail} />;
+      return <ClosedPage {...session.value} />;
     case 'signed_out':
       return <SignInPage reason={session.value.reason} />;
     case 'signed_in':

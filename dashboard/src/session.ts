@@ -8,6 +8,9 @@ interface Who {
   readonly role: AdminRole;
 }
 
+/** Why nobody gets in, and what mends it where the server says so. */
+export type Closed = Pick<Problem, 'detail' | 'command' | 'afterwards'>;
+
 /**
  * `asking`: not known yet. `signed_out`: a token is needed. `closed`: no ADMIN_TOKEN is set, so nobody
  * gets in. `signed_in`: everything that the role allows; `hasEnded`: the server no longer knows the
@@ -16,7 +19,7 @@ interface Who {
 type Session =
   | { readonly state: 'asking' }
   | { readonly state: 'signed_out'; readonly reason: string | null }
-  | { readonly state: 'closed'; readonly detail: string }
+  | ({ readonly state: 'closed' } & Closed)
   | { readonly state: 'signed_in'; readonly who: Who; readonly hasEnded: boolean };
 
 /** Session of the page's user, as far as is known. */
@@ -51,11 +54,11 @@ export async function askSession(): Promise<void> {
   const result = await api('getSession');
   session.value = result.ok
     ? { state: 'signed_in', who: result.body, hasEnded: false }
-    : withoutSession(result.status, result.problem.detail);
+    : withoutSession(result.status, result.problem);
 }
 
-function withoutSession(status: number, detail: string): Session {
-  if (status === 403) return { state: 'closed', detail };
+function withoutSession(status: number, { detail, command, afterwards }: Problem): Session {
+  if (status === 403) return { state: 'closed', detail, command, afterwards };
   return { state: 'signed_out', reason: status === 401 ? null : detail };
 }
 

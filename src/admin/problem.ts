@@ -23,6 +23,8 @@ interface ProblemExtras {
   /** Number of errors beyond those that are listed. */
   readonly more?: number;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The line that mends it, and what is to be done after it. */
+  readonly way?: { readonly command: string; readonly afterwards: string };
 }
 
 /** A request that ends in a problem. The routes throw it; their one error boundary answers with it. */
@@ -46,6 +48,7 @@ export class ProblemError extends Error {
       detail: this.message,
       ...(this.#extras.errors === undefined ? {} : { errors: this.#extras.errors }),
       ...(this.#extras.more === undefined ? {} : { more: this.#extras.more }),
+      ...this.#extras.way,
     };
     return new Response(`${JSON.stringify(body)}\n`, {
       status: this.#status,

@@ -4,7 +4,7 @@ import type { Env } from '../env.ts';
 import { matchingGroups } from '../routing/configured-auto-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import { howToSet, readSecret } from '../runtime/secrets.ts';
+import { howToSet, readSecret, wayToSet } from '../runtime/secrets.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { readDirectory } from '../overview/pools.ts';
 import { compileGroups } from '../routing/group-match.ts';
@@ -139,7 +139,8 @@ function secretOf(upstream: Upstream | null, env: Env) {
 }
 
 function secretNamed(name: string, env: Env) {
-  return { name, is_set: readSecret(env, name) !== null, set_with: howToSet(env, name) };
+  const isSet = readSecret(env, name) !== null;
+  return { name, is_set: isSet, set_with: howToSet(env, name), ...wayToSet(env, name) };
 }
 
 /** Lists the secrets that members of groups name for an upstream. */

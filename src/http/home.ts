@@ -34,11 +34,11 @@ export async function home(context: Context<{ Bindings: Env }>): Promise<Respons
       `  Gateway keys   ${keys === 0 ? 'none configured: callers bring their own provider keys' : `${keys} configured`}`,
       ...missing.map(
         ({ id, secret }) =>
-          `  Upstream keys  MISSING: the secret ${secret} is not set, so calls to ${id} are refused`,
+          `  Upstream keys  MISSING: the secret ${secret} is not set, so calls to ${id} are refused. Set it: ${howToSet(env, secret)}`,
       ),
       ...ofMembers.map(
         ({ group, member, secret }) =>
-          `  Upstream keys  MISSING: the secret ${secret} is not set, so no call of ${group} runs at ${member}`,
+          `  Upstream keys  MISSING: the secret ${secret} is not set, so no call of ${group} runs at ${member}. Set it: ${howToSet(env, secret)}`,
       ),
       '',
     ].join('\n'),

@@ -33,9 +33,28 @@ export function membersWithoutSecret(
   );
 }
 
-/** Tells an operator how to set a secret where this Worker runs. Only `npm run serve` gives it a boot id. */
+/** A way to set a secret: the line to type, and what is to be done after it. */
+interface WayToSet {
+  readonly command: string;
+  readonly afterwards: string;
+}
+
+/** Tells the way to set a secret where this Worker runs. Only Headgate's own server gives it a boot id. */
+export function wayToSet({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>, name: string): WayToSet {
+  return bootId === undefined
+    ? {
+        command: `npx wrangler secret put ${name}`,
+        afterwards: 'It asks for the value, and puts it in force at once.',
+      }
+    : {
+        command: `export ${name}='…'`,
+        afterwards: 'Say so where Headgate is started, and restart it.',
+      };
+}
+
+/** Tells an operator in one line how to set a secret where this Worker runs. */
 export function howToSet({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>, name: string): string {
   return bootId === undefined
     ? `npx wrangler secret put ${name}`
-    : `${name}=… in the environment of npm run serve`;
+    : `${name}=… in the environment of npm run serve, and restart it`;
 }

@@ -5,11 +5,15 @@ export function newGroupFor(like: string | null, blank: Document): Document {
   const [, upstream, row] = /^auto:([^/]+)(?:\/(.+))?$/.exec(like ?? '') ?? [];
   if (upstream === undefined) return blank;
   const models = row === undefined ? [] : [`${row}*`];
-  const name = [upstream, row ?? []]
-    .flat()
-    .join('-')
-    .toLowerCase()
-    .replace(/[^a-z0-9._-]/g, '-');
+  const name = groupNameFor([upstream, row ?? []].flat().join('-'));
   const match = { ...(blank['match'] as Document), upstreams: [upstream], models };
-  return { ...blank, name: name.slice(0, 64), match };
+  return { ...blank, name, match };
+}
+
+/** Makes a name that a group may have of the words that it is about. */
+export function groupNameFor(words: string): string {
+  return words
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]/g, '-')
+    .slice(0, 64);
 }

@@ -5,6 +5,10 @@ export interface SetupItem {
   readonly title: string;
   readonly state: 'ready' | 'open' | 'todo';
   readonly says: string;
+  /** The line that mends it. */
+  readonly command?: string;
+  /** What is to be done after that line. */
+  readonly afterwards?: string;
   readonly href?: string;
   readonly link?: string;
 }
@@ -34,22 +38,39 @@ export function setupItems({ groups, keys, upstreams }: SetupFacts): SetupItem[]
           says: 'The directory, which holds the configuration, cannot be reached. Calls are refused until it answers.',
         }
       : { title: 'Directory', state: 'ready', says: 'The configuration can be read.' },
-    ...(upstreams ?? []).flatMap(secretItem),
+    ...secretItems(upstreams ?? []),
     groupsItem(groups ?? 0),
     keysItem(keys ?? 0, upstreams ?? []),
   ];
 }
 
+function secretItems(upstreams: readonly UpstreamInfo[]): SetupItem[] {
+  const items = upstreams.flatMap(secretItem);
+  return items.length > 0
+    ? items
+    : [
+        {
+          title: 'Provider keys',
+          state: 'open',
+          says: 'None is stored here: callers bring their own.',
+          href: '/admin/upstreams?add=key',
+          link: 'Store one',
+        },
+      ];
+}
+
 function secretItem({ id, secret }: UpstreamInfo): SetupItem[] {
   if (secret === null) return [];
-  const { name, is_set: isSet, set_with: setWith } = secret;
+  const { name, is_set: isSet, command, afterwards } = secret;
   return [
     isSet
       ? { title: `Key for ${id}`, state: 'ready', says: `${name} is set.` }
       : {
           title: `Key for ${id}`,
           state: 'todo',
-          says: `${name} is not set, so calls to ${id} are refused: ${setWith}`,
+          says: `${name} is not set, so calls to ${id} are refused:`,
+          command,
+          afterwards,
         },
   ];
 }

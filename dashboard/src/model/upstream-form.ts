@@ -29,6 +29,15 @@ export interface UpstreamForm {
 /** Patch that is sent: fields that change, null for one that goes back to its default. */
 export type UpstreamPatch = Readonly<Record<string, unknown>>;
 
+/** A name for the secret with the operator's key of an upstream. */
+export function secretNameFor(id: string): string {
+  const name = id
+    .trim()
+    .toUpperCase()
+    .replace(/[^A-Z0-9]+/g, '_');
+  return `UPSTREAM_${name === '' ? 'MY' : name}_KEY`;
+}
+
 /** The form of what is configured of an upstream; what is built in is no part of it. Null: a new one. */
 export function formOf(upstream: UpstreamInfo | null): UpstreamForm {
   const has = upstream?.configured ?? {};

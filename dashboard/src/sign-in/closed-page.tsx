@@ -1,9 +1,21 @@
-/** Shown where no ADMIN_TOKEN is set: nobody gets in, and how to change that. */
-export function ClosedPage({ detail }: { readonly detail: string }) {
+import type { Closed } from '../session.ts';
+
+/** Shown where no ADMIN_TOKEN is set: nobody gets in, and how to change that where this Headgate runs. */
+export function ClosedPage({ detail, command, afterwards }: Closed) {
   return (
     <main class="gate">
       <h1>Headgate</h1>
-      <p>{detail}</p>
+      {command === undefined ? (
+        <p>{detail}</p>
+      ) : (
+        <>
+          <p>
+            No <code>ADMIN_TOKEN</code> is set, so nobody gets in. Set one:
+          </p>
+          <pre>{command}</pre>
+          <p>{afterwards}</p>
+        </>
+      )}
       <p>
         Any long random text will do, as <code>openssl rand -hex 32</code> makes it. Calls pass
         meanwhile; only the admin routes and this page are closed.

@@ -2,7 +2,7 @@ import { ADMIN_ROLES, TOKEN_ACTOR, type AdminRole } from '../../contract/config/
 import type { AdminKeyConfig } from '../../contract/config/config.ts';
 import type { AdminAccess } from '../../contract/rpc/directory-rpc.ts';
 import { directoryOf, type Env } from '../../env.ts';
-import { howToSet, readSecret } from '../../runtime/secrets.ts';
+import { howToSet, readSecret, wayToSet } from '../../runtime/secrets.ts';
 import type { AdminContext, Who } from '../context.ts';
 import { ProblemError } from '../problem.ts';
 import { isSameHash, secretHash } from '../../runtime/digests.ts';
@@ -26,6 +26,7 @@ export function requireOpen(env: Env): void {
   throw new ProblemError(
     403,
     `No ADMIN_TOKEN is set, so the admin routes are closed. Set one: ${howToSet(env, 'ADMIN_TOKEN')}`,
+    { way: wayToSet(env, 'ADMIN_TOKEN') },
   );
 }
 

@@ -32,6 +32,13 @@ export const problemSchema = z.object({
     .optional()
     .describe('The first 50 fields that are wrong.'),
   more: z.int().min(0).optional().describe('How many more there are.'),
+  command: z
+    .string()
+    .optional()
+    .describe(
+      'The line that mends it, where there is one, as it is typed where this Headgate runs.',
+    ),
+  afterwards: z.string().optional().describe('What is to be done after that line, for people.'),
 });
 
 /** A list that goes on where `next_cursor` is sent back as `cursor`. */
@@ -95,6 +102,8 @@ const secretSchema = z.object({
   name: z.string().describe('Name of the secret.'),
   is_set: z.boolean().describe('It is there.'),
   set_with: z.string().describe('How it is set where this Headgate runs, for people.'),
+  command: z.string().describe('The line to type for that, where this Headgate runs.'),
+  afterwards: z.string().describe('What is to be done after it, for people.'),
 });
 
 /** An upstream as calls find it. */

@@ -175,6 +175,8 @@ it('names the upstreams with a secret that is not set, each secret once', () => 
     name,
     is_set: isSet,
     set_with: `${name}=…`,
+    command: `${name}=…`,
+    afterwards: '',
   });
   const ofMembers = [secret(false), secret(true, 'UPSTREAM_A'), secret(false, 'UPSTREAM_B')];
   expect(

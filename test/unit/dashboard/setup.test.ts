@@ -127,6 +127,8 @@ describe('what is missing', () => {
       name: 'UPSTREAM_OPENAI_KEY',
       is_set: isSet,
       set_with: 'UPSTREAM_OPENAI_KEY=… where it runs',
+      command: 'export UPSTREAM_OPENAI_KEY=…',
+      afterwards: 'Restart it.',
     },
   });
   const FRESH: SetupFacts = { groups: 0, keys: 0, upstreams: [OPENAI] };
@@ -137,6 +139,7 @@ describe('what is missing', () => {
     expect(states(FRESH)).toEqual([
       'Admin token: ready',
       'Directory: ready',
+      'Provider keys: open',
       'Groups: open',
       'Gateway keys: open',
     ]);
@@ -146,7 +149,11 @@ describe('what is missing', () => {
     const item = setupItems({ groups: 0, keys: 0, upstreams: [stored(false)] }).find(
       ({ title }) => title === 'Key for openai',
     );
-    expect(item?.says).toContain('UPSTREAM_OPENAI_KEY=… where it runs');
+    expect(item).toMatchObject({
+      says: 'UPSTREAM_OPENAI_KEY is not set, so calls to openai are refused:',
+      command: 'export UPSTREAM_OPENAI_KEY=…',
+      afterwards: 'Restart it.',
+    });
   });
 
   it('is nothing where all is set up', () => {

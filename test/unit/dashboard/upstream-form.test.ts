@@ -13,7 +13,13 @@ const VLLM: UpstreamInfo = {
   openai_at: '/v1',
   anthropic_at: null,
   via: null,
-  secret: { name: 'UPSTREAM_VLLM', is_set: true, set_with: 'UPSTREAM_VLLM=…' },
+  secret: {
+    name: 'UPSTREAM_VLLM',
+    is_set: true,
+    set_with: 'UPSTREAM_VLLM=…',
+    command: 'x',
+    afterwards: 'y',
+  },
   member_secrets: [],
   configured: {
     id: 'my-vllm',

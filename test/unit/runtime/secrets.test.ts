@@ -1,11 +1,16 @@
 import { expect, test } from 'vitest';
-import { howToSet, readSecret } from '../../../src/runtime/secrets.ts';
+import { howToSet, readSecret, wayToSet } from '../../../src/runtime/secrets.ts';
 
 test('a secret is set with wrangler on Cloudflare, and in the environment where Headgate hosts itself', () => {
   expect(howToSet({}, 'UPSTREAM_KEY')).toBe('npx wrangler secret put UPSTREAM_KEY');
   expect(howToSet({ BOOT_ID: 'b1' }, 'UPSTREAM_KEY')).toBe(
-    'UPSTREAM_KEY=… in the environment of npm run serve',
+    'UPSTREAM_KEY=… in the environment of npm run serve, and restart it',
   );
+  expect(wayToSet({}, 'UPSTREAM_KEY').command).toBe('npx wrangler secret put UPSTREAM_KEY');
+  expect(wayToSet({ BOOT_ID: 'b1' }, 'UPSTREAM_KEY')).toEqual({
+    command: "export UPSTREAM_KEY='…'",
+    afterwards: 'Say so where Headgate is started, and restart it.',
+  });
 });
 
 test('a secret that is empty is not set', () => {

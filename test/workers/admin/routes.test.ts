@@ -102,11 +102,15 @@ describe('an upstream', () => {
       name: 'UPSTREAM_TEST_KEY',
       is_set: true,
       set_with: 'npx wrangler secret put UPSTREAM_TEST_KEY',
+      command: 'npx wrangler secret put UPSTREAM_TEST_KEY',
+      afterwards: 'It asks for the value, and puts it in force at once.',
     });
     expect(secretOf('groq')).toEqual({
       name: 'UPSTREAM_NOT_THERE',
       is_set: false,
       set_with: 'npx wrangler secret put UPSTREAM_NOT_THERE',
+      command: 'npx wrangler secret put UPSTREAM_NOT_THERE',
+      afterwards: 'It asks for the value, and puts it in force at once.',
     });
     expect(JSON.stringify(list)).not.toContain('operator-secret-4711');
   });

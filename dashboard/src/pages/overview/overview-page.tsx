@@ -1,4 +1,6 @@
 import { useSignal } from '@preact/signals';
+import { useLocation } from 'preact-iso';
+import { useEffect, useState } from 'preact/hooks';
 import { groups, heardAt } from '../../feed.ts';
 import { NO_FILTER, type GroupFilter } from '../../model/group-filter.ts';
 import { may } from '../../session.ts';
@@ -13,7 +15,7 @@ import './overview.css';
 export function OverviewPage() {
   const filter = useSignal<GroupFilter>(NO_FILTER);
   if (heardAt.value === null) return <Head isBusy />;
-  if (groups.value.length === 0) return <Fresh />;
+  if (groups.value.length === 0) return <NoGroup />;
   return (
     <div class="overview">
       <Head />
@@ -40,6 +42,20 @@ function Head({ isBusy = false }: { readonly isBusy?: boolean }) {
       {!isBusy && <TotalsLine />}
     </div>
   );
+}
+
+/** Whether this load of the page has led to the set-up already: who comes back from there wants to see the groups. */
+let hasLed = false;
+
+/** Leads a newcomer to the set-up, once, and says afterwards what will be here. */
+function NoGroup() {
+  const { route } = useLocation();
+  const [leads] = useState(() => !hasLed);
+  useEffect(() => {
+    if (leads) route('/admin/setup', true);
+    hasLed = true;
+  }, []);
+  return leads ? <Head isBusy /> : <Fresh />;
 }
 
 function Fresh() {

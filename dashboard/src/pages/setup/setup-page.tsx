@@ -76,7 +76,8 @@ function Check({ item }: { readonly item: SetupItem }) {
       </span>
       <b>{item.title}</b> <small>{word}</small>
       <span class="says">
-        {item.says} {item.href !== undefined && <a href={item.href}>{item.link}</a>}
+        {item.says} {item.command !== undefined && <code>{item.command}</code>} {item.afterwards}{' '}
+        {item.href !== undefined && <a href={item.href}>{item.link}</a>}
       </span>
     </li>
   );

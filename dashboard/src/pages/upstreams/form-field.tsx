@@ -18,6 +18,8 @@ export interface FieldText {
   readonly isLong?: boolean;
   /** Values to choose from, with their words. */
   readonly options?: readonly (readonly [string, string])[];
+  /** Values that may be chosen in place of a typed one. */
+  readonly choices?: readonly string[];
 }
 
 interface Props {
@@ -31,7 +33,7 @@ interface Props {
 
 /** One field with its label, its help and its error. */
 export function FormField({ text, help, value, errors, change }: Props) {
-  const { name, label, options, placeholder = '', isLong = false } = text;
+  const { name, label, options, choices, placeholder = '', isLong = false } = text;
   const id = `upstream-${name}`;
   const own = text.path ?? name;
   const wrong = errors.find(({ path }) => path.split(/[.[]/)[0] === own);
@@ -62,7 +64,16 @@ export function FormField({ text, help, value, errors, change }: Props) {
           placeholder={placeholder}
           required={text.isRequired ?? false}
           spellcheck={false}
+          list={choices === undefined ? undefined : `${id}-choices`}
+          autocomplete="off"
         />
+      )}
+      {choices !== undefined && (
+        <datalist id={`${id}-choices`}>
+          {choices.map((choice) => (
+            <option value={choice} />
+          ))}
+        </datalist>
       )}
       <p id={`${id}-help`} class="help">
         {wrong !== undefined && <strong class="wrong">{wrong.message}. </strong>}

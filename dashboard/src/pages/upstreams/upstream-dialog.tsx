@@ -3,40 +3,52 @@ import { api, type Problem } from '../../api.ts';
 import { differencesOf, formOf, patchOf, type UpstreamForm } from '../../model/upstream-form.ts';
 import type { UpstreamInfo } from '../../model/upstream-view.ts';
 import { complain, say } from '../../ui/toasts.tsx';
+import { KeySteps } from './key-steps.tsx';
 import { UpstreamFields } from './upstream-fields.tsx';
 
 interface Props {
   /** Null: a new one. */
   readonly upstream: UpstreamInfo | null;
+  /** All that there are: a new one by the name of one of them changes that. */
+  readonly known: readonly UpstreamInfo[];
   /** The version that was shown when it was opened. */
   readonly etag: string | null;
+  /** Told when something is saved, and the dialog goes on. */
+  readonly changed: () => void;
   readonly close: (isChanged: boolean) => void;
 }
 
-/** Edits what is configured of an upstream. Nothing is sent before it is saved. */
-export function UpstreamDialog({ upstream, etag, close }: Props) {
+/**
+ * Edits what is configured of an upstream. Nothing is sent before it is saved. Whoever stores a key is led on until calls
+ * go by it.
+ */
+export function UpstreamDialog({ upstream, known, etag, changed, close }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [base, setBase] = useState({ upstream, etag });
   const [form, setForm] = useState<UpstreamForm>(() => formOf(upstream));
   const [problem, setProblem] = useState<Problem | null>(null);
   const [changedMeanwhile, setChangedMeanwhile] = useState<readonly string[] | null>(null);
   const [isBusy, setBusy] = useState(false);
+  const [stored, setStored] = useState<string | null>(null);
   useEffect(() => dialog.current?.showModal(), []);
   const patch = patchOf(formOf(base.upstream), form);
+  const id = form.id.trim();
+  const named = upstream ?? known.find((one) => one.id === id) ?? null;
 
   const save = async (): Promise<void> => {
     setBusy(true);
-    const result = await send(form, patch, upstream === null, base.etag);
+    const result = await send(form, patch, named === null, base.etag);
     setBusy(false);
     if (result.ok) {
-      say(`${form.id} is saved.`);
+      say(`${id} is saved.`);
       for (const warning of result.body.warnings) complain(warning);
-      close(true);
-      return;
+      if (typeof patch['auth'] !== 'object' || patch['auth'] === null) return close(true);
+      changed();
+      return setStored(id);
     }
     setProblem(result.status === 412 ? null : result.problem);
     if (result.status !== 412) return;
-    const now = await api('getUpstream', { params: { id: form.id } });
+    const now = await api('getUpstream', { params: { id } });
     setChangedMeanwhile(now.ok ? differencesOf(base.upstream, now.body) : []);
     // The next save is on top of what is known now.
     setBase({ upstream: now.ok ? now.body : base.upstream, etag: now.etag ?? result.etag });
@@ -49,10 +61,12 @@ export function UpstreamDialog({ upstream, etag, close }: Props) {
       ref={dialog}
       class="upstream-dialog"
       aria-labelledby="upstream-title"
-      onClose={() => close(false)}
+      onClose={() => close(stored !== null)}
     >
-      <h2 id="upstream-title">{title}</h2>
+      <h2 id="upstream-title">{stored === null ? title : `A key for ${stored}`}</h2>
+      {stored !== null && <KeySteps id={stored} />}
       <form
+        hidden={stored !== null}
         onSubmit={(event) => {
           event.preventDefault();
           save().catch(() => complain('It could not be saved.'));
@@ -63,7 +77,8 @@ export function UpstreamDialog({ upstream, etag, close }: Props) {
           form={form}
           change={setForm}
           isNew={upstream === null}
-          builtIn={upstream?.is_built_in ? upstream : null}
+          known={known}
+          builtIn={named?.is_built_in ? named : null}
           errors={problem?.errors ?? []}
         />
         {problem !== null && <p role="alert">{problem.detail}</p>}

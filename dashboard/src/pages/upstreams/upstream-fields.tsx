@@ -1,5 +1,5 @@
 import { DIALECTS } from '../../../../src/contract/dialect.ts';
-import type { UpstreamForm } from '../../model/upstream-form.ts';
+import { secretNameFor, type UpstreamForm } from '../../model/upstream-form.ts';
 import type { UpstreamInfo } from '../../model/upstream-view.ts';
 import { FormField, type FieldText, type TextName } from './form-field.tsx';
 import { useHelp } from './use-help.ts';
@@ -8,13 +8,15 @@ interface Props {
   readonly form: UpstreamForm;
   readonly change: (form: UpstreamForm) => void;
   readonly isNew: boolean;
+  /** Ids to choose from, of what there is. */
+  readonly known: readonly UpstreamInfo[];
   /** Values that hold where a field is left empty; null: it is not built in. */
   readonly builtIn: UpstreamInfo | null;
   readonly errors: readonly { readonly path: string; readonly message: string }[];
 }
 
 /** The fields of an upstream, each with its help and what the server found wrong with it. */
-export function UpstreamFields({ form, change, isNew, builtIn, errors }: Props) {
+export function UpstreamFields({ form, change, isNew, known, builtIn, errors }: Props) {
   const help = useHelp();
   const field = (text: FieldText) => (
     <FormField
@@ -38,8 +40,8 @@ export function UpstreamFields({ form, change, isNew, builtIn, errors }: Props) 
   );
   return (
     <>
-      {isNew && field(ID)}
-      {mainFields(builtIn).map(field)}
+      {isNew && field({ ...ID, choices: known.map(({ id }) => id) })}
+      {mainFields(builtIn, form.id).map(field)}
       {tick('is_keyless', 'Takes no key: nobody’s is sent there')}
       {tick('enabled', 'Takes calls')}
       <details open={errors.some(({ path }) => !MAIN_PATHS.has(path))}>
@@ -61,7 +63,7 @@ const ID: FieldText = {
   isRequired: true,
 };
 
-function mainFields(builtIn: UpstreamInfo | null): readonly FieldText[] {
+function mainFields(builtIn: UpstreamInfo | null, id: string): readonly FieldText[] {
   const byDefault = builtIn === null ? 'openai (default)' : `${builtIn.dialect} (built in)`;
   return [
     {
@@ -79,7 +81,7 @@ function mainFields(builtIn: UpstreamInfo | null): readonly FieldText[] {
       name: 'secret',
       path: 'auth',
       label: "Secret with the operator's key",
-      placeholder: 'UPSTREAM_MY_KEY',
+      placeholder: secretNameFor(id),
     },
   ];
 }

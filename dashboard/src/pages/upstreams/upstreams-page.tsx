@@ -13,7 +13,9 @@ import './upstreams.css';
 export function UpstreamsPage() {
   const { upstreams, etag, problem, again } = useUpstreams();
   const [query, setQuery] = useQuery();
-  const [edited, setEdited] = useState<UpstreamInfo | 'new' | null>(null);
+  const [edited, setEdited] = useState<UpstreamInfo | 'new' | null>(
+    query['add'] === undefined ? null : 'new',
+  );
   const searched = query['q'] ?? '';
   const found = upstreams?.filter((one) => isFound(one, searched)) ?? [];
   const used = found.filter(isUsed);
@@ -70,9 +72,12 @@ export function UpstreamsPage() {
       {edited !== null && (
         <UpstreamDialog
           upstream={edited === 'new' ? null : edited}
+          known={upstreams ?? []}
           etag={etag}
+          changed={again}
           close={(isChanged) => {
             setEdited(null);
+            setQuery({ add: undefined });
             if (isChanged) again();
           }}
         />
