@@ -7,7 +7,7 @@ export interface SetupItem {
   readonly says: string;
   /** The line that mends it. */
   readonly command?: string;
-  /** What is to be done after that line. */
+  /** The step after that line. */
   readonly afterwards?: string;
   readonly href?: string;
   readonly link?: string;

@@ -8,7 +8,7 @@ import { emptyWindow, usedAt, wholeAt } from './window.ts';
 export interface RateRoom {
   readonly name: Exclude<LimitName, 'startsPerS'>;
   readonly limit: number;
-  /** What may still be taken before the minute, or the day, is full. */
+  /** The amount that may still be taken before the minute, or the day, is full. */
   readonly left: number;
   /** How long until the limit is whole again, if nobody takes from it, in milliseconds. */
   readonly resetMs: number;
