@@ -3,7 +3,7 @@ import type { markerSchema } from '../contract/admin/observation-schemas.ts';
 import type { AutoGroupConfig } from '../contract/config/config.ts';
 import type { AuditChange, AuditEntry } from '../contract/audit.ts';
 import type { PoolMarker } from '../contract/history.ts';
-import { KEY_PREFIX } from '../routing/key-groups.ts';
+import { KEY_PREFIX, TEAM_PREFIX } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 
 /** One mark on a chart. */
@@ -12,6 +12,7 @@ export type Marker = z.output<typeof markerSchema>;
 /** Lists the paths under which the audit log tells of a group. An automatic one may be configured, and have been before. */
 export function auditPathsOf(group: string): string[] {
   if (group.startsWith(KEY_PREFIX)) return [`keys[${group.slice(KEY_PREFIX.length)}]`];
+  if (group.startsWith(TEAM_PREFIX)) return [`teams[${group.slice(TEAM_PREFIX.length)}]`];
   const own = `groups[${group}]`;
   return group.startsWith(AUTO_PREFIX) ? [own, `auto_groups[${group}]`] : [own];
 }

@@ -1,6 +1,6 @@
 import { isHeld, switchesOf } from '../routing/auto-group-switches.ts';
 import type { Config } from '../contract/config/config.ts';
-import { definedGroup, KEY_PREFIX } from '../routing/key-groups.ts';
+import { definedGroup, KEY_PREFIX, kindOfLimits, TEAM_PREFIX } from '../routing/key-groups.ts';
 import { ownPool } from '../routing/pool.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { PoolReply, Directory } from '../overview/pools.ts';
@@ -31,7 +31,7 @@ function isHeldAuto(config: Config, name: string): boolean {
  */
 export function poolsOf({ pools, config }: Directory, name: string): Directory['pools'] {
   const known = pools.filter((pool) => pool.group === name);
-  const group = name.startsWith(KEY_PREFIX) ? definedGroup(config, name) : undefined;
+  const group = kindOfLimits(name) === null ? undefined : definedGroup(config, name);
   const own = group === undefined ? null : ownPool(group);
   return known.length === 0 && own !== null ? [own] : known;
 }
@@ -56,6 +56,12 @@ export function noGroup(name: string): ProblemError {
     return new ProblemError(
       404,
       `"${name}" is made of the limits of a key. Change those: PATCH /keys/${name.slice(KEY_PREFIX.length)}.`,
+    );
+  }
+  if (name.startsWith(TEAM_PREFIX)) {
+    return new ProblemError(
+      404,
+      `"${name}" is made of the limits of a team. Change those: PATCH /teams/${name.slice(TEAM_PREFIX.length)}.`,
     );
   }
   return new ProblemError(404, `There is no group "${name}".`);

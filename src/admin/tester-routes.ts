@@ -1,6 +1,6 @@
 import type { Env } from '../env.ts';
 import type { Snapshot } from '../contract/rpc/directory-rpc.ts';
-import { KEY_PREFIX } from '../routing/key-groups.ts';
+import { kindOfLimits } from '../routing/key-groups.ts';
 import { REASONS, type ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { chooseUpstream } from '../routing/choose-upstream.ts';
@@ -156,7 +156,7 @@ function tooMany(placements: readonly Placement[]): ErrorReply | null {
 
 function shown(placement: Placement, lane: ReturnType<typeof laneOf>) {
   const { group, partition, config, assumed, isOfProvider } = placement;
-  const kind = config === null ? 'automatic' : group.startsWith(KEY_PREFIX) ? 'key' : 'configured';
+  const kind = config === null ? 'automatic' : (kindOfLimits(group) ?? 'configured');
   return {
     group,
     kind,

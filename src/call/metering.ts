@@ -234,7 +234,15 @@ export class Metering {
     return ({ config }): Settlement => {
       const price = this.#priceFor(config);
       const usd = price === null ? 0 : costUsd(price, billed);
-      return { requests: 1, inputTokens, outputTokens, usd, seen };
+      return {
+        requests: 1,
+        inputTokens,
+        outputTokens,
+        usd,
+        seen,
+        cachedTokens: billed.cacheReadTokens,
+        isUnpriced: price === null,
+      };
     };
   }
 

@@ -24,6 +24,7 @@ import { modelWarnings } from './check/models.ts';
 import { operationErrors } from './check/operations.ts';
 import { jurisdictionWarnings } from './check/jurisdictions.ts';
 import { spillErrors } from './check/spill.ts';
+import { teamWarnings } from './check/teams.ts';
 import { unknownUpstream } from './check/unknown-upstream.ts';
 import {
   accountErrors,
@@ -70,6 +71,7 @@ export function checkConfig(
       ...configuredAutoErrors(config, upstreams),
       ...duplicates('keys', 'id', config.keys),
       ...duplicates('keys', 'hash', config.keys),
+      ...duplicates('teams', 'id', config.teams),
       ...duplicates('admin_keys', 'id', config.admin_keys),
       ...duplicates('admin_keys', 'hash', config.admin_keys),
       ...adminKeyErrors(config),
@@ -97,6 +99,7 @@ export function checkConfig(
       ...jurisdictionWarnings(config, options),
       ...config.groups.flatMap((group) => budgetWarnings(group, config, upstreams)),
       ...modelWarnings(config, upstreams),
+      ...teamWarnings(config),
       ...crowdWarnings(config),
     ],
   };

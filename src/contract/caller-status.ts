@@ -29,7 +29,7 @@ const waitingSchema = z.object({
 
 const callerGroupSchema = z.object({
   name: z.string().describe('Name of the group.'),
-  kind: z.enum(['configured', 'automatic', 'key']).describe('Kind of the group.'),
+  kind: z.enum(['configured', 'automatic', 'key', 'team']).describe('Kind of the group.'),
   partition: z
     .string()
     .nullable()

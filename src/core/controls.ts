@@ -1,6 +1,7 @@
 import type { InstantMs } from './words/ids.ts';
 import type { RateSettings } from './words/limits.ts';
 import { closedBreaker, rebase as rebaseBreaker, type Breaker } from './parts/breaker.ts';
+import { emptyCosts, type Costs } from './parts/costs.ts';
 import { emptyCeiling, rebase as rebaseCeiling, type Ceiling } from './parts/ceiling.ts';
 import { noLag, rebase as rebaseLag, type Lag } from './parts/lag.ts';
 import { noOutage, rebase as rebaseOutage, type Outage } from './parts/outage.ts';
@@ -16,6 +17,8 @@ import { emptyTokenFactors, type TokenFactors } from './parts/token-factors.ts';
 export interface Controls {
   readonly rates: Rates;
   readonly spend: Spend;
+  /** Those of all calls of the group, whatever member they run at: a member's own stay empty. */
+  readonly costs: Costs;
   readonly ceiling: Ceiling;
   readonly pause: Pause;
   readonly breaker: Breaker;
@@ -29,6 +32,7 @@ export function emptyControls(now: InstantMs): Controls {
   return {
     rates: emptyRates(),
     spend: emptySpend(),
+    costs: emptyCosts(),
     ceiling: emptyCeiling(now),
     pause: emptyPause(),
     breaker: closedBreaker(),

@@ -154,7 +154,7 @@ function grant(
     state,
     member,
     waiter.demand,
-    ticket.estimate?.inputTokens ?? null,
+    { estimate: ticket.estimate, hasWaited: waiter.arrival !== null },
     now,
   );
   const heirOf = mayInherit(waiter) ? takeVacated(state.bound, member.id, leaseId, now) : [];

@@ -160,11 +160,10 @@ export function claimGranted(
   bound.grantedBefore.delete(leaseId);
   const { id: ticketId, holder, lane, slots, estimate } = ticket;
   const demand = demandAt(demandOf(controls.factors, state.guessRates, ticket), there.id);
-  const reserved = reservationOf(
-    isMeteredAt(state, there.id),
-    demand,
-    estimate?.inputTokens ?? null,
-  );
+  const reserved = reservationOf(isMeteredAt(state, there.id), demand, {
+    estimate,
+    hasWaited: false,
+  });
   const none = { attachment: null, hasLapsed: false, heldMs: 0, nested: null, heirOf: [] };
   const claim = { leaseId, ticketId, holder, lane, member, slots, reserved, ...none };
   return claimLease(state, claim, now);

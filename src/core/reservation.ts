@@ -1,7 +1,8 @@
 import type { InstantMs, MemberId } from './words/ids.ts';
 import type { RateSettings } from './words/limits.ts';
-import type { Usage, Demand, Reserved, Settlement } from './words/usage.ts';
+import type { CallEstimate, Usage, Demand, Reserved, Settlement } from './words/usage.ts';
 import { amountsOf, returnAhead, useAhead, type Amounts } from './parts/ahead.ts';
+import { noteCost } from './parts/costs.ts';
 import { demandAt } from './parts/demand.ts';
 import { limitsAdded, limitsOf } from './parts/rate-limits.ts';
 import { refundDebts, refund as refundRates, settle as settleRates, take } from './parts/rates.ts';
@@ -12,6 +13,13 @@ import { ledgersOf, memberOf } from './members.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteUsage } from './stats.ts';
 
+/** A call as its reservation is made of it. */
+interface Estimated {
+  /** Null: nothing was measured of it. */
+  readonly estimate: CallEstimate | null;
+  readonly hasWaited: boolean;
+}
+
 const NOTHING = { requests: 0, inputTokens: 0, outputTokens: 0, usd: 0 };
 
 /** Takes of rates and budgets, the member's and those over all, what a call demands besides slots. Null: there is nothing to take. */
@@ -19,14 +27,10 @@ export function reserveFor(
   state: GroupState,
   member: Member,
   wanted: Demand,
-  inputEstimate: number | null,
+  call: Estimated,
   now: InstantMs,
 ): Reserved | null {
-  const reserved = reservationOf(
-    isMeteredAt(state, member.id),
-    demandAt(wanted, member.id),
-    inputEstimate,
-  );
+  const reserved = reservationOf(isMeteredAt(state, member.id), demandAt(wanted, member.id), call);
   if (reserved === null) return null;
   const { demand, usd } = reserved;
   for (const { controls, settings, ahead } of ledgersOf(state, member)) {
@@ -46,10 +50,13 @@ export function isMeteredAt({ settings, members }: GroupState, member: MemberId)
 export function reservationOf(
   isMetered: boolean,
   { requests, inputTokens, outputTokens, usd }: Demand,
-  inputEstimate: number | null,
+  { estimate, hasWaited }: Estimated,
 ): Reserved | null {
-  if (!isMetered && inputEstimate === null) return null;
-  return { demand: { requests, inputTokens, outputTokens }, usd, inputEstimate };
+  if (!isMetered && estimate === null) return null;
+  const demand = { requests, inputTokens, outputTokens };
+  const reserved = { demand, usd, inputEstimate: estimate?.inputTokens ?? null };
+  if (estimate?.isBilled !== true) return reserved;
+  return { ...reserved, billed: hasWaited ? 'waited' : 'at_once' };
 }
 
 /**
@@ -105,10 +112,32 @@ export function settleLease(
   }
   if (actual === 'unused') return;
   noteUsage(state, member, used, actualUsd);
+  noteBilled(state, lease.holder, reserved, actual, now);
   const { inputEstimate } = reserved;
   const seen = actual?.seen ?? null;
   if (seen === null || inputEstimate === null || model === null) return;
   observeUsage(state.controls.factors, model, { inputEstimate, ...seen });
+}
+
+/**
+ * Puts a call into the costs of its group, if it stands there. One that its upstream did not serve used nothing. Where nobody
+ * says what it used, what was reserved counts, as in the budgets.
+ */
+function noteBilled(
+  { controls: { costs } }: GroupState,
+  { caller: key, model }: Lease['holder'],
+  reserved: Reserved,
+  actual: Settlement | null,
+  now: InstantMs,
+): void {
+  if (reserved.billed === undefined) return;
+  const { inputTokens, outputTokens } = actual === null ? reserved.demand : (actual.seen ?? actual);
+  const usd = actual === null ? reserved.usd : actual.usd;
+  if (usd === 0 && inputTokens + outputTokens === 0) return;
+  const isUnpriced = actual === null ? usd === 0 : actual.isUnpriced === true;
+  const hasWaited = reserved.billed === 'waited';
+  const used = { usd, inputTokens, outputTokens, cachedTokens: actual?.cachedTokens ?? 0 };
+  noteCost(costs, { key, model, ...used, isUnpriced, hasWaited }, now);
 }
 
 /** Moves what a lease has reserved from one member to another. The limits over all members count it as before. */

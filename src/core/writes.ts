@@ -8,6 +8,7 @@ import {
   type BoundRow,
   type Part,
 } from './parts/bound.ts';
+import { takeClosed, type DayCosts } from './parts/costs.ts';
 import { setAhead, type Amounts } from './parts/ahead.ts';
 import { queueLength } from './parts/queue.ts';
 import { leftOf } from './parts/rates.ts';
@@ -35,6 +36,8 @@ export interface GroupWrite {
 export interface Kept {
   readonly controls: Controls;
   readonly ahead: Amounts;
+  /** Days of the costs that are over, to be written in rows of their own. */
+  readonly closedDays: readonly DayCosts[];
   /** The same of each member. Absent: the group names none. */
   readonly members?: Readonly<Record<MemberId, KeptMember>>;
 }
@@ -68,7 +71,7 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
     const kept = setAhead(ledger.ahead, ledger.settings, room, isIdle);
     return { controls: ledger.controls, ahead: kept };
   };
-  const own = keep({ controls, settings, ahead });
+  const own = { ...keep({ controls, settings, ahead }), closedDays: takeClosed(controls.costs) };
   if (!isSplit(state) && state.members.size === 1) return { bound: issued, isInRing, kept: own };
   const members = [...state.members.values()].filter((member) => member.controls !== controls);
   const ofMembers = members.map((member) => {

@@ -1,6 +1,6 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { ChangedAt } from '../contract/rpc/directory-rpc.ts';
-import { keyGroups, keyWeights } from '../routing/key-groups.ts';
+import { keyWeights, limitGroups } from '../routing/key-groups.ts';
 import { matchingGroups } from '../routing/configured-auto-groups.ts';
 import { wayOfCalls } from '../routing/way-of-calls.ts';
 import { ownPool, poolKey, takesCalls, type PlacedPool } from '../routing/pool.ts';
@@ -100,9 +100,9 @@ function changedAutoGroups(before: Config, next: Config): string[] {
   return [...names].filter((name) => !same(old?.get(name), now?.get(name)));
 }
 
-/** Lists the configured groups, and those that the limits of keys make. */
+/** Lists the configured groups, and those that the limits of keys and teams make. */
 function allGroups(config: Config): GroupConfig[] {
-  return [...config.groups, ...keyGroups(config)];
+  return [...config.groups, ...limitGroups(config)];
 }
 
 /** Compares by text: both sides come from one schema, which writes its fields in one order. */

@@ -17,15 +17,17 @@ import { NOT_TOLD_BEFORE } from '../contract/status.ts';
 import type { Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupDefinition, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
+import type { KnownCosts } from '../contract/rpc/costs-rpc.ts';
 import type { KnownPool, PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
 import { windowMsOf } from '../runtime/resting.ts';
 import { PresenceList } from './presence-list.ts';
-import { definedGroup, KEY_PREFIX, keyWeights } from '../routing/key-groups.ts';
+import { definedGroup, keyWeights, kindOfLimits } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { poolKey, poolOf, takesCalls, type PlacedPool } from '../routing/pool.ts';
 import { changesBetween } from '../config/changes-between.ts';
 import { AccountList } from './account-list.ts';
 import { AuditLog } from './audit-log.ts';
+import { CostList } from './cost-list.ts';
 import { changeBetween, changedAtWith, ownPoolsToTell } from './changes.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
 import { pause } from '../runtime/background.ts';
@@ -69,6 +71,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #store: DirectoryStore;
   readonly #list: PoolList;
   readonly #presence: PresenceList;
+  readonly #costs: CostList;
   readonly #accounts: AccountList;
   readonly #audit: AuditLog;
   readonly #versions: VersionList;
@@ -86,6 +89,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#store = new DirectoryStore(ctx.storage.sql);
     this.#list = new PoolList(ctx.storage.sql);
     this.#presence = new PresenceList(ctx.storage.sql, env.BOOT_ID ?? '', windowMsOf(env));
+    this.#costs = new CostList(ctx.storage.sql);
     this.#audit = new AuditLog(ctx.storage.sql);
     this.#versions = new VersionList(ctx.storage.sql);
     this.#accounts = new AccountList(ctx.storage.sql);
@@ -193,6 +197,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   async rest(present: PresentPool): Promise<void> {
     const pool = this.#placed(present);
     if (!this.#isKnown(pool)) return;
+    this.#costs.note(pool, Date.now());
     this.#presence.rest(pool, Date.now());
     this.#flushSoon();
   }
@@ -202,6 +207,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     // It counts as not told until it has this answer.
     if (this.#isLeftAlone(pool)) this.#list.noteTold(pool, this.#versionFor(pool.group));
     if (this.#isKnown(pool)) {
+      this.#costs.note(pool, Date.now());
       this.#presence.wake(pool);
       this.#flushSoon();
     }
@@ -214,6 +220,10 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   async presence(): Promise<KnownPool[]> {
     return this.#presence.all(Date.now());
+  }
+
+  async costs(period: string): Promise<KnownCosts[]> {
+    return this.#costs.of(period);
   }
 
   async awake(span: WatchSpan): Promise<PlacedPool[]> {
@@ -329,11 +339,12 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   }
 
   #flushSoon(): void {
-    if (this.#isFlushing || !this.#presence.hasUnwritten) return;
+    if (this.#isFlushing || !(this.#presence.hasUnwritten || this.#costs.hasUnwritten)) return;
     this.#isFlushing = true;
     const flush = (): void => {
       this.#isFlushing = false;
       this.#presence.flush();
+      this.#costs.flush();
     };
     this.ctx.waitUntil(pause(SAID_WRITTEN_EVERY_MS).then(flush));
   }
@@ -349,7 +360,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
    */
   #forget(pool: PlacedPool): void {
     const { group, partition } = pool;
-    const isMadeByUs = group.startsWith(AUTO_PREFIX) || group.startsWith(KEY_PREFIX);
+    const isMadeByUs = group.startsWith(AUTO_PREFIX) || kindOfLimits(group) !== null;
     if (partition !== null || isMadeByUs) this.#presence.forget(pool);
   }
 

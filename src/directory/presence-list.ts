@@ -91,10 +91,10 @@ export class PresenceList {
   }
 
   #note(present: PresentPool, idleSince: number): void {
-    const { window, idleMs: _idleMs, said: _said, ...pool } = present;
+    const { window, idleMs, said, costs: _costs, ...pool } = present;
     const known = { pool, window, idleSince: idleSince === 0 ? null : idleSince };
     this.#known.set(poolKey(pool), known);
-    this.#unwritten.set(poolKey(pool), { ...present, idleSince });
+    this.#unwritten.set(poolKey(pool), { ...pool, window, idleMs, said, idleSince });
   }
 
   /** Writes what pools said, all at once: each by itself would be a commit that others wait for. */

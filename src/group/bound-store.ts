@@ -5,6 +5,7 @@ import type { BoundRow } from '../core/parts/bound.ts';
 import type { Stored } from '../core/recover.ts';
 import { instant, type InstantMs, type LeaseId } from '../core/words/ids.ts';
 import type { GroupWrite } from '../core/writes.ts';
+import type { CostRows } from './cost-rows.ts';
 import { takeOldLeases } from './old-leases.ts';
 import type { GroupStore } from './store.ts';
 import type { Tables } from './tables.ts';
@@ -68,6 +69,7 @@ interface RingRow extends Record<string, SqlStorageValue> {
 export class BoundStore {
   readonly #tables: Tables;
   readonly #store: GroupStore;
+  readonly #costs: CostRows;
   readonly #bootId: string;
   /** The place that is written to, since when, and what ended by the rows that were in it. */
   #place = -1;
@@ -75,9 +77,10 @@ export class BoundStore {
   #placeEnded: readonly LeaseId[] = [];
   #placeLapsed: readonly LeaseId[] = [];
 
-  constructor(tables: Tables, store: GroupStore, bootId: string) {
+  constructor(tables: Tables, store: GroupStore, costs: CostRows, bootId: string) {
     this.#tables = tables;
     this.#store = store;
+    this.#costs = costs;
     this.#bootId = bootId;
     tables.declare(
       'CREATE TABLE IF NOT EXISTS bound (place INTEGER PRIMARY KEY, boot TEXT NOT NULL, data TEXT NOT NULL)',
@@ -139,7 +142,8 @@ export class BoundStore {
     const bound = minute === null ? row : { ...row, minute };
     if (isInRing) this.#writePlace(bound);
     if (kept === null) return;
-    const { controls, ahead, members } = kept;
+    const { controls, ahead, members, closedDays } = kept;
+    this.#costs.write(closedDays);
     const ofMembers = members === undefined ? {} : { members };
     const keptRow: KeptRow = { ...controls, ahead, ...ofMembers, bound, boot: this.#bootId };
     this.#store.remember('controls', JSON.stringify(keptRow));
@@ -190,6 +194,7 @@ function withDefaults(controls: Partial<Controls>, now: InstantMs): Controls {
     ceiling: { ...empty.ceiling, ...controls.ceiling },
     lag: { ...empty.lag, ...controls.lag },
     spend: { ...empty.spend, ...controls.spend },
+    costs: { ...empty.costs, ...controls.costs },
     outage: { ...empty.outage, ...controls.outage },
   };
 }

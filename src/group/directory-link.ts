@@ -39,6 +39,8 @@ interface DirectoryLinkParts {
   readonly onChange: OnChange;
   /** How the pool is, as the directory keeps it. */
   readonly said: () => string;
+  /** Makes what the directory keeps of its costs; null: it has none. */
+  readonly costs: () => string | null;
   readonly idleMs: () => number;
   /** The directory knows that the pool is in use, and tells it of changes. */
   readonly isInWindow: () => boolean;
@@ -205,10 +207,12 @@ export class DirectoryLink {
   }
 
   #present(window: number): PresentPool {
-    const { identity, idleMs, said } = this.#parts;
+    const { identity, idleMs, said, costs } = this.#parts;
     const { config } = this.#definition;
     const place = config === null ? {} : { jurisdiction: config.jurisdiction };
-    return { ...identity, ...place, window, idleMs: idleMs(), said: said() };
+    const told = costs();
+    const ofCosts = told === null ? {} : { costs: told };
+    return { ...identity, ...place, window, idleMs: idleMs(), said: said(), ...ofCosts };
   }
 
   /**

@@ -1,5 +1,6 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { PoolPreview } from '../contract/rpc/change-preview.ts';
+import type { PeriodCosts } from '../contract/rpc/costs-rpc.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { PoolReport, WatchRequest } from '../contract/rpc/feed-rpc.ts';
 import {
@@ -157,6 +158,10 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
 
   async history(fromMs: number, toMs: number, stepMs: number): Promise<PoolHistory> {
     return this.#pool.view.history(fromMs, toMs, stepMs);
+  }
+
+  async costs(period: string): Promise<PeriodCosts> {
+    return this.#pool.view.costs(period);
   }
 
   async decisions(filter: DecisionFilter): Promise<DecisionInfo[]> {

@@ -16,6 +16,7 @@ import { AcquireCalls } from './acquire-calls.ts';
 import { Batch } from './batch.ts';
 import { BoundStore } from './bound-store.ts';
 import { identityOf, settingsOf, warningBoundsOf, type PoolIdentity } from './definition.ts';
+import { CostRows } from './cost-rows.ts';
 import { DirectoryLink } from './directory-link.ts';
 import { EffectRunner, type Granted } from './effects.ts';
 import { HandOver } from './hand-over.ts';
@@ -23,6 +24,7 @@ import { Idleness, isInUse } from './idleness.ts';
 import { firstAttachment } from './lease-handle.ts';
 import { Leases } from './leases.ts';
 import { Loans } from './loans.ts';
+import { CostView } from './observe/cost-view.ts';
 import { Observation } from './observe/observation.ts';
 import { PoolView } from './observe/pool-view.ts';
 import { Operator } from './operator.ts';
@@ -62,7 +64,8 @@ export class Pool {
     const identity = identityOf(host?.name ?? ctx.id.name ?? '');
     const tables = tablesOf(ctx, identity, host);
     const store = new GroupStore(tables);
-    const bounds = new BoundStore(tables, store, env.BOOT_ID ?? '');
+    const costRows = new CostRows(tables);
+    const bounds = new BoundStore(tables, store, costRows, env.BOOT_ID ?? '');
     const waitUntil = (work: Promise<unknown>): void => ctx.waitUntil(work);
     const onChange = (moved: boolean): void => this.shell.reconfigure(moved);
     const isOnTrial = host !== null;
@@ -75,6 +78,7 @@ export class Pool {
       onChange,
       isOnTrial,
       said: () => JSON.stringify(this.view.said()),
+      costs: () => costs.said(now()),
       idleMs: () => idleness.forMs(now()),
       isInWindow: () => presence.isInWindow,
       nextWindow: () => presence.nextWindow(),
@@ -89,6 +93,7 @@ export class Pool {
     const settings = settingsOf(link.definition, waiters, identity.partition);
     const first = firstAttachment(startedAt, stored.leases.length > 0);
     const state = recover(settings, stored, first, tables.isOpen, startedAt);
+    const costs = new CostView(state.controls, costRows);
     const observation = new Observation(
       state,
       {
@@ -168,7 +173,7 @@ export class Pool {
     this.presence = presence;
     this.recallsWindow = tables.isOpen && stored.isOfProcess;
     this.operator = new Operator(shell, batch, parked, link);
-    this.view = new PoolView({ shell, identity, link, idleness, observation, acquires });
+    this.view = new PoolView({ shell, identity, link, idleness, observation, acquires, costs });
     idleness.note(state, startedAt);
     // Written at once: whatever was handed out before counts from now on, and an older instance cannot write any more.
     if (slotsHeld(state) > 0) rows.write(true);

@@ -4,7 +4,7 @@ import { NOT_TOLD_BEFORE, type PoolStatus, type SpendStatus } from '../contract/
 import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
 import { configuredSlots } from '../routing/configured-slots.ts';
 import { takesCalls } from '../routing/pool.ts';
-import { definedGroup, KEY_PREFIX } from '../routing/key-groups.ts';
+import { definedGroup, kindOfLimits } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { autoGroupNamed } from '../routing/auto-groups.ts';
 import type { Overlap } from '../routing/overlaps.ts';
@@ -52,7 +52,7 @@ export function groupStatus(
 }
 
 function kindOf(name: string, group: GroupConfig | null): GroupStatus['kind'] {
-  if (group !== null) return name.startsWith(KEY_PREFIX) ? 'key' : 'configured';
+  if (group !== null) return kindOfLimits(name) ?? 'configured';
   return name.startsWith(AUTO_PREFIX) ? 'automatic' : 'retired';
 }
 

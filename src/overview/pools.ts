@@ -114,7 +114,7 @@ export async function readAwake(env: Env, span: WatchSpan): Promise<ReadonlySet<
 }
 
 /** Reads what is known of pools without asking them, by their keys. Null: nothing, from a directory of before. */
-async function readPresence(env: Env): Promise<ReadonlyMap<string, KnownPool> | null> {
+export async function readPresence(env: Env): Promise<ReadonlyMap<string, KnownPool> | null> {
   try {
     const known = await within(ANSWER_MS_MAX, directoryOf(env).presence());
     return new Map(known.map((pool) => [poolKey(pool), pool]));

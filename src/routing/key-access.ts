@@ -1,5 +1,5 @@
 import type { GatewayKeyConfig } from '../contract/config/config.ts';
-import { KEY_PREFIX } from './key-groups.ts';
+import { kindOfLimits } from './key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
@@ -116,7 +116,7 @@ const matchers = new WeakMap<readonly string[], (name: string) => boolean>();
 
 function compiled({ groups }: Pick<GatewayKeyConfig, 'groups'>): (name: string) => boolean {
   const matches = matcherOf(groups);
-  return (name) => name.startsWith(KEY_PREFIX) || matches(name);
+  return (name) => kindOfLimits(name) !== null || matches(name);
 }
 
 /** Compiles globs once. A configuration of the version before says nothing of what it allows. */

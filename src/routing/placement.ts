@@ -1,7 +1,7 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { AssumedLimit } from '../contract/rpc/group-rpc.ts';
 import type { OnSaturated } from '../contract/config/reactions.ts';
-import { keyGroups } from './key-groups.ts';
+import { limitGroups } from './key-groups.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import { providerOf } from '../providers/index.ts';
@@ -149,13 +149,15 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
     return made;
   };
   // One call has one key, so of these many only that one's is looked at.
-  const ofKeys = new Map(
-    compileGroups(keyGroups(config)).flatMap((group) =>
-      group.config.match.keys.map((id) => [id, group] as const),
-    ),
+  const ofLimits = compileGroups(limitGroups(config));
+  const ofKeys = Map.groupBy(
+    ofLimits.flatMap((group) => group.config.match.keys.map((id) => ({ id, group }))),
+    ({ id }) => id,
   );
   const ownOf = (call: CallBeforeModel) =>
-    ofKeys.size === 0 ? [] : call.keyIds.flatMap((id) => ofKeys.get(id) ?? []);
+    ofKeys.size === 0
+      ? []
+      : call.keyIds.flatMap((id) => ofKeys.get(id)?.map(({ group }) => group) ?? []);
   const namesOf = (upstream: Upstream, model: string | null): ModelNames =>
     modelNames(upstream, model, of(upstream).canonical(model));
   const beforeModel = (call: CallBeforeModel) =>
@@ -164,7 +166,7 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
     groupsOf: (upstream) =>
       of(upstream).groups.flatMap((group) => (group.isTargeted ? [group.config.name] : [])),
     countsSome:
-      [...groups, ...ofKeys.values(), ...automatic.configured.values()].some(
+      [...groups, ...ofLimits, ...automatic.configured.values()].some(
         ({ modelUse }) => modelUse === 'counts',
       ) || [...automatic.saturated.values()].some(spills),
     splitsInJurisdiction: config.groups.some(

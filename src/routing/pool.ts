@@ -2,7 +2,7 @@ import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { ListedPool } from '../contract/rpc/directory-rpc.ts';
 import { jurisdictionOf, keptIn, type Env, type PlaceVariables } from '../env.ts';
 import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
-import { KEY_PREFIX, keyGroup } from './key-groups.ts';
+import { definedGroup, kindOfLimits, type KeysAndTeams } from './key-groups.ts';
 import { AUTO_PREFIX, poolName } from '../contract/pool-name.ts';
 import { hasMembers } from './members.ts';
 import { isHashed, isOwnPartition, splitPartition } from './partition.ts';
@@ -43,11 +43,12 @@ export function poolOf(
  * another jurisdiction or is split anew, and in a jurisdiction those that a release of before named by the values of
  * callers, only wait for their leases to end.
  */
-export function takesCalls(pool: PlacedPool, config: Pick<Config, 'groups' | 'keys'>): boolean {
+export function takesCalls(
+  pool: PlacedPool,
+  config: Pick<Config, 'groups'> & KeysAndTeams,
+): boolean {
   if (pool.group.startsWith(AUTO_PREFIX)) return true;
-  if (pool.group.startsWith(KEY_PREFIX)) {
-    return config.keys.some((key) => keyGroup(key)?.name === pool.group);
-  }
+  if (kindOfLimits(pool.group) !== null) return definedGroup(config, pool.group) !== undefined;
   const group = config.groups.find((candidate) => candidate.name === pool.group);
   return (
     group !== undefined &&

@@ -46,7 +46,13 @@ export function TextControl({ field, value, attributes, onChange }: ControlProps
       type="text"
       value={textOf(value)}
       onInput={({ currentTarget: { value: text } }) =>
-        onChange(text === '' && field.isOptional ? undefined : text)
+        onChange(
+          text === '' && field.isOptional
+            ? undefined
+            : text === '' && field.isNullable
+              ? null
+              : text,
+        )
       }
       autocomplete="off"
       spellcheck={false}

@@ -9,6 +9,7 @@ export const KEY_SECTIONS: readonly FieldSection[] = [
     fields: {
       id: 'Id',
       note: 'Note',
+      team: 'Team',
       expires_at: 'Expires',
     },
   },

@@ -8,6 +8,7 @@ import { changedFor, type Snapshot } from '../../contract/rpc/directory-rpc.ts';
 import { onSaturatedAt, type Placement, type RoutedCall } from '../../routing/placement.ts';
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
+import type { CallEstimate } from '../../core/words/usage.ts';
 import { leaseIdOf, ticketId as ticketIdOf } from '../../core/words/ids.ts';
 import { within } from '../../runtime/within.ts';
 import { waitsUntil, type GrantedMember, type Ticket } from './admission.ts';
@@ -51,6 +52,8 @@ export interface AdmitContext {
   readonly listener: PlaceListener | null;
   /** Null: none of the groups counts tokens or cost. */
   readonly metering: Estimator | null;
+  /** The pool in whose costs the call stands. Absent or null: none. */
+  readonly billed?: Placement | null;
   /** The group whose members the call goes by, and those that it is not to be granted at; null: it goes as called. */
   readonly members: (ExcludedMembers & { readonly group: string }) | null;
 }
@@ -86,7 +89,7 @@ export async function admitOne(
   ticket: Ticket,
   placement: Placement,
   manner: Manner,
-  { env, table, signal, ctx, after, listener, metering, members }: AdmitContext,
+  { env, table, signal, ctx, after, listener, metering, members, billed }: AdmitContext,
 ): Promise<AdmittedOne> {
   const pool = poolSource(env, placement, table);
   const byMembers = members?.group === placement.group ? members : null;
@@ -95,7 +98,7 @@ export async function admitOne(
   if (unpriced !== null) return (await changedSince({ table, env, ctx })) ?? rejected(unpriced);
   const request = {
     ...requestFor(call, ticket, placement, manner, table.snapshot),
-    ...(metering === null ? {} : { estimate: metering.estimateFor(placement) }),
+    ...(metering === null ? {} : { estimate: estimateFor(metering, placement, billed) }),
     ...(byMembers !== null && excludedIn(byMembers)),
   };
   const way =
@@ -173,6 +176,16 @@ function excludedIn({ excluded, excludedForNow }: ExcludedMembers): Partial<Excl
     ...(excluded.length > 0 && { excluded }),
     ...(excludedForNow.length > 0 && { excludedForNow }),
   };
+}
+
+/** Estimates what a group reserves for the call, and says whether the call stands in its costs. */
+function estimateFor(
+  metering: Estimator,
+  placement: Placement,
+  billed: Placement | null | undefined,
+): CallEstimate {
+  const estimate = metering.estimateFor(placement);
+  return placement === billed ? { ...estimate, isBilled: true } : estimate;
 }
 
 /**

@@ -42,9 +42,9 @@ export async function admit(
   call: RoutedCall,
   ticket: Ticket,
   placed: readonly Placement[],
-  context: AdmitContext,
+  outer: AdmitContext,
 ): Promise<Admitted> {
-  const { env, table } = context;
+  const { env, table } = outer;
   const mayShare = (table.snapshot.fullGroups?.length ?? 0) > 0;
   const placements = mayShare
     ? await Promise.all(
@@ -55,12 +55,21 @@ export async function admit(
   if (narrowest === undefined || placements.length > GROUPS_PER_CALL_MAX) {
     return rejected(tooMany(placements));
   }
+  const context = outer.metering === null ? outer : { ...outer, billed: billedOf(placements) };
   if (wider.length > 0) return admitToSeveral(call, ticket, placements, context);
   const round = ticket.rounds.begin();
   const manner = { ...round, isTry: false, waitsElsewhere: false, holdsNarrower: false };
   const one = await admitOne(call, ticket, narrowest, manner, context);
   if (one.kind === 'admitted') return { kind: 'admitted', admission: admissionOf([one], context) };
   return one.kind === 'declined' ? LEFT : one;
+}
+
+/**
+ * Finds the one of a call's pools in whose costs it stands: the narrowest that stands for something of a provider. Limits of a
+ * key or a team come on top.
+ */
+function billedOf(placements: readonly Placement[]): Placement | null {
+  return placements.find(({ isOfProvider }) => isOfProvider) ?? null;
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Exceeded, LimitName } from '../../core/words/limits.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
+import { kindOfLimits } from '../../routing/key-groups.ts';
 import type { Placement } from '../../routing/placement.ts';
 
 /** The error reply to a call whose group's object cannot be reached. */
@@ -30,15 +31,16 @@ export function overloaded({ group }: Placement): ErrorReply {
 export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply {
   const { reason } = rejection;
   const { retryAfterMs } = rejection;
+  const named = wordsOf(group);
   const retry = retryAfterMs === null ? { isPermanent: true } : { retryAfterMs };
   switch (rejection.reason) {
     case 'queue_full': {
-      const whose = { group: '', tenant: ' of this caller', agent: ' of this agent' }[rejection.of];
-      const message = `The queue of the group ${group} is full: ${rejection.queueLengthMax} calls${whose} are waiting.`;
+      const of = { group: '', tenant: ' of this caller', agent: ' of this agent' }[rejection.of];
+      const message = `The queue of the ${named} is full: ${rejection.queueLengthMax} calls${of} are waiting.`;
       return { reason, ...retry, message };
     }
     case 'queue_timeout': {
-      const message = `No slot of the group ${group} became free within ${rejection.waitedMs} ms.`;
+      const message = `No slot of the ${named} became free within ${rejection.waitedMs} ms.`;
       return { reason, ...retry, message };
     }
     case 'busy': {
@@ -46,8 +48,8 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       // Of a member without a limit the others may be all that is left.
       const what =
         slotsMax === Infinity
-          ? `There is no room in the group ${group}`
-          : `All ${slotsMax} slots of the group ${group} are in use`;
+          ? `There is no room in the ${named}`
+          : `All ${slotsMax} slots of the ${named} are in use`;
       const message = `${what}, and the call did not want to wait.`;
       return { reason, ...retry, message };
     }
@@ -57,40 +59,40 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
         until === null
           ? 'is paused by its operator'
           : `is paused until ${new Date(until).toISOString()}, because its upstream refused calls`;
-      const message = `The group ${group} ${why}. The call waited ${rejection.waitedMs} ms.`;
+      const message = `The ${named} ${why}. The call waited ${rejection.waitedMs} ms.`;
       return { reason, ...retry, message, isUnforeseen: until === null };
     }
     case 'infeasible': {
-      const message = `The wait for a slot of the group ${group} would be about ${rejection.estimateMs} ms, longer than the call may wait.`;
+      const message = `The wait for a slot of the ${named} would be about ${rejection.estimateMs} ms, longer than the call may wait.`;
       return { reason, ...retry, message };
     }
     case 'breaker_open': {
-      const message = `The upstream of the group ${group} failed too often and is given time to recover.`;
+      const message = `The upstream of the ${named} failed too often and is given time to recover.`;
       return { reason, ...retry, message };
     }
     case 'members_out':
       return { ...allOut(group), ...retry };
     case 'budget_exhausted': {
-      const message = `With what was spent and what is in flight the call would exceed the budget of the group ${group}: ${rejection.limitUsd} USD per ${rejection.window}.`;
+      const message = `With what was spent and what is in flight the call would exceed the budget of the ${named}: ${rejection.limitUsd} USD per ${rejection.window}.`;
       return { reason, message };
     }
     case 'draining': {
-      const message = `The group ${group} is being drained and takes no new calls.`;
+      const message = `The ${named} is being drained and takes no new calls.`;
       return { reason, ...retry, message, isUnforeseen: true };
     }
     case 'cancelled': {
-      const message = `The operator took the call out of the queue of the group ${group}.`;
+      const message = `The operator took the call out of the queue of the ${named}.`;
       return { reason, message };
     }
     case 'nested': {
-      const message = `The call would wait in the group ${group} for a slot that its own parent holds.`;
+      const message = `The call would wait in the ${named} for a slot that its own parent holds.`;
       return { reason, message };
     }
     case 'never_fits': {
       const { exceeded, slotsPerCallMax } = rejection;
       const message =
         exceeded === undefined
-          ? `headgate-weight: a call may take at most ${slotsPerCallMax} slots of the group ${group}.`
+          ? `headgate-weight: a call may take at most ${slotsPerCallMax} slots of the ${named}.`
           : tooManyTokens(exceeded, group);
       return { reason, message };
     }
@@ -111,5 +113,11 @@ const LIMIT_WORDS: Record<LimitName, readonly [what: string, time: string]> = {
 function tooManyTokens({ limit, limitAmount, amount }: Exceeded, group: string): string {
   const [what, time] = LIMIT_WORDS[limit];
   const article = time === 'minute' ? 'a' : 'any';
-  return `The call is estimated at ${amount} ${what}, and the group ${group} lets ${limitAmount} pass in ${article} ${time} (${limit}). Make the call smaller, or raise the limit.`;
+  return `The call is estimated at ${amount} ${what}, and the ${wordsOf(group)} lets ${limitAmount} pass in ${article} ${time} (${limit}). Make the call smaller, or raise the limit.`;
+}
+
+/** Words for a group: one that holds the limits of a key or a team is that to callers. */
+function wordsOf(group: string): string {
+  const kind = kindOfLimits(group);
+  return kind === null ? `group ${group}` : `${kind} ${group.slice(kind.length + 1)}`;
 }

@@ -170,7 +170,7 @@ export const sessionSchema = z.object({
 /** One group that a call would take slots in. */
 const placementSchema = z.object({
   group: z.string().describe('The group.'),
-  kind: z.enum(['configured', 'automatic', 'key']).describe('Kind of the group.'),
+  kind: z.enum(['configured', 'automatic', 'key', 'team']).describe('Kind of the group.'),
   partition: z
     .string()
     .nullable()

@@ -19,6 +19,7 @@ import { decisionSchema, historyPointSchema, markerSchema } from './observation-
 import { warningSchema } from '../warnings.ts';
 import type { AdminRoute } from './route.ts';
 import { ADMIN_ROUTES } from './routes.ts';
+import { shownTeamSchema } from './team-routes.ts';
 import { groupStatusSchema, leaseSchema, waiterSchema } from './status-schemas.ts';
 import { rollbackSchema } from './version-routes.ts';
 
@@ -71,6 +72,7 @@ const NAMED_ANSWERS = {
   Upstream: upstreamSchema,
   UpstreamInfo: upstreamInfoSchema,
   Key: keySchema,
+  Team: shownTeamSchema,
   AdminKey: adminKeyInfoSchema,
   GroupStatus: groupStatusSchema,
   Lease: leaseSchema,

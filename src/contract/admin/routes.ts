@@ -1,9 +1,11 @@
 import type { RouteName } from './addresses.ts';
 import { ABOUT_ROUTES, CONFIG_ROUTES, UPSTREAM_ROUTES } from './config-routes.ts';
+import { COST_ROUTES } from './cost-routes.ts';
 import { GROUP_ROUTES } from './group-routes.ts';
 import { ACCESS_ROUTES, KEY_ROUTES } from './key-routes.ts';
 import { OBSERVATION_ROUTES } from './observation-routes.ts';
 import { PREVIEW_ROUTES } from './preview-routes.ts';
+import { TEAM_ROUTES } from './team-routes.ts';
 import type { AdminRoute } from './route.ts';
 import { VERSION_ROUTES } from './version-routes.ts';
 
@@ -14,6 +16,8 @@ export const ADMIN_ROUTES = {
   ...PREVIEW_ROUTES,
   ...UPSTREAM_ROUTES,
   ...KEY_ROUTES,
+  ...TEAM_ROUTES,
+  ...COST_ROUTES,
   ...CONFIG_ROUTES,
   ...VERSION_ROUTES,
   ...ACCESS_ROUTES,

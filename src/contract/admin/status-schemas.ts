@@ -24,7 +24,7 @@ export const groupStatusSchema = z
   .object({
     name: z.string().describe('Name of the group.'),
     kind: z
-      .enum(['configured', 'automatic', 'key', 'retired'])
+      .enum(['configured', 'automatic', 'key', 'team', 'retired'])
       .describe(
         '`key`: made of the limits of a key. `retired`: deleted, and shown until its last lease has ended.',
       ),

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { autoGroupSchema, groupSchema } from './group.ts';
-import { adminKeySchema, gatewayKeySchema } from './keys.ts';
+import { adminKeySchema, gatewayKeySchema, teamSchema } from './keys.ts';
 import { upstreamSchema } from './upstream-config.ts';
 
 /**
@@ -34,6 +34,11 @@ export const configSchema = z.strictObject({
     .max(10_000)
     .default([])
     .describe('Keys of callers, by their hashes.'),
+  teams: z
+    .array(teamSchema)
+    .max(1_000)
+    .default([])
+    .describe('Teams that have limits of their own, over all keys that name them.'),
   admin_keys: z
     .array(adminKeySchema)
     .max(100)
@@ -71,4 +76,5 @@ export type AutoGroupConfig = z.output<typeof autoGroupSchema>;
 export type UpstreamConfig = z.output<typeof upstreamSchema>;
 export type WebhookConfig = z.output<typeof webhookSchema>;
 export type GatewayKeyConfig = z.output<typeof gatewayKeySchema>;
+export type TeamConfig = z.output<typeof teamSchema>;
 export type AdminKeyConfig = z.output<typeof adminKeySchema>;

@@ -22,6 +22,23 @@ const expiresAt = instantText
   .default(null)
   .describe('From then on, in UTC, it opens nothing. Null: never.');
 
+/** Limits of callers, over everything that they call. */
+const callerLimits = () =>
+  limitsSchema
+    .pick({ max_concurrency: true, rpm: true, tpm: true, rpd: true, tpd: true, budget_usd: true })
+    .prefault({});
+
+/** A team: a name that several keys have, and limits over all of them. */
+export const teamSchema = z.strictObject({
+  id: keyId.describe(
+    'Name of the team, as keys have it: 1 to 64 of a-z, 0-9, dot, dash, underscore.',
+  ),
+  note: z.string().trim().max(200).default('').describe('For people.'),
+  limits: callerLimits().describe(
+    'Limits of all keys of the team together, over everything that they call; those of each key hold besides.',
+  ),
+});
+
 /** A caller's key. */
 export const gatewayKeySchema = z.strictObject({
   id: keyId.describe(
@@ -50,10 +67,13 @@ export const gatewayKeySchema = z.strictObject({
       'Its part of every group that it calls in, where the group names no weight for it.',
     unit: 'parts',
   }),
-  limits: limitsSchema
-    .pick({ max_concurrency: true, rpm: true, tpm: true, rpd: true, tpd: true, budget_usd: true })
-    .prefault({})
-    .describe('Limits of this key alone, over everything that it calls.'),
+  team: keyId
+    .nullable()
+    .default(null)
+    .describe(
+      'Team that its calls are charged to: a name, which `teams` may give limits. Null: none.',
+    ),
+  limits: callerLimits().describe('Limits of this key alone, over everything that it calls.'),
   created_at: createdAt,
   expires_at: expiresAt,
   revoked_at: instantText

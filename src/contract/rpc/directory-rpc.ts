@@ -2,6 +2,7 @@ import type { AdminKeyConfig, Config, GroupConfig, WebhookConfig } from '../conf
 import type { AuditEntry } from '../audit.ts';
 import type { WatchSpan } from './feed-rpc.ts';
 import type { GroupDefinition } from './group-rpc.ts';
+import type { KnownCosts } from './costs-rpc.ts';
 import type { KnownPool, PresentPool, Woken } from './presence-rpc.ts';
 
 /** The versions that last changed something for pools. */
@@ -115,6 +116,8 @@ export interface DirectoryRpc {
   wake(pool: PresentPool): Promise<Woken>;
   /** Everything that is known of pools without asking them. One that is not listed and not here was never used. */
   presence(): Promise<KnownPool[]>;
+  /** The costs of a day or month (`2026-11-24`, `2026-11`) as pools said them last, of those that had any. */
+  costs(period: string): Promise<KnownCosts[]>;
   /**
    * Lists the pools that are to be asked how they are, for the hub of the dashboards. Every other one that comes into use
    * within some seconds is told to tell it by the answer to its word.

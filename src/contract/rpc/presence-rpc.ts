@@ -27,6 +27,8 @@ export interface PresentPool {
   readonly idleMs: number;
   /** `PoolSaid` as JSON. */
   readonly said: string;
+  /** `SaidCosts` as JSON. Absent: it has none. */
+  readonly costs?: string;
 }
 
 /** The answer to a pool that is in use. */

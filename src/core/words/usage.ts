@@ -14,6 +14,8 @@ export interface CallEstimate {
   readonly price: TokenPrices | null;
   /** The same at members, by their ids, where it is not the same at all. Absent: it is. */
   readonly pricesAt?: Readonly<Record<string, TokenPrices>>;
+  /** The call stands in the costs of this group, and of no other that it is in. Absent: it does not. */
+  readonly isBilled?: boolean;
 }
 
 /** USD per token of the input, and of the output. */
@@ -38,6 +40,10 @@ export interface Settlement {
   readonly usd: number;
   /** All tokens of the call, whatever counts towards a limit; null: the upstream did not say. */
   readonly seen: { readonly inputTokens: number; readonly outputTokens: number } | null;
+  /** The part of its input that came from a cache. Absent: none, or nobody says. */
+  readonly cachedTokens?: number;
+  /** Its price is not known, so `usd` is 0 for want of one. Absent: it is known. */
+  readonly isUnpriced?: boolean;
 }
 
 /** All that a call takes at its grant. */
@@ -55,4 +61,6 @@ export interface Reserved {
   readonly usd: number;
   /** The estimate of its input before it was corrected, to learn from; null: there was none. */
   readonly inputEstimate: number | null;
+  /** The call stands in the costs of this group, and whether it had to wait here. Absent: it does not. */
+  readonly billed?: 'at_once' | 'waited';
 }

@@ -1,5 +1,6 @@
 import type { PoolPreview } from '../../contract/rpc/change-preview.ts';
 import type { PoolReport, WatchRequest } from '../../contract/rpc/feed-rpc.ts';
+import type { PeriodCosts } from '../../contract/rpc/costs-rpc.ts';
 import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
 import type { DecisionFilter, DecisionInfo } from '../../contract/decisions.ts';
 import type { PoolHistory } from '../../contract/history.ts';
@@ -16,6 +17,7 @@ import type { DirectoryLink } from '../directory-link.ts';
 import type { Idleness } from '../idleness.ts';
 import type { Shell } from '../shell.ts';
 import { CallerView } from './caller-calls.ts';
+import type { CostView } from './cost-view.ts';
 import { decisionInfos } from './decisions.ts';
 import type { Observation } from './observation.ts';
 import { poolPreview } from './preview.ts';
@@ -28,6 +30,7 @@ interface PoolViewParts {
   readonly idleness: Idleness;
   readonly observation: Observation;
   readonly acquires: AcquireCalls;
+  readonly costs: CostView;
 }
 
 /** Readers' side of a pool: everything that can be told of it without changing it. What is due is done first. */
@@ -51,6 +54,11 @@ export class PoolView {
 
   history(fromMs: number, toMs: number, stepMs: number): PoolHistory {
     return this.#parts.observation.history(fromMs, toMs, stepMs, this.#tick());
+  }
+
+  costs(period: string): PeriodCosts {
+    this.#tick();
+    return this.#parts.costs.of(period);
   }
 
   decisions(filter: DecisionFilter): DecisionInfo[] {

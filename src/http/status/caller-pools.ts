@@ -2,7 +2,7 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { GatewayKeyConfig, GroupConfig } from '../../contract/config/config.ts';
 import { directoryOf, type Env } from '../../env.ts';
 import { matchingGroups } from '../../routing/configured-auto-groups.ts';
-import { definedGroup, keyGroup } from '../../routing/key-groups.ts';
+import { definedGroup, kindOfLimits, limitGroupsOf } from '../../routing/key-groups.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { hashedPartition, hashesPartitions } from '../../routing/hashed-partition.ts';
 import { ownPool, takesCalls, type PlacedPool } from '../../routing/pool.ts';
@@ -28,7 +28,7 @@ export interface StatusCaller {
 /** A pool that the caller may have calls in. */
 export interface CallerPool {
   readonly pool: PlacedPool;
-  readonly kind: 'configured' | 'automatic' | 'key';
+  readonly kind: 'configured' | 'automatic' | 'key' | 'team';
   /** Null: automatic. */
   readonly group: GroupConfig | null;
   /** Nobody else's calls go there, so that what is left of its limits is the caller's own affair. */
@@ -57,17 +57,18 @@ export async function callerPools(
   const pools = await listedPools(env);
   const { config, fingerprintKey } = table.snapshot;
   const hashedId = await hashedPartition(fingerprintKey, caller.id);
-  const own = caller.key === null ? null : keyGroup(caller.key);
-  const ofKey = own === null ? null : ownPool(own);
+  const limits = caller.key === null ? [] : limitGroupsOf(caller.key, config);
   const keyIds = [caller.key?.id, caller.fingerprint].filter((id) => typeof id === 'string');
   const groups = compileGroups(matchingGroups(config.groups))
     .filter((group) => group.matchesCaller(keyIds))
     .filter(({ config: { name }, isTargeted }) => mayUse(caller.key, name, isTargeted))
     .map((group) => group.config);
   const all = [
-    ...(ofKey === null || own === null
-      ? []
-      : [{ pool: ofKey, kind: 'key' as const, group: own, isOwn: true, isShown: true }]),
+    ...limits.flatMap((group) => {
+      const [pool, kind] = [ownPool(group), kindOfLimits(group.name)];
+      if (pool === null || kind === null) return [];
+      return [{ pool, kind, group, isOwn: kind === 'key', isShown: true }];
+    }),
     ...groups.flatMap((group) => {
       const name = hashesPartitions(group, env) ? hashedId : caller.id;
       return configuredPools(group, caller, name, pools, config);

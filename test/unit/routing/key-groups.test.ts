@@ -1,7 +1,7 @@
 // The groups that the limits of keys make, and what the weights of keys do to configured ones.
 import { describe, expect, it } from 'vitest';
 import { configSchema, type ConfigInput } from '../../../src/contract/config/config.ts';
-import { definedGroup, keyGroups } from '../../../src/routing/key-groups.ts';
+import { definedGroup, limitGroups } from '../../../src/routing/key-groups.ts';
 import { takesCalls } from '../../../src/routing/pool.ts';
 import { changeBetween, ownPoolsToTell } from '../../../src/directory/changes.ts';
 import { compileRoutes } from '../../../src/routing/placement.ts';
@@ -24,7 +24,7 @@ const limited = configOf([
 
 describe('limits of keys', () => {
   it('make groups of those that have any', () => {
-    expect(keyGroups(limited).map(({ name }) => name)).toEqual(['key:slots', 'key:poor']);
+    expect(limitGroups(limited).map(({ name }) => name)).toEqual(['key:slots', 'key:poor']);
     const slots = definedGroup(limited, 'key:slots');
     expect(slots).toMatchObject({
       match: { keys: ['slots'], models: [] },
@@ -62,6 +62,52 @@ describe('limits of keys', () => {
     expect(gone.retired.map(({ group }) => group)).toEqual(['key:slots', 'key:poor']);
     // Calls that wait there go another way.
     expect(gone.routingMoved).toBe(true);
+  });
+});
+
+describe('limits of teams', () => {
+  const teams = (...ids: string[]) => ids.map((id) => ({ id, limits: { rpm: 5 } }));
+  const keys = [
+    { id: 'one', team: 'apps', limits: { rpm: 1 }, hash: hash(1) },
+    { id: 'two', team: 'apps', hash: hash(2) },
+    { id: 'three', hash: hash(3) },
+  ];
+  const config = configSchema.parse({ keys, teams: [...teams('apps', 'empty'), { id: 'free' }] });
+
+  it('make groups over the keys that name them', () => {
+    expect(limitGroups(config).map(({ name }) => name)).toEqual(['key:one', 'team:apps']);
+    expect(definedGroup(config, 'team:apps')?.match.keys).toEqual(['one', 'two']);
+    // A group that named no key would match every call.
+    for (const none of ['empty', 'free', 'nobody']) {
+      expect(definedGroup(config, `team:${none}`)).toBeUndefined();
+    }
+  });
+
+  it('come on top of those of the key, and for no other key', () => {
+    const openai = anUpstream('openai');
+    const groupsOf = (...keyIds: string[]) =>
+      compileRoutes(config, byId())
+        .place(aCall(openai, { keyIds }))
+        .map(({ group }) => group);
+    expect(groupsOf('one')).toEqual(['key:one', 'team:apps', 'auto:openai']);
+    expect(groupsOf('two')).toEqual(['team:apps', 'auto:openai']);
+    expect(groupsOf('three')).toEqual(['auto:openai']);
+  });
+
+  it('have pools that retire with the limits, and move calls when a key changes its team', () => {
+    const pool = { group: 'team:apps', partition: null, jurisdiction: null };
+    const without = configSchema.parse({ keys, teams: [] });
+    expect([takesCalls(pool, config), takesCalls(pool, without)]).toEqual([true, false]);
+    expect(changeBetween(config, without).retired).toEqual([pool]);
+    const moved = structuredClone(config);
+    if (moved.keys[1] !== undefined) moved.keys[1].team = null;
+    expect(changeBetween(config, moved)).toMatchObject({ routingMoved: true });
+    expect([...changeBetween(config, moved).groups]).toEqual(['team:apps']);
+  });
+
+  it('are none in a configuration of a release before', () => {
+    const { teams: _teams, ...old } = config;
+    expect(limitGroups(old).map(({ name }) => name)).toEqual(['key:one']);
   });
 });
 

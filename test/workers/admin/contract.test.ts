@@ -45,6 +45,8 @@ const split = (name: string) => () =>
     },
   });
 const key = (id: string) => () => asAdmin('createKey', { body: { id } });
+const team = (id: string) => () =>
+  asAdmin('putTeam', { params: { id }, body: { limits: { budget_usd: { per_month: 5 } } } });
 const shared = { before: group('shared'), path: { name: 'shared' } };
 
 /** A way back to the version of just now. */
@@ -101,6 +103,12 @@ const SAMPLES: Record<string, Sample> = {
   deleteKey: { before: () => key('team')().then(key('other')), path: { id: 'team' } },
   rotateKey: { before: key('team'), path: { id: 'team' }, body: { grace_ms: 1_000 } },
   revokeKey: { before: key('team'), path: { id: 'team' } },
+  listTeams: { before: team('apps') },
+  getTeam: { before: team('apps'), path: { id: 'apps' } },
+  putTeam: { path: { id: 'fresh' }, body: { limits: { rpm: 60 } }, status: 201 },
+  patchTeam: { before: team('apps'), path: { id: 'apps' }, body: { note: 'x' } },
+  deleteTeam: { before: team('apps'), path: { id: 'apps' } },
+  getCosts: { before: group('shared'), query: '?period=day&by=group' },
   getConfig: { before: group('shared') },
   putConfig: { body: { groups: [{ name: 'shared', ...A_GROUP }] } },
   previewConfig: { before: group('shared'), body: { groups: [] } },

@@ -200,6 +200,7 @@ const CALLS: Readonly<Record<keyof GroupRpc, true>> = {
   leases: true,
   metrics: true,
   history: true,
+  costs: true,
   decisions: true,
   warnings: true,
   preview: true,

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { emptyControls } from '../../../src/core/controls.ts';
 import { emptyBound, issue, type BoundRow } from '../../../src/core/parts/bound.ts';
 import { IMPLICIT, instant, leaseId, type LeaseId } from '../../../src/core/words/ids.ts';
+import { CostRows } from '../../../src/group/cost-rows.ts';
 import { BoundStore } from '../../../src/group/bound-store.ts';
 import { GroupStore } from '../../../src/group/store.ts';
 import { Tables } from '../../../src/group/tables.ts';
@@ -54,7 +55,7 @@ class Ring {
       memberOf: () => IMPLICIT,
     };
     const bound = issue(this.#bound, row, true, instant(START + ms));
-    const kept = { controls: emptyControls(instant(START)), ahead: {} };
+    const kept = { controls: emptyControls(instant(START)), ahead: {}, closedDays: [] };
     this.#store.write({ bound, isInRing: false, kept }, null);
   }
 
@@ -76,7 +77,7 @@ class Ring {
 
   #open(bootId: string): BoundStore {
     const tables = new Tables(this.#sql, true);
-    return new BoundStore(tables, new GroupStore(tables), bootId);
+    return new BoundStore(tables, new GroupStore(tables), new CostRows(tables), bootId);
   }
 }
 

@@ -79,12 +79,13 @@ function NotEditable({ name, problem }: { readonly name: string; readonly proble
       </>
     );
   }
-  if (name.startsWith('key:')) {
+  if (name.startsWith('key:') || name.startsWith('team:')) {
     return (
       <>
         <h1>{name}</h1>
         <p>
-          This group is made of the limits of a key. <a href="/admin/keys">Edit the key</a>
+          This group is made of the limits of a key or team.{' '}
+          <a href="/admin/keys">Edit the key or team</a>
         </p>
       </>
     );

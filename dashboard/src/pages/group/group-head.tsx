@@ -58,6 +58,13 @@ function NoSettings({ group }: { readonly group: GroupStatus }) {
           <a href="/admin/keys">the key</a>.
         </p>
       );
+    case 'team':
+      return (
+        <p class="note">
+          This group holds the limits of a team. They are changed with{' '}
+          <a href="/admin/keys#teams">the team</a>.
+        </p>
+      );
     case 'retired':
       return <p class="note">This group is deleted. It is shown until its last call has ended.</p>;
     case 'configured':

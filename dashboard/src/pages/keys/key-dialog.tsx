@@ -140,7 +140,7 @@ function KeyForm(
   );
 }
 
-/** Groups of keys are none that a key may be let into. */
+/** Groups of keys and teams are none that a key may be let into. */
 function isNamable(name: string): boolean {
-  return !name.startsWith('key:');
+  return !/^(key|team):/.test(name);
 }

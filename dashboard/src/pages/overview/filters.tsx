@@ -2,7 +2,7 @@ import type { Signal } from '@preact/signals';
 import { STATES } from '../../model/group-state.ts';
 import { NO_FILTER, type GroupFilter } from '../../model/group-filter.ts';
 
-const KINDS = ['configured', 'automatic', 'key', 'retired'] as const;
+const KINDS = ['configured', 'automatic', 'key', 'team', 'retired'] as const;
 
 /** Filters of the list: words, a state, a kind. */
 export function Filters({ filter }: { readonly filter: Signal<GroupFilter> }) {

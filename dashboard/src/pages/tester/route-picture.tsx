@@ -110,7 +110,7 @@ function GroupStop({ group: placement, place, of }: StopProps) {
         <a href={`/admin/groups/${encodeURIComponent(group)}`}>
           <b>{group}</b>
         </a>{' '}
-        <small>{kind === 'key' ? "the key's own limits" : kind}</small>
+        <small>{kind === 'key' || kind === 'team' ? `the ${kind}'s own limits` : kind}</small>
       </p>
       <ul class="limits">
         {words.map((word) => (

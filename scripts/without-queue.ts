@@ -1,0 +1,147 @@
+/**
+ * Plays through days of calls with a queue, and without one where each client makes three tries, and prints what
+ * docs/patterns.md says of them: `node scripts/without-queue.ts`.
+ */
+import { FAILED_CALLS, TRIES_MORE, STEPS_LOST } from '../src/history/without-queue.ts';
+
+/** Days as in "A day without": calls come at random over ten hours and take 8 s in the mean, at random too. */
+export const DAYS = [
+  { calls: 1_000, slots: 1, platformUsd: 5 },
+  { calls: 10_000, slots: 3, platformUsd: 5 },
+  { calls: 100_000, slots: 28, platformUsd: 5.49 },
+] as const;
+
+const DAY_S = 36_000;
+const CALL_S = 8;
+const DAYS_A_MONTH = 30;
+
+/** Mean cost of a call: 2,000 tokens at 2.50 USD a million in, 500 at 10 USD out. */
+const CALL_USD = 0.01;
+
+/** Tries of each client, and its pauses, as the official SDKs have them. */
+const TRIES = 3;
+const pauseS = (tried: number, chance: number): number =>
+  Math.min(8, 0.5 * 2 ** (tried - 1)) * (1 - 0.25 * chance);
+
+interface Day {
+  readonly calls: number;
+  readonly slots: number;
+}
+
+/** Outcome of a day, in parts of its calls. */
+export interface Played {
+  /** With a queue: calls that wait. */
+  readonly waited: number;
+  /** Without one: calls whose three tries are all refused, and tries after the first. */
+  readonly failed: number;
+  readonly triesMore: number;
+}
+
+/** Plays so many calls at the load of a day. The same seed gives the same calls. */
+export function play({ calls, slots }: Day, played: number, seed: number): Played {
+  const chance = chances(seed);
+  const gapS = DAY_S / calls;
+  let at = 0;
+  const calledFor = Array.from({ length: played }, () => {
+    at += -Math.log(1 - chance()) * gapS;
+    return { at, takes: -Math.log(1 - chance()) * CALL_S };
+  });
+  const { failed, refused } = triedAgain(calledFor, slots, chance);
+  const parts = (count: number): number => count / played;
+  return {
+    waited: parts(queued(calledFor, slots)),
+    failed: parts(failed),
+    // A try that is refused is followed by one more, but for the last of a call.
+    triesMore: parts(refused - failed),
+  };
+}
+
+interface Call {
+  readonly at: number;
+  readonly takes: number;
+}
+
+/** Counts calls that wait in a queue, first come first served. */
+function queued(calls: readonly Call[], slots: number): number {
+  const freeAt = Array.from({ length: slots }, () => 0);
+  let waited = 0;
+  for (const { at, takes } of calls) {
+    const first = freeAt.indexOf(Math.min(...freeAt));
+    const begins = Math.max(at, freeAt[first] ?? 0);
+    if (begins > at) waited += 1;
+    freeAt[first] = begins + takes;
+  }
+  return waited;
+}
+
+/** Counts tries that find no slot, and calls that have no try left. */
+function triedAgain(calls: readonly Call[], slots: number, chance: () => number) {
+  let inFlight: number[] = [];
+  const again: { at: number; takes: number; tries: number }[] = [];
+  let [failed, refused, next] = [0, 0, 0];
+  while (next < calls.length || again.length > 0) {
+    again.sort((a, b) => a.at - b.at);
+    const fresh = calls[next];
+    const isFresh = fresh !== undefined && fresh.at <= (again[0]?.at ?? Infinity);
+    const call = isFresh ? { ...fresh, tries: 0 } : again.shift();
+    if (call === undefined) break;
+    if (isFresh) next += 1;
+    const { at, takes, tries } = call;
+    inFlight = inFlight.filter((end) => end > at);
+    if (inFlight.length < slots) inFlight.push(at + takes);
+    else {
+      refused += 1;
+      if (tries + 1 === TRIES) failed += 1;
+      else again.push({ at: at + pauseS(tries + 1, chance()), takes, tries: tries + 1 });
+    }
+  }
+  return { failed, refused };
+}
+
+/** Makes numbers from 0 to 1 that look random, the same ones for the same seed. */
+function chances(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Calls played for each day of the table. */
+const PLAYED = 50_000;
+
+/** Makes the rows of the table in docs/patterns.md. */
+export function tableRows(): string[] {
+  return DAYS.map((day) => {
+    const { waited, failed, triesMore } = play(day, PLAYED, 1);
+    const lostUsd = failed * day.calls * DAYS_A_MONTH * CALL_USD;
+    const roi = (steps: number): string =>
+      `${twoDigits((lostUsd * steps - day.platformUsd) / day.platformUsd)}×`;
+    const cells = [
+      day.calls.toLocaleString('en'),
+      ...[waited, triesMore, failed].map((part) => twoDigits(part * day.calls)),
+      `${twoDigits(lostUsd * STEPS_LOST.one)} USD`,
+      `${twoDigits(lostUsd * STEPS_LOST.run)} USD`,
+      `${day.platformUsd.toFixed(2)} USD`,
+      `${roi(STEPS_LOST.one)} to ${roi(STEPS_LOST.run)}`,
+    ];
+    return `| ${cells.join(' | ')} |`;
+  });
+}
+
+function twoDigits(value: number): string {
+  return Number(value.toPrecision(2)).toLocaleString('en');
+}
+
+if (process.argv[1] === import.meta.filename) {
+  for (const row of tableRows()) console.log(row);
+  for (const day of DAYS) {
+    const { waited, failed, triesMore } = play(day, PLAYED, 1);
+    const [tries, fails] = [triesMore / waited, failed / waited].map((part) => part.toFixed(2));
+    console.log(`${day.calls} a day: ${tries} tries more and ${fails} failed, for each that waits`);
+  }
+  const told = JSON.stringify({ TRIES_MORE, FAILED_CALLS });
+  console.log(`src/history/without-queue.ts: ${told}`);
+}

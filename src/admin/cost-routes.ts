@@ -1,0 +1,184 @@
+import type * as z from 'zod';
+import type { costsSchema } from '../contract/admin/cost-routes.ts';
+import type { Checked } from '../contract/admin/route.ts';
+import type { AdminRoutes } from '../contract/admin/routes.ts';
+import type { GroupConfig } from '../contract/config/config.ts';
+import type { PoolStatus } from '../contract/status.ts';
+import { addSums, NO_COSTS, type CostSums } from '../core/parts/costs.ts';
+import type { Env } from '../env.ts';
+import { periodsAt } from '../history/periods.ts';
+import { withoutQueue } from '../history/without-queue.ts';
+import { costDays, costRows, type CostsBy } from '../overview/cost-rows.ts';
+import { readCosts } from '../overview/costs.ts';
+import { askAwake, readDirectory, type Directory } from '../overview/pools.ts';
+import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import { KEY_PREFIX, limitGroups, TEAM_PREFIX } from '../routing/key-groups.ts';
+import { countsTokens } from '../routing/metered.ts';
+import { ownPool } from '../routing/pool.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
+import type { AdminApp } from './context.ts';
+import { toCsv } from './cost-csv.ts';
+import { serve } from './serve.ts';
+
+type Query = Checked<AdminRoutes['getCosts'], 'query'>;
+type Costs = z.output<typeof costsSchema>;
+type Budget = Costs['rows'][number]['budget'];
+
+/** Serves what calls cost. */
+export function addCostRoutes(app: AdminApp): void {
+  serve(app, 'getCosts', async ({ context, query }) => {
+    const body = await costsOf(context.env, query);
+    const wantsCsv = query.format === undefined && isCsv(context.req.header('accept'));
+    if (query.format !== 'csv' && !wantsCsv) return { status: 200, body };
+    const file = `costs-${body.name}-by-${body.by}.csv`;
+    return new Response(csvOf(body), {
+      headers: {
+        'content-type': 'text/csv; charset=utf-8',
+        'content-disposition': `attachment; filename="${file}"`,
+      },
+    });
+  });
+}
+
+async function costsOf(env: Env, { period, which, by }: Query): Promise<Costs> {
+  // As pools tell time.
+  const names = periodsAt(steadyClock.now());
+  const name = names[which === 'this' ? period : (`${period}Before` as const)];
+  const directory = await readDirectory(env);
+  const [{ pools, unreachable }, budgets] = await Promise.all([
+    readCosts(env, directory, name),
+    which === 'this' ? budgetsBy(env, directory, by, period) : new Map<string, Budget>(),
+  ]);
+  const rows = costRows(pools, by, directory.config.keys);
+  const total = rows.reduce<CostSums>(addSums, NO_COSTS);
+  const spent = new Set(rows.map((row) => row.name));
+  const unspent = [...budgets.keys()].filter((each) => !spent.has(each));
+  const priced = total.calls - total.unpriced;
+  return {
+    period,
+    name,
+    by,
+    total: shown(total),
+    rows: [
+      ...rows.map((row) => ({
+        name: row.name,
+        is_rest: row.isRest,
+        ...shown(row),
+        budget: row.name === null ? null : (budgets.get(row.name) ?? null),
+      })),
+      ...unspent.map((each) => ({
+        name: each,
+        is_rest: false,
+        ...shown(NO_COSTS),
+        budget: budgets.get(each) ?? null,
+      })),
+    ],
+    days: costDays(pools).map(({ date, ...sums }) => ({ date, ...shown(sums) })),
+    without_queue: withoutQueue(total.waited, priced === 0 ? 0 : total.usd / priced),
+    not_metered: notMetered(directory),
+    unreachable: [...unreachable],
+  };
+}
+
+function shown({
+  usd,
+  inputTokens,
+  cachedTokens,
+  outputTokens,
+  calls,
+  unpriced,
+  waited,
+}: CostSums) {
+  return {
+    usd,
+    input_tokens: inputTokens,
+    cached_tokens: cachedTokens,
+    output_tokens: outputTokens,
+    calls,
+    unpriced_calls: unpriced,
+    waited_calls: waited,
+  };
+}
+
+const LIMITS = { day: 'per_day', month: 'per_month' } as const;
+const SPENT = { day: 'day_usd', month: 'month_usd' } as const;
+
+/** Reads the budgets that rows have, by their names. A group that is split has one for each partition, and none here. */
+async function budgetsBy(
+  env: Env,
+  directory: Directory,
+  by: CostsBy,
+  period: Query['period'],
+): Promise<Map<string, Budget>> {
+  const limits = new Map(
+    groupsBy(directory, by).flatMap(([name, group]) => {
+      const limit = group.limits.budget_usd[LIMITS[period]];
+      const pool = ownPool(group);
+      return limit === null || pool === null ? [] : [[pool, { name, limit }] as const];
+    }),
+  );
+  const asked = await askAwake(
+    env,
+    directory,
+    [...limits.keys()],
+    (pool): Promise<Pick<PoolStatus, 'spend'>> => pool.status(),
+    ({ status }) => status,
+  );
+  const spends = new Map(asked.map((one) => [one.pool, 'answer' in one ? one.answer.spend : null]));
+  return new Map(
+    [...limits].map(([pool, { name, limit }]) => {
+      const spend = spends.get(pool) ?? null;
+      const [spent, reserved] = [spend?.[SPENT[period]] ?? 0, spend?.reserved_usd ?? 0];
+      const left = Math.max(0, limit - spent - reserved);
+      return [name, { limit_usd: limit, spent_usd: spent, reserved_usd: reserved, left_usd: left }];
+    }),
+  );
+}
+
+/** Lists the groups whose budgets rows have, with the rows' names. A model has none. */
+function groupsBy({ config }: Directory, by: CostsBy): [name: string, group: GroupConfig][] {
+  if (by === 'model') return [];
+  if (by === 'group') return config.groups.map((group) => [group.name, group]);
+  const prefix = { key: KEY_PREFIX, team: TEAM_PREFIX }[by];
+  return limitGroups(config).flatMap((group) =>
+    group.name.startsWith(prefix) ? [[group.name.slice(prefix.length), group] as const] : [],
+  ) as [string, GroupConfig][];
+}
+
+/** Lists the groups that count no cost by themselves. */
+function notMetered({ config, pools }: Directory): string[] {
+  const counting = new Set(config.groups.filter(countsTokens).map(({ name }) => name));
+  const configured = config.groups.map(({ name }) => name);
+  const automatic = pools.map(({ group }) => group).filter((name) => name.startsWith(AUTO_PREFIX));
+  return [...new Set([...configured, ...automatic])].filter((name) => !counting.has(name));
+}
+
+function isCsv(accept: string | undefined): boolean {
+  return accept?.split(',').some((type) => type.trim().startsWith('text/csv')) === true;
+}
+
+const COLUMNS = [
+  'usd',
+  'input_tokens',
+  'cached_tokens',
+  'output_tokens',
+  'calls',
+  'unpriced_calls',
+  'waited_calls',
+] as const;
+
+function csvOf({ by, name, rows, total }: Costs): string {
+  const header = ['period', by, ...COLUMNS, 'budget_usd', 'budget_left_usd'];
+  const lines = rows.map((row) => [
+    name,
+    row.is_rest ? '(others)' : (row.name ?? '(none)'),
+    ...sumsOf(row),
+    row.budget?.limit_usd ?? null,
+    row.budget?.left_usd ?? null,
+  ]);
+  return toCsv(header, [...lines, [name, '(total)', ...sumsOf(total), null, null]]);
+}
+
+function sumsOf(row: Costs['total']): number[] {
+  return COLUMNS.map((column) => row[column]);
+}

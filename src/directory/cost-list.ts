@@ -1,0 +1,94 @@
+import { poolName } from '../contract/pool-name.ts';
+import type { KnownCosts, SaidCosts } from '../contract/rpc/costs-rpc.ts';
+import type { PresentPool } from '../contract/rpc/presence-rpc.ts';
+import { poolKey } from '../routing/pool.ts';
+
+/**
+ * - `costs (group_name, object_name, jurisdiction, partition_key, said_at, said)`: what pools said of their costs, as JSON
+ *   (`SaidCosts`), and when, in epoch milliseconds. It stays when its pool leaves the list: what was spent is spent.
+ */
+const TABLE = `CREATE TABLE IF NOT EXISTS costs (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
+  jurisdiction TEXT NOT NULL, partition_key TEXT, said_at INTEGER NOT NULL, said TEXT NOT NULL,
+  PRIMARY KEY (group_name, object_name, jurisdiction)) WITHOUT ROWID`;
+
+/** How long it is kept: nobody asks for more than the month before. */
+const KEPT_MS = 63 * 86_400_000;
+
+/** Maximum pools; those that said nothing for longest go first. */
+const POOLS_MAX = 5_000;
+
+/** How many are noted before it is looked for old ones again. */
+const PRUNE_EVERY = 100;
+
+interface Row extends Record<string, SqlStorageValue> {
+  readonly group_name: string;
+  readonly partition_key: string | null;
+  readonly jurisdiction: string;
+  readonly said: string;
+}
+
+/** The costs of pools as they said them last, so that none is woken for them. */
+export class CostList {
+  readonly #sql: SqlStorage;
+  readonly #unwritten = new Map<string, PresentPool & { readonly saidAt: number }>();
+  #untilPruned = 0;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(TABLE);
+  }
+
+  get hasUnwritten(): boolean {
+    return this.#unwritten.size > 0;
+  }
+
+  /** Notes what a pool said of its costs, if it has any. */
+  note(present: PresentPool, now: number): void {
+    if (present.costs !== undefined) {
+      this.#unwritten.set(poolKey(present), { ...present, saidAt: now });
+    }
+  }
+
+  /** Writes what pools said, all at once: each by itself would be a commit that others wait for. */
+  flush(): void {
+    for (const { costs = '{}', saidAt, ...pool } of this.#unwritten.values()) {
+      this.#sql.exec(
+        `INSERT OR REPLACE INTO costs
+         (group_name, object_name, jurisdiction, partition_key, said_at, said) VALUES (?, ?, ?, ?, ?, ?)`,
+        pool.group,
+        poolName(pool.group, pool.partition),
+        pool.jurisdiction ?? '',
+        pool.partition,
+        saidAt,
+        costs,
+      );
+      this.#pruneNowAndThen(saidAt);
+    }
+    this.#unwritten.clear();
+  }
+
+  /** Lists the pools that had costs in a day or month. */
+  of(period: string): KnownCosts[] {
+    this.flush();
+    const rows = this.#sql
+      .exec<Row>(`SELECT group_name, partition_key, jurisdiction, said FROM costs`)
+      .toArray();
+    return rows.flatMap(({ group_name: group, partition_key: partition, ...row }) => {
+      const costs = (JSON.parse(row.said) as SaidCosts)[period];
+      // The cast is sound: the column is written from a configuration's field alone.
+      const jurisdiction = (row.jurisdiction || null) as KnownCosts['jurisdiction'];
+      return costs === undefined ? [] : [{ group, partition, jurisdiction, costs }];
+    });
+  }
+
+  #pruneNowAndThen(now: number): void {
+    this.#untilPruned -= 1;
+    if (this.#untilPruned > 0) return;
+    this.#untilPruned = PRUNE_EVERY;
+    this.#sql.exec(
+      `DELETE FROM costs WHERE said_at < max(?, coalesce((SELECT said_at FROM costs ORDER BY said_at DESC LIMIT 1 OFFSET ?), 0))`,
+      now - KEPT_MS,
+      POOLS_MAX,
+    );
+  }
+}

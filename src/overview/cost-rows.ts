@@ -1,0 +1,55 @@
+import type { GatewayKeyConfig } from '../contract/config/config.ts';
+import { addSums, NO_COSTS, totalOf, type CostSums } from '../core/parts/costs.ts';
+import type { PoolCosts } from './costs.ts';
+
+export type CostsBy = 'key' | 'team' | 'model' | 'group';
+
+/** The sums of one key, team, model or group. */
+export interface CostRow extends CostSums {
+  /** Null: of calls without one. */
+  readonly name: string | null;
+  /** It is what found no line of its own. */
+  readonly isRest: boolean;
+}
+
+/** Adds up the lines of all pools, the most expensive first. By whatever, the rows add up to the same. */
+export function costRows(
+  pools: readonly PoolCosts[],
+  by: CostsBy,
+  keys: readonly GatewayKeyConfig[],
+): CostRow[] {
+  const teams = new Map(keys.map(({ id, team }) => [id, team] as const));
+  const rows = new Map<string | null, CostSums>();
+  let rest: CostSums | null = null;
+  const add = (name: string | null, sums: CostSums): void => {
+    rows.set(name, addSums(rows.get(name) ?? NO_COSTS, sums));
+  };
+  for (const { group, costs } of pools) {
+    if (by === 'group') {
+      if (costs.days.length > 0) add(group, totalOf(costs));
+      continue;
+    }
+    for (const line of costs.lines) {
+      add(by === 'team' ? (teams.get(line.key ?? '') ?? null) : line[by], line);
+    }
+    if (costs.rest !== null) rest = addSums(rest ?? NO_COSTS, costs.rest);
+  }
+  const all = [...rows].map(([name, sums]) => ({
+    ...addSums(sums, NO_COSTS),
+    name,
+    isRest: false,
+  }));
+  all.sort((a, b) => b.usd - a.usd || b.calls - a.calls);
+  return rest === null ? all : [...all, { ...rest, name: null, isRest: true }];
+}
+
+/** Adds up the days of all pools, in order. */
+export function costDays(pools: readonly PoolCosts[]): (CostSums & { readonly date: string })[] {
+  const days = new Map<string, CostSums>();
+  for (const { date, ...sums } of pools.flatMap(({ costs }) => costs.days)) {
+    days.set(date, addSums(days.get(date) ?? NO_COSTS, sums));
+  }
+  return [...days]
+    .map(([date, sums]) => ({ ...sums, date }))
+    .sort((a, b) => (a.date < b.date ? -1 : 1));
+}

@@ -1,0 +1,40 @@
+// CSV as spreadsheets open it: what callers wrote is text there, whatever it looks like.
+import { describe, expect, it } from 'vitest';
+import { toCsv } from '../../../src/admin/cost-csv.ts';
+
+const cellOf = (text: string): string => toCsv([text], []).replace(/\r\n$/, '');
+
+describe('a cell', () => {
+  it.each([
+    '=1+1',
+    '+1',
+    '-1+1',
+    '@SUM(A1)',
+    '\t=1',
+    '\r=1',
+    '  =1',
+    '\u{FEFF}=1',
+    '=HYPERLINK("http://x";"y")',
+    '\u{FF1D}1',
+    '|calc',
+  ])('is no formula: %j', (text) => {
+    const cell = cellOf(text);
+    expect(cell.replace(/^"/, '').startsWith("'")).toBe(true);
+    expect(cell).toContain(text.replaceAll('"', '""'));
+  });
+
+  it('is quoted where it must be', () => {
+    expect(cellOf('gpt-4o')).toBe('gpt-4o');
+    expect(cellOf('a,b')).toBe('"a,b"');
+    expect(cellOf('say "hi"')).toBe('"say ""hi"""');
+    expect(cellOf('two\nlines')).toBe('"two\nlines"');
+    expect(cellOf(' x')).toBe('" x"');
+  });
+
+  it('holds numbers without an exponent, and nothing where there is none', () => {
+    expect(toCsv(['a', 'b', 'c'], [[0.0000004, 1_200_000_000_000, null]])).toBe(
+      'a,b,c\r\n0.0000004,1200000000000,\r\n',
+    );
+    expect(toCsv([], [[0.1 + 0.2]])).toBe('\r\n0.3\r\n');
+  });
+});

@@ -1,0 +1,43 @@
+// What docs/patterns.md says refusals and retries would cost is what the script computes, and the factors of the estimate on
+// the page cover the days that were played through.
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { DAYS, play, tableRows } from '../../../scripts/without-queue.ts';
+import { FAILED_CALLS, TRIES_MORE, withoutQueue } from '../../../src/history/without-queue.ts';
+
+const patterns = readFileSync('docs/patterns.md', 'utf8');
+const costs = readFileSync('docs/platform-cost.md', 'utf8');
+
+it('the table is what the script prints', () => {
+  for (const row of tableRows()) expect(patterns).toContain(row);
+});
+
+it('what Headgate costs there is what the platform costs', () => {
+  const [, oneK, tenK, hundredK] =
+    /\| \*\*total\*\* \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|/.exec(costs) ?? [];
+  expect(DAYS.map(({ platformUsd }) => platformUsd)).toEqual([oneK, tenK, hundredK].map(Number));
+});
+
+it.each(DAYS)('the factors cover a day of $calls calls', (day) => {
+  for (const seed of [1, 2, 3]) {
+    const { waited, failed, triesMore } = play(day, 50_000, seed);
+    for (const [part, { from, to }] of [
+      [failed / waited, FAILED_CALLS],
+      [triesMore / waited, TRIES_MORE],
+    ] as const) {
+      expect(part).toBeGreaterThan(from);
+      expect(part).toBeLessThan(to);
+    }
+  }
+});
+
+it('nobody waited, so nothing would have been lost', () => {
+  const nothing = { from: 0, to: 0 };
+  expect(withoutQueue(0, 0.01)).toEqual({
+    tries_more: nothing,
+    failed_calls: nothing,
+    usd_one_step: nothing,
+    usd_whole_run: nothing,
+  });
+  expect(withoutQueue(100, 0.02).usd_one_step).toEqual({ from: 0.2, to: 1.5 });
+});

@@ -1,0 +1,230 @@
+// Costs by key, team, model and group: each call once, in whatever groups it is; kept over resets, over the end of a month, and
+// while its pool rests, which nobody wakes for it.
+import { runDurableObjectAlarm } from 'cloudflare:test';
+import { afterAll, afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { GroupObject } from '../../../src/group/group-object.ts';
+import {
+  inside,
+  nothingLeaks,
+  NO_COOLDOWN,
+  pool,
+  resetPool,
+  untilWrittenEmpty,
+} from '../support/pool.ts';
+import { strictScope, type Strict } from '../support/strict.ts';
+import { passTime } from '../support/time.ts';
+import { admin, call, change, configure, until, worker } from '../support/worker.ts';
+import { CHAT, chatBody, post, PRICE } from './scene.ts';
+
+afterAll(nothingLeaks);
+
+const DAY_MS = 86_400_000;
+
+/** A call costs 50 tokens at 2 USD per million, 20 at 0.5 and 11 at 10. */
+const USD = 0.00022;
+const USAGE = { inputTokens: 70, cachedTokens: 20, outputTokens: 11 };
+
+let scenes = 0;
+let strict: Strict;
+/** The names of the test's own pools: objects outlive their tests, and so do their costs. */
+let named: { readonly up: string; readonly wide: string; readonly free: string };
+
+beforeEach(async () => {
+  passTime(0);
+  scenes += 1;
+  const [up, wide, free] = [`up${scenes}`, `wide${scenes}`, `free${scenes}`];
+  named = { up, wide, free };
+  strict = await strictScope('cost-table', USAGE);
+  const at = { base_url: strict.url, prices: { m: PRICE, 'n*': PRICE } };
+  await configure({
+    upstreams: [
+      { id: up, ...at },
+      { id: free, ...at },
+    ],
+    groups: [
+      { name: up, match: { upstreams: [up] }, track_usage: true, holds: NO_COOLDOWN },
+      // It is in every call besides, and counts what it costs too.
+      { name: wide, limits: { budget_usd: { per_month: 100 } }, holds: NO_COOLDOWN },
+      { name: free, match: { upstreams: [free] }, holds: NO_COOLDOWN },
+    ],
+    keys: [{ id: 'spare', hash: `sha256:${'0'.repeat(64)}` }],
+  });
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+async function newKey(id: string, fields: object = {}): Promise<string> {
+  const { json } = await change('POST', '/keys', { id, ...fields });
+  return json.secret;
+}
+
+async function ask(secret: string, model = 'm', upstream = named.up): Promise<number> {
+  const headers = { 'headgate-key': secret };
+  const answer = await post(`/${upstream}${CHAT}`, chatBody('hello', { model }), { headers });
+  await answer.text();
+  return answer.status;
+}
+
+/** Reads costs, of this test's keys alone. */
+async function costs(query: string) {
+  const { status, json } = await admin('GET', `/costs?${query}`);
+  expect(status).toBe(200);
+  return json;
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- rows of an answer as it is
+async function rowOf(query: string, name: string): Promise<any> {
+  const { rows } = await costs(query);
+  return rows.find((row: { name: string | null }) => row.name === name) ?? null;
+}
+
+function untilCosts(query: string, name: string, expected: object): Promise<void> {
+  return until(async () => expect(await rowOf(query, name)).toMatchObject(expected));
+}
+
+it('each call counts once, whatever groups it is in and however it is looked at', async () => {
+  const id = `ci${scenes}`;
+  // Its own group and its team's count the same calls.
+  await change('PUT', `/teams/apps${scenes}`, { limits: { budget_usd: { per_month: 5 } } });
+  const secret = await newKey(id, {
+    team: `apps${scenes}`,
+    limits: { budget_usd: { per_day: 2 } },
+  });
+  for (const model of ['m', 'm', `n${scenes}`]) expect(await ask(secret, model)).toBe(200);
+  const sums = { calls: 3, input_tokens: 210, cached_tokens: 60, output_tokens: 33 };
+  await untilCosts('by=key&period=day', id, sums);
+  const ofKey = await rowOf('by=key&period=day', id);
+  expect(ofKey.usd).toBeCloseTo(3 * USD, 9);
+  expect(ofKey.budget.limit_usd).toBe(2);
+  expect(ofKey.budget.left_usd).toBeCloseTo(2 - 3 * USD, 9);
+  const ofTeam = await rowOf('by=team&period=month', `apps${scenes}`);
+  expect(ofTeam).toMatchObject(sums);
+  expect(ofTeam.budget.left_usd).toBeCloseTo(5 - 3 * USD, 9);
+  expect(await rowOf('by=model', `n${scenes}`)).toMatchObject({ calls: 1 });
+  expect(await rowOf('by=group', named.up)).toMatchObject(sums);
+  // It comes on top of the upstream's group, and only its budget knows of the calls.
+  expect(await rowOf('by=group', named.wide)).toMatchObject({
+    calls: 0,
+    budget: { limit_usd: 100 },
+  });
+  const all = await Promise.all(['key', 'team', 'model', 'group'].map((by) => costs(`by=${by}`)));
+  const totals = all.map(({ total }) => total);
+  for (const { calls } of totals) expect(calls).toBe(totals[0].calls);
+  for (const { rows, total } of all) {
+    const usd = rows.reduce((sum: number, row: { usd: number }) => sum + row.usd, 0);
+    expect(usd).toBeCloseTo(total.usd, 9);
+  }
+  expect(all[0].days.reduce((sum: number, day: { calls: number }) => sum + day.calls, 0)).toBe(
+    totals[0].calls,
+  );
+});
+
+it('a refused call is none, and one without a known price costs nothing and says so', async () => {
+  const secret = await newKey(`odd${scenes}`);
+  await change('PATCH', `/groups/${named.wide}`, { limits: null });
+  await strict.failNext('error', 1);
+  expect(await ask(secret)).toBeGreaterThan(499);
+  expect(await ask(secret, 'unheard-of')).toBe(200);
+  await untilCosts('by=key', `odd${scenes}`, { calls: 1, unpriced_calls: 1, usd: 0 });
+});
+
+it('a group that counts nothing is named, and its calls are known where another group counts them', async () => {
+  await change('PATCH', `/groups/${named.wide}`, { limits: null });
+  const [free, paid] = [
+    await newKey(`free${scenes}`),
+    await newKey(`paid${scenes}`, { limits: { budget_usd: { per_month: 1 } } }),
+  ];
+  expect(await ask(free, 'm', named.free)).toBe(200);
+  expect(await ask(paid, 'm', named.free)).toBe(200);
+  await untilCosts('by=group', named.free, { calls: 1 });
+  expect(await rowOf('by=key', `free${scenes}`)).toBeNull();
+  const { not_metered: groups } = await costs('by=key');
+  expect(groups).toContain(named.free);
+  expect(groups).not.toContain(named.up);
+});
+
+it('a reset loses none that was written, and the month that is over stays', async () => {
+  const secret = await newKey(`kept${scenes}`);
+  expect(await ask(secret)).toBe(200);
+  await untilCosts('by=key&period=day', `kept${scenes}`, { calls: 1 });
+  await untilWrittenEmpty(named.up);
+  await resetPool(named.up);
+  expect(await rowOf('by=key&period=day', `kept${scenes}`)).toMatchObject({ calls: 1 });
+  // Whatever the day is, this is in the next month.
+  const today = new Date();
+  const next = Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1, 1, 12);
+  passTime(next - today.getTime());
+  expect(await ask(secret)).toBe(200);
+  await untilCosts('by=key&period=month', `kept${scenes}`, { calls: 1, budget: null });
+  expect(await rowOf('by=key&period=month&which=last', `kept${scenes}`)).toMatchObject({
+    calls: 1,
+  });
+  await untilWrittenEmpty(named.up);
+  const days = await inside(named.up, (_instance, { storage }) =>
+    storage.sql.exec('SELECT day FROM cost').toArray(),
+  );
+  expect(days).toEqual([{ day: Math.floor(today.getTime() / DAY_MS) }]);
+  await resetPool(named.up);
+  expect(await rowOf('by=key&period=month&which=last', `kept${scenes}`)).toMatchObject({
+    calls: 1,
+  });
+});
+
+it('a pool that rests is not woken for them', async () => {
+  const secret = await newKey(`calm${scenes}`);
+  expect(await ask(secret)).toBe(200);
+  await untilCosts('by=key', `calm${scenes}`, { calls: 1 });
+  await until(async () => {
+    const { json } = await admin('GET', `/groups/${named.up}/status`);
+    expect(json.in_use).toBe(0);
+  });
+  passTime(400_000);
+  await until(async () => {
+    await runDurableObjectAlarm(pool(named.up) as never);
+    const { json } = await admin('GET', `/groups/${named.up}/status`);
+    expect(json.as_of).toBeDefined();
+  });
+  const asked = vi.spyOn(GroupObject.prototype, 'costs');
+  expect(await rowOf('by=key', `calm${scenes}`)).toMatchObject({ calls: 1 });
+  const names = asked.mock.contexts.map(
+    (object) => (object as unknown as { ctx: DurableObjectState }).ctx.id.name,
+  );
+  expect(names).not.toContain(named.up);
+});
+
+it('come as CSV, by the query or the Accept header', async () => {
+  await change('PATCH', `/groups/${named.wide}`, { limits: null });
+  const secret = await newKey(`table${scenes}`);
+  expect(await ask(secret, '=HYPERLINK("http://x")')).toBe(200);
+  await untilCosts('by=model', '=HYPERLINK("http://x")', { calls: 1 });
+  const headers = { authorization: 'Bearer test-admin-token', accept: 'text/csv' };
+  const answer = await worker.fetch('https://headgate.test/admin/api/costs?by=model', { headers });
+  expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+  expect(answer.headers.get('content-disposition')).toMatch(
+    /^attachment; filename="costs-[\d-]+-by-model\.csv"$/,
+  );
+  expect(answer.headers.get('cache-control')).toBe('no-store');
+  const text = await answer.text();
+  expect(text).toContain(`"'=HYPERLINK(""http://x"")"`);
+  expect(text.split('\r\n')[0]).toBe(
+    'period,model,usd,input_tokens,cached_tokens,output_tokens,calls,unpriced_calls,waited_calls,budget_usd,budget_left_usd',
+  );
+  const byQuery = await call('/admin/api/costs?format=csv&by=key', { headers });
+  expect(await byQuery.text()).toContain(`table${scenes},`);
+});
+
+it('tell who waited', async () => {
+  // In several groups a call may be granted by the second one that it asks, at once.
+  await change('DELETE', `/groups/${named.wide}`);
+  await change('PATCH', `/groups/${named.up}`, { limits: { max_concurrency: 1 } });
+  const secret = await newKey(`slow${scenes}`);
+  await strict.configure({ chunks: 2, chunkDelayMs: 50 });
+  const calls = [ask(secret), ask(secret), ask(secret)];
+  expect(await Promise.all(calls)).toEqual([200, 200, 200]);
+  await untilCosts('by=key', `slow${scenes}`, { calls: 3, waited_calls: 2 });
+  const { without_queue: estimate } = await costs('by=key');
+  expect(estimate.tries_more.to).toBeGreaterThanOrEqual(2);
+  expect(estimate.usd_whole_run.to).toBeGreaterThan(estimate.usd_one_step.to);
+});
