@@ -31,9 +31,10 @@ export const api = createAdminClient({
         : problemOf(
             response.status,
             `Not Headgate but something before it answered, with status ${response.status}.`,
+            init.method,
           );
     } catch {
-      return problemOf(0, 'Headgate cannot be reached.');
+      return problemOf(0, 'Headgate cannot be reached.', init.method);
     }
   },
 });
@@ -46,12 +47,16 @@ function isOurs(response: Response, text: string): boolean {
   return typeof body === 'object' && body !== null;
 }
 
-function problemOf(status: number, detail: string): Response {
+function problemOf(status: number, detail: string, method = 'GET'): Response {
+  const rest =
+    method === 'GET'
+      ? 'What is shown may be old.'
+      : 'Nothing was changed as far as is known; try again.';
   const problem: Problem = {
     type: 'about:blank',
     title: 'Out of reach',
     status,
-    detail: `${detail} Nothing was changed as far as is known; try again.`,
+    detail: `${detail} ${rest}`,
   };
   return new Response(JSON.stringify(problem), {
     status: 503,

@@ -1,4 +1,5 @@
-import { batch, computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import { resting, stopWatching, watchForRest } from './rest.ts';
 import { checkSession } from './session.ts';
 import type { Detail, GroupStatus, Warning } from './model/status.ts';
 import { withStatus, type Trend } from './model/trend.ts';
@@ -13,9 +14,6 @@ const SILENCE_MS_MAX = 5_000;
  * is no stream.
  */
 const RETRY_MS = 2_000;
-
-/** How long nobody sees the page before it lets go of the feed, which costs for as long as it is open. */
-const HIDDEN_MS_MAX = 60_000;
 
 /** Maximum of warnings that are kept on the page. */
 const WARNINGS_MAX = 50;
@@ -43,6 +41,20 @@ export const isStale = computed(
   () => heardAt.value !== null && now.value - heardAt.value > SILENCE_MS_MAX,
 );
 
+/** When the feed was taken up again after a rest, in epoch milliseconds. */
+const awakeAt = signal(0);
+
+/** How the feed is: figures may be old while it is `connecting` too, after a rest. */
+export const liveness = computed((): 'live' | 'connecting' | 'offline' | 'resting' => {
+  if (resting.value === 'unused') return 'resting';
+  if (heardAt.value === null) return 'connecting';
+  if (!isStale.value) return 'live';
+  return now.value - awakeAt.value > SILENCE_MS_MAX ? 'offline' : 'connecting';
+});
+
+/** How often the feed has come back after it was gone: what was asked for by itself may have failed meanwhile. */
+export const returns = signal(0);
+
 /** The state of one group by its name; undefined: there is none of that name. */
 export function groupNamed(name: string): GroupStatus | undefined {
   void known.value; // a group that appears later is shown as soon as it does
@@ -57,26 +69,35 @@ export function trendOf(name: string): Trend | undefined {
 let source: EventSource | null = null;
 let retry: ReturnType<typeof setTimeout> | undefined;
 let clock: ReturnType<typeof setInterval> | undefined;
-let hidden: ReturnType<typeof setTimeout> | undefined;
+let stopResting: (() => void) | undefined;
+let isAway = false;
 let detailOf: string | null = null;
 
 /** Opens the feed, or opens it anew with the details of a group. */
 export function openFeed(group: string | null): void {
-  clock ??= setInterval(() => (now.value = Date.now()), 1_000);
-  document.onvisibilitychange = followVisibility;
+  if (clock === undefined) {
+    clock = setInterval(() => (now.value = Date.now()), 1_000);
+    watchForRest();
+    stopResting = effect(() => (resting.value === null ? comeBack() : letGo()));
+  }
   if (source !== null && detailOf === group) return;
   closeSource();
   if (detailOf !== group) detail.value = null;
   detailOf = group;
-  connect();
-  followVisibility();
+  if (resting.peek() === null) connect();
 }
 
-/** Lets go of the feed some time after the page was hidden, and comes back to it with the page. */
-function followVisibility(): void {
-  clearTimeout(hidden);
-  if (document.hidden) hidden = setTimeout(closeSource, HIDDEN_MS_MAX);
-  else if (clock !== undefined && source === null) connect();
+function letGo(): void {
+  closeSource();
+  isAway = true;
+}
+
+/** Takes the feed up again after a rest: a snapshot comes first, so nothing is lost. */
+function comeBack(): void {
+  if (heardAt.peek() === null || source !== null) return;
+  now.value = Date.now();
+  awakeAt.value = Date.now();
+  connect();
 }
 
 /** Ends the feed, because nobody is signed in any more. */
@@ -84,6 +105,8 @@ export function closeFeed(): void {
   closeSource();
   clearInterval(clock);
   clock = undefined;
+  stopResting?.();
+  stopWatching();
   heardAt.value = null;
 }
 
@@ -99,6 +122,8 @@ function connect(): void {
   source = opened;
   const on = <Data>(name: string, use: (data: Data) => void): void => {
     opened.addEventListener(name, (event: MessageEvent<string>) => {
+      if (isAway || isStale.peek()) returns.value += 1;
+      isAway = false;
       heardAt.value = Date.now();
       // The server is this very one, and its tests hold it to the shapes.
       use(JSON.parse(event.data) as Data);
@@ -125,6 +150,7 @@ function connect(): void {
   on<{ version: number }>('version', (data) => (version.value = data.version));
   on('beat', () => undefined);
   opened.addEventListener('error', () => {
+    isAway = heardAt.peek() !== null;
     if (opened.readyState !== EventSource.CLOSED || source !== opened) return;
     // It does not say why: the session may have ended.
     checkSession().catch(() => undefined);

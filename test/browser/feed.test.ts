@@ -1,5 +1,8 @@
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
+import { STAGE_TOKEN } from '../e2e/support/lifecycle-stage.ts';
+import { expectAccessible } from './support/chromium.ts';
+import { startCountingProxy } from './support/counting-proxy.ts';
 import { signedIn } from './support/dashboard.ts';
 import { browser, stage } from './support/practice-stage.ts';
 
@@ -7,26 +10,34 @@ import { browser, stage } from './support/practice-stage.ts';
 
 const EVENTS = '**/admin/api/events*';
 
-/** Counts the streams that a page opens and lets go of. */
-function countStreams(page: Page) {
-  const streams = { opened: 0, ended: 0 };
-  const isFeed = (url: string): boolean => url.includes('/admin/api/events');
-  page.on('request', (request) => {
-    if (isFeed(request.url())) streams.opened += 1;
-  });
-  page.on('requestfailed', (request) => {
-    if (isFeed(request.url())) streams.ended += 1;
-  });
-  return streams;
-}
-
 /** Makes the page believe that its tab is hidden, or seen again. */
 async function setHidden(page: Page, isHidden: boolean): Promise<void> {
   await page.evaluate((hidden) => {
     Object.defineProperty(document, 'hidden', { configurable: true, value: hidden });
+    const state = hidden ? 'hidden' : 'visible';
+    Object.defineProperty(document, 'visibilityState', { configurable: true, value: state });
     document.dispatchEvent(new Event('visibilitychange'));
   }, isHidden);
 }
+
+/** The page of a group behind a proxy that counts, in a browser whose time can be put forward. */
+async function countedPage() {
+  const proxy = await startCountingProxy(stage.url);
+  const page = await browser.open();
+  await page.clock.install();
+  await page.goto(`${proxy.url}/admin/groups/practice`);
+  await page.getByLabel('Token').fill(STAGE_TOKEN);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('live', { exact: true }).waitFor();
+  await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0);
+  const close = async (): Promise<void> => {
+    await page.context().close();
+    proxy.close();
+  };
+  return { page, proxy, close };
+}
+
+const limitShown = (page: Page) => page.getByRole('group', { name: /slots in use/ });
 
 /** Notes what a page takes away, and whether it fades, from now on. */
 async function noteLosses(page: Page): Promise<() => Promise<string[]>> {
@@ -66,24 +77,103 @@ it('a stream that the server ends is opened anew, and nothing of the page goes',
   await stage.admin.setLimit('practice', 3);
 });
 
-it('a page that nobody sees for a minute lets go of the feed, and comes back to what is so by then', async () => {
-  const page = await signedIn(browser, stage, '/admin/groups/practice');
-  await page.getByText('live', { exact: true }).waitFor();
-  const streams = countStreams(page);
-  await page.clock.install();
+it('a page that nobody sees for 30 s asks for nothing more, and comes back to what is so by then', async () => {
+  await stage.admin.setLimit('practice', 3);
+  const { page, proxy, close } = await countedPage();
   await setHidden(page, true);
-  await page.clock.fastForward(59_000);
+  await page.clock.fastForward(29_000);
   await setHidden(page, false);
-  await page.clock.fastForward(59_000);
-  expect(streams).toEqual({ opened: 0, ended: 0 });
+  await page.clock.fastForward(29_000);
+  expect(proxy.streams()).toEqual({ opened: 1, open: 1 });
 
   await setHidden(page, true);
-  await page.clock.fastForward(60_000);
-  await expect.poll(() => streams.ended).toBe(1);
+  await page.clock.fastForward(30_000);
+  await expect.poll(proxy.streams).toEqual({ opened: 1, open: 0 });
+  const asked = proxy.requests.length;
   await stage.admin.setLimit('practice', 5);
-  const picture = page.getByRole('group', { name: /slots in use/ });
-  expect(await picture.getAttribute('aria-label')).toMatch(/ of 3 slots in use/);
+  await page.clock.runFor(5 * 60_000);
+  expect(proxy.requests.slice(asked)).toEqual([]);
+  expect(proxy.streams()).toEqual({ opened: 1, open: 0 });
+  expect(await limitShown(page).getAttribute('aria-label')).toMatch(/ of 3 slots in use/);
+
   await setHidden(page, false);
-  await expect.poll(() => picture.getAttribute('aria-label')).toMatch(/ of 5 slots in use/);
-  expect(streams).toEqual({ opened: 1, ended: 1 });
+  await page.getByRole('group', { name: / of 5 slots in use/ }).waitFor();
+  expect(proxy.streams()).toEqual({ opened: 2, open: 1 });
+  // What was asked for by itself is asked for anew.
+  await expect.poll(() => proxy.requests.slice(asked).join()).toContain('/history');
+  await page.getByText('live', { exact: true }).waitFor();
+  await close();
+});
+
+it('a page that nobody touches for half an hour asks, and costs nothing until it is answered', async () => {
+  await stage.admin.setLimit('practice', 3);
+  const { page, proxy, close } = await countedPage();
+  const question = page.getByRole('dialog', { name: 'Still looking?' });
+  await page.clock.fastForward(29 * 60_000);
+  await page.mouse.move(200, 200);
+  await page.clock.fastForward(29 * 60_000);
+  expect(await question.count()).toBe(0);
+  expect(proxy.streams().open).toBe(1);
+
+  await page.clock.fastForward(60_000);
+  await question.waitFor();
+  await expect.poll(() => proxy.streams().open).toBe(0);
+  await page.getByText('resting', { exact: true }).waitFor();
+  await expectAccessible(page);
+  const asked = proxy.requests.length;
+  await page.clock.runFor(10 * 60_000);
+  // Neither does it come back by itself, nor because the page was hidden for a while.
+  await setHidden(page, true);
+  await page.clock.runFor(60_000);
+  await setHidden(page, false);
+  await page.mouse.move(300, 300);
+  expect(proxy.requests.slice(asked)).toEqual([]);
+  expect(proxy.streams().open).toBe(0);
+
+  await stage.admin.setLimit('practice', 4);
+  await page.keyboard.press('Enter');
+  await question.waitFor({ state: 'hidden' });
+  await page.getByRole('group', { name: / of 4 slots in use/ }).waitFor();
+  expect(proxy.streams().open).toBe(1);
+  await close();
+});
+
+it('charts that cannot be loaded are tables, and become charts when the feed is back', async () => {
+  const page = await browser.open();
+  let isBroken = true;
+  await page.route('**/admin/assets/plot-*.js', (route) =>
+    isBroken ? route.abort() : route.continue(),
+  );
+  await page.goto(`${stage.url()}/admin/groups/practice`);
+  await page.getByLabel('Token').fill(STAGE_TOKEN);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  const tables = page.locator('.chart table');
+  await tables.first().waitFor();
+  expect(await tables.count()).toBe(await page.locator('.chart').count());
+  expect(await page.locator('.toast').count()).toBe(0);
+  isBroken = false;
+  process.kill(stage.workerdPid(), 'SIGSTOP');
+  await page.getByText('offline', { exact: true }).waitFor();
+  process.kill(stage.workerdPid(), 'SIGCONT');
+  await page.locator('.chart canvas').first().waitFor();
+  await expect.poll(() => tables.count()).toBe(0);
+});
+
+it('a history that could not be read is read again when the feed is back, and nobody is told of changes', async () => {
+  const page = await browser.open();
+  let isBroken = true;
+  await page.route('**/admin/api/groups/practice/history*', (route) =>
+    isBroken ? route.abort() : route.continue(),
+  );
+  await page.goto(`${stage.url()}/admin/groups/practice`);
+  await page.getByLabel('Token').fill(STAGE_TOKEN);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  const failed = page.getByText('Headgate cannot be reached. What is shown may be old.');
+  await failed.waitFor();
+  isBroken = false;
+  process.kill(stage.workerdPid(), 'SIGSTOP');
+  await page.getByText('offline', { exact: true }).waitFor();
+  process.kill(stage.workerdPid(), 'SIGCONT');
+  await page.locator('.chart').first().waitFor();
+  expect(await failed.count()).toBe(0);
 });

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
-import { useEffect, useRef } from 'preact/hooks';
-import { closeFeed, heardAt, isStale, openFeed } from '../feed.ts';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { closeFeed, isStale, liveness, openFeed } from '../feed.ts';
 import icon from '../icon.svg';
 import { decoded } from '../model/decoded.ts';
 import { session, signOut } from '../session.ts';
@@ -9,6 +9,7 @@ import { ConfirmDialog } from '../ui/confirm.tsx';
 import { Toasts } from '../ui/toasts.tsx';
 import { Guarded } from './guarded.tsx';
 import { KeysHelp } from './keys-help.tsx';
+import { StillLooking } from './still-looking.tsx';
 
 const PAGES = [
   { href: '/admin', name: 'Groups' },
@@ -52,18 +53,24 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
       <Toasts />
       <ConfirmDialog />
       <KeysHelp />
+      <StillLooking />
     </>
   );
 }
 
-/** Wider than a phone, so it scrolls there: to where one is. */
+/** Wider than a phone, so it scrolls there: to where one is. It fades towards where there is more. */
 function Navigation({ path }: { readonly path: string }) {
   const nav = useRef<HTMLElement>(null);
+  const [more, setMore] = useState<string | undefined>();
+  const look = (): void => setMore(nav.current === null ? undefined : beyond(nav.current));
   useEffect(() => {
     nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' });
+    look();
+    window.addEventListener('resize', look);
+    return () => window.removeEventListener('resize', look);
   }, [path]);
   return (
-    <nav aria-label="Pages" ref={nav}>
+    <nav aria-label="Pages" ref={nav} data-more={more} onScroll={look}>
       {PAGES.map(({ href, name }) => (
         <a href={href} aria-current={isAt(path, href) ? 'page' : undefined}>
           {name}
@@ -73,6 +80,13 @@ function Navigation({ path }: { readonly path: string }) {
   );
 }
 
+/** Tells on which sides of a row there is more than can be seen. Undefined: all of it can. */
+function beyond({ scrollLeft, clientWidth, scrollWidth }: HTMLElement): string | undefined {
+  const left = scrollLeft > 1 ? 'left' : '';
+  const right = scrollLeft + clientWidth < scrollWidth - 1 ? 'right' : '';
+  return `${left} ${right}`.trim() || undefined;
+}
+
 function isAt(path: string, href: string): boolean {
   if (href === '/admin') {
     return path === href || path === '/admin/new' || path.startsWith('/admin/groups');
@@ -80,11 +94,19 @@ function isAt(path: string, href: string): boolean {
   return path.startsWith(href);
 }
 
+const SAYS = {
+  live: 'What is shown is a second old at the most',
+  connecting: 'What is shown may be old until the server answers',
+  offline: 'The server is silent: what is shown may be old',
+  resting: 'Nothing is followed until somebody looks again',
+} as const;
+
+/** One short word in a place of one width: nothing beside it moves when it changes. */
 function LiveBadge() {
-  const state = isStale.value ? 'offline' : heardAt.value === null ? 'connecting' : 'live';
+  const state = liveness.value;
   return (
-    <span class={`badge ${state}`} role="status">
-      {state === 'offline' ? 'offline, figures may be old' : state}
+    <span class={`badge ${state}`} role="status" title={SAYS[state]}>
+      {state}
     </span>
   );
 }

@@ -39,9 +39,11 @@ export function Toasts() {
   );
 }
 
+/** A message that is shown already is shown once, as the latest. */
 function add(text: string, isBad: boolean): number {
   latest += 1;
-  shown.value = [...shown.value, { id: latest, text, isBad }];
+  const others = shown.value.filter((toast) => toast.text !== text);
+  shown.value = [...others, { id: latest, text, isBad }];
   return latest;
 }
 

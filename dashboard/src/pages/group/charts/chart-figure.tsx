@@ -14,7 +14,9 @@ interface Props {
 /** A chart with its legend, which has the values of the moment pointed at, and as a table. */
 export function ChartFigure({ data, step, scheme }: Props) {
   const { chart, steps } = data;
-  const [isTable, setTable] = useState(false);
+  const [isAsked, setAsked] = useState(false);
+  const [isMissing, setMissing] = useState(false);
+  const isTable = isAsked || isMissing;
   const table = useId();
   return (
     <figure class="chart">
@@ -27,14 +29,22 @@ export function ChartFigure({ data, step, scheme }: Props) {
           class="quiet as-table"
           aria-expanded={isTable}
           aria-controls={table}
-          onClick={() => setTable(!isTable)}
+          disabled={isMissing}
+          onClick={() => setAsked(!isAsked)}
         >
           {isTable ? 'Hide table' : 'Show as table'}
           <span class="visually-hidden">: {chart.title}</span>
         </button>
       </figcaption>
       <Legend chart={chart} step={step} />
-      <PlotCanvas data={data} step={step} scheme={scheme} />
+      <PlotCanvas
+        data={data}
+        step={step}
+        scheme={scheme}
+        isMissing={isMissing}
+        setMissing={setMissing}
+      />
+      {isMissing && <p class="help">The chart could not be loaded. These are its figures.</p>}
       <div id={table} hidden={!isTable}>
         {isTable && <ChartTable chart={chart} steps={steps} />}
       </div>

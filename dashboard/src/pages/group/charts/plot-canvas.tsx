@@ -1,7 +1,7 @@
 import type { Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import { returns } from '../../../feed.ts';
 import { summaryOf } from '../../../model/history-charts.ts';
-import { complain } from '../../../ui/toasts.tsx';
 import type { PlotData, PlotHandle } from './plot.ts';
 
 interface Props {
@@ -10,10 +10,13 @@ interface Props {
   readonly step: Signal<number | null>;
   /** Light or dark: a plot is drawn anew in the other colours. */
   readonly scheme: string;
+  /** Whether what draws could not be loaded. It is tried again when the feed or new figures come. */
+  readonly isMissing: boolean;
+  readonly setMissing: (isMissing: boolean) => void;
 }
 
 /** The place of a plot, as high before the plot is there. */
-export function PlotCanvas({ data, step, scheme }: Props) {
+export function PlotCanvas({ data, step, scheme, isMissing, setMissing }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<PlotHandle | null>(null);
   const latest = useRef(data);
@@ -24,20 +27,29 @@ export function PlotCanvas({ data, step, scheme }: Props) {
     const draw = async (): Promise<void> => {
       const { drawPlot } = await import('./plot.ts');
       if (isOver || place.current === null) return;
+      setMissing(false);
       plot.current = drawPlot(place.current, latest.current, (pointed) => (step.value = pointed));
     };
-    draw().catch(() => complain('The charts could not be loaded. Load the page again.'));
+    draw().catch(() => isOver || setMissing(true));
     return () => {
       isOver = true;
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [scheme, shapeOf(data), step]);
+  }, [scheme, shapeOf(data), step, ...(isMissing ? [returns.value, data] : [0, null])]);
 
   useEffect(() => plot.current?.show(data), [data]);
   useEffect(() => step.subscribe((pointed) => plot.current?.point(pointed)), [step]);
 
-  return <div class="plot" ref={place} role="img" aria-label={summaryOf(data.chart)} />;
+  return (
+    <div
+      class="plot"
+      ref={place}
+      role="img"
+      aria-label={summaryOf(data.chart)}
+      hidden={isMissing}
+    />
+  );
 }
 
 /** Changes when there are other lines, for which a plot is made anew. */

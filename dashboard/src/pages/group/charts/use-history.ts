@@ -1,6 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api, type Problem } from '../../../api.ts';
+import { returns } from '../../../feed.ts';
 import { chartsOf, type Charts, type HistoryMarker } from '../../../model/history-charts.ts';
+import { resting } from '../../../rest.ts';
 import {
   rangeStartMs,
   untilNextMinuteMs,
@@ -18,7 +20,7 @@ interface Shown extends Charts {
 
 /**
  * The history of a group, asked for once a minute while the page is looked at. What was shown stays until
- * the next answer is there.
+ * the next answer is there, and when the feed was gone it is asked for anew as soon as it is back.
  */
 export function useHistory(name: string, range: HistoryRange, partition: string | undefined) {
   const [shown, setShown] = useState<Shown | null>(null);
@@ -52,7 +54,7 @@ export function useHistory(name: string, range: HistoryRange, partition: string 
     const tick = (): void => {
       clearTimeout(timer);
       // Nobody looks: the page asks again as soon as somebody does.
-      if (document.visibilityState === 'visible') start();
+      if (document.visibilityState === 'visible' && resting.peek() === null) start();
     };
     start();
     document.addEventListener('visibilitychange', tick);
@@ -61,7 +63,7 @@ export function useHistory(name: string, range: HistoryRange, partition: string 
       clearTimeout(timer);
       document.removeEventListener('visibilitychange', tick);
     };
-  }, [name, range, partition]);
+  }, [name, range, partition, returns.value]);
 
   return { shown, problem };
 }

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api, type Problem } from '../../../api.ts';
+import { returns } from '../../../feed.ts';
 import type { Decision } from '../../../model/call-words.ts';
 
 /** Terms by which decisions are looked for; what is absent bounds nothing. */
@@ -20,7 +21,7 @@ interface Found {
 
 const OUTCOMES = ['granted', 'rejected', 'declined', 'left', 'moved'] as const;
 
-/** The decisions of a group that fit, asked for when the search changes and with `again`. */
+/** The decisions of a group that fit, asked for when the search changes, with `again`, and when the feed is back. */
 export function useDecisions(name: string, search: Search) {
   const [found, setFound] = useState<Found | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
@@ -41,7 +42,7 @@ export function useDecisions(name: string, search: Search) {
     return () => {
       isOver = true;
     };
-  }, [name, JSON.stringify(search), round]);
+  }, [name, JSON.stringify(search), round, returns.value]);
 
   return { found, problem, again: () => setRound(round + 1) };
 }
