@@ -1,9 +1,11 @@
-import { html, raw } from 'hono/html';
+import { html } from 'hono/html';
 import type {
   OpenApiDocument,
   OpenApiOperation,
   OpenApiParameter,
 } from '../contract/admin/openapi.ts';
+import { curlOf } from './docs-curl.ts';
+import { schemaHtml } from './docs-schema.ts';
 
 type Html = ReturnType<typeof html>;
 
@@ -13,16 +15,21 @@ interface Listed {
   readonly operation: OpenApiOperation;
 }
 
-/** The description of the API as a page without any script. */
-export async function docsPage(document: OpenApiDocument): Promise<string> {
+/** The description of the API as a page without any script: all of it, or the routes that a search finds. */
+export async function docsPage(document: OpenApiDocument, search = ''): Promise<string> {
   const all = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
   );
   const base = document.servers[0]?.url ?? '';
-  const sections = document.tags.map(({ name }) => ({
-    name,
-    routes: all.filter(({ operation }) => operation.tags.includes(name)),
-  }));
+  const { schemas } = document.components;
+  const words = search.toLowerCase().split(/\s+/);
+  const found = all.filter((listed) => isFound(listed, words));
+  const sections = document.tags
+    .map(({ name }) => ({
+      name,
+      routes: found.filter(({ operation }) => operation.tags.includes(name)),
+    }))
+    .filter(({ routes }) => routes.length > 0);
   const page = await html`<!doctype html>
     <html lang="en">
       <head>
@@ -40,6 +47,17 @@ export async function docsPage(document: OpenApiDocument): Promise<string> {
             <code>${base}</code>. Send <code>Authorization: Bearer &lt;token&gt;</code>: the
             ADMIN_TOKEN, or an admin key.
           </p>
+          <form role="search">
+            <label
+              >Search the routes <input type="search" name="q" value="${search}" maxlength="100"
+            /></label>
+            <button>Find</button>
+            ${
+              search === ''
+                ? ''
+                : html`<a href="?">All ${all.length} routes</a> ${found.length} found`
+            }
+          </form>
           <nav aria-label="Sections">
             ${sections.map(({ name }) => html`<a href="#${name}">${name}</a> `)}
           </nav>
@@ -49,7 +67,7 @@ export async function docsPage(document: OpenApiDocument): Promise<string> {
             ({ name, routes }) =>
               html`<section id="${name}">
                 <h2>${name}</h2>
-                ${routes.map(routeHtml)}
+                ${routes.map((listed) => routeHtml(listed, schemas))}
               </section>`,
           )}
           <section id="schemas">
@@ -68,7 +86,18 @@ export async function docsPage(document: OpenApiDocument): Promise<string> {
   return page.toString();
 }
 
-function routeHtml({ method, path, operation }: Listed): Html {
+/** Whether a route has all the words somewhere in its name, its path or what is said of it. */
+function isFound({ method, path, operation }: Listed, words: readonly string[]): boolean {
+  const { operationId, summary, description, parameters } = operation;
+  const names = parameters.map(({ name }) => name);
+  const text = [method, path, operationId, summary, description, ...names].join(' ').toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+function routeHtml(
+  { method, path, operation }: Listed,
+  schemas: OpenApiDocument['components']['schemas'],
+): Html {
   const { operationId, summary, description, parameters, requestBody, responses } = operation;
   return html`<article id="${operationId}">
     <h3>
@@ -78,6 +107,7 @@ function routeHtml({ method, path, operation }: Listed): Html {
     </h3>
     <p>${prose(summary)}.</p>
     <p class="note">${prose(description)}</p>
+    <pre>${curlOf(method, path, operation, schemas)}</pre>
     ${
       parameters.length === 0
         ? ''
@@ -111,7 +141,8 @@ function parameterHtml({ name, in: place, required, schema, description }: OpenA
     <code>${name}</code> in
     ${place}${required ? '' : ', optional'}${
       description === undefined ? '' : html`: ${description}`
-    } <code>${JSON.stringify(schema)}</code>
+    }
+    ${schemaHtml(schema)}
   </li>`;
 }
 
@@ -126,25 +157,6 @@ function prose(text: string): Html[] {
     .map((part, at) => (at % 2 === 0 ? html`${part}` : html`<code>${part}</code>`));
 }
 
-/** A schema as JSON, in which names of others lead to them. */
-function schemaHtml(schema: unknown): Html {
-  const { $ref: ref } = Object(schema) as { readonly $ref?: string };
-  if (ref !== undefined) return linkTo(ref);
-  const lines = JSON.stringify(schema, null, 2).split('\n');
-  return html`<pre>
-${lines.map((line) => {
-  const found = /^(.*)"\$ref": "([^"]+)"(.*)$/.exec(line);
-  return found === null
-    ? html`${line}${raw('\n')}`
-    : html`${found[1] ?? ''}${linkTo(found[2] ?? '')}${found[3] ?? ''}${raw('\n')}`;
-})}</pre>`;
-}
-
-function linkTo(ref: string): Html {
-  const name = ref.slice(ref.lastIndexOf('/') + 1);
-  return html`<a href="#schema-${name}">${name}</a>`;
-}
-
 /** Light and dark, by what the reader's system says. */
 export const DOCS_STYLE = `:root { color-scheme: light dark; --line: #8884; --soft: #8882; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
@@ -157,6 +169,10 @@ p { margin: 0.25rem 0; }
 code, pre { font: 0.875rem/1.5 ui-monospace, monospace; }
 pre { background: var(--soft); padding: 0.75rem; border-radius: 6px; overflow-x: auto; }
 nav a { margin-right: 0.75rem; }
+form { margin: 0.75rem 0; }
+li p { display: inline; }
+input, button { font: inherit; padding: 0.25rem 0.5rem; }
+:is(dd, li) > ul { padding-left: 1.25rem; border-left: 2px solid var(--line); list-style: none; }
 dt { font-weight: 700; }
 article { scroll-margin-top: 1rem; }
 :target { outline: 2px solid; outline-offset: 4px; }

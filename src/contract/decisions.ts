@@ -58,9 +58,20 @@ const rejectionSchema = z.discriminatedUnion('reason', [
     retryAfterMs: retryAfterMs.nullable(),
   }),
   z.object({
-    reason: z.literal('budget_exhausted').describe('The budget is spent.'),
+    reason: z
+      .literal('budget_exhausted')
+      .describe('The call does not fit into what is left of a budget.'),
     window: z.enum(['hour', 'day', 'month']).describe('The budget of which window.'),
     limitUsd: z.number().meta({ description: 'The budget.', unit: 'USD' }),
+    leftUsd: z.number().exactOptional().meta({
+      description:
+        'What was left of it, with calls in flight counted as spent. Absent: an older release decided.',
+      unit: 'USD',
+    }),
+    wantedUsd: z.number().exactOptional().meta({
+      description: 'What the call was estimated to cost. Absent: an older release decided.',
+      unit: 'USD',
+    }),
     retryAfterMs: never,
   }),
   z.object({

@@ -7,7 +7,7 @@ import type { Demand } from './words/usage.ts';
 import { demandAt, demandOf } from './parts/demand.ts';
 import type { Waiter } from './parts/queue.ts';
 import { exceededBy } from './parts/rates.ts';
-import { budgetBlock } from './parts/spend.ts';
+import { budgetBlock, budgetLeft } from './parts/spend.ts';
 import { blockOf, requestFreeAt, slotsMaxAt } from './capacity.ts';
 import {
   estimateAtEnd,
@@ -143,7 +143,9 @@ function exhausted(
   if (block === null) return null;
   const limits = { hour: budgets.perHourUsd, day: budgets.perDayUsd, month: budgets.perMonthUsd };
   const limitUsd = limits[block.period] ?? 0;
-  return { reason: 'budget_exhausted', window: block.period, limitUsd, retryAfterMs: null };
+  const leftUsd = budgetLeft(controls.spend, block.period, limitUsd, now);
+  const amounts = { limitUsd, leftUsd, wantedUsd: usd };
+  return { reason: 'budget_exhausted', window: block.period, ...amounts, retryAfterMs: null };
 }
 
 /** Explains to a waiter at its deadline what it waited for in vain. */

@@ -10,7 +10,7 @@ import { errorResponse } from '../call/errors/wire-error.ts';
 import { createAdminRoutes } from '../admin/admin-routes.ts';
 import { ProblemError, problemResponse } from '../admin/problem.ts';
 import { callsInFlight } from '../call/calls-in-flight.ts';
-import { createDashboardRoutes } from './dashboard/dashboard-routes.ts';
+import { createDashboardRoutes, favicon } from './dashboard/dashboard-routes.ts';
 import { home } from './home.ts';
 import { departures } from '../call/isolate.ts';
 import { adminCors, statusCors } from './own-cors.ts';
@@ -20,7 +20,7 @@ import { status } from './status/status-route.ts';
 
 /** URLs of our own routes, and of whatever else an upstream cannot be called. */
 const OWN_URL =
-  /^[^/]+\/\/[^/]+\/?(?:(?:admin|healthz|metrics|status|!malformed|!departed)(?:[/?]|$)|\?|$)/;
+  /^[^/]+\/\/[^/]+\/?(?:(?:admin|favicon\.ico|healthz|metrics|status|!malformed|!departed)(?:[/?]|$)|\?|$)/;
 
 /** Makes the Worker: own routes, and calls to pass on. */
 export function createApp(): ExportedHandler<Env> {
@@ -42,6 +42,7 @@ export function createApp(): ExportedHandler<Env> {
 function createRoutes(): Hono<{ Bindings: Env }> {
   const app = new Hono<{ Bindings: Env }>();
   app.get('/', home);
+  app.get('/favicon.ico', favicon);
   app.get('/healthz', (context) => context.json({ ok: true, calls_in_flight: callsInFlight() }));
   app.get(`${MALFORMED_PATH}:what`, ({ req }) =>
     errorResponse('openai', malformedReply(req.param('what'))),

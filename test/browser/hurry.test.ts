@@ -195,6 +195,37 @@ it('who holds and who waits stands right under the picture, and l and w lead the
   await expect.poll(() => cells().count()).toBe(CALLERS.length);
 });
 
+it('on a phone every page can be reached, and going offline moves nothing', async () => {
+  page = await signedIn(browser, stage, '/admin', VIEWS.phone);
+  await page.getByText('live', { exact: true }).waitFor();
+  const pages = page.getByRole('navigation', { name: 'Pages' });
+  // The hint that there is more, until its end is reached.
+  await expect.poll(() => pages.getAttribute('data-more')).toBe('right');
+  await pages.evaluate((nav) => nav.scrollTo({ left: nav.scrollWidth }));
+  await expect.poll(() => pages.getAttribute('data-more')).toBe('left');
+  const last = pages.getByRole('link').last();
+  expect(await isWhollyInView(last)).toBe(true);
+  const heading = page.getByRole('heading', { level: 1 });
+  const before = await heading.boundingBox();
+  process.kill(stage.workerdPid(), 'SIGSTOP');
+  await page.getByText('offline', { exact: true }).waitFor();
+  expect(await heading.boundingBox()).toEqual(before);
+  process.kill(stage.workerdPid(), 'SIGCONT');
+  await page.getByText('live', { exact: true }).waitFor();
+});
+
+it('names of callers stand apart from what is beside them, wherever they are told', async () => {
+  call('hebrew', HEBREW, 'researcher');
+  await Promise.all(calls.map(({ answered }) => answered));
+  page = await signedIn(browser, stage, '/admin/groups/practice');
+  const name = page.getByText(HEBREW, { exact: true });
+  // Of the list of leases, and of the list of decisions.
+  await expect.poll(() => name.count()).toBeGreaterThan(1);
+  for (const one of await name.all()) {
+    expect(await one.evaluate((element) => element.closest('bdi') !== null)).toBe(true);
+  }
+});
+
 it('none of this made the page complain', () => {
   expect(browser.complaints).toEqual([]);
 });

@@ -92,8 +92,12 @@ const REJECTIONS: Readonly<Record<Rejection['reason'], (rejection: Loose) => str
   members_out: () => 'every member was out: keys refused, quotas used up, or switched off',
   budget_exhausted: (rejection) => {
     const limit = figure(rejection, 'limitUsd');
+    const left = figure(rejection, 'leftUsd');
     const window = typeof rejection['window'] === 'string' ? ` of the ${rejection['window']}` : '';
-    return `the budget${window}${limit === null ? '' : `, ${usd(limit)},`} was spent`;
+    const budget = `the budget${window}${limit === null ? '' : `, ${usd(limit)},`}`;
+    if (left === null || left <= 0) return `${budget} was spent`;
+    const wanted = figure(rejection, 'wantedUsd') ?? 0;
+    return `it did not fit into ${budget.replace(/,$/, '')}: ${usd(left)} left, about ${usd(wanted)} wanted`;
   },
   draining: () => 'the group was draining and took no new calls',
   cancelled: () => 'an operator took it out of the queue',

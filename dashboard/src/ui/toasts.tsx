@@ -1,10 +1,5 @@
 import { signal } from '@preact/signals';
-
-interface Toast {
-  readonly id: number;
-  readonly text: string;
-  readonly isBad: boolean;
-}
+import { withToast, type Toast } from '../model/toast-list.ts';
 
 /** How long good news is shown; bad news stays until it is closed. */
 const SHOWN_MS = 5_000;
@@ -39,11 +34,9 @@ export function Toasts() {
   );
 }
 
-/** A message that is shown already is shown once, as the latest. */
 function add(text: string, isBad: boolean): number {
   latest += 1;
-  const others = shown.value.filter((toast) => toast.text !== text);
-  shown.value = [...others, { id: latest, text, isBad }];
+  shown.value = withToast(shown.value, { id: latest, text, isBad });
   return latest;
 }
 

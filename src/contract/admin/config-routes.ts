@@ -243,6 +243,9 @@ export const ABOUT_ROUTES = routes({
     tag: 'about',
     summary: 'This document as a page',
     role: 'open',
+    query: z.strictObject({
+      q: z.string().max(100).optional().describe('Words that a route must have to be shown.'),
+    }),
     answers: { 200: 'text' },
     contentType: 'text/html',
   },

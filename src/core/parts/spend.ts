@@ -73,12 +73,21 @@ export function budgetBlock(
     day: settings.perDayUsd,
     month: settings.perMonthUsd,
   };
-  const blocking = PERIODS.filter((period) => {
-    const committed = spentIn(spend.total, period, now) + spend.reservedUsd;
-    return committed + usd > (limits[period] ?? Infinity) + USD_TOLERANCE;
-  });
+  const blocking = PERIODS.filter(
+    (period) =>
+      committedIn(spend, period, now) + usd > (limits[period] ?? Infinity) + USD_TOLERANCE,
+  );
   const period = blocking.at(-1);
   return period === undefined ? null : { period, endsAt: boundsOf(period, now).endsAt };
+}
+
+/** Finds what is left of a budget of `limitUsd`, as `budgetBlock` counts it. */
+export function budgetLeft(spend: Spend, period: Period, limitUsd: number, now: InstantMs): number {
+  return Math.max(0, limitUsd - committedIn(spend, period, now));
+}
+
+function committedIn(spend: Spend, period: Period, now: InstantMs): number {
+  return spentIn(spend.total, period, now) + spend.reservedUsd;
 }
 
 /** Sets `usd` aside for a call that was granted. */

@@ -31,11 +31,15 @@ export type Rejection =
   | { readonly reason: 'breaker_open'; readonly retryAfterMs: number | null }
   /** Every member is out, as its key is refused, its account is out of quota, or an operator took it out; or has refused the call. */
   | { readonly reason: 'members_out'; readonly retryAfterMs: number | null }
-  /** The budget until then is spent, or would be by what is in flight. */
+  /** The call does not fit into what is left of a budget, with what is in flight counted as spent. */
   | {
       readonly reason: 'budget_exhausted';
       readonly window: 'hour' | 'day' | 'month';
       readonly limitUsd: number;
+      /** Left of the budget, with what is in flight counted as spent. Absent: told by an older release, as is what was wanted. */
+      readonly leftUsd?: number;
+      /** Estimate of the call. */
+      readonly wantedUsd?: number;
       readonly retryAfterMs: null;
     }
   /** The group takes no new calls. */

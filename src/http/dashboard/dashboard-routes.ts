@@ -57,6 +57,13 @@ export function createDashboardRoutes(): Hono<{ Bindings: Env }> {
   return app;
 }
 
+/** Leads browsers to the icon that the page names: they ask for it at the top, whatever they are shown there. */
+export async function favicon(context: DashboardContext): Promise<Response> {
+  const html = await (await read(context, '/index.html'))?.text();
+  const [, icon] = /href="(\/admin\/assets\/icon-[\w.-]+\.svg)"/.exec(html ?? '') ?? [];
+  return icon === undefined ? context.body(null, 204) : context.redirect(icon);
+}
+
 async function builtFile(context: DashboardContext): Promise<Response> {
   const [, path = null, end = ''] = BUILT_FILE.exec(context.req.path) ?? [];
   const file = path === null ? null : await read(context, path);

@@ -219,6 +219,28 @@ const REJECTIONS: {
       { reason: 'budget_exhausted', window: 'day', limitUsd: 20, retryAfterMs: null },
       'the budget of the day, $20, was spent',
     ],
+    [
+      {
+        reason: 'budget_exhausted',
+        window: 'day',
+        limitUsd: 0.02,
+        leftUsd: 0.01018,
+        wantedUsd: 0.0103,
+        retryAfterMs: null,
+      },
+      'it did not fit into the budget of the day, $0.02: $0.0102 left, about $0.0103 wanted',
+    ],
+    [
+      {
+        reason: 'budget_exhausted',
+        window: 'hour',
+        limitUsd: 5,
+        leftUsd: 0,
+        wantedUsd: 1,
+        retryAfterMs: null,
+      },
+      'the budget of the hour, $5, was spent',
+    ],
   ],
   draining: [
     [{ reason: 'draining', retryAfterMs: 1 }, 'the group was draining and took no new calls'],

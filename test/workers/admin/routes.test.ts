@@ -252,5 +252,27 @@ describe('the page of the document', () => {
     expect(links.filter((id) => !ids.has(id))).toEqual([]);
     const style = await worker.fetch(`${API}/docs.css`);
     expect(style.headers.get('content-type')).toBe('text/css; charset=utf-8');
+    expect(await style.text()).toContain('color-scheme: light dark');
+  });
+
+  it('has a command for every route, and says in words what it takes', async () => {
+    const text = await (await worker.fetch(`${API}/docs`)).text();
+    const document: { paths: Record<string, object> } = await (
+      await worker.fetch(`${API}/openapi.json`)
+    ).json();
+    const routes = Object.values(document.paths).flatMap((methods) => Object.keys(methods));
+    expect([...text.matchAll(/<pre>curl/g)]).toHaveLength(routes.length);
+    expect(text).toContain('"$HEADGATE/admin/api/groups/NAME/pause"'.replaceAll('"', '&quot;'));
+    expect(text).toMatch(/<code>max_concurrency<\/code>\s+whole number/);
+  });
+
+  it('shows the routes that have all words of a search, and takes the search for text', async () => {
+    const pageOf = async (q: string) =>
+      (await worker.fetch(`${API}/docs?q=${encodeURIComponent(q)}`)).text();
+    const found = await pageOf('LEASES release');
+    expect(found).toContain('id="releaseLease"');
+    expect(found).not.toContain('id="listAudit"');
+    expect(await pageOf('"><img src=x>')).not.toContain('<img');
+    expect((await worker.fetch(`${API}/docs?q=${'x'.repeat(101)}`)).status).toBe(422);
   });
 });

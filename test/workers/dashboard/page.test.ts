@@ -36,6 +36,16 @@ async function answerWith(ASSETS: unknown, path: string): Promise<Response> {
   )) as Response;
 }
 
+it('the icon that browsers ask for at the top is that of the page', async () => {
+  const answer = await call('/favicon.ico', { redirect: 'manual' });
+  expect(answer.status).toBe(302);
+  const icon = await call(new URL(answer.headers.get('location') ?? '', 'https://x').pathname);
+  expect(icon.headers.get('content-type')).toBe('image/svg+xml');
+  await icon.text();
+  const none = { fetch: () => Promise.resolve(new Response(null, { status: 404 })) };
+  expect((await answerWith(none, '/favicon.ico')).status).toBe(204);
+});
+
 describe('the page', () => {
   it.each(['/admin', '/admin/', '/admin/groups/openai-shared', '/admin/groups/a.b', '/admin?x=1'])(
     'answers %s, needs no token, and is asked for anew every time',

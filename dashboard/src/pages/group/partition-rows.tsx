@@ -33,7 +33,9 @@ function Row({ pool }: { readonly pool: Pool }) {
   if ('error' in pool) {
     return (
       <>
-        <b title={name}>{shown}</b>
+        <b title={name}>
+          <bdi>{shown}</bdi>
+        </b>
         <span role="alert">cannot be reached: {pool.error}</span>
       </>
     );
@@ -41,7 +43,9 @@ function Row({ pool }: { readonly pool: Pool }) {
   const slots = slotsOfPool(pool);
   return (
     <>
-      <b title={name}>{shown}</b>
+      <b title={name}>
+        <bdi>{shown}</bdi>
+      </b>
       <SmallPicture slots={slots} queue={pool} />
       <span>
         {slotsInWords(slots)}

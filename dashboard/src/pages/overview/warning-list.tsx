@@ -18,7 +18,12 @@ export function WarningList() {
               <When at={at} />
               <a href={`/admin/groups/${encodeURIComponent(group)}`}>{group}</a>
               <span title={kind}>
-                {partition === null ? message : `${partitionName(partition)}: ${message}`}
+                {partition !== null && (
+                  <>
+                    <bdi>{partitionName(partition)}</bdi>:{' '}
+                  </>
+                )}
+                <bdi>{message}</bdi>
               </span>
             </li>
           ))}

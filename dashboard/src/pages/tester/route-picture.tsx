@@ -119,7 +119,12 @@ function GroupStop({ group: placement, place, of }: StopProps) {
       </ul>
       <p class="help">
         lane {lane}
-        {partition !== null && ` · partition ${partitionName(partition)}`}
+        {partition !== null && (
+          <>
+            {' · partition '}
+            <bdi>{partitionName(partition)}</bdi>
+          </>
+        )}
         {placement.is_of_provider && ' · hears what the upstream says'}
       </p>
       {now !== undefined && (

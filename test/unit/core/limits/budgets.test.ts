@@ -19,10 +19,14 @@ describe('a call that the budget does not cover', () => {
       reason: 'budget_exhausted',
       window,
       limitUsd: 10,
+      leftUsd: 10,
+      wantedUsd: 10.01,
       retryAfterMs: null,
     });
     expect(group.waiting()).toEqual([]);
     expect(call(group, 'exact', { usd: 10 })).toEqual(['grant exact.1']);
+    call(group, 'late', { usd: 1 });
+    expect(group.rejection('late')).toMatchObject({ leftUsd: 0, wantedUsd: 1 });
   });
 
   test('is rejected for the one that ends last', () => {

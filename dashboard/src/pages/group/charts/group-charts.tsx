@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { exact } from '../../../format.ts';
 import { groupNamed } from '../../../feed.ts';
 import { partitionName } from '../../../model/decoded.ts';
+import { isolated } from '../../../model/isolated.ts';
 import { HISTORY_RANGES, rangeNamed } from '../../../model/history-range.ts';
 import { useQuery } from '../../../ui/use-query.ts';
 import { ChartFigure } from './chart-figure.tsx';
@@ -99,7 +100,7 @@ function Partitions({ name, chosen, choose }: PartitionsProps) {
     >
       <option value="">all together</option>
       {all.map((one) => (
-        <option value={one}>{partitionName(one)}</option>
+        <option value={one}>{isolated(partitionName(one))}</option>
       ))}
     </select>
   );

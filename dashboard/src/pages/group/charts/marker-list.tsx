@@ -33,7 +33,12 @@ function Items({ markers }: { readonly markers: readonly HistoryMarker[] }) {
           data-kind={marker.kind}
         >
           <When at={marker.at} /> <b>{markerWords(marker)}</b>
-          {marker.partition !== null && ` in ${partitionName(marker.partition)}`}{' '}
+          {marker.partition !== null && (
+            <>
+              {' in '}
+              <bdi>{partitionName(marker.partition)}</bdi>
+            </>
+          )}{' '}
           <small>{beyondLabel(marker)}</small>
         </li>
       ))}

@@ -35,7 +35,14 @@ export function CallLine({ group, call, longestMs }: Props) {
             {duration(waitedMs)}
           </span>
           <span class="why">{whyOf(latest, tries.length)}</span>
-          <span class="who">{whoOf(latest)}</span>
+          <span class="who" title={whoOf(latest).join(' · ')}>
+            {whoOf(latest).map((word, at) => (
+              <>
+                {at > 0 && ' · '}
+                <bdi>{word}</bdi>
+              </>
+            ))}
+          </span>
         </summary>
         {isOpen && <CallStory group={group} call={call} />}
       </details>
@@ -60,7 +67,7 @@ function whyOf(decision: Decision, tries: number): string {
   return again + (decision.waited_for === null ? 'at once' : WAIT_WORDS[decision.waited_for]);
 }
 
-function whoOf({ lane, tenant, agent, model, upstream, partition }: Decision): string {
+function whoOf({ lane, tenant, agent, model, upstream, partition }: Decision): readonly string[] {
   const pool = partition === null ? null : partitionName(partition);
-  return [lane, tenant, agent, model ?? upstream, pool].filter((word) => word !== null).join(' · ');
+  return [lane, tenant, agent, model ?? upstream, pool].filter((word) => word !== null);
 }

@@ -41,13 +41,15 @@ export function CallStory({ group, call }: Props) {
         <dt>Lane</dt>
         <dd>{latest.lane}</dd>
         <dt>Tenant</dt>
-        <dd>{latest.tenant}</dd>
+        <dd>
+          <bdi>{latest.tenant}</bdi>
+        </dd>
         <dt>Agent</dt>
-        <dd>{latest.agent ?? 'none named'}</dd>
+        <dd>{latest.agent === null ? 'none named' : <bdi>{latest.agent}</bdi>}</dd>
         <dt>Upstream</dt>
         <dd>{latest.upstream}</dd>
         <dt>Model</dt>
-        <dd>{latest.model ?? 'not looked at'}</dd>
+        <dd>{latest.model === null ? 'not looked at' : <bdi>{latest.model}</bdi>}</dd>
         <dt>Lease</dt>
         <dd>
           <code>{latest.lease}</code>
