@@ -30,6 +30,8 @@ export const detail = signal<Detail | null>(null);
 export const detailAt = signal(0);
 /** Version of the configuration, as `ETag` has it. */
 export const version = signal<number | null>(null);
+/** Everything is paused. */
+export const isAllPaused = signal(false);
 /** The latest first. */
 export const warnings = signal<readonly Warning[]>([]);
 /** Epoch milliseconds of the last word of the server; null: none yet. */
@@ -129,8 +131,9 @@ function connect(): void {
       use(JSON.parse(event.data) as Data);
     });
   };
-  on<{ version: number; groups: GroupStatus[] }>('snapshot', (data) => {
+  on<{ version: number; paused: boolean; groups: GroupStatus[] }>('snapshot', (data) => {
     version.value = data.version;
+    isAllPaused.value = data.paused;
     const names = new Set(data.groups.map(({ name }) => name));
     take(
       data.groups,
@@ -147,7 +150,10 @@ function connect(): void {
   on<Warning>('warning', (data) => {
     warnings.value = [data, ...warnings.value].slice(0, WARNINGS_MAX);
   });
-  on<{ version: number }>('version', (data) => (version.value = data.version));
+  on<{ version: number; paused: boolean }>('version', (data) => {
+    version.value = data.version;
+    isAllPaused.value = data.paused;
+  });
   on('beat', () => undefined);
   opened.addEventListener('error', () => {
     isAway = heardAt.peek() !== null;

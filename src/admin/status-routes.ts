@@ -22,8 +22,9 @@ const UNKNOWN = {
 export function addStatusRoutes(app: AdminApp): void {
   serve(app, 'getStatus', async ({ context }) => {
     const directory = await readDirectory(context.env);
-    const { version } = directory;
-    return { status: 200, body: { version, groups: await statusOfAll(context, directory) } };
+    const { version, config } = directory;
+    const groups = await statusOfAll(context, directory);
+    return { status: 200, body: { version, paused: config.paused, groups } };
   });
 
   serve(app, 'getGroupStatus', async ({ context, params: { name } }) => {

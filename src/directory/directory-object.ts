@@ -1,5 +1,5 @@
 import { DurableObject } from 'cloudflare:workers';
-import { switchesOf } from '../routing/auto-group-switches.ts';
+import { switchesInForce } from '../routing/auto-group-switches.ts';
 import type { Config, GroupConfig, WebhookConfig } from '../contract/config/config.ts';
 import {
   changedFor,
@@ -387,7 +387,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       config: group === undefined ? null : JSON.stringify(group),
       ...(group?.members.length ? { ownSecrets: ownSecretsOf(config, group) } : {}),
       ...(name.startsWith(AUTO_PREFIX)
-        ? { weights: keyWeights(config), ...switchesOf(config, name) }
+        ? { weights: keyWeights(config), ...switchesInForce(config, name) }
         : {}),
     };
     this.#definitions.set(name, made);

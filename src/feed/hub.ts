@@ -127,8 +127,9 @@ export class Hub {
   #snapshotOf(picture: Picture): Uint8Array {
     const now = this.#now();
     if (this.#snapshot === null || now - this.#snapshot.at >= TICK_MS) {
-      const { version } = picture.directory;
-      const bytes = eventBytes('snapshot', { version, groups: picture.groups(now) });
+      const { version, config } = picture.directory;
+      const { paused } = config;
+      const bytes = eventBytes('snapshot', { version, paused, groups: picture.groups(now) });
       this.#snapshot = { at: now, bytes };
     }
     return this.#snapshot.bytes;
@@ -175,7 +176,8 @@ export class Hub {
       picture.turn(await readDirectory(this.#env, picture.directory));
       this.#snapshot = null;
       if (picture.directory.version !== version) {
-        this.tell('version', { version: picture.directory.version });
+        const { version: next, config } = picture.directory;
+        this.tell('version', { version: next, paused: config.paused });
       }
       await this.#watch.askDue(picture);
     } catch (error) {

@@ -8,6 +8,7 @@ import {
   type AcquireAnswer,
   type AcquireRequest,
   type CallerCalls,
+  type CallFilter,
   type GiveBackRequest,
   type GroupDefinition,
   type GroupRpc,
@@ -108,6 +109,14 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
 
   revoke(id: string): Promise<boolean> {
     return this.#pool.operator.revoke(leaseId(id));
+  }
+
+  revokeAll(filter: CallFilter, isDry: boolean): Promise<number> {
+    return this.#pool.operator.revokeAll(filter, isDry);
+  }
+
+  async dismissAll(filter: CallFilter, isDry: boolean): Promise<number> {
+    return this.#pool.operator.dismissAll(filter, isDry);
   }
 
   relearn(): Promise<void> {

@@ -1,4 +1,6 @@
 import type { LeaseId, MemberId, TicketId } from '../core/words/ids.ts';
+import type { CallFilter } from '../contract/rpc/group-rpc.ts';
+import type { Holder } from '../core/words/ticket.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import type { Batch } from './batch.ts';
 import type { DirectoryLink } from './directory-link.ts';
@@ -25,6 +27,25 @@ export class Operator {
     const isRevoking = this.#shell.state.leases.get(id)?.phase === 'revoking';
     await this.#batch.written();
     return isRevoking;
+  }
+
+  /** Takes back the slots of all calls that are meant. Returns how many there are. */
+  async revokeAll(filter: CallFilter, isDry: boolean): Promise<number> {
+    const meant = [...this.#shell.state.leases.values()].filter(
+      ({ phase, holder }) => phase === 'held' && isMeant(holder, filter),
+    );
+    if (isDry) return meant.length;
+    for (const { id } of meant) this.#shell.apply({ kind: 'revoke', leaseId: id });
+    await this.#batch.written();
+    return meant.length;
+  }
+
+  /** Takes all calls that are meant out of the queue. Returns how many there are. */
+  dismissAll(filter: CallFilter, isDry: boolean): number {
+    const all = [...this.#shell.state.queue.byTicket.values()];
+    const meant = all.filter(({ ticket }) => isMeant(ticket.holder, filter));
+    if (!isDry) for (const { ticket } of meant) this.dismiss(ticket.id);
+    return meant.length;
   }
 
   async relearn(): Promise<void> {
@@ -58,4 +79,13 @@ export class Operator {
   #waits(id: TicketId): boolean {
     return this.#shell.state.queue.byTicket.has(id);
   }
+}
+
+function isMeant(holder: Holder, { tenant, agent, model, upstream }: CallFilter): boolean {
+  return (
+    (tenant === undefined || holder.tenant === tenant) &&
+    (agent === undefined || holder.agent === agent) &&
+    (model === undefined || holder.model === model) &&
+    (upstream === undefined || holder.upstream === upstream)
+  );
 }

@@ -1,4 +1,4 @@
-import { isHeld, switchesOf } from '../routing/auto-group-switches.ts';
+import { isHeld, switchesInForce, switchesOf } from '../routing/auto-group-switches.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { NOT_TOLD_BEFORE, type PoolStatus, type SpendStatus } from '../contract/status.ts';
 import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
@@ -30,8 +30,8 @@ export function groupStatus(
     )
     .filter((one) => takesCalls(one.pool, config) || isBusy(one));
   const kind = kindOf(name, group);
-  const set = group ?? (kind === 'automatic' ? switchesOf(config, name) : null);
-  const isKept = group !== null || (set !== null && isHeld(set));
+  const set = group ?? (kind === 'automatic' ? switchesInForce(config, name) : null);
+  const isKept = group !== null || isHeld(switchesOf(config, name));
   if (!isKept && shown.length === 0) return null;
   const answers = shown.flatMap((one) => ('answer' in one ? [one.answer] : []));
   const isSplit = shown.some((one) => one.pool.partition !== null || !takesCalls(one.pool, config));

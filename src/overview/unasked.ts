@@ -6,7 +6,7 @@ import { emptyHistogram } from '../core/parts/histogram.ts';
 import { noLag } from '../core/parts/lag.ts';
 import { emptyRates } from '../core/parts/rates.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
-import { switchesOf } from '../routing/auto-group-switches.ts';
+import { switchesInForce } from '../routing/auto-group-switches.ts';
 import { configuredSlots } from '../routing/configured-slots.ts';
 import { ratesOf, rateStatuses } from '../routing/group-rates.ts';
 import { definedGroup } from '../routing/key-groups.ts';
@@ -107,7 +107,7 @@ export function resting(
       ...rest,
       ...NOBODY,
       ...waits,
-      ...(group === undefined ? switchesOf(config, name) : byGroup(status, said, group, now)),
+      ...(group === undefined ? switchesInForce(config, name) : byGroup(status, said, group, now)),
       paused_until: pausedUntil !== null && Date.parse(pausedUntil) > now ? pausedUntil : null,
       spend: spend === null ? newBudget(group) : spendNow(spend, said.at, now),
       ...(group === undefined || isOwnPartition(partition) ? {} : restingMembers(said, group, now)),

@@ -1,5 +1,7 @@
 import type { AutoGroupConfig, Config } from '../contract/config/config.ts';
 
+import type { WithPause } from './everything-paused.ts';
+
 /** Absent: the configuration of a release that knew none. */
 type WithAutoGroups = Partial<Pick<Config, 'auto_groups'>>;
 
@@ -9,6 +11,12 @@ export type Switches = Pick<AutoGroupConfig, 'paused' | 'draining'>;
 export function switchesOf({ auto_groups: all = [] }: WithAutoGroups, name: string): Switches {
   const { paused, draining } = all.find((one) => one.name === name) ?? {};
   return { paused: paused ?? false, draining: draining ?? false };
+}
+
+/** Reads them as they are in force. */
+export function switchesInForce(config: WithAutoGroups & WithPause, name: string): Switches {
+  const own = switchesOf(config, name);
+  return { ...own, paused: own.paused || config.paused === true };
 }
 
 /** Lists the automatic groups that are paused or drained. */

@@ -1,4 +1,5 @@
 import { groupSchema } from '../contract/config/group.ts';
+import { inForce, type WithPause } from './everything-paused.ts';
 import type {
   Config,
   GatewayKeyConfig,
@@ -12,6 +13,8 @@ export const TEAM_PREFIX = 'team:';
 
 /** The parts of a configuration with limits of callers. One of an older release has no teams. */
 export type KeysAndTeams = Pick<Config, 'keys'> & Partial<Pick<Config, 'teams'>>;
+
+type GroupsAndLimits = Pick<Config, 'groups'> & KeysAndTeams & WithPause;
 
 /** Those limits are no provider's, so nothing of them waits for a provider's counters. */
 const DEFAULTS = groupSchema.parse({
@@ -61,10 +64,12 @@ export function kindOfLimits(group: string): 'key' | 'team' | null {
 }
 
 /** Finds a group by its name, as its pools are to know it: with the weights of keys, and the keys' own groups. */
-export function definedGroup(
-  config: Pick<Config, 'groups'> & KeysAndTeams,
-  name: string,
-): GroupConfig | undefined {
+export function definedGroup(config: GroupsAndLimits, name: string): GroupConfig | undefined {
+  const group = groupNamed(config, name);
+  return group === undefined ? undefined : inForce(group, config);
+}
+
+function groupNamed(config: GroupsAndLimits, name: string): GroupConfig | undefined {
   if (name.startsWith(KEY_PREFIX)) {
     const key = config.keys.find(({ id }) => id === name.slice(KEY_PREFIX.length));
     return key === undefined ? undefined : (keyGroup(key) ?? undefined);

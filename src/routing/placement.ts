@@ -8,6 +8,7 @@ import { providerOf } from '../providers/index.ts';
 import { limitsOfModels } from '../providers/known-limits.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { autoGroupOf } from './auto-groups.ts';
+import { inForce } from './everything-paused.ts';
 import { isAutomatic, matchingGroups } from './configured-auto-groups.ts';
 import { greaterUse, GroupIndex, type BeforeModel } from './group-index.ts';
 import {
@@ -128,8 +129,9 @@ interface CallToMember {
 
 /** Compiles the groups of a configuration, once per version. */
 export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Upstream>): Routes {
-  const groups = compileGroups(matchingGroups(config.groups));
-  const automatic = autoGroupSettings(config);
+  const inForceNow = config.groups.map((group) => inForce(group, config));
+  const groups = compileGroups(matchingGroups(inForceNow));
+  const automatic = autoGroupSettings({ ...config, groups: inForceNow });
   const groupsAt = groupsByUpstream(groups);
   const withMembers = groups.filter(({ config: group }) => hasMembers(group));
   const routesIn = new Map(

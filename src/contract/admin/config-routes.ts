@@ -147,6 +147,7 @@ export const CONFIG_ROUTES = routes({
     answers: {
       200: z.object({
         version: z.int().min(0).describe('Version of the configuration.'),
+        paused: z.boolean().describe('Whether everything is paused.'),
         groups: z.array(groupStatusSchema).describe('Every group, configured ones first.'),
       }),
     },

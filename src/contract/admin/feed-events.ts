@@ -5,9 +5,10 @@ import { groupStatusSchema, leaseSchema, waiterSchema } from './status-schemas.t
 const count = z.int().min(0);
 const groups = z.array(groupStatusSchema);
 const version = count.describe('Version of the configuration.');
+const paused = z.boolean().describe('Whether everything is paused.');
 
 export const feedSnapshotSchema = z
-  .object({ version, groups: groups.describe('Every group, configured ones first.') })
+  .object({ version, paused, groups: groups.describe('Every group, configured ones first.') })
   .describe('Everything, as `GET /status` tells it. The first event of every stream.');
 
 export const feedGroupsSchema = z
@@ -28,7 +29,7 @@ export const feedDetailSchema = z
   .describe('The first leases and waiters of the group that was asked for.');
 
 /** The configuration changed. */
-const feedVersionSchema = z.object({ version });
+const feedVersionSchema = z.object({ version, paused });
 
 /** Comes every two seconds: without it the stream is dead. */
 const feedBeatSchema = z.object({ at: z.iso.datetime().describe('When it was sent.') });

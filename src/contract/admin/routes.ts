@@ -1,3 +1,4 @@
+import { BULK_ROUTES } from './bulk-routes.ts';
 import type { RouteName } from './addresses.ts';
 import { ABOUT_ROUTES, CONFIG_ROUTES, UPSTREAM_ROUTES } from './config-routes.ts';
 import { COST_ROUTES } from './cost-routes.ts';
@@ -12,6 +13,7 @@ import { VERSION_ROUTES } from './version-routes.ts';
 /** Every route of the admin API by its operation id, from which handlers, document and client come. */
 export const ADMIN_ROUTES = {
   ...GROUP_ROUTES,
+  ...BULK_ROUTES,
   ...OBSERVATION_ROUTES,
   ...PREVIEW_ROUTES,
   ...UPSTREAM_ROUTES,

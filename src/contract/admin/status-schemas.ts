@@ -50,9 +50,14 @@ export const waiterSchema = waiterInfoSchema
   .extend({ partition })
   .describe('A call that waits for a slot.');
 
-export const unreachableSchema = z
-  .array(z.object({ partition, error: poolError }))
-  .describe('Pools that did not answer.');
+const failureSchema = z.object({ partition, error: poolError });
+
+/** A pool of any group that did not answer. */
+export const poolFailureSchema = failureSchema.extend({
+  group: z.string().describe('The group.'),
+});
+
+export const unreachableSchema = z.array(failureSchema).describe('Pools that did not answer.');
 
 export type GroupStatus = Frozen<z.output<typeof groupStatusSchema>>;
 /** One pool of a group: what it says of itself, or why it does not. */

@@ -24,6 +24,12 @@ export const configSchema = z.strictObject({
     .default([])
     .describe('Your own provider endpoints, and changes to the built-in ones.'),
   groups: z.array(groupSchema).max(1_000).default([]).describe('Groups: what shares a limit.'),
+  paused: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Stops the whole deployment: no group grants anything, automatic ones and those to come included, and none lets calls pass in `dry_run` or while its object is out of reach. Calls wait as in a paused group.',
+    ),
   auto_groups: z
     .array(autoGroupSchema)
     .max(1_000)

@@ -375,6 +375,10 @@ export interface GroupRpc {
   opened(sliceMs: number): Promise<boolean>;
   /** Forgets what was learned of the upstream: ceiling, pause and breaker. What was used of limits stays. */
   relearn(): Promise<void>;
+  /** Force-releases every lease that is meant, as `revoke` does one. Returns how many there are. */
+  revokeAll(filter: CallFilter, isDry: boolean): Promise<number>;
+  /** Takes every waiter out that is meant, as `dismiss` does one. Returns how many there are. */
+  dismissAll(filter: CallFilter, isDry: boolean): Promise<number>;
   /** Gives a member calls again that a refusal took out. False: the pool has no such member. */
   bringBack(member: string): Promise<boolean>;
   /** Force-releases a lease: its holder aborts the upstream call and lets go. False: not known. */
@@ -411,6 +415,14 @@ export interface GroupDefinition {
   readonly draining?: boolean;
   /** Only to a pool whose group is split otherwise, or elsewhere, by now: it gets no calls any more. Absent: no. */
   readonly takesNoCalls?: boolean;
+}
+
+/** Which calls are meant: those that everything fits that is said. */
+export interface CallFilter {
+  readonly tenant?: string;
+  readonly agent?: string;
+  readonly model?: string;
+  readonly upstream?: string;
 }
 
 /** Calls of one caller in a pool. */

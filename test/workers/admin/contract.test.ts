@@ -84,6 +84,13 @@ const SAMPLES: Record<string, Sample> = {
   listWaiters: { before: () => waiting('line'), path: { name: 'line' } },
   promoteWaiter: { before: () => waiting('turn'), path: { name: 'turn', ticket: 'waits' } },
   cancelWaiter: { before: () => waiting('out'), path: { name: 'out', ticket: 'waits' } },
+  listAllLeases: { before: () => held('busy'), query: '?group=busy' },
+  listAllWaiters: { before: () => waiting('line'), query: '?group=line' },
+  releaseLeases: { before: () => held('taken'), query: '?tenant=nobody&dry_run=true' },
+  cancelWaiters: { before: () => waiting('out'), query: '?agent=nobody' },
+  switchGroups: { ...shared, path: {}, body: { groups: ['shared'], to: 'pause' } },
+  pauseEverything: {},
+  resumeEverything: {},
   listUpstreams: { before: group('shared'), query: '?limit=3' },
   getUpstream: { path: { id: 'openai' } },
   putUpstream: {
