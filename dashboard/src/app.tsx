@@ -17,6 +17,7 @@ const AuditPage = loaded(async () => (await configuration()).AuditPage);
 const ConfigPage = loaded(async () => (await configuration()).ConfigPage);
 const EditPage = loaded(async () => (await configuration()).EditPage);
 const KeysPage = loaded(async () => (await configuration()).KeysPage);
+const SeveralPage = loaded(async () => (await configuration()).SeveralPage);
 const SetupPage = loaded(async () => (await connection()).SetupPage);
 const TesterPage = loaded(async () => (await connection()).TesterPage);
 const UpstreamsPage = loaded(async () => (await connection()).UpstreamsPage);
@@ -55,6 +56,7 @@ function Pages() {
           <Route path="/admin/keys" component={KeysPage} />
           <Route path="/admin/audit" component={AuditPage} />
           <Route path="/admin/config" component={ConfigPage} />
+          <Route path="/admin/several" component={SeveralPage} />
           <Route path="/admin/setup" component={SetupPage} />
           <Route default component={NoPage} />
         </Router>

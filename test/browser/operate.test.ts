@@ -129,6 +129,36 @@ it('a lowered limit shows what it does first, then holds for the load that goes 
   expect(stage.upstream.stats().peak).toBe(1);
 });
 
+it('everything is paused and goes on, which every page says; and the calls of an agent run leave all queues', async () => {
+  await stage.admin.setLimit('practice', 1);
+  const held = openSilent(stage, 'held');
+  await held.answered;
+  const runaway = openChat(stage.url(), {
+    label: 'runaway',
+    headers: { 'headgate-agent': 'run' },
+  });
+  page = await signedIn(browser, stage, '/admin');
+  await page.getByRole('link', { name: 'Several at once' }).click();
+  await page.getByLabel('Agent run').fill('run');
+  await page.getByRole('button', { name: 'Cancel the calls …' }).click();
+  const question = page.getByRole('dialog', { name: 'Cancel 1 call?' });
+  await question.getByText('practice (1)').waitFor();
+  await question.getByRole('button', { name: 'Cancel the calls' }).click();
+  await runaway.ended;
+  expect(await runaway.answered).toBe(409);
+  await page.getByRole('button', { name: 'Pause everything' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Pause everything' }).click();
+  await page.getByText('Everything is paused.').first().waitFor();
+  const late = openChat(stage.url(), { label: 'late', model: 'other-model' });
+  held.leave('FIN');
+  await page.getByRole('link', { name: 'Groups', exact: true }).click();
+  const banner = page.getByRole('status').filter({ hasText: 'Everything is paused.' });
+  expect(stage.upstream.stats().arrivals.map(({ label }) => label)).toEqual(['held']);
+  await banner.getByRole('button', { name: 'Resume everything' }).click();
+  expect(await late.ended).toBe('complete');
+  await banner.waitFor({ state: 'detached' });
+});
+
 it('a pause stops grants until it is resumed', async () => {
   load = startLoad(stage, 4);
   await openGroup();

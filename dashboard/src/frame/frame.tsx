@@ -7,6 +7,7 @@ import { decoded } from '../model/decoded.ts';
 import { session, signOut } from '../session.ts';
 import { ConfirmDialog } from '../ui/confirm.tsx';
 import { Toasts } from '../ui/toasts.tsx';
+import { EverythingPaused } from './everything-paused.tsx';
 import { Guarded } from './guarded.tsx';
 import { KeysHelp } from './keys-help.tsx';
 import { StillLooking } from './still-looking.tsx';
@@ -47,6 +48,7 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
         <LiveBadge />
         <Account />
       </header>
+      <EverythingPaused />
       <main id="page" tabIndex={-1} class={isStale.value ? 'stale' : undefined}>
         <Guarded>{children}</Guarded>
       </main>
@@ -89,7 +91,8 @@ function beyond({ scrollLeft, clientWidth, scrollWidth }: HTMLElement): string |
 
 function isAt(path: string, href: string): boolean {
   if (href === '/admin') {
-    return path === href || path === '/admin/new' || path.startsWith('/admin/groups');
+    const below = ['/admin', '/admin/new', '/admin/several'];
+    return below.includes(path) || path.startsWith('/admin/groups');
   }
   return path.startsWith(href);
 }

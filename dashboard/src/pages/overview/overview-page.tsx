@@ -27,6 +27,7 @@ export function OverviewPage() {
         <div class="list-head">
           <h2 id="all-title">All groups</h2>
           <NewGroup />
+          <Several />
           <Filters filter={filter} />
         </div>
         <CardList filter={filter} />
@@ -72,9 +73,18 @@ function Fresh() {
           Set up a client
         </a>
         <NewGroup />
+        <Several />
       </p>
     </div>
   );
+}
+
+function Several() {
+  return may('operator') ? (
+    <a class="button" href="/admin/several">
+      Several at once
+    </a>
+  ) : null;
 }
 
 function NewGroup() {

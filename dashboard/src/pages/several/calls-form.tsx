@@ -1,0 +1,114 @@
+import { useState } from 'preact/hooks';
+import { api } from '../../api.ts';
+import { confirm } from '../../ui/confirm.tsx';
+import { complain, say } from '../../ui/toasts.tsx';
+import { TextField } from './text-field.tsx';
+
+const ACTS = {
+  cancelWaiters: {
+    name: 'Cancel calls that wait',
+    short: 'Cancel',
+    verb: 'Cancel the calls',
+    says: 'Each is refused as cancelled and not tried again.',
+    done: 'left the queue',
+  },
+  releaseLeases: {
+    name: 'Release the slots of calls in flight',
+    short: 'Release',
+    verb: 'Release the slots',
+    says: 'Each is cut off at its upstream, then its slot is free.',
+    done: 'are taken back',
+  },
+} as const;
+
+type Act = keyof typeof ACTS;
+
+interface Meant {
+  readonly tenant: string;
+  readonly agent: string;
+  readonly group: string;
+}
+
+/** Ends the calls of a tenant or an agent run in all groups, after it has said how many there are. */
+export function CallsForm({ asked }: { readonly asked: Meant }) {
+  const [meant, setMeant] = useState(asked);
+  const [act, setAct] = useState<Act>('cancelWaiters');
+  const [isTried, setTried] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  const isMissing = meant.tenant === '' && meant.agent === '';
+
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    setTried(true);
+    if (isMissing) return;
+    setBusy(true);
+    await end(act, meant);
+    setBusy(false);
+  };
+  const field = (name: keyof Meant, label: string, help: string) => (
+    <TextField
+      id={`several-${name}`}
+      label={label}
+      help={help}
+      value={meant[name]}
+      errors={isTried && isMissing && name === 'tenant' ? ['Say a tenant or an agent run.'] : []}
+      onValue={(value) => setMeant({ ...meant, [name]: value })}
+    />
+  );
+  return (
+    <section aria-labelledby="several-calls">
+      <h2 id="several-calls">Calls</h2>
+      <form onSubmit={(event) => void submit(event)} noValidate>
+        <label for="several-act">What to do</label>
+        <select
+          id="several-act"
+          value={act}
+          onInput={(event) => setAct(event.currentTarget.value as Act)}
+        >
+          {Object.entries(ACTS).map(([value, { name }]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
+          ))}
+        </select>
+        {field('tenant', 'Tenant', 'The gateway key, or what else the group tells tenants by.')}
+        {field('agent', 'Agent run', 'As the caller named it.')}
+        {field('group', 'Groups', 'A glob, as in openai-*. Empty: all.')}
+        <div class="actions">
+          <button type="submit" class="danger" disabled={isBusy}>
+            {ACTS[act].verb} …
+          </button>
+        </div>
+      </form>
+    </section>
+  );
+}
+
+/** Counts the calls first, asks, and does it. */
+async function end(act: Act, { tenant, agent, group }: Meant): Promise<void> {
+  const { short, verb, says, done } = ACTS[act];
+  const query = {
+    ...(tenant === '' ? {} : { tenant }),
+    ...(agent === '' ? {} : { agent }),
+    ...(group === '' ? {} : { group }),
+  };
+  const found = await api(act, { query: { ...query, dry_run: 'true' } });
+  if (!found.ok) return complain(found.problem.detail);
+  const { calls, groups } = found.body;
+  if (calls === 0) return say('No call is like that now.');
+  const where = Object.entries(groups).map(([name, count]) => `${name} (${count})`);
+  const title = `${short} ${calls === 1 ? '1 call' : `${calls} calls`}?`;
+  const isSure = await confirm({
+    title,
+    verb,
+    says: (
+      <p>
+        In <bdi>{where.join(', ')}</bdi>. {says}
+      </p>
+    ),
+  });
+  if (!isSure) return;
+  const result = await api(act, { query });
+  if (!result.ok) return complain(result.problem.detail);
+  say(`${result.body.calls} calls ${done}.`);
+}
