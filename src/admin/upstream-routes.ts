@@ -5,9 +5,11 @@ import { matchingGroups } from '../routing/configured-auto-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { howToSet, readSecret, wayToSet } from '../runtime/secrets.ts';
-import type { GroupStatus } from '../contract/admin/status-schemas.ts';
+import type { GroupStatus, UpstreamAtGroup } from '../contract/admin/status-schemas.ts';
+import { latest } from '../overview/joins.ts';
+import { joinUpstreams } from '../overview/upstream-calls.ts';
 import { readDirectory } from '../overview/pools.ts';
-import { compileGroups } from '../routing/group-match.ts';
+import { compileGroups, type CompiledGroup } from '../routing/group-match.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { changeConfig } from './change.ts';
@@ -114,7 +116,7 @@ function noUpstream(id: string): ProblemError {
 function infoOf(id: string, config: Config, env: Env, all: readonly GroupStatus[]) {
   const upstream = resolveUpstreams(config, BUILT_IN_UPSTREAMS).get(id) ?? null;
   const configured = entryOf(config, id);
-  const groups = upstream === null ? [] : all.filter(standsFor(upstream, config));
+  const groups = upstream === null ? [] : standIns(upstream, config, all);
   return {
     id,
     is_built_in: BUILT_IN_IDS.has(id),
@@ -128,7 +130,8 @@ function infoOf(id: string, config: Config, env: Env, all: readonly GroupStatus[
     secret: secretOf(upstream, env),
     member_secrets: memberSecretsAt(id, config).map((name) => secretNamed(name, env)),
     configured,
-    groups: groups.map(({ name }) => name),
+    groups: groups.map(({ group }) => group.name),
+    calls: callsOf(groups),
     health: healthOf(groups),
   };
 }
@@ -152,43 +155,80 @@ function memberSecretsAt(id: string, { groups }: Config): string[] {
   return [...new Set(secrets)];
 }
 
-/** Finds groups that stand for an upstream: its automatic ones, those that take its calls, and those with a member there. */
-function standsFor(upstream: Upstream, config: Config): (group: GroupStatus) => boolean {
-  const targeted = compileGroups(matchingGroups(config.groups)).filter(
-    (group) =>
-      (group.isTargeted && group.matchesUpstream(upstream)) ||
-      group.config.members.some((member) => member.upstream === upstream.id),
-  );
-  const names = new Set(targeted.map((group) => group.config.name));
-  const own = `${AUTO_PREFIX}${upstream.id}`;
-  return ({ name }) => names.has(name) || name === own || name.startsWith(`${own}/`);
+/** A group that stands for an upstream. Null: no call of it went there, as far as it knows. */
+interface StandIn {
+  readonly group: GroupStatus;
+  readonly there: UpstreamAtGroup | null;
 }
 
-/** Sums up what groups have seen of an upstream. One that also stands for others may speak of those. */
-function healthOf(groups: readonly GroupStatus[]) {
-  const latest = (instants: readonly (string | null)[]): string | null =>
-    instants
-      .filter((at) => at !== null)
-      .toSorted()
-      .at(-1) ?? null;
-  const refusals = new Map<string, number>();
-  for (const [kind, count] of groups.flatMap((group) => Object.entries(group.refusals_total))) {
-    refusals.set(kind, (refusals.get(kind) ?? 0) + count);
-  }
+/**
+ * Finds groups that stand for an upstream: its automatic ones, those that name it, and those whose calls went there. One
+ * for whatever is called stands for none: each call takes a slot in another group besides.
+ */
+function standIns(upstream: Upstream, config: Config, all: readonly GroupStatus[]): StandIn[] {
+  const targeted = new Map(
+    compileGroups(matchingGroups(config.groups))
+      .filter(({ isTargeted }) => isTargeted)
+      .map((group) => [group.config.name, group]),
+  );
+  const own = `${AUTO_PREFIX}${upstream.id}`;
+  return all.flatMap((group) => {
+    const { name, upstreams } = group;
+    const isOwn = name === own || name.startsWith(`${own}/`);
+    const ofConfig = targeted.get(name);
+    if (!isOwn && ofConfig === undefined) return [];
+    const there = upstreams.find(({ id }) => id === upstream.id) ?? null;
+    const isNamed = isOwn || (ofConfig !== undefined && names(ofConfig, upstream));
+    return there === null && !isNamed ? [] : [{ group, there }];
+  });
+}
+
+/** Tells whether a group says by name that it is for an upstream, or has a member there. */
+function names(group: CompiledGroup, upstream: Upstream): boolean {
+  const { config } = group;
+  if (config.members.some((member) => member.upstream === upstream.id)) return true;
+  const { upstreams, base_urls: baseUrls } = config.match;
+  const isByUrl = upstreams.length === 0 && baseUrls.some((pattern) => !pattern.includes('*'));
+  return (isByUrl || upstreams.includes(upstream.id)) && group.matchesUpstream(upstream);
+}
+
+/** Sums up what groups have seen of an upstream whose calls went there. */
+function healthOf(groups: readonly StandIn[]) {
+  const called = groups.filter(({ group, there }) => there !== null || wasCalledBefore(group));
+  const seen = called.flatMap(({ there }) => there ?? []);
   return {
-    state: stateOf(groups),
-    paused_until: latest(groups.map((group) => group.paused_until)),
-    breaker_until: latest(groups.map((group) => group.breaker_until)),
-    refusals_total: Object.fromEntries(refusals),
-    limits: Object.fromEntries(groups.map(({ name, limit }) => [name, limit.effective])),
+    state: stateOf(groups, called),
+    paused_until: latest(seen.map((one) => one.paused_until)),
+    breaker_until: latest(seen.map((one) => one.breaker_until)),
+    refusals_total: { ...joinUpstreams(seen)[0]?.day_refusals },
+    limits: Object.fromEntries(
+      called.map(({ group, there }) => [
+        group.name,
+        (there ?? { limit: group.limit.effective }).limit,
+      ]),
+    ),
   };
 }
 
+/** Tells whether an automatic group was called before its pool remembered where: it is there for no other upstream. */
+function wasCalledBefore({ name, upstreams, granted_total: granted }: GroupStatus): boolean {
+  return name.startsWith(AUTO_PREFIX) && upstreams.length === 0 && granted > 0;
+}
+
+function callsOf(groups: readonly StandIn[]) {
+  const [calls] = joinUpstreams(groups.flatMap(({ there }) => there ?? []));
+  if (calls === undefined) return null;
+  const { in_flight, last_call_at, day_granted, day_refusals, spend, last_refusals } = calls;
+  return { in_flight, last_call_at, day_granted, day_refusals, spend, last_refusals };
+}
+
 function stateOf(
-  groups: readonly GroupStatus[],
+  groups: readonly StandIn[],
+  called: readonly StandIn[],
 ): 'ok' | 'waiting' | 'open' | 'unreachable' | 'unknown' {
-  if (groups.length === 0) return 'unknown';
-  if (groups.some((group) => group.breaker !== 'closed')) return 'open';
-  if (groups.some((group) => group.paused_until !== null)) return 'waiting';
-  return groups.every((group) => group.error !== undefined) ? 'unreachable' : 'ok';
+  const isLost = groups.length > 0 && groups.every(({ group }) => group.error !== undefined);
+  if (isLost) return 'unreachable';
+  if (called.length === 0) return 'unknown';
+  const states = called.map(({ there }) => there?.state ?? 'ok');
+  return (['open', 'waiting'] as const).find((state) => states.includes(state)) ?? 'ok';
 }

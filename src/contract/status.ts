@@ -120,6 +120,34 @@ const affinityStatusSchema = z.object({
   waited_total: count.describe('Calls that waited for it though another one had room.'),
 });
 
+/** The calls of a group that went to one upstream. */
+export const upstreamCallsSchema = z.object({
+  id: z.string().describe('Id of the upstream.'),
+  in_flight: count.meta({ description: 'Calls that hold slots for it.', unit: 'calls' }),
+  last_call_at: instant.describe('When a call was granted slots for it last, or refused by it.'),
+  day_granted: count.describe('Calls granted slots for it in the present day of UTC.'),
+  day_refusals: totals.describe('Calls that it refused in this day, by kind.'),
+  spend: z
+    .object({
+      day_usd: z.number().meta({ description: 'Cost of this day of UTC.', unit: 'USD' }),
+      month_usd: z.number().meta({ description: 'Cost of this month of UTC.', unit: 'USD' }),
+    })
+    .nullable()
+    .describe('Cost of calls there. Null: nothing was counted.'),
+  last_refusals: z
+    .array(
+      z.object({
+        kind: z.string().describe('Kind of the refusal.'),
+        at: instant.describe('When.'),
+        retry_after_ms: ms
+          .nullable()
+          .meta({ description: 'The wait it asked for. Null: none.', unit: 'ms' }),
+        model: z.string().nullable().describe('The model. Null: not known.'),
+      }),
+    )
+    .describe('Its last refusal of each kind.'),
+});
+
 /** Everything that is told of a pool beside its name. Of several pools the figures are added up. */
 export const gaugesSchema = z.object({
   limit: limitStatusSchema.describe('The limit of slots. Of a split group that of each partition.'),
@@ -212,6 +240,11 @@ export const gaugesSchema = z.object({
     .describe(
       'How calls that belong to a member fared since the instance began. Absent: the group names no members.',
     ),
+  upstreams: z
+    .array(upstreamCallsSchema)
+    .describe(
+      'The upstreams that its calls went to, at most 32 of each pool. It outlives a reset, but for the last seconds before it.',
+    ),
   as_of: instant
     .exactOptional()
     .describe(
@@ -284,6 +317,7 @@ export const NOT_TOLD_BEFORE = {
   unclaimed: 0,
   unclaimed_until: null,
   lent: 0,
+  upstreams: [],
 } as const;
 
 /** One pool of slots: a group, or one partition of it. */
@@ -292,6 +326,7 @@ export type PoolStatus = Frozen<z.output<typeof poolStatusSchema>>;
 export type RateStatus = Frozen<z.output<typeof rateStatusSchema>>;
 /** Cost of the present hour, day and month. */
 export type SpendStatus = Frozen<z.output<typeof spendStatusSchema>>;
+export type UpstreamCallsStatus = Frozen<z.output<typeof upstreamCallsSchema>>;
 export type MemberStatus = Frozen<z.output<typeof memberStatusSchema>>;
 export type LeaseInfo = Frozen<z.output<typeof leaseInfoSchema>>;
 export type WaiterInfo = Frozen<z.output<typeof waiterInfoSchema>>;

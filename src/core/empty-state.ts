@@ -73,6 +73,8 @@ export function emptyState(
     overtakingDueAt: NEVER,
     heldOutUntil: NEVER,
     totals: emptyTotals(),
+    upstreams: new Map(),
+    upstreamsDueAt: NEVER,
     decisions: emptyDecisionLog(),
   };
   for (const [id, { controls: own, place = null }] of kept) {

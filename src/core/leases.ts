@@ -25,7 +25,7 @@ import { forgetNested, noteNested, passesOn, slotsPassing } from './nesting.ts';
 import { isMeteredAt, reservationOf, settleLease } from './reservation.ts';
 import { placeLease } from './serving.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
-import { noteEnd } from './stats.ts';
+import { noteEnd, noteUnused } from './stats.ts';
 import { noteStart } from './told.ts';
 import { noteTold, takeLent } from './lending.ts';
 import {
@@ -360,7 +360,8 @@ export function endLease(
     return countViolation(state, 'settled_twice');
   }
   const isUnused = outcome === 'unused' || settlement === 'unused';
-  if (!isUnused) noteEndThere(state, lease, now);
+  if (isUnused) noteUnused(state, lease, now);
+  else noteEndThere(state, lease, now);
   const heldMs = now - lease.grantedAt;
   state.tombstones.add(lease.id, now);
   effects.push({ kind: 'ended', leaseId: lease.id });

@@ -25,6 +25,7 @@ import {
 import { NO_RATES } from './parts/rate-limits.ts';
 import { takeAhead } from './parts/rates.ts';
 import { reserve } from './parts/spend.ts';
+import type { CallsThere } from './parts/upstream-calls.ts';
 import { rebaseControls, type Controls } from './controls.ts';
 import { emptyState } from './empty-state.ts';
 import type { GroupEvent } from './events.ts';
@@ -46,6 +47,8 @@ export interface Stored {
   readonly ahead: Amounts;
   /** The same of each member. Absent: the group named none. */
   readonly members?: Readonly<Record<string, KeptMember>>;
+  /** The calls by upstream. Absent: an older release did not count them. */
+  readonly upstreams?: Readonly<Record<string, CallsThere>>;
   /** Leases of a release that wrote a row for each. */
   readonly leases: readonly HandedLease[];
 }
@@ -88,6 +91,7 @@ export function recover(
   });
   const next = Math.max(firstAttachment, (bound?.next ?? 0) + ATTACHMENTS_UNWRITTEN_MAX);
   const state = emptyState(settings, next, controls, isStored, new Map(members));
+  for (const [id, there] of Object.entries(stored.upstreams ?? {})) state.upstreams.set(id, there);
   if (bound !== null) {
     const { seq, since } = bound;
     Object.assign(state.bound, { seq, since, waiters, waitersUntil });
@@ -209,6 +213,7 @@ export function takeOver(
     Object.assign(state.controls, handed.controls);
     rebaseControls(state.controls, state.settings.rates, now);
     Object.assign(state.totals, handed.totals);
+    for (const [id, there] of handed.upstreams ?? []) state.upstreams.set(id, there);
     state.isControlsDirty = true;
   }
   // Who waited there comes here at once, and nobody younger may take their turn meanwhile.

@@ -111,7 +111,7 @@ export function settleLease(
     settleUsd(spend, { reservedUsd: reserved.usd, actualUsd, key, agent }, now);
   }
   if (actual === 'unused') return;
-  noteUsage(state, member, used, actualUsd);
+  noteUsage(state, lease, used, actualUsd, now);
   noteBilled(state, lease.holder, reserved, actual, now);
   const { inputEstimate } = reserved;
   const seen = actual?.seen ?? null;

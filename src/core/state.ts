@@ -14,6 +14,7 @@ import type { Lending } from './parts/loans.ts';
 import type { RepeatRefusals } from './parts/repeat-refusals.ts';
 import type { Tombstones } from './parts/tombstones.ts';
 import type { Totals } from './parts/totals.ts';
+import type { UpstreamCalls } from './parts/upstream-calls.ts';
 import type { Controls } from './controls.ts';
 import type { Member } from './member.ts';
 
@@ -95,6 +96,8 @@ export interface HandedGroup {
   readonly controls: Controls;
   /** The counts. */
   readonly totals: Totals;
+  /** The calls by upstream. Absent: from an instance that did not count them. */
+  readonly upstreams?: UpstreamCalls;
 }
 
 /**
@@ -182,6 +185,9 @@ export interface GroupState {
    */
   heldOutUntil: InstantMs;
   readonly totals: Totals;
+  readonly upstreams: UpstreamCalls;
+  /** From when on they are written with the controls, unless the group falls idle before. */
+  upstreamsDueAt: InstantMs;
   readonly decisions: DecisionLog;
 }
 

@@ -1,16 +1,21 @@
-import type { InstantMs, LeaseId } from './words/ids.ts';
+import { after, type InstantMs, type LeaseId } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
 import type { Rejection } from './words/rejection.ts';
-import type { UpstreamSignal } from './words/signal.ts';
+import type { RefusalKind, UpstreamSignal } from './words/signal.ts';
 import type { Ticket } from './words/ticket.ts';
 import type { Usage } from './words/usage.ts';
 import { addDecision, type Decision, type Placed } from './parts/decision-log.ts';
 import { observe } from './parts/histogram.ts';
 import type { Waiter } from './parts/queue.ts';
 import type { Totals } from './parts/totals.ts';
-import type { Member } from './member.ts';
-import { memberOf } from './members.ts';
-import type { GroupState, Lease } from './state.ts';
+import {
+  noteGrantedThere,
+  noteRefusedThere,
+  noteSpentThere,
+  noteUnusedThere,
+} from './parts/upstream-calls.ts';
+import { isSplit, memberOf } from './members.ts';
+import { NEVER, type GroupState, type Lease } from './state.ts';
 
 /**
  * Counts what happens and remembers what was decided. Nothing here changes a decision, and everything is
@@ -27,6 +32,7 @@ export function noteGrant(
   const { totals } = state;
   totals.granted += 1;
   memberOf(state, lease).totals.granted += 1;
+  noteGrantedAt(state, placeOf(state, lease), 1, now);
   if (placed?.by === 'affinity') totals.affinityKept += 1;
   if (placed?.by === 'left') totals.affinityLeft += 1;
   if (waiter.heldOutUntil !== null) totals.affinityWaited += 1;
@@ -64,6 +70,45 @@ export function noteDeparture(
 ): void {
   if (decided !== 'declined') state.totals[decided] += 1;
   note(state, waiter, decided, null, now);
+}
+
+/** How long the calls by upstream of a group that does not fall idle are not written. */
+const UPSTREAMS_EVERY_MS = 60_000;
+
+/** Counts calls for an upstream, which are written with whatever is written when the group falls idle, or in a minute. */
+export function noteGrantedAt(
+  state: GroupState,
+  place: string,
+  calls: number,
+  now: InstantMs,
+): void {
+  noteGrantedThere(state.upstreams, place, calls, now);
+  if (state.upstreamsDueAt === NEVER) state.upstreamsDueAt = after(now, UPSTREAMS_EVERY_MS);
+}
+
+/** Names where a call of a lease went: the member, where the group names some, else the upstream. */
+function placeOf(state: GroupState, { member, holder }: Lease): string {
+  return isSplit(state) ? member : holder.upstream;
+}
+
+/** Notes a refusal by the upstream. */
+export function noteRefusal(
+  state: GroupState,
+  lease: Lease,
+  kind: RefusalKind,
+  { retryAfterMs }: UpstreamSignal,
+  now: InstantMs,
+): void {
+  const { totals, upstreams } = state;
+  totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;
+  memberOf(state, lease).totals.refused += 1;
+  const said = { retryAfterMs, model: lease.holder.model };
+  noteRefusedThere(upstreams, placeOf(state, lease), kind, said, now);
+}
+
+/** Notes that the call of a lease was never sent. */
+export function noteUnused(state: GroupState, lease: Lease, now: InstantMs): void {
+  noteUnusedThere(state.upstreams, placeOf(state, lease), now);
 }
 
 /** Notes the upstream's answer to a call. */
@@ -105,11 +150,13 @@ export function noteEnd(
 /** Notes what a call was charged. */
 export function noteUsage(
   state: GroupState,
-  member: Member,
+  lease: Lease,
   { inputTokens, outputTokens }: Usage,
   usd: number,
+  now: InstantMs,
 ): void {
-  for (const { totals } of [state, member]) {
+  noteSpentThere(state.upstreams, placeOf(state, lease), usd, now);
+  for (const { totals } of [state, memberOf(state, lease)]) {
     totals.inputTokens += inputTokens;
     totals.outputTokens += outputTokens;
     totals.usd += usd;

@@ -16,7 +16,7 @@ import type { ToldCall, ToldCalls } from './parts/loans.ts';
 import { resettle } from './parts/queue.ts';
 import { observeHold } from './estimate.ts';
 import type { GroupState } from './state.ts';
-import { bareTicket, grantedAtOnce } from './stats.ts';
+import { bareTicket, grantedAtOnce, noteGrantedAt } from './stats.ts';
 
 /** Maximum results that are of use at once to the breaker, to the mean hold, and as evidence. */
 const RESULTS_MAX = 20;
@@ -57,6 +57,8 @@ function noteSome(state: GroupState, told: ToldCalls, now: InstantMs): void {
   charge(agent, heldMs, 1);
   resettle(state.queue, tenant);
   totals.granted += calls;
+  // Only a group that names no members lends.
+  noteGrantedAt(state, told.upstream, calls, now);
   totals.ended.success = (totals.ended.success ?? 0) + calls;
   observe(totals.wait, 0, calls);
   observe(totals.hold, meanMs, calls);

@@ -33,7 +33,7 @@ import { atUpstream, memberSlotsLearned } from './capacity.ts';
 import type { Member } from './member.ts';
 import { isSplit, memberOf, refusalKey } from './members.ts';
 import type { GroupState, Lease } from './state.ts';
-import { noteSignal } from './stats.ts';
+import { noteRefusal, noteSignal } from './stats.ts';
 import { isLag, slotsLagging, noteTakenAfterGap } from './upstream-lag.ts';
 
 const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
@@ -62,7 +62,6 @@ export function applySignal(
   isRepeat: boolean,
   now: InstantMs,
 ): void {
-  const { totals } = state;
   const member = memberOf(state, lease);
   const { settings, controls } = member;
   const { ceiling, breaker, pause, rates } = controls;
@@ -82,8 +81,7 @@ export function applySignal(
     if (lessonOf(member) !== before) state.isControlsDirty = true;
     return;
   }
-  totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;
-  member.totals.refused += 1;
+  noteRefusal(state, lease, kind, signal, now);
   if (takesOut(kind)) return keepOut(state, member, kind, leaseId, now);
   state.isControlsDirty = true;
   // What is unclaimed after a reset may be there: without it the upstream would seem to take next to nothing.

@@ -12,12 +12,13 @@ import { takeClosed, type DayCosts } from './parts/costs.ts';
 import { setAhead, type Amounts } from './parts/ahead.ts';
 import { queueLength } from './parts/queue.ts';
 import { leftOf } from './parts/rates.ts';
+import type { UpstreamCalls } from './parts/upstream-calls.ts';
 import { memberSlotsLearned } from './capacity.ts';
 import type { Controls } from './controls.ts';
 import { listHeirs } from './heirs.ts';
 import type { KeptMember, Ledger, Member } from './member.ts';
 import { isOverdrawn, isSplit } from './members.ts';
-import type { GroupState } from './state.ts';
+import { NEVER, type GroupState } from './state.ts';
 import { slotsHeld } from './violations.ts';
 
 /** How long tallies are not written again while the group is in use: they are large, and no limit needs them. */
@@ -30,6 +31,8 @@ export interface GroupWrite {
   readonly isInRing: boolean;
   /** Null: the controls' row stays as it is. */
   readonly kept: Kept | null;
+  /** The calls by upstream, which ride on the bound of a group that falls idle, and on the controls. Null: not now. */
+  readonly upstreams: UpstreamCalls | null;
 }
 
 /** The controls, and what they count as used ahead. */
@@ -63,7 +66,9 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   // The row of the controls carries the bound where both are written: one row instead of two.
   const isInRing = !isKept || isRingDue(bound);
   const issued = issue(bound, { ...row, memberOf: memberOfLease }, !isInRing, now);
-  if (!isKept) return { bound: issued, isInRing, kept: null };
+  const upstreams = isKept || isIdle ? state.upstreams : null;
+  if (upstreams !== null) state.upstreamsDueAt = NEVER;
+  if (!isKept) return { bound: issued, isInRing, kept: null, upstreams };
   state.isControlsDirty = false;
   state.talliesDirtyAt = null;
   const keep = (ledger: Ledger): KeptMember => {
@@ -72,13 +77,14 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
     return { controls: ledger.controls, ahead: kept };
   };
   const own = { ...keep({ controls, settings, ahead }), closedDays: takeClosed(controls.costs) };
-  if (!isSplit(state) && state.members.size === 1) return { bound: issued, isInRing, kept: own };
+  const written = { bound: issued, isInRing, upstreams };
+  if (!isSplit(state) && state.members.size === 1) return { ...written, kept: own };
   const members = [...state.members.values()].filter((member) => member.controls !== controls);
   const ofMembers = members.map((member) => {
     const { place } = member.settings;
     return [member.id, { ...keep(member), ...(place === null ? {} : { place }) }] as const;
   });
-  return { bound: issued, isInRing, kept: { ...own, members: Object.fromEntries(ofMembers) } };
+  return { ...written, kept: { ...own, members: Object.fromEntries(ofMembers) } };
 }
 
 /** Notes that what was taken under `seq`, and all before it, is on disk. */
@@ -87,8 +93,8 @@ export function confirmWrite({ bound }: { readonly bound: Bound }, seq: number):
 }
 
 function mustKeep(state: GroupState, isIdle: boolean, now: InstantMs): boolean {
-  const { isControlsDirty, talliesDirtyAt } = state;
-  if (isControlsDirty || isOverdrawn(state)) return true;
+  const { isControlsDirty, talliesDirtyAt, upstreamsDueAt } = state;
+  if (isControlsDirty || isOverdrawn(state) || now >= upstreamsDueAt) return true;
   return talliesDirtyAt !== null && (isIdle || now - talliesDirtyAt >= TALLIES_EVERY_MS);
 }
 

@@ -2,6 +2,7 @@ import type { HistoryPoint } from '../contract/history.ts';
 import { emptyControls, type Controls } from '../core/controls.ts';
 import type { Amounts } from '../core/parts/ahead.ts';
 import type { BoundRow } from '../core/parts/bound.ts';
+import type { CallsThere } from '../core/parts/upstream-calls.ts';
 import type { Stored } from '../core/recover.ts';
 import { instant, type InstantMs, type LeaseId } from '../core/words/ids.ts';
 import type { GroupWrite } from '../core/writes.ts';
@@ -48,7 +49,10 @@ export interface Loaded extends Stored {
 
 /** A row of the bound, and what rides on it. An older release did not write how many waited, nor heirs. */
 type StoredRow = Omit<BoundRow, 'waiters' | 'heirs'> &
-  Partial<Pick<BoundRow, 'waiters' | 'heirs'>> & { readonly minute?: HistoryPoint };
+  Partial<Pick<BoundRow, 'waiters' | 'heirs'>> & {
+    readonly minute?: HistoryPoint;
+    readonly upstreams?: Readonly<Record<string, CallsThere>>;
+  };
 
 /** Tallies that releases up to 0.1.0 kept beside the controls. */
 type OldTallies = Pick<Controls, 'factors'> & Pick<Controls['spend'], 'keys' | 'agents'>;
@@ -105,7 +109,9 @@ export class BoundStore {
         { controls: withDefaults(own, now), ...rest },
       ]),
     );
-    const stored = { controls: this.#withDefaults(controls, now), ahead, members, leases };
+    const upstreams = latest(rows.filter(({ row }) => row.upstreams !== undefined))?.row.upstreams;
+    const kept = { ahead, members, leases, ...(upstreams === undefined ? {} : { upstreams }) };
+    const stored = { controls: this.#withDefaults(controls, now), ...kept };
     if (last === undefined) {
       const rest = {
         heldBefore: leases.length,
@@ -138,8 +144,12 @@ export class BoundStore {
    *
    * @param minute the open minute of the history, where the pool falls idle
    */
-  write({ bound: row, isInRing, kept }: GroupWrite, minute: HistoryPoint | null): void {
-    const bound = minute === null ? row : { ...row, minute };
+  write({ bound: row, isInRing, kept, upstreams }: GroupWrite, minute: HistoryPoint | null): void {
+    const bound: StoredRow = {
+      ...row,
+      ...(minute === null ? {} : { minute }),
+      ...(upstreams === null ? {} : { upstreams: Object.fromEntries(upstreams) }),
+    };
     if (isInRing) this.#writePlace(bound);
     if (kept === null) return;
     const { controls, ahead, members, closedDays } = kept;

@@ -34,12 +34,13 @@ export class HandOver {
     const { shell, link } = this.#parts;
     this.#hasBegun = true;
     shell.apply({ kind: 'move' });
-    const { leases, controls, totals, nextAttachment } = shell.state;
+    const { leases, controls, totals, upstreams, nextAttachment } = shell.state;
     const { assumed } = link.definition;
     return {
       leases: [...leases.values()].map(handedOf),
       controls,
       totals,
+      upstreams,
       nextAttachment,
       assumed,
     };

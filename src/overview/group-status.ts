@@ -12,7 +12,9 @@ import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { latest, smallest, worstBreaker } from './joins.ts';
 import { joinMembers } from './join-members.ts';
+import { joinUpstreams } from './upstream-calls.ts';
 import type { PoolReply } from './pools.ts';
+import { upstreamsOfGroup } from './upstream-health.ts';
 
 type Gauges = Omit<PoolStatus, 'group' | 'partition'>;
 
@@ -37,11 +39,15 @@ export function groupStatus(
   const isSplit = shown.some((one) => one.pool.partition !== null || !takesCalls(one.pool, config));
   const meeting = overlaps.filter((pair) => pair.includes(name));
   const failed = shown.length - answers.length;
+  const limit =
+    answers.length === 0 ? limitWithoutPools(name, group, config) : limitOf(group, answers);
+  const all = totals(answers);
   return {
     name,
     kind,
-    limit: answers.length === 0 ? limitWithoutPools(name, group, config) : limitOf(group, answers),
-    ...totals(answers),
+    limit,
+    ...all,
+    upstreams: upstreamsOfGroup(all.upstreams, { limit, ...all }),
     paused: set?.paused ?? answers.some((pool) => pool.paused),
     draining: set?.draining ?? answers.some((pool) => pool.draining),
     dry_run: group?.dry_run ?? answers.some((pool) => pool.dry_run),
@@ -130,6 +136,7 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
     resurrected_total: sum((pool) => pool.resurrected_total),
     passed_unlimited_total: sum((pool) => pool.passed_unlimited_total),
     ...joinMembers(pools),
+    upstreams: joinUpstreams(pools.flatMap(({ upstreams }) => upstreams)),
     ...asOf(pools),
     idle_ms: pools.length === 0 ? 0 : Math.min(...pools.map((pool) => pool.idle_ms)),
   };

@@ -25,3 +25,10 @@ export function smallest(bounds: readonly (number | null)[]): number | null {
   const bounded = bounds.filter((bound) => bound !== null);
   return bounded.length === 0 ? null : Math.min(...bounded);
 }
+
+/** Adds bounds up. Null: one of them is none, or there are no bounds. */
+export function sumOfBounds(bounds: readonly (number | null)[]): number | null {
+  const bounded = bounds.filter((bound) => bound !== null);
+  if (bounded.length < bounds.length || bounded.length === 0) return null;
+  return bounded.reduce((sum, bound) => sum + bound, 0);
+}

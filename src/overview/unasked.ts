@@ -13,6 +13,7 @@ import { definedGroup } from '../routing/key-groups.ts';
 import { isOwnPartition } from '../routing/partition.ts';
 import type { PlacedPool } from '../routing/pool.ts';
 import { spentNow } from './spent-now.ts';
+import { restingUpstreams } from './upstream-calls.ts';
 import { restingMembers, untouchedMembers } from './unasked-members.ts';
 
 /** How far back the waits are that a status tells of. */
@@ -60,6 +61,7 @@ function untouchedStatus(group: GroupConfig, now: InstantMs): PoolStatus {
     resurrected_total: 0,
     passed_unlimited_total: 0,
     ...untouchedMembers(group, now),
+    upstreams: [],
     idle_ms: 0,
   };
 }
@@ -110,6 +112,7 @@ export function resting(
       ...(group === undefined ? switchesInForce(config, name) : byGroup(status, said, group, now)),
       paused_until: pausedUntil !== null && Date.parse(pausedUntil) > now ? pausedUntil : null,
       spend: spend === null ? newBudget(group) : spendNow(spend, said.at, now),
+      upstreams: restingUpstreams(status.upstreams, instant(said.at), now),
       ...(group === undefined || isOwnPartition(partition) ? {} : restingMembers(said, group, now)),
       idle_ms: idleMs,
       as_of: new Date(said.at).toISOString(),

@@ -269,7 +269,9 @@ export class TestGroup {
     const members = kept === null ? this.stored.members : kept.members;
     const ofMembers = members === undefined ? {} : { members: structuredClone(members) };
     const all = { bound: { ...bound, ended, lapsed }, untold, controls, ahead, leases: [] };
-    this.stored = { ...all, ...ofMembers };
+    const written = write.upstreams && Object.fromEntries(write.upstreams);
+    const upstreams = structuredClone(written ?? this.stored.upstreams ?? {});
+    this.stored = { ...all, ...ofMembers, upstreams };
     confirmWrite(this.state, bound.seq);
     return write;
   }

@@ -1,13 +1,20 @@
 import type * as z from 'zod';
 import type { upstreamInfoSchema } from '../../../src/contract/admin/answer-schemas.ts';
+import type { Frozen } from '../../../src/contract/frozen.ts';
 import type { groupStatusSchema } from '../../../src/contract/admin/status-schemas.ts';
-import type { Decision } from './call-words.ts';
 
 type GroupStatus = z.output<typeof groupStatusSchema>;
 type Info = z.output<typeof upstreamInfoSchema>;
 
+/** The last refusal of one kind by an upstream. */
+export type LastRefusal = Frozen<NonNullable<Info['calls']>['last_refusals'][number]>;
+
 /** An upstream, as the API tells it. */
-export type UpstreamInfo = Omit<Info, 'models' | 'groups' | 'configured' | 'member_secrets'> & {
+export type UpstreamInfo = Omit<
+  Info,
+  'models' | 'groups' | 'configured' | 'member_secrets' | 'calls'
+> & {
+  readonly calls: Frozen<Info['calls']>;
   readonly member_secrets: readonly Info['member_secrets'][number][];
   readonly models: readonly string[];
   readonly groups: readonly string[];
@@ -19,15 +26,22 @@ export interface Seen {
   readonly state: Info['health']['state'] | 'off';
   /** Until when it wants no calls, or its breaker lets none through. */
   readonly until: string | null;
-  /** Refusals by kind, the most frequent first. */
+  readonly inFlight: number;
+  /** Calls granted slots for it in this day of UTC. */
+  readonly grantedToday: number;
+  /** Null: it was never called. */
+  readonly lastCallAt: string | null;
+  /** Refusals of this day of UTC by kind, the most frequent first. */
   readonly refusals: readonly (readonly [kind: string, total: number])[];
+  /** The last refusal of each kind, the latest first. */
+  readonly lastRefusals: readonly LastRefusal[];
   /** Null: no group counts cost. */
   readonly spend: { readonly dayUsd: number; readonly monthUsd: number } | null;
 }
 
 /** Whether anybody has called an upstream, or said something of it. */
-export function isUsed({ configured, groups }: UpstreamInfo): boolean {
-  return configured !== null || groups.length > 0;
+export function isUsed({ configured, groups, calls }: UpstreamInfo): boolean {
+  return configured !== null || groups.length > 0 || calls !== null;
 }
 
 /** Whether an upstream is what somebody looks for: by id, address, dialect or group. */
@@ -38,40 +52,45 @@ export function isFound(upstream: UpstreamInfo, searched: string): boolean {
   return words.every((word) => text.includes(word));
 }
 
-/**
- * Puts together what groups say of an upstream now, by the rules of the API. Where none of them is known it is what the
- * API said when it was asked.
- */
-export function seenOf({ enabled, health }: UpstreamInfo, groups: readonly GroupStatus[]): Seen {
+/** Puts together what groups say of an upstream now. Where none of them was called for it, it is what the API said. */
+export function seenOf(
+  { id, enabled, health, calls }: UpstreamInfo,
+  groups: readonly Pick<GroupStatus, 'upstreams'>[],
+): Seen {
+  const there = groups.flatMap(({ upstreams }) => upstreams.filter((one) => one.id === id));
+  const states = there.map(({ state }) => state);
+  const live = (['open', 'waiting', 'ok'] as const).find((state) => states.includes(state));
+  const told = there.length > 0 ? there : calls === null ? [] : [calls];
   const refusals = new Map<string, number>();
-  for (const { refusals_total } of groups) {
-    for (const [kind, total] of Object.entries(refusals_total)) {
-      refusals.set(kind, (refusals.get(kind) ?? 0) + total);
-    }
+  for (const [kind, count] of told.flatMap((one) => Object.entries(one.day_refusals))) {
+    refusals.set(kind, (refusals.get(kind) ?? 0) + count);
   }
-  if (groups.length === 0) {
-    for (const [kind, total] of Object.entries(health.refusals_total)) refusals.set(kind, total);
-  }
-  const spends = groups.flatMap(({ spend }) => spend ?? []);
+  const spends = told.flatMap(({ spend }) => spend ?? []);
+  const sum = (of: (one: (typeof told)[number]) => number): number =>
+    told.reduce((total, one) => total + of(one), 0);
   return {
-    state: enabled ? stateOf(health.state, groups) : 'off',
-    until: latest(groups.flatMap((one) => [one.paused_until, one.breaker_until])),
+    state: enabled ? (live ?? health.state) : 'off',
+    until: latest(there.flatMap((one) => [one.paused_until, one.breaker_until])),
+    inFlight: sum((one) => one.in_flight),
+    grantedToday: sum((one) => one.day_granted),
+    lastCallAt: latest(told.map((one) => one.last_call_at)),
     refusals: [...refusals].toSorted((a, b) => b[1] - a[1]),
+    lastRefusals: latestOfEach(told.flatMap((one) => one.last_refusals)),
     spend:
       spends.length === 0
         ? null
         : {
-            dayUsd: spends.reduce((sum, { day_usd }) => sum + day_usd, 0),
-            monthUsd: spends.reduce((sum, { month_usd }) => sum + month_usd, 0),
+            dayUsd: spends.reduce((total, { day_usd }) => total + day_usd, 0),
+            monthUsd: spends.reduce((total, { month_usd }) => total + month_usd, 0),
           },
   };
 }
 
-function stateOf(said: Info['health']['state'], groups: readonly GroupStatus[]) {
-  if (groups.length === 0) return said;
-  if (groups.some(({ breaker }) => breaker !== 'closed')) return 'open';
-  if (groups.some((group) => group.paused_until !== null)) return 'waiting';
-  return groups.every(({ error }) => error !== undefined) ? 'unreachable' : 'ok';
+/** The last refusal of each kind, the latest first. */
+function latestOfEach(all: readonly LastRefusal[]): LastRefusal[] {
+  const byKind = new Map<string, LastRefusal>();
+  for (const one of all.toSorted((a, b) => (a.at < b.at ? -1 : 1))) byKind.set(one.kind, one);
+  return [...byKind.values()].toSorted((a, b) => (a.at < b.at ? 1 : -1));
 }
 
 function latest(instants: readonly (string | null)[]): string | null {
@@ -81,16 +100,4 @@ function latest(instants: readonly (string | null)[]): string | null {
       .toSorted()
       .at(-1) ?? null
   );
-}
-
-/** The latest refusal of each kind that an upstream gave, the latest first. */
-export function lastRefusals(decisions: readonly Decision[], upstream: string): Decision[] {
-  const byKind = new Map<string, Decision>();
-  for (const decision of decisions) {
-    const { upstream_said: kind } = decision;
-    if (decision.upstream !== upstream || kind === null || kind === 'served') continue;
-    const known = byKind.get(kind);
-    if (known === undefined || known.decided_at < decision.decided_at) byKind.set(kind, decision);
-  }
-  return [...byKind.values()].toSorted((a, b) => (a.decided_at < b.decided_at ? 1 : -1));
 }

@@ -4,6 +4,7 @@ import { ADMIN_ROLES, gatewayKeySchema } from '../config/keys.ts';
 import { autoGroupSchema, groupSchema } from '../config/group.ts';
 import { upstreamSchema } from '../config/upstream-config.ts';
 import { DIALECTS } from '../dialect.ts';
+import { upstreamCallsSchema } from '../status.ts';
 import { LANES } from '../../core/words/ticket.ts';
 
 /** Answers of the admin API, but for the state and the past of groups. */
@@ -134,22 +135,33 @@ export const upstreamInfoSchema = z.object({
     .describe('The entry in the configuration. Null: there is none.'),
   groups: z
     .array(z.string())
-    .describe('Groups that stand for it, as far as they have been called.'),
+    .describe(
+      'Groups whose calls went there, and those that name it. One that matches by models alone is here only once it was called for it.',
+    ),
+  calls: upstreamCallsSchema
+    .omit({ id: true })
+    .nullable()
+    .describe(
+      'What went there. A call that takes slots in several groups counts in each. Null: nothing yet.',
+    ),
   health: z
     .object({
       state: z
         .enum(['ok', 'waiting', 'open', 'unreachable', 'unknown'])
         .describe(
-          '`open`: a breaker is not closed. `waiting`: until `paused_until`. `unreachable`: no pool answers. `unknown`: no group yet.',
+          '`open`: a breaker is not closed. `waiting`: until `paused_until`. `unreachable`: no pool answers. `unknown`: it was not called yet.',
         ),
       paused_until: at.nullable().describe('Until when it wants no calls. Null: it takes them.'),
       breaker_until: at.nullable().describe('When the breaker lets a call probe. Null: closed.'),
-      refusals_total: z.record(z.string(), z.number()).describe('Refusals, by kind.'),
-      limits: z
-        .record(z.string(), z.number().nullable())
-        .meta({ description: 'Effective limits, by group. Null: any number.', unit: 'slots' }),
+      refusals_total: z
+        .record(z.string(), z.number())
+        .describe('Its refusals of this day of UTC, by kind.'),
+      limits: z.record(z.string(), z.number().nullable()).meta({
+        description: 'Effective limits, by group that was called for it. Null: any number.',
+        unit: 'slots',
+      }),
     })
-    .describe('Sum of what its groups have seen of it.'),
+    .describe('Sum of what the groups have seen whose calls went there.'),
 });
 
 export const auditPageSchema = z.object({

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Frozen } from '../frozen.ts';
-import { gaugesSchema, leaseInfoSchema, waiterInfoSchema } from '../status.ts';
+import { gaugesSchema, leaseInfoSchema, upstreamCallsSchema, waiterInfoSchema } from '../status.ts';
 
 /** The state of groups at this moment, of all their pools together. */
 
@@ -19,6 +19,24 @@ const partitionStatusSchema = z.union([
   z.object({ partition, error: poolError }),
 ]);
 
+/** An upstream that calls of a group went to, and how it fares as far as this group knows. */
+const upstreamAtGroupSchema = upstreamCallsSchema.extend({
+  state: z
+    .enum(['ok', 'waiting', 'open'])
+    .describe(
+      '`open`: the breaker is not closed. `waiting`: it wants no calls until `paused_until`. Where calls of a group that names no members went to several upstreams, it is said of the one that refused last.',
+    ),
+  paused_until: z.iso
+    .datetime()
+    .nullable()
+    .describe('Until when it wants no calls. Null: it does.'),
+  breaker_until: z.iso.datetime().nullable().describe('When the breaker lets a call probe.'),
+  limit: z
+    .number()
+    .nullable()
+    .meta({ description: 'Slots for its calls, with what was learned. Null: any.', unit: 'slots' }),
+});
+
 /** A group with all its pools taken together. */
 export const groupStatusSchema = z
   .object({
@@ -29,6 +47,9 @@ export const groupStatusSchema = z
         '`key`: made of the limits of a key. `retired`: deleted, and shown until its last lease has ended.',
       ),
     ...gaugesSchema.shape,
+    upstreams: z
+      .array(upstreamAtGroupSchema)
+      .describe('The upstreams that its calls went to, at most 32 of each pool.'),
     overlaps_with: z
       .array(z.string())
       .describe('Groups that may count the same calls, which then take slots in both.'),
@@ -62,3 +83,5 @@ export const unreachableSchema = z.array(failureSchema).describe('Pools that did
 export type GroupStatus = Frozen<z.output<typeof groupStatusSchema>>;
 /** One pool of a group: what it says of itself, or why it does not. */
 export type PartitionStatus = GroupStatus['partitions'][number];
+/** An upstream that calls of a group went to. */
+export type UpstreamAtGroup = GroupStatus['upstreams'][number];

@@ -104,7 +104,7 @@ export function refund(spend: Spend, usd: number): void {
 /** Counts what a call really cost, in the periods in which it ended. */
 export function settle(spend: Spend, call: CallCost, now: InstantMs): void {
   refund(spend, call.reservedUsd);
-  add(spend.total, call.actualUsd, now);
+  addSpent(spend.total, call.actualUsd, now);
   if (call.key !== null) spend.keys = charge(spend.keys, call.key, call.actualUsd, now);
   if (call.agent !== null) spend.agents = charge(spend.agents, call.agent, call.actualUsd, now);
 }
@@ -112,7 +112,7 @@ export function settle(spend: Spend, call: CallCost, now: InstantMs): void {
 /** Counts as spent what is reserved beyond `reservedUsd`: nobody is known who could say what it came to. */
 export function chargeRest(spend: Spend, reservedUsd: number, now: InstantMs): void {
   const rest = spend.reservedUsd - reservedUsd;
-  if (rest > USD_TOLERANCE) add(spend.total, rest, now);
+  if (rest > USD_TOLERANCE) addSpent(spend.total, rest, now);
   spend.reservedUsd = reservedUsd;
 }
 
@@ -122,14 +122,21 @@ export function spentIn(spent: Spent, period: Period, now: InstantMs): number {
   return spent.beganAt[period] >= boundsOf(period, now).beganAt ? spent.usd[period] : 0;
 }
 
-function emptySpent(): Spent {
+/** The begin of the period that an instant is in, by UTC. */
+export function periodBegin(period: Period, at: InstantMs): InstantMs {
+  return boundsOf(period, at).beganAt;
+}
+
+/** Nothing spent. */
+export function emptySpent(): Spent {
   return {
     usd: { hour: 0, day: 0, month: 0 },
     beganAt: { hour: instant(0), day: instant(0), month: instant(0) },
   };
 }
 
-function add(spent: Spent, usd: number, now: InstantMs): void {
+/** Counts money as spent in the periods that are current. */
+export function addSpent(spent: Spent, usd: number, now: InstantMs): void {
   for (const period of PERIODS) {
     spent.usd[period] = spentIn(spent, period, now) + usd;
     const { beganAt } = boundsOf(period, now);
@@ -139,7 +146,7 @@ function add(spent: Spent, usd: number, now: InstantMs): void {
 
 function charge(spenders: readonly Spender[], id: string, usd: number, now: InstantMs): Spender[] {
   const spender = spenders.find((each) => each.id === id) ?? { id, ...emptySpent() };
-  add(spender, usd, now);
+  addSpent(spender, usd, now);
   const others = spenders.filter((each) => each !== spender);
   return [...others.slice(-(SPENDERS_MAX - 1)), spender];
 }

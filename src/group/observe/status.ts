@@ -10,6 +10,7 @@ import type { GroupState } from '../../core/state.ts';
 import type { Definition, PoolIdentity } from '../definition.ts';
 import { limitStatus } from './limit-status.ts';
 import { membersStatus } from './member-status.ts';
+import { upstreamsStatus } from './upstream-status.ts';
 
 /** Figures that the shell has seen, and the core does not know. */
 interface Seen extends Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms'> {
@@ -57,6 +58,7 @@ export function poolStatus(
     resurrected_total: totals.resurrected,
     passed_unlimited_total: passedUnlimited,
     ...membersStatus(definition, state, now),
+    ...upstreamsStatus(definition, state, now),
     idle_ms: idleMs,
   };
 }

@@ -392,6 +392,36 @@ describe('what has ended', () => {
   });
 });
 
+describe('the calls by upstream', () => {
+  test('ride on the row of a group that falls idle, and cost none of their own', () => {
+    const group = written();
+    expect(takeWrite(group.state, group.now).upstreams).toBeNull();
+    group.release('first');
+    group.advance(EMPTY_BUSY_MS);
+    const { upstreams, kept, bound } = takeWrite(group.state, group.now);
+    expect(bound.mark).toBe(0);
+    expect(kept).toBeNull();
+    expect([...(upstreams ?? [])].map(([, { granted }]) => granted)).toEqual([1]);
+  });
+
+  test('go with the controls after a minute in a group that never falls idle', () => {
+    const group = written();
+    const in59s = after(group.now, 59_000);
+    expect(takeWrite(group.state, in59s)).toMatchObject({ kept: null, upstreams: null });
+    const in60s = after(group.now, 60_000);
+    expect(takeWrite(group.state, in60s)).toMatchObject({ upstreams: expect.any(Map) });
+    expect(takeWrite(group.state, in60s)).toMatchObject({ kept: null, upstreams: null });
+  });
+
+  test('are there after a reset', () => {
+    const group = written();
+    group.release('first');
+    group.advance(EMPTY_BUSY_MS);
+    group.write();
+    expect([...group.reset().state.upstreams.values()]).toMatchObject([{ granted: 1 }]);
+  });
+});
+
 describe('a write', () => {
   test('that has not arrived in time ends the instance: it asks to be woken for that', () => {
     const group = TestGroup.stored();

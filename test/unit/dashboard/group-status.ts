@@ -32,6 +32,7 @@ export function groupStatus(changes: Partial<GroupStatus> = {}): GroupStatus {
     expired_total: 0,
     resurrected_total: 0,
     passed_unlimited_total: 0,
+    upstreams: [],
     idle_ms: 0,
     overlaps_with: [],
     partitions: [],

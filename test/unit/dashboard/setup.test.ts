@@ -26,6 +26,7 @@ const OPENAI: UpstreamInfo = {
   member_secrets: [],
   configured: null,
   groups: [],
+  calls: null,
   health: {
     state: 'unknown',
     paused_until: null,

@@ -36,6 +36,7 @@ const VLLM: UpstreamInfo = {
     enabled: true,
   },
   groups: [],
+  calls: null,
   health: {
     state: 'unknown',
     paused_until: null,

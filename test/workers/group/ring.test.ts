@@ -38,7 +38,7 @@ class Ring {
       memberOf: () => IMPLICIT,
     };
     const bound = issue(this.#bound, row, false, instant(START + ms));
-    this.#store.write({ bound, isInRing: true, kept: null }, null);
+    this.#store.write({ bound, isInRing: true, kept: null, upstreams: null }, null);
   }
 
   /** Writes the same with the controls. */
@@ -56,7 +56,7 @@ class Ring {
     };
     const bound = issue(this.#bound, row, true, instant(START + ms));
     const kept = { controls: emptyControls(instant(START)), ahead: {}, closedDays: [] };
-    this.#store.write({ bound, isInRing: false, kept }, null);
+    this.#store.write({ bound, isInRing: false, kept, upstreams: null }, null);
   }
 
   /** Reads what has ended by the row of the controls alone, as the next instance does. */

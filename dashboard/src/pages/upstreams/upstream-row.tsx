@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { groupNamed } from '../../feed.ts';
 import { count, usd } from '../../format.ts';
 import { seenOf, type Seen, type UpstreamInfo } from '../../model/upstream-view.ts';
+import type { GroupStatus } from '../../model/status.ts';
 import { may } from '../../session.ts';
 import { When } from '../../ui/when.tsx';
 import { GroupChip, GroupRates } from './group-chip.tsx';
@@ -20,6 +21,9 @@ export function UpstreamRow({ upstream, etag, edit, changed }: Props) {
   const [isOpen, setOpen] = useState(false);
   const groups = upstream.groups.flatMap((name) => groupNamed(name) ?? []);
   const seen = seenOf(upstream, groups);
+  const isCalled = (group: GroupStatus) => group.upstreams.some(({ id }) => id === upstream.id);
+  const called = groups.filter(isCalled);
+  const idle = groups.filter((group) => !isCalled(group));
   return (
     <li>
       <div class="what">
@@ -38,23 +42,36 @@ export function UpstreamRow({ upstream, etag, edit, changed }: Props) {
         </p>
       </div>
       <ul class="stands">
-        {groups.map((group) => (
+        {called.map((group) => (
           <GroupChip key={group.name} group={group} />
         ))}
-        {groups.map((group) => (
+        {called.map((group) => (
           <GroupRates key={group.name} group={group} />
         ))}
-        {upstream.groups.length === 0 && <li class="help">no group was called yet</li>}
+        {idle.length > 0 && (
+          <li class="help">
+            not called for it yet: <bdi>{idle.map(({ name }) => name).join(', ')}</bdi>
+          </li>
+        )}
+        {groups.length === 0 && <li class="help">no group was called yet</li>}
       </ul>
       <div class="said">
         {seen.refusals.length === 0 ? (
-          <span class="help">no refusals</span>
+          <span class="help">no refusals today</span>
         ) : (
           seen.refusals.map(([kind, total]) => (
-            <span class="chip bad" key={kind}>
+            <span class="chip bad" key={kind} title="refusals today, by UTC">
               {kind.replaceAll('_', ' ')} <b>{count(total)}</b>
             </span>
           ))
+        )}
+        {seen.lastCallAt !== null && (
+          <p>
+            <b>{count(seen.inFlight)}</b> in flight, <b>{count(seen.grantedToday)}</b> calls today{' '}
+            <small>
+              the last <When at={seen.lastCallAt} />
+            </small>
+          </p>
         )}
         {seen.spend !== null && (
           <p>
@@ -64,7 +81,7 @@ export function UpstreamRow({ upstream, etag, edit, changed }: Props) {
         )}
       </div>
       <div class="actions">
-        {seen.refusals.length > 0 && (
+        {seen.lastRefusals.length > 0 && (
           <button type="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
             Last refusals<span class="visually-hidden"> of {upstream.id}</span>
           </button>
@@ -78,7 +95,7 @@ export function UpstreamRow({ upstream, etag, edit, changed }: Props) {
           />
         )}
       </div>
-      {isOpen && <LastRefusals upstream={upstream} />}
+      {isOpen && <LastRefusals refusals={seen.lastRefusals} />}
     </li>
   );
 }
@@ -98,8 +115,7 @@ function Health({ seen: { state, until } }: { readonly seen: Seen }) {
       {HEALTH_WORDS[state]}
       {until !== null && (
         <>
-          {' '}
-          until <When at={until} />
+          , again <When at={until} />
         </>
       )}
     </span>

@@ -1,0 +1,63 @@
+import { memberIdOf } from '../../contract/config/members.ts';
+import type { PoolStatus, UpstreamCallsStatus } from '../../contract/status.ts';
+import { periodBegin, spentIn } from '../../core/parts/spend.ts';
+import type { CallsThere } from '../../core/parts/upstream-calls.ts';
+import { isSplit } from '../../core/members.ts';
+import type { GroupState } from '../../core/state.ts';
+import type { InstantMs } from '../../core/words/ids.ts';
+import type { Definition } from '../definition.ts';
+
+/** Tells what went to each upstream. Members of one upstream are told apart by what is told of members. */
+export function upstreamsStatus(
+  { config }: Definition,
+  state: GroupState,
+  now: InstantMs,
+): Pick<PoolStatus, 'upstreams'> {
+  const inFlight = new Map<string, number>();
+  for (const { phase, member, holder } of state.leases.values()) {
+    if (phase === 'cooling') continue;
+    const place = isSplit(state) ? member : holder.upstream;
+    inFlight.set(place, (inFlight.get(place) ?? 0) + 1);
+  }
+  const ofMembers = new Map(
+    (config?.members ?? []).map((each) => [String(memberIdOf(each)), each.upstream]),
+  );
+  const places = new Set([...state.upstreams.keys(), ...inFlight.keys()]);
+  return {
+    upstreams: [...places].map((place) => ({
+      id: ofMembers.get(place) ?? place,
+      in_flight: inFlight.get(place) ?? 0,
+      ...told(state.upstreams.get(place), now),
+    })),
+  };
+}
+
+type Told = Omit<UpstreamCallsStatus, 'id' | 'in_flight'>;
+
+function told(there: CallsThere | undefined, now: InstantMs): Told {
+  if (there === undefined) {
+    const nothing = { day_granted: 0, day_refusals: {}, spend: null, last_refusals: [] };
+    return { last_call_at: isoOf(now), ...nothing };
+  }
+  const { lastAt, day, granted, refused, spent, lastRefusals } = there;
+  const isToday = day >= periodBegin('day', now);
+  return {
+    last_call_at: isoOf(lastAt),
+    day_granted: isToday ? granted : 0,
+    day_refusals: isToday ? { ...refused } : {},
+    spend:
+      spent.beganAt.month === 0
+        ? null
+        : { day_usd: spentIn(spent, 'day', now), month_usd: spentIn(spent, 'month', now) },
+    last_refusals: Object.entries(lastRefusals).map(([kind, { at, retryAfterMs, model }]) => ({
+      kind,
+      at: isoOf(at),
+      retry_after_ms: retryAfterMs,
+      model,
+    })),
+  };
+}
+
+function isoOf(at: InstantMs): string {
+  return new Date(at).toISOString();
+}

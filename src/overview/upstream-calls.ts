@@ -1,0 +1,67 @@
+import type { UpstreamCallsStatus } from '../contract/status.ts';
+import type { InstantMs } from '../core/words/ids.ts';
+import { spentNow } from './spent-now.ts';
+
+/** Adds up what pools, and members of one pool, tell of their calls to the same upstream. */
+export function joinUpstreams(all: readonly UpstreamCallsStatus[]): UpstreamCallsStatus[] {
+  return [...Map.groupBy(all, ({ id }) => id).values()].flatMap((same) =>
+    same.length === 0 ? [] : [same.reduce(joined)],
+  );
+}
+
+function joined(a: UpstreamCallsStatus, b: UpstreamCallsStatus): UpstreamCallsStatus {
+  return {
+    id: a.id,
+    in_flight: a.in_flight + b.in_flight,
+    last_call_at: a.last_call_at > b.last_call_at ? a.last_call_at : b.last_call_at,
+    day_granted: a.day_granted + b.day_granted,
+    day_refusals: addTallies(a.day_refusals, b.day_refusals),
+    spend: addSpends(a.spend, b.spend),
+    last_refusals: latestOfEach([...a.last_refusals, ...b.last_refusals]),
+  };
+}
+
+/** Reads what a pool that rests has said of its upstreams: nobody is there now, and the day may be over. */
+export function restingUpstreams(
+  // A release of before did not tell.
+  said: readonly UpstreamCallsStatus[] = [],
+  saidAt: InstantMs,
+  now: InstantMs,
+): UpstreamCallsStatus[] {
+  const isSameDay = ofPeriod({ day_usd: 1, month_usd: 1 }, saidAt, now).day_usd > 0;
+  return said.map((one) => ({
+    ...one,
+    in_flight: 0,
+    ...(isSameDay ? {} : { day_granted: 0, day_refusals: {} }),
+    spend: one.spend === null ? null : ofPeriod(one.spend, saidAt, now),
+  }));
+}
+
+type Spend = NonNullable<UpstreamCallsStatus['spend']>;
+
+function ofPeriod(spend: Spend, saidAt: InstantMs, now: InstantMs): Spend {
+  const { day_usd, month_usd } = spentNow({ hour_usd: 0, ...spend }, saidAt, now);
+  return { day_usd, month_usd };
+}
+
+function addSpends(a: Spend | null, b: Spend | null): Spend | null {
+  if (a === null || b === null) return a ?? b;
+  return { day_usd: a.day_usd + b.day_usd, month_usd: a.month_usd + b.month_usd };
+}
+
+function addTallies(
+  a: Readonly<Record<string, number>>,
+  b: Readonly<Record<string, number>>,
+): Record<string, number> {
+  const sums: Record<string, number> = { ...a };
+  for (const [kind, count] of Object.entries(b)) sums[kind] = (sums[kind] ?? 0) + count;
+  return sums;
+}
+
+type Refusals = UpstreamCallsStatus['last_refusals'];
+
+function latestOfEach(all: Refusals): Refusals {
+  const byKind = new Map<string, Refusals[number]>();
+  for (const one of all.toSorted((a, b) => (a.at < b.at ? -1 : 1))) byKind.set(one.kind, one);
+  return [...byKind.values()];
+}
