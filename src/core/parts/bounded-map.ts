@@ -27,6 +27,13 @@ export class BoundedMap<Key, Value> {
     this.#entries.delete(key);
   }
 
+  /** Makes another map with the same entries, in the same order. The values are shared. */
+  copy(): BoundedMap<Key, Value> {
+    const made = new BoundedMap<Key, Value>(this.#max);
+    for (const [key, value] of this.#entries) made.#entries.set(key, value);
+    return made;
+  }
+
   /** Puts an entry in, the newest from now on. */
   set(key: Key, value: Value): void {
     this.#entries.delete(key);

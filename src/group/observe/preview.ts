@@ -10,6 +10,7 @@ import { queueLength } from '../../core/parts/queue.ts';
 import type { GroupSettings } from '../../core/words/settings.ts';
 import type { GroupState } from '../../core/state.ts';
 import { step } from '../../core/step.ts';
+import { noLending } from '../../core/parts/loans.ts';
 import { Tombstones } from '../../core/parts/tombstones.ts';
 import { emptyDecisionLog } from '../../core/parts/decision-log.ts';
 import { definitionFrom, settingsOf } from '../definition.ts';
@@ -43,10 +44,14 @@ export function poolPreview(
 }
 
 function reconfigured(state: GroupState, settings: GroupSettings, now: InstantMs) {
-  const { tombstones: _tombstones, decisions: _decisions, ...plain } = state;
-  // What ended before is of no matter here, and a class would lose its methods.
+  const { tombstones: _tombstones, decisions: _decisions, affinity, lending, ...plain } = state;
+  const { paces: _paces, ...loans } = lending;
+  // A class would lose its methods; what ended before, and how fast isolates call, is of no matter here.
+  const cloned = structuredClone({ ...plain, lending: loans });
   const copy = {
-    ...structuredClone(plain),
+    ...cloned,
+    affinity: affinity.copy(),
+    lending: { ...cloned.lending, paces: noLending().paces },
     tombstones: new Tombstones(),
     decisions: emptyDecisionLog(),
   };
