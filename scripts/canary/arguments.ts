@@ -4,7 +4,8 @@ import type { Need } from './check.ts';
 import { CHECKS } from './checks.ts';
 import { NotPossible } from './upstream-use.ts';
 
-export const USAGE = `Usage: npm run canary -- --url URL [options]
+/** Writes the help; `program` is how it was called. */
+export const usageOf = (program: string): string => `Usage: ${program} --url URL [options]
 
   --url URL            a deployment of Headgate, as in https://headgate.example.workers.dev
   --token TOKEN        its ADMIN_TOKEN, or an admin key of role admin; better in the environment as ADMIN_TOKEN

@@ -1,0 +1,76 @@
+import { EXIT, Failure } from '../failure.ts';
+import { noteAll, show, type Output } from '../output.ts';
+import { takenOf, type Target } from '../target.ts';
+import { allLeases } from './status.ts';
+
+/** Takes a slot back. Without the group it is looked for in all of them. */
+export async function release(
+  target: Target,
+  output: Output,
+  lease: string,
+  group: string | undefined,
+): Promise<void> {
+  const name = group ?? (await groupOfLease(target, lease));
+  const answer = await target.admin('releaseLease', { params: { name, id: lease } });
+  const released = await takenOf(target, name, answer);
+  show(
+    output,
+    { group: name, ...released },
+    () => `The slot of ${lease} in ${name} is being taken back.`,
+  );
+}
+
+async function groupOfLease(target: Target, lease: string): Promise<string> {
+  const { items } = await allLeases(target, undefined);
+  const found = items.find(({ id }) => id === lease);
+  if (found !== undefined) return found.group;
+  throw new Failure(EXIT.notFound, 'No group has such a lease now; headgate leases lists them.');
+}
+
+/** Pauses groups, or lets them go on. Each is told; the first that cannot be ends the rest. */
+export async function switchGroups(
+  target: Target,
+  output: Output,
+  route: 'pauseGroup' | 'resumeGroup',
+  groups: readonly string[],
+): Promise<void> {
+  const answers = [];
+  for (const name of groups) {
+    const answer = await takenOf(target, name, await target.admin(route, { params: { name } }));
+    const { paused } = answer.group;
+    answers.push({ group: name, paused, version: answer.version });
+    if (!output.isJson) output.out(`${name} ${paused ? 'is paused' : 'goes on'}.`);
+    noteAll(output, answer.warnings);
+  }
+  if (output.isJson) show(output, answers, () => '');
+}
+
+/** Sets how many slots a group has, and says what that does at once. */
+export async function setLimit(
+  target: Target,
+  output: Output,
+  group: string,
+  slots: number | null,
+): Promise<void> {
+  const params = { name: group };
+  const body = { limits: { max_concurrency: slots } };
+  const preview = await takenOf(
+    target,
+    group,
+    await target.admin('previewGroup', { params, query: { as: 'patch' }, body }),
+  );
+  const answer = await target.admin('patchGroup', { params, body });
+  const { version, warnings } = await takenOf(target, group, answer);
+  const { now } = preview;
+  const from = now?.slots.from ?? null;
+  show(output, { group, from, to: slots, version, now }, () => {
+    const granted = now?.granted_at_once ?? 0;
+    const above = now?.in_use_above ?? 0;
+    return [
+      `${group}: ${from ?? 'any number of'} → ${slots ?? 'any number of'} slots (version ${version}).`,
+      ...(granted > 0 ? [`${granted} that waited got a slot at once.`] : []),
+      ...(above > 0 ? [`${above} in flight above it go on to their end.`] : []),
+    ].join('\n');
+  });
+  noteAll(output, warnings);
+}

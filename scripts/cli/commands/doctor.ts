@@ -1,0 +1,174 @@
+import { mapConcurrently } from '../../../src/runtime/map-concurrently.ts';
+import { EXIT, Failure, type ExitCode } from '../failure.ts';
+import { show, table, type Output } from '../output.ts';
+import { ask, taken, type Target } from '../target.ts';
+
+/** Maximum providers that are asked at a time. */
+const PROVIDERS_AT_ONCE = 6;
+
+/** Maximum length of what is said of a finding: it stands last in its line. */
+const DETAIL_LENGTH_MAX = 300;
+
+/** Beginnings of what the first page says of something that is missing. */
+const IS_MISSING = /^(?:MISSING|CLOSED|OUT OF REACH)/;
+
+interface Finding {
+  readonly check: string;
+  readonly result: 'ok' | 'missing' | 'failed' | 'skipped';
+  readonly detail: string;
+}
+
+/** Choices of whoever asks a doctor. */
+export interface DoctorOptions {
+  /** A model to be called once for a token. */
+  readonly model?: string;
+  /** Asks every built-in provider, not those alone that are configured. */
+  readonly all: boolean;
+  /** The key of the calls; null: they are sent without one. */
+  readonly key: string | null;
+}
+
+/** Looks at a deployment: what is set up, what is missing, what its providers answer, one call. */
+export async function doctor(
+  target: Target,
+  output: Output,
+  options: DoctorOptions,
+): Promise<ExitCode> {
+  const setUp = await setUpFindings(target.url);
+  const who = await tokenFinding(target);
+  const providers =
+    who.result === 'ok'
+      ? await providerFindings(target, options)
+      : [{ check: 'providers', result: 'skipped', detail: 'needs a token' } as const];
+  const findings = [...setUp, who, ...providers, await callFinding(target.url, options)];
+  const rows = findings.map(({ check, result, detail }) => [check, result, detail]);
+  show(output, { url: target.url, findings }, () =>
+    table(['check', 'result', 'detail'], rows, DETAIL_LENGTH_MAX),
+  );
+  const isWell = findings.every(({ result }) => result === 'ok' || result === 'skipped');
+  return isWell ? EXIT.ok : EXIT.no;
+}
+
+/** Reads the first page, which needs no token. */
+async function setUpFindings(url: string): Promise<Finding[]> {
+  const response = await ask(`${url}/`);
+  const page = await response.text();
+  const [, list] = page.split('\nSet up:\n');
+  if (list === undefined) {
+    throw new Failure(EXIT.unreachable, `What answers at ${url} is no Headgate.`);
+  }
+  const lines = list.split('\n').filter((line) => line.trim() !== '');
+  return lines.map((line) => {
+    const [, check = '', detail = ''] = /^ {2}(\S+(?: \S+)*) {2,}(.*)$/.exec(line) ?? [];
+    return {
+      check: check.toLowerCase(),
+      result: IS_MISSING.test(detail) ? 'missing' : 'ok',
+      detail,
+    };
+  });
+}
+
+/** Finds out as whom we ask. */
+async function tokenFinding({ admin, token }: Target): Promise<Finding> {
+  const check = 'token';
+  if (token === null) {
+    return { check, result: 'skipped', detail: 'none given; set HEADGATE_TOKEN for the rest' };
+  }
+  const answer = await admin('getSession');
+  if (!answer.ok) return { check, result: 'failed', detail: `refused with ${answer.status}` };
+  const { actor, role } = taken(answer);
+  return { check, result: 'ok', detail: `${actor}, role ${role}` };
+}
+
+interface Place {
+  readonly id: string;
+  readonly url: string;
+}
+
+/** Asks each provider for its models, which costs nothing: that it answers at all shows the way to it. */
+async function providerFindings(target: Target, options: DoctorOptions): Promise<Finding[]> {
+  const { upstreams } = taken(await target.admin('listUpstreams', { query: { limit: 1_000 } }));
+  const findings: Finding[] = [];
+  const places: Place[] = [];
+  for (const each of upstreams) {
+    const isUsed = each.configured !== null || each.secret !== null || each.groups.length > 0;
+    if (!each.enabled || !(isUsed || options.all)) continue;
+    if (each.secret?.is_set === false) {
+      const { name, set_with: how } = each.secret;
+      findings.push({
+        check: each.id,
+        result: 'missing',
+        detail: `the secret ${name} is not set. ${how}`,
+      });
+    }
+    const at = each.openai_at ?? each.anthropic_at;
+    if (at !== null) places.push({ id: each.id, url: `${target.url}/${each.id}${at}/models` });
+  }
+  if (places.length === 0 && findings.length === 0) {
+    return [{ check: 'providers', result: 'skipped', detail: 'none configured; --all asks each' }];
+  }
+  return [
+    ...findings,
+    ...(await mapConcurrently(places, PROVIDERS_AT_ONCE, (place) =>
+      askProvider(place, options.key),
+    )),
+  ];
+}
+
+/** Headers of a call, with the key for providers of either shape. */
+const headersOf = (key: string | null): Record<string, string> => ({
+  'anthropic-version': '2023-06-01',
+  ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+});
+
+async function askProvider({ id: check, url }: Place, key: string | null): Promise<Finding> {
+  const startedAt = performance.now();
+  try {
+    const response = await ask(url, { headers: headersOf(key) });
+    await response.body?.cancel();
+    const ms = Math.round(performance.now() - startedAt);
+    const reason = response.headers.get('headgate-reason');
+    if (reason === 'key_missing' && key === null) {
+      return { check, result: 'skipped', detail: 'set HEADGATE_KEY to ask it with a gateway key' };
+    }
+    if (reason !== null) {
+      return { check, result: 'failed', detail: `Headgate refused with ${reason}` };
+    }
+    const { status } = response;
+    const wantsKey = status === 401 || status === 403;
+    const detail = `answers ${status} in ${ms} ms${wantsKey && key === null ? ', and wants a key' : ''}`;
+    const isWell = status < 400 || (wantsKey && key === null) || status === 404;
+    return { check, result: isWell ? 'ok' : 'failed', detail };
+  } catch (error) {
+    return { check, result: 'failed', detail: (error as Error).message };
+  }
+}
+
+/** Makes one call for one token, if a model was named: it is the only one that may cost. */
+async function callFinding(url: string, { model, key }: DoctorOptions): Promise<Finding> {
+  const check = 'test call';
+  if (model === undefined) {
+    return { check, result: 'skipped', detail: 'name a --model to make one; it may cost a token' };
+  }
+  const startedAt = performance.now();
+  const response = await ask(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { ...headersOf(key), 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model,
+      max_completion_tokens: 1,
+      messages: [{ role: 'user', content: 'Say ok.' }],
+    }),
+  });
+  await response.body?.cancel();
+  const ms = Math.round(performance.now() - startedAt);
+  const reason = response.headers.get('headgate-reason');
+  const groups = response.headers.get('headgate-groups');
+  const by = reason === null ? 'the provider answers' : `Headgate refused (${reason}) with`;
+  const where = groups === null ? '' : `, groups ${groups}`;
+  return {
+    check,
+    result: response.ok ? 'ok' : 'failed',
+    detail: `${by} ${response.status} in ${ms} ms${where}`,
+  };
+}

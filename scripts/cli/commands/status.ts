@@ -1,0 +1,162 @@
+import type { GroupStatus } from '../../../src/contract/admin/status-schemas.ts';
+import { stateOf } from '../../../dashboard/src/model/group-state.ts';
+import { mapConcurrently } from '../../../src/runtime/map-concurrently.ts';
+import type { Output } from '../output.ts';
+import { noteAll, show, span, table } from '../output.ts';
+import { taken, takenOf, type Target } from '../target.ts';
+
+/** Maximum groups that are asked at a time. */
+const GROUPS_AT_ONCE = 8;
+
+/** Picks the dashboard's word for a group. The cast is sound: it only reads. */
+const wordOf = (group: GroupStatus): string => stateOf(group as Parameters<typeof stateOf>[0]);
+
+/** Reads the state of one group, or of all. */
+async function statusOf(
+  target: Target,
+  group: string | undefined,
+): Promise<{ readonly version: number | null; readonly groups: readonly GroupStatus[] }> {
+  if (group === undefined) return taken(await target.admin('getStatus'));
+  const answer = await target.admin('getGroupStatus', { params: { name: group } });
+  return { version: null, groups: [await takenOf(target, group, answer)] };
+}
+
+/** Shows what each group does at this moment. */
+export async function showStatus(
+  target: Target,
+  output: Output,
+  group: string | undefined,
+): Promise<void> {
+  const status = await statusOf(target, group);
+  show(output, status, () => {
+    if (status.groups.length === 0) return 'No group has been called yet, and none is configured.';
+    const head = ['group', 'state', 'in use', 'limit', 'queued', 'oldest', 'p95', '$ today'];
+    return table(
+      head,
+      status.groups.map((each) => [
+        each.name,
+        wordOf(each),
+        each.in_use,
+        each.limit.effective ?? 'any',
+        each.queued,
+        each.oldest_wait_ms ? span(each.oldest_wait_ms) : null,
+        each.wait_p95_ms === null ? null : span(each.wait_p95_ms),
+        each.spend === null ? null : each.spend.day_usd.toFixed(4),
+      ]),
+    );
+  });
+  if (!output.isJson && status.version !== null) {
+    output.note(`Configuration: version ${status.version}.`);
+  }
+}
+
+/** Lists the groups that hold or queue anything; with a name that one alone. */
+async function busyGroups(
+  target: Target,
+  group: string | undefined,
+  isBusy: (status: GroupStatus) => boolean,
+): Promise<string[]> {
+  if (group !== undefined) return [group];
+  const { groups } = taken(await target.admin('getStatus'));
+  return groups.filter(isBusy).map(({ name }) => name);
+}
+
+/** Lists who holds a slot, of one group or of all, oldest first. */
+export async function allLeases(target: Target, group: string | undefined) {
+  const groups = await busyGroups(target, group, ({ in_use: inUse }) => inUse > 0);
+  const lists = await mapConcurrently(groups, GROUPS_AT_ONCE, async (name) => {
+    const answer = await target.admin('listLeases', { params: { name } });
+    const { leases, unreachable } = await takenOf(target, name, answer);
+    return { name, items: leases.map((lease) => ({ group: name, ...lease })), unreachable };
+  });
+  return joined(lists, (a, b) => b.age_ms - a.age_ms);
+}
+
+/** Lists who waits, of one group or of all; in each group the next one first. */
+async function allWaiters(target: Target, group: string | undefined) {
+  const groups = await busyGroups(target, group, ({ queued }) => queued > 0);
+  const lists = await mapConcurrently(groups, GROUPS_AT_ONCE, async (name) => {
+    const answer = await target.admin('listWaiters', { params: { name } });
+    const { waiters, unreachable } = await takenOf(target, name, answer);
+    return { name, items: waiters.map((waiter) => ({ group: name, ...waiter })), unreachable };
+  });
+  return joined(lists, () => 0);
+}
+
+interface List<Item> {
+  readonly name: string;
+  readonly items: readonly Item[];
+  readonly unreachable: readonly { readonly partition: string | null; readonly error: string }[];
+}
+
+function joined<Item>(lists: readonly List<Item>[], order: (a: Item, b: Item) => number) {
+  return {
+    items: lists.flatMap(({ items }) => items).toSorted(order),
+    unreachable: lists.flatMap(({ name, unreachable }) =>
+      unreachable.map(({ partition, error }) => ({ group: name, partition, error })),
+    ),
+  };
+}
+
+const notAnswering = (
+  unreachable: readonly { group: string; partition: string | null; error: string }[],
+): string[] =>
+  unreachable.map(
+    ({ group, partition, error }) => `${group} ${partition ?? ''} does not answer: ${error}`,
+  );
+
+/** Shows who holds the slots. */
+export async function showLeases(
+  target: Target,
+  output: Output,
+  group: string | undefined,
+): Promise<void> {
+  const { items, unreachable } = await allLeases(target, group);
+  show(output, { leases: items, unreachable }, () =>
+    items.length === 0
+      ? 'No slot is held.'
+      : table(
+          ['lease', 'group', 'held', 'slots', 'caller', 'agent', 'model', 'upstream', 'state'],
+          items.map((each) => [
+            each.id,
+            each.group,
+            span(each.age_ms),
+            each.slots,
+            each.caller,
+            each.agent,
+            each.model,
+            each.upstream,
+            each.state,
+          ]),
+        ),
+  );
+  noteAll(output, notAnswering(unreachable));
+}
+
+/** Shows who waits. */
+export async function showWaiters(
+  target: Target,
+  output: Output,
+  group: string | undefined,
+): Promise<void> {
+  const { items, unreachable } = await allWaiters(target, group);
+  show(output, { waiters: items, unreachable }, () =>
+    items.length === 0
+      ? 'Nobody waits.'
+      : table(
+          ['ticket', 'group', 'ahead', 'waited', 'to go', 'lane', 'tenant', 'agent', 'model'],
+          items.map((each) => [
+            each.ticket,
+            each.group,
+            each.position,
+            span(each.waited_ms),
+            each.estimate_ms === null ? null : `≈ ${span(each.estimate_ms)}`,
+            each.lane,
+            each.tenant,
+            each.agent,
+            each.model,
+          ]),
+        ),
+  );
+  noteAll(output, notAnswering(unreachable));
+}

@@ -1,0 +1,331 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { hide } from '../canary/hide.ts';
+import { ROOT } from '../serve/build.ts';
+import { release, setLimit, switchGroups } from './commands/acts.ts';
+import { apply, diff, listVersions, rollBack, type WayBack } from './commands/config.ts';
+import { doctor } from './commands/doctor.ts';
+import { FOREIGN_SYSTEMS, importFile, type ForeignSystem } from './commands/import.ts';
+import {
+  createKey,
+  deleteKey,
+  listKeys,
+  revokeKey,
+  rotateKey,
+  type NewKey,
+} from './commands/keys.ts';
+import { showLeases, showStatus, showWaiters } from './commands/status.ts';
+import { EXIT, Failure, type ExitCode } from './failure.ts';
+import type { Output } from './output.ts';
+import { targetOf, type Target, type TargetOptions } from './target.ts';
+
+const ABOUT = `
+Environment: HEADGATE_URL (http://localhost:8787), HEADGATE_TOKEN or ADMIN_TOKEN; HEADGATE_KEY for the calls of doctor and canary.
+Exit codes: 0 done; 1 no: it differs, something is missing, nothing was changed; 2 wrong usage; 3 nobody answers;
+4 not allowed; 5 not there; 6 changed meanwhile; 7 invalid.`;
+
+interface Options extends TargetOptions {
+  readonly json?: boolean;
+}
+
+/** Keys of ours, wherever they stand: an argument in the wrong place may be one. */
+const KEY = /\bhga?_[\w-]+/g;
+
+/** Runs one command and answers with its exit code. */
+export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const [first = '', ...rest] = args;
+  if (first === 'serve') return serve(rest);
+  if (first === 'canary') return canary(rest, env);
+  const secrets = secretsOf(args, env);
+  const hidden = (text: string): string => hide(text, secrets).replaceAll(KEY, '***');
+  const note = (text: string): void => void process.stderr.write(`${hidden(text)}\n`);
+  let code: ExitCode = EXIT.ok;
+  const program = programOf(env, note, (ended) => {
+    code = ended;
+  });
+  program.configureOutput({ writeErr: (text) => void process.stderr.write(hidden(text)) });
+  try {
+    await program.parseAsync([...args], { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    if (!(error instanceof Failure)) throw error;
+    note(error.message);
+    return error.code;
+  }
+}
+
+/** Reads the version of this package. */
+function versionOf(): string {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    readonly version: string;
+  };
+  return version;
+}
+
+/** Collects what must not be repeated: tokens of the environment, and what stands behind --token. */
+function secretsOf(args: readonly string[], env: NodeJS.ProcessEnv): string[] {
+  const given = args.flatMap((arg, at) =>
+    arg === '--token' ? (args[at + 1] ?? []) : arg.startsWith('--token=') ? arg.slice(8) : [],
+  );
+  const known = ['HEADGATE_TOKEN', 'ADMIN_TOKEN', 'HEADGATE_KEY'].flatMap(
+    (name) => env[name] || [],
+  );
+  return [...given, ...known].filter((secret) => secret !== '');
+}
+
+async function serve(args: readonly string[]): Promise<never> {
+  // workerd is loaded for this command alone.
+  const { runServe } = await import('../serve/command.ts');
+  await runServe(args, 'headgate serve');
+  // It ends the process by itself.
+  return new Promise(() => undefined);
+}
+
+async function canary(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const { runCanaryCommand } = await import('../canary/command.ts');
+  const url = env['HEADGATE_URL'];
+  const isNamed = args.some((arg) => /^--(?:url|help)(?:=|$)/.test(arg));
+  const token = env['HEADGATE_TOKEN'] || env['ADMIN_TOKEN'];
+  return runCanaryCommand(
+    isNamed || !url ? args : ['--url', url, ...args],
+    { ...env, ADMIN_TOKEN: token },
+    'headgate canary',
+  );
+}
+
+type Run = (
+  act: (target: Target, output: Output) => Promise<ExitCode | void>,
+  command: Command,
+) => Promise<void>;
+
+function programOf(
+  env: NodeJS.ProcessEnv,
+  note: (text: string) => void,
+  end: (code: ExitCode) => void,
+): Command {
+  const program = new Command('headgate')
+    .description('Looks after a Headgate: what it does, who holds it, what it is told.')
+    .version(versionOf())
+    .exitOverride()
+    .showSuggestionAfterError()
+    .enablePositionalOptions()
+    .addHelpText('after', ABOUT);
+  program.command('serve').description('runs a Headgate on this machine (headgate serve --help)');
+  const outputOf = ({ json }: Options): Output => ({
+    isJson: json === true,
+    out: (text) => void process.stdout.write(`${text}\n`),
+    note,
+  });
+  const run: Run = async (act, command) => {
+    const options = command.optsWithGlobals<Options>();
+    end((await act(targetOf(options, env), outputOf(options))) ?? EXIT.ok);
+  };
+  addLooking(program, run);
+  addActing(program, run);
+  addConfiguring(program, run);
+  addWayBack(program, run);
+  addKeys(program, run);
+  addDoctor(program, env, run);
+  asking(
+    program
+      .command('import')
+      .description(
+        'turns a file of another system into our shape, with notes on what has no counterpart',
+      )
+      .addArgument(program.createArgument('<system>', 'whose it is').choices(FOREIGN_SYSTEMS))
+      .argument('<file>', 'its configuration; of shaper a file with its command line; - for stdin')
+      .option('-o, --output <file>', 'where to write the YAML; else to standard output'),
+    false,
+  ).action(async (system: ForeignSystem, file: string, options: Options & { output?: string }) => {
+    await importFile(outputOf(options), system, file, options.output);
+  });
+  program.command('canary').description('checks a real deployment (headgate canary --help)');
+  return program;
+}
+
+/** Adds the options that all commands have, or those that need nobody. */
+function asking(command: Command, isRemote = true): Command {
+  command.option('--json', 'JSON for scripts, in place of tables');
+  if (!isRemote) return command;
+  return command
+    .option('--url <url>', 'the Headgate; else HEADGATE_URL')
+    .option('--token-file <file>', 'file with its ADMIN_TOKEN or an admin key; else HEADGATE_TOKEN')
+    .addOption(new Option('--token <token>', 'the same; others on this machine see it').hideHelp());
+}
+
+function addLooking(program: Command, run: Run): void {
+  asking(
+    program.command('status [group]').description('what each group does at this moment'),
+  ).action((group: string | undefined, _options, command: Command) =>
+    run((target, output) => showStatus(target, output, group), command),
+  );
+  asking(program.command('leases [group]').description('who holds a slot, oldest first')).action(
+    (group: string | undefined, _options, command: Command) =>
+      run((target, output) => showLeases(target, output, group), command),
+  );
+  asking(program.command('waiters [group]').description('who waits, the next one first')).action(
+    (group: string | undefined, _options, command: Command) =>
+      run((target, output) => showWaiters(target, output, group), command),
+  );
+}
+
+function addActing(program: Command, run: Run): void {
+  asking(
+    program
+      .command('release <lease>')
+      .description('takes a slot back: the upstream call is aborted, then the slot is free')
+      .option('--group <group>', 'its group; else it is looked for'),
+  ).action((lease: string, { group }: { group?: string }, command: Command) =>
+    run((target, output) => release(target, output, lease, group), command),
+  );
+  for (const [name, route, what] of [
+    ['pause', 'pauseGroup', 'grants nothing in these groups; calls wait'],
+    ['resume', 'resumeGroup', 'lets them go on'],
+  ] as const) {
+    asking(program.command(`${name} <groups...>`).description(what)).action(
+      (groups: string[], _options, command: Command) =>
+        run((target, output) => switchGroups(target, output, route, groups), command),
+    );
+  }
+  asking(
+    program
+      .command('limit')
+      .description('sets how many calls of a group may be in flight at once')
+      .argument('<group>')
+      .argument('<slots>', 'a whole number, or none for any number', slotsOf),
+  ).action((group: string, slots: number | null, _options, command: Command) =>
+    run((target, output) => setLimit(target, output, group, slots), command),
+  );
+}
+
+function slotsOf(text: string): number | null {
+  if (text === 'none') return null;
+  if (/^\d{1,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('expected a whole number, or none.');
+}
+
+function addConfiguring(program: Command, run: Run): void {
+  asking(
+    program
+      .command('apply <file>')
+      .description('shows what a configuration changes and, with a yes, makes it so')
+      .option('-y, --yes', 'does not ask'),
+  ).action((file: string, { yes }: { yes?: boolean }, command: Command) =>
+    run((target, output) => apply(target, output, file, yes === true), command),
+  );
+  asking(
+    program
+      .command('diff <file>')
+      .description('shows what a configuration would change; exits with 1 if anything'),
+  ).action((file: string, _options, command: Command) =>
+    run((target, output) => diff(target, output, file), command),
+  );
+}
+
+function addWayBack(program: Command, run: Run): void {
+  asking(
+    program
+      .command('rollback')
+      .description('goes back to a version, or takes one change back; alone it lists the versions')
+      .argument('[version]', 'everything as it was at this version', versionNumberOf)
+      .option('--undo <version>', 'takes back the change that made this version', versionNumberOf)
+      .addOption(
+        new Option('--conflicts <how>', 'fields that were changed since').choices([
+          'refuse',
+          'keep',
+          'overwrite',
+        ]),
+      )
+      .option('-y, --yes', 'does not ask'),
+  ).action(
+    (
+      version: number | undefined,
+      { undo, conflicts, yes }: WayBack & { yes?: boolean },
+      command: Command,
+    ) => {
+      if (version === undefined && undo === undefined) return run(listVersions, command);
+      if (version !== undefined && undo !== undefined) {
+        throw new Failure(EXIT.usage, 'Either a version or --undo.');
+      }
+      const way = {
+        ...(version === undefined ? {} : { version }),
+        ...(undo === undefined ? {} : { undo }),
+        ...(conflicts === undefined ? {} : { conflicts }),
+      };
+      return run((target, output) => rollBack(target, output, way, yes === true), command);
+    },
+  );
+}
+
+function versionNumberOf(text: string): number {
+  if (/^\d{1,12}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('expected the number of a version.');
+}
+
+function addKeys(program: Command, run: Run): void {
+  const keys = program
+    .command('keys')
+    .description('keys of callers: list, create, rotate, revoke, delete');
+  asking(keys.command('list').description('all keys, without what opens')).action(
+    (_options, command: Command) => run(listKeys, command),
+  );
+  asking(
+    keys
+      .command('create <id>')
+      .description('makes a key and writes it to standard output, this once')
+      .option('--groups <globs>', 'groups that it may use, separated by commas; else all', listOf)
+      .option('--slots <n>', 'calls that it may have in flight at once', slotsOf)
+      .option('--expires <instant>', 'when it ends, as in 2027-01-01T00:00:00Z')
+      .option('--note <text>', 'for people'),
+  ).action((id: string, options: NewKey, command: Command) =>
+    run((target, output) => createKey(target, output, id, options), command),
+  );
+  asking(
+    keys
+      .command('rotate <id>')
+      .description('makes a new key under the same id; the one before opens for a day more')
+      .option('--grace <seconds>', 'how long the one before opens', secondsOf),
+  ).action((id: string, { grace }: { grace?: number }, command: Command) =>
+    run((target, output) => rotateKey(target, output, id, grace), command),
+  );
+  asking(keys.command('revoke <id>').description('takes a key back')).action(
+    (id: string, _options, command: Command) =>
+      run((target, output) => revokeKey(target, output, id), command),
+  );
+  asking(keys.command('delete <id>').description('removes a key and forgets it')).action(
+    (id: string, _options, command: Command) =>
+      run((target, output) => deleteKey(target, output, id), command),
+  );
+}
+
+const listOf = (text: string): string[] => text.split(',').filter((each) => each !== '');
+
+/** Reads seconds as milliseconds. */
+function secondsOf(text: string): number {
+  if (/^\d{1,7}$/.test(text)) return Number(text) * 1_000;
+  throw new InvalidArgumentError('expected seconds.');
+}
+
+function addDoctor(program: Command, env: NodeJS.ProcessEnv, run: Run): void {
+  asking(
+    program
+      .command('doctor')
+      .description('what is set up, what is missing, what each provider answers, one test call')
+      .argument('[address]', 'the Headgate; else --url')
+      .option('--model <model>', 'makes one call to it, which may cost a token')
+      .option('--all', 'asks every built-in provider, not those alone that are configured'),
+  ).action(
+    (
+      address: string | undefined,
+      { model, all }: { model?: string; all?: boolean },
+      command: Command,
+    ) => {
+      if (address !== undefined) command.setOptionValue('url', address);
+      const key = env['HEADGATE_KEY'] || null;
+      const options = { all: all === true, key, ...(model === undefined ? {} : { model }) };
+      return run((target, output) => doctor(target, output, options), command);
+    },
+  );
+}

@@ -1,0 +1,199 @@
+import { parseArgsStringToArgv } from 'string-argv';
+import type { ConfigInput } from '../../src/contract/config/config.ts';
+import { groupNameOf, type Converted } from '../../src/config/foreign-groups.ts';
+import { PROVIDERS } from '../../src/providers/index.ts';
+import { classify } from '../../src/upstream/operation/operation.ts';
+
+type GroupInput = NonNullable<ConfigInput['groups']>[number];
+
+/** Slots of the pool of routes that name none, where nothing else is said. */
+const DEFAULT_SLOTS = 4;
+
+/** How long a call waits there, where nothing else is said. */
+const DEFAULT_WAIT_MS = 30_000;
+
+/** The most new tries that a group may have here. */
+const RETRIES_MAX = 10;
+
+/** Flags that stand alone. */
+const SWITCHES = new Set([
+  'tui',
+  'version',
+  'adaptive-headroom',
+  'circuit-breaker',
+  'retry-skip-429',
+  'upstream-disable-keep-alives',
+]);
+
+/** Flags that need no counterpart, and what does their work here. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  bind: 'is --port and --host of headgate serve',
+  tui: 'is the dashboard at /admin, and headgate status',
+  'adaptive-headroom': 'is not needed: a limit follows what the upstream refuses (adaptive)',
+  'adaptive-headroom-window': 'is not needed: a limit follows what the upstream refuses (adaptive)',
+  'circuit-breaker': 'has no switch: each group has a breaker',
+  'retry-skip-429': 'is not needed: a call that is refused for its rate waits in the queue again',
+};
+
+/** A pool of slots there: a group here. */
+interface Pool {
+  slots: number | null;
+  readonly operations: Set<string>;
+  isForAll: boolean;
+}
+
+/** Turns the command line of the concurrency shaper, or a script with it, into groups of its one upstream. */
+export function convertFlags(text: string): Converted {
+  const flags = readFlags(text);
+  const base = flags.get('upstream')?.at(-1);
+  if (base === undefined || !URL.canParse(base)) {
+    const message = 'expected the command line of the shaper, with -upstream URL';
+    return { ok: false, errors: [{ path: '-upstream', message }] };
+  }
+  const notes: string[] = [];
+  const { id, upstreams } = upstreamAt(base, notes);
+  const pools = poolsOf(flags, notes);
+  const settings = settingsOf(flags, notes);
+  const groups = [...pools].map(([name, { slots, operations, isForAll }]): GroupInput => ({
+    name,
+    match: { upstreams: [id], ...(isForAll ? {} : { operations: [...operations] }) },
+    limits: { max_concurrency: slots ?? numberOf(flags, 'concurrency') ?? DEFAULT_SLOTS },
+    ...settings,
+  }));
+  const all = numberOf(flags, 'global-concurrency') ?? 0;
+  if (all > 0) {
+    groups.push({
+      name: groupNameOf(`${id}-all`),
+      match: { upstreams: [id] },
+      limits: { max_concurrency: all },
+      ...settings,
+    });
+  }
+  return { ok: true, config: { upstreams, groups }, notes: [...notes, ...unusedNotes(flags)] };
+}
+
+/** Reads flags as Go writes them: one dash or two, the value behind a space or an equals sign. */
+function readFlags(text: string): Map<string, string[]> {
+  const words = parseArgsStringToArgv(text.replace(/^\s*#.*$/gm, '').replace(/\\\r?\n/g, ' '));
+  const flags = new Map<string, string[]>();
+  for (let at = 0; at < words.length; at += 1) {
+    const [, name, inline] = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(words[at] ?? '') ?? [];
+    if (name === undefined) continue;
+    const isAlone = SWITCHES.has(name) || inline !== undefined;
+    if (!isAlone) at += 1;
+    flags.set(name, [...(flags.get(name) ?? []), inline ?? (isAlone ? 'true' : (words[at] ?? ''))]);
+  }
+  return flags;
+}
+
+function upstreamAt(base: string, notes: string[]) {
+  const { host } = new URL(base);
+  const known = PROVIDERS.find(({ baseUrl }) => baseUrl !== null && new URL(baseUrl).host === host);
+  if (known !== undefined) return { id: known.id, upstreams: [] };
+  const id = groupNameOf(host).replaceAll(/[._]/g, '-').slice(0, 30);
+  notes.push(`${base} became the upstream "${id}"; its dialect is taken for openai.`);
+  return { id, upstreams: [{ id, base_url: base, dialect: 'openai' as const }] };
+}
+
+/** Makes the pools of all routes. Routes without a number or a name share the one of -concurrency. */
+function poolsOf(flags: ReadonlyMap<string, string[]>, notes: string[]): Map<string, Pool> {
+  const pools = new Map<string, Pool>();
+  const routes = flags.get('limit') ?? [];
+  if (routes.length === 0) {
+    return pools.set('shaped', { slots: null, operations: new Set(), isForAll: true });
+  }
+  for (const route of routes) {
+    const { path, slots, group } = routeOf(route);
+    const operation = operationOf(path);
+    if (operation === null) {
+      notes.push(`-limit "${route}": no call to ${path} takes a slot here.`);
+      continue;
+    }
+    const name = groupNameOf(group ?? (slots === null ? 'shaped' : path));
+    const pool = pools.get(name) ?? { slots: null, operations: new Set<string>(), isForAll: false };
+    if (pool.slots !== null && slots !== null && pool.slots !== slots) {
+      notes.push(`-limit "${route}": the group ${name} has ${pool.slots} already, which is kept.`);
+    }
+    pool.slots ??= slots;
+    pool.operations.add(operation);
+    pools.set(name, pool);
+  }
+  return pools;
+}
+
+/** Takes a route apart: `POST /v1/messages:4@group`, or the group first, as people write it too. */
+function routeOf(route: string) {
+  const {
+    path = route,
+    group = null,
+    slots = null,
+  } = /^(?:[A-Za-z]+\s+)?(?<path>\/[^@]*?)(?:(?::(?<slots>\d+))?(?:@(?<group>[^:@]+))?|:(?:@(?<group2>[^:@]+)))$/.exec(
+    route
+      .trim()
+      .replace(/@([^:@]+):(\d+)$/, ':$2@$1')
+      .replace(/:@/, '@'),
+  )?.groups ?? {};
+  return { path, group, slots: slots === null ? null : Number(slots) };
+}
+
+/** Finds the operation that a route asks for; routes are parts of paths there. Null: it takes no slot. */
+function operationOf(path: string): string | null {
+  const readings = [path, `/v1${path}`, `/v1/models/any:${path.slice(1)}`];
+  for (const reading of readings) {
+    const { name, limited } = classify('POST', reading, new URLSearchParams(), 'openai');
+    if (limited) return name;
+  }
+  return null;
+}
+
+/** Settings that all its groups share. */
+function settingsOf(flags: ReadonlyMap<string, string[]>, notes: string[]): Partial<GroupInput> {
+  const released = msOf(flags, 'release-cooldown');
+  const cancelled = msOf(flags, 'cancel-cooldown');
+  const failed = msOf(flags, 'failure-hold');
+  const tries = numberOf(flags, 'retry');
+  const max = tries === null ? null : tries < 0 ? RETRIES_MAX : Math.min(tries, RETRIES_MAX);
+  if (tries !== null && max !== tries) {
+    notes.push(`-retry ${tries}: ${RETRIES_MAX} new tries are the most that a group may have.`);
+  }
+  return {
+    queue: { timeout_ms: msOf(flags, 'queue-timeout') || DEFAULT_WAIT_MS },
+    holds: {
+      ...(released === null ? {} : { release_cooldown_ms: released }),
+      ...(cancelled === null ? {} : { cancel_cooldown_ms: cancelled }),
+      ...(failed === null ? {} : { failure_hold_ms: failed }),
+    },
+    ...(max === null ? {} : { retries: { max } }),
+  };
+}
+
+const TAKEN = new Set(
+  (
+    'upstream limit concurrency global-concurrency queue-timeout retry ' +
+    'release-cooldown cancel-cooldown failure-hold version'
+  ).split(' '),
+);
+
+/** Says of each flag that was given and is not taken over what becomes of it. */
+function unusedNotes(flags: ReadonlyMap<string, string[]>): string[] {
+  return [...flags.keys()]
+    .filter((name) => !TAKEN.has(name))
+    .map((name) => `-${name} ${ELSEWHERE[name] ?? 'has no counterpart'}.`);
+}
+
+function numberOf(flags: ReadonlyMap<string, string[]>, name: string): number | null {
+  const value = Number(flags.get(name)?.at(-1) ?? Number.NaN);
+  return Number.isInteger(value) ? value : null;
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
+
+/** Reads a duration as Go writes it, as in `1m30s`. Null: it was not given. */
+function msOf(flags: ReadonlyMap<string, string[]>, name: string): number | null {
+  const written = flags.get(name)?.at(-1);
+  if (written === undefined) return null;
+  const parts = [...written.matchAll(/(\d+(?:\.\d+)?)(ms|h|m|s)/g)];
+  return Math.round(
+    parts.reduce((sum, [, amount, unit = '']) => sum + Number(amount) * (UNITS_MS[unit] ?? 0), 0),
+  );
+}

@@ -1,0 +1,360 @@
+// Each command of `headgate` as people and scripts run it: a process, its output, its exit code.
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ROOT } from '../../../scripts/serve/build.ts';
+import { runToEnd, type Ended } from '../support/command-line.ts';
+import { openChat, type OpenCall } from '../support/lifecycle-call.ts';
+import { practiceConfig, startStage, STAGE_TOKEN, type Stage } from '../support/lifecycle-stage.ts';
+
+let stage: Stage;
+const open: OpenCall[] = [];
+
+beforeAll(async () => {
+  stage = await startStage({ config: practiceConfig(2), upstream: { silentAfterChunks: 1 } });
+});
+
+afterEach(async () => {
+  for (const call of open.splice(0)) call.leave('FIN');
+  await stage.admin.untilGroup('practice', { in_use: 0, queued: 0 });
+});
+
+afterAll(() => stage.close());
+
+interface Told {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly input?: string;
+}
+
+function headgate(args: readonly string[], { env = {}, input = '' }: Told = {}): Promise<Ended> {
+  return runToEnd([process.execPath, 'scripts/headgate.ts', ...args], {
+    cwd: ROOT,
+    input,
+    env: {
+      PATH: process.env['PATH'],
+      HEADGATE_URL: stage.url(),
+      HEADGATE_TOKEN: STAGE_TOKEN,
+      ...env,
+    },
+  });
+}
+
+async function jsonOf<Answer>(...args: string[]): Promise<Answer> {
+  const { code, out, err } = await headgate([...args, '--json']);
+  expect([code, err]).toEqual([0, '']);
+  return JSON.parse(out) as Answer;
+}
+
+/** Fills the group: two in flight, one waits. */
+async function fill(): Promise<void> {
+  for (const label of ['one', 'two', 'three']) {
+    open.push(openChat(stage.url(), { label, headers: { 'headgate-agent': `run-${label}` } }));
+  }
+  await stage.admin.untilGroup('practice', { in_use: 2, queued: 1 });
+}
+
+async function file(name: string, text: string): Promise<string> {
+  const path = join(stage.dataDir, name);
+  await writeFile(path, text);
+  return path;
+}
+
+/** A document that is what is configured, but for the limit. */
+const documentWith = (limit: number): Promise<string> =>
+  file('wanted.json', JSON.stringify(practiceConfig(limit)(stage.upstream)));
+
+describe('looking', () => {
+  it('status, leases and waiters show what there is, as tables and as JSON', async () => {
+    await fill();
+    const status = await headgate(['status']);
+    expect(status.code).toBe(0);
+    expect(status.out).toMatch(/^GROUP +STATE +IN USE +LIMIT/);
+    expect(status.out).toMatch(/^practice +full +2 +2 +1 /m);
+    expect(status.err).toMatch(/^Configuration: version \d+\.$/m);
+    const one = await jsonOf<{ groups: { name: string; in_use: number }[] }>('status', 'practice');
+    expect(one.groups).toMatchObject([{ name: 'practice', in_use: 2 }]);
+
+    const leases = await headgate(['leases']);
+    expect(leases.out).toMatch(/run-one/);
+    const held = await jsonOf<{ leases: { group: string }[] }>('leases', 'practice');
+    expect(held.leases.map(({ group }) => group)).toEqual(['practice', 'practice']);
+    const waiters = await headgate(['waiters']);
+    expect(waiters.out).toMatch(/practice +0 .*run-three/);
+    const waiting = await jsonOf<{ waiters: { agent: string }[] }>('waiters');
+    expect(waiting.waiters.map(({ agent }) => agent)).toEqual(['run-three']);
+  });
+
+  it('a group that is not there is named with the nearest, and ends with 5', async () => {
+    const { code, out, err } = await headgate(['status', 'practise']);
+    expect([code, out]).toEqual([5, '']);
+    expect(err).toContain('There is no group "practise". Did you mean practice?');
+    expect((await headgate(['pause', 'nothing-like-it'])).err).toContain('There are: practice.');
+  });
+
+  it('names of callers cannot write on the terminal', async () => {
+    const headers = { 'headgate-agent': 'a\u009b2Jb' };
+    open.push(openChat(stage.url(), { label: 'one', headers }));
+    await stage.admin.untilGroup('practice', { in_use: 1 });
+    const { out } = await headgate(['leases']);
+    expect(out).toContain('practice');
+    expect(out).not.toContain('\u009b');
+  });
+});
+
+describe('acting', () => {
+  it('release takes a slot back, wherever it is, and says so of one that is nowhere', async () => {
+    await fill();
+    const held = await jsonOf<{ leases: { id: string }[] }>('leases');
+    const [lease] = held.leases;
+    const released = await headgate(['release', lease?.id ?? '']);
+    expect(released).toMatchObject({ code: 0 });
+    expect(released.out).toContain('in practice is being taken back');
+    await stage.admin.untilGroup('practice', { in_use: 2, queued: 0 });
+    expect((await headgate(['release', 'nowhere'])).code).toBe(5);
+    expect((await headgate(['release', 'nowhere', '--group', 'practice'])).code).toBe(5);
+  });
+
+  it('pause and resume, limit and its effect at once', async () => {
+    await fill();
+    expect(await headgate(['pause', 'practice'])).toMatchObject({
+      code: 0,
+      out: 'practice is paused.\n',
+    });
+    expect((await headgate(['status'])).out).toMatch(/^practice +paused/m);
+    expect((await headgate(['resume', 'practice'])).out).toBe('practice goes on.\n');
+    const raised = await headgate(['limit', 'practice', '3']);
+    expect(raised.out).toMatch(
+      /^practice: 2 → 3 slots \(version \d+\)\.\n1 that waited got a slot/,
+    );
+    await stage.admin.untilGroup('practice', { in_use: 3, queued: 0 });
+    const lowered = await jsonOf<{ from: number; to: number }>('limit', 'practice', '2');
+    expect(lowered).toMatchObject({ from: 3, to: 2, now: { in_use_above: 1 } });
+    expect((await headgate(['limit', 'practice', 'many'])).code).toBe(2);
+  });
+});
+
+describe('configuring', () => {
+  it('apply shows the plan, does nothing without a yes, and then does it', async () => {
+    const path = await documentWith(4);
+    const differs = await headgate(['diff', path]);
+    expect(differs.code).toBe(1);
+    expect(differs.out).toContain('groups[practice].limits.max_concurrency: 2 → 4');
+    for (const input of ['', 'n\n', 'yesterday\n']) {
+      const no = await headgate(['apply', path], { input });
+      expect(no.code).toBe(1);
+      expect(no.out).toContain('Nothing was changed.');
+    }
+    expect((await stage.admin.group('practice')).limit.effective).toBe(2);
+    const yes = await headgate(['apply', path], { input: 'y\n' });
+    expect(yes.code).toBe(0);
+    expect(yes.out).toMatch(/max_concurrency: 2 → 4\nApplied as version \d+\./);
+    expect(await headgate(['diff', path])).toMatchObject({ code: 0 });
+    const again = await jsonOf<{ applied: boolean }>('apply', path, '--yes');
+    expect(again.applied).toBe(false);
+  });
+
+  it('rollback lists the versions, takes one change back, and goes back to a version', async () => {
+    await headgate(['apply', await documentWith(7), '--yes']);
+    const { version } = await jsonOf<{ version: number }>('rollback');
+    const undone = await headgate(['rollback', '--undo', String(version), '--yes']);
+    expect(undone.code).toBe(0);
+    expect(undone.out).toMatch(/max_concurrency: 7 → \d/);
+    const back = await headgate(['rollback', String(version)], { input: 'yes\n' });
+    expect(back.out).toContain('→ 7');
+    expect((await stage.admin.group('practice')).limit.effective).toBe(7);
+    expect((await headgate(['rollback', '1', '--undo', '1'])).code).toBe(2);
+    expect((await headgate(['limit', 'practice', '2'])).code).toBe(0);
+  });
+
+  it('a change that came between what was shown and the yes is a conflict', async () => {
+    // A server that answers as Headgate does when somebody was faster.
+    const server = createServer((request, response) => {
+      request.resume();
+      const isPreview = request.url?.startsWith('/admin/api/config/preview') === true;
+      const version = { etag: '"1"', 'content-type': 'application/json' };
+      response.writeHead(isPreview ? 200 : 412, version);
+      const plan = {
+        version: 1,
+        changes: [{ path: 'a', to: 1 }],
+        changes_omitted: 0,
+        warnings: [],
+      };
+      const problem = { detail: `changed meanwhile, If-Match was ${request.headers['if-match']}` };
+      response.end(JSON.stringify(isPreview ? plan : problem));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const env = { HEADGATE_URL: `http://127.0.0.1:${port}` };
+    const { code, err } = await headgate(['apply', await documentWith(9), '-y'], { env });
+    server.close();
+    expect(code).toBe(6);
+    expect(err).toContain('changed meanwhile, If-Match was "1"');
+  });
+
+  it('a document that is wrong ends with 7 and each field', async () => {
+    const wrong = await file('wrong.yaml', 'groups:\n- name: a\n  limits: { rpm: x, tpm: -1 }\n');
+    const { code, err } = await headgate(['apply', wrong, '--yes']);
+    expect(code).toBe(7);
+    expect(err).toContain('groups[0].limits.rpm');
+    expect(err).toContain('groups[0].limits.tpm');
+    expect((await headgate(['diff', await file('no.json', '{ "groups": '), '--json'])).code).toBe(
+      7,
+    );
+    expect((await headgate(['diff', 'nowhere.yaml'])).code).toBe(2);
+  });
+
+  it('keys are made, listed, rotated, revoked and forgotten; the key alone is on standard output', async () => {
+    const made = await headgate([
+      'keys',
+      'create',
+      'team-a',
+      '--groups',
+      'practice',
+      '--slots',
+      '2',
+    ]);
+    expect(made.code).toBe(0);
+    expect(made.out).toMatch(/^hg_\w+\n$/);
+    const rotated = await headgate(['keys', 'rotate', 'team-a', '--grace', '60']);
+    expect(rotated.out).toMatch(/^hg_\w+\n$/);
+    expect(rotated.out).not.toBe(made.out);
+    const { keys } = await jsonOf<{ keys: { id: string; groups: string[] }[] }>('keys', 'list');
+    expect(keys).toMatchObject([{ id: 'team-a', groups: ['practice'] }]);
+    expect((await headgate(['keys', 'revoke', 'team-a'])).out).toContain('opens nothing');
+    expect((await headgate(['keys', 'list'])).out).toMatch(/^team-a +revoked +practice/m);
+    expect((await headgate(['keys', 'create', 'team-a'])).code).toBe(6);
+    expect((await headgate(['keys', 'delete', 'team-b'])).code).toBe(5);
+    // The last key stays: without one everybody would come in.
+    expect((await headgate(['keys', 'delete', 'team-a'])).code).toBe(6);
+    const cleared = await documentWith(2);
+    expect((await headgate(['apply', cleared, '--yes'])).code).toBe(0);
+  });
+});
+
+describe('doctor', () => {
+  it('tells what is set up, what a provider answers, and makes one call if a model is named', async () => {
+    stage.upstream.configure({ silentAfterChunks: null });
+    const well = await headgate(['doctor', stage.url(), '--model', 'practice/gpt-4o'], {
+      env: { HEADGATE_URL: '', HEADGATE_KEY: 'sk-caller' },
+    });
+    stage.upstream.configure({ silentAfterChunks: 1 });
+    expect(well.out).toMatch(/^token +ok +admin-token, role admin$/m);
+    expect(well.out).toMatch(/^practice +ok +answers \d+ in \d+ ms/m);
+    expect(well.out).toMatch(/^test call +ok +the provider answers 200 in \d+ ms/m);
+    expect(well.code).toBe(0);
+  });
+
+  it('ends with 1 where something is missing, and names it', async () => {
+    const config = practiceConfig(2)(stage.upstream) as { upstreams: object[] };
+    const auth = { secret: 'UPSTREAM_NOT_THERE' };
+    const upstreams = config.upstreams.map((upstream) => ({ ...upstream, auth }));
+    await headgate(['apply', await file('s.json', JSON.stringify({ ...config, upstreams })), '-y']);
+    const { code, out } = await headgate(['doctor', '--json']);
+    expect(code).toBe(1);
+    const { findings } = JSON.parse(out) as { findings: { result: string; detail: string }[] };
+    const missing = findings.filter(({ result }) => result === 'missing');
+    expect(missing.some(({ detail }) => detail.includes('UPSTREAM_NOT_THERE'))).toBe(true);
+    await headgate(['apply', await documentWith(2), '--yes']);
+  });
+
+  it('ends with 3 where there is no Headgate', async () => {
+    expect((await headgate(['doctor', stage.upstream.url])).code).toBe(3);
+  });
+});
+
+describe('whoever asks', () => {
+  it('a wrong token ends with 4 and is not repeated, wherever it stands', async () => {
+    const env = { HEADGATE_TOKEN: 'hga_wrong-4711' };
+    const wrong = await headgate(['status'], { env });
+    expect(wrong.code).toBe(4);
+    expect(wrong.err).toContain('Set HEADGATE_TOKEN');
+    const misplaced = [
+      await headgate(['hga_wrong-4711'], { env: { HEADGATE_TOKEN: '' } }),
+      await headgate(['status', '--token', 'wrong-4711', 'a', 'wrong-4711']),
+      await headgate(['status', '--url', 'wrong-4711', '--token=wrong-4711']),
+    ];
+    expect(misplaced.map(({ code }) => code)).toEqual([2, 2, 2]);
+    for (const { out, err } of [wrong, ...misplaced]) expect(out + err).not.toContain('4711');
+  });
+
+  it('a token comes from a file as well', async () => {
+    const path = await file('token', `${STAGE_TOKEN}\n`);
+    const env = { HEADGATE_TOKEN: '', ADMIN_TOKEN: '' };
+    expect((await headgate(['status', '--token-file', path], { env })).code).toBe(0);
+    expect((await headgate(['status'], { env: { ...env, ADMIN_TOKEN: STAGE_TOKEN } })).code).toBe(
+      0,
+    );
+    expect((await headgate(['status'], { env })).code).toBe(4);
+  });
+
+  it('nobody there ends with 3, and wrong usage with 2', async () => {
+    const nobody = { HEADGATE_URL: 'http://127.0.0.1:9' };
+    expect((await headgate(['status'], { env: nobody })).code).toBe(3);
+    const codes = await Promise.all(
+      [['nothing'], ['release'], ['status', '--no-such'], ['keys', 'nothing'], []].map(
+        async (args) => (await headgate(args)).code,
+      ),
+    );
+    expect(codes).toEqual([2, 2, 2, 2, 2]);
+  });
+
+  it.each(['status', 'apply', 'keys create', 'doctor', 'import', 'serve', 'canary'])(
+    '%s --help tells how, and ends with 0',
+    async (command) => {
+      const { code, out } = await headgate([...command.split(' '), '--help']);
+      expect(code).toBe(0);
+      expect(out).toContain(`Usage: headgate ${command}`);
+    },
+  );
+});
+
+describe('import', () => {
+  const SHAPES: readonly [string, string, string, string][] = [
+    [
+      'clawith',
+      'concurrency_groups:\n- { name: Kimi, max_concurrency: 3, providers: [kimi] }\n',
+      'moonshot-cn',
+      'Provider "kimi" is the upstream "moonshot-cn".',
+    ],
+    [
+      'litellm',
+      'router_settings: {}\nmodel_list:\n- { model_name: m, litellm_params: { model: openai/gpt-4o, rpm: 5 } }\n',
+      'rpm: 5',
+      'Not taken over: router_settings.',
+    ],
+    [
+      'picoclaw',
+      '{ "model_list": [{ "model_name": "glm", "model": "zai/glm-5.1", "rpm": 9 }] }',
+      'max_concurrency: 1',
+      'keeps the known concurrency of "glm-5.1"',
+    ],
+    [
+      'shaper',
+      'ai-concurrency-shaper \\\n  -upstream https://api.openai.com \\\n  -limit "POST /v1/chat/completions:2" -tui -cb-threshold 3\n',
+      'max_concurrency: 2',
+      '-cb-threshold has no counterpart.',
+    ],
+  ];
+  it.each(SHAPES)(
+    'of %s is our shape, with notes, and applies',
+    async (system, text, part, note) => {
+      const turned = await headgate(['import', system, await file('foreign', text)]);
+      expect(turned.code).toBe(0);
+      expect(turned.out).toContain(part);
+      expect(turned.err).toContain(note);
+      const ours = await file('ours.yaml', turned.out);
+      expect((await headgate(['diff', ours])).code).toBe(1);
+      const json = await headgate(['import', system, '-', '--json'], { input: text });
+      expect(JSON.parse(json.out)).toMatchObject({ config: { groups: [{}] } });
+    },
+  );
+
+  it('of another shape than it says ends with 7', async () => {
+    const path = await file('foreign', '{ "groups": [] }');
+    expect((await headgate(['import', 'litellm', path])).code).toBe(7);
+    expect((await headgate(['import', 'shaper', path])).code).toBe(7);
+    expect((await headgate(['import', 'nginx', path])).code).toBe(2);
+  });
+});

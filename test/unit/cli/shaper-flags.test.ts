@@ -1,0 +1,98 @@
+// The concurrency shaper is configured by flags: its pools become groups of its one upstream.
+import { describe, expect, it } from 'vitest';
+import { convertFlags } from '../../../scripts/cli/shaper-flags.ts';
+
+function taken(text: string) {
+  const converted = convertFlags(text);
+  if (!converted.ok) throw new Error(JSON.stringify(converted.errors));
+  const { groups = [], upstreams = [] } = converted.config;
+  return { groups, upstreams, notes: converted.notes };
+}
+
+/** Names of the groups, with their slots and operations. */
+const poolsOf = (text: string) =>
+  taken(text).groups.map(({ name, limits, match }) => [
+    name,
+    limits?.max_concurrency,
+    match?.operations?.join(' ') ?? 'all',
+  ]);
+
+const OPENAI = 'ai-concurrency-shaper -upstream https://api.openai.com';
+
+describe('pools', () => {
+  it('without routes are one of four slots for all that takes a slot', () => {
+    expect(poolsOf(OPENAI)).toEqual([['shaped', 4, 'all']]);
+    expect(poolsOf(`${OPENAI} --concurrency=7`)).toEqual([['shaped', 7, 'all']]);
+  });
+
+  it('of routes have their numbers, share a name, or share the rest', () => {
+    const limits = [
+      '-limit "POST /v1/chat/completions:2"',
+      "-limit 'POST /v1/embeddings:5@small'",
+      '-limit "POST /moderations:@small"',
+      '-limit "POST /responses"',
+    ];
+    expect(poolsOf(`${OPENAI} ${limits.join(' \\\n  ')} -concurrency 3`)).toEqual([
+      ['v1-chat-completions', 2, 'chat'],
+      ['small', 5, 'embeddings moderations'],
+      ['shaped', 3, 'responses'],
+    ]);
+  });
+
+  it('with the group before the number are understood as they were meant', () => {
+    const limit = '-limit "POST /v1/messages@messages:3"';
+    expect(poolsOf(`-upstream https://api.anthropic.com ${limit}`)).toEqual([
+      ['messages', 3, 'messages'],
+    ]);
+  });
+
+  it('have one over all of them besides', () => {
+    expect(poolsOf(`${OPENAI} -global-concurrency 10`)).toContainEqual(['openai-all', 10, 'all']);
+  });
+
+  it('keep the first number that was said, and leave out what takes no slot', () => {
+    const text = `${OPENAI} -limit "POST /chat/completions:2@a" -limit "POST /responses:3@a" -limit "GET /v1/models:1"`;
+    expect(poolsOf(text)).toEqual([['a', 2, 'chat responses']]);
+    expect(taken(text).notes).toEqual([
+      '-limit "POST /responses:3@a": the group a has 2 already, which is kept.',
+      '-limit "GET /v1/models:1": no call to /v1/models takes a slot here.',
+    ]);
+  });
+});
+
+describe('settings', () => {
+  it('are taken over: waits, cool-downs, new tries', () => {
+    const text = `${OPENAI} -queue-timeout 1m30s -release-cooldown 500ms -cancel-cooldown 0 -failure-hold 2s -retry -1`;
+    expect(taken(text).groups[0]).toMatchObject({
+      queue: { timeout_ms: 90_000 },
+      holds: { release_cooldown_ms: 500, cancel_cooldown_ms: 0, failure_hold_ms: 2_000 },
+      retries: { max: 10 },
+    });
+    expect(taken(OPENAI).groups[0]).toMatchObject({ queue: { timeout_ms: 30_000 }, holds: {} });
+  });
+
+  it('without a counterpart are told, each once', () => {
+    expect(
+      taken(`# ours\n${OPENAI} -tui -bind :8080 -cb-threshold 2 -cb-threshold 3`).notes,
+    ).toEqual([
+      '-tui is the dashboard at /admin, and headgate status.',
+      '-bind is --port and --host of headgate serve.',
+      '-cb-threshold has no counterpart.',
+    ]);
+  });
+});
+
+it('an upstream that is not built in is made', () => {
+  const { upstreams, groups } = taken('-upstream https://llm.example.com/api');
+  expect(upstreams).toEqual([
+    { id: 'llm-example-com', base_url: 'https://llm.example.com/api', dialect: 'openai' },
+  ]);
+  expect(groups[0]?.match?.upstreams).toEqual(['llm-example-com']);
+});
+
+it.each(['', 'nothing of it', '-upstream', '-upstream nowhere', '-upstream=""'])(
+  'what is no command line of it is refused: %j',
+  (text) => {
+    expect(convertFlags(text)).toMatchObject({ ok: false, errors: [{ path: '-upstream' }] });
+  },
+);
