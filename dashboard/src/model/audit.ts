@@ -33,6 +33,17 @@ export function filterProblem({ since, until }: AuditFilter): string | null {
   return isTurned ? 'The time from which to look is after the time until which.' : null;
 }
 
+/** Explains an actor of the audit log. */
+export function actorWords(actor: string): string {
+  if (actor === 'admin-token') {
+    return 'Whoever has the ADMIN_TOKEN. With admin keys, one for each person, the log says who it was.';
+  }
+  if (actor.startsWith('headgate:')) return 'Headgate itself: a temporary change went back.';
+  return actor.startsWith('access:')
+    ? 'Signed in with Cloudflare Access'
+    : 'Holder of this admin key';
+}
+
 /** An action taken apart, as in `group openai-shared: patch`. */
 export function actionParts(action: string): {
   readonly group: string | null;

@@ -96,6 +96,11 @@ function differing(value: unknown, fallback: unknown): unknown {
   );
 }
 
+/** Tells whether a value is an instant as the configuration writes it, which people read as how far it is from now. */
+export function isInstant(value: unknown): value is string {
+  return typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value);
+}
+
 /** A value on one line, or null where it takes several. */
 export function shortText(value: unknown): string | null {
   if (value === null || value === undefined) return 'none';

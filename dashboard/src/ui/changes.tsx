@@ -1,5 +1,6 @@
 import type { AuditChange } from '../../../src/contract/audit.ts';
-import { shortText, toldOf } from '../model/change-list.ts';
+import { isInstant, shortText, toldOf } from '../model/change-list.ts';
+import { When } from './when.tsx';
 import './changes.css';
 
 /** Changes from what to what, a line for each field. */
@@ -35,6 +36,7 @@ export function Changes(props: {
 }
 
 function Value({ value }: { readonly value: unknown }) {
+  if (isInstant(value)) return <When at={value} />;
   const short = shortText(value);
   if (short !== null) return <>{short}</>;
   return <pre>{JSON.stringify(value, null, 2)}</pre>;

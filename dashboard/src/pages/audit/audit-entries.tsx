@@ -2,23 +2,39 @@ import type * as z from 'zod';
 import type { auditEntrySchema } from '../../../../src/contract/audit.ts';
 import { actionParts } from '../../model/audit.ts';
 import { byObject, fieldChanges, type ChangedObject } from '../../model/change-list.ts';
+import { actorWords } from '../../model/audit.ts';
+import type { WayBack, WaysBack } from '../../model/way-back.ts';
 import { Changes } from '../../ui/changes.tsx';
 import { When } from '../../ui/when.tsx';
 
 export type Entry = z.output<typeof auditEntrySchema>;
 
 /** A list of changes, each with who made it, when, and what was there before. */
-export function AuditEntries({ entries }: { readonly entries: readonly Entry[] }) {
+export function AuditEntries(props: {
+  readonly entries: readonly Entry[];
+  readonly waysOf: (entry: Entry) => WaysBack;
+  readonly onGoBack: (way: WayBack) => void;
+}) {
   return (
     <ol class="audit-entries">
-      {entries.map((entry) => (
-        <AuditEntry key={entry.sequence} entry={entry} />
+      {props.entries.map((entry) => (
+        <AuditEntry
+          key={entry.sequence}
+          entry={entry}
+          ways={props.waysOf(entry)}
+          onGoBack={props.onGoBack}
+        />
       ))}
     </ol>
   );
 }
 
-function AuditEntry({ entry }: { readonly entry: Entry }) {
+function AuditEntry(props: {
+  readonly entry: Entry;
+  readonly ways: WaysBack;
+  readonly onGoBack: (way: WayBack) => void;
+}) {
+  const { entry } = props;
   const { at, actor, action, version, changes, changes_omitted } = entry;
   const { group, verb } = actionParts(action);
   const objects = byObject(changes);
@@ -28,7 +44,9 @@ function AuditEntry({ entry }: { readonly entry: Entry }) {
         <span class="audit-when">
           <When at={at} />
         </span>
-        <strong>{actor}</strong>
+        <strong title={actorWords(actor)}>
+          <bdi>{actor}</bdi>
+        </strong>
         <span class="audit-action">
           {group === null ? verb : <GroupLink name={group} after={`: ${verb}`} />}
         </span>
@@ -38,7 +56,53 @@ function AuditEntry({ entry }: { readonly entry: Entry }) {
         <AuditObject key={`${object.list}[${object.name}]`} object={object} about={action} />
       ))}
       {changes_omitted > 0 && <p class="help">and {changes_omitted} more that were not kept</p>}
+      <Back {...props} />
     </li>
+  );
+}
+
+/** The ways back from an entry, and the configuration as it was then. */
+function Back(props: {
+  readonly entry: Entry;
+  readonly ways: WaysBack;
+  readonly onGoBack: (way: WayBack) => void;
+}) {
+  const { entry, onGoBack } = props;
+  const { undo, restore } = props.ways;
+  if (undo === null && restore === null) return null;
+  const label = (verb: string) => `${verb}: version ${entry.version}, ${entry.action}`;
+  return (
+    <div class="audit-back">
+      {undo !== null && (
+        <button
+          type="button"
+          class="quiet"
+          aria-label={label('Undo this change')}
+          onClick={() => onGoBack(undo)}
+        >
+          Undo this change
+        </button>
+      )}
+      {restore !== null && (
+        <button
+          type="button"
+          class="quiet"
+          aria-label={label('Restore this version')}
+          onClick={() => onGoBack(restore)}
+        >
+          Restore this version
+        </button>
+      )}
+      <a
+        class="button quiet"
+        href={`/admin/api/config?version=${entry.version}&format=yaml`}
+        target="_blank"
+        rel="noopener"
+        aria-label={label('Configuration then')}
+      >
+        Configuration then
+      </a>
+    </div>
   );
 }
 

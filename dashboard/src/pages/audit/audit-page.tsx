@@ -2,9 +2,13 @@ import { useEffect, useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { version } from '../../feed.ts';
 import { auditQuery, filterProblem, NO_FILTER, type AuditFilter } from '../../model/audit.ts';
+import { waysBack } from '../../model/way-back.ts';
+import { may } from '../../session.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 import { AuditEntries, type Entry } from './audit-entries.tsx';
 import { AuditFilterForm } from './audit-filter.tsx';
+import { RollbackDialog } from './rollback-dialog.tsx';
+import { useRollback } from './use-rollback.ts';
 import './audit.css';
 
 /** Entries of one page of the log. */
@@ -17,6 +21,12 @@ export function AuditPage() {
   const [cursor, setCursor] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [answer] = useAnswer(() => ask(filter, null), [filter, version.value]);
+  // To those who may not go back no way is shown.
+  const [kept] = useAnswer(
+    () => (may('admin') ? api('listVersions') : Promise.resolve(null)),
+    [version.value],
+  );
+  const rollback = useRollback();
   // A new first page begins the list anew: what was under “more” may overlap with it.
   useEffect(() => {
     setOlder([]);
@@ -31,6 +41,8 @@ export function AuditPage() {
     setCursor(next.body.next_cursor);
   };
   const newest = answer?.ok === true ? (answer.body.entries as Entry[]) : [];
+  const versions = kept?.ok === true ? kept.body : { version: 0, versions: [] };
+  const numbers = new Set(versions.versions.map((each) => each.version));
   const isFiltered = Object.keys(auditQuery(filter)).length > 0;
   return (
     <>
@@ -45,13 +57,18 @@ export function AuditPage() {
               : 'Nothing was changed yet. Every change of the configuration appears here, with who made it and what was there before.'}
           </p>
         )}
-        <AuditEntries entries={[...newest, ...older]} />
+        <AuditEntries
+          entries={[...newest, ...older]}
+          waysOf={(entry) => waysBack(entry, numbers, versions.version)}
+          onGoBack={rollback.look}
+        />
         {cursor !== null && (
           <button type="button" onClick={() => void more()}>
             More
           </button>
         )}
       </div>
+      <RollbackDialog rollback={rollback} />
     </>
   );
 }

@@ -1,9 +1,6 @@
-import { byObject, fieldChanges, tally, type ChangedObject } from '../../model/change-list.ts';
-import { Changes } from '../../ui/changes.tsx';
+import { byObject, tally } from '../../model/change-list.ts';
+import { ChangedObjects, Warnings } from '../../ui/changed-objects.tsx';
 import type { ImportState } from './use-import.ts';
-
-/** Maximum of objects that are shown open. */
-const OPEN_MAX = 12;
 
 /** Result of a check: what is wrong, or what would change, by object. */
 export function ImportResult(props: {
@@ -39,7 +36,7 @@ export function ImportResult(props: {
       );
     case 'checked': {
       const { changes, changes_omitted: omitted, warnings } = state.preview;
-      const objects = byObject(changes).toSorted((a, b) => RANK[a.kind] - RANK[b.kind]);
+      const objects = byObject(changes);
       return (
         <div class="diff">
           {state.isAgain && (
@@ -53,14 +50,7 @@ export function ImportResult(props: {
             </h3>
           </div>
           <Warnings warnings={warnings} />
-          {objects.map((object) => (
-            <ObjectChanges
-              key={`${object.list}[${object.name}]`}
-              object={object}
-              isOpen={objects.length <= OPEN_MAX}
-            />
-          ))}
-          {omitted > 0 && <p class="help">and {omitted} more changes, which are not listed</p>}
+          <ChangedObjects objects={objects} omitted={omitted} />
           <div class="actions">
             <button
               type="button"
@@ -78,34 +68,4 @@ export function ImportResult(props: {
       );
     }
   }
-}
-
-/** Order of changes: what is lost comes first. */
-const RANK = { removed: 0, changed: 1, added: 2 };
-
-const SIGNS = { removed: '−', changed: '~', added: '+' };
-
-function ObjectChanges(props: { readonly object: ChangedObject; readonly isOpen: boolean }) {
-  const { list, name, kind } = props.object;
-  return (
-    <details class={`object ${kind}`} open={props.isOpen}>
-      <summary>
-        <span aria-hidden="true">{SIGNS[kind]} </span>
-        {list !== '' && <small>{list} </small>}
-        <strong>{name}</strong> <small>{kind}</small>
-      </summary>
-      <Changes changes={fieldChanges(props.object)} />
-    </details>
-  );
-}
-
-function Warnings({ warnings }: { readonly warnings: readonly string[] }) {
-  if (warnings.length === 0) return null;
-  return (
-    <ul class="warnings" aria-label="Warnings">
-      {warnings.map((warning) => (
-        <li key={warning}>{warning}</li>
-      ))}
-    </ul>
-  );
 }

@@ -1,0 +1,68 @@
+import { useState } from 'preact/hooks';
+import type * as z from 'zod';
+import type { PREVIEW_ROUTES } from '../../../../src/contract/admin/preview-routes.ts';
+import { api } from '../../api.ts';
+import type { WayBack } from '../../model/way-back.ts';
+import { say } from '../../ui/toasts.tsx';
+
+/** Changes that a way back would make. */
+export type RollbackPreview = z.output<(typeof PREVIEW_ROUTES.previewConfig.answers)[200]>;
+
+interface Looked {
+  readonly way: WayBack;
+  /** Null: it cannot be gone, for the reason in `problem`. */
+  readonly preview: RollbackPreview | null;
+  readonly etag: string | null;
+  readonly problem: string | null;
+  /** Something else in the configuration changed while this was looked at. */
+  readonly isAgain: boolean;
+}
+
+/** Looks at a way back, and goes exactly the way that was looked at: `If-Match` is the version that was compared to. */
+export function useRollback() {
+  const [looked, setLooked] = useState<Looked | null>(null);
+  const [isBusy, setBusy] = useState(false);
+
+  const look = async (way: WayBack, isAgain: boolean): Promise<void> => {
+    // A box that was ticked stays so while the answer is under way.
+    setLooked((before) => before && { ...before, way });
+    const result = await api('previewConfig', {
+      query: { as: 'rollback' },
+      // The server reads the body by the query.
+      body: way as Parameters<typeof api<'previewConfig'>>[1]['body'],
+    });
+    const preview = result.ok ? (result.body as RollbackPreview) : null;
+    const problem = result.ok ? null : result.problem.detail;
+    setLooked({ way, preview, etag: result.etag, problem, isAgain });
+  };
+
+  const apply = async (): Promise<void> => {
+    if (looked?.preview === null || looked === null) return;
+    const { way, etag } = looked;
+    // Conflicts were shown: those that the way does not name to go back stay.
+    const conflicts = way.conflicts === 'overwrite' ? 'overwrite' : 'keep';
+    const ifMatch = etag === null ? {} : { ifMatch: etag };
+    const result = await api('rollBack', { body: { ...way, conflicts }, ...ifMatch });
+    if (result.ok) {
+      say(way.undo === undefined ? 'The version is restored.' : 'The change is undone.');
+      setLooked(null);
+    } else if (result.status === 412) {
+      await look(way, true);
+    } else {
+      setLooked({ ...looked, problem: result.problem.detail });
+    }
+  };
+
+  const busy = async (act: () => Promise<void>): Promise<void> => {
+    setBusy(true);
+    await act();
+    setBusy(false);
+  };
+  return {
+    looked,
+    isBusy,
+    look: (way: WayBack) => void busy(() => look(way, false)),
+    apply: () => void busy(apply),
+    close: () => setLooked(null),
+  };
+}

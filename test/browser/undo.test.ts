@@ -1,0 +1,106 @@
+import type { Page } from 'playwright-core';
+import { afterEach, expect, it } from 'vitest';
+import { expectAccessible, expectNoSidewaysScroll } from './support/chromium.ts';
+import { signedIn, signedInAs } from './support/dashboard.ts';
+import { browser, stage } from './support/practice-stage.ts';
+
+/** Ways back that an operator has in a browser: one change, a version, a change that ends by itself. */
+
+let page: Page;
+
+afterEach(() => page.context().close());
+
+interface Changed {
+  readonly version: number;
+  readonly group: {
+    readonly limits: { readonly max_concurrency: number };
+    readonly paused: boolean;
+  };
+}
+
+const ask = async (method: string, path: string, body?: object): Promise<Changed> => {
+  const response = await stage.admin.request(method, path, body);
+  expect(response.status).toBe(200);
+  return (await response.json()) as Changed;
+};
+const limit = (max_concurrency: number) =>
+  ask('PATCH', '/groups/practice', { limits: { max_concurrency } });
+const groupNow = async () => (await ask('GET', '/groups/practice')) as unknown as Changed['group'];
+
+/** Clicks on a button, and counts. */
+function clicker() {
+  let clicks = 0;
+  return {
+    count: () => clicks,
+    on: async (name: string | RegExp, role: 'button' | 'link' = 'button') => {
+      clicks += 1;
+      await page.getByRole(role, { name, exact: true }).first().click();
+    },
+  };
+}
+
+it('a bad change is undone in three clicks from the first page, after a look at what that does', async () => {
+  await limit(5);
+  const bad = await limit(9);
+  await ask('PATCH', '/groups/practice', { limits: { rpm: 6_000 } });
+  page = await signedIn(browser, stage, '/admin');
+  const click = clicker();
+  await click.on('Audit', 'link');
+  await page.getByRole('heading', { name: 'Audit' }).waitFor();
+  await expectNoSidewaysScroll(page);
+  await click.on(new RegExp(`^Undo this change: version ${bad.version},`));
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('Changes: 1 changed').waitFor();
+  expect(await dialog.textContent()).toMatch(/limits\.max_concurrency.*9.*5/);
+  await expectAccessible(page);
+  await click.on('Undo this change');
+  await expect
+    .poll(async () => (await groupNow()).limits)
+    .toMatchObject({ max_concurrency: 5, rpm: 6_000 });
+  expect(click.count()).toBeLessThanOrEqual(5);
+});
+
+it('a field that was changed since is shown, and goes back only where that is wanted', async () => {
+  await limit(5);
+  const bad = await limit(9);
+  await limit(7);
+  page = await signedIn(browser, stage, '/admin/audit');
+  const click = clicker();
+  await click.on(new RegExp(`^Undo this change: version ${bad.version},`));
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('Nothing would change').waitFor();
+  expect(await dialog.textContent()).toContain('is 7 now, was 5 before');
+  await dialog.getByLabel('Take these back too').check();
+  await dialog.getByText('Changes: 1 changed').waitFor();
+  await expectAccessible(page);
+  await click.on('Undo this change');
+  await expect.poll(async () => (await groupNow()).limits.max_concurrency).toBe(5);
+});
+
+it('a version is restored, and a change that came meanwhile is looked at first', async () => {
+  const then = await limit(5);
+  await limit(9);
+  await ask('POST', '/groups/practice/pause');
+  page = await signedIn(browser, stage, '/admin/audit');
+  const click = clicker();
+  await click.on(new RegExp(`^Restore this version: version ${then.version},`));
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('paused').waitFor();
+  await ask('PATCH', '/groups/practice', { warn_at: 0.5 });
+  await click.on('Restore this version');
+  await dialog.getByText('Look at this once more').waitFor();
+  expect((await groupNow()).paused).toBe(true);
+  await click.on('Restore this version');
+  await expect.poll(groupNow).toMatchObject({ paused: false, limits: { max_concurrency: 5 } });
+  await dialog.waitFor({ state: 'hidden' });
+  expect(click.count()).toBeLessThanOrEqual(5);
+});
+
+it('a viewer sees who changed what, and no way back', async () => {
+  await limit(6);
+  const made = await stage.admin.request('POST', '/admin-keys', { id: 'looks', role: 'viewer' });
+  const { secret } = (await made.json()) as { secret: string };
+  page = await signedInAs(browser, stage, secret, '/admin/audit');
+  await page.getByText('limits.max_concurrency').first().waitFor();
+  expect(await page.getByRole('button', { name: /^(Undo|Restore)/ }).count()).toBe(0);
+});
