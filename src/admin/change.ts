@@ -1,4 +1,5 @@
 import type { Config } from '../contract/config/config.ts';
+import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
 import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
 import { importConfig } from '../config/import-config.ts';
 import { membersWithoutSecret, withoutSecret } from '../runtime/secrets.ts';
@@ -28,6 +29,8 @@ export interface Edit {
    * may be called again when somebody else was faster, and may throw a `ProblemError`.
    */
   next(config: Config): unknown;
+  /** Makes what the edit says about the time for which it holds. Absent: nothing. */
+  readonly order?: (before: Config, next: Config) => TemporaryOrder;
   /** Translates a path in the configuration into the request's own document. */
   readonly pathOf?: (path: string, config: Config) => string;
 }
@@ -48,21 +51,36 @@ export interface Changed {
 export async function changeConfig(context: AdminContext, edit: Edit): Promise<Changed> {
   const wanted = ifMatch(context);
   for (let attempt = 0; attempt < TRIES; attempt++) {
-    const { version, config: before } = await currentSnapshot(context.env);
+    const { version, config: before, temporary = [] } = await currentSnapshot(context.env);
     if (wanted !== null && wanted !== version) throw changedMeanwhile(version);
     const { config, warnings } = validate(context.env, edit, before);
-    if (version > 0 && JSON.stringify(config) === JSON.stringify(before)) {
+    const order = edit.order?.(before, config);
+    const { actor } = context.get('who');
+    const directory = directoryOf(context.env);
+    const isSame = version > 0 && JSON.stringify(config) === JSON.stringify(before);
+    if (isSame && (order === undefined || !isOrdering(order, temporary))) {
       return { version, before, config: before, warnings };
     }
-    const { actor } = context.get('who');
-    const answer = await directoryOf(context.env).replace(config, version, actor, edit.action);
+    const answer =
+      isSame && order !== undefined
+        ? await directory.setUntil(order, version, actor, edit.action)
+        : await directory.replace(config, version, actor, edit.action, order);
     if (answer.kind === 'replaced') {
       hearOf(answer.version);
-      return { version: answer.version, before, config, warnings };
+      return { version: answer.version, before, config: isSame ? before : config, warnings };
     }
     if (wanted !== null) throw changedMeanwhile(answer.version);
   }
   throw new ProblemError(409, 'The configuration is being changed by others. Try again.');
+}
+
+/** Tells whether an order may change for how long something holds that has its value already. */
+function isOrdering(
+  { group, until, fields }: TemporaryOrder,
+  temporary: readonly TemporaryField[],
+): boolean {
+  if (until !== null && fields.length > 0) return true;
+  return temporary.some((one) => one.group === group);
 }
 
 /** Checks an edit as `changeConfig` would, and changes nothing. */

@@ -14,6 +14,9 @@ import { ProblemError } from './problem.ts';
 import { pageByName } from './pages.ts';
 import { check, invalid, madeOr, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
+import { lasting, lastingSwitches, namedIn, spanOf, type Lasting } from './temporary.ts';
+import type { untilSchema } from '../contract/admin/until.ts';
+import type * as z from 'zod';
 
 /** Serves configured groups, one at a time: read, edited, stopped and resumed. */
 export function addGroupRoutes(app: AdminApp): void {
@@ -28,16 +31,28 @@ export function addGroupRoutes(app: AdminApp): void {
     return { status: 200, body: requireGroup(config, params.name), version };
   });
 
-  serve(app, 'putGroup', async ({ context, params: { name }, body }) => {
-    const { isNew, reply } = await changeGroup(context, name, 'put', putting(name, body));
+  serve(app, 'putGroup', async ({ context, params: { name }, query, body }) => {
+    const { isNew, reply } = await changeGroup(
+      context,
+      name,
+      'put',
+      putting(name, body),
+      lasting(name, spanOf(query), []),
+    );
     return madeOr(isNew, reply);
   });
 
-  serve(app, 'patchGroup', async ({ context, params: { name }, body }) => {
+  serve(app, 'patchGroup', async ({ context, params: { name }, query, body }) => {
     const entry = (await isUnconfigured(context, name))
       ? await entryOfAutomatic(context, name)
       : undefined;
-    const { reply } = await changeGroup(context, name, 'patch', patching(name, body, entry));
+    const { reply } = await changeGroup(
+      context,
+      name,
+      'patch',
+      patching(name, body, entry),
+      lasting(name, spanOf(query), namedIn(body), entry),
+    );
     return { status: 200, ...reply };
   });
 
@@ -72,16 +87,18 @@ function switchTo(verb: string, edit: Partial<Switches>) {
   return async (asked: {
     readonly context: AdminContext;
     readonly params: { readonly name: string };
+    readonly body?: z.output<typeof untilSchema> | undefined;
   }) => {
     const {
       context,
       params: { name },
     } = asked;
-    if (await isUnconfigured(context, name)) return switchAutomatic(context, name, verb, edit);
-    const { reply } = await changeGroup(context, name, verb, (config) => ({
-      ...requireGroup(config, name),
-      ...edit,
-    }));
+    const time = lastingSwitches(name, spanOf(asked.body ?? {}), edit);
+    if (await isUnconfigured(context, name)) {
+      return switchAutomatic(context, name, verb, edit, time);
+    }
+    const switched = (config: Config): GroupConfig => ({ ...requireGroup(config, name), ...edit });
+    const { reply } = await changeGroup(context, name, verb, switched, time);
     return { status: 200, ...reply } as const;
   };
 }
@@ -99,9 +116,11 @@ async function switchAutomatic(
   name: string,
   verb: string,
   edit: Partial<Switches>,
+  time: Lasting,
 ) {
   const { version, config, warnings } = await changeConfig(context, {
-    action: `group ${name}: ${verb}`,
+    action: `group ${name}: ${verb}${time.words}`,
+    order: time.order,
     next: (present) => {
       const before = switchesOf(present, name);
       const upstreams = resolveUpstreams(present, BUILT_IN_UPSTREAMS);
@@ -167,8 +186,10 @@ export async function changeGroup(
   name: string,
   verb: string,
   edited: (config: Config) => GroupConfig,
+  time?: Lasting,
 ) {
-  const edit = groupEdit(name, verb, edited);
+  const made = groupEdit(name, verb + (time?.words ?? ''), edited);
+  const edit = time === undefined ? made : { ...made, order: time.order };
   const { version, before, config, warnings } = await changeConfig(context, edit);
   const reply = { body: { version, group: requireGroup(config, name), warnings }, version };
   const isNew = !before.groups.some((group) => group.name === name);

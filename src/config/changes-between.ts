@@ -1,7 +1,7 @@
 // Step 5: from two configurations to their differences. check-config.ts lists all steps.
 
 import type { AuditChange } from '../contract/audit.ts';
-import { namedParts } from './named-parts.ts';
+import { fieldsBetween, type FieldDifference } from './field-paths.ts';
 
 /** Maximum changes of one entry that are written down; the rest is counted. */
 const CHANGES_MAX = 100;
@@ -22,10 +22,10 @@ export function changesBetween(
   before: unknown,
   next: unknown,
 ): { readonly changes: readonly AuditChange[]; readonly omitted: number } {
-  const all = [...differences('', before, next)];
+  const all = [...fieldsBetween(before, next)];
   const changes: AuditChange[] = [];
   let characters = 0;
-  for (const change of all.slice(0, CHANGES_MAX)) {
+  for (const change of all.slice(0, CHANGES_MAX).map(shownChange)) {
     characters += JSON.stringify(change).length;
     if (characters > ENTRY_CHARACTERS_MAX) break;
     changes.push(change);
@@ -33,22 +33,13 @@ export function changesBetween(
   return { changes, omitted: all.length - changes.length };
 }
 
-function* differences(path: string, from: unknown, to: unknown): Generator<AuditChange> {
-  if (from === to || JSON.stringify(from) === JSON.stringify(to)) return;
-  const [left, right] = [namedParts(from, path), namedParts(to, path)];
-  if (left === null || right === null || left.isList !== right.isList) {
-    const field = /(\w+)$/.exec(path)?.[1] ?? '';
-    yield {
-      path,
-      ...(from === undefined ? {} : { from: shown(from, field) }),
-      ...(to === undefined ? {} : { to: shown(to, field) }),
-    };
-    return;
-  }
-  for (const name of new Set([...left.parts.keys(), ...right.parts.keys()])) {
-    const inner = left.isList ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
-    yield* differences(inner, left.parts.get(name), right.parts.get(name));
-  }
+function shownChange({ text, from, to }: FieldDifference): AuditChange {
+  const field = /(\w+)$/.exec(text)?.[1] ?? '';
+  return {
+    path: text,
+    ...(from === undefined ? {} : { from: shown(from, field) }),
+    ...(to === undefined ? {} : { to: shown(to, field) }),
+  };
 }
 
 /** Writes a value down: without what is hidden, and not too long. */

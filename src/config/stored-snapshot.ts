@@ -14,7 +14,8 @@ const STORE_TIMEOUT_MS = 1_000;
 /** Writes the copy for isolates that begin, with nothing in it that no call goes by. */
 export async function storeSnapshot(env: Env, snapshot: Snapshot): Promise<void> {
   const config: Config = { ...snapshot.config, admin_keys: [], webhook: null };
-  await snapshotStoreOf(env)?.put(KEY, JSON.stringify({ ...snapshot, config }));
+  const { temporary: _temporary, ...rest } = snapshot;
+  await snapshotStoreOf(env)?.put(KEY, JSON.stringify({ ...rest, config }));
 }
 
 /** Reads that copy. Null: there is none, or it cannot be read. */

@@ -14,10 +14,11 @@ import {
 } from '../contract/rpc/directory-rpc.ts';
 import type { AuditEntry } from '../contract/audit.ts';
 import { NOT_TOLD_BEFORE } from '../contract/status.ts';
-import type { Env } from '../env.ts';
+import { jurisdictionOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupDefinition, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
 import type { KnownCosts } from '../contract/rpc/costs-rpc.ts';
+import type { TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
 import type { KnownPool, PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
 import { windowMsOf } from '../runtime/resting.ts';
 import { PresenceList } from './presence-list.ts';
@@ -26,6 +27,7 @@ import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { poolKey, poolOf, takesCalls, type PlacedPool } from '../routing/pool.ts';
 import { changesBetween } from '../config/changes-between.ts';
 import { AccountList } from './account-list.ts';
+import { Alarms, type Alarm } from './alarms.ts';
 import { AuditLog } from './audit-log.ts';
 import { CostList } from './cost-list.ts';
 import { changeBetween, changedAtWith, ownPoolsToTell } from './changes.ts';
@@ -35,11 +37,13 @@ import { logEvent } from '../runtime/log.ts';
 import { FailedAttempts } from '../runtime/failed-attempts.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
+import { goingBack, OWN_ACTOR } from './going-back.ts';
 import { ownSecretsOf } from './own-secrets.ts';
 import { PoolList } from './pool-list.ts';
 import { Publisher } from './publisher.ts';
 import { DirectoryStore } from './store.ts';
 import { Telling } from './telling.ts';
+import { TemporaryList, type Temporary } from './temporary-list.ts';
 import { packed, VersionList, type Packed } from './version-list.ts';
 
 /** Maximum of pools asked or told at once. More would only queue up on the way out. */
@@ -56,6 +60,9 @@ const SAID_WRITTEN_EVERY_MS = 1_000;
 
 /** How long the hub of the dashboards counts as looking without a word: it looks every 5 s. */
 const HUB_LOOKS_MS = 15_000;
+
+/** How long after a failure it is tried again to put back what was changed for a while. */
+const GO_BACK_AGAIN_MS = 5_000;
 
 /** How long after a search for idle pools a full group is not searched again. */
 const SWEEP_EVERY_MS = 60_000;
@@ -75,6 +82,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #accounts: AccountList;
   readonly #audit: AuditLog;
   readonly #versions: VersionList;
+  readonly #temporary: TemporaryList;
+  readonly #endAlarm: Alarm;
   #isFlushing = false;
   /** How the hub of the dashboards wants to be told. A new instance hears it at the hub's next look. */
   #hub: { readonly span: WatchSpan | null; readonly heardAt: number } = { span: null, heardAt: 0 };
@@ -93,9 +102,13 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#audit = new AuditLog(ctx.storage.sql);
     this.#versions = new VersionList(ctx.storage.sql);
     this.#accounts = new AccountList(ctx.storage.sql);
+    const alarms = new Alarms(ctx.storage);
+    this.#endAlarm = alarms.of('temporary');
+    this.#temporary = new TemporaryList(ctx.storage.sql);
+    if (this.#temporary.firstUntil !== null) this.#awaitEnd();
     this.#telling = new Telling({
       list: this.#list,
-      storage: ctx.storage,
+      alarm: alarms.of('telling'),
       version: (group) => this.#versionFor(group),
       isLeftAlone: (pool) => this.#isLeftAlone(pool),
       isOneProcess: env.BOOT_ID !== undefined,
@@ -125,6 +138,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     expected: number,
     actor: string,
     action: string,
+    order?: TemporaryOrder,
   ): Promise<ReplaceAnswer> {
     const before = this.#store.current;
     if (before.version !== expected) return { kind: 'conflict', version: before.version };
@@ -139,7 +153,24 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     if (bodyBefore !== null) {
       this.#versions.add({ ...UNKNOWN_MAKER, version: expected, at }, bodyBefore);
     }
+    if (order !== undefined) this.#temporary.order(order, actor);
     return { kind: 'replaced', version: this.#replace(config, { at, actor, action }, body) };
+  }
+
+  async setUntil(
+    order: TemporaryOrder,
+    expected: number,
+    actor: string,
+    action: string,
+  ): Promise<ReplaceAnswer> {
+    const { version } = this.#store.current;
+    if (version !== expected) return { kind: 'conflict', version };
+    if (this.#temporary.order(order, actor)) {
+      this.#note({ version, actor, action, changes: [], changes_omitted: 0 });
+      this.#awaitEnd();
+      this.#publisher.publish();
+    }
+    return { kind: 'replaced', version };
   }
 
   /** Puts the next configuration into force, in one turn, and tells of it. */
@@ -154,8 +185,10 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       config,
     });
     this.#versions.add({ version, ...by }, body);
+    this.#temporary.follow(config);
+    this.#awaitEnd();
     const { changes, omitted } = changesBetween(before.config, config);
-    this.#audit.add({ version, ...by, changes, changes_omitted: omitted });
+    this.#note({ version, ...by, changes, changes_omitted: omitted });
     for (const pool of change.retired) this.#list.list(pool);
     for (const group of change.unshared) this.#list.unshare(group);
     this.#publisher.publish();
@@ -171,9 +204,50 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return version;
   }
 
-  /** Goes on telling pools of changes. */
+  /** Goes on telling pools of changes, and puts back what was changed for a while. */
   override async alarm(): Promise<void> {
-    await this.#telling.round();
+    await Promise.all([this.#telling.round(), this.#goBack()]);
+  }
+
+  /** Puts back the fields whose time is over, a version for each group. What is gone of the list has gone back. */
+  async #goBack(): Promise<void> {
+    try {
+      for (;;) {
+        const [first, ...others] = this.#temporary.due(Date.now());
+        if (first === undefined) break;
+        await this.#goBackIn([first, ...others.filter(({ group }) => group === first.group)]);
+      }
+      this.#awaitEnd();
+    } catch (error) {
+      logEvent('temporary_failed', { error: String(error) });
+      this.#endAlarm.set(Date.now() + GO_BACK_AGAIN_MS);
+    }
+  }
+
+  async #goBackIn(due: readonly [Temporary, ...Temporary[]]): Promise<void> {
+    const before = this.#store.current;
+    const { config, action, back, stays } = goingBack(before.config, due, {
+      privateUpstreams: this.env.PRIVATE_UPSTREAMS === 'allow',
+      jurisdiction: jurisdictionOf(this.env),
+    });
+    const body = config === null ? null : await packed(config);
+    // Somebody changed something meanwhile: the next round looks at it anew.
+    if (this.#store.current !== before || !this.#temporary.isUnchanged(due)) return;
+    this.#temporary.remove(due);
+    const [{ group }] = due;
+    const by = { at: new Date().toISOString(), actor: OWN_ACTOR, action };
+    if (config === null || body === null) {
+      this.#note({ ...by, version: before.version, changes: [], changes_omitted: 0 });
+    } else {
+      this.#replace(config, by, body);
+    }
+    logEvent('temporary_ended', { group, back: back.join(', '), not_back: stays.join('; ') });
+  }
+
+  #awaitEnd(): void {
+    const { firstUntil } = this.#temporary;
+    if (firstUntil === null) this.#endAlarm.clear();
+    else this.#endAlarm.set(firstUntil);
   }
 
   async list(pool: ListedPool): Promise<boolean> {
@@ -292,8 +366,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return this.#attempts.count(address, steadyClock.now());
   }
 
-  #note(entry: Omit<AuditEntry, 'sequence' | 'at'>): void {
-    this.#audit.add({ ...entry, at: new Date().toISOString() });
+  #note(entry: Omit<AuditEntry, 'sequence' | 'at'> & { readonly at?: string }): void {
+    this.#audit.add({ at: new Date().toISOString(), ...entry });
     const { actor, action, version } = entry;
     logEvent('operator_act', { actor, action, version });
   }
@@ -305,9 +379,12 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   #snapshot(): Snapshot {
     const { version, changedAt, config } = this.#store.current;
     const { fullGroups } = this.#list;
-    const tag = [version, ...fullGroups].join(' ');
+    const temporary = this.#temporary.live;
+    const ends = temporary.map(({ until }) => `until ${until}`);
+    const tag = [version, ...fullGroups, ...ends].join(' ');
     const { fingerprintKey } = this.#store;
-    return { version, changedAt, config, fingerprintKey, tag, fullGroups };
+    const snapshot = { version, changedAt, config, fingerprintKey, tag, fullGroups };
+    return temporary.length === 0 ? snapshot : { ...snapshot, temporary };
   }
 
   /** The version that a pool of a group must know. */

@@ -2,6 +2,7 @@ import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { logEvent } from '../runtime/log.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { within } from '../runtime/within.ts';
+import type { Alarm } from './alarms.ts';
 import type { PoolList } from './pool-list.ts';
 
 /**
@@ -31,7 +32,7 @@ const SAFETY_MS = 3_000;
 
 interface TellingParts {
   readonly list: PoolList;
-  readonly storage: DurableObjectStorage;
+  readonly alarm: Alarm;
   /** The version that a pool of a group must know. */
   readonly version: (group: string) => number;
   /** Whether a pool rests, and reads the directory before it takes a newcomer. */
@@ -94,7 +95,7 @@ export class Telling {
     if (failed.length > 0) logEvent('pools_not_told', { pools: failed.length });
     if (behind.length === 0) {
       this.#failed.clear();
-      this.#parts.storage.deleteAlarm().catch(() => {});
+      this.#parts.alarm.clear();
     } else {
       this.#arm(Math.min(...behind.map((pool) => this.#againAt(pool))));
     }
@@ -110,7 +111,7 @@ export class Telling {
   }
 
   #arm(at: number): void {
-    this.#parts.storage.setAlarm(Math.max(at, Date.now())).catch(() => {});
+    this.#parts.alarm.set(at);
   }
 }
 

@@ -3,6 +3,8 @@ import type { PoolStatus } from '../contract/status.ts';
 import { overlaps, type Overlap } from '../routing/overlaps.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { groupStatus } from './group-status.ts';
+import { pathText } from '../config/field-paths.ts';
+import { settingsOf } from '../routing/group-settings.ts';
 import { isLongIdle, type PoolReply, type Directory } from './pools.ts';
 
 /** Lists every group that anything is known of, configured ones first. */
@@ -26,7 +28,31 @@ export function statusOfGroups(
     (one) => one.pool.group,
   );
   const meeting = overlapsOf(directory);
-  return names.flatMap((name) => groupStatus(name, config, byGroup.get(name) ?? [], meeting) ?? []);
+  return names.flatMap((name) => {
+    const status = groupStatus(name, config, byGroup.get(name) ?? [], meeting);
+    return status === null ? [] : { ...status, ...temporaryOf(directory, name) };
+  });
+}
+
+/** Tells which fields of a group go back by themselves, the first of them first. */
+function temporaryOf(
+  { temporary, config }: Directory,
+  name: string,
+): Pick<GroupStatus, 'temporary'> {
+  const own = temporary.filter(({ group }) => group === name);
+  if (own.length === 0) return {};
+  const settings = settingsOf(config, name);
+  return {
+    temporary: own
+      .toSorted((a, b) => a.until - b.until)
+      .map(({ path, was, value, until, actor }) => ({
+        field: pathText(settings, path),
+        ...(was === undefined ? {} : { from: was }),
+        ...(value === undefined ? {} : { to: value }),
+        until: new Date(until).toISOString(),
+        actor,
+      })),
+  };
 }
 
 /** The last overlaps: they cost the square of the number of groups, and dashboards ask every few seconds. */

@@ -1,6 +1,7 @@
 import type { Config } from '../contract/config/config.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../contract/rpc/group-rpc.ts';
+import type { TemporaryField } from '../contract/rpc/temporary-rpc.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
 import type { KnownPool, PoolSaid } from '../contract/rpc/presence-rpc.ts';
@@ -29,6 +30,8 @@ export interface Directory {
   readonly tag: string | null;
   readonly config: Config;
   readonly fingerprintKey: string;
+  /** Fields of groups that go back by themselves. */
+  readonly temporary: readonly TemporaryField[];
   /** The listed pools and the own objects of configured groups, configured groups first. */
   readonly pools: readonly PlacedPool[];
   /** Keys of the listed ones. */
@@ -48,11 +51,12 @@ export async function readDirectory(env: Env, known: Directory | null = null): P
   ]);
   const current = snapshot ?? known;
   if (current === null) throw new Error('The directory gave no configuration.');
-  const { version, tag = null, config, fingerprintKey } = current;
+  const { version, tag = null, config, fingerprintKey, temporary = [] } = current;
   const own = config.groups.flatMap((group) => ownPool(group) ?? []);
   const pools = new Map([...own, ...listed].map((pool) => [poolKey(pool), pool]));
   const keys = new Set(listed.map(poolKey));
-  return { version, tag, config, fingerprintKey, pools: [...pools.values()], listed: keys };
+  const directory = { version, tag, config, fingerprintKey, temporary };
+  return { ...directory, pools: [...pools.values()], listed: keys };
 }
 
 /**

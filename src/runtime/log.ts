@@ -9,6 +9,7 @@ const ERRORS: ReadonlySet<string> = new Set([
   'internal_error',
   'invariant_violated',
   'snapshot_unreadable',
+  'temporary_failed',
 ]);
 
 /**

@@ -8,6 +8,7 @@ import {
   switchedGroupSchema,
 } from './answer-schemas.ts';
 import { routes } from './route.ts';
+import { untilQuery, untilSchema } from './until.ts';
 import {
   groupStatusSchema,
   leaseSchema,
@@ -58,7 +59,7 @@ const promotionSchema = z.strictObject({
     .describe('Puts it before everybody else. Absent: true, unless a lane is given.'),
 });
 
-/** Describes a route that sets a switch of a group, which is done in a hurry and without a body. */
+/** Describes a route that sets a switch of a group, which is done in a hurry and mostly without a body. */
 function switchOf(summary: string) {
   return {
     tag: 'groups',
@@ -72,6 +73,11 @@ function switchOf(summary: string) {
     takesIfMatch: true,
     problems: [404],
   } as const;
+}
+
+/** Describes one that sets it on, for a while where the body says so. */
+function switchOnOf(summary: string) {
+  return { ...switchOf(summary), body: untilSchema, isBodyOptional: true } as const;
 }
 
 /** Groups, their leases and their waiters. */
@@ -96,9 +102,11 @@ export const GROUP_ROUTES = routes({
   putGroup: {
     tag: 'groups',
     summary: 'Creates or replaces a group',
-    description: 'The same again changes nothing and makes no new version.',
+    description:
+      'The same again changes nothing and makes no new version. With `until` or `for_s` the fields that it changes go back by themselves.',
     role: 'admin',
     params,
+    query: untilQuery,
     body: groupDocumentSchema,
     answers: { 200: changedGroupSchema, 201: changedGroupSchema },
     hasEtag: true,
@@ -108,9 +116,10 @@ export const GROUP_ROUTES = routes({
     tag: 'groups',
     summary: 'Changes what is sent; null brings a default back',
     description:
-      'A JSON merge patch (RFC 7396) of a `Group`. What it leads to must be one. An automatic group gets its own entry with that, as by `configure`.',
+      'A JSON merge patch (RFC 7396) of a `Group`. What it leads to must be one. An automatic group gets its own entry with that, as by `configure`. With `until` or `for_s` the fields that it changes go back by themselves; of fields that it names with the value that they have, only the time changes.',
     role: 'admin',
     params,
+    query: untilQuery,
     body: mergePatchSchema,
     answers: { 200: changedGroupSchema },
     hasEtag: true,
@@ -139,8 +148,8 @@ export const GROUP_ROUTES = routes({
     takesIfMatch: true,
     problems: [404, 409],
   },
-  pauseGroup: switchOf('Grants nothing until it is resumed; calls queue'),
-  drainGroup: switchOf('Refuses new calls; queue and leases go on to their end'),
+  pauseGroup: switchOnOf('Grants nothing until it is resumed; calls queue'),
+  drainGroup: switchOnOf('Refuses new calls; queue and leases go on to their end'),
   resumeGroup: switchOf('Ends a pause and a drain'),
   relearnGroup: {
     tag: 'groups',

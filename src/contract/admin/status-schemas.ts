@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Frozen } from '../frozen.ts';
 import { gaugesSchema, leaseInfoSchema, upstreamCallsSchema, waiterInfoSchema } from '../status.ts';
+import { temporarySchema } from '../temporary.ts';
 
 /** The state of groups at this moment, of all their pools together. */
 
@@ -50,6 +51,10 @@ export const groupStatusSchema = z
     upstreams: z
       .array(upstreamAtGroupSchema)
       .describe('The upstreams that its calls went to, at most 32 of each pool.'),
+    temporary: z
+      .array(temporarySchema)
+      .exactOptional()
+      .describe('Fields that go back by themselves. Absent: there are none.'),
     overlaps_with: z
       .array(z.string())
       .describe('Groups that may count the same calls, which then take slots in both.'),

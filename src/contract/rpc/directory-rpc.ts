@@ -3,6 +3,7 @@ import type { AuditEntry } from '../audit.ts';
 import type { WatchSpan } from './feed-rpc.ts';
 import type { GroupDefinition } from './group-rpc.ts';
 import type { KnownCosts } from './costs-rpc.ts';
+import type { TemporaryField, TemporaryOrder } from './temporary-rpc.ts';
 import type { KnownPool, PresentPool, Woken } from './presence-rpc.ts';
 
 /** The versions that last changed something for pools. */
@@ -28,6 +29,8 @@ export interface Snapshot {
   readonly tag?: string;
   /** Absent: from a directory of before, whose every version may change everything. */
   readonly changedAt?: ChangedAt;
+  /** Fields that go back by themselves. Absent: from a directory of before, or there are none. */
+  readonly temporary?: readonly TemporaryField[];
   /** Groups with so many partitions that a Worker must ask which pool a partition goes to. */
   readonly fullGroups?: readonly string[];
 }
@@ -92,9 +95,23 @@ export interface DirectoryRpc {
   definition(group: string): Promise<GroupDefinition>;
   /**
    * Replaces the whole configuration, which the caller has validated, if its version is still
-   * `expected`, and pushes the change to the listed objects that it concerns, but for those that rest.
+   * `expected`, and pushes the change to the listed objects that it concerns, but for those that rest. What is changed for
+   * a while goes back by itself.
    */
-  replace(config: Config, expected: number, actor: string, action: string): Promise<ReplaceAnswer>;
+  replace(
+    config: Config,
+    expected: number,
+    actor: string,
+    action: string,
+    order?: TemporaryOrder,
+  ): Promise<ReplaceAnswer>;
+  /** Changes for how long something holds that has its value already. Makes no version. */
+  setUntil(
+    order: TemporaryOrder,
+    expected: number,
+    actor: string,
+    action: string,
+  ): Promise<ReplaceAnswer>;
   /** Lists the versions that are kept, the newest first. */
   versions(): Promise<VersionInfo[]>;
   /** The configuration at a version. Null: it is not kept. */

@@ -1,0 +1,97 @@
+import type * as z from 'zod';
+import { fieldsBetween } from '../config/field-paths.ts';
+import { FOR_S_MAX, type untilSchema } from '../contract/admin/until.ts';
+import type { Config, GroupConfig } from '../contract/config/config.ts';
+import type { TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
+import { settingsOf } from '../routing/group-settings.ts';
+import { invalid } from './serve.ts';
+
+/** Maximum fields of one temporary change, and of characters of all their values: each is kept in a row of its own. */
+const FIELDS_MAX = 50;
+const CHARACTERS_MAX = 64_000;
+
+/** How long a change holds. */
+export interface Span {
+  /** Epoch milliseconds. Null: it stays. */
+  readonly until: number | null;
+}
+
+/** The word of a change of a group on its time. */
+export interface Lasting {
+  /** Words for the audit log, as in ` until 2026-11-20T10:00:00.000Z`. */
+  readonly words: string;
+  readonly order: (before: Config, next: Config) => TemporaryOrder;
+}
+
+/** Reads for how long a change shall hold. */
+export function spanOf({ until, for_s: forS }: z.output<typeof untilSchema>): Span {
+  if (until === undefined && forS === undefined) return { until: null };
+  if (until !== undefined && forS !== undefined) {
+    throw invalid([{ path: 'for_s', message: 'cannot stand beside "until"' }]);
+  }
+  const now = Date.now();
+  const at = until === undefined ? now + (forS ?? 0) * 1_000 : Date.parse(until);
+  if (at <= now) throw invalid([{ path: 'until', message: 'expected an instant in the future' }]);
+  if (at > now + FOR_S_MAX * 1_000) {
+    throw invalid([{ path: 'until', message: 'expected an instant within 31 days' }]);
+  }
+  return { until: at };
+}
+
+/**
+ * Makes what a change of a group's settings says about its time, of the fields that it changes and those that it names.
+ *
+ * @param entry of an automatic group that has none yet, to which it goes back
+ */
+export function lasting(
+  group: string,
+  { until }: Span,
+  named: readonly (readonly string[])[],
+  entry?: GroupConfig,
+): Lasting {
+  const order = (before: Config, next: Config): TemporaryOrder => {
+    const was = entry ?? before.groups.find(({ name }) => name === group);
+    if (until !== null && was === undefined) throw invalid([NOTHING_BEFORE]);
+    const changed = [...fieldsBetween(was, settingsOf(next, group))];
+    const paths = new Set(changed.map(({ path }) => path.join('\n')));
+    const others = named.filter((path) => !paths.has(path.join('\n')));
+    if (until === null) return { group, until, fields: [], named: others };
+    if (changed.length > FIELDS_MAX || JSON.stringify(changed).length > CHARACTERS_MAX) {
+      throw invalid([TOO_MUCH]);
+    }
+    const fields = changed.map(({ path, from, to }) => ({ path, was: from, value: to }));
+    return { group, until, fields, named: others };
+  };
+  return { words: wordsOf(until), order };
+}
+
+/** Makes the same of switches, which are off when their time is over: also of those that were on before, without an end. */
+export function lastingSwitches(
+  group: string,
+  { until }: Span,
+  switches: Readonly<Record<string, boolean>>,
+): Lasting {
+  const named = Object.keys(switches).map((field) => [field]);
+  const fields = until === null ? [] : named.map((path) => ({ path, was: false, value: true }));
+  return { words: wordsOf(until), order: () => ({ group, until, fields, named }) };
+}
+
+/** Lists the fields that a merge patch names. */
+export function namedIn(patch: unknown, path: readonly string[] = []): (readonly string[])[] {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return [path];
+  return Object.entries(patch).flatMap(([name, part]) => namedIn(part, [...path, name]));
+}
+
+const NOTHING_BEFORE = {
+  path: 'until',
+  message: 'expected none: a new group has nothing to go back to',
+};
+
+const TOO_MUCH = {
+  path: 'until',
+  message: `expected at most ${FIELDS_MAX} fields, and ${CHARACTERS_MAX} characters of them, in a change for a while`,
+};
+
+function wordsOf(until: number | null): string {
+  return until === null ? '' : ` until ${new Date(until).toISOString()}`;
+}

@@ -1,0 +1,68 @@
+import { namedParts } from './named-parts.ts';
+
+/** Way to a field: names of fields, and of things in lists, as in `['members', 'openai', 'enabled']`. */
+export type FieldPath = readonly string[];
+
+/** One field that differs between two documents. Undefined: it is not there. */
+export interface FieldDifference {
+  readonly path: FieldPath;
+  /** The path for people, as in `members[openai].enabled`. */
+  readonly text: string;
+  readonly from: unknown;
+  readonly to: unknown;
+}
+
+/** Finds the fields that are different, as deep as both sides have the same parts. */
+export function* fieldsBetween(
+  from: unknown,
+  to: unknown,
+  path: FieldPath = [],
+  text = '',
+): Generator<FieldDifference> {
+  if (from === to || JSON.stringify(from) === JSON.stringify(to)) return;
+  const [left, right] = [namedParts(from, text), namedParts(to, text)];
+  if (left === null || right === null || left.isList !== right.isList) {
+    yield { path, text, from, to };
+    return;
+  }
+  for (const name of new Set([...left.parts.keys(), ...right.parts.keys()])) {
+    const inner = below(text, name, left.isList);
+    yield* fieldsBetween(left.parts.get(name), right.parts.get(name), [...path, name], inner);
+  }
+}
+
+/** Reads a field. Undefined: it is not there. */
+export function fieldAt(document: unknown, path: FieldPath, text = ''): unknown {
+  const [name, ...rest] = path;
+  if (name === undefined) return document;
+  const parts = namedParts(document, text);
+  if (parts === null) return undefined;
+  return fieldAt(parts.parts.get(name), rest, below(text, name, parts.isList));
+}
+
+/** Writes a field; undefined takes it out. A document that has no such place stays as it is. */
+export function withFieldAt(document: unknown, path: FieldPath, to: unknown, text = ''): unknown {
+  const [name, ...rest] = path;
+  if (name === undefined) return to;
+  const found = namedParts(document, text);
+  if (found === null) return document;
+  const parts = new Map(found.parts);
+  const inner = withFieldAt(parts.get(name), rest, to, below(text, name, found.isList));
+  if (inner === undefined) parts.delete(name);
+  else parts.set(name, inner);
+  return found.isList ? [...parts.values()] : Object.fromEntries(parts);
+}
+
+/** Writes a path for people, in a document that has it. */
+export function pathText(document: unknown, path: FieldPath, text = ''): string {
+  const [name, ...rest] = path;
+  if (name === undefined) return text;
+  const parts = namedParts(document, text);
+  const inner = below(text, name, parts?.isList === true);
+  return pathText(parts?.parts.get(name), rest, inner);
+}
+
+function below(text: string, name: string, isInList: boolean): string {
+  if (isInList) return `${text}[${name}]`;
+  return text === '' ? name : `${text}.${name}`;
+}

@@ -1,0 +1,143 @@
+import { fieldAt } from '../config/field-paths.ts';
+import { isSame } from '../config/rebase.ts';
+import type { Config } from '../contract/config/config.ts';
+import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
+import { settingsOf } from '../routing/group-settings.ts';
+
+/**
+ * `temporary (group_name, path, was, value, until, actor, ended)`: fields that go back by themselves. `path` is a JSON
+ * list of names; `was` and `value` are JSON, null where there is none; `ended` says why one will not go back.
+ */
+const TABLE = `CREATE TABLE IF NOT EXISTS temporary (group_name TEXT NOT NULL, path TEXT NOT NULL, was TEXT,
+  value TEXT, until INTEGER NOT NULL, actor TEXT NOT NULL, ended TEXT,
+  PRIMARY KEY (group_name, path)) WITHOUT ROWID`;
+
+/** A field with its time, and why it will not go back; null: it will. */
+export interface Temporary extends TemporaryField {
+  readonly ended: string | null;
+}
+
+/** Fields that have another value for a while, one row each. All of it is synchronous, so a turn is one transaction. */
+export class TemporaryList {
+  readonly #sql: SqlStorage;
+  readonly #all = new Map<string, Temporary>();
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(TABLE);
+    for (const row of this.#read()) this.#all.set(keyOf(row), row);
+  }
+
+  /** Those that will go back. */
+  get live(): Temporary[] {
+    return [...this.#all.values()].filter(({ ended }) => ended === null);
+  }
+
+  /** When the first of all is due; null: there is none. */
+  get firstUntil(): number | null {
+    const all = [...this.#all.values()].map(({ until }) => until);
+    return all.length === 0 ? null : all.reduce((least, one) => Math.min(least, one));
+  }
+
+  due(now: number): Temporary[] {
+    return [...this.#all.values()].filter(({ until }) => until <= now);
+  }
+
+  /** Notes what a change says about its time. Tells whether that changed anything. */
+  order({ group, until, fields, named }: TemporaryOrder, actor: string): boolean {
+    let isChanged = false;
+    for (const field of until === null ? [] : fields) {
+      const known = this.#liveAt(group, field.path);
+      // A second one goes back to what was there before the first.
+      const { was } = known ?? field;
+      const next = { ...field, was, group, until: until ?? 0, actor, ended: null };
+      if (isSame(was, field.value)) this.#delete(next);
+      else this.#put(next);
+      isChanged = true;
+    }
+    for (const path of named) {
+      const known = this.#liveAt(group, path);
+      if (known === null || known.until === until) continue;
+      if (until === null) this.#delete(known);
+      else this.#put({ ...known, until, actor });
+      isChanged = true;
+    }
+    return isChanged;
+  }
+
+  /** Looks which fields have another value by now: somebody set that for good, so they do not go back. */
+  follow(config: Config): void {
+    for (const one of this.live) {
+      const settings = settingsOf(config, one.group);
+      const now = fieldAt(settings, one.path);
+      if (settings === null) this.#put({ ...one, ended: 'the group was deleted' });
+      else if (isSame(now, one.value)) continue;
+      else if (isSame(now, one.was)) this.#delete(one);
+      else this.#put({ ...one, ended: 'it was changed since' });
+    }
+  }
+
+  /** Tells whether nothing was said of them since they were read. */
+  isUnchanged(all: readonly Temporary[]): boolean {
+    return all.every((one) => this.#all.get(keyOf(one)) === one);
+  }
+
+  remove(all: readonly Temporary[]): void {
+    for (const one of all) this.#delete(one);
+  }
+
+  #liveAt(group: string, path: readonly string[]): Temporary | null {
+    const known = this.#all.get(keyOf({ group, path }));
+    return known?.ended === null ? known : null;
+  }
+
+  #put(one: Temporary): void {
+    this.#all.set(keyOf(one), one);
+    this.#sql.exec(
+      `INSERT OR REPLACE INTO temporary (group_name, path, was, value, until, actor, ended)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      one.group,
+      JSON.stringify(one.path),
+      one.was === undefined ? null : JSON.stringify(one.was),
+      one.value === undefined ? null : JSON.stringify(one.value),
+      Math.round(one.until),
+      one.actor,
+      one.ended,
+    );
+  }
+
+  #delete(one: Pick<Temporary, 'group' | 'path'>): void {
+    this.#all.delete(keyOf(one));
+    this.#sql.exec(
+      'DELETE FROM temporary WHERE group_name = ? AND path = ?',
+      one.group,
+      JSON.stringify(one.path),
+    );
+  }
+
+  #read(): Temporary[] {
+    return this.#sql
+      .exec<{
+        group_name: string;
+        path: string;
+        was: string | null;
+        value: string | null;
+        until: number;
+        actor: string;
+        ended: string | null;
+      }>('SELECT group_name, path, was, value, until, actor, ended FROM temporary')
+      .toArray()
+      .map(({ group_name: group, path, was, value, ...rest }) => ({
+        ...rest,
+        group,
+        // The cast is sound: only `#put` writes the column.
+        path: JSON.parse(path) as string[],
+        ...(was === null ? {} : { was: JSON.parse(was) as unknown }),
+        ...(value === null ? {} : { value: JSON.parse(value) as unknown }),
+      }));
+  }
+}
+
+function keyOf({ group, path }: Pick<Temporary, 'group' | 'path'>): string {
+  return JSON.stringify([group, ...path]);
+}
