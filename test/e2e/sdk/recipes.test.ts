@@ -17,10 +17,18 @@ import { connect as connectToBedrock } from './recipes/bedrock.ts';
 import { connect as connectWithBothKeys } from './recipes/both-keys.ts';
 import { ask as genai } from './recipes/genai.ts';
 import { ask as langchain } from './recipes/langchain.ts';
+import { ask as llamaindex } from './recipes/llamaindex.ts';
 import { chat as chatWithOllama } from './recipes/ollama.ts';
 import { ask as anyProvider } from './recipes/openai-any-provider.ts';
 import { ask as openai } from './recipes/openai.ts';
 import { askUnlessBusy } from './recipes/skip-when-busy.ts';
+
+/** The part of LiteLLM's configuration that says where calls go. */
+interface LiteLlmConfig {
+  readonly model_list: readonly {
+    readonly litellm_params: { readonly model: string; readonly api_base: string };
+  }[];
+}
 
 const GATEWAY_KEY = 'hg_for-the-tests-of-clients';
 const OPERATOR_KEY = 'sk-of-the-operator';
@@ -75,6 +83,7 @@ describe.each([
     { name: 'ai-sdk, OpenAI', ask: askOpenai, model: 'gpt-4o-mini' },
     { name: 'ai-sdk, Anthropic', ask: askAnthropic, model: 'claude-haiku-4-5' },
     { name: 'langchain', ask: langchain, model: 'gpt-4o-mini' },
+    { name: 'llamaindex', ask: llamaindex, model: 'gpt-4o-mini' },
   ])('$name streams the answer', async ({ ask, model }) => {
     const { url, strict } = stage();
     strict.reset();
@@ -93,6 +102,17 @@ describe.each([
     const chunks = await collect(await completions.create({ model, messages, stream: true }));
     const text = chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('');
     expect(text).toBe(`[${model}] How much water does`);
+  });
+
+  test('litellm: its deployment leads to an answer, where its client would send the call', async () => {
+    const { model_list: deployments } = parse(await read('litellm.yaml')) as LiteLlmConfig;
+    const { model, api_base: base } = deployments[0]?.litellm_params ?? { model: '', api_base: '' };
+    const baseURL = base.replace('https://headgate.example.workers.dev', stage().url);
+    const client = new OpenAI({ baseURL, apiKey: key, maxRetries: 0 });
+    const messages = [{ role: 'user' as const, content: QUESTION }];
+    const name = model.replace(/^openai\//, '');
+    const answer = await client.chat.completions.create({ model: name, messages });
+    expect(answer.choices[0]?.message.content).toBe('[gpt-4o-mini] How much water does');
   });
 
   test('ollama streams lines', async () => {
