@@ -12,6 +12,7 @@ import { addAccessRoutes } from './access-routes.ts';
 import { addConfigRoutes } from './config-routes.ts';
 import { addBulkRoutes } from './bulk-routes.ts';
 import type { AdminApp } from './context.ts';
+import { addCallRoutes } from './call-routes.ts';
 import { addCostRoutes } from './cost-routes.ts';
 import { addDecisionRoutes } from './decision-routes.ts';
 import { addDocsRoutes } from './docs-routes.ts';
@@ -70,6 +71,7 @@ export function createAdminRoutes(): AdminApp {
   addCostRoutes(app);
   addHistoryRoutes(app);
   addDecisionRoutes(app);
+  addCallRoutes(app);
   addConfigRoutes(app);
   addVersionRoutes(app);
   addTesterRoutes(app);

@@ -19,6 +19,7 @@ import { hasMemberLeft, noteRefusedAt, proofBy } from './members/where-next-memb
 import type { Candidate } from './plan.ts';
 import { rateHeaders } from './rate-headers.ts';
 import { RENAMED_BYTES_MAX } from './renamed-body.ts';
+import { requestIdOf } from './request-id.ts';
 import { nearlyEmpty, readAnswer, type AnswerRead } from './read-answer.ts';
 import {
   answered,
@@ -97,7 +98,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     ctx.waitUntil(admission.release('cancelled'));
     return noAnswer(candidate, held);
   }
-  admission.reportStatus(answer.status);
+  reportAnswer(sending, answer);
   if (candidate.routed.account !== null) ctx.waitUntil(learnFrom(sending, answer));
   admission.reportServed(
     nearlyEmpty(answer, upstream, rules.feedForward),
@@ -122,6 +123,20 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   if (response === null) return noAnswer(candidate, held);
   const said = signature(sending, waitMs, response.headers);
   return answered(response, said, isAboutKey(candidate));
+}
+
+/** Tells the groups of the call what is noted of an answer. */
+function reportAnswer(
+  { candidate: { located }, turn: { tries }, admission }: Sending,
+  { status, headers }: Response,
+): void {
+  const requestId = requestIdOf(headers, located.upstream);
+  const isAgain = tries.sent > 1;
+  const notes =
+    requestId === null && !isAgain
+      ? undefined
+      : { ...(requestId !== null && { requestId }), ...(isAgain && { sent: tries.sent }) };
+  admission.reportAnswer(status, notes);
 }
 
 /** Whether an answer may say something of the caller's key: it goes nowhere but where the call was made. */
@@ -197,7 +212,7 @@ async function refused(
   }
   if (kind === 'egress') logEgressRefused(candidate, answer);
   else logRefusal(sending, refusal, answer);
-  if (answer !== null) admission.reportStatus(answer.status);
+  if (answer !== null) reportAnswer(sending, answer);
   const place = member === null ? located.upstream.id : `${members?.group ?? ''}#${member.id}`;
   const isRepeat = tries.noteRefused(place, refusal.signal);
   if (members !== null && member !== null && kind !== 'served') {

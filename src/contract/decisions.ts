@@ -104,7 +104,7 @@ const rejectionSchema = z.discriminatedUnion('reason', [
 ]) satisfies z.ZodType<Rejection>;
 
 /** Causes for which a call waits. */
-const waitCauseSchema = z.enum([
+export const waitCauseSchema = z.enum([
   'operator_pause',
   'upstream_pause',
   'breaker',
@@ -163,7 +163,7 @@ export const outcomeSchema = z.enum([
   'moved',
 ]) satisfies z.ZodType<Decision['decided']>;
 
-const upstreamSaidSchema = z.enum([
+export const upstreamSaidSchema = z.enum([
   'served',
   'egress',
   'unauthorized',

@@ -1,3 +1,4 @@
+import type { CallNotes } from './words/call-notes.ts';
 import type { LeaseId, MemberId, TicketId } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
 import type { Rejection } from './words/rejection.ts';
@@ -39,6 +40,8 @@ export type GroupEvent =
       readonly claim?: Claim;
       /** Its holder has said nothing of the lease to any other instance, and will not before this one has answered. */
       readonly isSole?: boolean;
+      /** Noted, and nothing follows from it. */
+      readonly notes?: CallNotes;
     }
   /** The upstream answered the call. `isRepeat`: it said so to this call before. */
   | {

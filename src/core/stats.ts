@@ -1,4 +1,4 @@
-import { after, type InstantMs, type LeaseId } from './words/ids.ts';
+import { after, IMPLICIT, type InstantMs, type LeaseId } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
 import type { Rejection } from './words/rejection.ts';
 import type { RefusalKind, UpstreamSignal } from './words/signal.ts';
@@ -14,6 +14,7 @@ import {
   noteSpentThere,
   noteUnusedThere,
 } from './parts/upstream-calls.ts';
+import type { GroupEvent } from './events.ts';
 import { isSplit, memberOf } from './members.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
 
@@ -116,8 +117,13 @@ export function noteSignal(lease: Lease, { kind, retryAfterMs }: UpstreamSignal)
   decisionOf(lease).upstreamSignal = { kind, retryAfterMs };
 }
 
-export function noteStatus(lease: Lease, status: number | null | undefined): void {
+/** Notes what the holder of a lease tells of its call at the end. */
+export function noteAnswer(
+  lease: Lease,
+  { status, notes }: Pick<Extract<GroupEvent, { kind: 'release' }>, 'status' | 'notes'>,
+): void {
   if (typeof status === 'number') decisionOf(lease).upstreamStatus = status;
+  if (notes !== undefined) decisionOf(lease).notes = notes;
 }
 
 /** Finds the log's entry of a lease. One that an earlier instance granted gets one of its own, which is in no list until it ends. */
@@ -126,9 +132,12 @@ function decisionOf(lease: Lease): Decision {
   return lease.decision;
 }
 
-function ofEarlier({ id, ticketId, holder, lane, slots, nested, grantedAt }: Lease): Decision {
+function ofEarlier(lease: Lease): Decision {
+  const { id, ticketId, holder, lane, slots, nested, member, grantedAt } = lease;
   const of = { id: ticketId, holder, lane, slots: slots === 0 ? (nested?.slots ?? 0) : slots };
-  return { ...grantedAtOnce(id, bareTicket(of, grantedAt), grantedAt), isOfEarlier: true };
+  const decision = grantedAtOnce(id, bareTicket(of, grantedAt), grantedAt);
+  const placed = member === IMPLICIT ? null : { member, by: 'sole' as const, others: [] };
+  return { ...decision, placed, isOfEarlier: true };
 }
 
 /** Notes the end of a lease, by its holder or at its TTL. */
@@ -155,6 +164,7 @@ export function noteUsage(
   usd: number,
   now: InstantMs,
 ): void {
+  decisionOf(lease).used = { inputTokens, outputTokens, usd };
   noteSpentThere(state.upstreams, placeOf(state, lease), usd, now);
   for (const { totals } of [state, memberOf(state, lease)]) {
     totals.inputTokens += inputTokens;

@@ -68,7 +68,7 @@ import { renameMembers } from './renaming.ts';
 import { countInFlight } from './reservation.ts';
 import { serveMembers } from './serving.ts';
 import type { GroupState, Lease } from './state.ts';
-import { noteStatus } from './stats.ts';
+import { noteAnswer } from './stats.ts';
 import {
   expireUnclaimed,
   hasEnded,
@@ -264,14 +264,14 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
       state.tombstones.add(event.leaseId, now);
       return;
     }
-    noteStatus(claimed, event.status);
+    noteAnswer(claimed, event);
     const mayBePassed = mayHavePassed(claimed);
     endLease(state, claimed, event.outcome, event.settlement, now, effects);
     if (mayBePassed && state.bound.heirsBefore.size > 0) keepForHeir(state, claimed, now);
     return;
   }
   if (lease.phase === 'cooling') return;
-  noteStatus(lease, event.status);
+  noteAnswer(lease, event);
   const isVacant = event.isSole === true && mayHaveHeir(state, lease);
   endLease(state, lease, event.outcome, event.settlement, now, effects);
   if (isVacant && !state.leases.has(lease.id)) noteVacated(state.bound, lease);

@@ -77,6 +77,7 @@ function noteOne(state: GroupState, told: ToldCalls, call: ToldCall, now: Instan
     instant(now - call.beganMs),
   );
   decision.isLent = true;
+  if (call.requestId !== undefined) decision.notes = { requestId: call.requestId };
   decision.upstreamStatus = status;
   decision.ended = 'success';
   decision.endedAt = instant(now - call.endedMs);

@@ -39,6 +39,7 @@ import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { goingBack, OWN_ACTOR } from './going-back.ts';
 import { ownSecretsOf } from './own-secrets.ts';
+import { PastPools } from './past-pools.ts';
 import { PoolList } from './pool-list.ts';
 import { Publisher } from './publisher.ts';
 import { DirectoryStore } from './store.ts';
@@ -79,6 +80,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #list: PoolList;
   readonly #presence: PresenceList;
   readonly #costs: CostList;
+  readonly #past: PastPools;
   readonly #accounts: AccountList;
   readonly #audit: AuditLog;
   readonly #versions: VersionList;
@@ -99,6 +101,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#list = new PoolList(ctx.storage.sql);
     this.#presence = new PresenceList(ctx.storage.sql, env.BOOT_ID ?? '', windowMsOf(env));
     this.#costs = new CostList(ctx.storage.sql);
+    this.#past = new PastPools(ctx.storage.sql);
     this.#audit = new AuditLog(ctx.storage.sql);
     this.#versions = new VersionList(ctx.storage.sql);
     this.#accounts = new AccountList(ctx.storage.sql);
@@ -319,6 +322,10 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return this.#list.all();
   }
 
+  async pastPools(since: number): Promise<PlacedPool[]> {
+    return this.#past.since(since);
+  }
+
   async share(group: string, partition: string): Promise<string> {
     const jurisdiction = this.#jurisdictionOf(group);
     const shared = this.#list.share({ group, partition, jurisdiction });
@@ -427,6 +434,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   }
 
   #drop(pool: PlacedPool): void {
+    this.#past.note(pool, Date.now());
     this.#list.drop(pool);
     this.#forget(pool);
   }

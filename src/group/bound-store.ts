@@ -1,3 +1,4 @@
+import type { StoredCall } from '../contract/calls.ts';
 import type { HistoryPoint } from '../contract/history.ts';
 import { emptyControls, type Controls } from '../core/controls.ts';
 import type { Amounts } from '../core/parts/ahead.ts';
@@ -43,6 +44,8 @@ export interface Loaded extends Stored {
   readonly lastUsedAt: InstantMs | null;
   /** The minute of the history that was open then, if it fell idle. */
   readonly minute: HistoryPoint | null;
+  /** Lines of its log that are in no row of that yet. */
+  readonly calls: readonly StoredCall[];
   /** The last of them was in this process; on Cloudflare always, if there was one. */
   readonly isOfProcess: boolean;
 }
@@ -52,7 +55,11 @@ type StoredRow = Omit<BoundRow, 'waiters' | 'heirs'> &
   Partial<Pick<BoundRow, 'waiters' | 'heirs'>> & {
     readonly minute?: HistoryPoint;
     readonly upstreams?: Readonly<Record<string, CallsThere>>;
+    readonly calls?: readonly StoredCall[];
   };
+
+/** Things that ride on the bound of a pool that falls idle. */
+export type LeftAtRest = Pick<StoredRow, 'minute' | 'calls'>;
 
 /** Tallies that releases up to 0.1.0 kept beside the controls. */
 type OldTallies = Pick<Controls, 'factors'> & Pick<Controls['spend'], 'keys' | 'agents'>;
@@ -117,11 +124,12 @@ export class BoundStore {
         heldBefore: leases.length,
         lastUsedAt: this.#oldStamp(),
         minute: null,
+        calls: [],
         isOfProcess: false,
       };
       return { ...stored, bound: null, untold: [], ...rest };
     }
-    const { mark, held, at, waiters = 0, heirs = [], minute = null } = last.row;
+    const { mark, held, at, waiters = 0, heirs = [], minute = null, calls = [] } = last.row;
     const late = rows.filter(({ row }) => row.at >= at - RING_MS).map(({ row }) => row);
     const ended = late.flatMap((row) => row.ended);
     const lapsed = late.flatMap((row) => row.lapsed);
@@ -135,6 +143,7 @@ export class BoundStore {
       heldBefore: held + leases.length,
       lastUsedAt: at,
       minute,
+      calls,
       isOfProcess: !isDead,
     };
   }
@@ -142,12 +151,12 @@ export class BoundStore {
   /**
    * Writes in the transaction of the turn.
    *
-   * @param minute the open minute of the history, where the pool falls idle
+   * @param left what rides on it where the pool falls idle: the open minute of the history, and lines of the log
    */
-  write({ bound: row, isInRing, kept, upstreams }: GroupWrite, minute: HistoryPoint | null): void {
+  write({ bound: row, isInRing, kept, upstreams }: GroupWrite, left: LeftAtRest | null): void {
     const bound: StoredRow = {
       ...row,
-      ...(minute === null ? {} : { minute }),
+      ...left,
       ...(upstreams === null ? {} : { upstreams: Object.fromEntries(upstreams) }),
     };
     if (isInRing) this.#writePlace(bound);

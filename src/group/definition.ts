@@ -1,6 +1,7 @@
 import { ratesOf } from '../routing/group-rates.ts';
 import type { Switches } from '../routing/auto-group-switches.ts';
 import { isOwnPartition } from '../routing/partition.ts';
+import type { CallLogConfig } from '../contract/config/call-log.ts';
 import { durationMs } from '../contract/config/duration.ts';
 import { groupSchema } from '../contract/config/group.ts';
 import { affinitySchema, memberIdOf, type MemberConfig } from '../contract/config/members.ts';
@@ -196,6 +197,12 @@ function keyOf(
 function affinityOf({ affinity }: Pick<GroupConfig, 'affinity'>): AffinitySettings {
   const { by, for: remembered, wait } = affinity ?? AFFINITY;
   return { by, forMs: durationMs(remembered), waitMs: durationMs(wait) };
+}
+
+/** Picks which calls of the group are kept in its log; those of an automatic group go by the defaults. */
+export function callLogOf({ config }: Definition): CallLogConfig {
+  // A definition of an older release, which was never parsed by this one, has none.
+  return (config as Partial<GroupConfig> | null)?.log ?? DEFAULTS.log;
 }
 
 /** The part of a group's configuration that warnings go by. */

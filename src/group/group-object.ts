@@ -19,11 +19,13 @@ import {
   type ResumeAnswer,
   type ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
+import type { CallQuery, CallsFound } from '../contract/calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../contract/decisions.ts';
 import type { PoolHistory } from '../contract/history.ts';
 import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/status.ts';
 import type { Warning } from '../contract/warnings.ts';
+import type { CallNotes } from '../core/words/call-notes.ts';
 import { leaseId, memberId, ticketId } from '../core/words/ids.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
@@ -91,9 +93,10 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     status: number | null,
     settlement?: Settlement,
     held?: ResumeRequest,
+    notes?: CallNotes,
   ): Promise<void> {
     const claim = held && claimFrom(held);
-    this.#pool.leases.releaseById(leaseId(id), outcome, status, settlement, claim);
+    this.#pool.leases.releaseById(leaseId(id), outcome, status, settlement, claim, notes);
   }
 
   async report(
@@ -175,6 +178,15 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
 
   async decisions(filter: DecisionFilter): Promise<DecisionInfo[]> {
     return this.#pool.view.decisions(filter);
+  }
+
+  async calls(query: CallQuery): Promise<CallsFound> {
+    return this.#pool.view.calls(query);
+  }
+
+  async flush(): Promise<void> {
+    this.#pool.flush();
+    await this.ctx.storage.sync();
   }
 
   async warnings(): Promise<Warning[]> {

@@ -1,5 +1,6 @@
 import { RpcTarget } from 'cloudflare:workers';
 import type { LeaseRpc, RenewAnswer } from '../contract/rpc/group-rpc.ts';
+import type { CallNotes } from '../core/words/call-notes.ts';
 import type { InstantMs, LeaseId } from '../core/words/ids.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
@@ -26,6 +27,7 @@ export interface LeaseKeeper {
     status: number | null,
     settlement: Settlement | undefined,
     isSole?: boolean,
+    notes?: CallNotes,
   ): Promise<void> | void;
   confirm(leaseId: LeaseId): Promise<void> | void;
   detach(leaseId: LeaseId, attachment: number): Promise<void> | void;
@@ -60,8 +62,9 @@ export class LeaseHandle extends RpcTarget implements LeaseRpc {
     status: number | null,
     settlement?: Settlement,
     isSole = false,
+    notes?: CallNotes,
   ): Promise<void> {
-    await this.#keeper.release(this.#leaseId, outcome, status, settlement, isSole);
+    await this.#keeper.release(this.#leaseId, outcome, status, settlement, isSole, notes);
   }
 
   async report(signal: UpstreamSignal, isRepeat: boolean): Promise<void> {

@@ -2,6 +2,7 @@ import type { RenewAnswer } from '../contract/rpc/group-rpc.ts';
 import { RENEWED_BEHIND_MS } from '../core/parts/bound.ts';
 import type { GroupEvent } from '../core/events.ts';
 import type { Claim } from '../core/unclaimed.ts';
+import type { CallNotes } from '../core/words/call-notes.ts';
 import type { LeaseId } from '../core/words/ids.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
@@ -61,8 +62,10 @@ export class Leases implements LeaseKeeper {
     status: number | null,
     settlement: Settlement | null = null,
     isSole = false,
+    notes?: CallNotes,
   ): void {
-    this.#end({ kind: 'release', leaseId: id, outcome, status, settlement, isSole });
+    const told = notes === undefined ? {} : { notes };
+    this.#end({ kind: 'release', leaseId: id, outcome, status, settlement, isSole, ...told });
   }
 
   /** Ends a lease for a holder whose handle no longer works: another instance may have heard of its end. */
@@ -72,9 +75,11 @@ export class Leases implements LeaseKeeper {
     status: number | null,
     settlement: Settlement | null = null,
     claim?: Claim,
+    notes?: CallNotes,
   ): void {
     const end = { outcome, settlement, status, ...(claim === undefined ? {} : { claim }) };
-    this.#end({ kind: 'release', leaseId: id, ...end });
+    const told = notes === undefined ? {} : { notes };
+    this.#end({ kind: 'release', leaseId: id, ...end, ...told });
   }
 
   #end(event: Extract<GroupEvent, { kind: 'release' }>): void {

@@ -15,8 +15,14 @@ import { SteadyClock } from '../runtime/steady-clock.ts';
 import { AcquireCalls } from './acquire-calls.ts';
 import { Batch } from './batch.ts';
 import { BoundStore } from './bound-store.ts';
-import { identityOf, settingsOf, warningBoundsOf, type PoolIdentity } from './definition.ts';
 import { CostRows } from './cost-rows.ts';
+import {
+  callLogOf,
+  identityOf,
+  settingsOf,
+  warningBoundsOf,
+  type PoolIdentity,
+} from './definition.ts';
 import { DirectoryLink } from './directory-link.ts';
 import { EffectRunner, type Granted } from './effects.ts';
 import { HandOver } from './hand-over.ts';
@@ -55,6 +61,8 @@ export class Pool {
   readonly handOver: HandOver;
   readonly view: PoolView;
   readonly presence: Presence;
+  /** Writes what waits for a later write. */
+  readonly flush: () => void;
   /** An instance before, whose window may be open still, has left something. */
   readonly recallsWindow: boolean;
 
@@ -106,6 +114,8 @@ export class Pool {
         heldBefore: stored.heldBefore,
         writtenBefore: stored.lastUsedAt,
         minuteBefore: stored.minute,
+        callsBefore: stored.calls,
+        log: () => callLogOf(link.definition),
         report: (isDetailed) => this.view.report(isDetailed),
       },
       startedAt,
@@ -163,6 +173,7 @@ export class Pool {
     const leases = new Leases({ shell, batch, renewals, proof, host });
     const handOver = new HandOver({ shell, link, batch, proof, leases });
     const acquires = new AcquireCalls({ shell, link, parked, pauseWaiters, handOver });
+    this.flush = () => rows.flush();
     this.shell = shell;
     this.link = link;
     this.proof = proof;

@@ -84,7 +84,12 @@ export function toldFrom({ known, used, peak, ended }: LoanReport): Told {
       ...calls,
       tenant: tenant ?? calls.caller,
       lane,
-      last: last.map(([id, beganMs, endedMs]) => ({ leaseId: leaseId(id), beganMs, endedMs })),
+      last: last.map(([id, beganMs, endedMs, requestId]) => ({
+        leaseId: leaseId(id),
+        beganMs,
+        endedMs,
+        ...(requestId === undefined ? {} : { requestId }),
+      })),
     })),
   };
 }

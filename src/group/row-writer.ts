@@ -36,6 +36,12 @@ export class RowWriter {
     });
   }
 
+  /** Writes what waits for a later write. */
+  flush(): void {
+    const { observation, now } = this.#parts;
+    this.#tryTo(() => observation.flush(now()));
+  }
+
   /** Makes the tables, and writes what there is so far. */
   open(): void {
     const { store, state } = this.#parts;
@@ -59,7 +65,7 @@ export class RowWriter {
     if (!state.bound.isStored) return;
     const at = now();
     const write = takeWrite(state, at);
-    bounds.write(write, write.bound.mark === 0 ? observation.takeMinute(at) : null);
+    bounds.write(write, write.bound.mark === 0 ? observation.takeAtRest(at) : null);
     const confirmed = (): void => {
       confirmWrite(state, write.bound.seq);
       onConfirmed();

@@ -75,7 +75,8 @@ export class Shell {
     observation.before(now);
     this.#answerDue(now);
     this.#step(event, now);
-    if (observation.after(event, now)) batch.soon(false);
+    const due = observation.after(event, now);
+    if (due !== null) batch.soon(due === 'bound');
     idleness.note(this.state, now);
     if (!isInUse(this.state)) link.leave();
     presence.note(!IS_NO_NEWS.has(event.kind));
@@ -115,7 +116,7 @@ export class Shell {
     const { effects, observation } = this.#parts;
     const wanted = step(this.state, event, now);
     // Before the effects: what they write is to have it.
-    observation.hear();
+    observation.hear(now);
     effects.run(wanted);
   }
 

@@ -40,5 +40,10 @@ export const azure = {
       note: 'As Microsoft answers there. Without max_tokens it reserves the most that the model can write.',
     },
   ],
+  requestId: {
+    header: 'apim-request-id',
+    source: 'https://github.com/BerriAI/litellm/issues/38090',
+    date: '2026-08-24',
+  },
   prices: CLOUD_PRICES.azure,
 } satisfies Provider;

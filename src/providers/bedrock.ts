@@ -30,5 +30,10 @@ export const bedrock = {
       note: 'Known of Claude 4 and assumed of its successors. Before it the number stood in front.',
     },
   ],
+  requestId: {
+    header: 'x-amzn-requestid',
+    source: 'https://github.com/BerriAI/litellm/issues/38357',
+    date: '2026-08-26',
+  },
   prices: CLOUD_PRICES.bedrock,
 } satisfies Provider;

@@ -68,12 +68,22 @@ export interface Provider {
    * The rate-limit headers that it sends. Absent: it sends none, or nobody has described them.
    */
   readonly limitHeaders?: HeaderProfile;
+  /** The header of its answers, in lower case, that names the call where `x-request-id` and `request-id` do not. */
+  readonly requestId?: RequestIdHeader;
   /** Its ways to refuse, in the order in which the rows of one stage are compared. */
   readonly refusals?: readonly RefusalRow[];
   readonly quirks?: RefusalQuirks;
   /** Its ways of counting calls and tokens. Later rows lie on earlier ones. */
   readonly counts?: readonly CountingRow[];
   readonly prices?: PriceList;
+}
+
+/** A header that names a call as the provider's support finds it. */
+interface RequestIdHeader {
+  readonly header: string;
+  readonly source: string;
+  /** When it was last known to hold, as `YYYY-MM-DD`. */
+  readonly date: string;
 }
 
 /** A concurrency limit that a provider is known to keep. */

@@ -132,6 +132,17 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
     },
   },
   {
+    id: 'log',
+    title: 'Log of calls',
+    help: 'Which calls have a line that is kept. Never what was asked or answered.',
+    fields: {
+      'log.days': 'Kept for',
+      'log.sample': 'Sample of the rest',
+      'log.slow_ms': 'Slow from',
+      'log.cost_usd': 'Dear from',
+    },
+  },
+  {
     id: 'spill',
     title: 'When it is full or out of reach',
     help: 'What becomes of a call that finds no room, or whose group cannot be asked.',

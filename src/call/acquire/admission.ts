@@ -1,4 +1,5 @@
 import type { RateRoom } from '../../core/parts/rate-room.ts';
+import type { CallNotes } from '../../core/words/call-notes.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
@@ -53,7 +54,8 @@ export interface Admission {
   readonly hasWaiters: boolean;
   /** Room in the limits of requests and tokens of the call's key, else of its narrowest group that has some. */
   readonly rates: readonly RateRoom[];
-  reportStatus(status: number): void;
+  /** Notes the upstream's answer, and what is known of the call besides. Undefined: nothing. */
+  reportAnswer(status: number, notes: CallNotes | undefined): void;
   /**
    * Tells the groups that want to know it that the upstream took the call. What its headers warn of is
    * about the narrowest group that stands for it. What it proves of other members their group is told in any case.

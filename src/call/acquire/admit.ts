@@ -195,8 +195,8 @@ function admissionOf(held: readonly One[], { env, table, members }: AdmitContext
     leaseIds: leases.map(({ lease }) => lease.leaseId),
     hasWaiters: leases.some(({ lease }) => lease.hasWaiters),
     rates: ratesToTell(held),
-    reportStatus: (status) => {
-      for (const { lease } of leases) lease.reportStatus(status);
+    reportAnswer: (status, notes) => {
+      for (const { lease } of leases) lease.reportAnswer(status, notes);
     },
     reportServed: (warning, { isMistake, blamed = [] }) => {
       // Of a group that the call bypasses there is nobody to tell.

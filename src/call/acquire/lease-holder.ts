@@ -4,6 +4,7 @@ import type {
   ResumeAnswer,
   ResumeRequest,
 } from '../../contract/rpc/group-rpc.ts';
+import type { CallNotes } from '../../core/words/call-notes.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
@@ -49,7 +50,7 @@ export type HeldLease = Pick<
   | 'leaseId'
   | 'wantsServed'
   | 'hasWaiters'
-  | 'reportStatus'
+  | 'reportAnswer'
   | 'report'
   | 'keep'
   | 'confirm'
@@ -74,6 +75,7 @@ export class LeaseHolder {
   #ttlMs: number;
   readonly #onKnown: () => void;
   #status: number | null = null;
+  #notes: CallNotes | undefined;
   #isReleased = false;
   /** Nothing was said of the lease by its id: only the instance that granted it can have heard of it. */
   #isSole = true;
@@ -117,9 +119,10 @@ export class LeaseHolder {
     return this.#self.leaseId;
   }
 
-  /** The upstream's status, told to the group with the next renewal or the release. */
-  reportStatus(status: number): void {
+  /** The upstream's status, told to the group with the next renewal or the release, and what is told with that alone. */
+  reportAnswer(status: number, notes?: CallNotes): void {
     this.#status = status;
+    this.#notes = notes;
   }
 
   /**
@@ -197,7 +200,13 @@ export class LeaseHolder {
     this.#isEndTold = true;
     try {
       if (lease === null) return await this.#releaseById(outcome, settlement);
-      const released = lease.release(outcome, this.#status, settlement, this.#isSole);
+      const released = lease.release(
+        outcome,
+        this.#status,
+        settlement,
+        this.#isSole,
+        ...this.#told(),
+      );
       await within(ANSWER_LOST_MS, released, this.#after);
     } catch {
       // Whatever failed: the object may have been reset, and errors after a reset do not say so.
@@ -208,6 +217,11 @@ export class LeaseHolder {
       const used = settlement ?? null;
       this.#onEnd?.({ outcome, status: this.#status, reason: this.#refusal, used });
     }
+  }
+
+  /** Notes that go with a release: most have none. */
+  #told(): [notes?: CallNotes] {
+    return this.#notes === undefined ? [] : [this.#notes];
   }
 
   async #move(pool: PoolSource, self: ResumeRequest): Promise<void> {
@@ -340,7 +354,14 @@ export class LeaseHolder {
       if (earlyMs > 0) await pause(earlyMs, this.#after);
       try {
         const held = this.#held();
-        const work = this.#pool().release(this.leaseId, outcome, this.#status, settlement, held);
+        const work = this.#pool().release(
+          this.leaseId,
+          outcome,
+          this.#status,
+          settlement,
+          held,
+          ...this.#told(),
+        );
         return await within(ANSWER_LOST_MS, work, this.#after);
       } catch {
         // The next try; after the last one the lease's TTL ends it.

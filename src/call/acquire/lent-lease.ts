@@ -1,4 +1,5 @@
 import type { ResumeRequest } from '../../contract/rpc/group-rpc.ts';
+import type { CallNotes } from '../../core/words/call-notes.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
@@ -30,6 +31,7 @@ export class LentLease implements HeldLease {
   /** The lease that the slot has become; null: it is lent. */
   #own: LeaseHolder | null = null;
   #status: number | null = null;
+  #notes: CallNotes | undefined;
   #isReleased = false;
   #callOff: (() => void) | null = null;
   readonly wantsServed = false;
@@ -43,9 +45,10 @@ export class LentLease implements HeldLease {
     return this.#parts.self.leaseId;
   }
 
-  reportStatus(status: number): void {
+  reportAnswer(status: number, notes?: CallNotes): void {
     this.#status = status;
-    this.#own?.reportStatus(status);
+    this.#notes = notes;
+    this.#own?.reportAnswer(status, notes);
   }
 
   report(signal: UpstreamSignal, isRepeat: boolean): void {
@@ -72,7 +75,9 @@ export class LentLease implements HeldLease {
       return this.#takeOwn().release(outcome, settlement);
     }
     const { loan, slot, way, self, onEnd } = this.#parts;
-    if (outcome === 'success') loan.note(self, slot, this.#status, this.#beganAt);
+    if (outcome === 'success') {
+      loan.note(self, slot, this.#status, this.#beganAt, this.#notes?.requestId);
+    }
     onEnd({ outcome, status: this.#status, reason: null, used: null });
     if (loan.takeBack(slot)) await giveBack(loan, [slot], way.pool, way.after);
     else seeToKeeper(loan, way);
@@ -90,7 +95,7 @@ export class LentLease implements HeldLease {
     const onKnown = (): void => loan.part(slot);
     const since = { grantedAt: this.#beganAt, renewedAt, ttlMs: LOAN_TTL_MS, onKnown };
     this.#own = new LeaseHolder(pool, { ...self, lent }, held, ctx, after, onEnd, since);
-    if (this.#status !== null) this.#own.reportStatus(this.#status);
+    if (this.#status !== null) this.#own.reportAnswer(this.#status, this.#notes);
     seeToKeeper(loan, way);
     return this.#own;
   }

@@ -45,7 +45,12 @@ interface Sum {
   >;
   calls: number;
   heldMs: number;
-  readonly last: (readonly [leaseId: string, beganAt: number, endedAt: number])[];
+  readonly last: (readonly [
+    leaseId: string,
+    beganAt: number,
+    endedAt: number,
+    requestId: string | undefined,
+  ])[];
 }
 
 /**
@@ -160,7 +165,13 @@ export class LocalLoan {
   }
 
   /** Notes a call that has ended well, for the next report. */
-  note(call: LentCall, slot: LocalSlot, status: number | null, beganAt: number): void {
+  note(
+    call: LentCall,
+    slot: LocalSlot,
+    status: number | null,
+    beganAt: number,
+    requestId?: string,
+  ): void {
     this.#peak = Math.max(this.#peak, this.#used.get(slot)?.atOnce ?? 0);
     const now = this.#clock.now();
     const { caller, tenant = caller, agent, upstream, model, lane = 'normal', leaseId } = call;
@@ -173,7 +184,7 @@ export class LocalLoan {
     }
     sum.calls += 1;
     sum.heldMs += now - beganAt;
-    sum.last.push([leaseId, beganAt, now]);
+    sum.last.push([leaseId, beganAt, now, requestId]);
     // Not each time, which would move all of them.
     if (sum.last.length >= 2 * LAST_MAX) sum.last.splice(0, LAST_MAX);
   }
@@ -186,9 +197,10 @@ export class LocalLoan {
       ...of,
       calls,
       heldMs,
-      last: last
-        .slice(-LAST_MAX)
-        .map(([id, beganAt, endedAt]) => [id, now - beganAt, now - endedAt] as const),
+      last: last.slice(-LAST_MAX).map(([id, beganAt, endedAt, requestId]) => {
+        const call = [id, now - beganAt, now - endedAt] as const;
+        return requestId === undefined ? call : ([...call, requestId] as const);
+      }),
     }));
     const used = this.#used.size - this.#owned.size;
     const known = this.#free.length + used;

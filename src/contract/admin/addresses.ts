@@ -30,6 +30,7 @@ export const ROUTE_ADDRESSES = {
   getHistory: { method: 'GET', path: '/groups/{name}/history' },
   streamEvents: { method: 'GET', path: '/events' },
   listDecisions: { method: 'GET', path: '/groups/{name}/decisions' },
+  findCalls: { method: 'GET', path: '/calls' },
   listWarnings: { method: 'GET', path: '/groups/{name}/warnings' },
   previewConfig: { method: 'POST', path: '/config/preview' },
   previewGroup: { method: 'POST', path: '/groups/{name}/preview' },

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { callLineSchema } from '../calls.ts';
 import { decisionInfoSchema } from '../decisions.ts';
 import { warningSchema } from '../warnings.ts';
 import { unreachableSchema } from './status-schemas.ts';
@@ -161,4 +162,39 @@ export const decisionsSchema = z.object({
 export const warningsSchema = z.object({
   warnings: z.array(warningSchema).describe('The latest first.'),
   unreachable: unreachableSchema,
+});
+
+/** A line of the log, and where it is from. */
+export const callSchema = callLineSchema
+  .extend({
+    group: z.string().describe('The group that the line is of.'),
+    partition: partition.describe('The partition. Null: the group is not split.'),
+  })
+  .describe('A call in one of its groups. A call of several groups has a line in each.');
+
+export const callsSchema = z.object({
+  calls: z.array(callSchema).describe('The latest first.'),
+  from: at.describe('Beginning of the time that was searched.'),
+  to: at.describe('End of it.'),
+  searched_to: at.describe('The calls of this answer are all that fit and were over since then.'),
+  next_cursor: z
+    .string()
+    .nullable()
+    .describe(
+      'For the parameter `cursor`: there may be more, also where this answer has none. Null: that was all.',
+    ),
+  pools: z
+    .object({
+      asked: z.int().min(0).describe('Pools that were asked.'),
+      left_out: z
+        .int()
+        .min(0)
+        .describe(
+          'Pools that were not, because there are too many or it took too long: name a group.',
+        ),
+    })
+    .describe('How far the search went.'),
+  unreachable: z
+    .array(unreachableSchema.element.extend({ group: z.string().describe('The group.') }))
+    .describe('Pools that did not answer. What they know is missing.'),
 });

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { callLogSchema } from './call-log.ts';
 import { LANES } from '../../core/words/ticket.ts';
 import { JURISDICTIONS, LOCATIONS } from './places.ts';
 import { limitsSchema, text } from './limits.ts';
@@ -222,6 +223,9 @@ export const groupSchema = z
       .boolean()
       .default(false)
       .describe('Counts tokens and cost of every call, though no limit of the group needs them.'),
+    log: callLogSchema
+      .prefault({})
+      .describe('Which calls have a line in the log that is kept, and for how long.'),
     feed_forward: feedForwardSchema
       .prefault({})
       .describe('When limit headers of the upstream make the group wait before it is refused.'),

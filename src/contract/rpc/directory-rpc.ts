@@ -127,6 +127,8 @@ export interface DirectoryRpc {
    */
   unlist(pool: ListedPool & { readonly jurisdiction?: Jurisdiction }): Promise<void>;
   pools(): Promise<ListedPool[]>;
+  /** Lists pools that have left the list at an instant or later, in epoch milliseconds, the last first: they have logs. */
+  pastPools(since: number): Promise<ListedPool[]>;
   /** Called by a pool that nobody has used for some seconds: it is asked for nothing and told of nothing until it wakes. */
   rest(pool: PresentPool): Promise<void>;
   /** Called by a pool that is in use again, or for the first time. */

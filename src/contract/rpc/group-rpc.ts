@@ -1,3 +1,4 @@
+import type { CallNotes } from '../../core/words/call-notes.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
@@ -8,6 +9,7 @@ import type { CallEstimate, Reserved, Settlement } from '../../core/words/usage.
 import type { PoolPreview } from './change-preview.ts';
 import type { GroupConfig } from '../config/config.ts';
 import type { PoolReport, WatchRequest } from './feed-rpc.ts';
+import type { CallQuery, CallsFound } from '../calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../decisions.ts';
 import type { PoolHistory } from '../history.ts';
 import type { PeriodCosts } from './costs-rpc.ts';
@@ -189,8 +191,13 @@ export interface LentCalls {
   readonly calls: number;
   /** How long they held their slots, together. */
   readonly heldMs: number;
-  /** The last of them: the id of each one's lease, and how long ago it began and ended. */
-  readonly last: readonly (readonly [leaseId: string, beganMs: number, endedMs: number])[];
+  /** The last of them: the id of each one's lease, how long ago it began and ended, and its upstream's own id of it. */
+  readonly last: readonly (readonly [
+    leaseId: string,
+    beganMs: number,
+    endedMs: number,
+    requestId?: string,
+  ])[];
 }
 
 /** Request by which an isolate gives lent slots back. */
@@ -253,13 +260,14 @@ export interface LeaseRpc extends Disposable {
   /**
    * Ends the lease; a second release changes nothing. `status` is the upstream's, or null. Without a
    * settlement the call counts as what was reserved for it. `isSole`: nothing was said of the lease by its id, so no
-   * other instance knows it. Absent: something may have been.
+   * other instance knows it. Absent: something may have been. `notes` are for whoever looks the call up.
    */
   release(
     outcome: Outcome,
     status: number | null,
     settlement?: Settlement,
     isSole?: boolean,
+    notes?: CallNotes,
   ): Promise<void>;
 }
 
@@ -325,6 +333,7 @@ export interface GroupRpc {
     status: number | null,
     settlement?: Settlement,
     held?: ResumeRequest,
+    notes?: CallNotes,
   ): Promise<void>;
   /** As on the lease, for a holder whose stub no longer works. */
   report(
@@ -348,6 +357,10 @@ export interface GroupRpc {
   costs(period: string): Promise<PeriodCosts>;
   /** The last decisions that the instance remembers, the latest first. */
   decisions(filter: DecisionFilter): Promise<DecisionInfo[]>;
+  /** Finds calls in the log that is kept of them, and among those decisions. */
+  calls(query: CallQuery): Promise<CallsFound>;
+  /** Writes what waits for a later write: the process is about to end. */
+  flush(): Promise<void>;
   /** The last warnings, the latest first. */
   warnings(): Promise<Warning[]>;
   /**

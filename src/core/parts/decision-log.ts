@@ -1,3 +1,4 @@
+import type { CallNotes } from '../words/call-notes.ts';
 import type { InstantMs, LeaseId } from '../words/ids.ts';
 import type { MemberId } from '../words/ids.ts';
 import type { Outcome } from '../words/outcome.ts';
@@ -84,6 +85,10 @@ export interface Decision {
   /** The end of its lease; null: it has none, or still holds it. */
   ended: Outcome | 'expired' | null;
   endedAt: InstantMs | null;
+  /** Its use, as its limits count it. Absent: nobody counts, or it is not over. */
+  used?: { readonly inputTokens: number; readonly outputTokens: number; readonly usd: number };
+  /** Words of its holder at its end. Absent: nothing. */
+  notes?: CallNotes;
   /** Granted by an earlier instance, which alone knows since when it waited. Absent: by this one. */
   readonly isOfEarlier?: true;
   /** It ran on a lent slot, and asked nobody. Absent: it asked. */

@@ -72,6 +72,8 @@ export interface ToldCall {
   /** How long ago it began and ended. */
   readonly beganMs: number;
   readonly endedMs: number;
+  /** The upstream's own id of it. Absent: it named none. */
+  readonly requestId?: string;
 }
 
 /** The report of a keeper on its loan. */

@@ -148,6 +148,14 @@ export class History {
     }
   }
 
+  /** Writes all that is not on disk: nothing more will happen in the open minute. */
+  flush(state: GroupState, now: InstantMs): void {
+    this.write(state, true, now);
+    if (!this.#hasNews || this.#isTaken) return;
+    this.#rows.write(this.#open(state, now), this.#minuteAt + MINUTE_MS);
+    this.#hasNews = false;
+  }
+
   /** Reads the points from `fromMs` up to `toMs`, the open minute included, in steps of `stepMs`. */
   read(
     state: GroupState,

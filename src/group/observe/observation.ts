@@ -1,5 +1,7 @@
 import { directoryOf, feedOf, type Env } from '../../env.ts';
 import type { PoolReport } from '../../contract/rpc/feed-rpc.ts';
+import type { CallQuery, CallsFound, StoredCall } from '../../contract/calls.ts';
+import type { CallLogConfig } from '../../contract/config/call-log.ts';
 import type { HistoryPoint, PoolHistory } from '../../contract/history.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import type { Warning } from '../../contract/warnings.ts';
@@ -10,6 +12,9 @@ import { markOf } from '../../core/parts/bound.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { PoolIdentity, WarningBounds } from '../definition.ts';
 import { isInUse } from '../idleness.ts';
+import type { LeftAtRest } from '../bound-store.ts';
+import { CallLog } from './call-log.ts';
+import { CallRows } from './call-rows.ts';
 import { FeedLink } from './feed-link.ts';
 import { HistoryRows } from './history-rows.ts';
 import { History, waitQuantiles } from './history.ts';
@@ -35,6 +40,10 @@ interface Watched {
   readonly writtenBefore: InstantMs | null;
   /** The minute in which the instance before fell idle. Null: none. */
   readonly minuteBefore: HistoryPoint | null;
+  /** Lines of the log that it has left in no row. */
+  readonly callsBefore: readonly StoredCall[];
+  /** Which calls are kept in the log. */
+  readonly log: () => CallLogConfig;
   readonly report: (isDetailed: boolean) => PoolReport;
 }
 
@@ -43,6 +52,7 @@ export class Observation {
   readonly feed: FeedLink;
   readonly #state: GroupState;
   readonly #history: History;
+  readonly #calls: CallLog;
   readonly #warnings: Warnings;
   readonly #markers: Markers;
   readonly #violations: ViolationLog;
@@ -61,6 +71,8 @@ export class Observation {
       heldBefore,
       writtenBefore,
       minuteBefore,
+      callsBefore,
+      log,
       report,
     }: Watched,
     now: InstantMs,
@@ -77,6 +89,7 @@ export class Observation {
       const lost = writtenBefore === null ? null : this.#history.lostSince(writtenBefore, now);
       this.#markers.noteReset(heldBefore, lost, now);
     }
+    this.#calls = new CallLog(new CallRows(tables), log, callsBefore);
     this.feed = new FeedLink(store, report, {
       hub: () => feedOf(env),
       waitUntil: (work) => ctx.waitUntil(work),
@@ -92,23 +105,28 @@ export class Observation {
   /** Notes that an event comes. */
   before(now: InstantMs): void {
     const minute = this.#history.turn(this.#state, now);
+    if (minute !== null) this.#calls.endMinute();
     if (minute !== null) this.#warnings.noteMinute(this.#state, minute, this.#bounds(), now);
   }
 
   /** Notes what a step of the core has decided and ended. */
-  hear(): void {
+  hear(now: InstantMs): void {
     this.#history.hear(this.#state);
+    this.#calls.note(this.#state.decisions, now);
   }
 
-  /** Notes an event that was applied. True: there is something to write soon. */
-  after(event: GroupEvent, now: InstantMs): boolean {
+  /** Notes an event that was applied. Returns what is to be written soon: the bound with all else, or all else. Null: nothing. */
+  after(event: GroupEvent, now: InstantMs): 'bound' | 'rest' | null {
     this.#history.note(this.#state, now);
     this.#markers.note(this.#state, event, now);
     this.#warnings.note(this.#state, this.#bounds(), now);
     this.#violations.note(this.#state.totals.violations, now);
     this.feed.note(now);
-    if (!this.#tables.isOpen) return false;
-    return this.#markers.isDue || this.#history.isDue(isCarried(this.#state), now);
+    if (!this.#tables.isOpen) return null;
+    const isHistoryDue = this.#history.isDue(isCarried(this.#state), now);
+    // The one row that a pool without slots in use writes is to carry the lines too.
+    if (isHistoryDue && this.#calls.hasUnkept && !isCarried(this.#state)) return 'bound';
+    return isHistoryDue || this.#markers.isDue || this.#calls.isDue ? 'rest' : null;
   }
 
   /** Writes what is due, in the transaction of whoever writes anyway. */
@@ -116,17 +134,33 @@ export class Observation {
     if (!this.#tables.isOpen) return;
     this.#history.write(this.#state, isCarried(this.#state), now);
     this.#markers.write();
+    this.#calls.write();
   }
 
-  /** Takes the open minute of a pool that falls idle, to be kept with its bound. */
-  takeMinute(now: InstantMs): HistoryPoint | null {
-    return this.#history.takeOpen(this.#state, now);
+  /** Takes what is to be kept with the bound of a pool that falls idle. */
+  takeAtRest(now: InstantMs): LeftAtRest {
+    const minute = this.#history.takeOpen(this.#state, now);
+    const calls = this.#calls.carry();
+    return { ...(minute !== null && { minute }), ...(calls.length > 0 && { calls }) };
+  }
+
+  /** Writes all that is not on disk: nothing will come any more. */
+  flush(now: InstantMs): void {
+    if (!this.#tables.isOpen) return;
+    this.#history.flush(this.#state, now);
+    this.#markers.write();
+    this.#calls.write(true);
   }
 
   history(fromMs: number, toMs: number, stepMs: number, now: InstantMs): PoolHistory {
     const points = this.#history.read(this.#state, fromMs, toMs, stepMs, now);
     const markers = this.#markers.read(fromMs, toMs);
     return { now, points, markers, gaps: this.#markers.gaps(fromMs, toMs) };
+  }
+
+  /** Finds calls in the log, and among those that the pool remembers. */
+  calls(filter: CallQuery, now: InstantMs): CallsFound {
+    return this.#calls.search(filter, this.#state.decisions, now);
   }
 
   warnings(): Warning[] {

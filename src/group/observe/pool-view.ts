@@ -2,6 +2,7 @@ import type { PoolPreview } from '../../contract/rpc/change-preview.ts';
 import type { PoolReport, WatchRequest } from '../../contract/rpc/feed-rpc.ts';
 import type { PeriodCosts } from '../../contract/rpc/costs-rpc.ts';
 import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
+import type { CallQuery, CallsFound } from '../../contract/calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../../contract/decisions.ts';
 import type { PoolHistory } from '../../contract/history.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
@@ -64,6 +65,10 @@ export class PoolView {
   decisions(filter: DecisionFilter): DecisionInfo[] {
     this.#tick();
     return decisionInfos(this.#state, filter);
+  }
+
+  calls(filter: CallQuery): CallsFound {
+    return this.#parts.observation.calls(filter, this.#tick());
   }
 
   warnings(): Warning[] {

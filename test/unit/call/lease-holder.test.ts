@@ -86,7 +86,7 @@ it('a short call never renews', async () => {
 
 it('renews again as soon as the parked renewal is answered, and tells the status', async () => {
   const { holder, lease, renewals, work } = setUp();
-  holder.reportStatus(200);
+  holder.reportAnswer(200);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(lease.renew).toHaveBeenCalledExactlyOnceWith(200);
   renewals[0]?.resolve('ok');
@@ -326,7 +326,7 @@ describe('a lease that is moved to another pool', () => {
     const { holder, lease } = setUp();
     const there = scriptedLease();
     const { resume, pool } = otherPool(granted(there.lease, 9));
-    holder.reportStatus(200);
+    holder.reportAnswer(200);
     holder.moveTo(() => pool, to);
     await vi.advanceTimersByTimeAsync(0);
     expect(resume).toHaveBeenCalledWith(

@@ -74,6 +74,7 @@ const SAMPLES: Record<string, Sample> = {
   getGroupStatus: { before: split('two'), path: { name: 'two' } },
   getHistory: { before: () => held('past'), path: { name: 'past' }, query: '?step=60' },
   listDecisions: { before: () => refused('why'), path: { name: 'why' }, query: '?limit=2' },
+  findCalls: { before: () => refused('looked-up'), query: '?q=looked-up&limit=2' },
   listWarnings: { before: () => refused('warned'), path: { name: 'warned' } },
   listLeases: { before: () => held('busy'), path: { name: 'busy' } },
   releaseLease: {

@@ -202,6 +202,8 @@ const CALLS: Readonly<Record<keyof GroupRpc, true>> = {
   history: true,
   costs: true,
   decisions: true,
+  calls: true,
+  flush: true,
   warnings: true,
   preview: true,
   waiters: true,

@@ -1,0 +1,108 @@
+import type { StoredCall } from '../../contract/calls.ts';
+import type { CallLogConfig } from '../../contract/config/call-log.ts';
+import type { Decision } from '../../core/parts/decision-log.ts';
+import { attemptOf } from '../../core/stats.ts';
+import type { TicketId } from '../../core/words/ids.ts';
+
+/** Maximum length of a text that callers or upstreams write. */
+const TEXT_LENGTH_MAX = 128;
+
+/** Tells whether a call was over with a decision: not where it goes on elsewhere, or asks once more. */
+export function isEnd({ decided, ended }: Decision): boolean {
+  if (decided === 'moved' || decided === 'declined') return false;
+  return ended !== 'unused';
+}
+
+/** Finds why a call that is over has a line. Null: it has none. */
+export function keptFor(decision: Decision, log: CallLogConfig): StoredCall['kept_for'] | null {
+  const { leaseId, ticket, notes, used } = decision;
+  if (wasRefused(decision)) return 'refused';
+  if (attemptOf(leaseId) > 1 || (notes?.sent ?? 1) > 1) return 'retried';
+  const { waitedMs, heldMs } = timesOf(decision);
+  const longest = Math.max(waitedMs ?? 0, heldMs ?? 0);
+  if (log.slow_ms !== null && longest >= log.slow_ms) return 'slow';
+  if (log.cost_usd !== null && used !== undefined && used.usd >= log.cost_usd) return 'cost';
+  return chanceOf(ticket.id) < log.sample ? 'sample' : null;
+}
+
+function wasRefused({ decided, ended, upstreamSignal, upstreamStatus }: Decision): boolean {
+  if (decided === 'rejected') return true;
+  if (ended === 'failed' || ended === 'refused' || ended === 'expired') return true;
+  if ((upstreamStatus ?? 0) >= 400) return true;
+  return upstreamSignal !== null && upstreamSignal.kind !== 'served';
+}
+
+function timesOf({ isOfEarlier, arrivedAt, decidedAt, decided, endedAt }: Decision): {
+  readonly waitedMs: number | null;
+  readonly heldMs: number | null;
+} {
+  return {
+    waitedMs: isOfEarlier === true ? null : Math.max(0, decidedAt - arrivedAt),
+    heldMs: decided === 'granted' && endedAt !== null ? Math.max(0, endedAt - decidedAt) : null,
+  };
+}
+
+/** A number from 0 up to 1 that is the same for all attempts of a call, in all its groups (FNV-1a). */
+function chanceOf(ticket: TicketId): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < ticket.length; at += 1) {
+    hash = Math.imul(hash ^ ticket.charCodeAt(at), 0x01000193);
+  }
+  // Its last letters move only the low bits, and ids that are counted up differ in nothing else.
+  hash = Math.imul(hash ^ (hash >>> 16), 0x45d9f3b);
+  return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32;
+}
+
+/** Makes the line of a call. */
+export function lineOf(decision: Decision, why: StoredCall['kept_for'], at: number): StoredCall {
+  const { ticket, leaseId, waitedFor, rejection, upstreamStatus, upstreamSignal } = decision;
+  const { holder, lane, slots } = ticket;
+  const { agent, model } = holder;
+  const { notes, used } = decision;
+  const { waitedMs, heldMs } = timesOf(decision);
+  const member = decision.placed?.member ?? null;
+  return {
+    at,
+    lease: text(leaseId),
+    tenant: text(holder.tenant),
+    key: text(holder.caller),
+    upstream: text(holder.upstream),
+    outcome: outcomeOf(decision),
+    kept_for: why,
+    ...(agent !== null && { agent: text(agent) }),
+    ...(member !== null && { member: text(member) }),
+    ...(model !== null && { model: text(model) }),
+    ...(lane !== 'normal' && { lane }),
+    ...(slots !== 1 && { slots }),
+    ...(waitedMs !== null && { waited_ms: Math.round(waitedMs) }),
+    ...(waitedFor !== null && { waited_for: waitedFor }),
+    ...(heldMs !== null && { held_ms: Math.round(heldMs) }),
+    ...(rejection !== null && { rejection: rejection.reason }),
+    ...(upstreamStatus !== null && { upstream_status: upstreamStatus }),
+    ...(upstreamSignal !== null && { upstream_said: upstreamSignal.kind }),
+    ...(notes?.requestId !== undefined && { upstream_request_id: text(notes.requestId) }),
+    ...sentOf(decision),
+    ...(used !== undefined && {
+      input_tokens: used.inputTokens,
+      output_tokens: used.outputTokens,
+      cost_usd: used.usd,
+    }),
+  };
+}
+
+/** An answer that is there was asked for once at the least. */
+function sentOf({ notes, upstreamStatus }: Decision): Pick<StoredCall, 'sent'> {
+  if (notes?.sent !== undefined) return { sent: notes.sent };
+  return upstreamStatus === null ? {} : { sent: 1 };
+}
+
+function outcomeOf({ decided, ended }: Decision): StoredCall['outcome'] {
+  if (decided === 'rejected') return 'rejected';
+  if (decided !== 'granted') return 'left';
+  if (ended === null) return 'in_flight';
+  return ended === 'unused' ? 'left' : ended;
+}
+
+function text(written: string): string {
+  return written.slice(0, TEXT_LENGTH_MAX);
+}

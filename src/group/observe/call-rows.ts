@@ -1,0 +1,136 @@
+import type { StoredCall } from '../../contract/calls.ts';
+import type { Tables } from '../tables.ts';
+
+/** Rows of a pool's log: one for each minute of seven days. */
+export const CALL_ROWS_MAX = 10_080;
+
+/** Rows that are read at once. */
+const CHUNK = 64;
+
+/** One row: calls that were over one after the other. */
+export interface CallRow {
+  readonly sequence: number;
+  /** When the first of them was over, and the last. */
+  readonly at: number;
+  readonly until: number;
+  /** Empty where none of them can fit. */
+  readonly calls: readonly StoredCall[];
+}
+
+type Columns = Record<'sequence' | 'at' | 'until', number> & { readonly data: string | null };
+
+/**
+ * The rows of one pool's log of calls. Each has its place in a ring, as those of the history: a new one is written over the
+ * oldest, and nothing is deleted.
+ */
+export class CallRows {
+  readonly #tables: Tables;
+  /** Number of the last row; -1: there is none. Null: this instance has not looked. */
+  #last: number | null = null;
+
+  constructor(tables: Tables) {
+    this.#tables = tables;
+    tables.declare(
+      'CREATE TABLE IF NOT EXISTS call_log (slot INTEGER PRIMARY KEY, sequence INTEGER NOT NULL, at INTEGER NOT NULL, until INTEGER NOT NULL, data TEXT NOT NULL)',
+    );
+  }
+
+  write(calls: readonly StoredCall[]): void {
+    const sequence = this.#findLast() + 1;
+    this.#tables.write(
+      `INSERT INTO call_log (slot, sequence, at, until, data) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (slot) DO UPDATE SET sequence = excluded.sequence, at = excluded.at,
+       until = excluded.until, data = excluded.data`,
+      sequence % CALL_ROWS_MAX,
+      sequence,
+      calls[0]?.at ?? 0,
+      calls.at(-1)?.at ?? 0,
+      JSON.stringify(calls),
+    );
+    this.#last = sequence;
+  }
+
+  /** Finds when the last call was over that is written. Null: none is. */
+  writtenUntil(): number | null {
+    const last = this.#findLast();
+    const [row] = this.#tables.read<{ until: number }>(
+      'SELECT until FROM call_log WHERE slot = ?',
+      Math.max(0, last) % CALL_ROWS_MAX,
+    );
+    return row?.until ?? null;
+  }
+
+  /**
+   * Reads rows, the latest first, from those that begin before `toMs` on. Only those are read whole in which one of the texts
+   * stands.
+   */
+  *read(toMs: number, texts: readonly string[]): Generator<CallRow> {
+    let next = this.#lastBefore(toMs);
+    const oldest = Math.max(0, this.#findLast() - CALL_ROWS_MAX + 1);
+    while (next >= oldest) {
+      const first = Math.max(oldest, next - CHUNK + 1, next - (next % CALL_ROWS_MAX));
+      const rows = this.#chunk(first, next, texts);
+      if (rows.length === 0) return;
+      yield* rows;
+      next = first - 1;
+    }
+  }
+
+  #chunk(first: number, last: number, texts: readonly string[]): CallRow[] {
+    const fits = texts.length === 0 ? '1' : texts.map(() => 'instr(data, ?) > 0').join(' OR ');
+    return this.#tables
+      .read<Columns>(
+        `SELECT sequence, at, until, CASE WHEN ${fits} THEN data END AS data FROM call_log
+         WHERE slot BETWEEN ? AND ? AND sequence BETWEEN ? AND ? ORDER BY slot DESC`,
+        ...texts,
+        first % CALL_ROWS_MAX,
+        last % CALL_ROWS_MAX,
+        first,
+        last,
+      )
+      .map(({ data, ...row }) => ({
+        ...row,
+        calls: data === null ? [] : (JSON.parse(data) as StoredCall[]),
+      }));
+  }
+
+  /** Finds the last row that begins before an instant, by halves: rows follow one another in time. */
+  #lastBefore(toMs: number): number {
+    const last = this.#findLast();
+    let low = Math.max(0, last - CALL_ROWS_MAX + 1) - 1;
+    let high = last;
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      const [row] = this.#tables.read<{ at: number }>(
+        'SELECT at FROM call_log WHERE slot = ?',
+        middle % CALL_ROWS_MAX,
+      );
+      if ((row?.at ?? Infinity) < toMs) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  /** Finds the number of the last row, by halves: from the first place on, numbers rise by one up to the last that was written. */
+  #findLast(): number {
+    if (this.#last !== null) return this.#last;
+    const first = this.#sequenceAt(0);
+    let low = 0;
+    let high = first === null ? 0 : CALL_ROWS_MAX - 1;
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (this.#sequenceAt(middle) === (first ?? 0) + middle) low = middle;
+      else high = middle - 1;
+    }
+    this.#last = first === null ? -1 : first + low;
+    return this.#last;
+  }
+
+  #sequenceAt(slot: number): number | null {
+    const [row] = this.#tables.read<{ sequence: number }>(
+      'SELECT sequence FROM call_log WHERE slot = ?',
+      slot,
+    );
+    return row?.sequence ?? null;
+  }
+}

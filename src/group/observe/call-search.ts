@@ -1,0 +1,82 @@
+import type { CallQuery, CallsFound, StoredCall } from '../../contract/calls.ts';
+import { ticketOf, type LeaseId } from '../../core/words/ids.ts';
+import type { CallRow } from './call-rows.ts';
+
+/** Maximum rows that one search of a pool reads. The next one goes on where it ended. */
+const ROWS_READ_MAX = 1_000;
+
+/** Finds calls in rows, which come the latest first. `unwritten`: those that are in no row yet, the latest first. */
+export function searchCalls(
+  filter: CallQuery,
+  unwritten: readonly StoredCall[],
+  rows: Iterable<CallRow>,
+): CallsFound {
+  const { fromMs, limit } = filter;
+  const fits = fitting(filter);
+  const calls = unwritten.filter(fits);
+  let doneTo = unwritten.at(-1)?.at ?? Infinity;
+  let read = 0;
+  for (const row of rows) {
+    if (row.until < fromMs) break;
+    const isEnough = calls.length >= limit || read >= ROWS_READ_MAX;
+    // Those of one instant are found together, or a search that begins before it would miss some.
+    if (isEnough && row.until < doneTo) return { calls, doneTo };
+    read += 1;
+    doneTo = Math.min(doneTo, row.at);
+    calls.push(...row.calls.filter(fits).toReversed());
+  }
+  return { calls, doneTo: fromMs };
+}
+
+/** Lists texts of which one must stand in a row that has a call which fits; empty: any row may. */
+export function textsOf({
+  anyOf,
+  leases,
+  agent,
+  tenant,
+  key,
+  model,
+  requestId,
+}: CallQuery): string[] {
+  // The rarest first: the others would let more rows pass.
+  const wanted =
+    leases ?? anyOf ?? one(requestId) ?? one(agent) ?? one(key) ?? one(tenant) ?? one(model);
+  // As they stand in JSON.
+  return (wanted ?? []).map((text) => JSON.stringify(text).slice(1, -1));
+}
+
+function one(text: string | undefined): string[] | undefined {
+  return text === undefined ? undefined : [text];
+}
+
+/** Makes the test of a filter. */
+export function fitting(filter: CallQuery): (call: StoredCall) => boolean {
+  const { fromMs, toMs, agent, tenant, key, model, requestId, outcome } = filter;
+  const anyOf = filter.anyOf && new Set(filter.anyOf);
+  const leases = filter.leases && new Set(filter.leases);
+  return (call) => {
+    if (call.at < fromMs || call.at >= toMs) return false;
+    if (leases !== undefined && !namesLease(leases, call)) return false;
+    if (anyOf !== undefined && !namesAny(anyOf, call)) return false;
+    return (
+      (agent === undefined || call.agent === agent) &&
+      (tenant === undefined || call.tenant === tenant) &&
+      (key === undefined || call.key === key) &&
+      (model === undefined || call.model === model) &&
+      (requestId === undefined || call.upstream_request_id === requestId) &&
+      (outcome === undefined || call.outcome === outcome)
+    );
+  };
+}
+
+function namesLease(names: ReadonlySet<string>, { lease }: StoredCall): boolean {
+  return names.has(lease) || names.has(ticketOf(lease as LeaseId));
+}
+
+function namesAny(names: ReadonlySet<string>, call: StoredCall): boolean {
+  const { agent, tenant, key, model, upstream_request_id: requestId } = call;
+  return (
+    namesLease(names, call) ||
+    [agent, tenant, key, model, requestId].some((name) => name !== undefined && names.has(name))
+  );
+}
