@@ -2,6 +2,7 @@ import type { Agent, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { TlsAgent } from './tls-agent.ts';
+import { promised } from './wait.ts';
 
 /** How a caller leaves: in good order, with a reset, or by closing its own direction alone. */
 export type Leaving = 'close' | 'reset' | 'half_close';
@@ -61,8 +62,8 @@ export function openCall(options: CallOptions): OpenCall {
     agent: agent ?? own ?? false,
     headers: withLength(headers, body),
   });
-  const answered = Promise.withResolvers<number | null>();
-  const ended = Promise.withResolvers<CallEnd>();
+  const answered = promised<number | null>();
+  const ended = promised<CallEnd>();
   let answer: IncomingMessage | null = null;
   let text = '';
   let problem: string | null = null;

@@ -1,6 +1,7 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { connect, constants } from 'node:http2';
 import type { CallOptions } from './call.ts';
+import { promised } from './wait.ts';
 
 /** How a caller leaves: it takes back the call alone, or closes the whole connection. */
 export type H2Leaving = 'stream_reset' | 'connection_close';
@@ -16,7 +17,7 @@ export interface OpenH2Call {
 export function openH2Call({ url, headers, body }: CallOptions): OpenH2Call {
   const { origin, pathname, search } = new URL(url);
   const session: ClientHttp2Session = connect(origin);
-  const answered = Promise.withResolvers<number | null>();
+  const answered = promised<number | null>();
   const stream = session.request({ ...headers, ':method': 'POST', ':path': pathname + search });
   for (const each of [session, stream]) {
     each.on('error', () => answered.resolve(null));

@@ -18,3 +18,14 @@ export async function until(
   }
   return performance.now() - startedAt;
 }
+
+/** Makes a promise that is settled from outside. Node 20 has none of its own. */
+export function promised<Value>() {
+  let resolve: (value: Value) => void = () => undefined;
+  let reject: (error: unknown) => void = () => undefined;
+  const promise = new Promise<Value>((onValue, onError) => {
+    resolve = onValue;
+    reject = onError;
+  });
+  return { promise, resolve, reject };
+}

@@ -1,7 +1,8 @@
+import { spawn } from 'node:child_process';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type * as Sqlite from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** How long another process may take to let go of a folder, as at a restart. */
@@ -15,20 +16,31 @@ export interface FolderLock {
   release(): Promise<void>;
 }
 
+/** A lock that is held until it is let go of, or the process ends. */
+interface Held {
+  letGo(): void;
+}
+
 /** Locks that are held: one that nobody refers to would be let go with its garbage. */
-const held = new Set<DatabaseSync>();
+const held = new Set<Held>();
 
 /**
  * Takes a lock that the process holds and the kernel lets go of, however it ends: no file says that somebody is
  * there who is not. It holds between containers too, if they share the file system and the machine.
- * SQLite has the one lock for files that works alike everywhere. Null: another one has it.
+ * SQLite has the one lock for files that works alike everywhere, and Node from 22.13 on has SQLite. Null: another one has it.
  */
-function tryLock(path: string): DatabaseSync | null {
+async function tryLock(path: string): Promise<Held | null> {
+  const sqlite = process.getBuiltinModule('node:sqlite') as typeof Sqlite | undefined;
+  const lock = sqlite === undefined ? await lockByProgram(path) : lockBySqlite(sqlite, path);
+  if (lock !== null) held.add(lock);
+  return lock;
+}
+
+function lockBySqlite({ DatabaseSync }: typeof Sqlite, path: string): Held | null {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
     database.exec('BEGIN EXCLUSIVE');
-    held.add(database);
-    return database;
+    return { letGo: () => database.close() };
   } catch (error) {
     database.close();
     if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return null;
@@ -36,10 +48,27 @@ function tryLock(path: string): DatabaseSync | null {
   }
 }
 
+/** Takes it by flock, which holds it as long as a pipe is open whose end only this process has. */
+async function lockByProgram(path: string): Promise<Held | null> {
+  const args = ['-n', '-x', path, 'sh', '-c', 'echo held; cat >/dev/null'];
+  const child = spawn('flock', args, { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+  const outcome = await new Promise<'held' | 'busy' | 'missing'>((resolve) => {
+    child.once('error', () => resolve('missing'));
+    child.once('exit', () => resolve('busy'));
+    child.stdout.once('data', () => resolve('held'));
+  });
+  if (outcome === 'missing') {
+    throw new Error('To hold its data folder it needs Node 22.13 or newer, or the program flock.');
+  }
+  if (outcome === 'busy') return null;
+  child.unref();
+  return { letGo: () => child.stdin.end() };
+}
+
 /** Says in the folder who has it. */
-async function claimed(lock: DatabaseSync, ownerPath: string): Promise<FolderLock> {
+async function claimed(lock: Held, ownerPath: string): Promise<FolderLock> {
   const letGo = (): void => {
-    if (held.delete(lock)) lock.close();
+    if (held.delete(lock)) lock.letGo();
   };
   try {
     await writeFile(ownerPath, `process ${process.pid} on ${hostname()}`);
@@ -60,7 +89,7 @@ export async function lockFolder(dataDir: string): Promise<FolderLock> {
   const ownerPath = join(dataDir, 'serve.owner');
   const deadline = performance.now() + LOCK_WAIT_MS;
   for (;;) {
-    const lock = tryLock(join(dataDir, 'serve.lock'));
+    const lock = await tryLock(join(dataDir, 'serve.lock'));
     if (lock !== null) {
       return claimed(lock, ownerPath);
     }

@@ -33,7 +33,12 @@ export function runScript(
   env: NodeJS.ProcessEnv = {},
   through: readonly string[] = [],
 ): Script {
-  const [program = '', ...rest] = [...through, process.execPath, ...args];
+  return runProgram([...through, process.execPath, ...args], env);
+}
+
+/** Runs any program, in the project's folder. */
+export function runProgram(command: readonly string[], env: NodeJS.ProcessEnv): Script {
+  const [program = '', ...rest] = command;
   const child: ChildProcess = spawn(program, rest, {
     cwd: ROOT,
     env: cleanEnv(env),

@@ -8,6 +8,7 @@ interface Package {
 }
 
 interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
   readonly overrides: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
@@ -23,7 +24,9 @@ const versionsOf = (name: string) =>
     .map(([, { version }]) => version);
 
 it('tests, development, deploys and `npm run serve` have one runtime', () => {
-  const { workerd, wrangler } = manifest.devDependencies;
+  // The package brings the runtime along; what builds it stays here.
+  const { workerd } = manifest.dependencies;
+  const { wrangler } = manifest.devDependencies;
   const { miniflare } = packages['node_modules/wrangler']?.dependencies ?? {};
   expect(versionsOf('workerd')).toEqual([workerd]);
   expect(versionsOf('wrangler')).toEqual([wrangler]);

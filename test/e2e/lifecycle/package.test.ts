@@ -1,0 +1,105 @@
+// The package as people get it: packed, installed into an empty folder, run by the Node of the machine.
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ensureBuilt, ROOT } from '../../../scripts/serve/build.ts';
+import { startStrictUpstream, type StrictUpstream } from '../../strict-upstream/strict-upstream.ts';
+import { runToEnd } from '../support/command-line.ts';
+import { runProgram, type Script } from '../support/lifecycle-script.ts';
+import { practiceConfig, STAGE_TOKEN } from '../support/lifecycle-stage.ts';
+import { until } from '../support/lifecycle-wait.ts';
+
+const run = promisify(execFile);
+
+/** A registry that is slow, or the copies of an earlier installation. */
+const INSTALLING = 300_000;
+
+/** The machine's own programs: without the Node that the project brings along. */
+const MACHINE_PATH = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .filter((folder) => !folder.includes('node_modules'))
+  .join(delimiter);
+
+let folder: string;
+let upstream: StrictUpstream;
+let served: Script | undefined;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'headgate-package-'));
+  upstream = await startStrictUpstream();
+  await ensureBuilt();
+  const quick = { cwd: ROOT, env: { ...process.env, NODE_ENV: 'production' } };
+  await run('npm', ['run', 'build:cli'], quick);
+  // Worker and dashboard are built already; others serve them at this moment.
+  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], quick);
+  const [tarball = ''] = await readdir(folder);
+  await writeFile(join(folder, 'package.json'), '{ "private": true }');
+  const options = ['--prefer-offline', '--omit=dev', '--no-audit', '--no-fund'];
+  await run('npm', ['install', ...options, `./${tarball}`], { cwd: folder });
+}, INSTALLING);
+
+afterAll(async () => {
+  await served?.end();
+  await upstream.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const env = (url: string): NodeJS.ProcessEnv => ({
+  PATH: MACHINE_PATH,
+  HEADGATE_URL: url,
+  HEADGATE_TOKEN: STAGE_TOKEN,
+});
+
+/** Starts the installed program itself: npx does not pass signals on. */
+function serve(more: NodeJS.ProcessEnv = {}, ...args: string[]): Script {
+  const program = join(folder, 'node_modules', '.bin', 'headgate');
+  const data = ['--port', '0', '--data', join(folder, 'data')];
+  return runProgram([program, 'serve', ...data, ...args], { PATH: MACHINE_PATH, ...more });
+}
+
+it('serves a call, is looked at, and stops, without the project', async () => {
+  const config = join(folder, 'headgate.json');
+  await writeFile(config, JSON.stringify(practiceConfig(2)(upstream)));
+  served = serve({ ADMIN_TOKEN: STAGE_TOKEN }, '--config', config);
+  const [, url = ''] = await served.untilPrinted(/listens on (http:[^\s,]+),/);
+
+  const answer = await fetch(`${url}/practice/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: 'Bearer sk-caller' },
+    body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello.' }] }),
+  });
+  expect(answer.status).toBe(200);
+  await answer.text();
+  expect(upstream.stats()).toMatchObject({ total: 1, peak: 1 });
+  expect(await (await fetch(`${url}/admin`)).text()).toMatch(/<script type="module"[^>]+src="/);
+
+  const npx = (...command: string[]) =>
+    runToEnd(['npx', '--no-install', 'headgate', ...command], { cwd: folder, env: env(url) });
+  const status = await npx('status');
+  expect([status.code, status.out]).toEqual([0, expect.stringMatching(/^practice +flowing +/m)]);
+  expect((await npx('doctor')).code).toBe(0);
+  expect((await npx('canary', '--help')).out).toContain('Usage: headgate canary --url URL');
+  await until('its slot is free', async () =>
+    /^practice +\S+ +0 /m.test((await npx('status')).out),
+  );
+
+  served.kill('SIGTERM');
+  expect(await served.exited).toBe(0);
+});
+
+it('has a folder for itself, with whatever Node', async () => {
+  served = serve();
+  await served.untilPrinted(/listens on/);
+  const second = serve();
+  expect(await second.exited).toBe(1);
+  expect(second.output()).toContain('Another Headgate');
+  served.kill('SIGKILL');
+  await served.exited;
+  const third = serve();
+  await third.untilPrinted(/listens on/);
+  third.kill('SIGTERM');
+  expect(await third.exited).toBe(0);
+});
