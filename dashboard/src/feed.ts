@@ -147,8 +147,13 @@ function connect(): void {
       detail.value = data;
     });
   });
+  on<{ warnings: Warning[] }>('warnings', (data) => (warnings.value = data.warnings));
   on<Warning>('warning', (data) => {
-    warnings.value = [data, ...warnings.value].slice(0, WARNINGS_MAX);
+    // One that is over comes again, as it is now.
+    const before = warnings.value;
+    warnings.value = before.some(({ id }) => id === data.id)
+      ? before.map((each) => (each.id === data.id ? data : each))
+      : [data, ...before].slice(0, WARNINGS_MAX);
   });
   on<{ version: number; paused: boolean }>('version', (data) => {
     version.value = data.version;

@@ -34,6 +34,7 @@ import { addTesterRoutes } from './tester-routes.ts';
 import { addUpstreamRoutes } from './upstream-routes.ts';
 import { addVersionRoutes } from './version-routes.ts';
 import { addWaiterRoutes } from './waiter-routes.ts';
+import { addWebhookRoutes } from './webhook-routes.ts';
 
 /** Maximum bytes of a request's body. */
 const BODY_BYTES_MAX = 1_048_576;
@@ -58,6 +59,7 @@ export function createAdminRoutes(): AdminApp {
   addGroupRoutes(app);
   addLeaseRoutes(app);
   addWaiterRoutes(app);
+  addWebhookRoutes(app);
   addRelearnRoutes(app);
   addMemberRoutes(app);
   addStatusRoutes(app);

@@ -2,7 +2,7 @@ import type { Config } from '../contract/config/config.ts';
 import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
 import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
 import { importConfig } from '../config/import-config.ts';
-import { membersWithoutSecret, withoutSecret } from '../runtime/secrets.ts';
+import { membersWithoutSecret, readSecret, withoutSecret } from '../runtime/secrets.ts';
 import { checkConfig } from '../config/check-config.ts';
 import { rankErrors } from '../config/check/ranks.ts';
 import type { FieldError } from '../config/field-error.ts';
@@ -118,7 +118,22 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
     ({ group, member, secret }) =>
       `Group "${group}": the secret ${secret} of its member "${member}" is not set. Until it is, no call runs there.`,
   );
-  return { config, warnings: [...notes, ...checked.warnings, ...secrets, ...ofMembers] };
+  return {
+    config,
+    warnings: [
+      ...notes,
+      ...checked.warnings,
+      ...secrets,
+      ...ofMembers,
+      ...webhookWarnings(env, config),
+    ],
+  };
+}
+
+function webhookWarnings(env: Env, { webhook }: Config): string[] {
+  const secret = webhook?.secret ?? null;
+  if (secret === null || readSecret(env, secret) !== null) return [];
+  return [`Webhook: the secret ${secret} is not set. Until it is, no warning is sent.`];
 }
 
 /** Reads the version that the caller has seen. Null: none given, or any (`*`). */

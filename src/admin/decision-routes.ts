@@ -1,6 +1,7 @@
 import type { AdminRoutes } from '../contract/admin/routes.ts';
 import type { Checked } from '../contract/admin/route.ts';
 import type { DecisionFilter } from '../contract/decisions.ts';
+import { directoryOf } from '../env.ts';
 import { askPools, readDirectory } from '../overview/pools.ts';
 import type { AdminApp } from './context.ts';
 import { requirePools, unreachable } from './pools.ts';
@@ -34,6 +35,11 @@ export function addDecisionRoutes(app: AdminApp): void {
     warnings.sort((a, b) => latestFirst(a.at, b.at));
     const body = { warnings: warnings.slice(0, WARNINGS_MAX), unreachable: unreachable(asked) };
     return { status: 200, body };
+  });
+
+  serve(app, 'listAllWarnings', async ({ context, query }) => {
+    const warnings = await directoryOf(context.env).warnings(query.limit);
+    return { status: 200, body: { warnings } };
   });
 }
 

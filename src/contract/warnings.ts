@@ -16,7 +16,7 @@ import type { Frozen } from './frozen.ts';
  * - `day_limit_spent`: a limit of requests or tokens a day is used up.
  * - `invariant_violated`: Headgate broke one of its own promises, by a mistake in it.
  */
-const WARNING_KINDS = [
+export const WARNING_KINDS = [
   'near_limit',
   'queue_growing',
   'wait_long',

@@ -13,6 +13,8 @@ import {
   type VersionInfo,
 } from '../contract/rpc/directory-rpc.ts';
 import type { AuditEntry } from '../contract/audit.ts';
+import type { Warning } from '../contract/warnings.ts';
+import { WarningList } from './warning-list.ts';
 import { NOT_TOLD_BEFORE } from '../contract/status.ts';
 import { jurisdictionOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupDefinition, type GroupRpc } from '../contract/rpc/group-rpc.ts';
@@ -83,6 +85,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #past: PastPools;
   readonly #accounts: AccountList;
   readonly #audit: AuditLog;
+  readonly #warnings: WarningList;
   readonly #versions: VersionList;
   readonly #temporary: TemporaryList;
   readonly #endAlarm: Alarm;
@@ -109,6 +112,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#endAlarm = alarms.of('temporary');
     this.#temporary = new TemporaryList(ctx.storage.sql);
     if (this.#temporary.firstUntil !== null) this.#awaitEnd();
+    this.#warnings = new WarningList(ctx.storage.sql);
     this.#telling = new Telling({
       list: this.#list,
       alarm: alarms.of('telling'),
@@ -381,6 +385,14 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   async webhook(): Promise<WebhookConfig | null> {
     return this.#store.current.config.webhook ?? null;
+  }
+
+  async noteWarning(warning: Warning): Promise<void> {
+    this.#warnings.note(warning);
+  }
+
+  async warnings(limit: number): Promise<Warning[]> {
+    return this.#warnings.latest(limit);
   }
 
   #snapshot(): Snapshot {

@@ -30,6 +30,6 @@ export class FeedObject extends DurableObject<Env> implements FeedRpc {
 
   // oxlint-disable-next-line require-await -- as above
   async warned(warning: Warning): Promise<void> {
-    this.#hub?.tell('warning', warning);
+    this.#hub?.warn(warning);
   }
 }

@@ -1,5 +1,6 @@
 import type { FeedEventName } from '../contract/admin/feed-events.ts';
-import type { Env } from '../env.ts';
+import type { Warning } from '../contract/warnings.ts';
+import { directoryOf, type Env } from '../env.ts';
 import type { FeedWants, PoolReport } from '../contract/rpc/feed-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
@@ -28,6 +29,9 @@ const REOPEN_MS = 1_000;
  */
 const STREAM_MS_MAX = 600_000;
 
+/** Maximum of warnings that a reader is told when it comes. */
+const WARNINGS_MAX = 50;
+
 /** A stream that was opened, and what still goes on for its sake. */
 interface Joined {
   readonly body: ReadableStream;
@@ -53,6 +57,8 @@ export class Hub {
   #looking: Promise<void> | null = null;
   /** Null: not all pools have been asked yet. */
   #lookedAt: number | null = null;
+  /** Warnings since the first reader came, the latest first: what one is told may be younger than what the directory has. */
+  #warned: Warning[] = [];
   #snapshot: { readonly at: number; readonly bytes: Uint8Array } | null = null;
 
   constructor(env: Env, onEmpty: () => void) {
@@ -103,6 +109,12 @@ export class Hub {
     for (const reader of readers) reader.send(bytes);
   }
 
+  /** Tells everybody of a warning, or that one is over. */
+  warn(warning: Warning): void {
+    this.#warned = latestOf([warning, ...this.#warned]);
+    this.tell('warning', warning);
+  }
+
   async #open(): Promise<Picture> {
     const picture = new Picture(await readDirectory(this.#env));
     this.#picture = picture;
@@ -115,12 +127,24 @@ export class Hub {
   async #welcome(reader: Reader): Promise<void> {
     const picture = await this.#opened;
     if (!this.#lookedLately()) await this.#look(picture);
+    const warnings = await this.#readWarnings();
     reader.send(this.#snapshotOf(picture));
+    reader.send(eventBytes('warnings', { warnings: latestOf([...this.#warned, ...warnings]) }));
     reader.isWelcomed = true;
     const { group } = reader;
     if (group === null) return;
     await this.#watch.ask(picture, picture.poolsOf(group));
     reader.send(eventBytes('detail', picture.detail(group, this.#now())));
+  }
+
+  /** Reads the last warnings of all pools. None: the directory is one of before, or out of reach. */
+  async #readWarnings(): Promise<readonly Warning[]> {
+    try {
+      return await directoryOf(this.#env).warnings(WARNINGS_MAX);
+    } catch (error) {
+      logEvent('directory_unreachable', { error: String(error) });
+      return [];
+    }
   }
 
   /** Makes a snapshot, which dashboards that open at the same time share. */
@@ -214,6 +238,15 @@ export class Hub {
     clearInterval(this.#ticker);
     this.#onEmpty();
   }
+}
+
+/** Picks the latest, each once: of two that are the same the first. */
+function latestOf(warnings: readonly Warning[]): Warning[] {
+  const seen = new Set<string>();
+  return warnings
+    .filter(({ id }) => !seen.has(id) && seen.add(id))
+    .toSorted((a, b) => (a.at < b.at ? 1 : -1))
+    .slice(0, WARNINGS_MAX);
 }
 
 function beatBytes(): Uint8Array {

@@ -1,4 +1,4 @@
-import type { Config } from '../../contract/config/config.ts';
+import type { Config, WebhookConfig } from '../../contract/config/config.ts';
 import type { FieldError } from '../field-error.ts';
 import { isPrivateHost } from './private-address.ts';
 
@@ -7,7 +7,19 @@ export function webhookErrors(
   { webhook }: Config,
   { privateUpstreams }: { readonly privateUpstreams: boolean },
 ): FieldError[] {
-  if (webhook === null || privateUpstreams) return [];
+  if (webhook === null) return [];
+  return [...secretErrors(webhook), ...(privateUpstreams ? [] : addressErrors(webhook))];
+}
+
+/** Finds that the generic format is not signed: whoever takes it must be able to tell that it comes from here. */
+function secretErrors({ format, secret }: WebhookConfig): FieldError[] {
+  if (format === 'slack' || secret !== null) return [];
+  const message =
+    'is needed for the format generic: the name of the secret that signs what is sent, which begins with WEBHOOK_';
+  return [{ path: 'webhook.secret', message }];
+}
+
+function addressErrors(webhook: WebhookConfig): FieldError[] {
   const { protocol, hostname } = new URL(webhook.url);
   const path = 'webhook.url';
   if (protocol !== 'https:') return [{ path, message: 'must begin with https://' }];

@@ -28,6 +28,11 @@ export const feedDetailSchema = z
   })
   .describe('The first leases and waiters of the group that was asked for.');
 
+/** Comes behind the snapshot, so that who opens the page after a warning sees it. */
+const feedWarningsSchema = z.object({
+  warnings: z.array(warningSchema).describe('The last 50 of all groups, the latest first.'),
+});
+
 /** The configuration changed. */
 const feedVersionSchema = z.object({ version, paused });
 
@@ -39,6 +44,7 @@ export const FEED_EVENTS = {
   snapshot: feedSnapshotSchema,
   groups: feedGroupsSchema,
   detail: feedDetailSchema,
+  warnings: feedWarningsSchema,
   warning: warningSchema,
   version: feedVersionSchema,
   beat: feedBeatSchema,

@@ -157,4 +157,21 @@ export const OBSERVATION_ROUTES = routes({
     answers: { 200: warningsSchema },
     problems: [404],
   },
+  listAllWarnings: {
+    tag: 'status',
+    summary: 'What all groups warned of last, latest first',
+    description:
+      'Of the last 200 over all groups. It asks the directory alone, and wakes no group.',
+    role: 'viewer',
+    query: z.strictObject({
+      limit: z.coerce
+        .number()
+        .int()
+        .min(1)
+        .max(200)
+        .default(50)
+        .describe('Most warnings of the answer.'),
+    }),
+    answers: { 200: warningsSchema.pick({ warnings: true }) },
+  },
 });

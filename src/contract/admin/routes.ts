@@ -7,6 +7,7 @@ import { ACCESS_ROUTES, KEY_ROUTES } from './key-routes.ts';
 import { OBSERVATION_ROUTES } from './observation-routes.ts';
 import { PREVIEW_ROUTES } from './preview-routes.ts';
 import { TEAM_ROUTES } from './team-routes.ts';
+import { WEBHOOK_ROUTES } from './webhook-routes.ts';
 import type { AdminRoute } from './route.ts';
 import { VERSION_ROUTES } from './version-routes.ts';
 
@@ -21,6 +22,7 @@ export const ADMIN_ROUTES = {
   ...TEAM_ROUTES,
   ...COST_ROUTES,
   ...CONFIG_ROUTES,
+  ...WEBHOOK_ROUTES,
   ...VERSION_ROUTES,
   ...ACCESS_ROUTES,
   ...ABOUT_ROUTES,

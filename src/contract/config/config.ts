@@ -2,20 +2,12 @@ import * as z from 'zod';
 import { autoGroupSchema, groupSchema } from './group.ts';
 import { adminKeySchema, gatewayKeySchema, teamSchema } from './keys.ts';
 import { upstreamSchema } from './upstream-config.ts';
+import { webhookSchema } from './webhook.ts';
 
 /**
  * The configuration document, as operators write it. Everything but the names has a default; a field
  * that is not listed here is refused.
  */
-
-/** A receiver of warnings, by the rules of Standard Webhooks. */
-const webhookSchema = z.strictObject({
-  url: z.url({ protocol: /^https?$/ }).describe('Address that warnings are sent to, with https.'),
-  secret: z
-    .string()
-    .regex(/^WEBHOOK_[A-Z0-9_]{1,50}$/, 'expected the name of a secret that begins with WEBHOOK_')
-    .describe('Name of the Worker secret that signs them, which begins with `WEBHOOK_`.'),
-});
 
 export const configSchema = z.strictObject({
   upstreams: z

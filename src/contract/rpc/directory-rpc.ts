@@ -1,6 +1,7 @@
 import type { AdminKeyConfig, Config, GroupConfig, WebhookConfig } from '../config/config.ts';
 import type { AuditEntry } from '../audit.ts';
 import type { WatchSpan } from './feed-rpc.ts';
+import type { Warning } from '../warnings.ts';
 import type { GroupDefinition } from './group-rpc.ts';
 import type { KnownCosts } from './costs-rpc.ts';
 import type { TemporaryField, TemporaryOrder } from './temporary-rpc.ts';
@@ -163,4 +164,8 @@ export interface DirectoryRpc {
   failedAttempt(address: string): Promise<number>;
   /** Where a pool sends its warnings to; null: nowhere. */
   webhook(): Promise<WebhookConfig | null>;
+  /** Keeps a warning of a pool, or what is new of one: whoever asks later must not wake all pools for theirs. */
+  noteWarning(warning: Warning): Promise<void>;
+  /** The last warnings of all pools, the latest first. */
+  warnings(limit: number): Promise<Warning[]>;
 }

@@ -23,8 +23,7 @@ import type { GroupStore } from '../store.ts';
 import type { Tables } from '../tables.ts';
 import { ViolationLog } from './violation-log.ts';
 import { Warnings } from './warnings.ts';
-import { readSecret } from '../../runtime/secrets.ts';
-import { deliverWarning } from './webhook.ts';
+import { deliverWarning, webhookDependencies } from '../../runtime/webhook.ts';
 
 /** Everything that the watching of one pool needs. */
 interface Watched {
@@ -94,9 +93,15 @@ export class Observation {
       hub: () => feedOf(env),
       waitUntil: (work) => ctx.waitUntil(work),
     });
-    this.#warnings = new Warnings(store, identity, (warning) => {
+    this.#warnings = new Warnings(store, identity, (warning, isNew) => {
       this.feed.warn(warning);
-      ctx.waitUntil(deliverWarning(warning, webhookDependencies(env)));
+      // Lost, it still stands in the pool's own list.
+      ctx.waitUntil(
+        directoryOf(env)
+          .noteWarning(warning)
+          .catch(() => {}),
+      );
+      if (isNew) ctx.waitUntil(deliverWarning(warning, webhookDependencies(env)));
     });
     this.#warnings.begin(state);
     this.#history.note(state, now);
@@ -194,15 +199,4 @@ export class Observation {
 /** Whether the pool writes its bound when it falls idle, and the open minute of its history with it. */
 function isCarried(state: GroupState): boolean {
   return isInUse(state) || markOf(state.bound) > 0;
-}
-
-function webhookDependencies(env: Env): Parameters<typeof deliverWarning>[1] {
-  return {
-    target: () => directoryOf(env).webhook(),
-    secret: (name) => readSecret(env, name),
-    allowsHttp: env.PRIVATE_UPSTREAMS === 'allow',
-    fetch: (url, init) => fetch(url, init),
-    pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-    now: () => Date.now(),
-  };
 }

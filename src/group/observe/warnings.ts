@@ -36,13 +36,13 @@ const OUT_FOR: Readonly<Record<OutReason, string>> = {
 };
 
 /**
- * Tells an operator of what gets worse: in the log, to whoever reads `warnings`, and through `send`. It is
+ * Tells an operator of what gets worse: in the log, to whoever reads `warnings`, and through `send`, which hears of those that are over too. It is
  * told of what happens and wakes nobody to look. Warnings are rare, so all of them are one row.
  */
 export class Warnings {
   readonly #store: GroupStore;
   readonly #identity: PoolIdentity;
-  readonly #send: (warning: Warning) => void;
+  readonly #send: (warning: Warning, isNew: boolean) => void;
   /** The oldest first. */
   #kept: Warning[];
   readonly #steps: LimitSteps;
@@ -56,7 +56,11 @@ export class Warnings {
   /** Members of which it was told that they are out, and why. */
   readonly #outFor = new Map<MemberId, OutReason>();
 
-  constructor(store: GroupStore, identity: PoolIdentity, send: (warning: Warning) => void) {
+  constructor(
+    store: GroupStore,
+    identity: PoolIdentity,
+    send: (warning: Warning, isNew: boolean) => void,
+  ) {
     this.#store = store;
     this.#identity = identity;
     this.#send = send;
@@ -166,12 +170,14 @@ export class Warnings {
   #clear(member: MemberId, now: InstantMs): void {
     const isOpen = (each: Warning): boolean =>
       each.kind === 'member_out' && each.member === member && each.cleared_at === undefined;
-    if (!this.#kept.some(isOpen)) return;
+    const open = this.#kept.filter(isOpen);
+    if (open.length === 0) return;
     const clearedAt = new Date(now).toISOString();
     this.#kept = this.#kept.map((each) =>
-      isOpen(each) ? { ...each, cleared_at: clearedAt } : each,
+      open.includes(each) ? { ...each, cleared_at: clearedAt } : each,
     );
     this.#store.remember('warnings', JSON.stringify(this.#kept));
+    for (const each of open) this.#send({ ...each, cleared_at: clearedAt }, false);
   }
 
   /** Warns of invariants that were broken. */
@@ -234,7 +240,7 @@ export class Warnings {
     this.#kept = [...this.#kept, warning].slice(-KEPT_MAX);
     this.#store.remember('warnings', JSON.stringify(this.#kept));
     logEvent('warning', { kind, group, partition, ...about, message, ...figures });
-    this.#send(warning);
+    this.#send(warning, true);
   }
 }
 

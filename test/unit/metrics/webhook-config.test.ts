@@ -27,11 +27,21 @@ describe('the address of a receiver', () => {
   });
 });
 
+it('the generic format needs a secret, and that of Slack none', () => {
+  const errorsOf = (format: 'generic' | 'slack') => {
+    const config = configSchema.parse({ webhook: { url: 'https://ops.example/hook', format } });
+    return checkConfig(config, [], { privateUpstreams: false, jurisdiction: null }).errors;
+  };
+  expect(errorsOf('generic')).toMatchObject([{ path: 'webhook.secret' }]);
+  expect(errorsOf('slack')).toEqual([]);
+});
+
 describe('what a configuration may not say', () => {
   it.each([
     ['a secret that is no webhook secret', { url: 'https://ops.example', secret: 'ADMIN_TOKEN' }],
     ['another protocol', { url: 'ftp://ops.example', secret: 'WEBHOOK_SECRET' }],
-    ['no secret', { url: 'https://ops.example' }],
+    ['a format that nobody takes', { url: 'https://ops.example', format: 'teams' }],
+    ['no kind at all', { url: 'https://ops.example', format: 'slack', kinds: [] }],
   ])('%s', (_what, webhook) => {
     expect(configSchema.safeParse({ webhook }).success).toBe(false);
   });

@@ -2,7 +2,12 @@
 import OpenAI from 'openai';
 import { describe, expect, it, vi } from 'vitest';
 import type { Warning } from '../../../src/contract/warnings.ts';
-import { deliverWarning, type WebhookDependencies } from '../../../src/group/observe/webhook.ts';
+import type { WebhookConfig } from '../../../src/contract/config/config.ts';
+import {
+  deliverWarning,
+  testWebhook,
+  type WebhookDependencies,
+} from '../../../src/runtime/webhook.ts';
 
 const WARNING: Warning = {
   id: '0f8e',
@@ -15,6 +20,13 @@ const WARNING: Warning = {
 };
 
 const RAW_SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+
+const TARGET: WebhookConfig = {
+  url: 'https://ops.example/hook?key=hidden',
+  secret: 'WEBHOOK_SECRET',
+  format: 'generic',
+  kinds: null,
+};
 
 interface Sent {
   readonly url: string;
@@ -29,7 +41,7 @@ function receiver(statuses: readonly number[], changes: Partial<WebhookDependenc
   const pauses: number[] = [];
   const given = [...statuses];
   const all: WebhookDependencies = {
-    target: async () => ({ url: 'https://ops.example/hook?key=hidden', secret: 'WEBHOOK_SECRET' }),
+    target: async () => TARGET,
     secret: (name) => (name === 'WEBHOOK_SECRET' ? RAW_SECRET : null),
     allowsHttp: false,
     fetch: async (url, init) => {
@@ -108,7 +120,7 @@ describe('a warning', () => {
     ['the secret is not set', { secret: () => null }, 'the secret WEBHOOK_SECRET is not set'],
     [
       'the address is plain http',
-      { target: async () => ({ url: 'http://ops.example', secret: 'WEBHOOK_SECRET' }) },
+      { target: async () => ({ ...TARGET, url: 'http://ops.example' }) },
       'the address is not https',
     ],
     [
@@ -126,13 +138,20 @@ describe('a warning', () => {
     await deliverWarning(WARNING, all);
     expect(sent).toEqual([]);
     expect(logged()).toEqual([
-      { event: 'webhook_failed', warning: '0f8e', kind: 'near_limit', group: 'shared', why },
+      {
+        event: 'webhook_failed',
+        level: 'warn',
+        warning: '0f8e',
+        kind: 'near_limit',
+        group: 'shared',
+        why,
+      },
     ]);
     log.mockRestore();
   });
 
   it('goes over plain http where Headgate is self-hosted', async () => {
-    const target = async () => ({ url: 'http://10.0.0.7/hook', secret: 'WEBHOOK_SECRET' });
+    const target = async () => ({ ...TARGET, url: 'http://10.0.0.7/hook' });
     const { all, sent } = receiver([204], { allowsHttp: true, target });
     await deliverWarning(WARNING, all);
     expect(sent.map(({ url }) => url)).toEqual(['http://10.0.0.7/hook']);
@@ -152,5 +171,81 @@ describe('a warning', () => {
     const { all, sent } = receiver([], { target: async () => null });
     await deliverWarning(WARNING, all);
     expect(sent).toEqual([]);
+  });
+});
+
+describe('a receiver', () => {
+  const told = async (changes: Partial<WebhookConfig>, warning = WARNING) => {
+    const { all, sent } = receiver([204], { target: async () => ({ ...TARGET, ...changes }) });
+    await deliverWarning(warning, all);
+    return sent;
+  };
+
+  it('of the format slack is told a text, unsigned without a secret', async () => {
+    const [one] = await told({ format: 'slack', secret: null });
+    expect(JSON.parse(one?.body ?? '')).toEqual({
+      text: '[shared] near limit: 4 of 5 slots have been in use for a minute.',
+      mrkdwn: false,
+    });
+    expect(Object.keys(one?.headers ?? {})).toEqual(['content-type', 'user-agent']);
+  });
+
+  it('of the format slack is never made to call people or to link by what callers write', async () => {
+    const partition = `<!channel> <https://evil.example|here> & ${'x'.repeat(5_000)}`;
+    const [one] = await told({ format: 'slack' }, { ...WARNING, partition });
+    const { text } = JSON.parse(one?.body ?? '') as { text: string };
+    expect(text).toContain(
+      '[shared · &lt;!channel&gt; &lt;https://evil.example|here&gt; &amp; xxx',
+    );
+    expect(text).not.toMatch(/[<>]/);
+    expect(text.length).toBeLessThan(400);
+    expect(one?.headers).toHaveProperty('webhook-signature');
+  });
+
+  it('hears of the kinds that it wants, and of all that a configuration of before wants', async () => {
+    expect(await told({ kinds: ['budget_spent'] })).toHaveLength(0);
+    expect(await told({ kinds: ['budget_spent', 'near_limit'] })).toHaveLength(1);
+    const old = { url: TARGET.url, secret: TARGET.secret } as WebhookConfig;
+    const { all, sent } = receiver([204], { target: async () => old });
+    await deliverWarning(WARNING, all);
+    expect(JSON.parse(sent[0]?.body ?? '')).toMatchObject({ type: 'headgate.near_limit' });
+  });
+});
+
+describe('a test', () => {
+  it('is signed as a warning is, goes once, and tells how the answer begins', async () => {
+    const { all, sent } = receiver([]);
+    const answer = new Response(`no_service ${'y'.repeat(10_000)}`, { status: 503 });
+    const tested = await testWebhook(TARGET, {
+      ...all,
+      fetch: async (url, init) => {
+        await all.fetch(url, init);
+        return answer;
+      },
+    });
+    expect(tested).toMatchObject({ status: 503, error: 'status 503' });
+    expect(tested.answer).toMatch(/^no_service y+$/);
+    expect(tested.answer).toHaveLength(300);
+    expect(sent).toHaveLength(1);
+    const [one] = sent;
+    const client = new OpenAI({ apiKey: 'none' });
+    await client.webhooks.verifySignature(one?.body ?? '', one?.headers ?? {}, RAW_SECRET);
+    expect(JSON.parse(one?.body ?? '')).toMatchObject({ type: 'headgate.test' });
+    expect(one?.redirect).toBe('manual');
+  });
+
+  it('that arrives says so, and one that cannot be sent says why, without the address', async () => {
+    expect(await testWebhook(TARGET, receiver([204]).all)).toEqual({
+      status: 204,
+      answer: '',
+      error: null,
+    });
+    const broken = await testWebhook(TARGET, receiver([0]).all);
+    expect(broken).toEqual({ status: null, answer: '', error: 'TypeError' });
+    const unset = receiver([], { secret: () => null });
+    expect(await testWebhook(TARGET, unset.all)).toMatchObject({
+      error: 'the secret WEBHOOK_SECRET is not set',
+    });
+    expect(unset.sent).toEqual([]);
   });
 });

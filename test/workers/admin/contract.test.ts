@@ -44,6 +44,8 @@ const split = (name: string) => () =>
       members: [{ upstream: 'openai' }, { upstream: 'groq', limits: { max_concurrency: 2 } }],
     },
   });
+const webhook = () =>
+  asAdmin('putWebhook', { body: { url: 'https://nobody.invalid/hook', format: 'slack' } });
 const key = (id: string) => () => asAdmin('createKey', { body: { id } });
 const team = (id: string) => () =>
   asAdmin('putTeam', { params: { id }, body: { limits: { budget_usd: { per_month: 5 } } } });
@@ -76,6 +78,11 @@ const SAMPLES: Record<string, Sample> = {
   listDecisions: { before: () => refused('why'), path: { name: 'why' }, query: '?limit=2' },
   findCalls: { before: () => refused('looked-up'), query: '?q=looked-up&limit=2' },
   listWarnings: { before: () => refused('warned'), path: { name: 'warned' } },
+  listAllWarnings: { before: () => refused('warned-too'), query: '?limit=5' },
+  getWebhook: { before: webhook },
+  putWebhook: { body: { url: 'https://ops.example/hook', secret: 'WEBHOOK_TEST' } },
+  deleteWebhook: { before: webhook },
+  testWebhook: { before: webhook },
   listLeases: { before: () => held('busy'), path: { name: 'busy' } },
   releaseLease: {
     before: () => held('taken'),

@@ -2,10 +2,11 @@
 import { describe, expect, it, vi } from 'vitest';
 import { FEED_EVENTS, type FeedEventName } from '../../../src/contract/admin/feed-events.ts';
 import { SERVED } from '../../../src/core/words/signal.ts';
+import { directoryOf } from '../../../src/env.ts';
 import { FeedObject } from '../../../src/feed/feed-object.ts';
 import type { EventReader } from '../../support/event-reader.ts';
 import { take } from '../support/pool.ts';
-import { admin, call, change, until } from '../support/worker.ts';
+import { admin, call, change, env, until } from '../support/worker.ts';
 import {
   keyOf,
   openFeed,
@@ -146,6 +147,38 @@ describe('changes', () => {
     const rawOf = (reader: EventReader) =>
       reader.events.filter((event) => event.name === 'groups').map(({ raw }) => raw);
     expect(rawOf(one).slice(-2)).toEqual(rawOf(two).slice(-2));
+  });
+
+  it('of before are told behind the snapshot: the last 50, of 200 that are kept', async () => {
+    const [name = ''] = await withGroups(1);
+    const note = (id: string, at: string, more = {}) =>
+      directoryOf(env).noteWarning({
+        id,
+        at,
+        kind: 'member_out',
+        group: name,
+        partition: null,
+        message: id,
+        figures: {},
+        ...more,
+      });
+    for (let one = 100; one < 310; one += 1) await note(`w${one}`, `2036-01-01T00:00:00.${one}Z`);
+    const reader = await snapshotOf();
+    type Told = { readonly warnings: readonly { readonly id: string }[] };
+    const { warnings } = await untilEvent<Told>(reader, 'warnings', () => true);
+    expect(warnings.map(({ id }) => id)).toEqual(
+      Array.from({ length: 50 }, (_, index) => `w${309 - index}`),
+    );
+    expect(reader.events.map(({ name: event }) => event).indexOf('warnings')).toBeGreaterThan(
+      reader.events.map(({ name: event }) => event).indexOf('snapshot'),
+    );
+    const cleared_at = '2036-01-01T00:01:00.000Z';
+    await note('w309', '2036-01-01T00:00:00.309Z', { cleared_at });
+    // The directory keeps 200 over all groups, each once.
+    const { json } = await admin('GET', '/warnings?limit=200');
+    expect(json.warnings).toHaveLength(200);
+    expect(json.warnings[0]).toMatchObject({ id: 'w309', cleared_at });
+    expect(json.warnings.at(-1)).toMatchObject({ id: 'w110' });
   });
 
   it('raise warnings at once', async () => {

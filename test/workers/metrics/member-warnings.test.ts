@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { SERVED, type RefusalKind } from '../../../src/core/words/signal.ts';
 import { NO_COOLDOWN, pool, refusedThenServed, resetPool, take } from '../support/pool.ts';
 import { passTime, stopTime } from '../support/time.ts';
-import { admin, change } from '../support/worker.ts';
+import { admin, change, until } from '../support/worker.ts';
 
 let groups = 0;
 let name = '';
@@ -115,6 +115,13 @@ describe('a member that a refusal took out', () => {
         { kind: 'member_back', member: 'a' },
       ].slice((await markers())[0]?.kind === 'created' ? 0 : 1),
     );
+    const [cleared] = await warnings();
+    expect(cleared).toHaveProperty('cleared_at');
+    await until(async () => {
+      const { json } = await admin('GET', '/warnings?limit=200');
+      const told = json.warnings.find((each: { id: string }) => each.id === cleared.id);
+      expect(told).toEqual(cleared);
+    });
   });
 
   it('is warned of again once ten minutes are over, where it came back in between', async () => {

@@ -8,6 +8,7 @@ import { GroupCharts } from './charts/group-charts.tsx';
 import { Decisions } from './decisions/decisions.tsx';
 import { GroupFigures } from './group-figures.tsx';
 import { GroupHead } from './group-head.tsx';
+import { GroupWarnings } from './group-warnings.tsx';
 import { LeaseTable } from './lease-table.tsx';
 import { MemberRows } from './member-rows.tsx';
 import { PartitionRows } from './partition-rows.tsx';
@@ -33,6 +34,7 @@ export function GroupPage({ name = '' }: { readonly name?: string }) {
       </div>
       <LiveFigures name={name} />
       <GroupCharts name={name} />
+      <GroupWarnings name={name} />
       <Decisions name={name} />
     </div>
   );

@@ -10,14 +10,18 @@ export function WarningList() {
         Recent warnings {warnings.value.length > 0 && <small>{warnings.value.length}</small>}
       </h2>
       {warnings.value.length === 0 ? (
-        <p class="help">None since this page was opened. Each group keeps its last 100.</p>
+        <p class="help">
+          None so far. Each is in the log too, and where the{' '}
+          <a href="/admin/setup#webhook">webhook</a> leads.
+        </p>
       ) : (
         <ul tabIndex={0} aria-labelledby="warnings-title">
-          {warnings.value.map(({ id, at, group, partition, kind, message }) => (
+          {warnings.value.map(({ id, at, group, partition, kind, message, cleared_at }) => (
             <li key={id}>
               <When at={at} />
               <a href={`/admin/groups/${encodeURIComponent(group)}`}>{group}</a>
-              <span title={kind}>
+              <span title={`${kind}: ${message}`}>
+                {cleared_at !== undefined && 'Over: '}
                 {partition !== null && (
                   <>
                     <bdi>{partitionName(partition)}</bdi>:{' '}

@@ -4,6 +4,7 @@ import { version } from '../../feed.ts';
 import { PAGE_MAX, setupItems, type SetupFacts, type SetupItem } from '../../model/setup-state.ts';
 import { ClientRecipes } from './client-recipes.tsx';
 import { SendTestCall } from './send-test-call.tsx';
+import { WebhookSection } from './webhook-section.tsx';
 import './setup.css';
 
 /** Page of what is missing, how clients are pointed here, and a first call. */
@@ -31,6 +32,7 @@ export function SetupPage() {
         <h2 id="setup-call">3. Send a test call</h2>
         <SendTestCall upstreams={facts?.upstreams ?? []} />
       </section>
+      <WebhookSection />
     </div>
   );
 }

@@ -1,0 +1,51 @@
+import { useState } from 'preact/hooks';
+import { api } from '../../api.ts';
+import { warnings } from '../../feed.ts';
+import { partitionName } from '../../model/decoded.ts';
+import { useAnswer } from '../../ui/use-answer.ts';
+import { When } from '../../ui/when.tsx';
+import './group-warnings.css';
+
+const SHOWN_AT_FIRST = 5;
+
+/** List of what the group has warned of, the latest first: asked for anew with each warning of it that the feed tells. */
+export function GroupWarnings({ name }: { readonly name: string }) {
+  const [isAll, showAll] = useState(false);
+  const told = warnings.value.find(({ group }) => group === name);
+  const news = `${told?.id} ${told?.cleared_at}`;
+  const [answer] = useAnswer(() => api('listWarnings', { params: { name } }), [name, news]);
+  const all = answer?.ok === true ? answer.body.warnings : [];
+  const shown = isAll ? all : all.slice(0, SHOWN_AT_FIRST);
+  return (
+    <section class="group-warnings" aria-labelledby="group-warnings" aria-busy={answer === null}>
+      <h2 id="group-warnings">Warnings</h2>
+      {answer?.ok === false && <p role="alert">{answer.problem.detail}</p>}
+      {answer?.ok === true && all.length === 0 && <p class="help">None so far.</p>}
+      <ul>
+        {shown.map(({ id, at, kind, partition, message, cleared_at }) => (
+          <li key={id}>
+            <When at={at} /> <b>{kind.replaceAll('_', ' ')}</b>
+            {partition !== null && (
+              <>
+                {' '}
+                <bdi>{partitionName(partition)}</bdi>
+              </>
+            )}{' '}
+            <bdi>{message}</bdi>
+            {cleared_at !== undefined && (
+              <small>
+                {' '}
+                over <When at={cleared_at} />
+              </small>
+            )}
+          </li>
+        ))}
+      </ul>
+      {!isAll && all.length > shown.length && (
+        <button type="button" onClick={() => showAll(true)}>
+          All {all.length}
+        </button>
+      )}
+    </section>
+  );
+}

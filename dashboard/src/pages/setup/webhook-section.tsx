@@ -1,0 +1,210 @@
+import { useState } from 'preact/hooks';
+import { api, type Problem } from '../../api.ts';
+import { version } from '../../feed.ts';
+import { duration } from '../../format.ts';
+import { may } from '../../session.ts';
+import { confirm } from '../../ui/confirm.tsx';
+import { complain, say } from '../../ui/toasts.tsx';
+import { useAnswer } from '../../ui/use-answer.ts';
+
+type Format = 'generic' | 'slack';
+type Shown = NonNullable<
+  Extract<Awaited<ReturnType<typeof read>>, { ok: true }>['body']['webhook']
+>;
+type Tested = Awaited<ReturnType<typeof test>>;
+
+const read = () => api('getWebhook');
+const test = () => api('testWebhook');
+
+/** Where warnings are sent to: shown, set, tested and taken away. The address is typed in, and never shown again. */
+export function WebhookSection() {
+  const [answer, again] = useAnswer(read, [version.value]);
+  const shown = answer?.ok === true ? answer.body.webhook : null;
+  return (
+    <section id="webhook" aria-labelledby="setup-webhook" aria-busy={answer === null}>
+      <h2 id="setup-webhook">Warnings</h2>
+      <p class="help">
+        Groups warn when they are near a limit, when a budget is spent, when an upstream fails, and
+        the like: on these pages, in the log, and at one address of yours.
+      </p>
+      {answer?.ok === false && <p role="alert">{answer.problem.detail}</p>}
+      <p class="sent-to">
+        {answer?.ok === true && shown === null && 'They are sent nowhere yet.'}
+        {shown !== null && <SentTo webhook={shown} />}
+      </p>
+      {may('admin') ? (
+        answer?.ok === true && <WebhookForm key={formKey(shown)} shown={shown} changed={again} />
+      ) : (
+        <p class="help">To change or test it needs the role admin.</p>
+      )}
+    </section>
+  );
+}
+
+/** The form begins anew where what it shows was changed elsewhere. */
+function formKey(shown: Shown | null): string {
+  return `${shown?.address} ${shown?.format} ${shown?.secret}`;
+}
+
+function SentTo({
+  webhook: { address, format, secret, is_secret_set, kinds },
+}: {
+  readonly webhook: Shown;
+}) {
+  return (
+    <>
+      They are sent to <code>{address}</code>,{' '}
+      {format === 'slack' ? 'as Slack takes them' : 'as JSON'}
+      {secret !== null && (
+        <>
+          , signed with <code>{secret}</code>
+        </>
+      )}
+      {kinds !== null && `; only ${kinds.map((kind) => kind.replaceAll('_', ' ')).join(', ')}`}.
+      {is_secret_set === false && <strong class="missing"> That secret is not set.</strong>}
+    </>
+  );
+}
+
+interface FormProps {
+  readonly shown: Shown | null;
+  readonly changed: () => void;
+}
+
+function WebhookForm({ shown, changed }: FormProps) {
+  const [url, setUrl] = useState('');
+  const [format, setFormat] = useState<Format>(shown?.format ?? 'slack');
+  const [secret, setSecret] = useState(shown?.secret ?? '');
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [tested, setTested] = useState<Tested | 'busy' | null>(null);
+
+  const save = async (): Promise<void> => {
+    const body = {
+      ...(url.trim() === '' ? {} : { url: url.trim() }),
+      format,
+      secret: secret.trim() === '' ? null : secret.trim(),
+      kinds: shown === null || shown.kinds === null ? null : [...shown.kinds],
+    };
+    const result = await api('putWebhook', { body });
+    setProblem(result.ok ? null : result.problem);
+    setTested(null);
+    if (!result.ok) return;
+    say('Saved. Send a test.');
+    for (const warning of result.body.warnings) complain(warning);
+    changed();
+  };
+  const sendTest = async (): Promise<void> => {
+    setTested('busy');
+    setTested(await test());
+  };
+  const remove = async (): Promise<void> => {
+    const says = <p>They stay in the log and on these pages.</p>;
+    if (!(await confirm({ title: 'Send warnings nowhere?', says, verb: 'Remove' }))) return;
+    const result = await api('deleteWebhook');
+    if (result.ok) changed();
+    else complain(result.problem.detail);
+  };
+
+  return (
+    <div class="test-call">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          save().catch(() => complain('It could not be saved.'));
+        }}
+      >
+        <div class="labelled">
+          <label for="webhook-url">Address</label>
+          <input
+            id="webhook-url"
+            type="url"
+            autocomplete="off"
+            spellcheck={false}
+            required={shown === null}
+            placeholder={shown === null ? 'https://hooks.slack.com/services/…' : 'as it is'}
+            value={url}
+            onInput={({ currentTarget }) => setUrl(currentTarget.value)}
+          />
+        </div>
+        <div class="labelled">
+          <label for="webhook-format">Format</label>
+          <select
+            id="webhook-format"
+            value={format}
+            onChange={({ currentTarget }) => setFormat(currentTarget.value as Format)}
+          >
+            <option value="slack">Slack</option>
+            <option value="generic">generic, signed</option>
+          </select>
+        </div>
+        <div class="labelled">
+          <label for="webhook-secret">Name of the secret</label>
+          <input
+            id="webhook-secret"
+            spellcheck={false}
+            autocomplete="off"
+            required={format === 'generic'}
+            placeholder={format === 'slack' ? 'none' : 'WEBHOOK_SECRET'}
+            value={secret}
+            onInput={({ currentTarget }) => setSecret(currentTarget.value)}
+          />
+        </div>
+        <button type="submit" class="primary">
+          Save
+        </button>
+        <button
+          type="button"
+          disabled={shown === null || tested === 'busy'}
+          onClick={() => void sendTest()}
+        >
+          Send a test
+        </button>
+        {shown !== null && (
+          <button type="button" onClick={() => void remove()}>
+            Remove
+          </button>
+        )}
+      </form>
+      <div role="status" class="webhook-outcome">
+        {problem !== null && <Problems problem={problem} />}
+        {tested === 'busy' && <p>Sent. Ten seconds at the most…</p>}
+        {tested !== null && tested !== 'busy' && <TestOutcome tested={tested} />}
+      </div>
+    </div>
+  );
+}
+
+function Problems({ problem }: { readonly problem: Problem }) {
+  const errors = problem.errors ?? [];
+  if (errors.length === 0) return <p class="wrong">{problem.detail}</p>;
+  return (
+    <>
+      {errors.map(({ path, message }) => (
+        <p class="wrong" key={path}>
+          {path}: {message}
+        </p>
+      ))}
+    </>
+  );
+}
+
+function TestOutcome({ tested }: { readonly tested: Tested }) {
+  if (!tested.ok) return <p class="wrong">{tested.problem.detail}</p>;
+  const { delivered, status, answer, error, took_ms: tookMs } = tested.body;
+  return (
+    <>
+      <p>
+        <b class={delivered ? 'good' : 'wrong'}>
+          {delivered ? '✓' : '✕'} {status ?? 'no answer'}
+        </b>{' '}
+        {delivered ? 'The receiver took it' : `It was not received: ${error}`}, after{' '}
+        {duration(tookMs)}.
+      </p>
+      {answer !== '' && (
+        <pre tabIndex={0} role="region" aria-label="The answer of the receiver">
+          {answer}
+        </pre>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,61 @@
+import type { WebhookConfig } from '../contract/config/config.ts';
+import { webhookSchema } from '../contract/config/webhook.ts';
+import { readSecret } from '../runtime/secrets.ts';
+import { testWebhook, webhookDependencies } from '../runtime/webhook.ts';
+import { changeConfig, note } from './change.ts';
+import type { AdminApp } from './context.ts';
+import { ProblemError } from './problem.ts';
+import { invalid, serve } from './serve.ts';
+import { currentSnapshot } from './snapshot.ts';
+
+/** Serves where warnings are sent to, and a test of it. */
+export function addWebhookRoutes(app: AdminApp): void {
+  serve(app, 'getWebhook', async ({ context }) => {
+    const { version, config } = await currentSnapshot(context.env);
+    return { status: 200, body: { version, webhook: shown(context.env, config.webhook) }, version };
+  });
+
+  serve(app, 'putWebhook', async ({ context, body }) => {
+    const { version, config, warnings } = await changeConfig(context, {
+      action: 'webhook: put',
+      next: (present) => {
+        const url = body.url ?? present.webhook?.url;
+        if (url === undefined) {
+          throw invalid([{ path: 'url', message: 'expected an address: none is set so far' }]);
+        }
+        return { ...present, webhook: { ...body, url } };
+      },
+      pathOf: (path) => path.replace(/^webhook\./, ''),
+    });
+    const webhook = shown(context.env, config.webhook);
+    return { status: 200, body: { version, warnings, webhook }, version };
+  });
+
+  serve(app, 'deleteWebhook', async ({ context }) => {
+    const { version, warnings } = await changeConfig(context, {
+      action: 'webhook: delete',
+      next: (present) => ({ ...present, webhook: null }),
+    });
+    return { status: 200, body: { version, warnings }, version };
+  });
+
+  serve(app, 'testWebhook', async ({ context }) => {
+    const { config } = await currentSnapshot(context.env);
+    const { webhook } = config;
+    if (webhook === null) throw new ProblemError(409, 'No webhook is set: PUT /webhook sets one.');
+    await note(context, 'webhook: test');
+    const startedAt = Date.now();
+    const tested = await testWebhook(webhook, webhookDependencies(context.env));
+    const took_ms = Math.max(0, Date.now() - startedAt);
+    return { status: 200, body: { delivered: tested.error === null, ...tested, took_ms } };
+  });
+}
+
+/** Shows a receiver without all of its address that may let somebody send to it. */
+function shown(env: object, webhook: WebhookConfig | null) {
+  if (webhook === null) return null;
+  // A configuration of an older release has an address and a secret alone.
+  const { url, secret, format, kinds } = webhookSchema.parse(webhook);
+  const is_secret_set = secret === null ? null : readSecret(env, secret) !== null;
+  return { address: `${new URL(url).origin}/(hidden)`, secret, format, kinds, is_secret_set };
+}

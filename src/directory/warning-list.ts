@@ -1,0 +1,41 @@
+import type { Warning } from '../contract/warnings.ts';
+
+/** `warnings (id, at, data)`: the last warnings of all pools, as JSON. `docs/storage-schema.md` tells more. */
+const TABLE = `CREATE TABLE IF NOT EXISTS warnings (id TEXT PRIMARY KEY, at TEXT NOT NULL,
+  data TEXT NOT NULL) WITHOUT ROWID`;
+
+/** Maximum of warnings that are kept, over all pools; the oldest go first. */
+const WARNINGS_MAX = 200;
+
+/** The last warnings of all pools. All of it is synchronous. */
+export class WarningList {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(TABLE);
+  }
+
+  /** Keeps a warning, in place of what was known of it. */
+  note(warning: Warning): void {
+    this.#sql.exec(
+      'INSERT OR REPLACE INTO warnings (id, at, data) VALUES (?, ?, ?)',
+      warning.id,
+      warning.at,
+      JSON.stringify(warning),
+    );
+    this.#sql.exec(
+      `DELETE FROM warnings WHERE id IN
+         (SELECT id FROM warnings ORDER BY at DESC, id LIMIT -1 OFFSET ?)`,
+      WARNINGS_MAX,
+    );
+  }
+
+  /** Lists the latest, the last one first. */
+  latest(limit: number): Warning[] {
+    return this.#sql
+      .exec<{ data: string }>('SELECT data FROM warnings ORDER BY at DESC, id LIMIT ?', limit)
+      .toArray()
+      .map(({ data }) => JSON.parse(data) as Warning);
+  }
+}

@@ -1,0 +1,214 @@
+import type { WebhookConfig } from '../contract/config/config.ts';
+import type { Warning, WarningKind } from '../contract/warnings.ts';
+import { directoryOf, type Env } from '../env.ts';
+import { logEvent } from './log.ts';
+import { readSecret } from './secrets.ts';
+
+/** Milliseconds of the pauses before the tries that follow one that failed. */
+const RETRY_PAUSES_MS = [2_000, 10_000, 60_000];
+
+/** How long a receiver may take; one that takes longer has not received it. */
+const ANSWER_MS_MAX = 10_000;
+
+/** How much of a receiver's answer to a test is read and shown. */
+const ANSWER_CHARS_MAX = 300;
+
+/** How much of a name that callers may have made up goes into a line for people. */
+const NAME_CHARS_MAX = 200;
+
+/** Everything that a delivery needs of the world. */
+export interface WebhookDependencies {
+  /** Where warnings go to now; null: nowhere. */
+  readonly target: () => Promise<WebhookConfig | null>;
+  /** The value of a secret; null: it is not set. */
+  readonly secret: (name: string) => string | null;
+  /** Whether plain http is allowed, as where Headgate is self-hosted. */
+  readonly allowsHttp: boolean;
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
+  readonly pause: (ms: number) => Promise<void>;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/** A warning on its way, or a test of the way. */
+type Message = Omit<Warning, 'kind'> & { readonly kind: WarningKind | 'test' };
+
+/** Result of a test. */
+interface Tested {
+  /** Status of the answer. Null: there was none. */
+  readonly status: number | null;
+  /** The beginning of the answer. */
+  readonly answer: string;
+  /** Why it was not received, without the address. Null: it was. */
+  readonly error: string | null;
+}
+
+/** Takes what deliveries need from where they run. */
+export function webhookDependencies(env: Env): WebhookDependencies {
+  return {
+    target: () => directoryOf(env).webhook(),
+    secret: (name) => readSecret(env, name),
+    allowsHttp: env.PRIVATE_UPSTREAMS === 'allow',
+    fetch: (url, init) => fetch(url, init),
+    pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    now: () => Date.now(),
+  };
+}
+
+/**
+ * Sends a warning to the configured receiver, as Standard Webhooks (standardwebhooks.com, version 1) has
+ * it: the receiver can tell by the signature that it comes from here and is fresh, and by the id that it
+ * has it already. Tries four times. Never throws: what cannot be delivered is in the log, and nobody
+ * waits for it.
+ */
+export async function deliverWarning(
+  warning: Warning,
+  dependencies: WebhookDependencies,
+): Promise<void> {
+  try {
+    const target = await dependencies.target();
+    // A configuration of an older release names no kinds.
+    const kinds = target?.kinds ?? null;
+    if (target === null || (kinds !== null && !kinds.includes(warning.kind))) return;
+    const failure = await deliver(warning, target, dependencies);
+    if (failure !== null) logFailure(warning, failure);
+  } catch (error) {
+    logFailure(warning, error instanceof Error ? error.name : 'unknown error');
+  }
+}
+
+/** Sends a message that says that it is a test, once, and tells what the receiver answered. Never throws. */
+export async function testWebhook(
+  target: WebhookConfig,
+  dependencies: WebhookDependencies,
+): Promise<Tested> {
+  const test: Message = {
+    id: crypto.randomUUID(),
+    at: new Date(dependencies.now()).toISOString(),
+    kind: 'test',
+    group: 'headgate',
+    partition: null,
+    message: 'This is a test: warnings of Headgate arrive here.',
+    figures: {},
+  };
+  const failed = (error: string): Tested => ({ status: null, answer: '', error });
+  const refused = reasonNotToSend(target, dependencies);
+  if (refused !== null) return failed(refused);
+  try {
+    const response = await post(test, target, dependencies);
+    const { status, ok } = response;
+    const answer = await beginningOf(response);
+    return { status, answer, error: ok ? null : `status ${status}` };
+  } catch (error) {
+    return failed(error instanceof Error ? error.name : 'unknown error');
+  }
+}
+
+function logFailure({ id, kind, group }: Warning, why: string): void {
+  logEvent('webhook_failed', { warning: id, kind, group, why });
+}
+
+/** Delivers. Null: it was received. Else why not, without the address, which may hold a credential. */
+async function deliver(
+  warning: Warning,
+  target: WebhookConfig,
+  dependencies: WebhookDependencies,
+): Promise<string | null> {
+  const refused = reasonNotToSend(target, dependencies);
+  if (refused !== null) return refused;
+  let failure = '';
+  for (const pauseMs of [0, ...RETRY_PAUSES_MS]) {
+    if (pauseMs > 0) await dependencies.pause(pauseMs);
+    try {
+      const response = await post(warning, target, dependencies);
+      await response.body?.cancel();
+      if (response.ok) return null;
+      failure = `status ${response.status}`;
+      if (!isWorthAnother(response.status)) return failure;
+    } catch (error) {
+      failure = error instanceof Error ? error.name : 'unknown error';
+    }
+  }
+  return failure;
+}
+
+function reasonNotToSend(
+  { url, secret: name }: WebhookConfig,
+  { secret, allowsHttp }: WebhookDependencies,
+): string | null {
+  if (name !== null && secret(name) === null) return `the secret ${name} is not set`;
+  return allowsHttp || url.startsWith('https://') ? null : 'the address is not https';
+}
+
+async function post(
+  message: Message,
+  { url, secret: name, format }: WebhookConfig,
+  { secret, fetch: send, now }: WebhookDependencies,
+): Promise<Response> {
+  const body = format === 'slack' ? slackBodyOf(message) : bodyOf(message);
+  const value = name === null ? null : secret(name);
+  return send(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': 'headgate',
+      ...(value === null ? {} : await signature(message.id, body, value, now())),
+    },
+    body,
+    // Who forwards it elsewhere would hand the warning to an address that nobody configured.
+    redirect: 'manual',
+    signal: AbortSignal.timeout(ANSWER_MS_MAX),
+  });
+}
+
+/** Reads how an answer begins, and no more of it than is shown. */
+async function beginningOf(response: Response): Promise<string> {
+  if (response.body === null) return '';
+  let text = '';
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    if (text.length >= ANSWER_CHARS_MAX) break;
+  }
+  return text.slice(0, ANSWER_CHARS_MAX);
+}
+
+function isWorthAnother(status: number): boolean {
+  return status >= 500 || status === 408 || status === 425 || status === 429;
+}
+
+function bodyOf({ kind, at, id, ...data }: Message): string {
+  return JSON.stringify({ type: `headgate.${kind}`, timestamp: at, data: { id, kind, ...data } });
+}
+
+/** Makes what Slack's incoming webhooks take: plain text, in which nobody is called and nothing is a link of somebody's making. */
+function slackBodyOf({ kind, group, partition, message }: Message): string {
+  const names = [group, ...(partition === null ? [] : [partition])];
+  const where = names.map((name) => name.slice(0, NAME_CHARS_MAX)).join(' · ');
+  const text = `[${where}] ${kind.replaceAll('_', ' ')}: ${message}`;
+  const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return JSON.stringify({ text: escaped, mrkdwn: false });
+}
+
+async function signature(
+  id: string,
+  body: string,
+  secret: string,
+  now: number,
+): Promise<Record<string, string>> {
+  const timestamp = String(Math.floor(now / 1_000));
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await crypto.subtle.importKey('raw', keyBytes(secret), algorithm, false, ['sign']);
+  const signed = new TextEncoder().encode(`${id}.${timestamp}.${body}`);
+  const bytes = await crypto.subtle.sign('HMAC', key, signed);
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': `v1,${btoa(String.fromCharCode(...new Uint8Array(bytes)))}`,
+  };
+}
+
+/** Reads a secret: those of the standard are `whsec_` and base64; any other text is taken as it is. */
+function keyBytes(secret: string): Uint8Array {
+  if (!secret.startsWith('whsec_')) return new TextEncoder().encode(secret);
+  return Uint8Array.from(atob(secret.slice('whsec_'.length)), (char) => char.charCodeAt(0));
+}
