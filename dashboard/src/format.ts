@@ -44,6 +44,23 @@ export function exact(at: string): string {
   return new Date(at).toLocaleString('en-GB', { timeZoneName: 'short' });
 }
 
+/** The time of day of an instant, in the time of the reader, with its day where that is another one, as in `09:00 GMT+1`. */
+export function clock(at: string, now: number): string {
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date(now).toDateString();
+  return date.toLocaleString('en-GB', {
+    ...(isToday ? {} : { day: 'numeric', month: 'short' }),
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZoneName: 'short',
+  });
+}
+
+/** The zone of the reader, as in `Europe/Berlin`. */
+export function zoneName(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
 function trimmed(value: number): string {
   return value >= 10 ? String(Math.round(value)) : String(Math.round(value * 10) / 10);
 }

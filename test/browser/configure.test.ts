@@ -150,7 +150,7 @@ it('a viewer may look at everything, and change nothing', async () => {
   const made = await stage.admin.request('POST', '/admin-keys', { id: 'looker', role: 'viewer' });
   const { secret } = (await made.json()) as { secret: string };
   page = await signedInAs(browser, stage, secret, '/admin/groups/practice');
-  const pause = page.getByRole('button', { name: 'Pause' });
+  const pause = page.getByRole('button', { name: 'Pause', exact: true });
   await pause.waitFor();
   expect(await pause.isDisabled()).toBe(true);
   await page.goto(`${stage.url()}/admin/keys`);

@@ -163,7 +163,7 @@ it('a pause stops grants until it is resumed', async () => {
   load = startLoad(stage, 4);
   await openGroup();
   await expect.poll(() => rows('In flight').count()).toBe(2);
-  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('button', { name: 'Pause', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
   await page.getByText('paused', { exact: true }).first().waitFor();
   await expect.poll(() => rows('In flight').count()).toBe(0);

@@ -96,6 +96,42 @@ it('a version is restored, and a change that came meanwhile is looked at first',
   expect(click.count()).toBeLessThanOrEqual(5);
 });
 
+it('a limit is raised for an hour, the page says until when, and it can go back at once', async () => {
+  await limit(5);
+  page = await signedIn(browser, stage, '/admin/groups/practice/edit');
+  await page.getByLabel('Max concurrency', { exact: true }).fill('8');
+  await page.getByRole('button', { name: 'Review change' }).click();
+  await page.getByLabel('How long').selectOption({ label: 'for 1 hour' });
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Apply change' }).click();
+  const chips = page.getByRole('list', { name: 'For a while' });
+  await expect.poll(() => chips.textContent()).toMatch(/limits\.max_concurrency 8 until .*then 5/);
+  expect(await groupNow()).toMatchObject({ limits: { max_concurrency: 8 } });
+  await expectAccessible(page);
+  await expectNoSidewaysScroll(page);
+  await page.getByRole('button', { name: 'Go back now' }).click();
+  await chips.waitFor({ state: 'hidden' });
+  expect(await groupNow()).toMatchObject({ limits: { max_concurrency: 5 } });
+});
+
+it('a pause with an end is set in four clicks, says its end everywhere, and is resumed before', async () => {
+  page = await signedIn(browser, stage, '/admin/groups/practice');
+  const click = clicker();
+  await click.on('Pause until…');
+  await page.getByLabel('How long').selectOption({ label: 'until…' });
+  const pause = page.getByRole('dialog').getByRole('button', { name: 'Pause', exact: true });
+  await page.getByLabel(/^Until \(/).fill('2020-01-01T00:00');
+  expect(await pause.isDisabled()).toBe(true);
+  await page.getByLabel('How long').selectOption({ label: 'for 15 minutes' });
+  await expectAccessible(page);
+  await pause.click();
+  await page.getByText(/^paused until \d\d:\d\d/).waitFor();
+  expect((await groupNow()).paused).toBe(true);
+  await click.on('Resume');
+  await expect.poll(async () => (await groupNow()).paused).toBe(false);
+  expect(click.count() + 2).toBeLessThanOrEqual(5);
+});
+
 it('a viewer sees who changed what, and no way back', async () => {
   await limit(6);
   const made = await stage.admin.request('POST', '/admin-keys', { id: 'looks', role: 'viewer' });

@@ -130,7 +130,7 @@ function Confirmation(props: {
       reviewed={review.reviewed}
       isNew={isNew}
       isBusy={review.isBusy}
-      onApply={() => void review.apply(group, base)}
+      onApply={(lasts) => void review.apply(group, base, lasts)}
       onClose={review.close}
     />
   );

@@ -1,4 +1,7 @@
+import { useState } from 'preact/hooks';
+import type { Lasts } from '../../model/temporary.ts';
 import { Modal } from '../../ui/modal.tsx';
+import { UntilChoice } from '../../ui/until-choice.tsx';
 import type { GroupPreview } from '../../model/effect.ts';
 import { Effect } from './effect.tsx';
 
@@ -15,11 +18,12 @@ export function ReviewDialog(props: {
   readonly reviewed: Reviewed;
   readonly isNew: boolean;
   readonly isBusy: boolean;
-  readonly onApply: () => void;
+  readonly onApply: (lasts: Lasts) => void;
   readonly onClose: () => void;
 }) {
   const { reviewed, isNew, isBusy } = props;
   const { name } = reviewed.preview.group;
+  const [lasts, setLasts] = useState<Lasts | null>({});
   return (
     <Modal title={isNew ? `Create ${name}` : `Change ${name}`} onClose={props.onClose} isWide>
       {reviewed.isAgain && (
@@ -28,11 +32,17 @@ export function ReviewDialog(props: {
         </p>
       )}
       <Effect preview={reviewed.preview} />
+      {!isNew && <UntilChoice id="change-until" unending="for good" onChange={setLasts} />}
       <div class="actions">
         <button type="button" onClick={props.onClose}>
           Back to editing
         </button>
-        <button type="button" class="primary" disabled={isBusy} onClick={props.onApply}>
+        <button
+          type="button"
+          class="primary"
+          disabled={isBusy || lasts === null}
+          onClick={() => lasts !== null && props.onApply(lasts)}
+        >
           {isNew ? 'Create group' : 'Apply change'}
         </button>
       </div>

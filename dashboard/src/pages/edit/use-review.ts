@@ -4,6 +4,7 @@ import type { GroupConfig } from '../../../../src/contract/config/config.ts';
 import { api, type Problem } from '../../api.ts';
 import { isSame, type Document } from '../../model/document.ts';
 import type { FieldError } from '../../model/field-errors.ts';
+import type { Lasts } from '../../model/temporary.ts';
 import { say } from '../../ui/toasts.tsx';
 import type { Reviewed } from './review.tsx';
 
@@ -16,7 +17,7 @@ interface Review {
   readonly isBusy: boolean;
   /** Asks what the change would do. */
   readonly look: (group: GroupConfig, base: Document) => Promise<void>;
-  readonly apply: (group: GroupConfig, base: Document) => Promise<void>;
+  readonly apply: (group: GroupConfig, base: Document, lasts: Lasts) => Promise<void>;
   readonly close: () => void;
 }
 
@@ -68,11 +69,11 @@ export function useReview(isNew: boolean, refuse: (errors: readonly FieldError[]
     setProblem('The configuration is being changed by others. Try again.');
   };
 
-  const apply = async (group: GroupConfig, base: Document): Promise<void> => {
+  const apply = async (group: GroupConfig, base: Document, lasts: Lasts): Promise<void> => {
     const ifMatch = reviewed?.etag;
     if (ifMatch === undefined || ifMatch === null) return;
     const params = { name: group.name };
-    const result = await api('putGroup', { params, body: group, ifMatch });
+    const result = await api('putGroup', { params, query: lasts, body: group, ifMatch });
     if (result.ok) {
       say(isNew ? `Created ${group.name}.` : `Changed ${group.name}.`);
       route(`/admin/groups/${encodeURIComponent(group.name)}`);
@@ -95,7 +96,7 @@ export function useReview(isNew: boolean, refuse: (errors: readonly FieldError[]
     problem,
     isBusy,
     look: (group, base) => busy(() => look(group, base, false)),
-    apply: (group, base) => busy(() => apply(group, base)),
+    apply: (group, base, lasts) => busy(() => apply(group, base, lasts)),
     close: () => {
       setReviewed(null);
       setTheirs(undefined);

@@ -7,6 +7,7 @@ import { confirm } from '../../ui/confirm.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
 import { actsOf, consequenceOf, type GroupAct } from '../../model/consequence.ts';
 import { SetLimits } from './set-limits.tsx';
+import { PauseUntil } from './pause-until.tsx';
 import { lastChangeOf } from './last-change.ts';
 
 /** Actions of an operator on a group. */
@@ -42,6 +43,7 @@ export function GroupActions({ group }: { readonly group: GroupStatus }) {
   return (
     <div class="actions" role="group" aria-label="What can be done">
       {acts.map((what) => button(what))}
+      {acts.includes('pause') && may('operator') && <PauseUntil name={name} />}
       {group.kind === 'automatic' && may('admin') && <SetLimits name={name} />}
       {isConfigured && may('admin') && (
         <a class="button" href={`/admin/groups/${encodeURIComponent(name)}/edit`}>

@@ -2,12 +2,14 @@ import { count, duration, relative } from '../../format.ts';
 import { now, trendOf } from '../../feed.ts';
 import { attentionOf } from '../../model/attention.ts';
 import { stateOf } from '../../model/group-state.ts';
+import { stateEnd } from '../../model/temporary.ts';
 import { slotsInWords } from '../../model/sentence.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
 import type { GroupStatus } from '../../model/status.ts';
 import { may } from '../../session.ts';
 import { StateWord } from '../../ui/state-word.tsx';
 import { GroupActions } from './group-actions.tsx';
+import { TemporaryChips } from './temporary-chips.tsx';
 
 /** Name, state, how it stands in one line, and what can be done. */
 export function GroupHead({ group }: { readonly group: GroupStatus }) {
@@ -16,11 +18,12 @@ export function GroupHead({ group }: { readonly group: GroupStatus }) {
     <header class="group-head">
       <div class="title">
         <h1>{group.name}</h1>
-        <StateWord state={stateOf(group)} />
+        <StateWord state={stateOf(group)} until={stateEnd(group, stateOf(group))} />
         <p class="summary">{summaryOf(group)}</p>
       </div>
       {group.kind !== 'configured' && <NoSettings group={group} />}
       <GroupActions group={group} />
+      <TemporaryChips group={group} />
       {/* Always there, so that what follows does not move when it comes and goes. */}
       <p class="attention">{attention === null || attention.isPlain ? '' : attention.says}</p>
     </header>

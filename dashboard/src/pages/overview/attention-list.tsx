@@ -1,6 +1,7 @@
 import { groups, now, trendOf } from '../../feed.ts';
 import { attentionOf, missingSecrets } from '../../model/attention.ts';
 import { stateOf } from '../../model/group-state.ts';
+import { stateEnd } from '../../model/temporary.ts';
 import { StateWord } from '../../ui/state-word.tsx';
 import { useUpstreams } from '../upstreams/use-upstreams.ts';
 
@@ -38,7 +39,7 @@ export function AttentionList() {
           {items.slice(0, LISTED_MAX).map(({ group, attention }) => (
             <li key={group.name}>
               <a href={`/admin/groups/${encodeURIComponent(group.name)}`}>{group.name}</a>
-              <StateWord state={stateOf(group)} />
+              <StateWord state={stateOf(group)} until={stateEnd(group, stateOf(group))} />
               <span>{attention.says}</span>
             </li>
           ))}

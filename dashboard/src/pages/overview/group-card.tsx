@@ -3,6 +3,7 @@ import { useRef } from 'preact/hooks';
 import { trendOf } from '../../feed.ts';
 import { count, duration } from '../../format.ts';
 import { stateOf } from '../../model/group-state.ts';
+import { stateEnd } from '../../model/temporary.ts';
 import { slotsInWords } from '../../model/sentence.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
 import type { GroupStatus } from '../../model/status.ts';
@@ -27,7 +28,7 @@ export function GroupCard({ group: live }: { readonly group: ReadonlySignal<Grou
         <a href={`/admin/groups/${encodeURIComponent(group.name)}`}>{group.name}</a>
         {group.kind !== 'configured' && <small>{group.kind}</small>}
       </h3>
-      <StateWord state={stateOf(group)} />
+      <StateWord state={stateOf(group)} until={stateEnd(group, stateOf(group))} />
       <SmallPicture slots={slots} queue={group} />
       <div class="beside">
         <span>{slotsInWords(slots)}</span>

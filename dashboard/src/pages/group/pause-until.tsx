@@ -1,0 +1,52 @@
+import { useState } from 'preact/hooks';
+import { api } from '../../api.ts';
+import type { Lasts } from '../../model/temporary.ts';
+import { Modal } from '../../ui/modal.tsx';
+import { complain, say } from '../../ui/toasts.tsx';
+import { UntilChoice } from '../../ui/until-choice.tsx';
+
+/** Button for a pause with an end. */
+export function PauseUntil({ name }: { readonly name: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const [lasts, setLasts] = useState<Lasts | null>({});
+  const [isBusy, setBusy] = useState(false);
+  const pause = async (): Promise<void> => {
+    if (lasts === null) return;
+    setBusy(true);
+    const result = await api('pauseGroup', { params: { name }, body: lasts });
+    setBusy(false);
+    if (!result.ok) return complain(`Pause ${name}? ${result.problem.detail}`);
+    say(`${name} is paused.`);
+    setOpen(false);
+  };
+  const open = (): void => {
+    setLasts({});
+    setOpen(true);
+  };
+  return (
+    <>
+      <button type="button" onClick={open}>
+        Pause until…
+      </button>
+      {isOpen && (
+        <Modal title={`Pause ${name}`} onClose={() => setOpen(false)}>
+          <p>Nothing new is granted: calls queue. What is in flight goes on to its end.</p>
+          <UntilChoice id="pause-until" unending="until it is resumed" onChange={setLasts} />
+          <div class="actions">
+            <button type="button" onClick={() => setOpen(false)}>
+              Cancel
+            </button>
+            <button
+              type="button"
+              class="primary"
+              disabled={isBusy || lasts === null}
+              onClick={() => void pause()}
+            >
+              Pause
+            </button>
+          </div>
+        </Modal>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,45 @@
+import { api } from '../../api.ts';
+import { now } from '../../feed.ts';
+import { clock, exact, relative } from '../../format.ts';
+import { shortText } from '../../model/change-list.ts';
+import type { GroupStatus } from '../../model/status.ts';
+import { backPatch, type Temporary } from '../../model/temporary.ts';
+import { may } from '../../session.ts';
+import { complain, say } from '../../ui/toasts.tsx';
+
+/** Fields of a group that go back by themselves, each with its end. */
+export function TemporaryChips({ group }: { readonly group: GroupStatus }) {
+  const { name, temporary = [] } = group;
+  if (temporary.length === 0) return null;
+  return (
+    <ul class="temporary" aria-label="For a while">
+      {temporary.map((one) => (
+        <Chip key={one.field} name={name} one={one} />
+      ))}
+    </ul>
+  );
+}
+
+function Chip({ name, one }: { readonly name: string; readonly one: Temporary }) {
+  const patch = backPatch(one);
+  const goBack = async (): Promise<void> => {
+    if (patch === null) return;
+    const result = await api('patchGroup', { params: { name }, body: { ...patch } });
+    if (result.ok) say(`${one.field} is back.`);
+    else complain(`${one.field}: ${result.problem.detail}`);
+  };
+  return (
+    <li>
+      <code>{one.field}</code> {shortText(one.to) ?? 'another value'}{' '}
+      <span title={`${exact(one.until)}, by ${one.actor}`}>
+        until {clock(one.until, now.value)} ({relative(one.until, now.value)}), then{' '}
+        {shortText(one.from) ?? 'as before'}
+      </span>
+      {patch !== null && may('admin') && (
+        <button type="button" class="quiet" onClick={() => void goBack()}>
+          Go back now
+        </button>
+      )}
+    </li>
+  );
+}
