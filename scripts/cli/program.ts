@@ -19,6 +19,7 @@ import { showLeases, showStatus, showWaiters } from './commands/status.ts';
 import { EXIT, Failure, type ExitCode } from './failure.ts';
 import type { Output } from './output.ts';
 import { targetOf, type Target, type TargetOptions } from './target.ts';
+import { endOf, type While } from './while.ts';
 
 const ABOUT = `
 Environment: HEADGATE_URL (http://localhost:8787), HEADGATE_TOKEN or ADMIN_TOKEN; HEADGATE_KEY for the calls of doctor and canary.
@@ -180,24 +181,44 @@ function addActing(program: Command, run: Run): void {
   ).action((lease: string, { group }: { group?: string }, command: Command) =>
     run((target, output) => release(target, output, lease, group), command),
   );
-  for (const [name, route, what] of [
-    ['pause', 'pauseGroup', 'grants nothing in these groups; calls wait'],
-    ['resume', 'resumeGroup', 'lets them go on'],
-  ] as const) {
-    asking(program.command(`${name} <groups...>`).description(what)).action(
-      (groups: string[], _options, command: Command) =>
-        run((target, output) => switchGroups(target, output, route, groups), command),
-    );
-  }
-  asking(
-    program
-      .command('limit')
-      .description('sets how many calls of a group may be in flight at once')
-      .argument('<group>')
-      .argument('<slots>', 'a whole number, or none for any number', slotsOf),
-  ).action((group: string, slots: number | null, _options, command: Command) =>
-    run((target, output) => setLimit(target, output, group, slots), command),
+  passing(
+    asking(
+      program
+        .command('pause <groups...>')
+        .description('grants nothing in these groups; calls wait, and what is in flight goes on'),
+    ),
+  ).action((groups: string[], options: While, command: Command) =>
+    run(
+      (target, output) =>
+        switchGroups(target, output, 'pauseGroup', groups, endOf(options, new Date())),
+      command,
+    ),
   );
+  asking(program.command('resume <groups...>').description('lets them go on')).action(
+    (groups: string[], _options, command: Command) =>
+      run((target, output) => switchGroups(target, output, 'resumeGroup', groups), command),
+  );
+  passing(
+    asking(
+      program
+        .command('limit')
+        .description('sets how many calls of a group may be in flight at once')
+        .argument('<group>')
+        .argument('<slots>', 'a whole number, or none for any number', slotsOf),
+    ),
+  ).action((group: string, slots: number | null, options: While, command: Command) =>
+    run(
+      (target, output) => setLimit(target, output, group, slots, endOf(options, new Date())),
+      command,
+    ),
+  );
+}
+
+/** Adds the end of a change that goes back by itself. */
+function passing(command: Command): Command {
+  return command
+    .option('--until <time>', 'goes back by itself then: 09:00, or 2026-11-24T09:00:00Z')
+    .option('--for <time>', 'goes back by itself after that: 90s, 30m, 2h');
 }
 
 function slotsOf(text: string): number | null {

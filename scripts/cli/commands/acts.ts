@@ -27,19 +27,27 @@ async function groupOfLease(target: Target, lease: string): Promise<string> {
   throw new Failure(EXIT.notFound, 'No group has such a lease now; headgate leases lists them.');
 }
 
+const endText = (until: string | null): string => (until === null ? '' : ` until ${until}`);
+
 /** Pauses groups, or lets them go on. Each is told; the first that cannot be ends the rest. */
 export async function switchGroups(
   target: Target,
   output: Output,
   route: 'pauseGroup' | 'resumeGroup',
   groups: readonly string[],
+  until: string | null = null,
 ): Promise<void> {
   const answers = [];
   for (const name of groups) {
-    const answer = await takenOf(target, name, await target.admin(route, { params: { name } }));
+    const params = { name };
+    const asked =
+      route === 'pauseGroup'
+        ? await target.admin(route, { params, ...(until === null ? {} : { body: { until } }) })
+        : await target.admin(route, { params });
+    const answer = await takenOf(target, name, asked);
     const { paused } = answer.group;
-    answers.push({ group: name, paused, version: answer.version });
-    if (!output.isJson) output.out(`${name} ${paused ? 'is paused' : 'goes on'}.`);
+    answers.push({ group: name, paused, until, version: answer.version });
+    if (!output.isJson) output.out(`${name} ${paused ? `is paused${endText(until)}` : 'goes on'}.`);
     noteAll(output, answer.warnings);
   }
   if (output.isJson) show(output, answers, () => '');
@@ -51,6 +59,7 @@ export async function setLimit(
   output: Output,
   group: string,
   slots: number | null,
+  until: string | null = null,
 ): Promise<void> {
   const params = { name: group };
   const body = { limits: { max_concurrency: slots } };
@@ -59,15 +68,19 @@ export async function setLimit(
     group,
     await target.admin('previewGroup', { params, query: { as: 'patch' }, body }),
   );
-  const answer = await target.admin('patchGroup', { params, body });
+  const answer = await target.admin('patchGroup', {
+    params,
+    body,
+    ...(until === null ? {} : { query: { until } }),
+  });
   const { version, warnings } = await takenOf(target, group, answer);
   const { now } = preview;
   const from = now?.slots.from ?? null;
-  show(output, { group, from, to: slots, version, now }, () => {
+  show(output, { group, from, to: slots, until, version, now }, () => {
     const granted = now?.granted_at_once ?? 0;
     const above = now?.in_use_above ?? 0;
     return [
-      `${group}: ${from ?? 'any number of'} → ${slots ?? 'any number of'} slots (version ${version}).`,
+      `${group}: ${from ?? 'any number of'} → ${slots ?? 'any number of'} slots${endText(until)} (version ${version}).`,
       ...(granted > 0 ? [`${granted} that waited got a slot at once.`] : []),
       ...(above > 0 ? [`${above} in flight above it go on to their end.`] : []),
     ].join('\n');

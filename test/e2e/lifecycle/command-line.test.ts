@@ -8,6 +8,7 @@ import { ROOT } from '../../../scripts/serve/build.ts';
 import { runToEnd, type Ended } from '../support/command-line.ts';
 import { openChat, type OpenCall } from '../support/lifecycle-call.ts';
 import { practiceConfig, startStage, STAGE_TOKEN, type Stage } from '../support/lifecycle-stage.ts';
+import { until } from '../support/lifecycle-wait.ts';
 
 let stage: Stage;
 const open: OpenCall[] = [];
@@ -132,6 +133,37 @@ describe('acting', () => {
     const lowered = await jsonOf<{ from: number; to: number }>('limit', 'practice', '2');
     expect(lowered).toMatchObject({ from: 3, to: 2, now: { in_use_above: 1 } });
     expect((await headgate(['limit', 'practice', 'many'])).code).toBe(2);
+  });
+});
+
+describe('for a while', () => {
+  interface Temporary {
+    readonly groups: { temporary: { field: string; until: string }[] }[];
+  }
+
+  const temporaryOf = async (): Promise<Temporary['groups'][0]['temporary']> => {
+    const { groups } = await jsonOf<Temporary>('status', 'practice');
+    return groups[0]?.temporary ?? [];
+  };
+
+  it('a pause and a limit have an end, and go back by themselves', async () => {
+    const paused = await headgate(['pause', 'practice', '--until', '2026-01-01T00:00:00Z']);
+    expect(paused.code).toBe(7);
+    const raised = await headgate(['limit', 'practice', '9', '--for', '2h']);
+    expect(raised.out).toMatch(/^practice: 2 → 9 slots until \S+Z \(version/);
+    expect((await headgate(['pause', 'practice', '--for', '1h'])).out).toMatch(/is paused until/);
+    expect((await temporaryOf()).map(({ field }) => field).toSorted()).toEqual([
+      'limits.max_concurrency',
+      'paused',
+    ]);
+    expect((await headgate(['pause', 'practice', '--for', '1s'])).code).toBe(0);
+    const fields = async () => (await temporaryOf()).map(({ field }) => field);
+    const isOver = async () => !(await fields()).includes('paused');
+    await until('it goes on by itself', isOver, { withinMs: 30_000 });
+    expect((await headgate(['status'])).out).not.toMatch(/^practice +paused/m);
+    expect((await headgate(['limit', 'practice', '2'])).code).toBe(0);
+    expect(await temporaryOf()).toEqual([]);
+    expect((await headgate(['pause', 'practice', '--for', 'ever'])).code).toBe(2);
   });
 });
 

@@ -1,0 +1,41 @@
+import { durationMs } from '../../src/contract/config/duration.ts';
+import { EXIT, Failure } from './failure.ts';
+
+/** An end of a change, as people give it. */
+export interface While {
+  readonly until?: string;
+  readonly for?: string;
+}
+
+const CLOCK = /^([01]?\d|2[0-3]):([0-5]\d)$/;
+const EXPECTED = 'expected 09:00 (the next one here), or an instant as in 2026-11-24T09:00:00Z.';
+
+/** Works out when a change ends, in UTC. Null: it stays. */
+export function endOf(given: While, now: Date): string | null {
+  const { until, for: length } = given;
+  if (until !== undefined && length !== undefined) {
+    throw new Failure(EXIT.usage, 'Either --until or --for.');
+  }
+  if (length !== undefined) {
+    const ms = durationMs(length);
+    if (!(ms >= 1_000)) {
+      throw new Failure(EXIT.usage, '--for: expected a time like 90s, 30m or 2h.');
+    }
+    return new Date(now.getTime() + ms).toISOString();
+  }
+  if (until === undefined) return null;
+  const [, hours, minutes] = CLOCK.exec(until) ?? [];
+  if (hours !== undefined) return nextClock(Number(hours), Number(minutes), now).toISOString();
+  if (!/^\d{4}-\d\d-\d\dT/.test(until) || Number.isNaN(Date.parse(until))) {
+    throw new Failure(EXIT.usage, `--until: ${EXPECTED}`);
+  }
+  return new Date(until).toISOString();
+}
+
+/** Finds the next time that the clock here shows it. */
+function nextClock(hours: number, minutes: number, now: Date): Date {
+  const at = new Date(now);
+  at.setHours(hours, minutes, 0, 0);
+  if (at <= now) at.setDate(at.getDate() + 1);
+  return at;
+}
