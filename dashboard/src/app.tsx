@@ -15,6 +15,7 @@ const connection = () => import('./pages/connection.ts');
 // Who looks at a group in a hurry does not wait for what changes one.
 const AuditPage = loaded(async () => (await configuration()).AuditPage);
 const ConfigPage = loaded(async () => (await configuration()).ConfigPage);
+const CostsPage = loaded(async () => (await import('./pages/costs/costs-page.tsx')).CostsPage);
 const EditPage = loaded(async () => (await configuration()).EditPage);
 const KeysPage = loaded(async () => (await configuration()).KeysPage);
 const SeveralPage = loaded(async () => (await configuration()).SeveralPage);
@@ -54,6 +55,7 @@ function Pages() {
           <Route path="/admin/tester" component={TesterPage} />
           <Route path="/admin/upstreams" component={UpstreamsPage} />
           <Route path="/admin/keys" component={KeysPage} />
+          <Route path="/admin/costs" component={CostsPage} />
           <Route path="/admin/audit" component={AuditPage} />
           <Route path="/admin/config" component={ConfigPage} />
           <Route path="/admin/several" component={SeveralPage} />

@@ -29,6 +29,7 @@ const PAGES = [
   { name: 'upstreams', path: '/admin/upstreams', heading: 'Upstreams' },
   { name: 'tester', path: '/admin/tester', heading: 'Tester' },
   { name: 'keys', path: '/admin/keys', heading: 'Keys' },
+  { name: 'costs', path: '/admin/costs', heading: 'Costs' },
   { name: 'audit', path: '/admin/audit', heading: 'Audit' },
   { name: 'config', path: '/admin/config', heading: 'Import / export' },
   { name: 'setup', path: '/admin/setup', heading: 'Set-up' },

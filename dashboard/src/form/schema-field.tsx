@@ -33,6 +33,8 @@ export interface FormState {
   readonly change: (path: string, value: unknown) => void;
   /** Choices by path, where the schema names none. */
   readonly suggestions?: Readonly<Record<string, readonly string[]>>;
+  /** Words by path that are offered where others may be typed too. */
+  readonly offers?: Readonly<Record<string, readonly string[]>>;
   /** Beginning of the ids of its controls, where a page has several such documents. */
   readonly idPrefix?: string;
 }
@@ -69,7 +71,8 @@ export function SchemaField(props: {
       {(attributes) => {
         const onChange = (next: unknown): void => form.change(path, next);
         const given = { field, value, attributes, onChange };
-        return <Control {...given} suggestions={form.suggestions?.[path] ?? []} />;
+        const words = { suggestions: form.suggestions?.[path] ?? [], offers: form.offers?.[path] };
+        return <Control {...given} {...words} />;
       }}
     </Field>
   );
@@ -78,6 +81,7 @@ export function SchemaField(props: {
 function Control(
   props: ControlProps & {
     readonly suggestions: readonly string[];
+    readonly offers: readonly string[] | undefined;
   },
 ) {
   const { field, suggestions, value, onChange } = props;

@@ -38,25 +38,35 @@ export function NumberControl({ field, value, attributes, onChange }: ControlPro
   );
 }
 
-/** One line of text. Nothing typed: none, where it may be left out. */
-export function TextControl({ field, value, attributes, onChange }: ControlProps) {
+/** One line of text, with words that are offered for it. Nothing typed: none, where it may be left out. */
+export function TextControl({
+  field,
+  value,
+  attributes,
+  onChange,
+  offers = [],
+}: ControlProps & { readonly offers?: readonly string[] | undefined }) {
+  const list = `${attributes.id}-offers`;
+  const none = field.isOptional ? undefined : field.isNullable ? null : '';
   return (
-    <input
-      {...attributes}
-      type="text"
-      value={textOf(value)}
-      onInput={({ currentTarget: { value: text } }) =>
-        onChange(
-          text === '' && field.isOptional
-            ? undefined
-            : text === '' && field.isNullable
-              ? null
-              : text,
-        )
-      }
-      autocomplete="off"
-      spellcheck={false}
-    />
+    <>
+      <input
+        {...attributes}
+        type="text"
+        value={textOf(value)}
+        onInput={({ currentTarget: { value: text } }) => onChange(text === '' ? none : text)}
+        {...(offers.length > 0 && { list })}
+        autocomplete="off"
+        spellcheck={false}
+      />
+      {offers.length > 0 && (
+        <datalist id={list}>
+          {offers.map((word) => (
+            <option key={word} value={word} />
+          ))}
+        </datalist>
+      )}
+    </>
   );
 }
 

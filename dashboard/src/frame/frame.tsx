@@ -17,6 +17,7 @@ const PAGES = [
   { href: '/admin/upstreams', name: 'Upstreams' },
   { href: '/admin/tester', name: 'Tester' },
   { href: '/admin/keys', name: 'Keys' },
+  { href: '/admin/costs', name: 'Costs' },
   { href: '/admin/audit', name: 'Audit' },
   { href: '/admin/config', name: 'Import / export' },
   { href: '/admin/setup', name: 'Set-up' },

@@ -6,6 +6,7 @@ const GO_TO: Readonly<Record<string, { readonly href: string; readonly name: str
   u: { href: '/admin/upstreams', name: 'Upstreams' },
   t: { href: '/admin/tester', name: 'Tester' },
   k: { href: '/admin/keys', name: 'Keys' },
+  m: { href: '/admin/costs', name: 'Costs (money)' },
   a: { href: '/admin/audit', name: 'Audit' },
   c: { href: '/admin/config', name: 'Import / export' },
   s: { href: '/admin/setup', name: 'Set-up' },

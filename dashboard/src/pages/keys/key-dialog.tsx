@@ -55,6 +55,7 @@ function KeyForm(
     onClose();
   };
   const saving = useSaveKey(id ?? null, props.etag, draft.refuse, done);
+  const [teams] = useAnswer(askTeams, []);
   const suggestions = { groups: groups.value.map((group) => group.value.name).filter(isNamable) };
 
   const submit = async (event: SubmitEvent): Promise<void> => {
@@ -108,7 +109,7 @@ function KeyForm(
                     key={path}
                     field={field}
                     label={label}
-                    form={{ ...form, suggestions }}
+                    form={{ ...form, suggestions, offers: { team: teams ?? [] } }}
                   />
                 );
               })}
@@ -138,6 +139,12 @@ function KeyForm(
       </form>
     </Modal>
   );
+}
+
+/** Names of teams that there are. */
+async function askTeams(): Promise<string[]> {
+  const result = await api('listTeams', { query: { limit: 1_000 } });
+  return result.ok ? result.body.teams.map(({ id }) => id) : [];
 }
 
 /** Groups of keys and teams are none that a key may be let into. */

@@ -1,12 +1,16 @@
 import { useState } from 'preact/hooks';
 import { limitsText, type Key } from '../../model/keys.ts';
+import type { SpentOf } from '../../model/teams.ts';
 import { When } from '../../ui/when.tsx';
 import { KeyActions, type OnAct } from './key-actions.tsx';
+import { SpentCells, SpentHeadings } from './spent-cells.tsx';
 
 interface KeyTableProps {
   readonly keys: readonly Key[];
   /** When each was last rotated, by id. */
   readonly rotatedAt: ReadonlyMap<string, string>;
+  /** Costs by id; null: not known. */
+  readonly spent: ReadonlyMap<string, SpentOf> | null;
   readonly onAct: OnAct;
 }
 
@@ -14,16 +18,18 @@ interface KeyTableProps {
 const ROWS_MAX = 200;
 
 /** Everything about every key that is no secret. */
-export function KeyTable({ keys, rotatedAt, onAct }: KeyTableProps) {
+export function KeyTable({ keys, rotatedAt, spent, onAct }: KeyTableProps) {
   const [search, setSearch] = useState('');
   const wanted = search.trim().toLowerCase();
-  const found = keys.filter(({ id, note }) => `${id} ${note}`.toLowerCase().includes(wanted));
+  const found = keys.filter(({ id, note, team }) =>
+    `${id} ${note} ${team ?? ''}`.toLowerCase().includes(wanted),
+  );
   return (
     <>
       <input
         type="search"
         aria-label="Find a key"
-        placeholder="Find a key by its id or note"
+        placeholder="Find a key by its id, note or team"
         value={search}
         onInput={(event) => setSearch(event.currentTarget.value)}
       />
@@ -33,6 +39,7 @@ export function KeyTable({ keys, rotatedAt, onAct }: KeyTableProps) {
             <tr>
               <th scope="col">Key</th>
               <th scope="col">State</th>
+              <SpentHeadings />
               <th scope="col">Groups</th>
               <th scope="col">Lane</th>
               <th scope="col" class="number">
@@ -48,7 +55,13 @@ export function KeyTable({ keys, rotatedAt, onAct }: KeyTableProps) {
           </thead>
           <tbody>
             {found.slice(0, ROWS_MAX).map((key) => (
-              <Row key={key.id} of={key} rotatedAt={rotatedAt.get(key.id)} onAct={onAct} />
+              <Row
+                key={key.id}
+                of={key}
+                rotatedAt={rotatedAt.get(key.id)}
+                spent={spent?.get(key.id)}
+                onAct={onAct}
+              />
             ))}
           </tbody>
         </table>
@@ -65,6 +78,7 @@ export function KeyTable({ keys, rotatedAt, onAct }: KeyTableProps) {
 function Row(props: {
   readonly of: Key;
   readonly rotatedAt: string | undefined;
+  readonly spent: SpentOf | undefined;
   readonly onAct: OnAct;
 }) {
   const { of: key, rotatedAt } = props;
@@ -78,10 +92,12 @@ function Row(props: {
       <th scope="row">
         <code>{key.id}</code>
         {key.note !== '' && <small>{key.note}</small>}
+        {key.team !== null && <small>team {key.team}</small>}
       </th>
       <td>
         <span class={`key-state ${key.state}`}>{key.state}</span>
       </td>
+      <SpentCells of={props.spent} />
       <td class="wrap">{key.groups.length === 0 ? 'all' : key.groups.join(', ')}</td>
       <td>{lane}</td>
       <td class="number">{key.weight}</td>

@@ -9,6 +9,8 @@ import { deleteKey, revokeKey, type OnAct } from './key-actions.tsx';
 import { KeyDialog } from './key-dialog.tsx';
 import { KeyTable } from './key-table.tsx';
 import { RotateDialog } from './rotate-dialog.tsx';
+import { Teams } from './teams.tsx';
+import { useSpent } from './use-spent.ts';
 import './keys.css';
 
 /** The dialog that is open. */
@@ -17,6 +19,7 @@ type Open = { readonly kind: 'new' } | { readonly kind: 'edit' | 'rotate'; reado
 /** Keys of callers, and below them keys of the admin API. */
 export function KeysPage() {
   const [answer, again] = useAnswer(askKeys, [version.value]);
+  const spent = useSpent('key');
   const [open, setOpen] = useState<Open | null>(null);
   const keys = answer?.keys ?? [];
   const close = (): void => setOpen(null);
@@ -45,6 +48,7 @@ export function KeysPage() {
           <KeyTable
             keys={keys}
             rotatedAt={answer.rotatedAt}
+            spent={spent}
             onAct={(kind, id) => void act(kind, id)}
           />
         )}
@@ -52,6 +56,7 @@ export function KeysPage() {
       {open?.kind === 'new' && <KeyDialog onClose={close} onChanged={again} />}
       {open?.kind === 'edit' && <KeyDialog id={open.id} onClose={close} onChanged={again} />}
       {open?.kind === 'rotate' && <RotateDialog id={open.id} onClose={close} onChanged={again} />}
+      <Teams />
       <AdminKeys />
     </>
   );

@@ -1,0 +1,73 @@
+import type * as z from 'zod';
+import type { costsSchema } from '../../../src/contract/admin/cost-routes.ts';
+import { count, usd } from '../format.ts';
+
+export type Costs = z.output<typeof costsSchema>;
+export type CostRow = Costs['rows'][number];
+export type CostBudget = NonNullable<CostRow['budget']>;
+
+/** Things that costs are told by. */
+export const BY = [
+  { by: 'key', name: 'Key' },
+  { by: 'team', name: 'Team' },
+  { by: 'model', name: 'Model' },
+  { by: 'group', name: 'Group' },
+] as const;
+
+export type By = (typeof BY)[number]['by'];
+
+/** Periods of UTC, as links of the page name them. */
+export const PERIODS = [
+  { id: 'month', name: 'This month', query: { period: 'month', which: 'this' } },
+  { id: 'last-month', name: 'Last month', query: { period: 'month', which: 'last' } },
+  { id: 'day', name: 'Today', query: { period: 'day', which: 'this' } },
+  { id: 'last-day', name: 'Yesterday', query: { period: 'day', which: 'last' } },
+] as const;
+
+export type Period = (typeof PERIODS)[number];
+
+/** Reads what a link of the page asks for: costs of this month by key, unless it says otherwise. */
+export function choiceOf(query: Readonly<Record<string, string>>): { period: Period; by: By } {
+  return {
+    period: PERIODS.find(({ id }) => id === query['period']) ?? PERIODS[0],
+    by: BY.find(({ by }) => by === query['by'])?.by ?? 'key',
+  };
+}
+
+/** The address of the same as CSV. */
+export function csvAddress({ query: { period, which } }: Period, by: By): string {
+  return `/admin/api/costs?period=${period}&which=${which}&by=${by}&format=csv`;
+}
+
+/** Words for a row without a name of its own. */
+export function rowName(
+  { name, is_rest: isRest }: Pick<CostRow, 'name' | 'is_rest'>,
+  by: By,
+): string {
+  if (isRest) return 'all others';
+  return name ?? `no ${by}`;
+}
+
+/** The part of a budget that is spent or set aside, from 0 on; above 1 it is exceeded. */
+export function usedPart({ limit_usd: limit, left_usd: left }: CostBudget): number {
+  return limit === 0 ? 1 : (limit - left) / limit;
+}
+
+/** Words for what a budget has left. */
+export function budgetWords({ limit_usd: limit, left_usd: left }: CostBudget): string {
+  return `${usd(left)} of ${usd(limit)} left`;
+}
+
+/** Words for a range, which is one number where both ends round to the same. */
+export function rangeWords(
+  { from, to }: { readonly from: number; readonly to: number },
+  written: (value: number) => string = count,
+): string {
+  const [least, most] = [written(from), written(to)];
+  return least === most ? least : `${least} to ${most}`;
+}
+
+/** Rounds to two digits: an estimate is no more exact. */
+export function roughUsd(value: number): string {
+  return usd(Number(value.toPrecision(2)));
+}

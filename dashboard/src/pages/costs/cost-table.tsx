@@ -1,0 +1,113 @@
+import { count, usd } from '../../format.ts';
+import {
+  budgetWords,
+  BY,
+  rowName,
+  usedPart,
+  type CostBudget,
+  type CostRow,
+  type Costs,
+} from '../../model/costs.ts';
+import { Level } from '../../ui/level.tsx';
+
+/** Maximum of rows that are shown; the CSV has all. */
+const ROWS_MAX = 300;
+
+/** Costs as rows, the most expensive first. */
+export function CostTable({ costs }: { readonly costs: Costs }) {
+  const { by, rows, total } = costs;
+  const heading = BY.find((one) => one.by === by)?.name ?? '';
+  const hasBudgets = rows.some(({ budget }) => budget !== null);
+  return (
+    <>
+      <div class="table" tabIndex={0} role="region" aria-label={`Costs by ${by}`}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{heading}</th>
+              <th scope="col" class="number">
+                Cost
+              </th>
+              {hasBudgets && <th scope="col">Budget</th>}
+              <th scope="col" class="number">
+                Calls
+              </th>
+              <th scope="col" class="number">
+                Tokens in
+              </th>
+              <th scope="col" class="number">
+                From a cache
+              </th>
+              <th scope="col" class="number">
+                Tokens out
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(0, ROWS_MAX).map((row) => (
+              <Row
+                key={`${row.is_rest} ${row.name}`}
+                costs={costs}
+                row={row}
+                hasBudgets={hasBudgets}
+              />
+            ))}
+          </tbody>
+          <tfoot>
+            <tr>
+              <th scope="row">Total</th>
+              <td class="number">{usd(total.usd)}</td>
+              {hasBudgets && <td />}
+              <td class="number">{count(total.calls)}</td>
+              <td class="number">{count(total.input_tokens)}</td>
+              <td class="number">{count(total.cached_tokens)}</td>
+              <td class="number">{count(total.output_tokens)}</td>
+            </tr>
+          </tfoot>
+        </table>
+      </div>
+      {rows.length > ROWS_MAX && (
+        <p class="help">
+          {ROWS_MAX} of {rows.length} rows are shown: the CSV has all.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Row(props: {
+  readonly costs: Costs;
+  readonly row: CostRow;
+  readonly hasBudgets: boolean;
+}) {
+  const { costs, row, hasBudgets } = props;
+  const part = costs.total.usd === 0 ? 0 : row.usd / costs.total.usd;
+  const isUnknown = row.calls > 0 && row.unpriced_calls === row.calls;
+  return (
+    <tr>
+      <th scope="row" title={row.name ?? undefined}>
+        <bdi>{rowName(row, costs.by)}</bdi>
+      </th>
+      <td class="number">
+        {isUnknown ? 'not known' : usd(row.usd)}
+        <Level part={part} isBad={false} />
+      </td>
+      {hasBudgets && <td>{row.budget === null ? '–' : <BudgetLeft of={row.budget} />}</td>}
+      <td class="number">{count(row.calls)}</td>
+      <td class="number">{count(row.input_tokens)}</td>
+      <td class="number">{count(row.cached_tokens)}</td>
+      <td class="number">{count(row.output_tokens)}</td>
+    </tr>
+  );
+}
+
+/** A budget with a bar of what is used of it. */
+function BudgetLeft({ of: budget }: { readonly of: CostBudget }) {
+  const part = usedPart(budget);
+  return (
+    <>
+      {budgetWords(budget)}
+      <Level part={part} isBad={part >= 1} />
+    </>
+  );
+}

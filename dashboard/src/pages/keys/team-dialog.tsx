@@ -1,0 +1,83 @@
+import { useState } from 'preact/hooks';
+import { teamSchema } from '../../../../src/contract/config/keys.ts';
+import { api } from '../../api.ts';
+import { SchemaField } from '../../form/schema-field.tsx';
+import { useDraft } from '../../form/use-draft.ts';
+import { fieldsOf } from '../../model/schema-fields.ts';
+import { BLANK_TEAM, TEAM_SECTIONS, teamDocument, type Team } from '../../model/teams.ts';
+import { Modal } from '../../ui/modal.tsx';
+import { say } from '../../ui/toasts.tsx';
+
+const FIELDS = new Map(fieldsOf(teamSchema).map((field) => [field.path, field]));
+
+interface TeamDialogProps {
+  /** Null: a new one. */
+  readonly team: Team | null;
+  /** The version that the team is of. */
+  readonly etag: string | null;
+  readonly onClose: () => void;
+  readonly onChanged: () => void;
+}
+
+/** Sets the limits and the budget of a team. */
+export function TeamDialog({ team, etag, onClose, onChanged }: TeamDialogProps) {
+  const draft = useDraft(teamSchema, team === null ? BLANK_TEAM : teamDocument(team));
+  const [problem, setProblem] = useState<string | null>(null);
+  const [isBusy, setBusy] = useState(false);
+
+  const save = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const body = draft.attempt();
+    if (body === null) return;
+    setBusy(true);
+    const ifMatch = etag === null ? {} : { ifMatch: etag };
+    const result = await api('putTeam', { params: { id: body.id }, body, ...ifMatch });
+    setBusy(false);
+    if (result.ok) {
+      say(`Saved the team ${body.id}.`);
+      onChanged();
+      return onClose();
+    }
+    draft.refuse(result.problem.errors ?? []);
+    setProblem(
+      result.status === 412
+        ? 'The configuration was changed meanwhile. Close this, look, and try again.'
+        : result.problem.detail,
+    );
+  };
+
+  const { form, changes } = draft;
+  return (
+    <Modal title={team === null ? 'New team' : `Edit team ${team.id}`} onClose={onClose} isWide>
+      <form onSubmit={(event) => void save(event)} noValidate>
+        {TEAM_SECTIONS.map((section) => (
+          <section key={section.id} class="key-section" aria-label={section.title}>
+            <h3>{section.title}</h3>
+            {section.help !== '' && <p class="help">{section.help}</p>}
+            <div class="fields">
+              {Object.entries(section.fields).map(([path, label]) => {
+                const field = FIELDS.get(path);
+                // A team cannot be renamed: its id stands in the title.
+                if (field === undefined || (path === 'id' && team !== null)) return null;
+                return <SchemaField key={path} field={field} label={label} form={form} />;
+              })}
+            </div>
+          </section>
+        ))}
+        {problem !== null && form.errors.length === 0 && <p role="alert">{problem}</p>}
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class="primary"
+            disabled={isBusy || (team !== null && changes.length === 0)}
+          >
+            Save team
+          </button>
+        </div>
+      </form>
+    </Modal>
+  );
+}
