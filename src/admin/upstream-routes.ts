@@ -12,6 +12,7 @@ import { readDirectory } from '../overview/pools.ts';
 import { compileGroups, type CompiledGroup } from '../routing/group-match.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
+import { providerOf } from '../providers/index.ts';
 import { changeConfig } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { mergePatch } from './merge-patch.ts';
@@ -38,7 +39,9 @@ export function addUpstreamRoutes(app: AdminApp): void {
     const { version, config } = directory;
     if (!allIds(config).includes(id)) throw noUpstream(id);
     const groups = await statusOfAll(context, directory);
-    return { status: 200, body: infoOf(id, config, context.env, groups), version };
+    const info = infoOf(id, config, context.env, groups);
+    const body = { ...info, suggested_limits: suggestionsFor(id, config) };
+    return { status: 200, body, version };
   });
 
   serve(app, 'putUpstream', ({ context, params: { id }, body }) =>
@@ -134,6 +137,20 @@ function infoOf(id: string, config: Config, env: Env, all: readonly GroupStatus[
     calls: callsOf(groups),
     health: healthOf(groups),
   };
+}
+
+/** Lists what its provider publishes of its plans. */
+function suggestionsFor(id: string, config: Config) {
+  const upstream = resolveUpstreams(config, BUILT_IN_UPSTREAMS).get(id);
+  const plans = (upstream && providerOf(upstream)?.plans) ?? [];
+  return plans.map(({ plan, models = [], limits, source, date, note = null }) => ({
+    plan,
+    models: [...models],
+    limits,
+    source,
+    date,
+    note,
+  }));
 }
 
 function secretOf(upstream: Upstream | null, env: Env) {

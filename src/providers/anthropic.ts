@@ -34,6 +34,24 @@ export const anthropic = {
     source: 'https://platform.claude.com/docs/en/api/overview',
     date: '2026-11-20',
   },
+  plans: [
+    {
+      plan: 'Start',
+      models: ['claude-fable-5*'],
+      limits: { rpm: 1_000, itpm: 500_000, otpm: 100_000 },
+      source: 'https://www.developersdigest.tech/rate-limits/anthropic',
+      date: '2026-10-17',
+      note: 'Copied that day from platform.claude.com. They hold for the organization.',
+    },
+    {
+      plan: 'Scale',
+      models: ['claude-fable-5*'],
+      limits: { rpm: 4_000, itpm: 4_000_000, otpm: 800_000 },
+      source: 'https://www.developersdigest.tech/rate-limits/anthropic',
+      date: '2026-10-17',
+      note: 'Copied that day from platform.claude.com. They hold for the organization.',
+    },
+  ],
   limitHeaders: {
     refill: 'continuous',
     probes: ['anthropic-ratelimit-requests-remaining', 'anthropic-ratelimit-tokens-remaining'],

@@ -5,6 +5,22 @@ import type { Provider } from './provider.ts';
 export const cerebras = {
   id: 'cerebras',
   baseUrl: 'https://api.cerebras.ai',
+  plans: [
+    {
+      plan: 'Free Trial',
+      models: ['gpt-oss-120b'],
+      limits: { rpm: 5, tpm: 30_000, tpd: 1_000_000 },
+      source: 'https://inference-docs.cerebras.ai/support/rate-limits',
+      date: '2026-07-18',
+    },
+    {
+      plan: 'Developer',
+      models: ['gpt-oss-120b'],
+      limits: { rpm: 1_000, tpm: 1_000_000 },
+      source: 'https://inference-docs.cerebras.ai/support/rate-limits',
+      date: '2026-07-18',
+    },
+  ],
   limitHeaders: {
     refill: 'window',
     probes: ['x-ratelimit-remaining-requests-day', 'x-ratelimit-remaining-tokens-minute'],

@@ -22,6 +22,14 @@ export const mistral = {
     'open-mistral-*',
     'open-mixtral-*',
   ],
+  plans: [
+    {
+      plan: 'Free',
+      limits: { starts_per_s: 1, tpm: 500_000 },
+      source: 'https://docs.mistral.ai/deployment/ai-studio/tier',
+      date: '2026-11-20',
+    },
+  ],
   limitHeaders: {
     refill: 'continuous',
     probes: ['x-ratelimit-remaining-req-minute', 'x-ratelimit-remaining-tokens-minute'],

@@ -18,6 +18,44 @@ export const moonshot = {
       note: 'Tier 0. Tiers 1 to 5: 50, 100, 200, 400, 1000, for the organization.',
     },
   ],
+  plans: [
+    {
+      plan: 'Tier 0',
+      limits: { max_concurrency: 1, rpm: 3, tpm: 500_000, tpd: 1_500_000 },
+      source: LIMITS_PAGE,
+      date: '2026-02-01',
+    },
+    {
+      plan: 'Tier 1',
+      limits: { max_concurrency: 50, rpm: 200 },
+      source: LIMITS_PAGE,
+      date: '2026-02-01',
+    },
+    {
+      plan: 'Tier 2',
+      limits: { max_concurrency: 100, rpm: 500 },
+      source: LIMITS_PAGE,
+      date: '2026-02-01',
+    },
+    {
+      plan: 'Tier 3',
+      limits: { max_concurrency: 200, rpm: 5_000 },
+      source: LIMITS_PAGE,
+      date: '2026-02-01',
+    },
+    {
+      plan: 'Tier 4',
+      limits: { max_concurrency: 400, rpm: 5_000 },
+      source: LIMITS_PAGE,
+      date: '2026-02-01',
+    },
+    {
+      plan: 'Tier 5',
+      limits: { max_concurrency: 1_000, rpm: 10_000 },
+      source: LIMITS_PAGE,
+      date: '2026-02-01',
+    },
+  ],
   // By organization: platform.moonshot.ai/docs/pricing/limits, as of 2026-11-20.
   quirks: { countsByAccount: true },
   prices: VENDOR_PRICES.moonshot,

@@ -33,6 +33,16 @@ export const openai = {
     source: 'https://platform.openai.com/docs/api-reference/authentication',
     date: '2026-11-20',
   },
+  plans: [
+    {
+      plan: 'Tier 1',
+      models: ['gpt-5.4*', 'gpt-5.5*'],
+      limits: { rpm: 1_000, tpm: 500_000 },
+      source: 'https://llmcapplanner.vercel.app/v1/rate-limits.json',
+      date: '2026-05-15',
+      note: 'Copied that day from platform.openai.com, which has them model by model. They hold for the organization.',
+    },
+  ],
   limitHeaders: {
     ...COMMON_HEADERS,
     isReliable: true,

@@ -5,6 +5,22 @@ export const openrouter = {
   baseUrl: 'https://openrouter.ai',
   openaiAt: '/api/v1',
   anthropicAt: '/api/v1',
+  plans: [
+    {
+      plan: 'Less than 10 credits bought',
+      models: ['*:free'],
+      limits: { rpm: 20, rpd: 50 },
+      source: 'https://openrouter.ai/docs/api_reference/limits',
+      date: '2026-11-20',
+    },
+    {
+      plan: '10 credits bought',
+      models: ['*:free'],
+      limits: { rpm: 20, rpd: 1_000 },
+      source: 'https://openrouter.ai/docs/api_reference/limits',
+      date: '2026-11-20',
+    },
+  ],
   limitHeaders: {
     refill: 'window',
     probes: ['x-ratelimit-remaining'],

@@ -1,3 +1,4 @@
+import type { SuggestedLimits } from '../contract/admin/suggestion-schemas.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { HeaderProfile } from '../upstream/refusal/header-families.ts';
 import type { RefusalQuirks, RefusalRow } from '../upstream/refusal/refusal-table.ts';
@@ -64,6 +65,8 @@ export interface Provider {
   readonly accountSelectors?: AccountSelectors;
   /** Its limits of calls at once, before anybody configured one. */
   readonly limits?: readonly KnownLimit[];
+  /** Limits that it publishes of its plans, or tiers: suggestions, which nothing applies by itself. */
+  readonly plans?: readonly PublishedPlan[];
   /**
    * The rate-limit headers that it sends. Absent: it sends none, or nobody has described them.
    */
@@ -100,6 +103,21 @@ export interface KnownLimit {
   /** Where the figure was published or seen. */
   readonly source: string;
   /** When it was last known to hold, as `YYYY-MM-DD`; the first of a month or year where no day is known. */
+  readonly date: string;
+  readonly note?: string;
+}
+
+/** The limits that a provider publishes of one of its plans, or tiers. */
+export interface PublishedPlan {
+  /** Its name in the provider's words, as in `Tier 1`. */
+  readonly plan: string;
+  /** Globs of the models that they are about, each by itself, in lower case. Absent: all models. */
+  readonly models?: readonly string[];
+  /** By the names that a group's configuration has for them. */
+  readonly limits: SuggestedLimits;
+  /** Where the figures were published or copied. */
+  readonly source: string;
+  /** When they were last known to hold, as `YYYY-MM-DD`; the first of a month or year where no day is known. */
   readonly date: string;
   readonly note?: string;
 }

@@ -5,6 +5,15 @@ export const workersAi = {
   id: 'workers-ai',
   baseUrl: 'https://api.cloudflare.com',
   openaiAt: null, // The account stands in the path.
+  plans: [
+    {
+      plan: 'Workers AI',
+      limits: { rpm: 300 },
+      source: 'https://developers.cloudflare.com/workers-ai/platform/limits/',
+      date: '2026-09-17',
+      note: 'Of text generation; some models have other figures.',
+    },
+  ],
   refusals: [
     { kind: 'long_window', scope: 'upstream', codes: ['3036', '4006'] },
     { kind: 'overload', scope: 'model', codes: ['3040'] },

@@ -7,6 +7,24 @@ export const xai = {
   keyPrefixes: ['xai-'],
   baseUrl: 'https://api.x.ai',
   models: ['grok-*'],
+  plans: [
+    {
+      plan: 'Tier 0',
+      models: ['grok-4.5*', 'grok-4.6*', 'grok-4.7*'],
+      limits: { starts_per_s: 150, tpm: 50_000_000 },
+      source: 'https://www.developersdigest.tech/rate-limits/xai',
+      date: '2026-10-17',
+      note: 'Copied that day from docs.x.ai. They hold for the team.',
+    },
+    {
+      plan: 'Tier 4',
+      models: ['grok-4.5*', 'grok-4.6*', 'grok-4.7*'],
+      limits: { starts_per_s: 500, tpm: 100_000_000 },
+      source: 'https://www.developersdigest.tech/rate-limits/xai',
+      date: '2026-10-17',
+      note: 'Copied that day from docs.x.ai. They hold for the team.',
+    },
+  ],
   counts: [
     {
       counts: { countsCacheReads: true },

@@ -141,6 +141,30 @@ it('makes no group in the place of another', async () => {
   });
 });
 
+it('offers what a provider publishes of its plans, and takes over what is chosen', async () => {
+  page = await signIn('/admin/upstreams?add=key');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Id', { exact: true }).fill('moonshot');
+  await dialog.getByLabel("Secret with the operator's key").fill('UPSTREAM_MOONSHOT_KEY');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByLabel('Your plan there').selectOption({ index: 2 });
+  await dialog.getByText('As of 2026-02-01, platform.moonshot.ai').waitFor();
+  expect(await dialog.getByLabel('Slots').inputValue()).toBe('50');
+  await expectAccessible(page);
+  await dialog.getByRole('button', { name: 'Make' }).click();
+  await dialog.getByText('takes the calls to moonshot').waitFor();
+  expect(await admin('GET', '/groups/moonshot')).toMatchObject({
+    limits: { max_concurrency: 50, rpm: 200 },
+  });
+  await page.goto(`${serve.url}/admin/groups/moonshot/edit`);
+  await page.getByText('Limits that its provider publishes').click();
+  await page.getByRole('button', { name: 'Use Tier 2' }).click();
+  const slots = page.getByLabel('Max concurrency', { exact: true });
+  await expect.poll(() => slots.inputValue()).toBe('100');
+  expect(await page.getByLabel('Requests per minute').inputValue()).toBe('500');
+  await expectAccessible(page);
+});
+
 it('says of a missing key the line that works where it hosts itself, as code', async () => {
   page = await signIn('/admin/setup');
   await page.getByText('UPSTREAM_GROQ_KEY is not set').waitFor();

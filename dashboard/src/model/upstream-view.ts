@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import type { upstreamInfoSchema } from '../../../src/contract/admin/answer-schemas.ts';
 import type { Frozen } from '../../../src/contract/frozen.ts';
 import type { groupStatusSchema } from '../../../src/contract/admin/status-schemas.ts';
+import type { Suggestion } from './suggestions.ts';
 
 type GroupStatus = z.output<typeof groupStatusSchema>;
 type Info = z.output<typeof upstreamInfoSchema>;
@@ -20,6 +21,9 @@ export type UpstreamInfo = Omit<
   readonly groups: readonly string[];
   readonly configured: Readonly<Record<string, unknown>> | null;
 };
+
+/** An upstream with the limits that its provider publishes. */
+export type UpstreamDetail = UpstreamInfo & { readonly suggested_limits: readonly Suggestion[] };
 
 /** View of groups on an upstream at this moment. */
 export interface Seen {

@@ -5,6 +5,7 @@ import { autoGroupSchema, groupSchema } from '../config/group.ts';
 import { upstreamSchema } from '../config/upstream-config.ts';
 import { DIALECTS } from '../dialect.ts';
 import { upstreamCallsSchema } from '../status.ts';
+import { suggestionSchema } from './suggestion-schemas.ts';
 import { LANES } from '../../core/words/ticket.ts';
 
 /** Answers of the admin API, but for the state and the past of groups. */
@@ -162,6 +163,15 @@ export const upstreamInfoSchema = z.object({
       }),
     })
     .describe('Sum of what the groups have seen whose calls went there.'),
+});
+
+/** An upstream with what may be said of its limits. */
+export const upstreamDetailSchema = upstreamInfoSchema.extend({
+  suggested_limits: z
+    .array(suggestionSchema)
+    .describe(
+      'Limits that its provider publishes of its plans; which one is yours it does not say.',
+    ),
 });
 
 export const auditPageSchema = z.object({

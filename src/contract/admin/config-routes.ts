@@ -10,6 +10,7 @@ import {
   changedUpstreamSchema,
   pageOf,
   testedSchema,
+  upstreamDetailSchema,
   upstreamInfoSchema,
 } from './answer-schemas.ts';
 import { mergePatchSchema, pageQuery } from './group-routes.ts';
@@ -189,7 +190,7 @@ export const UPSTREAM_ROUTES = routes({
     summary: 'One upstream',
     role: 'viewer',
     params,
-    answers: { 200: upstreamInfoSchema },
+    answers: { 200: upstreamDetailSchema },
     hasEtag: true,
     problems: [404],
   },

@@ -5,8 +5,10 @@ import {
   problemSchema,
   sessionSchema,
   testedSchema,
+  upstreamDetailSchema,
   upstreamInfoSchema,
 } from './answer-schemas.ts';
+import { suggestionSchema } from './suggestion-schemas.ts';
 import { auditEntrySchema } from '../audit.ts';
 import { autoGroupSchema, groupSchema } from '../config/group.ts';
 import { configSchema } from '../config/config.ts';
@@ -71,6 +73,8 @@ const NAMED_ANSWERS = {
   AutoGroup: autoGroupSchema,
   Upstream: upstreamSchema,
   UpstreamInfo: upstreamInfoSchema,
+  UpstreamDetail: upstreamDetailSchema,
+  SuggestedLimits: suggestionSchema,
   Key: keySchema,
   Team: shownTeamSchema,
   AdminKey: adminKeyInfoSchema,

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { groupSchema } from '../../../src/contract/config/group.ts';
 import { PROVIDERS, providerAt, providerNamed, providerOf } from '../../../src/providers/index.ts';
 import type { Provider } from '../../../src/providers/provider.ts';
 import {
@@ -89,8 +90,8 @@ describe.each(PROVIDERS)('$id', (provider: Provider) => {
   });
 
   test('says where its figures are from and when they held', () => {
-    const { limits = [], counts = [], prices, limitHeaders } = provider;
-    for (const row of [...limits, ...counts, ...(prices === undefined ? [] : [prices])]) {
+    const { limits = [], counts = [], plans = [], prices, limitHeaders } = provider;
+    for (const row of [...limits, ...counts, ...plans, ...(prices === undefined ? [] : [prices])]) {
       isSourced(row);
     }
     if (limitHeaders === undefined) return;
@@ -113,6 +114,18 @@ describe.each(PROVIDERS)('$id', (provider: Provider) => {
     expect(new Set(counted).size).toBe(counted.length);
     for (const row of counts) expect(row.counts.outputWeight ?? 1).toBeGreaterThanOrEqual(1);
     isLower((provider.refusals ?? []).flatMap(({ codes = [] }) => codes));
+  });
+
+  test('suggests what a group may have as its limits, each plan of a model once', () => {
+    const { plans = [] } = provider;
+    isLower(plans.flatMap(({ models = [] }) => models));
+    const named = plans.flatMap(({ plan, models = [''] }) => models.map((of) => plan + of));
+    expect(new Set(named).size).toBe(named.length);
+    for (const { limits, models = [] } of plans) {
+      expect(Object.keys(limits)).not.toEqual([]);
+      const group = { name: 'taken-over', match: { models }, limits };
+      expect(groupSchema.parse(group).limits).toMatchObject(limits);
+    }
   });
 
   test('has rows of refusals that each tell something, as was recorded', () => {

@@ -115,6 +115,30 @@ describe('an upstream', () => {
     expect(JSON.stringify(list)).not.toContain('operator-secret-4711');
   });
 
+  it('suggests what its provider publishes, with source and date, wherever it has its address', async () => {
+    await put({
+      upstreams: [
+        { id: 'mine', base_url: 'https://api.groq.com' },
+        { id: 'own', base_url: 'https://llm.test' },
+      ],
+    });
+    const suggested = async (id: string) =>
+      bodyOf(await asAdmin('getUpstream', { params: { id } })).suggested_limits;
+    const groq = await suggested('groq');
+    expect(groq).toContainEqual({
+      plan: 'Free',
+      models: ['llama-3.1-8b-instant'],
+      limits: { rpm: 30, rpd: 14_400, tpm: 6_000, tpd: 500_000 },
+      source: 'https://console.groq.com/docs/rate-limits',
+      date: '2026-06-04',
+      note: null,
+    });
+    expect(await suggested('mine')).toEqual(groq);
+    expect(await suggested('own')).toEqual([]);
+    // Nobody has taken them over.
+    expect(bodyOf(await asAdmin('getConfig')).groups).toEqual([]);
+  });
+
   it('tells what its groups have seen of it', async () => {
     await put({
       groups: [

@@ -5,6 +5,7 @@ import { isSame, valueAt } from '../../model/document.ts';
 import { messagesAt } from '../../model/field-errors.ts';
 import { isNested, type FieldSection } from '../../model/field-words.ts';
 import type { SchemaField as FieldOfSchema } from '../../model/schema-fields.ts';
+import { SuggestedLimits } from './suggested-limits.tsx';
 
 /** Sections that are open from the beginning, because nearly every group says something there. */
 const OPEN = ['match', 'limits'];
@@ -46,6 +47,7 @@ export function Section(props: {
         {set.length > 0 && <span class="count">{set.length} set</span>}
       </summary>
       <p class="help">{section.help}</p>
+      {section.id === 'limits' && <SuggestedLimits form={form} />}
       <div class="fields">
         {shown.map(({ path, label, field }) => {
           if (!isNested(path)) {

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api } from '../../api.ts';
-import type { UpstreamInfo } from '../../model/upstream-view.ts';
+import type { UpstreamDetail } from '../../model/upstream-view.ts';
 import { may } from '../../session.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import { SendTestCall } from '../setup/send-test-call.tsx';
@@ -56,8 +56,8 @@ export function KeySteps({ id }: { readonly id: string }) {
 }
 
 /** Reads an upstream again and again: a key appears by itself, after a restart too. Null: not yet. */
-function useUpstream(id: string): readonly [UpstreamInfo | null, () => void] {
-  const [upstream, setUpstream] = useState<UpstreamInfo | null>(null);
+function useUpstream(id: string): readonly [UpstreamDetail | null, () => void] {
+  const [upstream, setUpstream] = useState<UpstreamDetail | null>(null);
   const [round, setRound] = useState(0);
   useEffect(() => {
     let isOver = false;

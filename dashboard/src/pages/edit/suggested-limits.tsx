@@ -1,0 +1,47 @@
+import { api } from '../../api.ts';
+import type { FormState } from '../../form/schema-field.tsx';
+import { valueAt } from '../../model/document.ts';
+import { planWords, suggestedWords, type Suggestion } from '../../model/suggestions.ts';
+import { PlanSource } from '../../ui/plan-source.tsx';
+import { useAnswer } from '../../ui/use-answer.ts';
+
+/** Maximum of upstreams of a group that are asked for: who names more knows them. */
+const UPSTREAMS_MAX = 4;
+
+/** Limits that the providers of a group's upstreams publish, to be put into its form. Nothing applies them by itself. */
+export function SuggestedLimits({ form }: { readonly form: FormState }) {
+  const named = valueAt(form.draft, 'match.upstreams');
+  const upstreams = Array.isArray(named) ? named.map(String).slice(0, UPSTREAMS_MAX) : [];
+  const [plans] = useAnswer(() => plansOf(upstreams), [upstreams.join()]);
+  if (plans === null || plans.length === 0) return null;
+  return (
+    <details class="suggested">
+      <summary>Limits that its provider publishes ({plans.length})</summary>
+      <ul>
+        {plans.map((plan) => (
+          <li key={planWords(plan)}>
+            <b>{planWords(plan)}</b>: {suggestedWords(plan.limits)}{' '}
+            <button type="button" onClick={() => take(plan, form)}>
+              Use<span class="visually-hidden"> {planWords(plan)}</span>
+            </button>{' '}
+            <small>
+              <PlanSource plan={plan} />
+            </small>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+async function plansOf(upstreams: readonly string[]): Promise<readonly Suggestion[]> {
+  const asked = await Promise.all(
+    upstreams.map((id) => api('getUpstream', { params: { id } }).catch(() => null)),
+  );
+  return asked.flatMap((one) => (one?.ok === true ? one.body.suggested_limits : []));
+}
+
+/** Puts them into the fields; what they do not tell stays as it is. */
+function take({ limits }: Suggestion, { change }: FormState): void {
+  for (const [name, limit] of Object.entries(limits)) change(`limits.${name}`, limit);
+}
