@@ -40,7 +40,11 @@ export function addUpstreamRoutes(app: AdminApp): void {
     if (!allIds(config).includes(id)) throw noUpstream(id);
     const groups = await statusOfAll(context, directory);
     const info = infoOf(id, config, context.env, groups);
-    const body = { ...info, suggested_limits: suggestionsFor(id, config) };
+    const seen = groups.flatMap(({ name, limits_seen = [] }) =>
+      limits_seen.filter(({ upstream }) => upstream === id).map((one) => ({ ...one, group: name })),
+    );
+    const suggested = suggestionsFor(id, config);
+    const body = { ...info, suggested_limits: suggested, seen_limits: seen };
     return { status: 200, body, version };
   });
 

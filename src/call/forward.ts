@@ -3,6 +3,7 @@ import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { whenQuiet } from '../runtime/when-quiet.ts';
 import type { Outcome } from '../core/words/outcome.ts';
+import type { UpstreamSignal } from '../core/words/signal.ts';
 import { HeldCall } from '../upstream/transfer/held-call.ts';
 import type { UpstreamRefusal } from '../upstream/refusal/classify-refusal.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
@@ -13,6 +14,7 @@ import { learnAccount, moveToAccount } from './learn-account.ts';
 import type { Metering } from './metering.ts';
 import { logEgressRefused } from './observe/egress-log.ts';
 import { TRACED_MODEL_MAX, traceCall, traceError, traceUsage } from './observe/trace.ts';
+import { newsOfLimits } from './limit-news.ts';
 import { isLasting, keptAnswer } from './members/last-answer.ts';
 import type { MemberPlace } from './members/member-plan.ts';
 import { hasMemberLeft, noteRefusedAt, proofBy } from './members/where-next-member.ts';
@@ -20,7 +22,7 @@ import type { Candidate } from './plan.ts';
 import { rateHeaders } from './rate-headers.ts';
 import { RENAMED_BYTES_MAX } from './renamed-body.ts';
 import { requestIdOf } from './request-id.ts';
-import { nearlyEmpty, readAnswer, type AnswerRead } from './read-answer.ts';
+import { hintsIn, nearlyEmpty, readAnswer, type AnswerRead } from './read-answer.ts';
 import {
   answered,
   LEFT,
@@ -100,10 +102,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   }
   reportAnswer(sending, answer);
   if (candidate.routed.account !== null) ctx.waitUntil(learnFrom(sending, answer));
-  admission.reportServed(
-    nearlyEmpty(answer, upstream, rules.feedForward),
-    proofBy(answer, members, turn.tries),
-  );
+  admission.reportServed(warningIn(answer, sending), proofBy(answer, members, turn.tries));
   const meter = metering?.meterFor(answer) ?? null;
   const settle = (outcome: Outcome): Promise<void> => {
     // What the upstream did not do because the call is wrong uses no tokens.
@@ -137,6 +136,20 @@ function reportAnswer(
       ? undefined
       : { ...(requestId !== null && { requestId }), ...(isAgain && { sent: tries.sent }) };
   admission.reportAnswer(status, notes);
+}
+
+/** Reads what the headers of a served call tell its group; null: nothing that it must hear of. */
+function warningIn(
+  answer: Response,
+  { candidate: { located, rules }, admission }: Sending,
+): UpstreamSignal | null {
+  const { upstream, model } = located;
+  const hints = hintsIn(answer, upstream);
+  if (hints.length === 0) return null;
+  const [pool] = admission.placements;
+  const words = [pool?.group, pool?.partition, upstream.id, model?.slice(0, TRACED_MODEL_MAX)];
+  const place = words.join(' ');
+  return nearlyEmpty(hints, upstream, rules.feedForward) ?? newsOfLimits(hints, place);
 }
 
 /** Whether an answer may say something of the caller's key: it goes nowhere but where the call was made. */

@@ -3,7 +3,7 @@ import { providerOf } from '../providers/index.ts';
 import { refusalRulesOf } from '../providers/refusals.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { instant } from '../core/words/ids.ts';
-import type { UpstreamSignal } from '../core/words/signal.ts';
+import type { LimitHint, UpstreamSignal } from '../core/words/signal.ts';
 import { peekAnswer } from '../upstream/refusal/refused-answer.ts';
 import {
   classifyRefusal,
@@ -61,16 +61,20 @@ function mayHideRefusal({ headers }: Response, { quirks }: RefusalRules): boolea
   return isJson && Number(headers.get('content-length') ?? 0) <= REFUSAL_INSIDE_200_BYTES_MAX;
 }
 
-/** Reads what the headers of a served call warn of; null: nothing, or they are not to be believed. */
+/** Reads what the headers of a served call tell of limits; nothing where they are not to be believed. */
+export function hintsIn({ headers }: Response, upstream: Upstream): readonly LimitHint[] {
+  const { headerProfile } = knownOf(upstream);
+  return readLimitHints(headers, headerProfile, instant(Date.now()));
+}
+
+/** Takes from hints what they warn of; null: nothing. */
 export function nearlyEmpty(
-  { headers }: Response,
+  hints: readonly LimitHint[],
   upstream: Upstream,
   feedForward: GroupConfig['feed_forward'],
 ): UpstreamSignal | null {
   const { headerProfile } = knownOf(upstream);
-  if (headerProfile?.isReliable !== true) return null;
-  const hints = readLimitHints(headers, headerProfile, instant(Date.now()));
-  if (hints.length === 0) return null;
+  if (headerProfile === null) return null;
   const waitMs = waitFromHints(hints, headerProfile.refill, {
     requestsMax: feedForward.keep_requests,
     share: feedForward.keep_share,

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { suggestedLimitsSchema } from './admin/suggestion-schemas.ts';
 import { LANES } from '../core/words/ticket.ts';
 import type { Frozen } from './frozen.ts';
 
@@ -148,6 +149,14 @@ export const upstreamCallsSchema = z.object({
     .describe('Its last refusal of each kind.'),
 });
 
+/** Limits of an upstream, as the headers of its answers tell them. */
+export const limitsSeenSchema = z.object({
+  upstream: z.string().describe('The upstream that told them.'),
+  model: z.string().nullable().describe('The model whose calls were told so. Null: not known.'),
+  limits: suggestedLimitsSchema,
+  at: instant.describe('When they were first told so.'),
+});
+
 /** Everything that is told of a pool beside its name. Of several pools the figures are added up. */
 export const gaugesSchema = z.object({
   limit: limitStatusSchema.describe('The limit of slots. Of a split group that of each partition.'),
@@ -245,6 +254,12 @@ export const gaugesSchema = z.object({
     .describe(
       'The upstreams that its calls went to, at most 32 of each pool. It outlives a reset, but for the last seconds before it.',
     ),
+  limits_seen: z
+    .array(limitsSeenSchema)
+    .exactOptional()
+    .describe(
+      'Limits that upstreams have told in headers, at most 16 of each pool. Absent: none were seen.',
+    ),
   as_of: instant
     .exactOptional()
     .describe(
@@ -330,3 +345,5 @@ export type UpstreamCallsStatus = Frozen<z.output<typeof upstreamCallsSchema>>;
 export type MemberStatus = Frozen<z.output<typeof memberStatusSchema>>;
 export type LeaseInfo = Frozen<z.output<typeof leaseInfoSchema>>;
 export type WaiterInfo = Frozen<z.output<typeof waiterInfoSchema>>;
+/** Limits that an upstream has told. */
+export type LimitsSeenStatus = Frozen<z.output<typeof limitsSeenSchema>>;

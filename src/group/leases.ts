@@ -9,6 +9,7 @@ import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
 import type { Batch } from './batch.ts';
 import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
+import type { LimitsSeen } from './observe/limits-seen.ts';
 import type { Proof } from './proof.ts';
 import type { Renewals } from './renewals.ts';
 import type { Shell } from './shell.ts';
@@ -20,6 +21,7 @@ interface LeasesParts {
   readonly renewals: Renewals;
   readonly proof: Proof;
   readonly host: TrialHost | null;
+  readonly limitsSeen: LimitsSeen;
 }
 
 /** Holders' side of a pool: the handles that they get, and what they say through them or by a lease's id. */
@@ -52,8 +54,11 @@ export class Leases implements LeaseKeeper {
   }
 
   report(id: LeaseId, signal: UpstreamSignal, isRepeat: boolean, claim?: Claim): void {
+    const { shell, limitsSeen } = this.#parts;
+    const holder = shell.state.leases.get(id)?.holder ?? claim?.holder;
+    if (holder !== undefined) limitsSeen.note(holder, signal.hints, shell.now());
     const told = { signal, isRepeat, ...(claim === undefined ? {} : { claim }) };
-    this.#parts.shell.apply({ kind: 'report', leaseId: id, ...told });
+    shell.apply({ kind: 'report', leaseId: id, ...told });
   }
 
   release(

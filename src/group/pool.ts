@@ -31,6 +31,7 @@ import { firstAttachment } from './lease-handle.ts';
 import { Leases } from './leases.ts';
 import { Loans } from './loans.ts';
 import { CostView } from './observe/cost-view.ts';
+import { LimitsSeen } from './observe/limits-seen.ts';
 import { Observation } from './observe/observation.ts';
 import { PoolView } from './observe/pool-view.ts';
 import { Operator } from './operator.ts';
@@ -170,7 +171,8 @@ export class Pool {
     const turned = { clock, effects, batch, rows, ...parkedHere, observation, presence };
     const shell = new Shell(state, { ...turned, idleness, link, waitersMax: waiters, onEvent });
     const proof = new Proof({ tables, rows, link, host });
-    const leases = new Leases({ shell, batch, renewals, proof, host });
+    const limitsSeen = new LimitsSeen(store);
+    const leases = new Leases({ shell, batch, renewals, proof, host, limitsSeen });
     const handOver = new HandOver({ shell, link, batch, proof, leases });
     const acquires = new AcquireCalls({ shell, link, parked, pauseWaiters, handOver });
     this.flush = () => rows.flush();
@@ -184,7 +186,16 @@ export class Pool {
     this.presence = presence;
     this.recallsWindow = tables.isOpen && stored.isOfProcess;
     this.operator = new Operator(shell, batch, parked, link);
-    this.view = new PoolView({ shell, identity, link, idleness, observation, acquires, costs });
+    this.view = new PoolView({
+      shell,
+      identity,
+      link,
+      idleness,
+      observation,
+      acquires,
+      costs,
+      limitsSeen,
+    });
     idleness.note(state, startedAt);
     // Written at once: whatever was handed out before counts from now on, and an older instance cannot write any more.
     if (slotsHeld(state) > 0) rows.write(true);

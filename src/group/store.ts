@@ -18,6 +18,8 @@ export interface GroupMemory {
   readonly warnings: string | null;
   /** The steps of budgets and day limits that were warned of, as JSON. */
   readonly steps: string | null;
+  /** Limits that upstreams have told in headers, as JSON. */
+  readonly limits_seen: string | null;
   /** Until when, and how, the pool tells the hub of the dashboards what changes, as JSON. */
   readonly watched: string | null;
 }

@@ -13,6 +13,7 @@ import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { latest, smallest, worstBreaker } from './joins.ts';
 import { joinMembers } from './join-members.ts';
 import { joinUpstreams } from './upstream-calls.ts';
+import { joinLimitsSeen } from './limits-seen.ts';
 import type { PoolReply } from './pools.ts';
 import { upstreamsOfGroup } from './upstream-health.ts';
 
@@ -136,6 +137,7 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
     resurrected_total: sum((pool) => pool.resurrected_total),
     passed_unlimited_total: sum((pool) => pool.passed_unlimited_total),
     ...joinMembers(pools),
+    ...joinLimitsSeen(pools),
     upstreams: joinUpstreams(pools.flatMap(({ upstreams }) => upstreams)),
     ...asOf(pools),
     idle_ms: pools.length === 0 ? 0 : Math.min(...pools.map((pool) => pool.idle_ms)),

@@ -108,7 +108,7 @@ export interface KnownLimit {
 }
 
 /** The limits that a provider publishes of one of its plans, or tiers. */
-export interface PublishedPlan {
+interface PublishedPlan {
   /** Its name in the provider's words, as in `Tier 1`. */
   readonly plan: string;
   /** Globs of the models that they are about, each by itself, in lower case. Absent: all models. */

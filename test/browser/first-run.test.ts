@@ -157,7 +157,7 @@ it('offers what a provider publishes of its plans, and takes over what is chosen
     limits: { max_concurrency: 50, rpm: 200 },
   });
   await page.goto(`${serve.url}/admin/groups/moonshot/edit`);
-  await page.getByText('Limits that its provider publishes').click();
+  await page.getByText('Limits that its provider publishes or has told').click();
   await page.getByRole('button', { name: 'Use Tier 2' }).click();
   const slots = page.getByLabel('Max concurrency', { exact: true });
   await expect.poll(() => slots.inputValue()).toBe('100');

@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import type { upstreamInfoSchema } from '../../../src/contract/admin/answer-schemas.ts';
 import type { Frozen } from '../../../src/contract/frozen.ts';
 import type { groupStatusSchema } from '../../../src/contract/admin/status-schemas.ts';
-import type { Suggestion } from './suggestions.ts';
+import type { SeenLimits, Suggestion } from './suggestions.ts';
 
 type GroupStatus = z.output<typeof groupStatusSchema>;
 type Info = z.output<typeof upstreamInfoSchema>;
@@ -23,7 +23,10 @@ export type UpstreamInfo = Omit<
 };
 
 /** An upstream with the limits that its provider publishes. */
-export type UpstreamDetail = UpstreamInfo & { readonly suggested_limits: readonly Suggestion[] };
+export type UpstreamDetail = UpstreamInfo & {
+  readonly suggested_limits: readonly Suggestion[];
+  readonly seen_limits: readonly SeenLimits[];
+};
 
 /** View of groups on an upstream at this moment. */
 export interface Seen {

@@ -4,10 +4,15 @@ import type { Suggestion } from '../model/suggestions.ts';
 export function PlanSource({ plan: { source, date, note } }: { readonly plan: Suggestion }) {
   return (
     <>
-      As of {date},{' '}
-      <a href={source} target="_blank" rel="noreferrer">
-        {new URL(source).host}
-      </a>
+      As of {date}
+      {source !== null && (
+        <>
+          ,{' '}
+          <a href={source} target="_blank" rel="noreferrer">
+            {new URL(source).host}
+          </a>
+        </>
+      )}
       .{note !== null && ` ${note}`}
     </>
   );

@@ -4,7 +4,7 @@ import { ADMIN_ROLES, gatewayKeySchema } from '../config/keys.ts';
 import { autoGroupSchema, groupSchema } from '../config/group.ts';
 import { upstreamSchema } from '../config/upstream-config.ts';
 import { DIALECTS } from '../dialect.ts';
-import { upstreamCallsSchema } from '../status.ts';
+import { limitsSeenSchema, upstreamCallsSchema } from '../status.ts';
 import { suggestionSchema } from './suggestion-schemas.ts';
 import { LANES } from '../../core/words/ticket.ts';
 
@@ -172,6 +172,11 @@ export const upstreamDetailSchema = upstreamInfoSchema.extend({
     .describe(
       'Limits that its provider publishes of its plans; which one is yours it does not say.',
     ),
+  seen_limits: z
+    .array(
+      limitsSeenSchema.extend({ group: z.string().describe('The group whose calls were told.') }),
+    )
+    .describe('Limits that it has told in the headers of its answers.'),
 });
 
 export const auditPageSchema = z.object({

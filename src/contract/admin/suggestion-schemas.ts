@@ -7,21 +7,22 @@ const amount = z.number().positive();
 /** Limits by the names that a group's configuration has for them. */
 export const suggestedLimitsSchema = z
   .object({
-    max_concurrency: amount.meta({ description: 'Calls in flight at once.', unit: 'slots' }),
-    rpm: amount.meta({ description: 'Requests per minute.', unit: 'requests' }),
-    tpm: amount.meta({ description: 'Tokens per minute.', unit: 'tokens' }),
-    itpm: amount.meta({ description: 'Input tokens per minute.', unit: 'tokens' }),
-    otpm: amount.meta({ description: 'Output tokens per minute.', unit: 'tokens' }),
-    rpd: amount.meta({ description: 'Requests per day.', unit: 'requests' }),
-    tpd: amount.meta({ description: 'Tokens per day.', unit: 'tokens' }),
-    starts_per_s: amount.meta({ description: 'Calls that begin in a second.', unit: 'calls' }),
+    max_concurrency: amount
+      .exactOptional()
+      .meta({ description: 'Calls in flight at once.', unit: 'slots' }),
+    rpm: amount.exactOptional().meta({ description: 'Requests per minute.', unit: 'requests' }),
+    tpm: amount.exactOptional().meta({ description: 'Tokens per minute.', unit: 'tokens' }),
+    itpm: amount.exactOptional().meta({ description: 'Input tokens per minute.', unit: 'tokens' }),
+    otpm: amount.exactOptional().meta({ description: 'Output tokens per minute.', unit: 'tokens' }),
+    rpd: amount.exactOptional().meta({ description: 'Requests per day.', unit: 'requests' }),
+    tpd: amount.exactOptional().meta({ description: 'Tokens per day.', unit: 'tokens' }),
+    starts_per_s: amount
+      .exactOptional()
+      .meta({ description: 'Calls that begin in a second.', unit: 'calls' }),
   })
-  .partial()
   .describe('Limits by their names in the configuration of a group.');
 
-export type SuggestedLimits = Readonly<
-  Partial<Record<keyof z.output<typeof suggestedLimitsSchema>, number>>
->;
+export type SuggestedLimits = Readonly<z.output<typeof suggestedLimitsSchema>>;
 
 /** Limits that a provider publishes of one of its plans. */
 export const suggestionSchema = z

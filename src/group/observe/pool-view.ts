@@ -20,6 +20,7 @@ import type { Shell } from '../shell.ts';
 import { CallerView } from './caller-calls.ts';
 import type { CostView } from './cost-view.ts';
 import { decisionInfos } from './decisions.ts';
+import type { LimitsSeen } from './limits-seen.ts';
 import type { Observation } from './observation.ts';
 import { poolPreview } from './preview.ts';
 import { leaseInfos, poolDetail, poolStatus, waiterInfos } from './status.ts';
@@ -31,6 +32,7 @@ interface PoolViewParts {
   readonly idleness: Idleness;
   readonly observation: Observation;
   readonly acquires: AcquireCalls;
+  readonly limitsSeen: LimitsSeen;
   readonly costs: CostView;
 }
 
@@ -132,12 +134,13 @@ export class PoolView {
   }
 
   #status(now: InstantMs): PoolStatus {
-    const { identity, link, idleness, observation, acquires } = this.#parts;
+    const { identity, link, idleness, observation, acquires, limitsSeen } = this.#parts;
     const seen = {
       passedUnlimited: acquires.passedUnlimited,
       idleMs: idleness.forMs(now),
       ...observation.waits(now),
     };
-    return poolStatus(identity, link.definition, this.#state, seen, now);
+    const status = poolStatus(identity, link.definition, this.#state, seen, now);
+    return { ...status, ...limitsSeen.status() };
   }
 }

@@ -1,7 +1,12 @@
 import { api } from '../../api.ts';
 import type { FormState } from '../../form/schema-field.tsx';
 import { valueAt } from '../../model/document.ts';
-import { planWords, suggestedWords, type Suggestion } from '../../model/suggestions.ts';
+import {
+  planWords,
+  suggestedWords,
+  suggestionSeen,
+  type Suggestion,
+} from '../../model/suggestions.ts';
 import { PlanSource } from '../../ui/plan-source.tsx';
 import { useAnswer } from '../../ui/use-answer.ts';
 
@@ -16,7 +21,7 @@ export function SuggestedLimits({ form }: { readonly form: FormState }) {
   if (plans === null || plans.length === 0) return null;
   return (
     <details class="suggested">
-      <summary>Limits that its provider publishes ({plans.length})</summary>
+      <summary>Limits that its provider publishes or has told ({plans.length})</summary>
       <ul>
         {plans.map((plan) => (
           <li key={planWords(plan)}>
@@ -38,7 +43,11 @@ async function plansOf(upstreams: readonly string[]): Promise<readonly Suggestio
   const asked = await Promise.all(
     upstreams.map((id) => api('getUpstream', { params: { id } }).catch(() => null)),
   );
-  return asked.flatMap((one) => (one?.ok === true ? one.body.suggested_limits : []));
+  return asked.flatMap((one) =>
+    one?.ok === true
+      ? [...one.body.seen_limits.map(suggestionSeen), ...one.body.suggested_limits]
+      : [],
+  );
 }
 
 /** Puts them into the fields; what they do not tell stays as it is. */

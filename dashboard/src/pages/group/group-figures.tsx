@@ -1,6 +1,7 @@
 import { api } from '../../api.ts';
 import { version } from '../../feed.ts';
 import { count, duration } from '../../format.ts';
+import { suggestedWords } from '../../model/suggestions.ts';
 import type { GroupStatus } from '../../model/status.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 import { When } from '../../ui/when.tsx';
@@ -63,6 +64,15 @@ export function GroupFigures({ group }: { readonly group: GroupStatus }) {
       <Oddities group={group} />
       {group.rates !== null && (
         <RateBars rates={group.rates} burst={config?.limits.burst ?? null} />
+      )}
+      {group.limits_seen !== undefined && (
+        <Figure name="Limits seen in headers">
+          {group.limits_seen.map((seen) => (
+            <span class="count" key={`${seen.upstream} ${seen.model ?? ''}`}>
+              <b>{suggestedWords(seen.limits)}</b> <bdi>{seen.model ?? seen.upstream}</bdi>
+            </span>
+          ))}
+        </Figure>
       )}
       {group.spend !== null && (
         <SpendBars spend={group.spend} budget={config?.limits.budget_usd ?? null} />

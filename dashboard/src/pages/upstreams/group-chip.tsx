@@ -1,6 +1,7 @@
 import { count } from '../../format.ts';
 import { useOf } from '../../model/group-state.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
+import { suggestedWords } from '../../model/suggestions.ts';
 import type { GroupStatus } from '../../model/status.ts';
 
 /** A group that stands for the upstream, with how full it is and what was learned. */
@@ -31,6 +32,24 @@ export function GroupRates({ group: { name, rates } }: { readonly group: GroupSt
   return (
     <li class="rates help">
       {name}: {words.join(', ')} left
+    </li>
+  );
+}
+
+/** Limits that the upstream has told the calls of a group in headers, by model. */
+export function GroupSeen(props: { readonly group: GroupStatus; readonly upstream: string }) {
+  const { name, limits_seen: all = [] } = props.group;
+  const seen = all.filter(({ upstream }) => upstream === props.upstream);
+  if (seen.length === 0) return null;
+  return (
+    <li class="rates help">
+      {name}, seen in headers:{' '}
+      {seen.map(({ model, limits }, index) => (
+        <span key={model}>
+          {index > 0 && '; '}
+          <bdi>{model ?? 'no model'}</bdi> {suggestedWords(limits)}
+        </span>
+      ))}
     </li>
   );
 }

@@ -1,7 +1,12 @@
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { groupNameFor } from '../../model/new-group.ts';
-import { planWords, suggestedWords, type Suggestion } from '../../model/suggestions.ts';
+import {
+  planWords,
+  suggestedWords,
+  suggestionSeen,
+  type Suggestion,
+} from '../../model/suggestions.ts';
 import type { UpstreamDetail } from '../../model/upstream-view.ts';
 import { PlanSource } from '../../ui/plan-source.tsx';
 import { complain } from '../../ui/toasts.tsx';
@@ -15,9 +20,13 @@ interface Props {
 }
 
 /** Makes a group for all calls of an upstream, with the least that is to be said of one. */
-export function MakeGroup({ upstream: { id, suggested_limits: plans }, made }: Props) {
+export function MakeGroup({
+  upstream: { id, suggested_limits: published, seen_limits: seen },
+  made,
+}: Props) {
   const [name, setName] = useState(() => groupNameFor(id));
   const [slots, setSlots] = useState(String(SLOTS));
+  const plans = [...seen.map(suggestionSeen), ...published];
   const [plan, setPlan] = useState<Suggestion | null>(null);
   const [wrong, setWrong] = useState<string | null>(null);
   const [done, setDone] = useState<string | null>(null);

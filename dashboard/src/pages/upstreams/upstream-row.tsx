@@ -5,7 +5,7 @@ import { seenOf, type Seen, type UpstreamInfo } from '../../model/upstream-view.
 import type { GroupStatus } from '../../model/status.ts';
 import { may } from '../../session.ts';
 import { When } from '../../ui/when.tsx';
-import { GroupChip, GroupRates } from './group-chip.tsx';
+import { GroupChip, GroupRates, GroupSeen } from './group-chip.tsx';
 import { LastRefusals } from './last-refusals.tsx';
 import { removeUpstream } from './remove-upstream.tsx';
 
@@ -47,6 +47,9 @@ export function UpstreamRow({ upstream, etag, edit, changed }: Props) {
         ))}
         {called.map((group) => (
           <GroupRates key={group.name} group={group} />
+        ))}
+        {called.map((group) => (
+          <GroupSeen key={group.name} group={group} upstream={upstream.id} />
         ))}
         {idle.length > 0 && (
           <li class="help">
