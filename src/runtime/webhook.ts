@@ -100,8 +100,15 @@ export async function testWebhook(
     const answer = await beginningOf(response);
     return { status, answer, error: ok ? null : `status ${status}` };
   } catch (error) {
-    return failed(error instanceof Error ? error.name : 'unknown error');
+    return failed(wordsFor(error));
   }
+}
+
+/** Says why there was no answer, without the words of the error: they may name the address. */
+function wordsFor(error: unknown): string {
+  const name = error instanceof Error ? error.name : 'unknown error';
+  if (name !== 'TimeoutError') return `the receiver could not be reached (${name})`;
+  return `the receiver did not answer within ${ANSWER_MS_MAX / 1_000} s`;
 }
 
 function logFailure({ id, kind, group }: Warning, why: string): void {

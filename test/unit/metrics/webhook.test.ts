@@ -241,7 +241,17 @@ describe('a test', () => {
       error: null,
     });
     const broken = await testWebhook(TARGET, receiver([0]).all);
-    expect(broken).toEqual({ status: null, answer: '', error: 'TypeError' });
+    expect(broken).toEqual({
+      status: null,
+      answer: '',
+      error: 'the receiver could not be reached (TypeError)',
+    });
+    const slow = async () => {
+      throw new DOMException('of https://ops.example/hook?key=hidden', 'TimeoutError');
+    };
+    expect(await testWebhook(TARGET, receiver([], { fetch: slow }).all)).toMatchObject({
+      error: 'the receiver did not answer within 10 s',
+    });
     const unset = receiver([], { secret: () => null });
     expect(await testWebhook(TARGET, unset.all)).toMatchObject({
       error: 'the secret WEBHOOK_SECRET is not set',

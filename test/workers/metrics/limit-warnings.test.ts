@@ -236,18 +236,16 @@ it('says nothing in a group without such limits', async () => {
   expect(await messages('free')).toEqual([]);
 });
 
-it('a budget of a key warns as that of a group', async () => {
+it('a budget of a key, or of a team of keys, warns as that of a group', async () => {
+  const limits = { max_concurrency: 5, budget_usd: { per_day: 2 } };
   await configure({
-    keys: [
-      {
-        id: 'team-a',
-        hash: `sha256:${'a'.repeat(64)}`,
-        limits: { max_concurrency: 5, budget_usd: { per_day: 2 } },
-      },
-    ],
+    teams: [{ id: 'research', limits }],
+    keys: [{ id: 'team-a', hash: `sha256:${'a'.repeat(64)}`, team: 'research', limits }],
   } as never);
-  await spend('key:team-a', 1);
-  expect(await pool('key:team-a').warnings()).toMatchObject([
-    { kind: 'budget_near', group: 'key:team-a', figures: { percent: 50 } },
-  ]);
+  for (const group of ['key:team-a', 'team:research']) {
+    await spend(group, 1);
+    expect(await pool(group).warnings()).toMatchObject([
+      { kind: 'budget_near', group, figures: { percent: 50 } },
+    ]);
+  }
 });
