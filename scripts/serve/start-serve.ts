@@ -25,6 +25,7 @@ import { shutdownFilter } from './log-lines.ts';
 import { clientsMax } from './open-files.ts';
 import type { WorkerdProcess } from './workerd.ts';
 import { startWorkerd } from './workerd.ts';
+import { writeAll } from './write-all.ts';
 
 /** Keys of providers, secrets of webhooks, who may see metrics and the admin routes, and variables of places. */
 const PASSED_ON =
@@ -98,6 +99,8 @@ interface Parts {
   readonly forwarders: readonly Forwarder[];
   /** Hears that the end is wanted. */
   readonly onStopping: () => void;
+  /** As with `Runtime`. */
+  readonly cfHeader: string;
 }
 
 const directUrls = ({ ports }: WorkerdProcess): string[] =>
@@ -118,12 +121,14 @@ async function drain(workerd: WorkerdProcess, drainMs: number): Promise<void> {
   }
 }
 
-async function stopParts({ kept, forwarders, onStopping }: Parts, drainMs: number): Promise<void> {
+async function stopParts(parts: Parts, drainMs: number): Promise<void> {
+  const { kept, forwarders, onStopping, cfHeader } = parts;
   onStopping();
   for (const forwarder of forwarders) forwarder.stopAccepting();
   const workerd = await kept.letGo();
   if (drainMs > 0 && workerd !== null) {
     await drain(workerd, drainMs);
+    await writeAll(workerd.ports[0] ?? 0, cfHeader);
     await delay(FLUSH_MS);
     // workerd closes what is idle in good order, and the forwarders pass that on.
     await workerd.terminate(TERM_WAIT_MS);
@@ -337,7 +342,7 @@ async function run(options: ServeOptions, adminToken: string | null): Promise<Se
     // Not before: whoever comes first is to find what is configured, and nothing else.
     const forwarders = await listen(runtime, workerd.ports);
     const onStopping = (): void => void (isStopping = true);
-    const parts = { ...keep(workerd, runtime, forwarders), onStopping };
+    const parts = { ...keep(workerd, runtime, forwarders), onStopping, cfHeader: runtime.cfHeader };
     return asServe(options, parts, { imported, logs: () => lines.join('\n') });
   } catch (error) {
     await workerd.terminate(NO_DRAIN_TERM_WAIT_MS);

@@ -2,7 +2,7 @@
 
 import { Hono, type MiddlewareHandler } from 'hono';
 import type { Env } from '../env.ts';
-import { DEPARTED_PATH } from '../contract/rpc/forwarded.ts';
+import { DEPARTED_PATH, STOPPING_PATH } from '../contract/rpc/forwarded.ts';
 import { logEvent } from '../runtime/log.ts';
 import { wrongPlace } from '../runtime/places.ts';
 import { MALFORMED_PATH, malformedReply } from './malformed.ts';
@@ -16,11 +16,12 @@ import { departures } from '../call/isolate.ts';
 import { adminCors, statusCors } from './own-cors.ts';
 import { metrics } from './metrics/metrics-route.ts';
 import { proxy } from '../call/handle.ts';
+import { stopping } from './stopping.ts';
 import { status } from './status/status-route.ts';
 
 /** URLs of our own routes, and of whatever else an upstream cannot be called. */
 const OWN_URL =
-  /^[^/]+\/\/[^/]+\/?(?:(?:admin|favicon\.ico|healthz|metrics|status|!malformed|!departed)(?:[/?]|$)|\?|$)/;
+  /^[^/]+\/\/[^/]+\/?(?:(?:admin|favicon\.ico|healthz|metrics|status|!malformed|!departed|!stopping)(?:[/?]|$)|\?|$)/;
 
 /** Makes the Worker: own routes, and calls to pass on. */
 export function createApp(): ExportedHandler<Env> {
@@ -51,6 +52,7 @@ function createRoutes(): Hono<{ Bindings: Env }> {
     departures.tell(req.raw);
     return new Response(null, { status: 204 });
   });
+  app.get(STOPPING_PATH, stopping);
   for (const path of ['/metrics', '/status', '/admin/api/*']) app.use(path, requirePlaces);
   app.use('/status', statusCors);
   app.use('/admin/api/*', adminCors);

@@ -13,3 +13,11 @@ export interface Forwarded {
 export interface Departed {
   readonly departed: readonly number[];
 }
+
+/** Where `serve` says that it ends the process: `request.cf` of such a request is a `Stopping`. */
+export const STOPPING_PATH = '/!stopping';
+
+/** The end of the process is near: what waits for a later write is to be written. */
+export interface Stopping {
+  readonly isStopping: true;
+}

@@ -48,8 +48,8 @@ export interface Stage {
   kill9(): Promise<void>;
   /** Starts a Headgate that ended on the same folder. */
   start(): Promise<void>;
-  /** Ends Headgate in good order, and leaves the upstream and the folder. */
-  stop(): Promise<void>;
+  /** Ends Headgate in good order, and leaves the upstream and the folder. `drainMs`: as at SIGTERM. */
+  stop(drainMs?: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -112,7 +112,7 @@ export async function startStage(options: StageOptions): Promise<Stage> {
       serve = await startServe(serveOptions);
       runs = true;
     },
-    stop: () => end(() => serve.stop()),
+    stop: (drainMs) => end(() => serve.stop(drainMs === undefined ? {} : { drainMs })),
     async close() {
       await end(() => serve.kill9());
       await upstream.close();
