@@ -80,23 +80,24 @@ export function openFeed(group: string | null): void {
   if (clock === undefined) {
     clock = setInterval(() => (now.value = Date.now()), 1_000);
     watchForRest();
-    stopResting = effect(() => (resting.value === null ? comeBack() : letGo()));
   }
-  if (source !== null && detailOf === group) return;
-  closeSource();
-  if (detailOf !== group) detail.value = null;
-  detailOf = group;
-  if (resting.peek() === null) connect();
+  if (source === null || detailOf !== group) {
+    closeSource();
+    if (detailOf !== group) detail.value = null;
+    detailOf = group;
+    if (resting.peek() === null) connect();
+  }
+  stopResting ??= effect(() => (resting.value === null ? comeBack() : letGo()));
 }
 
 function letGo(): void {
   closeSource();
-  isAway = true;
+  isAway = heardAt.peek() !== null;
 }
 
 /** Takes the feed up again after a rest: a snapshot comes first, so nothing is lost. */
 function comeBack(): void {
-  if (heardAt.peek() === null || source !== null) return;
+  if (source !== null) return;
   now.value = Date.now();
   awakeAt.value = Date.now();
   connect();
@@ -108,6 +109,7 @@ export function closeFeed(): void {
   clearInterval(clock);
   clock = undefined;
   stopResting?.();
+  stopResting = undefined;
   stopWatching();
   heardAt.value = null;
 }

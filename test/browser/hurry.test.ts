@@ -128,7 +128,7 @@ it('on a phone three taps lead from the warning to the slot that is taken back',
     .locator('.looks')
     .getByRole('link', { name: 'practice' })
     .first()
-    .click({ timeout: 70_000 });
+    .click({ timeout: 100_000 });
   await expect.poll(() => cells().count()).toBe(CALLERS.length);
   await expect.poll(() => isWhollyInView(cells().first())).toBe(true);
   await cells().first().click();
@@ -136,7 +136,7 @@ it('on a phone three taps lead from the warning to the slot that is taken back',
   await expectAccessible(page);
   await dialog.getByRole('button', { name: 'Release' }).click();
   expect(await next.answered).toBe(200);
-}, 120_000);
+}, 150_000);
 
 it('on a phone a lease and a waiter are cards of two lines', async () => {
   await holdAll();

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import type { UpstreamDetail } from '../../model/upstream-view.ts';
+import { resting } from '../../rest.ts';
 import { may } from '../../session.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import { SendTestCall } from '../setup/send-test-call.tsx';
@@ -62,7 +63,7 @@ function useUpstream(id: string): readonly [UpstreamDetail | null, () => void] {
   useEffect(() => {
     let isOver = false;
     const ask = async (): Promise<void> => {
-      if (document.hidden) return;
+      if (document.hidden || resting.peek() !== null) return;
       const result = await api('getUpstream', { params: { id } });
       if (!isOver && result.ok) setUpstream(result.body);
     };

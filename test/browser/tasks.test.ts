@@ -1,0 +1,189 @@
+import { writeFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { openChat, type OpenCall } from '../e2e/support/lifecycle-call.ts';
+import { NO_HOLDS, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { startBrowser, VIEWS, type RealBrowser, type View } from './support/chromium.ts';
+import { signedIn } from './support/dashboard.ts';
+import { openSilent, startLoad, type Load } from './support/load.ts';
+import { Operator, type Effort } from './support/operator.ts';
+
+/**
+ * Tasks of operators, each from the first page with a group under load, by mouse or finger. Each takes five clicks at most.
+ * How long each took is told at the end, and never judged: it depends on the machine.
+ */
+
+const CLICKS_MAX = 5;
+
+/** `TASKS=FILE` writes the table there as Markdown, for docs/dashboard.md. */
+const REPORT = process.env['TASKS'];
+
+let stage: Stage;
+let browser: RealBrowser;
+let page: Page;
+let load: Load;
+let stuck: OpenCall[] = [];
+const efforts: (Effort & { readonly task: string })[] = [];
+
+const group = (name: string, limits: object) => ({
+  name,
+  match: { upstreams: ['practice'], models: [name] },
+  limits,
+  holds: NO_HOLDS,
+});
+
+beforeAll(async () => {
+  stage = await startStage({
+    // Calls of half a second.
+    upstream: { limit: 100, chunks: 5, chunkDelayMs: 100 },
+    config: ({ url }) => ({
+      upstreams: [{ id: 'practice', base_url: url, dialect: 'openai' }],
+      groups: [
+        group('practice', { max_concurrency: 4 }),
+        group('daily', { max_concurrency: 4, rpd: 10 }),
+      ],
+    }),
+  });
+  browser = await startBrowser();
+  // One for each view; they stand out once they have run for three times as long as is usual, and ten seconds at least.
+  stuck = ['a', 'b'].map((label) => openSilent(stage, `stuck-${label}`));
+  await Promise.all(stuck.map(({ answered }) => answered));
+  load = startLoad(stage, 8);
+});
+
+afterEach(() => page.context().close());
+
+afterAll(async () => {
+  load.abandon();
+  for (const call of stuck) call.leave('FIN');
+  await browser.close();
+  await stage.close();
+  const rows = efforts.map(
+    ({ task, clicks, ms }) => `| ${task} | ${clicks} | ${(ms / 1_000).toFixed(1)} |`,
+  );
+  const table = ['| task | clicks | seconds |', '|---|--:|--:|', ...rows, ''].join('\n');
+  process.stdout.write(table);
+  if (REPORT !== undefined) await writeFile(REPORT, table);
+});
+
+/** Does a task from the first page on, which is live, and notes what it took. */
+async function timed(
+  task: string,
+  act: (operator: Operator) => Promise<void>,
+  view?: View,
+): Promise<Effort> {
+  page = await signedIn(browser, stage, '/admin', view);
+  await page.getByRole('article').first().waitFor();
+  const operator = new Operator(page);
+  await act(operator);
+  const effort = operator.effort();
+  efforts.push({ task, ...effort });
+  return effort;
+}
+
+const groupOf = async (name: string) => stage.admin.group(name);
+const configOf = async (path: string): Promise<unknown> =>
+  (await stage.admin.request('GET', path)).json();
+
+it('a limit is raised, after a look at what that does', async () => {
+  const { clicks } = await timed('raise a limit', async (operator) => {
+    await operator.link('practice');
+    await operator.link('Edit');
+    await operator.type(page.getByLabel('Max concurrency', { exact: true }), '5');
+    await operator.button('Review change');
+    await operator.button('Apply change');
+    await expect
+      .poll(async () => (await groupOf('practice')).limit)
+      .toMatchObject({
+        configured: 5,
+      });
+  });
+  expect(clicks).toBeLessThanOrEqual(CLICKS_MAX);
+});
+
+it('a provider key is stored, and a group is made for it', async () => {
+  const { clicks } = await timed('a provider key, with a group', async (operator) => {
+    await operator.link('Upstreams');
+    await operator.button('Add an upstream');
+    await operator.type(page.getByLabel('Id', { exact: true }), 'deepseek');
+    await operator.type(page.getByLabel("Secret with the operator's key"), 'UPSTREAM_DEEPSEEK');
+    await operator.button('Save');
+    await operator.button('Make');
+    await page.getByText('takes the calls to deepseek').waitFor();
+  });
+  expect(await configOf('/groups?limit=100')).toMatchObject({
+    groups: expect.arrayContaining([
+      expect.objectContaining({ match: expect.objectContaining({ upstreams: ['deepseek'] }) }),
+    ]),
+  });
+  expect(clicks).toBeLessThanOrEqual(CLICKS_MAX);
+});
+
+it('one call is found by the id of its answer, and says why it waited', async () => {
+  const call = openChat(stage.url(), { label: 'found' });
+  await call.ended;
+  const lease = String(call.headers()['headgate-lease']);
+  const { clicks } = await timed('one call by its id', async (operator) => {
+    await operator.link('practice');
+    await operator.type(page.getByLabel('headgate-lease of the answer'), lease);
+    await operator.press('Enter');
+    const calls = page.locator('.calls > li');
+    await expect.poll(() => calls.count()).toBe(1);
+    await operator.click(calls.locator('summary'));
+    await page.getByText(lease, { exact: true }).waitFor();
+  });
+  expect(clicks).toBeLessThanOrEqual(CLICKS_MAX);
+});
+
+it('whoever looks is warned at 80 % of a limit of a day', async () => {
+  const { clicks } = await timed('be warned at 80 %', async (operator) => {
+    for (let calls = 0; calls < 8; calls += 1) {
+      await openChat(stage.url(), { label: `daily-${calls}`, model: 'daily' }).ended;
+    }
+    const warnings = page.getByRole('region', { name: /^Recent warnings/ });
+    await warnings.getByText(/80 %/).waitFor();
+    await operator.click(warnings.getByRole('link', { name: 'daily' }));
+    await page.getByRole('heading', { name: 'daily', level: 1 }).waitFor();
+  });
+  expect(clicks).toBeLessThanOrEqual(CLICKS_MAX);
+});
+
+it.each([
+  ['desktop', VIEWS.desktop],
+  ['phone', VIEWS.phone],
+] as const)('who holds a slot is found, and the slot is freed: %s', async (where, view) => {
+  const ends = stuck.map(async (call) => {
+    await call.ended;
+    return call;
+  });
+  const { clicks } = await timed(
+    `find who holds a slot, and free it: ${where}`,
+    async (operator) => {
+      await operator.click(page.locator('a[href="/admin/groups/practice"]'));
+      await operator.click(page.locator('button.hold.old'));
+      await operator.button('Release');
+      const freed = await Promise.race(ends);
+      stuck = stuck.filter((call) => call !== freed);
+      expect(freed.text()).not.toContain('[DONE]');
+    },
+    view,
+  );
+  expect(clicks).toBe(3);
+});
+
+// The last, because from then on every call needs a key.
+it('a key with a limit and a budget is made', async () => {
+  const { clicks } = await timed('a key with a limit and a budget', async (operator) => {
+    await operator.link('Keys');
+    await operator.button('New key');
+    await operator.type(page.getByLabel('Id', { exact: true }), 'team-blue');
+    await operator.type(page.getByLabel('Max concurrency', { exact: true }), '2');
+    await operator.type(page.getByLabel('Budget per day', { exact: true }), '5');
+    await operator.button('Create key');
+    await page.getByLabel('Secret', { exact: true }).waitFor();
+  });
+  expect(await configOf('/keys/team-blue')).toMatchObject({
+    limits: { max_concurrency: 2, budget_usd: { per_day: 5 } },
+  });
+  expect(clicks).toBeLessThanOrEqual(CLICKS_MAX);
+});
