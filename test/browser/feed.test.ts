@@ -105,6 +105,39 @@ it('a page that nobody sees for 30 s asks for nothing more, and comes back to wh
   await close();
 });
 
+it('a page that was hidden before the first word of the feed has it when it is seen', async () => {
+  const page = await browser.open();
+  await page.clock.install();
+  await page.route(EVENTS, () => new Promise<void>(() => undefined));
+  await page.goto(`${stage.url()}/admin`);
+  await page.getByLabel('Token').fill(STAGE_TOKEN);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('connecting', { exact: true }).waitFor();
+  await setHidden(page, true);
+  await page.clock.fastForward(30_000);
+  await page.unroute(EVENTS);
+  await setHidden(page, false);
+  await expect.poll(() => page.locator('.badge').textContent()).toBe('live');
+});
+
+it('a page whose charts have no code yet says so, and has them when the feed is back', async () => {
+  const page = await browser.open();
+  let isBroken = true;
+  await page.route('**/admin/assets/past-*.js', (route) =>
+    isBroken ? route.abort() : route.continue(),
+  );
+  await page.goto(`${stage.url()}/admin/groups/practice`);
+  await page.getByLabel('Token').fill(STAGE_TOKEN);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('The charts and the decisions could not be loaded.').waitFor();
+  isBroken = false;
+  process.kill(stage.workerdPid(), 'SIGSTOP');
+  await page.getByText('offline', { exact: true }).waitFor();
+  process.kill(stage.workerdPid(), 'SIGCONT');
+  await expect.poll(() => page.locator('.chart canvas').count()).toBeGreaterThan(0);
+  await expect.poll(() => page.locator('.calls').count()).toBe(1);
+});
+
 it('a page that nobody touches for half an hour asks, and costs nothing until it is answered', async () => {
   await stage.admin.setLimit('practice', 3);
   const { page, proxy, close } = await countedPage();

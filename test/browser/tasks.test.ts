@@ -119,6 +119,26 @@ it('a provider key is stored, and a group is made for it', async () => {
   expect(clicks).toBeLessThanOrEqual(CLICKS_MAX);
 });
 
+it('a bad change is taken back, after a look at what that does', async () => {
+  const path = '/groups/practice';
+  const change = async (max_concurrency: number) =>
+    (await stage.admin.request('PATCH', path, { limits: { max_concurrency } })).status;
+  expect([await change(6), await change(3)]).toEqual([200, 200]);
+  const { clicks } = await timed('take a bad change back', async (operator) => {
+    await operator.link('Audit');
+    await operator.button(/^Undo this change: version/);
+    await operator.click(
+      page.getByRole('dialog').getByRole('button', { name: 'Undo this change' }),
+    );
+    await expect
+      .poll(async () => (await groupOf('practice')).limit)
+      .toMatchObject({
+        configured: 6,
+      });
+  });
+  expect(clicks).toBeLessThanOrEqual(CLICKS_MAX);
+});
+
 it('one call is found by the id of its answer, and says why it waited', async () => {
   const call = openChat(stage.url(), { label: 'found' });
   await call.ended;

@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core';
 
-/** What a task took an operator. */
+/** Clicks and time that a task took. */
 export interface Effort {
   readonly clicks: number;
   readonly ms: number;

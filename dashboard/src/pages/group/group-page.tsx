@@ -4,13 +4,11 @@ import { detail, detailAt, groupNamed, heardAt, now } from '../../feed.ts';
 import { LargePicture } from '../../picture/large-picture.tsx';
 import { Legend } from '../../picture/legend.tsx';
 import { useKeptHeight } from '../../ui/use-kept-height.ts';
-import { GroupCharts } from './charts/group-charts.tsx';
-import { Decisions } from './decisions/decisions.tsx';
 import { GroupFigures } from './group-figures.tsx';
 import { GroupHead } from './group-head.tsx';
-import { GroupWarnings } from './group-warnings.tsx';
 import { LeaseTable } from './lease-table.tsx';
 import { MemberRows } from './member-rows.tsx';
+import { PastSections } from './past-sections.tsx';
 import { PartitionRows } from './partition-rows.tsx';
 import { openLease } from './release.tsx';
 import { useUsualHold } from './use-usual-hold.ts';
@@ -33,9 +31,7 @@ export function GroupPage({ name = '' }: { readonly name?: string }) {
         <WaiterTable name={name} />
       </div>
       <LiveFigures name={name} />
-      <GroupCharts name={name} />
-      <GroupWarnings name={name} />
-      <Decisions name={name} />
+      <PastSections name={name} />
     </div>
   );
 }
