@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { openChat, type OpenCall } from '../e2e/support/lifecycle-call.ts';
 import { NO_HOLDS, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
 import { startBrowser, VIEWS, type RealBrowser, type View } from './support/chromium.ts';
@@ -14,6 +14,10 @@ import { Operator, type Effort } from './support/operator.ts';
  */
 
 const CLICKS_MAX = 5;
+
+const PATIENCE_MS = 120_000;
+
+vi.setConfig({ testTimeout: 2 * PATIENCE_MS });
 
 /** `TASKS=FILE` writes the table there as Markdown, for docs/dashboard.md. */
 const REPORT = process.env['TASKS'];
@@ -73,6 +77,8 @@ async function timed(
   view?: View,
 ): Promise<Effort> {
   page = await signedIn(browser, stage, '/admin', view);
+  // A machine that has much else to do takes its time, which is told and not judged.
+  page.setDefaultTimeout(PATIENCE_MS);
   await page.getByRole('article').first().waitFor();
   const operator = new Operator(page);
   await act(operator);
