@@ -157,6 +157,28 @@ export const limitsSeenSchema = z.object({
   at: instant.describe('When they were first told so.'),
 });
 
+/** Figures of the last hour, which come from the history and so outlive a reset. */
+const lastHourSchema = z
+  .object({
+    granted: count.describe('Calls granted.'),
+    rejected: totals.describe('Calls refused here, by reason.'),
+    refusals: totals.describe('Refusals of the upstream, by kind.'),
+    steps: z
+      .array(
+        z.object({
+          refused: count.describe('Refusals of the upstream for its limits.'),
+          wait_p95_ms: ms.nullable().meta({
+            description: '95th percentile of the waits. Null: no call was granted.',
+            unit: 'ms',
+          }),
+        }),
+      )
+      .describe('The same hour in 12 steps of five minutes by the clock, the present one last.'),
+  })
+  .describe(
+    'The last 60 minutes by the clock, the present one among them. Of an idle group: of when it was used last, until that is an hour ago.',
+  );
+
 /** Everything that is told of a pool beside its name. Of several pools the figures are added up. */
 export const gaugesSchema = z.object({
   limit: limitStatusSchema.describe('The limit of slots. Of a split group that of each partition.'),
@@ -216,7 +238,9 @@ export const gaugesSchema = z.object({
   breaker_until: instant
     .nullable()
     .describe('When an open breaker lets the first call probe. Null: it is not open.'),
-  refusals_total: totals.describe('Refusals of the upstream, by kind.'),
+  refusals_total: totals.describe(
+    'Refusals of the upstream since the instance began, by kind. For a time that is known: `last_hour`.',
+  ),
   rates: z
     .record(z.string(), rateStatusSchema)
     .nullable()
@@ -232,7 +256,7 @@ export const gaugesSchema = z.object({
   rejected_total: totals.describe('Calls refused since then, by reason.'),
   would_wait_total: count.describe('In a dry run: calls that would not have been granted at once.'),
   expired_total: count.describe(
-    'Leases whose holder was gone, taken back at the end of their TTL.',
+    'Leases whose holder was gone, taken back at the end of their TTL, since the instance began.',
   ),
   resurrected_total: count.describe(
     'Streams taken up again after their lease had lapsed, and first calls of new keys of an account.',
@@ -260,6 +284,22 @@ export const gaugesSchema = z.object({
     .describe(
       'Limits that upstreams have told in headers, at most 16 of each pool. Absent: none were seen.',
     ),
+  budget_spent: z
+    .object({
+      window: z.enum(['hour', 'day', 'month']).describe('The period, by UTC.'),
+      limit_usd: z.number().meta({ description: 'The budget.', unit: 'USD' }),
+    })
+    .nullable()
+    .describe(
+      'The budget for which calls are refused: it is spent, or did not have room for the last call that asked. Null: none, as far as is known.',
+    ),
+  rate_used_up: z
+    .string()
+    .nullable()
+    .describe(
+      'The limit of requests or tokens that calls wait for, or that has nothing left for the next one. Null: none.',
+    ),
+  last_hour: lastHourSchema,
   as_of: instant
     .exactOptional()
     .describe(
@@ -333,6 +373,9 @@ export const NOT_TOLD_BEFORE = {
   unclaimed_until: null,
   lent: 0,
   upstreams: [],
+  budget_spent: null,
+  rate_used_up: null,
+  last_hour: { granted: 0, rejected: {}, refusals: {}, steps: [] },
 } as const;
 
 /** One pool of slots: a group, or one partition of it. */
@@ -341,6 +384,8 @@ export type PoolStatus = Frozen<z.output<typeof poolStatusSchema>>;
 export type RateStatus = Frozen<z.output<typeof rateStatusSchema>>;
 /** Cost of the present hour, day and month. */
 export type SpendStatus = Frozen<z.output<typeof spendStatusSchema>>;
+/** Figures of the last hour. */
+export type LastHour = Frozen<z.output<typeof lastHourSchema>>;
 export type UpstreamCallsStatus = Frozen<z.output<typeof upstreamCallsSchema>>;
 export type MemberStatus = Frozen<z.output<typeof memberStatusSchema>>;
 export type LeaseInfo = Frozen<z.output<typeof leaseInfoSchema>>;

@@ -75,6 +75,7 @@ export function emptyState(
     totals: emptyTotals(),
     upstreams: new Map(),
     upstreamsDueAt: NEVER,
+    budgetStop: null,
     decisions: emptyDecisionLog(),
   };
   for (const [id, { controls: own, place = null }] of kept) {

@@ -13,6 +13,7 @@ import type { Queue } from './parts/queue.ts';
 import type { Lending } from './parts/loans.ts';
 import type { RepeatRefusals } from './parts/repeat-refusals.ts';
 import type { Tombstones } from './parts/tombstones.ts';
+import type { Period } from './parts/spend.ts';
 import type { Totals } from './parts/totals.ts';
 import type { UpstreamCalls } from './parts/upstream-calls.ts';
 import type { Controls } from './controls.ts';
@@ -188,6 +189,8 @@ export interface GroupState {
   readonly upstreams: UpstreamCalls;
   /** From when on they are written with the controls, unless the group falls idle before. */
   upstreamsDueAt: InstantMs;
+  /** The budget that had no room for a call, with nothing granted since. Null: none. */
+  budgetStop: { readonly window: Period; readonly limitUsd: number; readonly at: InstantMs } | null;
   readonly decisions: DecisionLog;
 }
 

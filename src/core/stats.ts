@@ -34,6 +34,7 @@ export function noteGrant(
   totals.granted += 1;
   memberOf(state, lease).totals.granted += 1;
   noteGrantedAt(state, placeOf(state, lease), 1, now);
+  state.budgetStop = null;
   if (placed?.by === 'affinity') totals.affinityKept += 1;
   if (placed?.by === 'left') totals.affinityLeft += 1;
   if (waiter.heldOutUntil !== null) totals.affinityWaited += 1;
@@ -49,6 +50,10 @@ export function noteRejection(
   rejection: Rejection,
   now: InstantMs,
 ): void {
+  if (rejection.reason === 'budget_exhausted') {
+    const { window, limitUsd } = rejection;
+    state.budgetStop = { window, limitUsd, at: now };
+  }
   note(state, waiter, 'rejected', rejection, now);
 }
 

@@ -10,7 +10,9 @@ import { autoGroupNamed } from '../routing/auto-groups.ts';
 import type { Overlap } from '../routing/overlaps.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
-import { latest, smallest, worstBreaker } from './joins.ts';
+import { stateOf } from './group-state.ts';
+import { latest, longest, smallest, sumUp, worstBreaker } from './joins.ts';
+import { joinLastHours } from './last-hours.ts';
 import { joinMembers } from './join-members.ts';
 import { joinUpstreams } from './upstream-calls.ts';
 import { joinLimitsSeen } from './limits-seen.ts';
@@ -43,17 +45,22 @@ export function groupStatus(
   const limit =
     answers.length === 0 ? limitWithoutPools(name, group, config) : limitOf(group, answers);
   const all = totals(answers);
-  return {
-    name,
-    kind,
-    limit,
-    ...all,
-    upstreams: upstreamsOfGroup(all.upstreams, { limit, ...all }),
+  const error = failed === 0 ? {} : { error: failureNote(failed, shown) };
+  const switches = {
     paused: set?.paused ?? answers.some((pool) => pool.paused),
     draining: set?.draining ?? answers.some((pool) => pool.draining),
     dry_run: group?.dry_run ?? answers.some((pool) => pool.dry_run),
+  };
+  return {
+    name,
+    kind,
+    state: stateOf({ ...all, ...switches, ...error }, answers),
+    limit,
+    ...all,
+    upstreams: upstreamsOfGroup(all.upstreams, { limit, ...all }),
+    ...switches,
     overlaps_with: meeting.map(([a, b]) => (a === name ? b : a)),
-    ...(failed === 0 ? {} : { error: failureNote(failed, shown) }),
+    ...error,
     partitions: isSplit || group?.partition_by.length ? shown.map(partitionStatus(config)) : [],
   };
 }
@@ -139,6 +146,11 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
     ...joinMembers(pools),
     ...joinLimitsSeen(pools),
     upstreams: joinUpstreams(pools.flatMap(({ upstreams }) => upstreams)),
+    budget_spent: pools.every((pool) => pool.budget_spent !== null)
+      ? (first?.budget_spent ?? null)
+      : null,
+    rate_used_up: pools.flatMap((pool) => pool.rate_used_up ?? [])[0] ?? null,
+    last_hour: joinLastHours(pools.map((pool) => pool.last_hour)),
     ...asOf(pools),
     idle_ms: pools.length === 0 ? 0 : Math.min(...pools.map((pool) => pool.idle_ms)),
   };
@@ -148,12 +160,6 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
 function asOf(pools: readonly PoolStatus[]): Pick<PoolStatus, 'as_of'> {
   const [oldest] = pools.flatMap(({ as_of: at }) => at ?? []).toSorted();
   return oldest === undefined ? {} : { as_of: oldest };
-}
-
-/** Picks the quantile of the pool that waits longest: quantiles cannot be added up. */
-function longest(waitsMs: readonly (number | null)[]): number | null {
-  const known = waitsMs.filter((ms) => ms !== null);
-  return known.length === 0 ? null : Math.max(...known);
 }
 
 function spendOf(all: readonly SpendStatus[]): SpendStatus | null {
@@ -167,14 +173,6 @@ function spendOf(all: readonly SpendStatus[]): SpendStatus | null {
     day_usd_by_key: sumUp(all.map((spend) => spend.day_usd_by_key)),
     day_usd_by_agent: sumUp(all.map((spend) => spend.day_usd_by_agent)),
   };
-}
-
-function sumUp(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
-  const sums = new Map<string, number>();
-  for (const [name, value] of all.flatMap((each) => Object.entries(each))) {
-    sums.set(name, (sums.get(name) ?? 0) + value);
-  }
-  return Object.fromEntries(sums);
 }
 
 function partitionStatus(config: Config): (one: PoolReply<PoolStatus>) => PartitionStatus {

@@ -32,3 +32,18 @@ export function sumOfBounds(bounds: readonly (number | null)[]): number | null {
   if (bounded.length < bounds.length || bounded.length === 0) return null;
   return bounded.reduce((sum, bound) => sum + bound, 0);
 }
+
+/** Adds up counts by name. */
+export function sumUp(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const sums = new Map<string, number>();
+  for (const [name, value] of all.flatMap((each) => Object.entries(each))) {
+    sums.set(name, (sums.get(name) ?? 0) + value);
+  }
+  return Object.fromEntries(sums);
+}
+
+/** Picks the quantile of the pool that waits longest: quantiles cannot be added up. */
+export function longest(waitsMs: readonly (number | null)[]): number | null {
+  const known = waitsMs.filter((ms) => ms !== null);
+  return known.length === 0 ? null : Math.max(...known);
+}

@@ -5,6 +5,7 @@ import type { PoolStatus, SpendStatus } from '../contract/status.ts';
 import { emptyHistogram } from '../core/parts/histogram.ts';
 import { noLag } from '../core/parts/lag.ts';
 import { emptyRates } from '../core/parts/rates.ts';
+import { periodBegin } from '../core/parts/spend.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import { switchesInForce } from '../routing/auto-group-switches.ts';
 import { configuredSlots } from '../routing/configured-slots.ts';
@@ -12,6 +13,7 @@ import { ratesOf, rateStatuses } from '../routing/group-rates.ts';
 import { definedGroup } from '../routing/key-groups.ts';
 import { isOwnPartition } from '../routing/partition.ts';
 import type { PlacedPool } from '../routing/pool.ts';
+import { NOTHING_LATELY, restingHour } from './last-hours.ts';
 import { spentNow } from './spent-now.ts';
 import { restingUpstreams } from './upstream-calls.ts';
 import { restingMembers, untouchedMembers } from './unasked-members.ts';
@@ -62,6 +64,9 @@ function untouchedStatus(group: GroupConfig, now: InstantMs): PoolStatus {
     passed_unlimited_total: 0,
     ...untouchedMembers(group, now),
     upstreams: [],
+    budget_spent: null,
+    rate_used_up: null,
+    last_hour: NOTHING_LATELY,
     idle_ms: 0,
   };
 }
@@ -112,6 +117,9 @@ export function resting(
       ...(group === undefined ? switchesInForce(config, name) : byGroup(status, said, group, now)),
       paused_until: pausedUntil !== null && Date.parse(pausedUntil) > now ? pausedUntil : null,
       spend: spend === null ? newBudget(group) : spendNow(spend, said.at, now),
+      budget_spent: restingBudget(status.budget_spent, group, instant(said.at), now),
+      rate_used_up: null,
+      last_hour: restingHour(status.last_hour, idleMs),
       upstreams: restingUpstreams(status.upstreams, instant(said.at), now),
       ...(group === undefined || isOwnPartition(partition) ? {} : restingMembers(said, group, now)),
       idle_ms: idleMs,
@@ -139,6 +147,21 @@ function byGroup(
     cooldown_ms: configuredCooldown(group) ?? lastMs,
     rates: rateStatuses(used, rates, now),
   };
+}
+
+/** Tells of a budget that was spent when the pool said so, as long as its period lasts and it is not raised. */
+function restingBudget(
+  // A release of before did not tell.
+  said: PoolStatus['budget_spent'] = null,
+  group: GroupConfig | undefined,
+  saidAt: InstantMs,
+  now: InstantMs,
+): PoolStatus['budget_spent'] {
+  if (said === null || group === undefined) return null;
+  const { budgets } = ratesOf(group.limits);
+  const limit = { hour: budgets.perHourUsd, day: budgets.perDayUsd, month: budgets.perMonthUsd };
+  const isOver = periodBegin(said.window, now) > saidAt;
+  return isOver || (limit[said.window] ?? said.limit_usd) > said.limit_usd ? null : said;
 }
 
 function newBudget(group: GroupConfig | undefined): SpendStatus | null {

@@ -1,5 +1,4 @@
-import { count, duration } from '../format.ts';
-import { stateOf } from './group-state.ts';
+import { count, duration, usd } from '../format.ts';
 import { memberStateOf } from './members.ts';
 import type { GroupStatus } from './status.ts';
 import type { UpstreamInfo } from './upstream-view.ts';
@@ -35,7 +34,7 @@ const isPaused: Rule = ({ paused, queued }) =>
   paused ? `paused by an operator${waiting(queued)}` : null;
 
 const isSlow: Rule = (group) =>
-  stateOf(group) === 'full' && group.oldest_wait_ms > LONG_WAIT_MS
+  group.state === 'full' && group.oldest_wait_ms > LONG_WAIT_MS
     ? `full${waiting(group.queued)}, the oldest for ${duration(group.oldest_wait_ms)}`
     : null;
 
@@ -47,8 +46,12 @@ const isWaitedFor: Rule = ({ paused_until, queued }, _trend, nowMs) => {
 
 /** The worst first. */
 const RULES: readonly Rule[] = [
-  (group) => (stateOf(group) === 'unreachable' ? (group.error ?? null) : null),
+  (group) => (group.state === 'unreachable' ? (group.error ?? null) : null),
   isFailing,
+  ({ state, budget_spent: budget }) =>
+    state !== 'budget spent' || budget === null
+      ? null
+      : `the budget of this ${budget.window}, ${usd(budget.limit_usd)}, has no room: calls are refused`,
   counts('egress', (times) => `the provider serves nobody from where the Worker runs, ${times} ×`),
   counts('quota', (times) => `the provider says that the account has nothing left, ${times} ×`),
   ({ members = [] }) => {

@@ -1,5 +1,5 @@
 import { partitionName } from './decoded.ts';
-import { stateOf, type GroupState } from './group-state.ts';
+import type { GroupState } from './group-state.ts';
 import type { GroupStatus } from './status.ts';
 
 /** Filter to which the overview is narrowed. */
@@ -19,7 +19,7 @@ export function isSought(
   matches: readonly string[],
 ): boolean {
   if (filter.kind !== 'all' && group.kind !== filter.kind) return false;
-  if (filter.state !== 'all' && stateOf(group) !== filter.state) return false;
+  if (filter.state !== 'all' && group.state !== filter.state) return false;
   const words = filter.text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return true;
   const partitions = group.partitions.flatMap(({ partition }) =>

@@ -1,34 +1,25 @@
+import { GROUP_STATES } from '../../../src/contract/admin/group-states.ts';
 import { slotsOfGroup } from './slots.ts';
 import type { GroupStatus } from './status.ts';
 
 /** States of a group, each in the word that pages show wherever they show its colour; the worst first. */
-export const STATES = [
-  'unreachable',
-  'broken',
-  'paused',
-  'full',
-  'draining',
-  'learning',
-  'dry run',
-  'flowing',
-] as const;
+export const STATES = GROUP_STATES;
 
-export type GroupState = (typeof STATES)[number];
+export type GroupState = GroupStatus['state'];
 
-/** Picks what is most worth knowing of a group at this moment. */
-export function stateOf(group: GroupStatus): GroupState {
-  if (group.error !== undefined && group.in_use + group.queued === 0) return 'unreachable';
-  if (group.breaker !== 'closed') return 'broken';
-  if (group.paused || group.paused_until !== null) return 'paused';
-  if (group.draining) return 'draining';
-  if (group.dry_run) return 'dry run';
-  if (isFull(group)) return 'full';
-  if (group.limit.source === 'learned') return 'learning';
-  return 'flowing';
+/** Says more of a state, as far as there is more: which limit, and of which time. */
+export function stateDetail(
+  group: Pick<GroupStatus, 'state' | 'rate_used_up' | 'budget_spent'>,
+): string | null {
+  const { state, rate_used_up: rate, budget_spent: budget } = group;
+  if (state === 'rate limited' && rate !== null) return `no ${rate} left`;
+  if (state === 'budget spent' && budget !== null) return `of this ${budget.window}`;
+  return null;
 }
 
-function isFull(group: GroupStatus): boolean {
-  return group.queued > 0 || useOf(group) >= 1;
+/** Whether what the upstream has shown to take, and not the configuration, is its limit. */
+export function isLearned({ limit }: Pick<GroupStatus, 'limit'>): boolean {
+  return limit.source === 'learned';
 }
 
 /** The part of its slots that a group uses, from 0 to 1 and beyond. */

@@ -1,5 +1,5 @@
 import { attentionOf } from './attention.ts';
-import { stateOf, STATES, useOf } from './group-state.ts';
+import { STATES, useOf } from './group-state.ts';
 import type { GroupStatus } from './status.ts';
 import type { Trend } from './trend.ts';
 
@@ -19,7 +19,7 @@ export function byPressure(
   const keyed = groups.map((group) => ({
     group,
     rank: attentionOf(group, trendOf(group.name), nowMs)?.rank ?? Infinity,
-    state: STATES.indexOf(stateOf(group)),
+    state: STATES.indexOf(group.state),
     queue: queueSize(group),
     use: useSize(group),
   }));

@@ -1,6 +1,6 @@
+import { refusedForLimits } from '../../../src/core/words/signal.ts';
 import { slotsOfGroup } from './slots.ts';
 import type { GroupStatus } from './status.ts';
-import { refusedTotal } from './trend.ts';
 
 /** All groups taken together. */
 export interface Totals {
@@ -10,6 +10,8 @@ export interface Totals {
   readonly slots: number;
   readonly waiting: number;
   readonly oldestWaitMs: number;
+  /** Calls granted and refused here, and refusals of upstreams for their limits, in the last hour. */
+  readonly granted: number;
   readonly rejected: number;
   readonly refused: number;
   /** USD of this day, by UTC. Null: nobody counts cost. */
@@ -26,10 +28,16 @@ export function totalsOf(groups: readonly GroupStatus[]): Totals {
     slots: sum((group) => slotsOfGroup(group).capacity ?? 0),
     waiting: sum((group) => group.queued),
     oldestWaitMs: Math.max(0, ...groups.map((group) => group.oldest_wait_ms)),
-    rejected: sum((group) => Object.values(group.rejected_total).reduce((a, b) => a + b, 0)),
-    refused: sum(refusedTotal),
+    granted: sum(({ last_hour: { granted } }) => granted),
+    rejected: sum(({ last_hour: { rejected } }) => countOf(rejected)),
+    refused: sum(({ last_hour: { refusals } }) => refusedForLimits(refusals)),
     dayUsd: groups.some(({ spend }) => spend !== null)
       ? sum((group) => group.spend?.day_usd ?? 0)
       : null,
   };
+}
+
+/** Adds up counts by name. */
+function countOf(byName: Readonly<Record<string, number>>): number {
+  return Object.values(byName).reduce((sum, count) => sum + count, 0);
 }

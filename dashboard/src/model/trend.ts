@@ -1,3 +1,4 @@
+import { refusedForLimits } from '../../../src/core/words/signal.ts';
 import type { GroupStatus } from './status.ts';
 
 /** Past of a group as this page has seen it: the status itself has no past. */
@@ -38,21 +39,10 @@ export interface Trend {
   readonly totals: Totals;
 }
 
-/** Refusals that are no matter of limits: of where the call came from, its key or its size, or an upstream that is ill. */
-const NO_429 = new Set(['egress', 'unauthorized', 'never_fits', 'overload', 'error']);
-
-/** Refusals that callers would have seen as 429, since the group's object started. */
-export function refusedTotal(group: Pick<GroupStatus, 'refusals_total'>): number {
-  return Object.entries(group.refusals_total).reduce(
-    (sum, [kind, n]) => (NO_429.has(kind) ? sum : sum + n),
-    0,
-  );
-}
-
 /** Adds what the feed says of a group at this moment. What was before the first word is not known. */
 export function withStatus(before: Trend | undefined, group: GroupStatus, nowMs: number): Trend {
   const totals: Totals = {
-    refused: refusedTotal(group),
+    refused: refusedForLimits(group.refusals_total),
     quota: group.refusals_total['quota'] ?? 0,
     egress: group.refusals_total['egress'] ?? 0,
     overBudget: group.rejected_total['budget_exhausted'] ?? 0,

@@ -1,22 +1,30 @@
 import { now } from '../feed.ts';
 import { clock, exact } from '../format.ts';
-import type { GroupState } from '../model/group-state.ts';
+import { isLearned, stateDetail } from '../model/group-state.ts';
+import type { GroupStatus } from '../model/status.ts';
+import { stateEnd } from '../model/temporary.ts';
 import './state-word.css';
 
-/** The state of a group in its word and its colour. */
-export function StateWord(props: {
-  readonly state: GroupState;
-  /** When it ends by itself. Null: nobody has said. */
-  readonly until?: string | null;
-}) {
-  const { state, until = null } = props;
+/** The state of a group in its word and its colour, when it ends by itself, what more there is to it, and whether its limit is learned. */
+export function StateWord({ group }: { readonly group: GroupStatus }) {
+  const { state } = group;
+  const detail = stateDetail(group);
+  const until = stateEnd(group, state);
   return (
-    <span
-      class={`state ${state.replace(' ', '-')}`}
-      title={until === null ? undefined : exact(until)}
-    >
-      {state}
-      {until !== null && ` until ${clock(until, now.value)}`}
+    <span class="states">
+      <span
+        class={`state ${state.replace(' ', '-')}`}
+        title={until === null ? undefined : exact(until)}
+      >
+        {state}
+        {until !== null && ` until ${clock(until, now.value)}`}
+        {detail !== null && <small> {detail}</small>}
+      </span>
+      {isLearned(group) && (
+        <span class="learned" title="Its limit is what the upstream has shown to take">
+          learned
+        </span>
+      )}
     </span>
   );
 }

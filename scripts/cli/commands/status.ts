@@ -1,5 +1,4 @@
 import type { GroupStatus } from '../../../src/contract/admin/status-schemas.ts';
-import { stateOf } from '../../../dashboard/src/model/group-state.ts';
 import { mapConcurrently } from '../../../src/runtime/map-concurrently.ts';
 import type { Output } from '../output.ts';
 import { noteAll, show, span, table } from '../output.ts';
@@ -7,9 +6,6 @@ import { taken, takenOf, type Target } from '../target.ts';
 
 /** Maximum groups that are asked at a time. */
 const GROUPS_AT_ONCE = 8;
-
-/** Picks the dashboard's word for a group. The cast is sound: it only reads. */
-const wordOf = (group: GroupStatus): string => stateOf(group as Parameters<typeof stateOf>[0]);
 
 /** Reads the state of one group, or of all. */
 async function statusOf(
@@ -35,7 +31,7 @@ export async function showStatus(
       head,
       status.groups.map((each) => [
         each.name,
-        wordOf(each),
+        each.state,
         each.in_use,
         each.limit.effective ?? 'any',
         each.queued,

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Frozen } from '../frozen.ts';
+import { GROUP_STATES } from './group-states.ts';
 import { gaugesSchema, leaseInfoSchema, upstreamCallsSchema, waiterInfoSchema } from '../status.ts';
 import { temporarySchema } from '../temporary.ts';
 
@@ -46,6 +47,11 @@ export const groupStatusSchema = z
       .enum(['configured', 'automatic', 'key', 'team', 'retired'])
       .describe(
         '`key`: made of the limits of a key. `retired`: deleted, and shown until its last lease has ended.',
+      ),
+    state: z
+      .enum(GROUP_STATES)
+      .describe(
+        'What is most worth knowing of it now, as the dashboard says it. `full` only where its slots are; `rate limited`: see `rate_used_up`; `budget spent`: see `budget_spent`. Whether its limit is learned is said by `limit.source`.',
       ),
     ...gaugesSchema.shape,
     upstreams: z

@@ -29,6 +29,20 @@ export type RefusalKind =
   | 'unknown'
   | 'error';
 
+/** Refusals that are no matter of limits: of where the call came from, its key or its size, or an upstream that is ill. */
+const NO_LIMIT: ReadonlySet<string> = new Set([
+  'egress',
+  'unauthorized',
+  'never_fits',
+  'overload',
+  'error',
+]);
+
+/** Counts refusals for a limit of the upstream, which callers would have seen as 429, among those by kind. */
+export function refusedForLimits(byKind: Readonly<Record<string, number>>): number {
+  return Object.entries(byKind).reduce((sum, [kind, n]) => (NO_LIMIT.has(kind) ? sum : sum + n), 0);
+}
+
 /** Refusals that take a member out: whoever calls there next would be refused as well. */
 const TAKING_OUT = ['unauthorized', 'quota', 'egress'] as const;
 

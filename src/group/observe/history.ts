@@ -1,5 +1,7 @@
 import { MINUTE_MS, type HistoryGap, type HistoryPoint } from '../../contract/history.ts';
+import type { LastHour } from '../../contract/status.ts';
 import { joinInTime, inSteps, type Sums } from '../../history/points.ts';
+import { lastHourOf } from '../../history/last-hour.ts';
 import { heldAtMember, heldByCalls, slotsLearned } from '../../core/capacity.ts';
 import { countsSince, emptyCounts, quantileMs } from '../../core/parts/histogram.ts';
 import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
@@ -15,6 +17,8 @@ const IDLE_WRITE_EVERY_MS = 15_000;
 
 /** How long ago the waits are that make the quantiles of the status. */
 const RECENT_MS = 5 * MINUTE_MS;
+
+const HOUR_MS = 60 * MINUTE_MS;
 
 /** The totals of a group at one instant. */
 type Snapshot = Omit<Sums, 'slotMs' | 'tenantsWaited' | 'tenantsHeld'>;
@@ -62,6 +66,8 @@ export class History {
   /** The open minute is kept elsewhere as it is. */
   #isTaken = false;
   #idleWrittenAt = 0;
+  /** The minutes of the last hour before the one that begins at `at`. Null: nobody has asked. */
+  #hour: { readonly at: number; readonly minutes: readonly HistoryPoint[] } | null = null;
   /** Counts of waits as they were at the ends of the last minutes, the oldest first. */
   #recent: { readonly at: number; readonly waits: readonly number[] }[] = [];
 
@@ -175,6 +181,17 @@ export class History {
   recentWaits({ totals }: GroupState, now: InstantMs): number[] {
     const before = this.#recent.findLast(({ at }) => at <= now - RECENT_MS);
     return countsSince(totals.wait.counts, before?.waits ?? NOTHING.waits);
+  }
+
+  /** Adds up the last hour. The minutes that are over are read once in each minute, and only if somebody asks. */
+  lastHour(state: GroupState, now: InstantMs): LastHour {
+    if (this.#hour?.at !== this.#minuteAt) {
+      const fromMs = this.#minuteAt - HOUR_MS + MINUTE_MS;
+      const written = this.#rows.read(fromMs, this.#minuteAt, MINUTE_MS, now);
+      const unwritten = this.#closed.filter(({ at }) => at >= fromMs);
+      this.#hour = { at: this.#minuteAt, minutes: [...written, ...unwritten] };
+    }
+    return lastHourOf([...this.#hour.minutes, this.#open(state, now)], now);
   }
 
   /** Ends the minute. What lies between it and `now` was idle, or a pause of the whole process. */

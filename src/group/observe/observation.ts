@@ -5,7 +5,7 @@ import type { CallLogConfig } from '../../contract/config/call-log.ts';
 import type { HistoryPoint, PoolHistory } from '../../contract/history.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import type { Warning } from '../../contract/warnings.ts';
-import type { PoolStatus } from '../../contract/status.ts';
+import type { LastHour, PoolStatus } from '../../contract/status.ts';
 import type { GroupEvent } from '../../core/events.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import { markOf } from '../../core/parts/bound.ts';
@@ -175,6 +175,11 @@ export class Observation {
   /** Tells what the status shows of waits. */
   waits(now: InstantMs): Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms'> {
     return waitQuantiles(this.#history.recentWaits(this.#state, now));
+  }
+
+  /** Tells what the status shows of the last hour. */
+  lastHour(now: InstantMs): LastHour {
+    return this.#history.lastHour(this.#state, now);
   }
 
   metrics(status: PoolStatus): PoolMetrics {

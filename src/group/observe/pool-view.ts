@@ -139,6 +139,7 @@ export class PoolView {
       passedUnlimited: acquires.passedUnlimited,
       idleMs: idleness.forMs(now),
       ...observation.waits(now),
+      last_hour: observation.lastHour(now),
     };
     const status = poolStatus(identity, link.definition, this.#state, seen, now);
     return { ...status, ...limitsSeen.status() };

@@ -10,10 +10,11 @@ import type { GroupState } from '../../core/state.ts';
 import type { Definition, PoolIdentity } from '../definition.ts';
 import { limitStatus } from './limit-status.ts';
 import { membersStatus } from './member-status.ts';
+import { stopsOf } from './stops.ts';
 import { upstreamsStatus } from './upstream-status.ts';
 
 /** Figures that the shell has seen, and the core does not know. */
-interface Seen extends Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms'> {
+interface Seen extends Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms' | 'last_hour'> {
   readonly passedUnlimited: number;
   readonly idleMs: number;
 }
@@ -59,6 +60,7 @@ export function poolStatus(
     passed_unlimited_total: passedUnlimited,
     ...membersStatus(definition, state, now),
     ...upstreamsStatus(definition, state, now),
+    ...stopsOf(state, now),
     idle_ms: idleMs,
   };
 }

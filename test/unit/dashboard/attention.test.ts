@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { attentionOf, missingSecrets } from '../../../dashboard/src/model/attention.ts';
-import { stateOf } from '../../../dashboard/src/model/group-state.ts';
+import { isLearned, stateDetail } from '../../../dashboard/src/model/group-state.ts';
 import { byPressure, keepOrder } from '../../../dashboard/src/model/order.ts';
 import { STEP_MS, withStatus, type Trend } from '../../../dashboard/src/model/trend.ts';
 import type { GroupStatus } from '../../../dashboard/src/model/status.ts';
@@ -21,6 +21,11 @@ const CASES: readonly (readonly [string, Partial<GroupStatus>, string])[] = [
     'the breaker is open',
     { breaker: 'open', queued: 3 },
     'the upstream fails: the breaker is open, 3 waiting',
+  ],
+  [
+    'a budget is spent, and everything is refused',
+    { budget_spent: { window: 'day', limit_usd: 2 } },
+    'the budget of this day, $2, has no room: calls are refused',
   ],
   [
     'the provider serves nobody from here',
@@ -62,7 +67,7 @@ const CASES: readonly (readonly [string, Partial<GroupStatus>, string])[] = [
   ],
   [
     'somebody has waited for long',
-    { queued: 3, oldest_wait_ms: 31_000 },
+    { in_use: 5, queued: 3, oldest_wait_ms: 31_000 },
     'full, 3 waiting, the oldest for 31 s',
   ],
 ];
@@ -111,16 +116,41 @@ describe('the state of a group', () => {
     ['paused', { paused_until: inMs(5_000) }],
     ['draining', { draining: true, dry_run: true }],
     ['dry run', { dry_run: true, queued: 1 }],
+    ['budget spent', { budget_spent: { window: 'day', limit_usd: 1 }, queued: 1, in_use: 5 }],
+    ['dry run', { budget_spent: { window: 'day', limit_usd: 1 }, dry_run: true }],
     ['full', { in_use: 4, cooling: 1 }],
-    ['full', { queued: 1 }],
-    ['learning', { limit: { configured: 12, effective: 3, source: 'learned' }, in_use: 2 }],
+    ['full', { in_use: 4, lent: 1 }],
+    ['full', { in_use: 5, queued: 1, rate_used_up: 'rpm' }],
+    ['full', { limit: { configured: 12, effective: 3, source: 'learned' }, in_use: 3 }],
+    ['rate limited', { in_use: 1, queued: 9, rate_used_up: 'rpm' }],
+    ['flowing', { queued: 1 }],
+    ['flowing', { limit: { configured: 12, effective: 3, source: 'learned' }, in_use: 2 }],
     ['flowing', { in_use: 4 }],
+    [
+      'full',
+      {
+        in_use: 5,
+        queued: 1,
+        partitions: [partitionStatus('a', { in_use: 5, queued: 1 }), partitionStatus('b')],
+      },
+    ],
     [
       'flowing',
       { in_use: 5, partitions: [partitionStatus('a', { in_use: 5 }), partitionStatus('b')] },
     ],
   ])('is %s', (state, changes) => {
-    expect(stateOf(groupStatus(changes))).toBe(state);
+    expect(groupStatus(changes).state).toBe(state);
+  });
+
+  it('says which rate and whose budget, and whether the limit is learned beside it', () => {
+    const limited = groupStatus({ queued: 9, rate_used_up: 'rpm' });
+    expect(stateDetail(limited)).toBe('no rpm left');
+    const spent = groupStatus({ budget_spent: { window: 'month', limit_usd: 5 } });
+    expect(stateDetail(spent)).toBe('of this month');
+    expect(stateDetail(groupStatus({ in_use: 5, rate_used_up: 'rpm' }))).toBeNull();
+    expect(isLearned(groupStatus())).toBe(false);
+    const limit = { configured: 12, effective: 3, source: 'learned' } as const;
+    expect(isLearned(groupStatus({ limit, in_use: 3 }))).toBe(true);
   });
 });
 

@@ -1,8 +1,9 @@
+import { stateOf } from '../../../src/overview/group-state.ts';
 import type { GroupStatus } from '../../../dashboard/src/model/status.ts';
 
 /** A quiet group of five slots, but for what a test says. */
 export function groupStatus(changes: Partial<GroupStatus> = {}): GroupStatus {
-  return {
+  const group: GroupStatus = {
     name: 'openai-shared',
     kind: 'configured',
     limit: { configured: 5, effective: 5, source: 'configured' },
@@ -32,12 +33,19 @@ export function groupStatus(changes: Partial<GroupStatus> = {}): GroupStatus {
     expired_total: 0,
     resurrected_total: 0,
     passed_unlimited_total: 0,
+    state: 'flowing',
     upstreams: [],
+    budget_spent: null,
+    rate_used_up: null,
+    last_hour: { granted: 0, rejected: {}, refusals: {}, steps: [] },
     idle_ms: 0,
     overlaps_with: [],
     partitions: [],
     ...changes,
   };
+  if (changes.state !== undefined) return group;
+  const pools = group.partitions.flatMap((pool) => ('error' in pool ? [] : [pool]));
+  return { ...group, state: stateOf(group, pools.length === 0 ? [group] : pools) };
 }
 
 /** One pool of a split group. */
@@ -47,6 +55,7 @@ export function partitionStatus(
 ): GroupStatus['partitions'][number] {
   const {
     name: _n,
+    state: _s,
     kind: _k,
     overlaps_with: _o,
     partitions: _p,

@@ -8,7 +8,10 @@ import { totalsOf } from '../../../dashboard/src/model/totals.ts';
 import { groupStatus, partitionStatus } from './group-status.ts';
 
 describe('the search', () => {
-  const group = groupStatus({ queued: 1, partitions: [partitionStatus('fp_12ab')] });
+  const group = groupStatus({
+    queued: 1,
+    partitions: [partitionStatus('fp_12ab', { in_use: 5, queued: 1 })],
+  });
   const matches = ['gpt-4o*', 'azure'];
 
   it.each<[string, Partial<GroupFilter>, boolean]>([
@@ -43,8 +46,14 @@ describe('the totals', () => {
         limit: { configured: null, effective: null, source: 'configured' },
         in_use: 9,
         oldest_wait_ms: 900,
-        rejected_total: { queue_full: 1, busy: 2 },
-        refusals_total: { requests: 4, overload: 1 },
+        rejected_total: { queue_full: 100 },
+        refusals_total: { requests: 100 },
+        last_hour: {
+          granted: 8,
+          rejected: { queue_full: 1, busy: 2 },
+          refusals: { requests: 4, overload: 1 },
+          steps: [],
+        },
       }),
     ]);
     expect(totals).toEqual({
@@ -53,6 +62,7 @@ describe('the totals', () => {
       slots: 5,
       waiting: 2,
       oldestWaitMs: 900,
+      granted: 8,
       rejected: 3,
       refused: 4,
       dayUsd: 2,

@@ -11,7 +11,9 @@ const CONFIG = JSON.stringify({ name: 'g', limits: { max_concurrency: 1 } });
 const DEFINITION = definitionFrom({ version: 1, routingVersion: 1, config: CONFIG }, null);
 
 function statusOf(group: TestGroup): PoolStatus {
-  const seen = { wait_p50_ms: null, wait_p95_ms: null, passedUnlimited: 0, idleMs: 0 };
+  const last_hour = { granted: 0, rejected: {}, refusals: {}, steps: [] };
+  const waits = { wait_p50_ms: null, wait_p95_ms: null };
+  const seen = { ...waits, last_hour, passedUnlimited: 0, idleMs: 0 };
   return poolStatus({ group: 'g', partition: null }, DEFINITION, group.state, seen, group.now);
 }
 

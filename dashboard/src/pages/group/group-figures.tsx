@@ -37,15 +37,16 @@ export function GroupFigures({ group }: { readonly group: GroupStatus }) {
       <Figure name="Wait of the last five minutes">
         p50 <b>{duration(group.wait_p50_ms)}</b> p95 <b>{duration(group.wait_p95_ms)}</b>
       </Figure>
-      <Figure name="Granted">
-        <b>{count(group.granted_total)}</b>
-        {group.dry_run && ` of which ${count(group.would_wait_total)} would have waited`}
+      <Figure name="Granted in the last hour">
+        <b>{count(group.last_hour.granted)}</b>
+        {group.dry_run &&
+          `; ${count(group.would_wait_total)} would have waited since its object started`}
       </Figure>
-      <Figure name="Rejected">
-        <Counts of={group.rejected_total} />
+      <Figure name="Rejected in the last hour">
+        <Counts of={group.last_hour.rejected} />
       </Figure>
-      <Figure name="Refused by the upstream">
-        <Counts of={group.refusals_total} />
+      <Figure name="Refused by the upstream in the last hour">
+        <Counts of={group.last_hour.refusals} />
       </Figure>
       {group.paused_until !== null && (
         <Figure name="The upstream wants no calls">
@@ -98,7 +99,7 @@ function Oddities({ group }: { readonly group: GroupStatus }) {
   ].filter(({ n }) => n > 0);
   if (odd.length === 0) return null;
   return (
-    <Figure name="Out of the ordinary">
+    <Figure name="Out of the ordinary since its object started">
       {odd.map(({ n, says }) => (
         <span class="count" key={says}>
           <b>{count(n)}</b> {says}

@@ -1,8 +1,6 @@
 import { count, duration, relative } from '../../format.ts';
 import { now, trendOf } from '../../feed.ts';
 import { attentionOf } from '../../model/attention.ts';
-import { stateOf } from '../../model/group-state.ts';
-import { stateEnd } from '../../model/temporary.ts';
 import { slotsInWords } from '../../model/sentence.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
 import type { GroupStatus } from '../../model/status.ts';
@@ -18,7 +16,7 @@ export function GroupHead({ group }: { readonly group: GroupStatus }) {
     <header class="group-head">
       <div class="title">
         <h1>{group.name}</h1>
-        <StateWord state={stateOf(group)} until={stateEnd(group, stateOf(group))} />
+        <StateWord group={group} />
         <p class="summary">{summaryOf(group)}</p>
       </div>
       {group.kind !== 'configured' && <NoSettings group={group} />}

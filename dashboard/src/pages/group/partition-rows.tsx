@@ -3,7 +3,7 @@ import { partitionName } from '../../model/decoded.ts';
 import { slotsInWords } from '../../model/sentence.ts';
 import { slotsOfPool } from '../../model/slots.ts';
 import type { GroupStatus } from '../../model/status.ts';
-import { refusedTotal } from '../../model/trend.ts';
+import { refusedForLimits } from '../../../../src/core/words/signal.ts';
 import { SmallPicture } from '../../picture/small-picture.tsx';
 
 /** Each pool of a split group, the most pressed first. */
@@ -53,7 +53,7 @@ function Row({ pool }: { readonly pool: Pool }) {
       </span>
       <span>{count(pool.queued)} waiting</span>
       <span>p95 {duration(pool.wait_p95_ms)}</span>
-      <span>429s {count(refusedTotal(pool))}</span>
+      <span>429s in 1 h {count(refusedForLimits(pool.last_hour.refusals))}</span>
     </>
   );
 }

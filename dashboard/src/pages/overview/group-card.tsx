@@ -1,13 +1,10 @@
 import type { ReadonlySignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import { trendOf } from '../../feed.ts';
 import { count, duration } from '../../format.ts';
-import { stateOf } from '../../model/group-state.ts';
-import { stateEnd } from '../../model/temporary.ts';
 import { slotsInWords } from '../../model/sentence.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
 import type { GroupStatus } from '../../model/status.ts';
-import { lately, refusedTotal } from '../../model/trend.ts';
+import { refusedForLimits } from '../../../../src/core/words/signal.ts';
 import { SmallPicture } from '../../picture/small-picture.tsx';
 import { Sparkline } from '../../picture/sparkline.tsx';
 import { StateWord } from '../../ui/state-word.tsx';
@@ -28,7 +25,7 @@ export function GroupCard({ group: live }: { readonly group: ReadonlySignal<Grou
         <a href={`/admin/groups/${encodeURIComponent(group.name)}`}>{group.name}</a>
         {group.kind !== 'configured' && <small>{group.kind}</small>}
       </h3>
-      <StateWord state={stateOf(group)} until={stateEnd(group, stateOf(group))} />
+      <StateWord group={group} />
       <SmallPicture slots={slots} queue={group} />
       <div class="beside">
         <span>{slotsInWords(slots)}</span>
@@ -42,34 +39,31 @@ export function GroupCard({ group: live }: { readonly group: ReadonlySignal<Grou
 
 function Waits({ group }: { readonly group: GroupStatus }) {
   const { wait_p50_ms: p50, wait_p95_ms: p95 } = group;
-  const steps = trendOf(group.name)?.steps ?? [];
   return (
     <p class="figure" title="Waits of the calls granted in the last five minutes">
       wait p50 <b>{duration(p50)}</b> p95 <b>{duration(p95)}</b>{' '}
       <Sparkline
         kind="line"
-        values={steps.map(({ waitP95Ms }) => waitP95Ms)}
-        name={`p95 of waits, now ${duration(p95)}`}
+        values={group.last_hour.steps.map((step) => step.wait_p95_ms)}
+        name={`p95 of waits in the last hour, now ${duration(p95)}`}
       />
     </p>
   );
 }
 
 function Refusals({ group }: { readonly group: GroupStatus }) {
-  const trend = trendOf(group.name);
-  const total = refusedTotal(group);
-  const recent = lately(trend, 'refused');
-  const kinds = Object.entries(group.refusals_total).map(([kind, n]) => `${kind} ${n}`);
+  const { refusals, steps } = group.last_hour;
+  const kinds = Object.entries(refusals).map(([kind, n]) => `${kind} ${n}`);
   return (
     <p
       class="figure"
-      title={`Refusals of the upstream since the group's object started: ${kinds.join(', ') || 'none'}`}
+      title={`Refusals of the upstream in the last hour: ${kinds.join(', ') || 'none'}`}
     >
-      429s <b>{count(total)}</b>{' '}
+      429s in 1 h <b>{count(refusedForLimits(refusals))}</b>{' '}
       <Sparkline
         kind="bars"
-        values={(trend?.steps ?? []).map(({ refused }) => refused)}
-        name={`429s in the last minutes: ${recent}`}
+        values={steps.map(({ refused }) => refused)}
+        name="429s in the last hour, by five minutes"
       />
     </p>
   );

@@ -10,9 +10,10 @@ export function TotalsLine() {
     { name: `of ${count(totals.slots)} slots in use`, value: count(totals.inUse) },
     { name: 'waiting', value: count(totals.waiting) },
     { name: 'longest wait', value: totals.waiting === 0 ? '–' : duration(totals.oldestWaitMs) },
+    { name: 'granted in the last hour', value: count(totals.granted) },
     { name: 'rejected', value: count(totals.rejected) },
-    { name: '429s from upstreams', value: count(totals.refused) },
-    ...(totals.dayUsd === null ? [] : [{ name: 'today', value: usd(totals.dayUsd) }]),
+    { name: '429s from upstreams in the same hour', value: count(totals.refused) },
+    ...(totals.dayUsd === null ? [] : [{ name: 'today (UTC)', value: usd(totals.dayUsd) }]),
   ];
   return (
     <ul class="totals" aria-label="All groups together">

@@ -3,7 +3,6 @@ import type { testedSchema } from '../../../../src/contract/admin/answer-schemas
 import { groupNamed } from '../../feed.ts';
 import { count } from '../../format.ts';
 import { partitionName } from '../../model/decoded.ts';
-import { stateOf } from '../../model/group-state.ts';
 import { limitWords } from '../../model/limit-words.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
 import type { TestedForm } from '../../model/tested-call.ts';
@@ -129,8 +128,8 @@ function GroupStop({ group: placement, place, of }: StopProps) {
       </p>
       {now !== undefined && (
         <p class="help">
-          now {stateOf(now)}: {now.in_use} of {count(slotsOfGroup(now).capacity)} in use,{' '}
-          {now.queued} waiting
+          now {now.state}: {now.in_use} of {count(slotsOfGroup(now).capacity)} in use, {now.queued}{' '}
+          waiting
         </p>
       )}
     </li>

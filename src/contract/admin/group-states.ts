@@ -1,0 +1,12 @@
+/** The states of a group in a word, the worst first. */
+export const GROUP_STATES = [
+  'unreachable',
+  'broken',
+  'budget spent',
+  'paused',
+  'full',
+  'rate limited',
+  'draining',
+  'dry run',
+  'flowing',
+] as const;

@@ -1,0 +1,56 @@
+import type { PoolStatus, RateStatus } from '../../contract/status.ts';
+import { blockOf, isHeldByRates } from '../../core/capacity.ts';
+import { isSplit } from '../../core/members.ts';
+import { queueLength } from '../../core/parts/queue.ts';
+import { periodBegin, PERIODS, spentIn, type Period } from '../../core/parts/spend.ts';
+import type { GroupState } from '../../core/state.ts';
+import type { InstantMs } from '../../core/words/ids.ts';
+import { rateStatuses } from '../../routing/group-rates.ts';
+
+/** Tells which limits besides slots keep calls out of a pool. */
+export function stopsOf(
+  state: GroupState,
+  now: InstantMs,
+): Pick<PoolStatus, 'budget_spent' | 'rate_used_up'> {
+  return { budget_spent: budgetSpent(state, now), rate_used_up: rateUsedUp(state, now) };
+}
+
+/** Finds the budget that is spent, or that had no room for the last call, as long as its period lasts and it is not raised. */
+function budgetSpent(
+  { settings: { budgets }, controls: { spend }, budgetStop: stop }: GroupState,
+  now: InstantMs,
+): PoolStatus['budget_spent'] {
+  const limits: Readonly<Record<Period, number | null>> = {
+    hour: budgets.perHourUsd,
+    day: budgets.perDayUsd,
+    month: budgets.perMonthUsd,
+  };
+  const spent = PERIODS.findLast((period) => {
+    const limit = limits[period];
+    return limit !== null && spentIn(spend.total, period, now) >= limit;
+  });
+  if (spent !== undefined) return { window: spent, limit_usd: limits[spent] ?? 0 };
+  if (stop === null || periodBegin(stop.window, now) > stop.at) return null;
+  // Of a member's budget the group knows no more than that.
+  const limitUsd = limits[stop.window] ?? stop.limitUsd;
+  return limitUsd > stop.limitUsd ? null : { window: stop.window, limit_usd: stop.limitUsd };
+}
+
+/** Finds the limit that has nothing left, or the one with the least left where the next in line waits for time alone. */
+function rateUsedUp(state: GroupState, now: InstantMs): string | null {
+  const ledgers = isSplit(state) ? [state, ...state.serving] : [state];
+  const rates = ledgers.flatMap(({ controls, settings }) =>
+    Object.entries(rateStatuses(controls.rates, settings.rates, now)),
+  );
+  const [least] = rates.toSorted(([, a], [, b]) => partOf(a) - partOf(b));
+  if (least === undefined || blockOf(state.serving, now) !== null) return null;
+  const isWaitedFor = queueLength(state.queue) > 0 && isHeldByRates(state) && partOf(least[1]) < 1;
+  const ofAll = isSplit(state)
+    ? Object.entries(rateStatuses(state.controls.rates, state.settings.rates, now))
+    : rates;
+  return isWaitedFor ? least[0] : (ofAll.find(([, { left }]) => left < 1)?.[0] ?? null);
+}
+
+function partOf({ limit, left }: RateStatus): number {
+  return limit <= 0 ? 0 : left / limit;
+}

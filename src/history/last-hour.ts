@@ -1,0 +1,36 @@
+import type { HistoryPoint } from '../contract/history.ts';
+import type { LastHour } from '../contract/status.ts';
+import { quantileMs } from '../core/parts/histogram.ts';
+import { refusedForLimits } from '../core/words/signal.ts';
+import { inSteps } from './points.ts';
+
+/** Length of a step, and how many there are. */
+const STEP_MS = 300_000;
+const STEPS = 12;
+
+/** Makes the figures of an hour of its minutes, which are in the order of time. */
+export function lastHourOf(minutes: readonly HistoryPoint[], now: number): LastHour {
+  const firstAt = Math.floor(now / STEP_MS) * STEP_MS - (STEPS - 1) * STEP_MS;
+  const steps = new Map(inSteps(minutes, STEP_MS).map((step) => [step.at, step]));
+  return {
+    granted: minutes.reduce((sum, { granted }) => sum + granted, 0),
+    rejected: sumUp(minutes.map(({ rejected }) => rejected)),
+    refusals: sumUp(minutes.map(({ refusals }) => refusals)),
+    steps: Array.from({ length: STEPS }, (_, index) => {
+      const step = steps.get(firstAt + index * STEP_MS);
+      if (step === undefined) return { refused: 0, wait_p95_ms: null };
+      return {
+        refused: refusedForLimits(step.refusals),
+        wait_p95_ms: quantileMs(step.waits, 0.95),
+      };
+    }),
+  };
+}
+
+function sumUp(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (const [name, count] of all.flatMap((each) => Object.entries(each))) {
+    sums[name] = (sums[name] ?? 0) + count;
+  }
+  return sums;
+}
