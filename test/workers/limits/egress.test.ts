@@ -82,9 +82,9 @@ describe('the log', () => {
     await (await refuseOne(one, 'address', { colo: 'HKG' })).text();
     for (const form of EGRESS_FORMS) await (await refuseOne(one, form)).text();
     const set: unknown = expect.stringContaining('[placement] in wrangler.toml');
-    const event = 'upstream_refused_egress';
+    const event = { event: 'upstream_refused_egress', level: 'warn' };
     const first = {
-      event,
+      ...event,
       upstream: one.upstream,
       status: 403,
       colo: 'HKG',
@@ -95,7 +95,7 @@ describe('the log', () => {
     // Hosted by oneself there is no such place.
     await (await refuseOne(two, 'region')).text();
     const other = {
-      event,
+      ...event,
       upstream: two.upstream,
       status: 403,
       colo: null,
