@@ -1,5 +1,6 @@
 import type { AuditChange } from '../../../src/contract/audit.ts';
-import { isInstant, shortText, toldOf } from '../model/change-list.ts';
+import { isInstant, toldOf } from '../model/change-list.ts';
+import { shortText } from '../model/short-text.ts';
 import { When } from './when.tsx';
 import './changes.css';
 

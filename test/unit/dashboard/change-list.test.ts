@@ -1,11 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { groupSchema } from '../../../src/contract/config/group.ts';
-import {
-  byObject,
-  fieldChanges,
-  shortText,
-  tally,
-} from '../../../dashboard/src/model/change-list.ts';
+import { byObject, fieldChanges, tally } from '../../../dashboard/src/model/change-list.ts';
+import { shortText } from '../../../dashboard/src/model/short-text.ts';
 
 describe('changes of a configuration', () => {
   const objects = byObject([

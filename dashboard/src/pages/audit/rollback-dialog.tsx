@@ -1,4 +1,5 @@
-import { byObject, shortText, tally } from '../../model/change-list.ts';
+import { byObject, tally } from '../../model/change-list.ts';
+import { shortText } from '../../model/short-text.ts';
 import { ChangedObjects, Warnings } from '../../ui/changed-objects.tsx';
 import { Modal } from '../../ui/modal.tsx';
 import type { RollbackPreview, useRollback } from './use-rollback.ts';

@@ -1,7 +1,7 @@
 import { changesBetween } from '../../../../src/config/changes-between.ts';
 import { Changes } from '../../ui/changes.tsx';
 import { rebase, type Document } from '../../model/document.ts';
-import { shortText } from '../../model/change-list.ts';
+import { shortText } from '../../model/short-text.ts';
 
 /** Somebody else changed the same thing: what they did, what I did, and where both meet. */
 export function Conflict(props: {

@@ -1,7 +1,7 @@
 import { api } from '../../api.ts';
 import { now } from '../../feed.ts';
 import { clock, exact, relative } from '../../format.ts';
-import { shortText } from '../../model/change-list.ts';
+import { shortText } from '../../model/short-text.ts';
 import type { GroupStatus } from '../../model/status.ts';
 import { backPatch, type Temporary } from '../../model/temporary.ts';
 import { may } from '../../session.ts';
