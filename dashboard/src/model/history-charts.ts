@@ -6,6 +6,7 @@ import type {
 } from '../../../src/contract/admin/observation-schemas.ts';
 import type { Frozen } from '../../../src/contract/frozen.ts';
 import { count, duration, usd } from '../format.ts';
+import { WAIT_WORDS } from './call-words.ts';
 
 type Point = Frozen<z.output<typeof historyPointSchema>>;
 
@@ -15,7 +16,10 @@ export type HistoryMarker = z.output<typeof markerSchema>;
 /** The answer of `getHistory`. */
 export type History = Pick<z.output<typeof historySchema>, 'from' | 'to' | 'step_s'> & {
   readonly points: readonly Point[];
+  readonly gaps: readonly Pick<Gap, 'from' | 'to'>[];
 };
+
+type Gap = Frozen<z.output<typeof historySchema>>['gaps'][number];
 
 /** One line of a chart. */
 export interface ChartLine {
@@ -49,7 +53,20 @@ export interface Charts {
   readonly steps: readonly number[];
   /** Up to when the last step tells, in epoch seconds: it may not be over. */
   readonly end: number;
+  /** Stretches of which nothing is known, in epoch seconds. */
+  readonly gaps: readonly (readonly [from: number, to: number])[];
   readonly charts: readonly Chart[];
+  /** The tenants whose calls waited longest, and those that held slots longest, in all of the time. */
+  readonly tenants: {
+    readonly waited: readonly TenantTime[];
+    readonly held: readonly TenantTime[];
+  };
+}
+
+/** How long the calls of a tenant took. */
+export interface TenantTime {
+  readonly tenant: string;
+  readonly ms: number;
 }
 
 const SOLID: readonly number[] = [];
@@ -58,22 +75,34 @@ const TONES = 8;
 
 /**
  * The charts of a history. Steps in which nothing happened are left out of the answer: here they count as
- * none of everything, have no quantile, and the limit that was known before.
+ * none of everything, have no quantile, and the limit that was known before. Of those that lie in a gap nothing is
+ * known.
  */
 export function chartsOf(history: History): Charts {
   const stepMs = history.step_s * 1_000;
   const first = Math.floor(Date.parse(history.from) / stepMs) * stepMs;
   const length = Math.max(1, Math.floor((Date.parse(history.to) - first) / stepMs) + 1);
   const byStep = new Map(history.points.map((point) => [Date.parse(point.at), point]));
-  const points = Array.from({ length }, (_, step) => byStep.get(first + step * stepMs));
+  const gaps = history.gaps.map(({ from, to }) => [Date.parse(from), Date.parse(to)] as const);
+  const isLost = (at: number): boolean => gaps.some(([from, to]) => at < to && at + stepMs > from);
+  const points = Array.from({ length }, (_, step): Point | 'lost' | undefined => {
+    const at = first + step * stepMs;
+    return byStep.get(at) ?? (isLost(at) ? 'lost' : undefined);
+  });
   const per = `per ${duration(stepMs).replace(/^1 /, '')}`;
   return {
     steps: points.map((_, step) => (first + step * stepMs) / 1_000),
     end: Date.parse(history.to) / 1_000,
+    gaps: gaps.map(([from, to]) => [from / 1_000, to / 1_000]),
+    tenants: {
+      waited: longestOf(history.points, (point) => point.tenants_waited),
+      held: longestOf(history.points, (point) => point.tenants_held),
+    },
     charts: [
       slots(points),
       queued(points),
       waits(points),
+      ...waitedFor(points, per),
       { ...decided(points), unit: `calls ${per}` },
       { ...refused(points), unit: `refusals ${per}` },
       ...ofMembers(points, per),
@@ -107,7 +136,8 @@ export function summaryOf(chart: Chart): string {
   return `${chart.title}, in ${chart.unit}. ${told.length === 0 ? 'None' : told.join('; ')}.`;
 }
 
-type Points = readonly (Point | undefined)[];
+/** `lost`: nothing is known of the step. Undefined: nothing happened in it. */
+type Points = readonly (Point | 'lost' | undefined)[];
 
 function slots(points: Points): Chart {
   const configured = kept(points, (point) => point.limit_configured);
@@ -178,24 +208,60 @@ function waits(points: Points): Chart {
         ...LINE,
         label: 'p50',
         tone: '--tenant-0',
-        values: points.map((p) => p?.wait_p50_ms ?? null),
+        values: measured(points, (p) => p.wait_p50_ms),
       },
       {
         ...LINE,
         label: 'p95',
         tone: '--tenant-1',
         dash: [6, 3],
-        values: points.map((p) => p?.wait_p95_ms ?? null),
+        values: measured(points, (p) => p.wait_p95_ms),
       },
       {
         ...LINE,
         label: 'p99',
         tone: '--tenant-3',
         dash: [2, 3],
-        values: points.map((p) => p?.wait_p99_ms ?? null),
+        values: measured(points, (p) => p.wait_p99_ms),
       },
     ],
   };
+}
+
+/** Words for causes, of which a later release may tell others. */
+const CAUSES: Readonly<Record<string, string>> = WAIT_WORDS;
+
+/** Waits by what the calls waited for. Older releases did not count them. */
+function waitedFor(points: Points, per: string): Chart[] {
+  if (known(points).every((point) => point.waited_for === undefined)) return [];
+  const lines = tallies(points, (point) => point.waited_for ?? {}).map((line) => ({
+    ...line,
+    label: CAUSES[line.label.replaceAll(' ', '_')] ?? line.label,
+  }));
+  return [
+    {
+      id: 'waited-for',
+      title: 'What calls waited for',
+      unit: `calls ${per}`,
+      format: count,
+      increments: WHOLE,
+      atRest: 'sum',
+      lines,
+    },
+  ];
+}
+
+/** Adds up the times of tenants. Each step has its first three, so one that is fourth everywhere is not among them. */
+function longestOf(
+  points: readonly Point[],
+  of: (point: Point) => readonly TenantTime[] | undefined,
+): TenantTime[] {
+  const sums = new Map<string, number>();
+  for (const { tenant, ms } of points.flatMap((point) => of(point) ?? [])) {
+    sums.set(tenant, (sums.get(tenant) ?? 0) + ms);
+  }
+  const all = [...sums].map(([tenant, ms]) => ({ tenant, ms }));
+  return all.toSorted((a, b) => b.ms - a.ms).slice(0, 5);
 }
 
 function decided(points: Points): Omit<Chart, 'unit'> {
@@ -226,7 +292,7 @@ function refused(points: Points): Omit<Chart, 'unit'> {
 
 /** Charts of what each member had, where the group names any. */
 function ofMembers(points: Points, per: string): Chart[] {
-  if (points.every((point) => point?.granted_by_member === undefined)) return [];
+  if (known(points).every((point) => point.granted_by_member === undefined)) return [];
   const whole = { format: count, increments: WHOLE };
   return [
     {
@@ -306,14 +372,30 @@ const ROUND_MS: readonly number[] = [
 
 const LINE = { dash: SOLID, shape: 'line' } as const;
 
-function sums(points: Points, of: (point: Point) => number): number[] {
-  return points.map((point) => (point === undefined ? 0 : of(point)));
+function sums(points: Points, of: (point: Point) => number): (number | null)[] {
+  return points.map((point) => {
+    if (point === 'lost') return null;
+    return point === undefined ? 0 : of(point);
+  });
+}
+
+/** Values of steps in which something was measured. */
+function measured(points: Points, of: (point: Point) => number | null): (number | null)[] {
+  return points.map((point) => (point === undefined || point === 'lost' ? null : of(point)));
+}
+
+function known(points: Points): Point[] {
+  return points.filter((point) => point !== undefined && point !== 'lost');
 }
 
 /** Carries what held last through steps that say nothing. */
 function kept(points: Points, of: (point: Point) => number | null): (number | null)[] {
   let last: number | null = null;
-  return points.map((point) => (last = point === undefined ? last : of(point)));
+  return points.map((point) => {
+    if (point === 'lost') return null;
+    if (point !== undefined) last = of(point);
+    return last;
+  });
 }
 
 type Tally = Readonly<Record<string, number>>;
@@ -349,7 +431,7 @@ function membersIn(points: Points, of: (point: Point) => Tally | undefined): Cha
 
 /** Words that are counted, in the order of their names, so that a refresh moves nothing. */
 function wordsIn(points: Points, of: (point: Point) => Tally): string[] {
-  const words = points.flatMap((point) => (point === undefined ? [] : Object.keys(of(point))));
+  const words = known(points).flatMap((point) => Object.keys(of(point)));
   return [...new Set(words)].toSorted();
 }
 

@@ -9,9 +9,12 @@ import {
 } from '../../../dashboard/src/model/history-charts.ts';
 import {
   HISTORY_RANGES,
-  rangeNamed,
+  linkOf,
+  ownRange,
+  rangeOf,
   rangeStartMs,
   untilNextMinuteMs,
+  widerThan,
 } from '../../../dashboard/src/model/history-range.ts';
 
 type Point = History['points'][number];
@@ -34,9 +37,9 @@ const POINT: Point = {
   cost_usd: 0.5,
 };
 
-function history(points: readonly Point[]): History {
+function history(points: readonly Point[], gaps: History['gaps'] = []): History {
   const to = '2026-11-20T10:03:30.000Z';
-  return { from: '2026-11-20T10:00:00.000Z', to, step_s: 60, points };
+  return { from: '2026-11-20T10:00:00.000Z', to, step_s: 60, points, gaps };
 }
 
 function chart(points: readonly Point[], id: string): Chart {
@@ -76,6 +79,45 @@ describe('the charts of a history', () => {
     ['p99', [null, 1_000, null, null]],
   ])('know no %s where nobody was granted', (label, expected) => {
     expect(values([POINT], 'waits', label)).toEqual(expected);
+  });
+
+  it('know nothing of a step that lies in a gap and has no point, and say where the gap is', () => {
+    const gap = { from: '2026-11-20T10:01:30.000Z', to: '2026-11-20T10:02:40.000Z' };
+    const { charts, gaps } = chartsOf(history([POINT], [gap]));
+    const granted = charts.find(({ id }) => id === 'decided')?.lines[0]?.values;
+    expect(granted).toEqual([0, 12, null, 0]);
+    const [, , limit] = charts.find(({ id }) => id === 'slots')?.lines ?? [];
+    expect(limit?.values).toEqual([null, 5, null, 5]);
+    expect(gaps.map(([from, to]) => to - from)).toEqual([70]);
+  });
+
+  it('tell what calls waited for, where that was counted, and whose calls took longest', () => {
+    expect(chartsOf(history([POINT])).charts.map(({ id }) => id)).not.toContain('waited-for');
+    const one = {
+      ...POINT,
+      waited_for: { slots: 3, operator_pause: 1 },
+      tenants_waited: [
+        { tenant: 'a', ms: 5_000 },
+        { tenant: 'b', ms: 4_000 },
+      ],
+      tenants_held: [{ tenant: 'c', ms: 10 }],
+    };
+    const two = {
+      ...one,
+      at: '2026-11-20T10:02:00.000Z',
+      tenants_waited: [{ tenant: 'b', ms: 2_000 }],
+    };
+    expect(chart([one], 'waited-for').lines.map(({ label, values: all }) => [label, all])).toEqual([
+      ['paused by an operator', [0, 1, 0, 0]],
+      ['all slots in use', [0, 3, 0, 0]],
+    ]);
+    expect(chartsOf(history([one, two])).tenants).toEqual({
+      waited: [
+        { tenant: 'b', ms: 6_000 },
+        { tenant: 'a', ms: 5_000 },
+      ],
+      held: [{ tenant: 'c', ms: 20 }],
+    });
   });
 
   it('keep a limit through steps that say nothing of it', () => {
@@ -163,10 +205,40 @@ describe('the ranges of charts', () => {
     expect(rangeStartMs(range, nowMs) % range.stepMs).toBe(0);
   });
 
+  const now = Date.parse('2026-11-20T10:00:30.000Z');
+  const at = (text: string): number => Date.parse(`2026-11-${text}:00Z`);
+
   it('are named in a link, and the shortest is taken where none is', () => {
-    expect(rangeNamed('7d').name).toBe('7 days');
-    expect(rangeNamed('a year').id).toBe('15m');
-    expect(rangeNamed(undefined).id).toBe('15m');
+    expect(rangeOf({ range: '7d' }, now).name).toBe('7 days');
+    expect(rangeOf({ range: 'a year' }, now).id).toBe('15m');
+    expect(rangeOf({}, now).id).toBe('15m');
+    expect(rangeOf({ from: 'yesterday', to: '2026-11-20T10:00:00Z' }, now).id).toBe('15m');
+    expect(rangeOf({ from: '2026-11-20T10:00:00Z', to: '2026-11-20T09:00:00Z' }, now).id).toBe(
+      '15m',
+    );
+  });
+
+  it.each([
+    ['20T09:10', '20T09:30', 1],
+    ['20T00:10', '20T09:30', 5],
+    ['18T14:00', '18T14:20', 15],
+    ['01T00:00', '20T09:30', 360],
+  ])('of one’s own, from %s to %s, take steps of %i min', (from, to, minutes) => {
+    const range = rangeOf(linkOf(at(from), at(to)), now);
+    expect(range.stepMs).toBe(minutes * 60_000);
+    expect(range.lengthMs / range.stepMs).toBeLessThanOrEqual(200);
+    const startMs = rangeStartMs(range, now);
+    expect(startMs).toBeLessThanOrEqual(at(from));
+    expect(range.endMs).toBeGreaterThanOrEqual(at(to));
+    expect(startMs % range.stepMs).toBe(0);
+  });
+
+  it('become wider around the same middle, and end now at the latest', () => {
+    const range = ownRange(at('20T06:00'), at('20T07:00'), now);
+    const wider = widerThan(range, now);
+    expect([rangeStartMs(wider, now), wider.endMs]).toEqual([at('20T05:30'), at('20T07:30')]);
+    const live = widerThan(rangeOf({ range: '24h' }, now), now);
+    expect(live.endMs).toBeLessThan(now + 30 * 60_000);
   });
 
   it('are asked for anew when the minute is over', () => {

@@ -9,10 +9,12 @@ interface Props {
   readonly data: PlotData;
   readonly step: Signal<number | null>;
   readonly scheme: string;
+  /** Told which stretch was drawn over, in epoch seconds. */
+  readonly onZoom: (from: number, to: number) => void;
 }
 
 /** A chart with its legend, which has the values of the moment pointed at, and as a table. */
-export function ChartFigure({ data, step, scheme }: Props) {
+export function ChartFigure({ data, step, scheme, onZoom }: Props) {
   const { chart, steps } = data;
   const [isAsked, setAsked] = useState(false);
   const [isMissing, setMissing] = useState(false);
@@ -43,6 +45,7 @@ export function ChartFigure({ data, step, scheme }: Props) {
         scheme={scheme}
         isMissing={isMissing}
         setMissing={setMissing}
+        onZoom={onZoom}
       />
       {isMissing && <p class="help">The chart could not be loaded. These are its figures.</p>}
       <div id={table} hidden={!isTable}>

@@ -4,17 +4,19 @@ import { exact } from '../../../format.ts';
 import { groupNamed } from '../../../feed.ts';
 import { partitionName } from '../../../model/decoded.ts';
 import { isolated } from '../../../model/isolated.ts';
-import { HISTORY_RANGES, rangeNamed } from '../../../model/history-range.ts';
+import { TimeRange } from '../../../ui/time-range.tsx';
 import { useQuery } from '../../../ui/use-query.ts';
+import { useRange } from '../../../ui/use-range.ts';
 import { ChartFigure } from './chart-figure.tsx';
 import { MarkerList } from './marker-list.tsx';
+import { TenantTimes } from './tenant-times.tsx';
 import { useHistory } from './use-history.ts';
 import './charts.css';
 
 /** Past of a group: charts on one axis with one cursor. The time shown stands in the link. */
 export function GroupCharts({ name }: { readonly name: string }) {
   const [query, setQuery] = useQuery();
-  const range = rangeNamed(query['range']);
+  const { range, showFrom } = useRange();
   const partition = query['partition'];
   const { shown, problem } = useHistory(name, range, partition);
   const step = useSignal<number | null>(null);
@@ -23,17 +25,7 @@ export function GroupCharts({ name }: { readonly name: string }) {
     <section class="charts" aria-labelledby="charts-title">
       <header>
         <h2 id="charts-title">Over time</h2>
-        <div class="ranges" role="group" aria-label="Time shown">
-          {HISTORY_RANGES.map(({ id, name: label }) => (
-            <button
-              type="button"
-              aria-pressed={id === range.id}
-              onClick={() => setQuery({ range: id })}
-            >
-              {label}
-            </button>
-          ))}
-        </div>
+        <TimeRange />
         <Partitions name={name} chosen={partition} choose={(one) => setQuery({ partition: one })} />
         {shown !== null && <Moment steps={shown.steps} step={step} />}
       </header>
@@ -45,9 +37,16 @@ export function GroupCharts({ name }: { readonly name: string }) {
       )}
       <div class="grid" aria-busy={shown === null && problem === null}>
         {shown?.charts.map((chart) => (
-          <ChartFigure key={chart.id} data={{ ...shown, chart }} step={step} scheme={scheme} />
+          <ChartFigure
+            key={chart.id}
+            data={{ ...shown, chart }}
+            step={step}
+            scheme={scheme}
+            onZoom={(from, to) => showFrom(1_000 * from, 1_000 * to)}
+          />
         ))}
       </div>
+      {shown !== null && <TenantTimes tenants={shown.tenants} />}
       {shown !== null && <MarkerList markers={shown.markers} />}
     </section>
   );

@@ -13,6 +13,23 @@ export function drawMarkers(plot: uPlot, markers: readonly HistoryMarker[]): voi
   plot.over.append(...lines);
 }
 
+/** Hatches the time of which nothing is known: an empty stretch would look like one in which nothing happened. */
+export function drawGaps(plot: uPlot, gaps: readonly (readonly [number, number])[]): void {
+  const { min = null, max = null } = plot.scales['x'] ?? {};
+  const bands = gaps.flatMap(([from, to]) => {
+    if (min === null || max === null || to < min || from > max) return [];
+    const band = document.createElement('span');
+    const left = plot.valToPos(Math.max(from, min), 'x');
+    band.className = 'gap';
+    band.title = 'Nothing is known of this time: the object was restarted.';
+    band.style.left = `${left}px`;
+    band.style.width = `${Math.max(2, plot.valToPos(Math.min(to, max), 'x') - left)}px`;
+    return [band];
+  });
+  for (const old of plot.over.querySelectorAll('.gap')) old.remove();
+  plot.over.append(...bands);
+}
+
 function lineOf(marker: HistoryMarker, leftPx: number, widthPx: number): HTMLElement {
   const line = document.createElement('span');
   line.className = 'marker';

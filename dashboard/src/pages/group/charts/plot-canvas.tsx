@@ -13,14 +13,18 @@ interface Props {
   /** Whether what draws could not be loaded. It is tried again when the feed or new figures come. */
   readonly isMissing: boolean;
   readonly setMissing: (isMissing: boolean) => void;
+  /** Told which stretch was drawn over, in epoch seconds. */
+  readonly onZoom: (from: number, to: number) => void;
 }
 
 /** The place of a plot, as high before the plot is there. */
-export function PlotCanvas({ data, step, scheme, isMissing, setMissing }: Props) {
+export function PlotCanvas({ data, step, scheme, isMissing, setMissing, onZoom }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<PlotHandle | null>(null);
   const latest = useRef(data);
   latest.current = data;
+  const zoom = useRef(onZoom);
+  zoom.current = onZoom;
 
   useEffect(() => {
     let isOver = false;
@@ -28,7 +32,10 @@ export function PlotCanvas({ data, step, scheme, isMissing, setMissing }: Props)
       const { drawPlot } = await import('./plot.ts');
       if (isOver || place.current === null) return;
       setMissing(false);
-      plot.current = drawPlot(place.current, latest.current, (pointed) => (step.value = pointed));
+      plot.current = drawPlot(place.current, latest.current, {
+        onPoint: (pointed) => (step.value = pointed),
+        onZoom: (from, to) => zoom.current(from, to),
+      });
     };
     draw().catch(() => isOver || setMissing(true));
     return () => {

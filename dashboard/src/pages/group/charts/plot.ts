@@ -1,6 +1,6 @@
 import uPlot from 'uplot';
 import type { Chart, ChartLine, HistoryMarker } from '../../../model/history-charts.ts';
-import { drawMarkers } from './marker-lines.ts';
+import { drawGaps, drawMarkers } from './marker-lines.ts';
 
 /** Loaded when the first chart is shown: nobody else pays for the library. */
 
@@ -9,6 +9,7 @@ export interface PlotData {
   readonly steps: readonly number[];
   /** Up to when the last step tells, in epoch seconds. */
   readonly end: number;
+  readonly gaps: readonly (readonly [from: number, to: number])[];
   readonly markers: readonly HistoryMarker[];
 }
 
@@ -23,11 +24,18 @@ export interface PlotHandle {
 const HEIGHT_PX = 150;
 const AXIS_PX = 56;
 
+interface OnPlot {
+  /** A step is pointed at, or none. */
+  readonly onPoint: (step: number | null) => void;
+  /** A stretch was drawn over, in epoch seconds. */
+  readonly onZoom: (from: number, to: number) => void;
+}
+
 /** Draws a chart into an element and keeps it as wide as that. All plots of one page share their cursor. */
 export function drawPlot(
   place: HTMLElement,
   data: PlotData,
-  onPoint: (step: number | null) => void,
+  { onPoint, onZoom }: OnPlot,
 ): PlotHandle {
   let present = data;
   const colours = coloursOf(place, data.chart);
@@ -35,13 +43,24 @@ export function drawPlot(
     width: place.clientWidth,
     height: HEIGHT_PX,
     legend: { show: false },
-    cursor: { y: false, sync: { key: 'group' }, drag: { x: false, y: false }, points: { size: 7 } },
+    cursor: {
+      y: false,
+      sync: { key: 'group' },
+      drag: { x: true, y: false, setScale: false, dist: 8 },
+      points: { size: 7 },
+    },
     scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: axesOf(data.chart, colours),
     series: [{}, ...data.chart.lines.map((line) => seriesOf(line, colours))],
     hooks: {
       setCursor: [(plot) => onPoint(pointedAt(plot, present))],
-      draw: [(plot) => drawMarkers(plot, present.markers)],
+      setSelect: [(plot) => zoomed(plot, onZoom)],
+      draw: [
+        (plot) => {
+          drawGaps(plot, present.gaps);
+          drawMarkers(plot, present.markers);
+        },
+      ],
     },
   };
   const plot = new uPlot(options, columnsOf(data), place);
@@ -65,6 +84,15 @@ export function drawPlot(
       plot.destroy();
     },
   };
+}
+
+/** Tells which stretch was drawn over, and takes the drawing away: the new figures come by themselves. */
+function zoomed(plot: uPlot, onZoom: OnPlot['onZoom']): void {
+  const { left, width } = plot.select;
+  if (width === 0) return;
+  const [from, to] = [left, left + width].map((px) => plot.posToVal(px, 'x'));
+  plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  if (from !== undefined && to !== undefined) onZoom(from, to);
 }
 
 type Colours = (token: string) => string;

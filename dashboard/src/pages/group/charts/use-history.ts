@@ -32,7 +32,8 @@ export function useHistory(name: string, range: HistoryRange, partition: string 
     const ask = async (): Promise<void> => {
       const from = String(rangeStartMs(range, Date.now()));
       const step = range.stepMs / 1_000;
-      const query = { from, step, ...(partition === undefined ? {} : { partition }) };
+      const to = range.endMs === null ? {} : { to: String(Math.min(range.endMs, Date.now())) };
+      const query = { from, ...to, step, ...(partition === undefined ? {} : { partition }) };
       const result = await api('getHistory', { params: { name }, query });
       if (isOver) return;
       setProblem(result.ok ? null : result.problem);
@@ -44,7 +45,9 @@ export function useHistory(name: string, range: HistoryRange, partition: string 
     const planNext = (): void => {
       // Another ask may have been made meanwhile, because the page was looked at again.
       clearTimeout(timer);
-      if (!isOver) timer = setTimeout(tick, untilNextMinuteMs(Date.now()) + AFTER_MINUTE_MS);
+      // What is over stays as it is.
+      if (!isOver && range.endMs === null)
+        timer = setTimeout(tick, untilNextMinuteMs(Date.now()) + AFTER_MINUTE_MS);
     };
     const start = (): void => {
       ask()

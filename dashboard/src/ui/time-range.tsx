@@ -1,0 +1,67 @@
+import { useId } from 'preact/hooks';
+import {
+  asLocal,
+  HISTORY_RANGES,
+  linkOf,
+  rangeStartMs,
+  widerThan,
+  zoneName,
+} from '../model/history-range.ts';
+import { CopyButton } from './copy-button.tsx';
+import { useRange } from './use-range.ts';
+import './time-range.css';
+
+/** Chooses the time that a page shows: up to now, or a stretch of one's own, which a link leads to. */
+export function TimeRange() {
+  const { range, show, showFrom } = useRange();
+  const id = useId();
+  const now = Date.now();
+  const startMs = rangeStartMs(range, now);
+  const endMs = range.endMs ?? now;
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const fields = new FormData(event.currentTarget);
+    const [fromMs, toMs] = ['from', 'to'].map((name) => Date.parse(String(fields.get(name))));
+    if (fromMs !== undefined && toMs !== undefined && fromMs < toMs) showFrom(fromMs, toMs);
+  };
+  const wider = (): void => {
+    const { lengthMs, endMs: end } = widerThan(range, Date.now());
+    if (end !== null) showFrom(end - lengthMs, end);
+  };
+  return (
+    <div class="time-range">
+      <div class="ranges" role="group" aria-label="Time shown">
+        {HISTORY_RANGES.map(({ id: name, name: label }) => (
+          <button type="button" aria-pressed={name === range.id} onClick={() => show(name)}>
+            {label}
+          </button>
+        ))}
+      </div>
+      <form onSubmit={submit} key={`${startMs} ${range.endMs}`}>
+        <label for={`${id}-from`}>From</label>
+        <input id={`${id}-from`} type="datetime-local" name="from" value={asLocal(startMs)} />
+        <label for={`${id}-to`}>To</label>
+        <input id={`${id}-to`} type="datetime-local" name="to" value={asLocal(endMs)} />
+        <button type="submit">Show</button>
+        <button type="button" onClick={wider}>
+          Wider
+        </button>
+        <CopyButton text={linkTo(startMs, endMs)} label="Copy link" />
+        <small>{zoneName()}</small>
+      </form>
+    </div>
+  );
+}
+
+/** Makes the link when somebody wants it: the page may have changed other terms of it meanwhile. */
+function linkTo(fromMs: number, toMs: number): () => Promise<string> {
+  return async () => {
+    const url = new URL(location.href);
+    url.searchParams.delete('range');
+    for (const [term, value] of Object.entries(linkOf(fromMs, toMs))) {
+      url.searchParams.set(term, value);
+    }
+    return url.href;
+  };
+}

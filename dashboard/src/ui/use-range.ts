@@ -1,0 +1,32 @@
+import { useMemo } from 'preact/hooks';
+import { linkOf, rangeOf, type HistoryRange } from '../model/history-range.ts';
+import { useQuery } from './use-query.ts';
+
+/** The time that a page shows, which stands in its link; one range for all that it shows. */
+export function useRange(): {
+  readonly range: HistoryRange;
+  /** Shows a stretch from one instant to another, epoch milliseconds. */
+  readonly showFrom: (fromMs: number, toMs: number) => void;
+  /** Shows a stretch up to now. */
+  readonly show: (id: string | null) => void;
+} {
+  const [query, setQuery] = useQuery();
+  const { range: id, from, to } = query;
+  const range = useMemo(
+    () =>
+      rangeOf(
+        {
+          ...(id === undefined ? {} : { range: id }),
+          ...(from === undefined ? {} : { from }),
+          ...(to === undefined ? {} : { to }),
+        },
+        Date.now(),
+      ),
+    [id, from, to],
+  );
+  return {
+    range,
+    showFrom: (fromMs, toMs) => setQuery({ ...linkOf(fromMs, toMs), range: '', at: '' }),
+    show: (name) => setQuery({ range: name ?? '', from: '', to: '', at: '' }),
+  };
+}
