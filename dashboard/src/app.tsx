@@ -18,6 +18,7 @@ const ConfigPage = loaded(async () => (await configuration()).ConfigPage);
 const CostsPage = loaded(async () => (await import('./pages/costs/costs-page.tsx')).CostsPage);
 const EditPage = loaded(async () => (await configuration()).EditPage);
 const KeysPage = loaded(async () => (await configuration()).KeysPage);
+const CallsPage = loaded(async () => (await configuration()).CallsPage);
 const SeveralPage = loaded(async () => (await configuration()).SeveralPage);
 const SetupPage = loaded(async () => (await connection()).SetupPage);
 const TesterPage = loaded(async () => (await connection()).TesterPage);
@@ -58,6 +59,7 @@ function Pages() {
           <Route path="/admin/costs" component={CostsPage} />
           <Route path="/admin/audit" component={AuditPage} />
           <Route path="/admin/config" component={ConfigPage} />
+          <Route path="/admin/calls" component={CallsPage} />
           <Route path="/admin/several" component={SeveralPage} />
           <Route path="/admin/setup" component={SetupPage} />
           <Route default component={NoPage} />

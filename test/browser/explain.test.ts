@@ -57,6 +57,68 @@ it('a refused one is found by its outcome', async () => {
   await expect.poll(() => calls().locator('summary').textContent()).toContain('✕ rejected');
 });
 
+it('any call is found from the one box, by its lease and by its tenant, with all that is kept of it', async () => {
+  const lease = String(waited.headers()['headgate-lease']);
+  await page.goto(`${stage.url()}/admin`);
+  await page.getByRole('article').first().waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type(lease);
+  await page.keyboard.press('Enter');
+  const found = page.locator('.found-calls .calls > li');
+  await expect.poll(() => found.count()).toBe(1);
+  await expect
+    .poll(() => found.locator('summary').textContent())
+    .toMatch(/answered.*all slots in use/);
+  await found.locator('summary').click();
+  await found.getByText(lease.split(' ').at(-1) ?? lease).waitFor();
+  const tenant = await found.locator('dt:text-is("Tenant") + dd').textContent();
+  await page.getByLabel('Find a call, agent, tenant, key or group').fill(String(tenant));
+  await page.keyboard.press('Enter');
+  await expect.poll(() => found.count()).toBeGreaterThan(1);
+  // A link leads there again.
+  await page.reload();
+  await expect.poll(() => found.count()).toBeGreaterThan(1);
+  await found.first().locator('summary').click();
+  await page.getByRole('link', { name: 'practice around that time' }).click();
+  await page.getByRole('heading', { name: 'practice', level: 1 }).waitFor();
+  expect(new URL(page.url()).searchParams.get('from')).toMatch(/^20.*Z$/);
+  await page.goto(`${stage.url()}/admin/groups/practice`);
+});
+
+it('a chart shows what is drawn over, in a link that leads there again; wider, and to the audit log of that time', async () => {
+  const charts = page.getByRole('region', { name: 'Over time' });
+  const canvas = charts.locator('.u-over').first();
+  await canvas.waitFor();
+  const box = await canvas.boundingBox();
+  if (box === null) throw new Error('There is no chart.');
+  const y = box.y + box.height / 2;
+  await page.mouse.move(box.x + box.width * 0.4, y);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.6, y, { steps: 5 });
+  await page.mouse.move(box.x + box.width * 0.95, y, { steps: 5 });
+  await page.mouse.up();
+  const term = (name: string) => Date.parse(new URL(page.url()).searchParams.get(name) ?? '');
+  await expect.poll(() => term('to') - term('from')).toBeGreaterThan(300_000);
+  expect(term('to') - term('from')).toBeLessThan(900_000);
+  const [from, to] = [term('from'), term('to')];
+  await charts.getByRole('button', { name: 'Wider' }).click();
+  await expect.poll(() => term('to') - term('from')).toBeGreaterThan(to - from);
+  await page.goto(
+    `${stage.url()}/admin/groups/practice?from=${from}&to=${to}`.replace(
+      /=(\d+)/g,
+      (_all, ms: string) => `=${new Date(Number(ms)).toISOString()}`,
+    ),
+  );
+  await charts.locator('canvas').first().waitFor();
+  expect(
+    await charts.getByRole('group', { name: 'Time shown' }).locator('[aria-pressed=true]').count(),
+  ).toBe(0);
+  await page.getByRole('link', { name: 'What was changed in this time' }).click();
+  await page.getByRole('heading', { name: 'Audit' }).waitFor();
+  await expect.poll(() => page.getByLabel('From').inputValue()).toMatch(/^20/);
+  await page.goto(`${stage.url()}/admin/groups/practice`);
+});
+
 it('its charts have what happened, over each length of time', async () => {
   const charts = page.getByRole('region', { name: 'Over time' });
   for (const range of await charts

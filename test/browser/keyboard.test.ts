@@ -37,6 +37,8 @@ it('everything that an operator needs in a hurry is done with keys', async () =>
   await page.getByRole('article').first().waitFor();
   await page.keyboard.press('/');
   await page.keyboard.type('pract');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Calls', level: 1 }).waitFor();
   await tabTo(page, 'link', 'practice');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'practice', level: 1 }).waitFor();

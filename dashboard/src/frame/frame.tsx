@@ -10,6 +10,7 @@ import { Toasts } from '../ui/toasts.tsx';
 import { EverythingPaused } from './everything-paused.tsx';
 import { Guarded } from './guarded.tsx';
 import { KeysHelp } from './keys-help.tsx';
+import { SearchBox } from './search-box.tsx';
 import { StillLooking } from './still-looking.tsx';
 
 const PAGES = [
@@ -18,6 +19,7 @@ const PAGES = [
   { href: '/admin/tester', name: 'Tester' },
   { href: '/admin/keys', name: 'Keys' },
   { href: '/admin/costs', name: 'Costs' },
+  { href: '/admin/calls', name: 'Calls' },
   { href: '/admin/audit', name: 'Audit' },
   { href: '/admin/config', name: 'Import / export' },
   { href: '/admin/setup', name: 'Set-up' },
@@ -46,6 +48,7 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
           <img src={icon} alt="" width="20" height="20" /> Headgate
         </a>
         <Navigation path={path} />
+        <SearchBox />
         <LiveBadge />
         <Account />
       </header>

@@ -7,6 +7,7 @@ const GO_TO: Readonly<Record<string, { readonly href: string; readonly name: str
   t: { href: '/admin/tester', name: 'Tester' },
   k: { href: '/admin/keys', name: 'Keys' },
   m: { href: '/admin/costs', name: 'Costs (money)' },
+  l: { href: '/admin/calls', name: 'Calls' },
   a: { href: '/admin/audit', name: 'Audit' },
   c: { href: '/admin/config', name: 'Import / export' },
   s: { href: '/admin/setup', name: 'Set-up' },
@@ -53,7 +54,7 @@ export function KeysHelp() {
         <dt>
           <kbd>/</kbd>
         </dt>
-        <dd>Search</dd>
+        <dd>Find a call, agent, tenant, key or group</dd>
         <dt>
           <kbd>?</kbd>
         </dt>

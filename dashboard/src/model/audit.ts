@@ -1,3 +1,5 @@
+import { asLocal } from './history-range.ts';
+
 /** Search in the audit log, as the form has it. */
 export interface AuditFilter {
   readonly actor: string;
@@ -8,6 +10,20 @@ export interface AuditFilter {
 }
 
 export const NO_FILTER: AuditFilter = { actor: '', action: '', since: '', until: '' };
+
+/** The filter that a link asks for: the time that another page showed, and who or what. */
+export function filterIn(query: Readonly<Record<string, string>>): AuditFilter {
+  const local = (instant: string | undefined): string => {
+    const ms = Date.parse(instant ?? '');
+    return Number.isNaN(ms) ? '' : asLocal(ms);
+  };
+  return {
+    actor: query['actor'] ?? '',
+    action: query['action'] ?? '',
+    since: local(query['from']),
+    until: local(query['to']),
+  };
+}
 
 interface AuditQuery {
   actor?: string;

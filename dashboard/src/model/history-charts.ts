@@ -256,11 +256,11 @@ function longestOf(
   points: readonly Point[],
   of: (point: Point) => readonly TenantTime[] | undefined,
 ): TenantTime[] {
-  const sums = new Map<string, number>();
+  const times = new Map<string, number>();
   for (const { tenant, ms } of points.flatMap((point) => of(point) ?? [])) {
-    sums.set(tenant, (sums.get(tenant) ?? 0) + ms);
+    times.set(tenant, (times.get(tenant) ?? 0) + ms);
   }
-  const all = [...sums].map(([tenant, ms]) => ({ tenant, ms }));
+  const all = [...times].map(([tenant, ms]) => ({ tenant, ms }));
   return all.toSorted((a, b) => b.ms - a.ms).slice(0, 5);
 }
 

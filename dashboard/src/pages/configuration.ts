@@ -2,6 +2,7 @@
 export { AuditPage } from './audit/audit-page.tsx';
 export { ConfigPage } from './config/config-page.tsx';
 export { EditPage } from './edit/edit-page.tsx';
+export { CallsPage } from './calls/calls-page.tsx';
 export { SeveralPage } from './several/several-page.tsx';
 export { KeysPage } from './keys/keys-page.tsx';
 export { UPSTREAM_HELP } from '../model/upstream-help.ts';

@@ -11,9 +11,13 @@ import { CopyButton } from './copy-button.tsx';
 import { useRange } from './use-range.ts';
 import './time-range.css';
 
-/** Chooses the time that a page shows: up to now, or a stretch of one's own, which a link leads to. */
-export function TimeRange() {
-  const { range, show, showFrom } = useRange();
+/**
+ * Chooses the time that a page shows: up to now, or a stretch of one's own, which a link leads to.
+ *
+ * @param unsaid the stretch of a link that names none
+ */
+export function TimeRange({ unsaid }: { readonly unsaid?: string }) {
+  const { range, show, showFrom } = useRange(unsaid);
   const id = useId();
   const now = Date.now();
   const startMs = rangeStartMs(range, now);
@@ -22,8 +26,8 @@ export function TimeRange() {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
     const fields = new FormData(event.currentTarget);
-    const [fromMs, toMs] = ['from', 'to'].map((name) => Date.parse(String(fields.get(name))));
-    if (fromMs !== undefined && toMs !== undefined && fromMs < toMs) showFrom(fromMs, toMs);
+    const [fromMs, toMs] = [instantIn(fields, 'from'), instantIn(fields, 'to')];
+    if (fromMs < toMs) showFrom(fromMs, toMs);
   };
   const wider = (): void => {
     const { lengthMs, endMs: end } = widerThan(range, Date.now());
@@ -52,6 +56,12 @@ export function TimeRange() {
       </form>
     </div>
   );
+}
+
+/** Reads an instant of the browser's zone; NaN: there is none. */
+function instantIn(fields: FormData, name: string): number {
+  const said = fields.get(name);
+  return typeof said === 'string' ? Date.parse(said) : Number.NaN;
 }
 
 /** Makes the link when somebody wants it: the page may have changed other terms of it meanwhile. */

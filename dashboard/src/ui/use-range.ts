@@ -2,8 +2,12 @@ import { useMemo } from 'preact/hooks';
 import { linkOf, rangeOf, type HistoryRange } from '../model/history-range.ts';
 import { useQuery } from './use-query.ts';
 
-/** The time that a page shows, which stands in its link; one range for all that it shows. */
-export function useRange(): {
+/**
+ * The time that a page shows, which stands in its link; one range for all that it shows.
+ *
+ * @param unsaid the stretch of a link that names none
+ */
+export function useRange(unsaid?: string): {
   readonly range: HistoryRange;
   /** Shows a stretch from one instant to another, epoch milliseconds. */
   readonly showFrom: (fromMs: number, toMs: number) => void;
@@ -16,13 +20,13 @@ export function useRange(): {
     () =>
       rangeOf(
         {
-          ...(id === undefined ? {} : { range: id }),
+          ...(id === undefined && unsaid === undefined ? {} : { range: id ?? unsaid ?? '' }),
           ...(from === undefined ? {} : { from }),
           ...(to === undefined ? {} : { to }),
         },
         Date.now(),
       ),
-    [id, from, to],
+    [id, from, to, unsaid],
   );
   return {
     range,

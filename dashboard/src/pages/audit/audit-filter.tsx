@@ -15,8 +15,11 @@ const FIELDS = [
 ] as const;
 
 /** Form for what to look for in the log. */
-export function AuditFilterForm(props: { readonly onFilter: (filter: AuditFilter) => void }) {
-  const [filter, setFilter] = useState(NO_FILTER);
+export function AuditFilterForm(props: {
+  readonly initial: AuditFilter;
+  readonly onFilter: (filter: AuditFilter) => void;
+}) {
+  const [filter, setFilter] = useState(props.initial);
   const problem = filterProblem(filter);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();

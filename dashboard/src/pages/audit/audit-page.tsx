@@ -1,9 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { version } from '../../feed.ts';
-import { auditQuery, filterProblem, NO_FILTER, type AuditFilter } from '../../model/audit.ts';
+import { auditQuery, filterIn, filterProblem, type AuditFilter } from '../../model/audit.ts';
 import { waysBack } from '../../model/way-back.ts';
 import { may } from '../../session.ts';
+import { useQuery } from '../../ui/use-query.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 import { AuditEntries, type Entry } from './audit-entries.tsx';
 import { AuditFilterForm } from './audit-filter.tsx';
@@ -16,7 +17,9 @@ const PAGE = 50;
 
 /** Page of who changed what, newest first. */
 export function AuditPage() {
-  const [filter, setFilter] = useState(NO_FILTER);
+  const [query] = useQuery();
+  // The time that another page showed comes along in the link.
+  const [filter, setFilter] = useState(() => filterIn(query));
   const [older, setOlder] = useState<readonly Entry[]>([]);
   const [cursor, setCursor] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
@@ -47,7 +50,7 @@ export function AuditPage() {
   return (
     <>
       <h1>Audit</h1>
-      <AuditFilterForm onFilter={setFilter} />
+      <AuditFilterForm initial={filter} onFilter={setFilter} />
       {problem !== null && <p role="alert">{problem}</p>}
       <div class="audit" aria-busy={answer === null}>
         {answer?.ok === true && newest.length === 0 && (

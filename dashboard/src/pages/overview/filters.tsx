@@ -15,7 +15,7 @@ export function Filters({ filter }: { readonly filter: Signal<GroupFilter> }) {
       <input
         type="search"
         aria-label="Search groups"
-        placeholder="Name, model or upstream  /"
+        placeholder="Name, model or upstream"
         value={text}
         onInput={(event) => set({ text: event.currentTarget.value })}
         onKeyDown={(event) => event.key === 'Escape' && set({ text: '' })}

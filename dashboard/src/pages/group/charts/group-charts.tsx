@@ -4,6 +4,8 @@ import { exact } from '../../../format.ts';
 import { groupNamed } from '../../../feed.ts';
 import { partitionName } from '../../../model/decoded.ts';
 import { isolated } from '../../../model/isolated.ts';
+import { linkOf, rangeStartMs, type HistoryRange } from '../../../model/history-range.ts';
+import { CopyButton } from '../../../ui/copy-button.tsx';
 import { TimeRange } from '../../../ui/time-range.tsx';
 import { useQuery } from '../../../ui/use-query.ts';
 import { useRange } from '../../../ui/use-range.ts';
@@ -27,7 +29,7 @@ export function GroupCharts({ name }: { readonly name: string }) {
         <h2 id="charts-title">Over time</h2>
         <TimeRange />
         <Partitions name={name} chosen={partition} choose={(one) => setQuery({ partition: one })} />
-        {shown !== null && <Moment steps={shown.steps} step={step} />}
+        {shown !== null && <Moment steps={shown.steps} step={step} at={query['at']} />}
       </header>
       {problem !== null && <p role="alert">{problem.detail}</p>}
       {shown !== null && shown.missing > 0 && (
@@ -47,37 +49,79 @@ export function GroupCharts({ name }: { readonly name: string }) {
         ))}
       </div>
       {shown !== null && <TenantTimes tenants={shown.tenants} />}
-      {shown !== null && <MarkerList markers={shown.markers} />}
+      {shown !== null && (
+        <>
+          <MarkerList markers={shown.markers} />
+          <p class="help">
+            <a href={auditOf(name, range)}>What was changed in this time</a>
+          </p>
+        </>
+      )}
     </section>
   );
+}
+
+/** Makes the link to the audit log of the time shown. */
+function auditOf(name: string, range: HistoryRange): string {
+  const now = Date.now();
+  const time = linkOf(rangeStartMs(range, now), range.endMs ?? now);
+  return `/admin/audit?${new URLSearchParams({ ...time, action: `group ${name}:` })}`;
 }
 
 /** The moment that all charts point at, for fingers and keys that cannot hover. */
 function Moment({
   steps,
   step,
+  at: linked,
 }: {
   readonly steps: readonly number[];
   readonly step: Signal<number | null>;
+  /** The moment that the link of the page names. */
+  readonly at: string | undefined;
 }) {
+  useEffect(() => {
+    const atS = Date.parse(linked ?? '') / 1_000;
+    const found = steps.findLastIndex((begin) => begin <= atS);
+    if (found !== -1) step.value = found;
+  }, [linked, steps[0], steps.length]);
   const last = steps.length - 1;
   const at = steps[step.value ?? last] ?? 0;
   const text = step.value === null ? 'now' : exact(new Date(at * 1_000).toISOString());
   return (
-    <label class="moment">
-      <span class="visually-hidden">Moment</span>
-      <input
-        type="range"
-        min={0}
-        max={last}
-        value={step.value ?? last}
-        aria-valuetext={text}
-        onInput={({ currentTarget }) => (step.value = Number(currentTarget.value))}
-        onBlur={() => (step.value = null)}
-      />
-      <output>{text}</output>
-    </label>
+    <div class="moment">
+      <label>
+        <span class="visually-hidden">Moment</span>
+        <input
+          type="range"
+          min={0}
+          max={last}
+          value={step.value ?? last}
+          aria-valuetext={text}
+          onInput={({ currentTarget }) => {
+            const chosen = Number(currentTarget.value);
+            step.value = chosen === last ? null : chosen;
+          }}
+        />
+        <output>{text}</output>
+      </label>
+      <CopyButton label="Copy link to it" text={async () => linkToMoment(steps, at)} />
+    </div>
   );
+}
+
+/** Makes the link to a moment, within the time that is shown: its address says the same tomorrow. */
+function linkToMoment(steps: readonly number[], at: number): string {
+  const url = new URL(location.href);
+  const [first = 0] = steps;
+  const last = steps.at(-1) ?? first;
+  const stepS = (steps[1] ?? first + 60) - first;
+  url.searchParams.delete('range');
+  const terms = {
+    ...linkOf(1_000 * first, 1_000 * (last + stepS)),
+    at: linkOf(1_000 * at, 0).from,
+  };
+  for (const [term, value] of Object.entries(terms)) url.searchParams.set(term, value);
+  return url.href;
 }
 
 interface PartitionsProps {

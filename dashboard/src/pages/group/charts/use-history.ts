@@ -46,8 +46,8 @@ export function useHistory(name: string, range: HistoryRange, partition: string 
       // Another ask may have been made meanwhile, because the page was looked at again.
       clearTimeout(timer);
       // What is over stays as it is.
-      if (!isOver && range.endMs === null)
-        timer = setTimeout(tick, untilNextMinuteMs(Date.now()) + AFTER_MINUTE_MS);
+      if (isOver || range.endMs !== null) return;
+      timer = setTimeout(tick, untilNextMinuteMs(Date.now()) + AFTER_MINUTE_MS);
     };
     const start = (): void => {
       ask()

@@ -9,7 +9,7 @@ const OUTCOMES = [
   { id: 'moved', name: 'routed again' },
 ];
 
-/** Looks for calls by the header that their answer carried, or by time and outcome. It stands in the link. */
+/** Looks for calls by the header that their answer carried, or by outcome. It stands in the link. */
 export function DecisionSearch() {
   const [query, setQuery] = useQuery();
   const submit = (event: SubmitEvent): void => {
@@ -21,7 +21,7 @@ export function DecisionSearch() {
     );
     setQuery(said);
   };
-  const isNarrowed = ['lease', 'outcome', 'from', 'to'].some((key) => key in query);
+  const isNarrowed = ['lease', 'outcome'].some((key) => key in query);
   return (
     <form class="decision-search" onSubmit={submit} role="search" aria-label="Decisions">
       <label class="lease">
@@ -42,19 +42,11 @@ export function DecisionSearch() {
           ))}
         </select>
       </div>
-      <label>
-        From
-        <input type="datetime-local" name="from" value={query['from'] ?? ''} />
-      </label>
-      <label>
-        To
-        <input type="datetime-local" name="to" value={query['to'] ?? ''} />
-      </label>
       <button type="submit" class="primary">
         Find
       </button>
       {isNarrowed && (
-        <button type="reset" onClick={() => setQuery({ lease: '', outcome: '', from: '', to: '' })}>
+        <button type="reset" onClick={() => setQuery({ lease: '', outcome: '' })}>
           Show all
         </button>
       )}

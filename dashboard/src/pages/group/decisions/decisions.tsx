@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { DECISIONS_MAX } from '../../../../../src/core/parts/decision-log.ts';
 import { callsOf } from '../../../model/call-story.ts';
 import { useQuery } from '../../../ui/use-query.ts';
+import { useRange } from '../../../ui/use-range.ts';
 import { When } from '../../../ui/when.tsx';
 import { CallLine } from './call-line.tsx';
 import { DecisionSearch } from './decision-search.tsx';
@@ -13,12 +14,12 @@ const SHOWN_AT_FIRST = 20;
 /** Explains calls: why each waited, was granted or refused, and how it ended. */
 export function Decisions({ name }: { readonly name: string }) {
   const [query] = useQuery();
+  const { range } = useRange();
   const [limit, setLimit] = useState(SHOWN_AT_FIRST);
   const { found, problem, again } = useDecisions(name, {
     lease: query['lease'],
     outcome: query['outcome'],
-    from: query['from'],
-    to: query['to'],
+    ...('range' in query || range.endMs !== null ? { range } : {}),
     limit,
   });
   const calls = found === null ? null : callsOf(found.decisions);
@@ -52,6 +53,11 @@ export function Decisions({ name }: { readonly name: string }) {
         </p>
       )}
       {calls?.length === 0 && <Nothing isNarrowed={Object.keys(query).length > 0} />}
+      <p class="help">
+        <a href={`/admin/calls?${keptCalls(name, query)}`}>Calls of this time that were kept</a>:
+        those that were slow, refused, sent again or dear, and a sample of the others, for 7 days
+        unless the group says otherwise.
+      </p>
       <ul class="calls" aria-busy={found === null && problem === null}>
         {calls?.map((call) => (
           <CallLine key={call.ticket} group={name} call={call} longestMs={longestMs} />
@@ -63,6 +69,14 @@ export function Decisions({ name }: { readonly name: string }) {
         </button>
       )}
     </section>
+  );
+}
+
+/** Makes the link to the kept calls of the group, in the time that the page shows. */
+function keptCalls(group: string, { range, from, to }: Readonly<Record<string, string>>): string {
+  const terms = Object.entries({ group, range, from, to });
+  return String(
+    new URLSearchParams(terms.flatMap(([key, value]) => (value ? [[key, value]] : []))),
   );
 }
 

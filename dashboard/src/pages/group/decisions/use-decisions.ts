@@ -1,15 +1,15 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api, type Problem } from '../../../api.ts';
 import { returns } from '../../../feed.ts';
+import { rangeStartMs, type HistoryRange } from '../../../model/history-range.ts';
 import type { Decision } from '../../../model/call-words.ts';
 
 /** Terms by which decisions are looked for; what is absent bounds nothing. */
 export interface Search {
   readonly lease: string | undefined;
   readonly outcome: string | undefined;
-  /** As a link has them: local time, `2026-11-20T10:00`. */
-  readonly from: string | undefined;
-  readonly to: string | undefined;
+  /** Absent: at any time. */
+  readonly range?: HistoryRange;
   readonly limit: number;
 }
 
@@ -47,18 +47,13 @@ export function useDecisions(name: string, search: Search) {
   return { found, problem, again: () => setRound(round + 1) };
 }
 
-function queryOf({ lease, outcome, from, to, limit }: Search) {
+function queryOf({ lease, outcome, range, limit }: Search) {
   const known = OUTCOMES.find((one) => one === outcome);
   return {
     limit,
     ...(lease === undefined ? {} : { lease: lease.trim() }),
     ...(known === undefined ? {} : { outcome: known }),
-    ...instant('from', from),
-    ...instant('to', to),
+    ...(range === undefined ? {} : { from: String(rangeStartMs(range, Date.now())) }),
+    ...(range === undefined || range.endMs === null ? {} : { to: String(range.endMs) }),
   };
-}
-
-function instant(name: string, local: string | undefined): Record<string, string> {
-  const at = local === undefined ? Number.NaN : Date.parse(local);
-  return Number.isNaN(at) ? {} : { [name]: String(at) };
 }
