@@ -34,6 +34,8 @@ export const version = signal<number | null>(null);
 export const isAllPaused = signal(false);
 /** The latest first. */
 export const warnings = signal<readonly Warning[]>([]);
+/** Every group has been told of: that there is none is only known then. */
+export const isToldAll = signal(false);
 /** Epoch milliseconds of the last word of the server; null: none yet. */
 export const heardAt = signal<number | null>(null);
 /** This second, by the clock of the browser. */
@@ -112,6 +114,7 @@ export function closeFeed(): void {
   stopResting = undefined;
   stopWatching();
   heardAt.value = null;
+  isToldAll.value = false;
 }
 
 function closeSource(): void {
@@ -141,12 +144,15 @@ function connect(): void {
       data.groups,
       [...byName.keys()].filter((name) => !names.has(name)),
     );
+    isToldAll.value = true;
   });
   on<{ groups: GroupStatus[]; gone: string[] }>('groups', (data) => take(data.groups, data.gone));
   on<Detail>('detail', (data) => {
     batch(() => {
       detailAt.value = Date.now();
       detail.value = data;
+      // Slots and figures on a page are of one moment.
+      if (data.group !== null) take([data.group], []);
     });
   });
   on<{ warnings: Warning[] }>('warnings', (data) => (warnings.value = data.warnings));

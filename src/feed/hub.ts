@@ -164,12 +164,13 @@ export class Hub {
     if (this.#picture !== null && this.#lookedAt !== null) {
       const now = this.#now();
       const changes = this.#picture.changes(now);
+      // Before the change of the group without them: its leases and its figures change as one on a page.
+      for (const detail of this.#picture.changedDetails(now)) {
+        this.tell('detail', detail, ({ group }) => group === detail.name);
+      }
       if (changes.groups.length + changes.gone.length > 0) {
         this.#snapshot = null;
         this.tell('groups', changes);
-      }
-      for (const detail of this.#picture.changedDetails(now)) {
-        this.tell('detail', detail, ({ group }) => group === detail.name);
       }
       if (this.#ticks % LOOK_TICKS === 0) this.#lookSoon(this.#picture);
     }

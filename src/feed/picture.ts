@@ -21,13 +21,15 @@ interface Known {
   readonly heardAt: number;
 }
 
-/** The leases and waiters of a group, as `GET /groups/{name}/leases` and `/waiters` show them. */
+/** A group with its leases and waiters, as `GET /groups/{name}/leases` and `/waiters` show them. */
 export interface GroupDetail {
   readonly name: string;
   readonly leases: readonly (LeaseInfo & { readonly partition: string | null })[];
   readonly waiters: readonly (WaiterInfo & { readonly partition: string | null })[];
   readonly leases_total: number;
   readonly waiters_total: number;
+  /** The group itself, so that its figures and its leases are of one moment. Null: there is none of that name. */
+  readonly group: GroupStatus | null;
 }
 
 /** The groups that are not any more as they were shown. */
@@ -159,6 +161,7 @@ export class Picture {
       waiters: waiters.slice(0, DETAIL_ROWS_MAX),
       leases_total: told.reduce((sum, { leasesTotal }) => sum + leasesTotal, 0),
       waiters_total: told.reduce((sum, { waitersTotal }) => sum + waitersTotal, 0),
+      group: this.#statusOf([name], now)[0] ?? null,
     };
   }
 

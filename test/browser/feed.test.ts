@@ -210,3 +210,56 @@ it('a history that could not be read is read again when the feed is back, and no
   await page.locator('.chart').first().waitFor();
   expect(await failed.count()).toBe(0);
 });
+
+/** Answers the first opening of the feed with these events, as a stream that then breaks off. */
+async function firstWords(page: Page, body: string): Promise<() => number> {
+  let opened = 0;
+  await page.route(EVENTS, (route) => {
+    opened += 1;
+    if (opened > 1) return route.continue();
+    return route.fulfill({ contentType: 'text/event-stream', body: `retry: 1500\n\n${body}` });
+  });
+  return () => opened;
+}
+
+it('a word before the snapshot does not lead those to the set-up who have groups', async () => {
+  const page = await signedIn(browser, stage, '/admin/keys');
+  const opened = await firstWords(page, 'event: beat\ndata: {"at":"2026-11-24T00:00:00Z"}\n\n');
+  for (const path of ['/admin', '/admin/groups/practice']) {
+    await page.goto(`${stage.url()}${path}`);
+    await page.getByText('live', { exact: true }).waitFor();
+    await page.locator('main [aria-busy=true]').waitFor();
+    expect(await page.getByText('There is no group').count()).toBe(0);
+    if (path === '/admin') await page.getByRole('article').waitFor();
+    expect(new URL(page.url()).pathname).toBe(path);
+  }
+  expect(opened()).toBeGreaterThan(1);
+  await page.context().close();
+});
+
+it('figures and slots of a group change with one event', async () => {
+  const page = await signedIn(browser, stage, '/admin/keys');
+  const { groups, version } = (await (await stage.admin.request('GET', '/status')).json()) as {
+    groups: { name: string; limit: { effective: number } }[];
+    version: number;
+  };
+  const [group] = groups;
+  const lease = (id: string) => ({
+    ...{ id, caller: 'key', tenant: 'key', agent: null, lane: 'normal', slots: 1, state: 'held' },
+    ...{ model: null, upstream: 'practice', partition: null, age_ms: 1_000 },
+    expires_at: new Date(Date.now() + 60_000).toISOString(),
+  });
+  const detail = {
+    ...{ name: 'practice', leases: [lease('a'), lease('b')], waiters: [] },
+    ...{ leases_total: 2, waiters_total: 0, group: { ...group, in_use: 2 } },
+  };
+  await firstWords(
+    page,
+    `event: snapshot\ndata: ${JSON.stringify({ version, paused: false, groups })}\n\n` +
+      `event: detail\ndata: ${JSON.stringify(detail)}\n\n`,
+  );
+  await page.goto(`${stage.url()}/admin/groups/practice`);
+  await page.getByRole('group', { name: /^2 of \d slots in use/ }).waitFor();
+  expect(await page.locator('.leases tbody tr').count()).toBe(2);
+  await page.context().close();
+});

@@ -15,7 +15,7 @@ export type Waiter = z.output<typeof waiterSchema>;
 /** Something that an operator had better look at. */
 export type Warning = z.output<typeof warningSchema>;
 
-/** Holders and waiters of one group. */
+/** One group with its holders and waiters, all of one moment. */
 export interface Detail {
   readonly name: string;
   readonly leases: readonly Lease[];
@@ -23,4 +23,6 @@ export interface Detail {
   /** More than are listed, where a group has very many. */
   readonly leases_total: number;
   readonly waiters_total: number;
+  /** Null: there is none of that name. */
+  readonly group: GroupStatus | null;
 }

@@ -25,8 +25,11 @@ export const feedDetailSchema = z
     waiters: z.array(waiterSchema).describe('The first 200 waiters, the next one first.'),
     leases_total: count.describe('Leases that there are.'),
     waiters_total: count.describe('Waiters that there are.'),
+    group: groupStatusSchema
+      .nullable()
+      .describe('The group itself at the same moment, whole. Null: there is none of that name.'),
   })
-  .describe('The first leases and waiters of the group that was asked for.');
+  .describe('The group that was asked for, with its first leases and waiters.');
 
 /** Comes behind the snapshot, so that who opens the page after a warning sees it. */
 const feedWarningsSchema = z.object({

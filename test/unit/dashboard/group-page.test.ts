@@ -52,6 +52,7 @@ describe('the tenants of a group', () => {
     waiters: waiters as Waiter[],
     leases_total: leases.length,
     waiters_total: waiters.length,
+    group: null,
   });
 
   it('have their slots, but not those that cool down, and their waiters', () => {

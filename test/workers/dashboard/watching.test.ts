@@ -59,7 +59,7 @@ describe('details of a group', () => {
       leases: json.leases.map((lease: object) => ({ ...lease, ...ageless })),
     });
     const order = reader.events.map((event) => event.name).filter((event) => event !== 'beat');
-    expect(order.slice(0, 2)).toEqual(['snapshot', 'detail']);
+    expect(order.slice(0, 3)).toEqual(['snapshot', 'warnings', 'detail']);
     const waiting = await queueUp(name, 'waits');
     const second = await untilEvent(
       reader,
@@ -120,9 +120,43 @@ describe('details of a group', () => {
       waiters: [],
       leases_total: 0,
       waiters_total: 0,
+      group: null,
     });
   });
+
+  it('come with the group of the same moment, and before its change is told to all', async () => {
+    const [name = ''] = await withGroups(1, 3);
+    const reader = await snapshotOf(`?group=${name}`);
+    await untilEvent(reader, 'detail', () => true);
+    const calls = ['a', 'b', 'c'];
+    const held = [];
+    for (const call of calls) {
+      held.push(await take(name, call));
+      await untilInUse(reader, name, held.length);
+    }
+    for (const { lease } of held) await lease.release('success', 200);
+    await untilInUse(reader, name, 0);
+    let leases = 0;
+    const agreed: { inUse: number | undefined; leases: number }[] = [];
+    for (const { name: event, data } of reader.events) {
+      if (event === 'detail') {
+        leases = inUseOf(data.leases);
+        agreed.push({ inUse: data.group.in_use, leases });
+      }
+      const told =
+        event === 'groups'
+          ? data.groups.find((group: { name: string }) => group.name === name)
+          : undefined;
+      if (told !== undefined) agreed.push({ inUse: told.in_use, leases });
+    }
+    expect(new Set(agreed.map(({ inUse }) => inUse))).toEqual(new Set([0, 1, 2, 3]));
+    expect(agreed.filter((one) => one.inUse !== one.leases)).toEqual([]);
+  });
 });
+
+function inUseOf(leases: readonly { readonly state: string }[]): number {
+  return leases.filter(({ state }) => state === 'held').length;
+}
 
 describe('nobody looks', () => {
   it('and a pool sends nothing, writes nothing and computes nothing', async () => {

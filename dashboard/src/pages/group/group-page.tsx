@@ -1,6 +1,6 @@
 import { useComputed } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import { detail, detailAt, groupNamed, heardAt, now } from '../../feed.ts';
+import { detail, detailAt, groupNamed, isToldAll, now } from '../../feed.ts';
 import { LargePicture } from '../../picture/large-picture.tsx';
 import { Legend } from '../../picture/legend.tsx';
 import { useKeptHeight } from '../../ui/use-kept-height.ts';
@@ -19,8 +19,7 @@ import './group.css';
 export function GroupPage({ name = '' }: { readonly name?: string }) {
   // Only whether there is such a group: its charts need not be drawn anew with each word of it.
   const isThere = useComputed(() => groupNamed(name) !== undefined);
-  const isHeard = useComputed(() => heardAt.value !== null);
-  if (!isHeard.value) return <h1 aria-busy="true">{name}</h1>;
+  if (!isToldAll.value) return <h1 aria-busy="true">{name}</h1>;
   if (!isThere.value) return <NoGroup name={name} />;
   return (
     <div class="group-page" key={name}>

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useLocation } from 'preact-iso';
 import { useEffect, useState } from 'preact/hooks';
-import { groups, heardAt } from '../../feed.ts';
+import { groups, isToldAll } from '../../feed.ts';
 import { NO_FILTER, type GroupFilter } from '../../model/group-filter.ts';
 import { may } from '../../session.ts';
 import { AttentionList } from './attention-list.tsx';
@@ -14,7 +14,7 @@ import './overview.css';
 /** Every group at a glance: what needs somebody first, then all of them, the most pressed first. */
 export function OverviewPage() {
   const filter = useSignal<GroupFilter>(NO_FILTER);
-  if (heardAt.value === null) return <Head isBusy />;
+  if (!isToldAll.value) return <Head isBusy />;
   if (groups.value.length === 0) return <NoGroup />;
   return (
     <div class="overview">
