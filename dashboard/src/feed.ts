@@ -37,7 +37,7 @@ export const warnings = signal<readonly Warning[]>([]);
 /** Every group has been told of: that there is none is only known then. */
 export const isToldAll = signal(false);
 /** Epoch milliseconds of the last word of the server; null: none yet. */
-export const heardAt = signal<number | null>(null);
+const heardAt = signal<number | null>(null);
 /** This second, by the clock of the browser. */
 export const now = signal(Date.now());
 /** Nothing was heard for so long that what is shown may be old. */

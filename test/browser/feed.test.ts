@@ -245,13 +245,26 @@ it('figures and slots of a group change with one event', async () => {
   };
   const [group] = groups;
   const lease = (id: string) => ({
-    ...{ id, caller: 'key', tenant: 'key', agent: null, lane: 'normal', slots: 1, state: 'held' },
-    ...{ model: null, upstream: 'practice', partition: null, age_ms: 1_000 },
+    id,
+    caller: 'key',
+    tenant: 'key',
+    agent: null,
+    lane: 'normal',
+    slots: 1,
+    state: 'held',
+    model: null,
+    upstream: 'practice',
+    partition: null,
+    age_ms: 1_000,
     expires_at: new Date(Date.now() + 60_000).toISOString(),
   });
   const detail = {
-    ...{ name: 'practice', leases: [lease('a'), lease('b')], waiters: [] },
-    ...{ leases_total: 2, waiters_total: 0, group: { ...group, in_use: 2 } },
+    name: 'practice',
+    leases: [lease('a'), lease('b')],
+    waiters: [],
+    leases_total: 2,
+    waiters_total: 0,
+    group: { ...group, in_use: 2 },
   };
   await firstWords(
     page,

@@ -24,12 +24,14 @@ const SHOWN: readonly string[] = ['overview', 'group'];
 
 const PAGES = [
   { name: 'overview', path: '/admin', heading: 'Groups' },
+  { name: 'table', path: '/admin?view=table&idle=shown', heading: 'Groups' },
   { name: 'group', path: '/admin/groups/openai-shared', heading: 'openai-shared' },
   { name: 'edit', path: '/admin/groups/openai-shared/edit', heading: 'Edit openai-shared' },
   { name: 'upstreams', path: '/admin/upstreams', heading: 'Upstreams' },
   { name: 'tester', path: '/admin/tester', heading: 'Tester' },
   { name: 'keys', path: '/admin/keys', heading: 'Keys' },
   { name: 'costs', path: '/admin/costs', heading: 'Costs' },
+  { name: 'several', path: '/admin/several', heading: 'Several at once' },
   { name: 'audit', path: '/admin/audit', heading: 'Audit' },
   { name: 'config', path: '/admin/config', heading: 'Import / export' },
   { name: 'setup', path: '/admin/setup', heading: 'Set-up' },

@@ -12,6 +12,14 @@ export interface GroupFilter {
 
 export const NO_FILTER: GroupFilter = { text: '', state: 'all', kind: 'all' };
 
+/** Kinds of groups that one may look for. */
+export const KINDS = ['configured', 'automatic', 'key', 'team', 'retired'] as const;
+
+/** Tells whether a filter leaves groups out. */
+export function isNarrow({ text, state, kind }: GroupFilter): boolean {
+  return text.trim() !== '' || state !== 'all' || kind !== 'all';
+}
+
 /** Whether a group is among what is looked for. `matches`: models and upstreams of its configuration. */
 export function isSought(
   filter: GroupFilter,

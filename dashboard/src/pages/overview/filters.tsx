@@ -1,15 +1,16 @@
-import type { Signal } from '@preact/signals';
+import { isNarrow, KINDS, type GroupFilter } from '../../model/group-filter.ts';
 import { STATES } from '../../model/group-state.ts';
-import { NO_FILTER, type GroupFilter } from '../../model/group-filter.ts';
 
-const KINDS = ['configured', 'automatic', 'key', 'team', 'retired'] as const;
+interface Props {
+  readonly filter: GroupFilter;
+  /** Told what is to stand in the link of the page. Undefined or empty: nothing. */
+  readonly onChange: (changed: Readonly<Record<string, string | undefined>>) => void;
+}
 
 /** Filters of the list: words, a state, a kind. */
-export function Filters({ filter }: { readonly filter: Signal<GroupFilter> }) {
-  const { text, state, kind } = filter.value;
-  const set = (part: Partial<GroupFilter>): void => {
-    filter.value = { ...filter.value, ...part };
-  };
+export function Filters({ filter, onChange }: Props) {
+  const { text, state, kind } = filter;
+  const valueOf = (value: string): string | undefined => (value === 'all' ? undefined : value);
   return (
     <search class="filters">
       <input
@@ -17,15 +18,13 @@ export function Filters({ filter }: { readonly filter: Signal<GroupFilter> }) {
         aria-label="Search groups"
         placeholder="Name, model or upstream"
         value={text}
-        onInput={(event) => set({ text: event.currentTarget.value })}
-        onKeyDown={(event) => event.key === 'Escape' && set({ text: '' })}
+        onInput={(event) => onChange({ q: event.currentTarget.value })}
+        onKeyDown={(event) => event.key === 'Escape' && onChange({ q: undefined })}
       />
       <select
         aria-label="State"
         value={state}
-        onChange={({ currentTarget }) =>
-          set({ state: STATES.find((one) => one === currentTarget.value) ?? 'all' })
-        }
+        onChange={({ currentTarget }) => onChange({ state: valueOf(currentTarget.value) })}
       >
         <option value="all">any state</option>
         {STATES.map((one) => (
@@ -35,17 +34,19 @@ export function Filters({ filter }: { readonly filter: Signal<GroupFilter> }) {
       <select
         aria-label="Kind"
         value={kind}
-        onChange={({ currentTarget }) =>
-          set({ kind: KINDS.find((one) => one === currentTarget.value) ?? 'all' })
-        }
+        onChange={({ currentTarget }) => onChange({ kind: valueOf(currentTarget.value) })}
       >
         <option value="all">any kind</option>
         {KINDS.map((one) => (
           <option value={one}>{one}</option>
         ))}
       </select>
-      {filter.value !== NO_FILTER && (
-        <button type="button" class="quiet" onClick={() => (filter.value = NO_FILTER)}>
+      {isNarrow(filter) && (
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => onChange({ q: undefined, state: undefined, kind: undefined })}
+        >
           Show all
         </button>
       )}

@@ -1,19 +1,22 @@
-import { useSignal } from '@preact/signals';
 import { useLocation } from 'preact-iso';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { groups, isToldAll } from '../../feed.ts';
-import { NO_FILTER, type GroupFilter } from '../../model/group-filter.ts';
+import { overviewChoice } from '../../model/overview-choice.ts';
 import { may } from '../../session.ts';
+import { useQuery } from '../../ui/use-query.ts';
 import { AttentionList } from './attention-list.tsx';
 import { CardList } from './card-list.tsx';
 import { Filters } from './filters.tsx';
+import { LoadedTable } from './loaded-table.tsx';
 import { TotalsLine } from './totals-line.tsx';
 import { WarningList } from './warning-list.tsx';
 import './overview.css';
 
+/** Maximum of groups that are cards unless somebody wants them so: of more, rows are found sooner. */
+const CARDS_MAX = 30;
+
 /** Every group at a glance: what needs somebody first, then all of them, the most pressed first. */
 export function OverviewPage() {
-  const filter = useSignal<GroupFilter>(NO_FILTER);
   if (!isToldAll.value) return <Head isBusy />;
   if (groups.value.length === 0) return <NoGroup />;
   return (
@@ -23,16 +26,48 @@ export function OverviewPage() {
         <AttentionList />
         <WarningList />
       </div>
-      <section aria-labelledby="all-title">
-        <div class="list-head">
-          <h2 id="all-title">All groups</h2>
-          <NewGroup />
-          <Several />
-          <Filters filter={filter} />
-        </div>
-        <CardList filter={filter} />
-      </section>
+      <AllGroups />
     </div>
+  );
+}
+
+/** Every group, as a card or a row, as the link of the page wants them. */
+function AllGroups() {
+  const [query, change] = useQuery();
+  const choice = useMemo(() => overviewChoice(query), [query]);
+  // Decided once: a group that comes or goes does not turn the page around.
+  const [isMany] = useState(() => groups.peek().length > CARDS_MAX);
+  const view = choice.view ?? (isMany ? 'table' : 'cards');
+  return (
+    <section aria-labelledby="all-title">
+      <div class="list-head">
+        <h2 id="all-title">All groups</h2>
+        <div class="list-views" role="group" aria-label="View">
+          <button
+            type="button"
+            aria-pressed={view === 'cards'}
+            onClick={() => change({ view: 'cards', sort: undefined, idle: undefined })}
+          >
+            Cards
+          </button>
+          <button
+            type="button"
+            aria-pressed={view === 'table'}
+            onClick={() => change({ view: 'table' })}
+          >
+            Table
+          </button>
+        </div>
+        <NewGroup />
+        <Several />
+        <Filters filter={choice.filter} onChange={change} />
+      </div>
+      {view === 'table' ? (
+        <LoadedTable choice={choice} onChange={change} />
+      ) : (
+        <CardList filter={choice.filter} />
+      )}
+    </section>
   );
 }
 

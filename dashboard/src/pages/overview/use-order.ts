@@ -1,10 +1,13 @@
-import { signal, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
+import { signal, useSignal, useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { groups, now, trendOf, version } from '../../feed.ts';
-import { isSought, type GroupFilter } from '../../model/group-filter.ts';
+import { attentionOf } from '../../model/attention.ts';
+import { byColumn, isIdle, type Sort } from '../../model/group-columns.ts';
+import { isNarrow, isSought, type GroupFilter } from '../../model/group-filter.ts';
 import { byPressure, keepOrder } from '../../model/order.ts';
+import type { GroupStatus } from '../../model/status.ts';
 
 /** Minimum time between two moves of cards. */
 const SORT_MS_MIN = 5_000;
@@ -15,17 +18,35 @@ const POINTER_MS = 15_000;
 /** Models and upstreams that each configured group names, so that a search finds it by them. */
 const matches = signal<ReadonlyMap<string, readonly string[]>>(new Map());
 
+/** Groups that are wanted, and in which order. */
+interface Wanted {
+  readonly filter: GroupFilter;
+  /** Null: the most pressed first. */
+  readonly sort: Sort | null;
+  /** Idle groups stand for themselves, unless somebody looks for some. */
+  readonly foldsIdle: boolean;
+}
+
+/** Names of groups as they stand in the list. */
+interface Order {
+  readonly shown: readonly string[];
+  readonly idle: readonly string[];
+}
+
 /**
- * Names of the groups that are looked for, the most pressed first. Nothing moves while somebody points
- * at the list or has its focus in there; what is gone goes at once.
+ * Names of the groups that are looked for, in order. Nothing moves while somebody points at the list or has the focus
+ * on a group in there; what is gone goes at once.
  */
-export function useOrder(
-  filter: ReadonlySignal<GroupFilter>,
-  list: RefObject<HTMLElement | null>,
-): ReadonlySignal<readonly string[]> {
-  const order = useSignal<readonly string[]>([]);
-  const sorted = useRef<{ at: number; by: GroupFilter | null }>({ at: 0, by: null });
+export function useOrder(wanted: Wanted, list: RefObject<HTMLElement | null>): Order {
+  const { filter, sort, foldsIdle } = wanted;
+  const asked = useSignal(wanted);
+  const order = useSignal<Order>({ shown: [], idle: [] });
+  const sorted = useRef<{ at: number; by: Wanted | null }>({ at: 0, by: null });
   const pointedAt = useRef(0);
+
+  useLayoutEffect(() => {
+    asked.value = wanted;
+  }, [filter, sort, foldsIdle]);
 
   useEffect(() => {
     const point = (): void => {
@@ -44,28 +65,51 @@ export function useOrder(
   useSignalEffect(() => {
     const at = now.value;
     const all = groups.value.map((group) => group.peek());
+    const by = asked.value;
     const sought = all.filter((group) =>
-      isSought(filter.value, group, matches.value.get(group.name) ?? []),
+      isSought(by.filter, group, matches.value.get(group.name) ?? []),
     );
-    const isAsked = sorted.current.by !== filter.value;
     const isHeld =
       (at - pointedAt.current < POINTER_MS && list.current?.matches(':hover') === true) ||
-      list.current?.contains(document.activeElement) === true;
-    let next = order.peek();
-    if (isAsked || (!isHeld && at - sorted.current.at >= SORT_MS_MIN)) {
-      sorted.current = { at, by: filter.value };
-      next = byPressure(sought, trendOf, at);
-    } else {
-      // Whoever no longer fits stays where it is until the next sorting, as long as it exists.
-      const shown = new Set(next);
-      next = keepOrder(
-        next,
-        all.filter((group) => shown.has(group.name) || sought.includes(group)).map((g) => g.name),
-      );
-    }
-    if (next.join('\n') !== order.peek().join('\n')) order.value = next;
+      (list.current?.querySelector('a:focus') ?? null) !== null;
+    const isDue = !isHeld && at - sorted.current.at >= SORT_MS_MIN;
+    const isAsked = sorted.current.by !== by;
+    if (isAsked || isDue) sorted.current = { at, by };
+    const next = isAsked || isDue ? inOrder(sought, by, at) : kept(order.peek(), all, sought);
+    if (!isSame(next, order.peek())) order.value = next;
   });
-  return order;
+  return order.value;
+}
+
+function inOrder(sought: readonly GroupStatus[], wanted: Wanted, at: number): Order {
+  const { filter, sort, foldsIdle } = wanted;
+  const names = sort === null ? byPressure(sought, trendOf, at) : byColumn(sought, sort);
+  if (!foldsIdle || isNarrow(filter)) return { shown: names, idle: [] };
+  const idle = new Set(
+    sought
+      .filter((group) => isIdle(group) && attentionOf(group, trendOf(group.name), at) === null)
+      .map(({ name }) => name),
+  );
+  return {
+    shown: names.filter((name) => !idle.has(name)),
+    idle: names.filter((name) => idle.has(name)),
+  };
+}
+
+/** The same order without what is gone. Whoever no longer fits stays until the next sorting, as long as it exists. */
+function kept(before: Order, all: readonly GroupStatus[], sought: readonly GroupStatus[]): Order {
+  const there = new Set(all.map(({ name }) => name));
+  const idle = before.idle.filter((name) => there.has(name));
+  const folded = new Set(idle);
+  const had = new Set(before.shown);
+  const fits = new Set(sought.map(({ name }) => name));
+  const names = [...there].filter((name) => !folded.has(name) && (had.has(name) || fits.has(name)));
+  return { shown: keepOrder(before.shown, names), idle };
+}
+
+function isSame(a: Order, b: Order): boolean {
+  const textOf = ({ shown, idle }: Order): string => [...shown, '', ...idle].join('\n');
+  return textOf(a) === textOf(b);
 }
 
 /** Most groups that one page of the API holds; search beyond is by name alone. */

@@ -1,0 +1,123 @@
+import { refusedForLimits } from '../../../src/core/words/signal.ts';
+import { STATES } from './group-state.ts';
+import { slotsOfGroup } from './slots.ts';
+import type { GroupStatus } from './status.ts';
+
+/** Columns of the table of groups: by which one may sort, and which way at first. */
+
+/** A column, and what it is sorted by. Null: nothing is known, which comes last whichever way. */
+interface Column {
+  readonly id: string;
+  readonly name: string;
+  /** Name in so few letters that it fits before a figure on a phone. */
+  readonly short: string;
+  /** Figures are at the right, and the most comes first; others begin with the least. */
+  readonly isFigure: boolean;
+  readonly of: (group: GroupStatus) => number | string | null;
+}
+
+export const COLUMNS = [
+  { id: 'name', name: 'Group', short: '', isFigure: false, of: ({ name }) => name },
+  // The worst comes first.
+  {
+    id: 'state',
+    name: 'State',
+    short: '',
+    isFigure: false,
+    of: ({ state }) => STATES.indexOf(state),
+  },
+  { id: 'slots', name: 'In use', short: '', isFigure: true, of: (g) => slotsOfGroup(g).inUse },
+  { id: 'queue', name: 'Queue', short: 'queue', isFigure: true, of: ({ queued }) => queued },
+  { id: 'p95', name: 'Wait p95', short: 'p95', isFigure: true, of: (g) => g.wait_p95_ms },
+  {
+    id: 'rejected',
+    name: 'Rejected in 1 h',
+    short: 'rejected',
+    isFigure: true,
+    of: ({ last_hour: { rejected } }) => countOf(rejected),
+  },
+  {
+    id: '429s',
+    name: '429s in 1 h',
+    short: '429s',
+    isFigure: true,
+    of: ({ last_hour: { refusals } }) => refusedForLimits(refusals),
+  },
+  {
+    id: 'usd',
+    name: '$ today (UTC)',
+    short: '',
+    isFigure: true,
+    of: ({ spend }) => spend?.day_usd ?? null,
+  },
+] as const satisfies readonly Column[];
+
+export type ColumnId = (typeof COLUMNS)[number]['id'];
+
+/** Order in which somebody wants the groups. Null where one is wanted: the most pressed first. */
+export interface Sort {
+  readonly by: ColumnId;
+  readonly isReversed: boolean;
+}
+
+/** Reads a sort as a link has it, as in `usd`, or `-usd` for the least first. Null: there is no such column. */
+export function sortOf(text: string | undefined): Sort | null {
+  const isReversed = text?.startsWith('-') === true;
+  const id = isReversed ? text.slice(1) : text;
+  const column = COLUMNS.find((one) => one.id === id);
+  return column === undefined ? null : { by: column.id, isReversed };
+}
+
+/** Gives what a press on a column's head asks for next, for the link: its order, then the reverse, then none. */
+export function nextSort(sort: Sort | null, id: ColumnId): string | undefined {
+  if (sort?.by !== id) return id;
+  return sort.isReversed ? undefined : `-${id}`;
+}
+
+/** Tells which way a column is sorted, as `aria-sort` has it. */
+export function ariaSort(sort: Sort | null, column: Column): 'ascending' | 'descending' | 'none' {
+  if (sort?.by !== column.id) return 'none';
+  return column.isFigure === sort.isReversed ? 'ascending' : 'descending';
+}
+
+/** Names of groups by a column. Equals are by name. */
+export function byColumn(groups: readonly GroupStatus[], sort: Sort): readonly string[] {
+  const column: Column | undefined = COLUMNS.find(({ id }) => id === sort.by);
+  const sign = (column?.isFigure === true) === sort.isReversed ? 1 : -1;
+  const keyed = groups.map((group) => ({ name: group.name, key: column?.of(group) ?? null }));
+  return keyed
+    .sort((a, b) => {
+      if (a.key === null || b.key === null) {
+        if (a.key !== b.key) return a.key === null ? 1 : -1;
+      } else if (a.key !== b.key) {
+        return sign * compare(a.key, b.key);
+      }
+      return compare(a.name, b.name);
+    })
+    .map(({ name }) => name);
+}
+
+/**
+ * Whether every figure of a group is nothing: nobody holds or waits, nothing came within the last hour, and the day has
+ * cost nothing.
+ */
+export function isIdle(group: GroupStatus): boolean {
+  const { state, in_use, cooling, unclaimed, lent, queued, spend, last_hour: hour } = group;
+  return (
+    state === 'flowing' &&
+    group.error === undefined &&
+    in_use + cooling + unclaimed + lent + queued === 0 &&
+    hour.granted + countOf(hour.rejected) + countOf(hour.refusals) === 0 &&
+    (spend?.day_usd ?? 0) === 0
+  );
+}
+
+function compare(a: number | string, b: number | string): number {
+  if (typeof a === 'number' && typeof b === 'number') return a - b;
+  // As people count: group-2 before group-10.
+  return String(a).localeCompare(String(b), 'en', { numeric: true });
+}
+
+function countOf(byName: Readonly<Record<string, number>>): number {
+  return Object.values(byName).reduce((sum, count) => sum + count, 0);
+}

@@ -1,0 +1,108 @@
+import type { ReadonlySignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
+import { groups } from '../../feed.ts';
+import { ariaSort, COLUMNS, nextSort, type Sort } from '../../model/group-columns.ts';
+import type { OverviewChoice } from '../../model/overview-choice.ts';
+import type { GroupStatus } from '../../model/status.ts';
+import { GroupRow } from './group-row.tsx';
+import { useOrder } from './use-order.ts';
+import './group-table.css';
+
+export interface TableProps {
+  readonly choice: OverviewChoice;
+  /** Told what is to stand in the link of the page. Undefined: nothing. */
+  readonly onChange: (changed: Readonly<Record<string, string | undefined>>) => void;
+}
+
+/** A row for each group that is looked for, of two lines on a phone. Idle ones are one line together, which opens. */
+export function GroupTable({ choice, onChange }: TableProps) {
+  const { filter, sort, isIdleShown } = choice;
+  const table = useRef<HTMLTableElement>(null);
+  const { shown, idle } = useOrder({ filter, sort, foldsIdle: true }, table);
+  const byName = new Map(groups.value.map((group) => [group.peek().name, group]));
+  return (
+    <>
+      <p class="visually-hidden" role="status">
+        {`${shown.length + (isIdleShown ? idle.length : 0)} groups are shown`}
+      </p>
+      {shown.length + idle.length === 0 && <p class="help">No group is like that.</p>}
+      <div class="table groups" tabIndex={0} role="region" aria-labelledby="all-title">
+        <table ref={table}>
+          <Heads sort={sort} onSort={(to) => onChange({ view: 'table', sort: to })} />
+          <tbody>
+            <Rows names={shown} of={byName} />
+          </tbody>
+          {idle.length > 0 && (
+            <tbody class="fold">
+              <tr>
+                <td colSpan={COLUMNS.length}>
+                  <button
+                    type="button"
+                    class="quiet"
+                    aria-expanded={isIdleShown}
+                    title="Nobody holds or waits, nothing came within the last hour, and the day has cost nothing"
+                    onClick={() => onChange({ idle: isIdleShown ? undefined : 'shown' })}
+                  >
+                    {isIdleShown ? '▾' : '▸'} {shown.length > 0 && 'and '}
+                    {idle.length} idle
+                  </button>
+                </td>
+              </tr>
+            </tbody>
+          )}
+          {isIdleShown && (
+            <tbody>
+              <Rows names={idle} of={byName} />
+            </tbody>
+          )}
+        </table>
+      </div>
+    </>
+  );
+}
+
+function Rows(props: {
+  readonly names: readonly string[];
+  readonly of: ReadonlyMap<string, ReadonlySignal<GroupStatus>>;
+}) {
+  return (
+    <>
+      {props.names.map((name) => {
+        const group = props.of.get(name);
+        return group === undefined ? null : <GroupRow key={name} group={group} />;
+      })}
+    </>
+  );
+}
+
+/** Heads of the columns: each press sorts by one, the other way round, or not at all. */
+function Heads(props: {
+  readonly sort: Sort | null;
+  readonly onSort: (sort: string | undefined) => void;
+}) {
+  return (
+    <thead>
+      <tr>
+        {COLUMNS.map((column) => {
+          const way = ariaSort(props.sort, column);
+          return (
+            <th
+              key={column.id}
+              scope="col"
+              class={column.isFigure ? 'number' : undefined}
+              aria-sort={way}
+            >
+              <button
+                type="button"
+                class="quiet"
+                onClick={() => props.onSort(nextSort(props.sort, column.id))}
+              >
+                {column.name} <span aria-hidden="true">{way === 'ascending' ? '▲' : '▼'}</span>
+              </button>
+            </th>
+          );
+        })}
+      </tr>
+    </thead>
+  );
+}
