@@ -32,6 +32,7 @@ const PAGES = [
   { name: 'keys', path: '/admin/keys', heading: 'Keys' },
   { name: 'costs', path: '/admin/costs', heading: 'Costs' },
   { name: 'several', path: '/admin/several', heading: 'Several at once' },
+  { name: 'calls', path: '/admin/calls', heading: 'Calls' },
   { name: 'audit', path: '/admin/audit', heading: 'Audit' },
   { name: 'config', path: '/admin/config', heading: 'Import / export' },
   { name: 'setup', path: '/admin/setup', heading: 'Set-up' },

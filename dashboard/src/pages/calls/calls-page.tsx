@@ -4,6 +4,7 @@ import { useQuery } from '../../ui/use-query.ts';
 import { CallsForm } from './calls-form.tsx';
 import { FoundLine } from './found-line.tsx';
 import { useCalls } from './use-calls.ts';
+import '../../ui/call-lines.css';
 import './calls.css';
 
 /** How many groups of a fitting name are listed. */

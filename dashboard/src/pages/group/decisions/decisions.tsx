@@ -7,7 +7,7 @@ import { When } from '../../../ui/when.tsx';
 import { CallLine } from './call-line.tsx';
 import { DecisionSearch } from './decision-search.tsx';
 import { useDecisions } from './use-decisions.ts';
-import './decisions.css';
+import '../../../ui/call-lines.css';
 
 const SHOWN_AT_FIRST = 20;
 
