@@ -177,6 +177,8 @@ it('what is looked for stands in the link, idle or not, also for cards', async (
 it('200 groups on a phone are rows of two lines', async () => {
   await open('/admin', { ...VIEWS.phone, scheme: 'dark' });
   await expect.poll(names).toEqual(PRESSED);
+  const search = await page.getByRole('searchbox', { name: /^Find a call/ }).boundingBox();
+  expect(search?.width).toBeGreaterThan(96);
   // What was 35 screens is two.
   expect(await heightOf()).toBeLessThan(2 * VIEWS.phone.height);
   await page.getByRole('button', { name: `and ${IDLE} idle` }).click();
@@ -194,6 +196,11 @@ it('200 groups on a phone are rows of two lines', async () => {
       [...row.children].map((cell) => Math.round(cell.getBoundingClientRect().top)),
     );
   expect(second).toBeLessThan((first ?? 0) + 8);
+  const wide = await page
+    .getByRole('row', { name: /^nightly-batches-of-research-0 / })
+    .getByRole('rowheader')
+    .evaluate((name) => name.scrollWidth - name.clientWidth);
+  expect(wide).toBeLessThanOrEqual(0);
   const cut = await page
     .locator('.groups tbody tr:has(th) :is(.number, .is)')
     .evaluateAll((cells) =>
