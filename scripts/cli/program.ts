@@ -45,7 +45,6 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): P
   const program = programOf(env, note, (ended) => {
     code = ended;
   });
-  program.configureOutput({ writeErr: (text) => void process.stderr.write(hidden(text)) });
   try {
     await program.parseAsync([...args], { from: 'user' });
     return code;
@@ -110,6 +109,8 @@ function programOf(
     .description('Looks after a Headgate: what it does, who holds it, what it is told.')
     .version(versionOf())
     .exitOverride()
+    // Before there are commands: each takes this over as it is made.
+    .configureOutput({ writeErr: (text) => note(text.trimEnd()) })
     .showSuggestionAfterError()
     .enablePositionalOptions()
     .addHelpText('after', ABOUT);

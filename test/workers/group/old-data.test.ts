@@ -154,7 +154,14 @@ it('leases are known by their ids, and what was used and learned is kept', async
     'nested.1': { slots: 0 },
     'first.1': { tenant: 'fp_1', lane: 'normal', slots: 1 },
   });
-  expect(await tables('kept')).toEqual(['bound', 'cost', 'history', 'marker', 'memory']);
+  expect(await tables('kept')).toEqual([
+    'bound',
+    'call_log',
+    'cost',
+    'history',
+    'marker',
+    'memory',
+  ]);
   // Six slots, one of which counts for the nested call as well.
   expect(await storedBound('kept')).toMatchObject({ mark: 7, held: 7, ended: ['revoked.1'] });
   await pool('kept').release('a.1', 'unused', null);

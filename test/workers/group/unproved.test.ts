@@ -71,7 +71,7 @@ it('from the first success on what is held is covered on disk, and what the pool
   const short = await takeOne('short');
   expect(await tables(name)).toEqual([]);
   await short.lease.release('success', 200);
-  expect(await tables(name)).toEqual(['bound', 'history', 'marker', 'memory']);
+  expect(await tables(name)).toEqual(['bound', 'call_log', 'cost', 'history', 'marker', 'memory']);
   // The write comes before the end of the lease that tells of the success.
   expect(await storedBound(name)).toMatchObject({ mark: 2 });
   await until(async () => expect(await isListed('good')).toBe(true));

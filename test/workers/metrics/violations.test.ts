@@ -63,6 +63,7 @@ it('each has a series from the start, and one that was broken is counted, logged
   const lines = logged.mock.calls.map(([line]) => JSON.parse(String(line)) as { event: string });
   expect(lines.filter(({ event }) => event === 'invariant_violated')).toEqual([
     {
+      level: 'error',
       event: 'invariant_violated',
       group,
       partition: null,
