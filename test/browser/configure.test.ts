@@ -114,7 +114,7 @@ it.each([
   { label: 'Max concurrency', value: '-1', says: /0/ },
   { label: 'Max concurrency', value: 'many', says: /number/ },
   { label: 'Max concurrency', value: '1.5', says: /whole number|integer/i },
-  { label: 'Name', value: 'auto:mine', says: /auto/ },
+  { label: 'Name', value: 'my group', says: /a-z/ },
 ])(
   'the form of a group says at $label what is wrong with $value',
   async ({ label, value, says }) => {

@@ -183,7 +183,7 @@ it('a stuck lease is taken back: its caller is cut off, and the next one gets th
   await expect.poll(() => rows('Waiting').count()).toBe(1);
   await page.getByRole('button', { name: /^Release the slot/ }).click();
   const dialog = page.getByRole('dialog', { name: 'Take this slot back?' });
-  await dialog.getByText('It is cut off').waitFor();
+  await dialog.getByText('The call is cut off').waitFor();
   await dialog.getByRole('button', { name: 'Release' }).click();
   await stuck.ended;
   expect(stuck.text()).not.toContain('[DONE]');
