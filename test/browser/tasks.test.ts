@@ -34,6 +34,9 @@ const group = (name: string, limits: object) => ({
   match: { upstreams: ['practice'], models: [name] },
   limits,
   holds: NO_HOLDS,
+  track_usage: true,
+  // Every call that waited is kept.
+  log: { slow_ms: 1 },
 });
 
 beforeAll(async () => {
@@ -41,7 +44,14 @@ beforeAll(async () => {
     // Calls of half a second.
     upstream: { limit: 100, chunks: 5, chunkDelayMs: 100 },
     config: ({ url }) => ({
-      upstreams: [{ id: 'practice', base_url: url, dialect: 'openai' }],
+      upstreams: [
+        {
+          id: 'practice',
+          base_url: url,
+          dialect: 'openai',
+          prices: { '*': { input: 1, output: 1 } },
+        },
+      ],
       groups: [
         group('practice', { max_concurrency: 4 }),
         group('daily', { max_concurrency: 4, rpd: 10 }),
@@ -150,11 +160,11 @@ it('one call is found by the id of its answer, and says why it waited', async ()
   await call.ended;
   const lease = String(call.headers()['headgate-lease']);
   const { clicks } = await timed('one call by its id', async (operator) => {
-    await operator.link('practice');
-    await operator.type(page.getByLabel('headgate-lease of the answer'), lease);
+    await operator.press('/');
+    await operator.type(page.getByLabel('Find a call, agent, tenant, key or group'), lease);
     await operator.press('Enter');
     const calls = page.locator('.calls > li');
-    await expect.poll(() => calls.count()).toBe(1);
+    await expect.poll(() => calls.count(), { timeout: PATIENCE_MS }).toBe(1);
     await operator.click(calls.locator('summary'));
     await page.getByText(lease, { exact: true }).waitFor();
   });
@@ -197,7 +207,7 @@ it.each([
   expect(clicks).toBe(3);
 });
 
-// The last, because from then on every call needs a key.
+// These are the last, because from then on every call needs a key.
 it('a key with a limit and a budget is made', async () => {
   const { clicks } = await timed('a key with a limit and a budget', async (operator) => {
     await operator.link('Keys');
@@ -210,6 +220,30 @@ it('a key with a limit and a budget is made', async () => {
   });
   expect(await configOf('/keys/team-blue')).toMatchObject({
     limits: { max_concurrency: 2, budget_usd: { per_day: 5 } },
+  });
+  expect(clicks).toBeLessThanOrEqual(CLICKS_MAX);
+});
+
+it('what a key and its team have cost this month is read off', async () => {
+  const made = await stage.admin.request('POST', '/keys', { id: 'ci', team: 'apps' });
+  const { secret } = (await made.json()) as { secret: string };
+  const url = `${stage.url()}/practice/v1/chat/completions`;
+  const body = JSON.stringify({ model: 'practice', messages: [{ role: 'user', content: 'x' }] });
+  const headers = { 'content-type': 'application/json', 'headgate-key': secret };
+  // Workers hear of a new key within seconds.
+  const ask = async () => {
+    const answer = await fetch(url, { method: 'POST', headers, body });
+    await answer.text();
+    return answer.status;
+  };
+  await expect.poll(ask, { timeout: PATIENCE_MS }).toBe(200);
+  const { clicks } = await timed('the cost of a key and its team this month', async (operator) => {
+    await operator.link('Costs');
+    const cost = (name: string) =>
+      page.getByRole('row').filter({ has: page.getByRole('rowheader', { name, exact: true }) });
+    await cost('ci').getByText('$').first().waitFor();
+    await operator.button('Team');
+    await cost('apps').getByText('$').first().waitFor();
   });
   expect(clicks).toBeLessThanOrEqual(CLICKS_MAX);
 });
