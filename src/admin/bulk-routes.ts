@@ -38,7 +38,7 @@ async function act(
   context: AdminContext,
   { group, dry_run: dryRun, ...said }: ActQuery,
   what: string,
-  work: (pool: GroupRpc, filter: CallFilter, isDry: boolean) => Promise<number>,
+  work: (pool: GroupRpc, filter: CallFilter, isDry: boolean) => Promise<string[]>,
 ) {
   const filter = filterOf(said);
   const isDry = dryRun === 'true';
@@ -46,13 +46,16 @@ async function act(
     const message = 'say which calls are meant: tenant, agent, model or upstream';
     throw invalid([{ path: 'tenant', message }]);
   }
-  const asked = await askAll(context, group, async (pool) => [await work(pool, filter, isDry)]);
+  const asked = await askAll(context, group, (pool) => work(pool, filter, isDry));
   const groups: Record<string, number> = {};
+  // A call has a slot in each of its groups, and is one call all the same.
+  const tickets = new Set<string>();
   for (const one of asked) {
-    const [count = 0] = 'answer' in one ? one.answer : [];
-    if (count > 0) groups[one.pool.group] = (groups[one.pool.group] ?? 0) + count;
+    const found = 'answer' in one ? one.answer : [];
+    for (const ticket of found) tickets.add(ticket);
+    if (found.length > 0) groups[one.pool.group] = (groups[one.pool.group] ?? 0) + found.length;
   }
-  const calls = Object.values(groups).reduce((sum, count) => sum + count, 0);
+  const calls = tickets.size;
   if (!isDry && calls > 0) {
     const meant = Object.entries({ ...filter, ...(group === undefined ? {} : { group }) });
     const which = meant.map(([field, value]) => `${field} ${value}`).join(', ');

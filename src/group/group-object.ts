@@ -114,11 +114,11 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     return this.#pool.operator.revoke(leaseId(id));
   }
 
-  revokeAll(filter: CallFilter, isDry: boolean): Promise<number> {
+  revokeAll(filter: CallFilter, isDry: boolean): Promise<string[]> {
     return this.#pool.operator.revokeAll(filter, isDry);
   }
 
-  async dismissAll(filter: CallFilter, isDry: boolean): Promise<number> {
+  async dismissAll(filter: CallFilter, isDry: boolean): Promise<string[]> {
     return this.#pool.operator.dismissAll(filter, isDry);
   }
 

@@ -1,4 +1,4 @@
-import type { LeaseId, MemberId, TicketId } from '../core/words/ids.ts';
+import { ticketOf, type LeaseId, type MemberId, type TicketId } from '../core/words/ids.ts';
 import type { CallFilter } from '../contract/rpc/group-rpc.ts';
 import type { Holder } from '../core/words/ticket.ts';
 import type { Lane } from '../core/words/ticket.ts';
@@ -29,23 +29,25 @@ export class Operator {
     return isRevoking;
   }
 
-  /** Takes back the slots of all calls that are meant. Returns how many there are. */
-  async revokeAll(filter: CallFilter, isDry: boolean): Promise<number> {
-    const meant = [...this.#shell.state.leases.values()].filter(
-      ({ phase, holder }) => phase === 'held' && isMeant(holder, filter),
-    );
-    if (isDry) return meant.length;
-    for (const { id } of meant) this.#shell.apply({ kind: 'revoke', leaseId: id });
+  /** Takes back the slots of all calls that are meant. Returns their tickets. */
+  async revokeAll(filter: CallFilter, isDry: boolean): Promise<string[]> {
+    const meant = [...this.#shell.state.leases.values()]
+      .filter(({ phase, holder }) => phase === 'held' && isMeant(holder, filter))
+      .map(({ id }) => id);
+    const tickets = meant.map(ticketOf);
+    if (isDry) return tickets;
+    for (const id of meant) this.#shell.apply({ kind: 'revoke', leaseId: id });
     await this.#batch.written();
-    return meant.length;
+    return tickets;
   }
 
-  /** Takes all calls that are meant out of the queue. Returns how many there are. */
-  dismissAll(filter: CallFilter, isDry: boolean): number {
-    const all = [...this.#shell.state.queue.byTicket.values()];
-    const meant = all.filter(({ ticket }) => isMeant(ticket.holder, filter));
-    if (!isDry) for (const { ticket } of meant) this.dismiss(ticket.id);
-    return meant.length;
+  /** Takes all calls that are meant out of the queue. Returns their tickets. */
+  dismissAll(filter: CallFilter, isDry: boolean): string[] {
+    const meant = [...this.#shell.state.queue.byTicket.values()]
+      .filter(({ ticket }) => isMeant(ticket.holder, filter))
+      .map(({ ticket }) => ticket.id);
+    if (!isDry) for (const id of meant) this.dismiss(id);
+    return meant;
   }
 
   async relearn(): Promise<void> {

@@ -37,12 +37,13 @@ const actQuery = z.strictObject({
 });
 
 const group = z.string().describe('The group.');
-const total = z.int().min(0).describe('Calls that there are, listed or not.');
 const unreachable = z.array(poolFailureSchema).describe('Pools that did not answer.');
 
 const doneSchema = z.object({
   calls: z.int().min(0).describe('Calls that it was done to, or would be.'),
-  groups: z.record(z.string(), z.int()).describe('How many of each group.'),
+  groups: z
+    .record(z.string(), z.int())
+    .describe('How many of each group; a call with slots in several counts in each.'),
   dry_run: z.boolean().describe('Nothing was done.'),
   unreachable,
 });
@@ -85,7 +86,10 @@ export const BULK_ROUTES = routes({
     answers: {
       200: z.object({
         leases: z.array(leaseSchema.extend({ group })).describe('The oldest first.'),
-        total,
+        total: z
+          .int()
+          .min(0)
+          .describe('Leases that there are, listed or not: a call has one in each of its groups.'),
         unreachable,
       }),
     },
@@ -98,7 +102,7 @@ export const BULK_ROUTES = routes({
     answers: {
       200: z.object({
         waiters: z.array(waiterSchema.extend({ group })).describe('The longest first.'),
-        total,
+        total: z.int().min(0).describe('Calls that wait, listed or not.'),
         unreachable,
       }),
     },

@@ -388,10 +388,10 @@ export interface GroupRpc {
   opened(sliceMs: number): Promise<boolean>;
   /** Forgets what was learned of the upstream: ceiling, pause and breaker. What was used of limits stays. */
   relearn(): Promise<void>;
-  /** Force-releases every lease that is meant, as `revoke` does one. Returns how many there are. */
-  revokeAll(filter: CallFilter, isDry: boolean): Promise<number>;
-  /** Takes every waiter out that is meant, as `dismiss` does one. Returns how many there are. */
-  dismissAll(filter: CallFilter, isDry: boolean): Promise<number>;
+  /** Force-releases every lease that is meant, as `revoke` does one. Returns their tickets: a call has one in all its groups. */
+  revokeAll(filter: CallFilter, isDry: boolean): Promise<string[]>;
+  /** Takes every waiter out that is meant, as `dismiss` does one. Returns their tickets. */
+  dismissAll(filter: CallFilter, isDry: boolean): Promise<string[]>;
   /** Gives a member calls again that a refusal took out. False: the pool has no such member. */
   bringBack(member: string): Promise<boolean>;
   /** Force-releases a lease: its holder aborts the upstream call and lets go. False: not known. */

@@ -97,6 +97,22 @@ describe('calls of several groups', () => {
     await allFree(a, b);
   });
 
+  it('are counted once, also where the limits of their key give them a slot besides', async () => {
+    const own = { allow: ['*'], limits: { max_concurrency: 9 } };
+    await configureGroups(scene, [groupOf(group, 1)], [await keyOf('one', own)]);
+    const runs = await streaming(scene, 'runs', agent('x'));
+    const path = '/leases?agent=x';
+    // The pool of a key is known from its first answer on.
+    await until(async () => expect((await admin('GET', path)).json).toMatchObject({ total: 2 }));
+    const meant = { calls: 1, groups: { [group]: 1, 'key:one': 1 } };
+    expect((await admin('DELETE', `${path}&dry_run=true`)).json).toMatchObject(meant);
+    expect((await admin('DELETE', path)).json).toMatchObject(meant);
+    expect(await runs.end).not.toBe('done');
+    // What is taken back is not taken back again.
+    expect((await admin('DELETE', path)).json).toMatchObject({ calls: 0, groups: {} });
+    await allFree(group, 'key:one');
+  });
+
   it.each(['/leases', '/waiters', '/leases?group=a'])(
     'are not meant without a word: %s',
     async (path) => {

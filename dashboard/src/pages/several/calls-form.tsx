@@ -10,14 +10,14 @@ const ACTS = {
     short: 'Cancel',
     verb: 'Cancel the calls',
     says: 'Each is refused as cancelled and not tried again.',
-    done: 'left the queue',
+    done: 'Cancelled',
   },
   releaseLeases: {
     name: 'Release the slots of calls in flight',
     short: 'Release',
     verb: 'Release the slots',
     says: 'Each is cut off at its upstream, then its slot is free.',
-    done: 'are taken back',
+    done: 'Cut off',
   },
 } as const;
 
@@ -97,7 +97,7 @@ async function end(act: Act, { tenant, agent, group }: Meant): Promise<void> {
   const { calls, groups } = found.body;
   if (calls === 0) return say('No call is like that now.');
   const where = Object.entries(groups).map(([name, count]) => `${name} (${count})`);
-  const title = `${short} ${calls === 1 ? '1 call' : `${calls} calls`}?`;
+  const title = `${short} ${callsOf(calls)}?`;
   const isSure = await confirm({
     title,
     verb,
@@ -110,5 +110,9 @@ async function end(act: Act, { tenant, agent, group }: Meant): Promise<void> {
   if (!isSure) return;
   const result = await api(act, { query });
   if (!result.ok) return complain(result.problem.detail);
-  say(`${result.body.calls} calls ${done}.`);
+  say(`${done}: ${callsOf(result.body.calls)}.`);
+}
+
+function callsOf(count: number): string {
+  return count === 1 ? '1 call' : `${count} calls`;
 }
