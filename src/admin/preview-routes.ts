@@ -9,6 +9,7 @@ import { inSteps } from '../history/points.ts';
 import { definedGroup } from '../routing/key-groups.ts';
 import { takesCalls, type PlacedPool } from '../routing/pool.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { addCounts, emptyCounts, quantileMs } from '../core/parts/histogram.ts';
 import { askPools, readDirectory, type PoolReply } from '../overview/pools.ts';
@@ -26,7 +27,16 @@ import { told, wayBack } from './version-routes.ts';
 
 const HOUR_MS = 3_600_000;
 
+/** Maximum of groups whose effects one preview tells: each asks all its pools. */
+const EFFECTS_MAX = 10;
+
 type Shown = z.output<typeof groupPreviewSchema>;
+
+/** What a change does to a group that is there. */
+interface Effects {
+  readonly now: NonNullable<Shown['now']>;
+  readonly last_hour: NonNullable<Shown['last_hour']>;
+}
 
 /** One pool's word on itself, now and for its last hour. */
 interface PoolSays {
@@ -38,12 +48,12 @@ interface PoolSays {
 export function addPreviewRoutes(app: AdminApp): void {
   serve(app, 'previewConfig', async ({ context, query }) => {
     const document = await readDocument(context);
-    const { changed, warnings, conflicts } =
+    const { changed, warnings, conflicts, effects } =
       query.as === 'rollback'
         ? await tryWayBack(context, check(rollbackSchema, document))
         : await tryImport(context, document);
     const groups = changed.config.groups.map((group) => group.name);
-    const body = { ...planned(changed), groups, warnings, conflicts: [...conflicts] };
+    const body = { ...planned(changed), groups, warnings, conflicts: [...conflicts], effects };
     return { status: 200, body, version: changed.version };
   });
 
@@ -73,15 +83,33 @@ export function addPreviewRoutes(app: AdminApp): void {
 async function tryImport(context: AdminContext, document: unknown) {
   const { edit, warningsOf } = importEdit(document);
   const changed = await tryEdit(context, edit);
-  return { changed, warnings: warningsOf(changed), conflicts: [] };
+  return { changed, warnings: warningsOf(changed), conflicts: [], effects: [] };
 }
 
 async function tryWayBack(context: AdminContext, way: z.output<typeof rollbackSchema>) {
   const { edit, said } = await wayBack(context.env, way, true);
   const changed = await tryEdit(context, edit);
   // Conflicts have a place of their own here.
-  const warnings = told({ ...said(), conflicts: [] }, changed.warnings);
-  return { changed, warnings, conflicts: said().conflicts };
+  const warnings = told({ ...said(), conflicts: [] }, changed.warnings, false);
+  const effects = await effectsOf(context, changed);
+  return { changed, warnings, conflicts: said().conflicts, effects };
+}
+
+/** Asks the pools of groups that are there before and after a change, and are changed, what it would do. */
+async function effectsOf(context: AdminContext, changed: Changed) {
+  const { before, config } = changed;
+  const { pools } = await readDirectory(context.env);
+  const old = new Map(before.groups.map((group) => [group.name, group]));
+  const both = config.groups.flatMap((group) => {
+    const was = old.get(group.name);
+    return was === undefined || JSON.stringify(was) === JSON.stringify(group)
+      ? []
+      : [{ was, group }];
+  });
+  return mapConcurrently(both.slice(0, EFFECTS_MAX), 2, async ({ was, group }) => ({
+    group: group.name,
+    ...(await effectOf(context, changed, pools, was, group)),
+  }));
 }
 
 function planned({ version, before, config, warnings }: Changed) {
@@ -106,7 +134,7 @@ async function effectOf(
   pools: readonly PlacedPool[],
   was: GroupConfig,
   group: GroupConfig,
-): Promise<Pick<Shown, 'now' | 'last_hour'>> {
+): Promise<Effects> {
   const own = pools.filter((pool) => pool.group === group.name && takesCalls(pool, before));
   const definitionIn = (each: Config) => JSON.stringify(definedGroup(each, group.name));
   const now = steadyClock.now();
@@ -130,7 +158,7 @@ function effectNow(
   says: readonly PoolSays[],
   asked: readonly PoolReply<PoolSays>[],
   rerouted: boolean,
-): Shown['now'] {
+): Effects['now'] {
   const previews = says.map(({ preview }) => preview);
   const sum = (of: (preview: PoolPreview) => number) =>
     previews.reduce((total, preview) => total + of(preview), 0);
@@ -152,7 +180,7 @@ function effectNow(
   };
 }
 
-function effectOnMembers(previews: readonly PoolPreview[]): NonNullable<Shown['now']>['members'] {
+function effectOnMembers(previews: readonly PoolPreview[]): Effects['now']['members'] {
   const all = previews.flatMap(({ members = [] }) => members);
   return [...new Set(all.map(({ member }) => member))].map((member) => {
     const own = all.filter((each) => each.member === member);
@@ -172,7 +200,7 @@ function fewest(slots: readonly (number | null)[]): number | null {
   return bounded.length === 0 ? null : Math.min(...bounded);
 }
 
-function lastHour(says: readonly PoolSays[]): Shown['last_hour'] {
+function lastHour(says: readonly PoolSays[]): Effects['last_hour'] {
   const above = new Set<number>();
   let waits: readonly number[] = emptyCounts();
   const most = { in_use_max: 0, queued_max: 0, granted: 0 };

@@ -32,7 +32,8 @@ export function addVersionRoutes(app: AdminApp): void {
     const { edit, said } = await wayBack(context.env, body, false);
     const { version, config, warnings } = await changeConfig(context, edit);
     const groups = config.groups.map(({ name }) => name);
-    return { status: 200, body: { version, groups, warnings: told(said(), warnings) }, version };
+    const all = told(said(), warnings, body.conflicts === 'overwrite');
+    return { status: 200, body: { version, groups, warnings: all }, version };
   });
 }
 
@@ -62,9 +63,13 @@ export async function wayBack(env: Env, way: Way, isPreview: boolean): Promise<W
 export function told(
   { notes, conflicts }: Pick<RolledBack, 'notes' | 'conflicts'>,
   warnings: readonly string[],
+  isAll: boolean,
 ): string[] {
   const fields = conflicts.map(({ path }) => path).join(', ');
-  const since = conflicts.length === 0 ? [] : [`Changed since by somebody else: ${fields}.`];
+  const since =
+    conflicts.length === 0
+      ? []
+      : [`Changed since, and ${isAll ? 'taken back too' : 'left as it is'}: ${fields}.`];
   return [...since, ...notes, ...warnings];
 }
 

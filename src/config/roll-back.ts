@@ -2,7 +2,7 @@ import type { Config, GatewayKeyConfig } from '../contract/config/config.ts';
 import { shown } from './changes-between.ts';
 import { isSame, rebase } from './rebase.ts';
 
-/** A field of a change that was changed since by somebody else. */
+/** A field of a change that was changed again since. */
 interface UndoConflict {
   readonly path: string;
   /** The value that the undo brings back. Absent: there was nothing. */

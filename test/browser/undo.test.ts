@@ -52,6 +52,8 @@ it('a bad change is undone in three clicks from the first page, after a look at 
   const dialog = page.getByRole('dialog');
   await dialog.getByText('Changes: 1 changed').waitFor();
   expect(await dialog.textContent()).toMatch(/limits\.max_concurrency.*9.*5/);
+  const effect = dialog.getByRole('region', { name: 'What this does now in practice' });
+  expect(await effect.textContent()).toMatch(/Slots now9.*Slots then5.*Nobody in flight is cut/);
   await expectAccessible(page);
   await click.on('Undo this change');
   await expect
@@ -69,6 +71,7 @@ it('a field that was changed since is shown, and goes back only where that is wa
   await click.on(new RegExp(`^Undo this change: version ${bad.version},`));
   const dialog = page.getByRole('dialog');
   await dialog.getByText('Nothing would change').waitFor();
+  expect(await dialog.textContent()).toContain('Changed again since');
   expect(await dialog.textContent()).toContain('is 7 now, was 5 before');
   await dialog.getByLabel('Take these back too').check();
   await dialog.getByText('Changes: 1 changed').waitFor();
@@ -125,7 +128,7 @@ it('a pause with an end is set in four clicks, says its end everywhere, and is r
   await page.getByLabel('How long').selectOption({ label: 'for 15 minutes' });
   await expectAccessible(page);
   await pause.click();
-  await page.getByText(/^paused until \d\d:\d\d/).waitFor();
+  await page.getByText(/^paused until (\d+ \w+, )?\d\d:\d\d/).waitFor();
   expect((await groupNow()).paused).toBe(true);
   await click.on('Resume');
   await expect.poll(async () => (await groupNow()).paused).toBe(false);

@@ -5,6 +5,12 @@ import { count, duration } from '../format.ts';
 /** Effect that a change of a group would have. */
 export type GroupPreview = z.output<typeof groupPreviewSchema>;
 
+/** What is told of a change of one group. What a way back would do to other groups is not told. */
+export type ChangeOfGroup = Pick<GroupPreview, 'now' | 'last_hour'> &
+  Partial<Pick<GroupPreview, 'takes_from' | 'overlaps_with'>>;
+
+const NO_OVERLAP = { from: [], to: [] };
+
 type Effect = NonNullable<GroupPreview['now']>;
 type Member = Effect['members'][number];
 type Hour = NonNullable<GroupPreview['last_hour']>;
@@ -16,8 +22,8 @@ export interface Consequence {
 }
 
 /** Tells what a change does now and to whom, the gravest first. */
-export function consequences(preview: GroupPreview): Consequence[] {
-  const { now, last_hour, takes_from, overlaps_with } = preview;
+export function consequences(change: ChangeOfGroup): Consequence[] {
+  const { now, last_hour, takes_from = [], overlaps_with = NO_OVERLAP } = change;
   const all: (Consequence | null)[] = [
     ...(now === null ? [plain('A new group: nothing is in flight in it.')] : effects(now)),
     now === null || last_hour === null ? null : lastHour(last_hour, now.slots.to),

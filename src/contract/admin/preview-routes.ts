@@ -125,6 +125,12 @@ const conflictSchema = z.object({
   now: z.unknown().optional().describe('The value now. Absent: there is nothing.'),
 });
 
+const changedGroupSchema = z.object({
+  group: z.string().describe('The group.'),
+  now: effectSchema.describe('Effect at this moment, over all pools.'),
+  last_hour: lastHourSchema.describe('The hour before, beside the limit that would hold.'),
+});
+
 /** Previews of changes, which change nothing. */
 export const PREVIEW_ROUTES = routes({
   previewConfig: {
@@ -146,6 +152,11 @@ export const PREVIEW_ROUTES = routes({
         conflicts: z
           .array(conflictSchema)
           .describe('Fields of an undone change that were changed since. Empty: none was.'),
+        effects: z
+          .array(changedGroupSchema)
+          .describe(
+            'What a way back would do to each group that it changes, of ten at the most. Empty: of a configuration it is not told.',
+          ),
       }),
     },
     hasEtag: true,

@@ -118,6 +118,8 @@ describe('a rollback', () => {
         { path: 'groups[a].paused', from: true, to: false },
       ],
       conflicts: [],
+      // What a change of each of these groups would be reviewed by.
+      effects: [{ group: 'a', now: { in_use: 0, queued: 0 }, last_hour: { granted: 0 } }],
     });
     expect(await versionNow()).toBe(now);
     const done = bodyOf(
@@ -180,8 +182,10 @@ describe('a rollback', () => {
     });
     const kept = bodyOf(await asAdmin('rollBack', { body: { undo: bad, conflicts: 'keep' } }));
     expect([kept.version, await limitNow()]).toEqual([seen.version, 10]);
-    bodyOf(await asAdmin('rollBack', { body: { undo: bad, conflicts: 'overwrite' } }));
+    expect(kept.warnings[0]).toMatch(/left as it is: groups\[a\]\.limits/);
+    const all = bodyOf(await asAdmin('rollBack', { body: { undo: bad, conflicts: 'overwrite' } }));
     expect(await limitNow()).toBe(5);
+    expect(all.warnings[0]).toMatch(/taken back too: groups\[a\]\.limits/);
   });
 
   it('says that it wants one way, and only one', async () => {

@@ -1,6 +1,7 @@
 import { byObject, tally } from '../../model/change-list.ts';
 import { shortText } from '../../model/short-text.ts';
 import { ChangedObjects, Warnings } from '../../ui/changed-objects.tsx';
+import { EffectNow } from '../../ui/effect-now.tsx';
 import { Modal } from '../../ui/modal.tsx';
 import type { RollbackPreview, useRollback } from './use-rollback.ts';
 
@@ -32,6 +33,13 @@ export function RollbackDialog({
             onAll={(isAll) => rollback.look({ ...way, conflicts: isAll ? 'overwrite' : 'keep' })}
           />
           <Warnings warnings={preview.warnings} />
+          {preview.effects.map((effect) => (
+            <EffectNow
+              key={effect.group}
+              change={effect}
+              title={`What this does now in ${effect.group}`}
+            />
+          ))}
           <h3>{objects.length === 0 ? 'Nothing would change' : `Changes: ${tally(objects)}`}</h3>
           <ChangedObjects objects={objects} omitted={preview.changes_omitted} />
         </>
@@ -55,7 +63,7 @@ export function RollbackDialog({
   );
 }
 
-/** Fields of the change that somebody changed since, and what becomes of these. */
+/** Fields of the change that were changed since, and what becomes of these. */
 function Conflicts(props: {
   readonly conflicts: RollbackPreview['conflicts'];
   readonly isAll: boolean;
@@ -65,7 +73,7 @@ function Conflicts(props: {
   if (conflicts.length === 0) return null;
   return (
     <section class="conflicts" aria-label="Changed since">
-      <h3>Changed since by somebody else</h3>
+      <h3>Changed again since</h3>
       <ul class="changes">
         {conflicts.map(({ path, was, now }) => (
           <li key={path}>
