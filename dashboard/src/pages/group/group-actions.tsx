@@ -43,7 +43,7 @@ export function GroupActions({ group }: { readonly group: GroupStatus }) {
   return (
     <div class="actions" role="group" aria-label="What can be done">
       {acts.map((what) => button(what))}
-      {acts.includes('pause') && may('operator') && <PauseUntil name={name} />}
+      {(group.paused || acts.includes('pause')) && may('operator') && <PauseUntil name={name} />}
       {group.kind === 'automatic' && may('admin') && <SetLimits name={name} />}
       {isConfigured && may('admin') && (
         <a class="button" href={`/admin/groups/${encodeURIComponent(name)}/edit`}>

@@ -44,10 +44,11 @@ function NoSettings({ group }: { readonly group: GroupStatus }) {
     case 'automatic':
       return (
         <p class="note">
-          Headgate made this group by itself: it can be paused and drained, and has no settings.{' '}
+          Headgate made this group by itself. <em>Set limits</em> gives it settings of its own, and
+          keeps who runs, who waits and what was learned.{' '}
           {may('admin') && (
             <a href={`/admin/new?like=${encodeURIComponent(group.name)}`}>
-              Configure a group for these calls
+              Make another group for these calls
             </a>
           )}
         </p>
