@@ -60,6 +60,11 @@ export function actorWords(actor: string): string {
     : 'Holder of this admin key';
 }
 
+/** Words each instant of a text as the reader's clock has it. */
+export function withInstants(text: string, word: (at: string) => string): string {
+  return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, word);
+}
+
 /** An action taken apart, as in `group openai-shared: patch`. */
 export function actionParts(action: string): {
   readonly group: string | null;

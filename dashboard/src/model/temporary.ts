@@ -10,6 +10,9 @@ export interface Lasts {
   readonly until?: string;
 }
 
+/** Maximum time of a change for a while, as the server has it. */
+const FOR_MS_MAX = 31 * 86_400_000;
+
 /** Spans that can be chosen at once. */
 export const SPANS = [
   { words: 'for 15 minutes', for_s: 900 },
@@ -32,10 +35,10 @@ export function stateEnd(group: Pick<GroupStatus, 'temporary'>, state: GroupStat
   return state === 'draining' ? switchEnd(group, 'draining') : null;
 }
 
-/** Reads what was typed as the end of a change, in the time of the reader. Null: that is no instant to come. */
+/** Reads what was typed as the end of a change, in the time of the reader. Null: it is over, or too far ahead. */
 export function typedEnd(text: string, nowMs: number): string | null {
   const at = Date.parse(text);
-  return at > nowMs ? new Date(at).toISOString() : null;
+  return at > nowMs && at <= nowMs + FOR_MS_MAX ? new Date(at).toISOString() : null;
 }
 
 /** Makes the patch by which a limit goes back at once. Null: the field is none. */

@@ -54,7 +54,7 @@ export function UntilChoice(props: {
       )}
       <p id={`${id}-help`} class="help">
         {isWrong
-          ? 'That is over already. An end lies in the future, within 31 days.'
+          ? 'No end that can be: it lies in the future, within 31 days.'
           : 'With an end it goes back by itself, unless somebody changes it meanwhile.'}
       </p>
     </div>

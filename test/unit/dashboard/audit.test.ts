@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   actionParts,
+  withInstants,
   auditQuery,
   filterProblem,
   NO_FILTER,
@@ -34,6 +35,14 @@ describe('the filter of the audit log', () => {
   ])('from %j until %j: %j', (since, until, problem) => {
     expect(filterProblem({ ...NO_FILTER, since, until })).toBe(problem);
   });
+});
+
+it('an action tells its end by the clock of the reader', () => {
+  const clock = (at: string) => `<${new Date(at).getTime()}>`;
+  expect(withInstants('pause until 2026-11-20T10:00:00.000Z', clock)).toBe(
+    `pause until <${Date.UTC(2026, 10, 20, 10)}>`,
+  );
+  expect(withInstants('patch', clock)).toBe('patch');
 });
 
 it.each([

@@ -19,11 +19,13 @@ describe('what holds for a while', () => {
     expect(stateEnd({ temporary: [field('paused', true, false)] }, 'paused')).toBeNull();
   });
 
-  it('ends in the future', () => {
+  it('ends in the future, within 31 days', () => {
     const now = Date.parse(until);
     expect(typedEnd('2026-11-25T09:00', now - 86_400_000)).toMatch(/^2026-11-2[45]T\d\d:00:00/);
     expect(typedEnd('2020-01-01T00:00', now)).toBeNull();
     expect(typedEnd('', now)).toBeNull();
+    expect(typedEnd('2026-12-24T09:00', now)).not.toBeNull();
+    expect(typedEnd('2026-12-27T09:00', now)).toBeNull();
   });
 
   it('goes back at once where it is a limit', () => {

@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import type { auditEntrySchema } from '../../../../src/contract/audit.ts';
-import { actionParts } from '../../model/audit.ts';
+import { exact } from '../../format.ts';
+import { actionParts, withInstants } from '../../model/audit.ts';
 import { byObject, fieldChanges, type ChangedObject } from '../../model/change-list.ts';
 import { actorWords } from '../../model/audit.ts';
 import type { WayBack, WaysBack } from '../../model/way-back.ts';
@@ -37,6 +38,7 @@ function AuditEntry(props: {
   const { entry } = props;
   const { at, actor, action, version, changes, changes_omitted } = entry;
   const { group, verb } = actionParts(action);
+  const said = withInstants(verb, exact);
   const objects = byObject(changes);
   return (
     <li>
@@ -48,7 +50,7 @@ function AuditEntry(props: {
           <bdi>{actor}</bdi>
         </strong>
         <span class="audit-action">
-          {group === null ? verb : <GroupLink name={group} after={`: ${verb}`} />}
+          {group === null ? said : <GroupLink name={group} after={`: ${said}`} />}
         </span>
         <small>version {version}</small>
       </div>
