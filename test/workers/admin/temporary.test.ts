@@ -48,8 +48,11 @@ beforeEach(async () => {
 describe('a change for a while', () => {
   it('goes back by itself when its time is over, and says so', async () => {
     const log = vi.spyOn(console, 'log');
-    await limit(8, { for_s: 1 });
-    expect(await limitNow()).toBe(8);
+    const query = { for_s: 1 };
+    const { group } = bodyOf(
+      await asAdmin('patchGroup', { params, query, body: { limits: { max_concurrency: 8 } } }),
+    );
+    expect(group.limits.max_concurrency).toBe(8);
     await until(async () => expect(await limitNow()).toBe(5));
     expect(await temporaryNow()).toEqual([]);
     expect(await lastEntry()).toMatchObject({
@@ -196,8 +199,8 @@ describe('a change for a while', () => {
 
 describe('a pause with an end', () => {
   it('ends by itself, and calls go on', async () => {
-    bodyOf(await asAdmin('pauseGroup', { params, body: { for_s: 1 } }));
-    expect(await groupNow()).toMatchObject({ paused: true });
+    const { group } = bodyOf(await asAdmin('pauseGroup', { params, body: { for_s: 1 } }));
+    expect(group).toMatchObject({ paused: true });
     await until(async () => expect((await groupNow()).paused).toBe(false));
   });
 
