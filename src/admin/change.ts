@@ -30,7 +30,7 @@ export interface Edit {
    */
   next(config: Config): unknown;
   /** Makes what the edit says about the time for which it holds. Absent: nothing. */
-  readonly order?: (before: Config, next: Config) => TemporaryOrder;
+  readonly orders?: (before: Config, next: Config) => readonly TemporaryOrder[];
   /** Translates a path in the configuration into the request's own document. */
   readonly pathOf?: (path: string, config: Config) => string;
 }
@@ -54,17 +54,18 @@ export async function changeConfig(context: AdminContext, edit: Edit): Promise<C
     const { version, config: before, temporary = [] } = await currentSnapshot(context.env);
     if (wanted !== null && wanted !== version) throw changedMeanwhile(version);
     const { config, warnings } = validate(context.env, edit, before);
-    const order = edit.order?.(before, config);
+    const orders = edit.orders?.(before, config) ?? [];
+    const [order] = orders.filter((each) => isOrdering(each, temporary));
     const { actor } = context.get('who');
     const directory = directoryOf(context.env);
     const isSame = version > 0 && JSON.stringify(config) === JSON.stringify(before);
-    if (isSame && (order === undefined || !isOrdering(order, temporary))) {
+    if (isSame && order === undefined) {
       return { version, before, config: before, warnings };
     }
     const answer =
       isSame && order !== undefined
         ? await directory.setUntil(order, version, actor, edit.action)
-        : await directory.replace(config, version, actor, edit.action, order);
+        : await directory.replace(config, version, actor, edit.action, orders);
     if (answer.kind === 'replaced') {
       hearOf(answer.version);
       return { version: answer.version, before, config: isSame ? before : config, warnings };

@@ -120,7 +120,7 @@ async function switchAutomatic(
 ) {
   const { version, config, warnings } = await changeConfig(context, {
     action: `group ${name}: ${verb}${time.words}`,
-    order: time.order,
+    orders: time.orders,
     next: (present) => {
       const before = switchesOf(present, name);
       const upstreams = resolveUpstreams(present, BUILT_IN_UPSTREAMS);
@@ -189,7 +189,7 @@ export async function changeGroup(
   time?: Lasting,
 ) {
   const made = groupEdit(name, verb + (time?.words ?? ''), edited);
-  const edit = time === undefined ? made : { ...made, order: time.order };
+  const edit = time === undefined ? made : { ...made, orders: time.orders };
   const { version, before, config, warnings } = await changeConfig(context, edit);
   const reply = { body: { version, group: requireGroup(config, name), warnings }, version };
   const isNew = !before.groups.some((group) => group.name === name);

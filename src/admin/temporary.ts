@@ -20,7 +20,7 @@ export interface Span {
 export interface Lasting {
   /** Words for the audit log, as in ` until 2026-11-20T10:00:00.000Z`. */
   readonly words: string;
-  readonly order: (before: Config, next: Config) => TemporaryOrder;
+  readonly orders: (before: Config, next: Config) => readonly TemporaryOrder[];
 }
 
 /** Reads for how long a change shall hold. */
@@ -49,20 +49,20 @@ export function lasting(
   named: readonly (readonly string[])[],
   entry?: GroupConfig,
 ): Lasting {
-  const order = (before: Config, next: Config): TemporaryOrder => {
+  const orders = (before: Config, next: Config): TemporaryOrder[] => {
     const was = entry ?? before.groups.find(({ name }) => name === group);
     if (until !== null && was === undefined) throw invalid([NOTHING_BEFORE]);
     const changed = [...fieldsBetween(was, settingsOf(next, group))];
     const paths = new Set(changed.map(({ path }) => path.join('\n')));
     const others = named.filter((path) => !paths.has(path.join('\n')));
-    if (until === null) return { group, until, fields: [], named: others };
+    if (until === null) return [{ group, until, fields: [], named: others }];
     if (changed.length > FIELDS_MAX || JSON.stringify(changed).length > CHARACTERS_MAX) {
       throw invalid([TOO_MUCH]);
     }
     const fields = changed.map(({ path, from, to }) => ({ path, was: from, value: to }));
-    return { group, until, fields, named: others };
+    return [{ group, until, fields, named: others }];
   };
-  return { words: wordsOf(until), order };
+  return { words: wordsOf(until), orders };
 }
 
 /** Makes the same of switches, which are off when their time is over: also of those that were on before, without an end. */
@@ -73,7 +73,7 @@ export function lastingSwitches(
 ): Lasting {
   const named = Object.keys(switches).map((field) => [field]);
   const fields = until === null ? [] : named.map((path) => ({ path, was: false, value: true }));
-  return { words: wordsOf(until), order: () => ({ group, until, fields, named }) };
+  return { words: wordsOf(until), orders: () => [{ group, until, fields, named }] };
 }
 
 /** Lists the fields that a merge patch names. */

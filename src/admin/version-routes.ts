@@ -7,6 +7,7 @@ import { changeConfig, type Edit } from './change.ts';
 import type { AdminApp } from './context.ts';
 import { ProblemError } from './problem.ts';
 import { invalid, serve } from './serve.ts';
+import { endsOf } from './version-ends.ts';
 import { currentSnapshot } from './snapshot.ts';
 
 type Way = z.output<typeof rollbackSchema>;
@@ -39,7 +40,10 @@ export function addVersionRoutes(app: AdminApp): void {
 
 /** Makes the edit that goes back. A preview shows conflicts, and does not end with them. */
 export async function wayBack(env: Env, way: Way, isPreview: boolean): Promise<WayBack> {
-  const back = await readWay(env, way);
+  const [back, temporary] = await Promise.all([
+    readWay(env, way),
+    directoryOf(env).temporaryAt(way.undo === undefined ? (way.version ?? 0) : way.undo - 1),
+  ]);
   const isRefused = way.conflicts === 'refuse' && !isPreview;
   let last: Pick<RolledBack, 'notes' | 'conflicts'> = { notes: [], conflicts: [] };
   return {
@@ -52,9 +56,11 @@ export async function wayBack(env: Env, way: Way, isPreview: boolean): Promise<W
       next: (present) => {
         const { config, ...rest } = back(present);
         if (isRefused && rest.conflicts.length > 0) throw changedSince(rest.conflicts);
-        last = rest;
+        const { notes } = endsOf(temporary, present, config, Date.now());
+        last = { ...rest, notes: [...notes, ...rest.notes] };
         return config;
       },
+      orders: (before, next) => endsOf(temporary, before, next, Date.now()).orders,
     },
   };
 }

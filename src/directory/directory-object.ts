@@ -20,7 +20,7 @@ import { jurisdictionOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupDefinition, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
 import type { KnownCosts } from '../contract/rpc/costs-rpc.ts';
-import type { TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
+import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
 import type { KnownPool, PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
 import { windowMsOf } from '../runtime/resting.ts';
 import { PresenceList } from './presence-list.ts';
@@ -145,7 +145,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     expected: number,
     actor: string,
     action: string,
-    order?: TemporaryOrder,
+    orders: readonly TemporaryOrder[] = [],
   ): Promise<ReplaceAnswer> {
     const before = this.#store.current;
     if (before.version !== expected) return { kind: 'conflict', version: before.version };
@@ -158,9 +158,9 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     if (version !== expected) return { kind: 'conflict', version };
     const at = new Date().toISOString();
     if (bodyBefore !== null) {
-      this.#versions.add({ ...UNKNOWN_MAKER, version: expected, at }, bodyBefore);
+      this.#versions.add({ ...UNKNOWN_MAKER, version: expected, at }, bodyBefore, []);
     }
-    if (order !== undefined) this.#temporary.order(order, actor);
+    for (const order of orders) this.#temporary.order(order, actor);
     return { kind: 'replaced', version: this.#replace(config, { at, actor, action }, body) };
   }
 
@@ -173,6 +173,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     const { version } = this.#store.current;
     if (version !== expected) return { kind: 'conflict', version };
     if (this.#temporary.order(order, actor)) {
+      this.#versions.setTemporary(version, this.#temporary.live);
       this.#note({ version, actor, action, changes: [], changes_omitted: 0 });
       this.#awaitEnd();
       this.#publisher.publish();
@@ -191,8 +192,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       changedAt: changedAtWith(before.changedAt, change, version),
       config,
     });
-    this.#versions.add({ version, ...by }, body);
     this.#temporary.follow(config);
+    this.#versions.add({ version, ...by }, body, this.#temporary.live);
     this.#awaitEnd();
     const { changes, omitted } = changesBetween(before.config, config);
     this.#note({ version, ...by, changes, changes_omitted: omitted });
@@ -366,6 +367,10 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   async configAt(version: number): Promise<Config | null> {
     return this.#versions.at(version);
+  }
+
+  async temporaryAt(version: number): Promise<TemporaryField[]> {
+    return this.#versions.temporaryAt(version);
   }
 
   async adminAccess(): Promise<AdminAccess> {

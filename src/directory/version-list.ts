@@ -1,13 +1,18 @@
 import { withDefaults } from '../config/stored-snapshot.ts';
 import type { Config } from '../contract/config/config.ts';
+import type { TemporaryField } from '../contract/rpc/temporary-rpc.ts';
 import type { VersionInfo } from '../contract/rpc/directory-rpc.ts';
 
 /**
- * `versions (version, at, actor, action, body)`: the configuration at each of the last versions, whole and packed with
- * gzip, so that each can be read without any other.
+ * `versions (version, at, actor, action, body, temporary)`: the configuration at each of the last versions, whole and
+ * packed with gzip, so that each can be read without any other; and which fields had another value for a while, as JSON,
+ * null where none had.
  */
 const TABLE = `CREATE TABLE IF NOT EXISTS versions (version INTEGER PRIMARY KEY, at TEXT NOT NULL,
-  actor TEXT NOT NULL, action TEXT NOT NULL, body BLOB NOT NULL)`;
+  actor TEXT NOT NULL, action TEXT NOT NULL, body BLOB NOT NULL, temporary TEXT)`;
+
+/** Maximum characters of `temporary`: a row ends at 2 MB, of which `body` may take most. More is not kept. */
+const TEMPORARY_CHARACTERS_MAX = 100_000;
 
 /** How many versions before the one in force are kept. */
 export const VERSIONS_MAX = 50;
@@ -28,6 +33,7 @@ export class VersionList {
   constructor(sql: SqlStorage) {
     this.#sql = sql;
     sql.exec(TABLE);
+    this.#takeOver();
   }
 
   has(version: number): boolean {
@@ -37,16 +43,43 @@ export class VersionList {
   }
 
   /** Writes a version, and lets the oldest go. */
-  add({ version, at, actor, action }: VersionInfo, body: Packed): void {
+  add(
+    { version, at, actor, action }: VersionInfo,
+    body: Packed,
+    temporary: readonly TemporaryField[],
+  ): void {
     this.#sql.exec(
-      'INSERT OR REPLACE INTO versions (version, at, actor, action, body) VALUES (?, ?, ?, ?, ?)',
+      `INSERT OR REPLACE INTO versions (version, at, actor, action, body, temporary)
+       VALUES (?, ?, ?, ?, ?, ?)`,
       version,
       at,
       actor,
       action,
       body,
+      textOf(temporary),
     );
     this.#sql.exec('DELETE FROM versions WHERE version < ?', version - VERSIONS_MAX);
+  }
+
+  /** Writes that fields of a version hold for another time. */
+  setTemporary(version: number, temporary: readonly TemporaryField[]): void {
+    this.#sql.exec(
+      'UPDATE versions SET temporary = ? WHERE version = ?',
+      textOf(temporary),
+      version,
+    );
+  }
+
+  /** Reads which fields of a version had another value for a while. */
+  temporaryAt(version: number): TemporaryField[] {
+    const [row] = this.#sql
+      .exec<{ temporary: string | null }>(
+        'SELECT temporary FROM versions WHERE version = ?',
+        version,
+      )
+      .toArray();
+    // The cast is sound: only `textOf` makes the column.
+    return JSON.parse(row?.temporary ?? '[]') as TemporaryField[];
   }
 
   /** Lists them, the newest first. */
@@ -67,4 +100,17 @@ export class VersionList {
     const stream = new Blob([row.body]).stream().pipeThrough(new DecompressionStream('gzip'));
     return withDefaults(await new Response(stream).json());
   }
+
+  /** Takes over the table of a release that kept no ends. */
+  #takeOver(): void {
+    const columns = this.#sql.exec<{ name: string }>('PRAGMA table_info(versions)').toArray();
+    if (columns.some(({ name }) => name === 'temporary')) return;
+    this.#sql.exec('ALTER TABLE versions ADD COLUMN temporary TEXT');
+  }
+}
+
+function textOf(temporary: readonly TemporaryField[]): string | null {
+  if (temporary.length === 0) return null;
+  const text = JSON.stringify(temporary);
+  return text.length > TEMPORARY_CHARACTERS_MAX ? null : text;
 }

@@ -104,7 +104,7 @@ export interface DirectoryRpc {
     expected: number,
     actor: string,
     action: string,
-    order?: TemporaryOrder,
+    orders?: readonly TemporaryOrder[],
   ): Promise<ReplaceAnswer>;
   /** Changes for how long something holds that has its value already. Makes no version. */
   setUntil(
@@ -117,6 +117,8 @@ export interface DirectoryRpc {
   versions(): Promise<VersionInfo[]>;
   /** The configuration at a version. Null: it is not kept. */
   configAt(version: number): Promise<Config | null>;
+  /** Fields that had another value for a while at a version, as far as that is kept. */
+  temporaryAt(version: number): Promise<TemporaryField[]>;
   /**
    * Called by a pool after its first 2xx: keys that no provider accepts never get listed. False: its
    * group has as many as it may have.

@@ -32,6 +32,16 @@ async function letItEnd(): Promise<void> {
   await abortAllDurableObjects();
   await directoryOf(env).snapshot(null);
   await runDurableObjectAlarm(directoryOf(env) as never);
+  // The alarm may have gone off by itself just before, and be under way.
+  await until(async () => expect(await rowsLeft()).toBe(0));
+}
+
+async function rowsLeft(): Promise<number> {
+  return runInDurableObject(
+    directoryOf(env) as never,
+    (_instance, { storage }: DurableObjectState) =>
+      storage.sql.exec('SELECT * FROM temporary').toArray().length,
+  );
 }
 
 beforeEach(async () => {
@@ -194,6 +204,55 @@ describe('a change for a while', () => {
       status: 422,
       problem: { errors: [{ path: 'until' }] },
     });
+  });
+});
+
+describe('a way back', () => {
+  const undo = async (version: number) =>
+    bodyOf(await asAdmin('rollBack', { body: { undo: version } })).warnings;
+
+  it('brings the end back with the value, past a reset too', async () => {
+    const at = inMinutes(30);
+    await limit(8, { until: at });
+    const later = await limit(12);
+    await abortAllDurableObjects();
+    expect(await undo(later)).toEqual([
+      `a: limits.max_concurrency goes back by itself at ${at}, as it did then.`,
+    ]);
+    expect(await limitNow()).toBe(8);
+    expect(await temporaryNow()).toMatchObject([{ from: 5, to: 8, until: at }]);
+    await letItEnd();
+    expect(await limitNow()).toBe(5);
+  });
+
+  it('from a second one leads to the first, with its end as it was moved', async () => {
+    await limit(8, { until: inMinutes(30) });
+    const at = inMinutes(40);
+    await limit(8, { until: at });
+    await undo(await limit(10, { until: inMinutes(60) }));
+    expect(await temporaryNow()).toMatchObject([{ from: 5, to: 8, until: at }]);
+  });
+
+  it('from a resume, or a deletion, pauses no longer than it was', async () => {
+    const at = inMinutes(30);
+    bodyOf(await asAdmin('pauseGroup', { params, body: { until: at } }));
+    await undo(bodyOf(await asAdmin('resumeGroup', { params })).version);
+    expect(await temporaryNow()).toMatchObject([{ field: 'paused', until: at }]);
+    await undo(bodyOf(await asAdmin('deleteGroup', { params })).version);
+    expect(await temporaryNow()).toMatchObject([{ field: 'paused', until: at }]);
+    await letItEnd();
+    expect((await groupNow()).paused).toBe(false);
+  });
+
+  it('to what is over stays, and says so before', async () => {
+    const then = await limit(8, { for_s: 1 });
+    await until(async () => expect(await limitNow()).toBe(5));
+    const body = { version: then };
+    const preview = { query: { as: 'rollback' }, body: body as never } as const;
+    const over = [expect.stringContaining('That is over: it stays so now.')];
+    expect(bodyOf(await asAdmin('previewConfig', preview)).warnings).toEqual(over);
+    expect(bodyOf(await asAdmin('rollBack', { body })).warnings).toEqual(over);
+    expect([await limitNow(), await temporaryNow()]).toEqual([8, []]);
   });
 });
 

@@ -1,3 +1,5 @@
+import { exact } from '../../format.ts';
+import { withInstants } from '../../model/audit.ts';
 import { byObject, tally } from '../../model/change-list.ts';
 import { shortText } from '../../model/short-text.ts';
 import { ChangedObjects, Warnings } from '../../ui/changed-objects.tsx';
@@ -32,7 +34,7 @@ export function RollbackDialog({
             isAll={way.conflicts === 'overwrite'}
             onAll={(isAll) => rollback.look({ ...way, conflicts: isAll ? 'overwrite' : 'keep' })}
           />
-          <Warnings warnings={preview.warnings} />
+          <Warnings warnings={preview.warnings.map((warning) => withInstants(warning, exact))} />
           {preview.effects.map((effect) => (
             <EffectNow
               key={effect.group}
