@@ -32,7 +32,7 @@ const EFFECTS_MAX = 10;
 
 type Shown = z.output<typeof groupPreviewSchema>;
 
-/** What a change does to a group that is there. */
+/** Effects of a change on a group that is there. */
 interface Effects {
   readonly now: NonNullable<Shown['now']>;
   readonly last_hour: NonNullable<Shown['last_hour']>;

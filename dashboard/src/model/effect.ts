@@ -5,7 +5,7 @@ import { count, duration } from '../format.ts';
 /** Effect that a change of a group would have. */
 export type GroupPreview = z.output<typeof groupPreviewSchema>;
 
-/** What is told of a change of one group. What a way back would do to other groups is not told. */
+/** A change of one group, as far as it is told of: a way back says nothing of other groups. */
 export type ChangeOfGroup = Pick<GroupPreview, 'now' | 'last_hour'> &
   Partial<Pick<GroupPreview, 'takes_from' | 'overlaps_with'>>;
 
